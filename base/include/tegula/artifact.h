@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// What passes between the compiler and everyone else: a request, and an artifact or diagnostics.
+#pragma once
+
+#include "tegula/dtype.h"
+#include "tegula/schedule.h"
+#include "tegula/status.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tegula {
+
+/// One parameter of a kernel.
+struct Parameter {
+  enum class Kind : uint8_t { Tensor, Scalar };
+
+  std::string name;
+  Kind kind = Kind::Tensor;
+  DType dtype = f32;
+  int rank = 0;          ///< 1 to 5 for a tensor, 0 for a scalar.
+  bool written = false;  ///< The kernel stores or adds to this tensor.
+
+  bool operator==(const Parameter &) const = default;
+};
+
+/// The machine to compile for.
+struct Target {
+  std::string name = "cpu"; ///< "cpu", later "cuda" and "simt".
+  std::string arch;         ///< cpu: an LLVM CPU name; empty means the host's. cuda: "sm_90a".
+  std::string features;     ///< cpu: LLVM feature string; empty means those of `arch`.
+};
+
+/// Everything that a compilation depends on, and nothing else.
+struct CompileRequest {
+  std::string program; ///< MLIR text of the `tile` dialect.
+  Schedule schedule;
+  Target target;
+  /// Name of a phase ("tile", "loops", "llvm", "asm", ...); its text is returned in Artifact::text.
+  /// Empty compiles to the end.
+  std::string emit;
+};
+
+/// A compiled kernel.
+struct Artifact {
+  std::string target;  ///< Target::name of the request.
+  std::string kernel;  ///< Symbol to look up in `binary`.
+  std::string binary;  ///< cpu: an ELF shared object without undefined symbols.
+  std::string text;    ///< The phase that CompileRequest::emit asked for.
+  std::vector<Parameter> parameters;
+  int64_t scratch_bytes = 0; ///< cpu: private memory that one running program instance needs.
+};
+
+/// cpu artifacts export `kernel` with this type: runs the program instances `first` to `last - 1` of a grid in the
+/// order x fastest, then y, then z.
+///   tensors: one base address per tensor parameter, in order.
+///   words: for each parameter in order, a tensor's shape then its strides (in elements), or a scalar's 8 bytes
+///          (integers sign-extended, f32 in the low 4 bytes).
+///   grid: number of program instances along x, y and z.
+///   scratch: Artifact::scratch_bytes bytes, 64-byte aligned.
+using CpuKernel = void (*)(void *const *tensors, const int64_t *words, const int64_t *grid, void *scratch,
+                           int64_t first, int64_t last);
+
+/// Turns programs into artifacts. Implemented by the compiler library in process and by its worker process.
+/// Thread-safe; never throws, aborts or prints.
+class Compiler {
+public:
+  virtual ~Compiler() = default;
+  virtual Expected<Artifact> compile(const CompileRequest &request) = 0;
+};
+
+} // namespace tegula

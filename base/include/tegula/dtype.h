@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Element types, shared by the language, the artifact format and the runtime.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tegula {
+
+/// Element type of a tensor, a tile or a scalar.
+/// `i1` is the result of a comparison and `index` a 64-bit position; tensors in memory hold neither.
+enum class DType : uint8_t { f32, f16, bf16, i64, i32, i8, i1, index };
+
+/// The MLIR spelling, which is also the one users type: "f32", "bf16", "index", ...
+std::string_view toString(DType dtype);
+/// The inverse of toString; nullopt for any other word.
+std::optional<DType> parseDType(std::string_view text);
+/// Bytes of one element in memory. `i1` counts as 1, `index` as 8.
+size_t sizeOf(DType dtype);
+bool isFloat(DType dtype);
+
+inline constexpr DType f32 = DType::f32;
+inline constexpr DType f16 = DType::f16;
+inline constexpr DType bf16 = DType::bf16;
+inline constexpr DType i64 = DType::i64;
+inline constexpr DType i32 = DType::i32;
+inline constexpr DType i8 = DType::i8;
+
+} // namespace tegula

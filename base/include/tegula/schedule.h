@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// How a program is mapped to a machine, apart from what it computes.
+#pragma once
+
+#include "tegula/status.h"
+
+#include <string>
+#include <string_view>
+
+namespace tegula {
+
+/// Plain data. A field left at 0 is the compiler's to choose; any other value is obeyed or refused, never ignored.
+/// Block sizes belong here although the program is recorded with them: a tuner searches them together with the rest.
+struct Schedule {
+  int block_m = 0;   ///< Query rows per tile.
+  int block_n = 0;   ///< Key rows per tile.
+  int num_warps = 0; ///< Warps per program instance (cuda).
+  int num_stages = 0; ///< Buffers of a software-pipelined load (cuda).
+
+  bool operator==(const Schedule &) const = default;
+};
+
+/// One line, `block_m=96 block_n=96`, without the fields that are 0; part of a cache key.
+std::string toString(const Schedule &schedule);
+/// The inverse of toString. The error names the unknown word and lists the legal ones.
+Expected<Schedule> parseSchedule(std::string_view text);
+
+} // namespace tegula

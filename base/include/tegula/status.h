@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// How every fallible call of Tegula answers: a Status, or an Expected<T>. Nothing throws.
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace tegula {
+
+/// What went wrong, in kinds that a host can act on. The numbers are part of the ABI.
+enum class ErrorCode {
+  Ok = 0,
+  InvalidArgument = 1,    ///< The caller's input; the message names the argument, its value and what is legal.
+  InvalidProgram = 2,     ///< The kernel author's program; the message starts with file:line.
+  Unsupported = 3,        ///< Legal, but not on this target; the message names the nearest thing that is.
+  NeedsCompile = 4,       ///< Compiling was forbidden and no compiled kernel is at hand.
+  CompileFailed = 5,      ///< The compiler refused; the message holds its diagnostics.
+  CompileCrashed = 6,     ///< The compiler died; the message holds the path of a reproducer.
+  CompileTimeout = 7,     ///< The compiler took longer than allowed.
+  ResourceExhausted = 8,  ///< A limit was reached; the message names the limit.
+  LaunchFailed = 9,       ///< The device refused a launch.
+  DeviceLost = 10,        ///< The device's context is poisoned; only a new process helps.
+  ForkedChild = 11,       ///< The process was forked after the library was first used.
+  Cancelled = 12,         ///< The caller asked to stop.
+  Internal = 13,          ///< A defect of Tegula.
+};
+
+/// The name of a code as it is spelt above, such as "InvalidArgument".
+const char *toString(ErrorCode code);
+
+/// Success, or a code and a message in plain sentences.
+class [[nodiscard]] Status {
+public:
+  Status() = default;
+  Status(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == ErrorCode::Ok; }
+  ErrorCode code() const { return code_; }
+  const std::string &message() const { return message_; }
+
+private:
+  ErrorCode code_ = ErrorCode::Ok;
+  std::string message_;
+};
+
+/// A value, or the Status that says why there is none.
+template <class T> class [[nodiscard]] Expected {
+public:
+  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Expected(Status error) : state_(std::in_place_index<1>, std::move(error)) {
+    assert(!std::get<1>(state_).ok() && "an Expected without a value needs an error");
+  }
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  Status status() const { return ok() ? Status() : std::get<1>(state_); }
+
+  T &operator*() { return std::get<0>(state_); }
+  const T &operator*() const { return std::get<0>(state_); }
+  T *operator->() { return &std::get<0>(state_); }
+  const T *operator->() const { return &std::get<0>(state_); }
+
+private:
+  std::variant<T, Status> state_;
+};
+
+} // namespace tegula
+
+/// Returns the Status of `expression` from the enclosing function unless it is ok.
+#define TEGULA_RETURN_IF_ERROR(expression)                                                                             \
+  do {                                                                                                                 \
+    if (::tegula::Status tegulaStatus = (expression); !tegulaStatus.ok())                                              \
+      return tegulaStatus;                                                                                             \
+  } while (false)

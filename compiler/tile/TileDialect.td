@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#ifndef TEGULA_TILE_DIALECT
+#define TEGULA_TILE_DIALECT
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::tegula::tile";
+  let summary = "Attention kernels as programs over tiles, before any decision about a machine.";
+  let description = [{
+    A program is one `func.func` that every program instance of a grid runs. Its arguments are tensors in memory
+    (`!tile.view`) and scalars. Values inside are scalars (`f32`, `i32`, `index`, ...) and tiles, which are builtin
+    tensors of static shape: `tensor<128x64xbf16>`. Dimensions may be any positive number.
+
+    Elementwise arithmetic is upstream's `arith` and `math`, control flow is upstream's `scf`; this dialect adds what
+    they lack: memory access with bounds handling, tile shapes, `dot`, reductions and the online softmax.
+  }];
+  let useDefaultTypePrinterParser = 1;
+}
+
+def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
+  let mnemonic = "view";
+  let summary = "a tensor in memory with run-time shape and strides";
+  let description = [{
+    `!tile.view<2xbf16>` is a rank-2 tensor of bf16. Shape and strides are 64-bit run-time values; strides count
+    elements and may be anything, 0 included. Positions outside the shape are never touched.
+  }];
+  let parameters = (ins "unsigned":$rank, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+// The `tile` dialect: each op is a sentence, a formula and an example.
+#ifndef TEGULA_TILE_OPS
+#define TEGULA_TILE_OPS
+
+include "compiler/tile/TileDialect.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
+
+def Tile_Scalar : AnyTypeOf<[F32, F16, BF16, I64, I32, I8, I1, Index], "scalar">;
+def Tile_Tile : StaticShapeTensorOf<[F32, F16, BF16, I64, I32, I8, I1, Index]>;
+def Tile_IndexTile : StaticShapeTensorOf<[I32, I64, Index]>;
+def Tile_F32Tile : StaticShapeTensorOf<[F32]>;
+
+//===-- Where am I -------------------------------------------------------------------------------------------------===//
+
+def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
+  let summary = "position of this program instance along one axis of the grid";
+  let description = [{
+    Axis 0, 1 or 2; axis 0 varies fastest.
+
+    ```mlir
+    %block = tile.program_id 0
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+//===-- Memory -----------------------------------------------------------------------------------------------------===//
+
+def Tile_DimOp : Tile_Op<"dim", [Pure]> {
+  let summary = "run-time size of one dimension of a view";
+  let description = [{
+    ```mlir
+    %keys = tile.dim %k 0 : !tile.view<2xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, ConfinedAttr<I64Attr, [IntNonNegative]>:$axis);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$view $axis attr-dict `:` qualified(type($view))";
+  let hasVerifier = 1;
+}
+
+def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
+  let summary = "the view that is left when the leading dimensions are fixed";
+  let description = [{
+    `result[x...] = view[indices..., x...]`. If an index is outside its dimension, the result is empty: loads from it
+    give the fill value and stores to it are dropped.
+
+    ```mlir
+    %head = tile.slice %q[%b, %h] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$indices);
+  let results = (outs Tile_ViewType:$result);
+  let assemblyFormat = [{
+    $view `[` $indices `]` attr-dict `:` qualified(type($view)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "the tile that starts at a position of a view";
+  let description = [{
+    `result[x] = view[position + x]` where that lies inside the view, else `fill`. Positions may be negative.
+
+    ```mlir
+    %k = tile.load %keys[%j, %c0] : !tile.view<2xbf16> -> tensor<64x128xbf16>
+    %s = tile.load %lse[%i] {fill = 0xFF800000 : f32} : !tile.view<1xf32> -> tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, OptionalAttr<TypedAttrInterface>:$fill);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = [{
+    $view `[` $position `]` attr-dict `:` qualified(type($view)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a tile to a position of a view";
+  let description = [{
+    `view[position + x] = tile[x]` for every x that lies inside the view; the rest is dropped.
+
+    ```mlir
+    tile.store %o, %out[%i, %c0] : tensor<64x128xbf16>, !tile.view<2xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$tile, Tile_ViewType:$view, Variadic<Index>:$position);
+  let assemblyFormat = [{
+    $tile `,` $view `[` $position `]` attr-dict `:` type($tile) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds a tile to memory, atomically per element";
+  let description = [{
+    `view[position + x] += tile[x]` for every x that lies inside the view. The order in which program instances add is
+    not defined, so floating-point results may differ in the last bits between runs.
+
+    ```mlir
+    tile.atomic_add %dq, %out[%i, %c0] : tensor<64x128xf32>, !tile.view<2xf32>
+    ```
+  }];
+  let arguments = (ins StaticShapeTensorOf<[F32, I32]>:$tile, Tile_ViewType:$view, Variadic<Index>:$position);
+  let assemblyFormat = [{
+    $tile `,` $view `[` $position `]` attr-dict `:` type($tile) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
+  let summary = "reads single elements at positions given by index tiles";
+  let description = [{
+    `result[x] = view[indices_0[x], indices_1[x], ...]`, and 0 where that lies outside the view.
+
+    ```mlir
+    %b = tile.gather %bias[%rows, %keys] : !tile.view<2xf32>, tensor<64x64xi32> -> tensor<64x64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Tile_IndexTile>:$indices);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = [{
+    $view `[` $indices `]` attr-dict `:` qualified(type($view)) `,` type($indices) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ScatterAddOp : Tile_Op<"scatter_add", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds single elements at positions given by index tiles, atomically per element";
+  let description = [{
+    `view[indices_0[x], indices_1[x], ...] += tile[x]` where that lies inside the view: the adjoint of `tile.gather`.
+
+    ```mlir
+    tile.scatter_add %ds, %dbias[%rows, %keys] : tensor<64x64xf32>, !tile.view<2xf32>, tensor<64x64xi32>
+    ```
+  }];
+  let arguments = (ins StaticShapeTensorOf<[F32, I32]>:$tile, Tile_ViewType:$view, Variadic<Tile_IndexTile>:$indices);
+  let assemblyFormat = [{
+    $tile `,` $view `[` $indices `]` attr-dict `:` type($tile) `,` qualified(type($view)) `,` type($indices)
+  }];
+  let hasVerifier = 1;
+}
+
+//===-- Shapes -----------------------------------------------------------------------------------------------------===//
+
+def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
+  let summary = "the numbers 0, 1, 2, ...";
+  let description = [{
+    `result[i] = i`
+
+    ```mlir
+    %i = tile.iota : tensor<64xi32>
+    ```
+  }];
+  let results = (outs Tile_IndexTile:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "repeats a scalar, or a tile along its dimensions of size 1";
+  let description = [{
+    `result[i, j] = source[min(i, d0 - 1), min(j, d1 - 1)]`
+
+    ```mlir
+    %a = tile.broadcast %m : tensor<64x1xf32> -> tensor<64x128xf32>
+    %b = tile.broadcast %scale : f32 -> tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[Tile_Scalar, Tile_Tile]>:$source);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
+  let summary = "the same elements in row-major order under another shape";
+  let description = [{
+    ```mlir
+    %column = tile.reshape %m : tensor<64xf32> -> tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$source);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
+  let summary = "permutes the dimensions";
+  let description = [{
+    Dimension `i` of the result is dimension `permutation[i]` of the source.
+
+    ```mlir
+    %kt = tile.transpose %k [1, 0] : tensor<64x128xbf16> -> tensor<128x64xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$source, DenseI64ArrayAttr:$permutation);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$source $permutation attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+//===-- Arithmetic that mixes elements -----------------------------------------------------------------------------===//
+
+def Tile_DotOp : Tile_Op<"dot", [Pure]> {
+  let summary = "matrix product with f32 accumulation";
+  let description = [{
+    `result[i, j] = acc[i, j] + sum over k of lhs[i, k] * rhs[k, j]`; without `acc` the sum starts at 0.
+    `transpose_lhs` reads `lhs[k, i]` instead, `transpose_rhs` reads `rhs[j, k]`; canonicalisation folds `tile.transpose`
+    into them. f32 operands are multiplied exactly in f32 unless `allow_tf32` is present.
+
+    ```mlir
+    %s = tile.dot %q, %k {transpose_rhs} : tensor<64x128xbf16>, tensor<32x128xbf16> -> tensor<64x32xf32>
+    %o = tile.dot %p, %v acc %c
+      : tensor<64x32xbf16>, tensor<32x128xbf16>, tensor<64x128xf32> -> tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins
+    StaticShapeTensorOf<[F32, F16, BF16]>:$lhs, StaticShapeTensorOf<[F32, F16, BF16]>:$rhs,
+    Optional<Tile_F32Tile>:$acc,
+    UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$allow_tf32);
+  let results = (outs Tile_F32Tile:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`acc` $acc^)? attr-dict `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Tile_Reduction : I32EnumAttr<"Reduction", "how elements are combined",
+    [I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
+  let cppNamespace = "::tegula::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_ReductionAttr : EnumAttr<Tile_Dialect, Tile_Reduction, "reduction">;
+
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+  let summary = "combines the elements along one axis, which disappears";
+  let description = [{
+    `result[i] = source[i, 0] + source[i, 1] + ...` for `add` along axis 1. `max` and `min` may ignore NaN.
+
+    ```mlir
+    %m = tile.reduce max %s axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_ReductionAttr:$kind, StaticShapeTensorOf<[F32, I32]>:$source, I64Attr:$axis);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$kind $source `axis` $axis attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===-- Online softmax ---------------------------------------------------------------------------------------------===//
+
+def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
+    TypesMatchWith<"", "max", "new_max", "$_self">, TypesMatchWith<"", "sum", "new_sum", "$_self">,
+    TypesMatchWith<"", "output", "new_output", "$_self">]> {
+  let summary = "one step of the online softmax over a block of keys";
+  let description = [{
+    Milakov and Gimelshein 2018, in the form of FlashAttention-2 (Dao 2023), section 3.1: the output stays undivided.
+
+        m' = max(m, rowmax(s))          the same for both, -inf while a row has seen no key
+        p  = exp(s - m')                0 where s is -inf
+        l' = l * exp(m - m') + rowsum(p)
+        o' = o * exp(m - m') + p * v
+
+    `p` may be rounded to the element type of `v` for the product. One op rather than its parts, so that a target may
+    keep a stale maximum while that stays exact, and order the instructions as its units demand.
+
+    ```mlir
+    %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins
+    Tile_F32Tile:$scores, StaticShapeTensorOf<[F32, F16, BF16]>:$values,
+    Tile_F32Tile:$max, Tile_F32Tile:$sum, Tile_F32Tile:$output);
+  let results = (outs Tile_F32Tile:$new_max, Tile_F32Tile:$new_sum, Tile_F32Tile:$new_output);
+  let assemblyFormat = [{
+    $scores `,` $values `,` $max `,` $sum `,` $output attr-dict
+    `:` type($scores) `,` type($values) `,` type($max) `,` type($sum) `,` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_SoftmaxOutputOp : Tile_Op<"softmax_output", [Pure, TypesMatchWith<"", "output", "result", "$_self">]> {
+  let summary = "the attention output of a finished online softmax";
+  let description = [{
+    `result[i, j] = output[i, j] / sum[i]`, and 0 in rows that saw no key.
+
+    ```mlir
+    %o = tile.softmax_output %l, %acc : tensor<64xf32>, tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins Tile_F32Tile:$sum, Tile_F32Tile:$output);
+  let results = (outs Tile_F32Tile:$result);
+  let assemblyFormat = "$sum `,` $output attr-dict `:` type($sum) `,` type($output)";
+  let hasVerifier = 1;
+}
+
+def Tile_SoftmaxLseOp : Tile_Op<"softmax_lse", [Pure, SameOperandsAndResultType]> {
+  let summary = "the log-sum-exp of a finished online softmax";
+  let description = [{
+    `result[i] = max[i] + ln(sum[i])`, and -inf in rows that saw no key.
+
+    ```mlir
+    %lse = tile.softmax_lse %m, %l : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_F32Tile:$max, Tile_F32Tile:$sum);
+  let results = (outs Tile_F32Tile:$result);
+  let assemblyFormat = "$max `,` $sum attr-dict `:` type($max)";
+}
+
+#endif
