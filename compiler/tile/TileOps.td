@@ -4,6 +4,7 @@
 #define TEGULA_TILE_OPS
 
 include "compiler/tile/TileDialect.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"

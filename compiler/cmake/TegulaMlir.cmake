@@ -1,0 +1,61 @@
+# How everything in compiler/ sees LLVM and MLIR: link `tegula_mlir`, generate code with `tegula_tablegen`.
+option(TEGULA_STATIC_LLVM "Link LLVM and MLIR into the executables (for releases; development links faster without)" OFF)
+
+cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH TEGULA_SOURCE_ROOT)
+cmake_path(GET CMAKE_CURRENT_BINARY_DIR PARENT_PATH TEGULA_BINARY_ROOT)
+
+add_library(tegula_mlir INTERFACE)
+target_include_directories(tegula_mlir INTERFACE ${TEGULA_SOURCE_ROOT})
+# SYSTEM: neither LLVM's headers nor generated code are free of -Wextra warnings.
+target_include_directories(tegula_mlir SYSTEM INTERFACE ${TEGULA_BINARY_ROOT} ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_compile_options(tegula_mlir INTERFACE -fno-exceptions $<$<NOT:$<BOOL:${LLVM_ENABLE_RTTI}>>:-fno-rtti>)
+
+if(NOT TEGULA_STATIC_LLVM)
+  target_link_libraries(tegula_mlir INTERFACE MLIR LLVM)
+else()
+  # The archives name the LLVM shared library as a dependency; one process must never hold both.
+  foreach(target IN LISTS MLIR_EXPORTED_TARGETS)
+    get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
+    if(libraries)
+      list(REMOVE_ITEM libraries LLVM)
+      set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${libraries}")
+    endif()
+  endforeach()
+  llvm_map_components_to_libnames(TEGULA_LLVM_ARCHIVES
+    core irreader orcjit passes support target
+    NVPTXCodeGen NVPTXDesc NVPTXInfo X86AsmParser X86CodeGen X86Desc X86Info)
+  target_link_libraries(tegula_mlir INTERFACE
+    MLIRArithDialect MLIRArithToLLVM MLIRArithTransforms MLIRBuiltinToLLVMIRTranslation MLIRControlFlowDialect
+    MLIRControlFlowToLLVM MLIRFuncDialect MLIRFuncToLLVM MLIRFuncTransforms MLIRIR MLIRIndexToLLVM MLIRLLVMDialect
+    MLIRLLVMToLLVMIRTranslation MLIRMathDialect MLIRMathToLLVM MLIRMathTransforms MLIRMemRefDialect MLIRMemRefToLLVM
+    MLIRMemRefTransforms MLIROptLib MLIRParser MLIRPass MLIRReconcileUnrealizedCasts MLIRSCFDialect
+    MLIRSCFToControlFlow MLIRSCFTransforms MLIRTargetLLVMIRExport MLIRTransforms MLIRUBToLLVM MLIRVectorDialect
+    MLIRVectorToLLVM MLIRVectorToLLVMPass MLIRVectorToSCF MLIRVectorTransforms
+    ${TEGULA_LLVM_ARCHIVES})
+  target_link_options(tegula_mlir INTERFACE
+    -Wl,--gc-sections -fuse-ld=lld -static-libstdc++ -static-libgcc)
+endif()
+
+# tegula_tablegen(TARGET Definitions.td  Output.inc -option ...  Output2.inc -option ...)
+# makes each output in the build tree and TARGET depend on it.
+function(tegula_tablegen target definitions)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${definitions})
+  while(ARGN)
+    list(POP_FRONT ARGN name)
+    set(options)
+    while(ARGN)
+      list(GET ARGN 0 next)
+      if(NOT next MATCHES "^-")
+        break()
+      endif()
+      list(POP_FRONT ARGN)
+      list(APPEND options ${next})
+    endwhile()
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/${name})
+    add_custom_command(OUTPUT ${output}
+      COMMAND mlir-tblgen ${options} -I ${MLIR_INCLUDE_DIRS} -I ${TEGULA_SOURCE_ROOT} ${source} -o ${output}
+              -d ${output}.d --write-if-changed
+      DEPENDS ${source} DEPFILE ${output}.d VERBATIM)
+    target_sources(${target} PRIVATE ${output})
+  endwhile()
+endfunction()

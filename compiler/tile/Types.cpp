@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// `!tile.view<2xbf16>`: text form and verifier.
+#include "compiler/tile/Tile.h"
+
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace tegula::tile;
+
+Type ViewType::parse(AsmParser &parser) {
+  SmallVector<int64_t> dims;
+  Type elementType;
+  SMLoc where = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseDimensionList(dims, /*allowDynamic=*/false) || parser.parseType(elementType) ||
+      parser.parseGreater())
+    return {};
+  if (dims.size() != 1)
+    return parser.emitError(where, "expected a rank and an element type, such as '<2xbf16>'"), Type();
+  auto rank = static_cast<unsigned>(std::min<int64_t>(dims.front(), std::numeric_limits<unsigned>::max()));
+  return parser.getChecked<ViewType>(where, parser.getContext(), rank, elementType);
+}
+
+void ViewType::print(AsmPrinter &printer) const { printer << '<' << getRank() << 'x' << getElementType() << '>'; }
+
+LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError, unsigned rank, Type elementType) {
+  if (rank < 1 || rank > 5)
+    return emitError() << "a view of rank " << rank << "; views have rank 1 to 5";
+  bool storable = elementType.isF32() || elementType.isF16() || elementType.isBF16() || elementType.isInteger(64) ||
+                  elementType.isInteger(32) || elementType.isInteger(8);
+  if (!storable)
+    return emitError() << "a view of " << elementType << "; tensors in memory hold f32, f16, bf16, i64, i32 or i8";
+  return success();
+}
