@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Loaded kernels and how they are launched.
+#pragma once
+
+#include "tegula/artifact.h"
+#include "tegula/status.h"
+#include "tegula/stream.h"
+#include "tegula/tensor.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tegula {
+
+/// Number of program instances along each axis; none at all if one of them is 0.
+struct Grid {
+  int64_t x = 1;
+  int64_t y = 1;
+  int64_t z = 1;
+};
+
+/// What a launch passes for one parameter: a tensor or a scalar of type f32, i32 or i64. Scalars are never converted.
+class Argument {
+public:
+  Argument(const TensorRef &tensor) noexcept : kind_(Parameter::Kind::Tensor), dtype_(tensor.dtype), tensor_(tensor) {}
+  Argument(float value) noexcept : dtype_(DType::f32), f32_(value) {}
+  Argument(int32_t value) noexcept : dtype_(DType::i32), integer_(value) {}
+  Argument(int64_t value) noexcept : dtype_(DType::i64), integer_(value) {}
+
+  Parameter::Kind kind() const noexcept { return kind_; }
+  DType dtype() const noexcept { return dtype_; }
+  /// Only for a tensor.
+  const TensorRef &tensor() const noexcept { return tensor_; }
+  /// Only for f32.
+  float f32Value() const noexcept { return f32_; }
+  /// Only for i32 (sign-extended) and i64.
+  int64_t integerValue() const noexcept { return integer_; }
+
+private:
+  Parameter::Kind kind_ = Parameter::Kind::Scalar;
+  DType dtype_;
+  union {
+    TensorRef tensor_;
+    float f32_;
+    int64_t integer_;
+  };
+};
+
+/// A kernel that is loaded on a device; made by Device::load. Immutable: any number of threads may launch it at the
+/// same time. The host keeps it alive until its launches have finished; it may outlive its Device.
+class Kernel {
+public:
+  virtual ~Kernel() = default;
+  Kernel(const Kernel &) = delete;
+  Kernel &operator=(const Kernel &) = delete;
+
+  /// The symbol's name, as in Artifact::kernel.
+  const std::string &name() const noexcept { return name_; }
+  const std::vector<Parameter> &parameters() const noexcept { return parameters_; }
+
+  /// Runs every instance of `grid` once, in no particular order, with `arguments` in the order of parameters().
+  /// Nothing has run if it fails. An empty grid is checked like any other and runs nothing.
+  /// InvalidArgument names the parameter; it is returned for a wrong count, kind, dtype or rank, a negative size, a
+  /// size of 2^31 or more (positions inside a kernel have 32 bits), data that is null or not aligned to its elements,
+  /// offsets beyond 63 bits, a written tensor that overlaps another argument or itself, and a grid with a negative
+  /// count, a count of 2^31 or more, or more than 2^62 instances.
+  /// ResourceExhausted if there is no memory for scratch, ForkedChild in a fork of the process that made the device.
+  Status launch(Grid grid, std::span<const Argument> arguments, Stream stream = {}) const noexcept;
+  Status launch(Grid grid, std::initializer_list<Argument> arguments, Stream stream = {}) const noexcept {
+    return launch(grid, std::span<const Argument>(arguments.begin(), arguments.size()), stream);
+  }
+
+protected:
+  Kernel(std::string name, std::vector<Parameter> parameters)
+      : name_(std::move(name)), parameters_(std::move(parameters)) {}
+
+  /// Runs a grid of at least one instance with arguments that launch has checked. May throw; launch does not.
+  virtual Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const = 0;
+
+private:
+  std::string name_;
+  std::vector<Parameter> parameters_;
+};
+
+} // namespace tegula

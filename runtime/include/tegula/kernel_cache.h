@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// From program texts to loaded kernels, compiling each only once.
+#pragma once
+
+#include "tegula/artifact.h"
+#include "tegula/device.h"
+#include "tegula/kernel.h"
+#include "tegula/schedule.h"
+#include "tegula/status.h"
+
+#include <memory>
+#include <string_view>
+
+namespace tegula {
+
+/// The kernels of one device, in memory. Thread-safe; the kernels stay loaded until the cache is destroyed and the
+/// host has let go of them.
+class KernelCache {
+public:
+  /// `compiler` must outlive the cache.
+  KernelCache(Compiler &compiler, std::shared_ptr<Device> device);
+  ~KernelCache();
+  KernelCache(const KernelCache &) = delete;
+  KernelCache &operator=(const KernelCache &) = delete;
+
+  /// The kernel of (program, schedule, target of the device), compared in full, source locations included. Compiles at
+  /// most once for each: calls that arrive meanwhile wait for that result. A refusal by the compiler is kept and given
+  /// again; after any other failure (a crash, a timeout, lack of memory) the next call tries anew.
+  /// Errors: those of Compiler::compile and Device::load; ForkedChild in a fork of the process that made the cache.
+  Expected<std::shared_ptr<Kernel>> get(std::string_view program, const Schedule &schedule = {}) noexcept;
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+} // namespace tegula

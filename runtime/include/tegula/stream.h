@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The order of work on a device.
+#pragma once
+
+namespace tegula {
+
+/// The host's handle of a queue of work; the runtime never creates or destroys one. The default is the device's
+/// default stream. The cpu has only that one, and runs work inline: a call returns when its work is done.
+struct Stream {
+  void *handle = nullptr;
+};
+
+} // namespace tegula

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Views of tensors in memory, and what can be said about the bytes that they cover.
+#pragma once
+
+#include "tegula/dtype.h"
+#include "tegula/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+namespace tegula {
+
+inline constexpr int kMaxRank = 5;
+
+/// A view of a tensor: plain data, owns nothing. Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1]
+/// + ...) * sizeOf(dtype) bytes. Strides count elements and may be 0 (a broadcast) or negative.
+struct TensorRef {
+  void *data = nullptr; ///< Address on the device; may be null if there are no elements.
+  DType dtype = f32;
+  int rank = 0; ///< Number of entries of `shape` and `strides` in use, at most 5.
+  int64_t shape[kMaxRank] = {};
+  int64_t strides[kMaxRank] = {};
+};
+
+/// Bytes relative to TensorRef::data: from `lowest` up to, not including, `highest`.
+struct ByteExtent {
+  int64_t lowest = 0; ///< At most 0.
+  int64_t highest = 0;
+};
+
+/// A view in C order: the last dimension is contiguous. A stride that 64 bits cannot hold is cut to the largest
+/// number; byteExtent and a launch then refuse the view. InvalidArgument if `shape` has more than 5 sizes.
+Expected<TensorRef> contiguous(void *data, DType dtype, std::span<const int64_t> shape);
+
+/// The same for a shape that is written out: `contiguous(q, bf16, {batch, heads, length, 64})`.
+template <size_t Rank>
+requires(Rank <= kMaxRank) TensorRef contiguous(void *data, DType dtype, const int64_t (&shape)[Rank]) {
+  return *contiguous(data, dtype, std::span<const int64_t>(shape));
+}
+
+/// The same elements with dimension `order[i]` in place i: {0, 2, 1, 3} swaps the two in the middle.
+/// InvalidArgument if `order` does not name every dimension once.
+Expected<TensorRef> permuted(const TensorRef &tensor, std::span<const int> order);
+inline Expected<TensorRef> permuted(const TensorRef &tensor, std::initializer_list<int> order) {
+  return permuted(tensor, std::span<const int>(order.begin(), order.size()));
+}
+
+/// Number of elements. InvalidArgument for a rank outside 0 to 5, a negative size, or more than 2^63 - 1 elements.
+Expected<int64_t> numel(const TensorRef &tensor);
+
+/// The bytes from the lowest to the highest element; empty if there are no elements.
+/// InvalidArgument as for numel, and if an offset exceeds 63 bits or an address 64.
+Expected<ByteExtent> byteExtent(const TensorRef &tensor);
+
+/// Whether an element of `a` shares a byte with an element of `b`. Exact for views with nested strides, also when they
+/// are interleaved (Q, K and V of one packed tensor do not overlap); true if a bounded search cannot tell, or if
+/// byteExtent refuses one of them.
+bool overlaps(const TensorRef &a, const TensorRef &b) noexcept;
+
+/// Whether two elements share an address, as with stride 0 on a dimension larger than 1. True if a bounded search
+/// cannot tell, or if byteExtent refuses the view.
+bool overlapsItself(const TensorRef &tensor) noexcept;
+
+} // namespace tegula
