@@ -10,6 +10,17 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace tegula::tile {
+
+/// What `tile.version` of a module must be.
+constexpr int64_t programVersion = 1;
+
+/// A tile has 1 to 5 static, positive dimensions and at most 2^20 elements: larger ones are mistakes, and every pass
+/// may hold one tile's elements in memory.
+bool isTileShape(llvm::ArrayRef<int64_t> shape);
+
+} // namespace tegula::tile
+
 #include "compiler/tile/TileDialect.h.inc"
 #include "compiler/tile/TileEnums.h.inc"
 

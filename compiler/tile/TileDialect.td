@@ -17,7 +17,12 @@ def Tile_Dialect : Dialect {
 
     Elementwise arithmetic is upstream's `arith` and `math`, control flow is upstream's `scf`; this dialect adds what
     they lack: memory access with bounds handling, tile shapes, `dot`, reductions and the online softmax.
+
+    `tile.version` on the module is the version of this vocabulary; a compiler refuses one that it does not know.
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"]; // constants
+  let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
   let useDefaultTypePrinterParser = 1;
 }
 

@@ -12,9 +12,14 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
 
 def Tile_Scalar : AnyTypeOf<[F32, F16, BF16, I64, I32, I8, I1, Index], "scalar">;
-def Tile_Tile : StaticShapeTensorOf<[F32, F16, BF16, I64, I32, I8, I1, Index]>;
-def Tile_IndexTile : StaticShapeTensorOf<[I32, I64, Index]>;
-def Tile_F32Tile : StaticShapeTensorOf<[F32]>;
+class Tile_TileOf<list<Type> types> : RankedTensorOf<types,
+    [CPred<"::tegula::tile::isTileShape(::llvm::cast<::mlir::ShapedType>($_self).getShape())">],
+    "tile (1 to 5 static, positive dimensions, at most 1048576 elements)">;
+def Tile_Tile : Tile_TileOf<[F32, F16, BF16, I64, I32, I8, I1, Index]>;
+def Tile_IndexTile : Tile_TileOf<[I32, I64, Index]>;
+def Tile_AddableTile : Tile_TileOf<[F32, I32]>;
+def Tile_FloatTile : Tile_TileOf<[F32, F16, BF16]>;
+def Tile_F32Tile : Tile_TileOf<[F32]>;
 
 //===-- Where am I -------------------------------------------------------------------------------------------------===//
 
@@ -109,7 +114,7 @@ def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>
     tile.atomic_add %dq, %out[%i, %c0] : tensor<64x128xf32>, !tile.view<2xf32>
     ```
   }];
-  let arguments = (ins StaticShapeTensorOf<[F32, I32]>:$tile, Tile_ViewType:$view, Variadic<Index>:$position);
+  let arguments = (ins Tile_AddableTile:$tile, Tile_ViewType:$view, Variadic<Index>:$position);
   let assemblyFormat = [{
     $tile `,` $view `[` $position `]` attr-dict `:` type($tile) `,` qualified(type($view))
   }];
@@ -142,7 +147,7 @@ def Tile_ScatterAddOp : Tile_Op<"scatter_add", [MemoryEffects<[MemRead, MemWrite
     tile.scatter_add %ds, %dbias[%rows, %keys] : tensor<64x64xf32>, !tile.view<2xf32>, tensor<64x64xi32>
     ```
   }];
-  let arguments = (ins StaticShapeTensorOf<[F32, I32]>:$tile, Tile_ViewType:$view, Variadic<Tile_IndexTile>:$indices);
+  let arguments = (ins Tile_AddableTile:$tile, Tile_ViewType:$view, Variadic<Tile_IndexTile>:$indices);
   let assemblyFormat = [{
     $tile `,` $view `[` $indices `]` attr-dict `:` type($tile) `,` qualified(type($view)) `,` type($indices)
   }];
@@ -219,7 +224,8 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
   let description = [{
     `result[i, j] = acc[i, j] + sum over k of lhs[i, k] * rhs[k, j]`; without `acc` the sum starts at 0.
     `transpose_lhs` reads `lhs[k, i]` instead, `transpose_rhs` reads `rhs[j, k]`; canonicalisation folds `tile.transpose`
-    into them. f32 operands are multiplied exactly in f32 unless `allow_tf32` is present.
+    into them. Operands may differ in element type: each is widened to f32, which is exact. f32 operands are multiplied
+    in f32 unless `allow_tf32` is present.
 
     ```mlir
     %s = tile.dot %q, %k {transpose_rhs} : tensor<64x128xbf16>, tensor<32x128xbf16> -> tensor<64x32xf32>
@@ -228,7 +234,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
     ```
   }];
   let arguments = (ins
-    StaticShapeTensorOf<[F32, F16, BF16]>:$lhs, StaticShapeTensorOf<[F32, F16, BF16]>:$rhs,
+    Tile_FloatTile:$lhs, Tile_FloatTile:$rhs,
     Optional<Tile_F32Tile>:$acc,
     UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$allow_tf32);
   let results = (outs Tile_F32Tile:$result);
@@ -255,7 +261,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     %m = tile.reduce max %s axis 1 : tensor<64x32xf32> -> tensor<64xf32>
     ```
   }];
-  let arguments = (ins Tile_ReductionAttr:$kind, StaticShapeTensorOf<[F32, I32]>:$source, I64Attr:$axis);
+  let arguments = (ins Tile_ReductionAttr:$kind, Tile_AddableTile:$source, I64Attr:$axis);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$kind $source `axis` $axis attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
@@ -264,8 +270,9 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
 //===-- Online softmax ---------------------------------------------------------------------------------------------===//
 
 def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
-    TypesMatchWith<"", "max", "new_max", "$_self">, TypesMatchWith<"", "sum", "new_sum", "$_self">,
-    TypesMatchWith<"", "output", "new_output", "$_self">]> {
+    TypesMatchWith<"new_max has the type of max", "max", "new_max", "$_self">,
+    TypesMatchWith<"new_sum has the type of sum", "sum", "new_sum", "$_self">,
+    TypesMatchWith<"new_output has the type of output", "output", "new_output", "$_self">]> {
   let summary = "one step of the online softmax over a block of keys";
   let description = [{
     Milakov and Gimelshein 2018, in the form of FlashAttention-2 (Dao 2023), section 3.1: the output stays undivided.
@@ -284,7 +291,7 @@ def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
     ```
   }];
   let arguments = (ins
-    Tile_F32Tile:$scores, StaticShapeTensorOf<[F32, F16, BF16]>:$values,
+    Tile_F32Tile:$scores, Tile_FloatTile:$values,
     Tile_F32Tile:$max, Tile_F32Tile:$sum, Tile_F32Tile:$output);
   let results = (outs Tile_F32Tile:$new_max, Tile_F32Tile:$new_sum, Tile_F32Tile:$new_output);
   let assemblyFormat = [{
@@ -294,7 +301,8 @@ def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
   let hasVerifier = 1;
 }
 
-def Tile_SoftmaxOutputOp : Tile_Op<"softmax_output", [Pure, TypesMatchWith<"", "output", "result", "$_self">]> {
+def Tile_SoftmaxOutputOp : Tile_Op<"softmax_output", [Pure,
+    TypesMatchWith<"result has the type of output", "output", "result", "$_self">]> {
   let summary = "the attention output of a finished online softmax";
   let description = [{
     `result[i, j] = output[i, j] / sum[i]`, and 0 in rows that saw no key.

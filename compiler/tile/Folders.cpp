@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Simplifications of single ops: constants, and chains of shape changes.
+#include "compiler/tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace tegula::tile;
+
+Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+//===-- Shapes ---------------------------------------------------------------------------------------------------===//
+
+/// `op(op(x))` is one `op` of x.
+template <class Op> static bool skipSameOp(Op op) {
+  auto previous = op.getSource().template getDefiningOp<Op>();
+  if (previous)
+    op.getSourceMutable().assign(previous.getSource());
+  return static_cast<bool>(previous);
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor constants) {
+  RankedTensorType type = getResult().getType();
+  if (getSource().getType() == type)
+    return getSource();
+  if (auto splat = dyn_cast_if_present<SplatElementsAttr>(constants.getSource()))
+    return splat.resizeSplat(type);
+  if (isa_and_present<FloatAttr, IntegerAttr>(constants.getSource()))
+    return SplatElementsAttr::get(type, constants.getSource());
+  return skipSameOp(*this) ? OpFoldResult(getResult()) : nullptr;
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor constants) {
+  RankedTensorType type = getResult().getType();
+  if (getSource().getType() == type)
+    return getSource();
+  if (auto dense = dyn_cast_if_present<DenseElementsAttr>(constants.getSource()))
+    return dense.reshape(type);
+  return skipSameOp(*this) ? OpFoldResult(getResult()) : nullptr;
+}
+
+/// Folds `transpose(transpose(x))` into one permutation of x.
+static bool composeTransposes(TransposeOp op) {
+  auto previous = op.getSource().getDefiningOp<TransposeOp>();
+  if (!previous)
+    return false;
+  SmallVector<int64_t> permutation;
+  for (int64_t axis : op.getPermutation())
+    permutation.push_back(previous.getPermutation()[axis]);
+  op.setPermutation(permutation);
+  op.getSourceMutable().assign(previous.getSource());
+  return true;
+}
+
+OpFoldResult TransposeOp::fold(FoldAdaptor constants) {
+  if (llvm::is_sorted(getPermutation()))
+    return getSource();
+  if (auto splat = dyn_cast_if_present<SplatElementsAttr>(constants.getSource()))
+    return splat.resizeSplat(getResult().getType());
+  return composeTransposes(*this) ? OpFoldResult(getResult()) : nullptr;
+}
+
+//===-- Dot ------------------------------------------------------------------------------------------------------===//
+
+/// The matrix whose transpose `value` is; null if it is none.
+static Value transposedMatrix(Value value) {
+  auto transpose = value.getDefiningOp<TransposeOp>();
+  bool swaps = transpose && !llvm::is_sorted(transpose.getPermutation());
+  return swaps ? transpose.getSource() : Value();
+}
+
+/// `dot a, (transpose b)` reads b with `transpose_rhs`; likewise for the left operand.
+static LogicalResult foldTransposeIntoDot(DotOp dot, PatternRewriter &rewriter) {
+  Value lhs = transposedMatrix(dot.getLhs()), rhs = transposedMatrix(dot.getRhs());
+  if (!lhs && !rhs)
+    return rewriter.notifyMatchFailure(dot, "no operand is a transpose");
+  rewriter.modifyOpInPlace(dot, [&] {
+    if (lhs) {
+      dot.getLhsMutable().assign(lhs);
+      dot.setTransposeLhs(!dot.getTransposeLhs());
+    }
+    if (rhs) {
+      dot.getRhsMutable().assign(rhs);
+      dot.setTransposeRhs(!dot.getTransposeRhs());
+    }
+  });
+  return success();
+}
+
+/// A sum that starts at +0 needs no `acc`.
+static LogicalResult dropZeroAcc(DotOp dot, PatternRewriter &rewriter) {
+  if (!dot.getAcc() || !matchPattern(dot.getAcc(), m_PosZeroFloat()))
+    return rewriter.notifyMatchFailure(dot, "acc is not the constant 0");
+  rewriter.modifyOpInPlace(dot, [&] { dot.getAccMutable().clear(); });
+  return success();
+}
+
+void DotOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *) {
+  patterns.add(foldTransposeIntoDot);
+  patterns.add(dropZeroAcc);
+}

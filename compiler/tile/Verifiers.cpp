@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// What TileOps.td cannot say in types. A message names what is there and what would be legal.
+#include "compiler/tile/Tile.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tegula::tile;
+
+//===-- Shared ---------------------------------------------------------------------------------------------------===//
+
+bool tegula::tile::isTileShape(ArrayRef<int64_t> shape) {
+  constexpr int64_t maxElements = int64_t{1} << 20;
+  if (shape.empty() || shape.size() > 5)
+    return false;
+  int64_t elements = 1;
+  for (int64_t size : shape) {
+    if (size < 1 || size > maxElements) // ShapedType::kDynamic is negative
+      return false;
+    elements *= size;
+    if (elements > maxElements)
+      return false;
+  }
+  return true;
+}
+
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != "tile.version")
+    return success();
+  auto version = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (version && version.getValue() == programVersion)
+    return success();
+  return op->emitError() << "tile.version is " << attribute.getValue() << "; this compiler reads version "
+                         << programVersion;
+}
+
+static ArrayRef<int64_t> shapeOf(Value tile) { return cast<ShapedType>(tile.getType()).getShape(); }
+
+/// "64x128"
+static std::string text(ArrayRef<int64_t> shape) {
+  auto sizes = llvm::map_range(shape, [](int64_t size) { return std::to_string(size); });
+  return llvm::join(sizes, "x");
+}
+
+static std::string text(Value tile) { return text(shapeOf(tile)); }
+
+/// `actual` is an operand's or result's element type, and `expected` what the view or source holds.
+static LogicalResult verifyElementType(Operation *op, StringRef what, Type actual, StringRef other, Type expected) {
+  if (actual == expected)
+    return success();
+  return op->emitOpError() << what << " holds " << actual << " but " << other << " holds " << expected;
+}
+
+static LogicalResult verifyShape(Operation *op, StringRef what, Value value, ArrayRef<int64_t> expected) {
+  if (shapeOf(value) == expected)
+    return success();
+  return op->emitOpError() << what << " is " << text(value) << "; expected " << text(expected);
+}
+
+static LogicalResult verifyRank(Operation *op, StringRef what, Value tile, size_t expected) {
+  size_t rank = shapeOf(tile).size();
+  if (rank == expected)
+    return success();
+  return op->emitOpError() << what << " has rank " << rank << "; expected rank " << expected;
+}
+
+static LogicalResult verifyAxis(Operation *op, int64_t axis, int64_t rank) {
+  if (0 <= axis && axis < rank)
+    return success();
+  return op->emitOpError() << "axis is " << axis << "; expected 0 to " << rank - 1;
+}
+
+//===-- Memory ---------------------------------------------------------------------------------------------------===//
+
+LogicalResult DimOp::verify() { return verifyAxis(*this, getAxis(), getView().getType().getRank()); }
+
+LogicalResult SliceOp::verify() {
+  ViewType view = getView().getType(), result = getResult().getType();
+  if (view.getRank() != getIndices().size() + result.getRank())
+    return emitOpError() << "fixes " << getIndices().size() << " of " << view.getRank()
+                         << " dimensions but the result has rank " << result.getRank();
+  return verifyElementType(*this, "the result", result.getElementType(), "the view", view.getElementType());
+}
+
+/// Shared by what moves a tile between registers and a box of memory.
+static LogicalResult verifyBox(Operation *op, ViewType view, OperandRange position, Value tile) {
+  if (position.size() != view.getRank())
+    return op->emitOpError() << position.size() << " positions for a view of rank " << view.getRank();
+  if (failed(verifyRank(op, "the tile", tile, view.getRank())))
+    return failure();
+  return verifyElementType(op, "the tile", getElementTypeOrSelf(tile), "the view", view.getElementType());
+}
+
+LogicalResult LoadOp::verify() {
+  if (failed(verifyBox(*this, getView().getType(), getPosition(), getResult())))
+    return failure();
+  if (!getFill())
+    return success();
+  return verifyElementType(*this, "fill", getFillAttr().getType(), "the view", getView().getType().getElementType());
+}
+
+LogicalResult StoreOp::verify() { return verifyBox(*this, getView().getType(), getPosition(), getTile()); }
+LogicalResult AtomicAddOp::verify() { return verifyBox(*this, getView().getType(), getPosition(), getTile()); }
+
+/// Shared by what moves single elements.
+static LogicalResult verifyElements(Operation *op, ViewType view, OperandRange indices, Value tile) {
+  if (indices.size() != view.getRank())
+    return op->emitOpError() << indices.size() << " index tiles for a view of rank " << view.getRank();
+  for (Value index : indices)
+    if (failed(verifyShape(op, "an index tile", index, shapeOf(tile))))
+      return failure();
+  return verifyElementType(op, "the tile", getElementTypeOrSelf(tile), "the view", view.getElementType());
+}
+
+LogicalResult GatherOp::verify() { return verifyElements(*this, getView().getType(), getIndices(), getResult()); }
+LogicalResult ScatterAddOp::verify() { return verifyElements(*this, getView().getType(), getIndices(), getTile()); }
+
+//===-- Shapes ---------------------------------------------------------------------------------------------------===//
+
+LogicalResult IotaOp::verify() { return verifyRank(*this, "the result", getResult(), 1); }
+
+static LogicalResult verifySameElements(Operation *op) {
+  return verifyElementType(op, "the result", getElementTypeOrSelf(op->getResult(0)), "the source",
+                           getElementTypeOrSelf(op->getOperand(0)));
+}
+
+LogicalResult BroadcastOp::verify() {
+  if (failed(verifySameElements(*this)))
+    return failure();
+  if (!isa<ShapedType>(getSource().getType()))
+    return success();
+  ArrayRef<int64_t> source = shapeOf(getSource()), result = shapeOf(getResult());
+  if (failed(verifyRank(*this, "the source", getSource(), result.size())))
+    return failure();
+  for (auto [axis, from, to] : llvm::enumerate(source, result))
+    if (from != to && from != 1)
+      return emitOpError() << "dimension " << axis << " is " << from << " in the source and " << to
+                           << " in the result; only a dimension of size 1 can be repeated";
+  return success();
+}
+
+LogicalResult ReshapeOp::verify() {
+  int64_t from = getSource().getType().getNumElements(), to = getResult().getType().getNumElements();
+  if (from != to)
+    return emitOpError() << "the source, " << text(getSource()) << ", has " << from << " elements but the result, "
+                         << text(getResult()) << ", has " << to;
+  return verifySameElements(*this);
+}
+
+LogicalResult TransposeOp::verify() {
+  ArrayRef<int64_t> source = shapeOf(getSource()), permutation = getPermutation();
+  auto sorted = llvm::to_vector(permutation);
+  llvm::sort(sorted);
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(0, source.size())))
+    return emitOpError() << "[" << permutation << "] is not a permutation of the numbers 0 to " << source.size() - 1;
+  SmallVector<int64_t> expected;
+  for (int64_t axis : permutation)
+    expected.push_back(source[axis]);
+  if (failed(verifyShape(*this, "the result", getResult(), expected)))
+    return failure();
+  return verifySameElements(*this);
+}
+
+//===-- Arithmetic that mixes elements ---------------------------------------------------------------------------===//
+
+/// "64x128", or "64x128 (transposed)"
+static std::string matrixText(Value matrix, bool transposed) {
+  return text(matrix) + (transposed ? " (transposed)" : "");
+}
+
+static LogicalResult verifyInnerSizes(DotOp dot) {
+  bool lhsTransposed = dot.getTransposeLhs(), rhsTransposed = dot.getTransposeRhs();
+  int64_t inner = shapeOf(dot.getLhs())[lhsTransposed ? 0 : 1];
+  if (shapeOf(dot.getRhs())[rhsTransposed ? 1 : 0] == inner)
+    return success();
+  return dot.emitOpError() << "inner sizes differ: lhs is " << matrixText(dot.getLhs(), lhsTransposed) << ", rhs is "
+                           << matrixText(dot.getRhs(), rhsTransposed) << "; expected rhs to have " << inner
+                           << (rhsTransposed ? " columns" : " rows");
+}
+
+LogicalResult DotOp::verify() {
+  if (failed(verifyRank(*this, "lhs", getLhs(), 2)) || failed(verifyRank(*this, "rhs", getRhs(), 2)) ||
+      failed(verifyInnerSizes(*this)))
+    return failure();
+  int64_t rows = shapeOf(getLhs())[getTransposeLhs() ? 1 : 0], columns = shapeOf(getRhs())[getTransposeRhs() ? 0 : 1];
+  if (getAcc() && failed(verifyShape(*this, "acc", getAcc(), {rows, columns})))
+    return failure();
+  return verifyShape(*this, "the result", getResult(), {rows, columns});
+}
+
+LogicalResult ReduceOp::verify() {
+  auto expected = llvm::to_vector(shapeOf(getSource()));
+  if (expected.size() < 2)
+    return emitOpError() << "the source has rank 1; reshape it to rank 2 first, so that a tile remains";
+  if (failed(verifyAxis(*this, getAxis(), expected.size())))
+    return failure();
+  expected.erase(expected.begin() + getAxis());
+  if (failed(verifyShape(*this, "the result", getResult(), expected)))
+    return failure();
+  return verifySameElements(*this);
+}
+
+//===-- Online softmax -------------------------------------------------------------------------------------------===//
+
+LogicalResult SoftmaxUpdateOp::verify() {
+  if (failed(verifyRank(*this, "scores", getScores(), 2)) || failed(verifyRank(*this, "values", getValues(), 2)))
+    return failure();
+  int64_t rows = shapeOf(getScores())[0], keys = shapeOf(getScores())[1], columns = shapeOf(getValues())[1];
+  return success(succeeded(verifyShape(*this, "values", getValues(), {keys, columns})) &&
+                 succeeded(verifyShape(*this, "max", getMax(), {rows})) &&
+                 succeeded(verifyShape(*this, "sum", getSum(), {rows})) &&
+                 succeeded(verifyShape(*this, "output", getOutput(), {rows, columns})));
+}
+
+LogicalResult SoftmaxOutputOp::verify() {
+  if (failed(verifyRank(*this, "output", getOutput(), 2)))
+    return failure();
+  return verifyShape(*this, "sum", getSum(), {shapeOf(getOutput())[0]});
+}
