@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Kernels of the cpu device.
+#pragma once
+
+#include "cpu_pool.h"
+#include "tegula/kernel.h"
+
+#include <memory>
+
+namespace tegula {
+
+/// Device::load of the cpu device; may throw std::bad_alloc.
+Expected<std::shared_ptr<Kernel>> loadCpuKernel(const Artifact &artifact, std::shared_ptr<CpuPool> pool);
+
+/// InvalidArgument for any stream but the default one.
+Status checkCpuStream(Stream stream);
+
+} // namespace tegula

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Whether bytes are a whole shared object, before the system's loader trusts their header.
+#pragma once
+
+#include "tegula/status.h"
+
+#include <string_view>
+
+namespace tegula {
+
+/// InvalidArgument unless `bytes` are an ELF shared object for this machine whose segments and section table lie
+/// inside. (The loader maps what the header says; beyond the end of the bytes that is a SIGBUS.) What is in them is not
+/// checked.
+Status checkSharedObject(std::string_view bytes);
+
+} // namespace tegula

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "fork.h"
+
+#include <atomic>
+#include <pthread.h>
+
+namespace tegula {
+namespace {
+
+std::atomic<uint64_t> generation{0};
+
+// Registered before main, not at first use: a lazy registration that a fork interrupts would hang the child.
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1); });
+
+} // namespace
+
+uint64_t forkGeneration() noexcept { return generation.load(std::memory_order_relaxed); }
+
+Status ForkGuard::check() const {
+  if (!inChild())
+    return {};
+  return {ErrorCode::ForkedChild, "the process was forked after this object was made; make a new device in the child"};
+}
+
+} // namespace tegula

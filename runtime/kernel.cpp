@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// What every device checks before a launch.
+#include "tegula/kernel.h"
+
+#include "guard.h"
+#include "launch_limits.h"
+
+#include <array>
+
+namespace tegula {
+namespace {
+
+Status invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
+
+Status invalid(const Parameter &parameter, const std::string &problem) {
+  return invalid("argument '" + parameter.name + "': " + problem);
+}
+
+std::string word(DType dtype) { return std::string(toString(dtype)); }
+const char *word(Parameter::Kind kind) { return kind == Parameter::Kind::Tensor ? "a tensor" : "a scalar"; }
+
+/// Where a tensor argument lies; empty if it has no elements.
+struct Interval {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+
+  bool meets(const Interval &other) const { return begin < other.end && other.begin < end; }
+};
+
+Status checkSizes(const Parameter &parameter, const TensorRef &tensor) {
+  for (int i = 0; i < tensor.rank; ++i)
+    if (tensor.shape[i] >= kPositionLimit)
+      return invalid(parameter, "size " + std::to_string(tensor.shape[i]) + " of dimension " + std::to_string(i) +
+                                    " is not below 2^31 (positions in a kernel have 32 bits)");
+  return {};
+}
+
+Status checkData(const Parameter &parameter, const TensorRef &tensor) {
+  if (tensor.data == nullptr)
+    return invalid(parameter, "the data is null, but the tensor has elements");
+  const size_t elementBytes = sizeOf(tensor.dtype);
+  if (reinterpret_cast<uintptr_t>(tensor.data) % elementBytes != 0)
+    return invalid(parameter, "the data is not aligned to its elements of " + std::to_string(elementBytes) + " bytes");
+  return {};
+}
+
+Status checkTensor(const Parameter &parameter, const TensorRef &tensor, Interval &interval) {
+  if (tensor.rank != parameter.rank)
+    return invalid(parameter,
+                   "expected rank " + std::to_string(parameter.rank) + ", got rank " + std::to_string(tensor.rank));
+  TEGULA_RETURN_IF_ERROR(checkSizes(parameter, tensor));
+  const Expected<ByteExtent> extent = byteExtent(tensor);
+  if (!extent)
+    return invalid(parameter, extent.status().message());
+  if (extent->lowest == extent->highest)
+    return {};
+  TEGULA_RETURN_IF_ERROR(checkData(parameter, tensor));
+  if (parameter.written && overlapsItself(tensor))
+    return invalid(parameter, "the kernel writes it, but elements share memory (a stride of 0?)");
+  const auto address = reinterpret_cast<uintptr_t>(tensor.data);
+  interval = {address + extent->lowest, address + extent->highest};
+  return {};
+}
+
+Status checkArgument(const Parameter &parameter, const Argument &argument, Interval &interval) {
+  if (argument.kind() != parameter.kind)
+    return invalid(parameter, std::string("expected ") + word(parameter.kind) + ", got " + word(argument.kind()));
+  if (argument.dtype() != parameter.dtype)
+    return invalid(parameter, "expected " + word(parameter.dtype) + ", got " + word(argument.dtype()));
+  if (argument.kind() == Parameter::Kind::Tensor)
+    return checkTensor(parameter, argument.tensor(), interval);
+  return {};
+}
+
+/// A tensor that the kernel writes must not share memory with any other.
+Status checkOverlaps(std::span<const Parameter> parameters, std::span<const Argument> arguments,
+                     std::span<const Interval> intervals) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].written)
+      continue;
+    for (size_t j = 0; j < parameters.size(); ++j)
+      if (i != j && intervals[i].meets(intervals[j]) && overlaps(arguments[i].tensor(), arguments[j].tensor()))
+        return invalid(parameters[i], "the kernel writes it, but it shares memory with '" + parameters[j].name + "'");
+  }
+  return {};
+}
+
+Status checkArguments(std::span<const Parameter> parameters, std::span<const Argument> arguments) {
+  if (arguments.size() != parameters.size())
+    return invalid("expected " + std::to_string(parameters.size()) + " arguments, got " +
+                   std::to_string(arguments.size()));
+  std::array<Interval, kMaxParameters> intervals;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    TEGULA_RETURN_IF_ERROR(checkArgument(parameters[i], arguments[i], intervals[i]));
+  return checkOverlaps(parameters, arguments, {intervals.data(), parameters.size()});
+}
+
+std::string toString(const Grid &grid) {
+  return std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z);
+}
+
+bool isEmpty(const Grid &grid) { return grid.x == 0 || grid.y == 0 || grid.z == 0; }
+
+Status checkGrid(const Grid &grid) {
+  for (const int64_t count : {grid.x, grid.y, grid.z})
+    if (count < 0 || count >= kPositionLimit)
+      return invalid("grid " + toString(grid) + ": a count lies outside 0 to 2^31 - 1");
+  if (!isEmpty(grid) && grid.x * grid.y > kMaxInstances / grid.z)
+    return invalid("grid " + toString(grid) + ": more than 2^62 program instances");
+  return {};
+}
+
+} // namespace
+
+Status Kernel::launch(Grid grid, std::span<const Argument> arguments, Stream stream) const noexcept {
+  return guarded([&]() -> Status {
+    TEGULA_RETURN_IF_ERROR(checkGrid(grid));
+    TEGULA_RETURN_IF_ERROR(checkArguments(parameters_, arguments));
+    if (isEmpty(grid))
+      return {};
+    return run(grid, arguments, stream);
+  });
+}
+
+} // namespace tegula

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Whether strided views share memory is a question about sums: is there a sum of (stride * index) in a given interval,
+// with every index in its range? With nested strides at most a few indices fit at each level, so that a
+// depth-first search from the largest stride answers in some ten steps.
+#include "tegula/tensor.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tegula {
+namespace {
+
+/// Holds any difference of two addresses or sum of extents.
+using Wide = __int128;
+
+/// The numbers step * x with lowest <= x <= highest; step > 0.
+struct Term {
+  Wide step;
+  Wide lowest;
+  Wide highest;
+};
+
+Wide floorDivide(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }
+Wide ceilDivide(Wide a, Wide b) { return -floorDivide(-a, b); }
+
+/// A sum with one number of each of up to 2 * kMaxRank terms, in descending order of their steps.
+class Sum {
+public:
+  void add(Term term) { terms_[count_++] = term; }
+
+  /// A dimension's offsets, its stride scaled by `scale` (negative to subtract).
+  void addDimension(int64_t size, int64_t stride, Wide scale) {
+    const Wide step = stride * scale;
+    if (size < 2 || step == 0)
+      return;
+    const Wide last = size - 1;
+    const Term term = step > 0 ? Term{step, 0, last} : Term{-step, -last, 0};
+    for (int i = 0; i < count_; ++i)
+      if (terms_[i].step == term.step) {
+        terms_[i].lowest += term.lowest;
+        terms_[i].highest += term.highest;
+        return;
+      }
+    add(term);
+  }
+
+  /// Whether the sum can take a value from `low` to `high`; true as well if that takes too long to find out.
+  bool canReach(Wide low, Wide high) {
+    std::sort(terms_.begin(), terms_.begin() + count_, [](const Term &a, const Term &b) { return a.step > b.step; });
+    lowestFrom_[count_] = highestFrom_[count_] = 0;
+    for (int i = count_ - 1; i >= 0; --i) {
+      lowestFrom_[i] = lowestFrom_[i + 1] + terms_[i].step * terms_[i].lowest;
+      highestFrom_[i] = highestFrom_[i + 1] + terms_[i].step * terms_[i].highest;
+    }
+    stepsLeft_ = 4096;
+    return search(0, low, high);
+  }
+
+private:
+  bool search(int from, Wide low, Wide high) {
+    if (high < lowestFrom_[from] || low > highestFrom_[from])
+      return false;
+    if (from == count_ || --stepsLeft_ < 0)
+      return true;
+    const Term &term = terms_[from];
+    const Wide first = std::max(term.lowest, ceilDivide(low - highestFrom_[from + 1], term.step));
+    const Wide last = std::min(term.highest, floorDivide(high - lowestFrom_[from + 1], term.step));
+    for (Wide x = first; x <= last; ++x)
+      if (search(from + 1, low - term.step * x, high - term.step * x))
+        return true;
+    return false;
+  }
+
+  std::array<Term, 2 * kMaxRank> terms_;
+  std::array<Wide, 2 * kMaxRank + 1> lowestFrom_;  ///< Lowest sum of the terms i, i + 1, ...
+  std::array<Wide, 2 * kMaxRank + 1> highestFrom_; ///< Highest sum of the terms i, i + 1, ...
+  int count_ = 0;
+  int stepsLeft_ = 0;
+};
+
+Wide address(const TensorRef &tensor) { return reinterpret_cast<uintptr_t>(tensor.data); }
+
+bool intervalsMeet(const TensorRef &a, const ByteExtent &extentA, const TensorRef &b, const ByteExtent &extentB) {
+  return address(a) + extentA.lowest < address(b) + extentB.highest &&
+         address(b) + extentB.lowest < address(a) + extentA.highest;
+}
+
+bool isEmpty(const ByteExtent &extent) { return extent.lowest == extent.highest; }
+
+bool elementsMeet(const TensorRef &a, const TensorRef &b) {
+  const auto bytesA = static_cast<Wide>(sizeOf(a.dtype));
+  const auto bytesB = static_cast<Wide>(sizeOf(b.dtype));
+  Sum difference;
+  for (int i = 0; i < a.rank; ++i)
+    difference.addDimension(a.shape[i], a.strides[i], bytesA);
+  for (int i = 0; i < b.rank; ++i)
+    difference.addDimension(b.shape[i], b.strides[i], -bytesB);
+  const Wide distance = address(b) - address(a);
+  return difference.canReach(distance - bytesA + 1, distance + bytesB - 1);
+}
+
+struct Dimension {
+  int64_t size;
+  Wide step;
+};
+
+/// Whether two elements that agree in all dimensions before `leading`, and differ there, coincide.
+bool coincideFrom(std::span<const Dimension> dimensions, size_t leading) {
+  Sum difference;
+  difference.add({dimensions[leading].step, 1, dimensions[leading].size - 1});
+  for (const Dimension &dimension : dimensions.subspan(leading + 1))
+    difference.add({dimension.step, 1 - dimension.size, dimension.size - 1});
+  return difference.canReach(0, 0);
+}
+
+} // namespace
+
+bool overlaps(const TensorRef &a, const TensorRef &b) noexcept try {
+  const Expected<ByteExtent> extentA = byteExtent(a);
+  const Expected<ByteExtent> extentB = byteExtent(b);
+  if (!extentA || !extentB)
+    return true;
+  if (isEmpty(*extentA) || isEmpty(*extentB) || !intervalsMeet(a, *extentA, b, *extentB))
+    return false;
+  return elementsMeet(a, b);
+} catch (...) { // No memory for byteExtent's message.
+  return true;
+}
+
+bool overlapsItself(const TensorRef &tensor) noexcept try {
+  const Expected<ByteExtent> extent = byteExtent(tensor);
+  if (!extent)
+    return true;
+  if (isEmpty(*extent))
+    return false;
+  std::array<Dimension, kMaxRank> dimensions;
+  size_t count = 0;
+  for (int i = 0; i < tensor.rank; ++i) {
+    const Wide stride = tensor.strides[i];
+    if (tensor.shape[i] > 1 && stride == 0)
+      return true;
+    if (tensor.shape[i] > 1)
+      dimensions[count++] = {tensor.shape[i], stride < 0 ? -stride : stride};
+  }
+  std::sort(dimensions.begin(), dimensions.begin() + count,
+            [](const Dimension &a, const Dimension &b) { return a.step > b.step; });
+  for (size_t leading = 0; leading < count; ++leading)
+    if (coincideFrom({dimensions.data(), count}, leading))
+      return true;
+  return false;
+} catch (...) { // No memory for byteExtent's message.
+  return true;
+}
+
+} // namespace tegula

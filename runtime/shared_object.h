@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// A shared object that was loaded from memory.
+#pragma once
+
+#include "fork.h"
+#include "tegula/status.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tegula {
+
+/// Unloaded when destroyed, except in a forked child (which may have inherited the loader's lock in any state).
+class SharedObject {
+public:
+  /// Loads the bytes of an ELF shared object; no file remains, no descriptor stays open, none of its symbols becomes
+  /// visible to others. `name` is what /proc/self/maps and profilers show.
+  /// InvalidArgument if the bytes are refused; ResourceExhausted if memory or descriptors are used up.
+  static Expected<SharedObject> load(std::string_view bytes, const std::string &name);
+
+  SharedObject(SharedObject &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), fork_(other.fork_) {}
+  SharedObject &operator=(SharedObject &&) = delete;
+  ~SharedObject();
+
+  /// InvalidArgument if there is no such symbol.
+  Expected<void *> symbol(const std::string &name) const;
+
+private:
+  explicit SharedObject(void *handle) : handle_(handle) {}
+
+  void *handle_;
+  ForkGuard fork_;
+};
+
+} // namespace tegula

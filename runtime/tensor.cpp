@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "tegula/tensor.h"
+
+#include <limits>
+
+namespace tegula {
+namespace {
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+Status invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
+
+std::string tooManyDimensions(int64_t rank) {
+  return "rank " + std::to_string(rank) + " is outside 0 to " + std::to_string(kMaxRank);
+}
+
+Status checkSizes(const TensorRef &tensor) {
+  if (tensor.rank < 0 || tensor.rank > kMaxRank)
+    return invalid(tooManyDimensions(tensor.rank));
+  for (int i = 0; i < tensor.rank; ++i)
+    if (tensor.shape[i] < 0)
+      return invalid("size " + std::to_string(tensor.shape[i]) + " of dimension " + std::to_string(i) + " is negative");
+  return {};
+}
+
+/// `a * b` for b >= 0, cut to the largest number.
+int64_t saturatingProduct(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? kMax : product;
+}
+
+bool isEmpty(const TensorRef &tensor) {
+  for (int i = 0; i < tensor.rank; ++i)
+    if (tensor.shape[i] == 0)
+      return true;
+  return false;
+}
+
+/// Widens `extent`, in elements, by a dimension; false if 64 bits cannot hold the result.
+bool widen(ByteExtent &extent, int64_t size, int64_t stride) {
+  int64_t reach;
+  if (__builtin_mul_overflow(size - 1, stride, &reach))
+    return false;
+  int64_t &end = reach < 0 ? extent.lowest : extent.highest;
+  return !__builtin_add_overflow(end, reach, &end);
+}
+
+/// Offsets of elements to bytes; `highest` becomes the end of the highest element.
+bool scaleToBytes(ByteExtent &extent, int64_t elementBytes) {
+  return !__builtin_mul_overflow(extent.lowest, elementBytes, &extent.lowest) &&
+         !__builtin_mul_overflow(extent.highest, elementBytes, &extent.highest) &&
+         !__builtin_add_overflow(extent.highest, elementBytes, &extent.highest);
+}
+
+bool addressesFit(const void *data, const ByteExtent &extent) {
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  uintptr_t end;
+  return !__builtin_add_overflow(address, extent.lowest, &end) &&
+         !__builtin_add_overflow(address, extent.highest, &end);
+}
+
+} // namespace
+
+Expected<TensorRef> contiguous(void *data, DType dtype, std::span<const int64_t> shape) {
+  if (shape.size() > kMaxRank)
+    return invalid(tooManyDimensions(static_cast<int64_t>(shape.size())));
+  TensorRef tensor{.data = data, .dtype = dtype, .rank = static_cast<int>(shape.size()), .shape = {}, .strides = {}};
+  int64_t stride = 1;
+  for (int i = tensor.rank - 1; i >= 0; --i) {
+    tensor.shape[i] = shape[i];
+    tensor.strides[i] = stride;
+    stride = saturatingProduct(stride, shape[i] > 1 ? shape[i] : 1);
+  }
+  return tensor;
+}
+
+Expected<TensorRef> permuted(const TensorRef &tensor, std::span<const int> order) {
+  TEGULA_RETURN_IF_ERROR(checkSizes(tensor));
+  if (order.size() != static_cast<size_t>(tensor.rank))
+    return invalid("an order of " + std::to_string(order.size()) + " dimensions for a tensor of rank " +
+                   std::to_string(tensor.rank));
+  TensorRef result = tensor;
+  unsigned seen = 0;
+  for (int i = 0; i < tensor.rank; ++i) {
+    const int from = order[i];
+    if (from < 0 || from >= tensor.rank || (seen >> from & 1) != 0)
+      return invalid("dimension " + std::to_string(from) + " in place " + std::to_string(i) +
+                     " of the order is out of range or named twice");
+    seen |= 1u << from;
+    result.shape[i] = tensor.shape[from];
+    result.strides[i] = tensor.strides[from];
+  }
+  return result;
+}
+
+Expected<int64_t> numel(const TensorRef &tensor) {
+  TEGULA_RETURN_IF_ERROR(checkSizes(tensor));
+  if (isEmpty(tensor))
+    return int64_t{0};
+  int64_t count = 1;
+  for (int i = 0; i < tensor.rank; ++i)
+    if (__builtin_mul_overflow(count, tensor.shape[i], &count))
+      return invalid("more than 2^63 - 1 elements");
+  return count;
+}
+
+Expected<ByteExtent> byteExtent(const TensorRef &tensor) {
+  const Expected<int64_t> count = numel(tensor);
+  if (!count)
+    return count.status();
+  ByteExtent extent;
+  if (*count == 0)
+    return extent;
+  for (int i = 0; i < tensor.rank; ++i)
+    if (!widen(extent, tensor.shape[i], tensor.strides[i]))
+      return invalid("the offset of an element exceeds 63 bits");
+  if (!scaleToBytes(extent, static_cast<int64_t>(sizeOf(tensor.dtype))))
+    return invalid("the offset of an element exceeds 63 bits");
+  if (!addressesFit(tensor.data, extent))
+    return invalid("the address of an element exceeds 64 bits");
+  return extent;
+}
+
+} // namespace tegula
