@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Numbers of 16 bits, rounded to nearest even; subnormals and infinities as IEEE 754 has them.
+#pragma once
+
+#include "tegula/dtype.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tegula::oracle {
+
+uint16_t toF16(float x);
+float fromF16(uint16_t bits);
+uint16_t toBf16(float x);
+float fromBf16(uint16_t bits);
+
+/// `x` rounded to f16 or bf16 and back; unchanged for f32.
+float rounded(float x, DType dtype);
+/// Half the distance between 1 and the next number: 2^-24, 2^-11 or 2^-8.
+double unitRoundoff(DType dtype);
+
+/// Writes `count` numbers as f32, f16 or bf16 to `memory`, and reads them back.
+void encode(const float *numbers, size_t count, DType dtype, void *memory);
+void decode(const void *memory, size_t count, DType dtype, float *numbers);
+
+} // namespace tegula::oracle

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "oracle/convert.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace tegula::oracle {
+namespace {
+
+template <class To, class From> void everyNumberSurvives(To to, From from) {
+  for (uint32_t bits = 0; bits < 65536; ++bits)
+    if (float x = from(uint16_t(bits)); std::isnan(x))
+      EXPECT_TRUE(std::isnan(from(to(x))));
+    else
+      EXPECT_EQ(to(x), bits);
+}
+
+/// Between two neighbours: to the nearer one, and to the even one from the middle.
+template <class To, class From> void neighboursRoundToNearestEven(To to, From from, uint32_t infinity) {
+  for (uint32_t low = 0; low + 1 < infinity; ++low) {
+    float a = from(uint16_t(low)), b = from(uint16_t(low + 1));
+    float middle = a + (b - a) / 2;
+    EXPECT_EQ(to(middle), low % 2 ? low + 1 : low);
+    EXPECT_EQ(to(std::nextafter(middle, a)), low);
+    EXPECT_EQ(to(std::nextafter(middle, b)), low + 1);
+    EXPECT_EQ(to(-middle), to(middle) | 0x8000);
+  }
+}
+
+TEST(Convert, EveryF16NumberSurvives) { everyNumberSurvives(toF16, fromF16); }
+TEST(Convert, EveryBf16NumberSurvives) { everyNumberSurvives(toBf16, fromBf16); }
+TEST(Convert, F16RoundsToNearestEven) { neighboursRoundToNearestEven(toF16, fromF16, 0x7c00); }
+TEST(Convert, Bf16RoundsToNearestEven) { neighboursRoundToNearestEven(toBf16, fromBf16, 0x7f80); }
+
+TEST(Convert, LargeNumbersBecomeInfinity) {
+  EXPECT_EQ(toF16(65519.99f), 0x7bff);
+  EXPECT_EQ(toF16(65520.0f), 0x7c00);
+  EXPECT_EQ(toF16(-1e30f), 0xfc00);
+  EXPECT_EQ(toBf16(std::numeric_limits<float>::max()), 0x7f80);
+}
+
+TEST(Convert, TinyNumbersBecomeZeroWithTheirSign) {
+  EXPECT_EQ(toF16(0x1p-25f), 0);
+  EXPECT_EQ(toF16(-0x1p-26f), 0x8000);
+  EXPECT_EQ(toF16(0x1.8p-25f), 1);
+}
+
+TEST(Convert, RoundedKeepsF32) {
+  EXPECT_EQ(rounded(0.1f, f32), 0.1f);
+  EXPECT_EQ(rounded(0.1f, bf16), 0.10009765625f);
+  EXPECT_EQ(rounded(0.1f, f16), 0.0999755859375f);
+}
+
+TEST(Convert, DecodeInvertsEncode) {
+  const float numbers[] = {1, -2.5f, 0.25f, 1024};
+  for (DType dtype : {f32, f16, bf16}) {
+    alignas(4) char memory[16];
+    float back[4];
+    encode(numbers, 4, dtype, memory);
+    decode(memory, 4, dtype, back);
+    for (int n = 0; n < 4; ++n)
+      EXPECT_EQ(back[n], numbers[n]);
+  }
+}
+
+} // namespace
+} // namespace tegula::oracle
