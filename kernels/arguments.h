@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The arguments of the attention programs, and record() for programs that also take a variant's tensors.
+#pragma once
+
+#include "tegula/attention_programs.h"
+
+#include <type_traits>
+#include <utility>
+
+namespace tegula {
+
+// Arguments as attention_programs.h describes them.
+TensorArg tensor(const AttentionConfig &config, std::string name); ///< Rank 4, of the problem's element type.
+TensorArg accumulator(std::string name);                           ///< f32, rank 4.
+TensorArg statistic(std::string name);                             ///< f32 [batch, heads, seqlen_q]
+std::vector<TensorArg> variantTensors(const AttentionConfig &config);
+/// The variant's tensors, then the gradients that it wants.
+std::vector<TensorArg> variantTensorsAndGradients(const AttentionConfig &config);
+
+inline constexpr size_t kMaxListedTensors = 8;
+
+namespace record_list_details {
+
+template <class Argument> using Recorded = std::conditional_t<std::is_same_v<Argument, TensorArg>, View, Value>;
+template <size_t> using EachView = View;
+
+template <size_t... I, class Kernel, class... Arguments>
+Expected<Program> recordExactly(std::index_sequence<I...>, std::string_view name, const Kernel &kernel,
+                                const std::vector<TensorArg> &list, const Arguments &...arguments) {
+  auto spread = [&kernel](Recorded<Arguments>... fixed, EachView<I>... listed) {
+    kernel(fixed..., std::vector<View>{listed...});
+  };
+  return record(name, spread, arguments..., list[I]...);
+}
+
+} // namespace record_list_details
+
+/// Records `kernel(arguments..., std::span<const View>)`: each TensorArg of `arguments` arrives as a View, each
+/// ScalarArg as a Value, and those of `list`, which become the program's last parameters, as one span.
+template <size_t Count = 0, class Kernel, class... Arguments>
+Expected<Program> recordList(std::string_view name, const Kernel &kernel, const std::vector<TensorArg> &list,
+                             const Arguments &...arguments) {
+  if (list.size() == Count)
+    return record_list_details::recordExactly(std::make_index_sequence<Count>(), name, kernel, list, arguments...);
+  if constexpr (Count < kMaxListedTensors)
+    return recordList<Count + 1>(name, kernel, list, arguments...);
+  return Status(ErrorCode::InvalidArgument, "a variant has " + std::to_string(list.size()) +
+                                                " tensors and gradients; at most " + std::to_string(kMaxListedTensors) +
+                                                " are supported");
+}
+
+} // namespace tegula

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "tegula/attention.h"
+
+#include "plan_check.h"
+#include "plan_workspace.h"
+
+#include <exception>
+#include <new>
+
+namespace tegula {
+namespace {
+
+/// Runs `function`, which returns a Status or an Expected, and turns what it throws into one.
+template <class Function> auto guarded(Function &&function) noexcept -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::bad_alloc &) {
+    return Status(ErrorCode::ResourceExhausted, "out of memory");
+  } catch (...) {
+    return Status(ErrorCode::Internal, "an exception");
+  }
+}
+
+/// A value for the kernels' parameters of that name.
+struct Binding {
+  std::string name;
+  Argument value;
+};
+
+/// One kernel of a pass.
+struct Step {
+  std::shared_ptr<Kernel> kernel;
+  GridRows grid;
+  std::vector<size_t> bindings; ///< For each parameter of the kernel, its place among the pass's bindings.
+};
+
+std::vector<std::string_view> forwardKernels(Algorithm algorithm) {
+  if (algorithm == Algorithm::standard)
+    return {"standard_scores", "standard_softmax", "standard_output"};
+  return {algorithm == Algorithm::flash1 ? "flash1_forward" : "flash2_forward"};
+}
+
+std::vector<std::string_view> backwardKernels() {
+  return {"flash2_backward_preprocess", "flash2_backward", "flash2_backward_postprocess"};
+}
+
+void bindWorkspace(std::vector<Binding> &bindings, const WorkspaceLayout &workspace) {
+  for (const WorkspaceTensor &entry : workspace.tensors)
+    bindings.push_back({std::string(entry.name), entry.tensor});
+}
+
+void bindVariant(std::vector<Binding> &bindings, const Variant &variant, std::span<const TensorRef> tensors) {
+  for (size_t t = 0; t < variant.tensors.size(); ++t)
+    bindings.push_back({variant.tensors[t].name, tensors[t]});
+}
+
+void bindGradients(std::vector<Binding> &bindings, const Variant &variant, std::span<const TensorRef> gradients) {
+  size_t next = 0;
+  for (const VariantTensor &tensor : variant.tensors)
+    if (tensor.wants_gradient)
+      bindings.push_back({"d" + tensor.name, gradients[next++]});
+}
+
+std::vector<Binding> bind(const Variant &variant, const AttentionForward &call, const WorkspaceLayout &workspace) {
+  std::vector<Binding> bindings = {{"q", call.q}, {"k", call.k},     {"v", call.v},
+                                   {"o", call.o}, {"lse", call.lse}, {"scale", call.scale}};
+  bindWorkspace(bindings, workspace);
+  bindVariant(bindings, variant, call.variant);
+  return bindings;
+}
+
+std::vector<Binding> bind(const Variant &variant, const AttentionBackward &call, const WorkspaceLayout &workspace) {
+  std::vector<Binding> bindings = {{"q", call.q},     {"k", call.k},        {"v", call.v},   {"o", call.o},
+                                   {"lse", call.lse}, {"do", call.d_o},     {"dq", call.dq}, {"dk", call.dk},
+                                   {"dv", call.dv},   {"scale", call.scale}};
+  bindWorkspace(bindings, workspace);
+  bindVariant(bindings, variant, call.variant);
+  bindGradients(bindings, variant, call.variant_gradients);
+  return bindings;
+}
+
+/// The bindings of a pass with empty tensors: their names, in the order in which a launch lists them.
+std::vector<Binding> emptyBindings(const AttentionProblem &problem, Pass pass) {
+  Expected<WorkspaceLayout> workspace =
+      workspaceLayout(problem.algorithm, pass, {}, problem.head_dim, problem.value_dim);
+  std::vector<TensorRef> tensors(problem.variant.tensors.size());
+  if (pass == Pass::forward)
+    return bind(problem.variant, AttentionForward{.variant = tensors}, *workspace);
+  return bind(problem.variant, AttentionBackward{.variant = tensors, .variant_gradients = tensors}, *workspace);
+}
+
+Expected<Step> makeStep(std::string_view name, const AttentionConfig &config, const Schedule &schedule,
+                        std::span<const Binding> bindings, KernelCache &cache) {
+  Expected<AttentionProgram> entry = findAttentionProgram(name);
+  Expected<Program> program = entry->record(config);
+  if (!program)
+    return program.status();
+  Expected<std::shared_ptr<Kernel>> kernel = cache.get(program->text, schedule);
+  if (!kernel)
+    return kernel.status();
+  Step step{*kernel, entry->grid, {}};
+  for (const Parameter &parameter : (*kernel)->parameters())
+    for (size_t place = 0; place < bindings.size(); ++place)
+      if (bindings[place].name == parameter.name)
+        step.bindings.push_back(place);
+  return step;
+}
+
+int64_t blocks(int64_t length, int block) { return length / block + (length % block != 0); }
+
+Grid gridOf(GridRows rows, const AttentionShape &shape, const Schedule &schedule) {
+  switch (rows) {
+  case GridRows::queries:
+    return {blocks(shape.seqlen_q, schedule.block_m), shape.heads, shape.batch};
+  case GridRows::keys:
+    return {blocks(shape.seqlen_k, schedule.block_n), shape.kv_heads, shape.batch};
+  case GridRows::none:
+    return {1, shape.heads, shape.batch};
+  }
+  return {};
+}
+
+} // namespace
+
+struct AttentionPlan::State {
+  AttentionProblem problem;
+  Schedule schedule;
+  std::vector<Step> forward, backward;
+
+  Status add(std::vector<Step> &steps, Pass pass, const AttentionConfig &config, KernelCache &cache);
+  Expected<int64_t> workspaceBytes(Pass pass, const AttentionShape &shape) const noexcept;
+  template <class Call> Status launch(Pass pass, const Call &call, const Workspace &workspace, Stream stream) const;
+};
+
+Expected<int64_t> AttentionPlan::State::workspaceBytes(Pass pass, const AttentionShape &shape) const noexcept {
+  return guarded([&]() -> Expected<int64_t> {
+    TEGULA_RETURN_IF_ERROR(checkShape(shape));
+    Expected<WorkspaceLayout> layout =
+        workspaceLayout(problem.algorithm, pass, shape, problem.head_dim, problem.value_dim);
+    if (!layout)
+      return layout.status();
+    return layout->bytes;
+  });
+}
+
+Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const AttentionConfig &config,
+                                 KernelCache &cache) {
+  std::vector<Binding> bindings = emptyBindings(problem, pass);
+  for (std::string_view name : pass == Pass::forward ? forwardKernels(problem.algorithm) : backwardKernels()) {
+    Expected<Step> step = makeStep(name, config, schedule, bindings, cache);
+    if (!step)
+      return step.status();
+    steps.push_back(std::move(*step));
+  }
+  return {};
+}
+
+template <class Call>
+Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace &workspace, Stream stream) const {
+  Expected<AttentionShape> shape = checkCall(problem, call);
+  if (!shape)
+    return shape.status();
+  Expected<WorkspaceLayout> layout =
+      workspaceLayout(problem.algorithm, pass, *shape, problem.head_dim, problem.value_dim);
+  if (!layout)
+    return layout.status();
+  TEGULA_RETURN_IF_ERROR(layout->place(workspace));
+  std::vector<Binding> bindings = bind(problem.variant, call, *layout);
+  for (const Step &step : pass == Pass::forward ? forward : backward) {
+    std::vector<Argument> arguments;
+    for (size_t place : step.bindings)
+      arguments.push_back(bindings[place].value);
+    TEGULA_RETURN_IF_ERROR(step.kernel->launch(gridOf(step.grid, *shape, schedule), arguments, stream));
+  }
+  return {};
+}
+
+Expected<AttentionPlan> AttentionPlan::make(const AttentionProblem &problem, KernelCache &cache,
+                                            const Schedule &schedule) noexcept {
+  return guarded([&]() -> Expected<AttentionPlan> {
+    Expected<AttentionConfig> config = resolve(problem, schedule);
+    if (!config)
+      return config.status();
+    auto state = std::make_shared<State>(State{problem, schedule, {}, {}});
+    state->schedule.block_m = config->block_m;
+    state->schedule.block_n = config->block_n;
+    TEGULA_RETURN_IF_ERROR(state->add(state->forward, Pass::forward, *config, cache));
+    if (problem.backward)
+      TEGULA_RETURN_IF_ERROR(state->add(state->backward, Pass::backward, *config, cache));
+    AttentionPlan plan;
+    plan.state_ = std::move(state);
+    return plan;
+  });
+}
+
+Expected<int64_t> AttentionPlan::forwardWorkspace(const AttentionShape &shape) const noexcept {
+  return state_->workspaceBytes(Pass::forward, shape);
+}
+
+Expected<int64_t> AttentionPlan::backwardWorkspace(const AttentionShape &shape) const noexcept {
+  return state_->workspaceBytes(Pass::backward, shape);
+}
+
+Status AttentionPlan::forward(const AttentionForward &call, const Workspace &workspace, Stream stream) const noexcept {
+  return guarded([&] { return state_->launch(Pass::forward, call, workspace, stream); });
+}
+
+Status AttentionPlan::backward(const AttentionBackward &call, const Workspace &workspace,
+                               Stream stream) const noexcept {
+  return guarded([&]() -> Status {
+    if (!state_->problem.backward)
+      return invalidArgument("backward", "it is false in the plan's problem; make the plan with .backward = true");
+    return state_->launch(Pass::backward, call, workspace, stream);
+  });
+}
+
+const AttentionProblem &AttentionPlan::problem() const noexcept { return state_->problem; }
+
+const Schedule &AttentionPlan::schedule() const noexcept { return state_->schedule; }
+
+Expected<AttentionConfig> resolve(const AttentionProblem &problem, const Schedule &schedule) noexcept {
+  return guarded([&]() -> Expected<AttentionConfig> {
+    TEGULA_RETURN_IF_ERROR(checkProblem(problem, schedule));
+    int block = std::max(problem.head_dim, problem.value_dim) <= 128 ? 96 : 64;
+    return AttentionConfig{.dtype = problem.dtype,
+                           .head_dim = problem.head_dim,
+                           .value_dim = problem.value_dim,
+                           .causal = problem.causal,
+                           .variant = problem.variant,
+                           .block_m = schedule.block_m ? schedule.block_m : block,
+                           .block_n = schedule.block_n ? schedule.block_n : block};
+  });
+}
+
+} // namespace tegula

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "plan_check.h"
+
+namespace tegula {
+namespace {
+
+/// A tensor of a call and what it must be.
+struct CallTensor {
+  std::string name;
+  const TensorRef *tensor;
+  DType dtype;
+  std::vector<Axis> axes = {};
+  int last_dim = 0; ///< Size of a further, last dimension, unless 0.
+  bool written = false;
+};
+
+constexpr const char *kAxisNames[] = {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_k", "any"};
+constexpr Axis kOfQ[] = {Axis::batch, Axis::heads, Axis::seqlen_q};
+constexpr Axis kOfK[] = {Axis::batch, Axis::kv_heads, Axis::seqlen_k};
+
+std::vector<Axis> list(const Axis (&axes)[3]) { return {axes, axes + 3}; }
+
+std::string layoutOf(const CallTensor &entry) {
+  std::string layout = "[";
+  for (Axis axis : entry.axes)
+    layout += (layout.size() > 1 ? ", " : "") + std::string(kAxisNames[int(axis)]);
+  return layout + (entry.last_dim ? ", " + std::to_string(entry.last_dim) + "]" : "]");
+}
+
+Status checkKind(const CallTensor &entry) {
+  const TensorRef &tensor = *entry.tensor;
+  int rank = int(entry.axes.size()) + (entry.last_dim ? 1 : 0);
+  if (tensor.rank != rank)
+    return invalidArgument(entry.name, "it has rank " + std::to_string(tensor.rank) + "; it must be " +
+                                           layoutOf(entry) + ", of rank " + std::to_string(rank));
+  if (tensor.dtype != entry.dtype)
+    return invalidArgument(entry.name, "its element type is " + std::string(toString(tensor.dtype)) + "; it must be " +
+                                           std::string(toString(entry.dtype)));
+  for (int d = 0; d < rank; ++d)
+    if (tensor.shape[d] < 0)
+      return invalidArgument(entry.name, "size " + std::to_string(d) + " is " + std::to_string(tensor.shape[d]) +
+                                             "; it must be 0 or more");
+  return {};
+}
+
+int64_t sizeOf(const AttentionShape &shape, Axis axis) {
+  const int64_t sizes[] = {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k};
+  return sizes[int(axis)];
+}
+
+Status checkSize(const CallTensor &entry, int d, const char *what, int64_t expected) {
+  int64_t actual = entry.tensor->shape[d];
+  if (actual == expected)
+    return {};
+  return invalidArgument(entry.name, "its size " + std::to_string(d) + " is " + std::to_string(actual) +
+                                         "; it must be " + layoutOf(entry) + " with " + what + " = " +
+                                         std::to_string(expected));
+}
+
+Status checkSizes(const CallTensor &entry, const AttentionShape &shape) {
+  int rank = int(entry.axes.size());
+  for (int d = 0; d < rank; ++d)
+    if (entry.axes[d] != Axis::any)
+      TEGULA_RETURN_IF_ERROR(checkSize(entry, d, kAxisNames[int(entry.axes[d])], sizeOf(shape, entry.axes[d])));
+  return entry.last_dim ? checkSize(entry, rank, "last size", entry.last_dim) : Status();
+}
+
+Status checkOverlaps(std::span<const CallTensor> tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    for (size_t j = 0; j < tensors.size(); ++j)
+      if (tensors[i].written && i != j && overlaps(*tensors[i].tensor, *tensors[j].tensor))
+        return invalidArgument(tensors[i].name, "it is written, but shares memory with '" + tensors[j].name +
+                                                    "'; outputs need memory of their own");
+  return {};
+}
+
+/// `tensors` starts with q and k.
+Expected<AttentionShape> checkAll(std::span<const CallTensor> tensors) {
+  for (const CallTensor &entry : tensors)
+    TEGULA_RETURN_IF_ERROR(checkKind(entry));
+  const int64_t *q = tensors[0].tensor->shape, *k = tensors[1].tensor->shape;
+  AttentionShape shape{.batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = k[2]};
+  for (const CallTensor &entry : tensors)
+    TEGULA_RETURN_IF_ERROR(checkSizes(entry, shape));
+  TEGULA_RETURN_IF_ERROR(checkShape(shape));
+  TEGULA_RETURN_IF_ERROR(checkOverlaps(tensors));
+  return shape;
+}
+
+Status checkCount(const char *name, size_t actual, size_t expected) {
+  if (actual == expected)
+    return {};
+  return invalidArgument(name, "it has " + std::to_string(actual) + " tensors; the plan's variant needs " +
+                                   std::to_string(expected));
+}
+
+std::vector<CallTensor> tensorsOf(const Variant &variant, std::span<const TensorRef> given) {
+  std::vector<CallTensor> tensors;
+  for (size_t t = 0; t < variant.tensors.size(); ++t)
+    tensors.push_back({variant.tensors[t].name, &given[t], variant.tensors[t].dtype, variant.tensors[t].axes});
+  return tensors;
+}
+
+std::vector<CallTensor> gradientsOf(const Variant &variant, std::span<const TensorRef> gradients) {
+  std::vector<CallTensor> tensors;
+  for (const VariantTensor &tensor : variant.tensors)
+    if (tensor.wants_gradient)
+      tensors.push_back({.name = "d" + tensor.name,
+                         .tensor = &gradients[tensors.size()],
+                         .dtype = f32,
+                         .axes = tensor.axes,
+                         .written = true});
+  return tensors;
+}
+
+void append(std::vector<CallTensor> &tensors, std::vector<CallTensor> more) {
+  tensors.insert(tensors.end(), more.begin(), more.end());
+}
+
+} // namespace
+
+Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionForward &call) {
+  TEGULA_RETURN_IF_ERROR(checkCount("variant", call.variant.size(), problem.variant.tensors.size()));
+  std::vector<CallTensor> tensors = {{"q", &call.q, problem.dtype, list(kOfQ), problem.head_dim},
+                                     {"k", &call.k, problem.dtype, list(kOfK), problem.head_dim},
+                                     {"v", &call.v, problem.dtype, list(kOfK), problem.value_dim},
+                                     {"o", &call.o, problem.dtype, list(kOfQ), problem.value_dim, true},
+                                     {"lse", &call.lse, f32, list(kOfQ), 0, true}};
+  append(tensors, tensorsOf(problem.variant, call.variant));
+  return checkAll(tensors);
+}
+
+Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionBackward &call) {
+  TEGULA_RETURN_IF_ERROR(checkCount("variant", call.variant.size(), problem.variant.tensors.size()));
+  size_t gradients = 0;
+  for (const VariantTensor &tensor : problem.variant.tensors)
+    gradients += tensor.wants_gradient;
+  TEGULA_RETURN_IF_ERROR(checkCount("variant_gradients", call.variant_gradients.size(), gradients));
+  std::vector<CallTensor> tensors = {{"q", &call.q, problem.dtype, list(kOfQ), problem.head_dim},
+                                     {"k", &call.k, problem.dtype, list(kOfK), problem.head_dim},
+                                     {"v", &call.v, problem.dtype, list(kOfK), problem.value_dim},
+                                     {"o", &call.o, problem.dtype, list(kOfQ), problem.value_dim},
+                                     {"lse", &call.lse, f32, list(kOfQ)},
+                                     {"d_o", &call.d_o, problem.dtype, list(kOfQ), problem.value_dim},
+                                     {"dq", &call.dq, problem.dtype, list(kOfQ), problem.head_dim, true},
+                                     {"dk", &call.dk, problem.dtype, list(kOfK), problem.head_dim, true},
+                                     {"dv", &call.dv, problem.dtype, list(kOfK), problem.value_dim, true}};
+  append(tensors, tensorsOf(problem.variant, call.variant));
+  append(tensors, gradientsOf(problem.variant, call.variant_gradients));
+  return checkAll(tensors);
+}
+
+} // namespace tegula

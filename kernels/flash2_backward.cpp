@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// FlashAttention-2, backward (Dao 2023, Algorithm 2): one program instance per block of keys and kv head, which holds
+// dK and dV while the query rows of all query heads of its group stream past.
+#include "arguments.h"
+#include "scores.h"
+
+#include <limits>
+
+namespace tegula {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Pairs the variant's tensors with their gradients, which follow them in `views`.
+std::vector<ViewGradient> gradientsOf(const Variant &variant, VariantViews views) {
+  std::vector<ViewGradient> pairs;
+  size_t next = variant.tensors.size();
+  for (size_t t = 0; t < variant.tensors.size(); ++t)
+    if (variant.tensors[t].wants_gradient)
+      pairs.push_back({views[t], views[next++]});
+  return pairs;
+}
+
+/// +inf where a row saw no key and where there is no row, so that exp(s - L) is 0 there.
+Value loadLse(View L, Value i, int block_m) {
+  Value lse = L.load(i, {block_m}, infinity); // [block_m]
+  return select(lse == -infinity, infinity, lse);
+}
+
+void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View L, View D, View dQ, View dK,
+                    View dV, Value scale, VariantViews views) {
+  Value j = programId(0) * c.block_n;
+  Value kv_head = programId(1);
+  Value batch = programId(2);
+  Value group = groupSize(Q, K);
+
+  Value k = K.at(batch, kv_head).load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
+  Value v = V.at(batch, kv_head).load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
+  Var dk = fill({c.block_n, c.head_dim}, 0.0);                      // [block_n, head_dim]
+  Var dv = fill({c.block_n, c.value_dim}, 0.0);                     // [block_n, value_dim]
+  for (Value head : range(kv_head * group, (kv_head + 1) * group)) {
+    Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
+    Interval queries = scores.queriesFor(j);
+    for (Value i : range(queries.begin, queries.end, c.block_m)) {
+      Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim});      // [block_m, head_dim]
+      Value do_i = dO.at(batch, head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
+      Value lse = loadLse(L.at(batch, head), i, c.block_m);              // [block_m]
+      Value delta = D.at(batch, head).load(i, {c.block_m});              // [block_m]
+
+      Value s = dot(q, transpose(k)) * scale;                              // [block_m, block_n]
+      Value modified = scores.modify(s, i, j);                             // [block_m, block_n]
+      Value allowed = scores.allowed(i, j);                                // [block_m, block_n]
+      Value p = exp(select(allowed, modified, -infinity) - asColumn(lse)); // [block_m, block_n]
+      dv = dot(transpose(cast(c.dtype, p)), do_i, dv);                     // [block_n, value_dim]
+      Value dp = dot(do_i, transpose(v));                                  // [block_m, block_n]
+      Value dmodified = select(allowed, p * (dp - asColumn(delta)), 0.0);  // [block_m, block_n]
+      Value ds = cast(c.dtype, differentiate(modified, s, dmodified, gradientsOf(c.variant, views)));
+      dk = dot(transpose(ds), q, dk);              // [block_n, head_dim]
+      dQ.at(batch, head).atomicAdd(i, dot(ds, k)); // [block_m, head_dim]
+    }
+  }
+  dK.at(batch, kv_head).store(j, dk * scale); // [block_n, head_dim]
+  dV.at(batch, kv_head).store(j, dv);         // [block_n, value_dim]
+}
+
+void preprocess(const AttentionConfig &c, View O, View dO, View D, View dQ) {
+  Value i = programId(0) * c.block_m;
+  Value head = programId(1);
+  Value batch = programId(2);
+  Value o = O.at(batch, head).load(i, {c.block_m, c.value_dim});     // [block_m, value_dim]
+  Value do_i = dO.at(batch, head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
+  D.at(batch, head).store(i, rowSum(do_i * o));                      // [block_m]
+  dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));   // [block_m, head_dim]
+}
+
+void postprocess(const AttentionConfig &c, View dQ_acc, View dQ, Value scale) {
+  Value i = programId(0) * c.block_m;
+  Value head = programId(1);
+  Value batch = programId(2);
+  Value dq = dQ_acc.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
+  dQ.at(batch, head).store(i, dq * scale);                            // [block_m, head_dim]
+}
+
+} // namespace
+
+Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config) {
+  auto kernel = [&config](View o, View d_o, View delta, View dq_acc) { preprocess(config, o, d_o, delta, dq_acc); };
+  return record("flash2_backward_preprocess", kernel, tensor(config, "o"), tensor(config, "do"), statistic("delta"),
+                accumulator("dq_acc"));
+}
+
+Expected<Program> recordFlash2Backward(const AttentionConfig &config) {
+  auto kernel = [&config](View q, View k, View v, View d_o, View lse, View delta, View dq_acc, View dk, View dv,
+                          Value scale, VariantViews views) {
+    flash2Backward(config, q, k, v, d_o, lse, delta, dq_acc, dk, dv, scale, views);
+  };
+  return recordList("flash2_backward", kernel, variantTensorsAndGradients(config), tensor(config, "q"),
+                    tensor(config, "k"), tensor(config, "v"), tensor(config, "do"), statistic("lse"),
+                    statistic("delta"), accumulator("dq_acc"), tensor(config, "dk"), tensor(config, "dv"),
+                    ScalarArg{"scale", f32});
+}
+
+Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config) {
+  auto kernel = [&config](View dq_acc, View dq, Value scale) { postprocess(config, dq_acc, dq, scale); };
+  return record("flash2_backward_postprocess", kernel, accumulator("dq_acc"), tensor(config, "dq"),
+                ScalarArg{"scale", f32});
+}
+
+} // namespace tegula

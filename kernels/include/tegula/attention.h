@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Attention for hosts: say what is computed, make a plan once, launch it for any shape.
+//
+//   KernelCache cache(compiler, device);
+//   auto plan = AttentionPlan::make({.dtype = bf16, .head_dim = 128, .value_dim = 128, .causal = Causal::top_left},
+//   cache); plan->forward({.q = q, .k = k, .v = v, .o = o, .lse = lse, .scale = 0.088f}, workspace);
+//
+// Everything here is thread-safe and answers with a Status; the functions never throw, abort or print.
+#pragma once
+
+#include "tegula/attention_programs.h"
+#include "tegula/kernel_cache.h"
+
+#include <memory>
+#include <span>
+
+namespace tegula {
+
+/// What is computed. Shapes, strides and the scale are left to the launch.
+struct AttentionProblem {
+  DType dtype = bf16; ///< Of q, k, v, o and their gradients: f32, f16 or bf16.
+  Algorithm algorithm = Algorithm::flash2;
+  int head_dim = 0;  ///< Of q and k: a multiple of 8 up to 256.
+  int value_dim = 0; ///< Of v and o: a multiple of 8 up to 256.
+  Causal causal = Causal::none;
+  Variant variant = {};
+  bool backward = false; ///< Compile the backward pass too; only flash2 has one.
+};
+
+/// The sizes of one launch.
+struct AttentionShape {
+  int64_t batch = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0; ///< Divides heads.
+  int64_t seqlen_q = 0;
+  int64_t seqlen_k = 0;
+};
+
+/// Memory on the device that a launch may use and leaves undefined: 64-byte aligned, and not used by another launch
+/// at the same time.
+struct Workspace {
+  void *data = nullptr;
+  int64_t bytes = 0;
+};
+
+/// Tensors as in attention_programs.h, with any strides.
+struct AttentionForward {
+  TensorRef q = {}, k = {}, v = {};
+  TensorRef o = {}, lse = {};              ///< Written.
+  float scale = 0;                         ///< Usually 1 / sqrt(head_dim).
+  std::span<const TensorRef> variant = {}; ///< One per Variant::tensors.
+};
+
+/// The gradients of sum(o * d_o), where o and lse are what forward wrote.
+struct AttentionBackward {
+  TensorRef q = {}, k = {}, v = {}, o = {}, lse = {}, d_o = {};
+  TensorRef dq = {}, dk = {}, dv = {};               ///< Written; shaped like q, k and v.
+  float scale = 0;                                   ///< As in the forward call.
+  std::span<const TensorRef> variant = {};           ///< One per Variant::tensors.
+  std::span<const TensorRef> variant_gradients = {}; ///< f32, added to; one per tensor that wants a gradient.
+};
+
+/// The compiled kernels of one problem. Immutable; copies share the kernels.
+class AttentionPlan {
+public:
+  /// Records and compiles, unless `cache` has the kernels already. Block sizes of `schedule` that are 0 are chosen.
+  /// InvalidArgument names the field of `problem` or `schedule`, its value and what is legal; Unsupported names the
+  /// nearest problem that is supported; otherwise errors of KernelCache::get.
+  static Expected<AttentionPlan> make(const AttentionProblem &problem, KernelCache &cache,
+                                      const Schedule &schedule = {}) noexcept;
+
+  /// Bytes of workspace that a launch needs; often 0. ResourceExhausted if 63 bits cannot hold the number.
+  Expected<int64_t> forwardWorkspace(const AttentionShape &shape) const noexcept;
+  Expected<int64_t> backwardWorkspace(const AttentionShape &shape) const noexcept;
+
+  /// Launches. Nothing has run if the arguments are refused: InvalidArgument names the tensor, what it was and what is
+  /// legal. A row without any key gives o = 0 and lse = -inf, and gradients of exactly 0.
+  Status forward(const AttentionForward &call, const Workspace &workspace = {}, Stream stream = {}) const noexcept;
+  Status backward(const AttentionBackward &call, const Workspace &workspace = {}, Stream stream = {}) const noexcept;
+
+  const AttentionProblem &problem() const noexcept;
+  /// With all block sizes filled in.
+  const Schedule &schedule() const noexcept;
+
+private:
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+/// What make() records for a problem: nothing is 0 in the result. The errors are those of make().
+Expected<AttentionConfig> resolve(const AttentionProblem &problem, const Schedule &schedule) noexcept;
+
+} // namespace tegula

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "plan_check.h"
+
+#include <set>
+
+namespace tegula {
+namespace {
+
+constexpr int kMaxHeadDim = 256;
+constexpr int kMaxBlock = 1024;
+
+std::string text(int64_t number) { return std::to_string(number); }
+
+Status checkDim(const char *name, int size) {
+  if (size >= 8 && size <= kMaxHeadDim && size % 8 == 0)
+    return {};
+  return invalidArgument(name, "it is " + text(size) + "; it must be a multiple of 8 from 8 to " + text(kMaxHeadDim));
+}
+
+Status checkBlock(const char *name, int size) {
+  if (size >= 0 && size <= kMaxBlock)
+    return {};
+  return invalidArgument(name, "it is " + text(size) + "; it must be from 1 to " + text(kMaxBlock) +
+                                   ", or 0 to have it chosen");
+}
+
+/// A variant's tensors become parameters beside those of the kernels.
+Status checkNames(const Variant &variant) {
+  std::set<std::string> taken = {"q", "k", "v",   "o", "lse", "do",    "dq",     "dk",   "dv",
+                                 "m", "l", "acc", "s", "p",   "delta", "dq_acc", "scale"};
+  for (const VariantTensor &tensor : variant.tensors)
+    for (const std::string &name : {tensor.name, tensor.wants_gradient ? "d" + tensor.name : std::string()})
+      if (!name.empty() && !taken.insert(name).second)
+        return invalidArgument("variant", "its tensor '" + name + "' has the name of another one");
+  return {};
+}
+
+} // namespace
+
+Status invalidArgument(std::string_view name, std::string problem) {
+  return {ErrorCode::InvalidArgument, "argument '" + std::string(name) + "': " + std::move(problem)};
+}
+
+Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
+  if (problem.dtype != f32 && problem.dtype != f16 && problem.dtype != bf16)
+    return invalidArgument("dtype", "it is " + std::string(toString(problem.dtype)) + "; it must be f32, f16 or bf16");
+  TEGULA_RETURN_IF_ERROR(checkDim("head_dim", problem.head_dim));
+  TEGULA_RETURN_IF_ERROR(checkDim("value_dim", problem.value_dim));
+  TEGULA_RETURN_IF_ERROR(checkBlock("block_m", schedule.block_m));
+  TEGULA_RETURN_IF_ERROR(checkBlock("block_n", schedule.block_n));
+  TEGULA_RETURN_IF_ERROR(problem.variant.status);
+  TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
+  if (problem.backward && problem.algorithm != Algorithm::flash2)
+    return {ErrorCode::Unsupported, "this algorithm has no backward pass; flash2 has one"};
+  return {};
+}
+
+Status checkShape(const AttentionShape &shape) {
+  const std::pair<const char *, int64_t> sizes[] = {{"batch", shape.batch},
+                                                    {"heads", shape.heads},
+                                                    {"kv_heads", shape.kv_heads},
+                                                    {"seqlen_q", shape.seqlen_q},
+                                                    {"seqlen_k", shape.seqlen_k}};
+  for (auto [name, size] : sizes)
+    if (size < 0)
+      return invalidArgument(name, "it is " + text(size) + "; it must be 0 or more");
+  if (shape.kv_heads == 0 ? shape.heads != 0 : shape.heads % shape.kv_heads != 0)
+    return invalidArgument("kv_heads", "it is " + text(shape.kv_heads) + ", which does not divide the " +
+                                           text(shape.heads) + " heads of q");
+  return {};
+}
+
+} // namespace tegula

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What the algorithms keep in memory between and inside their kernels, and how the workspace is divided.
+#pragma once
+
+#include "tegula/attention.h"
+
+#include <string_view>
+#include <vector>
+
+namespace tegula {
+
+/// A contiguous f32 tensor in the workspace, named as the kernels' parameter.
+struct WorkspaceTensor {
+  std::string_view name;
+  TensorRef tensor; ///< Its data is set by place().
+  int64_t offset;   ///< Bytes from the start of the workspace.
+};
+
+struct WorkspaceLayout {
+  std::vector<WorkspaceTensor> tensors;
+  int64_t bytes = 0;
+
+  /// Sets the tensors' data; InvalidArgument if `workspace` is too small or not aligned.
+  Status place(const Workspace &workspace);
+};
+
+enum class Pass { forward, backward };
+
+/// ResourceExhausted if 63 bits cannot hold the number of bytes.
+Expected<WorkspaceLayout> workspaceLayout(Algorithm algorithm, Pass pass, const AttentionShape &shape, int head_dim,
+                                          int value_dim);
+
+} // namespace tegula

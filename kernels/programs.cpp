@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "tegula/attention_programs.h"
+
+namespace tegula {
+namespace {
+
+constexpr AttentionProgram kPrograms[] = {
+    {"standard_scores", GridRows::queries, recordStandardScores},
+    {"standard_softmax", GridRows::queries, recordStandardSoftmax},
+    {"standard_output", GridRows::queries, recordStandardOutput},
+    {"flash1_forward", GridRows::none, recordFlash1Forward},
+    {"flash2_forward", GridRows::queries, recordFlash2Forward},
+    {"flash2_backward_preprocess", GridRows::queries, recordFlash2BackwardPreprocess},
+    {"flash2_backward", GridRows::keys, recordFlash2Backward},
+    {"flash2_backward_postprocess", GridRows::queries, recordFlash2BackwardPostprocess},
+};
+
+} // namespace
+
+std::span<const AttentionProgram> attentionPrograms() { return kPrograms; }
+
+Expected<AttentionProgram> findAttentionProgram(std::string_view name) {
+  std::string legal;
+  for (const AttentionProgram &program : kPrograms) {
+    if (program.name == name)
+      return program;
+    legal += (legal.empty() ? "" : ", ") + std::string(program.name);
+  }
+  return Status(ErrorCode::InvalidArgument, "there is no attention program '" + std::string(name) + "', only " + legal);
+}
+
+} // namespace tegula
