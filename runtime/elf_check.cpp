@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "elf_check.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <elf.h>
+#include <vector>
 
 namespace tegula {
 namespace {
@@ -45,17 +47,37 @@ Status checkHeader(const Elf64_Ehdr &header) {
   return {};
 }
 
-Status checkSegments(std::string_view bytes, const Elf64_Ehdr &header) {
-  bool loads = false;
+std::vector<Elf64_Phdr> readSegments(std::string_view bytes, const Elf64_Ehdr &header) {
+  std::vector<Elf64_Phdr> segments(header.e_phnum);
+  for (size_t i = 0; i < segments.size(); ++i)
+    segments[i] = read<Elf64_Phdr>(bytes, header.e_phoff + i * sizeof(Elf64_Phdr));
+  return segments;
+}
+
+/// Whether the loader will find `part`, bytes and addresses, where it maps `whole`.
+bool covers(const Elf64_Phdr &whole, const Elf64_Phdr &part) {
+  return whole.p_type == PT_LOAD && part.p_vaddr >= whole.p_vaddr &&
+         part.p_vaddr - whole.p_vaddr == part.p_offset - whole.p_offset && part.p_memsz <= whole.p_memsz &&
+         part.p_vaddr - whole.p_vaddr <= whole.p_memsz - part.p_memsz;
+}
+
+bool isCovered(const std::vector<Elf64_Phdr> &segments, const Elf64_Phdr &part) {
+  return std::any_of(segments.begin(), segments.end(), [&](const Elf64_Phdr &whole) { return covers(whole, part); });
+}
+
+Status checkSegments(std::string_view bytes, const std::vector<Elf64_Phdr> &segments) {
   bool isDynamic = false;
-  for (int i = 0; i < header.e_phnum; ++i) {
-    const auto segment = read<Elf64_Phdr>(bytes, header.e_phoff + i * sizeof(Elf64_Phdr));
+  for (const Elf64_Phdr &segment : segments) {
     if (!inside(bytes, segment.p_offset, segment.p_filesz))
       return invalid("a segment ends beyond the last byte");
-    loads |= segment.p_type == PT_LOAD;
+    if (segment.p_filesz > segment.p_memsz || (segment.p_type == PT_LOAD && (segment.p_flags & PF_R) == 0))
+      return invalid("a segment is larger in the file than in memory, or not readable");
+    const bool isMapped = segment.p_type != PT_GNU_STACK && segment.p_type != PT_TLS;
+    if (isMapped && !isCovered(segments, segment))
+      return invalid("a segment lies outside of those to load");
     isDynamic |= segment.p_type == PT_DYNAMIC;
   }
-  return loads && isDynamic ? Status() : invalid("it has nothing to load");
+  return isDynamic ? Status() : invalid("it has no dynamic segment");
 }
 
 } // namespace
@@ -69,7 +91,7 @@ Status checkSharedObject(std::string_view bytes) {
     return invalid("its program headers end beyond the last byte");
   if (!inside(bytes, header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize))
     return invalid("its section headers end beyond the last byte");
-  return checkSegments(bytes, header);
+  return checkSegments(bytes, readSegments(bytes, header));
 }
 
 } // namespace tegula
