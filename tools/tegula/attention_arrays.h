@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The tensors of one attention problem on the host, exactly as the device holds them, in f32.
+#pragma once
+
+#include "workload/attention_run.h"
+
+#include <string>
+#include <vector>
+
+namespace tegula::tools {
+
+struct AttentionArrays {
+  std::vector<float> q, k, v, o, lse;
+  std::vector<float> d_o, dq, dk, dv; ///< Empty without a backward pass.
+};
+
+Expected<AttentionArrays> readArrays(const AttentionRun &run, bool backward);
+
+/// Writes q.npy, k.npy, v.npy, o.npy, lse.npy and, with a backward pass, do.npy, dq.npy, dk.npy, dv.npy.
+Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionTensors &tensors,
+                  bool backward);
+
+} // namespace tegula::tools

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// How far results are from attention in double precision.
+#pragma once
+
+#include "attention_arrays.h"
+#include "oracle/oracle.h"
+#include "workload/attention_case.h"
+
+#include <string>
+#include <vector>
+
+namespace tegula::tools {
+
+/// Tegula's promise: at most this many times the error of the plain formula in the same precision.
+inline constexpr double kLargestErrorRatio = 2;
+
+struct TensorError {
+  std::string name;
+  oracle::Error error;
+
+  bool acceptable() const { return error.ratio() <= kLargestErrorRatio; } ///< False for NaN.
+};
+
+struct AttentionErrors {
+  std::vector<TensorError> forward;  ///< o and lse.
+  std::vector<TensorError> backward; ///< dq, dk and dv, or empty.
+};
+
+/// Runs the reference on all cores; takes seconds for a thousand rows and grows with the square of their number.
+AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays);
+
+} // namespace tegula::tools

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "attention_command.h"
+#include "attention_report.h"
+#include "compiler/client/InProcessCompiler.h"
+#include "files.h"
+#include "progress.h"
+#include "workload/attention_run.h"
+#include "workload/machine.h"
+#include "workload/timing.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tegula::tools {
+namespace {
+
+/// Fills in the times.
+Status measure(const AttentionRun &run, AttentionReport &report, Progress &progress) {
+  progress.show("running forward");
+  Expected<double> forward = medianMs([&] { return run.forward(); });
+  if (!forward)
+    return forward.status();
+  report.forward_ms = *forward;
+  if (!report.attention.problem.backward)
+    return {};
+  progress.show("running backward");
+  Expected<double> backward = medianMs([&] { return run.backward(); });
+  if (!backward)
+    return backward.status();
+  report.backward_ms = *backward;
+  return {};
+}
+
+/// Does what --check and --save ask for.
+Status inspect(const AttentionRun &run, const AttentionOptions &options, AttentionReport &report, Progress &progress) {
+  if (!options.check && options.save.empty())
+    return {};
+  Expected<AttentionArrays> arrays = readArrays(run, options.backward);
+  if (!arrays)
+    return arrays.status();
+  if (!options.save.empty())
+    TEGULA_RETURN_IF_ERROR(saveArrays(options.save, *arrays, run.tensors(), options.backward));
+  if (options.check) {
+    progress.show("computing the double-precision reference");
+    report.errors = checkAttention(report.attention, *arrays);
+  }
+  return {};
+}
+
+Expected<AttentionReport> runAttention(const AttentionOptions &options) {
+  Expected<AttentionCase> attention = attentionCase(options);
+  if (!attention)
+    return attention.status();
+  Expected<std::shared_ptr<Device>> device = cpuDevice();
+  if (!device)
+    return device.status();
+
+  Progress progress;
+  progress.show("compiling");
+  std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  Expected<AttentionRun> run = AttentionRun::make(*attention, *device, *compiler);
+  if (!run)
+    return run.status();
+  AttentionReport report;
+  report.attention = *attention;
+  report.target = (*device)->target().name;
+  report.device = cpuDescription();
+  report.compile_ms = run->compileMs();
+  TEGULA_RETURN_IF_ERROR(measure(*run, report, progress));
+  TEGULA_RETURN_IF_ERROR(inspect(*run, options, report, progress));
+  return report;
+}
+
+/// Names the tensors whose error is too large.
+Status verdict(const AttentionErrors &errors) {
+  std::string bad;
+  for (const auto *list : {&errors.forward, &errors.backward})
+    for (const TensorError &tensor : *list)
+      if (!tensor.acceptable())
+        bad += fmt::format("{}{} has {:.3g}", bad.empty() ? "" : ", ", tensor.name, tensor.error.ratio());
+  if (bad.empty())
+    return {};
+  return {ErrorCode::Internal, fmt::format("the error ratio may be at most {}, but {}", kLargestErrorRatio, bad)};
+}
+
+} // namespace
+
+Status attentionCommand(const AttentionOptions &options) {
+  Expected<AttentionReport> report = runAttention(options);
+  if (!report)
+    return report.status();
+  TEGULA_RETURN_IF_ERROR(print(options.json ? toJson(*report) : toTable(*report)));
+  return report->errors ? verdict(*report->errors) : Status();
+}
+
+} // namespace tegula::tools

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "attention_report.h"
+#include "spelling.h"
+#include "workload/timing.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tegula::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json shapeOf(const AttentionCase &attention) {
+  const AttentionShape &shape = attention.shape;
+  return {{"batch", shape.batch},
+          {"heads", shape.heads},
+          {"kv_heads", shape.kv_heads},
+          {"seqlen_q", shape.seqlen_q},
+          {"seqlen_k", shape.seqlen_k},
+          {"head_dim", attention.problem.head_dim},
+          {"value_dim", attention.problem.value_dim}};
+}
+
+Json forwardOf(const AttentionReport &report) {
+  Json forward = {{"ms", report.forward_ms}, {"tflops", teraflops(forwardFlops(report.attention), report.forward_ms)}};
+  if (report.errors) {
+    const oracle::Error &o = report.errors->forward.front().error;
+    forward["max_error"] = o.worst;
+    forward["error_ratio"] = o.ratio();
+  }
+  return forward;
+}
+
+Json backwardOf(const AttentionReport &report) {
+  Json backward = {{"ms", *report.backward_ms},
+                   {"tflops", teraflops(backwardFlops(report.attention), *report.backward_ms)}};
+  if (report.errors)
+    for (const TensorError &tensor : report.errors->backward)
+      backward[tensor.name + "_error_ratio"] = tensor.error.ratio();
+  return backward;
+}
+
+} // namespace
+
+std::string toJson(const AttentionReport &report) {
+  const AttentionProblem &problem = report.attention.problem;
+  Json json = {{"target", report.target},
+               {"device", report.device},
+               {"dtype", toString(problem.dtype)},
+               {"shape", shapeOf(report.attention)},
+               {"causal", toString(problem.causal)},
+               {"compile_ms", report.compile_ms},
+               {"forward", forwardOf(report)}};
+  if (report.backward_ms)
+    json["backward"] = backwardOf(report);
+  return json.dump(2) + "\n";
+}
+
+} // namespace tegula::tools

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The command line of `tegula attention`.
+#pragma once
+
+#include "tegula/status.h"
+#include "workload/attention_case.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace tegula::tools {
+
+/// As given by the user: what is empty follows from the rest.
+struct AttentionOptions {
+  Algorithm algorithm = Algorithm::flash2;
+  int64_t batch = 1;
+  int64_t heads = 8;
+  std::optional<int64_t> kv_heads, seqlen_q, seqlen_k, value_dim;
+  int64_t head_dim = 64;
+  DType dtype = f32;
+  Causal causal = Causal::none;
+  std::optional<double> scale;
+  uint64_t seed = 0;
+  Schedule schedule;
+  bool backward = false;
+  bool check = false;
+  bool json = false;
+  std::string save;
+};
+
+void addAttentionOptions(CLI::App &command, AttentionOptions &options);
+
+/// Fills in what was left out. The error names the options that contradict each other.
+Expected<AttentionCase> attentionCase(const AttentionOptions &options);
+
+} // namespace tegula::tools

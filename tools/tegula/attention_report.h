@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What `tegula attention` prints.
+#pragma once
+
+#include "attention_check.h"
+#include "workload/attention_case.h"
+
+#include <optional>
+#include <string>
+
+namespace tegula::tools {
+
+struct AttentionReport {
+  AttentionCase attention;
+  std::string target;
+  std::string device;
+  double compile_ms = 0;
+  double forward_ms = 0;
+  std::optional<double> backward_ms;
+  std::optional<AttentionErrors> errors;
+};
+
+/// One JSON object, indented. A number that is not finite becomes null.
+std::string toJson(const AttentionReport &report);
+/// A table for people.
+std::string toTable(const AttentionReport &report);
+
+} // namespace tegula::tools

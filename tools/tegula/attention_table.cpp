@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "attention_report.h"
+#include "spelling.h"
+#include "workload/timing.h"
+
+#include <fmt/format.h>
+
+namespace tegula::tools {
+namespace {
+
+std::string heading(const AttentionReport &report) {
+  const auto &[problem, shape, scale, seed, schedule] = report.attention;
+  std::string heads = shape.kv_heads == shape.heads ? fmt::format("{} heads", shape.heads)
+                                                    : fmt::format("{} heads on {}", shape.heads, shape.kv_heads);
+  std::string dims = problem.value_dim == problem.head_dim
+                         ? fmt::format("head dim {}", problem.head_dim)
+                         : fmt::format("head dim {}, value dim {}", problem.head_dim, problem.value_dim);
+  return fmt::format("Attention ({}, {}, causal: {}) on {}: {}\n"
+                     "batch {}, {}, {} queries, {} keys, {}\n",
+                     toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), report.target,
+                     report.device, shape.batch, heads, shape.seqlen_q, shape.seqlen_k, dims);
+}
+
+std::string timeLine(const char *what, double ms, double flops) {
+  return fmt::format("  {:<9} {:>10.3f} ms {:>9.4f} TFLOP/s\n", what, ms, teraflops(flops, ms));
+}
+
+std::string errorLine(const TensorError &tensor) {
+  return fmt::format("  {:<9} {:>13.3g} {:>20.3f}   {}\n", tensor.name, tensor.error.worst, tensor.error.ratio(),
+                     tensor.acceptable() ? "ok" : "TOO LARGE");
+}
+
+std::string errorTable(const AttentionErrors &errors) {
+  std::string text = fmt::format("\nAgainst double precision; at most {} times the plain formula's error is allowed:\n"
+                                 "            largest error   relative to plain\n",
+                                 kLargestErrorRatio);
+  for (const TensorError &tensor : errors.forward)
+    text += errorLine(tensor);
+  for (const TensorError &tensor : errors.backward)
+    text += errorLine(tensor);
+  return text;
+}
+
+} // namespace
+
+std::string toTable(const AttentionReport &report) {
+  std::string text = heading(report) + fmt::format("\n  {:<9} {:>10.3f} ms\n", "compile", report.compile_ms);
+  text += timeLine("forward", report.forward_ms, forwardFlops(report.attention));
+  if (report.backward_ms)
+    text += timeLine("backward", *report.backward_ms, backwardFlops(report.attention));
+  return report.errors ? text + errorTable(*report.errors) : text;
+}
+
+} // namespace tegula::tools

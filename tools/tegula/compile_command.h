@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "compile_options.h"
+#include "tegula/status.h"
+
+namespace tegula::tools {
+
+/// `tegula compile`: lowers a program to one phase and prints it.
+Status compileCommand(const CompileOptions &options);
+
+} // namespace tegula::tools

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "legal_values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tegula::tools {
+namespace {
+
+/// The number that all of `text` spells; nullopt if there is none.
+template <class Number> std::optional<Number> parse(const std::string &text) {
+  Number result{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
+  if (error != std::errc() || end != text.data() + text.size())
+    return std::nullopt;
+  return result;
+}
+
+} // namespace
+
+CLI::Validator wholeNumber(int64_t low, int64_t high) {
+  auto check = [low, high](const std::string &text) -> std::string {
+    std::optional<int64_t> value = parse<int64_t>(text);
+    if (value && *value >= low && *value <= high)
+      return "";
+    return fmt::format("'{}' is not a whole number from {} to {}", text, low, high);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator number() {
+  auto check = [](const std::string &text) -> std::string {
+    std::optional<double> value = parse<double>(text);
+    return value && std::isfinite(*value) ? "" : fmt::format("'{}' is not a finite number such as 0.125", text);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator oneOf(std::vector<std::string> words) {
+  auto check = [words = std::move(words)](const std::string &text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end())
+      return "";
+    return fmt::format("'{}' is not one of {}", text, alternatives(words));
+  };
+  return CLI::Validator(check, "");
+}
+
+void addSchedule(CLI::App &command, Schedule &schedule) {
+  auto check = [](const std::string &text) { return parseSchedule(text).status().message(); };
+  command
+      .add_option_function<std::string>(
+          "--schedule", [&schedule](const std::string &text) { schedule = *parseSchedule(text); },
+          "Such as \"block_m=64 block_n=32\" (chosen for you)")
+      ->check(CLI::Validator(check, ""))
+      ->type_name("TEXT");
+}
+
+std::string alternatives(const std::vector<std::string> &words) {
+  if (words.size() < 2)
+    return fmt::format("{}", fmt::join(words, ""));
+  return fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
+}
+
+} // namespace tegula::tools

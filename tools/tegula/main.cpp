@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// tegula: run attention, or look at how a program is compiled.
+#include "attention_command.h"
+#include "compile_command.h"
+#include "usage_error.h"
+
+#include <cstdio>
+#include <new>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+using namespace tegula;
+using namespace tegula::tools;
+
+namespace {
+
+enum ExitCode { kSuccess = 0, kFailure = 1, kBadInput = 2 };
+
+constexpr const char *kFooter = R"(
+`tegula COMMAND --help` explains a command. For a first look:
+  tegula attention --causal bottom_right --backward --check)";
+
+int report(const Status &status) {
+  if (status.ok())
+    return kSuccess;
+  fmt::print(stderr, "tegula: {}\n", status.message());
+  bool bad_input = status.code() == ErrorCode::InvalidArgument || status.code() == ErrorCode::Unsupported;
+  return bad_input ? kBadInput : kFailure;
+}
+
+int run(int argc, char **argv) {
+  CLI::App app("Attention kernels from tile programs: run, check, time and compile them.", "tegula");
+  app.require_subcommand(1);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.footer(kFooter);
+
+  AttentionOptions attention;
+  CLI::App *attention_command = app.add_subcommand("attention", "Run flash attention on random inputs and time it.");
+  addAttentionOptions(*attention_command, attention);
+  CompileOptions compile;
+  CLI::App *compile_command = app.add_subcommand("compile", "Compile a tile program and print any phase of it.");
+  addCompileOptions(*compile_command, compile);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError &error) {
+    fmt::print(stderr, "tegula: {}\n", usageError(error, app));
+    return kBadInput;
+  }
+  return report(attention_command->parsed() ? attentionCommand(attention) : compileCommand(compile));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc &) {
+    return report({ErrorCode::ResourceExhausted, "not enough memory"});
+  } catch (const std::exception &error) {
+    return report({ErrorCode::Internal, fmt::format("internal error: {}", error.what())});
+  }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "spelling.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tegula::tools {
+namespace {
+
+// In the order of the enumerators.
+constexpr std::string_view kAlgorithms[] = {"standard", "flash1", "flash2"};
+constexpr std::string_view kCausal[] = {"none", "top_left", "bottom_right"};
+
+template <class Enum, size_t Size>
+std::optional<Enum> find(const std::string_view (&words)[Size], std::string_view word) {
+  auto found = std::find(std::begin(words), std::end(words), word);
+  if (found == std::end(words))
+    return std::nullopt;
+  return Enum(found - std::begin(words));
+}
+
+} // namespace
+
+std::string_view toString(Algorithm algorithm) { return kAlgorithms[size_t(algorithm)]; }
+std::optional<Algorithm> parseAlgorithm(std::string_view word) { return find<Algorithm>(kAlgorithms, word); }
+std::vector<std::string> algorithmWords() { return {std::begin(kAlgorithms), std::end(kAlgorithms)}; }
+
+std::string_view toString(Causal causal) { return kCausal[size_t(causal)]; }
+std::optional<Causal> parseCausal(std::string_view word) { return find<Causal>(kCausal, word); }
+std::vector<std::string> causalWords() { return {std::begin(kCausal), std::end(kCausal)}; }
+
+} // namespace tegula::tools

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// How the values of attention's enumerations are spelt on the command line and in JSON.
+#pragma once
+
+#include "tegula/attention_programs.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tegula::tools {
+
+std::string_view toString(Algorithm algorithm);
+std::optional<Algorithm> parseAlgorithm(std::string_view word);
+std::vector<std::string> algorithmWords();
+
+std::string_view toString(Causal causal);
+std::optional<Causal> parseCausal(std::string_view word);
+std::vector<std::string> causalWords();
+
+} // namespace tegula::tools

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "usage_error.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tegula::tools {
+namespace {
+
+/// "tegula", or with the subcommand that was given.
+std::string commandName(const CLI::App &app) {
+  std::vector<CLI::App *> given = app.get_subcommands();
+  return given.empty() ? app.get_name() : app.get_name() + " " + given.front()->get_name();
+}
+
+std::vector<std::string> unknownWords(const CLI::App &app) { return app.remaining(/*recurse=*/true); }
+
+} // namespace
+
+std::string usageError(const CLI::ParseError &error, const CLI::App &app) {
+  std::string name = commandName(app);
+  std::string problem = error.what();
+  if (dynamic_cast<const CLI::ExtrasError *>(&error))
+    problem = fmt::format("'{}' is no option of `{}`", fmt::join(unknownWords(app), "', '"), name);
+  if (dynamic_cast<const CLI::RequiredError *>(&error) && app.get_subcommands().empty())
+    problem = "a command is missing: attention or compile";
+  return fmt::format("{}; `{} --help` lists what is legal", problem, name);
+}
+
+} // namespace tegula::tools

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#include "workload/attention_case.h"
+
+namespace tegula::tools {
+
+oracle::Shape oracleShape(const AttentionCase &attention) {
+  const AttentionShape &shape = attention.shape;
+  return {.batch = shape.batch,
+          .heads = shape.heads,
+          .kv_heads = shape.kv_heads,
+          .seqlen_q = shape.seqlen_q,
+          .seqlen_k = shape.seqlen_k,
+          .head_dim = attention.problem.head_dim,
+          .value_dim = attention.problem.value_dim};
+}
+
+double forwardFlops(const AttentionCase &attention) {
+  const AttentionProblem &problem = attention.problem;
+  const AttentionShape &shape = attention.shape;
+  double scores = double(shape.batch) * double(shape.heads) * double(shape.seqlen_q) * double(shape.seqlen_k);
+  double full = 2 * scores * (problem.head_dim + problem.value_dim);
+  return problem.causal == Causal::none ? full : full / 2;
+}
+
+double backwardFlops(const AttentionCase &attention) { return 2.5 * forwardFlops(attention); }
+
+} // namespace tegula::tools

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The machine, in words.
+#pragma once
+
+#include <string>
+
+namespace tegula::tools {
+
+/// Cores that this process may use.
+int usableCores();
+/// The processor's name and usable cores, such as "AMD EPYC 9554, 16 cores".
+std::string cpuDescription();
+
+} // namespace tegula::tools
