@@ -13,9 +13,6 @@
 #define GET_TYPEDEF_CLASSES
 #include "compiler/tile/TileTypes.cpp.inc"
 
-#define GET_ATTRDEF_CLASSES
-#include "compiler/tile/TileAttrs.cpp.inc"
-
 #define GET_OP_CLASSES
 #include "compiler/tile/TileOps.cpp.inc"
 
@@ -23,10 +20,6 @@ void tegula::tile::TileDialect::initialize() {
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "compiler/tile/TileTypes.cpp.inc"
-      >();
-  addAttributes<
-#define GET_ATTRDEF_LIST
-#include "compiler/tile/TileAttrs.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

@@ -27,8 +27,5 @@ bool isTileShape(llvm::ArrayRef<int64_t> shape);
 #define GET_TYPEDEF_CLASSES
 #include "compiler/tile/TileTypes.h.inc"
 
-#define GET_ATTRDEF_CLASSES
-#include "compiler/tile/TileAttrs.h.inc"
-
 #define GET_OP_CLASSES
 #include "compiler/tile/TileOps.h.inc"

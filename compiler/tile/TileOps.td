@@ -248,9 +248,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
 def Tile_Reduction : I32EnumAttr<"Reduction", "how elements are combined",
     [I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
   let cppNamespace = "::tegula::tile";
-  let genSpecializedAttr = 0;
 }
-def Tile_ReductionAttr : EnumAttr<Tile_Dialect, Tile_Reduction, "reduction">;
 
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "combines the elements along one axis, which disappears";
@@ -261,7 +259,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     %m = tile.reduce max %s axis 1 : tensor<64x32xf32> -> tensor<64xf32>
     ```
   }];
-  let arguments = (ins Tile_ReductionAttr:$kind, Tile_AddableTile:$source, I64Attr:$axis);
+  let arguments = (ins Tile_Reduction:$kind, Tile_AddableTile:$source, I64Attr:$axis);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$kind $source `axis` $axis attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;

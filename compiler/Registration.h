@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Everything of the compiler by name: its dialects, passes and phases.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace mlir {
+class DialectRegistry;
+class OpPassManager;
+} // namespace mlir
+
+namespace tegula {
+
+/// A step of compilation that users can name, in `--until=` and `--emit=`.
+struct MlirPhase {
+  llvm::StringRef name;
+  llvm::StringRef summary;
+  void (*build)(mlir::OpPassManager &);
+};
+
+/// The phases, in the order in which they run.
+llvm::ArrayRef<MlirPhase> mlirPhases();
+
+/// What a program may contain in any phase.
+void registerTegulaDialects(mlir::DialectRegistry &registry);
+/// Every pass, and every phase as a pipeline of its name. Call once per process.
+void registerTegulaPasses();
+
+} // namespace tegula

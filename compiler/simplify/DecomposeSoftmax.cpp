@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/simplify/Constants.h"
+#include "compiler/simplify/Passes.h"
+#include "compiler/tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace tegula::simplify {
+#define GEN_PASS_DEF_DECOMPOSESOFTMAX
+#include "compiler/simplify/Passes.h.inc"
+} // namespace tegula::simplify
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::simplify;
+
+using LocBuilder = ImplicitLocOpBuilder;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr auto contract = arith::FastMathFlags::contract;
+constexpr auto exponentFlags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
+
+/// x * factor
+static Value scale(LocBuilder &b, Value x, double factor, arith::FastMathFlags flags) {
+  return arith::MulFOp::create(b, x, floatConstant(b, x.getType(), factor), flags);
+}
+
+/// `rows` [m] repeated along the columns of a tile of type [m, n].
+static Value acrossColumns(LocBuilder &b, Value rows, Type type) {
+  auto rowsType = cast<RankedTensorType>(rows.getType());
+  auto columnType = RankedTensorType::get({rowsType.getDimSize(0), 1}, rowsType.getElementType());
+  return tile::BroadcastOp::create(b, type, tile::ReshapeOp::create(b, columnType, rows));
+}
+
+static Value reduceRows(LocBuilder &b, tile::Reduction kind, Value matrix, Type type) {
+  return tile::ReduceOp::create(b, type, kind, matrix, /*axis=*/1);
+}
+
+/// `yes` where x equals `value`, else `no`.
+static Value selectWhere(LocBuilder &b, Value x, double value, double yes, Value no) {
+  Value equal = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, floatConstant(b, x.getType(), value));
+  return arith::SelectOp::create(b, equal, floatConstant(b, no.getType(), yes), no);
+}
+
+/// max * log2e, and 0 where that is -inf, so that subtracting it from another -inf gives no NaN.
+static Value exponentOrigin(LocBuilder &b, Value max) {
+  Value scaled = scale(b, max, log2e, arith::FastMathFlags::none);
+  return selectWhere(b, scaled, -infinity, 0, scaled);
+}
+
+/// exp(x) relative to exp(max), where origin = exponentOrigin(max): exp2(x * log2e - origin)
+static Value relativeExp(LocBuilder &b, Value x, Value origin) {
+  Value exponent = arith::SubFOp::create(b, scale(b, x, log2e, exponentFlags), origin, contract);
+  return math::Exp2Op::create(b, exponent);
+}
+
+static Value multiplyAdd(LocBuilder &b, Value x, Value y, Value z) {
+  return arith::AddFOp::create(b, arith::MulFOp::create(b, x, y, contract), z, contract);
+}
+
+static void decomposeUpdate(tile::SoftmaxUpdateOp op) {
+  LocBuilder b(op.getLoc(), op);
+  Value s = op.getScores(), m = op.getMax(), l = op.getSum(), o = op.getOutput();
+  Type rows = m.getType();
+
+  Value newMax = arith::MaxNumFOp::create(b, m, reduceRows(b, tile::Reduction::Max, s, rows));
+  Value origin = exponentOrigin(b, newMax);
+  Value p = relativeExp(b, s, acrossColumns(b, origin, s.getType()));
+  Value alpha = relativeExp(b, m, origin);
+  Value newSum = multiplyAdd(b, l, alpha, reduceRows(b, tile::Reduction::Add, p, rows));
+  Value rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
+  Value newOutput = tile::DotOp::create(b, o.getType(), p, op.getValues(), rescaled);
+
+  op.replaceAllUsesWith(ValueRange{newMax, newSum, newOutput});
+  op.erase();
+}
+
+static void decomposeOutput(tile::SoftmaxOutputOp op) {
+  LocBuilder b(op.getLoc(), op);
+  Value l = op.getSum(), o = op.getOutput();
+  Value quotient = arith::DivFOp::create(b, floatConstant(b, l.getType(), 1), l);
+  Value inverse = selectWhere(b, l, 0, 0, quotient);
+  op.replaceAllUsesWith(Value(arith::MulFOp::create(b, o, acrossColumns(b, inverse, o.getType()))));
+  op.erase();
+}
+
+static void decomposeLse(tile::SoftmaxLseOp op) {
+  LocBuilder b(op.getLoc(), op);
+  Value m = op.getMax(), l = op.getSum();
+  Value lse = multiplyAdd(b, math::Log2Op::create(b, l), floatConstant(b, l.getType(), ln2), m);
+  op.replaceAllUsesWith(selectWhere(b, l, 0, -infinity, lse));
+  op.erase();
+}
+
+namespace {
+struct DecomposeSoftmax : simplify::impl::DecomposeSoftmaxBase<DecomposeSoftmax> {
+  void runOnOperation() override {
+    getOperation()->walk([](Operation *op) {
+      TypeSwitch<Operation *>(op)
+          .Case<tile::SoftmaxUpdateOp>(decomposeUpdate)
+          .Case<tile::SoftmaxOutputOp>(decomposeOutput)
+          .Case<tile::SoftmaxLseOp>(decomposeLse);
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// The phase `simplify`: target-neutral passes. Passes.td says what each does.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class OpPassManager;
+class Pass;
+} // namespace mlir
+
+namespace tegula::simplify {
+
+std::unique_ptr<mlir::Pass> createBase2Exponentials();
+std::unique_ptr<mlir::Pass> createDecomposeSoftmax();
+std::unique_ptr<mlir::Pass> createGuardDivision();
+
+void buildSimplifyPipeline(mlir::OpPassManager &passes);
+void registerPasses();
+
+} // namespace tegula::simplify

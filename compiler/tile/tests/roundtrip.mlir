@@ -1,0 +1,93 @@
+// Every op prints as it was written.
+// RUN: tegula-opt %s | FileCheck %s --match-full-lines --strict-whitespace
+
+//      CHECK:module attributes {tile.version = 1 : i64} {
+module attributes {tile.version = 1 : i64} {
+
+// CHECK-NEXT:  func.func @where_am_i() -> index {
+// CHECK-NEXT:    %0 = tile.program_id 2
+func.func @where_am_i() -> index {
+  %0 = tile.program_id 2
+  return %0 : index
+}
+
+//      CHECK:  func.func @views(%arg0: !tile.view<4xbf16> {tile.name = "q", tile.written}, %arg1: index) {
+// CHECK-NEXT:    %0 = tile.dim %arg0 3 : !tile.view<4xbf16>
+// CHECK-NEXT:    %1 = tile.slice %arg0[%arg1, %0] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+func.func @views(%arg0: !tile.view<4xbf16> {tile.name = "q", tile.written}, %arg1: index) {
+  %0 = tile.dim %arg0 3 : !tile.view<4xbf16>
+  %1 = tile.slice %arg0[%arg1, %0] : !tile.view<4xbf16> -> !tile.view<2xbf16>
+  return
+}
+
+//      CHECK:  func.func @boxes(%arg0: !tile.view<2xf32>, %arg1: index) {
+// CHECK-NEXT:    %0 = tile.load %arg0[%arg1, %arg1] : !tile.view<2xf32> -> tensor<80x176xf32>
+// CHECK-NEXT:    %1 = tile.load %arg0[%arg1, %arg1] {fill = 0xFF800000 : f32} : !tile.view<2xf32> -> tensor<1x7xf32>
+// CHECK-NEXT:    tile.store %0, %arg0[%arg1, %arg1] : tensor<80x176xf32>, !tile.view<2xf32>
+// CHECK-NEXT:    tile.atomic_add %0, %arg0[%arg1, %arg1] : tensor<80x176xf32>, !tile.view<2xf32>
+func.func @boxes(%arg0: !tile.view<2xf32>, %arg1: index) {
+  %0 = tile.load %arg0[%arg1, %arg1] : !tile.view<2xf32> -> tensor<80x176xf32>
+  %1 = tile.load %arg0[%arg1, %arg1] {fill = 0xFF800000 : f32} : !tile.view<2xf32> -> tensor<1x7xf32>
+  tile.store %0, %arg0[%arg1, %arg1] : tensor<80x176xf32>, !tile.view<2xf32>
+  tile.atomic_add %0, %arg0[%arg1, %arg1] : tensor<80x176xf32>, !tile.view<2xf32>
+  return
+}
+
+//      CHECK:  func.func @elements(%arg0: !tile.view<2xf32>, %arg1: tensor<4x8xi32>, %arg2: tensor<4x8xi64>) {
+// CHECK-NEXT:    %0 = tile.gather %arg0[%arg1, %arg2] : !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64> -> tensor<4x8xf32>
+// CHECK-NEXT:    tile.scatter_add %0, %arg0[%arg1, %arg2] : tensor<4x8xf32>, !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64>
+func.func @elements(%arg0: !tile.view<2xf32>, %arg1: tensor<4x8xi32>, %arg2: tensor<4x8xi64>) {
+  %0 = tile.gather %arg0[%arg1, %arg2] : !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64> -> tensor<4x8xf32>
+  tile.scatter_add %0, %arg0[%arg1, %arg2] : tensor<4x8xf32>, !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64>
+  return
+}
+
+//      CHECK:  func.func @shapes(%arg0: f32) {
+// CHECK-NEXT:    %0 = tile.iota : tensor<96xi32>
+// CHECK-NEXT:    %1 = tile.broadcast %arg0 : f32 -> tensor<6x1xf32>
+// CHECK-NEXT:    %2 = tile.broadcast %1 : tensor<6x1xf32> -> tensor<6x4xf32>
+// CHECK-NEXT:    %3 = tile.reshape %2 : tensor<6x4xf32> -> tensor<2x3x4xf32>
+// CHECK-NEXT:    %4 = tile.transpose %3 [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>
+func.func @shapes(%arg0: f32) {
+  %0 = tile.iota : tensor<96xi32>
+  %1 = tile.broadcast %arg0 : f32 -> tensor<6x1xf32>
+  %2 = tile.broadcast %1 : tensor<6x1xf32> -> tensor<6x4xf32>
+  %3 = tile.reshape %2 : tensor<6x4xf32> -> tensor<2x3x4xf32>
+  %4 = tile.transpose %3 [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>
+  return
+}
+
+//      CHECK:  func.func @dots(%arg0: tensor<64x128xbf16>, %arg1: tensor<32x128xbf16>, %arg2: tensor<64x32xf32>) {
+// CHECK-NEXT:    %0 = tile.dot %arg0, %arg1 {allow_tf32, transpose_rhs} : tensor<64x128xbf16>, tensor<32x128xbf16> -> tensor<64x32xf32>
+// CHECK-NEXT:    %1 = tile.dot %arg2, %arg1 : tensor<64x32xf32>, tensor<32x128xbf16> -> tensor<64x128xf32>
+// CHECK-NEXT:    %2 = tile.dot %arg1, %arg0 acc %0 {transpose_lhs} : tensor<32x128xbf16>, tensor<64x128xbf16>, tensor<64x32xf32> -> tensor<64x32xf32>
+func.func @dots(%arg0: tensor<64x128xbf16>, %arg1: tensor<32x128xbf16>, %arg2: tensor<64x32xf32>) {
+  %0 = tile.dot %arg0, %arg1 {allow_tf32, transpose_rhs} : tensor<64x128xbf16>, tensor<32x128xbf16> -> tensor<64x32xf32>
+  %1 = tile.dot %arg2, %arg1 : tensor<64x32xf32>, tensor<32x128xbf16> -> tensor<64x128xf32>
+  %2 = tile.dot %arg0, %arg1 acc %0 {transpose_rhs} : tensor<64x128xbf16>, tensor<32x128xbf16>, tensor<64x32xf32> -> tensor<64x32xf32>
+  return
+}
+
+//      CHECK:  func.func @reductions(%arg0: tensor<64x32xf32>, %arg1: tensor<2x3x4xi32>) {
+// CHECK-NEXT:    %0 = tile.reduce max %arg0 axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+// CHECK-NEXT:    %1 = tile.reduce add %arg0 axis 0 : tensor<64x32xf32> -> tensor<32xf32>
+// CHECK-NEXT:    %2 = tile.reduce min %arg1 axis 1 : tensor<2x3x4xi32> -> tensor<2x4xi32>
+func.func @reductions(%arg0: tensor<64x32xf32>, %arg1: tensor<2x3x4xi32>) {
+  %0 = tile.reduce max %arg0 axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+  %1 = tile.reduce add %arg0 axis 0 : tensor<64x32xf32> -> tensor<32xf32>
+  %2 = tile.reduce min %arg1 axis 1 : tensor<2x3x4xi32> -> tensor<2x4xi32>
+  return
+}
+
+//      CHECK:  func.func @softmax(%arg0: tensor<64x32xf32>, %arg1: tensor<32x128xbf16>, %arg2: tensor<64xf32>, %arg3: tensor<64x128xf32>) {
+// CHECK-NEXT:    %new_max, %new_sum, %new_output = tile.softmax_update %arg0, %arg1, %arg2, %arg2, %arg3 : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+// CHECK-NEXT:    %0 = tile.softmax_output %new_sum, %new_output : tensor<64xf32>, tensor<64x128xf32>
+// CHECK-NEXT:    %1 = tile.softmax_lse %new_max, %new_sum : tensor<64xf32>
+func.func @softmax(%arg0: tensor<64x32xf32>, %arg1: tensor<32x128xbf16>, %arg2: tensor<64xf32>, %arg3: tensor<64x128xf32>) {
+  %m, %l, %o = tile.softmax_update %arg0, %arg1, %arg2, %arg2, %arg3
+    : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  %0 = tile.softmax_output %l, %o : tensor<64xf32>, tensor<64x128xf32>
+  %1 = tile.softmax_lse %m, %l : tensor<64xf32>
+  return
+}
+}
