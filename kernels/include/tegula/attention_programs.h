@@ -26,7 +26,7 @@ struct AttentionConfig {
   int head_dim = 0;
   int value_dim = 0;
   Causal causal = Causal::none;
-  Variant variant;
+  Variant variant = {};
   int block_m = 0; ///< Query rows per tile.
   int block_n = 0; ///< Keys per tile.
 };

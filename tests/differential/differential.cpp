@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// tegula_differential [--seed N] [--count N] [--threads N] [--case "dtype=f32 ..."]
+//
+// Runs `count` random configurations, the same ones for the same seed, and compares each with the oracle. Prints each
+// failing one as a line that --case takes, and exits with 1 if there was one.
+#include "random_case.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+namespace tegula::testing {
+namespace {
+
+constexpr int kLaunchesPerPlan = 25;
+
+struct Options {
+  uint64_t seed = 1;
+  int count = 2000;
+  int threads = 2;
+  std::string one; ///< A case, instead of random ones.
+};
+
+[[noreturn]] void usage(const char *word) {
+  std::fprintf(stderr,
+               "unknown or incomplete option '%s'\n"
+               "usage: tegula_differential [--seed N] [--count N] [--threads N] [--case \"dtype=f32 ...\"]\n",
+               word);
+  std::exit(2);
+}
+
+Options parseOptions(int argc, char **argv) {
+  Options options;
+  for (int n = 1; n < argc; n += 2) {
+    std::string_view word = argv[n];
+    if (n + 1 == argc)
+      usage(argv[n]);
+    if (word == "--seed")
+      options.seed = std::strtoull(argv[n + 1], nullptr, 10);
+    else if (word == "--count")
+      options.count = std::atoi(argv[n + 1]);
+    else if (word == "--threads")
+      options.threads = std::max(1, std::atoi(argv[n + 1]));
+    else if (word == "--case")
+      options.one = argv[n + 1];
+    else
+      usage(argv[n]);
+  }
+  return options;
+}
+
+std::vector<Case> casesFor(const Options &options) {
+  std::vector<Case> cases;
+  Random random(options.seed);
+  Case plan;
+  for (int n = 0; n < options.count; ++n) {
+    if (n % kLaunchesPerPlan == 0)
+      plan = randomPlan(random);
+    cases.push_back(randomLaunch(plan, random));
+  }
+  return cases;
+}
+
+/// Runs all cases on several threads; returns how many failed.
+int runAll(const std::vector<Case> &cases, int threads) {
+  std::atomic<size_t> next = 0;
+  std::atomic<int> failures = 0;
+  std::mutex printing;
+  auto work = [&] {
+    for (size_t n; (n = next++) < cases.size();)
+      if (std::string complaints = runCase(cases[n]); !complaints.empty()) {
+        ++failures;
+        std::lock_guard lock(printing);
+        std::printf("FAILED --case \"%s\"\n%s\n", toString(cases[n]).c_str(), complaints.c_str());
+        std::fflush(stdout);
+      }
+  };
+  std::vector<std::jthread> workers;
+  for (int n = 0; n < threads; ++n)
+    workers.emplace_back(work);
+  workers.clear();
+  return failures;
+}
+
+int runOne(const std::string &text) {
+  Expected<Case> c = parseCase(text);
+  if (!c)
+    usage(c.status().message().c_str());
+  std::string complaints = runCase(*c);
+  std::printf("%s", complaints.empty() ? "passed\n" : complaints.c_str());
+  return complaints.empty() ? 0 : 1;
+}
+
+int runRandom(const Options &options) {
+  auto start = std::chrono::steady_clock::now();
+  int failures = runAll(casesFor(options), options.threads);
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::printf("seed %llu: %d of %d configurations failed, %.0f s\n", static_cast<unsigned long long>(options.seed),
+              failures, options.count, seconds.count());
+  return failures ? 1 : 0;
+}
+
+} // namespace
+} // namespace tegula::testing
+
+int main(int argc, char **argv) {
+  using namespace tegula::testing;
+  Options options = parseOptions(argc, argv);
+  return options.one.empty() ? runRandom(options) : runOne(options.one);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "random_case.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tegula::testing {
+namespace {
+
+constexpr int64_t kMaxScores = 30000; // keeps the oracle's triple loops short
+
+int64_t below(Random &random, int64_t limit) { return int64_t(random() % uint64_t(limit)); }
+bool chance(Random &random, int percent) { return below(random, 100) < percent; }
+
+template <class List> auto pick(Random &random, const List &list) {
+  return *(std::begin(list) + below(random, int64_t(std::size(list))));
+}
+
+int64_t randomDim(Random &random) {
+  constexpr int64_t common[] = {16, 32, 64, 64, 128};
+  return chance(random, 60) ? pick(random, common) : 8 * (1 + below(random, chance(random, 20) ? 32 : 12));
+}
+
+int randomBlock(Random &random) {
+  constexpr int blocks[] = {16, 24, 32, 32, 48, 64, 80, 96};
+  return chance(random, 15) ? 0 : chance(random, 10) ? int(1 + below(random, 40)) : pick(random, blocks);
+}
+
+std::string randomVariant(Random &random) {
+  if (chance(random, 40))
+    return "none";
+  std::string name(pick(random, variantParts()));
+  std::string_view second = pick(random, variantParts());
+  auto kind = [](std::string_view part) { return part.substr(0, part.find('_')); };
+  return chance(random, 30) && kind(second) != kind(name) ? name + "+" + std::string(second) : name;
+}
+
+/// 0, 1, next to a multiple of the block, or anything.
+int64_t randomLength(Random &random, int block) {
+  int unit = block ? block : 96;
+  switch (below(random, 10)) {
+  case 0:
+    return below(random, 3);
+  case 1:
+  case 2:
+  case 3:
+    return std::max<int64_t>(0, unit * (1 + below(random, 3)) + below(random, 3) - 1);
+  default:
+    return 1 + below(random, chance(random, 20) ? 400 : 120);
+  }
+}
+
+} // namespace
+
+Case randomPlan(Random &random) {
+  Case c;
+  c.dtype = pick(random, std::initializer_list<DType>{f32, f16, bf16});
+  c.algorithm = chance(random, 70) ? Algorithm::flash2 : chance(random, 50) ? Algorithm::flash1 : Algorithm::standard;
+  c.backward = c.algorithm == Algorithm::flash2;
+  c.causal = Causal(below(random, 3));
+  c.variant = randomVariant(random);
+  c.schedule = {.block_m = randomBlock(random), .block_n = randomBlock(random)};
+  c.shape.head_dim = randomDim(random);
+  c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : randomDim(random);
+  return c;
+}
+
+Case randomLaunch(const Case &plan, Random &random) {
+  Case c = plan;
+  oracle::Shape &s = c.shape;
+  s.seqlen_q = randomLength(random, plan.schedule.block_m);
+  s.seqlen_k = chance(random, 40) ? s.seqlen_q : randomLength(random, plan.schedule.block_n);
+  int64_t heads = std::max<int64_t>(1, kMaxScores / std::max<int64_t>(1, s.seqlen_q * s.seqlen_k));
+  int64_t group = std::min<int64_t>(1 + below(random, 4), heads);
+  s.kv_heads = 1 + below(random, std::min<int64_t>(3, heads / group));
+  s.heads = group * s.kv_heads;
+  s.batch = 1 + below(random, std::min<int64_t>(3, heads / s.heads));
+  c.family = chance(random, 50) ? oracle::Family::normal : pick(random, oracle::allFamilies());
+  c.layout = pick(random, kLayouts);
+  c.poison = pick(random, kPoisons);
+  c.seed = random() % 1000000;
+  return c;
+}
+
+} // namespace tegula::testing

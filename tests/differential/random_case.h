@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Random configurations. Those of one plan share their compiled kernels and differ in all that is known at run time.
+#pragma once
+
+#include "harness/case.h"
+
+#include <random>
+
+namespace tegula::testing {
+
+using Random = std::mt19937_64;
+
+/// Fields that decide the kernels: element type, algorithm, mask, variant, block sizes and head dimensions.
+Case randomPlan(Random &random);
+
+/// `plan` with random lengths, heads, numbers and memory layout.
+Case randomLaunch(const Case &plan, Random &random);
+
+} // namespace tegula::testing

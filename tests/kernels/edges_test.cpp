@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Rows that see no key, and sizes of zero.
+#include "harness/case.h"
+
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace tegula::testing {
+namespace {
+
+Case caseOf(Algorithm algorithm, int64_t queries, int64_t keys) {
+  return {.algorithm = algorithm,
+          .schedule = {.block_m = 32, .block_n = 32},
+          .backward = algorithm == Algorithm::flash2,
+          .shape = {.batch = 2,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .seqlen_q = queries,
+                    .seqlen_k = keys,
+                    .head_dim = 32,
+                    .value_dim = 32}};
+}
+
+constexpr Algorithm kAlgorithms[] = {Algorithm::standard, Algorithm::flash1, Algorithm::flash2};
+
+void expectAll(const TestTensor &tensor, float number) {
+  for (float x : tensor.numbers())
+    ASSERT_EQ(x, number);
+}
+
+TEST(Edges, RowsThatSeeNoKey) {
+  for (Algorithm algorithm : kAlgorithms)
+    for (int64_t queries : {41, 64, 97}) {
+      Case c = caseOf(algorithm, queries, 40);
+      c.causal = Causal::bottom_right; // the first queries - 40 rows see nothing
+      Tensors t = makeTensors(c);
+      Status status = launch(c, t);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(check(c, t), "");
+      EXPECT_EQ(t.lse.numbers()[0], -std::numeric_limits<float>::infinity());
+      std::vector<float> o = t.o.numbers(), dq = t.dq.numbers();
+      for (int n = 0; n < (queries - 40) * 32; ++n) {
+        ASSERT_EQ(o[n], 0);
+        if (c.backward) {
+          ASSERT_EQ(dq[n], 0);
+        }
+      }
+    }
+}
+
+TEST(Edges, NoRowSeesAKey) {
+  for (Algorithm algorithm : kAlgorithms) {
+    Case c = caseOf(algorithm, 40, 50);
+    c.variant = "documents";
+    Tensors t = makeTensors(c);
+    t.variant.tensors[0] = TestTensor({2, 40}, c.layout, c.poison, std::vector<int32_t>(80, 7)); // no key has a 7
+    Status status = launch(c, t);
+    ASSERT_TRUE(status.ok()) << status.message();
+    expectAll(t.o, 0);
+    expectAll(t.lse, -std::numeric_limits<float>::infinity());
+    if (c.backward)
+      for (TestTensor *gradient : {&t.dq, &t.dk, &t.dv})
+        expectAll(*gradient, 0);
+  }
+}
+
+TEST(Edges, EverySizeMayBeZero) {
+  for (Algorithm algorithm : kAlgorithms)
+    for (int zeros = 0; zeros < 16; ++zeros) {
+      Case c = caseOf(algorithm, 33, 45);
+      if (zeros & 1)
+        c.shape.batch = 0;
+      if (zeros & 2)
+        c.shape.heads = 0;
+      if (zeros & 4)
+        c.shape.seqlen_q = 0;
+      if (zeros & 8)
+        c.shape.seqlen_k = 0;
+      EXPECT_EQ(runCase(c), "");
+      if (zeros & 2) {
+        c.shape.kv_heads = 0;
+        EXPECT_EQ(runCase(c), "");
+      }
+    }
+}
+
+TEST(Edges, SingleQueryAgainstManyKeys) {
+  for (Causal causal : {Causal::none, Causal::top_left, Causal::bottom_right}) {
+    Case c = caseOf(Algorithm::flash2, 1, 1000);
+    c.causal = causal;
+    EXPECT_EQ(runCase(c), "");
+  }
+}
+
+/// exp(0 - lse) overflows for scores below -88: padding must not count as score 0, whatever the length modulo the tile.
+TEST(Edges, VeryNegativeScoresAtEveryLengthModuloTheTile) {
+  for (int64_t keys = 33; keys <= 64; ++keys)
+    for (oracle::Family family : {oracle::Family::shifted_down, oracle::Family::far_down}) {
+      Case c = caseOf(Algorithm::flash2, keys + 3, keys);
+      c.shape.batch = 1;
+      c.family = family;
+      c.causal = Causal::bottom_right;
+      EXPECT_EQ(runCase(c), "");
+    }
+}
+
+} // namespace
+} // namespace tegula::testing

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// One configuration of attention: run on the kernels, and compared with the oracle.
+#pragma once
+
+#include "harness/variant_case.h"
+#include "oracle/inputs.h"
+
+#include <string>
+
+namespace tegula::testing {
+
+/// All that decides a run. One line of text holds it: `dtype=bf16 algorithm=flash2 batch=1 ...`.
+struct Case {
+  DType dtype = f32;
+  Algorithm algorithm = Algorithm::flash2;
+  Causal causal = Causal::none;
+  std::string variant = "none";
+  Schedule schedule = {};
+  bool backward = true;
+  oracle::Shape shape = {};
+  oracle::Family family = oracle::Family::normal;
+  Layout layout = Layout::contiguous;
+  Poison poison = Poison::nan;
+  uint64_t seed = 1;
+
+  double scale() const;
+};
+
+std::string toString(const Case &c);
+/// The inverse of toString; words that are left out keep their defaults. The error names the word.
+Expected<Case> parseCase(std::string_view text);
+
+/// The tensors of one run, in the case's layout.
+struct Tensors {
+  TestTensor q, k, v, o, lse, d_o, dq, dk, dv;
+  VariantRun variant;
+  oracle::Inputs inputs;       ///< The numbers in q, k and v.
+  std::vector<float> upstream; ///< Those in d_o.
+
+  std::vector<TestTensor *> all();
+  std::vector<TestTensor *> outputs();
+};
+
+Tensors makeTensors(const Case &c);
+
+/// The plan of a case; plans with equal kernels share them.
+Expected<AttentionPlan> planFor(const Case &c);
+
+/// Launches the forward pass, and the backward one if the case asks for it.
+Status launch(const Case &c, Tensors &tensors);
+
+/// Empty, or what is wrong: a Status, a result too far from the oracle's, or memory that was touched.
+std::string check(const Case &c, Tensors &tensors);
+/// makeTensors, launch and check.
+std::string runCase(const Case &c);
+
+/// The worst error ratio that check() accepts.
+inline constexpr double kMaxRatio = 2.0;
+
+} // namespace tegula::testing

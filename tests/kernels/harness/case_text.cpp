@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "harness/case.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+namespace tegula::testing {
+namespace {
+
+constexpr std::string_view kAlgorithms[] = {"standard", "flash1", "flash2"};
+constexpr std::string_view kCausal[] = {"none", "top_left", "bottom_right"};
+constexpr std::string_view kPoisonNames[] = {"nan", "subnormal", "huge", "infinity"};
+
+size_t placeOf(Poison poison) { return size_t(std::find(kPoisons, std::end(kPoisons), poison) - kPoisons); }
+
+std::vector<std::string_view> layoutNames() {
+  std::vector<std::string_view> names;
+  for (Layout layout : kLayouts)
+    names.push_back(toString(layout));
+  return names;
+}
+
+std::vector<std::string_view> familyNames() {
+  std::vector<std::string_view> names;
+  for (oracle::Family family : oracle::allFamilies())
+    names.push_back(toString(family));
+  return names;
+}
+
+/// Sets `target` to the place of `word` among `names`.
+template <class Enum, class Names> bool choose(Enum &target, const Names &names, std::string_view word) {
+  auto found = std::find(std::begin(names), std::end(names), word);
+  if (found == std::end(names))
+    return false;
+  target = Enum(found - std::begin(names));
+  return true;
+}
+
+bool setDType(DType &dtype, std::string_view word) {
+  std::optional<DType> parsed = parseDType(word);
+  return parsed && (dtype = *parsed, true);
+}
+
+template <class Integer> bool setNumber(Integer &target, const std::string &word) {
+  char *end = nullptr;
+  target = Integer(std::strtoull(word.c_str(), &end, 10));
+  return !word.empty() && *end == '\0';
+}
+
+bool setPoison(Poison &poison, std::string_view word) {
+  size_t place = 0;
+  return choose(place, kPoisonNames, word) && (poison = kPoisons[place], true);
+}
+
+bool set(Case &c, const std::string &key, const std::string &word) {
+  std::map<std::string, int64_t *> sizes = {{"batch", &c.shape.batch},        {"heads", &c.shape.heads},
+                                            {"kv_heads", &c.shape.kv_heads},  {"seqlen_q", &c.shape.seqlen_q},
+                                            {"seqlen_k", &c.shape.seqlen_k},  {"head_dim", &c.shape.head_dim},
+                                            {"value_dim", &c.shape.value_dim}};
+  if (auto size = sizes.find(key); size != sizes.end())
+    return setNumber(*size->second, word);
+  if (key == "dtype")
+    return setDType(c.dtype, word);
+  if (key == "algorithm")
+    return choose(c.algorithm, kAlgorithms, word);
+  if (key == "causal")
+    return choose(c.causal, kCausal, word);
+  if (key == "variant")
+    return c.variant = word, true;
+  if (key == "block_m")
+    return setNumber(c.schedule.block_m, word);
+  if (key == "block_n")
+    return setNumber(c.schedule.block_n, word);
+  if (key == "backward")
+    return setNumber(c.backward, word);
+  if (key == "family")
+    return choose(c.family, familyNames(), word);
+  if (key == "layout")
+    return choose(c.layout, layoutNames(), word);
+  if (key == "poison")
+    return setPoison(c.poison, word);
+  return key == "seed" && setNumber(c.seed, word);
+}
+
+} // namespace
+
+std::string toString(const Case &c) {
+  std::ostringstream text;
+  const oracle::Shape &s = c.shape;
+  text << "dtype=" << toString(c.dtype) << " algorithm=" << kAlgorithms[size_t(c.algorithm)]
+       << " causal=" << kCausal[size_t(c.causal)] << " variant=" << c.variant << " block_m=" << c.schedule.block_m
+       << " block_n=" << c.schedule.block_n << " backward=" << c.backward << " batch=" << s.batch
+       << " heads=" << s.heads << " kv_heads=" << s.kv_heads << " seqlen_q=" << s.seqlen_q << " seqlen_k=" << s.seqlen_k
+       << " head_dim=" << s.head_dim << " value_dim=" << s.value_dim << " family=" << toString(c.family)
+       << " layout=" << toString(c.layout) << " poison=" << kPoisonNames[placeOf(c.poison)] << " seed=" << c.seed;
+  return text.str();
+}
+
+Expected<Case> parseCase(std::string_view text) {
+  Case c;
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    size_t equals = std::min(word.find('='), word.size());
+    std::string value = word.substr(std::min(equals + 1, word.size()));
+    if (!set(c, word.substr(0, equals), value))
+      return Status(ErrorCode::InvalidArgument, "'" + word + "' is not a word of a case");
+  }
+  return c;
+}
+
+} // namespace tegula::testing

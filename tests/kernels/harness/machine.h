@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The compiler, device and kernels that all tests of a process share.
+#pragma once
+
+#include "tegula/attention.h"
+
+namespace tegula::testing {
+
+struct Machine {
+  std::unique_ptr<Compiler> compiler;
+  std::shared_ptr<Device> device;
+  std::unique_ptr<KernelCache> cache;
+};
+
+/// Made on first use; ends the process with a message if there is no device.
+Machine &machine();
+
+/// Memory for a launch, freshly filled with NaNs.
+class ScratchMemory {
+public:
+  explicit ScratchMemory(int64_t bytes);
+  Workspace get() const { return {buffer_.data(), buffer_.bytes()}; }
+
+private:
+  Buffer buffer_;
+};
+
+} // namespace tegula::testing

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// What lies outside the tensors, and how they lie in memory, changes no bit of a result.
+#include "harness/case.h"
+#include "harness/machine.h"
+
+#include <gtest/gtest.h>
+
+namespace tegula::testing {
+namespace {
+
+/// One block of keys, so that each element of dq is added to once and its bits do not depend on the order.
+Case oneKeyBlock(DType dtype, std::string variant) {
+  return {.dtype = dtype,
+          .causal = Causal::bottom_right,
+          .variant = std::move(variant),
+          .schedule = {.block_m = 32, .block_n = 48},
+          .shape = {
+              .batch = 2, .heads = 2, .kv_heads = 2, .seqlen_q = 45, .seqlen_k = 43, .head_dim = 24, .value_dim = 40}};
+}
+
+using Bits = std::vector<std::vector<std::byte>>;
+
+Bits resultsOf(const Case &c) {
+  Tensors t = makeTensors(c);
+  Status status = launch(c, t);
+  EXPECT_TRUE(status.ok()) << status.message();
+  Bits bits;
+  for (TestTensor *output : t.outputs())
+    bits.push_back(output->bits());
+  for (TestTensor &gradient : t.variant.gradients)
+    bits.push_back(gradient.bits());
+  for (TestTensor *tensor : t.all())
+    EXPECT_TRUE(tensor->surroundingsIntact()) << toString(c);
+  return bits;
+}
+
+TEST(Memory, NeitherPoisonNorLayoutChangesABit) {
+  for (DType dtype : {f32, f16, bf16})
+    for (const char *variant : {"none", "documents+alibi_br", "bias"}) {
+      Case c = oneKeyBlock(dtype, variant);
+      Bits expected = resultsOf(c);
+      for (Layout layout : kLayouts)
+        for (Poison poison : kPoisons) {
+          c.layout = layout;
+          c.poison = poison;
+          EXPECT_EQ(resultsOf(c), expected) << toString(c);
+        }
+    }
+}
+
+TEST(Memory, OtherAlgorithmsNeitherPoisonNorLayoutChangesABit) {
+  for (Algorithm algorithm : {Algorithm::standard, Algorithm::flash1}) {
+    Case c = oneKeyBlock(bf16, "none");
+    c.algorithm = algorithm;
+    c.backward = false;
+    c.shape.seqlen_k = 100;
+    auto outputs = [&] {
+      Bits bits = resultsOf(c);
+      bits.resize(2); // o and lse
+      return bits;
+    };
+    Bits expected = outputs();
+    for (Layout layout : kLayouts)
+      for (Poison poison : kPoisons) {
+        c.layout = layout;
+        c.poison = poison;
+        EXPECT_EQ(outputs(), expected) << toString(c);
+      }
+  }
+}
+
+/// K and V shared by all batches through stride 0, against copies of them.
+TEST(Memory, BroadcastInputsEqualCopies) {
+  Case c = oneKeyBlock(bf16, "none");
+  c.backward = false;
+  Tensors t = makeTensors(c);
+  const oracle::Shape &s = c.shape;
+  auto repeatFirstBatch = [&](std::vector<float> numbers) {
+    std::copy_n(numbers.begin(), numbers.size() / 2, numbers.begin() + numbers.size() / 2);
+    return numbers;
+  };
+  TestTensor k(c.dtype, {s.batch, s.kv_heads, s.seqlen_k, s.head_dim}, c.layout, c.poison,
+               repeatFirstBatch(t.inputs.k));
+  TestTensor v(c.dtype, {s.batch, s.kv_heads, s.seqlen_k, s.value_dim}, c.layout, c.poison,
+               repeatFirstBatch(t.inputs.v));
+  Expected<AttentionPlan> plan = planFor(c);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  auto outputWith = [&](TensorRef keys, TensorRef values) {
+    t.o.poison();
+    Status status =
+        plan->forward({.q = t.q.ref(), .k = keys, .v = values, .o = t.o.ref(), .lse = t.lse.ref(), .scale = 0.25f});
+    EXPECT_TRUE(status.ok()) << status.message();
+    return t.o.bits();
+  };
+  EXPECT_EQ(outputWith(t.k.broadcastAlong(0), t.v.broadcastAlong(0)), outputWith(k.ref(), v.ref()));
+}
+
+/// Query heads that share a kv head, against the same with the kv head repeated.
+TEST(Memory, GroupedHeadsEqualRepeatedHeads) {
+  Case grouped = oneKeyBlock(bf16, "none");
+  grouped.backward = false;
+  grouped.shape.batch = 1;
+  grouped.shape.heads = 6;
+  Case repeated = grouped;
+  repeated.shape.kv_heads = 6;
+  Tensors a = makeTensors(grouped), b = makeTensors(repeated);
+  auto repeat = [&](const std::vector<float> &numbers) {
+    std::vector<float> all;
+    for (int64_t h = 0; h < 6; ++h)
+      all.insert(all.end(), numbers.begin() + int64_t(numbers.size()) / 2 * (h / 3),
+                 numbers.begin() + int64_t(numbers.size()) / 2 * (h / 3 + 1));
+    return all;
+  };
+  b.q = TestTensor(bf16, {1, 6, 45, 24}, Layout::contiguous, Poison::nan, a.inputs.q);
+  b.k = TestTensor(bf16, {1, 6, 43, 24}, Layout::contiguous, Poison::nan, repeat(a.inputs.k));
+  b.v = TestTensor(bf16, {1, 6, 43, 40}, Layout::contiguous, Poison::nan, repeat(a.inputs.v));
+  ASSERT_TRUE(launch(grouped, a).ok());
+  ASSERT_TRUE(launch(repeated, b).ok());
+  EXPECT_EQ(a.o.bits(), b.o.bits());
+  EXPECT_EQ(a.lse.bits(), b.lse.bits());
+}
+
+TEST(Memory, BatchesDoNotInfluenceEachOther) {
+  Case two = oneKeyBlock(f16, "none");
+  Case one = two;
+  one.shape.batch = 1;
+  Tensors a = makeTensors(two), b = makeTensors(one);
+  auto firstHalf = [](const std::vector<float> &x) { return std::vector<float>(x.begin(), x.begin() + x.size() / 2); };
+  b.q = TestTensor(f16, {1, 2, 45, 24}, Layout::contiguous, Poison::nan, firstHalf(a.inputs.q));
+  b.k = TestTensor(f16, {1, 2, 43, 24}, Layout::contiguous, Poison::nan, firstHalf(a.inputs.k));
+  b.v = TestTensor(f16, {1, 2, 43, 40}, Layout::contiguous, Poison::nan, firstHalf(a.inputs.v));
+  b.d_o = TestTensor(f16, {1, 2, 45, 40}, Layout::contiguous, Poison::nan, firstHalf(a.upstream));
+  ASSERT_TRUE(launch(two, a).ok());
+  ASSERT_TRUE(launch(one, b).ok());
+  std::vector<TestTensor *> inTwo = a.outputs(), inOne = b.outputs();
+  for (size_t n = 0; n < inTwo.size(); ++n)
+    EXPECT_EQ(firstHalf(inTwo[n]->numbers()), inOne[n]->numbers());
+}
+
+} // namespace
+} // namespace tegula::testing

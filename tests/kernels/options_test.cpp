@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Every option of plain attention against the oracle.
+#include "harness/case.h"
+
+#include <gtest/gtest.h>
+
+namespace tegula::testing {
+namespace {
+
+constexpr DType kDTypes[] = {f32, f16, bf16};
+constexpr Causal kCausals[] = {Causal::none, Causal::top_left, Causal::bottom_right};
+constexpr std::pair<int64_t, int64_t> kLengths[] = {{1, 1},   {1, 70},  {70, 1},  {33, 33},  {64, 64},
+                                                    {31, 97}, {97, 31}, {65, 64}, {127, 130}};
+
+Case small() {
+  return {.schedule = {.block_m = 32, .block_n = 32},
+          .shape = {.batch = 2, .heads = 2, .kv_heads = 2, .head_dim = 32, .value_dim = 32}};
+}
+
+void runAllLengths(Case c) {
+  for (auto [queries, keys] : kLengths) {
+    c.shape.seqlen_q = queries;
+    c.shape.seqlen_k = keys;
+    EXPECT_EQ(runCase(c), "");
+  }
+}
+
+void runAllMasks(Case c) {
+  for (DType dtype : kDTypes)
+    for (Causal causal : kCausals) {
+      c.dtype = dtype;
+      c.causal = causal;
+      runAllLengths(c);
+    }
+}
+
+TEST(Flash2, AllElementTypesMasksAndLengths) { runAllMasks(small()); }
+
+TEST(Flash1, AllElementTypesMasksAndLengths) {
+  Case c = small();
+  c.algorithm = Algorithm::flash1;
+  c.backward = false;
+  runAllMasks(c);
+}
+
+TEST(Standard, AllElementTypesMasksAndLengths) {
+  Case c = small();
+  c.algorithm = Algorithm::standard;
+  c.backward = false;
+  runAllMasks(c);
+}
+
+TEST(Flash2, HeadDimAndValueDimMayDiffer) {
+  for (auto [head_dim, value_dim] : {std::pair{8, 8}, {8, 40}, {40, 8}, {72, 48}, {96, 64}, {80, 136}, {256, 248}}) {
+    Case c = small();
+    c.dtype = bf16;
+    c.schedule = {};
+    c.causal = Causal::bottom_right;
+    c.shape = {.batch = 1,
+               .heads = 2,
+               .kv_heads = 1,
+               .seqlen_q = 101,
+               .seqlen_k = 150,
+               .head_dim = head_dim,
+               .value_dim = value_dim};
+    EXPECT_EQ(runCase(c), "");
+  }
+}
+
+TEST(Flash2, BlockSizesNeedNotBePowersOfTwo) {
+  for (auto [block_m, block_n] : {std::pair{16, 48}, {48, 16}, {40, 24}, {96, 32}, {33, 17}, {1, 8}, {8, 1}}) {
+    Case c = small();
+    c.causal = Causal::top_left;
+    c.schedule = {.block_m = block_m, .block_n = block_n};
+    c.shape.seqlen_q = 50;
+    c.shape.seqlen_k = 61;
+    EXPECT_EQ(runCase(c), "");
+  }
+}
+
+TEST(Flash2, GroupedQueryHeads) {
+  for (auto [heads, kv_heads] : {std::pair{3, 3}, {4, 2}, {6, 2}, {5, 1}, {16, 2}, {8, 1}}) {
+    Case c = small();
+    c.causal = Causal::bottom_right;
+    c.shape.heads = heads;
+    c.shape.kv_heads = kv_heads;
+    c.shape.seqlen_q = 40;
+    c.shape.seqlen_k = 70;
+    EXPECT_EQ(runCase(c), "");
+  }
+}
+
+TEST(Flash2, InputsThatBreakSoftmax) {
+  for (DType dtype : kDTypes)
+    for (oracle::Family family : oracle::allFamilies())
+      for (Causal causal : {Causal::none, Causal::bottom_right}) {
+        Case c = small();
+        c.dtype = dtype;
+        c.family = family;
+        c.causal = causal;
+        c.shape.seqlen_q = 65;
+        c.shape.seqlen_k = 107;
+        EXPECT_EQ(runCase(c), "");
+      }
+}
+
+} // namespace
+} // namespace tegula::testing

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// What a plan refuses, in which words.
+#include "harness/case.h"
+#include "harness/machine.h"
+
+#include <gtest/gtest.h>
+
+namespace tegula::testing {
+namespace {
+
+Case base(std::string variant = "none") {
+  return {
+      .variant = std::move(variant),
+      .schedule = {.block_m = 16, .block_n = 16},
+      .shape = {.batch = 2, .heads = 4, .kv_heads = 2, .seqlen_q = 5, .seqlen_k = 6, .head_dim = 16, .value_dim = 8}};
+}
+
+/// A valid call, to be spoilt.
+struct Call {
+  explicit Call(const std::string &variant = "none") : c(base(variant)), tensors(makeTensors(c)), plan(*planFor(c)) {
+    views = tensors.variant.tensorRefs();
+    gradients = tensors.variant.gradientRefs();
+    forward = {.q = tensors.q.ref(),
+               .k = tensors.k.ref(),
+               .v = tensors.v.ref(),
+               .o = tensors.o.ref(),
+               .lse = tensors.lse.ref(),
+               .scale = 1,
+               .variant = views};
+    backward = {.q = tensors.q.ref(),
+                .k = tensors.k.ref(),
+                .v = tensors.v.ref(),
+                .o = tensors.o.ref(),
+                .lse = tensors.lse.ref(),
+                .d_o = tensors.d_o.ref(),
+                .dq = tensors.dq.ref(),
+                .dk = tensors.dk.ref(),
+                .dv = tensors.dv.ref(),
+                .scale = 1,
+                .variant = views,
+                .variant_gradients = gradients};
+  }
+
+  Case c;
+  Tensors tensors;
+  AttentionPlan plan;
+  std::vector<TensorRef> views, gradients;
+  AttentionForward forward;
+  AttentionBackward backward;
+};
+
+/// The message for a forward call that `spoil` has changed.
+template <class Spoil> std::string refusal(Spoil spoil, const std::string &variant = "none") {
+  Call call(variant);
+  spoil(call.forward);
+  Status status = call.plan.forward(call.forward);
+  EXPECT_EQ(status.code(), status.ok() ? ErrorCode::Ok : ErrorCode::InvalidArgument);
+  for (float x : call.tensors.o.numbers())
+    EXPECT_TRUE(status.ok() || x != x) << "something ran";
+  return status.message();
+}
+
+TEST(Plan, AcceptsWhatIsRight) {
+  EXPECT_EQ(refusal([](auto &) {}), "");
+}
+
+TEST(Plan, RefusesWrongRanks) {
+  EXPECT_EQ(refusal([](auto &call) { call.q.rank = 3; }),
+            "argument 'q': it has rank 3; it must be [batch, heads, seqlen_q, 16], of rank 4");
+  EXPECT_EQ(refusal([](auto &call) { call.lse.rank = 4; }),
+            "argument 'lse': it has rank 4; it must be [batch, heads, seqlen_q], of rank 3");
+}
+
+TEST(Plan, RefusesWrongElementTypes) {
+  EXPECT_EQ(refusal([](auto &call) { call.v.dtype = f16; }), "argument 'v': its element type is f16; it must be f32");
+  EXPECT_EQ(refusal([](auto &call) { call.lse.dtype = bf16; }),
+            "argument 'lse': its element type is bf16; it must be f32");
+}
+
+TEST(Plan, RefusesWrongSizes) {
+  EXPECT_EQ(refusal([](auto &call) { call.q.shape[3] = 24; }),
+            "argument 'q': its size 3 is 24; it must be [batch, heads, seqlen_q, 16] with last size = 16");
+  EXPECT_EQ(refusal([](auto &call) { call.k.shape[0] = 3; }),
+            "argument 'k': its size 0 is 3; it must be [batch, kv_heads, seqlen_k, 16] with batch = 2");
+  EXPECT_EQ(refusal([](auto &call) { call.v.shape[2] = 7; }),
+            "argument 'v': its size 2 is 7; it must be [batch, kv_heads, seqlen_k, 8] with seqlen_k = 6");
+  EXPECT_EQ(refusal([](auto &call) { call.o.shape[1] = 2; }),
+            "argument 'o': its size 1 is 2; it must be [batch, heads, seqlen_q, 8] with heads = 4");
+  EXPECT_EQ(refusal([](auto &call) { call.lse.shape[2] = 4; }),
+            "argument 'lse': its size 2 is 4; it must be [batch, heads, seqlen_q] with seqlen_q = 5");
+}
+
+TEST(Plan, RefusesNegativeSizes) {
+  EXPECT_EQ(refusal([](auto &call) { call.k.shape[2] = -1; }), "argument 'k': size 2 is -1; it must be 0 or more");
+}
+
+TEST(Plan, RefusesHeadsThatCannotBeGrouped) {
+  EXPECT_EQ(refusal([](auto &call) { call.k.shape[1] = call.v.shape[1] = 3; }),
+            "argument 'kv_heads': it is 3, which does not divide the 4 heads of q");
+  EXPECT_EQ(refusal([](auto &call) { call.k.shape[1] = call.v.shape[1] = 0; }),
+            "argument 'kv_heads': it is 0, which does not divide the 4 heads of q");
+}
+
+TEST(Plan, RefusesOutputsThatOverlap) {
+  EXPECT_EQ(refusal([](auto &call) { call.lse.data = call.o.data; }),
+            "argument 'o': it is written, but shares memory with 'lse'; outputs need memory of their own");
+  Call call;
+  call.backward.dq.data = call.backward.q.data;
+  EXPECT_EQ(call.plan.backward(call.backward).message(),
+            "argument 'dq': it is written, but shares memory with 'q'; outputs need memory of their own");
+}
+
+TEST(Plan, RefusesAWrongNumberOfVariantTensors) {
+  EXPECT_EQ(refusal([](auto &call) { call.variant = {}; }, "documents"),
+            "argument 'variant': it has 0 tensors; the plan's variant needs 2");
+  Call call("bias");
+  call.backward.variant_gradients = {};
+  EXPECT_EQ(call.plan.backward(call.backward).message(),
+            "argument 'variant_gradients': it has 0 tensors; the plan's variant needs 1");
+}
+
+TEST(Plan, ChecksTheSizesOfVariantTensors) {
+  Call call("alibi_tl");
+  call.views[0].shape[0] = 3;
+  EXPECT_EQ(call.plan.forward(call.forward).message(),
+            "argument 'slopes': its size 0 is 3; it must be [heads] with heads = 4");
+}
+
+TEST(Plan, AsksForAWorkspace) {
+  Call call;
+  AttentionShape shape{2, 4, 2, 5, 6};
+  EXPECT_EQ(*call.plan.forwardWorkspace(shape), 0);
+  EXPECT_EQ(*call.plan.backwardWorkspace(shape), 192 + 2560); // delta, padded to 64 bytes, and dq_acc
+  EXPECT_EQ(call.plan.backward(call.backward).message(),
+            "argument 'workspace': it has 0 bytes; 2752 are needed for these shapes");
+  ScratchMemory scratch(2752 + 64);
+  Workspace crooked{static_cast<char *>(scratch.get().data) + 4, 2752};
+  EXPECT_EQ(call.plan.backward(call.backward, crooked).message(),
+            "argument 'workspace': its address is null or not a multiple of 64");
+}
+
+TEST(Plan, RefusesWorkspacesBeyond63Bits) {
+  Call call;
+  Expected<int64_t> bytes = call.plan.backwardWorkspace({1 << 30, 1 << 30, 1 << 30, 1 << 30, 1});
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_EQ(bytes.status().code(), ErrorCode::ResourceExhausted);
+  EXPECT_EQ(call.plan.backwardWorkspace({1, 1, 1, -3, 1}).status().message(),
+            "argument 'seqlen_q': it is -3; it must be 0 or more");
+}
+
+TEST(Plan, RefusesABackwardPassItWasNotMadeFor) {
+  Case c = base();
+  c.backward = false;
+  Expected<AttentionPlan> plan = planFor(c);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->backward({}).message(),
+            "argument 'backward': it is false in the plan's problem; make the plan with .backward = true");
+}
+
+TEST(Plan, KeepsItsProblemAndSchedule) {
+  Expected<AttentionPlan> plan =
+      AttentionPlan::make({.dtype = f32, .head_dim = 16, .value_dim = 8}, *machine().cache, {.block_m = 16});
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->problem().value_dim, 8);
+  EXPECT_EQ(plan->schedule().block_m, 16);
+  EXPECT_EQ(plan->schedule().block_n, 96);
+}
+
+} // namespace
+} // namespace tegula::testing

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Recording only: nothing is compiled.
+#include "tegula/attention.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace tegula {
+namespace {
+
+const AttentionConfig kConfig{.dtype = bf16, .head_dim = 64, .value_dim = 32, .block_m = 48, .block_n = 80};
+
+std::vector<std::string> parameterNames(const Program &program) {
+  std::vector<std::string> names;
+  for (const Parameter &parameter : program.parameters)
+    names.push_back((parameter.written ? "*" : "") + parameter.name);
+  return names;
+}
+
+std::vector<Variant> readyMadeVariants() {
+  return {softcap(30),
+          alibi(Alignment::top_left),
+          alibi(Alignment::bottom_right),
+          slidingWindow(100, 0, Alignment::bottom_right),
+          prefixLm(Alignment::top_left),
+          documents(),
+          additiveBias(bf16),
+          combine(combine(softcap(30), alibi(Alignment::top_left)), combine(documents(), additiveBias(f32)))};
+}
+
+TEST(Programs, EveryProgramRecordsForEveryVariantAndMask) {
+  for (const AttentionProgram &entry : attentionPrograms())
+    for (const Variant &variant : readyMadeVariants())
+      for (Causal causal : {Causal::none, Causal::top_left, Causal::bottom_right})
+        for (DType dtype : {f32, f16, bf16}) {
+          AttentionConfig config = kConfig;
+          config.variant = variant;
+          config.causal = causal;
+          config.dtype = dtype;
+          Expected<Program> program = entry.record(config);
+          ASSERT_TRUE(program.ok()) << entry.name << ' ' << variant.name << ": " << program.status().message();
+          EXPECT_EQ(program->name, entry.name);
+          EXPECT_EQ(program->text, entry.record(config)->text) << "not reproducible";
+        }
+}
+
+TEST(Programs, ParametersAreThoseOfTheDocumentation) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(parameterNames(*recordFlash2Forward(kConfig)), (Names{"q", "k", "v", "*o", "*lse", "scale"}));
+  EXPECT_EQ(parameterNames(*recordFlash2Backward(kConfig)),
+            (Names{"q", "k", "v", "do", "lse", "delta", "*dq_acc", "*dk", "*dv", "scale"}));
+  EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(kConfig)), (Names{"o", "do", "*delta", "*dq_acc"}));
+  EXPECT_EQ(parameterNames(*recordFlash2BackwardPostprocess(kConfig)), (Names{"dq_acc", "*dq", "scale"}));
+  EXPECT_EQ(parameterNames(*recordFlash1Forward(kConfig)),
+            (Names{"q", "k", "v", "*o", "*lse", "*m", "*l", "*acc", "scale"}));
+  EXPECT_EQ(parameterNames(*recordStandardScores(kConfig)), (Names{"q", "k", "*s", "scale"}));
+  EXPECT_EQ(parameterNames(*recordStandardSoftmax(kConfig)), (Names{"s", "*p", "*lse"}));
+  EXPECT_EQ(parameterNames(*recordStandardOutput(kConfig)), (Names{"p", "v", "*o"}));
+}
+
+TEST(Programs, VariantTensorsComeLastAndTheirGradientsAfterThem) {
+  AttentionConfig config = kConfig;
+  config.variant = combine(additiveBias(bf16), alibi(Alignment::top_left));
+  std::vector<std::string> names = parameterNames(*recordFlash2Backward(config));
+  EXPECT_EQ(std::vector(names.end() - 3, names.end()), (std::vector<std::string>{"bias", "slopes", "*dbias"}));
+}
+
+TEST(Programs, AreFoundByName) {
+  EXPECT_EQ(findAttentionProgram("flash1_forward")->name, "flash1_forward");
+  Expected<AttentionProgram> unknown = findAttentionProgram("flash3_forward");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.status().message(),
+            "there is no attention program 'flash3_forward', only standard_scores, standard_softmax, standard_output, "
+            "flash1_forward, flash2_forward, flash2_backward_preprocess, flash2_backward, flash2_backward_postprocess");
+}
+
+TEST(Resolve, FillsInBlockSizes) {
+  Expected<AttentionConfig> config = resolve({.dtype = f32, .head_dim = 128, .value_dim = 64}, {});
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config->block_m, 96);
+  EXPECT_EQ(config->block_n, 96);
+  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 136, .value_dim = 64}, {})->block_m, 64);
+  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 64, .value_dim = 64}, {.block_n = 24})->block_n, 24);
+}
+
+std::string refusal(const AttentionProblem &problem, const Schedule &schedule = {}) {
+  Expected<AttentionConfig> config = resolve(problem, schedule);
+  return config.ok() ? "accepted" : config.status().message();
+}
+
+TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {
+  AttentionProblem good{.dtype = f32, .head_dim = 64, .value_dim = 64};
+  auto with = [&](auto change) {
+    AttentionProblem problem = good;
+    change(problem);
+    return refusal(problem);
+  };
+  EXPECT_EQ(with([](auto &) {}), "accepted");
+  EXPECT_EQ(with([](auto &p) { p.dtype = i8; }), "argument 'dtype': it is i8; it must be f32, f16 or bf16");
+  EXPECT_EQ(with([](auto &p) { p.head_dim = 60; }),
+            "argument 'head_dim': it is 60; it must be a multiple of 8 from 8 to 256");
+  EXPECT_EQ(with([](auto &p) { p.head_dim = 264; }),
+            "argument 'head_dim': it is 264; it must be a multiple of 8 from 8 to 256");
+  EXPECT_EQ(with([](auto &p) { p.value_dim = 0; }),
+            "argument 'value_dim': it is 0; it must be a multiple of 8 from 8 to 256");
+  EXPECT_EQ(refusal(good, {.block_m = -1}),
+            "argument 'block_m': it is -1; it must be from 1 to 1024, or 0 to have it chosen");
+  EXPECT_EQ(refusal(good, {.block_n = 2048}),
+            "argument 'block_n': it is 2048; it must be from 1 to 1024, or 0 to have it chosen");
+  EXPECT_EQ(with([](auto &p) { p.variant = softcap(0); }), "softcap: cap is 0.000000; it must be positive");
+  EXPECT_EQ(with([](auto &p) { p.variant = slidingWindow(3, -1, Alignment::top_left); }),
+            "slidingWindow: right is -1; it must be from 0 to 1073741824");
+  EXPECT_EQ(with([](auto &p) { p.variant = combine(softcap(-1), softcap(1)); }),
+            "softcap: cap is -1.000000; it must be positive");
+  EXPECT_EQ(with([](auto &p) { p.variant = combine(documents(), documents()); }),
+            "argument 'variant': its tensor 'query_document' has the name of another one");
+  EXPECT_EQ(with([](auto &p) {
+              p.algorithm = Algorithm::flash1;
+              p.backward = true;
+            }),
+            "this algorithm has no backward pass; flash2 has one");
+}
+
+} // namespace
+} // namespace tegula
