@@ -70,11 +70,10 @@ Status checkSegments(std::string_view bytes, const std::vector<Elf64_Phdr> &segm
   for (const Elf64_Phdr &segment : segments) {
     if (!inside(bytes, segment.p_offset, segment.p_filesz))
       return invalid("a segment ends beyond the last byte");
-    if (segment.p_filesz > segment.p_memsz || (segment.p_type == PT_LOAD && (segment.p_flags & PF_R) == 0))
+    if (segment.p_type == PT_LOAD && (segment.p_filesz > segment.p_memsz || (segment.p_flags & PF_R) == 0))
       return invalid("a segment is larger in the file than in memory, or not readable");
-    const bool isMapped = segment.p_type != PT_GNU_STACK && segment.p_type != PT_TLS;
-    if (isMapped && !isCovered(segments, segment))
-      return invalid("a segment lies outside of those to load");
+    if (segment.p_type == PT_DYNAMIC && !isCovered(segments, segment))
+      return invalid("its dynamic segment lies outside of those to load");
     isDynamic |= segment.p_type == PT_DYNAMIC;
   }
   return isDynamic ? Status() : invalid("it has no dynamic segment");

@@ -117,7 +117,7 @@ TEST(Load, RefusesSegmentsThatCannotBe) {
   EXPECT_ERROR(loadWithSegment(PT_LOAD, [](Elf64_Phdr &segment) { segment.p_flags = 0; }), ErrorCode::InvalidArgument,
                kUnusable + "a segment is larger in the file than in memory, or not readable");
   EXPECT_ERROR(loadWithSegment(PT_DYNAMIC, [](Elf64_Phdr &segment) { segment.p_vaddr += 8; }),
-               ErrorCode::InvalidArgument, kUnusable + "a segment lies outside of those to load");
+               ErrorCode::InvalidArgument, kUnusable + "its dynamic segment lies outside of those to load");
 }
 
 TEST(Load, RefusesEveryTruncation) {
