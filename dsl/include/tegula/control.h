@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Device control flow.
+#pragma once
+
+#include "tegula/value.h"
+
+#include <type_traits>
+#include <utility>
+
+namespace tegula {
+
+/// What range() returns. Its iterator runs the body once: `begin()` opens the device loop, `++` closes it.
+class Range {
+public:
+  class Iterator {
+  public:
+    Value operator*() const;
+    Iterator &operator++();
+    bool operator!=(const Iterator &) const { return !range_->ran_; }
+
+  private:
+    friend class Range;
+    explicit Iterator(Range *range) : range_(range) {}
+    Range *range_;
+  };
+
+  Range(const Range &) = delete;
+  ~Range();
+  Iterator begin();
+  Iterator end() { return Iterator(this); }
+
+private:
+  friend Range range(Operand begin, Operand end, Operand step, Location where);
+  Range(Operand begin, Operand end, Operand step, Location where);
+
+  Operand begin_, end_, step_;
+  Location where_;
+  uint32_t recording_, loop_ = 0;
+  bool open_ = false, ran_ = false;
+};
+
+/// A device loop: `for (Value key : range(0, end, block)) { ... }`. The body runs once, while recording; leaving it by
+/// `break`, `return` or an exception is an error of the program. Positions are of type index; step must be positive.
+Range range(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
+
+/// A reference to a function object `void()` that outlives the call; may be absent.
+class Block {
+public:
+  Block() = default;
+  template <class F>
+  requires(!std::same_as<std::remove_cvref_t<F>, Block> && std::invocable<F &>) Block(F &&function)
+      : object_(const_cast<void *>(static_cast<const void *>(&function))),
+        call_([](void *object) { (*static_cast<std::remove_reference_t<F> *>(object))(); }) {}
+  void operator()() const {
+    if (call_)
+      call_(object_);
+  }
+
+private:
+  void *object_ = nullptr;
+  void (*call_)(void *) = nullptr;
+};
+
+/// A device branch on a scalar condition. Vars assigned inside keep the value of the branch that ran.
+void when(Operand condition, Block then, Block otherwise = {}, Location where = Location::current());
+
+} // namespace tegula

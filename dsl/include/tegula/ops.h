@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Operations on scalars and tiles.
+#pragma once
+
+#include "tegula/value.h"
+
+#include <initializer_list>
+
+namespace tegula {
+
+/// Position of this program instance on grid axis 0, 1 or 2 (axis 0 varies fastest).
+Value programId(int axis = 0, Location where = Location::current());
+
+// Tiles from nothing.
+Value iota(int64_t size, Location where = Location::current());                  ///< i32 [size]: 0, 1, 2, ...
+Value fill(Shape shape, Operand scalar, Location where = Location::current());   ///< f32 from a floating literal.
+Value constant(DType dtype, double value, Location where = Location::current()); ///< A scalar.
+
+// Shapes.
+Value broadcast(Operand x, Shape shape, Location where = Location::current());
+Value reshape(Operand x, Shape shape, Location where = Location::current());
+Value transpose(Operand matrix, Location where = Location::current()); ///< [m, n] -> [n, m]
+/// Dimension i of the result is dimension permutation[i] of x.
+Value permute(Operand x, std::initializer_list<int> permutation, Location where = Location::current());
+Value asColumn(Operand vector, Location where = Location::current()); ///< [m] -> [m, 1]
+Value asRow(Operand vector, Location where = Location::current());    ///< [n] -> [1, n]
+
+// Elementwise arithmetic. On integers `/` and `%` round toward zero as in C++; x / 0 and x % 0 are 0.
+Value operator+(Operand a, Operand b);
+Value operator-(Operand a, Operand b);
+Value operator*(Operand a, Operand b);
+Value operator/(Operand a, Operand b);
+Value operator%(Operand a, Operand b);
+Value operator-(Operand a);
+Value floorDiv(Operand a, Operand b, Location where = Location::current()); ///< Toward minus infinity; 0 where b is 0.
+Value ceilDiv(Operand a, Operand b, Location where = Location::current());  ///< Toward plus infinity; 0 where b is 0.
+Value operator<<(Operand a, Operand b);
+Value operator>>(Operand a, Operand b); ///< Arithmetic shift.
+Value operator&(Operand a, Operand b);
+Value operator|(Operand a, Operand b);
+Value operator^(Operand a, Operand b);
+Value operator!(Operand condition);
+Value min(Operand a, Operand b, Location where = Location::current());
+Value max(Operand a, Operand b, Location where = Location::current());
+Value exp(Operand x, Location where = Location::current());
+Value exp2(Operand x, Location where = Location::current());
+Value log(Operand x, Location where = Location::current());
+Value log2(Operand x, Location where = Location::current());
+Value tanh(Operand x, Location where = Location::current());
+Value sqrt(Operand x, Location where = Location::current());
+Value abs(Operand x, Location where = Location::current());
+Value cast(DType dtype, Operand x, Location where = Location::current());
+
+// Comparisons give i1; `&`, `|`, `^` and `!` combine them (`&&` and `||` cannot be overloaded faithfully).
+Value operator==(Operand a, Operand b);
+Value operator!=(Operand a, Operand b);
+Value operator<(Operand a, Operand b);
+Value operator<=(Operand a, Operand b);
+Value operator>(Operand a, Operand b);
+Value operator>=(Operand a, Operand b);
+Value select(Operand condition, Operand yes, Operand no, Location where = Location::current());
+
+// What mixes elements.
+/// [m, k] x [k, n] -> f32 [m, n], accumulated in f32.
+Value dot(Operand a, Operand b, Location where = Location::current());
+/// acc + a x b
+Value dot(Operand a, Operand b, Operand acc, Location where = Location::current());
+Value reduceMax(Operand x, int axis, Location where = Location::current());
+Value reduceMin(Operand x, int axis, Location where = Location::current());
+Value reduceSum(Operand x, int axis, Location where = Location::current());
+Value rowMax(Operand matrix, Location where = Location::current()); ///< [m, n] -> [m]
+Value rowSum(Operand matrix, Location where = Location::current()); ///< [m, n] -> [m]
+
+/// Running row maximum m, row sum l and undivided output o of softmax(s) v over blocks of keys
+/// (Milakov and Gimelshein 2018; FlashAttention-2, section 3.1).
+class OnlineSoftmax {
+public:
+  /// `rows` query rows, `value_dim` columns of the output.
+  OnlineSoftmax(int64_t rows, int64_t value_dim, Location where = Location::current());
+  /// Continues from a saved state: m [rows], l [rows], o [rows, value_dim], all f32.
+  OnlineSoftmax(Value m, Value l, Value o, Location where = Location::current());
+  /// scores f32 [rows, keys], -inf where a key must not be seen; values [keys, value_dim].
+  void update(Operand scores, Operand values, Location where = Location::current());
+  Value output(Location where = Location::current()) const; ///< f32 [rows, value_dim]; 0 in rows that saw no key.
+  /// f32 [rows], natural logarithm; -inf in rows that saw no key.
+  Value logSumExp(Location where = Location::current()) const;
+  Value max() const { return m_; }       ///< m: f32 [rows]
+  Value sum() const { return l_; }       ///< l: f32 [rows]
+  Value undivided() const { return o_; } ///< o before division by l: f32 [rows, value_dim]
+
+private:
+  Var m_, l_, o_;
+};
+
+} // namespace tegula

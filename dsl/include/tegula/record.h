@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// From a kernel function to a Program.
+#pragma once
+
+#include "tegula/control.h"
+#include "tegula/program.h"
+#include "tegula/status.h"
+#include "tegula/view.h"
+
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace tegula {
+
+/// A tensor parameter of a kernel: becomes a View.
+struct TensorArg {
+  std::string name;
+  DType dtype;
+  int rank; ///< 1 to 5
+};
+
+/// A scalar parameter of a kernel: becomes a Value.
+struct ScalarArg {
+  std::string name;
+  DType dtype; ///< f32, i32 or i64
+};
+
+/// A kernel's name, with the line of the call to record(). Made implicitly.
+class KernelName {
+public:
+  template <std::convertible_to<std::string_view> T>
+  KernelName(const T &text, Location where = Location::current()) : text_(text), where_(where) {}
+  std::string_view text() const { return text_; }
+  Location where() const { return where_; }
+
+private:
+  std::string_view text_;
+  Location where_;
+};
+
+namespace record_details {
+
+View parameter(const TensorArg &tensor);
+Value parameter(const ScalarArg &scalar);
+template <class T> T &&parameter(T &&other) { return std::forward<T>(other); }
+inline View parameter(TensorArg &tensor) { return parameter(std::as_const(tensor)); }
+inline View parameter(TensorArg &&tensor) { return parameter(std::as_const(tensor)); }
+inline Value parameter(ScalarArg &scalar) { return parameter(std::as_const(scalar)); }
+inline Value parameter(ScalarArg &&scalar) { return parameter(std::as_const(scalar)); }
+
+Expected<Program> record(const KernelName &name, Block body);
+
+} // namespace record_details
+
+/// Runs `kernel(arguments...)` once and returns what it recorded. TensorArg and ScalarArg arguments become parameters
+/// of the program; every other argument is passed through and specialises it. All errors of the program are reported
+/// together in the Status, each as `file:line: error: ...`, with notes that point at the operands.
+template <class Kernel, class... Arguments>
+Expected<Program> record(KernelName name, Kernel &&kernel, Arguments &&...arguments) {
+  return record_details::record(name, [&] {
+    using record_details::parameter;
+    using Bound = std::tuple<decltype(parameter(std::forward<Arguments>(arguments)))...>;
+    std::apply(std::forward<Kernel>(kernel), Bound{parameter(std::forward<Arguments>(arguments))...});
+  });
+}
+
+} // namespace tegula

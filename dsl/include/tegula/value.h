@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// What a kernel function computes with: Value, Var, and Operand, which ties a use to the user's line.
+#pragma once
+
+#include "tegula/dtype.h"
+
+#include <concepts>
+#include <cstdint>
+#include <source_location>
+#include <vector>
+
+namespace tegula {
+
+using Location = std::source_location;
+using Shape = std::vector<int64_t>;
+
+class Recorder;
+class Var;
+
+/// A scalar (shape {}) or a tile of the program that is being recorded. Immutable: use Var for what changes.
+class Value {
+public:
+  Value(const Value &) = default;
+  Value &operator=(const Value &) = delete; // a Value is immutable: declare it as `Var` to assign to it
+  explicit operator bool() const = delete;  // a device condition: use select(...) or when(...), not a C++ if
+
+  DType dtype() const;
+  const Shape &shape() const;
+
+private:
+  friend class Recorder;
+  Value(uint32_t node, uint32_t recording) : node_(node), recording_(recording) {}
+  uint32_t node_;
+  uint32_t recording_; // Tells a Value that outlived its recording from one of this recording.
+};
+
+/// An operand of an operation, with the caller's line. Made implicitly; never write it yourself.
+class Operand {
+public:
+  Operand(Value value, Location where = Location::current()) : kind_(Kind::Value), value_{value}, where_(where) {}
+  Operand(const Var &variable, Location where = Location::current());
+  template <std::integral T>
+  Operand(T literal, Location where = Location::current())
+      : kind_(std::same_as<T, bool> ? Kind::Condition : Kind::Integer), integer_(static_cast<int64_t>(literal)),
+        where_(where) {}
+  template <std::floating_point T>
+  Operand(T literal, Location where = Location::current())
+      : kind_(Kind::Floating), floating_(static_cast<double>(literal)), where_(where) {}
+
+  Location where() const { return where_; }
+
+private:
+  friend class Recorder;
+  enum class Kind : uint8_t { Value, Integer, Floating, Condition };
+  Kind kind_;
+  union {
+    Value value_;
+    int64_t integer_;
+    double floating_;
+  };
+  Location where_;
+};
+
+/// A variable: assigned inside device loops and branches, it carries its value out of them. It keeps the dtype and the
+/// shape of its first value. A helper function that only reads should take a Value.
+class Var {
+public:
+  Var(Value initial, Location where = Location::current());
+  Var(const Var &other, Location where = Location::current());
+  ~Var();
+  Var &operator=(Value value);
+  Var &operator=(const Var &other) { return *this = Value(other); }
+  Var &operator+=(Operand x);
+  Var &operator-=(Operand x);
+  Var &operator*=(Operand x);
+  Var &operator/=(Operand x);
+  operator Value() const;                  ///< The value at this point of the program.
+  explicit operator bool() const = delete; // a device condition: use select(...) or when(...), not a C++ if
+
+  DType dtype() const { return Value(*this).dtype(); }
+  const Shape &shape() const { return Value(*this).shape(); }
+
+private:
+  uint32_t slot_;
+  uint32_t recording_;
+};
+
+} // namespace tegula

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Tensors in memory: positions, views, and the derivative of what is gathered from them.
+#pragma once
+
+#include "tegula/value.h"
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+namespace tegula {
+
+/// Where a tile starts in a view: one position per dimension; trailing ones that are left out are 0.
+class Position {
+public:
+  Position(Operand first) : coordinates_{first} {}
+  Position(std::initializer_list<Operand> positions) : coordinates_(positions) {}
+  template <std::convertible_to<Operand> T>
+  Position(const T &first, Location where = Location::current()) : coordinates_{Operand(first, where)} {}
+
+private:
+  friend class View;
+  std::vector<Operand> coordinates_;
+};
+
+/// A tensor in memory with run-time shape and strides, or what is left of one after fixing leading dimensions.
+class View {
+public:
+  DType dtype() const;
+  int rank() const;
+  /// Run-time size of one dimension, of type index.
+  Value dim(int axis, Location where = Location::current()) const;
+  /// Fixes leading dimensions: `q.at(batch, head)` is the rank-2 view of one head. An index outside gives an empty
+  /// view.
+  template <class... I> View at(Operand first, const I &...rest) const { return slice(together(first, rest...)); }
+  /// The tile of `shape` at `position`; elements outside the view read as `fill`.
+  Value load(Position position, Shape shape, double fill = 0, Location where = Location::current()) const;
+  /// Writes a tile; elements outside the view are dropped. The tile is rounded to the view's element type.
+  void store(Position position, Operand tile, Location where = Location::current()) const;
+  /// Adds an f32 or i32 tile, atomically per element; elements outside the view are dropped.
+  void atomicAdd(Position position, Operand tile, Location where = Location::current()) const;
+  /// Reads one element per position; index operands broadcast against each other; 0 outside the view.
+  template <class... I> Value gather(Operand first, const I &...rest) const {
+    return gatherAt(together(first, rest...));
+  }
+  /// The adjoint of gather: adds one element per position, atomically.
+  template <class... I> void scatterAdd(Operand tile, Operand first, const I &...rest) const {
+    scatterAddAt(tile, together(first, rest...));
+  }
+
+private:
+  friend class Recorder;
+  View(Value node) : node_(node) {}
+
+  template <class... I> static std::vector<Operand> together(Operand first, const I &...rest) {
+    return {first, Operand(rest, first.where())...};
+  }
+
+  View slice(const std::vector<Operand> &indices) const;
+  Value gatherAt(const std::vector<Operand> &indices) const;
+  void scatterAddAt(Operand tile, const std::vector<Operand> &indices) const;
+
+  Value node_;
+};
+
+/// A view that an expression gathers from, and where its gradient goes.
+struct ViewGradient {
+  View view;
+  View gradient;
+};
+
+/// Reverse-mode derivative of the recorded elementwise expression that leads from `input` to `output` (same shape):
+/// returns seed * d output / d input, in f32. For each gather in it from a `view` of `gathered`, seed * d output /
+/// d gather is scatter-added to the paired `gradient`. Ops that mix elements (dot, reduce, loads) are errors of the
+/// program.
+Value differentiate(Value output, Value input, Value seed, std::span<const ViewGradient> gathered = {},
+                    Location where = Location::current());
+
+} // namespace tegula

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+// Reverse-mode differentiation of recorded elementwise expressions.
+#include "convert.h"
+#include "tegula/view.h"
+#include "text.h"
+
+#include <numbers>
+#include <unordered_map>
+
+namespace tegula {
+namespace {
+
+class Differentiator {
+public:
+  Differentiator(Recorder &r, NodeId input, std::span<const ViewGradient> gathered, Location where)
+      : r_(r), input_(input), where_(where) {
+    for (const ViewGradient &pair : gathered)
+      gradients_.emplace(r.use(pair.view, where), pair.gradient);
+  }
+
+  NodeId run(NodeId output, NodeId seed) {
+    active(output);
+    adjoint_[output] = seed;
+    for (auto id = postorder_.rbegin(); id != postorder_.rend(); ++id)
+      if (*id != input_)
+        propagate(*id);
+    auto found = adjoint_.find(input_);
+    return found != adjoint_.end() ? found->second : number(0.0, r_.type(input_).shape, where_);
+  }
+
+private:
+  /// Whether the input, or an element that has a gradient, flows into a node. Fills postorder_ with those that say yes,
+  /// operands first.
+  bool active(NodeId root) {
+    std::vector<std::pair<NodeId, size_t>> path = {{root, 0}};
+    while (!path.empty()) {
+      auto &[id, next] = path.back();
+      if (active_.count(id)) {
+        path.pop_back();
+        continue;
+      }
+      std::vector<NodeId> sources = sourcesOf(id);
+      if (next < sources.size()) {
+        NodeId source = sources[next++];
+        path.push_back({source, 0});
+        continue;
+      }
+      bool any = id == input_ || gathers(id);
+      for (NodeId source : sources)
+        any |= active_[source];
+      NodeId done = id;
+      path.pop_back();
+      active_[done] = any;
+      if (any)
+        postorder_.push_back(done);
+    }
+    return active_[root];
+  }
+
+  bool gathers(NodeId id) const {
+    const Node &node = r_.node(id);
+    return node.op == Op::Gather && isFloat(node.type.dtype) && gradients_.count(node.operands[0]);
+  }
+
+  /// What a node's value is made of; through loops and branches too.
+  std::vector<NodeId> sourcesOf(NodeId id) const {
+    const Node &node = r_.node(id);
+    if (id == input_ || node.op == Op::Gather)
+      return {};
+    if (node.alias)
+      return {node.alias};
+    if (!node.owner || node.number < 0)
+      return node.operands;
+    const Carried &carried = r_.graph().flows[r_.node(node.owner).number].carried[node.number];
+    std::vector<NodeId> sources = {carried.initial};
+    for (NodeId yielded : carried.yielded)
+      if (node.op == Op::Result && yielded)
+        sources.push_back(yielded);
+    return sources;
+  }
+
+  // Emission. Everything stands at the line of the operation that is differentiated.
+  NodeId make(Op op, std::vector<NodeId> operands, Location where) {
+    Type type = r_.type(operands[0]);
+    return r_.pure(op, type, std::move(operands), where);
+  }
+  NodeId number(double value, const Shape &shape, Location where) {
+    Term literal{.kind = Term::Kind::Floating, .floating = value, .where = where};
+    return Converter(r_, "differentiate", where).constant(f32, literal, shape);
+  }
+  NodeId times(NodeId g, double factor, Location where) {
+    return make(Op::MulF, {g, number(factor, r_.type(g).shape, where)}, where);
+  }
+  NodeId where(NodeId condition, NodeId yes, NodeId no, Location line) {
+    return r_.pure(Op::Select, r_.type(yes), {condition, yes, no}, line);
+  }
+  NodeId zero(NodeId like, Location where) { return number(0.0, r_.type(like).shape, where); }
+  NodeId compare(NodeId a, NodeId b, const char *predicate, Location where) {
+    return r_.pure(Op::CompareF, {DType::i1, r_.type(a).shape}, {a, b}, where, predicate);
+  }
+
+  void add(NodeId target, NodeId gradient, Location where) {
+    if (!active_[target])
+      return;
+    auto [found, fresh] = adjoint_.emplace(target, gradient);
+    if (!fresh)
+      found->second = make(Op::AddF, {found->second, gradient}, where);
+  }
+
+  void propagate(NodeId id) {
+    auto found = adjoint_.find(id);
+    if (found == adjoint_.end())
+      return;
+    const Node &node = r_.node(id);
+    NodeId g = found->second;
+    if (node.alias)
+      add(node.alias, g, node.where);
+    else if (node.op == Op::Gather)
+      scatter(node, g);
+    else if (!arithmetic(node, id, g) && !function(node, id, g) && !rearrangement(node, g))
+      refuse(node);
+  }
+
+  bool arithmetic(const Node &node, NodeId id, NodeId g) {
+    NodeId a = node.operands.empty() ? 0 : node.operands[0], b = node.operands.size() > 1 ? node.operands[1] : 0;
+    Location at = node.where;
+    switch (node.op) {
+    case Op::AddF:
+      add(a, g, at);
+      add(b, g, at);
+      return true;
+    case Op::SubF:
+      add(a, g, at);
+      if (active_[b])
+        add(b, make(Op::NegF, {g}, at), at);
+      return true;
+    case Op::MulF:
+      if (active_[a])
+        add(a, make(Op::MulF, {g, b}, at), at);
+      if (active_[b])
+        add(b, make(Op::MulF, {g, a}, at), at);
+      return true;
+    case Op::DivF: {
+      NodeId quotient = make(Op::DivF, {g, b}, at);
+      add(a, quotient, at);
+      if (active_[b])
+        add(b, make(Op::NegF, {make(Op::MulF, {quotient, id}, at)}, at), at);
+      return true;
+    }
+    case Op::MinF:
+    case Op::MaxF: {
+      NodeId chosen = compare(a, b, node.op == Op::MinF ? "ole" : "oge", at);
+      if (active_[a])
+        add(a, where(chosen, g, zero(g, at), at), at);
+      if (active_[b])
+        add(b, where(chosen, zero(g, at), g, at), at);
+      return true;
+    }
+    case Op::Select:
+      if (active_[b])
+        add(b, where(a, g, zero(g, at), at), at);
+      if (active_[node.operands[2]])
+        add(node.operands[2], where(a, zero(g, at), g, at), at);
+      return true;
+    default:
+      return false;
+    }
+  }
+
+  /// Functions of one number.
+  bool function(const Node &node, NodeId y, NodeId g) {
+    NodeId x = node.operands.empty() ? 0 : node.operands[0];
+    Location at = node.where;
+    switch (node.op) {
+    case Op::NegF:
+      g = make(Op::NegF, {g}, at);
+      break;
+    case Op::Exp:
+      g = make(Op::MulF, {g, y}, at);
+      break;
+    case Op::Exp2:
+      g = times(make(Op::MulF, {g, y}, at), std::numbers::ln2, at);
+      break;
+    case Op::Log:
+      g = make(Op::DivF, {g, x}, at);
+      break;
+    case Op::Log2:
+      g = times(make(Op::DivF, {g, x}, at), std::numbers::log2e, at);
+      break;
+    case Op::Tanh: {
+      NodeId one = number(1.0, r_.type(y).shape, at);
+      g = make(Op::MulF, {g, make(Op::SubF, {one, make(Op::MulF, {y, y}, at)}, at)}, at);
+      break;
+    }
+    case Op::Sqrt:
+      g = make(Op::DivF, {times(g, 0.5, at), y}, at);
+      break;
+    case Op::AbsF: {
+      NodeId zeros = zero(x, at), negative = make(Op::NegF, {g}, at);
+      g = where(compare(x, zeros, "ogt", at), g, where(compare(x, zeros, "olt", at), negative, zeros, at), at);
+      break;
+    }
+    case Op::ExtF:
+    case Op::TruncF:
+      break; // Adjoints are f32 whatever they belong to.
+    default:
+      // Conversions of integers and conditions, and comparisons, are constant between their steps.
+      return node.op == Op::IntToFloat || node.op == Op::ConditionToFloat || !isFloat(node.type.dtype);
+    }
+    add(x, g, at);
+    return true;
+  }
+
+  bool rearrangement(const Node &node, NodeId g) {
+    NodeId source = node.operands.empty() ? 0 : node.operands[0];
+    Converter convert(r_, "differentiate", node.where);
+    switch (node.op) {
+    case Op::Broadcast:
+      add(source, sumTo(convert, g, r_.type(source).shape), node.where);
+      return true;
+    case Op::Reshape:
+      add(source, convert.reshape(g, r_.type(source).shape), node.where);
+      return true;
+    case Op::Transpose: {
+      Shape inverse = inversePermutation(node);
+      add(source, r_.pure(Op::Transpose, {f32, r_.type(source).shape}, {g}, node.where, listText(inverse)), node.where);
+      return true;
+    }
+    default:
+      return false;
+    }
+  }
+
+  /// The adjoint of repeating a tile: the sum over its copies.
+  NodeId sumTo(const Converter &convert, NodeId g, const Shape &shape) {
+    if (shape.empty())
+      return convert.fail("a scalar that depends on the input is repeated to a tile, which cannot be differentiated; "
+                          "load it as a tile of size 1");
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      Shape kept = r_.type(g).shape;
+      if (kept[axis] == shape[axis])
+        continue;
+      Shape left = kept;
+      left.erase(left.begin() + axis);
+      kept[axis] = 1;
+      if (left.empty())
+        return convert.reshape(reduceVector(convert, g), shape);
+      g = convert.reshape(r_.pure(Op::Reduce, {f32, left}, {g}, convert.where, "add", axis), kept);
+    }
+    return g;
+  }
+
+  NodeId reduceVector(const Converter &convert, NodeId g) {
+    NodeId row = convert.reshape(g, {1, r_.type(g).shape[0]});
+    return r_.pure(Op::Reduce, {f32, {1}}, {row}, convert.where, "add", 1);
+  }
+
+  static Shape inversePermutation(const Node &transpose) {
+    Shape inverse(transpose.type.shape.size());
+    size_t axis = 0;
+    for (char c : transpose.text)
+      if (c >= '0' && c <= '9')
+        inverse[c - '0'] = axis++;
+    return inverse;
+  }
+
+  void scatter(const Node &gather, NodeId g) {
+    const View &gradient = gradients_.at(gather.operands[0]);
+    Converter convert(r_, "differentiate", where_);
+    NodeId view = r_.use(gradient, where_);
+    if (r_.poisoned(view))
+      return;
+    Type wanted{f32, {}, r_.type(gather.operands[0]).view_rank};
+    if (r_.type(view) != wanted) {
+      convert.fail("the gradient of " + describe(r_.type(gather.operands[0])) + " is " + describe(r_.type(view)) +
+                   "; it must be " + describe(wanted));
+      return;
+    }
+    std::vector<NodeId> operands = {g, view};
+    operands.insert(operands.end(), gather.operands.begin() + 1, gather.operands.end());
+    r_.effect(Op::ScatterAdd, std::move(operands), gather.where);
+  }
+
+  void refuse(const Node &node) {
+    const char *what = node.owner ? "a Var that a loop or branch changes" : info(node.op).mnemonic;
+    r_.fail(node.where,
+            std::string("differentiate: ") + what + " depends on the input, but only elementwise " +
+                "operations can be differentiated",
+            {{where_, "differentiated here"}});
+  }
+
+  Recorder &r_;
+  NodeId input_;
+  Location where_;
+  std::unordered_map<NodeId, View> gradients_;
+  std::unordered_map<NodeId, bool> active_;
+  std::unordered_map<NodeId, NodeId> adjoint_;
+  std::vector<NodeId> postorder_;
+};
+
+} // namespace
+
+Value differentiate(Value output, Value input, Value seed, std::span<const ViewGradient> gathered, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "differentiate", where);
+  Term y{.id = r.use(output, where), .where = where}, x{.id = r.use(input, where), .where = where},
+      g{.id = r.use(seed, where), .where = where};
+  Type type{f32, r.type(x.id).shape};
+  if (convert.poisoned({y, x, g}))
+    return r.value(r.poison(type));
+  const Type &seedType = r.type(g.id);
+  bool floats = isFloat(r.type(x.id).dtype) && isFloat(r.type(y.id).dtype) && isFloat(seedType.dtype);
+  if (!floats || r.type(y.id).shape != type.shape || (!seedType.scalar() && seedType.shape != type.shape))
+    return r.value(convert.fail("output is " + convert.describe(y) + ", input " + convert.describe(x) + " and seed " +
+                                    convert.describe(g) + "; they must be floating-point and of one shape",
+                                {y, x, g}, type));
+  Differentiator differentiator(r, x.id, gathered, where);
+  return r.value(differentiator.run(y.id, convert.to(g, f32, type.shape)));
+}
+
+} // namespace tegula

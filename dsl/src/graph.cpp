@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#include "graph.h"
+
+namespace tegula {
+
+const OpInfo &info(Op op) {
+  static constexpr OpInfo kInfos[] = {
+#define TEGULA_OP(name, mnemonic, form) {mnemonic, Form::form},
+      TEGULA_OPS(TEGULA_OP)
+#undef TEGULA_OP
+  };
+  return kInfos[static_cast<size_t>(op)];
+}
+
+NodeId Graph::resolve(NodeId id) const {
+  while (nodes[id].alias)
+    id = nodes[id].alias;
+  return id;
+}
+
+} // namespace tegula

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// The recorded program as data: nodes in regions. Recorder builds it, Linearizer orders it, print writes it.
+#pragma once
+
+#include "tegula/artifact.h"
+#include "tegula/value.h"
+
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace tegula {
+
+using NodeId = uint32_t;
+using RegionId = uint32_t;
+using FlowId = uint32_t;
+
+/// How an operation is written down.
+enum class Form : uint8_t {
+  Hidden,  ///< Not an operation: an argument or a result of one.
+  Same,    ///< name operands : type
+  Compare, ///< name text, operands : operand type
+  Convert, ///< name operand : from to type
+  Reshape, ///< name operand text : from -> type
+  Special,
+};
+
+// Name, MLIR spelling, form.
+#define TEGULA_OPS(X)                                                                                                  \
+  X(Poison, "", Hidden)                                                                                                \
+  X(Parameter, "", Hidden)                                                                                             \
+  X(Argument, "", Hidden)                                                                                              \
+  X(Result, "", Hidden)                                                                                                \
+  X(Constant, "arith.constant", Special)                                                                               \
+  X(AddF, "arith.addf", Same)                                                                                          \
+  X(AddI, "arith.addi", Same)                                                                                          \
+  X(SubF, "arith.subf", Same)                                                                                          \
+  X(SubI, "arith.subi", Same)                                                                                          \
+  X(MulF, "arith.mulf", Same)                                                                                          \
+  X(MulI, "arith.muli", Same)                                                                                          \
+  X(DivF, "arith.divf", Same)                                                                                          \
+  X(DivI, "arith.divsi", Same)                                                                                         \
+  X(RemI, "arith.remsi", Same)                                                                                         \
+  X(FloorDivI, "arith.floordivsi", Same)                                                                               \
+  X(CeilDivI, "arith.ceildivsi", Same)                                                                                 \
+  X(ShiftLeft, "arith.shli", Same)                                                                                     \
+  X(ShiftRight, "arith.shrsi", Same)                                                                                   \
+  X(And, "arith.andi", Same)                                                                                           \
+  X(Or, "arith.ori", Same)                                                                                             \
+  X(Xor, "arith.xori", Same)                                                                                           \
+  X(MinF, "arith.minnumf", Same)                                                                                       \
+  X(MinI, "arith.minsi", Same)                                                                                         \
+  X(MaxF, "arith.maxnumf", Same)                                                                                       \
+  X(MaxI, "arith.maxsi", Same)                                                                                         \
+  X(NegF, "arith.negf", Same)                                                                                          \
+  X(Exp, "math.exp", Same)                                                                                             \
+  X(Exp2, "math.exp2", Same)                                                                                           \
+  X(Log, "math.log", Same)                                                                                             \
+  X(Log2, "math.log2", Same)                                                                                           \
+  X(Tanh, "math.tanh", Same)                                                                                           \
+  X(Sqrt, "math.sqrt", Same)                                                                                           \
+  X(AbsF, "math.absf", Same)                                                                                           \
+  X(AbsI, "math.absi", Same)                                                                                           \
+  X(CompareF, "arith.cmpf", Compare)                                                                                   \
+  X(CompareI, "arith.cmpi", Compare)                                                                                   \
+  X(Select, "arith.select", Special)                                                                                   \
+  X(ExtF, "arith.extf", Convert)                                                                                       \
+  X(TruncF, "arith.truncf", Convert)                                                                                   \
+  X(ExtSI, "arith.extsi", Convert)                                                                                     \
+  X(ExtUI, "arith.extui", Convert)                                                                                     \
+  X(TruncI, "arith.trunci", Convert)                                                                                   \
+  X(IntToFloat, "arith.sitofp", Convert)                                                                               \
+  X(ConditionToFloat, "arith.uitofp", Convert)                                                                         \
+  X(FloatToInt, "arith.fptosi", Convert)                                                                               \
+  X(IndexCast, "arith.index_cast", Convert)                                                                            \
+  X(Broadcast, "tile.broadcast", Reshape)                                                                              \
+  X(Reshape, "tile.reshape", Reshape)                                                                                  \
+  X(Transpose, "tile.transpose", Reshape)                                                                              \
+  X(Iota, "tile.iota", Special)                                                                                        \
+  X(ProgramId, "tile.program_id", Special)                                                                             \
+  X(Dim, "tile.dim", Special)                                                                                          \
+  X(Slice, "tile.slice", Special)                                                                                      \
+  X(Load, "tile.load", Special)                                                                                        \
+  X(Gather, "tile.gather", Special)                                                                                    \
+  X(Store, "tile.store", Special)                                                                                      \
+  X(AtomicAdd, "tile.atomic_add", Special)                                                                             \
+  X(ScatterAdd, "tile.scatter_add", Special)                                                                           \
+  X(Dot, "tile.dot", Special)                                                                                          \
+  X(Reduce, "tile.reduce", Special)                                                                                    \
+  X(SoftmaxUpdate, "tile.softmax_update", Special)                                                                     \
+  X(SoftmaxOutput, "tile.softmax_output", Special)                                                                     \
+  X(SoftmaxLse, "tile.softmax_lse", Same)                                                                              \
+  X(For, "scf.for", Special)                                                                                           \
+  X(If, "scf.if", Special)
+
+enum class Op : uint8_t {
+#define TEGULA_OP(name, mnemonic, form) name,
+  TEGULA_OPS(TEGULA_OP)
+#undef TEGULA_OP
+};
+
+struct OpInfo {
+  const char *mnemonic;
+  Form form;
+};
+const OpInfo &info(Op op);
+
+struct Type {
+  DType dtype = f32;
+  Shape shape;
+  int view_rank = 0; ///< Not 0: a view of that rank, and no shape.
+
+  bool scalar() const { return shape.empty() && view_rank == 0; }
+  bool operator==(const Type &) const = default;
+};
+
+struct Node {
+  Op op;
+  Type type;
+  std::vector<NodeId> operands;
+  std::string text;   ///< An attribute as it is written; of a parameter, its name.
+  int64_t number = 0; ///< An axis, the position of an argument or result, or the FlowId of For and If.
+  Location where;
+  RegionId region = 0;
+  uint32_t epoch = 0; ///< Anchors of `region` that were there before.
+  NodeId owner = 0;   ///< Of an Argument, or the Result of a For or If: that operation.
+  NodeId alias = 0;   ///< Not 0: what this argument turned out to be.
+};
+
+/// A block of operations. Effects, For and If are its anchors: they keep the order in which they were recorded, and
+/// loads stay between the anchors around them. Everything else is placed where it is needed first.
+struct Region {
+  RegionId parent = 0;
+  NodeId owner = 0; ///< The For or If; 0 for the function's body.
+  std::vector<NodeId> anchors;
+  std::unordered_map<std::string, NodeId> known; ///< Finds a node that computes the same.
+};
+
+/// A Var that crosses a For or If.
+struct Carried {
+  uint32_t slot;
+  NodeId initial;
+  NodeId argument = 0;    ///< For: its value inside, at the beginning.
+  NodeId yielded[2] = {}; ///< At the end of each region.
+  NodeId result = 0;
+};
+
+/// The regions of a For (one) or If (two), and what they carry.
+struct Flow {
+  NodeId node;
+  std::vector<RegionId> regions;
+  std::vector<Carried> carried;
+  NodeId induction = 0;
+};
+
+struct Graph {
+  // Deques, because references to elements are held while more are added.
+  std::deque<Node> nodes;
+  std::deque<Region> regions;
+  std::deque<Flow> flows;
+
+  NodeId resolve(NodeId id) const;
+  const Node &operator[](NodeId id) const { return nodes[id]; }
+};
+
+} // namespace tegula

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// Operations that mix elements: matrix products, reductions, the online softmax.
+#include "convert.h"
+#include "tegula/ops.h"
+#include "text.h"
+
+#include <limits>
+
+namespace tegula {
+namespace {
+
+std::string sizeAt(const Recorder &r, const Term &term, int axis) {
+  return std::to_string(r.type(term.id).shape[axis]) + " (line " + std::to_string(r.node(term.id).where.line()) + ")";
+}
+
+/// A floating-point tile of rank 2.
+bool isMatrix(const Converter &convert, const Term &term) {
+  if (!term.literal() && convert.r.type(term.id).shape.size() == 2 && isFloat(convert.naturalType(term)))
+    return true;
+  convert.fail(convert.describe(term) + " is not a floating-point matrix", {term});
+  return false;
+}
+
+bool checkDot(const Converter &convert, const Term &a, const Term &b) {
+  Recorder &r = convert.r;
+  if (!isMatrix(convert, a) || !isMatrix(convert, b))
+    return false;
+  const Type &lhs = r.type(a.id), &rhs = r.type(b.id);
+  if (lhs.shape[1] != rhs.shape[0]) {
+    Shape wanted = {lhs.shape[1], rhs.shape[1]};
+    std::string transpose = lhs.shape[1] == rhs.shape[1] ? "transpose the second operand or " : "";
+    convert.fail("inner sizes differ, " + sizeAt(r, a, 1) + " and " + sizeAt(r, b, 0) + "; " + transpose + "load " +
+                     listText(wanted, "{}"),
+                 {a, b});
+    return false;
+  }
+  if (lhs.dtype == rhs.dtype)
+    return true;
+  convert.fail("element types differ, " + convert.describe(a) + " and " + convert.describe(b) + "; cast one of them",
+               {a, b});
+  return false;
+}
+
+/// The accumulator as f32 of `shape`; poison after an error.
+NodeId accumulator(const Converter &convert, const Term &acc, const Shape &shape) {
+  Recorder &r = convert.r;
+  Shape given = acc.literal() ? Shape() : r.type(acc.id).shape;
+  bool number = isFloat(convert.naturalType(acc)) || acc.kind == Term::Kind::Integer;
+  if (number && (given.empty() || given == shape))
+    return convert.to(acc, f32, shape);
+  return convert.fail("the accumulator is " + convert.describe(acc) + ", but the product is f32 " + listText(shape),
+                      {acc}, {f32, shape});
+}
+
+Value product(const Operand &a, const Operand &b, const Operand *acc, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "dot", where);
+  Term lhs = r.use(a), rhs = r.use(b);
+  Shape m = convert.guess({lhs}).shape, n = convert.guess({rhs}).shape;
+  Type type{f32, {m.size() == 2 ? m[0] : 1, n.size() == 2 ? n[1] : 1}};
+  if (convert.poisoned({lhs, rhs}) || !checkDot(convert, lhs, rhs))
+    return r.value(r.poison(type));
+  std::vector<NodeId> operands = {lhs.id, rhs.id};
+  if (acc) {
+    Term term = r.use(*acc);
+    operands.push_back(convert.poisoned(term) ? term.id : accumulator(convert, term, type.shape));
+  }
+  return r.value(r.pure(Op::Dot, type, std::move(operands), where));
+}
+
+Value reduce(const char *name, const char *kind, const Operand &x, int axis, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, name, where);
+  Term term = r.use(x);
+  Type type = convert.guess({term});
+  type.dtype = widened(type.dtype);
+  int rank = static_cast<int>(type.shape.size());
+  if (rank > 0 && axis >= 0 && axis < rank)
+    type.shape.erase(type.shape.begin() + axis);
+  if (rank == 1)
+    type.shape = {1};
+  if (convert.poisoned(term))
+    return r.value(r.poison(type));
+  if (term.literal() || rank == 0)
+    return r.value(convert.fail(convert.describe(term) + " is not a tile", {term}, type));
+  if (axis < 0 || axis >= rank)
+    return r.value(convert.fail("axis " + std::to_string(axis) + " is not one of the " + std::to_string(rank) +
+                                    " dimensions of " + convert.describe(term),
+                                {term}, type));
+  if (type.dtype != f32 && type.dtype != DType::i32)
+    return r.value(convert.fail(convert.describe(term) + " cannot be reduced; cast it to f32 or i32", {term}, type));
+  NodeId source = convert.cast(term.id, type.dtype);
+  if (rank == 1) {
+    source = convert.reshape(source, {1, r.type(source).shape[0]});
+    axis = 1;
+  }
+  return r.value(r.pure(Op::Reduce, type, {source}, where, kind, axis));
+}
+
+/// A matrix's row reduction.
+Value rows(const char *name, const char *kind, const Operand &matrix, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, name, where);
+  Term term = r.use(matrix);
+  if (convert.poisoned(term) || (!term.literal() && r.type(term.id).shape.size() == 2))
+    return reduce(name, kind, matrix, 1, where);
+  return r.value(convert.fail(convert.describe(term) + " is not a matrix; reduceMax and reduceSum take other ranks",
+                              {term}, {f32, {1}}));
+}
+
+/// `value` if it is f32 of `shape`, else an error and poison.
+Value checked(Value value, const char *what, const Shape &shape, Location where) {
+  Recorder &r = Recorder::current();
+  NodeId id = r.use(value, where);
+  if (r.poisoned(id) || r.type(id) == Type{f32, shape})
+    return r.value(id);
+  Converter convert(r, "OnlineSoftmax", where);
+  Term term{.id = id, .where = where};
+  return r.value(
+      convert.fail(std::string(what) + " is " + convert.describe(term) + "; it must be f32 " + listText(shape), {term},
+                   {f32, shape}));
+}
+
+int64_t sizeOr1(Value value, size_t axis) { return axis < value.shape().size() ? value.shape()[axis] : 1; }
+
+} // namespace
+
+Value dot(Operand a, Operand b, Location where) { return product(a, b, nullptr, where); }
+Value dot(Operand a, Operand b, Operand acc, Location where) { return product(a, b, &acc, where); }
+
+Value reduceMax(Operand x, int axis, Location where) { return reduce("reduceMax", "max", x, axis, where); }
+Value reduceMin(Operand x, int axis, Location where) { return reduce("reduceMin", "min", x, axis, where); }
+Value reduceSum(Operand x, int axis, Location where) { return reduce("reduceSum", "add", x, axis, where); }
+Value rowMax(Operand matrix, Location where) { return rows("rowMax", "max", matrix, where); }
+Value rowSum(Operand matrix, Location where) { return rows("rowSum", "add", matrix, where); }
+
+OnlineSoftmax::OnlineSoftmax(int64_t rows, int64_t value_dim, Location where)
+    : m_(tegula::fill({rows}, -std::numeric_limits<double>::infinity(), where), where),
+      l_(tegula::fill({rows}, 0.0, where), where), o_(tegula::fill({rows, value_dim}, 0.0, where), where) {}
+
+OnlineSoftmax::OnlineSoftmax(Value m, Value l, Value o, Location where)
+    : m_(checked(m, "m", {sizeOr1(m, 0)}, where), where), l_(checked(l, "l", {sizeOr1(m, 0)}, where), where),
+      o_(checked(o, "o", {sizeOr1(m, 0), sizeOr1(o, 1)}, where), where) {}
+
+void OnlineSoftmax::update(Operand scores, Operand values, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "OnlineSoftmax", where);
+  Term s = r.use(scores), v = r.use(values);
+  Term state[] = {r.use({m_, where}), r.use({l_, where}), r.use({o_, where})};
+  if (convert.poisoned({s, v, state[0], state[1], state[2]}) || !isMatrix(convert, s) || !isMatrix(convert, v))
+    return;
+  const Shape &output = r.type(state[2].id).shape;
+  const Shape &score = r.type(s.id).shape, &value = r.type(v.id).shape;
+  if (score[0] != output[0] || value[0] != score[1] || value[1] != output[1]) {
+    convert.fail("scores are " + convert.describe(s) + " and values " + convert.describe(v) +
+                     "; they must be [rows, keys] and [keys, value_dim] with rows = " + std::to_string(output[0]) +
+                     " and value_dim = " + std::to_string(output[1]),
+                 {s, v});
+    return;
+  }
+  NodeId update = r.pure(Op::SoftmaxUpdate, r.type(state[2].id),
+                         {convert.cast(s.id, f32), v.id, state[0].id, state[1].id, state[2].id}, where);
+  Var *variables[] = {&m_, &l_, &o_};
+  for (int i = 0; i < 3; ++i)
+    *variables[i] = r.value(r.pure(Op::Result, r.type(state[i].id), {update}, where, {}, i));
+}
+
+Value OnlineSoftmax::output(Location where) const {
+  Recorder &r = Recorder::current();
+  NodeId l = r.use({l_, where}).id, o = r.use({o_, where}).id;
+  return r.value(r.pure(Op::SoftmaxOutput, r.type(o), {l, o}, where));
+}
+
+Value OnlineSoftmax::logSumExp(Location where) const {
+  Recorder &r = Recorder::current();
+  NodeId m = r.use({m_, where}).id, l = r.use({l_, where}).id;
+  return r.value(r.pure(Op::SoftmaxLse, r.type(m), {m, l}, where));
+}
+
+} // namespace tegula

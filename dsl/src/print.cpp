@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "print.h"
+
+#include "linearize.h"
+#include "text.h"
+
+namespace tegula {
+namespace {
+
+class Printer {
+public:
+  Printer(const Recorder &recorder)
+      : recorder_(recorder), graph_(recorder.graph()), order_(linearize(graph_)), names_(graph_.nodes.size()) {}
+
+  std::string program(std::string_view name) {
+    text_ =
+        "module attributes {tile.version = 1 : i64} {\n  func.func @" + std::string(name) + "(" + signature() + ") {\n";
+    std::string loc = locText(recorder_.where());
+    depth_ = 2;
+    region(0);
+    text_ += "    return " + loc + "\n  } " + loc + "\n} " + loc + "\n";
+    return std::move(text_);
+  }
+
+private:
+  std::string signature() {
+    std::string text;
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const Node &node = graph_[id];
+      if (node.op != Op::Parameter)
+        continue;
+      names_[id] = "%" + node.text;
+      text += text.empty() ? "" : ", ";
+      text += names_[id] + ": " + mlirText(node.type) + " {tile.name = \"" + node.text + "\"" +
+              (recorder_.parameters()[node.number].written ? ", tile.written}" : "}");
+    }
+    return text;
+  }
+
+  void region(RegionId id) {
+    for (NodeId node : order_.regions[id])
+      operation(node);
+  }
+
+  void begin() { text_.append(2 * depth_, ' '); }
+  void end(const Node &node) { text_ += " " + locText(node.where) + "\n"; }
+
+  void operation(NodeId id) {
+    const Node &node = graph_[id];
+    if (node.op == Op::For || node.op == Op::If)
+      return node.op == Op::For ? loop(id) : branch(id);
+    begin();
+    bool effect = node.op == Op::Store || node.op == Op::AtomicAdd || node.op == Op::ScatterAdd;
+    if (!effect)
+      text_ += fresh(id) + (node.op == Op::SoftmaxUpdate ? ":3 = " : " = ");
+    text_ += std::string(info(node.op).mnemonic) + body(node);
+    end(node);
+  }
+
+  std::string body(const Node &node) {
+    std::string type = " : " + mlirText(node.type);
+    switch (info(node.op).form) {
+    case Form::Same:
+      return " " + operands(node, 0) + type;
+    case Form::Compare:
+      return " " + node.text + ", " + operands(node, 0) + " : " + typeOf(node, 0);
+    case Form::Convert:
+      return " " + operands(node, 0) + " : " + typeOf(node, 0) + " to " + mlirText(node.type);
+    case Form::Reshape:
+      return " " + operands(node, 0) + (node.text.empty() ? "" : " " + node.text) + " : " + typeOf(node, 0) + " -> " +
+             mlirText(node.type);
+    default:
+      return special(node);
+    }
+  }
+
+  std::string special(const Node &node) {
+    std::string type = mlirText(node.type), number = std::to_string(node.number);
+    switch (node.op) {
+    case Op::Constant:
+      return " " + node.text + (node.type == Type{DType::i1, {}} ? "" : " : " + type);
+    case Op::Select:
+      return " " + operands(node, 0) + " : " + (node.type.scalar() ? "" : typeOf(node, 0) + ", ") + type;
+    case Op::Iota:
+      return " : " + type;
+    case Op::ProgramId:
+      return " " + number;
+    case Op::Dim:
+      return " " + use(node, 0) + " " + number + " : " + typeOf(node, 0);
+    case Op::Slice:
+    case Op::Load:
+      return " " + use(node, 0) + "[" + operands(node, 1) + "]" + node.text + " : " + typeOf(node, 0) + " -> " + type;
+    case Op::Gather:
+      return " " + use(node, 0) + "[" + operands(node, 1) + "] : " + types(node, 0) + " -> " + type;
+    case Op::Store:
+    case Op::AtomicAdd:
+      return target(node) + " : " + typeOf(node, 0) + ", " + typeOf(node, 1);
+    case Op::ScatterAdd:
+      return target(node) + " : " + types(node, 0);
+    case Op::Dot:
+      return " " + use(node, 0) + ", " + use(node, 1) + (node.operands.size() == 3 ? " acc " + use(node, 2) : "") +
+             " : " + types(node, 0) + " -> " + type;
+    case Op::Reduce:
+      return " " + node.text + " " + use(node, 0) + " axis " + number + " : " + typeOf(node, 0) + " -> " + type;
+    default:
+      return " " + operands(node, 0) + " : " + types(node, 0);
+    }
+  }
+
+  /// " %tile, %view[%position]"
+  std::string target(const Node &node) {
+    return " " + use(node, 0) + ", " + use(node, 1) + "[" + operands(node, 2) + "]";
+  }
+
+  void loop(NodeId id) {
+    const Node &node = graph_[id];
+    const Flow &flow = graph_.flows[node.number];
+    std::string carried;
+    begin();
+    text_ += results(id);
+    text_ += "scf.for " + fresh(flow.induction);
+    for (const Carried &each : flow.carried)
+      if (order_.carries(each))
+        carried += (carried.empty() ? " iter_args(" : ", ") + fresh(each.argument) + " = " + name(each.initial);
+    text_ += " = " + use(node, 0) + " to " + use(node, 1) + " step " + use(node, 2);
+    text_ += carried.empty() ? " {\n" : carried + ") -> (" + carriedTypes(flow) + ") {\n";
+    nested(flow, 0);
+    begin();
+    text_ += "}";
+    end(node);
+  }
+
+  void branch(NodeId id) {
+    const Node &node = graph_[id];
+    const Flow &flow = graph_.flows[node.number];
+    std::string types = carriedTypes(flow);
+    begin();
+    text_ += results(id) + "scf.if " + use(node, 0) + (types.empty() ? " {\n" : " -> (" + types + ") {\n");
+    nested(flow, 0);
+    if (!types.empty() || !order_.regions[flow.regions[1]].empty()) {
+      begin();
+      text_ += "} else {\n";
+      nested(flow, 1);
+    }
+    begin();
+    text_ += "}";
+    end(node);
+  }
+
+  void nested(const Flow &flow, size_t i) {
+    ++depth_;
+    region(flow.regions[i]);
+    std::string yielded;
+    for (const Carried &each : flow.carried)
+      if (order_.carries(each))
+        yielded += (yielded.empty() ? "" : ", ") + name(each.yielded[i]);
+    if (!yielded.empty()) {
+      begin();
+      text_ += "scf.yield " + yielded + " : " + carriedTypes(flow);
+      end(graph_[flow.node]);
+    }
+    --depth_;
+  }
+
+  /// "%4:2 = ", and the names of the results.
+  std::string results(NodeId id) {
+    std::vector<NodeId> carried;
+    for (const Carried &each : graph_.flows[graph_[id].number].carried)
+      if (order_.carries(each))
+        carried.push_back(each.result);
+    if (carried.empty())
+      return "";
+    std::string base = fresh(id);
+    for (size_t i = 0; i < carried.size(); ++i)
+      names_[carried[i]] = carried.size() == 1 ? base : base + "#" + std::to_string(i);
+    return carried.size() == 1 ? base + " = " : base + ":" + std::to_string(carried.size()) + " = ";
+  }
+
+  std::string carriedTypes(const Flow &flow) {
+    std::string text;
+    for (const Carried &each : flow.carried)
+      if (order_.carries(each))
+        text += (text.empty() ? "" : ", ") + mlirText(graph_[each.result].type);
+    return text;
+  }
+
+  const std::string &fresh(NodeId id) { return names_[id] = "%" + std::to_string(next_++); }
+
+  std::string name(NodeId id) {
+    id = graph_.resolve(id);
+    const Node &node = graph_[id];
+    if (node.op == Op::Result && !node.owner)
+      return names_[node.operands[0]] + "#" + std::to_string(node.number);
+    return names_[id];
+  }
+
+  std::string use(const Node &node, size_t i) { return name(node.operands[i]); }
+  std::string typeOf(const Node &node, size_t i) { return mlirText(graph_[node.operands[i]].type); }
+
+  std::string operands(const Node &node, size_t first) {
+    std::string text;
+    for (size_t i = first; i < node.operands.size(); ++i)
+      text += (i == first ? "" : ", ") + use(node, i);
+    return text;
+  }
+
+  std::string types(const Node &node, size_t first) {
+    std::string text;
+    for (size_t i = first; i < node.operands.size(); ++i)
+      text += (i == first ? "" : ", ") + typeOf(node, i);
+    return text;
+  }
+
+  const Recorder &recorder_;
+  const Graph &graph_;
+  Order order_;
+  std::vector<std::string> names_;
+  std::string text_;
+  size_t depth_ = 0;
+  size_t next_ = 0;
+};
+
+} // namespace
+
+std::string print(const Recorder &recorder, std::string_view name) { return Printer(recorder).program(name); }
+
+} // namespace tegula

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "recorder.h"
+
+#include <string>
+#include <string_view>
+
+namespace tegula {
+
+/// The program as MLIR text (docs/design.md).
+std::string print(const Recorder &recorder, std::string_view name);
+
+} // namespace tegula

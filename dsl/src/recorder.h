@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Builds the graph of one program: places nodes in regions, shares equal ones, carries Vars through loops and
+// branches, and collects errors.
+#pragma once
+
+#include "diagnostics.h"
+#include "graph.h"
+#include "tegula/record.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tegula {
+
+/// An operand whose value was checked, or a literal whose dtype depends on what it meets.
+struct Term {
+  enum class Kind : uint8_t { Node, Integer, Floating, Condition };
+  Kind kind = Kind::Node;
+  NodeId id = 0;
+  int64_t integer = 0;
+  double floating = 0;
+  Location where;
+
+  bool literal() const { return kind != Kind::Node; }
+};
+
+class Recorder {
+public:
+  /// The recorder of this thread. Outside record() it is one that ignores everything, so that nothing can crash.
+  static Recorder &current();
+  static Recorder *exchange(Recorder *recorder);
+
+  explicit Recorder(Location where, bool active = true);
+
+  // Handles.
+  Value value(NodeId id) const { return {id, recording_}; }
+  Value foreign(uint32_t recording) const { return {0, recording}; }
+  View view(NodeId id) const { return {value(id)}; }
+  uint32_t recording() const { return recording_; }
+  const Graph &graph() const { return graph_; }
+  const Node &node(NodeId id) const { return graph_[id]; }
+  const Type &type(NodeId id) const { return graph_[id].type; }
+  const Type &type(Value value) const { return graph_[owns(value.recording_) ? value.node_ : 0].type; }
+  bool owns(uint32_t recording) const { return recording == recording_; }
+
+  // Uses: report a value from elsewhere and give poison in its place.
+  NodeId use(Value value, Location where);
+  NodeId use(const View &view, Location where) { return use(view.node_, where); }
+  Term use(const Operand &operand);
+  const Type &type(const View &view) const { return type(view.node_); }
+
+  // Nodes.
+  bool poisoned(NodeId id) const { return graph_[id].op == Op::Poison; }
+  NodeId poison(Type guess);
+  NodeId parameter(std::string name, Type type, Location where);
+  NodeId pure(Op op, Type type, std::vector<NodeId> operands, Location where, std::string text = {},
+              int64_t number = 0);
+  /// A read of memory: stays between the effects around it.
+  NodeId read(Op op, Type type, std::vector<NodeId> operands, Location where, std::string text = {});
+  /// Operands: tile, view, ...
+  void effect(Op op, std::vector<NodeId> operands, Location where);
+
+  // Vars.
+  uint32_t declare(NodeId initial, Location where);
+  void release(uint32_t slot);
+  void assign(uint32_t slot, Value value);
+  NodeId current(uint32_t slot) const;
+
+  // Control flow.
+  FlowId openLoop(NodeId begin, NodeId end, NodeId step, Location where);
+  NodeId induction(FlowId loop) const;
+  void closeLoop(FlowId loop);
+  FlowId openBranch(NodeId condition, Location where);
+  void openOtherwise(FlowId branch);
+  void closeBranch(FlowId branch);
+  /// Leaves a loop or branch, and those inside it, as if it had not been entered. False if it is not open.
+  bool abandon(FlowId flow);
+
+  // Errors; the result is poison.
+  NodeId fail(Location where, std::string message, std::vector<Note> notes = {}, Type guess = {});
+  Diagnostics &diagnostics() { return diagnostics_; }
+
+  const std::vector<Parameter> &parameters() const { return parameters_; }
+  Location where() const { return where_; }
+
+private:
+  struct Variable {
+    NodeId current;
+    Type type;
+    RegionId region;
+    Location where;
+    bool alive;
+    bool poisoned; ///< Its first value was: nothing that is assigned can be checked.
+  };
+
+  bool inScope(RegionId region) const;
+  NodeId append(Node node);
+  NodeId share(Node node, std::string key);
+  std::string keyOf(const Node &node) const;
+  NodeId hidden(Op op, Type type, NodeId owner, int64_t number);
+  FlowId openFlow(Op op, std::vector<NodeId> operands, Location where);
+  void openRegion(FlowId flow);
+  void finish(FlowId flow);
+  bool isOpen(FlowId flow) const;
+  void markWritten(NodeId view);
+  std::string placeOf(RegionId region) const;
+
+  Graph graph_;
+  Diagnostics diagnostics_;
+  std::vector<Parameter> parameters_;
+  std::vector<Variable> variables_;
+  Location where_;
+  RegionId region_ = 0;
+  uint32_t recording_;
+  bool active_;
+};
+
+} // namespace tegula

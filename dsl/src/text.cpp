@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "text.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace tegula {
+namespace {
+
+double largest(DType dtype) {
+  switch (dtype) {
+  case DType::f16:
+    return 65504;
+  case DType::bf16:
+    return 0x1.fep127;
+  default:
+    return 0x1.fffffep127;
+  }
+}
+
+std::string special(DType dtype, double value) {
+  std::string_view sign = std::signbit(value) && !std::isnan(value) ? "F" : "7";
+  std::string_view inf = dtype == DType::f32 ? "F800000" : dtype == DType::f16 ? "C00" : "F80";
+  std::string_view nan = dtype == DType::f32 ? "FC00000" : dtype == DType::f16 ? "E00" : "FC0";
+  return std::string("0x").append(sign).append(std::isnan(value) ? nan : inf);
+}
+
+/// MLIR wants a point: "1e-05" becomes "1.0e-05".
+std::string withPoint(std::string text) {
+  if (text.find('.') == std::string::npos)
+    text.insert(std::min(text.find('e'), text.size()), ".0");
+  return text;
+}
+
+bool isWordCharacter(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// The last two components of a path.
+std::string_view shortPath(std::string_view path) {
+  size_t slash = path.find_last_of("/\\");
+  if (slash == std::string_view::npos || slash == 0)
+    return path;
+  size_t before = path.find_last_of("/\\", slash - 1);
+  return before == std::string_view::npos ? path : path.substr(before + 1);
+}
+
+} // namespace
+
+std::string numberText(DType dtype, double value) {
+  if (dtype == DType::i1)
+    return value != 0 ? "true" : "false";
+  if (!isFloat(dtype))
+    return std::to_string(static_cast<int64_t>(value));
+  float rounded = static_cast<float>(value);
+  if (!std::isfinite(value) || !std::isfinite(rounded) || std::fabs(rounded) > largest(dtype))
+    return special(dtype, value);
+  char buffer[32];
+  auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), rounded);
+  return withPoint(std::string(buffer, end));
+}
+
+std::string numberText(DType dtype, int64_t value) {
+  return isFloat(dtype) || dtype == DType::i1 ? numberText(dtype, static_cast<double>(value)) : std::to_string(value);
+}
+
+std::string mlirText(const Type &type) {
+  std::string dtype(toString(type.dtype));
+  if (type.view_rank)
+    return "!tile.view<" + std::to_string(type.view_rank) + "x" + dtype + ">";
+  if (type.scalar())
+    return dtype;
+  std::string text = "tensor<";
+  for (int64_t size : type.shape)
+    text += std::to_string(size) + "x";
+  return text + dtype + ">";
+}
+
+std::string locText(const Location &where) {
+  std::string text = "loc(\"";
+  for (char c : shortPath(where.file_name()))
+    text += c == '"' || c == '\\' ? '/' : c;
+  return text + "\":" + std::to_string(where.line()) + ":0)";
+}
+
+std::string listText(const Shape &shape, std::string_view brackets) {
+  std::string text(1, brackets[0]);
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + brackets[1];
+}
+
+std::string describe(const Type &type) {
+  std::string dtype(toString(type.dtype));
+  std::string article = dtype == "bf16" ? "a " : "an ";
+  if (type.view_rank)
+    return article + dtype + " view of rank " + std::to_string(type.view_rank);
+  return type.scalar() ? article + dtype + " scalar" : dtype + " " + listText(type.shape);
+}
+
+bool isIdentifier(std::string_view name) {
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9'))
+    return false;
+  for (char c : name)
+    if (!isWordCharacter(c))
+      return false;
+  return true;
+}
+
+} // namespace tegula

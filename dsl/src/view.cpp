@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "tegula/view.h"
+
+#include "convert.h"
+#include "text.h"
+
+namespace tegula {
+namespace {
+
+/// `view[position...]` with missing positions 0; empty after an error.
+std::vector<NodeId> placeIn(const Converter &convert, NodeId view, const std::vector<Operand> &coordinates) {
+  Recorder &r = convert.r;
+  size_t rank = r.type(view).view_rank;
+  if (r.poisoned(view))
+    return {};
+  if (coordinates.size() > rank) {
+    convert.fail(std::to_string(coordinates.size()) + " positions are given, but this is " + describe(r.type(view)));
+    return {};
+  }
+  std::vector<NodeId> operands = {view};
+  for (const Operand &coordinate : coordinates)
+    operands.push_back(convert.position(r.use(coordinate)));
+  Term zero{.kind = Term::Kind::Integer, .where = convert.where};
+  while (operands.size() < rank + 1)
+    operands.push_back(convert.constant(DType::index, zero));
+  return operands;
+}
+
+/// Whether an element of dtype `from` may be written as `to`: floats are rounded, integers may only widen.
+bool canStore(DType from, DType to) {
+  if (isFloat(from) || isFloat(to))
+    return isFloat(from) && isFloat(to);
+  if (from == DType::index)
+    return isInteger(to);
+  return from == to || (isInteger(from) && sizeOf(from) <= sizeOf(to));
+}
+
+/// The dtype of a literal that is written to a view.
+DType storedType(const Converter &convert, const Term &term, DType to) {
+  bool fits = term.kind == Term::Kind::Integer ? to != DType::i1 : term.kind == Term::Kind::Floating && isFloat(to);
+  return term.literal() && fits ? to : convert.naturalType(term);
+}
+
+/// The tile in the view's dtype, with `rank` dimensions; poison after an error.
+NodeId tileFor(const Converter &convert, const Term &term, DType to, size_t rank) {
+  Recorder &r = convert.r;
+  if (convert.poisoned(term))
+    return term.id;
+  if (!canStore(storedType(convert, term, to), to))
+    return convert.fail(convert.describe(term) + " does not go into elements of type " + std::string(toString(to)) +
+                            "; write cast(" + std::string(toString(to)) + ", ...)",
+                        {term});
+  Shape shape = term.literal() ? Shape() : r.type(term.id).shape;
+  if (shape.empty() || shape == Shape{1})
+    shape = Shape(rank, 1);
+  if (shape.size() != rank)
+    return convert.fail(convert.describe(term) + " has " + std::to_string(shape.size()) +
+                            " dimensions, but the view has " + std::to_string(rank) +
+                            "; reshape the tile or fix leading dimensions by at(...)",
+                        {term});
+  return convert.to(term, to, shape);
+}
+
+bool checkAddable(const Converter &convert, NodeId view) {
+  DType dtype = convert.r.type(view).dtype;
+  if (convert.r.poisoned(view) || dtype == DType::f32 || dtype == DType::i32)
+    return !convert.r.poisoned(view);
+  convert.fail("this is " + describe(convert.r.type(view)) + "; only f32 and i32 elements can be added to");
+  return false;
+}
+
+/// A tensor, positions, and a tile that goes there.
+void write(Op op, const char *name, NodeId view, const std::vector<Operand> &coordinates, const Operand &tile,
+           Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, name, where);
+  Term term = r.use(tile);
+  if (op == Op::AtomicAdd && !checkAddable(convert, view))
+    return;
+  std::vector<NodeId> operands = placeIn(convert, view, coordinates);
+  if (operands.empty())
+    return;
+  operands.insert(operands.begin(), tileFor(convert, term, r.type(view).dtype, r.type(view).view_rank));
+  r.effect(op, std::move(operands), where);
+}
+
+/// One index tile per dimension, all of one shape; empty after an error.
+std::vector<NodeId> indexTiles(const Converter &convert, NodeId view, const std::vector<Operand> &indices) {
+  Recorder &r = convert.r;
+  std::vector<Term> terms;
+  for (const Operand &index : indices)
+    terms.push_back(r.use(index));
+  if (convert.poisoned(terms) || r.poisoned(view))
+    return {};
+  if (static_cast<int>(terms.size()) != r.type(view).view_rank) {
+    convert.fail(std::to_string(terms.size()) + " indices are given, but this is " + describe(r.type(view)));
+    return {};
+  }
+  for (const Term &term : terms)
+    if (!isInteger(convert.naturalType(term))) {
+      convert.fail(convert.describe(term) + " is not an index; indices are integers", {term});
+      return {};
+    }
+  std::optional<Shape> shape = convert.commonShape(terms);
+  if (!shape)
+    return {};
+  std::vector<NodeId> tiles;
+  for (const Term &term : terms)
+    tiles.push_back(convert.to(term, widened(convert.naturalType(term)), shape->empty() ? Shape{1} : *shape));
+  return tiles;
+}
+
+} // namespace
+
+DType View::dtype() const { return Recorder::current().type(*this).dtype; }
+int View::rank() const { return Recorder::current().type(*this).view_rank; }
+
+Value View::dim(int axis, Location where) const {
+  Recorder &r = Recorder::current();
+  NodeId view = r.use(*this, where);
+  Type type{DType::index, {}};
+  if (!r.poisoned(view) && (axis < 0 || axis >= rank()))
+    return r.value(r.fail(
+        where, "dim: axis " + std::to_string(axis) + " is not one of the dimensions of " + describe(r.type(view)), {},
+        type));
+  return r.value(r.pure(Op::Dim, type, {view}, where, {}, axis));
+}
+
+View View::slice(const std::vector<Operand> &indices) const {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "at", indices[0].where());
+  NodeId view = r.use(*this, convert.where);
+  int left = rank() - static_cast<int>(indices.size());
+  Type type{dtype(), {}, left > 0 ? left : 1};
+  if (!r.poisoned(view) && left < 1)
+    return r.view(convert.fail(std::to_string(indices.size()) + " indices are given, but this is " +
+                                   describe(r.type(view)) + ", and one dimension must remain",
+                               {}, type));
+  std::vector<NodeId> operands = {view};
+  for (const Operand &index : indices)
+    operands.push_back(convert.position(r.use(index)));
+  return r.view(r.pure(Op::Slice, type, std::move(operands), convert.where));
+}
+
+Value View::load(Position position, Shape shape, double fill, Location where) const {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "load", where);
+  NodeId view = r.use(*this, where);
+  Type type{dtype(), shape};
+  if (r.poisoned(view) || !convert.checkShape(shape))
+    return r.value(r.poison(type));
+  if (static_cast<int>(shape.size()) != rank())
+    return r.value(convert.fail("the shape " + listText(shape) + " has " + std::to_string(shape.size()) +
+                                    " dimensions, but this is " + describe(r.type(view)),
+                                {}, type));
+  std::vector<NodeId> operands = placeIn(convert, view, position.coordinates_);
+  if (operands.empty())
+    return r.value(r.poison(type));
+  std::string text;
+  if (fill != 0) {
+    if (!isFloat(type.dtype) && fill != static_cast<double>(static_cast<int32_t>(fill)))
+      return r.value(convert.fail("fill must be a 32-bit whole number for " + describe(r.type(view)), {}, type));
+    text = " {fill = " + numberText(type.dtype, fill) + " : " + std::string(toString(type.dtype)) + "}";
+  }
+  return r.value(r.read(Op::Load, type, std::move(operands), where, std::move(text)));
+}
+
+void View::store(Position position, Operand tile, Location where) const {
+  Recorder &r = Recorder::current();
+  write(Op::Store, "store", r.use(*this, where), position.coordinates_, tile, where);
+}
+
+void View::atomicAdd(Position position, Operand tile, Location where) const {
+  Recorder &r = Recorder::current();
+  write(Op::AtomicAdd, "atomicAdd", r.use(*this, where), position.coordinates_, tile, where);
+}
+
+Value View::gatherAt(const std::vector<Operand> &indices) const {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "gather", indices[0].where());
+  NodeId view = r.use(*this, convert.where);
+  std::vector<NodeId> operands = indexTiles(convert, view, indices);
+  if (operands.empty())
+    return r.value(r.poison({dtype(), {1}}));
+  Type type{dtype(), r.type(operands[0]).shape};
+  operands.insert(operands.begin(), view);
+  return r.value(r.read(Op::Gather, type, std::move(operands), convert.where));
+}
+
+void View::scatterAddAt(Operand tile, const std::vector<Operand> &indices) const {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "scatterAdd", tile.where());
+  NodeId view = r.use(*this, convert.where);
+  Term term = r.use(tile);
+  if (!checkAddable(convert, view) || convert.poisoned(term))
+    return;
+  std::vector<NodeId> operands = indexTiles(convert, view, indices);
+  if (operands.empty())
+    return;
+  const Shape &shape = r.type(operands[0]).shape;
+  NodeId source = tileFor(convert, term, r.type(view).dtype, shape.size());
+  if (!r.poisoned(source) && r.type(source).shape != shape) {
+    bool single = r.type(source).shape == Shape(shape.size(), 1);
+    source = single ? convert.broadcast(source, shape)
+                    : convert.fail("the tile is " + convert.describe(term) + ", but the indices have the shape " +
+                                       listText(shape),
+                                   {term});
+  }
+  operands.insert(operands.begin(), {source, view});
+  r.effect(Op::ScatterAdd, std::move(operands), convert.where);
+}
+
+} // namespace tegula
