@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "tegula/artifact.h"
+
+#include <memory>
+
+namespace tegula {
+
+/// The compiler in the caller's own process. An abort inside LLVM takes the process down.
+std::unique_ptr<Compiler> makeInProcessCompiler();
+
+} // namespace tegula

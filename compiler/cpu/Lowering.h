@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// The state of one lowering from tiles to loops, shared by the files that lower one kind of op each.
+#pragma once
+
+#include "compiler/cpu/TileOrder.h"
+#include "compiler/tile/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace tegula::cpu {
+
+/// A tile in memory. `memory` has the physical shape: the tile's own, or reversed for Order::Column, with rows padded
+/// to whole vectors and to an odd number of cache lines (an even number would map the rows of a panel to few sets).
+struct Buffer {
+  mlir::Value memory;
+  Order order = Order::Row;
+
+  int64_t contiguousDim(int64_t rank) const { return order == Order::Row ? rank - 1 : 0; }
+};
+
+/// A view: `flat` is all memory from the tensor's base on; an element is at offset + sum of position * stride.
+struct ViewParts {
+  mlir::Value flat;
+  mlir::Value offset;
+  llvm::SmallVector<mlir::Value, 5> sizes;
+  llvm::SmallVector<mlir::Value, 5> strides;
+};
+
+/// An index, or a computed element, and the number of loops of the nest that it depends on.
+struct Element {
+  mlir::Value value;
+  int depth = 0;
+};
+
+/// A loop nest under construction. What depends on fewer loops is emitted before the loops that it does not need.
+struct Nest {
+  llvm::SmallVector<mlir::Operation *, 4> before; ///< before[d]: where code that depends on d loops goes.
+  llvm::SmallVector<Element, 4> position;         ///< One index per dimension of the tile that is computed.
+  struct Computed {
+    mlir::Value tile;
+    llvm::SmallVector<mlir::Value, 4> position;
+    int vectorDim;
+    Element result;
+  };
+  llvm::SmallVector<Computed> computed;
+
+  int depth() const { return static_cast<int>(before.size()) - 1; }
+};
+
+/// No dimension is vectorised: one element at a time.
+inline constexpr int kScalar = -1;
+
+class Lowering {
+public:
+  Lowering(mlir::func::FuncOp source, int64_t lanes);
+
+  /// Emits the body function beside the source. Fails after reporting an error at the op that it cannot lower.
+  mlir::LogicalResult run();
+
+private:
+  // Structure (LowerToLoops.cpp).
+  void buildSignature();
+  mlir::LogicalResult lowerBlock(mlir::Block &block);
+  mlir::LogicalResult lowerOp(mlir::Operation *op);
+  mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
+  mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
+  mlir::LogicalResult lowerScalar(mlir::Operation *op);
+  mlir::LogicalResult lowerBranchBody(mlir::Block *from, mlir::Block *to, llvm::ArrayRef<Buffer> results);
+  void copyYielded(mlir::Operation *yield, llvm::ArrayRef<Buffer> targets);
+
+  // Buffers and nests (Nests.cpp).
+  Buffer allocate(mlir::RankedTensorType type, Order order);
+  Buffer bufferFor(mlir::Operation *op);
+  Nest openNest(llvm::ArrayRef<int64_t> shape, int vectorDim, llvm::ArrayRef<int64_t> skipped = {});
+  Nest here(llvm::ArrayRef<mlir::Value> position);
+  void materialize(mlir::Value tile, Buffer target);
+  int naturalVectorDim(mlir::Value tile);
+  void lowerReduce(tile::ReduceOp reduce);
+
+  // One element, or one vector of them along `vectorDim`, of a tile (Elements.cpp).
+  Element element(Nest &nest, mlir::Value tile, llvm::ArrayRef<Element> position, int vectorDim);
+  Element compute(Nest &nest, mlir::Value tile, llvm::ArrayRef<Element> position, int vectorDim);
+  Element bufferElement(Nest &nest, const Buffer &buffer, mlir::RankedTensorType type,
+                        llvm::ArrayRef<Element> position, int vectorDim);
+  Element constantElement(mlir::arith::ConstantOp constant, int vectorDim);
+  Element iotaElement(Nest &nest, tile::IotaOp iota, llvm::ArrayRef<Element> position, int vectorDim);
+  Element broadcastElement(Nest &nest, tile::BroadcastOp op, llvm::ArrayRef<Element> position, int vectorDim);
+  Element reshapeElement(Nest &nest, tile::ReshapeOp op, llvm::ArrayRef<Element> position, int vectorDim);
+  Element reshapeLanes(Nest &nest, tile::ReshapeOp op, llvm::ArrayRef<Element> position, int vectorDim);
+  Element elementwise(Nest &nest, mlir::Operation *op, llvm::ArrayRef<Element> position, int vectorDim);
+  mlir::Value arithmetic(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands, mlir::Type resultElement,
+                         bool vector);
+
+  // Memory (Memory.cpp).
+  ViewParts kernelArgument(mlir::Value flat, int64_t rank, int64_t firstWord);
+  ViewParts slice(tile::SliceOp op);
+  void lowerLoad(tile::LoadOp load);
+  void lowerStore(mlir::Operation *op, mlir::Value tile, mlir::Value view, mlir::ValueRange position);
+  void lowerGather(tile::GatherOp gather);
+  void lowerScatterAdd(tile::ScatterAddOp scatter);
+
+  // Matrix products (Dot.cpp).
+  void lowerDot(tile::DotOp dot);
+
+  // Small helpers.
+  mlir::Value index(int64_t value);
+  mlir::Value splat(mlir::Value scalar);
+  mlir::Value word(int64_t position);
+  mlir::Location loc() const { return loc_; }
+
+  mlir::func::FuncOp source_, body_;
+  mlir::OpBuilder builder_;
+  mlir::Location loc_;
+  int64_t lanes_;
+  mlir::Value words_;
+  llvm::SmallVector<mlir::Value, 3> programId_;
+  mlir::IRMapping scalars_;
+  llvm::DenseMap<mlir::Value, Buffer> buffers_;
+  llvm::DenseMap<mlir::Value, ViewParts> views_;
+  llvm::SmallVector<int64_t> bufferBytes_;
+  mlir::Operation *failed_ = nullptr;
+
+  friend class DotEmitter;
+  friend class MemoryEmitter;
+};
+
+// VectorMath.cpp: arithmetic that has no single instruction. All work on a scalar or on a vector.
+
+/// The f32 type, or the vector of f32 in the shape of `type`.
+mlir::Type likeF32(mlir::Type type);
+/// 2^x in f32, relative error below 2^-23; 0 below -127, inf from 128 on, NaN for NaN.
+mlir::Value exp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+/// f32 rounded to nearest even of f16 or bf16, still held as f32.
+mlir::Value roundTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Type narrow);
+/// What lies in memory as `value`'s type, in the type that arithmetic uses.
+mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value);
+/// The inverse of widen, for memory of element type `narrow`; rounds to nearest even.
+mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type narrow);
+/// The type in which arithmetic on elements of `type` is done: f32 for f16 and bf16.
+mlir::Type computeType(mlir::Type type);
+
+} // namespace tegula::cpu

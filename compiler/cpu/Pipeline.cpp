@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cpu/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace tegula::cpu {
+#define GEN_PASS_REGISTRATION
+#include "compiler/cpu/Passes.h.inc"
+
+void registerPasses() { registerCpuPasses(); }
+
+void buildPlanPipeline(mlir::OpPassManager &passes) { passes.addNestedPass<mlir::func::FuncOp>(createPlanBuffers()); }
+
+void buildLoopsPipeline(mlir::OpPassManager &passes) {
+  passes.addPass(createLowerToLoops());
+  passes.addPass(createApproximateMath());
+  // The lowering writes each constant and each address where it needs it.
+  passes.addPass(mlir::createCSEPass());
+}
+
+} // namespace tegula::cpu

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cpu/Lowering.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace tegula::cpu {
+
+using namespace mlir;
+
+namespace {
+
+Type withElement(Type like, Type element) {
+  auto vector = dyn_cast<VectorType>(like);
+  return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
+}
+
+/// Constants in the shape of one operand, and the few ops used below.
+struct Formula {
+  OpBuilder &builder;
+  Location loc;
+  Type floatType, intType;
+
+  Formula(OpBuilder &builder, Location loc, Value like)
+      : builder(builder), loc(loc), floatType(likeF32(like.getType())),
+        intType(withElement(like.getType(), builder.getI32Type())) {}
+
+  Value constant(TypedAttr scalar, Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return arith::ConstantOp::create(builder, loc,
+                                     vector ? cast<TypedAttr>(DenseElementsAttr::get(vector, scalar)) : scalar);
+  }
+  Value f(float value) { return constant(builder.getF32FloatAttr(value), floatType); }
+  Value i(int32_t value) { return constant(builder.getI32IntegerAttr(value), intType); }
+  Value fma(Value a, Value b, Value c) { return math::FmaOp::create(builder, loc, a, b, c); }
+  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
+  Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
+  Value addi(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+  Value andi(Value a, Value b) { return arith::AndIOp::create(builder, loc, a, b); }
+  Value shl(Value a, int bits) { return arith::ShLIOp::create(builder, loc, a, i(bits)); }
+  Value shr(Value a, int bits) { return arith::ShRUIOp::create(builder, loc, a, i(bits)); }
+  Value bits(Value x) { return arith::BitcastOp::create(builder, loc, intType, x); }
+  Value fromBits(Value x) { return arith::BitcastOp::create(builder, loc, floatType, x); }
+  Value select(Value condition, Value a, Value b) {
+    return arith::SelectOp::create(builder, loc, condition, a, b);
+  }
+  Value less(Value a, Value b) {
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, a, b);
+  }
+  Value isNan(Value a) { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, a, a); }
+};
+
+/// The 16 bits of bf16 nearest to x, in the upper half of 32 bits. NaN stays NaN.
+Value roundedBf16Bits(Formula &m, Value x) {
+  Value bits = m.bits(x);
+  Value odd = m.andi(m.shr(bits, 16), m.i(1));
+  Value rounded = m.addi(bits, m.addi(odd, m.i(0x7fff)));
+  Value quietNan = m.i(0x7fc00000);
+  return m.andi(m.select(m.isNan(x), quietNan, rounded), m.i(static_cast<int32_t>(0xffff0000)));
+}
+
+} // namespace
+
+Type computeType(Type type) { return isa<Float16Type, BFloat16Type>(type) ? Float32Type::get(type.getContext()) : type; }
+
+Type likeF32(Type type) { return withElement(type, Float32Type::get(type.getContext())); }
+
+// n = round(x), 2^x = 2^n * 2^(x-n). Adding 1.5 * 2^23 leaves n in the low bits of the sum, from where a shift puts it
+// into the exponent: no conversion, whose result would be undefined for NaN. The polynomial is the minimax one of
+// degree 6 for 2^f on [-1/2, 1/2] with constant term 1, in relative error (Lawson's iteration).
+Value exp2(OpBuilder &builder, Location loc, Value x) {
+  Formula m(builder, loc, x);
+  Value low = m.f(-127), high = m.f(128);
+  Value atLeast = m.select(m.less(x, low), low, x);
+  Value clamped = m.select(m.less(high, atLeast), high, atLeast);
+  Value magic = m.f(12582912.0f);
+  Value sum = m.add(clamped, magic);
+  Value fraction = m.sub(clamped, m.sub(sum, magic));
+  Value p = m.f(0.00015353361959569156f);
+  for (float coefficient : {0.0013398875016719103f, 0.00961843691766262f, 0.055503323674201965f, 0.24022647738456726f,
+                            0.6931471824645996f, 1.0f})
+    p = m.fma(p, fraction, m.f(coefficient));
+  Value result = m.fromBits(m.addi(m.bits(p), m.shl(m.bits(sum), 23)));
+  return m.select(m.isNan(x), x, result);
+}
+
+Value roundTo(OpBuilder &builder, Location loc, Value x, Type narrowType) {
+  if (narrowType.isBF16()) {
+    Formula m(builder, loc, x);
+    return m.fromBits(roundedBf16Bits(m, x));
+  }
+  Value rounded = arith::TruncFOp::create(builder, loc, withElement(x.getType(), narrowType), x);
+  return arith::ExtFOp::create(builder, loc, x.getType(), rounded);
+}
+
+Value widen(OpBuilder &builder, Location loc, Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  if (element.isBF16()) {
+    Value bits = arith::BitcastOp::create(builder, loc, withElement(value.getType(), builder.getI16Type()), value);
+    Value wide = arith::ExtUIOp::create(builder, loc, withElement(value.getType(), builder.getI32Type()), bits);
+    Formula m(builder, loc, wide);
+    return m.fromBits(m.shl(wide, 16));
+  }
+  return element.isF16() ? Value(arith::ExtFOp::create(builder, loc, likeF32(value.getType()), value)) : value;
+}
+
+Value narrow(OpBuilder &builder, Location loc, Value value, Type narrowType) {
+  if (narrowType.isBF16()) {
+    Formula m(builder, loc, value);
+    Value upper = m.shr(roundedBf16Bits(m, value), 16);
+    Value bits = arith::TruncIOp::create(builder, loc, withElement(value.getType(), builder.getI16Type()), upper);
+    return arith::BitcastOp::create(builder, loc, withElement(value.getType(), narrowType), bits);
+  }
+  if (narrowType.isF16())
+    return arith::TruncFOp::create(builder, loc, withElement(value.getType(), narrowType), value);
+  return value;
+}
+
+} // namespace tegula::cpu

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The compiler as a function: request in, artifact or diagnostics out.
+#pragma once
+
+#include "tegula/artifact.h"
+
+#include <string_view>
+#include <vector>
+
+namespace tegula {
+
+/// What CompileRequest::emit may ask for, in the order in which it comes about. Up to "loops" it is MLIR, then the
+/// optimised LLVM IR, then assembly.
+std::vector<std::string_view> emittable();
+
+/// CompileFailed with one `file:line: error: ...` per diagnostic, or InvalidArgument for a request that makes no sense.
+Expected<Artifact> compile(const CompileRequest &request);
+
+} // namespace tegula

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/driver/Program.h"
+
+#include "compiler/emit/Emit.h"
+#include "compiler/tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tegula {
+
+using namespace mlir;
+
+namespace {
+
+DialectRegistry programDialects() {
+  DialectRegistry registry;
+  registry.insert<tile::TileDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect, scf::SCFDialect>();
+  emit::registerDialects(registry);
+  return registry;
+}
+
+/// Programs may be as long as they like up to here; attention kernels have some 10 kB.
+constexpr size_t kLongestProgram = 4 << 20;
+
+std::string place(Location location) {
+  if (auto line = location->findInstanceOf<FileLineColLoc>())
+    return line.getFilename().str() + ":" + std::to_string(line.getLine()) + ": ";
+  return "";
+}
+
+Status describe(func::FuncOp function, Artifact &artifact) {
+  artifact.kernel = function.getName().str();
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    Parameter parameter;
+    auto name = function.getArgAttrOfType<StringAttr>(i, "tile.name");
+    parameter.name = name ? name.getValue().str() : "arg" + std::to_string(i);
+    parameter.written = function.getArgAttr(i, "tile.written") != nullptr;
+    Type type = function.getArgumentTypes()[i];
+    auto view = dyn_cast<tile::ViewType>(type);
+    parameter.kind = view ? Parameter::Kind::Tensor : Parameter::Kind::Scalar;
+    parameter.rank = view ? static_cast<int>(view.getRank()) : 0;
+    std::string word;
+    llvm::raw_string_ostream(word) << (view ? view.getElementType() : type);
+    auto dtype = parseDType(word);
+    if (!dtype)
+      return Status(ErrorCode::CompileFailed, "parameter '" + parameter.name + "' has type " + word +
+                                                  "; legal are !tile.view<...>, f32, i32, i64 and index");
+    parameter.dtype = *dtype;
+    artifact.parameters.push_back(parameter);
+  }
+  return {};
+}
+
+} // namespace
+
+SourceProgram::SourceProgram() : context_(programDialects(), MLIRContext::Threading::DISABLED) {
+  context_.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) { collect(diagnostic); });
+  context_.loadAllAvailableDialects();
+}
+
+void SourceProgram::collect(Diagnostic &diagnostic) {
+  llvm::raw_string_ostream stream(messages_);
+  bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+  stream << place(diagnostic.getLocation()) << (isError ? "error: " : "note: ") << diagnostic << '\n';
+  for (Diagnostic &note : diagnostic.getNotes())
+    stream << place(note.getLocation()) << "note: " << note << '\n';
+}
+
+Status SourceProgram::failure() const {
+  return Status(ErrorCode::CompileFailed, messages_.empty() ? "the compiler gave no reason" : messages_);
+}
+
+Status SourceProgram::parse(const std::string &text, Artifact &artifact) {
+  if (text.size() > kLongestProgram)
+    return Status(ErrorCode::ResourceExhausted, "the program has " + std::to_string(text.size()) +
+                                                    " bytes; at most " + std::to_string(kLongestProgram) +
+                                                    " are allowed");
+  module_ = parseSourceString<ModuleOp>(text, &context_, "program");
+  if (!module_)
+    return failure();
+  auto functions = llvm::to_vector(module_->getOps<func::FuncOp>());
+  if (functions.size() != 1)
+    return Status(ErrorCode::CompileFailed, "a program must have exactly one function, this one has " +
+                                                std::to_string(functions.size()));
+  return describe(functions.front(), artifact);
+}
+
+} // namespace tegula

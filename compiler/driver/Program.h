@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// A program text as MLIR, with everything that MLIR says about it collected.
+#pragma once
+
+#include "tegula/artifact.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace tegula {
+
+class SourceProgram {
+public:
+  SourceProgram();
+
+  /// Parses and verifies `text`, and fills in the artifact's kernel name and parameters.
+  Status parse(const std::string &text, Artifact &artifact);
+  /// The diagnostics so far as one CompileFailed.
+  Status failure() const;
+
+  mlir::MLIRContext *context() { return &context_; }
+  mlir::ModuleOp module() { return *module_; }
+
+private:
+  void collect(mlir::Diagnostic &diagnostic);
+
+  mlir::MLIRContext context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  std::string messages_;
+};
+
+} // namespace tegula

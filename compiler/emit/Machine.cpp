@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/emit/Emit.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+
+#include <mutex>
+
+namespace tegula::emit {
+
+using namespace llvm;
+
+namespace {
+
+void initializeX86() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+  });
+}
+
+std::string hostFeatures() {
+  SubtargetFeatures features;
+  for (auto &[name, enabled] : sys::getHostCPUFeatures())
+    features.AddFeature(name, enabled);
+  return features.getString();
+}
+
+bool has(const std::string &features, StringRef name) {
+  return is_contained(SubtargetFeatures(features).getFeatures(), ("+" + name).str());
+}
+
+} // namespace
+
+Expected<CpuTarget> resolveCpu(const std::string &arch, const std::string &features) {
+  CpuTarget target;
+  bool host = arch.empty();
+  target.cpu = host ? sys::getHostCPUName().str() : arch;
+  target.features = features.empty() && host ? hostFeatures() : features;
+  if (!host && features.empty())
+    target.features = arch == "x86-64-v4" ? "+avx2,+fma,+f16c,+avx512f,+avx512vl,+avx512bw,+avx512dq" : "+avx2,+fma,+f16c";
+  for (const char *needed : {"avx2", "fma", "f16c"})
+    if (!has(target.features, needed))
+      return Status(ErrorCode::Unsupported, "the cpu target needs a CPU with AVX2, FMA and F16C; '" + target.cpu +
+                                                "' has no " + needed);
+  target.lanes = has(target.features, "avx512f") ? 16 : 8;
+  return target;
+}
+
+std::unique_ptr<TargetMachine> makeTargetMachine(const CpuTarget &target) {
+  initializeX86();
+  Triple triple("x86_64-unknown-linux-gnu");
+  std::string error;
+  const Target *x86 = TargetRegistry::lookupTarget(triple, error);
+  TargetOptions options;
+  return std::unique_ptr<TargetMachine>(x86->createTargetMachine(triple, target.cpu, target.features, options,
+                                                                 Reloc::PIC_, std::nullopt,
+                                                                 CodeGenOptLevel::Default));
+}
+
+// A short pipeline: the loops are in their final form already, what is left is cleaning up after the lowering.
+// No library function is known to exist, so that no loop becomes a call of memset or memcpy.
+void optimize(Module &module, TargetMachine &machine) {
+  module.setDataLayout(machine.createDataLayout());
+  module.setTargetTriple(machine.getTargetTriple());
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false;
+  PassBuilder passes(&machine, tuning);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager sccs;
+  ModuleAnalysisManager modules;
+  TargetLibraryInfoImpl library(machine.getTargetTriple());
+  library.disableAllFunctions();
+  functions.registerPass([&] { return TargetLibraryAnalysis(library); });
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(sccs);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, sccs, modules);
+  ModulePassManager pipeline;
+  cantFail(passes.parsePassPipeline(
+      pipeline, "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm<allowspeculation>),gvn,"
+                "instcombine,loop-mssa(licm<allowspeculation>),dse,adce,simplifycfg)"));
+  pipeline.run(module, modules);
+}
+
+namespace {
+
+std::string generate(Module &module, TargetMachine &machine, CodeGenFileType type) {
+  SmallString<0> output;
+  raw_svector_ostream stream(output);
+  legacy::PassManager passes;
+  TargetLibraryInfoImpl library(machine.getTargetTriple());
+  library.disableAllFunctions();
+  passes.add(new TargetLibraryInfoWrapperPass(library));
+  machine.addPassesToEmitFile(passes, stream, nullptr, type);
+  passes.run(module);
+  return output.str().str();
+}
+
+} // namespace
+
+std::string toAssembly(Module &module, TargetMachine &machine) {
+  return generate(module, machine, CodeGenFileType::AssemblyFile);
+}
+
+std::string toObject(Module &module, TargetMachine &machine) {
+  return generate(module, machine, CodeGenFileType::ObjectFile);
+}
+
+} // namespace tegula::emit
