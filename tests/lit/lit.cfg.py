@@ -9,4 +9,4 @@ config.name = "tegula"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir"]
 config.environment["PATH"] = os.pathsep.join([config.tegula_bin, config.llvm_bin, os.environ["PATH"]])
-config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input-filter=error"
+config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error"

@@ -60,7 +60,7 @@ func.func @shapes(%arg0: f32) {
 //      CHECK:  func.func @dots(%arg0: tensor<64x128xbf16>, %arg1: tensor<32x128xbf16>, %arg2: tensor<64x32xf32>) {
 // CHECK-NEXT:    %0 = tile.dot %arg0, %arg1 {allow_tf32, transpose_rhs} : tensor<64x128xbf16>, tensor<32x128xbf16> -> tensor<64x32xf32>
 // CHECK-NEXT:    %1 = tile.dot %arg2, %arg1 : tensor<64x32xf32>, tensor<32x128xbf16> -> tensor<64x128xf32>
-// CHECK-NEXT:    %2 = tile.dot %arg1, %arg0 acc %0 {transpose_lhs} : tensor<32x128xbf16>, tensor<64x128xbf16>, tensor<64x32xf32> -> tensor<64x32xf32>
+// CHECK-NEXT:    %2 = tile.dot %arg0, %arg1 acc %0 {transpose_rhs} : tensor<64x128xbf16>, tensor<32x128xbf16>, tensor<64x32xf32> -> tensor<64x32xf32>
 func.func @dots(%arg0: tensor<64x128xbf16>, %arg1: tensor<32x128xbf16>, %arg2: tensor<64x32xf32>) {
   %0 = tile.dot %arg0, %arg1 {allow_tf32, transpose_rhs} : tensor<64x128xbf16>, tensor<32x128xbf16> -> tensor<64x32xf32>
   %1 = tile.dot %arg2, %arg1 : tensor<64x32xf32>, tensor<32x128xbf16> -> tensor<64x128xf32>

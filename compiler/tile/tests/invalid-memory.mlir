@@ -1,0 +1,150 @@
+// RUN: tegula-opt %s --split-input-file --verify-diagnostics
+
+func.func @load_with_too_few_positions(%v: !tile.view<2xf32>, %i: index) {
+  // expected-error @+1 {{'tile.load' op 1 positions for a view of rank 2}}
+  %0 = tile.load %v[%i] : !tile.view<2xf32> -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @load_of_another_rank(%v: !tile.view<2xf32>, %i: index) {
+  // expected-error @+1 {{'tile.load' op the tile has rank 1; expected rank 2}}
+  %0 = tile.load %v[%i, %i] : !tile.view<2xf32> -> tensor<64xf32>
+  return
+}
+
+// -----
+
+func.func @load_that_converts(%v: !tile.view<1xbf16>, %i: index) {
+  // expected-error @+1 {{'tile.load' op the tile holds 'f32' but the view holds 'bf16'}}
+  %0 = tile.load %v[%i] : !tile.view<1xbf16> -> tensor<64xf32>
+  return
+}
+
+// -----
+
+func.func @load_with_a_fill_of_another_type(%v: !tile.view<1xf32>, %i: index) {
+  // expected-error @+1 {{'tile.load' op fill holds 'i32' but the view holds 'f32'}}
+  %0 = tile.load %v[%i] {fill = 0 : i32} : !tile.view<1xf32> -> tensor<64xf32>
+  return
+}
+
+// -----
+
+func.func @load_of_an_empty_tile(%v: !tile.view<2xf32>, %i: index) {
+  // expected-error @+1 {{must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of}}
+  %0 = tile.load %v[%i, %i] : !tile.view<2xf32> -> tensor<64x0xf32>
+  return
+}
+
+// -----
+
+func.func @load_of_a_dynamic_tile(%v: !tile.view<1xf32>, %i: index) {
+  // expected-error @+1 {{must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of}}
+  %0 = tile.load %v[%i] : !tile.view<1xf32> -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @load_of_a_tile_without_dimensions(%v: !tile.view<1xf32>, %i: index) {
+  // expected-error @+1 {{must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of}}
+  %0 = tile.load %v[%i] : !tile.view<1xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @load_of_a_tile_with_six_dimensions(%v: !tile.view<1xf32>, %i: index) {
+  // expected-error @+1 {{must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of}}
+  %0 = tile.load %v[%i] : !tile.view<1xf32> -> tensor<1x1x1x1x1x1xf32>
+  return
+}
+
+// -----
+
+func.func @load_of_a_tile_beyond_the_budget(%v: !tile.view<2xf32>, %i: index) {
+  // expected-error @+1 {{must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of}}
+  %0 = tile.load %v[%i, %i] : !tile.view<2xf32> -> tensor<1024x1025xf32>
+  return
+}
+
+// -----
+
+func.func @the_budget_is_not_fooled_by_overflow(%v: !tile.view<3xf32>, %i: index) {
+  // expected-error @+1 {{must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of}}
+  %0 = tile.load %v[%i, %i, %i] : !tile.view<3xf32> -> tensor<4294967296x4294967296x1xf32>
+  return
+}
+
+// -----
+
+func.func @a_tile_may_fill_the_budget(%v: !tile.view<2xf32>, %i: index) {
+  %0 = tile.load %v[%i, %i] : !tile.view<2xf32> -> tensor<1024x1024xf32>
+  return
+}
+
+// -----
+
+func.func @store_with_too_many_positions(%t: tensor<64xf32>, %v: !tile.view<1xf32>, %i: index) {
+  // expected-error @+1 {{'tile.store' op 2 positions for a view of rank 1}}
+  tile.store %t, %v[%i, %i] : tensor<64xf32>, !tile.view<1xf32>
+  return
+}
+
+// -----
+
+func.func @atomic_add_that_converts(%t: tensor<64xf32>, %v: !tile.view<1xbf16>, %i: index) {
+  // expected-error @+1 {{'tile.atomic_add' op the tile holds 'f32' but the view holds 'bf16'}}
+  tile.atomic_add %t, %v[%i] : tensor<64xf32>, !tile.view<1xbf16>
+  return
+}
+
+// -----
+
+func.func @atomic_add_of_bf16(%t: tensor<64xbf16>, %v: !tile.view<1xbf16>, %i: index) {
+  // expected-error @+1 {{operand #0 must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of 32-bit float or 32-bit signless integer values, but got 'tensor<64xbf16>'}}
+  tile.atomic_add %t, %v[%i] : tensor<64xbf16>, !tile.view<1xbf16>
+  return
+}
+
+// -----
+
+func.func @gather_with_too_few_indices(%v: !tile.view<2xf32>, %i: tensor<8xi32>) {
+  // expected-error @+1 {{'tile.gather' op 1 index tiles for a view of rank 2}}
+  %0 = tile.gather %v[%i] : !tile.view<2xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @gather_with_indices_of_another_shape(%v: !tile.view<2xf32>, %i: tensor<8x4xi32>, %j: tensor<8x1xi32>) {
+  // expected-error @+1 {{'tile.gather' op an index tile is 8x1; expected 8x4}}
+  %0 = tile.gather %v[%i, %j] : !tile.view<2xf32>, tensor<8x4xi32>, tensor<8x1xi32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @gather_that_converts(%v: !tile.view<1xf16>, %i: tensor<8xi32>) {
+  // expected-error @+1 {{'tile.gather' op the tile holds 'f32' but the view holds 'f16'}}
+  %0 = tile.gather %v[%i] : !tile.view<1xf16>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @gather_with_fractional_indices(%v: !tile.view<1xf32>, %i: tensor<8xf32>) {
+  // expected-error @+1 {{operand #1 must be variadic of tile (1 to 5 static, positive dimensions, at most 1048576 elements) of 32-bit signless integer or 64-bit signless integer or index values, but got 'tensor<8xf32>'}}
+  %0 = tile.gather %v[%i] : !tile.view<1xf32>, tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_with_indices_of_another_shape(%t: tensor<4xf32>, %v: !tile.view<1xf32>, %i: tensor<8xi32>) {
+  // expected-error @+1 {{'tile.scatter_add' op an index tile is 8; expected 4}}
+  tile.scatter_add %t, %v[%i] : tensor<4xf32>, !tile.view<1xf32>, tensor<8xi32>
+  return
+}
