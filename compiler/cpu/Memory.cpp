@@ -110,14 +110,16 @@ public:
   }
 
   void ifTrue(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise = nullptr) {
-    auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/otherwise != nullptr);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(branch.thenBlock()->getTerminator());
-    then();
-    if (otherwise) {
-      b.setInsertionPoint(branch.elseBlock()->getTerminator());
-      otherwise();
-    }
+    auto region = [&](llvm::function_ref<void()> body) {
+      return [this, body](OpBuilder &, Location) {
+        b.setInsertionPoint(scf::YieldOp::create(b, loc));
+        body();
+      };
+    };
+    if (otherwise)
+      scf::IfOp::create(b, loc, condition, region(then), region(otherwise));
+    else
+      scf::IfOp::create(b, loc, condition, region(then));
   }
 
   /// Loops over the valid part of every dimension but `inner`, then `body(indices)` with indices[inner] unset.
