@@ -14,9 +14,11 @@ Location later(const Operand &a, const Operand &b) {
 }
 
 /// What operands an operation takes.
-enum class Domain : uint8_t { Numbers, Integers, Bits };
+enum class Domain : uint8_t { Numbers, Integers, Bits, Anything };
 
 const char *outside(Domain domain, DType dtype) {
+  if (domain == Domain::Anything)
+    return nullptr;
   if (dtype == DType::i1 && domain != Domain::Bits)
     return "conditions (i1) are combined by &, |, ^ and !, or cast to a number";
   if (isFloat(dtype) && domain != Domain::Numbers)
@@ -73,7 +75,7 @@ Value compare(const char *name, const Operand &a, const Operand &b, const char *
   Recorder &r = Recorder::current();
   Converter convert(r, name, later(a, b));
   bool equality = *name == '=' || *name == '!';
-  Unified unified = unify(convert, {r.use(a), r.use(b)}, equality ? Domain::Bits : Domain::Numbers);
+  Unified unified = unify(convert, {r.use(a), r.use(b)}, equality ? Domain::Anything : Domain::Numbers);
   Type result{DType::i1, unified.type.shape};
   if (unified.ids.empty())
     return r.value(r.poison(result));

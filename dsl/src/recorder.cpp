@@ -221,10 +221,12 @@ void Recorder::assign(uint32_t slot, Value value) {
   NodeId id = use(value, known ? graph_[value.node_].where : variable.where);
   if (poisoned(id) || variable.poisoned)
     id = poison(variable.type);
+  else if (variable.region == region_)
+    variable.type = graph_[id].type;
   else if (graph_[id].type != variable.type)
     id = fail(graph_[id].where,
-              "a Var that holds " + describe(variable.type) + " cannot hold " + describe(graph_[id].type) +
-                  (graph_[id].type.shape == variable.type.shape ? "; cast one of them" : ""),
+              "a Var that holds " + describe(variable.type) + " cannot become " + describe(graph_[id].type) +
+                  " inside of a loop or branch",
               {{variable.where, "the Var is declared here"}}, variable.type);
   variable.current = id;
 }

@@ -61,8 +61,8 @@ private:
   Location where_;
 };
 
-/// A variable: assigned inside device loops and branches, it carries its value out of them. It keeps the dtype and the
-/// shape of its first value. A helper function that only reads should take a Value.
+/// A variable: assigned inside device loops and branches, it carries its value out of them; there it keeps its dtype
+/// and shape. A helper function that only reads should take a Value.
 class Var {
 public:
   Var(Value initial, Location where = Location::current());
