@@ -51,10 +51,18 @@ static Value exponentOrigin(LocBuilder &b, Value max) {
   return selectWhere(b, scaled, -infinity, 0, scaled);
 }
 
-/// exp(x) relative to exp(max), where origin = exponentOrigin(max): exp2(x * log2e - origin)
-static Value relativeExp(LocBuilder &b, Value x, Value origin) {
-  Value exponent = arith::SubFOp::create(b, scale(b, x, log2e, exponentFlags), origin, contract);
+/// exp(scores) relative to exp(max), where origin = exponentOrigin(max): exp2(scores * log2e - origin)
+static Value probabilities(LocBuilder &b, Value scores, Value origin) {
+  Value scaled = scale(b, scores, log2e, exponentFlags);
+  Value exponent = arith::SubFOp::create(b, scaled, acrossColumns(b, origin, scores.getType()), contract);
   return math::Exp2Op::create(b, exponent);
+}
+
+/// exp(oldMax) relative to exp(max). Exactly 1 where the maximum stays, because nothing here may be fused: an error
+/// would be raised to the power of the number of blocks.
+static Value rescaling(LocBuilder &b, Value oldMax, Value origin) {
+  Value scaled = scale(b, oldMax, log2e, arith::FastMathFlags::none);
+  return math::Exp2Op::create(b, arith::SubFOp::create(b, scaled, origin));
 }
 
 static Value multiplyAdd(LocBuilder &b, Value x, Value y, Value z) {
@@ -68,8 +76,8 @@ static void decomposeUpdate(tile::SoftmaxUpdateOp op) {
 
   Value newMax = arith::MaxNumFOp::create(b, m, reduceRows(b, tile::Reduction::Max, s, rows));
   Value origin = exponentOrigin(b, newMax);
-  Value p = relativeExp(b, s, acrossColumns(b, origin, s.getType()));
-  Value alpha = relativeExp(b, m, origin);
+  Value p = probabilities(b, s, origin);
+  Value alpha = rescaling(b, m, origin);
   Value newSum = multiplyAdd(b, l, alpha, reduceRows(b, tile::Reduction::Add, p, rows));
   Value rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
   Value newOutput = tile::DotOp::create(b, o.getType(), p, op.getValues(), rescaled);

@@ -33,7 +33,8 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     A row that has seen no key has m = -inf; its exponents are taken relative to 0, so that every probability is
     exp2(-inf) = 0 and no NaN appears. Such a row gives output 0 and log-sum-exp -inf.
 
-    Rounding: that of one f32 multiplication in each exponent.
+    Rounding: that of one f32 multiplication in each exponent. The factor by which a row is rescaled when its maximum
+    stays is exactly 1.
 
     For targets that gain nothing from knowing the online softmax as a whole; before `base2-exponentials`, which folds
     the scale of the scores into log2e.

@@ -1,0 +1,77 @@
+// RUN: tegula-opt %s --decompose-softmax --canonicalize --cse | FileCheck %s
+
+// CHECK-LABEL: @update
+// CHECK-SAME: (%[[S:.*]]: tensor<64x32xf32>, %[[V:.*]]: tensor<32x128xbf16>, %[[M:.*]]: tensor<64xf32>, %[[L:.*]]: tensor<64xf32>, %[[O:.*]]: tensor<64x128xf32>)
+// CHECK-DAG: %[[LOG2E:.*]] = arith.constant dense<1.44269502> : tensor<64xf32>
+// CHECK-DAG: %[[LOG2E_S:.*]] = arith.constant dense<1.44269502> : tensor<64x32xf32>
+// CHECK-DAG: %[[MINUS_INF:.*]] = arith.constant dense<0xFF800000> : tensor<64xf32>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64xf32>
+
+// The new maximum:
+// CHECK: %[[BLOCK_MAX:.*]] = tile.reduce max %[[S]] axis 1
+// CHECK: %[[NEW_MAX:.*]] = arith.maxnumf %[[M]], %[[BLOCK_MAX]]
+
+// What exponents are relative to; 0 in rows that have seen no key, so that -inf - -inf never happens:
+// CHECK: %[[SCALED_MAX:.*]] = arith.mulf %[[NEW_MAX]], %[[LOG2E]] :
+// CHECK: %[[UNSEEN:.*]] = arith.cmpf oeq, %[[SCALED_MAX]], %[[MINUS_INF]]
+// CHECK: %[[ORIGIN:.*]] = arith.select %[[UNSEEN]], %[[ZERO]], %[[SCALED_MAX]]
+
+// The probabilities, one fused multiply-add per exponent:
+// CHECK: %[[SCALED_S:.*]] = arith.mulf %[[S]], %[[LOG2E_S]] fastmath<reassoc,contract>
+// CHECK: %[[ORIGIN_COLUMN:.*]] = tile.reshape %[[ORIGIN]] : tensor<64xf32> -> tensor<64x1xf32>
+// CHECK: %[[ORIGINS:.*]] = tile.broadcast %[[ORIGIN_COLUMN]] : tensor<64x1xf32> -> tensor<64x32xf32>
+// CHECK: %[[EXPONENT:.*]] = arith.subf %[[SCALED_S]], %[[ORIGINS]] fastmath<contract>
+// CHECK: %[[P:.*]] = math.exp2 %[[EXPONENT]]
+
+// The rescaling, without any fusion:
+// CHECK: %[[SCALED_M:.*]] = arith.mulf %[[M]], %[[LOG2E]] :
+// CHECK: %[[CHANGE:.*]] = arith.subf %[[SCALED_M]], %[[ORIGIN]] :
+// CHECK: %[[ALPHA:.*]] = math.exp2 %[[CHANGE]]
+
+// The new sum and output:
+// CHECK: %[[BLOCK_SUM:.*]] = tile.reduce add %[[P]] axis 1
+// CHECK: %[[OLD_SUM:.*]] = arith.mulf %[[L]], %[[ALPHA]] fastmath<contract>
+// CHECK: %[[NEW_SUM:.*]] = arith.addf %[[OLD_SUM]], %[[BLOCK_SUM]] fastmath<contract>
+// CHECK: %[[ALPHA_COLUMN:.*]] = tile.reshape %[[ALPHA]]
+// CHECK: %[[ALPHAS:.*]] = tile.broadcast %[[ALPHA_COLUMN]] : tensor<64x1xf32> -> tensor<64x128xf32>
+// CHECK: %[[OLD_OUTPUT:.*]] = arith.mulf %[[O]], %[[ALPHAS]]
+// CHECK: %[[NEW_OUTPUT:.*]] = tile.dot %[[P]], %[[V]] acc %[[OLD_OUTPUT]] : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64x128xf32> -> tensor<64x128xf32>
+// CHECK: return %[[NEW_MAX]], %[[NEW_SUM]], %[[NEW_OUTPUT]]
+func.func @update(%s: tensor<64x32xf32>, %v: tensor<32x128xbf16>, %m: tensor<64xf32>, %l: tensor<64xf32>,
+                  %o: tensor<64x128xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
+  %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+    : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+}
+
+// CHECK-LABEL: @output_is_zero_where_the_sum_is
+// CHECK-SAME: (%[[L:.*]]: tensor<64xf32>, %[[O:.*]]: tensor<64x128xf32>)
+// CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<64xf32>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64xf32>
+// CHECK: %[[INVERSE:.*]] = arith.divf %[[ONE]], %[[L]]
+// CHECK: %[[UNSEEN:.*]] = arith.cmpf oeq, %[[L]], %[[ZERO]]
+// CHECK: %[[SAFE:.*]] = arith.select %[[UNSEEN]], %[[ZERO]], %[[INVERSE]]
+// CHECK: %[[COLUMN:.*]] = tile.reshape %[[SAFE]]
+// CHECK: %[[FACTORS:.*]] = tile.broadcast %[[COLUMN]] : tensor<64x1xf32> -> tensor<64x128xf32>
+// CHECK: %[[RESULT:.*]] = arith.mulf %[[O]], %[[FACTORS]]
+// CHECK: return %[[RESULT]]
+func.func @output_is_zero_where_the_sum_is(%l: tensor<64xf32>, %o: tensor<64x128xf32>) -> tensor<64x128xf32> {
+  %0 = tile.softmax_output %l, %o : tensor<64xf32>, tensor<64x128xf32>
+  return %0 : tensor<64x128xf32>
+}
+
+// CHECK-LABEL: @log_sum_exp_is_minus_infinity_where_the_sum_is_zero
+// CHECK-SAME: (%[[M:.*]]: tensor<64xf32>, %[[L:.*]]: tensor<64xf32>)
+// CHECK-DAG: %[[LN2:.*]] = arith.constant dense<0.693147182> : tensor<64xf32>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64xf32>
+// CHECK-DAG: %[[MINUS_INF:.*]] = arith.constant dense<0xFF800000> : tensor<64xf32>
+// CHECK: %[[LOG2:.*]] = math.log2 %[[L]]
+// CHECK: %[[LOG:.*]] = arith.mulf %[[LOG2]], %[[LN2]]
+// CHECK: %[[LSE:.*]] = arith.addf %[[LOG]], %[[M]]
+// CHECK: %[[UNSEEN:.*]] = arith.cmpf oeq, %[[L]], %[[ZERO]]
+// CHECK: %[[RESULT:.*]] = arith.select %[[UNSEEN]], %[[MINUS_INF]], %[[LSE]]
+// CHECK: return %[[RESULT]]
+func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32>, %l: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = tile.softmax_lse %m, %l : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
