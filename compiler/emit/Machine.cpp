@@ -2,6 +2,7 @@
 #include "compiler/emit/Emit.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -11,6 +12,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 
 #include <mutex>
 
@@ -35,6 +37,15 @@ std::string hostFeatures() {
   return features.getString();
 }
 
+/// Empty if LLVM does not know the CPU.
+std::string featuresOf(StringRef cpu) {
+  if (X86::parseArchX86(cpu) == X86::CK_None)
+    return "";
+  SmallVector<StringRef> names;
+  X86::getFeaturesForCPU(cpu, names, /*NeedPlus=*/true);
+  return join(names, ",");
+}
+
 bool has(const std::string &features, StringRef name) {
   return is_contained(SubtargetFeatures(features).getFeatures(), ("+" + name).str());
 }
@@ -42,12 +53,12 @@ bool has(const std::string &features, StringRef name) {
 } // namespace
 
 Expected<CpuTarget> resolveCpu(const std::string &arch, const std::string &features) {
-  CpuTarget target;
-  bool host = arch.empty();
-  target.cpu = host ? sys::getHostCPUName().str() : arch;
-  target.features = features.empty() && host ? hostFeatures() : features;
-  if (!host && features.empty())
-    target.features = arch == "x86-64-v4" ? "+avx2,+fma,+f16c,+avx512f,+avx512vl,+avx512bw,+avx512dq" : "+avx2,+fma,+f16c";
+  CpuTarget target{arch.empty() ? sys::getHostCPUName().str() : arch, features};
+  if (features.empty())
+    target.features = arch.empty() ? hostFeatures() : featuresOf(arch);
+  if (target.features.empty())
+    return Status(ErrorCode::InvalidArgument, "arch: no x86 CPU is called '" + arch +
+                                                  "'; legal are LLVM's names, such as x86-64-v3, znver3, sapphirerapids");
   for (const char *needed : {"avx2", "fma", "f16c"})
     if (!has(target.features, needed))
       return Status(ErrorCode::Unsupported, "the cpu target needs a CPU with AVX2, FMA and F16C; '" + target.cpu +

@@ -114,8 +114,8 @@ std::unique_ptr<Module> translate(mlir::ModuleOp module, LLVMContext &context, c
   auto kernels = module.getOps<mlir::LLVM::LLVMFuncOp>();
   auto kernel = llvm::find_if(kernels, [](mlir::LLVM::LLVMFuncOp f) { return !f.isExternal(); });
   std::string name = (*kernel).getName().str();
-  module->removeAttr("tile.scratch");
-  module->removeAttr("tile.version");
+  for (const char *name : {"tile.scratch", "tile.version", "tile.lanes"})
+    module->removeAttr(name);
   std::unique_ptr<Module> result = mlir::translateModuleToLLVMIR(module, context, name);
   if (!result)
     return nullptr;

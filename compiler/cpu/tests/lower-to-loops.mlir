@@ -1,0 +1,80 @@
+// RUN: tegula-opt --plan-buffers --lower-to-loops --cse --split-input-file %s | FileCheck %s
+
+// 96 bytes of a row are two cache lines, padded to an odd number: 3 lines, 48 floats.
+// CHECK: module attributes {tile.scratch = array<i64: 1536>}
+// CHECK-LABEL: func @edges_are_filled_and_the_rest_is_copied_in_vectors
+// CHECK-SAME: (%[[X:.*]]: memref<1xf32>, %[[WORDS:.*]]: memref<4xi64>, %{{.*}}: index, {{.*}}, %[[BUFFER:.*]]: memref<8x48xf32>)
+// CHECK: scf.if
+// CHECK: vector.store {{.*}}, %[[BUFFER]]
+// CHECK: scf.for
+// CHECK: vector.load {{.*}} : memref<?xf32>, vector<8xf32>
+// CHECK: memref.load {{.*}} : memref<?xf32>
+func.func @edges_are_filled_and_the_rest_is_copied_in_vectors(%x: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %a = tile.load %x[%c0, %c0] {fill = 1.0 : f32} : !tile.view<2xf32> -> tensor<8x24xf32>
+  tile.store %a, %x[%c8, %c0] : tensor<8x24xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// 6 x 2 vectors of sums in registers, four steps of the inner dimension at a time.
+// CHECK-LABEL: func @a_product_keeps_a_block_of_sums_in_registers
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> ({{(vector<8xf32>(, )?)+}})
+// CHECK-COUNT-48: math.fma {{.*}} : vector<8xf32>
+func.func @a_product_keeps_a_block_of_sums_in_registers(%x: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<12x16xf32>
+  %b = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<16x16xf32>
+  %c = tile.dot %a, %b : tensor<12x16xf32>, tensor<16x16xf32> -> tensor<12x16xf32>
+  tile.store %c, %x[%c0, %c0] : tensor<12x16xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// CHECK: memref.global "private" @tegula_locks
+// CHECK-LABEL: func @a_row_is_added_under_its_lock
+// CHECK: scf.while
+// CHECK: memref.atomic_rmw assign
+// CHECK: arith.addf
+// CHECK: memref.atomic_rmw assign
+func.func @a_row_is_added_under_its_lock(%x: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : tensor<4x8xf32>
+  tile.atomic_add %one, %x[%c0, %c0] : tensor<4x8xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// Lanes past the end of a row of 5 must not reach the maximum.
+// CHECK-LABEL: func @a_reduction_across_lanes_masks_the_padding
+// CHECK: vector.create_mask
+// CHECK: arith.select
+// CHECK: vector.shuffle
+func.func @a_reduction_across_lanes_masks_the_padding(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<4x5xf32>
+  %m = tile.reduce max %a axis 1 : tensor<4x5xf32> -> tensor<4xf32>
+  tile.store %m, %y[%c0] : tensor<4xf32>, !tile.view<1xf32>
+  return
+}
+
+// -----
+
+// bf16 widens by a shift and narrows by rounding in integers: no conversion that would be a library call.
+// CHECK-LABEL: func @bf16_is_held_as_f32
+// CHECK: arith.shli
+// CHECK-NOT: arith.truncf
+// CHECK: arith.trunci {{.*}} vector<8xi16>
+func.func @bf16_is_held_as_f32(%x: !tile.view<1xbf16>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : !tile.view<1xbf16> -> tensor<8xbf16>
+  %w = arith.extf %a : tensor<8xbf16> to tensor<8xf32>
+  %s = arith.addf %w, %w : tensor<8xf32>
+  %n = arith.truncf %s : tensor<8xf32> to tensor<8xbf16>
+  tile.store %n, %x[%c0] : tensor<8xbf16>, !tile.view<1xbf16>
+  return
+}

@@ -1,0 +1,85 @@
+// RUN: tegula-opt --plan-buffers --split-input-file %s | FileCheck %s
+
+// The rows of keys lie in memory as they are used; the queries are turned once, outside the loop.
+// CHECK-LABEL: func @scores_of_a_loop_over_keys_are_column_major
+// CHECK: tile.load %arg0{{.*}} {tile.buffer = "column"}
+// CHECK: scf.for
+// CHECK: tile.load %arg1{{.*}} {tile.buffer = "row"}
+// CHECK: tile.dot {{.*}} {tile.buffer = "column", transpose_rhs}
+func.func @scores_of_a_loop_over_keys_are_column_major(%q: !tile.view<2xf32>, %k: !tile.view<2xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %zero = arith.constant dense<0.0> : tensor<16xf32>
+  %a = tile.load %q[%c0, %c0] : !tile.view<2xf32> -> tensor<16x8xf32>
+  %r = scf.for %j = %c0 to %n step %c32 iter_args(%sum = %zero) -> tensor<16xf32> {
+    %b = tile.load %k[%j, %c0] : !tile.view<2xf32> -> tensor<32x8xf32>
+    %s = tile.dot %a, %b {transpose_rhs} : tensor<16x8xf32>, tensor<32x8xf32> -> tensor<16x32xf32>
+    %x = tile.reduce add %s axis 1 : tensor<16x32xf32> -> tensor<16xf32>
+    %next = arith.addf %sum, %x : tensor<16xf32>
+    scf.yield %next : tensor<16xf32>
+  }
+  %out = tile.reshape %r : tensor<16xf32> -> tensor<16x1xf32>
+  tile.store %out, %q[%c0, %c0] : tensor<16x1xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func @a_load_that_two_products_want_in_different_orders_is_cloned
+// CHECK-DAG: tile.load %arg1{{.*}} {tile.buffer = "column"}
+// CHECK-DAG: tile.load %arg1{{.*}} {tile.buffer = "row"}
+func.func @a_load_that_two_products_want_in_different_orders_is_cloned(%q: !tile.view<2xf32>, %k: !tile.view<2xf32>,
+                                                                       %n: index) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %b = tile.load %k[%c0, %c0] : !tile.view<2xf32> -> tensor<32x8xf32>
+  scf.for %i = %c0 to %n step %c32 {
+    %a = tile.load %q[%i, %c0] : !tile.view<2xf32> -> tensor<32x8xf32>
+    %s = tile.dot %a, %b {transpose_rhs} : tensor<32x8xf32>, tensor<32x8xf32> -> tensor<32x32xf32>
+    %t = tile.dot %s, %b : tensor<32x32xf32>, tensor<32x8xf32> -> tensor<32x8xf32>
+    tile.store %t, %q[%i, %c0] : tensor<32x8xf32>, !tile.view<2xf32>
+  }
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func @cheap_values_are_recomputed_and_expensive_ones_kept
+// CHECK: arith.mulf
+// CHECK-NOT: tile.buffer
+// CHECK: math.exp2 {{.*}} {tile.buffer = "row"}
+func.func @cheap_values_are_recomputed_and_expensive_ones_kept(%x: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<8x16xf32>
+  %two = arith.constant dense<2.0> : tensor<8x16xf32>
+  %b = arith.mulf %a, %two : tensor<8x16xf32>
+  %e = math.exp2 %b : tensor<8x16xf32>
+  %m = tile.reduce max %e axis 1 : tensor<8x16xf32> -> tensor<8xf32>
+  %l = tile.reduce add %e axis 1 : tensor<8x16xf32> -> tensor<8xf32>
+  %s = arith.addf %m, %l : tensor<8xf32>
+  %out = tile.reshape %s : tensor<8xf32> -> tensor<8x1xf32>
+  tile.store %out, %x[%c0, %c0] : tensor<8x1xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// The old value is still read after the new one is known, so they need two places.
+// CHECK-LABEL: func @a_carried_tile_that_is_read_later_is_not_overwritten
+// CHECK: arith.maxnumf {{.*}} {tile.buffer = "row"}
+// CHECK: arith.addf {{.*}} {tile.buffer = "row", tile.in_place}
+func.func @a_carried_tile_that_is_read_later_is_not_overwritten(%x: !tile.view<1xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant dense<0.0> : tensor<16xf32>
+  %m, %l = scf.for %j = %c0 to %n step %c16 iter_args(%m0 = %zero, %l0 = %zero) -> (tensor<16xf32>, tensor<16xf32>) {
+    %a = tile.load %x[%j] : !tile.view<1xf32> -> tensor<16xf32>
+    %m1 = arith.maxnumf %m0, %a : tensor<16xf32>
+    %d = arith.subf %m0, %m1 : tensor<16xf32>
+    %l1 = arith.addf %l0, %d : tensor<16xf32>
+    scf.yield %m1, %l1 : tensor<16xf32>, tensor<16xf32>
+  }
+  %s = arith.addf %m, %l : tensor<16xf32>
+  tile.store %s, %x[%c0] : tensor<16xf32>, !tile.view<1xf32>
+  return
+}
