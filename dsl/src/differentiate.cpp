@@ -59,7 +59,24 @@ private:
 
   bool gathers(NodeId id) const {
     const Node &node = r_.node(id);
-    return node.op == Op::Gather && isFloat(node.type.dtype) && gradients_.count(node.operands[0]);
+    return node.op == Op::Gather && isFloat(node.type.dtype) && gradients_.count(listed(node.operands[0]));
+  }
+
+  /// The view among those that have a gradient of which `view` is a slice, or 0.
+  NodeId listed(NodeId view) const {
+    while (!gradients_.count(view) && r_.node(view).op == Op::Slice)
+      view = r_.node(view).operands[0];
+    return gradients_.count(view) ? view : 0;
+  }
+
+  /// The slice of the gradient that corresponds to `view`, which is a slice of `whole`.
+  NodeId counterpart(NodeId view, NodeId whole, NodeId gradient) {
+    if (view == whole)
+      return gradient;
+    const Node &slice = r_.node(view);
+    std::vector<NodeId> operands = slice.operands;
+    operands[0] = counterpart(operands[0], whole, gradient);
+    return r_.pure(Op::Slice, {f32, {}, slice.type.view_rank}, std::move(operands), slice.where);
   }
 
   /// What a node's value is made of; through loops and branches too.
@@ -265,19 +282,20 @@ private:
   }
 
   void scatter(const Node &gather, NodeId g) {
-    const View &gradient = gradients_.at(gather.operands[0]);
+    NodeId view = listed(gather.operands[0]);
     Converter convert(r_, "differentiate", where_);
-    NodeId view = r_.use(gradient, where_);
-    if (r_.poisoned(view))
+    NodeId gradient = r_.use(gradients_.at(view), where_);
+    if (r_.poisoned(gradient))
       return;
-    Type wanted{f32, {}, r_.type(gather.operands[0]).view_rank};
-    if (r_.type(view) != wanted) {
-      convert.fail("the gradient of " + describe(r_.type(gather.operands[0])) + " is " + describe(r_.type(view)) +
+    Type wanted{f32, {}, r_.type(view).view_rank};
+    if (r_.type(gradient) != wanted) {
+      convert.fail("the gradient of " + describe(r_.type(view)) + " is " + describe(r_.type(gradient)) +
                    "; it must be " + describe(wanted));
       return;
     }
-    std::vector<NodeId> operands = {g, view};
-    operands.insert(operands.end(), gather.operands.begin() + 1, gather.operands.end());
+    std::vector<NodeId> operands = gather.operands;
+    operands[0] = counterpart(operands[0], view, gradient);
+    operands.insert(operands.begin(), g);
     r_.effect(Op::ScatterAdd, std::move(operands), gather.where);
   }
 

@@ -84,30 +84,49 @@ void write(Op op, const char *name, NodeId view, const std::vector<Operand> &coo
   r.effect(op, std::move(operands), where);
 }
 
-/// One index tile per dimension, all of one shape; empty after an error.
-std::vector<NodeId> indexTiles(const Converter &convert, NodeId view, const std::vector<Operand> &indices) {
+bool isScalar(const Recorder &r, const Term &term) { return term.literal() || r.type(term.id).scalar(); }
+
+/// Fixes the dimensions that leading scalars index, but keeps one; those scalars leave `terms`.
+NodeId sliceScalars(const Converter &convert, NodeId view, std::vector<Term> &terms) {
   Recorder &r = convert.r;
-  std::vector<Term> terms;
-  for (const Operand &index : indices)
-    terms.push_back(r.use(index));
-  if (convert.poisoned(terms) || r.poisoned(view))
-    return {};
-  if (static_cast<int>(terms.size()) != r.type(view).view_rank) {
-    convert.fail(std::to_string(terms.size()) + " indices are given, but this is " + describe(r.type(view)));
-    return {};
+  std::vector<NodeId> operands = {view};
+  while (terms.size() > 1 && isScalar(r, terms[0])) {
+    operands.push_back(convert.position(terms[0]));
+    terms.erase(terms.begin());
   }
+  Type type{r.type(view).dtype, {}, static_cast<int>(terms.size())};
+  return operands.size() == 1 ? view : r.pure(Op::Slice, type, std::move(operands), convert.where);
+}
+
+bool checkIndices(const Converter &convert, NodeId view, const std::vector<Term> &terms) {
+  Recorder &r = convert.r;
+  if (convert.poisoned(terms) || r.poisoned(view))
+    return false;
   for (const Term &term : terms)
     if (!isInteger(convert.naturalType(term))) {
       convert.fail(convert.describe(term) + " is not an index; indices are integers", {term});
-      return {};
+      return false;
     }
+  if (static_cast<int>(terms.size()) == r.type(view).view_rank)
+    return true;
+  convert.fail(std::to_string(terms.size()) + " indices are given, but this is " + describe(r.type(view)));
+  return false;
+}
+
+/// A view and one index tile per dimension, all of one shape; empty after an error.
+std::vector<NodeId> elementsAt(const Converter &convert, NodeId view, const std::vector<Operand> &indices) {
+  std::vector<Term> terms;
+  for (const Operand &index : indices)
+    terms.push_back(convert.r.use(index));
+  if (!checkIndices(convert, view, terms))
+    return {};
+  std::vector<NodeId> operands = {sliceScalars(convert, view, terms)};
   std::optional<Shape> shape = convert.commonShape(terms);
   if (!shape)
     return {};
-  std::vector<NodeId> tiles;
   for (const Term &term : terms)
-    tiles.push_back(convert.to(term, widened(convert.naturalType(term)), shape->empty() ? Shape{1} : *shape));
-  return tiles;
+    operands.push_back(convert.to(term, widened(convert.naturalType(term)), shape->empty() ? Shape{1} : *shape));
+  return operands;
 }
 
 } // namespace
@@ -179,11 +198,10 @@ Value View::gatherAt(const std::vector<Operand> &indices) const {
   Recorder &r = Recorder::current();
   Converter convert(r, "gather", indices[0].where());
   NodeId view = r.use(*this, convert.where);
-  std::vector<NodeId> operands = indexTiles(convert, view, indices);
+  std::vector<NodeId> operands = elementsAt(convert, view, indices);
   if (operands.empty())
     return r.value(r.poison({dtype(), {1}}));
-  Type type{dtype(), r.type(operands[0]).shape};
-  operands.insert(operands.begin(), view);
+  Type type{dtype(), r.type(operands[1]).shape};
   return r.value(r.read(Op::Gather, type, std::move(operands), convert.where));
 }
 
@@ -194,10 +212,10 @@ void View::scatterAddAt(Operand tile, const std::vector<Operand> &indices) const
   Term term = r.use(tile);
   if (!checkAddable(convert, view) || convert.poisoned(term))
     return;
-  std::vector<NodeId> operands = indexTiles(convert, view, indices);
+  std::vector<NodeId> operands = elementsAt(convert, view, indices);
   if (operands.empty())
     return;
-  const Shape &shape = r.type(operands[0]).shape;
+  const Shape &shape = r.type(operands[1]).shape;
   NodeId source = tileFor(convert, term, r.type(view).dtype, shape.size());
   if (!r.poisoned(source) && r.type(source).shape != shape) {
     bool single = r.type(source).shape == Shape(shape.size(), 1);
@@ -206,7 +224,7 @@ void View::scatterAddAt(Operand tile, const std::vector<Operand> &indices) const
                                        listText(shape),
                                    {term});
   }
-  operands.insert(operands.begin(), {source, view});
+  operands.insert(operands.begin(), source);
   r.effect(Op::ScatterAdd, std::move(operands), convert.where);
 }
 
