@@ -14,7 +14,7 @@ if(NOT TEGULA_STATIC_LLVM)
   target_link_libraries(tegula_mlir INTERFACE MLIR LLVM)
 else()
   # The archives name the LLVM shared library as a dependency; one process must never hold both.
-  foreach(target IN LISTS MLIR_EXPORTED_TARGETS)
+  foreach(target IN LISTS MLIR_EXPORTED_TARGETS LLD_EXPORTED_TARGETS)
     get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
     if(libraries)
       list(REMOVE_ITEM libraries LLVM)
