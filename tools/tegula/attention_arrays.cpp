@@ -48,10 +48,6 @@ Expected<AttentionArrays> readArrays(const AttentionRun &run, bool backward) {
 
 Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionTensors &tensors,
                   bool backward) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return {ErrorCode::InvalidArgument, fmt::format("--save: cannot create '{}': {}", folder, error.message())};
   for (const Member &member : members(backward)) {
     std::filesystem::path file = std::filesystem::path(folder) / fmt::format("{}.npy", member.name);
     TEGULA_RETURN_IF_ERROR(saveNpy(file, arrays.*member.array, (tensors.*member.tensor).shape()));

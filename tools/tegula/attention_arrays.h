@@ -16,7 +16,7 @@ struct AttentionArrays {
 
 Expected<AttentionArrays> readArrays(const AttentionRun &run, bool backward);
 
-/// Writes q.npy, k.npy, v.npy, o.npy, lse.npy and, with a backward pass, do.npy, dq.npy, dk.npy, dv.npy.
+/// Writes q.npy, k.npy, v.npy, o.npy, lse.npy and, with a backward pass, do.npy, dq.npy, dk.npy, dv.npy to a folder.
 Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionTensors &tensors,
                   bool backward);
 

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <thread>
 
+#include <fmt/format.h>
+
 namespace tegula::tools {
 namespace {
 
@@ -98,6 +100,17 @@ AttentionErrors checkAttention(const AttentionCase &attention, const AttentionAr
                        {"dk", oracle::compare(arrays.dk, plain.gradients.dk, exact.gradients.dk, dtype)},
                        {"dv", oracle::compare(arrays.dv, plain.gradients.dv, exact.gradients.dv, dtype)}};
   return errors;
+}
+
+Status verdict(const AttentionErrors &errors) {
+  std::string bad;
+  for (const auto *list : {&errors.forward, &errors.backward})
+    for (const TensorError &tensor : *list)
+      if (!tensor.acceptable())
+        bad += fmt::format("{}{} has {:.3g}", bad.empty() ? "" : ", ", tensor.name, tensor.error.ratio());
+  if (bad.empty())
+    return {};
+  return {ErrorCode::Internal, fmt::format("the error ratio may be at most {}, but {}", kLargestErrorRatio, bad)};
 }
 
 } // namespace tegula::tools

@@ -29,4 +29,7 @@ struct AttentionErrors {
 /// Runs the reference on all cores; takes seconds for a thousand rows and grows with the square of their number.
 AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays);
 
+/// Names the tensors whose error is not acceptable; ok if there are none.
+Status verdict(const AttentionErrors &errors);
+
 } // namespace tegula::tools

@@ -10,8 +10,6 @@
 
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace tegula::tools {
 namespace {
 
@@ -52,6 +50,8 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   Expected<AttentionCase> attention = attentionCase(options);
   if (!attention)
     return attention.status();
+  if (!options.save.empty())
+    TEGULA_RETURN_IF_ERROR(createFolder("--save", options.save));
   Expected<std::shared_ptr<Device>> device = cpuDevice();
   if (!device)
     return device.status();
@@ -70,18 +70,6 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   TEGULA_RETURN_IF_ERROR(measure(*run, report, progress));
   TEGULA_RETURN_IF_ERROR(inspect(*run, options, report, progress));
   return report;
-}
-
-/// Names the tensors whose error is too large.
-Status verdict(const AttentionErrors &errors) {
-  std::string bad;
-  for (const auto *list : {&errors.forward, &errors.backward})
-    for (const TensorError &tensor : *list)
-      if (!tensor.acceptable())
-        bad += fmt::format("{}{} has {:.3g}", bad.empty() ? "" : ", ", tensor.name, tensor.error.ratio());
-  if (bad.empty())
-    return {};
-  return {ErrorCode::Internal, fmt::format("the error ratio may be at most {}, but {}", kLargestErrorRatio, bad)};
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attention_report.h"
-#include "spelling.h"
+#include "workload/spelling.h"
 #include "workload/timing.h"
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "attention_options.h"
 #include "legal_values.h"
-#include "spelling.h"
+#include "workload/spelling.h"
 
 #include <cmath>
 #include <limits>
@@ -16,8 +16,7 @@ constexpr int64_t kLargestSize = std::numeric_limits<int32_t>::max();
 constexpr int64_t kLargestDim = 1024;
 constexpr int64_t kDefaultSeqlen = 1024;
 
-constexpr const char *kExamples = R"(
-Examples:
+constexpr const char *kExamples = R"(Examples:
   tegula attention --seqlen-q 2048 --check             forward, compared with double precision
   tegula attention --heads 8 --kv-heads 2 --causal bottom_right --backward
   tegula attention --seqlen-q 1 --seqlen-k 32768       one new token against a long context

@@ -9,7 +9,7 @@
 namespace tegula::tools {
 
 static Expected<std::string> lower(const CompileOptions &options, bool object) {
-  Expected<std::string> program = readFile(options.program);
+  Expected<std::string> program = readFile("PROGRAM", options.program);
   if (!program)
     return program.status();
   CompileRequest request;
@@ -30,7 +30,7 @@ Status compileCommand(const CompileOptions &options) {
   Expected<std::string> result = lower(options, object);
   if (!result)
     return result.status();
-  return options.output.empty() ? print(*result) : writeFile(options.output, *result);
+  return options.output.empty() ? print(*result) : writeFile("--output", options.output, *result);
 }
 
 } // namespace tegula::tools

@@ -4,8 +4,7 @@
 
 namespace tegula::tools {
 
-constexpr const char *kCompileExamples = R"(
-PROGRAM is what recording a kernel gives: MLIR text of the `tile` dialect.
+constexpr const char *kCompileExamples = R"(PROGRAM is what recording a kernel gives: MLIR text of the `tile` dialect.
 Phases, in the order in which they run:
   tile      the program, checked and canonicalised
   simplify  softmax as elementary operations, exponentials to base 2

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -13,38 +13,53 @@ namespace {
 
 using File = std::unique_ptr<FILE, int (*)(FILE *)>;
 
-Status failure(const char *verb, std::string_view name, ErrorCode code) {
-  return {code, fmt::format("cannot {} '{}': {}", verb, name, std::strerror(errno))};
+File openToRead(const std::string &name) {
+  return name == "-" ? File(stdin, [](FILE *) { return 0; }) : File(std::fopen(name.c_str(), "rb"), std::fclose);
+}
+
+/// A sentence about what has just failed.
+Status failure(ErrorCode code, std::string_view option, std::string_view verb, std::string_view name) {
+  std::error_code reason(errno, std::generic_category());
+  return {code, fmt::format("{}: cannot {} '{}': {}", option, verb, name, reason.message())};
 }
 
 } // namespace
 
-Expected<std::string> readFile(const std::string &name) {
-  File file = name == "-" ? File(stdin, [](FILE *) { return 0; }) : File(std::fopen(name.c_str(), "rb"), std::fclose);
+Expected<std::string> readFile(std::string_view option, const std::string &name) {
+  File file = openToRead(name);
   if (!file)
-    return failure("read", name, ErrorCode::InvalidArgument);
+    return failure(ErrorCode::InvalidArgument, option, "read", name);
   std::string bytes;
   char chunk[1 << 16];
   while (size_t count = std::fread(chunk, 1, sizeof chunk, file.get()))
     bytes.append(chunk, count);
   if (std::ferror(file.get()))
-    return failure("read", name, ErrorCode::InvalidArgument);
+    return failure(ErrorCode::InvalidArgument, option, "read", name);
   return bytes;
 }
 
-Status writeFile(const std::string &name, std::string_view bytes) {
+Status writeFile(std::string_view option, const std::string &name, std::string_view bytes) {
   FILE *file = std::fopen(name.c_str(), "wb");
   if (!file)
-    return failure("write", name, ErrorCode::InvalidArgument);
+    return failure(ErrorCode::InvalidArgument, option, "write", name);
   bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   bool closed = std::fclose(file) == 0;
-  return written && closed ? Status() : failure("write", name, ErrorCode::ResourceExhausted);
+  return written && closed ? Status() : failure(ErrorCode::ResourceExhausted, option, "write", name);
+}
+
+Status createFolder(std::string_view option, const std::string &name) {
+  std::error_code error;
+  std::filesystem::create_directories(name, error);
+  if (!error)
+    return {};
+  return {ErrorCode::InvalidArgument, fmt::format("{}: cannot create '{}': {}", option, name, error.message())};
 }
 
 Status print(std::string_view bytes) {
   bool written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
-  return written && std::fflush(stdout) == 0 ? Status()
-                                             : failure("write", "standard output", ErrorCode::ResourceExhausted);
+  if (written && std::fflush(stdout) == 0)
+    return {};
+  return failure(ErrorCode::ResourceExhausted, "output", "write", "standard output");
 }
 
 } // namespace tegula::tools

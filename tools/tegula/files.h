@@ -9,9 +9,13 @@
 
 namespace tegula::tools {
 
+// `option` is the argument that named the file or folder; errors begin with it.
+
 /// The bytes of a file; "-" is standard input.
-Expected<std::string> readFile(const std::string &name);
-Status writeFile(const std::string &name, std::string_view bytes);
+Expected<std::string> readFile(std::string_view option, const std::string &name);
+Status writeFile(std::string_view option, const std::string &name, std::string_view bytes);
+/// Creates a folder, and those that it lies in, unless it is there.
+Status createFolder(std::string_view option, const std::string &name);
 /// Writes to standard output.
 Status print(std::string_view bytes);
 

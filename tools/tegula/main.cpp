@@ -17,8 +17,7 @@ namespace {
 
 enum ExitCode { kSuccess = 0, kFailure = 1, kBadInput = 2 };
 
-constexpr const char *kFooter = R"(
-`tegula COMMAND --help` explains a command. For a first look:
+constexpr const char *kFooter = R"(`tegula COMMAND --help` explains a command. For a first look:
   tegula attention --causal bottom_right --backward --check)";
 
 int report(const Status &status) {

@@ -15,6 +15,11 @@ std::string commandName(const CLI::App &app) {
 
 std::vector<std::string> unknownWords(const CLI::App &app) { return app.remaining(/*recurse=*/true); }
 
+std::string missingCommand(const CLI::App &app) {
+  std::vector<std::string> unknown = unknownWords(app);
+  return unknown.empty() ? "a command is missing" : fmt::format("'{}' is no command", unknown.front());
+}
+
 } // namespace
 
 std::string usageError(const CLI::ParseError &error, const CLI::App &app) {
@@ -22,8 +27,10 @@ std::string usageError(const CLI::ParseError &error, const CLI::App &app) {
   std::string problem = error.what();
   if (dynamic_cast<const CLI::ExtrasError *>(&error))
     problem = fmt::format("'{}' is no option of `{}`", fmt::join(unknownWords(app), "', '"), name);
-  if (dynamic_cast<const CLI::RequiredError *>(&error) && app.get_subcommands().empty())
-    problem = "a command is missing: attention or compile";
+  else if (dynamic_cast<const CLI::ArgumentMismatch *>(&error))
+    problem = problem.substr(0, problem.find(':')) + " needs a value";
+  else if (app.get_subcommands().empty())
+    problem = missingCommand(app);
   return fmt::format("{}; `{} --help` lists what is legal", problem, name);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "spelling.h"
+#include "workload/spelling.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""`tegula attention`: what it prints, checks and saves."""
+
+import json
+import math
+import os
+import tempfile
+import unittest
+
+from command_line import CommandLineTest
+from npy import read_npy
+
+SMALL = "--batch 2 --heads 4 --kv-heads 2 --seqlen-q 17 --seqlen-k 33 --head-dim 16".split()
+
+
+class JsonTest(CommandLineTest):
+    def attention(self, *arguments):
+        result = self.run_tegula("attention", "--json", *arguments)
+        self.assertEqual(result.stderr, "")
+        return json.loads(result.stdout)
+
+    def test_forward_has_these_keys_and_no_others(self):
+        answer = self.attention(*SMALL)
+        self.assertEqual(
+            list(answer), ["target", "device", "dtype", "shape", "causal", "compile_ms", "forward"])
+        self.assertEqual(answer["shape"], {"batch": 2, "heads": 4, "kv_heads": 2, "seqlen_q": 17, "seqlen_k": 33,
+                                           "head_dim": 16, "value_dim": 16})
+        self.assertEqual([answer["target"], answer["dtype"], answer["causal"]], ["cpu", "f32", "none"])
+        self.assertEqual(list(answer["forward"]), ["ms", "tflops"])
+
+    def test_check_adds_errors(self):
+        answer = self.attention(*SMALL, "--check", "--backward", "--causal", "top_left", "--value-dim", "24")
+        self.assertEqual(list(answer["forward"]), ["ms", "tflops", "max_error", "error_ratio"])
+        self.assertEqual(list(answer["backward"]),
+                         ["ms", "tflops", "dq_error_ratio", "dk_error_ratio", "dv_error_ratio"])
+        self.assertLess(answer["forward"]["max_error"], 1e-5)
+        for key in ("dq_error_ratio", "dk_error_ratio", "dv_error_ratio"):
+            self.assertTrue(0 < answer["backward"][key] <= 2, answer)
+
+    def test_without_check_backward_has_no_errors(self):
+        self.assertEqual(list(self.attention(*SMALL, "--backward")["backward"]), ["ms", "tflops"])
+
+    def test_flops_are_halved_for_causal_and_multiplied_backward(self):
+        flops = 2 * 2 * 4 * 17 * 33 * (16 + 16)
+        answer = self.attention(*SMALL, "--backward", "--causal", "bottom_right")
+        for phase, expected in ("forward", flops / 2), ("backward", 2.5 * flops / 2):
+            measured = answer[phase]["tflops"] * answer[phase]["ms"] * 1e9
+            self.assertAlmostEqual(measured / expected, 1, places=6)
+
+    def test_every_dtype_algorithm_and_causal_alignment_passes_its_check(self):
+        for dtype in "f32", "f16", "bf16":
+            self.attention(*SMALL, "--check", "--dtype", dtype, "--backward", "--causal", "bottom_right")
+        for algorithm in "standard", "flash1":
+            self.attention(*SMALL, "--check", "--algorithm", algorithm, "--causal", "top_left")
+
+    def test_one_sequence_length_is_the_other_too(self):
+        shape = self.attention("--seqlen-k", "9", "--heads", "1")["shape"]
+        self.assertEqual([shape["seqlen_q"], shape["seqlen_k"]], [9, 9])
+
+    def test_sizes_of_zero_are_legal(self):
+        for size in "--batch", "--heads", "--seqlen-q", "--seqlen-k":
+            with self.subTest(size):
+                self.attention("--seqlen-q", "5", "--seqlen-k", "5", size, "0", "--check", "--backward")
+
+
+class SaveTest(CommandLineTest):
+    def save(self, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_tegula("attention", *SMALL, "--save", os.path.join(folder, "a", "b"), *arguments)
+            files = os.listdir(os.path.join(folder, "a", "b"))
+            return {name[:-4]: read_npy(os.path.join(folder, "a", "b", name)) for name in files}
+
+    def test_forward_saves_five_arrays(self):
+        arrays = self.save()
+        self.assertEqual({name: shape for name, (shape, _) in arrays.items()},
+                         {"q": (2, 4, 17, 16), "k": (2, 2, 33, 16), "v": (2, 2, 33, 16), "o": (2, 4, 17, 16),
+                          "lse": (2, 4, 17)})
+
+    def test_backward_saves_four_more(self):
+        arrays = self.save("--backward")
+        self.assertEqual({name: shape for name, (shape, _) in arrays.items() if name.startswith("d")},
+                         {"do": (2, 4, 17, 16), "dq": (2, 4, 17, 16), "dk": (2, 2, 33, 16), "dv": (2, 2, 33, 16)})
+
+    def test_inputs_are_what_the_kernel_saw(self):
+        _, values = self.save("--dtype", "bf16")["q"]
+        for value in values:  # bf16 has 8 significant bits.
+            mantissa, _ = math.frexp(value)
+            self.assertEqual(mantissa * 256, int(mantissa * 256))
+
+    def test_the_seed_decides_the_inputs(self):
+        self.assertEqual(self.save()["q"], self.save("--seed", "0")["q"])
+        self.assertNotEqual(self.save()["q"], self.save("--seed", "1")["q"])
+
+    def test_saved_output_is_attention_of_saved_inputs(self):
+        arrays = {name: values for name, (_, values) in self.save("--scale", "0.5").items()}
+        q, o = arrays["q"][-16:], arrays["o"][-16:]  # The last query of the last head, which reads the last KV head.
+        k, v = arrays["k"][-33 * 16:], arrays["v"][-33 * 16:]
+        scores = [0.5 * sum(a * b for a, b in zip(q, k[16 * j:])) for j in range(33)]
+        weights = [math.exp(score - max(scores)) for score in scores]
+        for column in range(16):
+            expected = sum(w * x for w, x in zip(weights, v[column::16])) / sum(weights)
+            self.assertAlmostEqual(o[column], expected, places=5)
+        self.assertAlmostEqual(arrays["lse"][-1], max(scores) + math.log(sum(weights)), places=5)
+
+    def test_a_query_without_keys_gives_zero_and_minus_infinity(self):
+        arrays = self.save("--seqlen-q", "40", "--causal", "bottom_right")
+        self.assertEqual(arrays["lse"][1][:7], (-math.inf,) * 7)
+        self.assertEqual(arrays["o"][1][: 7 * 16], (0.0,) * 7 * 16)
+
+
+class TableTest(CommandLineTest):
+    def test_names_the_problem_the_times_and_the_errors(self):
+        result = self.run_tegula("attention", *SMALL, "--backward", "--check")
+        self.assertEqual(result.stderr, "")
+        self.assertIn("batch 2, 4 heads on 2, 17 queries, 33 keys, head dim 16", result.stdout)
+        for name in "compile", "forward", "backward", "o", "lse", "dq", "dk", "dv":
+            self.assertRegex(result.stdout, rf"(?m)^  {name} +[0-9.]")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Bad input is answered by one sentence that names the argument, its value and what is legal; the exit code is 2."""
+
+import unittest
+
+from command_line import CommandLineTest
+
+SEE_ATTENTION = "; `tegula attention --help` lists what is legal"
+
+# Arguments of `tegula attention`, and the answer.
+ATTENTION = [
+    ("--heads many", "--heads: 'many' is not a whole number from 0 to 2147483647" + SEE_ATTENTION),
+    ("--batch -1", "--batch: '-1' is not a whole number from 0 to 2147483647" + SEE_ATTENTION),
+    ("--seqlen-q 1e3", "--seqlen-q: '1e3' is not a whole number from 0 to 2147483647" + SEE_ATTENTION),
+    ("--seqlen-k 2147483648", "--seqlen-k: '2147483648' is not a whole number from 0 to 2147483647" + SEE_ATTENTION),
+    ("--head-dim 0", "--head-dim: '0' is not a whole number from 1 to 1024" + SEE_ATTENTION),
+    ("--dtype f64", "--dtype: 'f64' is not one of f32, f16 or bf16" + SEE_ATTENTION),
+    ("--causal yes", "--causal: 'yes' is not one of none, top_left or bottom_right" + SEE_ATTENTION),
+    ("--algorithm flash3", "--algorithm: 'flash3' is not one of standard, flash1 or flash2" + SEE_ATTENTION),
+    ("--target gpu", "--target: 'gpu' is not one of auto or cpu" + SEE_ATTENTION),
+    ("--scale nan", "--scale: 'nan' is not a finite number such as 0.125" + SEE_ATTENTION),
+    ("--kv-heads 3", "--kv-heads: '3' does not divide --heads 8"),
+    ("--algorithm flash1 --backward", "--algorithm: 'flash1' has no backward pass; use flash2, or leave out --backward"),
+    ("--algorithm standard --backward",
+     "--algorithm: 'standard' has no backward pass; use flash2, or leave out --backward"),
+    ("--heads", "--heads needs a value" + SEE_ATTENTION),
+    ("--speed 3", "'--speed', '3' is no option of `tegula attention`" + SEE_ATTENTION),
+    ("--save /dev/null/folder", "--save: cannot create '/dev/null/folder': Not a directory"),
+]
+
+# Arguments of `tegula`, and the answer.
+OTHERS = [
+    ("", "a command is missing; `tegula --help` lists what is legal"),
+    ("bake", "'bake' is no command; `tegula --help` lists what is legal"),
+    ("compile", "PROGRAM is required; `tegula compile --help` lists what is legal"),
+    ("compile nowhere.mlir --emit tile", "PROGRAM: cannot read 'nowhere.mlir': No such file or directory"),
+    ("compile - --emit ptx",
+     "--emit: 'ptx' is not one of tile, simplify, plan, loops, llvm, asm or object; "
+     "`tegula compile --help` lists what is legal"),
+]
+
+
+class BadInputTest(CommandLineTest):
+    def check(self, arguments, answer):
+        with self.subTest(arguments):
+            result = self.run_tegula(*arguments.split(), code=2)
+            self.assertEqual(result.stderr, f"tegula: {answer}\n")
+            self.assertEqual(result.stdout, "")
+
+    def test_attention(self):
+        for arguments, answer in ATTENTION:
+            self.check("attention " + arguments, answer)
+
+    def test_others(self):
+        for arguments, answer in OTHERS:
+            self.check(arguments, answer)
+
+    def test_what_the_library_refuses_is_bad_input_too(self):
+        result = self.run_tegula("attention", "--head-dim", "65", code=2)
+        self.assertIn("head_dim", result.stderr)
+        self.assertIn("65", result.stderr)
+
+    def test_tensors_that_do_not_fit_are_refused_before_they_are_allocated(self):
+        result = self.run_tegula("attention", "--batch", "1000000", "--seqlen-q", "1000000", code=1)
+        self.assertRegex(result.stderr, r"^tegula: the tensors take [\d.]+ GiB, but only [\d.]+ GiB are available")
+
+
+if __name__ == "__main__":
+    unittest.main()

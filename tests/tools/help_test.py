@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""--help explains every option and shows examples that are legal."""
+
+import re
+import shlex
+import unittest
+
+from command_line import CommandLineTest
+
+ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim
+    --dtype --causal --scale --backward --seed --check --save --json""".split()
+
+
+class HelpTest(CommandLineTest):
+    def test_top_level_names_the_commands(self):
+        text = self.run_tegula("--help").stdout
+        self.assertIn("attention", text)
+        self.assertIn("compile", text)
+
+    def test_attention_explains_every_option(self):
+        text = self.run_tegula("attention", "--help").stdout
+        for option in ATTENTION_OPTIONS:
+            self.assertRegex(text, rf"\n  {option}( [A-Z]+)? +[A-Z0-9]\w*", option)
+
+    def test_attention_examples_are_legal(self):
+        examples = re.findall(r"\n  tegula (attention .*?)(?:   .*)?(?=\n)", self.run_tegula("attention", "--help").stdout)
+        self.assertGreaterEqual(len(examples), 3)
+        for example in examples:
+            self.run_tegula(*shlex.split(example), "--help")
+
+    def test_compile_explains_every_phase(self):
+        text = self.run_tegula("compile", "--help").stdout
+        for phase in "tile simplify plan loops llvm asm object".split():
+            self.assertRegex(text, rf"\n  {phase} +\w+")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""tools/setup against a Debian made of stand-ins: dpkg-query, apt-get, sudo."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+SETUP = pathlib.Path(__file__).parents[2] / "tools" / "setup"
+
+DPKG_QUERY = """#!/bin/bash
+[[ " $MISSING " == *" ${@: -1} "* ]] && { echo "no such package" >&2; exit 1; }
+echo -n installed
+"""
+APT_GET = """#!/bin/bash
+echo "$@" >>"$LOG"
+[[ $1 != "$FAILING" ]]
+"""
+
+
+class SetupTest(unittest.TestCase):
+    def run_setup(self, missing="", failing=""):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in ("dpkg-query", DPKG_QUERY), ("apt-get", APT_GET), ("sudo", '#!/bin/bash\nexec "$@"\n'):
+                path = pathlib.Path(folder, name)
+                path.write_text(text)
+                path.chmod(0o755)
+            log = pathlib.Path(folder, "log")
+            log.touch()
+            environment = {"PATH": f"{folder}:{os.environ['PATH']}", "MISSING": missing, "FAILING": failing, "LOG": str(log)}
+            result = subprocess.run([SETUP], env=environment, capture_output=True, text=True)
+            return result, log.read_text().splitlines()
+
+    def test_an_up_to_date_machine_needs_no_network(self):
+        result, calls = self.run_setup()
+        self.assertEqual((result.returncode, result.stdout, result.stderr, calls), (0, "", "", []))
+
+    def test_only_what_is_missing_is_installed(self):
+        result, calls = self.run_setup(missing="ninja-build libmlir-22-dev")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(calls), 2)
+        self.assertTrue(calls[0].startswith("update"))
+        self.assertTrue(calls[1].startswith("install"))
+        self.assertTrue(calls[1].endswith(" ninja-build libmlir-22-dev"), calls[1])
+
+    def test_a_failed_installation_says_which_packages(self):
+        result, _ = self.run_setup(missing="clang-22", failing="install")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("could not install: clang-22", result.stderr)
+
+    def test_without_a_network_it_says_so(self):
+        result, calls = self.run_setup(missing="clang-22", failing="update")
+        self.assertEqual((result.returncode, len(calls)), (1, 1))
+        self.assertIn("is there a network?", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
