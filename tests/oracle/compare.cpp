@@ -18,8 +18,10 @@ double distance(double x, double exact) {
 
 } // namespace
 
+double Error::ratio() const { return worst == 0 ? 0 : worst / std::max(plain, noise); }
+
 Error compare(const std::vector<float> &x, const std::vector<double> &plain, const std::vector<double> &exact,
-              DType dtype) {
+              double noise, DType dtype) {
   Error error;
   double largest = 0;
   for (size_t n = 0; n < exact.size(); ++n) {
@@ -30,7 +32,7 @@ Error compare(const std::vector<float> &x, const std::vector<double> &plain, con
     if (std::isfinite(exact[n]))
       largest = std::max(largest, std::fabs(exact[n]));
   }
-  error.plain = std::max(error.plain, largest * unitRoundoff(dtype));
+  error.noise = std::max(noise, largest * unitRoundoff(dtype));
   return error;
 }
 

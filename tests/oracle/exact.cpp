@@ -12,6 +12,15 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+constexpr double epsilon = 0x1p-24;
+
+double absoluteProduct(const float *a, const float *b, int64_t n) {
+  double sum = 0;
+  for (int64_t c = 0; c < n; ++c)
+    sum += std::fabs(double(a[c]) * double(b[c]));
+  return sum;
+}
+
 double product(const float *a, const float *b, int64_t n) {
   double sum = 0;
   for (int64_t c = 0; c < n; ++c)
@@ -24,21 +33,25 @@ struct RowScores {
   std::vector<char> seen;
   std::vector<std::vector<double>> before; // [step][key]
   std::vector<double> last;                // -inf where not seen
+  double size = 1;                         // 1 + the largest score as a sum of absolute values
 };
 
 RowScores scoresOf(const Shape &shape, const Rules &rules, double scale, const Inputs &in, const Row &row) {
   int64_t keys = shape.seqlen_k;
   RowScores scores{std::vector<char>(keys), {}, std::vector<double>(keys, -infinity)};
+  const float *q = in.q.data() + row.q;
   scores.before.assign(rules.steps.size(), std::vector<double>(keys));
   for (int64_t j = 0; j < keys; ++j) {
     if (!(scores.seen[j] = rules.sees(row.at(j))))
       continue;
-    double s = scale * product(&in.q[row.q], &in.k[row.k + j * shape.head_dim], shape.head_dim);
+    const float *k = in.k.data() + row.k + j * shape.head_dim;
+    double s = scale * product(q, k, shape.head_dim);
     for (size_t t = 0; t < rules.steps.size(); ++t) {
       scores.before[t][j] = s;
       s = rules.steps[t].forward(s, row.at(j));
     }
     scores.last[j] = s;
+    scores.size = std::max(scores.size, 1 + std::fabs(s) + scale * absoluteProduct(q, k, shape.head_dim));
   }
   return scores;
 }
@@ -63,19 +76,50 @@ std::vector<double> softmax(const std::vector<double> &s, double lse) {
   return p;
 }
 
+double largest(const std::vector<double> &x) { return x.empty() ? 0 : *std::max_element(x.begin(), x.end()); }
+
+/// sum[c] += factor * x[c], and the same for the absolute values of the terms.
+void add(double *sum, double *absolute, double factor, double absoluteFactor, const float *x, int64_t n) {
+  for (int64_t c = 0; c < n; ++c) {
+    sum[c] += factor * x[c];
+    absolute[c] += absoluteFactor * std::fabs(x[c]);
+  }
+}
+
+/// One row of dP, and its mean under p; beside them, the same of absolute values.
+struct RowGradient {
+  std::vector<double> dp, absolute;
+  double mean = 0, absolute_mean = 0;
+};
+
+RowGradient gradientOf(const Shape &shape, const Inputs &in, const std::vector<float> &d_o, const Row &row,
+                       const std::vector<double> &p) {
+  RowGradient out{std::vector<double>(p.size()), std::vector<double>(p.size())};
+  for (size_t j = 0; j < p.size(); ++j) {
+    const float *v = in.v.data() + row.v + int64_t(j) * shape.value_dim;
+    out.dp[j] = product(d_o.data() + row.o, v, shape.value_dim);
+    out.absolute[j] = absoluteProduct(d_o.data() + row.o, v, shape.value_dim);
+    out.mean += p[j] * out.dp[j];
+    out.absolute_mean += p[j] * out.absolute[j];
+  }
+  return out;
+}
+
 } // namespace
 
 Outputs forward(const Shape &shape, const Rules &rules, double scale, const Inputs &in) {
   Outputs out{std::vector<double>(shape.sizeO()), std::vector<double>(shape.sizeLse())};
+  std::vector<double> noise(shape.sizeO());
   forEachRow(shape, [&](const Row &row) {
-    std::vector<double> s = scoresOf(shape, rules, scale, in, row).last;
-    double lse = out.lse[row.lse] = logSumExp(s);
-    std::vector<double> p = softmax(s, lse);
+    RowScores s = scoresOf(shape, rules, scale, in, row);
+    double lse = out.lse[row.lse] = logSumExp(s.last);
+    std::vector<double> p = softmax(s.last, lse);
     for (int64_t j = 0; j < shape.seqlen_k; ++j)
-      if (s[j] != -infinity)
-        for (int64_t c = 0; c < shape.value_dim; ++c)
-          out.o[row.o + c] += p[j] * in.v[row.v + j * shape.value_dim + c];
+      if (s.seen[j])
+        add(&out.o[row.o], &noise[row.o], p[j], p[j] * s.size, &in.v[row.v + j * shape.value_dim], shape.value_dim);
+    out.lse_noise = std::max(out.lse_noise, epsilon * s.size);
   });
+  out.o_noise = epsilon * largest(noise);
   return out;
 }
 
@@ -83,29 +127,28 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
                    const std::vector<float> &d_o) {
   Gradients out{std::vector<double>(shape.sizeQ()), std::vector<double>(shape.sizeK()),
                 std::vector<double>(shape.sizeV())};
+  std::vector<double> dq(shape.sizeQ()), dk(shape.sizeK()), dv(shape.sizeV()); // noise
   forEachRow(shape, [&](const Row &row) {
-    RowScores scores = scoresOf(shape, rules, scale, in, row);
-    std::vector<double> p = softmax(scores.last, logSumExp(scores.last));
-    std::vector<double> dp(shape.seqlen_k);
-    double mean = 0; // of dp under p
+    RowScores s = scoresOf(shape, rules, scale, in, row);
+    std::vector<double> p = softmax(s.last, logSumExp(s.last));
+    RowGradient g = gradientOf(shape, in, d_o, row, p);
     for (int64_t j = 0; j < shape.seqlen_k; ++j) {
-      dp[j] = product(&d_o[row.o], &in.v[row.v + j * shape.value_dim], shape.value_dim);
-      mean += p[j] * dp[j];
-    }
-    for (int64_t j = 0; j < shape.seqlen_k; ++j) {
-      if (!scores.seen[j])
+      if (!s.seen[j])
         continue;
-      double ds = p[j] * (dp[j] - mean);
+      double ds = p[j] * (g.dp[j] - g.mean);
       for (size_t t = rules.steps.size(); t-- > 0;)
-        ds = rules.steps[t].backward(scores.before[t][j], row.at(j), ds);
-      for (int64_t c = 0; c < shape.head_dim; ++c) {
-        out.dq[row.q + c] += scale * ds * in.k[row.k + j * shape.head_dim + c];
-        out.dk[row.k + j * shape.head_dim + c] += scale * ds * in.q[row.q + c];
-      }
-      for (int64_t c = 0; c < shape.value_dim; ++c)
-        out.dv[row.v + j * shape.value_dim + c] += p[j] * d_o[row.o + c];
+        ds = rules.steps[t].backward(s.before[t][j], row.at(j), ds);
+      double noise = s.size * p[j] * (g.absolute[j] + g.absolute_mean);
+      int64_t k = row.k + j * shape.head_dim, v = row.v + j * shape.value_dim;
+      add(&out.dq[row.q], &dq[row.q], scale * ds, scale * noise, &in.k[k], shape.head_dim);
+      add(&out.dk[k], &dk[k], scale * ds, scale * noise, &in.q[row.q], shape.head_dim);
+      add(&out.dv[v], &dv[v], p[j], s.size * p[j], &d_o[row.o], shape.value_dim);
+      out.score_noise = std::max(out.score_noise, epsilon * noise);
     }
   });
+  out.dq_noise = epsilon * largest(dq);
+  out.dk_noise = epsilon * largest(dk);
+  out.dv_noise = epsilon * largest(dv);
   return out;
 }
 

@@ -73,10 +73,13 @@ struct Inputs {
 
 struct Outputs {
   std::vector<double> o, lse;
+  double o_noise = 0, lse_noise = 0; ///< See Error::noise; only forward() fills them in.
 };
 
 struct Gradients {
   std::vector<double> dq, dk, dv;
+  double dq_noise = 0, dk_noise = 0, dv_noise = 0; ///< See Error::noise; only backward() fills them in.
+  double score_noise = 0;                          ///< The same for gradients of single scores, such as a bias's.
 };
 
 /// O = softmax(S) V in 64 bits. Rows that see no key: o = 0, lse = -inf.
@@ -95,12 +98,19 @@ Gradients plainBackward(const Shape &shape, const Rules &rules, double scale, co
 /// How far a result is from the exact one, measured by how far the plain formula is.
 struct Error {
   double worst = 0; ///< max |x - exact|; NaN if x has a NaN, or an infinity that `exact` does not have there.
-  double plain = 0; ///< max |plain - exact|, at least one rounding of the largest exact number.
-  double ratio() const { return worst == 0 ? 0 : worst / plain; }
+  double plain = 0; ///< max |plain - exact|
+  /// What f32 arithmetic may do to the largest element: 2^-24 (1 + |s|) times the sum of the absolute values of all
+  /// terms, where |s| is the largest score as a sum of absolute values; and at least one rounding to the element type.
+  /// It decides where the plain formula happens to be exact, and for f32, where P = exp(S - LSE) costs more than
+  /// dividing by a row sum.
+  double noise = 0;
+
+  /// At most 2 for a good result.
+  double ratio() const;
 };
 
 /// The three have the same size. Infinities in `exact` count as matched only by themselves.
 Error compare(const std::vector<float> &x, const std::vector<double> &plain, const std::vector<double> &exact,
-              DType dtype);
+              double noise, DType dtype);
 
 } // namespace tegula::oracle

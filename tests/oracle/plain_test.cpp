@@ -25,10 +25,10 @@ TEST(Plain, ErrorIsOfTheOrderOfTheElementType) {
     Gradients exactGradients = backward(kShape, {}, kScale, inputs, d_o);
     Gradients plainGradients = plainBackward(kShape, {}, kScale, inputs, d_o, dtype);
     double u = unitRoundoff(dtype);
-    for (double error : {compare(asFloats(plain.o), plain.o, exact.o, dtype).worst,
-                         compare(asFloats(plainGradients.dq), plainGradients.dq, exactGradients.dq, dtype).worst,
-                         compare(asFloats(plainGradients.dk), plainGradients.dk, exactGradients.dk, dtype).worst,
-                         compare(asFloats(plainGradients.dv), plainGradients.dv, exactGradients.dv, dtype).worst}) {
+    for (double error : {compare(asFloats(plain.o), plain.o, exact.o, 0, dtype).worst,
+                         compare(asFloats(plainGradients.dq), plainGradients.dq, exactGradients.dq, 0, dtype).worst,
+                         compare(asFloats(plainGradients.dk), plainGradients.dk, exactGradients.dk, 0, dtype).worst,
+                         compare(asFloats(plainGradients.dv), plainGradients.dv, exactGradients.dv, 0, dtype).worst}) {
       EXPECT_GT(error, u / 16) << toString(dtype);
       EXPECT_LT(error, u * 32) << toString(dtype);
     }
@@ -44,23 +44,40 @@ TEST(Plain, EmptyRowsAreZero) {
 }
 
 TEST(Compare, MeasuresAgainstThePlainError) {
-  Error error = compare({1.5f, 2.0f}, {1.25, 2.0}, {1.0, 2.0}, f32);
+  Error error = compare({1.5f, 2.0f}, {1.25, 2.0}, {1.0, 2.0}, 0, f32);
   EXPECT_EQ(error.worst, 0.5);
   EXPECT_EQ(error.plain, 0.25);
   EXPECT_EQ(error.ratio(), 2.0);
 }
 
 TEST(Compare, OneRoundingIsTheLeastPlainError) {
-  EXPECT_EQ(compare({2.0f}, {2.0}, {2.0}, bf16).ratio(), 0);
-  EXPECT_EQ(compare({2.0f + 0x1p-7f}, {2.0}, {2.0}, bf16).ratio(), 1);
+  EXPECT_EQ(compare({2.0f}, {2.0}, {2.0}, 0, bf16).ratio(), 0);
+  EXPECT_EQ(compare({2.0f + 0x1p-7f}, {2.0}, {2.0}, 0, bf16).ratio(), 1);
+}
+
+TEST(Compare, NoiseCountsWhereThePlainFormulaIsExact) {
+  EXPECT_EQ(compare({0.25f}, {0}, {0}, 0.5, f32).ratio(), 0.5);
+  EXPECT_EQ(compare({0.25f}, {1}, {0}, 0.5, f32).ratio(), 0.25);
 }
 
 TEST(Compare, NothingHidesANaN) {
   float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(std::isnan(compare({nan, 1}, {0, 1}, {0, 1}, f32).ratio()));
-  EXPECT_TRUE(std::isnan(compare({1, nan, 1}, {1, 0, 1}, {1, 0, 1}, f32).ratio()));
-  EXPECT_TRUE(std::isnan(compare({infinity}, {0}, {0}, f32).ratio()));
-  EXPECT_EQ(compare({-infinity}, {-infinity}, {-infinity}, f32).ratio(), 0);
+  EXPECT_TRUE(std::isnan(compare({nan, 1}, {0, 1}, {0, 1}, 0, f32).ratio()));
+  EXPECT_TRUE(std::isnan(compare({1, nan, 1}, {1, 0, 1}, {1, 0, 1}, 0, f32).ratio()));
+  EXPECT_TRUE(std::isnan(compare({infinity}, {0}, {0}, 0, f32).ratio()));
+  EXPECT_EQ(compare({-infinity}, {-infinity}, {-infinity}, 0, f32).ratio(), 0);
+}
+
+TEST(Exact, NoiseIsSmallBesideTheResults) {
+  Inputs inputs = makeInputs(kShape, kScale, f32, Family::normal, 7);
+  std::vector<float> d_o = normalNumbers(kShape.sizeO(), f32, 8);
+  Outputs out = forward(kShape, {}, kScale, inputs);
+  Gradients gradients = backward(kShape, {}, kScale, inputs, d_o);
+  for (double noise : {out.o_noise, out.lse_noise, gradients.dq_noise, gradients.dk_noise, gradients.dv_noise,
+                       gradients.score_noise}) {
+    EXPECT_GT(noise, 0x1p-25);
+    EXPECT_LT(noise, 0x1p-14);
+  }
 }
 
 TEST(Inputs, AreReproducibleAndExact) {

@@ -69,11 +69,11 @@ Status launchBackward(const Case &c, const AttentionPlan &plan, Tensors &t) {
 class Complaints {
 public:
   void compare(const char *what, const TestTensor &tensor, const std::vector<double> &plain,
-               const std::vector<double> &exact, DType dtype) {
-    oracle::Error error = oracle::compare(tensor.numbers(), plain, exact, dtype);
+               const std::vector<double> &exact, double noise, DType dtype) {
+    oracle::Error error = oracle::compare(tensor.numbers(), plain, exact, noise, dtype);
     if (!(error.ratio() <= kMaxRatio))
-      text_ << what << ": error " << error.worst << ", plain formula " << error.plain << ", ratio " << error.ratio()
-            << "\n";
+      text_ << what << ": error " << error.worst << ", plain formula " << error.plain << ", noise " << error.noise
+            << ", ratio " << error.ratio() << "\n";
   }
   void add(const std::string &line) { text_ << line << "\n"; }
   std::string text() const { return text_.str(); }
@@ -85,18 +85,19 @@ private:
 void checkForward(const Case &c, const Tensors &t, Complaints &complaints) {
   oracle::Outputs exact = forward(c.shape, t.variant.exact, float(c.scale()), t.inputs);
   oracle::Outputs plain = plainForward(c.shape, t.variant.plain, c.scale(), t.inputs, c.dtype);
-  complaints.compare("o", t.o, plain.o, exact.o, c.dtype);
-  complaints.compare("lse", t.lse, plain.lse, exact.lse, f32);
+  complaints.compare("o", t.o, plain.o, exact.o, exact.o_noise, c.dtype);
+  complaints.compare("lse", t.lse, plain.lse, exact.lse, exact.lse_noise, f32);
 }
 
 void checkBackward(const Case &c, const Tensors &t, Complaints &complaints) {
   oracle::Gradients exact = backward(c.shape, t.variant.exact, float(c.scale()), t.inputs, t.upstream);
   oracle::Gradients plain = plainBackward(c.shape, t.variant.plain, c.scale(), t.inputs, t.upstream, c.dtype);
-  complaints.compare("dq", t.dq, plain.dq, exact.dq, c.dtype);
-  complaints.compare("dk", t.dk, plain.dk, exact.dk, c.dtype);
-  complaints.compare("dv", t.dv, plain.dv, exact.dv, c.dtype);
+  complaints.compare("dq", t.dq, plain.dq, exact.dq, exact.dq_noise, c.dtype);
+  complaints.compare("dk", t.dk, plain.dk, exact.dk, exact.dk_noise, c.dtype);
+  complaints.compare("dv", t.dv, plain.dv, exact.dv, exact.dv_noise, c.dtype);
   if (t.variant.exact_bias)
-    complaints.compare("dbias", t.variant.gradients[0], *t.variant.plain_bias, *t.variant.exact_bias, c.dtype);
+    complaints.compare("dbias", t.variant.gradients[0], *t.variant.plain_bias, *t.variant.exact_bias, exact.score_noise,
+                       c.dtype);
 }
 
 } // namespace
