@@ -54,9 +54,9 @@ Unified unify(const Converter &convert, const std::vector<Term> &terms, Domain d
 Value finish(const Converter &convert, const Unified &unified, Op floating, Op integer) {
   Recorder &r = convert.r;
   if (unified.ids.empty())
-    return r.value(r.poison(unified.type));
+    return r.value(r.poison(unified.type), convert.where);
   Op op = isFloat(unified.type.dtype) ? floating : integer;
-  return r.value(r.pure(op, unified.type, unified.ids, convert.where));
+  return r.value(r.pure(op, unified.type, unified.ids, convert.where), convert.where);
 }
 
 Value binary(const char *name, const Operand &a, const Operand &b, Location where, Op floating, Op integer,
@@ -78,10 +78,11 @@ Value compare(const char *name, const Operand &a, const Operand &b, const char *
   Unified unified = unify(convert, {r.use(a), r.use(b)}, equality ? Domain::Anything : Domain::Numbers);
   Type result{DType::i1, unified.type.shape};
   if (unified.ids.empty())
-    return r.value(r.poison(result));
+    return r.value(r.poison(result), convert.where);
   bool isFloating = isFloat(unified.type.dtype);
   return r.value(r.pure(isFloating ? Op::CompareF : Op::CompareI, result, unified.ids, convert.where,
-                        isFloating ? floating : integer));
+                        isFloating ? floating : integer),
+                 convert.where);
 }
 
 /// Functions of a real number: integers are converted to f32.
@@ -91,10 +92,10 @@ Value real(const char *name, const Operand &x, Location where, Op op) {
   Term term = r.use(x);
   Type type{f32, convert.guess({term}).shape};
   if (convert.poisoned(term))
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), convert.where);
   if (convert.naturalType(term) == DType::i1)
-    return r.value(convert.fail(outside(Domain::Numbers, DType::i1), {term}, type));
-  return r.value(r.pure(op, type, {convert.to(term, f32)}, where));
+    return r.value(convert.fail(outside(Domain::Numbers, DType::i1), {term}, type), convert.where);
+  return r.value(r.pure(op, type, {convert.to(term, f32)}, where), convert.where);
 }
 
 Value compound(const Var &variable, const Operand &x, Value (*apply)(Operand, Operand)) {
@@ -124,20 +125,23 @@ Value operator-(Operand a) {
   Converter convert(r, "-", a.where());
   Unified unified = unify(convert, {r.use(a)});
   if (!unified.ids.empty() && !isFloat(unified.type.dtype)) {
-    Term zero{.kind = Term::Kind::Integer, .where = a.where()};
+    Term zero{.kind = Term::Kind::Integer, .made = a.where()};
     unified.ids.insert(unified.ids.begin(), convert.constant(unified.type.dtype, zero, unified.type.shape));
   }
   return finish(convert, unified, Op::NegF, Op::SubI);
 }
 
-Value operator!(Operand condition) {
+Value operator!(const Value &condition) {
   Recorder &r = Recorder::current();
-  Converter convert(r, "!", condition.where());
-  NodeId id = convert.condition(r.use(condition));
-  Term yes{.kind = Term::Kind::Condition, .integer = 1, .where = condition.where()};
+  Location where = r.madeAt(condition);
+  Converter convert(r, "!", where);
+  NodeId id = convert.condition(r.use(Operand(condition, where)));
+  Term yes{.kind = Term::Kind::Condition, .integer = 1, .made = where};
   Type type = r.type(id);
-  return r.value(r.pure(Op::Xor, type, {id, convert.constant(DType::i1, yes, type.shape)}, condition.where()));
+  return r.value(r.pure(Op::Xor, type, {id, convert.constant(DType::i1, yes, type.shape)}, where), convert.where);
 }
+
+Value operator!(const Var &condition) { return !Value(condition); }
 
 Value abs(Operand x, Location where) {
   Recorder &r = Recorder::current();
@@ -165,12 +169,13 @@ Value cast(DType dtype, Operand x, Location where) {
   Term term = r.use(x);
   Type type{dtype, convert.guess({term}).shape};
   if (convert.poisoned(term))
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), convert.where);
   DType from = convert.naturalType(term);
   if (dtype == DType::i1 && from != DType::i1)
     return r.value(
-        convert.fail(convert.describe(term) + " cannot be cast to i1; compare it, such as x != 0", {term}, type));
-  return r.value(convert.cast(convert.node(term), dtype));
+        convert.fail(convert.describe(term) + " cannot be cast to i1; compare it, such as x != 0", {term}, type),
+        convert.where);
+  return r.value(convert.cast(convert.node(term), dtype), convert.where);
 }
 
 Value select(Operand condition, Operand yes, Operand no, Location where) {
@@ -180,15 +185,15 @@ Value select(Operand condition, Operand yes, Operand no, Location where) {
   Type type = convert.guess({terms[1], terms[2]});
   NodeId chosen = convert.condition(terms[0]);
   if (r.poisoned(chosen) || convert.poisoned({terms[1], terms[2]}))
-    return r.value(r.poison(type));
-  terms[0] = {.id = chosen, .where = where};
+    return r.value(r.poison(type), convert.where);
+  terms[0] = {.id = chosen, .made = terms[0].made};
   std::optional<DType> dtype = convert.commonType({terms[1], terms[2]});
   std::optional<Shape> shape = dtype ? convert.commonShape({terms[0], terms[1], terms[2]}) : std::nullopt;
   if (!shape)
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), convert.where);
   std::vector<NodeId> operands = {convert.to(terms[0], DType::i1, *shape), convert.to(terms[1], *dtype, *shape),
                                   convert.to(terms[2], *dtype, *shape)};
-  return r.value(r.pure(Op::Select, {*dtype, *shape}, std::move(operands), where));
+  return r.value(r.pure(Op::Select, {*dtype, *shape}, std::move(operands), where), convert.where);
 }
 
 Var &Var::operator+=(Operand x) { return *this = compound(*this, x, operator+); }

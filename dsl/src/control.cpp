@@ -150,7 +150,7 @@ Range::Iterator Range::begin() {
 
 Value Range::Iterator::operator*() const {
   Recorder &r = Recorder::current();
-  return r.value(r.induction(range_->loop_));
+  return r.value(r.induction(range_->loop_), range_->where_);
 }
 
 Range::Iterator &Range::Iterator::operator++() {

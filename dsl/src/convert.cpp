@@ -32,14 +32,14 @@ std::string Converter::describe(const Term &term) const {
   if (term.literal())
     return "the literal " + (term.kind == Term::Kind::Floating ? numberText(DType::f32, term.floating)
                                                                : numberText(naturalType(term), term.integer));
-  return tegula::describe(r.type(term.id)) + " (line " + std::to_string(r.node(term.id).where.line()) + ")";
+  return tegula::describe(r.type(term.id)) + " (line " + std::to_string(term.made.line()) + ")";
 }
 
 NodeId Converter::fail(const std::string &what, const std::vector<Term> &about, Type guess) const {
   std::vector<Note> notes;
   for (const Term &term : about)
-    if (!term.literal() && r.node(term.id).where.line() != where.line())
-      notes.push_back({r.node(term.id).where, tegula::describe(r.type(term.id)) + " is made here"});
+    if (!term.literal() && term.made.line() != where.line())
+      notes.push_back({term.made, tegula::describe(r.type(term.id)) + " is made here"});
   return r.fail(where, name + ": " + what, std::move(notes), std::move(guess));
 }
 

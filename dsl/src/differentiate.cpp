@@ -102,7 +102,7 @@ private:
     return r_.pure(op, type, std::move(operands), where);
   }
   NodeId number(double value, const Shape &shape, Location where) {
-    Term literal{.kind = Term::Kind::Floating, .floating = value, .where = where};
+    Term literal{.kind = Term::Kind::Floating, .floating = value, .made = where};
     return Converter(r_, "differentiate", where).constant(f32, literal, shape);
   }
   NodeId times(NodeId g, double factor, Location where) {
@@ -321,19 +321,19 @@ private:
 Value differentiate(Value output, Value input, Value seed, std::span<const ViewGradient> gathered, Location where) {
   Recorder &r = Recorder::current();
   Converter convert(r, "differentiate", where);
-  Term y{.id = r.use(output, where), .where = where}, x{.id = r.use(input, where), .where = where},
-      g{.id = r.use(seed, where), .where = where};
+  Term y = r.use({output, where}), x = r.use({input, where}), g = r.use({seed, where});
   Type type{f32, r.type(x.id).shape};
   if (convert.poisoned({y, x, g}))
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), where);
   const Type &seedType = r.type(g.id);
   bool floats = isFloat(r.type(x.id).dtype) && isFloat(r.type(y.id).dtype) && isFloat(seedType.dtype);
   if (!floats || r.type(y.id).shape != type.shape || (!seedType.scalar() && seedType.shape != type.shape))
     return r.value(convert.fail("output is " + convert.describe(y) + ", input " + convert.describe(x) + " and seed " +
                                     convert.describe(g) + "; they must be floating-point and of one shape",
-                                {y, x, g}, type));
+                                {y, x, g}, type),
+                   where);
   Differentiator differentiator(r, x.id, gathered, where);
-  return r.value(differentiator.run(y.id, convert.to(g, f32, type.shape)));
+  return r.value(differentiator.run(y.id, convert.to(g, f32, type.shape)), where);
 }
 
 } // namespace tegula

@@ -10,7 +10,7 @@ namespace tegula {
 namespace {
 
 std::string sizeAt(const Recorder &r, const Term &term, int axis) {
-  return std::to_string(r.type(term.id).shape[axis]) + " (line " + std::to_string(r.node(term.id).where.line()) + ")";
+  return std::to_string(r.type(term.id).shape[axis]) + " (line " + std::to_string(term.made.line()) + ")";
 }
 
 /// A floating-point tile of rank 2.
@@ -59,13 +59,13 @@ Value product(const Operand &a, const Operand &b, const Operand *acc, Location w
   Shape m = convert.guess({lhs}).shape, n = convert.guess({rhs}).shape;
   Type type{f32, {m.size() == 2 ? m[0] : 1, n.size() == 2 ? n[1] : 1}};
   if (convert.poisoned({lhs, rhs}) || !checkDot(convert, lhs, rhs))
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), where);
   std::vector<NodeId> operands = {lhs.id, rhs.id};
   if (acc) {
     Term term = r.use(*acc);
     operands.push_back(convert.poisoned(term) ? term.id : accumulator(convert, term, type.shape));
   }
-  return r.value(r.pure(Op::Dot, type, std::move(operands), where));
+  return r.value(r.pure(Op::Dot, type, std::move(operands), where), where);
 }
 
 Value reduce(const char *name, const char *kind, const Operand &x, int axis, Location where) {
@@ -80,21 +80,23 @@ Value reduce(const char *name, const char *kind, const Operand &x, int axis, Loc
   if (rank == 1)
     type.shape = {1};
   if (convert.poisoned(term))
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), where);
   if (term.literal() || rank == 0)
-    return r.value(convert.fail(convert.describe(term) + " is not a tile", {term}, type));
+    return r.value(convert.fail(convert.describe(term) + " is not a tile", {term}, type), where);
   if (axis < 0 || axis >= rank)
     return r.value(convert.fail("axis " + std::to_string(axis) + " is not one of the " + std::to_string(rank) +
                                     " dimensions of " + convert.describe(term),
-                                {term}, type));
+                                {term}, type),
+                   where);
   if (type.dtype != f32 && type.dtype != DType::i32)
-    return r.value(convert.fail(convert.describe(term) + " cannot be reduced; cast it to f32 or i32", {term}, type));
+    return r.value(convert.fail(convert.describe(term) + " cannot be reduced; cast it to f32 or i32", {term}, type),
+                   where);
   NodeId source = convert.cast(term.id, type.dtype);
   if (rank == 1) {
     source = convert.reshape(source, {1, r.type(source).shape[0]});
     axis = 1;
   }
-  return r.value(r.pure(Op::Reduce, type, {source}, where, kind, axis));
+  return r.value(r.pure(Op::Reduce, type, {source}, where, kind, axis), where);
 }
 
 /// A matrix's row reduction.
@@ -105,20 +107,22 @@ Value rows(const char *name, const char *kind, const Operand &matrix, Location w
   if (convert.poisoned(term) || (!term.literal() && r.type(term.id).shape.size() == 2))
     return reduce(name, kind, matrix, 1, where);
   return r.value(convert.fail(convert.describe(term) + " is not a matrix; reduceMax and reduceSum take other ranks",
-                              {term}, {f32, {1}}));
+                              {term}, {f32, {1}}),
+                 where);
 }
 
 /// `value` if it is f32 of `shape`, else an error and poison.
 Value checked(Value value, const char *what, const Shape &shape, Location where) {
   Recorder &r = Recorder::current();
-  NodeId id = r.use(value, where);
+  Term term = r.use({value, where});
+  NodeId id = term.id;
   if (r.poisoned(id) || r.type(id) == Type{f32, shape})
-    return r.value(id);
+    return r.value(id, where);
   Converter convert(r, "OnlineSoftmax", where);
-  Term term{.id = id, .where = where};
   return r.value(
       convert.fail(std::string(what) + " is " + convert.describe(term) + "; it must be f32 " + listText(shape), {term},
-                   {f32, shape}));
+                   {f32, shape}),
+      where);
 }
 
 int64_t sizeOr1(Value value, size_t axis) { return axis < value.shape().size() ? value.shape()[axis] : 1; }
@@ -162,19 +166,19 @@ void OnlineSoftmax::update(Operand scores, Operand values, Location where) {
                          {convert.cast(s.id, f32), v.id, state[0].id, state[1].id, state[2].id}, where);
   Var *variables[] = {&m_, &l_, &o_};
   for (int i = 0; i < 3; ++i)
-    *variables[i] = r.value(r.pure(Op::Result, r.type(state[i].id), {update}, where, {}, i));
+    *variables[i] = r.value(r.pure(Op::Result, r.type(state[i].id), {update}, where, {}, i), where);
 }
 
 Value OnlineSoftmax::output(Location where) const {
   Recorder &r = Recorder::current();
   NodeId l = r.use({l_, where}).id, o = r.use({o_, where}).id;
-  return r.value(r.pure(Op::SoftmaxOutput, r.type(o), {l, o}, where));
+  return r.value(r.pure(Op::SoftmaxOutput, r.type(o), {l, o}, where), where);
 }
 
 Value OnlineSoftmax::logSumExp(Location where) const {
   Recorder &r = Recorder::current();
   NodeId m = r.use({m_, where}).id, l = r.use({l_, where}).id;
-  return r.value(r.pure(Op::SoftmaxLse, r.type(m), {m, l}, where));
+  return r.value(r.pure(Op::SoftmaxLse, r.type(m), {m, l}, where), where);
 }
 
 } // namespace tegula

@@ -77,8 +77,9 @@ Value parameter(const ScalarArg &scalar) {
     return r.value(r.fail(r.where(),
                           "the scalar '" + scalar.name + "' has type " + std::string(toString(scalar.dtype)) +
                               "; legal are f32, i32 and i64",
-                          {}, type));
-  return r.value(r.parameter(scalar.name, type, r.where()));
+                          {}, type),
+                   r.where());
+  return r.value(r.parameter(scalar.name, type, r.where()), r.where());
 }
 
 Expected<Program> record(const KernelName &name, Block body) {

@@ -61,15 +61,16 @@ NodeId Recorder::use(Value value, Location where) {
   return fail(where,
               "this value was made inside " + placeOf(node.region) +
                   " and is used outside of it; declare a Var before it and assign to the Var inside",
-              {{node.where, "made here"}}, node.type);
+              {{value.made_, "made here"}}, node.type);
 }
 
 Term Recorder::use(const Operand &operand) {
   Term term;
-  term.where = operand.where_;
+  term.made = operand.where_;
   switch (operand.kind_) {
   case Operand::Kind::Value:
     term.id = use(operand.value_, operand.where_);
+    term.made = operand.value_.made_;
     break;
   case Operand::Kind::Integer:
     term.kind = Term::Kind::Integer;
@@ -211,20 +212,22 @@ void Recorder::release(uint32_t slot) {
     variables_[slot].alive = false;
 }
 
-NodeId Recorder::current(uint32_t slot) const { return active_ ? variables_[slot].current : 0; }
+Value Recorder::current(uint32_t slot) const {
+  NodeId id = active_ ? variables_[slot].current : 0;
+  return value(id, graph_[id].where);
+}
 
 void Recorder::assign(uint32_t slot, Value value) {
   if (!active_)
     return;
   Variable &variable = variables_[slot];
-  bool known = owns(value.recording_) && value.node_ != 0;
-  NodeId id = use(value, known ? graph_[value.node_].where : variable.where);
+  NodeId id = use(value, value.made_);
   if (poisoned(id) || variable.poisoned)
     id = poison(variable.type);
   else if (variable.region == region_)
     variable.type = graph_[id].type;
   else if (graph_[id].type != variable.type)
-    id = fail(graph_[id].where,
+    id = fail(value.made_,
               "a Var that holds " + describe(variable.type) + " cannot become " + describe(graph_[id].type) +
                   " inside of a loop or branch",
               {{variable.where, "the Var is declared here"}}, variable.type);

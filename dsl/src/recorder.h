@@ -21,7 +21,7 @@ struct Term {
   NodeId id = 0;
   int64_t integer = 0;
   double floating = 0;
-  Location where;
+  Location made; ///< The line of the expression whose value this is; equal expressions share a node.
 
   bool literal() const { return kind != Kind::Node; }
 };
@@ -35,14 +35,15 @@ public:
   explicit Recorder(Location where, bool active = true);
 
   // Handles.
-  Value value(NodeId id) const { return {id, recording_}; }
-  Value foreign(uint32_t recording) const { return {0, recording}; }
-  View view(NodeId id) const { return {value(id)}; }
+  Value value(NodeId id, Location made) const { return {id, recording_, made}; }
+  Value foreign(uint32_t recording) const { return {0, recording, where_}; }
+  View view(NodeId id) const { return {value(id, graph_[id].where)}; }
   uint32_t recording() const { return recording_; }
   const Graph &graph() const { return graph_; }
   const Node &node(NodeId id) const { return graph_[id]; }
   const Type &type(NodeId id) const { return graph_[id].type; }
   const Type &type(Value value) const { return graph_[owns(value.recording_) ? value.node_ : 0].type; }
+  static Location madeAt(Value value) { return value.made_; }
   bool owns(uint32_t recording) const { return recording == recording_; }
 
   // Uses: report a value from elsewhere and give poison in its place.
@@ -66,7 +67,7 @@ public:
   uint32_t declare(NodeId initial, Location where);
   void release(uint32_t slot);
   void assign(uint32_t slot, Value value);
-  NodeId current(uint32_t slot) const;
+  Value current(uint32_t slot) const;
 
   // Control flow.
   FlowId openLoop(NodeId begin, NodeId end, NodeId step, Location where);

@@ -33,7 +33,7 @@ Value permuted(const Converter &convert, NodeId x, const std::vector<int64_t> &p
   Type type{r.type(x).dtype, {}};
   for (int64_t axis : permutation)
     type.shape.push_back(r.type(x).shape[axis]);
-  return r.value(r.pure(Op::Transpose, std::move(type), {x}, convert.where, listText(permutation)));
+  return r.value(r.pure(Op::Transpose, std::move(type), {x}, convert.where, listText(permutation)), convert.where);
 }
 
 } // namespace
@@ -42,16 +42,16 @@ Value programId(int axis, Location where) {
   Recorder &r = Recorder::current();
   Type type{DType::index, {}};
   if (axis < 0 || axis > 2)
-    return r.value(r.fail(where, "programId: axis " + std::to_string(axis) + " is not 0, 1 or 2", {}, type));
-  return r.value(r.pure(Op::ProgramId, type, {}, where, {}, axis));
+    return r.value(r.fail(where, "programId: axis " + std::to_string(axis) + " is not 0, 1 or 2", {}, type), where);
+  return r.value(r.pure(Op::ProgramId, type, {}, where, {}, axis), where);
 }
 
 Value iota(int64_t size, Location where) {
   Recorder &r = Recorder::current();
   Type type{DType::i32, {size}};
   if (!Converter(r, "iota", where).checkShape(type.shape))
-    return r.value(r.poison(type));
-  return r.value(r.pure(Op::Iota, type, {}, where));
+    return r.value(r.poison(type), where);
+  return r.value(r.pure(Op::Iota, type, {}, where), where);
 }
 
 Value fill(Shape shape, Operand scalar, Location where) {
@@ -60,10 +60,10 @@ Value fill(Shape shape, Operand scalar, Location where) {
   Term term = r.use(scalar);
   Type type{convert.naturalType(term), shape};
   if (!convert.checkShape(shape) || convert.poisoned(term))
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), where);
   if (!term.literal() && !r.type(term.id).scalar())
-    return r.value(convert.fail(convert.describe(term) + " is not a scalar; use broadcast", {term}, type));
-  return r.value(convert.to(term, type.dtype, shape));
+    return r.value(convert.fail(convert.describe(term) + " is not a scalar; use broadcast", {term}, type), where);
+  return r.value(convert.to(term, type.dtype, shape), where);
 }
 
 Value constant(DType dtype, double value, Location where) {
@@ -71,14 +71,15 @@ Value constant(DType dtype, double value, Location where) {
   Converter convert(r, "constant", where);
   bool whole = std::fabs(value) < 0x1p63 && value == std::trunc(value);
   if (isFloat(dtype)) {
-    Term literal{.kind = Term::Kind::Floating, .floating = value, .where = where};
-    return r.value(convert.constant(dtype, literal));
+    Term literal{.kind = Term::Kind::Floating, .floating = value, .made = where};
+    return r.value(convert.constant(dtype, literal), where);
   }
   if (!whole || (dtype == DType::i1 && value != 0 && value != 1))
-    return r.value(convert.fail(numberText(f32, value) + " is not an " + std::string(toString(dtype)) + " value", {},
-                                {dtype, {}}));
-  Term literal{.kind = Term::Kind::Integer, .integer = static_cast<int64_t>(value), .where = where};
-  return r.value(convert.constant(dtype, literal));
+    return r.value(
+        convert.fail(numberText(f32, value) + " is not an " + std::string(toString(dtype)) + " value", {}, {dtype, {}}),
+        where);
+  Term literal{.kind = Term::Kind::Integer, .integer = static_cast<int64_t>(value), .made = where};
+  return r.value(convert.constant(dtype, literal), where);
 }
 
 Value broadcast(Operand x, Shape shape, Location where) {
@@ -87,7 +88,7 @@ Value broadcast(Operand x, Shape shape, Location where) {
   Term term = r.use(x);
   Type type{convert.naturalType(term), shape};
   if (!convert.checkShape(shape) || convert.poisoned(term))
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), where);
   Shape from = term.literal() ? Shape() : r.type(term.id).shape;
   bool legal = from.empty() || from == Shape{1} || from.size() == shape.size();
   for (size_t i = 0; legal && from.size() == shape.size() && i < from.size(); ++i)
@@ -95,8 +96,9 @@ Value broadcast(Operand x, Shape shape, Location where) {
   if (!legal)
     return r.value(convert.fail(convert.describe(term) + " does not repeat to " + listText(shape) +
                                     "; the ranks must be equal, and only dimensions of size 1 repeat",
-                                {term}, type));
-  return r.value(convert.to(term, type.dtype, shape));
+                                {term}, type),
+                   where);
+  return r.value(convert.to(term, type.dtype, shape), where);
 }
 
 Value reshape(Operand x, Shape shape, Location where) {
@@ -105,15 +107,16 @@ Value reshape(Operand x, Shape shape, Location where) {
   Term term = r.use(x);
   Type type{convert.naturalType(term), shape};
   if (!convert.checkShape(shape) || convert.poisoned(term))
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), where);
   Shape from = term.literal() ? Shape() : r.type(term.id).shape;
   if (elements(from) != elements(shape))
     return r.value(convert.fail(convert.describe(term) + " has " + std::to_string(elements(from)) +
                                     " elements, but the shape " + listText(shape) + " has " +
                                     std::to_string(elements(shape)),
-                                {term}, type));
+                                {term}, type),
+                   where);
   NodeId id = convert.node(term);
-  return r.value(from.empty() ? convert.broadcast(id, shape) : convert.reshape(id, shape));
+  return r.value(from.empty() ? convert.broadcast(id, shape) : convert.reshape(id, shape), where);
 }
 
 Value transpose(Operand matrix, Location where) {
@@ -121,7 +124,7 @@ Value transpose(Operand matrix, Location where) {
   Converter convert(r, "transpose", where);
   NodeId x = tile(convert, matrix, 2, "matrix; permute(...) takes tiles of other ranks");
   if (r.type(x).shape.size() != 2)
-    return r.value(x);
+    return r.value(x, where);
   return permuted(convert, x, {1, 0});
 }
 
@@ -132,7 +135,7 @@ Value permute(Operand x, std::initializer_list<int> permutation, Location where)
   std::sort(sorted.begin(), sorted.end());
   Term term = r.use(x);
   if (convert.poisoned(term))
-    return r.value(term.id);
+    return r.value(term.id, where);
   size_t rank = term.literal() ? 0 : r.type(term.id).shape.size();
   bool legal = rank > 0 && sorted.size() == rank;
   for (size_t i = 0; legal && i < rank; ++i)
@@ -141,21 +144,22 @@ Value permute(Operand x, std::initializer_list<int> permutation, Location where)
     return permuted(convert, term.id, axes);
   return r.value(convert.fail(listText(axes, "{}") + " does not permute the " + std::to_string(rank) +
                                   " dimensions of " + convert.describe(term),
-                              {term}, convert.guess({term})));
+                              {term}, convert.guess({term})),
+                 where);
 }
 
 Value asColumn(Operand vector, Location where) {
   Recorder &r = Recorder::current();
   Converter convert(r, "asColumn", where);
   NodeId x = tile(convert, vector, 1, "vector; it must have rank 1");
-  return r.value(convert.reshape(x, {elements(r.type(x).shape), 1}));
+  return r.value(convert.reshape(x, {elements(r.type(x).shape), 1}), where);
 }
 
 Value asRow(Operand vector, Location where) {
   Recorder &r = Recorder::current();
   Converter convert(r, "asRow", where);
   NodeId x = tile(convert, vector, 1, "vector; it must have rank 1");
-  return r.value(convert.reshape(x, {1, elements(r.type(x).shape)}));
+  return r.value(convert.reshape(x, {1, elements(r.type(x).shape)}), where);
 }
 
 } // namespace tegula

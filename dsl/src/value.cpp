@@ -30,7 +30,7 @@ Var &Var::operator=(Value value) {
 
 Var::operator Value() const {
   Recorder &r = Recorder::current();
-  return r.owns(recording_) ? r.value(r.current(slot_)) : r.foreign(recording_);
+  return r.owns(recording_) ? r.current(slot_) : r.foreign(recording_);
 }
 
 } // namespace tegula

@@ -20,7 +20,7 @@ std::vector<NodeId> placeIn(const Converter &convert, NodeId view, const std::ve
   std::vector<NodeId> operands = {view};
   for (const Operand &coordinate : coordinates)
     operands.push_back(convert.position(r.use(coordinate)));
-  Term zero{.kind = Term::Kind::Integer, .where = convert.where};
+  Term zero{.kind = Term::Kind::Integer, .made = convert.where};
   while (operands.size() < rank + 1)
     operands.push_back(convert.constant(DType::index, zero));
   return operands;
@@ -139,10 +139,12 @@ Value View::dim(int axis, Location where) const {
   NodeId view = r.use(*this, where);
   Type type{DType::index, {}};
   if (!r.poisoned(view) && (axis < 0 || axis >= rank()))
-    return r.value(r.fail(
-        where, "dim: axis " + std::to_string(axis) + " is not one of the dimensions of " + describe(r.type(view)), {},
-        type));
-  return r.value(r.pure(Op::Dim, type, {view}, where, {}, axis));
+    return r.value(
+        r.fail(where,
+               "dim: axis " + std::to_string(axis) + " is not one of the dimensions of " + describe(r.type(view)), {},
+               type),
+        where);
+  return r.value(r.pure(Op::Dim, type, {view}, where, {}, axis), where);
 }
 
 View View::slice(const std::vector<Operand> &indices) const {
@@ -167,21 +169,22 @@ Value View::load(Position position, Shape shape, double fill, Location where) co
   NodeId view = r.use(*this, where);
   Type type{dtype(), shape};
   if (r.poisoned(view) || !convert.checkShape(shape))
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), where);
   if (static_cast<int>(shape.size()) != rank())
     return r.value(convert.fail("the shape " + listText(shape) + " has " + std::to_string(shape.size()) +
                                     " dimensions, but this is " + describe(r.type(view)),
-                                {}, type));
+                                {}, type),
+                   where);
   std::vector<NodeId> operands = placeIn(convert, view, position.coordinates_);
   if (operands.empty())
-    return r.value(r.poison(type));
+    return r.value(r.poison(type), where);
   std::string text;
   if (fill != 0) {
     if (!isFloat(type.dtype) && fill != static_cast<double>(static_cast<int32_t>(fill)))
-      return r.value(convert.fail("fill must be a 32-bit whole number for " + describe(r.type(view)), {}, type));
+      return r.value(convert.fail("fill must be a 32-bit whole number for " + describe(r.type(view)), {}, type), where);
     text = " {fill = " + numberText(type.dtype, fill) + " : " + std::string(toString(type.dtype)) + "}";
   }
-  return r.value(r.read(Op::Load, type, std::move(operands), where, std::move(text)));
+  return r.value(r.read(Op::Load, type, std::move(operands), where, std::move(text)), where);
 }
 
 void View::store(Position position, Operand tile, Location where) const {
@@ -200,9 +203,9 @@ Value View::gatherAt(const std::vector<Operand> &indices) const {
   NodeId view = r.use(*this, convert.where);
   std::vector<NodeId> operands = elementsAt(convert, view, indices);
   if (operands.empty())
-    return r.value(r.poison({dtype(), {1}}));
+    return r.value(r.poison({dtype(), {1}}), convert.where);
   Type type{dtype(), r.type(operands[1]).shape};
-  return r.value(r.read(Op::Gather, type, std::move(operands), convert.where));
+  return r.value(r.read(Op::Gather, type, std::move(operands), convert.where), convert.where);
 }
 
 void View::scatterAddAt(Operand tile, const std::vector<Operand> &indices) const {

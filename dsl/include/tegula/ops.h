@@ -39,7 +39,9 @@ Value operator>>(Operand a, Operand b); ///< Arithmetic shift.
 Value operator&(Operand a, Operand b);
 Value operator|(Operand a, Operand b);
 Value operator^(Operand a, Operand b);
-Value operator!(Operand condition);
+// Not of Operand, which would compete with the built-in operator on bool. Its line is that of the condition.
+Value operator!(const Value &condition);
+Value operator!(const Var &condition);
 Value min(Operand a, Operand b, Location where = Location::current());
 Value max(Operand a, Operand b, Location where = Location::current());
 Value exp(Operand x, Location where = Location::current());

@@ -29,9 +29,10 @@ public:
 
 private:
   friend class Recorder;
-  Value(uint32_t node, uint32_t recording) : node_(node), recording_(recording) {}
+  Value(uint32_t node, uint32_t recording, Location made) : node_(node), recording_(recording), made_(made) {}
   uint32_t node_;
   uint32_t recording_; // Tells a Value that outlived its recording from one of this recording.
+  Location made_;
 };
 
 /// An operand of an operation, with the caller's line. Made implicitly; never write it yourself.

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#include "error_program.h"
+
+using namespace tegula;
+
+ERROR_PROGRAM(View, View B, View, Value, Value) {
+  B.at(0, 0); // expect-error: at: 2 indices are given, but this is an f32 view of rank 2, and one dimension must remain
+  B.dim(2); // expect-error: dim: axis 2 is not one of the dimensions of an f32 view of rank 2
+  B.at(0).dim(1); // expect-error: dim: axis 1 is not one of the dimensions of an f32 view of rank 1
+  B.at(iota(4)); // expect-error: at: i32 [4] (line 10) is not a position
+}

@@ -1,0 +1,27 @@
+module attributes {tile.version = 1 : i64} {
+  func.func @nested_loops(%x: !tile.view<1xf32> {tile.name = "x"}, %out: !tile.view<1xf32> {tile.name = "out", tile.written}, %count: i64 {tile.name = "count"}) {
+    %0 = arith.constant 0 : index loc("dsl/programs.cpp":47:0)
+    %1 = arith.index_cast %count : i64 to index loc("dsl/programs.cpp":48:0)
+    %2 = arith.constant 1 : index loc("dsl/programs.cpp":48:0)
+    %3 = arith.constant dense<0.0> : tensor<16xf32> loc("dsl/programs.cpp":44:0)
+    %4 = tile.load %x[%0] : !tile.view<1xf32> -> tensor<16xf32> loc("dsl/programs.cpp":47:0)
+    %5:3 = scf.for %6 = %0 to %1 step %2 iter_args(%7 = %3, %8 = %3, %9 = %4) -> (tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) {
+      %10 = arith.constant 2 : index loc("dsl/programs.cpp":50:0)
+      %11 = arith.constant 16 : index loc("dsl/programs.cpp":49:0)
+      %12 = arith.muli %6, %11 : index loc("dsl/programs.cpp":49:0)
+      %13 = tile.load %x[%12] : !tile.view<1xf32> -> tensor<16xf32> loc("dsl/programs.cpp":49:0)
+      %14:2 = scf.for %15 = %6 to %1 step %10 iter_args(%16 = %7, %17 = %13) -> (tensor<16xf32>, tensor<16xf32>) {
+        %18 = arith.muli %15, %11 : index loc("dsl/programs.cpp":52:0)
+        %19 = tile.load %x[%18] : !tile.view<1xf32> -> tensor<16xf32> loc("dsl/programs.cpp":52:0)
+        %20 = arith.addf %16, %19 : tensor<16xf32> loc("dsl/programs.cpp":52:0)
+        %21 = arith.mulf %17, %16 : tensor<16xf32> loc("dsl/programs.cpp":51:0)
+        scf.yield %20, %21 : tensor<16xf32>, tensor<16xf32> loc("dsl/programs.cpp":50:0)
+      } loc("dsl/programs.cpp":50:0)
+      %22 = arith.addf %8, %14#1 : tensor<16xf32> loc("dsl/programs.cpp":57:0)
+      scf.yield %14#0, %9, %22 : tensor<16xf32>, tensor<16xf32>, tensor<16xf32> loc("dsl/programs.cpp":48:0)
+    } loc("dsl/programs.cpp":48:0)
+    %23 = arith.addf %5#0, %5#2 : tensor<16xf32> loc("dsl/programs.cpp":61:0)
+    tile.store %23, %out[%0] : tensor<16xf32>, !tile.view<1xf32> loc("dsl/programs.cpp":61:0)
+    return loc("dsl/programs.cpp":130:0)
+  } loc("dsl/programs.cpp":130:0)
+} loc("dsl/programs.cpp":130:0)

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "programs.h"
+
+#include "tegula/dsl.h"
+
+#include <limits>
+
+using namespace tegula;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+void flashForward(View Q, View K, View V, View O, View Lse, Value scale, int64_t block_m, int64_t block_n) {
+  Value row = programId(0) * block_m;
+  Value q = Q.at(programId(1)).load(row, {block_m, 64});
+  Value rows = asColumn(row + iota(block_m));
+  OnlineSoftmax softmax(block_m, 64);
+  for (Value key : range(0, min(row + block_m, K.dim(1)), block_n)) {
+    Value s = dot(q, transpose(K.at(programId(1)).load(key, {block_n, 64}))) * scale;
+    Value keys = asRow(key + iota(block_n));
+    softmax.update(select((keys <= rows) & (keys < K.dim(1)), s, -infinity),
+                   V.at(programId(1)).load(key, {block_n, 64}));
+  }
+  O.at(programId(1)).store(row, softmax.output());
+  Lse.at(programId(1)).store(row, softmax.logSumExp());
+}
+
+void arithmetic(View x, View y, View out, Value scale, Value count) {
+  Value a = x.load(0, {4, 8}), b = y.load({count, 1}, {4, 8}, 1);
+  Value column = asColumn(reduceSum(a * a, 1));
+  Value sum = a + b * column - 2 / scale;
+  Value position = programId(2) * 3 + iota(8);
+  Value even = ((position % 2 == 0) ^ !(position >= count)) | (position != floorDiv(count, 3));
+  Value shifted = (position << 2 >> 1 & 7) - ceilDiv(position, 2);
+  Value special = exp(sum) + exp2(sum) * log(sum) / log2(sum) - tanh(sum) + sqrt(abs(sum));
+  Value bounded = max(min(special, 1e-5), -infinity);
+  Value chosen = select(asRow(even), bounded, asRow(shifted));
+  Value rounded = cast(f32, cast(f16, cast(i32, -chosen))) + cast(f32, asRow(even));
+  out.store({0, 3}, rounded);
+}
+
+void nestedLoops(View x, View out, Value count) {
+  Var total = fill({16}, 0.0);
+  Var unused = fill({16}, 1.0);
+  Var never_read = constant(i32, 0);
+  Var previous = fill({16}, 0.0), current = x.load(0, {16});
+  for (Value i : range(0, count)) {
+    Var inner = x.load(i * 16, {16});
+    for (Value j : range(i, count, 2)) {
+      inner = inner * total;
+      total += x.load(j * 16, {16});
+      never_read = never_read + 1;
+    }
+    Value swap = previous;
+    previous = current;
+    current = swap + inner;
+  }
+  for ([[maybe_unused]] Value i : range(0, 10))
+    unused = unused * 2.0;
+  out.store(0, total + current);
+}
+
+void branches(View x, View out, Value count) {
+  Var kept = x.load(0, {16});
+  Var level = constant(f32, 1);
+  when(
+      count > 0, [&] { kept = kept * 2.0; },
+      [&] {
+        when(count == -1, [&] { out.store(0, kept); });
+        kept = -kept;
+      });
+  when(
+      count == 3, [] {}, [&] { out.store(16, level); });
+  for (Value i : range(0, count))
+    when(i > 4, [&] { level = level + 1.0; });
+  out.store(32, kept * level);
+}
+
+void memoryOrder(View x, View y, View out) {
+  Value early = x.load(0, {8, 8});
+  Value late = y.load(0, {8, 8});
+  [[maybe_unused]] Value unused = y.load(8, {8, 8});
+  out.store(0, dot(x.load(1, {8, 8}), y.load(1, {8, 8})));
+  Value again = x.load(0, {8, 8});
+  out.store(8, early + again);
+  for (Value i : range(0, 8)) {
+    Value m = out.load(i, {1, 8}), l = out.load({i, 8}, {1, 8});
+    out.store({i, 8}, m);
+    out.store(i, l);
+  }
+  out.store(16, late + x.load(0, {8, 8}));
+}
+
+void elements(View table, View counts, View out, Value head) {
+  Value rows = asColumn(iota(8)), columns = asRow(iota(4));
+  Value found = table.gather(head, programId(0), rows, columns);
+  Value slope = counts.gather(head);
+  out.at(head).atomicAdd(head + 1, found * slope);
+  out.scatterAdd(1.0, head, rows, columns + rows);
+  Value cube = reshape(found, {2, 4, 4});
+  Value turned = permute(cube, {2, 0, 1});
+  out.store({0, 1}, cast(f32, turned));
+  counts.store(0, reduceMax(broadcast(asRow(iota(4)), {8, 4}), 0) + reduceMin(iota(16), 0));
+}
+
+void gradient(View x, View bias, View dbias, View dx) {
+  Value s = x.load(0, {8, 8});
+  Value position = iota(8);
+  Value modified = 30 * tanh(s / 30) + bias.gather(programId(0), asColumn(position), asRow(position));
+  Value masked = select(asColumn(position) >= asRow(position), modified, -infinity);
+  const ViewGradient gathered[] = {{bias, dbias}};
+  dx.store(0, differentiate(masked, s, fill({8, 8}, 1.0), gathered));
+}
+
+TensorArg tensor(const char *name, DType dtype, int rank) { return {name, dtype, rank}; }
+
+constexpr GoldenProgram kPrograms[] = {
+    {"flash_forward",
+     [] {
+       return record("flash_forward", flashForward, tensor("q", bf16, 3), tensor("k", bf16, 3), tensor("v", bf16, 3),
+                     tensor("o", bf16, 3), tensor("lse", f32, 2), ScalarArg{"scale", f32}, 64, 32);
+     }},
+    {"arithmetic",
+     [] {
+       return record("arithmetic", arithmetic, tensor("x", bf16, 2), tensor("y", f16, 2), tensor("out", f32, 2),
+                     ScalarArg{"scale", f32}, ScalarArg{"count", i32});
+     }},
+    {"nested_loops",
+     [] {
+       return record("nested_loops", nestedLoops, tensor("x", f32, 1), tensor("out", f32, 1), ScalarArg{"count", i64});
+     }},
+    {"branches",
+     [] {
+       return record("branches", branches, tensor("x", f32, 1), tensor("out", f32, 1), ScalarArg{"count", i32});
+     }},
+    {"memory_order",
+     [] {
+       return record("memory_order", memoryOrder, tensor("x", f32, 2), tensor("y", f32, 2), tensor("out", f32, 2));
+     }},
+    {"elements",
+     [] {
+       return record("elements", elements, tensor("table", bf16, 4), tensor("counts", i32, 1), tensor("out", f32, 3),
+                     ScalarArg{"head", i32});
+     }},
+    {"gradient",
+     [] {
+       return record("gradient", gradient, tensor("x", f32, 2), tensor("bias", bf16, 3), tensor("dbias", f32, 3),
+                     tensor("dx", f32, 2));
+     }},
+};
+
+} // namespace
+
+std::span<const GoldenProgram> goldenPrograms() { return kPrograms; }
