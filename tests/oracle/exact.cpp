@@ -28,12 +28,25 @@ double product(const float *a, const float *b, int64_t n) {
   return sum;
 }
 
+double logSumExp(const std::vector<double> &s) {
+  double m = -infinity;
+  for (double x : s)
+    m = std::max(m, x);
+  if (m == -infinity)
+    return m;
+  double l = 0;
+  for (double x : s)
+    l += std::exp(x - m);
+  return m + std::log(l);
+}
+
 /// The scores of one row before each step, and finally what goes into the softmax.
 struct RowScores {
   std::vector<char> seen;
   std::vector<std::vector<double>> before; // [step][key]
   std::vector<double> last;                // -inf where not seen
-  double size = 1;                         // 1 + the largest score as a sum of absolute values
+  double lse = -infinity;
+  double size = 1; // 1 + |lse| + the largest score as a sum of absolute values
 };
 
 RowScores scoresOf(const Shape &shape, const Rules &rules, double scale, const Inputs &in, const Row &row) {
@@ -53,19 +66,10 @@ RowScores scoresOf(const Shape &shape, const Rules &rules, double scale, const I
     scores.last[j] = s;
     scores.size = std::max(scores.size, 1 + std::fabs(s) + scale * absoluteProduct(q, k, shape.head_dim));
   }
+  scores.lse = logSumExp(scores.last);
+  if (scores.lse != -infinity)
+    scores.size += std::fabs(scores.lse);
   return scores;
-}
-
-double logSumExp(const std::vector<double> &s) {
-  double m = -infinity;
-  for (double x : s)
-    m = std::max(m, x);
-  if (m == -infinity)
-    return m;
-  double l = 0;
-  for (double x : s)
-    l += std::exp(x - m);
-  return m + std::log(l);
 }
 
 std::vector<double> softmax(const std::vector<double> &s, double lse) {
@@ -112,8 +116,8 @@ Outputs forward(const Shape &shape, const Rules &rules, double scale, const Inpu
   std::vector<double> noise(shape.sizeO());
   forEachRow(shape, [&](const Row &row) {
     RowScores s = scoresOf(shape, rules, scale, in, row);
-    double lse = out.lse[row.lse] = logSumExp(s.last);
-    std::vector<double> p = softmax(s.last, lse);
+    out.lse[row.lse] = s.lse;
+    std::vector<double> p = softmax(s.last, s.lse);
     for (int64_t j = 0; j < shape.seqlen_k; ++j)
       if (s.seen[j])
         add(&out.o[row.o], &noise[row.o], p[j], p[j] * s.size, &in.v[row.v + j * shape.value_dim], shape.value_dim);
@@ -130,7 +134,7 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
   std::vector<double> dq(shape.sizeQ()), dk(shape.sizeK()), dv(shape.sizeV()); // noise
   forEachRow(shape, [&](const Row &row) {
     RowScores s = scoresOf(shape, rules, scale, in, row);
-    std::vector<double> p = softmax(s.last, logSumExp(s.last));
+    std::vector<double> p = softmax(s.last, s.lse);
     RowGradient g = gradientOf(shape, in, d_o, row, p);
     for (int64_t j = 0; j < shape.seqlen_k; ++j) {
       if (!s.seen[j])

@@ -99,8 +99,8 @@ Gradients plainBackward(const Shape &shape, const Rules &rules, double scale, co
 struct Error {
   double worst = 0; ///< max |x - exact|; NaN if x has a NaN, or an infinity that `exact` does not have there.
   double plain = 0; ///< max |plain - exact|
-  /// What f32 arithmetic may do to the largest element: 2^-24 (1 + |s|) times the sum of the absolute values of all
-  /// terms, where |s| is the largest score as a sum of absolute values; and at least one rounding to the element type.
+  /// What f32 arithmetic may do to the largest element: 2^-24 (1 + |s| + |lse|) times the sum of the absolute values
+  /// of all terms, where |s| is the row's largest score as a sum of absolute values; at least one rounding to `dtype`.
   /// It decides where the plain formula happens to be exact, and for f32, where P = exp(S - LSE) costs more than
   /// dividing by a row sum.
   double noise = 0;
