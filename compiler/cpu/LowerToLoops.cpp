@@ -46,7 +46,7 @@ void Lowering::buildSignature() {
   int64_t words = 0;
   for (Type type : source_.getArgumentTypes()) {
     if (auto view = dyn_cast<tile::ViewType>(type))
-      types.push_back(MemRefType::get({1}, view.getElementType()));
+      types.push_back(MemRefType::get({1}, memoryType(view.getElementType())));
     words += wordsOf(type);
   }
   size_t tensors = types.size();
@@ -154,7 +154,7 @@ LogicalResult Lowering::lowerScalar(Operation *op) {
     scalars_.map(constant.getResult(), Value(arith::ConstantOp::create(builder_, loc(), value)));
     return success();
   }
-  if (op->getNumResults() != 1 || op->getNumRegions() || !isPure(op))
+  if (op->getNumResults() != 1 || op->getNumRegions() || !isMemoryEffectFree(op))
     return op->emitError("the cpu target cannot lower this op");
   SmallVector<Value, 4> operands;
   for (Value operand : op->getOperands())

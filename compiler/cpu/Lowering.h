@@ -136,9 +136,12 @@ mlir::Type likeF32(mlir::Type type);
 mlir::Value exp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 /// f32 rounded to nearest even of f16 or bf16, still held as f32.
 mlir::Value roundTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Type narrow);
-/// What lies in memory as `value`'s type, in the type that arithmetic uses.
-mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value);
-/// The inverse of widen, for memory of element type `narrow`; rounds to nearest even.
+/// How elements of `type` are loaded and stored: bf16 as i16, because x86 code generation turns some vector operations
+/// on bf16 into calls of a library.
+mlir::Type memoryType(mlir::Type type);
+/// What was loaded from memory of element type `narrow`, in the type that arithmetic uses.
+mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type narrow);
+/// The inverse of widen; rounds to nearest even.
 mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type narrow);
 /// The type in which arithmetic on elements of `type` is done: f32 for f16 and bf16.
 mlir::Type computeType(mlir::Type type);

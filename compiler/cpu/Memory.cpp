@@ -169,15 +169,15 @@ void Lowering::lowerLoad(tile::LoadOp load) {
   Buffer target = bufferFor(load);
   buffers_[load.getResult()] = target;
   MemoryEmitter m(*this, load.getView(), load.getPosition(), type);
-  auto memoryType = cast<MemRefType>(target.memory.getType());
+  auto bufferType = cast<MemRefType>(target.memory.getType());
   int64_t inner = target.contiguousDim(type.getRank());
 
   Value isEdge = arith::XOrIOp::create(
       builder_, loc(), m.whole(),
       Value(arith::ConstantOp::create(builder_, loc(), builder_.getBoolAttr(true))));
   m.ifTrue(isEdge, [&] {
-    Value fill = splat(arith::ConstantOp::create(builder_, loc(), fillOf(builder_, load, memoryType.getElementType())));
-    Nest nest = openNest(memoryType.getShape(), static_cast<int>(memoryType.getRank()) - 1);
+    Value fill = splat(arith::ConstantOp::create(builder_, loc(), fillOf(builder_, load, bufferType.getElementType())));
+    Nest nest = openNest(bufferType.getShape(), static_cast<int>(bufferType.getRank()) - 1);
     builder_.setInsertionPoint(nest.before.back());
     SmallVector<Value, 5> at = llvm::map_to_vector<5>(nest.position, [](const Element &e) { return e.value; });
     vector::StoreOp::create(builder_, loc(), fill, target.memory, at);
@@ -200,14 +200,14 @@ void Lowering::lowerLoad(tile::LoadOp load) {
   m.outerLoops(inner, [&](SmallVector<Value, 5> &at) {
     Value row = m.linear(at);
     m.loop(m.low[inner], middle, lanes_, [&](Value x) {
-      Value value = vector::LoadOp::create(builder_, loc(), VectorType::get({lanes_}, narrowType), m.view.flat,
+      Value value = vector::LoadOp::create(builder_, loc(), VectorType::get({lanes_}, memoryType(narrowType)), m.view.flat,
                                            ValueRange{m.add(row, x)});
-      store(at, x, widen(builder_, loc(), value));
+      store(at, x, widen(builder_, loc(), value, narrowType));
     });
     m.loop(middle, m.high[inner], 1, [&](Value x) {
       Value where = m.add(row, m.mul(x, m.view.strides[inner]));
       Value value = memref::LoadOp::create(builder_, loc(), m.view.flat, ValueRange{where});
-      store(at, x, widen(builder_, loc(), value));
+      store(at, x, widen(builder_, loc(), value, narrowType));
     });
   });
 }
@@ -356,11 +356,11 @@ void Lowering::lowerGather(tile::GatherOp gather) {
     mask = mask ? Value(arith::AndIOp::create(builder_, loc(), mask, fits)) : fits;
     where = where ? Value(arith::AddIOp::create(builder_, loc(), where, distance)) : distance;
   }
-  auto narrowVector = VectorType::get({lanes_}, type.getElementType());
+  auto narrowVector = VectorType::get({lanes_}, memoryType(type.getElementType()));
   Value zeros = arith::ConstantOp::create(builder_, loc(), builder_.getZeroAttr(narrowVector));
   Value value = vector::GatherOp::create(builder_, loc(), narrowVector, view.flat, ValueRange{view.offset}, where, mask,
                                          zeros);
-  value = widen(builder_, loc(), value);
+  value = widen(builder_, loc(), value, type.getElementType());
   SmallVector<Value, 4> at = llvm::map_to_vector<4>(nest.position, [](const Element &e) { return e.value; });
   if (target.order == Order::Column)
     std::reverse(at.begin(), at.end());

@@ -93,27 +93,24 @@ Value roundTo(OpBuilder &builder, Location loc, Value x, Type narrowType) {
   return arith::ExtFOp::create(builder, loc, x.getType(), rounded);
 }
 
-Value widen(OpBuilder &builder, Location loc, Value value) {
-  Type element = getElementTypeOrSelf(value.getType());
-  if (element.isBF16()) {
-    Value bits = arith::BitcastOp::create(builder, loc, withElement(value.getType(), builder.getI16Type()), value);
-    Value wide = arith::ExtUIOp::create(builder, loc, withElement(value.getType(), builder.getI32Type()), bits);
+Type memoryType(Type type) { return type.isBF16() ? IntegerType::get(type.getContext(), 16) : type; }
+
+Value widen(OpBuilder &builder, Location loc, Value value, Type narrowType) {
+  if (narrowType.isBF16()) {
+    Value wide = arith::ExtUIOp::create(builder, loc, withElement(value.getType(), builder.getI32Type()), value);
     Formula m(builder, loc, wide);
     return m.fromBits(m.shl(wide, 16));
   }
-  return element.isF16() ? Value(arith::ExtFOp::create(builder, loc, likeF32(value.getType()), value)) : value;
+  return narrowType.isF16() ? Value(arith::ExtFOp::create(builder, loc, likeF32(value.getType()), value)) : value;
 }
 
 Value narrow(OpBuilder &builder, Location loc, Value value, Type narrowType) {
+  Type result = withElement(value.getType(), memoryType(narrowType));
   if (narrowType.isBF16()) {
     Formula m(builder, loc, value);
-    Value upper = m.shr(roundedBf16Bits(m, value), 16);
-    Value bits = arith::TruncIOp::create(builder, loc, withElement(value.getType(), builder.getI16Type()), upper);
-    return arith::BitcastOp::create(builder, loc, withElement(value.getType(), narrowType), bits);
+    return arith::TruncIOp::create(builder, loc, result, m.shr(roundedBf16Bits(m, value), 16));
   }
-  if (narrowType.isF16())
-    return arith::TruncFOp::create(builder, loc, withElement(value.getType(), narrowType), value);
-  return value;
+  return narrowType.isF16() ? Value(arith::TruncFOp::create(builder, loc, result, value)) : value;
 }
 
 } // namespace tegula::cpu

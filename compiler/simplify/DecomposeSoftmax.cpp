@@ -21,12 +21,6 @@ using namespace tegula::simplify;
 using LocBuilder = ImplicitLocOpBuilder;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr auto contract = arith::FastMathFlags::contract;
-constexpr auto exponentFlags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
-
-/// x * factor
-static Value scale(LocBuilder &b, Value x, double factor, arith::FastMathFlags flags) {
-  return arith::MulFOp::create(b, x, floatConstant(b, x.getType(), factor), flags);
-}
 
 /// `rows` [m] repeated along the columns of a tile of type [m, n].
 static Value acrossColumns(LocBuilder &b, Value rows, Type type) {
@@ -45,24 +39,15 @@ static Value selectWhere(LocBuilder &b, Value x, double value, double yes, Value
   return arith::SelectOp::create(b, equal, floatConstant(b, no.getType(), yes), no);
 }
 
-/// max * log2e, and 0 where that is -inf, so that subtracting it from another -inf gives no NaN.
-static Value exponentOrigin(LocBuilder &b, Value max) {
-  Value scaled = scale(b, max, log2e, arith::FastMathFlags::none);
-  return selectWhere(b, scaled, -infinity, 0, scaled);
-}
+/// The maximum, and 0 where that is -inf, so that subtracting it from another -inf gives no NaN.
+static Value exponentOrigin(LocBuilder &b, Value max) { return selectWhere(b, max, -infinity, 0, max); }
 
-/// exp(scores) relative to exp(max), where origin = exponentOrigin(max): exp2(scores * log2e - origin)
-static Value probabilities(LocBuilder &b, Value scores, Value origin) {
-  Value scaled = scale(b, scores, log2e, exponentFlags);
-  Value exponent = arith::SubFOp::create(b, scaled, acrossColumns(b, origin, scores.getType()), contract);
-  return math::Exp2Op::create(b, exponent);
-}
-
-/// exp(oldMax) relative to exp(max). Exactly 1 where the maximum stays, because nothing here may be fused: an error
-/// would be raised to the power of the number of blocks.
-static Value rescaling(LocBuilder &b, Value oldMax, Value origin) {
-  Value scaled = scale(b, oldMax, log2e, arith::FastMathFlags::none);
-  return math::Exp2Op::create(b, arith::SubFOp::create(b, scaled, origin));
+/// exp(x - origin). The difference comes first, and nothing is fused: it is exactly 0 where x is the maximum, so that the
+/// largest probability is exactly 1, and so is the factor of a row whose maximum stays. An error in that factor would
+/// be raised to the power of the number of blocks.
+static Value relativeExp(LocBuilder &b, Value x, Value origin) {
+  Value difference = arith::SubFOp::create(b, x, origin);
+  return math::Exp2Op::create(b, arith::MulFOp::create(b, difference, floatConstant(b, x.getType(), log2e)));
 }
 
 static Value multiplyAdd(LocBuilder &b, Value x, Value y, Value z) {
@@ -76,8 +61,8 @@ static void decomposeUpdate(tile::SoftmaxUpdateOp op) {
 
   Value newMax = arith::MaxNumFOp::create(b, m, reduceRows(b, tile::Reduction::Max, s, rows));
   Value origin = exponentOrigin(b, newMax);
-  Value p = probabilities(b, s, origin);
-  Value alpha = rescaling(b, m, origin);
+  Value p = relativeExp(b, s, acrossColumns(b, origin, s.getType()));
+  Value alpha = relativeExp(b, m, origin);
   Value newSum = multiplyAdd(b, l, alpha, reduceRows(b, tile::Reduction::Add, p, rows));
   Value rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
   Value newOutput = tile::DotOp::create(b, o.getType(), p, op.getValues(), rescaled);
