@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// --check accepts good results, and finds bad ones wherever they are.
+#include "attention_check.h"
+
+#include "oracle/inputs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace tegula::tools {
+namespace {
+
+AttentionCase smallCase() {
+  AttentionCase attention;
+  attention.problem.dtype = f32;
+  attention.problem.head_dim = 8;
+  attention.problem.value_dim = 16;
+  attention.problem.causal = Causal::bottom_right;
+  attention.problem.backward = true;
+  attention.shape = {.batch = 2, .heads = 6, .kv_heads = 3, .seqlen_q = 7, .seqlen_k = 5};
+  attention.scale = 0.25f;
+  return attention;
+}
+
+std::vector<float> toFloat(const std::vector<double> &x) { return {x.begin(), x.end()}; }
+
+/// Random inputs and, computed for all heads at once, exact results.
+AttentionArrays exactArrays(const AttentionCase &attention) {
+  oracle::Shape shape = oracleShape(attention);
+  oracle::Rules rules;
+  oracle::addCausal(rules, shape, oracle::Corner::bottom_right);
+  oracle::Inputs inputs = oracle::makeInputs(shape, attention.scale, f32, oracle::Family::normal, 1);
+  std::vector<float> d_o = oracle::normalNumbers(shape.sizeO(), f32, 2);
+  oracle::Outputs outputs = oracle::forward(shape, rules, attention.scale, inputs);
+  oracle::Gradients gradients = oracle::backward(shape, rules, attention.scale, inputs, d_o);
+  return {inputs.q,
+          inputs.k,
+          inputs.v,
+          toFloat(outputs.o),
+          toFloat(outputs.lse),
+          d_o,
+          toFloat(gradients.dq),
+          toFloat(gradients.dk),
+          toFloat(gradients.dv)};
+}
+
+TEST(AttentionCheck, AcceptsExactResults) {
+  AttentionErrors errors = checkAttention(smallCase(), exactArrays(smallCase()));
+  EXPECT_EQ(errors.forward.size(), 2u);
+  EXPECT_EQ(errors.backward.size(), 3u);
+  EXPECT_TRUE(verdict(errors).ok()) << verdict(errors).message();
+}
+
+TEST(AttentionCheck, FindsOneWrongNumberInAnyTensor) {
+  const std::pair<const char *, std::vector<float> AttentionArrays::*> results[] = {{"o", &AttentionArrays::o},
+                                                                                    {"lse", &AttentionArrays::lse},
+                                                                                    {"dq", &AttentionArrays::dq},
+                                                                                    {"dk", &AttentionArrays::dk},
+                                                                                    {"dv", &AttentionArrays::dv}};
+  for (auto [name, member] : results)
+    for (float wrong : {0.001f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      AttentionArrays arrays = exactArrays(smallCase());
+      (arrays.*member).back() += wrong;
+      Status status = verdict(checkAttention(smallCase(), arrays));
+      EXPECT_EQ(status.code(), ErrorCode::Internal) << name;
+      EXPECT_NE(status.message().find(std::string(name) + " has "), std::string::npos) << status.message();
+    }
+}
+
+TEST(AttentionCheck, LooksAtGradientsOnlyWithABackwardPass) {
+  AttentionCase attention = smallCase();
+  attention.problem.backward = false;
+  AttentionArrays arrays = exactArrays(attention);
+  EXPECT_TRUE(checkAttention(attention, arrays).backward.empty());
+}
+
+TEST(AttentionCheck, AcceptsSizesOfZero) {
+  for (int64_t AttentionShape::*size : {&AttentionShape::batch, &AttentionShape::seqlen_q, &AttentionShape::seqlen_k}) {
+    AttentionCase attention = smallCase();
+    attention.shape.*size = 0;
+    EXPECT_TRUE(verdict(checkAttention(attention, exactArrays(attention))).ok());
+  }
+}
+
+} // namespace
+} // namespace tegula::tools

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""`tegula compile`: every phase of a program, to standard output or a file."""
+
+import os
+import tempfile
+import unittest
+
+from command_line import CommandLineTest
+
+PROGRAM = """
+module attributes {tile.version = 1 : i64} {
+  func.func @scale_rows(%x: !tile.view<2xf32> {tile.name = "x", tile.written}, %scale: f32 {tile.name = "scale"}) {
+    %block = tile.program_id 0
+    %rows = arith.constant 4 : index
+    %row = arith.muli %block, %rows : index
+    %column = arith.constant 0 : index
+    %tile = tile.load %x[%row, %column] : !tile.view<2xf32> -> tensor<4x8xf32>
+    %factor = tile.broadcast %scale : f32 -> tensor<4x8xf32>
+    %scaled = arith.mulf %tile, %factor : tensor<4x8xf32>
+    tile.store %scaled, %x[%row, %column] : tensor<4x8xf32>, !tile.view<2xf32>
+    return
+  }
+}
+"""
+
+# What only the text of this phase has.
+MARKS = {
+    "tile": "tile.load",
+    "simplify": "tile.load",
+    "plan": "tile.load",
+    "loops": "memref",
+    "llvm": "define void @scale_rows",
+    "asm": ".globl\tscale_rows",
+}
+
+
+class CompileTest(CommandLineTest):
+    def test_every_phase_from_standard_input(self):
+        for phase, mark in MARKS.items():
+            with self.subTest(phase):
+                result = self.run_tegula("compile", "-", "--target", "cpu", "--emit", phase, stdin=PROGRAM)
+                self.assertIn(mark, result.stdout)
+                self.assertEqual(result.stderr, "")
+
+    def test_an_object_is_an_elf_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program, output = os.path.join(folder, "p.mlir"), os.path.join(folder, "p.so")
+            with open(program, "w") as file:
+                file.write(PROGRAM)
+            result = self.run_tegula("compile", program, "--emit", "object", "-o", output)
+            self.assertEqual(result.stdout, "")
+            with open(output, "rb") as file:
+                self.assertEqual(file.read(4), b"\x7fELF")
+
+    def test_a_refused_program_is_a_failure_with_the_compilers_words(self):
+        for program in "func.func @f( {", PROGRAM.replace("8xf32> -> tensor<4x8", "8xf32> -> tensor<4x9", 1) + "garbage":
+            result = self.run_tegula("compile", "-", "--emit", "tile", stdin=program, code=1)
+            self.assertEqual(result.stdout, "")
+            self.assertIn("error: ", result.stderr)
+
+    def test_output_that_cannot_be_written_names_the_option(self):
+        result = self.run_tegula("compile", "-", "--emit", "tile", "-o", "/dev/null/x", stdin=PROGRAM, code=2)
+        self.assertEqual(result.stderr, "tegula: --output: cannot write '/dev/null/x': Not a directory\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
