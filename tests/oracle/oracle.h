@@ -73,13 +73,10 @@ struct Inputs {
 
 struct Outputs {
   std::vector<double> o, lse;
-  double o_noise = 0, lse_noise = 0; ///< See Error::noise; only forward() fills them in.
 };
 
 struct Gradients {
   std::vector<double> dq, dk, dv;
-  double dq_noise = 0, dk_noise = 0, dv_noise = 0; ///< See Error::noise; only backward() fills them in.
-  double score_noise = 0;                          ///< The same for gradients of single scores, such as a bias's.
 };
 
 /// O = softmax(S) V in 64 bits. Rows that see no key: o = 0, lse = -inf.
@@ -95,17 +92,30 @@ Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const
 Gradients plainBackward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs,
                         const std::vector<float> &d_o, DType dtype);
 
+/// What rounding alone may do to the largest element of each result of a FlashAttention kernel, where the plain formula
+/// happens to be exact or has no such rounding:
+///   - f32 arithmetic: 2^-24 (1 + |s| + |lse|) times the sum of the absolute values of all terms, where |s| is the
+///   row's
+///     largest score as a sum of absolute values, because P = exp(S - LSE) where the plain formula divides by a sum;
+///   - D = rowsum(dO O) from an O that was rounded to `dtype`, where the plain formula has the mean of dP under P:
+///     two standard deviations of independent roundings.
+/// Score modifications are taken not to amplify.
+struct Noise {
+  double o = 0, lse = 0, dq = 0, dk = 0, dv = 0;
+  double score = 0; ///< Of the gradient of a single score, such as a bias's.
+};
+
+/// `d_o` is empty if there is no backward pass.
+Noise noiseOf(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs, const std::vector<float> &d_o,
+              DType dtype);
+
 /// How far a result is from the exact one, measured by how far the plain formula is.
 struct Error {
   double worst = 0; ///< max |x - exact|; NaN if x has a NaN, or an infinity that `exact` does not have there.
   double plain = 0; ///< max |plain - exact|
-  /// What f32 arithmetic may do to the largest element: 2^-24 (1 + |s| + |lse|) times the sum of the absolute values
-  /// of all terms, where |s| is the row's largest score as a sum of absolute values; at least one rounding to `dtype`.
-  /// It decides where the plain formula happens to be exact, and for f32, where P = exp(S - LSE) costs more than
-  /// dividing by a row sum.
-  double noise = 0;
+  double noise = 0; ///< See Noise; at least one rounding of the largest exact number to the element type.
 
-  /// At most 2 for a good result.
+  /// worst / max(plain, noise): at most 2 for a good result.
   double ratio() const;
 };
 

@@ -68,16 +68,20 @@ TEST(Compare, NothingHidesANaN) {
   EXPECT_EQ(compare({-infinity}, {-infinity}, {-infinity}, 0, f32).ratio(), 0);
 }
 
-TEST(Exact, NoiseIsSmallBesideTheResults) {
+TEST(Noise, IsOfTheOrderOfTheRoundingsThatItIsMadeOf) {
   Inputs inputs = makeInputs(kShape, kScale, f32, Family::normal, 7);
   std::vector<float> d_o = normalNumbers(kShape.sizeO(), f32, 8);
-  Outputs out = forward(kShape, {}, kScale, inputs);
-  Gradients gradients = backward(kShape, {}, kScale, inputs, d_o);
-  for (double noise : {out.o_noise, out.lse_noise, gradients.dq_noise, gradients.dk_noise, gradients.dv_noise,
-                       gradients.score_noise}) {
+  Noise f32Noise = noiseOf(kShape, {}, kScale, inputs, d_o, f32);
+  for (double noise : {f32Noise.o, f32Noise.lse, f32Noise.dq, f32Noise.dk, f32Noise.dv, f32Noise.score}) {
     EXPECT_GT(noise, 0x1p-25);
     EXPECT_LT(noise, 0x1p-14);
   }
+  Noise bf16Noise = noiseOf(kShape, {}, kScale, inputs, d_o, bf16);
+  EXPECT_EQ(bf16Noise.o, f32Noise.o);
+  EXPECT_EQ(bf16Noise.dv, f32Noise.dv);
+  EXPECT_LT(bf16Noise.dk, 0x1p-8); // D from a rounded O
+  EXPECT_GT(bf16Noise.dk, f32Noise.dk);
+  EXPECT_EQ(noiseOf(kShape, {}, kScale, inputs, {}, bf16).dq, 0);
 }
 
 TEST(Inputs, AreReproducibleAndExact) {
