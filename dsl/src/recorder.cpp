@@ -19,6 +19,10 @@ template <class T> void appendBytes(std::string &key, const T &value) {
   key.append(reinterpret_cast<const char *>(&value), sizeof(value));
 }
 
+bool before(const Location &a, const Location &b) {
+  return a.line() != b.line() ? a.line() < b.line() : std::string_view(a.file_name()) < b.file_name();
+}
+
 } // namespace
 
 Recorder &Recorder::current() {
@@ -141,7 +145,7 @@ NodeId Recorder::share(Node node, std::string key) {
     if (found != graph_.regions[region].known.end()) {
       Node &known = graph_.nodes[found->second];
       bool sameStep = region == region_ && known.epoch == graph_.regions[region].anchors.size();
-      if (sameStep && node.where.line() < known.where.line())
+      if (sameStep && before(node.where, known.where))
         known.where = node.where;
       return found->second;
     }
