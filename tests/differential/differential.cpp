@@ -5,11 +5,12 @@
 // failing one as a line that --case takes, and exits with 1 if there was one.
 #include "random_case.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -65,24 +66,52 @@ std::vector<Case> casesFor(const Options &options) {
   return cases;
 }
 
+/// Error over the plain formula's error, of each result in each element type.
+class Summary {
+public:
+  void add(DType dtype, const std::vector<NamedError> &errors) {
+    for (const auto &[name, error] : errors)
+      if (error.plain > 0)
+        ratios_[std::string(toString(dtype)) + " " + std::string(name)].push_back(error.worst / error.plain);
+  }
+  void print() {
+    for (auto &[name, ratios] : ratios_) {
+      std::sort(ratios.begin(), ratios.end());
+      auto above = std::upper_bound(ratios.begin(), ratios.end(), kMaxRatio);
+      std::printf("%-10s error / plain error: median %.2f, above %.0f (by less than noise): %.1f %%\n", name.c_str(),
+                  ratios[ratios.size() / 2], kMaxRatio, 100.0 * double(ratios.end() - above) / double(ratios.size()));
+    }
+  }
+
+private:
+  std::map<std::string, std::vector<double>> ratios_;
+};
+
 /// Runs all cases on several threads; returns how many failed.
 int runAll(const std::vector<Case> &cases, int threads) {
   std::atomic<size_t> next = 0;
-  std::atomic<int> failures = 0;
-  std::mutex printing;
+  int failures = 0;
+  Summary summary;
+  std::mutex results;
   auto work = [&] {
-    for (size_t n; (n = next++) < cases.size();)
-      if (std::string complaints = runCase(cases[n]); !complaints.empty()) {
+    for (size_t n; (n = next++) < cases.size();) {
+      std::vector<NamedError> errors;
+      std::string complaints = runCase(cases[n], &errors);
+      std::lock_guard lock(results);
+      summary.add(cases[n].dtype, errors);
+      if (!complaints.empty()) {
         ++failures;
-        std::lock_guard lock(printing);
-        std::printf("FAILED --case \"%s\"\n%s\n", toString(cases[n]).c_str(), complaints.c_str());
+        std::printf("FAILED --case \"%s\"\n%s\n", toString(cases[n]).c_str(),
+                    complaints.substr(complaints.find('\n') + 1).c_str());
         std::fflush(stdout);
       }
+    }
   };
   std::vector<std::jthread> workers;
   for (int n = 0; n < threads; ++n)
     workers.emplace_back(work);
   workers.clear();
+  summary.print();
   return failures;
 }
 

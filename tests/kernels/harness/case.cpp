@@ -2,10 +2,8 @@
 #include "harness/case.h"
 
 #include "harness/machine.h"
-#include "oracle/convert.h"
 
 #include <cmath>
-#include <sstream>
 
 namespace tegula::testing {
 namespace {
@@ -65,41 +63,6 @@ Status launchBackward(const Case &c, const AttentionPlan &plan, Tensors &t) {
   return plan.backward(call, scratch.get());
 }
 
-/// Collects one line per result that is too far from the oracle's.
-class Complaints {
-public:
-  void compare(const char *what, const TestTensor &tensor, const std::vector<double> &plain,
-               const std::vector<double> &exact, double noise, DType dtype) {
-    oracle::Error error = oracle::compare(tensor.numbers(), plain, exact, noise, dtype);
-    if (!(error.ratio() <= kMaxRatio))
-      text_ << what << ": error " << error.worst << ", plain formula " << error.plain << ", noise " << error.noise
-            << ", ratio " << error.ratio() << "\n";
-  }
-  void add(const std::string &line) { text_ << line << "\n"; }
-  std::string text() const { return text_.str(); }
-
-private:
-  std::ostringstream text_;
-};
-
-void checkForward(const Case &c, const Tensors &t, const oracle::Noise &noise, Complaints &complaints) {
-  oracle::Outputs exact = forward(c.shape, t.variant.exact, float(c.scale()), t.inputs);
-  oracle::Outputs plain = plainForward(c.shape, t.variant.plain, c.scale(), t.inputs, c.dtype);
-  complaints.compare("o", t.o, plain.o, exact.o, noise.o, c.dtype);
-  complaints.compare("lse", t.lse, plain.lse, exact.lse, noise.lse, f32);
-}
-
-void checkBackward(const Case &c, const Tensors &t, const oracle::Noise &noise, Complaints &complaints) {
-  oracle::Gradients exact = backward(c.shape, t.variant.exact, float(c.scale()), t.inputs, t.upstream);
-  oracle::Gradients plain = plainBackward(c.shape, t.variant.plain, c.scale(), t.inputs, t.upstream, c.dtype);
-  complaints.compare("dq", t.dq, plain.dq, exact.dq, noise.dq, c.dtype);
-  complaints.compare("dk", t.dk, plain.dk, exact.dk, noise.dk, c.dtype);
-  complaints.compare("dv", t.dv, plain.dv, exact.dv, noise.dv, c.dtype);
-  if (t.variant.exact_bias)
-    complaints.compare("dbias", t.variant.gradients[0], *t.variant.plain_bias, *t.variant.exact_bias, noise.score,
-                       c.dtype);
-}
-
 } // namespace
 
 double Case::scale() const { return 1 / std::sqrt(double(shape.head_dim)); }
@@ -154,26 +117,6 @@ Status launch(const Case &c, Tensors &tensors) {
     return plan.status();
   TEGULA_RETURN_IF_ERROR(launchForward(c, *plan, tensors));
   return c.backward ? launchBackward(c, *plan, tensors) : Status();
-}
-
-std::string check(const Case &c, Tensors &tensors) {
-  Complaints complaints;
-  oracle::Noise noise = noiseOf(c.shape, tensors.variant.exact, c.scale(), tensors.inputs,
-                                c.backward ? tensors.upstream : std::vector<float>(), c.dtype);
-  checkForward(c, tensors, noise, complaints);
-  if (c.backward)
-    checkBackward(c, tensors, noise, complaints);
-  for (const TestTensor *tensor : tensors.all())
-    if (!tensor->surroundingsIntact())
-      complaints.add("memory outside a tensor was written");
-  return complaints.text();
-}
-
-std::string runCase(const Case &c) {
-  Tensors tensors = makeTensors(c);
-  Status status = launch(c, tensors);
-  std::string complaints = status.ok() ? check(c, tensors) : status.message() + "\n";
-  return complaints.empty() ? "" : toString(c) + "\n" + complaints;
 }
 
 } // namespace tegula::testing

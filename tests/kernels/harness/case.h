@@ -49,10 +49,17 @@ Expected<AttentionPlan> planFor(const Case &c);
 /// Launches the forward pass, and the backward one if the case asks for it.
 Status launch(const Case &c, Tensors &tensors);
 
-/// Empty, or what is wrong: a Status, a result too far from the oracle's, or memory that was touched.
-std::string check(const Case &c, Tensors &tensors);
-/// makeTensors, launch and check.
-std::string runCase(const Case &c);
+struct NamedError {
+  std::string_view name; ///< "o", "lse", "dq", "dk", "dv" or "dbias".
+  oracle::Error error;
+};
+
+/// How far the results are from the oracle's.
+std::vector<NamedError> measure(const Case &c, const Tensors &tensors);
+/// Empty, or what is wrong: results that are too far off, memory that was touched.
+std::string check(Tensors &tensors, const std::vector<NamedError> &errors);
+/// makeTensors, launch, measure and check. Empty, or the case and what is wrong with it.
+std::string runCase(const Case &c, std::vector<NamedError> *errors = nullptr);
 
 /// The worst error ratio that check() accepts.
 inline constexpr double kMaxRatio = 2.0;
