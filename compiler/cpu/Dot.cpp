@@ -73,7 +73,7 @@ private:
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < width; ++j)
         sums.push_back(initial(add(row, i), add(column, j * l.lanes_)));
-    int64_t unroll = depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
+    int64_t unroll = depth % 2 == 0 ? 2 : 1;
     auto loop = scf::ForOp::create(b, loc, l.index(0), l.index(depth), l.index(unroll), sums);
     {
       OpBuilder::InsertionGuard guard(b);
