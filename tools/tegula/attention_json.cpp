@@ -24,8 +24,8 @@ Json shapeOf(const AttentionCase &attention) {
 Json forwardOf(const AttentionReport &report) {
   Json forward = {{"ms", report.forward_ms}, {"tflops", teraflops(forwardFlops(report.attention), report.forward_ms)}};
   if (report.errors) {
-    const oracle::Error &o = report.errors->forward.front().error;
-    forward["max_error"] = o.worst;
+    const TensorError &o = report.errors->forward.front();
+    forward["max_error"] = o.error.worst;
     forward["error_ratio"] = o.ratio();
   }
   return forward;
@@ -36,7 +36,7 @@ Json backwardOf(const AttentionReport &report) {
                    {"tflops", teraflops(backwardFlops(report.attention), *report.backward_ms)}};
   if (report.errors)
     for (const TensorError &tensor : report.errors->backward)
-      backward[tensor.name + "_error_ratio"] = tensor.error.ratio();
+      backward[tensor.name + "_error_ratio"] = tensor.ratio();
   return backward;
 }
 

@@ -26,7 +26,7 @@ std::string timeLine(const char *what, double ms, double flops) {
 }
 
 std::string errorLine(const TensorError &tensor) {
-  return fmt::format("  {:<9} {:>13.3g} {:>20.3f}   {}\n", tensor.name, tensor.error.worst, tensor.error.ratio(),
+  return fmt::format("  {:<9} {:>13.3g} {:>20.3f}   {}\n", tensor.name, tensor.error.worst, tensor.ratio(),
                      tensor.acceptable() ? "ok" : "TOO LARGE");
 }
 
