@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "language/machine.h"
+
+namespace tegula::language {
+namespace {
+
+class Control : public Language {};
+
+TEST_P(Control, VariablesThatSwapInALoop) {
+  auto a = Array<float>::random({3, 10}, 1), b = Array<float>::random({3, 10}, 2);
+  Array<float> x({3, 10}), y({3, 10});
+  run(
+      [](View A, View B, View X, View Y) {
+        Var p = A.load(0, {3, 10}), q = B.load(0, {3, 10});
+        for (Value i : range(0, 5)) {
+          Value old = p;
+          p = q + cast(f32, cast(i32, i));
+          q = old;
+        }
+        X.store(0, p);
+        Y.store(0, q);
+      },
+      a, b, x, y);
+  for (int64_t e = 0; e < 30; ++e) {
+    float p = a(e), q = b(e);
+    for (int i = 0; i < 5; ++i) {
+      float old = p;
+      p = q + static_cast<float>(i);
+      q = old;
+    }
+    EXPECT_EQ(x(e), p);
+    EXPECT_EQ(y(e), q);
+  }
+}
+
+TEST_P(Control, NestedLoopsCarryTilesAndScalars) {
+  Array<float> y({6});
+  Array<int32_t> n({1});
+  run(
+      [](View Y, View N) {
+        Var sum = fill({6}, 0.0);
+        Var count = constant(i32, 0);
+        for (Value i : range(0, 4))
+          for (Value j : range(i, 7, 2)) {
+            sum = sum + cast(f32, cast(i32, i * 10 + j)) * cast(f32, iota(6));
+            count = count + 1;
+          }
+        Y.store(0, sum);
+        N.store(0, broadcast(count, {1}));
+      },
+      y, n);
+  float total = 0;
+  int count = 0;
+  for (int i = 0; i < 4; ++i)
+    for (int j = i; j < 7; j += 2)
+      total += static_cast<float>(i * 10 + j), ++count;
+  EXPECT_EQ(n(0), count);
+  for (int64_t e = 0; e < 6; ++e)
+    EXPECT_EQ(y(e), total * static_cast<float>(e));
+}
+
+TEST_P(Control, LoopsThatDoNotRunKeepTheirVariables) {
+  auto a = Array<float>::random({9}, 3);
+  Array<float> y({9});
+  run(
+      [](View A, View Y) {
+        Var x = A.load(0, {9});
+        for (Value i : range(A.dim(0), 5))
+          x = x * cast(f32, cast(i32, i));
+        Y.store(0, x);
+      },
+      a, y);
+  for (int64_t i = 0; i < 9; ++i)
+    EXPECT_EQ(y(i), a(i));
+}
+
+TEST_P(Control, BranchesChooseTilesAndScalars) {
+  auto a = Array<float>::random({4, 9}, 4);
+  Array<float> y({4, 9});
+  runOn(
+      Grid{4, 1, 1},
+      [](View A, View Y) {
+        Value row = programId(0);
+        Var x = A.at(row).load(0, {9});
+        Var factor = constant(f32, 1);
+        when(
+            row % 2 == 0, [&] { x = x + 100, factor = constant(f32, 2); },
+            [&] { when(row == 3, [&] { x = -x; }); });
+        Y.at(row).store(0, x * factor);
+      },
+      a, y);
+  for (int64_t i = 0; i < 4; ++i)
+    for (int64_t j = 0; j < 9; ++j)
+      EXPECT_EQ(y(i, j), i % 2 == 0 ? (a(i, j) + 100) * 2 : i == 3 ? -a(i, j) : a(i, j));
+}
+
+TEST_P(Control, BranchInsideALoopUpdatesACarriedMatrix) {
+  auto a = Array<float>::random({12, 8}, 5);
+  Array<float> y({12, 12});
+  run(
+      [](View A, View Y) {
+        Value a = A.load(0, {12, 8});
+        Var o = fill({12, 12}, 0.0);
+        for (Value i : range(0, 6))
+          when(i % 3 == 1, [&] { o = dot(a, transpose(a), o * 0.5); });
+        Y.store(0, o);
+      },
+      a, y);
+  for (int64_t i = 0; i < 12; ++i)
+    for (int64_t j = 0; j < 12; ++j) {
+      double s = 0;
+      for (int64_t k = 0; k < 8; ++k)
+        s += double{a(i, k)} * a(j, k);
+      EXPECT_NEAR(y(i, j), 1.5 * s, 1e-4);
+    }
+}
+
+TEST_P(Control, ALoadSeesTheStoreBeforeIt) {
+  Array<float> x({10}, 1), y({10});
+  run(
+      [](View X, View Y) {
+        for (Value i : range(0, 8)) {
+          Value old = X.load(0, {10});
+          X.store(0, old * 2);
+          Y.store(0, X.load(0, {10}) + old + cast(f32, cast(i32, i)) * 0);
+        }
+      },
+      x, y);
+  for (int64_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(x(i), 256);
+    EXPECT_EQ(y(i), 256 + 128);
+  }
+}
+
+TEST_P(Control, OnlineSoftmaxContinuesFromASavedState) {
+  auto s = Array<float>::random({7, 40}, 6), v = Array<float>::random({40, 12}, 7);
+  Array<float> m({7}), l({7}), o({7, 12}), whole({7, 12}), parts({7, 12});
+  auto update = [](OnlineSoftmax &softmax, View S, View V, int from, int to) {
+    for (int j = from; j < to; j += 8)
+      softmax.update(S.load({0, j}, {7, 8}), V.load({j, 0}, {8, 12}));
+  };
+  run(
+      [&](View S, View V, View M, View L, View O, View Whole) {
+        OnlineSoftmax softmax(7, 12);
+        update(softmax, S, V, 0, 16);
+        M.store(0, softmax.max());
+        L.store(0, softmax.sum());
+        O.store(0, softmax.undivided());
+        update(softmax, S, V, 16, 40);
+        Whole.store(0, softmax.output());
+      },
+      s, v, m, l, o, whole);
+  run(
+      [&](View S, View V, View M, View L, View O, View Parts) {
+        OnlineSoftmax softmax(M.load(0, {7}), L.load(0, {7}), O.load(0, {7, 12}));
+        update(softmax, S, V, 16, 40);
+        Parts.store(0, softmax.output());
+      },
+      s, v, m, l, o, parts);
+  EXPECT_EQ(whole.data, parts.data);
+  for (int64_t i = 0; i < 7; ++i) {
+    double sum = 0, first = 0;
+    for (int64_t j = 0; j < 40; ++j)
+      sum += std::exp(double{s(i, j)}), first += std::exp(double{s(i, j)}) * v(j, 0);
+    EXPECT_NEAR(whole(i, 0), first / sum, 1e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lanes, Control, testing::Values(8, 16));
+
+} // namespace
+} // namespace tegula::language

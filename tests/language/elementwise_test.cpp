@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "language/machine.h"
+
+#include <limits>
+
+namespace tegula::language {
+namespace {
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+constexpr int64_t rows = 5, columns = 13; // neither fills a vector
+
+/// Distance in units of the last place of `exact`.
+double ulps(float x, double exact) {
+  if (std::isnan(exact) || std::isnan(x))
+    return std::isnan(exact) == std::isnan(x) ? 0 : inf;
+  if (std::isinf(exact) || std::isinf(x))
+    return static_cast<float>(exact) == x ? 0 : inf;
+  double unit = std::max(std::ldexp(1.0, std::ilogb(exact == 0 ? 1e-38 : exact) - 23), 1.2e-38);
+  return std::fabs(x - exact) / unit;
+}
+
+TEST_P(Language, FloatArithmetic) {
+  auto a = Array<float>::random({rows, columns}, 1), b = Array<float>::random({rows, columns}, 2);
+  Array<float> y({rows, columns});
+  run(
+      [](View A, View B, View Y) {
+        Value a = A.load(0, {rows, columns}), b = B.load(0, {rows, columns});
+        Y.store(0, max(a, b) * 2 - min(a, b) / (abs(a) + 1) + -b);
+      },
+      a, b, y);
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    float expected = std::max(a(i), b(i)) * 2 - std::min(a(i), b(i)) / (std::fabs(a(i)) + 1) - b(i);
+    EXPECT_NEAR(y(i), expected, 1e-6) << i;
+  }
+}
+
+/// One function over a range and the special values, against the host's in double precision.
+void checkFunction(int lanes, Value (*function)(Operand, Location), double (*exact)(double), float low, float high,
+                   double tolerance) {
+  constexpr int64_t size = 1000;
+  auto x = Array<float>::random({size}, 3, low, high);
+  const float special[] = {0, -0.0f, 1, -1, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 0.5f, 2};
+  std::copy(std::begin(special), std::end(special), x.data.begin());
+  Array<float> y({size});
+  run(lanes, Grid{1, 1, 1}, [&](View X, View Y) { Y.store(0, function(X.load(0, {size}), Location::current())); }, x,
+      y);
+  for (int64_t i = 0; i < size; ++i)
+    EXPECT_LE(ulps(y(i), exact(x(i))), tolerance) << "x = " << x(i) << ", got " << y(i) << ", exactly " << exact(x(i));
+}
+
+TEST_P(Language, Exp2) { checkFunction(GetParam(), exp2, std::exp2, -125, 127, 1); }
+TEST_P(Language, Exp) { checkFunction(GetParam(), exp, std::exp, -20, 20, 20); }
+TEST_P(Language, Log) { checkFunction(GetParam(), log, std::log, 0, 1000, 4); }
+TEST_P(Language, Log2) { checkFunction(GetParam(), log2, std::log2, 0, 1000, 4); }
+TEST_P(Language, Tanh) { checkFunction(GetParam(), tanh, std::tanh, -10, 10, 8); }
+TEST_P(Language, Sqrt) { checkFunction(GetParam(), sqrt, std::sqrt, 0, 1e6, 0.5); }
+
+template <class T> T wrap(int64_t x) { return static_cast<T>(static_cast<uint64_t>(x)); }
+
+template <class T> void checkIntegers(int lanes) {
+  constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  const T interesting[] = {0, 1, -1, 2, -2, 7, -7, 100, least, most, static_cast<T>(least + 1)};
+  std::vector<std::pair<T, T>> pairs;
+  for (T x : interesting)
+    for (T y : interesting)
+      pairs.push_back({x, y});
+  int64_t size = static_cast<int64_t>(pairs.size());
+  Array<T> a({size}), b({size}), quotient({size}), remainder({size}), floored({size}), ceiled({size}), mixed({size});
+  for (int64_t i = 0; i < size; ++i)
+    a(i) = pairs[i].first, b(i) = pairs[i].second;
+  run(
+      lanes, Grid{1, 1, 1},
+      [size](View A, View B, View Q, View R, View F, View C, View M) {
+        Value a = A.load(0, {size}), b = B.load(0, {size});
+        Q.store(0, a / b);
+        R.store(0, a % b);
+        F.store(0, floorDiv(a, b));
+        C.store(0, ceilDiv(a, b));
+        M.store(0, ((a & b) | (a ^ 5)) + ((a << 2) - (b >> 1)) * 3);
+      },
+      a, b, quotient, remainder, floored, ceiled, mixed);
+  for (int64_t i = 0; i < size; ++i) {
+    T x = a(i), y = b(i);
+    bool overflows = x == least && y == -1;
+    T q = y == 0 ? 0 : overflows ? least : static_cast<T>(x / y);
+    T r = y == 0 || overflows ? 0 : static_cast<T>(x % y);
+    bool inexact = r != 0, negative = (x < 0) != (y < 0);
+    EXPECT_EQ(quotient(i), q) << +x << " / " << +y;
+    EXPECT_EQ(remainder(i), r) << +x << " % " << +y;
+    EXPECT_EQ(floored(i), static_cast<T>(q - (inexact && negative))) << +x << " // " << +y;
+    EXPECT_EQ(ceiled(i), static_cast<T>(q + (inexact && !negative))) << "ceil " << +x << " / " << +y;
+    using U = std::make_unsigned_t<T>;
+    U expected = static_cast<U>((x & y) | (x ^ 5)) +
+                 (static_cast<U>(static_cast<U>(x) << 2) - static_cast<U>(static_cast<T>(y >> 1))) * U{3};
+    EXPECT_EQ(mixed(i), static_cast<T>(expected)) << +x << ", " << +y;
+  }
+}
+
+TEST_P(Language, Integers32) { checkIntegers<int32_t>(GetParam()); }
+TEST_P(Language, Integers64) { checkIntegers<int64_t>(GetParam()); }
+
+TEST_P(Language, ComparisonsAndSelection) {
+  auto a = Array<float>::random({rows, columns}, 5), b = Array<float>::random({rows, columns}, 6);
+  a(3) = b(3), a(4) = std::nanf(""), b(5) = std::nanf("");
+  Array<int32_t> y({rows, columns});
+  run(
+      [](View A, View B, View Y) {
+        Value a = A.load(0, {rows, columns}), b = B.load(0, {rows, columns});
+        Value bits = select(a < b, 1, 0) + select(a <= b, 2, 0) + select(a > b, 4, 0) + select(a >= b, 8, 0) +
+                     select(a == b, 16, 0) + select(a != b, 32, 0) + select(!(a < b) & (b > 0), 64, 0) +
+                     select((a < 0) ^ (b < 0), 128, 0);
+        Y.store(0, cast(i32, bits));
+      },
+      a, b, y);
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    float p = a(i), q = b(i);
+    int expected = (p < q) + 2 * (p <= q) + 4 * (p > q) + 8 * (p >= q) + 16 * (p == q) + 32 * (p != q) +
+                   64 * (!(p < q) && q > 0) + 128 * ((p < 0) != (q < 0));
+    EXPECT_EQ(y(i), expected) << p << ", " << q;
+  }
+}
+
+TEST_P(Language, ColumnsRowsAndScalarsRepeat) {
+  auto a = Array<float>::random({rows}, 7), b = Array<float>::random({columns}, 8);
+  Array<float> y({rows, columns});
+  run(
+      [](View A, View B, View Y) {
+        Value n = cast(f32, cast(i32, A.dim(0)));
+        Y.store(0, asColumn(A.load(0, {rows})) * asRow(B.load(0, {columns})) + n);
+      },
+      a, b, y);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      EXPECT_FLOAT_EQ(y(i, j), a(i) * b(j) + rows);
+}
+
+TEST_P(Language, CastsRoundToNearestEven) {
+  constexpr int64_t size = 300;
+  auto a = Array<float>::random({size}, 9, -1e5, 1e5);
+  Array<Bf16> y({size});
+  Array<float> z({size});
+  Array<int32_t> n({size});
+  run(
+      [](View A, View Y, View Z, View N) {
+        Value a = A.load(0, {size});
+        Y.store(0, a);
+        Z.store(0, cast(bf16, a) * 1.0);
+        N.store(0, cast(i32, a));
+      },
+      a, y, z, n);
+  for (int64_t i = 0; i < size; ++i) {
+    EXPECT_EQ(y(i).bits, Bf16(a(i)).bits);
+    EXPECT_EQ(z(i), static_cast<float>(Bf16(a(i))));
+    EXPECT_EQ(n(i), static_cast<int32_t>(a(i)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lanes, Language, testing::Values(8, 16));
+
+} // namespace
+} // namespace tegula::language

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// Runs small programs of the language on the cpu target, with vectors of 8 and of 16 elements.
+#pragma once
+
+#include "compiler/client/InProcessCompiler.h"
+#include "tegula/device.h"
+#include "tegula/dsl.h"
+#include "tegula/kernel_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tegula::language {
+
+/// The bits of a 16-bit float; conversions round to nearest even.
+struct Bf16 {
+  uint16_t bits = 0;
+  Bf16() = default;
+  Bf16(float x) {
+    uint32_t word;
+    std::memcpy(&word, &x, 4);
+    bits = static_cast<uint16_t>((word + 0x7fff + (word >> 16 & 1)) >> 16);
+  }
+  operator float() const {
+    uint32_t word = uint32_t{bits} << 16;
+    float x;
+    std::memcpy(&x, &word, 4);
+    return x;
+  }
+};
+
+template <class T> struct DTypeOf;
+template <> struct DTypeOf<float> { static constexpr DType value = f32; };
+template <> struct DTypeOf<Bf16> { static constexpr DType value = bf16; };
+template <> struct DTypeOf<int64_t> { static constexpr DType value = i64; };
+template <> struct DTypeOf<int32_t> { static constexpr DType value = i32; };
+template <> struct DTypeOf<int8_t> { static constexpr DType value = i8; };
+
+/// A dense row-major tensor on the host.
+template <class T> struct Array {
+  std::vector<int64_t> shape;
+  std::vector<T> data;
+
+  explicit Array(std::vector<int64_t> shape, T value = T())
+      : shape(std::move(shape)),
+        data(std::accumulate(this->shape.begin(), this->shape.end(), int64_t{1}, std::multiplies<>()), value) {}
+
+  static Array random(std::vector<int64_t> shape, int seed, double low = -2, double high = 2) {
+    Array result(std::move(shape));
+    std::mt19937 generator(seed);
+    std::uniform_real_distribution<double> uniform(low, high);
+    for (T &x : result.data)
+      x = static_cast<T>(static_cast<float>(uniform(generator)));
+    return result;
+  }
+
+  T &operator()(int64_t i) { return data[i]; }
+  T &operator()(int64_t i, int64_t j) { return data[i * shape[1] + j]; }
+  T &operator()(int64_t i, int64_t j, int64_t k) { return data[(i * shape[1] + j) * shape[2] + k]; }
+
+  DType dtype() const { return DTypeOf<T>::value; }
+  TensorRef ref() { return *contiguous(data.data(), dtype(), shape); }
+};
+
+inline Expected<std::shared_ptr<Kernel>> compileFor(const Program &program, int lanes) {
+  static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  static KernelCache cache(*compiler, *cpuDevice());
+  std::string text = program.text;
+  const std::string version = "tile.version = 1 : i64";
+  text.replace(text.find(version), version.size(), version + ", tile.lanes = " + std::to_string(lanes) + " : i64");
+  return cache.get(text);
+}
+
+/// Records kernel(views of the arrays...) and runs it on `grid`.
+template <class KernelFunction, class... T>
+void run(int lanes, Grid grid, const KernelFunction &kernel, Array<T> &...arrays) {
+  int number = 0;
+  std::tuple<decltype((void)arrays, TensorArg())...> parameters{
+      TensorArg{"t" + std::to_string(number++), arrays.dtype(), static_cast<int>(arrays.shape.size())}...};
+  Expected<Program> program =
+      std::apply([&](auto &...parameter) { return record("kernel", kernel, parameter...); }, parameters);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  auto compiled = compileFor(*program, lanes);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message() << program->text;
+  Status status = (*compiled)->launch(grid, {Argument(arrays.ref())...});
+  ASSERT_TRUE(status.ok()) << status.message();
+}
+
+/// Every test runs with both widths of vectors.
+class Language : public testing::TestWithParam<int> {
+protected:
+  template <class KernelFunction, class... T> void run(const KernelFunction &kernel, Array<T> &...arrays) {
+    language::run(GetParam(), Grid{1, 1, 1}, kernel, arrays...);
+  }
+  template <class KernelFunction, class... T>
+  void runOn(Grid grid, const KernelFunction &kernel, Array<T> &...arrays) {
+    language::run(GetParam(), grid, kernel, arrays...);
+  }
+};
+
+} // namespace tegula::language
