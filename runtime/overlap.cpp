@@ -23,10 +23,18 @@ struct Term {
 Wide floorDivide(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }
 Wide ceilDivide(Wide a, Wide b) { return -floorDivide(-a, b); }
 
+/// Inserts into the first `count` of `items`, which are in descending order of their steps.
+template <class Item, size_t Size> void insertByStep(std::array<Item, Size> &items, size_t &count, const Item &item) {
+  size_t place = count++;
+  for (; place > 0 && items[place - 1].step < item.step; --place)
+    items[place] = items[place - 1];
+  items[place] = item;
+}
+
 /// A sum with one number of each of up to 2 * kMaxRank terms, in descending order of their steps.
 class Sum {
 public:
-  void add(Term term) { terms_[count_++] = term; }
+  void add(const Term &term) { insertByStep(terms_, count_, term); }
 
   /// A dimension's offsets, its stride scaled by `scale` (negative to subtract).
   void addDimension(int64_t size, int64_t stride, Wide scale) {
@@ -35,7 +43,7 @@ public:
       return;
     const Wide last = size - 1;
     const Term term = step > 0 ? Term{step, 0, last} : Term{-step, -last, 0};
-    for (int i = 0; i < count_; ++i)
+    for (size_t i = 0; i < count_; ++i)
       if (terms_[i].step == term.step) {
         terms_[i].lowest += term.lowest;
         terms_[i].highest += term.highest;
@@ -46,9 +54,8 @@ public:
 
   /// Whether the sum can take a value from `low` to `high`; true as well if that takes too long to find out.
   bool canReach(Wide low, Wide high) {
-    std::sort(terms_.begin(), terms_.begin() + count_, [](const Term &a, const Term &b) { return a.step > b.step; });
     lowestFrom_[count_] = highestFrom_[count_] = 0;
-    for (int i = count_ - 1; i >= 0; --i) {
+    for (size_t i = count_; i-- > 0;) {
       lowestFrom_[i] = lowestFrom_[i + 1] + terms_[i].step * terms_[i].lowest;
       highestFrom_[i] = highestFrom_[i + 1] + terms_[i].step * terms_[i].highest;
     }
@@ -57,7 +64,7 @@ public:
   }
 
 private:
-  bool search(int from, Wide low, Wide high) {
+  bool search(size_t from, Wide low, Wide high) {
     if (high < lowestFrom_[from] || low > highestFrom_[from])
       return false;
     if (from == count_ || --stepsLeft_ < 0)
@@ -74,7 +81,7 @@ private:
   std::array<Term, 2 * kMaxRank> terms_;
   std::array<Wide, 2 * kMaxRank + 1> lowestFrom_;  ///< Lowest sum of the terms i, i + 1, ...
   std::array<Wide, 2 * kMaxRank + 1> highestFrom_; ///< Highest sum of the terms i, i + 1, ...
-  int count_ = 0;
+  size_t count_ = 0;
   int stepsLeft_ = 0;
 };
 
@@ -140,10 +147,8 @@ bool overlapsItself(const TensorRef &tensor) noexcept try {
     if (tensor.shape[i] > 1 && stride == 0)
       return true;
     if (tensor.shape[i] > 1)
-      dimensions[count++] = {tensor.shape[i], stride < 0 ? -stride : stride};
+      insertByStep(dimensions, count, {tensor.shape[i], stride < 0 ? -stride : stride});
   }
-  std::sort(dimensions.begin(), dimensions.begin() + count,
-            [](const Dimension &a, const Dimension &b) { return a.step > b.step; });
   for (size_t leading = 0; leading < count; ++leading)
     if (coincideFrom({dimensions.data(), count}, leading))
       return true;

@@ -35,7 +35,13 @@ public:
 
 class Fork : public testing::Test {
 protected:
-  void SetUp() override { ASSERT_TRUE(count->launch({1000}, {view(counts)}).ok()); }
+  /// Brings all threads of the device to work once. When they have met, none of them allocates any more: the child then
+  /// inherits no lock of an allocator, which sanitizers' allocators do not release in a child.
+  void SetUp() override {
+    std::vector<int32_t> arrived(1);
+    const auto rendezvous = load(device, artifact("rendezvous", {written("arrived", i32)}));
+    ASSERT_TRUE(isOk(rendezvous->launch({4}, {view(arrived)})));
+  }
 
   std::vector<int32_t> counts = std::vector<int32_t>(1000);
   std::shared_ptr<Device> device = makeDevice(4);
@@ -69,7 +75,7 @@ TEST_F(Fork, ParentsObjectsCanBeDestroyedInTheChild) {
 TEST_F(Fork, AChildMayMakeItsOwnDevice) {
   EXPECT_EQ(inChild([&] {
               const auto own = load(makeDevice(2), artifact("count", {written("counts", i32)}));
-              return own->launch({1000}, {view(counts)}).ok() && counts == std::vector<int32_t>(1000, 2) ? 7 : 1;
+              return own->launch({1000}, {view(counts)}).ok() && counts == std::vector<int32_t>(1000, 1) ? 7 : 1;
             }),
             7);
 }
@@ -77,7 +83,7 @@ TEST_F(Fork, AChildMayMakeItsOwnDevice) {
 TEST_F(Fork, TheParentGoesOn) {
   EXPECT_EQ(inChild([] { return 7; }), 7);
   EXPECT_OK(count->launch({1000}, {view(counts)}));
-  EXPECT_EQ(counts, std::vector<int32_t>(1000, 2));
+  EXPECT_EQ(counts, std::vector<int32_t>(1000, 1));
 }
 
 } // namespace

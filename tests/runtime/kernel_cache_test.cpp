@@ -30,6 +30,8 @@ public:
   std::atomic<int> compilations{0};
 };
 
+std::string failingWith(ErrorCode code) { return std::string("!").append(std::to_string(static_cast<int>(code))); }
+
 class Cache : public testing::Test {
 protected:
   FakeCompiler compiler;
@@ -68,21 +70,21 @@ TEST_F(Cache, CompilesOncePerKeyForManyThreads) {
 }
 
 TEST_F(Cache, KeepsRefusals) {
-  const std::string program = "!" + std::to_string(static_cast<int>(ErrorCode::CompileFailed));
+  const std::string program = failingWith(ErrorCode::CompileFailed);
   EXPECT_ERROR(cache.get(program).status(), ErrorCode::CompileFailed, "no");
   EXPECT_ERROR(cache.get(program).status(), ErrorCode::CompileFailed, "no");
   EXPECT_EQ(compiler.compilations, 1);
 }
 
 TEST_F(Cache, TriesAgainAfterACrash) {
-  const std::string program = "!" + std::to_string(static_cast<int>(ErrorCode::CompileCrashed));
+  const std::string program = failingWith(ErrorCode::CompileCrashed);
   EXPECT_ERROR(cache.get(program).status(), ErrorCode::CompileCrashed, "no");
   EXPECT_ERROR(cache.get(program).status(), ErrorCode::CompileCrashed, "no");
   EXPECT_EQ(compiler.compilations, 2);
 }
 
 TEST_F(Cache, GivesAFailureToAllWhoWaitForIt) {
-  const std::string program = "!" + std::to_string(static_cast<int>(ErrorCode::CompileTimeout));
+  const std::string program = failingWith(ErrorCode::CompileTimeout);
   std::atomic<int> timeouts{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
