@@ -4,6 +4,7 @@
 #include "plan_check.h"
 #include "plan_workspace.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -21,17 +22,11 @@ template <class Function> auto guarded(Function &&function) noexcept -> decltype
   }
 }
 
-/// A value for the kernels' parameters of that name.
-struct Binding {
-  std::string name;
-  Argument value;
-};
-
 /// One kernel of a pass.
 struct Step {
   std::shared_ptr<Kernel> kernel;
   GridRows grid;
-  std::vector<size_t> bindings; ///< For each parameter of the kernel, its place among the pass's bindings.
+  std::vector<size_t> places; ///< For each parameter of the kernel, its place among what forEachArgument visits.
 };
 
 std::vector<std::string_view> forwardKernels(Algorithm algorithm) {
@@ -40,57 +35,64 @@ std::vector<std::string_view> forwardKernels(Algorithm algorithm) {
   return {algorithm == Algorithm::flash1 ? "flash1_forward" : "flash2_forward"};
 }
 
+AttentionForward forwardPart(const AttentionBackward &call) {
+  return {call.q, call.k, call.v, call.o, call.lse, call.scale, call.variant};
+}
+
 std::vector<std::string_view> backwardKernels() {
   return {"flash2_backward_preprocess", "flash2_backward", "flash2_backward_postprocess"};
 }
 
-void bindWorkspace(std::vector<Binding> &bindings, const WorkspaceLayout &workspace) {
+/// Calls visit(name, argument, is_gradient) for all that the kernels of a pass may have as parameters. A gradient's
+/// parameter is named `d` + name.
+template <class Visit>
+void forEachArgument(const Variant &variant, const AttentionForward &call, const WorkspaceLayout &workspace,
+                     Visit visit) {
+  visit("q", call.q, false);
+  visit("k", call.k, false);
+  visit("v", call.v, false);
+  visit("o", call.o, false);
+  visit("lse", call.lse, false);
+  visit("scale", call.scale, false);
   for (const WorkspaceTensor &entry : workspace.tensors)
-    bindings.push_back({std::string(entry.name), entry.tensor});
-}
-
-void bindVariant(std::vector<Binding> &bindings, const Variant &variant, std::span<const TensorRef> tensors) {
+    visit(entry.name, entry.tensor, false);
   for (size_t t = 0; t < variant.tensors.size(); ++t)
-    bindings.push_back({variant.tensors[t].name, tensors[t]});
+    visit(variant.tensors[t].name, call.variant[t], false);
 }
 
-void bindGradients(std::vector<Binding> &bindings, const Variant &variant, std::span<const TensorRef> gradients) {
+template <class Visit>
+void forEachArgument(const Variant &variant, const AttentionBackward &call, const WorkspaceLayout &workspace,
+                     Visit visit) {
+  forEachArgument(variant, forwardPart(call), workspace, visit);
+  visit("do", call.d_o, false);
+  visit("dq", call.dq, false);
+  visit("dk", call.dk, false);
+  visit("dv", call.dv, false);
   size_t next = 0;
   for (const VariantTensor &tensor : variant.tensors)
     if (tensor.wants_gradient)
-      bindings.push_back({"d" + tensor.name, gradients[next++]});
+      visit(tensor.name, call.variant_gradients[next++], true);
 }
 
-std::vector<Binding> bind(const Variant &variant, const AttentionForward &call, const WorkspaceLayout &workspace) {
-  std::vector<Binding> bindings = {{"q", call.q}, {"k", call.k},     {"v", call.v},
-                                   {"o", call.o}, {"lse", call.lse}, {"scale", call.scale}};
-  bindWorkspace(bindings, workspace);
-  bindVariant(bindings, variant, call.variant);
-  return bindings;
-}
-
-std::vector<Binding> bind(const Variant &variant, const AttentionBackward &call, const WorkspaceLayout &workspace) {
-  std::vector<Binding> bindings = {{"q", call.q},     {"k", call.k},        {"v", call.v},   {"o", call.o},
-                                   {"lse", call.lse}, {"do", call.d_o},     {"dq", call.dq}, {"dk", call.dk},
-                                   {"dv", call.dv},   {"scale", call.scale}};
-  bindWorkspace(bindings, workspace);
-  bindVariant(bindings, variant, call.variant);
-  bindGradients(bindings, variant, call.variant_gradients);
-  return bindings;
-}
-
-/// The bindings of a pass with empty tensors: their names, in the order in which a launch lists them.
-std::vector<Binding> emptyBindings(const AttentionProblem &problem, Pass pass) {
+/// The names in the order of forEachArgument.
+std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pass) {
   Expected<WorkspaceLayout> workspace =
       workspaceLayout(problem.algorithm, pass, {}, problem.head_dim, problem.value_dim);
   std::vector<TensorRef> tensors(problem.variant.tensors.size());
+  std::vector<std::string> names;
+  auto visit = [&](std::string_view name, const Argument &, bool gradient) {
+    names.push_back((gradient ? "d" : "") + std::string(name));
+  };
   if (pass == Pass::forward)
-    return bind(problem.variant, AttentionForward{.variant = tensors}, *workspace);
-  return bind(problem.variant, AttentionBackward{.variant = tensors, .variant_gradients = tensors}, *workspace);
+    forEachArgument(problem.variant, AttentionForward{.variant = tensors}, *workspace, visit);
+  else
+    forEachArgument(problem.variant, AttentionBackward{.variant = tensors, .variant_gradients = tensors}, *workspace,
+                    visit);
+  return names;
 }
 
 Expected<Step> makeStep(std::string_view name, const AttentionConfig &config, const Schedule &schedule,
-                        std::span<const Binding> bindings, KernelCache &cache) {
+                        std::span<const std::string> names, KernelCache &cache) {
   Expected<AttentionProgram> entry = findAttentionProgram(name);
   Expected<Program> program = entry->record(config);
   if (!program)
@@ -100,9 +102,7 @@ Expected<Step> makeStep(std::string_view name, const AttentionConfig &config, co
     return kernel.status();
   Step step{*kernel, entry->grid, {}};
   for (const Parameter &parameter : (*kernel)->parameters())
-    for (size_t place = 0; place < bindings.size(); ++place)
-      if (bindings[place].name == parameter.name)
-        step.bindings.push_back(place);
+    step.places.push_back(size_t(std::find(names.begin(), names.end(), parameter.name) - names.begin()));
   return step;
 }
 
@@ -145,9 +145,9 @@ Expected<int64_t> AttentionPlan::State::workspaceBytes(Pass pass, const Attentio
 
 Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const AttentionConfig &config,
                                  KernelCache &cache) {
-  std::vector<Binding> bindings = emptyBindings(problem, pass);
+  std::vector<std::string> names = argumentNames(problem, pass);
   for (std::string_view name : pass == Pass::forward ? forwardKernels(problem.algorithm) : backwardKernels()) {
-    Expected<Step> step = makeStep(name, config, schedule, bindings, cache);
+    Expected<Step> step = makeStep(name, config, schedule, names, cache);
     if (!step)
       return step.status();
     steps.push_back(std::move(*step));
@@ -165,11 +165,13 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
   if (!layout)
     return layout.status();
   TEGULA_RETURN_IF_ERROR(layout->place(workspace));
-  std::vector<Binding> bindings = bind(problem.variant, call, *layout);
+  std::vector<Argument> all, arguments;
+  forEachArgument(problem.variant, call, *layout,
+                  [&](std::string_view, const Argument &argument, bool) { all.push_back(argument); });
   for (const Step &step : pass == Pass::forward ? forward : backward) {
-    std::vector<Argument> arguments;
-    for (size_t place : step.bindings)
-      arguments.push_back(bindings[place].value);
+    arguments.clear();
+    for (size_t place : step.places)
+      arguments.push_back(all[place]);
     TEGULA_RETURN_IF_ERROR(step.kernel->launch(gridOf(step.grid, *shape, schedule), arguments, stream));
   }
   return {};

@@ -4,21 +4,22 @@
 namespace tegula {
 namespace {
 
-/// A tensor of a call and what it must be.
-struct CallTensor {
-  std::string name;
-  const TensorRef *tensor;
-  DType dtype;
-  std::vector<Axis> axes = {};
-  int last_dim = 0; ///< Size of a further, last dimension, unless 0.
-  bool written = false;
-};
-
 constexpr const char *kAxisNames[] = {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_k", "any"};
 constexpr Axis kOfQ[] = {Axis::batch, Axis::heads, Axis::seqlen_q};
 constexpr Axis kOfK[] = {Axis::batch, Axis::kv_heads, Axis::seqlen_k};
 
-std::vector<Axis> list(const Axis (&axes)[3]) { return {axes, axes + 3}; }
+/// A tensor of a call and what it must be.
+struct CallTensor {
+  std::string_view name;
+  const TensorRef *tensor;
+  DType dtype;
+  std::span<const Axis> axes = {};
+  int last_dim = 0; ///< Size of a further, last dimension, unless 0.
+  bool written = false;
+  bool gradient = false; ///< Of the variant's tensor `name`.
+};
+
+std::string nameOf(const CallTensor &entry) { return (entry.gradient ? "d" : "") + std::string(entry.name); }
 
 std::string layoutOf(const CallTensor &entry) {
   std::string layout = "[";
@@ -31,15 +32,15 @@ Status checkKind(const CallTensor &entry) {
   const TensorRef &tensor = *entry.tensor;
   int rank = int(entry.axes.size()) + (entry.last_dim ? 1 : 0);
   if (tensor.rank != rank)
-    return invalidArgument(entry.name, "it has rank " + std::to_string(tensor.rank) + "; it must be " +
-                                           layoutOf(entry) + ", of rank " + std::to_string(rank));
+    return invalidArgument(nameOf(entry), "it has rank " + std::to_string(tensor.rank) + "; it must be " +
+                                              layoutOf(entry) + ", of rank " + std::to_string(rank));
   if (tensor.dtype != entry.dtype)
-    return invalidArgument(entry.name, "its element type is " + std::string(toString(tensor.dtype)) + "; it must be " +
-                                           std::string(toString(entry.dtype)));
+    return invalidArgument(nameOf(entry), "its element type is " + std::string(toString(tensor.dtype)) +
+                                              "; it must be " + std::string(toString(entry.dtype)));
   for (int d = 0; d < rank; ++d)
     if (tensor.shape[d] < 0)
-      return invalidArgument(entry.name, "size " + std::to_string(d) + " is " + std::to_string(tensor.shape[d]) +
-                                             "; it must be 0 or more");
+      return invalidArgument(nameOf(entry), "size " + std::to_string(d) + " is " + std::to_string(tensor.shape[d]) +
+                                                "; it must be 0 or more");
   return {};
 }
 
@@ -52,9 +53,9 @@ Status checkSize(const CallTensor &entry, int d, const char *what, int64_t expec
   int64_t actual = entry.tensor->shape[d];
   if (actual == expected)
     return {};
-  return invalidArgument(entry.name, "its size " + std::to_string(d) + " is " + std::to_string(actual) +
-                                         "; it must be " + layoutOf(entry) + " with " + what + " = " +
-                                         std::to_string(expected));
+  return invalidArgument(nameOf(entry), "its size " + std::to_string(d) + " is " + std::to_string(actual) +
+                                            "; it must be " + layoutOf(entry) + " with " + what + " = " +
+                                            std::to_string(expected));
 }
 
 Status checkSizes(const CallTensor &entry, const AttentionShape &shape) {
@@ -69,8 +70,8 @@ Status checkOverlaps(std::span<const CallTensor> tensors) {
   for (size_t i = 0; i < tensors.size(); ++i)
     for (size_t j = 0; j < tensors.size(); ++j)
       if (tensors[i].written && i != j && overlaps(*tensors[i].tensor, *tensors[j].tensor))
-        return invalidArgument(tensors[i].name, "it is written, but shares memory with '" + tensors[j].name +
-                                                    "'; outputs need memory of their own");
+        return invalidArgument(nameOf(tensors[i]), "it is written, but shares memory with '" + nameOf(tensors[j]) +
+                                                       "'; outputs need memory of their own");
   return {};
 }
 
@@ -94,39 +95,33 @@ Status checkCount(const char *name, size_t actual, size_t expected) {
                                    std::to_string(expected));
 }
 
-std::vector<CallTensor> tensorsOf(const Variant &variant, std::span<const TensorRef> given) {
-  std::vector<CallTensor> tensors;
+void addVariant(std::vector<CallTensor> &tensors, const Variant &variant, std::span<const TensorRef> given) {
   for (size_t t = 0; t < variant.tensors.size(); ++t)
     tensors.push_back({variant.tensors[t].name, &given[t], variant.tensors[t].dtype, variant.tensors[t].axes});
-  return tensors;
 }
 
-std::vector<CallTensor> gradientsOf(const Variant &variant, std::span<const TensorRef> gradients) {
-  std::vector<CallTensor> tensors;
+void addGradients(std::vector<CallTensor> &tensors, const Variant &variant, std::span<const TensorRef> given) {
+  size_t next = 0;
   for (const VariantTensor &tensor : variant.tensors)
     if (tensor.wants_gradient)
-      tensors.push_back({.name = "d" + tensor.name,
-                         .tensor = &gradients[tensors.size()],
+      tensors.push_back({.name = tensor.name,
+                         .tensor = &given[next++],
                          .dtype = f32,
                          .axes = tensor.axes,
-                         .written = true});
-  return tensors;
-}
-
-void append(std::vector<CallTensor> &tensors, std::vector<CallTensor> more) {
-  tensors.insert(tensors.end(), more.begin(), more.end());
+                         .written = true,
+                         .gradient = true});
 }
 
 } // namespace
 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionForward &call) {
   TEGULA_RETURN_IF_ERROR(checkCount("variant", call.variant.size(), problem.variant.tensors.size()));
-  std::vector<CallTensor> tensors = {{"q", &call.q, problem.dtype, list(kOfQ), problem.head_dim},
-                                     {"k", &call.k, problem.dtype, list(kOfK), problem.head_dim},
-                                     {"v", &call.v, problem.dtype, list(kOfK), problem.value_dim},
-                                     {"o", &call.o, problem.dtype, list(kOfQ), problem.value_dim, true},
-                                     {"lse", &call.lse, f32, list(kOfQ), 0, true}};
-  append(tensors, tensorsOf(problem.variant, call.variant));
+  std::vector<CallTensor> tensors = {{"q", &call.q, problem.dtype, kOfQ, problem.head_dim},
+                                     {"k", &call.k, problem.dtype, kOfK, problem.head_dim},
+                                     {"v", &call.v, problem.dtype, kOfK, problem.value_dim},
+                                     {"o", &call.o, problem.dtype, kOfQ, problem.value_dim, true},
+                                     {"lse", &call.lse, f32, kOfQ, 0, true}};
+  addVariant(tensors, problem.variant, call.variant);
   return checkAll(tensors);
 }
 
@@ -136,17 +131,17 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
   for (const VariantTensor &tensor : problem.variant.tensors)
     gradients += tensor.wants_gradient;
   TEGULA_RETURN_IF_ERROR(checkCount("variant_gradients", call.variant_gradients.size(), gradients));
-  std::vector<CallTensor> tensors = {{"q", &call.q, problem.dtype, list(kOfQ), problem.head_dim},
-                                     {"k", &call.k, problem.dtype, list(kOfK), problem.head_dim},
-                                     {"v", &call.v, problem.dtype, list(kOfK), problem.value_dim},
-                                     {"o", &call.o, problem.dtype, list(kOfQ), problem.value_dim},
-                                     {"lse", &call.lse, f32, list(kOfQ)},
-                                     {"d_o", &call.d_o, problem.dtype, list(kOfQ), problem.value_dim},
-                                     {"dq", &call.dq, problem.dtype, list(kOfQ), problem.head_dim, true},
-                                     {"dk", &call.dk, problem.dtype, list(kOfK), problem.head_dim, true},
-                                     {"dv", &call.dv, problem.dtype, list(kOfK), problem.value_dim, true}};
-  append(tensors, tensorsOf(problem.variant, call.variant));
-  append(tensors, gradientsOf(problem.variant, call.variant_gradients));
+  std::vector<CallTensor> tensors = {{"q", &call.q, problem.dtype, kOfQ, problem.head_dim},
+                                     {"k", &call.k, problem.dtype, kOfK, problem.head_dim},
+                                     {"v", &call.v, problem.dtype, kOfK, problem.value_dim},
+                                     {"o", &call.o, problem.dtype, kOfQ, problem.value_dim},
+                                     {"lse", &call.lse, f32, kOfQ},
+                                     {"d_o", &call.d_o, problem.dtype, kOfQ, problem.value_dim},
+                                     {"dq", &call.dq, problem.dtype, kOfQ, problem.head_dim, true},
+                                     {"dk", &call.dk, problem.dtype, kOfK, problem.head_dim, true},
+                                     {"dv", &call.dv, problem.dtype, kOfK, problem.value_dim, true}};
+  addVariant(tensors, problem.variant, call.variant);
+  addGradients(tensors, problem.variant, call.variant_gradients);
   return checkAll(tensors);
 }
 

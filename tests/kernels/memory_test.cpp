@@ -4,6 +4,7 @@
 #include "harness/machine.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 namespace tegula::testing {
 namespace {
@@ -135,6 +136,81 @@ TEST(Memory, BatchesDoNotInfluenceEachOther) {
   std::vector<TestTensor *> inTwo = a.outputs(), inOne = b.outputs();
   for (size_t n = 0; n < inTwo.size(); ++n)
     EXPECT_EQ(firstHalf(inTwo[n]->numbers()), inOne[n]->numbers());
+}
+
+/// Address space without memory behind it, until it is touched.
+class SparseMemory {
+public:
+  explicit SparseMemory(size_t bytes)
+      : bytes_(bytes),
+        data_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
+  ~SparseMemory() { munmap(data_, bytes_); }
+  SparseMemory(const SparseMemory &) = delete;
+
+  /// Null if the system refuses.
+  void *data() const { return data_ == MAP_FAILED ? nullptr : data_; }
+
+private:
+  size_t bytes_;
+  void *data_;
+};
+
+/// Element offsets beyond 2^32 between batches, and beyond 2^31 between the rows of one.
+TEST(Memory, OffsetsMayExceed32Bits) {
+  Case c = oneKeyBlock(f32, "none");
+  c.shape.heads = c.shape.kv_heads = 1;
+  Tensors t = makeTensors(c);
+  ASSERT_TRUE(launch(c, t).ok());
+  constexpr int64_t batchStride = (int64_t(1) << 33) + 7, rowStride = (int64_t(1) << 26) + 3;
+  SparseMemory q(size_t(16) << 33), k(size_t(16) << 33), v(size_t(16) << 33), o(size_t(16) << 33);
+  if (!q.data() || !k.data() || !v.data() || !o.data())
+    GTEST_SKIP() << "no address space";
+  auto spread = [&](TensorRef tensor, const SparseMemory &memory) {
+    TensorRef wide = tensor;
+    wide.data = memory.data();
+    wide.strides[0] = batchStride;
+    wide.strides[2] = rowStride;
+    for (int64_t b = 0; b < tensor.shape[0]; ++b)
+      for (int64_t i = 0; i < tensor.shape[2]; ++i)
+        std::copy_n(static_cast<float *>(tensor.data) + b * tensor.strides[0] + i * tensor.strides[2], tensor.shape[3],
+                    static_cast<float *>(wide.data) + b * batchStride + i * rowStride);
+    return wide;
+  };
+  TensorRef wide = spread(t.o.ref(), o);
+  AttentionForward call{.q = spread(t.q.ref(), q),
+                        .k = spread(t.k.ref(), k),
+                        .v = spread(t.v.ref(), v),
+                        .o = wide,
+                        .lse = t.lse.ref(),
+                        .scale = float(c.scale())};
+  std::vector<float> expected = t.o.numbers();
+  for (int64_t b = 0; b < 2; ++b)
+    for (int64_t i = 0; i < c.shape.seqlen_q; ++i)
+      static_cast<float *>(wide.data)[b * batchStride + i * rowStride] = -1;
+  Status status = planFor(c)->forward(call);
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (int64_t b = 0; b < 2; ++b)
+    for (int64_t i = 0; i < c.shape.seqlen_q; ++i)
+      for (int64_t n = 0; n < c.shape.value_dim; ++n)
+        ASSERT_EQ(static_cast<float *>(wide.data)[b * batchStride + i * rowStride + n],
+                  expected[(b * c.shape.seqlen_q + i) * c.shape.value_dim + n]);
+}
+
+/// Multiplying V by a power of two only changes exponents.
+TEST(Memory, ScalingVScalesTheOutput) {
+  Case c = oneKeyBlock(f32, "none");
+  c.backward = false;
+  Tensors once = makeTensors(c), eightfold = makeTensors(c);
+  std::vector<float> v = once.inputs.v;
+  for (float &x : v)
+    x *= 8;
+  eightfold.v = TestTensor(f32, {2, 2, 43, 40}, c.layout, c.poison, v);
+  ASSERT_TRUE(launch(c, once).ok());
+  ASSERT_TRUE(launch(c, eightfold).ok());
+  std::vector<float> expected = once.o.numbers();
+  for (float &x : expected)
+    x *= 8;
+  EXPECT_EQ(eightfold.o.numbers(), expected);
 }
 
 } // namespace
