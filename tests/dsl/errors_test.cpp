@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <ostream>
 #include <sstream>
 
 std::vector<ErrorProgram> &ErrorProgram::all() {
   static std::vector<ErrorProgram> programs;
   return programs;
 }
+
+void PrintTo(const ErrorProgram &program, std::ostream *out) { *out << program.file; }
 
 namespace {
 

@@ -5,7 +5,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <ostream>
 #include <sstream>
+
+void PrintTo(const GoldenProgram &golden, std::ostream *out) { *out << golden.name; }
 
 namespace {
 
