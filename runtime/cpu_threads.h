@@ -2,7 +2,6 @@
 // What a thread brings along: the cores it may use, its floating-point environment, its scratch memory.
 #pragma once
 
-#include <cfenv>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -28,16 +27,13 @@ private:
 /// no traps. Results then do not depend on which thread runs an instance.
 class DefaultFloats {
 public:
-  DefaultFloats() noexcept {
-    std::fegetenv(&previous_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloats() { std::fesetenv(&previous_); }
+  DefaultFloats() noexcept;
+  ~DefaultFloats();
   DefaultFloats(const DefaultFloats &) = delete;
   DefaultFloats &operator=(const DefaultFloats &) = delete;
 
 private:
-  std::fenv_t previous_;
+  unsigned previous_;
 };
 
 struct Free {

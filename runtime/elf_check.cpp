@@ -10,14 +10,6 @@
 namespace tegula {
 namespace {
 
-#if defined(__x86_64__)
-constexpr Elf64_Half kMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr Elf64_Half kMachine = EM_AARCH64;
-#else
-#error "the cpu device has not been ported to this machine"
-#endif
-
 Status invalid(const char *problem) {
   return {ErrorCode::InvalidArgument, std::string("the binary is not a usable shared object: ") + problem};
 }
@@ -38,7 +30,7 @@ Status checkHeader(const Elf64_Ehdr &header) {
     return invalid("it does not start with the ELF magic");
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
     return invalid("it is not 64-bit little-endian");
-  if (header.e_machine != kMachine)
+  if (header.e_machine != EM_X86_64)
     return invalid("it is for another kind of processor");
   if (header.e_type != ET_DYN)
     return invalid("its type is not ET_DYN");

@@ -78,9 +78,11 @@ Status checkOverlaps(std::span<const Parameter> parameters, std::span<const Argu
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].written)
       continue;
-    for (size_t j = 0; j < parameters.size(); ++j)
-      if (i != j && intervals[i].meets(intervals[j]) && overlaps(arguments[i].tensor(), arguments[j].tensor()))
+    for (size_t j = 0; j < parameters.size(); ++j) {
+      const bool isDone = j <= i && parameters[j].written; // Overlapping is symmetric.
+      if (!isDone && intervals[i].meets(intervals[j]) && overlaps(arguments[i].tensor(), arguments[j].tensor()))
         return invalid(parameters[i], "the kernel writes it, but it shares memory with '" + parameters[j].name + "'");
+    }
   }
   return {};
 }

@@ -10,18 +10,18 @@
 namespace tegula {
 namespace {
 
-/// Holds any difference of two addresses or sum of extents.
-using Wide = __int128;
+/// Views beyond it are in no machine's memory, and are not searched; below it no sum of extents overflows.
+constexpr int64_t kLargestExtent = int64_t{1} << 60;
 
 /// The numbers step * x with lowest <= x <= highest; step > 0.
 struct Term {
-  Wide step;
-  Wide lowest;
-  Wide highest;
+  int64_t step;
+  int64_t lowest;
+  int64_t highest;
 };
 
-Wide floorDivide(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }
-Wide ceilDivide(Wide a, Wide b) { return -floorDivide(-a, b); }
+int64_t floorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+int64_t ceilDivide(int64_t a, int64_t b) { return -floorDivide(-a, b); }
 
 /// Inserts into the first `count` of `items`, which are in descending order of their steps.
 template <class Item, size_t Size> void insertByStep(std::array<Item, Size> &items, size_t &count, const Item &item) {
@@ -37,11 +37,11 @@ public:
   void add(const Term &term) { insertByStep(terms_, count_, term); }
 
   /// A dimension's offsets, its stride scaled by `scale` (negative to subtract).
-  void addDimension(int64_t size, int64_t stride, Wide scale) {
-    const Wide step = stride * scale;
-    if (size < 2 || step == 0)
+  void addDimension(int64_t size, int64_t stride, int64_t scale) {
+    if (size < 2 || stride == 0)
       return;
-    const Wide last = size - 1;
+    const int64_t step = stride * scale;
+    const int64_t last = size - 1;
     const Term term = step > 0 ? Term{step, 0, last} : Term{-step, -last, 0};
     for (size_t i = 0; i < count_; ++i)
       if (terms_[i].step == term.step) {
@@ -53,7 +53,7 @@ public:
   }
 
   /// Whether the sum can take a value from `low` to `high`; true as well if that takes too long to find out.
-  bool canReach(Wide low, Wide high) {
+  bool canReach(int64_t low, int64_t high) {
     lowestFrom_[count_] = highestFrom_[count_] = 0;
     for (size_t i = count_; i-- > 0;) {
       lowestFrom_[i] = lowestFrom_[i + 1] + terms_[i].step * terms_[i].lowest;
@@ -64,51 +64,53 @@ public:
   }
 
 private:
-  bool search(size_t from, Wide low, Wide high) {
+  bool search(size_t from, int64_t low, int64_t high) {
     if (high < lowestFrom_[from] || low > highestFrom_[from])
       return false;
     if (from == count_ || --stepsLeft_ < 0)
       return true;
     const Term &term = terms_[from];
-    const Wide first = std::max(term.lowest, ceilDivide(low - highestFrom_[from + 1], term.step));
-    const Wide last = std::min(term.highest, floorDivide(high - lowestFrom_[from + 1], term.step));
-    for (Wide x = first; x <= last; ++x)
+    const int64_t first = std::max(term.lowest, ceilDivide(low - highestFrom_[from + 1], term.step));
+    const int64_t last = std::min(term.highest, floorDivide(high - lowestFrom_[from + 1], term.step));
+    for (int64_t x = first; x <= last; ++x)
       if (search(from + 1, low - term.step * x, high - term.step * x))
         return true;
     return false;
   }
 
   std::array<Term, 2 * kMaxRank> terms_;
-  std::array<Wide, 2 * kMaxRank + 1> lowestFrom_;  ///< Lowest sum of the terms i, i + 1, ...
-  std::array<Wide, 2 * kMaxRank + 1> highestFrom_; ///< Highest sum of the terms i, i + 1, ...
+  std::array<int64_t, 2 * kMaxRank + 1> lowestFrom_;  ///< Lowest sum of the terms i, i + 1, ...
+  std::array<int64_t, 2 * kMaxRank + 1> highestFrom_; ///< Highest sum of the terms i, i + 1, ...
   size_t count_ = 0;
   int stepsLeft_ = 0;
 };
 
-Wide address(const TensorRef &tensor) { return reinterpret_cast<uintptr_t>(tensor.data); }
-
-bool intervalsMeet(const TensorRef &a, const ByteExtent &extentA, const TensorRef &b, const ByteExtent &extentB) {
-  return address(a) + extentA.lowest < address(b) + extentB.highest &&
-         address(b) + extentB.lowest < address(a) + extentA.highest;
-}
-
 bool isEmpty(const ByteExtent &extent) { return extent.lowest == extent.highest; }
 
+bool canSearch(const ByteExtent &extent) { return extent.lowest > -kLargestExtent && extent.highest < kLargestExtent; }
+
+bool intervalsMeet(const TensorRef &a, const ByteExtent &extentA, const TensorRef &b, const ByteExtent &extentB) {
+  const auto addressA = reinterpret_cast<uintptr_t>(a.data);
+  const auto addressB = reinterpret_cast<uintptr_t>(b.data);
+  return addressA + extentA.lowest < addressB + extentB.highest &&
+         addressB + extentB.lowest < addressA + extentA.highest;
+}
+
 bool elementsMeet(const TensorRef &a, const TensorRef &b) {
-  const auto bytesA = static_cast<Wide>(sizeOf(a.dtype));
-  const auto bytesB = static_cast<Wide>(sizeOf(b.dtype));
+  const auto bytesA = static_cast<int64_t>(sizeOf(a.dtype));
+  const auto bytesB = static_cast<int64_t>(sizeOf(b.dtype));
   Sum difference;
   for (int i = 0; i < a.rank; ++i)
     difference.addDimension(a.shape[i], a.strides[i], bytesA);
   for (int i = 0; i < b.rank; ++i)
     difference.addDimension(b.shape[i], b.strides[i], -bytesB);
-  const Wide distance = address(b) - address(a);
+  const int64_t distance = static_cast<const char *>(b.data) - static_cast<const char *>(a.data);
   return difference.canReach(distance - bytesA + 1, distance + bytesB - 1);
 }
 
 struct Dimension {
   int64_t size;
-  Wide step;
+  int64_t step;
 };
 
 /// Whether two elements that agree in all dimensions before `leading`, and differ there, coincide.
@@ -129,21 +131,21 @@ bool overlaps(const TensorRef &a, const TensorRef &b) noexcept try {
     return true;
   if (isEmpty(*extentA) || isEmpty(*extentB) || !intervalsMeet(a, *extentA, b, *extentB))
     return false;
-  return elementsMeet(a, b);
+  return !canSearch(*extentA) || !canSearch(*extentB) || elementsMeet(a, b);
 } catch (...) { // No memory for byteExtent's message.
   return true;
 }
 
 bool overlapsItself(const TensorRef &tensor) noexcept try {
   const Expected<ByteExtent> extent = byteExtent(tensor);
-  if (!extent)
+  if (!extent || !canSearch(*extent))
     return true;
   if (isEmpty(*extent))
     return false;
   std::array<Dimension, kMaxRank> dimensions;
   size_t count = 0;
   for (int i = 0; i < tensor.rank; ++i) {
-    const Wide stride = tensor.strides[i];
+    const int64_t stride = tensor.strides[i];
     if (tensor.shape[i] > 1 && stride == 0)
       return true;
     if (tensor.shape[i] > 1)

@@ -120,10 +120,13 @@ TEST(Overlap, EmptyTensorsOverlapNothing) {
   EXPECT_FALSE(overlapsItself(strided(4096, {0, 5}, {0, 0})));
 }
 
-TEST(Overlap, WhatHasNoExtentOverlaps) {
+TEST(Overlap, WhatNoMemoryHoldsOverlaps) {
   const TensorRef tooLarge = strided(4096, {3}, {kMax});
   EXPECT_TRUE(overlaps(tooLarge, strided(4096, {4}, {1})));
   EXPECT_TRUE(overlapsItself(tooLarge));
+  const TensorRef beyondAnyMemory = strided(4096, {3}, {kMax / 16});
+  EXPECT_TRUE(overlaps(beyondAnyMemory, strided(4100, {1}, {1})));
+  EXPECT_TRUE(overlapsItself(beyondAnyMemory));
 }
 
 TEST(Overlap, AQuestionThatIsTooHardIsAnsweredYes) {

@@ -55,12 +55,12 @@ Expected<int64_t> numel(const TensorRef &tensor);
 Expected<ByteExtent> byteExtent(const TensorRef &tensor);
 
 /// Whether an element of `a` shares a byte with an element of `b`. Exact for views with nested strides, also when they
-/// are interleaved (Q, K and V of one packed tensor do not overlap); true if a bounded search cannot tell, or if
-/// byteExtent refuses one of them.
+/// are interleaved (Q, K and V of one packed tensor do not overlap); true if a bounded search cannot tell, if one
+/// of them extends over 2^60 bytes, or if byteExtent refuses one.
 bool overlaps(const TensorRef &a, const TensorRef &b) noexcept;
 
 /// Whether two elements share an address, as with stride 0 on a dimension larger than 1. True if a bounded search
-/// cannot tell, or if byteExtent refuses the view.
+/// cannot tell, if the view extends over 2^60 bytes, or if byteExtent refuses it.
 bool overlapsItself(const TensorRef &tensor) noexcept;
 
 } // namespace tegula
