@@ -19,16 +19,32 @@ func.func @edges_are_filled_and_the_rest_is_copied_in_vectors(%x: !tile.view<2xf
 
 // -----
 
-// 6 x 2 vectors of sums in registers, four steps of the inner dimension at a time.
+// 6 x 2 vectors of sums in registers, two steps of the inner dimension at a time.
 // CHECK-LABEL: func @a_product_keeps_a_block_of_sums_in_registers
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> ({{(vector<8xf32>(, )?)+}})
-// CHECK-COUNT-48: math.fma {{.*}} : vector<8xf32>
+// CHECK-COUNT-24: math.fma {{.*}} : vector<8xf32>
 func.func @a_product_keeps_a_block_of_sums_in_registers(%x: !tile.view<2xf32>) {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<12x16xf32>
   %b = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<16x16xf32>
   %c = tile.dot %a, %b : tensor<12x16xf32>, tensor<16x16xf32> -> tensor<12x16xf32>
   tile.store %c, %x[%c0, %c0] : tensor<12x16xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// A long sum of f32 products is a sum of chunks; of bf16 products, one sum.
+// CHECK-LABEL: func @exact_products_are_summed_in_chunks
+// CHECK: %[[CHUNK:.*]] = arith.constant 32 : index
+// CHECK: scf.for {{.*}} step %[[CHUNK]] {
+// CHECK: arith.addf
+func.func @exact_products_are_summed_in_chunks(%x: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<6x64xf32>
+  %b = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<64x16xf32>
+  %c = tile.dot %a, %b : tensor<6x64xf32>, tensor<64x16xf32> -> tensor<6x16xf32>
+  tile.store %c, %x[%c0, %c0] : tensor<6x16xf32>, !tile.view<2xf32>
   return
 }
 
