@@ -12,9 +12,9 @@ namespace tegula::cpu {
 
 using namespace mlir;
 
-/// Products of f32 tiles are summed in chunks of so many terms. The rounding error of a sum of n terms grows with n, that
-/// of a sum of chunks with the square root of n times the chunk: f32 attention has half the error of one with running
-/// sums, for a tenth of its speed. Narrower operands carry larger errors of their own and are summed at once.
+/// Products of f32 tiles are summed in chunks of so many terms. The rounding error of a sum of n terms grows with n,
+/// that of a sum of chunks with the square root of n times the chunk: f32 attention has half the error of one with
+/// running sums, for a tenth of its speed. Narrower operands carry larger errors of their own and are summed at once.
 constexpr int64_t kExactChunk = 32;
 
 /// One product in a canonical form: vectors run along the columns of C. A column-major C is the row-major transpose of
@@ -75,8 +75,8 @@ private:
 
   Value add(Value x, int64_t y) { return y ? Value(arith::AddIOp::create(b, loc, x, l.index(y))) : x; }
 
-  // Sums start at 0 and are added to what C starts with only at the end, so that rounding is relative to them and not to
-  // a running total over all blocks.
+  // Sums start at 0 and are added to what C starts with only at the end, so that rounding is relative to them and not
+  // to a running total over all blocks.
   void block(Value row, Value column, int64_t height, int64_t width) {
     if (depth <= chunk) {
       SmallVector<Value> sums = product(row, column, l.index(0), depth, height, width);
@@ -146,8 +146,7 @@ private:
   void step(SmallVector<Value> &sums, Value row, Value column, Value k, int64_t height, int64_t width) {
     SmallVector<Value> vectors;
     for (int64_t j = 0; j < width; ++j)
-      vectors.push_back(
-          vector::LoadOp::create(b, loc, vectorType(), packed, ValueRange{k, add(column, j * l.lanes_)}));
+      vectors.push_back(vector::LoadOp::create(b, loc, vectorType(), packed, ValueRange{k, add(column, j * l.lanes_)}));
     for (int64_t i = 0; i < height; ++i) {
       Value factor = l.splat(scalarAt(add(row, i), k));
       for (int64_t j = 0; j < width; ++j)

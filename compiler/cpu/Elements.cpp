@@ -137,25 +137,23 @@ Element Lowering::iotaElement(Nest &nest, tile::IotaOp iota, ArrayRef<Element> p
 }
 
 Element Lowering::broadcastElement(Nest &nest, tile::BroadcastOp op, ArrayRef<Element> position, int vectorDim) {
-  Element source;
+  bool isVector = vectorDim != kScalar;
   auto sourceType = tileType(op.getSource());
   if (!sourceType) {
-    source = {scalars_.lookup(op.getSource()), 0};
-    vectorDim = vectorDim == kScalar ? kScalar : -2;
-  } else {
-    SmallVector<Element, 4> at(position);
-    bool repeated = vectorDim != kScalar && sourceType.getDimSize(vectorDim) == 1;
+    Value scalar = scalars_.lookup(op.getSource());
     builder_.setInsertionPoint(nest.before[0]);
-    for (auto [dim, size] : llvm::enumerate(sourceType.getShape()))
-      if (size == 1)
-        at[dim] = {index(0), 0};
-    source = element(nest, op.getSource(), at, repeated ? kScalar : vectorDim);
-    vectorDim = repeated ? -2 : kScalar;
+    return {isVector ? splat(scalar) : scalar, 0};
   }
-  if (vectorDim == kScalar)
-    return source;
-  builder_.setInsertionPoint(nest.before[source.depth]);
-  return {splat(source.value), source.depth};
+  SmallVector<Element, 4> at(position);
+  builder_.setInsertionPoint(nest.before[0]);
+  for (auto [dim, size] : llvm::enumerate(sourceType.getShape()))
+    if (size == 1)
+      at[dim] = {index(0), 0};
+  if (!isVector || sourceType.getDimSize(vectorDim) != 1)
+    return element(nest, op.getSource(), at, vectorDim);
+  Element repeated = element(nest, op.getSource(), at, kScalar);
+  builder_.setInsertionPoint(nest.before[repeated.depth]);
+  return {splat(repeated.value), repeated.depth};
 }
 
 Element Lowering::reshapeElement(Nest &nest, tile::ReshapeOp op, ArrayRef<Element> position, int vectorDim) {
@@ -214,8 +212,8 @@ Element Lowering::elementwise(Nest &nest, Operation *op, ArrayRef<Element> posit
   SmallVector<Value, 4> operands;
   int depth = 0;
   for (Value operand : op->getOperands()) {
-    Element source = tileType(operand) ? element(nest, operand, position, vectorDim)
-                                       : Element{scalars_.lookup(operand), 0};
+    Element source =
+        tileType(operand) ? element(nest, operand, position, vectorDim) : Element{scalars_.lookup(operand), 0};
     operands.push_back(source.value);
     depth = std::max(depth, source.depth);
   }

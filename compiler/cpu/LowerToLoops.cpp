@@ -14,7 +14,8 @@ namespace tegula::cpu {
 
 using namespace mlir;
 
-//===-- Small helpers ----------------------------------------------------------------------------------------------===//
+//===-- Small helpers
+//----------------------------------------------------------------------------------------------===//
 
 Lowering::Lowering(func::FuncOp source, int64_t lanes)
     : source_(source), builder_(source.getContext()), loc_(source.getLoc()), lanes_(lanes) {}
@@ -29,7 +30,8 @@ Value Lowering::word(int64_t position) {
   return memref::LoadOp::create(builder_, loc(), words_, ValueRange{index(position)});
 }
 
-//===-- Structure --------------------------------------------------------------------------------------------------===//
+//===-- Structure
+//--------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -123,8 +125,8 @@ LogicalResult Lowering::lowerOp(Operation *op) {
   } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
     lowerReduce(reduce);
   } else if (op->getNumResults() == 1 && tileType(op->getResult(0))) {
-    bool computed = isElementwise(op) || isa<arith::ConstantOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp,
-                                             tile::TransposeOp>(op);
+    bool computed = isElementwise(op) ||
+                    isa<arith::ConstantOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp>(op);
     if (!computed)
       return op->emitError("the cpu target cannot lower this op on tiles");
     if (op->hasAttr(kBufferAttr)) {
@@ -163,7 +165,8 @@ LogicalResult Lowering::lowerScalar(Operation *op) {
   return success();
 }
 
-//===-- Control flow -----------------------------------------------------------------------------------------------===//
+//===-- Control flow
+//-----------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -214,9 +217,9 @@ LogicalResult Lowering::lowerFor(scf::ForOp loop) {
     targets.push_back(target);
     buffers_[loop.getRegionIterArg(i)] = buffers_[loop.getResult(i)] = target;
   }
-  auto lowered = scf::ForOp::create(builder_, loc(), scalars_.lookup(loop.getLowerBound()),
-                                    scalars_.lookup(loop.getUpperBound()), scalars_.lookup(loop.getStep()),
-                                    scalarInits);
+  auto lowered =
+      scf::ForOp::create(builder_, loc(), scalars_.lookup(loop.getLowerBound()), scalars_.lookup(loop.getUpperBound()),
+                         scalars_.lookup(loop.getStep()), scalarInits);
   OpBuilder::InsertionGuard guard(builder_);
   builder_.setInsertionPointToStart(lowered.getBody());
   // Without carried scalars the terminator is there already.
@@ -280,7 +283,8 @@ LogicalResult Lowering::lowerIf(scf::IfOp branch) {
   return branch.elseBlock() ? lowerBranchBody(branch.elseBlock(), lowered.elseBlock(), results) : success();
 }
 
-//===-- Pass -------------------------------------------------------------------------------------------------------===//
+//===-- Pass
+//-------------------------------------------------------------------------------------------------------===//
 
 namespace {
 

@@ -84,8 +84,8 @@ private:
   // One element, or one vector of them along `vectorDim`, of a tile (Elements.cpp).
   Element element(Nest &nest, mlir::Value tile, llvm::ArrayRef<Element> position, int vectorDim);
   Element compute(Nest &nest, mlir::Value tile, llvm::ArrayRef<Element> position, int vectorDim);
-  Element bufferElement(Nest &nest, const Buffer &buffer, mlir::RankedTensorType type,
-                        llvm::ArrayRef<Element> position, int vectorDim);
+  Element bufferElement(Nest &nest, const Buffer &buffer, mlir::RankedTensorType type, llvm::ArrayRef<Element> position,
+                        int vectorDim);
   Element constantElement(mlir::arith::ConstantOp constant, int vectorDim);
   Element iotaElement(Nest &nest, tile::IotaOp iota, llvm::ArrayRef<Element> position, int vectorDim);
   Element broadcastElement(Nest &nest, tile::BroadcastOp op, llvm::ArrayRef<Element> position, int vectorDim);
@@ -95,7 +95,7 @@ private:
   mlir::Value arithmetic(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands, mlir::Type resultElement,
                          bool vector);
 
-  // Memory (Memory.cpp).
+  // Views (Loads.cpp, Stores.cpp).
   ViewParts kernelArgument(mlir::Value flat, int64_t rank, int64_t firstWord);
   ViewParts slice(tile::SliceOp op);
   void lowerLoad(tile::LoadOp load);
@@ -125,7 +125,7 @@ private:
   mlir::Operation *failed_ = nullptr;
 
   friend class DotEmitter;
-  friend class MemoryEmitter;
+  friend class Window;
 };
 
 // VectorMath.cpp: arithmetic that has no single instruction. All work on a scalar or on a vector.

@@ -133,7 +133,8 @@ int Lowering::naturalVectorDim(Value tile) {
   return static_cast<int>(type.getRank()) - 1;
 }
 
-//===-- Reductions -------------------------------------------------------------------------------------------------===//
+//===-- Reductions
+//-------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -143,10 +144,10 @@ Value combine(OpBuilder &builder, Location loc, tile::Reduction kind, Value a, V
     return isFloat ? Value(arith::AddFOp::create(builder, loc, a, b)) : arith::AddIOp::create(builder, loc, a, b);
   bool max = kind == tile::Reduction::Max;
   // Compare and select is one instruction on x86; maxnum, which must look for NaN in both operands, is three.
-  Value first = isFloat ? Value(arith::CmpFOp::create(
-                              builder, loc, max ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT, a, b))
-                        : arith::CmpIOp::create(builder, loc,
-                                                max ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::slt, a, b);
+  Value first =
+      isFloat ? Value(arith::CmpFOp::create(builder, loc, max ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT,
+                                            a, b))
+              : arith::CmpIOp::create(builder, loc, max ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::slt, a, b);
   return arith::SelectOp::create(builder, loc, first, a, b);
 }
 

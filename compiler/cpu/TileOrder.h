@@ -11,8 +11,8 @@ namespace tegula::cpu {
 /// Row: the last dimension is contiguous. Column: the first one is; only tiles of rank 2 have this choice.
 enum class Order { Row, Column };
 
-inline constexpr llvm::StringLiteral kBufferAttr = "tile.buffer";   ///< On an op: the order of its result's buffer.
-inline constexpr llvm::StringLiteral kBuffersAttr = "tile.buffers"; ///< On a loop or branch: one order per result.
+inline constexpr llvm::StringLiteral kBufferAttr = "tile.buffer";    ///< On an op: the order of its result's buffer.
+inline constexpr llvm::StringLiteral kBuffersAttr = "tile.buffers";  ///< On a loop or branch: one order per result.
 inline constexpr llvm::StringLiteral kInPlaceAttr = "tile.in_place"; ///< The result replaces a loop-carried tile.
 inline constexpr llvm::StringLiteral kPackAttr = "tile.pack"; ///< On a dot: copy the operand that vectors run along.
 

@@ -41,12 +41,8 @@ struct Formula {
   Value shr(Value a, int bits) { return arith::ShRUIOp::create(builder, loc, a, i(bits)); }
   Value bits(Value x) { return arith::BitcastOp::create(builder, loc, intType, x); }
   Value fromBits(Value x) { return arith::BitcastOp::create(builder, loc, floatType, x); }
-  Value select(Value condition, Value a, Value b) {
-    return arith::SelectOp::create(builder, loc, condition, a, b);
-  }
-  Value less(Value a, Value b) {
-    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, a, b);
-  }
+  Value select(Value condition, Value a, Value b) { return arith::SelectOp::create(builder, loc, condition, a, b); }
+  Value less(Value a, Value b) { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, a, b); }
   Value isNan(Value a) { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, a, a); }
 };
 
@@ -61,7 +57,9 @@ Value roundedBf16Bits(Formula &m, Value x) {
 
 } // namespace
 
-Type computeType(Type type) { return isa<Float16Type, BFloat16Type>(type) ? Float32Type::get(type.getContext()) : type; }
+Type computeType(Type type) {
+  return isa<Float16Type, BFloat16Type>(type) ? Float32Type::get(type.getContext()) : type;
+}
 
 Type likeF32(Type type) { return withElement(type, Float32Type::get(type.getContext())); }
 

@@ -78,16 +78,15 @@ Status SourceProgram::failure() const {
 
 Status SourceProgram::parse(const std::string &text, Artifact &artifact) {
   if (text.size() > kLongestProgram)
-    return Status(ErrorCode::ResourceExhausted, "the program has " + std::to_string(text.size()) +
-                                                    " bytes; at most " + std::to_string(kLongestProgram) +
-                                                    " are allowed");
+    return Status(ErrorCode::ResourceExhausted, "the program has " + std::to_string(text.size()) + " bytes; at most " +
+                                                    std::to_string(kLongestProgram) + " are allowed");
   module_ = parseSourceString<ModuleOp>(text, &context_, "program");
   if (!module_)
     return failure();
   auto functions = llvm::to_vector(module_->getOps<func::FuncOp>());
   if (functions.size() != 1)
-    return Status(ErrorCode::CompileFailed, "a program must have exactly one function, this one has " +
-                                                std::to_string(functions.size()));
+    return Status(ErrorCode::CompileFailed,
+                  "a program must have exactly one function, this one has " + std::to_string(functions.size()));
   return describe(functions.front(), artifact);
 }
 

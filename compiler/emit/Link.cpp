@@ -55,8 +55,8 @@ Expected<std::string> link(const std::string &object) {
   }
   std::string in = input.path(), out = output.path(), messages;
   llvm::raw_string_ostream log(messages);
-  std::vector<const char *> arguments = {"ld.lld", "-shared", "-z", "defs", "--threads=1", "--build-id=none",
-                                         "-o",     out.c_str(), in.c_str()};
+  std::vector<const char *> arguments = {"ld.lld",          "-shared", "-z",        "defs",    "--threads=1",
+                                         "--build-id=none", "-o",      out.c_str(), in.c_str()};
   lld::Result result = lld::lldMain(arguments, log, log, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
     return linkFailed(messages);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/emit/Emit.h"
 
-#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -57,12 +57,13 @@ Expected<CpuTarget> resolveCpu(const std::string &arch, const std::string &featu
   if (features.empty())
     target.features = arch.empty() ? hostFeatures() : featuresOf(arch);
   if (target.features.empty())
-    return Status(ErrorCode::InvalidArgument, "arch: no x86 CPU is called '" + arch +
-                                                  "'; legal are LLVM's names, such as x86-64-v3, znver3, sapphirerapids");
+    return Status(ErrorCode::InvalidArgument,
+                  "arch: no x86 CPU is called '" + arch +
+                      "'; legal are LLVM's names, such as x86-64-v3, znver3, sapphirerapids");
   for (const char *needed : {"avx2", "fma", "f16c"})
     if (!has(target.features, needed))
-      return Status(ErrorCode::Unsupported, "the cpu target needs a CPU with AVX2, FMA and F16C; '" + target.cpu +
-                                                "' has no " + needed);
+      return Status(ErrorCode::Unsupported,
+                    "the cpu target needs a CPU with AVX2, FMA and F16C; '" + target.cpu + "' has no " + needed);
   target.lanes = has(target.features, "avx512f") ? 16 : 8;
   return target;
 }
@@ -74,8 +75,7 @@ std::unique_ptr<TargetMachine> makeTargetMachine(const CpuTarget &target) {
   const Target *x86 = TargetRegistry::lookupTarget(triple, error);
   TargetOptions options;
   return std::unique_ptr<TargetMachine>(x86->createTargetMachine(triple, target.cpu, target.features, options,
-                                                                 Reloc::PIC_, std::nullopt,
-                                                                 CodeGenOptLevel::Default));
+                                                                 Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
 }
 
 // A short pipeline: the loops are in their final form already, what is left is cleaning up after the lowering.

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cpu/ChooseOrders.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace tegula::cpu {
+
+using namespace mlir;
+
+namespace {
+
+// Prices in vector instructions.
+constexpr double kStridedElement = 6;
+constexpr double kHorizontalReduction = 0.2;
+
+double elements(Value tile) { return static_cast<double>(tileType(tile).getNumElements()); }
+
+bool isMatrix(Value value) {
+  auto type = tileType(value);
+  return type && type.getRank() == 2;
+}
+
+/// Matrices that must share an order because one nest computes one from the other, found by union-find. A transpose
+/// between two of them is a parity: their orders are opposite.
+class OrderGroups {
+public:
+  explicit OrderGroups(func::FuncOp function) {
+    function.walk([&](Operation *op) { link(op); });
+  }
+
+  int groupOf(Value value) {
+    auto [root, parity] = find(value);
+    auto [it, inserted] = groups_.try_emplace(root, static_cast<int>(groups_.size()));
+    (void)inserted;
+    return it->second;
+  }
+  bool flippedInGroup(Value value) { return find(value).second; }
+  int size() const { return static_cast<int>(groups_.size()); }
+
+private:
+  void join(Value a, Value b, bool flipped = false) {
+    if (!isMatrix(a) || !isMatrix(b))
+      return;
+    auto [rootA, parityA] = find(a);
+    auto [rootB, parityB] = find(b);
+    if (rootA != rootB)
+      parent_[rootA] = {rootB, parityA != (parityB != flipped)};
+  }
+
+  std::pair<Value, bool> find(Value value) {
+    bool parity = false;
+    for (auto it = parent_.find(value); it != parent_.end(); it = parent_.find(value)) {
+      parity = parity != it->second.second;
+      value = it->second.first;
+    }
+    return {value, parity};
+  }
+
+  void link(Operation *op) {
+    if (isElementwise(op) || isa<tile::GatherOp>(op)) {
+      for (Value operand : op->getOperands())
+        if (operand.getType() != op->getResult(0).getType() ? isMatrix(operand) : true)
+          join(operand, op->getResult(0));
+    } else if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
+      join(transpose.getSource(), transpose.getResult(), /*flipped=*/true);
+    } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
+      if (dot.getAcc())
+        join(dot.getAcc(), dot.getResult());
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (auto [init, arg, yielded, result] :
+           llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getYieldedValues(), loop.getResults()))
+        join(init, arg), join(yielded, arg), join(result, arg);
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      for (Block *block : {branch.thenBlock(), branch.elseBlock()})
+        if (block && branch.getNumResults())
+          for (auto [yielded, result] : llvm::zip(block->getTerminator()->getOperands(), branch.getResults()))
+            join(yielded, result);
+    }
+  }
+
+  DenseMap<Value, std::pair<Value, bool>> parent_;
+  DenseMap<Value, int> groups_;
+};
+
+/// A choice of one order per group, and its price.
+class OrderSearch {
+public:
+  explicit OrderSearch(func::FuncOp function) : function_(function), groups_(function) {
+    function.walk([&](Operation *op) {
+      for (Value value : op->getResults())
+        if (isMatrix(value))
+          groups_.groupOf(value);
+      if (isa<tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::ReduceOp, tile::DotOp>(op))
+        priced_.push_back(op);
+    });
+  }
+
+  /// The order of every matrix.
+  DenseMap<Value, Order> orders() {
+    DenseMap<Value, Order> result;
+    auto add = [&](Value value) {
+      if (isMatrix(value))
+        result[value] = order(value);
+    };
+    function_.walk([&](Operation *op) {
+      llvm::for_each(op->getResults(), add);
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          llvm::for_each(block.getArguments(), add);
+    });
+    return result;
+  }
+
+  /// Tries every assignment; beyond 2^12 of them only the first 12 groups vary, the others stay row-major.
+  void solve() {
+    unsigned bits = std::min(groups_.size(), 12);
+    double best = std::numeric_limits<double>::infinity();
+    for (unsigned candidate = 0; candidate < (1u << bits); ++candidate) {
+      assignment_ = candidate;
+      if (double price = totalPrice(); price < best)
+        best = price, chosen_ = candidate;
+    }
+    assignment_ = chosen_;
+  }
+
+  Order order(Value value) {
+    if (!isMatrix(value))
+      return Order::Row;
+    bool column = (assignment_ >> groups_.groupOf(value)) & 1;
+    return column != groups_.flippedInGroup(value) ? Order::Column : Order::Row;
+  }
+
+private:
+  double totalPrice() {
+    double price = 0;
+    for (Operation *op : priced_)
+      price += priceOf(op) * frequency(op);
+    return price;
+  }
+
+  double priceOf(Operation *op) {
+    if (auto dot = dyn_cast<tile::DotOp>(op)) {
+      auto [operand, required] = vectorOperand(dot, order(dot.getResult()));
+      return priceOfOperand(operand->get(), required) * (operandFrequency(operand->get()) / frequency(op));
+    }
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+      int64_t contiguous = order(reduce.getSource()) == Order::Row ? tileType(reduce.getSource()).getRank() - 1 : 0;
+      return contiguous == static_cast<int64_t>(reduce.getAxis()) ? kHorizontalReduction * elements(reduce.getSource())
+                                                                  : 0;
+    }
+    Value tile = isa<tile::LoadOp>(op) ? op->getResult(0) : op->getOperand(0);
+    if (isa<tile::LoadOp>(op) && onlyFeedsDots(tile))
+      return 0; // priced at the dots: it is cloned for each order
+    return order(tile) == Order::Column ? kStridedElement * elements(tile) : 0;
+  }
+
+  double priceOfOperand(Value value, Order required) {
+    bool wrong = value.getDefiningOp<tile::LoadOp>() ? required == Order::Column : order(value) != required;
+    return wrong ? kStridedElement * elements(value) : 0;
+  }
+
+  // A load is copied where it stands, a computed tile where the dot stands (inside its loop).
+  static double operandFrequency(Value value) {
+    Operation *load = value.getDefiningOp<tile::LoadOp>();
+    return load ? frequency(load) : kTripsOfALoop * (value.getDefiningOp() ? frequency(value.getDefiningOp()) : 1);
+  }
+
+  static bool onlyFeedsDots(Value value) {
+    return llvm::all_of(value.getUsers(), [](Operation *user) { return isa<tile::DotOp>(user); });
+  }
+
+  func::FuncOp function_;
+  OrderGroups groups_;
+  SmallVector<Operation *> priced_;
+  unsigned assignment_ = 0, chosen_ = 0;
+};
+
+} // namespace
+
+double frequency(Operation *op) {
+  double result = 1;
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+    if (isa<scf::ForOp>(parent))
+      result *= kTripsOfALoop;
+  return result;
+}
+
+VectorOperand vectorOperand(tile::DotOp dot, Order result) {
+  if (result == Order::Row)
+    return {&dot.getRhsMutable(), dot.getTransposeRhs() ? Order::Column : Order::Row};
+  return {&dot.getLhsMutable(), dot.getTransposeLhs() ? Order::Row : Order::Column};
+}
+
+DenseMap<Value, Order> chooseOrders(func::FuncOp function) {
+  OrderSearch search(function);
+  search.solve();
+  return search.orders();
+}
+
+} // namespace tegula::cpu

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Views, and what is read from them.
+#include "compiler/cpu/Window.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace tegula::cpu {
+
+using namespace mlir;
+
+//===-- Views
+//------------------------------------------------------------------------------------------------------===//
+
+ViewParts Lowering::kernelArgument(Value base, int64_t rank, int64_t firstWord) {
+  ViewParts view;
+  auto type = MemRefType::get({ShapedType::kDynamic}, cast<MemRefType>(base.getType()).getElementType());
+  Value endless = index(std::numeric_limits<int64_t>::max());
+  view.flat = memref::ReinterpretCastOp::create(
+      builder_, loc(), type, base, /*offset=*/OpFoldResult(builder_.getIndexAttr(0)), ArrayRef<OpFoldResult>{endless},
+      ArrayRef<OpFoldResult>{builder_.getIndexAttr(1)});
+  view.offset = index(0);
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    view.sizes.push_back(arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), word(firstWord + dim)));
+    view.strides.push_back(
+        arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), word(firstWord + rank + dim)));
+  }
+  return view;
+}
+
+ViewParts Lowering::slice(tile::SliceOp op) {
+  ViewParts view = views_.lookup(op.getView());
+  size_t fixed = op.getIndices().size();
+  Value inside;
+  for (auto [dim, original] : llvm::enumerate(op.getIndices())) {
+    Value at = scalars_.lookup(original);
+    // Unsigned: a negative index is a huge one.
+    Value fits = arith::CmpIOp::create(builder_, loc(), arith::CmpIPredicate::ult, at, view.sizes[dim]);
+    inside = inside ? Value(arith::AndIOp::create(builder_, loc(), inside, fits)) : fits;
+    Value distance = arith::MulIOp::create(builder_, loc(), at, view.strides[dim]);
+    view.offset = arith::AddIOp::create(builder_, loc(), view.offset, distance);
+  }
+  view.sizes.erase(view.sizes.begin(), view.sizes.begin() + fixed);
+  view.strides.erase(view.strides.begin(), view.strides.begin() + fixed);
+  if (inside)
+    for (Value &size : view.sizes)
+      size = arith::SelectOp::create(builder_, loc(), inside, size, index(0));
+  return view;
+}
+
+//===-- Loads
+//-------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+TypedAttr fillOf(OpBuilder &builder, tile::LoadOp load, Type stored) {
+  TypedAttr fill = load.getFillAttr();
+  if (!fill)
+    return builder.getZeroAttr(stored);
+  if (auto number = dyn_cast<FloatAttr>(fill))
+    return builder.getFloatAttr(stored, number.getValueAsDouble());
+  return builder.getIntegerAttr(stored, cast<IntegerAttr>(fill).getInt());
+}
+
+} // namespace
+
+// Where the view is contiguous along the buffer's contiguous dimension, whole vectors are copied; the rest, and
+// everything of a strided view, goes element by element. A tile at the edge is filled first.
+void Lowering::lowerLoad(tile::LoadOp load) {
+  auto type = tileType(load.getResult());
+  Buffer target = bufferFor(load);
+  buffers_[load.getResult()] = target;
+  Window m(*this, load.getView(), load.getPosition(), type);
+  auto bufferType = cast<MemRefType>(target.memory.getType());
+  int64_t inner = target.contiguousDim(type.getRank());
+
+  Value isEdge = arith::XOrIOp::create(builder_, loc(), m.whole(),
+                                       Value(arith::ConstantOp::create(builder_, loc(), builder_.getBoolAttr(true))));
+  m.ifTrue(isEdge, [&] {
+    Value fill = splat(arith::ConstantOp::create(builder_, loc(), fillOf(builder_, load, bufferType.getElementType())));
+    Nest nest = openNest(bufferType.getShape(), static_cast<int>(bufferType.getRank()) - 1);
+    builder_.setInsertionPoint(nest.before.back());
+    SmallVector<Value, 5> at = llvm::map_to_vector<5>(nest.position, [](const Element &e) { return e.value; });
+    vector::StoreOp::create(builder_, loc(), fill, target.memory, at);
+  });
+
+  Value zero = index(0), count = m.sub(m.high[inner], m.low[inner]);
+  Value vectors = arith::AndIOp::create(builder_, loc(), count, index(-lanes_));
+  Value vectorised = arith::SelectOp::create(builder_, loc(), m.isContiguous(inner), vectors, zero);
+  Value middle = m.add(m.low[inner], vectorised);
+  Type narrowType = type.getElementType();
+  auto store = [&](SmallVector<Value, 5> at, Value x, Value value) {
+    at[inner] = x;
+    if (target.order == Order::Column)
+      std::reverse(at.begin(), at.end());
+    if (isa<VectorType>(value.getType()))
+      vector::StoreOp::create(builder_, loc(), value, target.memory, at);
+    else
+      memref::StoreOp::create(builder_, loc(), value, target.memory, at);
+  };
+  m.outerLoops(inner, [&](SmallVector<Value, 5> &at) {
+    Value row = m.linear(at);
+    m.loop(m.low[inner], middle, lanes_, [&](Value x) {
+      Value value = vector::LoadOp::create(builder_, loc(), VectorType::get({lanes_}, memoryType(narrowType)),
+                                           m.view.flat, ValueRange{m.add(row, x)});
+      store(at, x, widen(builder_, loc(), value, narrowType));
+    });
+    m.loop(middle, m.high[inner], 1, [&](Value x) {
+      Value where = m.add(row, m.mul(x, m.view.strides[inner]));
+      Value value = memref::LoadOp::create(builder_, loc(), m.view.flat, ValueRange{where});
+      store(at, x, widen(builder_, loc(), value, narrowType));
+    });
+  });
+}
+
+//===-- Gathers
+//-----------------------------------------------------------------------------------------------------===//
+
+void Lowering::lowerGather(tile::GatherOp gather) {
+  auto type = tileType(gather.getResult());
+  ViewParts view = views_.lookup(gather.getView());
+  Buffer target = bufferFor(gather);
+  int vectorDim = static_cast<int>(target.contiguousDim(type.getRank()));
+  OpBuilder::InsertPoint after = builder_.saveInsertionPoint();
+  Nest nest = openNest(type.getShape(), vectorDim);
+  auto i64Vector = VectorType::get({lanes_}, builder_.getIndexType());
+
+  Value where, mask;
+  for (auto [dim, indices] : llvm::enumerate(gather.getIndices())) {
+    Value at = element(nest, indices, nest.position, vectorDim).value;
+    builder_.setInsertionPoint(nest.before.back());
+    if (at.getType() != i64Vector)
+      at = arith::IndexCastOp::create(builder_, loc(), i64Vector, at);
+    Value fits = arith::CmpIOp::create(builder_, loc(), arith::CmpIPredicate::ult, at, splat(view.sizes[dim]));
+    Value distance = arith::MulIOp::create(builder_, loc(), at, splat(view.strides[dim]));
+    mask = mask ? Value(arith::AndIOp::create(builder_, loc(), mask, fits)) : fits;
+    where = where ? Value(arith::AddIOp::create(builder_, loc(), where, distance)) : distance;
+  }
+  auto narrowVector = VectorType::get({lanes_}, memoryType(type.getElementType()));
+  Value zeros = arith::ConstantOp::create(builder_, loc(), builder_.getZeroAttr(narrowVector));
+  Value value =
+      vector::GatherOp::create(builder_, loc(), narrowVector, view.flat, ValueRange{view.offset}, where, mask, zeros);
+  value = widen(builder_, loc(), value, type.getElementType());
+  SmallVector<Value, 4> at = llvm::map_to_vector<4>(nest.position, [](const Element &e) { return e.value; });
+  if (target.order == Order::Column)
+    std::reverse(at.begin(), at.end());
+  vector::StoreOp::create(builder_, loc(), value, target.memory, at);
+  builder_.restoreInsertionPoint(after);
+  buffers_[gather.getResult()] = target;
+}
+
+} // namespace tegula::cpu

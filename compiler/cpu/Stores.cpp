@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// What is written to views, and added to them.
+#include "compiler/cpu/Window.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace tegula::cpu {
+
+using namespace mlir;
+
+//===-- Locks
+//------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+constexpr int64_t kLocks = 1024;
+constexpr llvm::StringLiteral kLockTable = "tegula_locks";
+
+void declareLocks(func::FuncOp body) {
+  auto module = body->getParentOfType<ModuleOp>();
+  if (module.lookupSymbol(kLockTable))
+    return;
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto type = MemRefType::get({kLocks}, builder.getI32Type());
+  auto zero = DenseElementsAttr::get(RankedTensorType::get({kLocks}, builder.getI32Type()), 0);
+  memref::GlobalOp::create(builder, body.getLoc(), kLockTable, builder.getStringAttr("private"), type, zero,
+                           /*constant=*/false, /*alignment=*/IntegerAttr());
+}
+
+} // namespace
+
+/// Runs `body` while holding the lock of the view's row that starts at element `row`. One row always has the same lock,
+/// whatever part of it an op adds to; x86 has no atomic addition of floats, let alone of vectors.
+static void underLock(Window &m, func::FuncOp function, Value row, llvm::function_ref<void()> body) {
+  declareLocks(function);
+  OpBuilder &b = m.b;
+  auto table = memref::GetGlobalOp::create(b, m.loc, MemRefType::get({kLocks}, b.getI32Type()), kLockTable);
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, m.loc, m.view.flat);
+  int64_t bytes = m.type.getElementTypeBitWidth() / 8;
+  Value address = m.add(base, m.mul(row, m.constant(bytes)));
+  Value upper = arith::ShRUIOp::create(b, m.loc, address, m.constant(15));
+  Value lower = arith::ShRUIOp::create(b, m.loc, address, m.constant(5));
+  Value lock = m.both(arith::XOrIOp::create(b, m.loc, upper, lower), m.constant(kLocks - 1));
+  auto exchange = [&](int value) -> Value {
+    Value word = arith::ConstantOp::create(b, m.loc, b.getI32IntegerAttr(value));
+    return memref::AtomicRMWOp::create(b, m.loc, arith::AtomicRMWKind::assign, word, table, ValueRange{lock});
+  };
+  scf::WhileOp::create(
+      b, m.loc, TypeRange{}, ValueRange{},
+      [&](OpBuilder &, Location, ValueRange) {
+        Value taken = m.compare(arith::CmpIPredicate::ne, exchange(1),
+                                arith::ConstantOp::create(b, m.loc, b.getI32IntegerAttr(0)));
+        scf::ConditionOp::create(b, m.loc, taken, ValueRange{});
+      },
+      [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(b, m.loc); });
+  body();
+  exchange(0);
+}
+
+//===-- Stores
+//-----------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+Value sum(OpBuilder &b, Location loc, Value x, Value y) {
+  return isa<FloatType>(getElementTypeOrSelf(x.getType())) ? Value(arith::AddFOp::create(b, loc, x, y))
+                                                           : arith::AddIOp::create(b, loc, x, y);
+}
+
+} // namespace
+
+// Store and atomic add. Vectors run along the dimension in which the tile's own elements are contiguous.
+void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange position) {
+  auto type = tileType(tile);
+  bool adds = isa<tile::AtomicAddOp>(op);
+  int vectorDim = naturalVectorDim(tile);
+  bool rowsUnderLock = adds && vectorDim == type.getRank() - 1;
+  Window m(*this, view, position, type);
+  Value contiguous = m.isContiguous(vectorDim);
+  Type narrowType = type.getElementType();
+
+  auto put = [&](Value where, Value value) {
+    bool isVector = isa<VectorType>(value.getType());
+    if (adds) {
+      Value old = isVector ? Value(vector::LoadOp::create(builder_, loc(), cast<VectorType>(value.getType()),
+                                                          m.view.flat, ValueRange{where}))
+                           : memref::LoadOp::create(builder_, loc(), m.view.flat, ValueRange{where});
+      value = sum(builder_, loc(), old, value);
+    }
+    value = narrow(builder_, loc(), value, narrowType);
+    if (isVector)
+      vector::StoreOp::create(builder_, loc(), value, m.view.flat, ValueRange{where});
+    else
+      memref::StoreOp::create(builder_, loc(), value, m.view.flat, ValueRange{where});
+  };
+
+  m.outerLoops(vectorDim, [&](SmallVector<Value, 5> &at) {
+    Value row = m.linear(at);
+    auto storeRow = [&] {
+      m.loop(index(0), index(type.getDimSize(vectorDim)), lanes_, [&](Value x) {
+        SmallVector<Value, 4> where(at.begin(), at.end());
+        where[vectorDim] = x;
+        Nest nest = here(where);
+        Operation *end = nest.before[0];
+        Value value = element(nest, tile, nest.position, vectorDim).value;
+        builder_.setInsertionPoint(end);
+        Value past = m.add(x, index(lanes_));
+        Value fits = m.both(m.compare(arith::CmpIPredicate::sge, x, m.low[vectorDim]),
+                            m.compare(arith::CmpIPredicate::sle, past, m.high[vectorDim]));
+        m.ifTrue(
+            m.both(fits, contiguous), [&] { put(m.add(row, x), value); },
+            [&] {
+              Value from = arith::MaxSIOp::create(builder_, loc(), x, m.low[vectorDim]);
+              Value to = arith::MinSIOp::create(builder_, loc(), past, m.high[vectorDim]);
+              m.loop(from, to, 1, [&](Value i) {
+                Value lane = m.sub(i, x);
+                Value scalar = vector::ExtractOp::create(builder_, loc(), value, ArrayRef<OpFoldResult>{lane});
+                Value target = m.add(row, m.mul(i, m.view.strides[vectorDim]));
+                if (!adds || rowsUnderLock)
+                  return put(target, scalar);
+                SmallVector<Value, 5> rowOfLane(at);
+                rowOfLane[vectorDim] = i;
+                Value inRow = m.mul(m.add(m.start.back(), rowOfLane.back()), m.view.strides.back());
+                underLock(m, body_, m.sub(m.linear(rowOfLane), inRow), [&] { put(target, scalar); });
+              });
+            });
+      });
+    };
+    if (!rowsUnderLock)
+      return storeRow();
+    underLock(m, body_, m.sub(row, m.mul(m.start.back(), m.view.strides.back())), storeRow);
+  });
+}
+
+void Lowering::lowerScatterAdd(tile::ScatterAddOp scatter) {
+  auto type = tileType(scatter.getTile());
+  OpBuilder::InsertPoint after = builder_.saveInsertionPoint();
+  Window m(*this, scatter.getView(), {}, type);
+  Nest nest = openNest(type.getShape(), kScalar);
+  Value value = element(nest, scatter.getTile(), nest.position, kScalar).value;
+  SmallVector<Value> indices;
+  for (Value tile : scatter.getIndices())
+    indices.push_back(element(nest, tile, nest.position, kScalar).value);
+
+  builder_.setInsertionPoint(nest.before.back());
+  Value inside, row = m.view.offset, where = m.view.offset;
+  for (auto [dim, at] : llvm::enumerate(indices)) {
+    if (!at.getType().isIndex())
+      at = arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), at);
+    Value fits = m.compare(arith::CmpIPredicate::ult, at, m.view.sizes[dim]);
+    inside = inside ? m.both(inside, fits) : fits;
+    row = where;
+    where = m.add(where, m.mul(at, m.view.strides[dim]));
+  }
+  m.ifTrue(inside, [&] {
+    underLock(m, body_, row, [&] {
+      Value old = memref::LoadOp::create(builder_, loc(), m.view.flat, ValueRange{where});
+      memref::StoreOp::create(builder_, loc(), sum(builder_, loc(), old, value), m.view.flat, ValueRange{where});
+    });
+  });
+  builder_.restoreInsertionPoint(after);
+}
+
+} // namespace tegula::cpu

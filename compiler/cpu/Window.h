@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// The part of a view under one tile: its index arithmetic, and loops over it.
+#pragma once
+
+#include "compiler/cpu/Lowering.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace tegula::cpu {
+
+/// Index arithmetic for the part of a view under one tile.
+class Window {
+public:
+  Window(Lowering &lowering, mlir::Value view, mlir::ValueRange position, mlir::RankedTensorType type)
+      : l(lowering), b(lowering.builder_), loc(lowering.loc()), view(lowering.views_.lookup(view)), type(type) {
+    for (auto [dim, original] : llvm::enumerate(position)) {
+      mlir::Value at = l.scalars_.lookup(original);
+      mlir::Value size = l.index(type.getDimSize(dim)), zero = l.index(0);
+      start.push_back(at);
+      low.push_back(clamp(sub(zero, at), zero, size));
+      high.push_back(clamp(sub(this->view.sizes[dim], at), zero, size));
+    }
+  }
+
+  mlir::Value add(mlir::Value x, mlir::Value y) { return mlir::arith::AddIOp::create(b, loc, x, y); }
+  mlir::Value sub(mlir::Value x, mlir::Value y) { return mlir::arith::SubIOp::create(b, loc, x, y); }
+  mlir::Value mul(mlir::Value x, mlir::Value y) { return mlir::arith::MulIOp::create(b, loc, x, y); }
+  mlir::Value both(mlir::Value x, mlir::Value y) { return mlir::arith::AndIOp::create(b, loc, x, y); }
+  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value x, mlir::Value y) {
+    return mlir::arith::CmpIOp::create(b, loc, predicate, x, y);
+  }
+  mlir::Value clamp(mlir::Value x, mlir::Value from, mlir::Value to) {
+    return mlir::arith::MinSIOp::create(b, loc, mlir::arith::MaxSIOp::create(b, loc, x, from), to);
+  }
+
+  /// Offset in elements of the tile's element `at`; a dimension without an index counts as at the tile's start.
+  mlir::Value linear(llvm::ArrayRef<mlir::Value> at) {
+    mlir::Value result = view.offset;
+    for (size_t dim = 0; dim < at.size(); ++dim)
+      result = add(result, mul(at[dim] ? add(start[dim], at[dim]) : start[dim], view.strides[dim]));
+    return result;
+  }
+
+  /// Whether the tile lies wholly inside the view.
+  mlir::Value whole() {
+    mlir::Value result;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      mlir::Value fits = both(compare(mlir::arith::CmpIPredicate::eq, low[dim], l.index(0)),
+                              compare(mlir::arith::CmpIPredicate::eq, high[dim], l.index(type.getDimSize(dim))));
+      result = result ? both(result, fits) : fits;
+    }
+    return result;
+  }
+
+  mlir::Value constant(int64_t value) { return l.index(value); }
+  mlir::Value isContiguous(int64_t dim) {
+    return compare(mlir::arith::CmpIPredicate::eq, view.strides[dim], l.index(1));
+  }
+
+  /// Runs `body(index)` in a loop; the builder ends up behind it.
+  void loop(mlir::Value from, mlir::Value to, int64_t step, llvm::function_ref<void(mlir::Value)> body) {
+    auto loop = mlir::scf::ForOp::create(b, loc, from, to, l.index(step));
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+    body(loop.getInductionVar());
+  }
+
+  void ifTrue(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise = nullptr) {
+    auto region = [&](llvm::function_ref<void()> body) {
+      return [this, body](mlir::OpBuilder &, mlir::Location) {
+        b.setInsertionPoint(mlir::scf::YieldOp::create(b, loc));
+        body();
+      };
+    };
+    if (otherwise)
+      mlir::scf::IfOp::create(b, loc, condition, region(then), region(otherwise));
+    else
+      mlir::scf::IfOp::create(b, loc, condition, region(then));
+  }
+
+  /// Loops over the valid part of every dimension but `inner`, then `body(indices)` with indices[inner] unset.
+  void outerLoops(int64_t inner, llvm::function_ref<void(llvm::SmallVector<mlir::Value, 5> &)> body) {
+    llvm::SmallVector<mlir::Value, 5> at(type.getRank());
+    outerLoop(0, inner, at, body);
+  }
+
+  Lowering &l;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  ViewParts view;
+  mlir::RankedTensorType type;
+  llvm::SmallVector<mlir::Value, 5> start, low, high;
+
+private:
+  void outerLoop(int64_t dim, int64_t inner, llvm::SmallVector<mlir::Value, 5> &at,
+                 llvm::function_ref<void(llvm::SmallVector<mlir::Value, 5> &)> body) {
+    if (dim == type.getRank())
+      return body(at);
+    if (dim == inner)
+      return outerLoop(dim + 1, inner, at, body);
+    loop(low[dim], high[dim], 1, [&](mlir::Value i) {
+      at[dim] = i;
+      outerLoop(dim + 1, inner, at, body);
+    });
+  }
+};
+
+} // namespace tegula::cpu
