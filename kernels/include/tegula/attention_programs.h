@@ -45,7 +45,7 @@ enum class GridRows {
   none,    ///< {1, heads, batch}
 };
 
-/// A kernel by name, as `tegula compile --kernel` takes it.
+/// A kernel by name.
 struct AttentionProgram {
   std::string_view name;
   GridRows grid;
