@@ -36,9 +36,12 @@ Status linkFailed(const std::string &why) { return Status(ErrorCode::CompileFail
 } // namespace
 
 Expected<std::string> link(const std::string &object) {
-  // lld keeps its state in one global object.
+  // lld keeps its state in one global object, and a fatal error of its own leaves that unusable.
   static std::mutex oneAtATime;
+  static bool usable = true;
   std::lock_guard lock(oneAtATime);
+  if (!usable)
+    return linkFailed("an earlier error left the linker unusable; start a new process");
   TemporaryFile input, output;
   if (input.error() || output.error())
     return linkFailed((input.error() ? input.error() : output.error()).message());
@@ -58,6 +61,7 @@ Expected<std::string> link(const std::string &object) {
   std::vector<const char *> arguments = {"ld.lld",          "-shared", "-z",        "defs",    "--threads=1",
                                          "--build-id=none", "-o",      out.c_str(), in.c_str()};
   lld::Result result = lld::lldMain(arguments, log, log, {{lld::Gnu, &lld::elf::link}});
+  usable = result.canRunAgain;
   if (result.retCode != 0)
     return linkFailed(messages);
   auto binary = llvm::MemoryBuffer::getFile(out);
