@@ -92,6 +92,26 @@ TEST(Edges, SingleQueryAgainstManyKeys) {
   }
 }
 
+/// Scores and dP of hidden keys overflow; nothing of that may reach what is visible.
+TEST(Edges, WhatAMaskHidesMayBeHuge) {
+  Case c = caseOf(Algorithm::flash2, 20, 30);
+  c.causal = Causal::top_left; // keys 20 to 29 are seen by no query
+  Tensors ordinary = makeTensors(c), huge = makeTensors(c);
+  auto hide = [](std::vector<float> x) {
+    for (size_t n = 0; n < x.size(); ++n)
+      if (n / 32 % 30 >= 20)
+        x[n] = n % 2 ? 3e38f : -3e38f;
+    return x;
+  };
+  huge.k = TestTensor(f32, {2, 2, 30, 32}, c.layout, c.poison, hide(ordinary.inputs.k));
+  huge.v = TestTensor(f32, {2, 2, 30, 32}, c.layout, c.poison, hide(ordinary.inputs.v));
+  ASSERT_TRUE(launch(c, ordinary).ok());
+  ASSERT_TRUE(launch(c, huge).ok());
+  std::vector<TestTensor *> expected = ordinary.outputs(), actual = huge.outputs();
+  for (size_t n = 0; n < expected.size(); ++n)
+    EXPECT_EQ(actual[n]->numbers(), expected[n]->numbers()) << "output " << n;
+}
+
 /// exp(0 - lse) overflows for scores below -88: padding must not count as score 0, whatever the length modulo the tile.
 TEST(Edges, VeryNegativeScoresAtEveryLengthModuloTheTile) {
   for (int64_t keys = 33; keys <= 64; ++keys)
