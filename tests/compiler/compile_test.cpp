@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// The compiler as a function: artifacts for several CPUs, and what it says about input that it cannot compile.
+#include "compiler/client/InProcessCompiler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace tegula {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// y = exp(x) * scale, one row of 40 per instance.
+const char *const kProgram = R"(
+module attributes {tile.version = 1 : i64} {
+  func.func @scaled_exp(%x: !tile.view<2xbf16> {tile.name = "x"}, %y: !tile.view<2xf32> {tile.name = "y", tile.written},
+                        %scale: f32 {tile.name = "scale"}) {
+    %row = tile.program_id 0
+    %c0 = arith.constant 0 : index
+    %t = tile.load %x[%row, %c0] : !tile.view<2xbf16> -> tensor<1x40xbf16>
+    %w = arith.extf %t : tensor<1x40xbf16> to tensor<1x40xf32>
+    %e = math.exp %w : tensor<1x40xf32>
+    %s = tile.broadcast %scale : f32 -> tensor<1x40xf32>
+    %r = arith.mulf %e, %s : tensor<1x40xf32>
+    tile.store %r, %y[%row, %c0] : tensor<1x40xf32>, !tile.view<2xf32>
+    return
+  }
+}
+)";
+
+Expected<Artifact> compile(const std::string &program, const std::string &emit = "", const Target &target = {}) {
+  return makeInProcessCompiler()->compile({.program = program, .target = target, .emit = emit});
+}
+
+void expectRefusal(const Expected<Artifact> &result, ErrorCode code, const std::string &part) {
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().code(), code);
+  EXPECT_THAT(result.status().message(), HasSubstr(part));
+}
+
+TEST(Compile, AnArtifactDescribesItsParameters) {
+  Expected<Artifact> artifact = compile(kProgram);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_EQ(artifact->kernel, "scaled_exp");
+  EXPECT_EQ(artifact->parameters,
+            (std::vector<Parameter>{{.name = "x", .dtype = bf16, .rank = 2},
+                                    {.name = "y", .dtype = f32, .rank = 2, .written = true},
+                                    {.name = "scale", .kind = Parameter::Kind::Scalar, .dtype = f32}}));
+  EXPECT_EQ(artifact->binary.substr(1, 3), "ELF");
+}
+
+TEST(Compile, TheSameProgramGivesTheSameBytes) {
+  Expected<Artifact> first = compile(kProgram), second = compile(kProgram);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->binary, second->binary);
+}
+
+TEST(Compile, EveryPhaseCanBePrinted) {
+  EXPECT_THAT(compile(kProgram, "tile")->text, HasSubstr("math.exp "));
+  EXPECT_THAT(compile(kProgram, "simplify")->text, HasSubstr("math.exp2"));
+  EXPECT_THAT(compile(kProgram, "plan")->text, HasSubstr("tile.buffer = \"row\""));
+  EXPECT_THAT(compile(kProgram, "loops")->text, HasSubstr("vector.store"));
+  EXPECT_THAT(compile(kProgram, "llvm")->text, HasSubstr("define"));
+  EXPECT_THAT(compile(kProgram, "asm")->text, HasSubstr("vmovups"));
+}
+
+TEST(Compile, VectorsAreAsWideAsTheCpuAllows) {
+  EXPECT_THAT(compile(kProgram, "asm", {.arch = "x86-64-v3"})->text, Not(HasSubstr("zmm")));
+  EXPECT_THAT(compile(kProgram, "asm", {.arch = "sapphirerapids"})->text, HasSubstr("zmm"));
+  for (const char *arch : {"x86-64-v3", "znver3", "x86-64-v4", "sapphirerapids"}) {
+    Expected<Artifact> artifact = compile(kProgram, "", {.arch = arch});
+    EXPECT_TRUE(artifact.ok()) << arch << ": " << artifact.status().message();
+  }
+}
+
+TEST(Compile, CpusThatAreUnknownOrTooOldAreRefused) {
+  expectRefusal(compile(kProgram, "", {.arch = "pentium-12"}), ErrorCode::InvalidArgument,
+                "arch: no x86 CPU is called 'pentium-12'; legal are LLVM's names");
+  expectRefusal(compile(kProgram, "", {.arch = "x86-64-v2"}), ErrorCode::Unsupported,
+                "needs a CPU with AVX2, FMA and F16C; 'x86-64-v2' has no avx2");
+}
+
+TEST(Compile, UnknownTargetsAndPhasesAreRefused) {
+  expectRefusal(compile(kProgram, "", {.name = "tpu"}), ErrorCode::Unsupported, "target: 'tpu' is not known");
+  expectRefusal(compile(kProgram, "ptx"), ErrorCode::InvalidArgument,
+                "emit: no phase is called 'ptx'; legal are tile, simplify, plan, loops, llvm, asm");
+}
+
+TEST(Compile, TextThatIsNoProgramIsRefusedAtItsLine) {
+  expectRefusal(compile("int main() {}"), ErrorCode::CompileFailed, "program:1: error:");
+  expectRefusal(compile(""), ErrorCode::CompileFailed, "exactly one function, this one has 0");
+  expectRefusal(compile("module {\n  func.func @f(%x: !tile.view<9xf32>) { return }\n}"), ErrorCode::CompileFailed,
+                "program:2: error:");
+}
+
+TEST(Compile, ErrorsPointAtTheLineThatTheProgramNames) {
+  std::string text = R"(
+func.func @f(%x: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<4x8xf32> loc("mine.cpp":12:0)
+  %d = tile.dot %a, %a : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32> loc("mine.cpp":13:0)
+  return
+})";
+  expectRefusal(compile(text), ErrorCode::CompileFailed, "mine.cpp:13: error:");
+}
+
+TEST(Compile, ParametersOfOtherTypesAreRefused) {
+  expectRefusal(compile("func.func @f(%x: tensor<4xf32>) { return }"), ErrorCode::CompileFailed,
+                "parameter 'arg0' has type tensor<4xf32>; legal are");
+}
+
+TEST(Compile, OverlongProgramsAreRefused) {
+  expectRefusal(compile(std::string(5 << 20, ' ')), ErrorCode::ResourceExhausted, "at most 4194304 are allowed");
+}
+
+TEST(Compile, ManyThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  std::vector<std::string> binaries(8);
+  for (std::string &binary : binaries)
+    threads.emplace_back([&binary] {
+      if (Expected<Artifact> artifact = compile(kProgram))
+        binary = artifact->binary;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const std::string &binary : binaries)
+    EXPECT_EQ(binary, binaries.front());
+  EXPECT_FALSE(binaries.front().empty());
+}
+
+} // namespace
+} // namespace tegula
