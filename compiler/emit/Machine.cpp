@@ -102,8 +102,8 @@ void optimize(Module &module, TargetMachine &machine) {
   passes.crossRegisterProxies(loops, functions, sccs, modules);
   ModulePassManager pipeline;
   cantFail(passes.parsePassPipeline(
-      pipeline, "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm<allowspeculation>),gvn,"
-                "instcombine,loop-mssa(licm<allowspeculation>),dse,adce,simplifycfg)"));
+      pipeline,
+      "function(early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm<allowspeculation>),gvn,simplifycfg)"));
   pipeline.run(module, modules);
 }
 
