@@ -32,8 +32,14 @@ module attributes {tile.version = 1 : i64} {
 }
 )";
 
-Expected<Artifact> compile(const std::string &program, const std::string &emit = "", const Target &target = {}) {
-  return makeInProcessCompiler()->compile({.program = program, .target = target, .emit = emit});
+Expected<Artifact> compile(const std::string &program, const std::string &emit = "", const std::string &arch = "",
+                           const std::string &target = "cpu") {
+  CompileRequest request;
+  request.program = program;
+  request.emit = emit;
+  request.target.name = target;
+  request.target.arch = arch;
+  return makeInProcessCompiler()->compile(request);
 }
 
 void expectRefusal(const Expected<Artifact> &result, ErrorCode code, const std::string &part) {
@@ -69,23 +75,23 @@ TEST(Compile, EveryPhaseCanBePrinted) {
 }
 
 TEST(Compile, VectorsAreAsWideAsTheCpuAllows) {
-  EXPECT_THAT(compile(kProgram, "asm", {.arch = "x86-64-v3"})->text, Not(HasSubstr("zmm")));
-  EXPECT_THAT(compile(kProgram, "asm", {.arch = "sapphirerapids"})->text, HasSubstr("zmm"));
+  EXPECT_THAT(compile(kProgram, "asm", "x86-64-v3")->text, Not(HasSubstr("zmm")));
+  EXPECT_THAT(compile(kProgram, "asm", "sapphirerapids")->text, HasSubstr("zmm"));
   for (const char *arch : {"x86-64-v3", "znver3", "x86-64-v4", "sapphirerapids"}) {
-    Expected<Artifact> artifact = compile(kProgram, "", {.arch = arch});
+    Expected<Artifact> artifact = compile(kProgram, "", arch);
     EXPECT_TRUE(artifact.ok()) << arch << ": " << artifact.status().message();
   }
 }
 
 TEST(Compile, CpusThatAreUnknownOrTooOldAreRefused) {
-  expectRefusal(compile(kProgram, "", {.arch = "pentium-12"}), ErrorCode::InvalidArgument,
+  expectRefusal(compile(kProgram, "", "pentium-12"), ErrorCode::InvalidArgument,
                 "arch: no x86 CPU is called 'pentium-12'; legal are LLVM's names");
-  expectRefusal(compile(kProgram, "", {.arch = "x86-64-v2"}), ErrorCode::Unsupported,
+  expectRefusal(compile(kProgram, "", "x86-64-v2"), ErrorCode::Unsupported,
                 "needs a CPU with AVX2, FMA and F16C; 'x86-64-v2' has no avx2");
 }
 
 TEST(Compile, UnknownTargetsAndPhasesAreRefused) {
-  expectRefusal(compile(kProgram, "", {.name = "tpu"}), ErrorCode::Unsupported, "target: 'tpu' is not known");
+  expectRefusal(compile(kProgram, "", "", "tpu"), ErrorCode::Unsupported, "target: 'tpu' is not known");
   expectRefusal(compile(kProgram, "ptx"), ErrorCode::InvalidArgument,
                 "emit: no phase is called 'ptx'; legal are tile, simplify, plan, loops, llvm, asm");
 }

@@ -87,7 +87,7 @@ Variant prefixLm(Alignment alignment);
 Variant documents();
 
 /// score -> score + bias[batch, head, query, key]; `bias` has rank 4 and element type `dtype`, and a stride may be 0 to
-/// share it between batches, heads or queries. Its gradient is added to `dbias`, f32, which may have strides 0 as well.
+/// share it between batches, heads or queries. Its gradient is added to `dbias`, f32, whose elements must all be apart.
 Variant additiveBias(DType dtype);
 
 /// Both: a query sees what both let it see, and the score goes through `first`, then `second`.
