@@ -49,6 +49,15 @@ Status checkEmit(const std::string &name) {
   return Status(ErrorCode::InvalidArgument, "emit: no phase is called '" + name + "'; legal are " + legal);
 }
 
+/// The cpu has neither warps nor copies to pipeline. Block sizes were obeyed when the program was recorded.
+Status checkSchedule(const Schedule &schedule) {
+  for (auto [name, value] : {std::pair("num_warps", schedule.num_warps), std::pair("num_stages", schedule.num_stages)})
+    if (value != 0)
+      return Status(ErrorCode::InvalidArgument,
+                    std::string(name) + " is " + std::to_string(value) + "; the cpu target has none, legal is 0");
+  return {};
+}
+
 /// One compilation for the cpu target.
 class CpuCompilation {
 public:
@@ -131,6 +140,7 @@ Expected<Artifact> compile(const CompileRequest &request) {
   if (request.target.name != "cpu")
     return Status(ErrorCode::Unsupported, "target: '" + request.target.name + "' is not known; legal is cpu");
   TEGULA_RETURN_IF_ERROR(checkEmit(request.emit));
+  TEGULA_RETURN_IF_ERROR(checkSchedule(request.schedule));
   Expected<emit::CpuTarget> target = emit::resolveCpu(request.target.arch, request.target.features);
   if (!target)
     return target.status();

@@ -96,6 +96,14 @@ TEST(Compile, UnknownTargetsAndPhasesAreRefused) {
                 "emit: no phase is called 'ptx'; legal are tile, simplify, plan, loops, llvm, asm");
 }
 
+TEST(Compile, WhatACpuCannotObeyIsRefused) {
+  CompileRequest request;
+  request.program = kProgram;
+  request.schedule.num_stages = 3;
+  expectRefusal(makeInProcessCompiler()->compile(request), ErrorCode::InvalidArgument,
+                "num_stages is 3; the cpu target has none, legal is 0");
+}
+
 TEST(Compile, TextThatIsNoProgramIsRefusedAtItsLine) {
   expectRefusal(compile("int main() {}"), ErrorCode::CompileFailed, "program:1: error:");
   expectRefusal(compile(""), ErrorCode::CompileFailed, "exactly one function, this one has 0");
