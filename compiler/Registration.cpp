@@ -2,8 +2,10 @@
 #include "compiler/Registration.h"
 
 #include "compiler/cpu/Passes.h"
+#include "compiler/cuda/Passes.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/simplify/Passes.h"
+#include "compiler/sm/Sm.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -39,8 +41,9 @@ llvm::ArrayRef<MlirPhase> tegula::mlirPhases() {
 }
 
 void tegula::registerTegulaDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, math::MathDialect,
-                  memref::MemRefDialect, scf::SCFDialect, tile::TileDialect, ub::UBDialect, vector::VectorDialect>();
+  registry
+      .insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, math::MathDialect, memref::MemRefDialect,
+              scf::SCFDialect, sm::SmDialect, tile::TileDialect, ub::UBDialect, vector::VectorDialect>();
   registerLLVMDialectTranslation(registry); // the LLVM dialect, without the price of its header
 }
 
@@ -48,6 +51,7 @@ void tegula::registerTegulaPasses() {
   registerCanonicalizerPass();
   registerCSEPass();
   cpu::registerPasses();
+  cuda::registerPasses();
   simplify::registerPasses();
   for (const MlirPhase &phase : mlirPhases())
     PassPipelineRegistration<>(phase.name, phase.summary, phase.build);

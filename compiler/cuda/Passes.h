@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Passes of the cuda target; Passes.td says what each does.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class OpPassManager;
+class Pass;
+} // namespace mlir
+
+namespace tegula::cuda {
+
+std::unique_ptr<mlir::Pass> createAssignLayouts();
+std::unique_ptr<mlir::Pass> createPipelineCopies();
+std::unique_ptr<mlir::Pass> createAllocateShared();
+std::unique_ptr<mlir::Pass> createPlanShared();
+std::unique_ptr<mlir::Pass> createInsertBarriers();
+std::unique_ptr<mlir::Pass> createLowerToThreads();
+
+void buildLayoutsPipeline(mlir::OpPassManager &passes); ///< assign-layouts
+void buildSharedPipeline(mlir::OpPassManager &passes);  ///< pipeline-copies to insert-barriers
+void buildThreadsPipeline(mlir::OpPassManager &passes); ///< lower-to-threads
+void registerPasses();
+
+} // namespace tegula::cuda

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/sm/Sm.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tegula::sm;
+
+llvm::hash_code tegula::sm::hash_value(const Digit &digit) {
+  return llvm::hash_combine(digit.dim, digit.size, digit.stride);
+}
+
+//===-- Numbers
+//------------------------------------------------------------------------------------------------------===//
+
+int64_t tegula::sm::countOf(ArrayRef<Digit> digits) {
+  int64_t count = 1;
+  for (const Digit &digit : digits)
+    count *= digit.size;
+  return count;
+}
+
+Coordinates tegula::sm::coordinatesOf(ArrayRef<Digit> digits, int64_t index, unsigned rank) {
+  Coordinates coordinates(rank, 0);
+  for (const Digit &digit : digits) {
+    if (digit.dim != Digit::copies)
+      coordinates[digit.dim] += index % digit.size * digit.stride;
+    index /= digit.size;
+  }
+  return coordinates;
+}
+
+//===-- Types
+//--------------------------------------------------------------------------------------------------------===//
+
+LayoutAttr tegula::sm::layoutOf(Type tile) {
+  auto tensor = dyn_cast<RankedTensorType>(tile);
+  return tensor ? dyn_cast_if_present<LayoutAttr>(tensor.getEncoding()) : LayoutAttr();
+}
+
+LayoutAttr tegula::sm::layoutOf(Value tile) { return layoutOf(tile.getType()); }
+
+bool tegula::sm::isRegisterTile(Type type) { return layoutOf(type) != nullptr; }
+
+RankedTensorType tegula::sm::withLayout(Type tile, LayoutAttr layout) {
+  auto tensor = cast<RankedTensorType>(tile);
+  return RankedTensorType::get(tensor.getShape(), tensor.getElementType(), layout);
+}
+
+//===-- Construction
+//-------------------------------------------------------------------------------------------------===//
+
+/// Without digits of size 1, and with neighbours merged that count on: equal layouts are equal attributes.
+static Digits normalized(ArrayRef<Digit> digits) {
+  Digits result;
+  for (Digit digit : digits) {
+    if (digit.size == 1)
+      continue;
+    bool continues =
+        !result.empty() && result.back().dim == digit.dim && result.back().stride * result.back().size == digit.stride;
+    if (continues)
+      result.back().size *= digit.size;
+    else
+      result.push_back(digit);
+  }
+  return result;
+}
+
+static LayoutAttr makeLayout(MLIRContext *context, ArrayRef<Digit> registers, ArrayRef<Digit> lanes,
+                             ArrayRef<Digit> warps) {
+  return LayoutAttr::get(context, normalized(registers), normalized(lanes), normalized(warps));
+}
+
+static Digit copiesOf(int64_t size) { return {Digit::copies, size, 0}; }
+
+LayoutAttr tegula::sm::accumulatorLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n) {
+  int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(n, 16 * warps_n);
+  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16}}, {{1, 4, 2}, {0, 8, 1}},
+                    {{0, warps_m, 16 * rows}, {1, warps_n, 16 * columns}});
+}
+
+LayoutAttr tegula::sm::operandLayout(MLIRContext *context, int64_t m, int64_t k, int64_t warps_m, int64_t warps_n) {
+  int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(k, 16);
+  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16}}, {{1, 4, 2}, {0, 8, 1}},
+                    {{0, warps_m, 16 * rows}, copiesOf(warps_n)});
+}
+
+namespace {
+/// Deals out a number of threads (lanes of a warp, or warps) to dimensions.
+struct Dealer {
+  int64_t left;
+  Digits digits;
+
+  /// Takes at most `wanted` of what is left for `dim`; returns how many.
+  int64_t deal(int32_t dim, int64_t wanted, int64_t stride) {
+    int64_t taken = 1;
+    while (taken < wanted && left % 2 == 0) {
+      taken *= 2;
+      left /= 2;
+    }
+    if (taken < wanted && left > 1 && left <= static_cast<int64_t>(llvm::divideCeil(wanted, taken))) {
+      taken *= left;
+      left = 1;
+    }
+    digits.push_back({dim, taken, stride});
+    return taken;
+  }
+};
+} // namespace
+
+LayoutAttr tegula::sm::rowMajorLayout(MLIRContext *context, ArrayRef<int64_t> shape, int64_t vector, int64_t warps) {
+  Digits registers;
+  Dealer lanes{warpSize, {}}, warpDealer{warps, {}};
+  for (int32_t dim = shape.size() - 1; dim >= 0; --dim) {
+    int64_t covered = 1;
+    auto last = dim + 1 == static_cast<int32_t>(shape.size());
+    if (last && vector > 1) {
+      registers.push_back({dim, vector, 1});
+      covered = vector;
+    }
+    covered *= lanes.deal(dim, llvm::divideCeil(shape[dim], covered), covered);
+    // Warps only once the lanes are used up: a warp's accesses stay together.
+    if (lanes.left == 1)
+      covered *= warpDealer.deal(dim, llvm::divideCeil(shape[dim], covered), covered);
+    registers.push_back({dim, static_cast<int64_t>(llvm::divideCeil(shape[dim], covered)), covered});
+  }
+  lanes.digits.push_back(copiesOf(lanes.left));
+  warpDealer.digits.push_back(copiesOf(warpDealer.left));
+  return makeLayout(context, registers, lanes.digits, warpDealer.digits);
+}
+
+//===-- Change of shape
+//----------------------------------------------------------------------------------------------===//
+
+/// Digits with their dimension renamed; `rename` gives Digit::copies for one that disappears.
+static Digits renamed(ArrayRef<Digit> digits, function_ref<int32_t(int32_t)> rename, bool keepCopies) {
+  Digits result;
+  for (Digit digit : digits) {
+    int32_t dim = digit.dim == Digit::copies ? Digit::copies : rename(digit.dim);
+    if (dim != Digit::copies)
+      result.push_back({dim, digit.size, digit.stride});
+    else if (keepCopies)
+      result.push_back(copiesOf(digit.size));
+  }
+  return result;
+}
+
+static LayoutAttr renamed(LayoutAttr layout, function_ref<int32_t(int32_t)> rename) {
+  return makeLayout(layout.getContext(), renamed(layout.getRegisters(), rename, /*keepCopies=*/false),
+                    renamed(layout.getLanes(), rename, true), renamed(layout.getWarps(), rename, true));
+}
+
+LayoutAttr tegula::sm::collapsed(LayoutAttr layout, unsigned dim) {
+  return renamed(layout, [=](int32_t d) { return d == static_cast<int32_t>(dim) ? Digit::copies : d; });
+}
+
+LayoutAttr tegula::sm::without(LayoutAttr layout, unsigned dim) {
+  auto removed = static_cast<int32_t>(dim);
+  return renamed(layout, [=](int32_t d) { return d == removed ? Digit::copies : d > removed ? d - 1 : d; });
+}
+
+LayoutAttr tegula::sm::withUnitDim(LayoutAttr layout, unsigned dim) {
+  return renamed(layout, [=](int32_t d) { return d >= static_cast<int32_t>(dim) ? d + 1 : d; });
+}
+
+LayoutAttr tegula::sm::permuted(LayoutAttr layout, ArrayRef<int64_t> permutation) {
+  return renamed(layout,
+                 [=](int32_t d) { return static_cast<int32_t>(llvm::find(permutation, d) - permutation.begin()); });
+}
+
+//===-- Shared memory
+//------------------------------------------------------------------------------------------------===//
+
+int64_t tegula::sm::panelFor(int64_t columns, unsigned elementBytes) {
+  for (int64_t panel : {128, 64, 32, 16})
+    if (columns * elementBytes % panel == 0)
+      return panel;
+  return 0;
+}
+
+int64_t tegula::sm::panelOffset(ArrayRef<int64_t> shape, unsigned elementBytes, int64_t panel, int64_t row,
+                                int64_t column) {
+  if (panel == 0)
+    return (row * shape[1] + column) * elementBytes;
+  int64_t byte = column * elementBytes, chunks = panel / 16;
+  int64_t chunk = byte % panel / 16 ^ row * chunks / 8 % chunks;
+  return byte / panel * shape[0] * panel + row * panel + chunk * 16 + byte % 16;
+}

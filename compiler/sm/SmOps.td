@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// The `sm` dialect: each op is a sentence and an example.
+#ifndef TEGULA_SM_OPS
+#define TEGULA_SM_OPS
+
+include "compiler/sm/SmDialect.td"
+include "compiler/tile/TileDialect.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Sm_Op<string mnemonic, list<Trait> traits = []> : Op<Sm_Dialect, mnemonic, traits>;
+
+def Sm_Tile : Type<
+    CPred<"::tegula::sm::isRegisterTile($_self)">, "tile in registers (a tensor with a #sm.layout)",
+    "::mlir::RankedTensorType">;
+
+//===-- Values: where a tile is wanted -----------------------------------------------------------------------------===//
+
+def Sm_FetchOp : Sm_Op<"fetch", [MemoryEffects<[MemRead]>]> {
+  let summary = "a tile of a view, in shared memory";
+  let description = [{
+    `result[x] = view[position + x]` for x inside `shape` where that lies inside the view, else 0. The result's shape is
+    `shape` rounded up to what the readers need.
+
+    ```mlir
+    %k = sm.fetch %K[%j, %c0] [64, 128] : !tile.view<2xbf16> -> !sm.shared<64x128xbf16, 128>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape);
+  let results = (outs Sm_SharedType:$result);
+  let assemblyFormat = [{
+    $view `[` $position `]` $shape attr-dict `:` qualified(type($view)) `->` qualified(type($result))
+  }];
+}
+
+def Sm_StageOp : Sm_Op<"stage", [Pure]> {
+  let summary = "a tile that is in registers, in shared memory";
+  let description = [{
+    What the result's shape has beyond the tile's is 0.
+
+    ```mlir
+    %p_s = sm.stage %p : tensor<64x128xbf16, #c> -> !sm.shared<64x128xbf16, 128>
+    ```
+  }];
+  let arguments = (ins Sm_Tile:$tile);
+  let results = (outs Sm_SharedType:$result);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` qualified(type($result))";
+}
+
+def Sm_ConvertOp : Sm_Op<"convert", [Pure]> {
+  let summary = "the same tile in another layout";
+  let description = [{
+    ```mlir
+    %y = sm.convert %x : tensor<64x128xf32, #c> -> tensor<64x128xf32, #rows>
+    ```
+  }];
+  let arguments = (ins Sm_Tile:$source);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+}
+
+def Sm_ReshapeOp : Sm_Op<"reshape", [Pure]> {
+  let summary = "the same elements in row-major order under another shape, through shared memory";
+  let description = [{
+    For the cases in which elements change threads; `tile.reshape` stays where only dimensions of size 1 come or go.
+
+    ```mlir
+    %y = sm.reshape %x : tensor<64x128xf32, #a> -> tensor<8192xf32, #b>
+    ```
+  }];
+  let arguments = (ins Sm_Tile:$source);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+}
+
+def Sm_ReadOp : Sm_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "a tile of shared memory, in registers";
+  let description = [{
+    The tile's shape may be smaller than the buffer's in every dimension. With `reshaped`, both are taken in row-major
+    order instead, and only the number of elements is the same.
+
+    ```mlir
+    %q = sm.read %q_s : !sm.shared<128x128xbf16, 128> -> tensor<128x128xbf16, #a>
+    ```
+  }];
+  let arguments = (ins Sm_SharedType:$shared, UnitAttr:$reshaped);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = "$shared attr-dict `:` qualified(type($shared)) `->` type($result)";
+}
+
+def Sm_MmaOp : Sm_Op<"mma", [MemoryEffects<[MemRead]>]> {
+  let summary = "matrix product on the layout of tensor-core accumulators";
+  let description = [{
+    `result[i, j] = acc[i, j] + sum over k < depth of lhs[i, k] * rhs[k, j]`. `lhs` is in shared memory, or in registers in
+    the layout `operandLayout` of the result's; `rhs` is in shared memory. `transpose_lhs` and `transpose_rhs` are those
+    of `tile.dot`. Both bf16 or both f16: tensor cores, f32 sums. f32 with `allow_tf32`: tensor cores on operands
+    rounded to tf32. Anything else is widened to f32 and multiplied exactly.
+
+    ```mlir
+    %s = sm.mma %q, %k depth 128 {transpose_rhs}
+      : !sm.shared<128x128xbf16, 128>, !sm.shared<64x128xbf16, 128> -> tensor<128x64xf32, #c>
+    %o = sm.mma %p, %v depth 64 acc %o0
+      : tensor<128x64xbf16, #a>, !sm.shared<64x128xbf16, 128>, tensor<128x128xf32, #c> -> tensor<128x128xf32, #c>
+    ```
+  }];
+  let arguments = (ins
+    AnyTypeOf<[Sm_SharedType, Sm_Tile]>:$lhs, Sm_SharedType:$rhs, I64Attr:$depth, Optional<Sm_Tile>:$acc,
+    UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$allow_tf32);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `depth` $depth (`acc` $acc^)? attr-dict
+    `:` qualified(type($lhs)) `,` qualified(type($rhs)) (`,` type($acc)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+//===-- Shared memory ----------------------------------------------------------------------------------------------===//
+
+def Sm_AllocOp : Sm_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "a buffer in shared memory";
+  let description = [{
+    `offset` is its place in bytes, 1024-byte aligned, which `plan-shared` decides. Contents are undefined.
+
+    ```mlir
+    %ring = sm.alloc : !sm.shared<2x64x128xbf16, 128>
+    ```
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let results = (outs Sm_SharedType:$result);
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
+}
+
+def Sm_SlotOp : Sm_Op<"slot", [Pure]> {
+  let summary = "one tile of a ring";
+  let description = [{
+    ```mlir
+    %k = sm.slot %ring[%i] : !sm.shared<2x64x128xbf16, 128> -> !sm.shared<64x128xbf16, 128>
+    ```
+  }];
+  let arguments = (ins Sm_SharedType:$ring, I32:$index);
+  let results = (outs Sm_SharedType:$result);
+  let assemblyFormat = "$ring `[` $index `]` attr-dict `:` qualified(type($ring)) `->` qualified(type($result))";
+}
+
+def Sm_CopyInOp : Sm_Op<"copy_in", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "starts copying a tile of a view to shared memory";
+  let description = [{
+    What `sm.fetch` says; the data is there for the issuing thread once an `sm.wait` covers it, and for the others after
+    an `sm.barrier` more.
+
+    ```mlir
+    sm.copy_in %K[%j, %c0] [64, 128], %k : !tile.view<2xbf16>, !sm.shared<64x128xbf16, 128>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape, Sm_SharedType:$shared);
+  let assemblyFormat = [{
+    $view `[` $position `]` $shape `,` $shared attr-dict `:` qualified(type($view)) `,` qualified(type($shared))
+  }];
+}
+
+def Sm_CommitOp : Sm_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "closes the group of copies that this thread has started since the last one";
+  let assemblyFormat = "attr-dict";
+}
+
+def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until at most `pending` of this thread's groups are not finished";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+def Sm_WriteOp : Sm_Op<"write", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a tile from registers to shared memory";
+  let description = [{
+    What `sm.stage` says.
+
+    ```mlir
+    sm.write %p, %p_s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
+    ```
+  }];
+  let arguments = (ins Sm_Tile:$tile, Sm_SharedType:$shared);
+  let assemblyFormat = "$tile `,` $shared attr-dict `:` type($tile) `,` qualified(type($shared))";
+}
+
+def Sm_CopyOutOp : Sm_Op<"copy_out", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "copies a tile from shared memory to a view";
+  let description = [{
+    `view[position + x] = shared[x]` for every x inside `shape` that lies inside the view. Element types are equal.
+
+    ```mlir
+    sm.copy_out %o_s, %O[%i, %c0] [128, 128] : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
+    ```
+  }];
+  let arguments = (ins Sm_SharedType:$shared, Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape);
+  let assemblyFormat = [{
+    $shared `,` $view `[` $position `]` $shape attr-dict `:` qualified(type($shared)) `,` qualified(type($view))
+  }];
+}
+
+def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for all threads of the program instance, and makes their shared memory visible";
+  let assemblyFormat = "attr-dict";
+}
+
+#endif
