@@ -19,8 +19,8 @@ struct Parameter {
   std::string name;
   Kind kind = Kind::Tensor;
   DType dtype = f32;
-  int rank = 0;          ///< 1 to 5 for a tensor, 0 for a scalar.
-  bool written = false;  ///< The kernel stores or adds to this tensor.
+  int rank = 0;         ///< 1 to 5 for a tensor, 0 for a scalar.
+  bool written = false; ///< The kernel stores or adds to this tensor.
 
   bool operator==(const Parameter &) const = default;
 };
@@ -42,14 +42,26 @@ struct CompileRequest {
   std::string emit;
 };
 
+/// What the assembler of a GPU says about a kernel.
+struct AssemblerReport {
+  std::string assembler; ///< Name and version, "ptxas 13.0.88"; empty if none ran and the driver will assemble.
+  int registers = 0;     ///< Of each thread.
+  int spill_bytes = 0;   ///< Stored to and loaded from local memory because registers ran out.
+  int stack_bytes = 0;
+  std::string notes; ///< Warnings and notes, one a line.
+};
+
 /// A compiled kernel.
 struct Artifact {
-  std::string target;  ///< Target::name of the request.
-  std::string kernel;  ///< Symbol to look up in `binary`.
-  std::string binary;  ///< cpu: an ELF shared object without undefined symbols.
-  std::string text;    ///< The phase that CompileRequest::emit asked for.
+  std::string target; ///< Target::name of the request.
+  std::string kernel; ///< Symbol to look up in `binary`.
+  std::string binary; ///< cpu: an ELF shared object without undefined symbols. cuda: a cubin, or PTX text.
+  std::string text;   ///< The phase that CompileRequest::emit asked for.
   std::vector<Parameter> parameters;
   int64_t scratch_bytes = 0; ///< cpu: private memory that one running program instance needs.
+  int threads = 0;           ///< cuda: threads of one program instance.
+  int64_t shared_bytes = 0;  ///< cuda: dynamic shared memory of one program instance.
+  AssemblerReport report;    ///< cuda.
 };
 
 /// cpu artifacts export `kernel` with this type: runs the program instances `first` to `last - 1` of a grid in the
@@ -61,6 +73,10 @@ struct Artifact {
 ///   scratch: Artifact::scratch_bytes bytes, 64-byte aligned.
 using CpuKernel = void (*)(void *const *tensors, const int64_t *words, const int64_t *grid, void *scratch,
                            int64_t first, int64_t last);
+
+/// cuda artifacts take their parameters as one block of 64-bit words, in order: a tensor's base address, its shape and
+/// its strides (in elements), or a scalar in the low bytes of a word. The grid is the launch's; blocks have
+/// Artifact::threads threads.
 
 /// Turns programs into artifacts. Implemented by the compiler library in process and by its worker process.
 /// Thread-safe; never throws, aborts or prints.
