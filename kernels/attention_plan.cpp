@@ -3,6 +3,7 @@
 
 #include "plan_check.h"
 #include "plan_workspace.h"
+#include "schedules.h"
 
 #include <algorithm>
 #include <exception>
@@ -24,6 +25,8 @@ template <class Function> auto guarded(Function &&function) noexcept -> decltype
 
 /// One kernel of a pass.
 struct Step {
+  std::string_view program;
+  Schedule schedule;
   std::shared_ptr<Kernel> kernel;
   GridRows grid;
   std::vector<size_t> places; ///< For each parameter of the kernel, its place among what forEachArgument visits.
@@ -91,16 +94,18 @@ std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pas
   return names;
 }
 
-Expected<Step> makeStep(std::string_view name, const AttentionConfig &config, const Schedule &schedule,
+Expected<Step> makeStep(const AttentionProgram &entry, const AttentionProblem &problem, const Schedule &given,
                         std::span<const std::string> names, KernelCache &cache) {
-  Expected<AttentionProgram> entry = findAttentionProgram(name);
-  Expected<Program> program = entry->record(config);
+  Expected<AttentionRecipe> recipe = resolve(problem, entry.name, cache.target().name, given);
+  if (!recipe)
+    return recipe.status();
+  Expected<Program> program = entry.record(recipe->config);
   if (!program)
     return program.status();
-  Expected<std::shared_ptr<Kernel>> kernel = cache.get(program->text, schedule);
+  Expected<std::shared_ptr<Kernel>> kernel = cache.get(program->text, recipe->schedule);
   if (!kernel)
     return kernel.status();
-  Step step{*kernel, entry->grid, {}};
+  Step step{entry.name, recipe->schedule, *kernel, entry.grid, {}};
   for (const Parameter &parameter : (*kernel)->parameters())
     step.places.push_back(size_t(std::find(names.begin(), names.end(), parameter.name) - names.begin()));
   return step;
@@ -124,10 +129,9 @@ Grid gridOf(GridRows rows, const AttentionShape &shape, const Schedule &schedule
 
 struct AttentionPlan::State {
   AttentionProblem problem;
-  Schedule schedule;
   std::vector<Step> forward, backward;
 
-  Status add(std::vector<Step> &steps, Pass pass, const AttentionConfig &config, KernelCache &cache);
+  Status add(std::vector<Step> &steps, Pass pass, const Schedule &given, KernelCache &cache);
   Expected<int64_t> workspaceBytes(Pass pass, const AttentionShape &shape) const noexcept;
   template <class Call> Status launch(Pass pass, const Call &call, const Workspace &workspace, Stream stream) const;
 };
@@ -143,11 +147,10 @@ Expected<int64_t> AttentionPlan::State::workspaceBytes(Pass pass, const Attentio
   });
 }
 
-Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const AttentionConfig &config,
-                                 KernelCache &cache) {
+Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const Schedule &given, KernelCache &cache) {
   std::vector<std::string> names = argumentNames(problem, pass);
   for (std::string_view name : pass == Pass::forward ? forwardKernels(problem.algorithm) : backwardKernels()) {
-    Expected<Step> step = makeStep(name, config, schedule, names, cache);
+    Expected<Step> step = makeStep(*findAttentionProgram(name), problem, given, names, cache);
     if (!step)
       return step.status();
     steps.push_back(std::move(*step));
@@ -172,7 +175,7 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
     arguments.clear();
     for (size_t place : step.places)
       arguments.push_back(all[place]);
-    TEGULA_RETURN_IF_ERROR(step.kernel->launch(gridOf(step.grid, *shape, schedule), arguments, stream));
+    TEGULA_RETURN_IF_ERROR(step.kernel->launch(gridOf(step.grid, *shape, step.schedule), arguments, stream));
   }
   return {};
 }
@@ -180,15 +183,11 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
 Expected<AttentionPlan> AttentionPlan::make(const AttentionProblem &problem, KernelCache &cache,
                                             const Schedule &schedule) noexcept {
   return guarded([&]() -> Expected<AttentionPlan> {
-    Expected<AttentionConfig> config = resolve(problem, schedule);
-    if (!config)
-      return config.status();
-    auto state = std::make_shared<State>(State{problem, schedule, {}, {}});
-    state->schedule.block_m = config->block_m;
-    state->schedule.block_n = config->block_n;
-    TEGULA_RETURN_IF_ERROR(state->add(state->forward, Pass::forward, *config, cache));
+    TEGULA_RETURN_IF_ERROR(checkProblem(problem, schedule));
+    auto state = std::make_shared<State>(State{problem, {}, {}});
+    TEGULA_RETURN_IF_ERROR(state->add(state->forward, Pass::forward, schedule, cache));
     if (problem.backward)
-      TEGULA_RETURN_IF_ERROR(state->add(state->backward, Pass::backward, *config, cache));
+      TEGULA_RETURN_IF_ERROR(state->add(state->backward, Pass::backward, schedule, cache));
     AttentionPlan plan;
     plan.state_ = std::move(state);
     return plan;
@@ -218,19 +217,27 @@ Status AttentionPlan::backward(const AttentionBackward &call, const Workspace &w
 
 const AttentionProblem &AttentionPlan::problem() const noexcept { return state_->problem; }
 
-const Schedule &AttentionPlan::schedule() const noexcept { return state_->schedule; }
+Schedule AttentionPlan::schedule(std::string_view program) const noexcept {
+  for (const std::vector<Step> *steps : {&state_->forward, &state_->backward})
+    for (const Step &step : *steps)
+      if (step.program == program)
+        return step.schedule;
+  return {};
+}
 
-Expected<AttentionConfig> resolve(const AttentionProblem &problem, const Schedule &schedule) noexcept {
-  return guarded([&]() -> Expected<AttentionConfig> {
-    TEGULA_RETURN_IF_ERROR(checkProblem(problem, schedule));
-    int block = std::max(problem.head_dim, problem.value_dim) <= 128 ? 96 : 64;
-    return AttentionConfig{.dtype = problem.dtype,
+Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, std::string_view target,
+                                  const Schedule &given) noexcept {
+  return guarded([&]() -> Expected<AttentionRecipe> {
+    TEGULA_RETURN_IF_ERROR(checkProblem(problem, given));
+    Schedule schedule = chooseSchedule(target, program, problem, given);
+    AttentionConfig config{.dtype = problem.dtype,
                            .head_dim = problem.head_dim,
                            .value_dim = problem.value_dim,
                            .causal = problem.causal,
                            .variant = problem.variant,
-                           .block_m = schedule.block_m ? schedule.block_m : block,
-                           .block_n = schedule.block_n ? schedule.block_n : block};
+                           .block_m = schedule.block_m,
+                           .block_n = schedule.block_n};
+    return AttentionRecipe{std::move(config), schedule};
   });
 }
 

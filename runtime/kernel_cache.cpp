@@ -100,4 +100,6 @@ Expected<std::shared_ptr<Kernel>> KernelCache::get(std::string_view program, con
   });
 }
 
+const Target &KernelCache::target() const noexcept { return state_->device->target(); }
+
 } // namespace tegula

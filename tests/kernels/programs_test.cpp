@@ -75,17 +75,41 @@ TEST(Programs, AreFoundByName) {
 }
 
 TEST(Resolve, FillsInBlockSizes) {
-  Expected<AttentionConfig> config = resolve({.dtype = f32, .head_dim = 128, .value_dim = 64}, {});
-  ASSERT_TRUE(config.ok());
-  EXPECT_EQ(config->block_m, 96);
-  EXPECT_EQ(config->block_n, 96);
-  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 136, .value_dim = 64}, {})->block_m, 64);
-  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 64, .value_dim = 64}, {.block_n = 24})->block_n, 24);
+  Expected<AttentionRecipe> recipe = resolve({.dtype = f32, .head_dim = 128, .value_dim = 64}, "flash2_forward", "cpu");
+  ASSERT_TRUE(recipe.ok());
+  EXPECT_EQ(recipe->schedule, (Schedule{.block_m = 96, .block_n = 96}));
+  EXPECT_EQ(recipe->config.block_m, 96);
+  EXPECT_EQ(recipe->config.block_n, 96);
+  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 136, .value_dim = 64}, "flash2_forward", "cpu")->config.block_m, 64);
+  EXPECT_EQ(
+      resolve({.dtype = f32, .head_dim = 64, .value_dim = 64}, "flash2_forward", "cpu", {.block_n = 24})->config.block_n,
+      24);
+}
+
+TEST(Resolve, EveryProgramHasAScheduleOnEveryTarget) {
+  for (std::string_view target : {"cpu", "cuda"})
+    for (const AttentionProgram &entry : attentionPrograms())
+      for (DType dtype : {f32, f16, bf16})
+        for (int dim : {8, 64, 72, 128, 136, 256}) {
+          Expected<AttentionRecipe> recipe =
+              resolve({.dtype = dtype, .head_dim = dim, .value_dim = 8}, entry.name, target);
+          ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+          EXPECT_GT(recipe->config.block_m, 0);
+          EXPECT_GT(recipe->config.block_n, 0);
+          EXPECT_EQ(recipe->schedule.num_warps > 0, target == "cuda");
+        }
+}
+
+TEST(Resolve, ProgramsOfOnePlanHaveSchedulesOfTheirOwn) {
+  AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128};
+  EXPECT_EQ(resolve(problem, "flash2_forward", "cuda")->schedule, (Schedule{128, 64, 4}));
+  EXPECT_EQ(resolve(problem, "flash2_backward", "cuda")->schedule, (Schedule{64, 128, 8}));
+  EXPECT_EQ(resolve(problem, "flash2_forward", "cuda", {.block_n = 32})->schedule, (Schedule{128, 32, 4}));
 }
 
 std::string refusal(const AttentionProblem &problem, const Schedule &schedule = {}) {
-  Expected<AttentionConfig> config = resolve(problem, schedule);
-  return config.ok() ? "accepted" : config.status().message();
+  Expected<AttentionRecipe> recipe = resolve(problem, "flash2_forward", "cpu", schedule);
+  return recipe.ok() ? "accepted" : recipe.status().message();
 }
 
 TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {

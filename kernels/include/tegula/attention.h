@@ -63,7 +63,7 @@ struct AttentionBackward {
 /// The compiled kernels of one problem. Immutable; copies share the kernels.
 class AttentionPlan {
 public:
-  /// Records and compiles, unless `cache` has the kernels already. Block sizes of `schedule` that are 0 are chosen.
+  /// Records and compiles, unless `cache` has the kernels already. What is 0 in `schedule` is chosen for each kernel.
   /// InvalidArgument names the field of `problem` or `schedule`, its value and what is legal; Unsupported names the
   /// nearest problem that is supported; otherwise errors of KernelCache::get.
   static Expected<AttentionPlan> make(const AttentionProblem &problem, KernelCache &cache,
@@ -79,15 +79,23 @@ public:
   Status backward(const AttentionBackward &call, const Workspace &workspace = {}, Stream stream = {}) const noexcept;
 
   const AttentionProblem &problem() const noexcept;
-  /// With all block sizes filled in.
-  const Schedule &schedule() const noexcept;
+  /// Of one of its programs, with all block sizes filled in; all 0 if the plan has no such program.
+  Schedule schedule(std::string_view program) const noexcept;
 
 private:
   struct State;
   std::shared_ptr<const State> state_;
 };
 
-/// What make() records for a problem: nothing is 0 in the result. The errors are those of make().
-Expected<AttentionConfig> resolve(const AttentionProblem &problem, const Schedule &schedule) noexcept;
+/// What one of a plan's kernels is recorded with, and how it is compiled.
+struct AttentionRecipe {
+  AttentionConfig config;
+  Schedule schedule; ///< Has the block sizes of `config`.
+};
+
+/// What make() records and compiles for a program on a target (Target::name): nothing is 0 in `config`.
+/// The errors are those of make().
+Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, std::string_view target,
+                                  const Schedule &given = {}) noexcept;
 
 } // namespace tegula

@@ -29,6 +29,9 @@ public:
   /// Errors: those of Compiler::compile and Device::load; ForkedChild in a fork of the process that made the cache.
   Expected<std::shared_ptr<Kernel>> get(std::string_view program, const Schedule &schedule = {}) noexcept;
 
+  /// What the kernels are compiled for.
+  const Target &target() const noexcept;
+
 private:
   struct State;
   std::unique_ptr<State> state_;

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The schedules that are used where nobody chose one.
+#include "schedules.h"
+
+#include <algorithm>
+
+namespace tegula {
+namespace {
+
+/// A row is for one target, one program and elements of one size; what is empty or 0 stands for all of them.
+struct Row {
+  std::string_view target;
+  std::string_view program;
+  size_t element_bytes;
+  int largest_dim; ///< Of head_dim and value_dim.
+  Schedule schedule;
+};
+
+// The first row that fits counts.
+constexpr Row kRows[] = {
+    {"cuda", "flash2_forward", 2, 64, {.block_m = 128, .block_n = 128, .num_warps = 4}},
+    {"cuda", "flash2_forward", 2, 128, {.block_m = 128, .block_n = 64, .num_warps = 4}},
+    {"cuda", "flash2_forward", 2, 256, {.block_m = 128, .block_n = 64, .num_warps = 8}},
+    {"cuda", "flash2_backward", 2, 64, {.block_m = 128, .block_n = 128, .num_warps = 8}},
+    {"cuda", "flash2_backward", 2, 128, {.block_m = 64, .block_n = 128, .num_warps = 8}},
+    {"cuda", "flash2_backward", 2, 256, {.block_m = 64, .block_n = 64, .num_warps = 8}},
+    {"cuda", "flash2_backward", 4, 128, {.block_m = 32, .block_n = 64, .num_warps = 4}},
+    {"cuda", "", 4, 128, {.block_m = 64, .block_n = 64, .num_warps = 4}},
+    {"cuda", "", 4, 256, {.block_m = 32, .block_n = 32, .num_warps = 4}},
+    {"cuda", "", 2, 256, {.block_m = 64, .block_n = 64, .num_warps = 4}},
+    {"", "", 0, 128, {.block_m = 96, .block_n = 96}},
+    {"", "", 0, 256, {.block_m = 64, .block_n = 64}},
+};
+
+bool fits(const Row &row, std::string_view target, std::string_view program, const AttentionProblem &problem) {
+  return (row.target.empty() || row.target == target) && (row.program.empty() || row.program == program) &&
+         (row.element_bytes == 0 || row.element_bytes == sizeOf(problem.dtype)) &&
+         std::max(problem.head_dim, problem.value_dim) <= row.largest_dim;
+}
+
+} // namespace
+
+Schedule chooseSchedule(std::string_view target, std::string_view program, const AttentionProblem &problem,
+                        Schedule given) {
+  auto row = std::find_if(std::begin(kRows), std::end(kRows),
+                          [&](const Row &row) { return fits(row, target, program, problem); });
+  for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages})
+    if (given.*field == 0)
+      given.*field = row->schedule.*field;
+  return given;
+}
+
+} // namespace tegula
