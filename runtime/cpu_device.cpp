@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/device.h"
 
+#include "checks.h"
 #include "cpu_kernel.h"
 #include "cpu_pool.h"
+#include "cpu_timer.h"
 #include "guard.h"
 #include "launch_limits.h"
 
@@ -12,12 +14,6 @@
 
 namespace tegula {
 namespace {
-
-Status invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
-
-Status checkBytes(int64_t bytes) {
-  return bytes >= 0 ? Status() : invalid(std::to_string(bytes) + " bytes: a size is not negative");
-}
 
 Expected<Buffer> allocateBuffer(int64_t bytes) {
   TEGULA_RETURN_IF_ERROR(checkBytes(bytes));
@@ -92,14 +88,19 @@ public:
     });
   }
 
+  Expected<std::unique_ptr<Timer>> makeTimer() noexcept override {
+    return guarded([&]() -> Expected<std::unique_ptr<Timer>> {
+      TEGULA_RETURN_IF_ERROR(pool_->checkFork());
+      return makeCpuTimer();
+    });
+  }
+
 private:
   Status copy(void *to, const void *from, int64_t bytes, Stream stream) const noexcept {
     return guarded([&]() -> Status {
       TEGULA_RETURN_IF_ERROR(pool_->checkFork());
       TEGULA_RETURN_IF_ERROR(checkCpuStream(stream));
-      TEGULA_RETURN_IF_ERROR(checkBytes(bytes));
-      if (bytes > 0 && (to == nullptr || from == nullptr))
-        return invalid(std::string("the ") + (to == nullptr ? "destination" : "source") + " of a copy is null");
+      TEGULA_RETURN_IF_ERROR(checkCopy(to, from, bytes));
       if (bytes > 0)
         std::memmove(to, from, static_cast<size_t>(bytes));
       return {};

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "cpu_kernel.h"
 
-#include "launch_limits.h"
+#include "argument_words.h"
+#include "checks.h"
 #include "shared_object.h"
 
-#include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace tegula {
 namespace {
 
-Status invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
-
 /// The two tables that a CpuKernel reads; see there.
 struct Tables {
   std::array<void *, kMaxParameters> tensors;
-  std::array<int64_t, kMaxParameters * 2 * kMaxRank> words;
+  std::array<int64_t, kMaxParameters * kMaxLayoutWords> words;
 
   explicit Tables(std::span<const Argument> arguments) {
     void **tensor = tensors.data();
@@ -24,25 +21,10 @@ struct Tables {
     for (const Argument &argument : arguments)
       if (argument.kind() == Parameter::Kind::Tensor) {
         *tensor++ = argument.tensor().data;
-        word = addTensor(word, argument.tensor());
+        word = writeLayout(word, argument.tensor());
       } else {
         *word++ = scalarWord(argument);
       }
-  }
-
-private:
-  static int64_t *addTensor(int64_t *word, const TensorRef &tensor) {
-    word = std::copy_n(tensor.shape, tensor.rank, word);
-    return std::copy_n(tensor.strides, tensor.rank, word);
-  }
-
-  static int64_t scalarWord(const Argument &argument) {
-    if (argument.dtype() != DType::f32)
-      return argument.integerValue();
-    int64_t word = 0;
-    const float value = argument.f32Value();
-    std::memcpy(&word, &value, sizeof value);
-    return word;
   }
 };
 
@@ -72,35 +54,6 @@ private:
   std::shared_ptr<CpuPool> pool_;
 };
 
-Status checkParameter(const Parameter &parameter) {
-  const bool isTensor = parameter.kind == Parameter::Kind::Tensor;
-  if (isTensor && (parameter.rank < 1 || parameter.rank > kMaxRank))
-    return invalid("parameter '" + parameter.name + "': a tensor of rank " + std::to_string(parameter.rank) +
-                   ", but ranks are 1 to " + std::to_string(kMaxRank));
-  const DType dtype = parameter.dtype;
-  if (!isTensor && dtype != f32 && dtype != i32 && dtype != i64)
-    return invalid("parameter '" + parameter.name + "': a scalar of type " + std::string(toString(dtype)) +
-                   ", but scalars are f32, i32 or i64");
-  return {};
-}
-
-Status checkFields(const Artifact &artifact) {
-  if (artifact.target != "cpu")
-    return invalid("the artifact is for target '" + artifact.target + "', this device is 'cpu'");
-  if (artifact.parameters.size() > kMaxParameters)
-    return {ErrorCode::ResourceExhausted,
-            std::to_string(artifact.parameters.size()) + " parameters, at most " + std::to_string(kMaxParameters)};
-  if (artifact.scratch_bytes < 0)
-    return invalid("scratch_bytes is " + std::to_string(artifact.scratch_bytes));
-  for (const Parameter &parameter : artifact.parameters)
-    TEGULA_RETURN_IF_ERROR(checkParameter(parameter));
-  return {};
-}
-
-Status named(const Artifact &artifact, const Status &status) {
-  return {status.code(), "kernel '" + artifact.kernel + "': " + status.message()};
-}
-
 } // namespace
 
 Status checkCpuStream(Stream stream) {
@@ -108,14 +61,14 @@ Status checkCpuStream(Stream stream) {
 }
 
 Expected<std::shared_ptr<Kernel>> loadCpuKernel(const Artifact &artifact, std::shared_ptr<CpuPool> pool) {
-  if (const Status status = checkFields(artifact); !status.ok())
-    return named(artifact, status);
+  if (const Status status = checkArtifact(artifact, "cpu"); !status.ok())
+    return named(artifact.kernel, status);
   Expected<SharedObject> object = SharedObject::load(artifact.binary, artifact.kernel);
   if (!object)
-    return named(artifact, object.status());
+    return named(artifact.kernel, object.status());
   const Expected<void *> symbol = object->symbol(artifact.kernel);
   if (!symbol)
-    return named(artifact, symbol.status());
+    return named(artifact.kernel, symbol.status());
   const auto entry = reinterpret_cast<CpuKernel>(*symbol);
   return std::shared_ptr<Kernel>(
       std::make_shared<LoadedCpuKernel>(artifact, std::move(*object), entry, std::move(pool)));

@@ -2,6 +2,7 @@
 // What every device checks before a launch.
 #include "tegula/kernel.h"
 
+#include "checks.h"
 #include "guard.h"
 #include "launch_limits.h"
 
@@ -10,9 +11,7 @@
 namespace tegula {
 namespace {
 
-Status invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
-
-Status invalid(const Parameter &parameter, const std::string &problem) {
+Status invalidArgument(const Parameter &parameter, const std::string &problem) {
   return invalid("argument '" + parameter.name + "': " + problem);
 }
 
@@ -30,33 +29,35 @@ struct Interval {
 Status checkSizes(const Parameter &parameter, const TensorRef &tensor) {
   for (int i = 0; i < tensor.rank; ++i)
     if (tensor.shape[i] >= kPositionLimit)
-      return invalid(parameter, "size " + std::to_string(tensor.shape[i]) + " of dimension " + std::to_string(i) +
-                                    " is not below 2^31 (positions in a kernel have 32 bits)");
+      return invalidArgument(parameter, "size " + std::to_string(tensor.shape[i]) + " of dimension " +
+                                            std::to_string(i) +
+                                            " is not below 2^31 (positions in a kernel have 32 bits)");
   return {};
 }
 
 Status checkData(const Parameter &parameter, const TensorRef &tensor) {
   if (tensor.data == nullptr)
-    return invalid(parameter, "the data is null, but the tensor has elements");
+    return invalidArgument(parameter, "the data is null, but the tensor has elements");
   const size_t elementBytes = sizeOf(tensor.dtype);
   if (reinterpret_cast<uintptr_t>(tensor.data) % elementBytes != 0)
-    return invalid(parameter, "the data is not aligned to its elements of " + std::to_string(elementBytes) + " bytes");
+    return invalidArgument(parameter,
+                           "the data is not aligned to its elements of " + std::to_string(elementBytes) + " bytes");
   return {};
 }
 
 Status checkTensor(const Parameter &parameter, const TensorRef &tensor, Interval &interval) {
   if (tensor.rank != parameter.rank)
-    return invalid(parameter,
-                   "expected rank " + std::to_string(parameter.rank) + ", got rank " + std::to_string(tensor.rank));
+    return invalidArgument(parameter, "expected rank " + std::to_string(parameter.rank) + ", got rank " +
+                                          std::to_string(tensor.rank));
   TEGULA_RETURN_IF_ERROR(checkSizes(parameter, tensor));
   const Expected<ByteExtent> extent = byteExtent(tensor);
   if (!extent)
-    return invalid(parameter, extent.status().message());
+    return invalidArgument(parameter, extent.status().message());
   if (extent->lowest == extent->highest)
     return {};
   TEGULA_RETURN_IF_ERROR(checkData(parameter, tensor));
   if (parameter.written && overlapsItself(tensor))
-    return invalid(parameter, "the kernel writes it, but elements share memory (a stride of 0?)");
+    return invalidArgument(parameter, "the kernel writes it, but elements share memory (a stride of 0?)");
   const auto address = reinterpret_cast<uintptr_t>(tensor.data);
   interval = {address + extent->lowest, address + extent->highest};
   return {};
@@ -64,9 +65,10 @@ Status checkTensor(const Parameter &parameter, const TensorRef &tensor, Interval
 
 Status checkArgument(const Parameter &parameter, const Argument &argument, Interval &interval) {
   if (argument.kind() != parameter.kind)
-    return invalid(parameter, std::string("expected ") + word(parameter.kind) + ", got " + word(argument.kind()));
+    return invalidArgument(parameter,
+                           std::string("expected ") + word(parameter.kind) + ", got " + word(argument.kind()));
   if (argument.dtype() != parameter.dtype)
-    return invalid(parameter, "expected " + word(parameter.dtype) + ", got " + word(argument.dtype()));
+    return invalidArgument(parameter, "expected " + word(parameter.dtype) + ", got " + word(argument.dtype()));
   if (argument.kind() == Parameter::Kind::Tensor)
     return checkTensor(parameter, argument.tensor(), interval);
   return {};
@@ -81,7 +83,8 @@ Status checkOverlaps(std::span<const Parameter> parameters, std::span<const Argu
     for (size_t j = 0; j < parameters.size(); ++j) {
       const bool isDone = j <= i && parameters[j].written; // Overlapping is symmetric.
       if (!isDone && intervals[i].meets(intervals[j]) && overlaps(arguments[i].tensor(), arguments[j].tensor()))
-        return invalid(parameters[i], "the kernel writes it, but it shares memory with '" + parameters[j].name + "'");
+        return invalidArgument(parameters[i],
+                               "the kernel writes it, but it shares memory with '" + parameters[j].name + "'");
     }
   }
   return {};

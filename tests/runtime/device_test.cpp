@@ -94,6 +94,26 @@ TEST(Device, ReportsMemory) {
   EXPECT_LE(memory->available_bytes, memory->total_bytes);
 }
 
+TEST(Device, TimesWork) {
+  const auto device = makeDevice();
+  const auto timer = device->makeTimer();
+  ASSERT_TRUE(timer.ok());
+  int foreign = 0;
+  EXPECT_ERROR((*timer)->start({&foreign}), ErrorCode::InvalidArgument,
+               "the cpu has only the default stream, whose handle is null");
+  EXPECT_OK((*timer)->start());
+  EXPECT_ERROR((*timer)->milliseconds().status(), ErrorCode::InvalidArgument,
+               "the timer has no start with a stop after it");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  EXPECT_OK((*timer)->stop());
+  const Expected<double> time = (*timer)->milliseconds();
+  ASSERT_TRUE(time.ok());
+  EXPECT_GE(*time, 2.0);
+  EXPECT_OK((*timer)->start());
+  EXPECT_ERROR((*timer)->milliseconds().status(), ErrorCode::InvalidArgument,
+               "the timer has no start with a stop after it");
+}
+
 TEST(Device, StartsThreadsWithTheFirstLaunchThatNeedsThem) {
   const auto device = makeDevice(4);
   const auto count = load(device, artifact("count", {written("counts", i32)}));

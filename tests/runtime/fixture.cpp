@@ -43,12 +43,13 @@ Parameter scalar(std::string name, DType dtype) {
 }
 
 Artifact artifact(std::string kernel, std::vector<Parameter> parameters, int64_t scratchBytes) {
-  return {.target = "cpu",
-          .kernel = std::move(kernel),
-          .binary = kernelsObject(),
-          .text = "",
-          .parameters = std::move(parameters),
-          .scratch_bytes = scratchBytes};
+  Artifact artifact;
+  artifact.target = "cpu";
+  artifact.kernel = std::move(kernel);
+  artifact.binary = kernelsObject();
+  artifact.parameters = std::move(parameters);
+  artifact.scratch_bytes = scratchBytes;
+  return artifact;
 }
 
 std::shared_ptr<Device> makeDevice(int threads) { return orExit(cpuDevice({.threads = threads})); }

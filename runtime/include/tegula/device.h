@@ -7,6 +7,7 @@
 #include "tegula/kernel.h"
 #include "tegula/status.h"
 #include "tegula/stream.h"
+#include "tegula/timer.h"
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +29,7 @@ public:
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
 
-  /// For people: "cpu", later a GPU's name.
+  /// For people: "cpu", or a GPU's name.
   virtual std::string_view name() const noexcept = 0;
   /// What to compile for.
   virtual const Target &target() const noexcept = 0;
@@ -49,6 +50,8 @@ public:
   virtual Status synchronize(Stream stream = {}) noexcept = 0;
 
   virtual Expected<MemoryInfo> memory() const noexcept = 0;
+
+  virtual Expected<std::unique_ptr<Timer>> makeTimer() noexcept = 0;
 
 protected:
   Device() = default;

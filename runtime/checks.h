@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What all devices check alike, in the same words.
+#pragma once
+
+#include "tegula/artifact.h"
+#include "tegula/status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tegula {
+
+inline Status invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
+
+/// InvalidArgument for a negative size.
+Status checkBytes(int64_t bytes);
+
+/// InvalidArgument for a negative size, and for null where there is something to copy.
+Status checkCopy(const void *to, const void *from, int64_t bytes);
+
+/// Whether a device of this target can take the artifact, as far as its fields say.
+Status checkArtifact(const Artifact &artifact, std::string_view target);
+
+/// `status` with the kernel's name in front.
+Status named(const std::string &kernel, const Status &status);
+
+/// Of a timer without a start and a stop after it.
+Status noInterval();
+
+} // namespace tegula
