@@ -5,7 +5,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def AssignLayouts : Pass<"assign-layouts"> {
+def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
   let summary = "decides which thread holds which element, and which operands live in shared memory";
   let description = [{
     Every tile gets a `#sm.layout`. Products decide: their accumulators take the tensor cores' fragments, on the grid of

@@ -23,6 +23,7 @@ def Sm_Dialect : Dialect {
 
 def Sm_LayoutAttr : AttrDef<Sm_Dialect, "Layout"> {
   let mnemonic = "layout";
+  let genMnemonicAlias = 1;
   let summary = "which register of which thread holds which element of a tile";
   let description = [{
     Three numbers name a place: register, lane (0 to 31) and warp. Each is written in digits, least significant

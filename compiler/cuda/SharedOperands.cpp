@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/SharedOperands.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace tegula::cuda {
+
+/// A copy to shared memory fills with zeros.
+static bool isFetchable(tile::LoadOp load) {
+  RankedTensorType type = load.getResult().getType();
+  TypedAttr fill = load.getFillAttr();
+  bool zero = !fill || matchPattern(fill, m_AnyZeroFloat()) || matchPattern(fill, m_Zero());
+  return type.getRank() == 2 && zero && type.getElementTypeBitWidth() >= 8;
+}
+
+static sm::SharedType sharedType(RankedTensorType tile, ArrayRef<int64_t> shape) {
+  unsigned bytes = llvm::divideCeil(tile.getElementTypeBitWidth(), 8);
+  return sm::SharedType::get(tile.getContext(), shape, tile.getElementType(), sm::panelFor(shape.back(), bytes));
+}
+
+static sm::FetchOp fetch(tile::LoadOp load, ArrayRef<int64_t> shape) {
+  OpBuilder b(load);
+  RankedTensorType type = load.getResult().getType();
+  return sm::FetchOp::create(b, load.getLoc(), sharedType(type, shape), load.getView(), load.getPosition(),
+                             type.getShape());
+}
+
+/// The other users of a load that is fetched read it back.
+static void readBack(tile::LoadOp load, Value shared) {
+  if (!load.use_empty()) {
+    OpBuilder b(load);
+    load.replaceAllUsesWith(sm::ReadOp::create(b, load.getLoc(), load.getType(), shared, false).getResult());
+  }
+  load.erase();
+}
+
+//===-- Products
+//-----------------------------------------------------------------------------------------------------===//
+
+namespace {
+enum Side { lhs, rhs };
+
+class DotLowering {
+public:
+  void run(ArrayRef<PlannedDot> dots) {
+    for (PlannedDot planned : dots)
+      collect(planned);
+    for (PlannedDot planned : dots)
+      lower(planned);
+    for (auto &[load, shared] : fetched_)
+      readBack(load, shared);
+  }
+
+private:
+  static Value operand(tile::DotOp dot, Side side) { return side == lhs ? dot.getLhs() : dot.getRhs(); }
+
+  /// The shape in shared memory that the fragments of an operand cover.
+  static std::array<int64_t, 2> coveredShape(PlannedDot planned, Side side) {
+    ProductShape size = covered(planned.dot, planned.grid);
+    bool transposed = side == lhs ? planned.dot.getTransposeLhs() : planned.dot.getTransposeRhs();
+    int64_t outer = side == lhs ? size.m : size.n;
+    bool depthFirst = (side == lhs) == transposed;
+    return depthFirst ? std::array{size.k, outer} : std::array{outer, size.k};
+  }
+
+  static bool takesFromRegisters(PlannedDot planned, Side side) {
+    tile::DotOp dot = planned.dot;
+    return side == lhs && onTensorCores(dot) && !dot.getTransposeLhs() &&
+           !dot.getLhs().getType().getElementType().isF32() &&
+           sm::layoutOf(dot.getLhs()) == operandLayout(dot, planned.grid) &&
+           !dot.getLhs().getDefiningOp<tile::LoadOp>();
+  }
+
+  /// A buffer serves all products that read a tile.
+  void collect(PlannedDot planned) {
+    for (Side side : {lhs, rhs}) {
+      if (takesFromRegisters(planned, side))
+        continue;
+      auto &shape = shapes_.try_emplace(operand(planned.dot, side), std::array<int64_t, 2>{}).first->second;
+      for (auto [have, need] : llvm::zip(shape, coveredShape(planned, side)))
+        have = std::max(have, need);
+    }
+  }
+
+  Value shared(Value tile) {
+    Value &result = shared_[tile];
+    if (result)
+      return result;
+    ArrayRef<int64_t> shape = shapes_.at(tile);
+    if (auto load = tile.getDefiningOp<tile::LoadOp>(); load && isFetchable(load)) {
+      result = fetch(load, shape);
+      fetched_.emplace_back(load, result);
+      return result;
+    }
+    OpBuilder b(tile.getContext());
+    b.setInsertionPointAfterValue(tile);
+    auto type = cast<RankedTensorType>(tile.getType());
+    return result = sm::StageOp::create(b, tile.getLoc(), sharedType(type, shape), tile);
+  }
+
+  void lower(PlannedDot planned) {
+    tile::DotOp dot = planned.dot;
+    ImplicitLocOpBuilder b(dot.getLoc(), dot);
+    Value left = takesFromRegisters(planned, lhs) ? dot.getLhs() : shared(dot.getLhs());
+    Value right = shared(dot.getRhs());
+    auto accumulators = sm::withLayout(dot.getType(), accumulatorLayout(dot, planned.grid));
+    Value acc = dot.getAcc();
+    Value result = sm::MmaOp::create(b, accumulators, left, right, shapeOf(dot).k, acc, dot.getTransposeLhs(),
+                                     dot.getTransposeRhs(), dot.getAllowTf32());
+    if (accumulators != dot.getType())
+      result = sm::ConvertOp::create(b, dot.getType(), result);
+    dot.replaceAllUsesWith(result);
+    dot.erase();
+  }
+
+  llvm::DenseMap<Value, std::array<int64_t, 2>> shapes_;
+  llvm::DenseMap<Value, Value> shared_;
+  SmallVector<std::pair<tile::LoadOp, Value>> fetched_;
+};
+} // namespace
+
+void lowerDots(ArrayRef<PlannedDot> dots) { DotLowering().run(dots); }
+
+//===-- Loads and stores
+//---------------------------------------------------------------------------------------------===//
+
+/// Tiles of fewer elements are not worth a copy and its barriers.
+static constexpr int64_t worthCopying = 1024;
+
+/// Whether neighbouring lanes hold neighbouring elements, so that direct accesses are coalesced.
+static bool isCoalesced(sm::LayoutAttr layout, unsigned rank) {
+  if (layout.getLanes().empty())
+    return false;
+  const sm::Digit &first = layout.getLanes().front();
+  return first.dim == static_cast<int32_t>(rank) - 1 && first.size >= 16 && first.stride <= 2;
+}
+
+void lowerLoadsAndStores(func::FuncOp function) {
+  function.walk([](tile::LoadOp load) {
+    RankedTensorType type = load.getResult().getType();
+    if (isFetchable(load) && type.getNumElements() >= worthCopying && !load->getParentOfType<scf::ForOp>())
+      readBack(load, fetch(load, type.getShape()));
+  });
+  function.walk([](tile::StoreOp store) {
+    RankedTensorType type = store.getTile().getType();
+    if (type.getRank() != 2 || type.getNumElements() < worthCopying || isCoalesced(sm::layoutOf(type), 2))
+      return;
+    ImplicitLocOpBuilder b(store.getLoc(), store);
+    Value staged = sm::StageOp::create(b, sharedType(type, type.getShape()), store.getTile());
+    sm::CopyOutOp::create(b, staged, store.getView(), store.getPosition(), type.getShape());
+    store.erase();
+  });
+}
+
+} // namespace tegula::cuda
