@@ -17,7 +17,6 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -44,7 +43,7 @@ void tegula::registerTegulaDialects(DialectRegistry &registry) {
   registry
       .insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, math::MathDialect, memref::MemRefDialect,
               scf::SCFDialect, sm::SmDialect, tile::TileDialect, ub::UBDialect, vector::VectorDialect>();
-  registerLLVMDialectTranslation(registry); // the LLVM dialect, without the price of its header
+  emit::registerDialects(registry);
 }
 
 void tegula::registerTegulaPasses() {

@@ -32,7 +32,8 @@ struct CpuTarget {
 /// Unsupported unless the CPU has AVX2, FMA and F16C.
 Expected<CpuTarget> resolveCpu(const std::string &arch, const std::string &features);
 
-/// Everything that mlir::ModuleOp translation and conversion need.
+/// Everything that mlir::ModuleOp translation and conversion need; also the dialects that `Instructions` emits, for
+/// getDependentDialects() of a pass that uses it.
 void registerDialects(mlir::DialectRegistry &registry);
 
 /// Loops, vectors, memrefs and arithmetic to the LLVM dialect.

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+// There are three kinds of spellings: ops of the NVVM dialect, intrinsics that it lacks, and, for accesses to memory
+// with a predicate, inline assembly of the form `@$p INSTRUCTION.SPACE.vN.bBITS`.
+#include "compiler/emit/Instructions.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace tegula::emit {
+
+using namespace mlir;
+
+namespace {
+
+constexpr unsigned kGlobal = 1, kShared = 3;
+constexpr StringLiteral kSharedSymbol = "tegula_shared";
+
+//===-- Small helpers --------------------------------------------------------------------------------------------===//
+
+Value constant(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIntOp::create(b, b.getI32Type(), value);
+}
+
+Value pointer(ImplicitLocOpBuilder &b, Value address, unsigned space) {
+  return LLVM::IntToPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), space), address);
+}
+
+ModuleOp moduleAt(ImplicitLocOpBuilder &b) {
+  Operation *parent = b.getInsertionBlock()->getParentOp();
+  auto module = dyn_cast<ModuleOp>(parent);
+  return module ? module : parent->getParentOfType<ModuleOp>();
+}
+
+int64_t attributeAt(ImplicitLocOpBuilder &b, StringRef name, int64_t otherwise) {
+  auto attribute = moduleAt(b)->getAttrOfType<IntegerAttr>(name);
+  return attribute ? attribute.getInt() : otherwise;
+}
+
+SmallVector<Value> members(ImplicitLocOpBuilder &b, Value structure) {
+  SmallVector<Value> values;
+  auto type = dyn_cast<LLVM::LLVMStructType>(structure.getType());
+  if (!type)
+    return {structure};
+  for (size_t i = 0; i < type.getBody().size(); ++i)
+    values.push_back(LLVM::ExtractValueOp::create(b, structure, i));
+  return values;
+}
+
+Type structure(ImplicitLocOpBuilder &b, Type member, size_t count) {
+  if (count == 1)
+    return member;
+  return LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, member));
+}
+
+Value intrinsic(ImplicitLocOpBuilder &b, StringRef name, Value x) {
+  return LLVM::CallIntrinsicOp::create(b, x.getType(), b.getStringAttr(name), x).getResult(0);
+}
+
+//===-- Elements in registers ------------------------------------------------------------------------------------===//
+
+/// How an element travels between a register and memory.
+struct Register {
+  Type type;
+  char letter; ///< Of inline assembly.
+  unsigned bits;
+};
+
+Register registerOf(Type element) {
+  Builder b(element.getContext());
+  if (element.isIndex())
+    return {b.getI64Type(), 'l', 64};
+  unsigned bits = element.getIntOrFloatBitWidth();
+  if (bits < 16)
+    return {b.getI16Type(), 'h', 8};
+  if (bits == 16)
+    return {b.getI16Type(), 'h', 16};
+  return {element, element.isF32() ? 'f' : bits == 64 ? 'l' : 'r', bits};
+}
+
+Value toRegister(ImplicitLocOpBuilder &b, Value element) {
+  Type type = registerOf(element.getType()).type;
+  if (element.getType().isIndex())
+    return arith::IndexCastOp::create(b, type, element);
+  if (element.getType().isInteger() && element.getType() != type)
+    return arith::ExtUIOp::create(b, type, element);
+  return element.getType() == type ? element : arith::BitcastOp::create(b, type, element);
+}
+
+Value fromRegister(ImplicitLocOpBuilder &b, Type element, Value value) {
+  if (element.isIndex())
+    return arith::IndexCastOp::create(b, element, value);
+  if (element.isInteger() && element != value.getType())
+    return arith::TruncIOp::create(b, element, value);
+  return element == value.getType() ? value : arith::BitcastOp::create(b, element, value);
+}
+
+/// How many elements share a 32-bit word when `count` of them are next to each other in memory.
+unsigned elementsPerWord(Type element, size_t count) {
+  unsigned bits = registerOf(element).bits;
+  return element.isInteger(1) || bits >= 32 || bits * count < 32 ? 1 : 32 / bits;
+}
+
+Value packWord(ImplicitLocOpBuilder &b, ValueRange elements) {
+  auto type = VectorType::get(elements.size(), elements.front().getType());
+  Value vector = vector::FromElementsOp::create(b, type, elements);
+  return LLVM::BitcastOp::create(b, b.getI32Type(), vector);
+}
+
+ResultRange unpackWord(ImplicitLocOpBuilder &b, Type element, Value word) {
+  auto type = VectorType::get(32 / element.getIntOrFloatBitWidth(), element);
+  Value vector = LLVM::BitcastOp::create(b, type, word);
+  return vector::ToElementsOp::create(b, vector).getResults();
+}
+
+/// The elements as registers of an access: whole words where elements are narrow.
+SmallVector<Value> toRegisters(ImplicitLocOpBuilder &b, ValueRange elements) {
+  SmallVector<Value> registers;
+  unsigned perWord = elementsPerWord(elements.front().getType(), elements.size());
+  for (size_t i = 0; i < elements.size(); i += perWord)
+    registers.push_back(perWord == 1 ? toRegister(b, elements[i]) : packWord(b, elements.slice(i, perWord)));
+  return registers;
+}
+
+//===-- Inline assembly
+//--------------------------------------------------------------------------------------------===//
+
+/// One access to memory, such as `@$3 ld.shared.v2.b32 {$0, $1}, [$2];`.
+class Access {
+public:
+  Access(ImplicitLocOpBuilder &b, Value predicate) : b_(b), predicate_(predicate) {}
+
+  /// A load of `count` registers; what is in `otherwise`, if given, is the result where the predicate does not hold.
+  SmallVector<Value> load(StringRef mnemonic, Type type, size_t count, Value address, Value otherwise = nullptr) {
+    Register reg = registerOf(type);
+    std::string outputs = list(0, count);
+    for (size_t i = 0; i < count; ++i)
+      constrain(std::string("=") + reg.letter);
+    std::string text = outputs + ", " + input(address, "[", "]");
+    std::string guard = predicateText();
+    if (otherwise) {
+      operands_.push_back(otherwise);
+      constrain("0");
+    }
+    return members(
+        b_, create(guard + mnemonic + vectorSuffix(count) + bitsOf(reg) + " " + text, structure(b_, reg.type, count))
+                .getRes());
+  }
+
+  void store(StringRef mnemonic, StringRef type, ValueRange registers, Value address) {
+    std::string text = input(address, "[", "]") + ", ";
+    text += list(1, registers.size());
+    for (Value reg : registers)
+      input(reg);
+    create(predicateText() + mnemonic + vectorSuffix(registers.size()) + type + " " + text, Type());
+  }
+
+  static std::string bitsOf(Register reg) { return ".b" + std::to_string(reg.bits); }
+
+private:
+  static std::string vectorSuffix(size_t count) { return count == 1 ? "" : ".v" + std::to_string(count); }
+
+  static std::string list(size_t first, size_t count) {
+    std::string text;
+    for (size_t i = 0; i < count; ++i)
+      text += (i ? ", $" : "$") + std::to_string(first + i);
+    return count == 1 ? text : "{" + text + "}";
+  }
+
+  void constrain(const std::string &constraint) {
+    constraints_ += (constraints_.empty() ? "" : ",") + constraint;
+    ++count_;
+  }
+
+  std::string input(Value value, StringRef before = "", StringRef after = "") {
+    std::string text = (before + "$" + Twine(count_) + after).str();
+    operands_.push_back(value);
+    constrain(std::string(1, value.getType().isInteger(1) ? 'b' : registerOf(value.getType()).letter));
+    return text;
+  }
+
+  std::string predicateText() { return predicate_ ? input(predicate_, "@", " ") : ""; }
+
+  LLVM::InlineAsmOp create(const Twine &text, Type result) {
+    return LLVM::InlineAsmOp::create(b_, result, operands_, (text + ";").str(), constraints_ + ",~{memory}",
+                                     /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                     LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  }
+
+  ImplicitLocOpBuilder &b_;
+  Value predicate_;
+  std::string constraints_;
+  SmallVector<Value> operands_;
+  unsigned count_ = 0;
+};
+
+} // namespace
+
+//===-- Who am I
+//---------------------------------------------------------------------------------------------------===//
+
+Value Instructions::thread() {
+  auto threads = static_cast<int32_t>(32 * attributeAt(b_, "tile.num_warps", 32));
+  auto range = LLVM::ConstantRangeAttr::get(b_.getContext(), llvm::APInt(32, 0), llvm::APInt(32, threads));
+  return NVVM::ThreadIdXOp::create(b_, b_.getI32Type(), range);
+}
+
+Value Instructions::lane() { return arith::AndIOp::create(b_, thread(), constant(b_, 31)); }
+
+Value Instructions::warp() {
+  Value warp = arith::ShRUIOp::create(b_, thread(), constant(b_, 5));
+  return NVVM::ShflOp::create(b_, b_.getI32Type(), constant(b_, -1), warp, constant(b_, 0), constant(b_, 31),
+                              NVVM::ShflKind::idx, UnitAttr());
+}
+
+Value Instructions::program(unsigned axis) {
+  Type i32 = b_.getI32Type();
+  if (axis == 0)
+    return NVVM::BlockIdXOp::create(b_, i32);
+  if (axis == 1)
+    return NVVM::BlockIdYOp::create(b_, i32);
+  return NVVM::BlockIdZOp::create(b_, i32);
+}
+
+Value Instructions::sharedBase() {
+  ModuleOp module = moduleAt(b_);
+  auto bytes = LLVM::LLVMArrayType::get(b_.getI8Type(), 0);
+  if (!module.lookupSymbol(kSharedSymbol)) {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(b_, bytes, /*isConstant=*/false, LLVM::Linkage::External, kSharedSymbol, Attribute(),
+                           /*alignment=*/1024, kShared);
+  }
+  auto type = LLVM::LLVMPointerType::get(b_.getContext(), kShared);
+  Value address = LLVM::AddressOfOp::create(b_, type, kSharedSymbol);
+  return LLVM::PtrToIntOp::create(b_, b_.getI32Type(), address);
+}
+
+//===-- Global memory
+//----------------------------------------------------------------------------------------------===//
+
+Value Instructions::load(Type type, Value address, Value predicate, Value otherwise) {
+  Value other = predicate ? toRegister(b_, otherwise) : nullptr;
+  return fromRegister(b_, type, Access(b_, predicate).load("ld.global", type, 1, address, other).front());
+}
+
+void Instructions::store(Value element, Value address, Value predicate) {
+  std::string bits = Access::bitsOf(registerOf(element.getType()));
+  Access(b_, predicate).store("st.global", bits, toRegister(b_, element), address);
+}
+
+void Instructions::storeVector(ValueRange words, Value address, Value predicate) {
+  Access(b_, predicate).store("st.global", ".b32", words, address);
+}
+
+void Instructions::atomicAdd(ValueRange elements, Value address, Value predicate) {
+  constexpr StringLiteral mnemonic = "red.relaxed.gpu.global.add";
+  bool isFloat = elements.front().getType().isF32();
+  size_t width = isFloat && attributeAt(b_, "tile.arch", 80) >= 90 && elements.size() % 2 == 0 ? elements.size() : 1;
+  for (size_t i = 0; i < elements.size(); i += width) {
+    Value offset = arith::ConstantIntOp::create(b_, b_.getI64Type(), static_cast<int64_t>(4 * i));
+    Value place = i == 0 ? address : arith::AddIOp::create(b_, address, offset);
+    Access(b_, predicate).store(mnemonic, isFloat ? ".f32" : ".s32", elements.slice(i, width), place);
+  }
+}
+
+//===-- Shared memory
+//----------------------------------------------------------------------------------------------===//
+
+SmallVector<Value> Instructions::loadShared(Type type, unsigned count, Value address) {
+  unsigned perWord = elementsPerWord(type, count);
+  Type word = perWord == 1 ? type : b_.getI32Type();
+  unsigned bytes = registerOf(word).bits / 8, left = count / perWord, width = std::min(left, 16 / bytes);
+  SmallVector<Value> elements;
+  for (unsigned done = 0; done < left; done += width) {
+    Value place = done == 0 ? address : arith::AddIOp::create(b_, address, constant(b_, done * bytes));
+    for (Value reg : Access(b_, nullptr).load("ld.shared", word, width, place))
+      if (perWord == 1)
+        elements.push_back(fromRegister(b_, type, reg));
+      else
+        llvm::append_range(elements, unpackWord(b_, type, reg));
+  }
+  return elements;
+}
+
+void Instructions::storeShared(ValueRange elements, Value address) { storeShared(elements, address, nullptr); }
+
+void Instructions::storeShared(ValueRange elements, Value address, Value predicate) {
+  SmallVector<Value> registers = toRegisters(b_, elements);
+  bool packed = registers.size() != elements.size();
+  Register reg = registerOf(packed ? b_.getI32Type() : elements.front().getType());
+  size_t bytes = reg.bits / 8, width = std::min<size_t>(registers.size(), 16 / bytes);
+  for (size_t done = 0; done < registers.size(); done += width) {
+    Value place = done == 0 ? address : arith::AddIOp::create(b_, address, constant(b_, done * bytes));
+    Access(b_, predicate).store("st.shared", Access::bitsOf(reg), ValueRange(registers).slice(done, width), place);
+  }
+}
+
+static NVVM::MMALayout layoutOf(bool transposed) { return transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row; }
+
+SmallVector<Value> Instructions::loadMatrices(unsigned count, bool transposed, Value address) {
+  auto shape = NVVM::LdStMatrixShapeAttr::get(b_.getContext(), 8, 8);
+  Value words = NVVM::LdMatrixOp::create(b_, structure(b_, b_.getI32Type(), count), pointer(b_, address, kShared),
+                                         count, layoutOf(transposed), shape, NVVM::LdStMatrixEltType::B16);
+  return members(b_, words);
+}
+
+void Instructions::storeMatrices(ValueRange words, bool transposed, Value address) {
+  auto shape = NVVM::LdStMatrixShapeAttr::get(b_.getContext(), 8, 8);
+  NVVM::StMatrixOp::create(b_, pointer(b_, address, kShared), words, layoutOf(transposed), shape,
+                           NVVM::LdStMatrixEltType::B16);
+}
+
+void Instructions::copyAsync(Value shared, Value global, Value bytes) {
+  NVVM::CpAsyncOp::create(b_, pointer(b_, shared, kShared), pointer(b_, global, kGlobal), 16,
+                          NVVM::LoadCacheModifierKind::CG, bytes);
+}
+
+void Instructions::commitCopies() { NVVM::CpAsyncCommitGroupOp::create(b_); }
+void Instructions::waitCopies(unsigned pending) { NVVM::CpAsyncWaitGroupOp::create(b_, pending); }
+void Instructions::barrier() { NVVM::Barrier0Op::create(b_); }
+
+//===-- Between lanes
+//----------------------------------------------------------------------------------------------===//
+
+static Value shuffleWord(ImplicitLocOpBuilder &b, Value word, unsigned mask) {
+  return NVVM::ShflOp::create(b, word.getType(), constant(b, -1), word, constant(b, mask), constant(b, 31),
+                              NVVM::ShflKind::bfly, UnitAttr());
+}
+
+Value Instructions::shuffleXor(Value value, unsigned mask) {
+  Register reg = registerOf(value.getType());
+  Value held = toRegister(b_, value);
+  if (reg.bits == 32)
+    return shuffleWord(b_, value, mask);
+  Type i32 = b_.getI32Type();
+  if (reg.bits < 32) {
+    Value word = shuffleWord(b_, arith::ExtUIOp::create(b_, i32, held), mask);
+    return fromRegister(b_, value.getType(), arith::TruncIOp::create(b_, reg.type, word));
+  }
+  auto pair = VectorType::get(2, i32);
+  SmallVector<Value> words;
+  for (Value word : vector::ToElementsOp::create(b_, LLVM::BitcastOp::create(b_, pair, held)).getResults())
+    words.push_back(shuffleWord(b_, word, mask));
+  Value both = LLVM::BitcastOp::create(b_, reg.type, vector::FromElementsOp::create(b_, pair, words));
+  return fromRegister(b_, value.getType(), both);
+}
+
+//===-- Arithmetic
+//-------------------------------------------------------------------------------------------------===//
+
+Value Instructions::exp2(Value x) { return intrinsic(b_, "llvm.nvvm.ex2.approx.ftz", x); }
+Value Instructions::log2(Value x) { return intrinsic(b_, "llvm.nvvm.lg2.approx.ftz.f", x); }
+Value Instructions::pack(Value low, Value high) { return packWord(b_, {low, high}); }
+
+std::pair<Value, Value> Instructions::unpack(Type element, Value word) {
+  ResultRange elements = unpackWord(b_, element, word);
+  return {elements[0], elements[1]};
+}
+
+static SmallVector<Value> multiply(ImplicitLocOpBuilder &b, NVVM::MMATypes type, int64_t depth, ValueRange lhs,
+                                   ValueRange rhs, ValueRange sums) {
+  using NVVM::MMALayout;
+  Value result = NVVM::MmaOp::create(b, structure(b, b.getF32Type(), 4), lhs, rhs, sums, {16, 8, depth}, std::nullopt,
+                                     std::nullopt, std::array{type, type}, std::array{MMALayout::row, MMALayout::col});
+  return members(b, result);
+}
+
+SmallVector<Value> Instructions::mma16(Type element, ValueRange a, ValueRange b, ValueRange c) {
+  if (element.isBF16())
+    return multiply(b_, NVVM::MMATypes::bf16, 16, a, b, c);
+  auto halves = [&](ValueRange words) {
+    auto type = VectorType::get(2, b_.getF16Type());
+    return llvm::map_to_vector(words, [&](Value w) -> Value { return LLVM::BitcastOp::create(b_, type, w); });
+  };
+  return multiply(b_, NVVM::MMATypes::f16, 16, halves(a), halves(b), c);
+}
+
+SmallVector<Value> Instructions::mmaTf32(ValueRange a, ValueRange b, ValueRange c) {
+  return multiply(b_, NVVM::MMATypes::tf32, 8, a, b, c);
+}
+
+Value Instructions::toTf32(Value x) {
+  return NVVM::ConvertFloatToTF32Op::create(b_, b_.getI32Type(), x, NVVM::FPRoundingMode::RNA);
+}
+
+} // namespace tegula::emit
