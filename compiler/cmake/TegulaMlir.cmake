@@ -1,5 +1,5 @@
 # How everything in compiler/ sees LLVM and MLIR: link `tegula_mlir`, generate code with `tegula_tablegen`.
-option(TEGULA_STATIC_LLVM "Link LLVM and MLIR into the executables (for releases; development links faster without)" OFF)
+option(TEGULA_STATIC_LLVM "Put LLVM and MLIR into libtegula_compiler (for releases; development links faster without)" OFF)
 
 cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH TEGULA_SOURCE_ROOT)
 cmake_path(GET CMAKE_CURRENT_BINARY_DIR PARENT_PATH TEGULA_BINARY_ROOT)
@@ -14,15 +14,16 @@ if(NOT TEGULA_STATIC_LLVM)
   target_link_libraries(tegula_mlir INTERFACE MLIR LLVM)
 else()
   # The archives name the LLVM shared library as a dependency; one process must never hold both.
-  foreach(target IN LISTS MLIR_EXPORTED_TARGETS LLD_EXPORTED_TARGETS)
+  # lld's link-time optimisation, which nobody uses here, wants Polly.
+  foreach(target IN LISTS MLIR_EXPORTED_TARGETS LLD_EXPORTED_TARGETS ITEMS LLVMExtensions LLVMLTO)
     get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
     if(libraries)
-      list(REMOVE_ITEM libraries LLVM)
+      list(REMOVE_ITEM libraries LLVM Polly)
       set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${libraries}")
     endif()
   endforeach()
   llvm_map_components_to_libnames(TEGULA_LLVM_ARCHIVES
-    core irreader orcjit passes support target
+    core irreader lto option orcjit passes support target
     NVPTXCodeGen NVPTXDesc NVPTXInfo X86AsmParser X86CodeGen X86Desc X86Info)
   target_link_libraries(tegula_mlir INTERFACE
     MLIRArithDialect MLIRArithToLLVM MLIRArithTransforms MLIRBuiltinToLLVMIRTranslation MLIRControlFlowDialect
@@ -33,7 +34,7 @@ else()
     MLIRVectorToLLVM MLIRVectorToLLVMPass MLIRVectorToSCF MLIRVectorTransforms
     ${TEGULA_LLVM_ARCHIVES})
   target_link_options(tegula_mlir INTERFACE
-    -Wl,--gc-sections -fuse-ld=lld -static-libstdc++ -static-libgcc)
+    -Wl,--gc-sections,--as-needed,--defsym=_Z18getPollyPluginInfov=0 -fuse-ld=lld -static-libstdc++ -static-libgcc)
 endif()
 
 # Most of a file's compile time is MLIR's headers: precompiled, a pass takes a third with g++ and a sixth with clang.

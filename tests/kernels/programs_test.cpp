@@ -81,9 +81,9 @@ TEST(Resolve, FillsInBlockSizes) {
   EXPECT_EQ(recipe->config.block_m, 96);
   EXPECT_EQ(recipe->config.block_n, 96);
   EXPECT_EQ(resolve({.dtype = f32, .head_dim = 136, .value_dim = 64}, "flash2_forward", "cpu")->config.block_m, 64);
-  EXPECT_EQ(
-      resolve({.dtype = f32, .head_dim = 64, .value_dim = 64}, "flash2_forward", "cpu", {.block_n = 24})->config.block_n,
-      24);
+  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 64, .value_dim = 64}, "flash2_forward", "cpu", {.block_n = 24})
+                ->config.block_n,
+            24);
 }
 
 TEST(Resolve, EveryProgramHasAScheduleOnEveryTarget) {
