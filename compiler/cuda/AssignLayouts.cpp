@@ -106,18 +106,19 @@ private:
     return sm::rowMajorLayout(type.getContext(), type.getShape(), vector, warps_);
   }
 
+  /// The largest first: what is reduced decides about what is left of it.
   void assignRest() {
-    auto assign = [&](Value value) {
-      if (isTile(value))
-        layouts_.assign(value, defaultLayout(cast<RankedTensorType>(value.getType())));
-    };
+    SmallVector<Value> tiles;
+    auto collect = [&](ValueRange values) { llvm::copy_if(values, std::back_inserter(tiles), isTile); };
     function_.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      for (Value result : op->getResults())
-        assign(result);
+      collect(op->getResults());
       for (Region &region : op->getRegions())
-        for (Value argument : region.getArguments())
-          assign(argument);
+        collect(region.getArguments());
     });
+    auto size = [](Value tile) { return cast<RankedTensorType>(tile.getType()).getNumElements(); };
+    llvm::stable_sort(tiles, [&](Value a, Value b) { return size(a) > size(b); });
+    for (Value tile : tiles)
+      layouts_.assign(tile, defaultLayout(cast<RankedTensorType>(tile.getType())));
   }
 
   void setTypes() {

@@ -109,21 +109,20 @@ struct Dealer {
 } // namespace
 
 LayoutAttr tegula::sm::rowMajorLayout(MLIRContext *context, ArrayRef<int64_t> shape, int64_t vector, int64_t warps) {
-  Digits registers;
+  auto rank = static_cast<int32_t>(shape.size());
+  auto uncovered = [&](int32_t dim, int64_t covered) {
+    return static_cast<int64_t>(llvm::divideCeil(shape[dim], covered));
+  };
   Dealer lanes{warpSize, {}}, warpDealer{warps, {}};
-  for (int32_t dim = shape.size() - 1; dim >= 0; --dim) {
-    int64_t covered = 1;
-    auto last = dim + 1 == static_cast<int32_t>(shape.size());
-    if (last && vector > 1) {
-      registers.push_back({dim, vector, 1});
-      covered = vector;
-    }
-    covered *= lanes.deal(dim, llvm::divideCeil(shape[dim], covered), covered);
-    // Warps only once the lanes are used up: a warp's accesses stay together.
-    if (lanes.left == 1)
-      covered *= warpDealer.deal(dim, llvm::divideCeil(shape[dim], covered), covered);
-    registers.push_back({dim, static_cast<int64_t>(llvm::divideCeil(shape[dim], covered)), covered});
-  }
+  Coordinates covered(rank, 1);
+  covered.back() = vector;
+  for (int32_t dim = rank - 1; dim >= 0; --dim)
+    covered[dim] *= lanes.deal(dim, uncovered(dim, covered[dim]), covered[dim]);
+  for (int32_t dim = 0; dim < rank; ++dim)
+    covered[dim] *= warpDealer.deal(dim, uncovered(dim, covered[dim]), covered[dim]);
+  Digits registers{{rank - 1, vector, 1}};
+  for (int32_t dim = rank - 1; dim >= 0; --dim)
+    registers.push_back({dim, uncovered(dim, covered[dim]), covered[dim]});
   lanes.digits.push_back(copiesOf(lanes.left));
   warpDealer.digits.push_back(copiesOf(warpDealer.left));
   return makeLayout(context, registers, lanes.digits, warpDealer.digits);
