@@ -55,7 +55,7 @@ static bool isReducedAlong(Value value, int64_t axis) {
 namespace {
 /// Clocks that a product takes, by rough rates of one multiprocessor.
 struct CostModel {
-  static constexpr double sharedBytesPerClock = 128, productsPerClock = 1024;
+  static constexpr double sharedBytesPerClock = 128, productsPerClock = 1024, clocksOfBarriers = 100;
   /// Combining partial results of warps through shared memory costs more than any choice of grid gains.
   static constexpr double crossWarpReduction = 1e6;
 
@@ -72,8 +72,15 @@ struct CostModel {
     ProductShape size = covered(dot, grid);
     double lhsBytes = dot.getLhs().getType().getElementTypeBitWidth() / 8.0 * size.m * size.k;
     double rhsBytes = dot.getRhs().getType().getElementTypeBitWidth() / 8.0 * size.n * size.k;
-    double bytes = rhsBytes * grid.m + (takesLhsFromRegisters(grid) ? 0 : lhsBytes * grid.n);
-    double cost = bytes / sharedBytesPerClock + size.m * size.n * size.k / productsPerClock;
+    double bytes = rhsBytes * grid.m, cost = size.m * size.n * size.k / productsPerClock;
+    if (!takesLhsFromRegisters(grid)) {
+      bytes += lhsBytes * grid.n;
+      if (lhs) { // It has to be written first.
+        bytes += lhsBytes;
+        cost += clocksOfBarriers;
+      }
+    }
+    cost += bytes / sharedBytesPerClock;
     if ((reducedRows && grid.n > 1) || (reducedColumns && grid.m > 1))
       cost += crossWarpReduction;
     return cost;

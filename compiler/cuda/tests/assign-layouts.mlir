@@ -1,0 +1,67 @@
+// RUN: tegula-opt %s --assign-layouts --split-input-file | FileCheck %s
+
+// Two products with a row maximum between them: the warps share out the rows of both, and what the first leaves in
+// registers is the operand of the second.
+// CHECK-DAG: #[[S:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+// CHECK-DAG: #[[ROWS:.*]] = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+// CHECK-DAG: #[[O:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+// CHECK-LABEL: func.func @chained
+// CHECK: %[[Q:.*]] = sm.fetch %arg0[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+// CHECK: %[[K:.*]] = sm.fetch %arg1[%c0, %c0] [32, 64] : !tile.view<2xbf16> -> !sm.shared<32x64xbf16, 128>
+// CHECK: %[[S_:.*]] = sm.mma %[[Q]], %[[K]] depth 64 {transpose_rhs}
+// CHECK-SAME: -> tensor<64x32xf32, #[[S]]>
+// CHECK: tile.reduce max %[[S_]] axis 1 : tensor<64x32xf32, #[[S]]> -> tensor<64xf32, #[[ROWS]]>
+// CHECK: %[[P:.*]] = arith.truncf {{.*}} to tensor<64x32xbf16, #[[S]]>
+// CHECK: sm.mma %[[P]], %[[K]] depth 32 : tensor<64x32xbf16, #[[S]]>, !sm.shared<32x64xbf16, 128> -> tensor<64x64xf32, #[[O]]>
+// CHECK-NOT: sm.convert
+func.func @chained(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %m: !tile.view<1xf32>, %o: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %q[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+  %b = tile.load %k[%c0, %c0] : !tile.view<2xbf16> -> tensor<32x64xbf16>
+  %s = tile.dot %a, %b {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+  %max = tile.reduce max %s axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+  tile.store %max, %m[%c0] : tensor<64xf32>, !tile.view<1xf32>
+  %p = arith.truncf %s : tensor<64x32xf32> to tensor<64x32xbf16>
+  %r = tile.dot %p, %b : tensor<64x32xbf16>, tensor<32x64xbf16> -> tensor<64x64xf32>
+  tile.atomic_add %r, %o[%c0, %c0] : tensor<64x64xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// A transposed operand cannot stay in registers, and shapes are padded to whole fragments.
+// CHECK-LABEL: func.func @transposed
+// CHECK: %[[A:.*]] = sm.fetch {{.*}} [37, 24] : !tile.view<2xf16> -> !sm.shared<48x32xf16, 64>
+// CHECK: %[[D:.*]] = arith.negf
+// CHECK: %[[D_S:.*]] = sm.stage %[[D]] : tensor<37x24xf16, #{{.*}}> -> !sm.shared<48x32xf16, 64>
+// CHECK: sm.mma %[[D_S]], %[[A]] depth 37 {transpose_lhs}
+func.func @transposed(%v: !tile.view<2xf16>, %o: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %v[%c0, %c0] : !tile.view<2xf16> -> tensor<37x24xf16>
+  %d = arith.negf %a : tensor<37x24xf16>
+  %r = tile.dot %d, %a {transpose_lhs} : tensor<37x24xf16>, tensor<37x24xf16> -> tensor<24x24xf32>
+  tile.store %r, %o[%c0, %c0] : tensor<24x24xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// Without products, rows stay within a warp, and an index is made again in each layout that wants it.
+// CHECK: #[[TILE:.*]] = #sm.layout<registers = [1:2:32, 0:8:4], lanes = [1:32:1], warps = [0:4:1]>
+// CHECK-LABEL: func.func @rows
+// CHECK: tile.reduce add {{.*}} axis 1 : tensor<32x64xf32, #[[TILE]]>
+// CHECK-NOT: sm.convert
+func.func @rows(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>, %z: !tile.view<2xi32>) {
+  %c0 = arith.constant 0 : index
+  %n = tile.iota : tensor<64xi32>
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<32x64xf32>
+  %sum = tile.reduce add %a axis 1 : tensor<32x64xf32> -> tensor<32xf32>
+  tile.store %sum, %y[%c0] : tensor<32xf32>, !tile.view<1xf32>
+  %row = tile.reshape %n : tensor<64xi32> -> tensor<1x64xi32>
+  %column = tile.reshape %n : tensor<64xi32> -> tensor<64x1xi32>
+  %r = tile.broadcast %row : tensor<1x64xi32> -> tensor<64x64xi32>
+  %c = tile.broadcast %column : tensor<64x1xi32> -> tensor<64x64xi32>
+  %d = arith.subi %r, %c : tensor<64x64xi32>
+  tile.store %d, %z[%c0, %c0] : tensor<64x64xi32>, !tile.view<2xi32>
+  return
+}
