@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/Passes.h"
+#include "compiler/cuda/Threads.h"
 
-#include "compiler/sm/Sm.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_LOWERTOTHREADS
@@ -16,9 +15,156 @@ namespace tegula::cuda {
 
 using namespace mlir;
 using namespace tegula;
+using namespace tegula::cuda;
+
+//===-- Function --------------------------------------------------------------------------------------------------===//
+
+static int64_t moduleInteger(func::FuncOp function, StringRef name, int64_t otherwise) {
+  auto attribute = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(name);
+  return attribute ? attribute.getInt() : otherwise;
+}
+
+Threads::Threads(func::FuncOp source)
+    : b(source.getLoc(), source.getContext()), source_(source), warps_(moduleInteger(source, "tile.num_warps", 4)),
+      arch_(moduleInteger(source, "tile.arch", 80)), sharedBytes_(moduleInteger(source, "tile.shared_bytes", 0)) {}
+
+LogicalResult Threads::run() {
+  buildSignature();
+  if (failed(lowerBlock(source_.getBody().front())))
+    return failure();
+  func::ReturnOp::create(b);
+  source_->getParentOfType<ModuleOp>()->setAttr("tile.shared_bytes", b.getI64IntegerAttr(sharedBytes_));
+  source_.erase();
+  return success();
+}
+
+static unsigned wordsOf(Type parameter) {
+  auto view = dyn_cast<tile::ViewType>(parameter);
+  return view ? 1 + 2 * view.getRank() : 1;
+}
+
+void Threads::buildSignature() {
+  unsigned words = 0;
+  for (Type parameter : source_.getArgumentTypes())
+    words += wordsOf(parameter);
+  b.setInsertionPoint(source_);
+  target_ = func::FuncOp::create(b, source_.getName(), b.getFunctionType(SmallVector<Type>(words, b.getI64Type()), {}));
+  target_->setAttr("tile.kernel", b.getUnitAttr());
+  b.setInsertionPointToStart(target_.addEntryBlock());
+  lane_ = gpu.lane();
+  warp_ = gpu.warp();
+  entryEnd_ = &target_.front().back();
+
+  ValueRange arguments = target_.getArguments();
+  for (Value parameter : source_.getArguments()) {
+    defineParameter(*this, parameter, arguments.take_front(wordsOf(parameter.getType())));
+    arguments = arguments.drop_front(wordsOf(parameter.getType()));
+  }
+}
+
+Value Threads::atEntry(function_ref<Value()> emit) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfter(entryEnd_);
+  Value value = emit();
+  // What is emitted next at the entry may use this.
+  if (b.getInsertionPoint() != b.getBlock()->begin())
+    entryEnd_ = &*std::prev(b.getInsertionPoint());
+  return value;
+}
+
+void Threads::define(Value value, ArrayRef<Value> registers) { values_[value] = SmallVector<Value, 0>(registers); }
+
+//===-- Walk ------------------------------------------------------------------------------------------------------===//
+
+LogicalResult Threads::lowerBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(lowerOp(&op)))
+      return failure();
+  b.setLoc(block.getTerminator()->getLoc());
+  return success();
+}
+
+LogicalResult Threads::lowerOp(Operation *op) {
+  b.setLoc(op->getLoc());
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](scf::ForOp loop) { return lowerFor(loop); })
+      .Case([&](scf::IfOp branch) { return lowerIf(branch); })
+      .Case<arith::ConstantOp, tile::ProgramIdOp, tile::DimOp, tile::SliceOp, tile::IotaOp, tile::BroadcastOp,
+            tile::ReshapeOp, tile::TransposeOp, tile::ReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp,
+            tile::GatherOp, tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp,
+            sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::MmaOp>(
+          [&](auto known) { return lower(*this, known); })
+      .Default([&](Operation *other) { return lowerElementwise(*this, other); });
+}
+
+/// What `values` are for one thread, in a row.
+static SmallVector<Value> flattened(const Threads &t, ValueRange values) {
+  SmallVector<Value> flat;
+  for (Value value : values)
+    llvm::append_range(flat, t.registers(value));
+  return flat;
+}
+
+/// Defines `values`, as many registers each as `like` have, from a row of them.
+static void defineAll(Threads &t, ValueRange values, ValueRange like, ValueRange flat) {
+  for (auto [value, similar] : llvm::zip_equal(values, like)) {
+    size_t count = t.registers(similar).size();
+    t.define(value, SmallVector<Value>(flat.take_front(count)));
+    flat = flat.drop_front(count);
+  }
+}
+
+/// Lowers `from` into `to`, whose terminator is made anew.
+LogicalResult Threads::lowerRegion(Block &from, Block *to) {
+  if (to->mightHaveTerminator())
+    to->getTerminator()->erase();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(to);
+  if (failed(lowerBlock(from)))
+    return failure();
+  scf::YieldOp::create(b, flattened(*this, from.getTerminator()->getOperands()));
+  return success();
+}
+
+LogicalResult Threads::lowerFor(scf::ForOp loop) {
+  auto lowered = scf::ForOp::create(b, scalar(loop.getLowerBound()), scalar(loop.getUpperBound()),
+                                    scalar(loop.getStep()), flattened(*this, loop.getInitArgs()));
+  define(loop.getInductionVar(), lowered.getInductionVar());
+  defineAll(*this, loop.getRegionIterArgs(), loop.getInitArgs(), lowered.getRegionIterArgs());
+  defineAll(*this, loop.getResults(), loop.getInitArgs(), lowered.getResults());
+  return lowerRegion(*loop.getBody(), lowered.getBody());
+}
+
+/// The type of one register and how many there are.
+static std::pair<Type, unsigned> registersOf(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  return tile ? std::pair(tile.getElementType(), registerCount(tile)) : std::pair(type, 1u);
+}
+
+LogicalResult Threads::lowerIf(scf::IfOp branch) {
+  SmallVector<Type> types;
+  for (Type type : branch.getResultTypes()) {
+    auto [element, count] = registersOf(type);
+    types.append(count, element);
+  }
+  auto lowered = scf::IfOp::create(b, types, scalar(branch.getCondition()), /*addThenBlock=*/true,
+                                   /*addElseBlock=*/branch.elseBlock() != nullptr);
+  if (failed(lowerRegion(*branch.thenBlock(), lowered.thenBlock())) ||
+      (branch.elseBlock() && failed(lowerRegion(*branch.elseBlock(), lowered.elseBlock()))))
+    return failure();
+  if (branch.getNumResults())
+    defineAll(*this, branch.getResults(), branch.thenYield().getOperands(), lowered.getResults());
+  return success();
+}
+
+//===-- Pass ------------------------------------------------------------------------------------------------------===//
 
 namespace {
 struct LowerToThreads : cuda::impl::LowerToThreadsBase<LowerToThreads> {
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (failed(Threads(function).run()))
+        return signalPassFailure();
+  }
 };
 } // namespace

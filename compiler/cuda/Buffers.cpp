@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Places in shared memory, and what orders the accesses to them.
+#include "compiler/cuda/Threads.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+Value Threads::sharedMemory(int64_t offset) {
+  if (!sharedBase_)
+    sharedBase_ = atEntry([&] { return gpu.sharedBase(); });
+  return s.add(sharedBase_, offset);
+}
+
+Value Threads::scratch(int64_t bytes) {
+  if (!scratchOffset_)
+    scratchOffset_ = llvm::alignTo(sharedBytes_, 16);
+  sharedBytes_ = std::max(sharedBytes_, *scratchOffset_ + bytes);
+  return sharedMemory(*scratchOffset_);
+}
+
+LogicalResult cuda::lower(Threads &t, sm::AllocOp op) {
+  if (!op.getOffset())
+    return op.emitError("has no place in shared memory; plan-shared gives it one");
+  t.define(op.getResult(), t.sharedMemory(*op.getOffset()));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::SlotOp op) {
+  Value offset = t.s.mul(t.scalar(op.getIndex()), op.getRing().getType().slotBytes());
+  t.define(op.getResult(), t.s.add(t.sharedAddress(op.getRing()), offset));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::CommitOp) {
+  t.gpu.commitCopies();
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::WaitOp op) {
+  t.gpu.waitCopies(op.getPending());
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::BarrierOp) {
+  t.gpu.barrier();
+  return success();
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Which elements of a tile a thread holds.
+#include "compiler/cuda/Threads.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+unsigned cuda::registerCount(RankedTensorType tile) { return sm::countOf(sm::layoutOf(tile).getRegisters()); }
+
+sm::Coordinates cuda::registerOffset(RankedTensorType tile, unsigned reg) {
+  return sm::coordinatesOf(sm::layoutOf(tile).getRegisters(), reg, tile.getRank());
+}
+
+/// Adds what the number `index` contributes; returns whether it is in the first of its copies (null if there is one).
+static Value addDigits(Scalars &s, Value index, ArrayRef<sm::Digit> digits, Place &place) {
+  Value first;
+  int64_t weight = 1, count = sm::countOf(digits);
+  for (const sm::Digit &digit : digits) {
+    Value number = s.div(index, weight);
+    weight *= digit.size;
+    if (weight != count)
+      number = s.rem(number, digit.size);
+    if (digit.dim != sm::Digit::copies)
+      place.origin[digit.dim] = s.add(place.origin[digit.dim], s.mul(number, digit.stride));
+    else if (digit.size > 1)
+      first = s.both(first, s.compare(Scalars::Compare::eq, number, 0));
+  }
+  return first;
+}
+
+Place Threads::place(RankedTensorType tile) {
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  auto [entry, isNew] = places_.try_emplace({layout, tile.getRank()});
+  if (!isNew)
+    return entry->second;
+  Place place;
+  place.writes = atEntry([&] {
+    place.origin.assign(tile.getRank(), s.i32(0));
+    Value firstLane = addDigits(s, lane_, layout.getLanes(), place);
+    return s.both(firstLane, addDigits(s, warp_, layout.getWarps(), place));
+  });
+  return places_[{layout, tile.getRank()}] = place;
+}
+
+/// The largest coordinate that these digits contribute to `dim`.
+static int64_t largest(ArrayRef<sm::Digit> digits, unsigned dim) {
+  int64_t sum = 0;
+  for (const sm::Digit &digit : digits)
+    if (digit.dim == static_cast<int32_t>(dim))
+      sum += (digit.size - 1) * digit.stride;
+  return sum;
+}
+
+Value Threads::inside(RankedTensorType tile, unsigned reg, unsigned dim) {
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  int64_t offset = registerOffset(tile, reg)[dim], room = tile.getDimSize(dim) - offset;
+  if (largest(layout.getLanes(), dim) + largest(layout.getWarps(), dim) < room)
+    return nullptr;
+  return s.compare(Scalars::Compare::slt, place(tile).origin[dim], room);
+}
+
+Value Threads::inside(RankedTensorType tile, unsigned reg) {
+  Value all;
+  for (unsigned dim = 0; dim < tile.getRank(); ++dim)
+    all = s.both(all, inside(tile, reg, dim));
+  return all;
+}

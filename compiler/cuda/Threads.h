@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// The lowering to threads: one walk over the function in order that builds the program of one thread beside it.
+#pragma once
+
+#include "compiler/cuda/Scalars.h"
+#include "compiler/emit/Instructions.h"
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::scf {
+class ForOp;
+class IfOp;
+} // namespace mlir::scf
+
+namespace tegula::cuda {
+
+/// A tensor in global memory.
+struct View {
+  mlir::Value base;                                 ///< i64, in bytes.
+  llvm::SmallVector<mlir::Value, 5> sizes, strides; ///< index; strides count elements.
+  mlir::Type element;
+
+  unsigned elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+};
+
+/// Where in a tile a thread is, by its lane and warp. Register r of the thread holds the element at
+/// `origin + registerOffset(tile, r)`.
+struct Place {
+  llvm::SmallVector<mlir::Value, 5> origin; ///< i32, one per dimension.
+  /// i1: of the threads that hold copies of these elements, this is the one that writes them. Null if all do.
+  mlir::Value writes;
+};
+
+/// How many registers of a thread hold a tile.
+unsigned registerCount(mlir::RankedTensorType tile);
+/// What a register's number contributes to its coordinates.
+sm::Coordinates registerOffset(mlir::RankedTensorType tile, unsigned reg);
+
+class Threads {
+public:
+  explicit Threads(mlir::func::FuncOp source);
+  /// Replaces the source function.
+  mlir::LogicalResult run();
+
+  //===-- Emitting -----------------------------------------------------------------------------------------------===//
+  mlir::ImplicitLocOpBuilder b; ///< Its location is that of the op being lowered.
+  Scalars s{b};
+  emit::Instructions gpu{b};
+
+  /// Emits at the entry of the function, from where the value dominates everything. What `emit` uses must be from
+  /// there too: constants, lane(), warp() and other such values.
+  mlir::Value atEntry(llvm::function_ref<mlir::Value()> emit);
+  mlir::Value lane() const { return lane_; } ///< i32
+  mlir::Value warp() const { return warp_; } ///< i32
+  int64_t warps() const { return warps_; }
+  /// 80 for sm_80.
+  int64_t arch() const { return arch_; }
+
+  //===-- What the values of the source have become --------------------------------------------------------------===//
+  /// A tile's registers, in the order of its layout's register digits.
+  llvm::ArrayRef<mlir::Value> registers(mlir::Value tile) const { return values_.at(tile); }
+  mlir::Value scalar(mlir::Value scalar) const { return values_.at(scalar).front(); }
+  /// i32: of a `!sm.shared`, in bytes.
+  mlir::Value sharedAddress(mlir::Value shared) const { return values_.at(shared).front(); }
+  View view(mlir::Value view) const { return views_.at(view); }
+
+  void define(mlir::Value value, llvm::ArrayRef<mlir::Value> registers);
+  void define(mlir::Value view, const View &is) { views_[view] = is; }
+
+  //===-- Which elements a thread holds --------------------------------------------------------------------------===//
+  /// Made once per layout, at the function's entry.
+  Place place(mlir::RankedTensorType tile);
+  /// Whether the register holds an element of the tile along `dim` rather than padding. Null if all threads' do.
+  mlir::Value inside(mlir::RankedTensorType tile, unsigned reg, unsigned dim);
+  /// The same along all dimensions.
+  mlir::Value inside(mlir::RankedTensorType tile, unsigned reg);
+
+  //===-- Shared memory ------------------------------------------------------------------------------------------===//
+  /// i32 address of a place in the block's shared memory.
+  mlir::Value sharedMemory(int64_t offset);
+  /// i32 address of scratch memory for the whole block, aligned to 16 bytes. All uses share it: who writes it leaves
+  /// with a barrier after the last read.
+  mlir::Value scratch(int64_t bytes);
+
+private:
+  void buildSignature();
+  mlir::LogicalResult lowerBlock(mlir::Block &block);
+  mlir::LogicalResult lowerOp(mlir::Operation *op);
+  mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
+  mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
+  mlir::LogicalResult lowerRegion(mlir::Block &from, mlir::Block *to);
+
+  mlir::func::FuncOp source_, target_;
+  mlir::Operation *entryEnd_ = nullptr; ///< The last op of what atEntry has emitted.
+  mlir::Value lane_, warp_, sharedBase_;
+  int64_t warps_, arch_, sharedBytes_;
+  std::optional<int64_t> scratchOffset_;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // on the heap: registers() stays valid
+  llvm::DenseMap<mlir::Value, View> views_;
+  llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, Place> places_;
+};
+
+//===-- One op each
+//------------------------------------------------------------------------------------------------===//
+
+// Views.cpp
+/// `words` are a tensor's base address, sizes and strides, or a scalar in the low bytes of one.
+void defineParameter(Threads &t, mlir::Value parameter, mlir::ValueRange words);
+mlir::LogicalResult lower(Threads &t, tile::ProgramIdOp op);
+mlir::LogicalResult lower(Threads &t, tile::DimOp op);
+mlir::LogicalResult lower(Threads &t, tile::SliceOp op);
+
+// Shapes.cpp
+mlir::LogicalResult lower(Threads &t, mlir::arith::ConstantOp op);
+mlir::LogicalResult lower(Threads &t, tile::IotaOp op);
+mlir::LogicalResult lower(Threads &t, tile::BroadcastOp op);
+mlir::LogicalResult lower(Threads &t, tile::ReshapeOp op);
+mlir::LogicalResult lower(Threads &t, tile::TransposeOp op);
+
+// Elementwise.cpp
+/// Arithmetic on scalars, or on tiles element by element.
+mlir::LogicalResult lowerElementwise(Threads &t, mlir::Operation *op);
+
+// Reductions.cpp
+mlir::LogicalResult lower(Threads &t, tile::ReduceOp op);
+
+// GlobalMemory.cpp
+mlir::LogicalResult lower(Threads &t, tile::LoadOp op);
+mlir::LogicalResult lower(Threads &t, tile::StoreOp op);
+mlir::LogicalResult lower(Threads &t, tile::AtomicAddOp op);
+mlir::LogicalResult lower(Threads &t, tile::GatherOp op);
+mlir::LogicalResult lower(Threads &t, tile::ScatterAddOp op);
+
+// Buffers.cpp
+mlir::LogicalResult lower(Threads &t, sm::AllocOp op);
+mlir::LogicalResult lower(Threads &t, sm::SlotOp op);
+mlir::LogicalResult lower(Threads &t, sm::CommitOp op);
+mlir::LogicalResult lower(Threads &t, sm::WaitOp op);
+mlir::LogicalResult lower(Threads &t, sm::BarrierOp op);
+
+// SharedAccess.cpp
+mlir::LogicalResult lower(Threads &t, sm::ReadOp op);
+mlir::LogicalResult lower(Threads &t, sm::WriteOp op);
+
+// Copies.cpp
+mlir::LogicalResult lower(Threads &t, sm::CopyInOp op);
+mlir::LogicalResult lower(Threads &t, sm::CopyOutOp op);
+
+// Mma.cpp
+mlir::LogicalResult lower(Threads &t, sm::MmaOp op);
+
+} // namespace tegula::cuda
