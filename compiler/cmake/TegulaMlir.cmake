@@ -14,7 +14,6 @@ if(NOT TEGULA_STATIC_LLVM)
   target_link_libraries(tegula_mlir INTERFACE MLIR LLVM)
 else()
   # The archives name the LLVM shared library as a dependency; one process must never hold both.
-  # lld's link-time optimisation, which nobody uses here, wants Polly.
   foreach(target IN LISTS MLIR_EXPORTED_TARGETS LLD_EXPORTED_TARGETS ITEMS LLVMExtensions LLVMLTO)
     get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
     if(libraries)
@@ -23,18 +22,30 @@ else()
     endif()
   endforeach()
   llvm_map_components_to_libnames(TEGULA_LLVM_ARCHIVES
-    core irreader lto option orcjit passes support target
+    core dtlto irreader lto option orcjit passes support target
     NVPTXCodeGen NVPTXDesc NVPTXInfo X86AsmParser X86CodeGen X86Desc X86Info)
   target_link_libraries(tegula_mlir INTERFACE
     MLIRArithDialect MLIRArithToLLVM MLIRArithTransforms MLIRBuiltinToLLVMIRTranslation MLIRControlFlowDialect
     MLIRControlFlowToLLVM MLIRFuncDialect MLIRFuncToLLVM MLIRFuncTransforms MLIRIR MLIRIndexToLLVM MLIRLLVMDialect
     MLIRLLVMToLLVMIRTranslation MLIRMathDialect MLIRMathToLLVM MLIRMathTransforms MLIRMemRefDialect MLIRMemRefToLLVM
-    MLIRMemRefTransforms MLIROptLib MLIRParser MLIRPass MLIRReconcileUnrealizedCasts MLIRSCFDialect
+    MLIRMemRefTransforms MLIRNVVMDialect MLIRNVVMToLLVM MLIRNVVMToLLVMIRTranslation MLIROptLib MLIRParser MLIRPass MLIRReconcileUnrealizedCasts MLIRSCFDialect
     MLIRSCFToControlFlow MLIRSCFTransforms MLIRTargetLLVMIRExport MLIRTransforms MLIRUBToLLVM MLIRVectorDialect
     MLIRVectorToLLVM MLIRVectorToLLVMPass MLIRVectorToSCF MLIRVectorTransforms
     ${TEGULA_LLVM_ARCHIVES})
+  # lld starts up every target and Polly, for link-time optimisation, which nobody uses here.
+  set(stubs "void _Z18getPollyPluginInfov(void) {}\n")
+  set(others ${LLVM_TARGETS_TO_BUILD})
+  list(REMOVE_ITEM others NVPTX X86)
+  foreach(name IN LISTS others)
+    foreach(part Target TargetInfo TargetMC AsmParser AsmPrinter)
+      string(APPEND stubs "void LLVMInitialize${name}${part}(void) {}\n")
+    endforeach()
+  endforeach()
+  file(CONFIGURE OUTPUT lld_stubs.c CONTENT "${stubs}")
+  add_library(tegula_lld_stubs STATIC ${CMAKE_CURRENT_BINARY_DIR}/lld_stubs.c)
+  target_link_libraries(tegula_mlir INTERFACE tegula_lld_stubs)
   target_link_options(tegula_mlir INTERFACE
-    -Wl,--gc-sections,--as-needed,--defsym=_Z18getPollyPluginInfov=0 -fuse-ld=lld -static-libstdc++ -static-libgcc)
+    -Wl,--gc-sections,--as-needed -fuse-ld=lld -static-libstdc++ -static-libgcc)
 endif()
 
 # Most of a file's compile time is MLIR's headers: precompiled, a pass takes a third with g++ and a sixth with clang.
