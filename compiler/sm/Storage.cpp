@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/sm/Storage.h"
+
+#include "compiler/sm/Sm.h"
+
+using namespace mlir;
+using namespace tegula::sm;
+
+//===-- Fragments
+//--------------------------------------------------------------------------------------------------===//
+
+static int64_t sizeOf(ArrayRef<Digit> digits, int32_t dim, int64_t stride) {
+  const Digit *digit = llvm::find_if(digits, [=](const Digit &d) { return d.dim == dim && d.stride == stride; });
+  return digit == digits.end() ? 1 : digit->size;
+}
+
+/// The one grid that a fragment layout can be of; `layout` need not be one.
+static Fragments gridOf(LayoutAttr layout, int32_t warpsN) {
+  ArrayRef<Digit> registers = layout.getRegisters(), warps = layout.getWarps();
+  Fragments grid{};
+  grid.rows = sizeOf(registers, 0, 16);
+  grid.columns = std::max<int64_t>(sizeOf(registers, 1, 8) / 2, 1);
+  grid.warpsM = sizeOf(warps, 0, 16 * grid.rows);
+  grid.warpsN = sizeOf(warps, warpsN, warpsN == Digit::copies ? 0 : 16 * grid.columns);
+  return grid;
+}
+
+std::optional<Fragments> tegula::sm::accumulatorFragments(LayoutAttr layout) {
+  Fragments grid = gridOf(layout, 1);
+  auto [rows, columns, warpsM, warpsN] = grid;
+  LayoutAttr same = accumulatorLayout(layout.getContext(), 16 * rows * warpsM, 16 * columns * warpsN, warpsM, warpsN);
+  return layout == same ? std::optional(grid) : std::nullopt;
+}
+
+std::optional<Fragments> tegula::sm::operandFragments(LayoutAttr layout) {
+  Fragments grid = gridOf(layout, Digit::copies);
+  auto [rows, columns, warpsM, warpsN] = grid;
+  LayoutAttr same = operandLayout(layout.getContext(), 16 * rows * warpsM, 16 * columns, warpsM, warpsN);
+  return layout == same ? std::optional(grid) : std::nullopt;
+}
+
+LayoutAttr tegula::sm::lhsMatrices(MLIRContext *context, const Fragments &grid, bool transposed) {
+  Digit copies{Digit::copies, grid.warpsN, 0};
+  if (transposed)
+    return LayoutAttr::get(context, {}, Digits{{0, 8, 1}, {1, 2, 8}, {0, 2, 8}},
+                           Digits{{1, grid.warpsM, 16 * grid.rows}, copies});
+  return LayoutAttr::get(context, {}, Digits{{0, 16, 1}, {1, 2, 8}}, Digits{{0, grid.warpsM, 16 * grid.rows}, copies});
+}
+
+LayoutAttr tegula::sm::rhsMatrices(MLIRContext *context, const Fragments &grid, bool transposed) {
+  Digit copies{Digit::copies, grid.warpsM, 0};
+  if (transposed)
+    return LayoutAttr::get(context, {}, Digits{{0, 8, 1}, {1, 2, 8}, {0, 2, 8}},
+                           Digits{copies, {0, grid.warpsN, 16 * grid.columns}});
+  return LayoutAttr::get(context, {}, Digits{{0, 16, 1}, {1, 2, 8}},
+                         Digits{copies, {1, grid.warpsN, 16 * grid.columns}});
+}
+
+//===-- Places
+//-----------------------------------------------------------------------------------------------------===//
+
+static void widen(SmallVectorImpl<Spread> &spread, const Coordinates &lane, const Coordinates &warp) {
+  for (auto [one, x, y] : llvm::zip_equal(spread, lane, warp)) {
+    one.bits |= x + y;
+    one.last = std::max(one.last, x + y);
+  }
+}
+
+SmallVector<Spread> tegula::sm::threadSpread(LayoutAttr layout, unsigned rank) {
+  SmallVector<Spread> spread(rank);
+  for (int64_t warp = 0; warp < countOf(layout.getWarps()); ++warp)
+    for (int64_t lane = 0; lane < warpSize; ++lane)
+      widen(spread, coordinatesOf(layout.getLanes(), lane, rank), coordinatesOf(layout.getWarps(), warp, rank));
+  return spread;
+}
+
+static int64_t linear(ArrayRef<int64_t> shape, ArrayRef<int64_t> distance) {
+  int64_t result = 0;
+  for (auto [size, steps] : llvm::zip_equal(shape, distance))
+    result = result * size + steps;
+  return result;
+}
+
+std::optional<Step> tegula::sm::stepAlong(ArrayRef<int64_t> shape, unsigned elementBytes, int64_t panel,
+                                          ArrayRef<Spread> from, ArrayRef<int64_t> distance) {
+  if (panel == 0)
+    return Step{0, linear(shape, distance) * elementBytes};
+  // The order repeats every 8 rows and every panel. Within one, bits that do not meet are added without carries, and
+  // chunks then depend on them by exclusive or.
+  constexpr int64_t period = 8;
+  int64_t row = distance[0], byte = distance[1] * elementBytes;
+  bool carries = (from[0].bits & row & (period - 1)) || (from[1].bits * elementBytes & byte & (panel - 1));
+  if (carries)
+    return std::nullopt;
+  int64_t swizzled = panelOffset(shape, elementBytes, panel, row % period, distance[1] % (panel / elementBytes));
+  Step step;
+  step.flip = (swizzled % panel) & ~int64_t(15);
+  step.add = byte / panel * shape[0] * panel + row * panel + byte % 16;
+  return step;
+}
