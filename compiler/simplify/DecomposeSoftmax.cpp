@@ -6,10 +6,12 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace tegula::simplify {
+#define GEN_PASS_DECL_DECOMPOSESOFTMAX
 #define GEN_PASS_DEF_DECOMPOSESOFTMAX
 #include "compiler/simplify/Passes.h.inc"
 } // namespace tegula::simplify
@@ -50,22 +52,51 @@ static Value relativeExp(LocBuilder &b, Value x, Value origin) {
   return math::Exp2Op::create(b, arith::MulFOp::create(b, difference, floatConstant(b, x.getType(), log2e)));
 }
 
+namespace {
+struct Exponentials {
+  Value probabilities; ///< exp(s - origin)
+  Value rescaling;     ///< exp(m - origin): what older sums and outputs are multiplied by.
+};
+} // namespace
+
+static Exponentials exponentials(LocBuilder &b, Value s, Value m, Value origin) {
+  return {relativeExp(b, s, acrossColumns(b, origin, s.getType())), relativeExp(b, m, origin)};
+}
+
+/// The same in one multiply-add and one exponential per element. The scaled origin is rounded, in both alike: a row
+/// whose maximum stays is rescaled by exactly 1.
+static Exponentials fusedExponentials(LocBuilder &b, Value s, Value m, Value origin) {
+  Type matrix = s.getType(), rows = m.getType();
+  Value minusOrigin = arith::MulFOp::create(b, origin, floatConstant(b, rows, -log2e));
+  Value exponent = math::FmaOp::create(b, s, floatConstant(b, matrix, log2e), acrossColumns(b, minusOrigin, matrix));
+  Value scaledMax = arith::MulFOp::create(b, m, floatConstant(b, rows, log2e));
+  return {math::Exp2Op::create(b, exponent),
+          math::Exp2Op::create(b, arith::AddFOp::create(b, scaledMax, minusOrigin))};
+}
+
+/// `p` in the element type of `values`.
+static Value roundedLike(LocBuilder &b, Value p, Value values) {
+  auto type = cast<RankedTensorType>(p.getType()).clone(getElementTypeOrSelf(values));
+  return arith::TruncFOp::create(b, type, p);
+}
+
 static Value multiplyAdd(LocBuilder &b, Value x, Value y, Value z) {
   return arith::AddFOp::create(b, arith::MulFOp::create(b, x, y, contract), z, contract);
 }
 
-static void decomposeUpdate(tile::SoftmaxUpdateOp op) {
+static void decomposeUpdate(tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   LocBuilder b(op.getLoc(), op);
   Value s = op.getScores(), m = op.getMax(), l = op.getSum(), o = op.getOutput();
   Type rows = m.getType();
 
   Value newMax = arith::MaxNumFOp::create(b, m, reduceRows(b, tile::Reduction::Max, s, rows));
   Value origin = exponentOrigin(b, newMax);
-  Value p = relativeExp(b, s, acrossColumns(b, origin, s.getType()));
-  Value alpha = relativeExp(b, m, origin);
+  bool round = roundProbabilities && !getElementTypeOrSelf(op.getValues()).isF32();
+  auto [p, alpha] = round ? fusedExponentials(b, s, m, origin) : exponentials(b, s, m, origin);
   Value newSum = multiplyAdd(b, l, alpha, reduceRows(b, tile::Reduction::Add, p, rows));
   Value rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
-  Value newOutput = tile::DotOp::create(b, o.getType(), p, op.getValues(), rescaled);
+  Value weights = round ? roundedLike(b, p, op.getValues()) : p;
+  Value newOutput = tile::DotOp::create(b, o.getType(), weights, op.getValues(), rescaled);
 
   op.replaceAllUsesWith(ValueRange{newMax, newSum, newOutput});
   op.erase();
@@ -90,10 +121,13 @@ static void decomposeLse(tile::SoftmaxLseOp op) {
 
 namespace {
 struct DecomposeSoftmax : simplify::impl::DecomposeSoftmaxBase<DecomposeSoftmax> {
+  using Base = simplify::impl::DecomposeSoftmaxBase<DecomposeSoftmax>;
+  using Base::Base;
+
   void runOnOperation() override {
-    getOperation()->walk([](Operation *op) {
+    getOperation()->walk([&](Operation *op) {
       TypeSwitch<Operation *>(op)
-          .Case<tile::SoftmaxUpdateOp>(decomposeUpdate)
+          .Case([&](tile::SoftmaxUpdateOp update) { decomposeUpdate(update, roundProbabilities); })
           .Case<tile::SoftmaxOutputOp>(decomposeOutput)
           .Case<tile::SoftmaxLseOp>(decomposeLse);
     });

@@ -13,9 +13,13 @@ namespace tegula::simplify {
 
 std::unique_ptr<mlir::Pass> createBase2Exponentials();
 std::unique_ptr<mlir::Pass> createDecomposeSoftmax();
+std::unique_ptr<mlir::Pass> createEdgeMasks();
+std::unique_ptr<mlir::Pass> createFuseExponents();
 std::unique_ptr<mlir::Pass> createGuardDivision();
 
 void buildSimplifyPipeline(mlir::OpPassManager &passes);
+/// For tensor cores, and instructions that all threads of a warp skip together.
+void buildCudaSimplifyPipeline(mlir::OpPassManager &passes);
 void registerPasses();
 
 } // namespace tegula::simplify

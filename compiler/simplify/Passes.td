@@ -30,6 +30,57 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     exp2(-inf) = 0 and no NaN appears. Such a row gives output 0 and log-sum-exp -inf.
 
     For targets that gain nothing from knowing the online softmax as a whole.
+
+    With `round-probabilities`, for machines whose products of 16-bit numbers are much faster: where the values have 16
+    bits, the probabilities are rounded to their type before the product (their sums are not), and are
+    `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding of m.
+  }];
+  let options = [Option<"roundProbabilities", "round-probabilities", "bool", "false",
+                        "probabilities have the element type of 16-bit values">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::tegula::tile::TileDialect"];
+}
+
+def EdgeMasks : Pass<"edge-masks"> {
+  let summary = "masks are computed only where they hide something";
+  let description = [{
+    The mask of a causal block, a window or a last block of keys is true everywhere in most tiles, and a few scalar
+    compares tell: positions grow by constants along rows and columns, so a compare of two of them holds for all elements if
+    it holds in one corner.
+
+    ```mlir
+    %allowed = arith.cmpi sle, %keys, %queries : tensor<128x64xi32>
+    %masked = arith.select %allowed, %s, %minus_infinity : tensor<128x64xi1>, tensor<128x64xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %masked = scf.if %last_key_of_the_tile_is_at_most_its_first_query -> tensor<128x64xf32> {
+      scf.yield %s : tensor<128x64xf32>
+    } else {
+      (%allowed and %masked as before)
+    }
+    ```
+
+    Conjuncts of the mask that are no such compares remain on both sides. Tiles of fewer than 256 elements stay as they
+    are. Rounding: none, results are the same in every bit.
+
+    After canonicalisation. The conditions' loop-invariant parts are summed first, and left to hoisting.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::tile::TileDialect"];
+}
+
+def FuseExponents : Pass<"fuse-exponents", "::mlir::func::FuncOp"> {
+  let summary = "exp(s * c - lse) in one multiply-add per element";
+  let description = [{
+    `exp(a - b)`, where b is a broadcast of a smaller tile, becomes `exp2(fma(a, log2e, -b * log2e))`. Where a is `x * c`
+    with a scalar c, that is `exp2(fma(x, c * log2e, -b * log2e))`. A select around it that puts -inf where an element is
+    masked goes outside of the multiply-add, because the sign of c is not known; it gives exp(-inf) = 0 whatever b is.
+
+    In functions with products of 16-bit numbers only: scaling before the difference costs f32 accuracy, as
+    `base2-exponentials` says. Infinite a, b and x give what they gave.
+
+    Before `base2-exponentials`, and before `edge-masks`, which wants the selects.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::tegula::tile::TileDialect"];
 }

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
-void tegula::simplify::buildSimplifyPipeline(mlir::OpPassManager &passes) {
+namespace tegula::simplify {
+#define GEN_PASS_DECL_DECOMPOSESOFTMAX
+#include "compiler/simplify/Passes.h.inc"
+
+void buildSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createDecomposeSoftmax());
   // After the softmax has become exponentials: their factors fold with the scale of the scores.
   passes.addPass(createBase2Exponentials());
@@ -12,3 +17,15 @@ void tegula::simplify::buildSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
 }
+
+void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
+  passes.addNestedPass<mlir::func::FuncOp>(createFuseExponents());
+  passes.addPass(createEdgeMasks());
+  passes.addPass(createDecomposeSoftmax({.roundProbabilities = true}));
+  passes.addPass(createBase2Exponentials());
+  passes.addPass(createGuardDivision());
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+}
+
+} // namespace tegula::simplify

@@ -1,4 +1,5 @@
 // RUN: tegula-opt %s --decompose-softmax --canonicalize --cse | FileCheck %s
+// RUN: tegula-opt %s --decompose-softmax=round-probabilities --canonicalize --cse | FileCheck %s --check-prefix=ROUND
 
 // CHECK-LABEL: @update
 // CHECK-SAME: (%[[S:.*]]: tensor<64x32xf32>, %[[V:.*]]: tensor<32x128xbf16>, %[[M:.*]]: tensor<64xf32>, %[[L:.*]]: tensor<64xf32>, %[[O:.*]]: tensor<64x128xf32>)
@@ -73,4 +74,36 @@ func.func @output_is_zero_where_the_sum_is(%l: tensor<64xf32>, %o: tensor<64x128
 func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32>, %l: tensor<64xf32>) -> tensor<64xf32> {
   %0 = tile.softmax_lse %m, %l : tensor<64xf32>
   return %0 : tensor<64xf32>
+}
+
+// With probabilities rounded, one multiply-add makes each exponent, and rows are rescaled by the rounded origins:
+
+// ROUND-LABEL: @update
+// ROUND-SAME: (%[[S:.*]]: tensor<64x32xf32>, %[[V:.*]]: tensor<32x128xbf16>, %[[M:.*]]: tensor<64xf32>, %[[L:.*]]: tensor<64xf32>, %[[O:.*]]: tensor<64x128xf32>)
+// ROUND-DAG: %[[LOG2E:.*]] = arith.constant dense<1.44269502> : tensor<64xf32>
+// ROUND-DAG: %[[MINUS_LOG2E:.*]] = arith.constant dense<-1.44269502> : tensor<64xf32>
+// ROUND-DAG: %[[LOG2E_S:.*]] = arith.constant dense<1.44269502> : tensor<64x32xf32>
+// ROUND: %[[NEW_MAX:.*]] = arith.maxnumf %[[M]]
+// ROUND: %[[ORIGIN:.*]] = arith.select %{{.*}}, %{{.*}}, %[[NEW_MAX]]
+// ROUND: %[[MINUS_ORIGIN:.*]] = arith.mulf %[[ORIGIN]], %[[MINUS_LOG2E]]
+// ROUND: %[[COLUMN:.*]] = tile.reshape %[[MINUS_ORIGIN]]
+// ROUND: %[[ORIGINS:.*]] = tile.broadcast %[[COLUMN]]
+// ROUND: %[[EXPONENT:.*]] = math.fma %[[S]], %[[LOG2E_S]], %[[ORIGINS]]
+// ROUND-DAG: %[[P:.*]] = math.exp2 %[[EXPONENT]]
+// ROUND-DAG: %[[OLD:.*]] = arith.mulf %[[M]], %[[LOG2E]]
+// ROUND: %[[CHANGE:.*]] = arith.addf %[[OLD]], %[[MINUS_ORIGIN]] :
+// ROUND: math.exp2 %[[CHANGE]]
+// ROUND: tile.reduce add %[[P]] axis 1 : tensor<64x32xf32>
+// ROUND: %[[ROUNDED:.*]] = arith.truncf %[[P]] : tensor<64x32xf32> to tensor<64x32xbf16>
+// ROUND: tile.dot %[[ROUNDED]], %[[V]] acc
+
+// ROUND-LABEL: @f32_values
+// ROUND-NOT: math.fma
+// ROUND-NOT: arith.truncf
+// ROUND: return
+func.func @f32_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf32>, %m: tensor<64xf32>, %l: tensor<64xf32>,
+                      %o: tensor<64x128xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
+  %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+    : tensor<64x32xf32>, tensor<32x128xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Integer tiles whose elements grow by a constant along each dimension, such as positions of rows and keys.
+#pragma once
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace mlir {
+class ImplicitLocOpBuilder;
+} // namespace mlir
+
+namespace tegula::simplify {
+
+/// tile[i, j] = constant + sum of factor * scalar + steps[0] * i + steps[1] * j. Nothing wraps around: tile indices
+/// fit.
+class AffineTile {
+public:
+  explicit AffineTile(size_t rank, int64_t constant = 0) : constant_(constant), steps_(rank, 0) {}
+  /// All elements are equal to a scalar.
+  AffineTile(size_t rank, mlir::Value scalar);
+  /// 0, 1, 2, ...
+  static AffineTile iota();
+
+  AffineTile plus(const AffineTile &other) const { return combine(other, 1); }
+  AffineTile minus(const AffineTile &other) const { return combine(other, -1); }
+  AffineTile plus(int64_t number) const { return combine(AffineTile(steps_.size(), number), 1); }
+  AffineTile times(int64_t factor) const { return AffineTile(steps_.size()).combine(*this, factor); }
+  /// Of the same elements, for shapes that differ in dimensions of size 1.
+  std::optional<AffineTile> reshaped(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to) const;
+  AffineTile broadcast(llvm::ArrayRef<int64_t> from) const;
+  /// The largest element of a tile of this shape, as a tile of rank 0.
+  AffineTile largest(llvm::ArrayRef<int64_t> shape) const;
+
+  /// Whether it holds neither scalars nor different elements.
+  bool isConstant() const;
+  int64_t constant() const { return constant_; }
+  /// Whether all numbers in it are so small that no operation above overflows.
+  bool isSmall() const;
+
+  /// For a tile of rank 0, two scalars of type `index`: it is at most 0 where the first is at most the second.
+  std::pair<mlir::Value, mlir::Value> sides(mlir::ImplicitLocOpBuilder &b) const;
+
+private:
+  using Terms = llvm::SmallVector<std::pair<mlir::Value, int64_t>, 4>;
+
+  AffineTile combine(const AffineTile &other, int64_t factor) const;
+  void addTerm(mlir::Value scalar, int64_t factor);
+
+  int64_t constant_ = 0;
+  Terms scalars_;
+  llvm::SmallVector<int64_t, 4> steps_;
+};
+
+/// Recognises affine tiles.
+class AffineTiles {
+public:
+  /// Nothing if `tile` is not affine.
+  std::optional<AffineTile> find(mlir::Value tile);
+
+private:
+  std::optional<AffineTile> analyze(mlir::Value tile);
+
+  llvm::DenseMap<mlir::Value, std::optional<AffineTile>> known_;
+};
+
+} // namespace tegula::simplify

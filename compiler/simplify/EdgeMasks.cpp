@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/simplify/AffineTile.h"
+#include "compiler/simplify/Passes.h"
+#include "compiler/tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::simplify {
+#define GEN_PASS_DEF_EDGEMASKS
+#include "compiler/simplify/Passes.h.inc"
+} // namespace tegula::simplify
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::simplify;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+/// Below this a mask costs no more than the branch around it.
+constexpr int64_t smallestTile = 256;
+
+namespace {
+/// The conjunction that decides one select, with its compares of affine tiles told from the rest.
+class EdgeMask {
+public:
+  explicit EdgeMask(Value mask) : mask_(mask) { collect(mask); }
+
+  /// Whether there are affine compares, and they may hold for a whole tile.
+  bool isWorthTesting() const { return !bounds_.empty() && !neverUniform_; }
+
+  /// Whether every affine compare holds for every element.
+  Value uniformlyTrue(LocBuilder &b) const {
+    Value all;
+    for (const AffineTile &bound : bounds_) {
+      auto [below, above] = bound.sides(b);
+      Value holds = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, below, above);
+      all = all ? Value(arith::AndIOp::create(b, all, holds)) : holds;
+    }
+    return all;
+  }
+
+  /// What is left of the mask where the affine compares hold; null if nothing is.
+  Value remainder(LocBuilder &b) { return remainder(b, mask_); }
+
+  /// The mask, with its affine compares computed at `b`.
+  Value recompute(LocBuilder &b) {
+    IRMapping copies;
+    return recompute(b, mask_, copies);
+  }
+
+private:
+  /// Whether each element of the result is one of the operand's, or the conjunction of two.
+  static bool isConjunction(Operation *op) {
+    return isa_and_present<arith::AndIOp, tile::ReshapeOp>(op) ||
+           (isa_and_present<tile::BroadcastOp>(op) && isa<RankedTensorType>(op->getOperand(0).getType()));
+  }
+
+  void collect(Value value) {
+    if (!seen_.insert(value).second)
+      return;
+    Operation *op = value.getDefiningOp();
+    if (isConjunction(op))
+      llvm::for_each(op->getOperands(), [&](Value operand) { collect(operand); });
+    else if (std::optional<AffineTile> excess = excessOf(value))
+      addBound(excess->largest(cast<RankedTensorType>(value.getType()).getShape()));
+  }
+
+  /// A tile that is at most 0 exactly where the compare `value` holds; nothing if that is not affine.
+  std::optional<AffineTile> excessOf(Value value) {
+    auto compare = value.getDefiningOp<arith::CmpIOp>();
+    if (!compare)
+      return std::nullopt;
+    std::optional<AffineTile> lhs = tiles_.find(compare.getLhs()), rhs = tiles_.find(compare.getRhs());
+    if (!lhs || !rhs)
+      return std::nullopt;
+    switch (compare.getPredicate()) {
+    case arith::CmpIPredicate::sle:
+      return lhs->minus(*rhs);
+    case arith::CmpIPredicate::slt:
+      return lhs->minus(*rhs).plus(1);
+    case arith::CmpIPredicate::sge:
+      return rhs->minus(*lhs);
+    case arith::CmpIPredicate::sgt:
+      return rhs->minus(*lhs).plus(1);
+    default:
+      return std::nullopt;
+    }
+  }
+
+  /// Of bounds that differ by a constant only the tightest is kept: it implies the others.
+  void addBound(AffineTile bound) {
+    if (bound.isConstant()) {
+      neverUniform_ |= bound.constant() > 0;
+      return;
+    }
+    auto same = llvm::find_if(bounds_, [&](const AffineTile &other) { return bound.minus(other).isConstant(); });
+    if (same == bounds_.end())
+      bounds_.push_back(std::move(bound));
+    else if (bound.constant() > same->constant())
+      *same = std::move(bound);
+  }
+
+  Value remainder(LocBuilder &b, Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!isConjunction(op))
+      return excessOf(value) ? Value() : value;
+    auto [it, isNew] = remainders_.try_emplace(value);
+    return isNew ? remainders_[value] = remainderOfConjunction(b, op) : it->second;
+  }
+
+  Value remainderOfConjunction(LocBuilder &b, Operation *op) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      if (Value left = remainder(b, operand))
+        operands.push_back(left);
+    if (operands.size() == op->getNumOperands())
+      return cloneWith(b, op, operands);
+    return operands.empty() ? Value() : operands.front();
+  }
+
+  /// Compares that are not affine are not moved.
+  Value recompute(LocBuilder &b, Value value, IRMapping &copies) {
+    if (Value copy = copies.lookupOrNull(value))
+      return copy;
+    Operation *op = value.getDefiningOp();
+    bool isScalar = !isa<RankedTensorType>(value.getType());
+    bool isMask = seen_.contains(value) && (isConjunction(op) || excessOf(value));
+    if (isScalar || (!isMask && !tiles_.find(value)))
+      return value;
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(recompute(b, operand, copies));
+    copies.map(value, cloneWith(b, op, operands));
+    return copies.lookup(value);
+  }
+
+  static Value cloneWith(LocBuilder &b, Operation *op, ArrayRef<Value> operands) {
+    Operation *clone = b.clone(*op);
+    clone->setOperands(operands);
+    return clone->getResult(0);
+  }
+
+  Value mask_;
+  AffineTiles tiles_;
+  DenseSet<Value> seen_;              // the mask and what it is the conjunction of
+  SmallVector<AffineTile> bounds_;    // each must be at most 0
+  bool neverUniform_ = false;         // a constant bound is above 0
+  DenseMap<Value, Value> remainders_; // of conjunctions; null where nothing remains
+};
+} // namespace
+
+static void branchOnEdge(arith::SelectOp select) {
+  EdgeMask mask(select.getCondition());
+  if (!mask.isWorthTesting())
+    return;
+  LocBuilder b(select.getLoc(), select);
+  Value inside = mask.uniformlyTrue(b);
+  auto branch = scf::IfOp::create(b, select.getType(), inside, /*withElseRegion=*/true);
+
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value unmasked = select.getTrueValue();
+  if (Value remainder = mask.remainder(b))
+    unmasked = arith::SelectOp::create(b, remainder, unmasked, select.getFalseValue());
+  scf::YieldOp::create(b, unmasked);
+
+  b.setInsertionPointToStart(branch.elseBlock());
+  Value edge = mask.recompute(b);
+  scf::YieldOp::create(b, Value(arith::SelectOp::create(b, edge, select.getTrueValue(), select.getFalseValue())));
+
+  select.replaceAllUsesWith(branch.getResult(0));
+  select.erase();
+}
+
+static bool isLarge(arith::SelectOp select) {
+  auto tile = dyn_cast<RankedTensorType>(select.getType());
+  return tile && tile.getNumElements() >= smallestTile && isa<RankedTensorType>(select.getCondition().getType());
+}
+
+namespace {
+struct EdgeMasks : simplify::impl::EdgeMasksBase<EdgeMasks> {
+  void runOnOperation() override {
+    SmallVector<arith::SelectOp> selects;
+    getOperation()->walk([&](arith::SelectOp select) {
+      if (isLarge(select))
+        selects.push_back(select);
+    });
+    llvm::for_each(selects, branchOnEdge);
+  }
+};
+} // namespace

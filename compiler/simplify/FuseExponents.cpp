@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/simplify/Constants.h"
+#include "compiler/simplify/Passes.h"
+#include "compiler/tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::simplify {
+#define GEN_PASS_DEF_FUSEEXPONENTS
+#include "compiler/simplify/Passes.h.inc"
+} // namespace tegula::simplify
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::simplify;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+/// What `tile` is a broadcast of; null if it is none.
+static Value broadcastSource(Value tile) {
+  auto broadcast = tile.getDefiningOp<tile::BroadcastOp>();
+  return broadcast ? broadcast.getSource() : Value();
+}
+
+/// `small` * `factor`, broadcast to `type`.
+static Value scaledBroadcast(LocBuilder &b, Value small, double factor, Type type) {
+  Value scaled = arith::MulFOp::create(b, small, floatConstant(b, small.getType(), factor));
+  return tile::BroadcastOp::create(b, type, scaled);
+}
+
+namespace {
+/// x * factor, where the factor is the same for all elements.
+struct Scaled {
+  Value x;
+  Value factor; ///< A scalar; null for 1.
+};
+} // namespace
+
+static Scaled asScaled(Value tile) {
+  auto product = tile.getDefiningOp<arith::MulFOp>();
+  if (!product)
+    return {tile, {}};
+  for (auto [x, factor] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}})
+    if (Value scalar = broadcastSource(factor); scalar && !isa<ShapedType>(scalar.getType()))
+      return {x, scalar};
+  return {tile, {}};
+}
+
+/// `a` * log2e - `b` * log2e
+static Value fusedDifference(LocBuilder &b, Value a, Value subtrahend) {
+  Type type = a.getType();
+  auto [x, factor] = asScaled(a);
+  Value scale = factor ? scaledBroadcast(b, factor, log2e, type) : floatConstant(b, type, log2e);
+  return math::FmaOp::create(b, x, scale, scaledBroadcast(b, subtrahend, -log2e, type));
+}
+
+/// The select that makes `tile` -inf where it is masked; null if there is none.
+static arith::SelectOp maskOf(Value tile) {
+  auto select = tile.getDefiningOp<arith::SelectOp>();
+  bool masks = select && matchPattern(select.getFalseValue(), m_NegInfFloat());
+  return masks ? select : arith::SelectOp();
+}
+
+static void fuse(math::ExpOp exp) {
+  auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
+  if (!difference || !getElementTypeOrSelf(exp.getType()).isF32())
+    return;
+  Value subtrahend = broadcastSource(difference.getRhs());
+  if (!subtrahend)
+    return;
+  LocBuilder b(exp.getLoc(), exp);
+  Value exponent;
+  if (arith::SelectOp mask = maskOf(difference.getLhs())) {
+    Value visible = fusedDifference(b, mask.getTrueValue(), subtrahend);
+    exponent = arith::SelectOp::create(b, mask.getCondition(), visible, mask.getFalseValue());
+  } else {
+    exponent = fusedDifference(b, difference.getLhs(), subtrahend);
+  }
+  exp.replaceAllUsesWith(Value(math::Exp2Op::create(b, exponent)));
+  exp.erase();
+}
+
+static bool isNarrow(Value value) { return getElementTypeOrSelf(value).getIntOrFloatBitWidth() == 16; }
+
+namespace {
+struct FuseExponents : simplify::impl::FuseExponentsBase<FuseExponents> {
+  void runOnOperation() override {
+    WalkResult search = getOperation().walk([](tile::DotOp dot) {
+      return isNarrow(dot.getLhs()) && isNarrow(dot.getRhs()) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (search.wasInterrupted())
+      getOperation().walk(fuse);
+  }
+};
+} // namespace

@@ -1,0 +1,65 @@
+// RUN: tegula-opt %s --fuse-exponents --canonicalize | FileCheck %s
+
+// CHECK-LABEL: @masked_and_scaled
+// CHECK-SAME: %[[C:[a-z0-9]*]]: f32, %[[LSE:[a-z0-9]*]]: tensor<64x1xf32>, %[[MASK:[a-z0-9]*]]: tensor<64x32xi1>
+// CHECK-DAG: %[[LOG2E:.*]] = arith.constant 1.44269502 : f32
+// CHECK-DAG: %[[MINUS_LOG2E:.*]] = arith.constant dense<-1.44269502> : tensor<64x1xf32>
+// CHECK-DAG: %[[MINUS_INF:.*]] = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+// CHECK: %[[X:.*]] = tile.dot
+// CHECK-DAG: %[[SCALE:.*]] = arith.mulf %[[C]], %[[LOG2E]] : f32
+// CHECK-DAG: %[[SCALES:.*]] = tile.broadcast %[[SCALE]] : f32 -> tensor<64x32xf32>
+// CHECK-DAG: %[[SHIFT:.*]] = arith.mulf %[[LSE]], %[[MINUS_LOG2E]] : tensor<64x1xf32>
+// CHECK-DAG: %[[SHIFTS:.*]] = tile.broadcast %[[SHIFT]] : tensor<64x1xf32> -> tensor<64x32xf32>
+// CHECK: %[[EXPONENT:.*]] = math.fma %[[X]], %[[SCALES]], %[[SHIFTS]]
+// CHECK: %[[MASKED:.*]] = arith.select %[[MASK]], %[[EXPONENT]], %[[MINUS_INF]]
+// CHECK: %[[P:.*]] = math.exp2 %[[MASKED]]
+// CHECK: return %[[P]]
+func.func @masked_and_scaled(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %c: f32, %lse: tensor<64x1xf32>,
+                             %mask: tensor<64x32xi1>) -> tensor<64x32xf32> {
+  %minus_inf = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xbf16>, tensor<32x16xbf16> -> tensor<64x32xf32>
+  %cs = tile.broadcast %c : f32 -> tensor<64x32xf32>
+  %s = arith.mulf %x, %cs : tensor<64x32xf32>
+  %masked = arith.select %mask, %s, %minus_inf : tensor<64x32xi1>, tensor<64x32xf32>
+  %lses = tile.broadcast %lse : tensor<64x1xf32> -> tensor<64x32xf32>
+  %0 = arith.subf %masked, %lses : tensor<64x32xf32>
+  %1 = math.exp %0 : tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
+
+// CHECK-LABEL: @any_score
+// CHECK-DAG: %[[LOG2E:.*]] = arith.constant dense<1.44269502> : tensor<64x32xf32>
+// CHECK: %[[SCORE:.*]] = math.tanh
+// CHECK: math.fma %[[SCORE]], %[[LOG2E]], %{{.*}} : tensor<64x32xf32>
+// CHECK-NEXT: math.exp2
+func.func @any_score(%q: tensor<64x16xf16>, %k: tensor<32x16xf16>, %lse: tensor<64x1xf32>) -> tensor<64x32xf32> {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xf16>, tensor<32x16xf16> -> tensor<64x32xf32>
+  %s = math.tanh %x : tensor<64x32xf32>
+  %lses = tile.broadcast %lse : tensor<64x1xf32> -> tensor<64x32xf32>
+  %0 = arith.subf %s, %lses : tensor<64x32xf32>
+  %1 = math.exp %0 : tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
+
+// CHECK-LABEL: @f32_products_keep_their_accuracy
+// CHECK: math.exp %
+func.func @f32_products_keep_their_accuracy(%q: tensor<64x16xf32>, %k: tensor<32x16xf32>, %lse: tensor<64x1xf32>)
+    -> tensor<64x32xf32> {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xf32>, tensor<32x16xf32> -> tensor<64x32xf32>
+  %lses = tile.broadcast %lse : tensor<64x1xf32> -> tensor<64x32xf32>
+  %0 = arith.subf %x, %lses : tensor<64x32xf32>
+  %1 = math.exp %0 : tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
+
+// Two full tiles would need a multiplication more.
+
+// CHECK-LABEL: @nothing_is_gained_without_a_broadcast
+// CHECK: math.exp %
+func.func @nothing_is_gained_without_a_broadcast(%q: tensor<64x16xf16>, %k: tensor<32x16xf16>, %y: tensor<64x32xf32>)
+    -> tensor<64x32xf32> {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xf16>, tensor<32x16xf16> -> tensor<64x32xf32>
+  %0 = arith.subf %x, %y : tensor<64x32xf32>
+  %1 = math.exp %0 : tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
