@@ -1,11 +1,219 @@
 // SPDX-License-Identifier: MIT
+// Tiles in registers from and to global memory, element by element.
 #include "compiler/cuda/Threads.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace tegula;
+using namespace tegula::cuda;
 
-LogicalResult cuda::lower(Threads &, tile::LoadOp op) { return op.emitError("is not lowered to threads yet"); }
-LogicalResult cuda::lower(Threads &, tile::StoreOp op) { return op.emitError("is not lowered to threads yet"); }
-LogicalResult cuda::lower(Threads &, tile::AtomicAddOp op) { return op.emitError("is not lowered to threads yet"); }
-LogicalResult cuda::lower(Threads &, tile::GatherOp op) { return op.emitError("is not lowered to threads yet"); }
-LogicalResult cuda::lower(Threads &, tile::ScatterAddOp op) { return op.emitError("is not lowered to threads yet"); }
+using Compare = Scalars::Compare;
+
+//===-- Window ---------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// The part of a view that a tile covers, as one thread addresses it: one 64-bit address and, per dimension, the range
+/// of register offsets that are inside both the view and the tile.
+class Window {
+public:
+  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile);
+
+  Value address(unsigned reg);
+  Value inside(unsigned reg);
+  /// Whether `count` elements, contiguous along the last dimension of the tile from a multiple of `count` on, are so in
+  /// memory too, aligned to their total size, and all inside or all outside. The same for all threads.
+  Value isContiguous(int64_t count) const;
+
+private:
+  Value strideBytes(unsigned dim) const { return t_.s.mul(t_.s.toI64(view_.strides[dim]), view_.elementBytes()); }
+  Value insideAlong(unsigned dim, int64_t offset);
+
+  Threads &t_;
+  View view_;
+  SmallVector<Value> position_;
+  RankedTensorType tile_;
+  Value base_;
+  SmallVector<Value, 5> strideBytes_, low_, high_; ///< low_ is null where positions are not negative.
+  Value lastHigh_;                                 ///< Of the last dimension, the same for all threads.
+  std::map<std::pair<unsigned, int64_t>, Value> insideAlong_;
+};
+
+} // namespace
+
+static bool isNotNegative(Value x) {
+  APInt value;
+  return matchPattern(x, m_ConstantInt(&value)) && value.isNonNegative();
+}
+
+Window::Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile)
+    : t_(t), view_(view), position_(position), tile_(tile), base_(view.base) {
+  Scalars &s = t.s;
+  Place place = t.place(tile);
+  for (auto [dim, at] : llvm::enumerate(position_)) {
+    Value origin = place.origin[dim];
+    strideBytes_.push_back(strideBytes(dim));
+    base_ = s.add(base_, s.mul(s.add(s.toI64(at), s.toI64(origin)), strideBytes_[dim]));
+    Value low = isNotNegative(at) ? nullptr : s.toI32(s.clamp(s.sub(s.index(0), at), tile.getDimSize(dim)));
+    lastHigh_ = s.toI32(s.clamp(s.sub(view.sizes[dim], at), tile.getDimSize(dim)));
+    low_.push_back(low ? s.sub(low, origin) : nullptr);
+    high_.push_back(s.sub(lastHigh_, origin));
+  }
+}
+
+Value Window::address(unsigned reg) {
+  Value address = base_;
+  for (auto [dim, offset] : llvm::enumerate(registerOffset(tile_, reg)))
+    address = t_.s.add(address, t_.s.mul(strideBytes_[dim], offset));
+  return address;
+}
+
+Value Window::insideAlong(unsigned dim, int64_t offset) {
+  Value &inside = insideAlong_[{dim, offset}];
+  if (!inside) {
+    inside = t_.s.compare(Compare::sgt, high_[dim], offset);
+    if (low_[dim])
+      inside = t_.s.both(inside, t_.s.compare(Compare::sle, low_[dim], offset));
+  }
+  return inside;
+}
+
+Value Window::inside(unsigned reg) {
+  Value inside;
+  for (auto [dim, offset] : llvm::enumerate(registerOffset(tile_, reg)))
+    inside = t_.s.both(inside, insideAlong(dim, offset));
+  return inside;
+}
+
+Value Window::isContiguous(int64_t count) const {
+  Scalars &s = t_.s;
+  Value inBytes = view_.base, inElements = s.bitOr(s.toI64(position_.back()), s.toI64(lastHigh_));
+  for (Value stride : ArrayRef(strideBytes_).drop_back())
+    inBytes = s.bitOr(inBytes, stride);
+  Value aligned = s.compare(Compare::eq, s.rem(inBytes, count * view_.elementBytes()), 0);
+  Value whole = s.compare(Compare::eq, s.rem(inElements, count), 0);
+  return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, whole));
+}
+
+//===-- Load and store -------------------------------------------------------------------------------------------===//
+
+LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  TypedAttr fill = op.getFillAttr() ? op.getFillAttr() : t.b.getZeroAttr(tile.getElementType());
+  Value otherwise = arith::ConstantOp::create(t.b, fill);
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(tile); ++reg)
+    registers.push_back(t.gpu.load(tile.getElementType(), window.address(reg), window.inside(reg), otherwise));
+  t.define(op, registers);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
+  auto tile = cast<RankedTensorType>(op.getTile().getType());
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  Value writes = t.place(tile).writes;
+  for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile())))
+    t.gpu.store(element, window.address(reg), t.s.both(window.inside(reg), writes));
+  return success();
+}
+
+//===-- Atomic addition ------------------------------------------------------------------------------------------===//
+
+/// How many consecutive registers of each thread hold consecutive elements of the last dimension, from a multiple of
+/// their number on: 4, 2 or 1.
+static int64_t contiguousRegisters(RankedTensorType tile) {
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  int32_t last = tile.getRank() - 1;
+  ArrayRef<sm::Digit> registers = layout.getRegisters();
+  if (registers.empty() || registers.front().dim != last || registers.front().stride != 1)
+    return 1;
+  auto fits = [&](int64_t count) {
+    auto startsAtMultiple = [&](const sm::Digit &digit) { return digit.dim != last || digit.stride % count == 0; };
+    return registers.front().size % count == 0 && llvm::all_of(registers.drop_front(), startsAtMultiple) &&
+           llvm::all_of(layout.getLanes(), startsAtMultiple) && llvm::all_of(layout.getWarps(), startsAtMultiple);
+  };
+  return fits(4) ? 4 : fits(2) ? 2 : 1;
+}
+
+/// Adds `count` elements at a time.
+static void addTile(Threads &t, tile::AtomicAddOp op, Window window, size_t count) {
+  ArrayRef<Value> elements = t.registers(op.getTile());
+  Value writes = t.place(cast<RankedTensorType>(op.getTile().getType())).writes;
+  for (size_t reg = 0; reg < elements.size(); reg += count)
+    t.gpu.atomicAdd(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg), writes));
+}
+
+LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
+  auto tile = cast<RankedTensorType>(op.getTile().getType());
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  int64_t count = contiguousRegisters(tile);
+  if (count == 1 || t.arch() < 90 || !tile.getElementType().isF32()) {
+    addTile(t, op, window, 1);
+    return success();
+  }
+  OpBuilder::InsertionGuard guard(t.b);
+  auto branch = scf::IfOp::create(t.b, window.isContiguous(count), /*withElseRegion=*/true);
+  t.b.setInsertionPointToStart(branch.thenBlock());
+  addTile(t, op, window, count);
+  t.b.setInsertionPointToStart(branch.elseBlock());
+  addTile(t, op, window, 1);
+  return success();
+}
+
+//===-- Single elements ------------------------------------------------------------------------------------------===//
+
+namespace {
+/// Where an index tile points.
+struct Target {
+  Value address, inside;
+};
+} // namespace
+
+/// A 32-bit index is compared in 32 bits.
+static Value isWithin(Scalars &s, Value index, Value size) {
+  if (!index.getType().isInteger(32))
+    return s.compare(Compare::ult, s.toIndex(index), size);
+  return s.compare(Compare::ult, index, s.toI32(s.clamp(size, int64_t{1} << 31)));
+}
+
+static Target targetOf(Threads &t, const View &view, ValueRange indices, unsigned reg) {
+  Scalars &s = t.s;
+  Target target{view.base, nullptr};
+  for (auto [dim, tile] : llvm::enumerate(indices)) {
+    Value index = t.registers(tile)[reg];
+    target.inside = s.both(target.inside, isWithin(s, index, view.sizes[dim]));
+    Value strideBytes = s.mul(s.toI64(view.strides[dim]), view.elementBytes());
+    target.address = s.add(target.address, s.mul(s.toI64(index), strideBytes));
+  }
+  return target;
+}
+
+LogicalResult cuda::lower(Threads &t, tile::GatherOp op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  View view = t.view(op.getView());
+  Value otherwise = arith::ConstantOp::create(t.b, t.b.getZeroAttr(tile.getElementType()));
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
+    Target target = targetOf(t, view, op.getIndices(), reg);
+    registers.push_back(t.gpu.load(tile.getElementType(), target.address, target.inside, otherwise));
+  }
+  t.define(op, registers);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, tile::ScatterAddOp op) {
+  auto tile = cast<RankedTensorType>(op.getTile().getType());
+  View view = t.view(op.getView());
+  Value writes = t.place(tile).writes;
+  for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile()))) {
+    Target target = targetOf(t, view, op.getIndices(), reg);
+    Value holds = t.s.both(t.inside(tile, reg), writes);
+    t.gpu.atomicAdd(element, target.address, t.s.both(target.inside, holds));
+  }
+  return success();
+}

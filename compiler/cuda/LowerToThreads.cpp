@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/Passes.h"
 #include "compiler/cuda/Threads.h"
+#include "compiler/emit/Emit.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -17,7 +18,7 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-//===-- Function --------------------------------------------------------------------------------------------------===//
+//===-- Function -------------------------------------------------------------------------------------------------===//
 
 static int64_t moduleInteger(func::FuncOp function, StringRef name, int64_t otherwise) {
   auto attribute = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(name);
@@ -74,7 +75,7 @@ Value Threads::atEntry(function_ref<Value()> emit) {
 
 void Threads::define(Value value, ArrayRef<Value> registers) { values_[value] = SmallVector<Value, 0>(registers); }
 
-//===-- Walk ------------------------------------------------------------------------------------------------------===//
+//===-- Walk -----------------------------------------------------------------------------------------------------===//
 
 LogicalResult Threads::lowerBlock(Block &block) {
   for (Operation &op : block.without_terminator())
@@ -157,10 +158,15 @@ LogicalResult Threads::lowerIf(scf::IfOp branch) {
   return success();
 }
 
-//===-- Pass ------------------------------------------------------------------------------------------------------===//
+//===-- Pass -----------------------------------------------------------------------------------------------------===//
 
 namespace {
 struct LowerToThreads : cuda::impl::LowerToThreadsBase<LowerToThreads> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LowerToThreadsBase::getDependentDialects(registry);
+    emit::registerDialects(registry);
+  }
+
   void runOnOperation() override {
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (failed(Threads(function).run()))

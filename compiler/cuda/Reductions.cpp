@@ -1,7 +1,157 @@
 // SPDX-License-Identifier: MIT
+// Reductions: within a thread, then between lanes, then between warps.
 #include "compiler/cuda/Threads.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace tegula;
+using namespace tegula::cuda;
 
-LogicalResult cuda::lower(Threads &, tile::ReduceOp op) { return op.emitError("is not lowered to threads yet"); }
+namespace {
+
+class Reduction {
+public:
+  Reduction(Threads &t, tile::ReduceOp op)
+      : t_(t), op_(op), source_(cast<RankedTensorType>(op.getSource().getType())), axis_(op.getAxis()) {}
+
+  void run() {
+    SmallVector<Value> sums = withinThread();
+    betweenLanes(sums);
+    betweenWarps(sums);
+    t_.define(op_, sums);
+  }
+
+private:
+  Type element() const { return source_.getElementType(); }
+  Value combine(Value x, Value y);
+  Value identity();
+  Value treeOf(SmallVector<Value> values);
+
+  SmallVector<Value> withinThread();
+  void betweenLanes(MutableArrayRef<Value> sums);
+  void betweenWarps(MutableArrayRef<Value> sums);
+  void exchange(MutableArrayRef<Value> sums, const sm::Digit &digit, int64_t weight);
+
+  Threads &t_;
+  tile::ReduceOp op_;
+  RankedTensorType source_;
+  unsigned axis_;
+};
+
+} // namespace
+
+//===-- Arithmetic -----------------------------------------------------------------------------------------------===//
+
+Value Reduction::combine(Value x, Value y) {
+  bool isFloat = isa<FloatType>(element());
+  switch (op_.getKind()) {
+  case tile::Reduction::Add:
+    return isFloat ? Value(arith::AddFOp::create(t_.b, x, y)) : arith::AddIOp::create(t_.b, x, y);
+  case tile::Reduction::Max:
+    return isFloat ? Value(arith::MaxNumFOp::create(t_.b, x, y)) : arith::MaxSIOp::create(t_.b, x, y);
+  case tile::Reduction::Min:
+    return isFloat ? Value(arith::MinNumFOp::create(t_.b, x, y)) : arith::MinSIOp::create(t_.b, x, y);
+  }
+}
+
+/// Also what NaN gives way to, so that its sign does not matter to `max` and `min`.
+Value Reduction::identity() {
+  arith::AtomicRMWKind kind;
+  bool isFloat = isa<FloatType>(element());
+  switch (op_.getKind()) {
+  case tile::Reduction::Add:
+    kind = isFloat ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
+    break;
+  case tile::Reduction::Max:
+    kind = isFloat ? arith::AtomicRMWKind::maxnumf : arith::AtomicRMWKind::maxs;
+    break;
+  case tile::Reduction::Min:
+    kind = isFloat ? arith::AtomicRMWKind::minnumf : arith::AtomicRMWKind::mins;
+    break;
+  }
+  return arith::getIdentityValue(kind, element(), t_.b, t_.b.getLoc(), /*useOnlyFiniteValue=*/false);
+}
+
+Value Reduction::treeOf(SmallVector<Value> values) {
+  while (values.size() > 1) {
+    SmallVector<Value> halved;
+    for (size_t i = 0; i + 1 < values.size(); i += 2)
+      halved.push_back(combine(values[i], values[i + 1]));
+    if (values.size() % 2)
+      halved.push_back(values.back());
+    values = std::move(halved);
+  }
+  return values.front();
+}
+
+//===-- Steps ----------------------------------------------------------------------------------------------------===//
+
+/// One value per register of the result.
+SmallVector<Value> Reduction::withinThread() {
+  auto result = cast<RankedTensorType>(op_.getType());
+  std::map<sm::Coordinates, SmallVector<Value>> groups;
+  for (auto [reg, value] : llvm::enumerate(t_.registers(op_.getSource()))) {
+    sm::Coordinates at = registerOffset(source_, reg);
+    at.erase(at.begin() + axis_);
+    Value isElement = t_.inside(source_, reg, axis_);
+    groups[at].push_back(isElement ? t_.s.select(isElement, value, identity()) : value);
+  }
+  SmallVector<Value> sums;
+  for (unsigned reg = 0; reg < registerCount(result); ++reg)
+    sums.push_back(treeOf(groups.at(registerOffset(result, reg))));
+  return sums;
+}
+
+void Reduction::betweenLanes(MutableArrayRef<Value> sums) {
+  int64_t weight = 1;
+  for (const sm::Digit &digit : sm::layoutOf(source_).getLanes()) {
+    if (digit.dim == static_cast<int32_t>(axis_))
+      for (int64_t mask = weight; mask < weight * digit.size; mask *= 2)
+        for (Value &sum : sums)
+          sum = combine(sum, t_.gpu.shuffleXor(sum, mask));
+    weight *= digit.size;
+  }
+}
+
+void Reduction::betweenWarps(MutableArrayRef<Value> sums) {
+  constexpr size_t atOnce = 8; // Bounds the scratch memory.
+  int64_t weight = 1;
+  for (const sm::Digit &digit : sm::layoutOf(source_).getWarps()) {
+    if (digit.dim == static_cast<int32_t>(axis_))
+      for (size_t first = 0; first < sums.size(); first += atOnce)
+        exchange(sums.slice(first, std::min(atOnce, sums.size() - first)), digit, weight);
+    weight *= digit.size;
+  }
+}
+
+/// Combines what the warps hold that differ in one digit of their number, in the same order in each of them: copies
+/// stay equal.
+void Reduction::exchange(MutableArrayRef<Value> sums, const sm::Digit &digit, int64_t weight) {
+  constexpr int64_t bytes = 4, row = sm::warpSize * bytes;
+  int64_t plane = t_.warps() * row;
+  Scalars &s = t_.s;
+  Value lane = s.add(t_.scratch(static_cast<int64_t>(sums.size()) * plane), s.mul(t_.lane(), bytes));
+  Value own = s.add(lane, s.mul(t_.warp(), row));
+  for (auto [i, sum] : llvm::enumerate(sums))
+    t_.gpu.storeShared(sum, s.add(own, static_cast<int64_t>(i) * plane));
+  t_.gpu.barrier();
+  Value number = s.mul(s.rem(s.div(t_.warp(), weight), digit.size), weight);
+  Value first = s.add(lane, s.mul(s.sub(t_.warp(), number), row));
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    SmallVector<Value> held;
+    for (int64_t warp = 0; warp < digit.size; ++warp) {
+      Value address = s.add(first, static_cast<int64_t>(i) * plane + warp * weight * row);
+      held.push_back(t_.gpu.loadShared(element(), 1, address).front());
+    }
+    sum = treeOf(held);
+  }
+  t_.gpu.barrier();
+}
+
+LogicalResult cuda::lower(Threads &t, tile::ReduceOp op) {
+  Reduction(t, op).run();
+  return success();
+}

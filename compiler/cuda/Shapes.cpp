@@ -1,11 +1,98 @@
 // SPDX-License-Identifier: MIT
+// Constants, and what changes a tile's shape without moving elements between threads.
 #include "compiler/cuda/Threads.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace tegula;
+using namespace tegula::cuda;
 
-LogicalResult cuda::lower(Threads &, arith::ConstantOp op) { return op.emitError("is not lowered to threads yet"); }
-LogicalResult cuda::lower(Threads &, tile::IotaOp op) { return op.emitError("is not lowered to threads yet"); }
-LogicalResult cuda::lower(Threads &, tile::BroadcastOp op) { return op.emitError("is not lowered to threads yet"); }
-LogicalResult cuda::lower(Threads &, tile::ReshapeOp op) { return op.emitError("is not lowered to threads yet"); }
-LogicalResult cuda::lower(Threads &, tile::TransposeOp op) { return op.emitError("is not lowered to threads yet"); }
+LogicalResult cuda::lower(Threads &t, arith::ConstantOp op) {
+  auto tile = dyn_cast<RankedTensorType>(op.getType());
+  if (!tile) {
+    t.define(op, t.b.clone(*op)->getResult(0));
+    return success();
+  }
+  auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
+  if (!splat)
+    return op.emitError("only tiles of one repeated constant can be lowered to threads");
+  Value element = arith::ConstantOp::create(t.b, splat.getSplatValue<TypedAttr>());
+  t.define(op, SmallVector<Value>(registerCount(tile), element));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, tile::IotaOp op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  Value origin = t.s.cast(t.place(tile).origin.front(), tile.getElementType());
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(tile); ++reg)
+    registers.push_back(t.s.add(origin, registerOffset(tile, reg).front()));
+  t.define(op, registers);
+  return success();
+}
+
+/// Defines `result`, whose element at x is that of `source` at `toSource(x)` in the same thread.
+static LogicalResult pick(Threads &t, Value source, Value result,
+                          function_ref<sm::Coordinates(const sm::Coordinates &)> toSource) {
+  auto from = cast<RankedTensorType>(source.getType()), to = cast<RankedTensorType>(result.getType());
+  std::map<sm::Coordinates, Value> held;
+  for (auto [reg, element] : llvm::enumerate(t.registers(source)))
+    held.try_emplace(registerOffset(from, reg), element);
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(to); ++reg) {
+    auto found = held.find(toSource(registerOffset(to, reg)));
+    if (found == held.end())
+      return result.getDefiningOp()->emitError("elements would change threads");
+    registers.push_back(found->second);
+  }
+  t.define(result, registers);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, tile::BroadcastOp op) {
+  auto from = dyn_cast<RankedTensorType>(op.getSource().getType());
+  if (!from) {
+    unsigned count = registerCount(cast<RankedTensorType>(op.getType()));
+    t.define(op, SmallVector<Value>(count, t.scalar(op.getSource())));
+    return success();
+  }
+  return pick(t, op.getSource(), op, [&](sm::Coordinates at) {
+    for (unsigned dim = 0; dim < from.getRank(); ++dim)
+      if (from.getDimSize(dim) == 1)
+        at[dim] = 0;
+    return at;
+  });
+}
+
+static SmallVector<unsigned> nonUnitDims(RankedTensorType tile) {
+  SmallVector<unsigned> dims;
+  for (unsigned dim = 0; dim < tile.getRank(); ++dim)
+    if (tile.getDimSize(dim) != 1)
+      dims.push_back(dim);
+  return dims;
+}
+
+LogicalResult cuda::lower(Threads &t, tile::ReshapeOp op) {
+  auto from = cast<RankedTensorType>(op.getSource().getType()), to = cast<RankedTensorType>(op.getType());
+  SmallVector<unsigned> fromDims = nonUnitDims(from), toDims = nonUnitDims(to);
+  bool onlyUnits =
+      llvm::equal(fromDims, toDims, [&](unsigned f, unsigned t) { return from.getDimSize(f) == to.getDimSize(t); });
+  if (!onlyUnits)
+    return op.emitError("only dimensions of size 1 may come and go in registers");
+  return pick(t, op.getSource(), op, [&](const sm::Coordinates &at) {
+    sm::Coordinates source(from.getRank(), 0);
+    for (auto [fromDim, toDim] : llvm::zip_equal(fromDims, toDims))
+      source[fromDim] = at[toDim];
+    return source;
+  });
+}
+
+LogicalResult cuda::lower(Threads &t, tile::TransposeOp op) {
+  return pick(t, op.getSource(), op, [&](const sm::Coordinates &at) {
+    sm::Coordinates source(at.size(), 0);
+    for (auto [dim, sourceDim] : llvm::enumerate(op.getPermutation()))
+      source[sourceDim] = at[dim];
+    return source;
+  });
+}

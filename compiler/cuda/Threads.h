@@ -61,6 +61,9 @@ public:
   /// A tile's registers, in the order of its layout's register digits.
   llvm::ArrayRef<mlir::Value> registers(mlir::Value tile) const { return values_.at(tile); }
   mlir::Value scalar(mlir::Value scalar) const { return values_.at(scalar).front(); }
+  llvm::SmallVector<mlir::Value> scalars(mlir::ValueRange scalars) const {
+    return llvm::map_to_vector(scalars, [&](mlir::Value x) { return scalar(x); });
+  }
   /// i32: of a `!sm.shared`, in bytes.
   mlir::Value sharedAddress(mlir::Value shared) const { return values_.at(shared).front(); }
   View view(mlir::Value view) const { return views_.at(view); }
@@ -101,8 +104,7 @@ private:
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, Place> places_;
 };
 
-//===-- One op each
-//------------------------------------------------------------------------------------------------===//
+//===-- One op each ----------------------------------------------------------------------------------------------===//
 
 // Views.cpp
 /// `words` are a tensor's base address, sizes and strides, or a scalar in the low bytes of one.
@@ -121,6 +123,11 @@ mlir::LogicalResult lower(Threads &t, tile::TransposeOp op);
 // Elementwise.cpp
 /// Arithmetic on scalars, or on tiles element by element.
 mlir::LogicalResult lowerElementwise(Threads &t, mlir::Operation *op);
+
+// Functions.cpp: of an f32.
+mlir::Value exp(Threads &t, mlir::Value x);
+mlir::Value log(Threads &t, mlir::Value x);
+mlir::Value tanh(Threads &t, mlir::Value x);
 
 // Reductions.cpp
 mlir::LogicalResult lower(Threads &t, tile::ReduceOp op);
