@@ -2,7 +2,6 @@
 #include "checks.h"
 
 #include "launch_limits.h"
-#include "tegula/tensor.h"
 
 namespace tegula {
 namespace {
@@ -29,6 +28,19 @@ Status checkCopy(const void *to, const void *from, int64_t bytes) {
   TEGULA_RETURN_IF_ERROR(checkBytes(bytes));
   if (bytes > 0 && (to == nullptr || from == nullptr))
     return invalid(std::string("the ") + (to == nullptr ? "destination" : "source") + " of a copy is null");
+  return {};
+}
+
+std::string toString(const Grid &grid) {
+  return std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z);
+}
+
+Status checkGrid(const Grid &grid) {
+  for (const int64_t count : {grid.x, grid.y, grid.z})
+    if (count < 0 || count >= kPositionLimit)
+      return invalid("grid " + toString(grid) + ": a count lies outside 0 to 2^31 - 1");
+  if (!isEmpty(grid) && grid.x * grid.y > kMaxInstances / grid.z)
+    return invalid("grid " + toString(grid) + ": more than 2^62 program instances");
   return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tegula/artifact.h"
+#include "tegula/kernel.h"
 #include "tegula/status.h"
 
 #include <cstdint>
@@ -18,6 +19,14 @@ Status checkBytes(int64_t bytes);
 
 /// InvalidArgument for a negative size, and for null where there is something to copy.
 Status checkCopy(const void *to, const void *from, int64_t bytes);
+
+/// InvalidArgument for a count outside 0 to 2^31 - 1, or more than 2^62 instances.
+Status checkGrid(const Grid &grid);
+
+/// "2 x 3 x 4"
+std::string toString(const Grid &grid);
+
+inline bool isEmpty(const Grid &grid) { return grid.x == 0 || grid.y == 0 || grid.z == 0; }
 
 /// Whether a device of this target can take the artifact, as far as its fields say.
 Status checkArtifact(const Artifact &artifact, std::string_view target);

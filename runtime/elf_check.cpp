@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "elf_check.h"
 
+#include "checks.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -10,8 +12,17 @@
 namespace tegula {
 namespace {
 
-Status invalid(const char *problem) {
-  return {ErrorCode::InvalidArgument, std::string("the binary is not a usable shared object: ") + problem};
+/// The kind of object that is asked for.
+struct Kind {
+  const char *name;
+  Elf64_Half machine;
+};
+
+constexpr Kind kSharedObject{"shared object", EM_X86_64};
+constexpr Kind kCubin{"cubin", EM_CUDA};
+
+Status invalid(const Kind &kind, const char *problem) {
+  return tegula::invalid(std::string("the binary is not a usable ") + kind.name + ": " + problem);
 }
 
 bool inside(std::string_view bytes, uint64_t offset, uint64_t size) {
@@ -25,18 +36,29 @@ template <class T> T read(std::string_view bytes, uint64_t offset) {
   return value;
 }
 
-Status checkHeader(const Elf64_Ehdr &header) {
+Status checkHeader(const Kind &kind, const Elf64_Ehdr &header) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-    return invalid("it does not start with the ELF magic");
+    return invalid(kind, "it does not start with the ELF magic");
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-    return invalid("it is not 64-bit little-endian");
-  if (header.e_machine != EM_X86_64)
-    return invalid("it is for another kind of processor");
-  if (header.e_type != ET_DYN)
-    return invalid("its type is not ET_DYN");
+    return invalid(kind, "it is not 64-bit little-endian");
+  if (header.e_machine != kind.machine)
+    return invalid(kind, "it is for another kind of processor");
   if (header.e_phentsize != sizeof(Elf64_Phdr))
-    return invalid("its program headers have an unknown size");
+    return invalid(kind, "its program headers have an unknown size");
   return {};
+}
+
+/// The header of an object whose tables lie inside.
+Expected<Elf64_Ehdr> readHeader(const Kind &kind, std::string_view bytes) {
+  if (bytes.size() < sizeof(Elf64_Ehdr))
+    return invalid(kind, "it is shorter than an ELF header");
+  const auto header = read<Elf64_Ehdr>(bytes, 0);
+  TEGULA_RETURN_IF_ERROR(checkHeader(kind, header));
+  if (!inside(bytes, header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr)))
+    return invalid(kind, "its program headers end beyond the last byte");
+  if (!inside(bytes, header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize))
+    return invalid(kind, "its section headers end beyond the last byte");
+  return header;
 }
 
 std::vector<Elf64_Phdr> readSegments(std::string_view bytes, const Elf64_Ehdr &header) {
@@ -57,32 +79,56 @@ bool isCovered(const std::vector<Elf64_Phdr> &segments, const Elf64_Phdr &part) 
   return std::any_of(segments.begin(), segments.end(), [&](const Elf64_Phdr &whole) { return covers(whole, part); });
 }
 
-Status checkSegments(std::string_view bytes, const std::vector<Elf64_Phdr> &segments) {
+Status checkInside(const Kind &kind, std::string_view bytes, const std::vector<Elf64_Phdr> &segments) {
+  for (const Elf64_Phdr &segment : segments)
+    if (!inside(bytes, segment.p_offset, segment.p_filesz))
+      return invalid(kind, "a segment ends beyond the last byte");
+  return {};
+}
+
+/// Whether the system's loader can map them.
+Status checkLoadable(const std::vector<Elf64_Phdr> &segments) {
   bool isDynamic = false;
   for (const Elf64_Phdr &segment : segments) {
-    if (!inside(bytes, segment.p_offset, segment.p_filesz))
-      return invalid("a segment ends beyond the last byte");
     if (segment.p_type == PT_LOAD && (segment.p_filesz > segment.p_memsz || (segment.p_flags & PF_R) == 0))
-      return invalid("a segment is larger in the file than in memory, or not readable");
+      return invalid(kSharedObject, "a segment is larger in the file than in memory, or not readable");
     if (segment.p_type == PT_DYNAMIC && !isCovered(segments, segment))
-      return invalid("its dynamic segment lies outside of those to load");
+      return invalid(kSharedObject, "its dynamic segment lies outside of those to load");
     isDynamic |= segment.p_type == PT_DYNAMIC;
   }
-  return isDynamic ? Status() : invalid("it has no dynamic segment");
+  return isDynamic ? Status() : invalid(kSharedObject, "it has no dynamic segment");
+}
+
+Status checkSections(std::string_view bytes, const Elf64_Ehdr &header) {
+  if (header.e_shentsize != sizeof(Elf64_Shdr))
+    return invalid(kCubin, "its section headers have an unknown size");
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = read<Elf64_Shdr>(bytes, header.e_shoff + i * sizeof(Elf64_Shdr));
+    if (section.sh_type != SHT_NOBITS && !inside(bytes, section.sh_offset, section.sh_size))
+      return invalid(kCubin, "a section ends beyond the last byte");
+  }
+  return {};
 }
 
 } // namespace
 
 Status checkSharedObject(std::string_view bytes) {
-  if (bytes.size() < sizeof(Elf64_Ehdr))
-    return invalid("it is shorter than an ELF header");
-  const auto header = read<Elf64_Ehdr>(bytes, 0);
-  TEGULA_RETURN_IF_ERROR(checkHeader(header));
-  if (!inside(bytes, header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr)))
-    return invalid("its program headers end beyond the last byte");
-  if (!inside(bytes, header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize))
-    return invalid("its section headers end beyond the last byte");
-  return checkSegments(bytes, readSegments(bytes, header));
+  const Expected<Elf64_Ehdr> header = readHeader(kSharedObject, bytes);
+  if (!header)
+    return header.status();
+  if (header->e_type != ET_DYN)
+    return invalid(kSharedObject, "its type is not ET_DYN");
+  const std::vector<Elf64_Phdr> segments = readSegments(bytes, *header);
+  TEGULA_RETURN_IF_ERROR(checkInside(kSharedObject, bytes, segments));
+  return checkLoadable(segments);
+}
+
+Status checkCubin(std::string_view bytes) {
+  const Expected<Elf64_Ehdr> header = readHeader(kCubin, bytes);
+  if (!header)
+    return header.status();
+  TEGULA_RETURN_IF_ERROR(checkInside(kCubin, bytes, readSegments(bytes, *header)));
+  return checkSections(bytes, *header);
 }
 
 } // namespace tegula

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether bytes are a whole shared object, before the system's loader trusts their header.
+// Whether bytes are a whole object, before a loader trusts their header.
 #pragma once
 
 #include "tegula/status.h"
@@ -12,5 +12,8 @@ namespace tegula {
 /// inside. (The loader maps what the header says; beyond the end of the bytes that is a SIGBUS.) What is in them is not
 /// checked.
 Status checkSharedObject(std::string_view bytes);
+
+/// InvalidArgument unless `bytes` are an ELF object for NVIDIA's GPUs whose segments and sections lie inside.
+Status checkCubin(std::string_view bytes);
 
 } // namespace tegula

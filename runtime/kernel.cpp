@@ -100,21 +100,6 @@ Status checkArguments(std::span<const Parameter> parameters, std::span<const Arg
   return checkOverlaps(parameters, arguments, {intervals.data(), parameters.size()});
 }
 
-std::string toString(const Grid &grid) {
-  return std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z);
-}
-
-bool isEmpty(const Grid &grid) { return grid.x == 0 || grid.y == 0 || grid.z == 0; }
-
-Status checkGrid(const Grid &grid) {
-  for (const int64_t count : {grid.x, grid.y, grid.z})
-    if (count < 0 || count >= kPositionLimit)
-      return invalid("grid " + toString(grid) + ": a count lies outside 0 to 2^31 - 1");
-  if (!isEmpty(grid) && grid.x * grid.y > kMaxInstances / grid.z)
-    return invalid("grid " + toString(grid) + ": more than 2^62 program instances");
-  return {};
-}
-
 } // namespace
 
 Status Kernel::launch(Grid grid, std::span<const Argument> arguments, Stream stream) const noexcept {

@@ -16,9 +16,10 @@ namespace tegula {
 
 /// What the driver says about a GPU.
 struct CudaDeviceInfo {
-  std::string name; ///< "NVIDIA H100 80GB HBM3"
-  int ordinal = 0;  ///< CudaOptions::ordinal.
-  std::string arch; ///< "sm_90": Target::arch for this GPU.
+  std::string name;           ///< "NVIDIA H100 80GB HBM3"
+  int ordinal = 0;            ///< CudaOptions::ordinal.
+  std::string arch;           ///< "sm_90": Target::arch for this GPU.
+  int compute_capability = 0; ///< 90
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
   int64_t l2_bytes = 0;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// A GPU's primary context, shared by everything that Tegula keeps on that GPU.
+#pragma once
+
+#include "cuda_driver.h"
+#include "fork.h"
+#include "tegula/device.h"
+
+#include <atomic>
+#include <memory>
+
+namespace tegula::cuda {
+
+/// Retains the context while it exists. Thread-safe. In a forked child it does nothing.
+class Context {
+public:
+  static Expected<std::shared_ptr<Context>> make(const Driver &driver, int ordinal);
+  ~Context();
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+
+  const Driver &driver() const noexcept { return driver_; }
+  CUdevice device() const noexcept { return device_; }
+
+  /// ForkedChild in a child, DeviceLost after a fault.
+  Status check() const {
+    return fork_.inChild() || fault_.load(std::memory_order_relaxed) != CUDA_SUCCESS ? refusal() : Status();
+  }
+
+  /// Calls the entry point of this name, by `call(driver)`, while the context is current; then the caller's own context
+  /// is current again. See Driver::status for `otherwise`.
+  template <class Call> Status run(const char *entryPoint, ErrorCode otherwise, Call &&call) {
+    TEGULA_RETURN_IF_ERROR(check());
+    if (const CUresult pushed = driver_.cuCtxPushCurrent_v2(context_); pushed != CUDA_SUCCESS)
+      return failed("cuCtxPushCurrent_v2", pushed, otherwise);
+    const CUresult result = call(driver_);
+    const CUresult popped = pop();
+    if (result != CUDA_SUCCESS)
+      return failed(entryPoint, result, otherwise);
+    return popped == CUDA_SUCCESS ? Status() : failed("cuCtxPopCurrent_v2", popped, otherwise);
+  }
+
+  /// The same for calls that free something: also after a fault, and there is nobody to tell of a failure.
+  template <class Call> void release(Call &&call) noexcept {
+    if (fork_.inChild() || driver_.cuCtxPushCurrent_v2(context_) != CUDA_SUCCESS)
+      return;
+    call(driver_);
+    pop();
+  }
+
+private:
+  Context(const Driver &driver, CUdevice device) : driver_(driver), device_(device) {}
+
+  CUresult pop() const noexcept {
+    CUcontext popped = nullptr;
+    return driver_.cuCtxPopCurrent_v2(&popped);
+  }
+  Status failed(const char *entryPoint, CUresult result, ErrorCode otherwise);
+  Status refusal() const;
+
+  const Driver &driver_;
+  CUdevice device_;
+  CUcontext context_ = nullptr;
+  ForkGuard fork_;
+  std::atomic<CUresult> fault_{CUDA_SUCCESS}; ///< The first error after which the context is lost.
+};
+
+/// InvalidArgument unless it is a cuda device.
+Expected<std::shared_ptr<Context>> contextOf(Device &device);
+
+} // namespace tegula::cuda

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The CUDA driver: its entry points, and its errors in Tegula's terms.
+#pragma once
+
+#include "cuda_abi.h"
+#include "system_library.h"
+#include "tegula/status.h"
+
+#include <string>
+#include <vector>
+
+namespace tegula::cuda {
+
+/// A table of entry points, constant once it is filled.
+struct Driver {
+#define TEGULA_FUNCTION(name, parameters) CUresult(*name) parameters = nullptr;
+  TEGULA_CUDA_FUNCTIONS(TEGULA_FUNCTION)
+#undef TEGULA_FUNCTION
+
+  static SystemLibrary library();
+  std::vector<Binding> bindings();
+
+  /// Loads the driver at the first call.
+  static Expected<const Driver *> get() { return functionsOf<Driver>(); }
+
+  /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"
+  std::string describe(CUresult result) const;
+
+  /// What the result of an entry point means. `otherwise` is the code of errors that say nothing by themselves.
+  Status status(const char *entryPoint, CUresult result, ErrorCode otherwise) const;
+};
+
+/// Whether a context is beyond use after this error.
+bool isFatal(CUresult result) noexcept;
+
+} // namespace tegula::cuda

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "cuda_kernel.h"
+
+#include "argument_words.h"
+#include "checks.h"
+#include "cuda_function.h"
+#include "guard.h"
+
+#include <array>
+
+namespace tegula {
+namespace cuda {
+namespace {
+
+/// The words that an artifact's kernel takes; see CpuKernel's neighbour in artifact.h.
+class ParameterBlock {
+public:
+  explicit ParameterBlock(std::span<const Argument> arguments) {
+    int64_t *word = words_.data();
+    for (const Argument &argument : arguments)
+      if (argument.kind() == Parameter::Kind::Tensor) {
+        *word++ = reinterpret_cast<intptr_t>(argument.tensor().data);
+        word = writeLayout(word, argument.tensor());
+      } else {
+        *word++ = scalarWord(argument);
+      }
+    bytes_ = reinterpret_cast<char *>(word) - reinterpret_cast<char *>(words_.data());
+  }
+
+  /// For cuLaunchKernel; points into this block.
+  std::array<void *, 5> extra() noexcept {
+    return {CU_LAUNCH_PARAM_BUFFER_POINTER, words_.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes_, CU_LAUNCH_PARAM_END};
+  }
+
+private:
+  std::array<int64_t, kMaxParameters *(1 + kMaxLayoutWords)> words_;
+  size_t bytes_;
+};
+
+class CudaKernel final : public Kernel {
+public:
+  CudaKernel(const Artifact &artifact, Function function)
+      : Kernel(artifact.kernel, artifact.parameters), function_(std::move(function)) {}
+
+  const CudaKernelInfo &info() const noexcept { return function_.info(); }
+
+protected:
+  Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const override {
+    ParameterBlock block(arguments);
+    return function_.launch(grid, stream, nullptr, arguments.empty() ? nullptr : block.extra().data());
+  }
+
+private:
+  Function function_;
+};
+
+} // namespace
+
+Expected<std::shared_ptr<Kernel>> loadKernel(const Artifact &artifact, std::shared_ptr<Context> context) {
+  if (const Status status = checkArtifact(artifact, "cuda"); !status.ok())
+    return named(artifact.kernel, status);
+  Expected<Function> function = Function::load(std::move(context), artifact.binary, artifact.kernel,
+                                               {.threads = artifact.threads, .shared_bytes = artifact.shared_bytes});
+  if (!function)
+    return named(artifact.kernel, function.status());
+  return std::shared_ptr<Kernel>(std::make_shared<CudaKernel>(artifact, std::move(*function)));
+}
+
+} // namespace cuda
+
+Expected<CudaKernelInfo> cudaKernelInfo(const Kernel &kernel) noexcept {
+  return guarded([&]() -> Expected<CudaKernelInfo> {
+    if (const auto *cudaKernel = dynamic_cast<const cuda::CudaKernel *>(&kernel))
+      return cudaKernel->info();
+    return invalid("kernel '" + kernel.name() + "' was not loaded by a cuda device");
+  });
+}
+
+} // namespace tegula

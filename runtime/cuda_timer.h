@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Timers of the cuda device.
+#pragma once
+
+#include "cuda_context.h"
+#include "tegula/timer.h"
+
+#include <memory>
+
+namespace tegula::cuda {
+
+/// Device::makeTimer of the cuda device; may throw std::bad_alloc.
+Expected<std::unique_ptr<Timer>> makeTimer(const std::shared_ptr<Context> &context);
+
+} // namespace tegula::cuda

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Libraries that a machine may or may not have, looked for when they are first needed.
+#pragma once
+
+#include "fork.h"
+#include "tegula/status.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tegula {
+
+/// Which file to load, and what to say if that fails.
+struct SystemLibrary {
+  const char *what;                ///< "CUDA driver"
+  const char *variable;            ///< Environment variable that names another file; ignored in setuid programs.
+  std::vector<const char *> files; ///< In order of preference.
+  const char *needed;              ///< "a driver of CUDA 11.0 or newer"
+
+  /// The file that `variable` names; empty if it is not set.
+  std::string overridden() const;
+};
+
+/// A function pointer to fill.
+struct Binding {
+  const char *symbol;
+  void **function;
+};
+
+/// Loads the library, for good, and fills every binding. Unsupported, with the reason, if there is no such file or a
+/// symbol is missing.
+Status bindLibrary(const SystemLibrary &library, std::span<const Binding> bindings);
+
+/// ForkedChild.
+Status forkedAfterUse(const SystemLibrary &library);
+
+/// The functions of a library, bound once for each value of its environment variable. `Functions` has a member
+/// `library()`, static, and `bindings()`. What such libraries keep does not survive a fork.
+template <class Functions> Expected<const Functions *> functionsOf() {
+  static struct {
+    ForkGuard fork;
+    std::mutex mutex;
+    std::map<std::string, std::unique_ptr<const Functions>> loaded;
+  } cache;
+  const SystemLibrary library = Functions::library();
+  if (cache.fork.inChild())
+    return forkedAfterUse(library);
+  const std::lock_guard lock(cache.mutex);
+  std::unique_ptr<const Functions> &functions = cache.loaded[library.overridden()];
+  if (!functions) {
+    auto fresh = std::make_unique<Functions>();
+    TEGULA_RETURN_IF_ERROR(bindLibrary(library, fresh->bindings()));
+    functions = std::move(fresh);
+  }
+  return functions.get();
+}
+
+} // namespace tegula
