@@ -32,11 +32,19 @@ ATTENTION = [
 OTHERS = [
     ("", "a command is missing; `tegula --help` lists what is legal"),
     ("bake", "'bake' is no command; `tegula --help` lists what is legal"),
-    ("compile", "PROGRAM is required; `tegula compile --help` lists what is legal"),
+    ("compile", "--emit is required; `tegula compile --help` lists what is legal"),
+    ("compile --emit tile", "there is nothing to compile: name a PROGRAM or a --kernel"),
+    ("compile - --kernel flash2_forward --emit tile", "--kernel: it takes the place of PROGRAM; give one of them"),
+    ("compile --kernel flash9 --emit tile",
+     "--kernel: 'flash9' is not one of standard_scores, standard_softmax, standard_output, flash1_forward, "
+     "flash2_forward, flash2_backward_preprocess, flash2_backward or flash2_backward_postprocess; "
+     "`tegula compile --help` lists what is legal"),
     ("compile nowhere.mlir --emit tile", "PROGRAM: cannot read 'nowhere.mlir': No such file or directory"),
     ("compile - --emit ptx",
-     "--emit: 'ptx' is not one of tile, simplify, plan, loops, llvm, asm or object; "
-     "`tegula compile --help` lists what is legal"),
+     "--emit: 'ptx' is no phase of the cpu target; its phases are tile, simplify, plan, loops, llvm, asm and object"),
+    ("compile - --target cuda --emit asm",
+     "--emit: 'asm' is no phase of the cuda target; its phases are tile, simplify, layouts, shared, threads, nvvm, "
+     "llvm, ptx, cubin and report"),
 ]
 
 

@@ -23,6 +23,9 @@ module attributes {tile.version = 1 : i64} {
 }
 """
 
+KERNELS = """standard_scores standard_softmax standard_output flash1_forward flash2_forward flash2_backward_preprocess
+    flash2_backward flash2_backward_postprocess""".split()
+
 # What only the text of this phase has.
 MARKS = {
     "tile": "tile.load",
@@ -41,6 +44,14 @@ class CompileTest(CommandLineTest):
                 result = self.run_tegula("compile", "-", "--target", "cpu", "--emit", phase, stdin=PROGRAM)
                 self.assertIn(mark, result.stdout)
                 self.assertEqual(result.stderr, "")
+
+    def test_every_kernel_of_attention_by_its_name(self):
+        for kernel in KERNELS:
+            with self.subTest(kernel):
+                text = self.run_tegula("compile", "--kernel", kernel, "--dtype", "bf16", "--head-dim", "16",
+                                       "--schedule", "block_m=16 block_n=8", "--emit", "tile").stdout
+                self.assertIn(f"func.func @{kernel}(", text)
+                self.assertRegex(text, "tensor<16x(8|16)x")
 
     def test_an_object_is_an_elf_file(self):
         with tempfile.TemporaryDirectory() as folder:

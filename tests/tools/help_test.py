@@ -30,7 +30,7 @@ class HelpTest(CommandLineTest):
 
     def test_compile_explains_every_phase(self):
         text = self.run_tegula("compile", "--help").stdout
-        for phase in "tile simplify plan loops llvm asm object".split():
+        for phase in "tile simplify plan loops llvm asm object layouts shared threads nvvm ptx cubin report".split():
             self.assertRegex(text, rf"\n  {phase} +\w+")
 
 

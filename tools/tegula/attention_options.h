@@ -2,16 +2,13 @@
 // The command line of `tegula attention`.
 #pragma once
 
+#include "kernel_options.h"
 #include "tegula/status.h"
 #include "workload/attention_case.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-
-namespace CLI {
-class App;
-}
 
 namespace tegula::tools {
 
@@ -20,10 +17,8 @@ struct AttentionOptions {
   Algorithm algorithm = Algorithm::flash2;
   int64_t batch = 1;
   int64_t heads = 8;
-  std::optional<int64_t> kv_heads, seqlen_q, seqlen_k, value_dim;
-  int64_t head_dim = 64;
-  DType dtype = f32;
-  Causal causal = Causal::none;
+  std::optional<int64_t> kv_heads, seqlen_q, seqlen_k;
+  KernelOptions kernel;
   std::optional<double> scale;
   uint64_t seed = 0;
   Schedule schedule;

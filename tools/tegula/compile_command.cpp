@@ -6,28 +6,64 @@
 #include <unistd.h>
 #include <utility>
 
-namespace tegula::tools {
+#include <fmt/format.h>
 
-static Expected<std::string> lower(const CompileOptions &options, bool object) {
-  Expected<std::string> program = readFile("PROGRAM", options.program);
+namespace tegula::tools {
+namespace {
+
+/// Fills in the program, and for a built-in kernel what is 0 in its schedule.
+Status findProgram(const CompileOptions &options, CompileRequest &request) {
+  request.schedule = options.schedule;
+  if (options.kernel.empty()) {
+    Expected<std::string> text = readFile("PROGRAM", options.program);
+    if (text)
+      request.program = std::move(*text);
+    return text.status();
+  }
+  Expected<AttentionRecipe> recipe =
+      resolve(problemOf(options.choice), options.kernel, options.target, options.schedule);
+  if (!recipe)
+    return recipe.status();
+  Expected<Program> program = findAttentionProgram(options.kernel)->record(recipe->config);
   if (!program)
     return program.status();
+  request.program = std::move(program->text);
+  request.schedule = recipe->schedule;
+  return {};
+}
+
+std::string toText(const Artifact &artifact) {
+  const AssemblerReport &report = artifact.report;
+  std::string text =
+      fmt::format("assembler      {}\nthreads        {}\nregisters      {}\nspilled bytes  {}\n"
+                  "stack bytes    {}\nshared bytes   {}\n",
+                  report.assembler.empty() ? "none: the driver will assemble" : report.assembler, artifact.threads,
+                  report.registers, report.spill_bytes, report.stack_bytes, artifact.shared_bytes);
+  return report.notes.empty() ? text : text + "\n" + report.notes + "\n";
+}
+
+bool isBinary(const CompileOptions &options) { return options.emit == "object" || options.emit == "cubin"; }
+
+Expected<std::string> lower(const CompileOptions &options) {
   CompileRequest request;
-  request.program = std::move(*program);
-  request.schedule = options.schedule;
-  request.target.name = options.target;
-  request.emit = object ? "" : options.emit;
+  TEGULA_RETURN_IF_ERROR(findProgram(options, request));
+  request.target = {options.target, options.arch, ""};
+  bool report = options.emit == "report";
+  request.emit = isBinary(options) || report ? "" : options.emit;
   Expected<Artifact> artifact = makeInProcessCompiler()->compile(request);
   if (!artifact)
     return artifact.status();
-  return std::move(object ? artifact->binary : artifact->text);
+  return report ? toText(*artifact) : std::move(isBinary(options) ? artifact->binary : artifact->text);
 }
 
+} // namespace
+
 Status compileCommand(const CompileOptions &options) {
-  bool object = options.emit == "object";
-  if (object && options.output.empty() && isatty(STDOUT_FILENO))
-    return {ErrorCode::InvalidArgument, "--emit: 'object' is not text; name a file with -o FILE"};
-  Expected<std::string> result = lower(options, object);
+  TEGULA_RETURN_IF_ERROR(checkOptions(options));
+  if (isBinary(options) && options.output.empty() && isatty(STDOUT_FILENO))
+    return {ErrorCode::InvalidArgument,
+            fmt::format("--emit: '{}' is not text; name a file with -o FILE", options.emit)};
+  Expected<std::string> result = lower(options);
   if (!result)
     return result.status();
   return options.output.empty() ? print(*result) : writeFile("--output", options.output, *result);

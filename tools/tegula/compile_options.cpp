@@ -2,38 +2,89 @@
 #include "compile_options.h"
 #include "legal_values.h"
 
-namespace tegula::tools {
+#include <algorithm>
 
-constexpr const char *kCompileExamples = R"(PROGRAM is what recording a kernel gives: MLIR text of the `tile` dialect.
-Phases, in the order in which they run:
+#include <fmt/format.h>
+
+namespace tegula::tools {
+namespace {
+
+constexpr const char *kExamples = R"(PROGRAM is what recording a kernel gives: MLIR text of the `tile` dialect.
+Phases of both targets, in the order in which they run:
   tile      the program, checked and canonicalised
   simplify  softmax as elementary operations, exponentials to base 2
+Phases of the cpu target:
   plan      decisions: which tile lives in memory, and in which order
   loops     loops over vectors, register-blocked matrix products
   llvm      optimised LLVM IR
   asm       assembly
   object    the shared object that the runtime loads
+Phases of the cuda target:
+  layouts   which thread holds which element, and what lies in shared memory
+  shared    copies in flight, buffers, barriers
+  threads   the program of one thread
+  nvvm      the same with the machine's instructions
+  llvm      optimised LLVM IR
+  ptx       the assembler's input
+  cubin     the machine code that the runtime loads
+  report    what the assembler says: registers, spills
 
 Examples:
   tegula compile program.mlir --target cpu --emit loops
   tegula compile program.mlir --target cpu --emit object -o program.so
   producer | tegula compile - --emit asm | less
+  tegula compile --kernel flash2_forward --target cuda --arch sm_90 --dtype bf16 --head-dim 128 --emit ptx
 
 Exit code: 0 if all went well, 1 if the compiler refuses the program, 2 for bad input.)";
 
-void addCompileOptions(CLI::App &command, CompileOptions &options) {
-  command.add_option("PROGRAM", options.program, "A file; - is standard input")->required()->type_name(" ");
-  command.add_option("--target", options.target, "What to compile for: cpu (cpu)")
-      ->check(oneOf({"cpu"}))
-      ->type_name("WORD");
+std::vector<std::string> phases(std::string_view target) {
+  if (target == "cuda")
+    return {"tile", "simplify", "layouts", "shared", "threads", "nvvm", "llvm", "ptx", "cubin", "report"};
+  return {"tile", "simplify", "plan", "loops", "llvm", "asm", "object"};
+}
+
+std::vector<std::string> kernelNames() {
+  std::vector<std::string> names;
+  for (const AttentionProgram &program : attentionPrograms())
+    names.emplace_back(program.name);
+  return names;
+}
+
+void addSource(CLI::App &command, CompileOptions &o) {
+  command.add_option("PROGRAM", o.program, "A file; - is standard input")->type_name(" ");
   command
-      .add_option("--emit", options.emit, "The phase to stop after: tile, simplify, plan, loops, llvm, asm or object")
-      ->required()
-      ->check(oneOf({"tile", "simplify", "plan", "loops", "llvm", "asm", "object"}))
+      .add_option("--kernel", o.kernel,
+                  "Instead of PROGRAM, a kernel of attention by its name, such as\nflash2_forward")
+      ->check(oneOf(kernelNames()))
+      ->type_name("NAME");
+  addKernelOptions(command, o.choice);
+}
+
+} // namespace
+
+void addCompileOptions(CLI::App &command, CompileOptions &options) {
+  addSource(command, options);
+  command.add_option("--target", options.target, "What to compile for: cpu or cuda (cpu)")
+      ->check(oneOf({"cpu", "cuda"}))
       ->type_name("WORD");
+  command.add_option("--arch", options.arch, "cpu: a processor's name; cuda: such as sm_90 (this machine's)")
+      ->type_name("NAME");
+  command.add_option("--emit", options.emit, "The phase to stop after, see below")->required()->type_name("WORD");
   command.add_option("-o,--output", options.output, "Write there instead of to standard output")->type_name("FILE");
   addSchedule(command, options.schedule);
-  command.footer(kCompileExamples);
+  command.footer(kExamples);
+}
+
+Status checkOptions(const CompileOptions &options) {
+  if (options.program.empty() == options.kernel.empty())
+    return {ErrorCode::InvalidArgument, options.program.empty()
+                                            ? "there is nothing to compile: name a PROGRAM or a --kernel"
+                                            : "--kernel: it takes the place of PROGRAM; give one of them"};
+  std::vector<std::string> legal = phases(options.target);
+  if (std::find(legal.begin(), legal.end(), options.emit) == legal.end())
+    return {ErrorCode::InvalidArgument, fmt::format("--emit: '{}' is no phase of the {} target; its phases are {}",
+                                                    options.emit, options.target, enumeration(legal))};
+  return {};
 }
 
 } // namespace tegula::tools

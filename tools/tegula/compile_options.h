@@ -2,24 +2,28 @@
 // The command line of `tegula compile`.
 #pragma once
 
+#include "kernel_options.h"
 #include "tegula/schedule.h"
 
 #include <string>
-
-namespace CLI {
-class App;
-}
+#include <vector>
 
 namespace tegula::tools {
 
 struct CompileOptions {
-  std::string program; ///< A file's name, or "-".
+  std::string program;  ///< A file's name, "-", or empty if there is a kernel.
+  std::string kernel;   ///< One of attentionPrograms(), or empty.
+  KernelOptions choice; ///< What the kernel is specialised for.
   std::string target = "cpu";
-  std::string emit;   ///< A phase, or "object".
+  std::string arch;   ///< Empty: this machine's.
+  std::string emit;   ///< A phase, or "object", "cubin" or "report".
   std::string output; ///< A file's name; empty means standard output.
   Schedule schedule;
 };
 
 void addCompileOptions(CLI::App &command, CompileOptions &options);
+
+/// Refuses options that contradict each other.
+Status checkOptions(const CompileOptions &options);
 
 } // namespace tegula::tools

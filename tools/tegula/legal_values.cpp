@@ -61,10 +61,14 @@ void addSchedule(CLI::App &command, Schedule &schedule) {
       ->type_name("TEXT");
 }
 
-std::string alternatives(const std::vector<std::string> &words) {
+static std::string joined(const std::vector<std::string> &words, const char *last) {
   if (words.size() < 2)
     return fmt::format("{}", fmt::join(words, ""));
-  return fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
+  return fmt::format("{} {} {}", fmt::join(words.begin(), words.end() - 1, ", "), last, words.back());
 }
+
+std::string alternatives(const std::vector<std::string> &words) { return joined(words, "or"); }
+
+std::string enumeration(const std::vector<std::string> &words) { return joined(words, "and"); }
 
 } // namespace tegula::tools

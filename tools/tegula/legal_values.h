@@ -19,10 +19,29 @@ CLI::Validator number();
 /// One of `words`.
 CLI::Validator oneOf(std::vector<std::string> words);
 
+/// An option whose values are whole numbers from `low` to `high`.
+template <class T>
+void addNumber(CLI::App &command, const char *name, T &target, int64_t low, int64_t high, const char *help) {
+  command.add_option(name, target, help)->check(wholeNumber(low, high))->type_name("NUMBER");
+}
+
+/// An option whose values are words: `parse` turns a legal one into what is stored.
+template <class T, class Parse>
+void addWord(CLI::App &command, const char *name, std::vector<std::string> words, T &target, Parse parse,
+             const char *help) {
+  command
+      .add_option_function<std::string>(
+          name, [&target, parse](const std::string &word) { target = *parse(word); }, help)
+      ->type_name("WORD")
+      ->check(oneOf(std::move(words)));
+}
+
 /// The option --schedule.
 void addSchedule(CLI::App &command, Schedule &schedule);
 
 /// The words a, b and c as "a, b or c".
 std::string alternatives(const std::vector<std::string> &words);
+/// The words a, b and c as "a, b and c".
+std::string enumeration(const std::vector<std::string> &words);
 
 } // namespace tegula::tools

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#include "kernel_options.h"
+#include "legal_values.h"
+#include "workload/spelling.h"
+
+namespace tegula::tools {
+
+constexpr int64_t kLargestDim = 1024;
+
+void addKernelOptions(CLI::App &command, KernelOptions &o) {
+  addNumber(command, "--head-dim", o.head_dim, 1, kLargestDim, "Numbers in a query and in a key (64)");
+  addNumber(command, "--value-dim", o.value_dim, 1, kLargestDim, "Numbers in a value (--head-dim)");
+  addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType, "Element type: f32, f16 or bf16 (f32)");
+  addWord(command, "--causal", causalWords(), o.causal, parseCausal,
+          "Hide later keys: none, or with query 0 beside key 0 (top_left),\n"
+          "or the last query beside the last key (bottom_right) (none)");
+}
+
+AttentionProblem problemOf(const KernelOptions &o) {
+  return {.dtype = o.dtype,
+          .head_dim = int(o.head_dim),
+          .value_dim = int(o.value_dim.value_or(o.head_dim)),
+          .causal = o.causal};
+}
+
+} // namespace tegula::tools
