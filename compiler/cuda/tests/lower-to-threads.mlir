@@ -1,0 +1,308 @@
+// RUN: tegula-opt %s --lower-to-threads --cse --split-input-file --verify-diagnostics | FileCheck %s
+
+#row = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
+
+// A tensor is its address, sizes and strides; a scalar is in the low bytes of a word.
+// CHECK-LABEL: func.func @arguments_are_words(
+// CHECK-SAME: %arg0: i64, %arg1: i64, %arg2: i64, %[[BASE:.*]]: i64, %[[SIZE0:.*]]: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %[[SCALAR:[^:]*]]: i64)
+// CHECK-SAME: attributes {tile.kernel}
+// CHECK: %[[BITS:.*]] = arith.trunci %[[SCALAR]] : i64 to i16
+// CHECK: %[[BF16:.*]] = arith.bitcast %[[BITS]] : i16 to bf16
+// CHECK: %[[ELEMENT:.*]] = arith.bitcast %[[BF16]] : bf16 to i16
+// CHECK: llvm.inline_asm {{.*}}st.global.b16{{.*}} %[[ELEMENT]],
+func.func @arguments_are_words(%x: !tile.view<1xf32> {tile.name = "x"}, %y: !tile.view<2xbf16>, %s: bf16) {
+  %c0 = arith.constant 0 : index
+  %0 = tile.slice %y[%c0] : !tile.view<2xbf16> -> !tile.view<1xbf16>
+  %t = tile.broadcast %s : bf16 -> tensor<32xbf16, #row>
+  tile.store %t, %0[%c0] : tensor<32xbf16, #row>, !tile.view<1xbf16>
+  return
+}
+
+// -----
+
+// Rows of m16n8 accumulators: a row belongs to 4 lanes, of which the first writes.
+#rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+
+// CHECK-LABEL: func.func @one_thread_stores_each_element
+// CHECK: %[[LANE:.*]] = arith.andi
+// CHECK: %[[WARP:.*]] = nvvm.shfl.sync
+// CHECK: %[[COPY:.*]] = arith.remui %[[LANE]], %c4_i32
+// CHECK: %[[WRITES:.*]] = arith.cmpi eq, %[[COPY]], %c0_i32
+// CHECK: %[[ROW:.*]] = arith.divui %[[LANE]], %c4_i32
+// CHECK: %[[WARPROW:.*]] = arith.muli %[[WARP]], %c16_i32
+// CHECK: %[[ORIGIN:.*]] = arith.addi %[[ROW]], %[[WARPROW]]
+// CHECK: %[[STRIDE:.*]] = arith.muli %{{.*}}, %c4_i64
+// CHECK: %[[AT:.*]] = arith.extsi %[[ORIGIN]] : i32 to i64
+// CHECK: arith.muli %[[AT]], %[[STRIDE]]
+// CHECK: %[[INSIDE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
+// CHECK: %[[FIRST:.*]] = arith.andi %[[INSIDE]], %[[WRITES]]
+// CHECK: llvm.inline_asm {{.*}}st.global.b32{{.*}}, %[[FIRST]] :
+// CHECK: %[[INSIDE8:.*]] = arith.cmpi sgt, %{{.*}}, %c8_i32
+// CHECK: %[[SECOND:.*]] = arith.andi %[[INSIDE8]], %[[WRITES]]
+// CHECK: llvm.inline_asm {{.*}}st.global.b32{{.*}}, %[[SECOND]] :
+// CHECK-NOT: inline_asm
+func.func @one_thread_stores_each_element(%y: !tile.view<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : tensor<64xf32, #rows>
+  tile.store %one, %y[%c0] : tensor<64xf32, #rows>, !tile.view<1xf32>
+  return
+}
+
+// -----
+
+#row = #sm.layout<registers = [0:2:32], lanes = [0:32:1], warps = [*:4]>
+
+// A position may be negative: then there is a lower bound too, and both are clamped to the tile before they are 32-bit.
+// CHECK-LABEL: func.func @loads_are_bounded_on_both_sides
+// CHECK: %[[FILL:.*]] = arith.constant 1.000000e+00 : f32
+// CHECK: %[[MINUS:.*]] = arith.subi %c0, %[[P:.*]] : index
+// CHECK: %[[LOW:.*]] = arith.maxsi %[[MINUS]], %c0
+// CHECK: arith.minsi %[[LOW]], %c50
+// CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[P]] : index
+// CHECK: %[[HIGH:.*]] = arith.maxsi %[[LEFT]], %c0
+// CHECK: arith.minsi %[[HIGH]], %c50
+// CHECK: arith.cmpi sgt
+// CHECK: arith.cmpi sle
+// CHECK: %[[BOTH:.*]] = arith.andi
+// CHECK: llvm.inline_asm {{.*}}ld.global.b32{{.*}}, %[[BOTH]], %[[FILL]] :
+// CHECK: llvm.inline_asm {{.*}}ld.global.b32
+func.func @loads_are_bounded_on_both_sides(%x: !tile.view<1xf32>, %p: index) {
+  %a = tile.load %x[%p] {fill = 1.0 : f32} : !tile.view<1xf32> -> tensor<50xf32, #row>
+  return
+}
+
+// -----
+
+#row = #sm.layout<registers = [0:2:32], lanes = [0:32:1], warps = [*:4]>
+
+// CHECK-LABEL: func.func @a_slice_out_of_range_is_empty
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[I:.*]], %
+// CHECK: %[[OFFSET:.*]] = arith.muli %[[I]], %
+// CHECK: %[[OFFSET64:.*]] = arith.index_cast %[[OFFSET]] : index to i64
+// CHECK: %[[BYTES:.*]] = arith.muli %[[OFFSET64]], %c2_i64
+// CHECK: arith.addi %arg0, %[[BYTES]]
+// CHECK: arith.select %[[INSIDE]], %{{.*}}, %c0 : index
+func.func @a_slice_out_of_range_is_empty(%x: !tile.view<2xbf16>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %row = tile.slice %x[%i] : !tile.view<2xbf16> -> !tile.view<1xbf16>
+  %a = tile.load %row[%c0] : !tile.view<1xbf16> -> tensor<64xbf16, #row>
+  return
+}
+
+// -----
+
+#acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Pairs of registers are added at once where memory is as contiguous as they are.
+module attributes {tile.arch = 90 : i64} {
+// CHECK-LABEL: func.func @additions_in_pairs
+// CHECK: %[[UNIT:.*]] = arith.cmpi eq, %{{.*}}, %c1 : index
+// CHECK: %[[PAIRS:.*]] = arith.andi %[[UNIT]]
+// CHECK: scf.if %[[PAIRS]] {
+// CHECK-COUNT-2: red.relaxed.gpu.global.add.v2.f32
+// CHECK: } else {
+// CHECK-COUNT-4: red.relaxed.gpu.global.add.f32
+func.func @additions_in_pairs(%x: !tile.view<2xf32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : tensor<64x8xf32, #acc>
+  tile.atomic_add %one, %x[%i, %c0] : tensor<64x8xf32, #acc>, !tile.view<2xf32>
+  return
+}
+}
+
+// -----
+
+#acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// CHECK-LABEL: func.func @additions_before_sm_90
+// CHECK-NOT: scf.if
+// CHECK-COUNT-4: red.relaxed.gpu.global.add.f32
+func.func @additions_before_sm_90(%x: !tile.view<2xf32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : tensor<64x8xf32, #acc>
+  tile.atomic_add %one, %x[%i, %c0] : tensor<64x8xf32, #acc>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+#row = #sm.layout<registers = [0:2:32], lanes = [0:32:1], warps = [*:4]>
+
+// Indices are compared unsigned. Padding, here from 50 on, is not added, nor are copies.
+// CHECK-LABEL: func.func @single_elements
+// CHECK: arith.cmpi ult, %{{.*}} : i32
+// CHECK: ld.global.b32
+// CHECK: ld.global.b32
+// CHECK: red.relaxed.gpu.global.add.f32
+// CHECK: arith.cmpi slt, %{{.*}}, %c18_i32
+// CHECK: red.relaxed.gpu.global.add.f32
+func.func @single_elements(%x: !tile.view<1xf32>, %y: !tile.view<1xf32>) {
+  %i = tile.iota : tensor<50xi32, #row>
+  %a = tile.gather %x[%i] : !tile.view<1xf32>, tensor<50xi32, #row> -> tensor<50xf32, #row>
+  tile.scatter_add %a, %y[%i] : tensor<50xf32, #row>, !tile.view<1xf32>, tensor<50xi32, #row>
+  return
+}
+
+// -----
+
+#acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+
+// Four values in a thread, then four lanes. Columns 15 and on are padding.
+// CHECK-LABEL: func.func @rows_within_a_warp
+// CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %c6_i32
+// CHECK: arith.select %[[INSIDE]], %{{.*}}, %{{.*}} : f32
+// CHECK-COUNT-6: arith.maxnumf
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %c1_i32
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %c1_i32
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %c2_i32
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %c2_i32
+// CHECK-NOT: nvvm.shfl
+// CHECK-NOT: barrier
+func.func @rows_within_a_warp(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<64x15xf32, #acc>
+  %m = tile.reduce max %a axis 1 : tensor<64x15xf32, #acc> -> tensor<64xf32, #rows>
+  tile.store %m, %y[%c0] : tensor<64xf32, #rows>, !tile.view<1xf32>
+  return
+}
+
+// -----
+
+#acc = #sm.layout<registers = [], lanes = [1:32:1], warps = [0:2:1, 1:2:32]>
+#columns = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:2, 0:2:32]>
+
+// Warps 0 and 1 hold the two rows of columns 0 to 31; they exchange their sums behind what is planned.
+// CHECK: module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1536 : i64}
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1024 : i64} {
+// CHECK-LABEL: func.func @columns_between_warps
+// CHECK: %[[WARP:.*]] = nvvm.shfl.sync  idx
+// CHECK: %[[DIGIT:.*]] = arith.remui %[[WARP]], %c2_i32
+// CHECK: st.shared.b32
+// CHECK: nvvm.barrier
+// CHECK: arith.subi %[[WARP]], %[[DIGIT]]
+// CHECK: %[[X:.*]] = llvm.inline_asm {{.*}}ld.shared.b32
+// CHECK: %[[Y:.*]] = llvm.inline_asm {{.*}}ld.shared.b32
+// CHECK: arith.addi %[[X]], %[[Y]] : i32
+// CHECK: nvvm.barrier
+func.func @columns_between_warps(%x: !tile.view<1xi32>) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<1> : tensor<2x64xi32, #acc>
+  %s = tile.reduce add %a axis 0 : tensor<2x64xi32, #acc> -> tensor<64xi32, #columns>
+  tile.store %s, %x[%c0] : tensor<64xi32, #columns>, !tile.view<1xi32>
+  return
+}
+}
+
+// -----
+
+#acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#column = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+#turned = #sm.layout<registers = [0:2:1, 1:2:8], lanes = [0:4:2, 1:8:1], warps = [1:4:16]>
+
+// CHECK-LABEL: func.func @changes_of_shape_rename_registers
+// CHECK: %[[R0:.*]] = llvm.inline_asm {{.*}}ld.global
+// CHECK: %[[R8:.*]] = llvm.inline_asm {{.*}}ld.global
+// CHECK: st.global{{.*}} %[[R0]],
+// CHECK: st.global{{.*}} %[[R0]],
+// CHECK: st.global{{.*}} %[[R8]],
+// CHECK: st.global{{.*}} %[[R8]],
+func.func @changes_of_shape_rename_registers(%x: !tile.view<1xf32>, %y: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : !tile.view<1xf32> -> tensor<64xf32, #column>
+  %b = tile.reshape %a : tensor<64xf32, #column> -> tensor<64x1xf32, #column>
+  %c = tile.broadcast %b : tensor<64x1xf32, #column> -> tensor<64x8xf32, #acc>
+  %d = tile.transpose %c [1, 0] : tensor<64x8xf32, #acc> -> tensor<8x64xf32, #turned>
+  tile.store %d, %y[%c0, %c0] : tensor<8x64xf32, #turned>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+#row = #sm.layout<registers = [0:2:32], lanes = [0:32:1], warps = [*:4]>
+
+// CHECK-LABEL: func.func @tiles_are_carried_register_by_register
+// CHECK: %[[LOOP:.*]]:3 = scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}}) -> (f32, f32, i32) {
+// CHECK: %[[IF:.*]]:2 = scf.if %{{.*}} -> (f32, f32) {
+// CHECK: arith.addf %[[A]], %[[A]]
+// CHECK: arith.addf %[[B]], %[[B]]
+// CHECK: } else {
+// CHECK: scf.yield %[[A]], %[[B]] : f32, f32
+// CHECK: scf.yield %[[IF]]#0, %[[IF]]#1, %[[N]] : f32, f32, i32
+// CHECK: st.global{{.*}} %[[LOOP]]#0,
+func.func @tiles_are_carried_register_by_register(%x: !tile.view<1xf32>, %n: index, %c: i1, %k: i32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %init = arith.constant dense<1.0> : tensor<64xf32, #row>
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %init, %m = %k) -> (tensor<64xf32, #row>, i32) {
+    %b = scf.if %c -> tensor<64xf32, #row> {
+      %twice = arith.addf %a, %a : tensor<64xf32, #row>
+      scf.yield %twice : tensor<64xf32, #row>
+    } else {
+      scf.yield %a : tensor<64xf32, #row>
+    }
+    scf.yield %b, %m : tensor<64xf32, #row>, i32
+  }
+  tile.store %r#0, %x[%c0] : tensor<64xf32, #row>, !tile.view<1xf32>
+  return
+}
+
+// -----
+
+#row = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
+
+// 16-bit floats are computed in f32 and rounded by each op; nothing is left for a library.
+// CHECK-LABEL: func.func @arithmetic
+// CHECK: %[[X:.*]] = llvm.inline_asm {{.*}}ld.global.b16
+// CHECK: %[[VALUE:.*]] = arith.bitcast %[[X]] : i16 to bf16
+// CHECK: %[[WIDE:.*]] = arith.extf %[[VALUE]] : bf16 to f32
+// CHECK: %[[SUM:.*]] = arith.addf %[[WIDE]], %[[WIDE]] fastmath<contract> : f32
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[SUM]] : f32 to bf16
+// CHECK: arith.cmpf olt
+// CHECK: arith.select %{{.*}}, %[[VALUE]], %[[ROUNDED]] : bf16
+// CHECK: llvm.nvvm.ex2.approx.ftz
+// CHECK: llvm.nvvm.lg2.approx.ftz
+// CHECK: math.sqrt {{.*}} : f32
+// CHECK: math.copysign
+// CHECK-NOT: math.{{exp|log|tanh}}
+func.func @arithmetic(%x: !tile.view<1xbf16>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : !tile.view<1xbf16> -> tensor<32xbf16, #row>
+  %b = arith.addf %a, %a fastmath<contract> : tensor<32xbf16, #row>
+  %c = arith.cmpf olt, %a, %b : tensor<32xbf16, #row>
+  %d = arith.select %c, %a, %b : tensor<32xi1, #row>, tensor<32xbf16, #row>
+  %e = math.exp %d : tensor<32xbf16, #row>
+  %f = math.log %e : tensor<32xbf16, #row>
+  %g = math.sqrt %f : tensor<32xbf16, #row>
+  %h = math.tanh %g : tensor<32xbf16, #row>
+  tile.store %h, %x[%c0] : tensor<32xbf16, #row>, !tile.view<1xbf16>
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @shared_memory
+// CHECK: %[[BASE:.*]] = llvm.ptrtoint
+// CHECK: nvvm.cp.async.commit.group
+// CHECK: nvvm.cp.async.wait.group 1
+// CHECK: nvvm.barrier
+func.func @shared_memory(%i: i32) {
+  %ring = sm.alloc {offset = 2048 : i64} : !sm.shared<2x32x64xbf16, 128>
+  %slot = sm.slot %ring[%i] : !sm.shared<2x32x64xbf16, 128> -> !sm.shared<32x64xbf16, 128>
+  sm.commit
+  sm.wait 1
+  sm.barrier
+  return
+}
+
+// -----
+
+#row = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
+
+func.func @a_library_function(%x: !tile.view<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : !tile.view<1xf32> -> tensor<32xf32, #row>
+  // expected-error @below {{the cuda target cannot lower this op}}
+  %b = math.sin %a : tensor<32xf32, #row>
+  return
+}
