@@ -5,9 +5,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_ALLOCATESHARED
@@ -17,8 +17,142 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
+using LocBuilder = ImplicitLocOpBuilder;
+
+//===-- Copies ---------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// A group of copies into one buffer, followed from its commit on.
+class Group {
+public:
+  Group(sm::CommitOp commit, sm::CopyInOp copy) : commit_(commit), copy_(copy) {}
+
+  /// Puts a wait before the first op of the rest of the block that would come too early, at its end if there is none.
+  void waitForUse() {
+    Block *block = commit_->getBlock();
+    Operation *early = firstEarlyUse(std::next(commit_->getIterator()), block->end());
+    Operation *place = early ? early : block->getTerminator();
+    if (finished_ || isa<func::ReturnOp>(place))
+      return;
+    LocBuilder b(commit_.getLoc(), place);
+    sm::WaitOp::create(b, youngerGroups_);
+  }
+
+private:
+  Operation *firstEarlyUse(Block::iterator begin, Block::iterator end) {
+    for (auto op = begin; op != end && !finished_; ++op) {
+      if (isa<sm::CommitOp>(*op))
+        ++youngerGroups_;
+      else if (auto wait = dyn_cast<sm::WaitOp>(*op))
+        finished_ = static_cast<int64_t>(wait.getPending()) <= youngerGroups_;
+      else if (readsCopy(*op) || overwritesSource(*op) || hasEarlyUse(*op))
+        return &*op;
+    }
+    return nullptr;
+  }
+
+  bool readsCopy(Operation &op) { return llvm::is_contained(op.getOperands(), copy_.getShared()); }
+
+  bool overwritesSource(Operation &op) {
+    return isa<tile::StoreOp, tile::AtomicAddOp, tile::ScatterAddOp, sm::CopyOutOp>(op) &&
+           llvm::any_of(op.getOperands(), [&](Value operand) {
+             return isa<tile::ViewType>(operand.getType()) &&
+                    tile::tensorOf(operand) == tile::tensorOf(copy_.getView());
+           });
+  }
+
+  /// What a region commits and waits for does not count after it: it may not run.
+  bool hasEarlyUse(Operation &op) {
+    return llvm::any_of(op.getRegions(), [&](Region &region) {
+      return !region.empty() && Group(*this).firstEarlyUse(region.front().begin(), region.front().end());
+    });
+  }
+
+  sm::CommitOp commit_;
+  sm::CopyInOp copy_;
+  int64_t youngerGroups_ = 0;
+  bool finished_ = false;
+};
+} // namespace
+
+/// Starts the copy where the fetch was.
+static Group startCopy(sm::FetchOp fetch) {
+  LocBuilder b(fetch.getLoc(), fetch);
+  Value buffer = sm::AllocOp::create(b, fetch.getType(), IntegerAttr());
+  auto copy = sm::CopyInOp::create(b, fetch.getView(), fetch.getPosition(), fetch.getShape(), buffer);
+  auto commit = sm::CommitOp::create(b);
+  fetch.replaceAllUsesWith(buffer);
+  fetch.erase();
+  return Group(commit, copy);
+}
+
+/// A wait for a young group serves the older ones.
+static void lowerFetches(Operation *root) {
+  SmallVector<Group> groups;
+  root->walk([&](sm::FetchOp fetch) { groups.push_back(startCopy(fetch)); });
+  for (Group &group : llvm::reverse(groups))
+    group.waitForUse();
+}
+
+//===-- Tiles from registers -------------------------------------------------------------------------------------===//
+
+/// Moves `op` up to where its only operand is known, if that is in the same block.
+static void hoist(Operation *op) {
+  Operation *source = op->getOperand(0).getDefiningOp();
+  if (source && source->getBlock() == op->getBlock())
+    op->moveAfter(source);
+}
+
+/// What is staged is staged early: the sooner it is written, the more likely that it shares a barrier with another.
+static void hoistStage(sm::StageOp stage) {
+  if (auto narrowed = stage.getTile().getDefiningOp<arith::TruncFOp>())
+    hoist(narrowed);
+  hoist(stage);
+}
+
+/// In panels, because rows of threads write what columns of threads read.
+static sm::SharedType exchangeType(RankedTensorType tile) {
+  unsigned bytes = llvm::divideCeil(tile.getElementTypeBitWidth(), 8);
+  bool panelled = tile.getRank() == 2 && (bytes == 2 || bytes == 4);
+  return sm::SharedType::get(tile.getContext(), tile.getShape(), tile.getElementType(),
+                             panelled ? sm::panelFor(tile.getDimSize(1), bytes) : 0);
+}
+
+static sm::SharedType rowMajorType(RankedTensorType tile) {
+  return sm::SharedType::get(tile.getContext(), tile.getShape(), tile.getElementType(), /*panel=*/0);
+}
+
+static Value write(LocBuilder &b, Value tile, sm::SharedType type) {
+  Value buffer = sm::AllocOp::create(b, type, IntegerAttr());
+  sm::WriteOp::create(b, tile, buffer);
+  return buffer;
+}
+
+static void lowerToWrite(Operation *op) {
+  LocBuilder b(op->getLoc(), op);
+  auto result = TypeSwitch<Operation *, Value>(op)
+                    .Case([&](sm::StageOp stage) { return write(b, stage.getTile(), stage.getType()); })
+                    .Case([&](sm::ConvertOp convert) {
+                      Value buffer = write(b, convert.getSource(), exchangeType(convert.getType()));
+                      return sm::ReadOp::create(b, convert.getType(), buffer, /*reshaped=*/false);
+                    })
+                    .Case([&](sm::ReshapeOp reshape) {
+                      Value buffer = write(b, reshape.getSource(), rowMajorType(reshape.getSource().getType()));
+                      return sm::ReadOp::create(b, reshape.getType(), buffer, /*reshaped=*/true);
+                    })
+                    .Default(Value());
+  if (!result)
+    return;
+  op->replaceAllUsesWith(ValueRange(result));
+  op->erase();
+}
+
 namespace {
 struct AllocateShared : cuda::impl::AllocateSharedBase<AllocateShared> {
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    lowerFetches(getOperation());
+    getOperation()->walk(hoistStage);
+    getOperation()->walk(lowerToWrite);
+  }
 };
 } // namespace

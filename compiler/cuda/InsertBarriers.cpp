@@ -3,10 +3,8 @@
 
 #include "compiler/sm/Sm.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
@@ -17,8 +15,165 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
+//===-- Accesses -------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// Atomic additions have no order among each other.
+enum class Kind { read, write, add };
+
+/// Of bytes of shared memory, or of a whole tensor in global memory.
+struct Access {
+  Kind kind;
+  Value tensor; ///< Null for shared memory.
+  int64_t begin = 0, end = 1;
+
+  bool operator==(const Access &) const = default;
+  bool conflictsWith(const Access &other) const {
+    bool samePlace = tensor == other.tensor && begin < other.end && other.begin < end;
+    return samePlace && (kind != other.kind || kind == Kind::write);
+  }
+};
+
+class Accesses {
+public:
+  void add(const Access &access) {
+    if (!llvm::is_contained(accesses_, access))
+      accesses_.push_back(access);
+  }
+  void add(const Accesses &other) {
+    for (const Access &access : other.accesses_)
+      add(access);
+  }
+  bool conflictWith(const Accesses &other) const {
+    return llvm::any_of(accesses_, [&](const Access &a) {
+      return llvm::any_of(other.accesses_, [&](const Access &b) { return a.conflictsWith(b); });
+    });
+  }
+
+private:
+  SmallVector<Access, 8> accesses_;
+};
+
+/// What matters of a piece of program to its neighbours.
+struct Section {
+  Accesses head;    ///< With no barrier before them.
+  Accesses tail;    ///< With no barrier after them.
+  bool open = true; ///< There may be no barrier at all.
+
+  static Section barrier() { return {{}, {}, false}; }
+
+  void append(const Section &next) {
+    if (open)
+      head.add(next.head);
+    if (!next.open)
+      tail = {};
+    tail.add(next.tail);
+    open &= next.open;
+  }
+};
+} // namespace
+
+/// The bytes of a buffer; of a ring all slots, because which one it is shows only at run time.
+static Access accessTo(Value place, Kind kind) {
+  if (auto slot = place.getDefiningOp<sm::SlotOp>())
+    place = slot.getRing();
+  if (auto alloc = place.getDefiningOp<sm::AllocOp>()) {
+    auto begin = static_cast<int64_t>(*alloc.getOffset());
+    return {kind, Value(), begin, begin + alloc.getType().bytes()};
+  }
+  return {kind, tile::tensorOf(place)};
+}
+
+static Kind kindOf(Operation *op, Value place) {
+  if (isa<tile::AtomicAddOp, tile::ScatterAddOp>(op))
+    return Kind::add;
+  bool shared = isa<sm::SharedType>(place.getType());
+  bool writes = shared ? isa<sm::WriteOp, sm::CopyInOp>(op) : isa<tile::StoreOp, sm::CopyOutOp>(op);
+  return writes ? Kind::write : Kind::read;
+}
+
+/// Of an op without regions.
+static Section sectionOf(Operation *op) {
+  Section section;
+  if (isMemoryEffectFree(op))
+    return section;
+  for (Value operand : op->getOperands()) {
+    if (!isa<sm::SharedType, tile::ViewType>(operand.getType()))
+      continue;
+    Access access = accessTo(operand, kindOf(op, operand));
+    section.head.add(access);
+    // What a copy has written is read only after the barrier of a wait.
+    if (!isa<sm::CopyInOp>(op) || access.kind == Kind::read)
+      section.tail.add(access);
+  }
+  return section;
+}
+
+//===-- Barriers -------------------------------------------------------------------------------------------------===//
+
+static Section orderAccesses(Operation &op);
+
+/// `before` are accesses that may have happened since the last barrier.
+static Section orderAccesses(Block &block, const Accesses &before) {
+  Section section{.head = {}, .tail = before};
+  for (Operation &op : block) {
+    Section next = orderAccesses(op);
+    if (section.tail.conflictWith(next.head)) {
+      OpBuilder b(&op);
+      sm::BarrierOp::create(b, op.getLoc());
+      section.append(Section::barrier());
+    }
+    section.append(next);
+  }
+  return section;
+}
+
+/// A conflict with what comes before regions is solved before them: once, and for all branches.
+static Section orderRegions(Operation &op) {
+  bool repeats = isa<LoopLikeOpInterface>(op);
+  Section section{.open = repeats};
+  for (Region &region : op.getRegions()) {
+    if (region.empty()) {
+      section.open = true;
+      continue;
+    }
+    Section body = orderAccesses(region.front(), {});
+    if (repeats && body.tail.conflictWith(body.head))
+      body = orderAccesses(region.front(), body.tail);
+    section.head.add(body.head);
+    section.tail.add(body.tail);
+    section.open |= body.open;
+  }
+  return section;
+}
+
+static Section orderAccesses(Operation &op) {
+  if (op.getNumRegions() != 0)
+    return orderRegions(op);
+  if (isa<sm::BarrierOp>(op))
+    return Section::barrier();
+  // A thread waits for its own copies only.
+  if (isa<sm::WaitOp>(op) && !isa<sm::BarrierOp>(op.getNextNode())) {
+    OpBuilder b(op.getContext());
+    b.setInsertionPointAfter(&op);
+    sm::BarrierOp::create(b, op.getLoc());
+  }
+  return sectionOf(&op);
+}
+
 namespace {
 struct InsertBarriers : cuda::impl::InsertBarriersBase<InsertBarriers> {
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    bool planned = true;
+    getOperation()->walk([&](sm::AllocOp alloc) {
+      if (!alloc.getOffset()) {
+        alloc.emitOpError("has no offset; plan-shared gives it one");
+        planned = false;
+      }
+    });
+    if (!planned)
+      return signalPassFailure();
+    getOperation()->walk([](func::FuncOp function) { orderAccesses(function.getBody().front(), {}); });
+  }
 };
 } // namespace

@@ -21,7 +21,7 @@ def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
-def PipelineCopies : Pass<"pipeline-copies"> {
+def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
   let summary = "copies to shared memory run ahead of the loop that reads them";
   let description = [{
     An `sm.fetch` in a loop whose position depends on the loop variable only becomes a ring of `tile.num_stages` buffers
@@ -42,7 +42,7 @@ def AllocateShared : Pass<"allocate-shared"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
-def PlanShared : Pass<"plan-shared"> {
+def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let summary = "gives every buffer its place in shared memory";
   let description = [{
     Buffers whose lives do not overlap share memory. A life reaches from the first access to the last one, over the

@@ -3,10 +3,12 @@
 
 #include "compiler/sm/Sm.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
@@ -17,8 +19,179 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
+using LocBuilder = ImplicitLocOpBuilder;
+/// Operations of a loop's body, operands first.
+using Slice = SetVector<Operation *>;
+
+//===-- Which fetches --------------------------------------------------------------------------------------------===//
+
+/// Whether the program only reads the tensor behind `view`.
+static bool isReadOnly(Value view) {
+  auto argument = dyn_cast<BlockArgument>(tile::tensorOf(view));
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return function && !function.getArgAttr(argument.getArgNumber(), "tile.written");
+}
+
+/// Adds to `slice` what the loop's body computes for the operands of `op`.
+static LogicalResult addOperands(Operation *op, scf::ForOp loop, Slice &slice) {
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.filter = [body = loop.getBody()](Operation *operand) { return operand->getBlock() == body; };
+  return getBackwardSlice(op, &slice, options);
+}
+
+/// Whether the same op works in any iteration: it depends on nothing that another iteration has computed or written.
+static bool isIndependent(Operation *op, scf::ForOp loop) {
+  return llvm::none_of(op->getOperands(),
+                       [&](Value operand) { return llvm::is_contained(loop.getRegionIterArgs(), operand); });
+}
+
+static bool isScalarAndPure(Operation *op) {
+  return op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
+         llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
+}
+
+static bool canRunAhead(sm::FetchOp fetch, scf::ForOp loop) {
+  Slice slice;
+  return fetch.getType().getPanel() != 0 && isReadOnly(fetch.getView()) && isIndependent(fetch, loop) &&
+         succeeded(addOperands(fetch, loop, slice)) &&
+         llvm::all_of(slice, [&](Operation *op) { return isScalarAndPure(op) && isIndependent(op, loop); });
+}
+
+static SmallVector<sm::FetchOp> fetchesAhead(scf::ForOp loop) {
+  return llvm::filter_to_vector(loop.getBody()->getOps<sm::FetchOp>(),
+                                [&](sm::FetchOp fetch) { return canRunAhead(fetch, loop); });
+}
+
+/// A loop around other loops that fetch leaves the memory, and the time between copies, to them.
+static bool isInnermost(scf::ForOp loop) {
+  WalkResult result = loop.getBody()->walk([](scf::ForOp inner) {
+    return inner.getBody()->getOps<sm::FetchOp>().empty() ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
+//===-- The pipeline ---------------------------------------------------------------------------------------------===//
+
 namespace {
+class Pipeline {
+public:
+  Pipeline(scf::ForOp loop, SmallVector<sm::FetchOp> fetches, int64_t stages)
+      : loop_(loop), fetches_(std::move(fetches)), stages_(stages) {}
+
+  void build() {
+    for (sm::FetchOp fetch : fetches_)
+      (void)addOperands(fetch, loop_, slice_);
+    LocBuilder b(loop_.getLoc(), loop_);
+    makeRings(b);
+    for (int64_t stage = 0; stage + 1 < stages_; ++stage)
+      copyGroup(b, ahead(b, loop_.getLowerBound(), stage), integer(b, b.getI32Type(), stage));
+    Value distance = ahead(b, integer(b, loop_.getStep().getType(), 0), stages_ - 1);
+    Value slot = carrySlot(b);
+    rewriteBody(slot, distance);
+    b.setInsertionPointAfter(loop_);
+    sm::WaitOp::create(b, 0);
+  }
+
+private:
+  static Value integer(LocBuilder &b, Type type, int64_t value) {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+  }
+
+  /// The loop variable `iterations` later.
+  Value ahead(LocBuilder &b, Value variable, int64_t iterations) {
+    Value distance = b.createOrFold<arith::MulIOp>(loop_.getStep(), integer(b, variable.getType(), iterations));
+    return b.createOrFold<arith::AddIOp>(variable, distance);
+  }
+
+  void makeRings(LocBuilder &b) {
+    for (sm::FetchOp fetch : fetches_) {
+      sm::SharedType tile = fetch.getType();
+      SmallVector<int64_t> shape{stages_};
+      llvm::append_range(shape, tile.getShape());
+      auto ring = sm::SharedType::get(b.getContext(), shape, tile.getElementType(), tile.getPanel());
+      rings_.push_back(sm::AllocOp::create(b, fetch.getLoc(), ring, IntegerAttr()));
+    }
+  }
+
+  /// What the fetches of the iteration at `variable` copy, if there is such an iteration.
+  void copyGroup(LocBuilder &b, Value variable, Value slot) {
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, variable, loop_.getUpperBound());
+    scf::IfOp::create(b, exists, [&](OpBuilder &then, Location loc) {
+      IRMapping map;
+      map.map(loop_.getInductionVar(), variable);
+      for (Operation *op : slice_)
+        then.clone(*op, map);
+      for (auto &&[fetch, ring] : llvm::zip_equal(fetches_, rings_)) {
+        Value buffer = sm::SlotOp::create(then, fetch.getLoc(), fetch.getType(), ring, slot);
+        SmallVector<Value> position;
+        for (Value index : fetch.getPosition())
+          position.push_back(map.lookupOrDefault(index));
+        sm::CopyInOp::create(then, fetch.getLoc(), map.lookupOrDefault(fetch.getView()), position, fetch.getShape(),
+                             buffer);
+      }
+      scf::YieldOp::create(then, loc);
+    });
+    sm::CommitOp::create(b);
+  }
+
+  /// The slot beside `slot` in a circle that closes from `end` to `start`.
+  static Value beside(LocBuilder &b, Value slot, int64_t step, int64_t end, int64_t start) {
+    auto constant = [&](int64_t value) { return integer(b, slot.getType(), value); };
+    Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, constant(end));
+    return arith::SelectOp::create(b, closes, constant(start), arith::AddIOp::create(b, slot, constant(step)));
+  }
+
+  /// Lets the loop count its slots; returns that of the iteration.
+  Value carrySlot(LocBuilder &b) {
+    Value slot;
+    auto nextSlot = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> args) -> SmallVector<Value> {
+      LocBuilder b(loc, end);
+      slot = args.front();
+      return {beside(b, slot, 1, stages_ - 1, 0)};
+    };
+    IRRewriter rewriter(b.getContext());
+    loop_ =
+        cast<scf::ForOp>(*loop_.replaceWithAdditionalYields(rewriter, integer(b, b.getI32Type(), 0), false, nextSlot));
+    return slot;
+  }
+
+  /// The slot that the previous iteration has read takes the newest copies. A ring of one is filled for the iteration
+  /// itself.
+  void rewriteBody(Value slot, Value distance) {
+    auto b = LocBuilder::atBlockBegin(loop_.getLoc(), loop_.getBody());
+    if (stages_ > 1)
+      sm::WaitOp::create(b, stages_ - 2);
+    Value variable = b.createOrFold<arith::AddIOp>(loop_.getInductionVar(), distance);
+    copyGroup(b, variable, beside(b, slot, -1, 0, stages_ - 1));
+    if (stages_ == 1)
+      sm::WaitOp::create(b, 0);
+    for (auto &&[fetch, ring] : llvm::zip_equal(fetches_, rings_)) {
+      b.setInsertionPoint(fetch);
+      fetch.replaceAllUsesWith(sm::SlotOp::create(b, fetch.getLoc(), fetch.getType(), ring, slot).getResult());
+      fetch.erase();
+    }
+  }
+
+  scf::ForOp loop_;
+  SmallVector<sm::FetchOp> fetches_;
+  int64_t stages_;
+  Slice slice_;
+  SmallVector<Value> rings_;
+};
+
 struct PipelineCopies : cuda::impl::PipelineCopiesBase<PipelineCopies> {
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    auto attribute = getOperation()->getAttrOfType<IntegerAttr>("tile.num_stages");
+    int64_t stages = attribute ? attribute.getInt() : 2;
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](scf::ForOp loop) {
+      if (isInnermost(loop))
+        loops.push_back(loop);
+    });
+    for (scf::ForOp loop : loops)
+      if (SmallVector<sm::FetchOp> fetches = fetchesAhead(loop); !fetches.empty())
+        Pipeline(loop, std::move(fetches), stages).build();
+  }
 };
 } // namespace

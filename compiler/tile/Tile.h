@@ -19,6 +19,9 @@ constexpr int64_t programVersion = 1;
 /// may hold one tile's elements in memory.
 bool isTileShape(llvm::ArrayRef<int64_t> shape);
 
+/// The view that `view` is sliced from, in the end: a tensor that the program was given.
+mlir::Value tensorOf(mlir::Value view);
+
 } // namespace tegula::tile
 
 #include "compiler/tile/TileDialect.h.inc"

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-// `!tile.view<2xbf16>`: text form and verifier.
+// `!tile.view<2xbf16>`: text form and verifier; where a view comes from.
 #include "compiler/tile/Tile.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace tegula::tile;
+
+Value tegula::tile::tensorOf(Value view) {
+  while (auto slice = view.getDefiningOp<SliceOp>())
+    view = slice.getView();
+  return view;
+}
 
 Type ViewType::parse(AsmParser &parser) {
   SmallVector<int64_t> dims;
