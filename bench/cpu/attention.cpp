@@ -11,13 +11,13 @@ Expected<Throughput> attentionThroughput(const Machine &machine, int64_t seqlen,
   Expected<tools::AttentionRun> run = tools::AttentionRun::make(attention, machine.device, *machine.compiler);
   if (!run)
     return run.status();
-  Expected<double> forward = tools::medianMs([&] { return run->forward(); });
+  Expected<double> forward = tools::medianMs(run->device(), [&] { return run->forward(); });
   if (!forward)
     return forward.status();
   Throughput result{seqlen, head_dim, *forward, 1e3 * tools::teraflops(forwardFlops(attention), *forward)};
   if (!backward)
     return result;
-  Expected<double> gradients = tools::medianMs([&] { return run->backward(); });
+  Expected<double> gradients = tools::medianMs(run->device(), [&] { return run->backward(); });
   if (!gradients)
     return gradients.status();
   result.backward_ms = *gradients;

@@ -7,7 +7,7 @@ import os
 import tempfile
 import unittest
 
-from command_line import CommandLineTest
+from command_line import TARGET, CommandLineTest
 from npy import read_npy
 
 SMALL = "--batch 2 --heads 4 --kv-heads 2 --seqlen-q 17 --seqlen-k 33 --head-dim 16".split()
@@ -15,7 +15,7 @@ SMALL = "--batch 2 --heads 4 --kv-heads 2 --seqlen-q 17 --seqlen-k 33 --head-dim
 
 class JsonTest(CommandLineTest):
     def attention(self, *arguments):
-        result = self.run_tegula("attention", "--json", *arguments)
+        result = self.run_tegula("attention", "--json", "--target", TARGET, *arguments)
         self.assertEqual(result.stderr, "")
         return json.loads(result.stdout)
 
@@ -25,7 +25,7 @@ class JsonTest(CommandLineTest):
             list(answer), ["target", "device", "dtype", "shape", "causal", "compile_ms", "forward"])
         self.assertEqual(answer["shape"], {"batch": 2, "heads": 4, "kv_heads": 2, "seqlen_q": 17, "seqlen_k": 33,
                                            "head_dim": 16, "value_dim": 16})
-        self.assertEqual([answer["target"], answer["dtype"], answer["causal"]], ["cpu", "f32", "none"])
+        self.assertEqual([answer["target"], answer["dtype"], answer["causal"]], [TARGET, "f32", "none"])
         self.assertEqual(list(answer["forward"]), ["ms", "tflops"])
 
     def test_check_adds_errors(self):
@@ -66,7 +66,7 @@ class JsonTest(CommandLineTest):
 class SaveTest(CommandLineTest):
     def save(self, *arguments):
         with tempfile.TemporaryDirectory() as folder:
-            self.run_tegula("attention", *SMALL, "--save", os.path.join(folder, "a", "b"), *arguments)
+            self.run_tegula("attention", *SMALL, "--target", TARGET, "--save", os.path.join(folder, "a", "b"), *arguments)
             files = os.listdir(os.path.join(folder, "a", "b"))
             return {name[:-4]: read_npy(os.path.join(folder, "a", "b", name)) for name in files}
 
@@ -110,7 +110,7 @@ class SaveTest(CommandLineTest):
 
 class TableTest(CommandLineTest):
     def test_names_the_problem_the_times_and_the_errors(self):
-        result = self.run_tegula("attention", *SMALL, "--backward", "--check")
+        result = self.run_tegula("attention", *SMALL, "--target", TARGET, "--backward", "--check")
         self.assertEqual(result.stderr, "")
         self.assertIn("batch 2, 4 heads on 2, 17 queries, 33 keys, head dim 16", result.stdout)
         for name in "compile", "forward", "backward", "o", "lse", "dq", "dk", "dv":

@@ -17,7 +17,7 @@ ATTENTION = [
     ("--dtype f64", "--dtype: 'f64' is not one of f32, f16 or bf16" + SEE_ATTENTION),
     ("--causal yes", "--causal: 'yes' is not one of none, top_left or bottom_right" + SEE_ATTENTION),
     ("--algorithm flash3", "--algorithm: 'flash3' is not one of standard, flash1 or flash2" + SEE_ATTENTION),
-    ("--target gpu", "--target: 'gpu' is not one of auto or cpu" + SEE_ATTENTION),
+    ("--target gpu", "--target: 'gpu' is not one of auto, cpu or cuda" + SEE_ATTENTION),
     ("--scale nan", "--scale: 'nan' is not a finite number such as 0.125" + SEE_ATTENTION),
     ("--kv-heads 3", "--kv-heads: '3' does not divide --heads 8"),
     ("--algorithm flash1 --backward", "--algorithm: 'flash1' has no backward pass; use flash2, or leave out --backward"),
@@ -67,6 +67,12 @@ class BadInputTest(CommandLineTest):
         result = self.run_tegula("attention", "--head-dim", "65", code=2)
         self.assertIn("head_dim", result.stderr)
         self.assertIn("65", result.stderr)
+
+    def test_a_gpu_that_is_not_there_is_said_to_be_missing(self):
+        nowhere = {"TEGULA_LIBCUDA": "/nowhere/libcuda.so"}
+        result = self.run_tegula("attention", "--target", "cuda", code=2, environment=nowhere)
+        self.assertIn("/nowhere/libcuda.so", result.stderr)
+        self.assertIn("on cpu:", self.run_tegula("attention", "--seqlen-q", "8", environment=nowhere).stdout)
 
     def test_tensors_that_do_not_fit_are_refused_before_they_are_allocated(self):
         result = self.run_tegula("attention", "--batch", "1000000", "--seqlen-q", "1000000", code=1)

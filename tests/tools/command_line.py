@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Runs the command line under test; TEGULA names it."""
+"""Runs the command line under test; TEGULA names it, TEGULA_TEST_TARGET the target to test (cpu)."""
 
 import os
 import subprocess
 import unittest
 
 
+TARGET = os.environ.get("TEGULA_TEST_TARGET", "cpu")
+
+
 class CommandLineTest(unittest.TestCase):
     maxDiff = None
 
-    def run_tegula(self, *arguments, code=0, text=True, stdin=None):
-        result = subprocess.run([os.environ["TEGULA"], *arguments], capture_output=True, text=text, input=stdin)
+    def run_tegula(self, *arguments, code=0, text=True, stdin=None, environment={}):
+        result = subprocess.run([os.environ["TEGULA"], *arguments], capture_output=True, text=text, input=stdin,
+                                env=os.environ | environment)
         self.assertEqual(result.returncode, code, result.stderr)
         return result

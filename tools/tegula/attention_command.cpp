@@ -5,7 +5,7 @@
 #include "files.h"
 #include "progress.h"
 #include "workload/attention_run.h"
-#include "workload/machine.h"
+#include "workload/open_device.h"
 #include "workload/timing.h"
 
 #include <utility>
@@ -16,14 +16,14 @@ namespace {
 /// Fills in the times.
 Status measure(const AttentionRun &run, AttentionReport &report, Progress &progress) {
   progress.show("running forward");
-  Expected<double> forward = medianMs([&] { return run.forward(); });
+  Expected<double> forward = medianMs(run.device(), [&] { return run.forward(); });
   if (!forward)
     return forward.status();
   report.forward_ms = *forward;
   if (!report.attention.problem.backward)
     return {};
   progress.show("running backward");
-  Expected<double> backward = medianMs([&] { return run.backward(); });
+  Expected<double> backward = medianMs(run.device(), [&] { return run.backward(); });
   if (!backward)
     return backward.status();
   report.backward_ms = *backward;
@@ -52,7 +52,7 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
     return attention.status();
   if (!options.save.empty())
     TEGULA_RETURN_IF_ERROR(createFolder("--save", options.save));
-  Expected<std::shared_ptr<Device>> device = cpuDevice();
+  Expected<std::shared_ptr<Device>> device = openDevice(options.target);
   if (!device)
     return device.status();
 
@@ -65,7 +65,7 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   AttentionReport report;
   report.attention = *attention;
   report.target = (*device)->target().name;
-  report.device = cpuDescription();
+  report.device = describe(**device);
   report.compile_ms = run->compileMs();
   TEGULA_RETURN_IF_ERROR(measure(*run, report, progress));
   TEGULA_RETURN_IF_ERROR(inspect(*run, options, report, progress));

@@ -43,9 +43,7 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
   addWord(command, "--algorithm", algorithmWords(), o.algorithm, parseAlgorithm,
           "flash2 (FlashAttention-2), flash1 (FlashAttention), or\n"
           "standard, which writes all scores to memory (flash2)");
-  command.add_option("--target", "Where to run: cpu, or auto for the best there is (auto)")
-      ->check(oneOf({"auto", "cpu"}))
-      ->type_name("WORD");
+  addTarget(command, o.target);
   addSchedule(command, o.schedule);
   command.add_flag("--backward", o.backward, "Also compute and time the gradients (flash2 only)");
 }

@@ -14,6 +14,7 @@ namespace tegula::tools {
 
 /// As given by the user: what is empty follows from the rest.
 struct AttentionOptions {
+  std::string target = "auto";
   Algorithm algorithm = Algorithm::flash2;
   int64_t batch = 1;
   int64_t heads = 8;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "legal_values.h"
+#include "workload/open_device.h"
 
 #include <algorithm>
 #include <charconv>
@@ -49,6 +50,12 @@ CLI::Validator oneOf(std::vector<std::string> words) {
     return fmt::format("'{}' is not one of {}", text, alternatives(words));
   };
   return CLI::Validator(check, "");
+}
+
+void addTarget(CLI::App &command, std::string &target) {
+  command.add_option("--target", target, "Where to run: cpu, cuda (a GPU), or auto for the best there is (auto)")
+      ->check(oneOf(targetWords()))
+      ->type_name("WORD");
 }
 
 void addSchedule(CLI::App &command, Schedule &schedule) {

@@ -36,6 +36,9 @@ void addWord(CLI::App &command, const char *name, std::vector<std::string> words
       ->check(oneOf(std::move(words)));
 }
 
+/// The option --target of a command that runs something.
+void addTarget(CLI::App &command, std::string &target);
+
 /// The option --schedule.
 void addSchedule(CLI::App &command, Schedule &schedule);
 

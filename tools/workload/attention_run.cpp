@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "workload/attention_run.h"
 
-#include "oracle/inputs.h"
 #include "workload/timing.h"
 
 #include <algorithm>
@@ -106,23 +105,17 @@ Status AttentionRun::allocate() {
 }
 
 Status AttentionRun::fillInputs() const {
-  DType dtype = attention_.problem.dtype;
-  oracle::Inputs inputs =
-      oracle::makeInputs(oracleShape(attention_), attention_.scale, dtype, oracle::Family::normal, attention_.seed);
-  TEGULA_RETURN_IF_ERROR(upload(*device_, inputs.q, tensors_.q));
-  TEGULA_RETURN_IF_ERROR(upload(*device_, inputs.k, tensors_.k));
-  TEGULA_RETURN_IF_ERROR(upload(*device_, inputs.v, tensors_.v));
-  if (!attention_.problem.backward)
-    return {};
-  return upload(*device_, oracle::normalNumbers(tensors_.d_o.size(), dtype, attention_.seed + 1), tensors_.d_o);
+  uint64_t seed = 4 * attention_.seed;
+  for (const DeviceTensor *tensor : {&tensors_.q, &tensors_.k, &tensors_.v, &tensors_.d_o})
+    TEGULA_RETURN_IF_ERROR(fillWithNormalNumbers(*device_, *tensor, seed++));
+  return {};
 }
 
 Status AttentionRun::forward() const {
   const AttentionTensors &t = tensors_;
   AttentionForward call{
       .q = t.q.view, .k = t.k.view, .v = t.v.view, .o = t.o.view, .lse = t.lse.view, .scale = attention_.scale};
-  TEGULA_RETURN_IF_ERROR(plan_.forward(call, {workspace_.data(), workspace_.bytes()}));
-  return device_->synchronize();
+  return plan_.forward(call, {workspace_.data(), workspace_.bytes()});
 }
 
 Status AttentionRun::backward() const {
@@ -137,8 +130,7 @@ Status AttentionRun::backward() const {
                          .dk = t.dk.view,
                          .dv = t.dv.view,
                          .scale = attention_.scale};
-  TEGULA_RETURN_IF_ERROR(plan_.backward(call, {workspace_.data(), workspace_.bytes()}));
-  return device_->synchronize();
+  return plan_.backward(call, {workspace_.data(), workspace_.bytes()});
 }
 
 } // namespace tegula::tools

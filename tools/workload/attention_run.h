@@ -20,7 +20,7 @@ public:
   static Expected<AttentionRun> make(const AttentionCase &attention, std::shared_ptr<Device> device,
                                      Compiler &compiler);
 
-  /// Each waits until the work is done.
+  /// Each gives the work to the device and does not wait for it.
   Status forward() const;
   Status backward() const; ///< After forward.
 

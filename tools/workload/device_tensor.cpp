@@ -2,7 +2,9 @@
 #include "workload/device_tensor.h"
 
 #include "oracle/convert.h"
+#include "oracle/inputs.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tegula::tools {
@@ -29,6 +31,19 @@ Status upload(Device &device, const std::vector<float> &values, const DeviceTens
   std::vector<char> bytes(size_t(tensor.memory.bytes()));
   oracle::encode(values.data(), values.size(), tensor.view.dtype, bytes.data());
   TEGULA_RETURN_IF_ERROR(device.copyToDevice(tensor.memory.data(), bytes.data(), tensor.memory.bytes()));
+  return device.synchronize();
+}
+
+Status fillWithNormalNumbers(Device &device, const DeviceTensor &tensor, uint64_t seed) {
+  constexpr int64_t most = 1000003; // A prime: repetitions are not aligned to rows.
+  DType dtype = tensor.view.dtype;
+  std::vector<float> values = oracle::normalNumbers(std::min(tensor.size(), most), dtype, seed);
+  std::vector<char> bytes(values.size() * sizeOf(dtype));
+  oracle::encode(values.data(), values.size(), dtype, bytes.data());
+  int64_t step = int64_t(bytes.size());
+  for (int64_t done = 0; done < tensor.memory.bytes(); done += step)
+    TEGULA_RETURN_IF_ERROR(device.copyToDevice(static_cast<char *>(tensor.memory.data()) + done, bytes.data(),
+                                               std::min(step, tensor.memory.bytes() - done)));
   return device.synchronize();
 }
 

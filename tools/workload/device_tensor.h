@@ -21,6 +21,8 @@ struct DeviceTensor {
 Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::vector<int64_t> &shape);
 /// Rounds `values` to the tensor's element type.
 Status upload(Device &device, const std::vector<float> &values, const DeviceTensor &tensor);
+/// N(0, 1), decided by `seed`. Large tensors repeat their numbers.
+Status fillWithNormalNumbers(Device &device, const DeviceTensor &tensor, uint64_t seed);
 Expected<std::vector<float>> download(Device &device, const DeviceTensor &tensor);
 
 } // namespace tegula::tools
