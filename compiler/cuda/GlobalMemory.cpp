@@ -5,8 +5,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
-#include <map>
-
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
@@ -28,6 +26,8 @@ public:
   /// Whether `count` elements, contiguous along the last dimension of the tile from a multiple of `count` on, are so in
   /// memory too, aligned to their total size, and all inside or all outside. The same for all threads.
   Value isContiguous(int64_t count) const;
+  /// Where that holds.
+  Window contiguous() const;
 
 private:
   Value strideBytes(unsigned dim) const { return t_.s.mul(t_.s.toI64(view_.strides[dim]), view_.elementBytes()); }
@@ -40,7 +40,8 @@ private:
   Value base_;
   SmallVector<Value, 5> strideBytes_, low_, high_; ///< low_ is null where positions are not negative.
   Value lastHigh_;                                 ///< Of the last dimension, the same for all threads.
-  std::map<std::pair<unsigned, int64_t>, Value> insideAlong_;
+  llvm::DenseMap<unsigned, Value> addresses_;
+  llvm::DenseMap<std::pair<unsigned, int64_t>, Value> insideAlong_;
 };
 
 } // namespace
@@ -65,11 +66,21 @@ Window::Window(Threads &t, const View &view, ValueRange position, RankedTensorTy
   }
 }
 
+/// One digit of the register's number further than another register, so that few multiples of strides are alive.
 Value Window::address(unsigned reg) {
-  Value address = base_;
-  for (auto [dim, offset] : llvm::enumerate(registerOffset(tile_, reg)))
-    address = t_.s.add(address, t_.s.mul(strideBytes_[dim], offset));
-  return address;
+  if (Value known = addresses_.lookup(reg))
+    return known;
+  const sm::Digit *last = nullptr;
+  unsigned weight = 1, step = 0;
+  for (const sm::Digit &digit : sm::layoutOf(tile_).getRegisters()) {
+    if (reg / weight % digit.size != 0) {
+      last = &digit;
+      step = weight;
+    }
+    weight *= digit.size;
+  }
+  Value address = last ? t_.s.add(this->address(reg - step), t_.s.mul(strideBytes_[last->dim], last->stride)) : base_;
+  return addresses_[reg] = address;
 }
 
 Value Window::insideAlong(unsigned dim, int64_t offset) {
@@ -97,6 +108,12 @@ Value Window::isContiguous(int64_t count) const {
   Value aligned = s.compare(Compare::eq, s.rem(inBytes, count * view_.elementBytes()), 0);
   Value whole = s.compare(Compare::eq, s.rem(inElements, count), 0);
   return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, whole));
+}
+
+Window Window::contiguous() const {
+  Window window = *this;
+  window.strideBytes_.back() = t_.s.i64(view_.elementBytes());
+  return window;
 }
 
 //===-- Load and store -------------------------------------------------------------------------------------------===//
@@ -159,7 +176,7 @@ LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
   OpBuilder::InsertionGuard guard(t.b);
   auto branch = scf::IfOp::create(t.b, window.isContiguous(count), /*withElseRegion=*/true);
   t.b.setInsertionPointToStart(branch.thenBlock());
-  addTile(t, op, window, count);
+  addTile(t, op, window.contiguous(), count);
   t.b.setInsertionPointToStart(branch.elseBlock());
   addTile(t, op, window, 1);
   return success();
