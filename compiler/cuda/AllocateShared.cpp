@@ -98,9 +98,13 @@ static void lowerFetches(Operation *root) {
 
 /// Moves `op` up to where its only operand is known, if that is in the same block.
 static void hoist(Operation *op) {
-  Operation *source = op->getOperand(0).getDefiningOp();
-  if (source && source->getBlock() == op->getBlock())
-    op->moveAfter(source);
+  Operation *place = op->getOperand(0).getDefiningOp();
+  if (!place || place->getBlock() != op->getBlock())
+    return;
+  // The wait behind a pipelined loop frees the memory of its rings.
+  while (isa<sm::WaitOp>(place->getNextNode()))
+    place = place->getNextNode();
+  op->moveAfter(place);
 }
 
 /// What is staged is staged early: the sooner it is written, the more likely that it shares a barrier with another.

@@ -26,9 +26,13 @@ def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
   let description = [{
     An `sm.fetch` in a loop whose position depends on the loop variable only becomes a ring of `tile.num_stages` buffers
     (2 if the module has no such attribute): the copies of the first stages - 1 iterations start before the loop, each
-    iteration waits for its own, starts those of a later one, and computes. All fetches of a loop share the groups.
+    iteration waits for its own, starts those of a later one, and computes. All fetches of a loop share the groups, and
+    the loop counts its slots in an i32. A wait behind the loop ends whatever is under way, so that the memory is free.
 
-    Fetches that read what the program itself writes, or that depend on loaded values, stay where they are.
+    With one stage the copies of an iteration start together at its top.
+
+    Fetches that read what the program itself writes, that depend on loaded or carried values, or whose loop contains
+    another one that fetches, stay where they are.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
@@ -36,8 +40,13 @@ def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
 def AllocateShared : Pass<"allocate-shared"> {
   let summary = "what is still a value in shared memory gets a buffer";
   let description = [{
-    `sm.fetch` becomes alloc, copy_in, commit and wait; `sm.stage` alloc and write; `sm.convert` and `sm.reshape` alloc, write and read.
-    A fetch outside loops waits only where its buffer is first read.
+    `sm.fetch` becomes alloc, copy_in and commit where it was, and a wait before the op of its block that first reads the
+    buffer or writes the tensor. Groups finish in order, so a wait counts the groups committed since, and none is needed
+    where a later wait on the way to the reader covers the group: copies before a pipelined loop run beside the loop's
+    first ones and are covered by its waits.
+
+    `sm.stage` becomes alloc and write, as early in its block as its value is known, so that tiles share barriers.
+    `sm.convert` and `sm.reshape` become alloc, write and read.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
@@ -46,8 +55,9 @@ def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let summary = "gives every buffer its place in shared memory";
   let description = [{
     Buffers whose lives do not overlap share memory. A life reaches from the first access to the last one, over the
-    whole of a loop that lies between the alloc and an access inside. `tile.shared_bytes` on the module says how much
-    is needed.
+    whole of a loop that lies between the alloc and an access inside, and from a copy_in to a wait that covers it on
+    every path. Large buffers choose first, each the lowest place that is free. `tile.shared_bytes` on the module says
+    how much is needed.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
@@ -56,8 +66,15 @@ def InsertBarriers : Pass<"insert-barriers"> {
   let summary = "orders the threads' accesses to shared memory";
   let description = [{
     Walks the program with the sets of places read and written since the last barrier, and puts an `sm.barrier` before an
-    access that conflicts with one of another thread; loops are walked until nothing changes. A copy_in writes when it
-    starts (nobody may still read the buffer) and is visible when a wait covers it (nobody may read before).
+    access that conflicts with one of them: of buffers by the bytes that they share, of tensors that the program both
+    reads and writes as a whole. A loop is walked once more if its end conflicts with its beginning. What conflicts with
+    accesses before a loop or branch gets its barrier before it.
+
+    A copy_in conflicts with what was accessed before it starts. Each thread waits for its own copies, so every wait is
+    followed by a barrier. In a pipelined loop that one barrier also lies between the readers of a slot and the copies
+    that overwrite it.
+
+    Scratch memory inside an op, as of a reduction between warps, is that op's business.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }

@@ -40,7 +40,7 @@ static LogicalResult addOperands(Operation *op, scf::ForOp loop, Slice &slice) {
   return getBackwardSlice(op, &slice, options);
 }
 
-/// Whether the same op works in any iteration: it depends on nothing that another iteration has computed or written.
+/// Whether `op` takes nothing from the previous iteration.
 static bool isIndependent(Operation *op, scf::ForOp loop) {
   return llvm::none_of(op->getOperands(),
                        [&](Value operand) { return llvm::is_contained(loop.getRegionIterArgs(), operand); });
@@ -63,7 +63,7 @@ static SmallVector<sm::FetchOp> fetchesAhead(scf::ForOp loop) {
                                 [&](sm::FetchOp fetch) { return canRunAhead(fetch, loop); });
 }
 
-/// A loop around other loops that fetch leaves the memory, and the time between copies, to them.
+/// Whether no loop inside fetches too: that one needs the memory more.
 static bool isInnermost(scf::ForOp loop) {
   WalkResult result = loop.getBody()->walk([](scf::ForOp inner) {
     return inner.getBody()->getOps<sm::FetchOp>().empty() ? WalkResult::advance() : WalkResult::interrupt();

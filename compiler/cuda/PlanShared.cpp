@@ -90,10 +90,10 @@ private:
 
 struct Buffer {
   sm::AllocOp alloc;
+  int64_t size;
   Interval life, bytes;
 
-  int64_t size() const { return sm::AllocOp(alloc).getType().bytes(); }
-  void moveTo(int64_t offset) { bytes = {offset, offset + size() - 1}; }
+  void moveTo(int64_t offset) { bytes = {offset, offset + size - 1}; }
 };
 
 /// The lowest place for `buffer` that is free during its life. `placed` is sorted by place.
@@ -119,8 +119,10 @@ struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
   SmallVector<Buffer> plan() {
     Lives lives(getOperation());
     SmallVector<Buffer> buffers, placed;
-    getOperation().walk([&](sm::AllocOp alloc) { buffers.push_back({alloc, lives.of(alloc), {}}); });
-    llvm::stable_sort(buffers, [](const Buffer &a, const Buffer &b) { return a.size() > b.size(); });
+    getOperation().walk([&](sm::AllocOp alloc) {
+      buffers.push_back({alloc, alloc.getType().bytes(), lives.of(alloc), {}});
+    });
+    llvm::stable_sort(buffers, [](const Buffer &a, const Buffer &b) { return a.size > b.size; });
     for (Buffer &buffer : buffers) {
       placeAmong(placed, buffer);
       auto isLower = [](const Buffer &a, const Buffer &b) { return a.bytes.first < b.bytes.first; };

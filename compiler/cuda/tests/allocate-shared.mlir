@@ -1,0 +1,136 @@
+// RUN: tegula-opt --allocate-shared --split-input-file %s | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// Each product waits for as much as it needs: the second group may still be under way during the first.
+// CHECK-LABEL: func @waits_at_the_first_reader
+// CHECK: %[[A:.*]] = sm.alloc
+// CHECK-NEXT: sm.copy_in %arg0[%c0, %c0] [64, 64], %[[A]]
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: %[[B:.*]] = sm.alloc
+// CHECK-NEXT: sm.copy_in %arg1[%c0, %c0] [64, 64], %[[B]]
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: sm.mma %[[A]], %[[A]]
+// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.mma %[[B]], %[[A]]
+// CHECK-NEXT: return
+func.func @waits_at_the_first_reader(%x: !tile.view<2xbf16>, %y: !tile.view<2xbf16>) {
+  %c0 = arith.constant 0 : index
+  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %b = sm.fetch %y[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  %q = sm.mma %b, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// The loop's own wait comes after the group's: nothing to add.
+// CHECK-LABEL: func @a_later_groups_wait_covers_it
+// CHECK-COUNT-1: sm.wait
+// CHECK-NOT: sm.wait
+func.func @a_later_groups_wait_covers_it(%x: !tile.view<2xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  sm.commit
+  scf.for %i = %c0 to %n step %c1 {
+    sm.wait 1
+    sm.commit
+    %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// One wait for all iterations; the loop's is too weak.
+// CHECK-LABEL: func @waits_before_a_loop_that_reads
+// CHECK: sm.commit
+// CHECK: sm.wait 0
+// CHECK: scf.for
+// CHECK-NEXT: sm.wait 1
+func.func @waits_before_a_loop_that_reads(%x: !tile.view<2xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  scf.for %i = %c0 to %n step %c1 {
+    sm.wait 1
+    %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  }
+  return
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+
+// The fetch saw what was there before the store. A buffer of an iteration is at rest when the iteration ends.
+// CHECK-LABEL: func @waits_for_more_than_readers
+// CHECK: sm.copy_in %arg0
+// CHECK: %[[OTHER:.*]] = tile.slice %arg1
+// CHECK-NEXT: tile.store %{{.*}}, %[[OTHER]]
+// CHECK-NEXT: %[[SAME:.*]] = tile.slice %arg0
+// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: tile.store %{{.*}}, %[[SAME]]
+// CHECK: scf.for
+// CHECK: sm.copy_in %arg1
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: }
+#v = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
+func.func @waits_for_more_than_readers(%x: !tile.view<2xbf16>, %y: !tile.view<2xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<64xbf16, #v>
+  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %other = tile.slice %y[%c0] : !tile.view<2xbf16> -> !tile.view<1xbf16>
+  tile.store %zero, %other[%c0] : tensor<64xbf16, #v>, !tile.view<1xbf16>
+  %row = tile.slice %x[%c0] : !tile.view<2xbf16> -> !tile.view<1xbf16>
+  tile.store %zero, %row[%c0] : tensor<64xbf16, #v>, !tile.view<1xbf16>
+  scf.for %i = %c0 to %n step %c1 {
+    %b = sm.fetch %y[%i, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#r = #sm.layout<registers = [1:8:1, 0:4:16], lanes = [1:8:8, 0:4:1], warps = [0:4:4]>
+#f = #sm.layout<registers = [0:32:1], lanes = [0:32:32], warps = [0:4:1024]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// What is staged is written as soon as it is known.
+// CHECK-LABEL: func @tiles_from_registers
+// CHECK: %[[SUM:.*]] = arith.addf
+// CHECK-NEXT: %[[HALF:.*]] = arith.truncf %[[SUM]]
+// CHECK-NEXT: %[[S:.*]] = sm.alloc : !sm.shared<64x64xbf16, 128>
+// CHECK-NEXT: sm.write %[[HALF]], %[[S]]
+// CHECK: math.exp2
+// CHECK: sm.mma %[[S]], %[[S]]
+// CHECK: %[[C:.*]] = sm.alloc : !sm.shared<64x64xf32, 128>
+// CHECK-NEXT: sm.write %arg0, %[[C]]
+// CHECK-NEXT: sm.read %[[C]] : !sm.shared<64x64xf32, 128> -> tensor<64x64xf32, #{{.*}}>
+// CHECK: %[[F:.*]] = sm.alloc : !sm.shared<64x64xf32, 0>
+// CHECK-NEXT: sm.write %arg0, %[[F]]
+// CHECK-NEXT: sm.read %[[F]] {reshaped} : !sm.shared<64x64xf32, 0> -> tensor<4096xf32, #{{.*}}>
+func.func @tiles_from_registers(%x: tensor<64x64xf32, #c>)
+    -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #r>, tensor<4096xf32, #f>) {
+  %sum = arith.addf %x, %x : tensor<64x64xf32, #c>
+  %e = math.exp2 %x : tensor<64x64xf32, #c>
+  %half = arith.truncf %sum : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
+  %s = sm.stage %half : tensor<64x64xbf16, #c> -> !tile
+  %p = sm.mma %s, %s depth 64 acc %e : !tile, !tile, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
+  %c = sm.convert %x : tensor<64x64xf32, #c> -> tensor<64x64xf32, #r>
+  %f = sm.reshape %x : tensor<64x64xf32, #c> -> tensor<4096xf32, #f>
+  return %p, %c, %f : tensor<64x64xf32, #c>, tensor<64x64xf32, #r>, tensor<4096xf32, #f>
+}

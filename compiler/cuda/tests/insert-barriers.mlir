@@ -1,0 +1,190 @@
+// RUN: tegula-opt --insert-barriers --split-input-file --verify-diagnostics %s | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// Two tiles are written before one barrier; another one before the first's place is written again.
+// CHECK-LABEL: func @straight_line
+// CHECK-COUNT-2: sm.write
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.mma
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.copy_out
+// CHECK-NEXT: return
+func.func @straight_line(%x: tensor<64x64xbf16, #c>, %y: !tile.view<2xbf16>, %i: index) {
+  %a = sm.alloc {offset = 0} : !tile
+  %b = sm.alloc {offset = 8192} : !tile
+  %overlapping = sm.alloc {offset = 4096} : !tile
+  sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+  sm.write %x, %b : tensor<64x64xbf16, #c>, !tile
+  %p = sm.mma %a, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  sm.write %x, %overlapping : tensor<64x64xbf16, #c>, !tile
+  sm.copy_out %overlapping, %y[%i, %i] [64, 64] : !tile, !tile.view<2xbf16>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!ring = !sm.shared<3x64x64xbf16, 128>
+
+// The pipelined loop: one barrier per iteration, behind its wait. It orders what the last iteration has read before the
+// new copies, and the copies that have arrived before their readers. The tile staged in each iteration needs another;
+// its next writer comes after the first. Of the loop around it, the wait behind the loop has ordered everything.
+// CHECK-LABEL: func @pipelined
+// CHECK-NOT: sm.barrier
+// CHECK: scf.for
+// CHECK-NOT: sm.barrier
+// CHECK: scf.for
+// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: scf.if
+// CHECK-NOT: sm.barrier
+// CHECK: sm.mma
+// CHECK: sm.write
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.mma
+// CHECK-NOT: sm.barrier
+// CHECK: sm.wait 0
+// CHECK-NEXT: sm.barrier
+// CHECK-NOT: sm.barrier
+// CHECK: return
+func.func @pipelined(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, %x: tensor<64x64xbf16, #c>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %ring = sm.alloc {offset = 0} : !ring
+    scf.if %more {
+      %a = sm.slot %ring[%slot] : !ring -> !tile
+      sm.copy_in %k[%i, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
+    }
+    sm.commit
+    scf.if %more {
+      %a = sm.slot %ring[%slot] : !ring -> !tile
+      sm.copy_in %k[%i, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
+    }
+    sm.commit
+    scf.for %j = %c0 to %n step %c1 {
+      sm.wait 1
+      scf.if %more {
+        %a = sm.slot %ring[%slot] : !ring -> !tile
+        sm.copy_in %k[%j, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
+      }
+      sm.commit
+      %b = sm.slot %ring[%slot] : !ring -> !tile
+      %p = sm.mma %b, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+      %s = sm.alloc {offset = 24576} : !tile
+      sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
+      %q = sm.mma %s, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    }
+    sm.wait 0
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// Copies of the next iteration conflict with what this one has read: before the branch, once for both of its sides.
+// CHECK-LABEL: func @around_a_loop
+// CHECK: scf.for
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: sm.copy_in
+// CHECK: sm.commit
+// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.mma
+// CHECK-NEXT: }
+func.func @around_a_loop(%k: !tile.view<2xbf16>, %n: index, %more: i1, %x: tensor<64x64xbf16, #c>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = sm.alloc {offset = 0} : !tile
+  scf.for %i = %c0 to %n step %c1 {
+    scf.if %more {
+      sm.copy_in %k[%i, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
+    } else {
+      sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+    }
+    sm.commit
+    sm.wait 0
+    %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// What is written before a loop that only reads needs no barrier in it. The branch may not have run, so the store of
+// the last tile must still wait for the loop's readers.
+// CHECK-LABEL: func @barrier_before_a_loop
+// CHECK: sm.write
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: scf.for
+// CHECK-NOT: sm.barrier
+// CHECK: scf.if
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: }
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.write
+func.func @barrier_before_a_loop(%n: index, %some: i1, %x: tensor<64x64xbf16, #c>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = sm.alloc {offset = 0} : !tile
+  sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+  scf.for %i = %c0 to %n step %c1 {
+    %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  }
+  scf.if %some {
+    sm.barrier
+  }
+  sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+  return
+}
+
+// -----
+
+#r = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
+
+// Tensors that the program reads and writes are shared memory too. Additions have no order among each other.
+// CHECK-LABEL: func @global_memory
+// CHECK: tile.load
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.load %arg1
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: tile.load
+// CHECK: scf.for
+// CHECK-NOT: sm.barrier
+// CHECK: return
+func.func @global_memory(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>, %sum: !tile.view<1xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = tile.slice %x[%c0] : !tile.view<2xf32> -> !tile.view<1xf32>
+  %next = tile.slice %x[%c1] : !tile.view<2xf32> -> !tile.view<1xf32>
+  %a = tile.load %next[%c0] : !tile.view<1xf32> -> tensor<64xf32, #r>
+  tile.store %a, %row[%c0] : tensor<64xf32, #r>, !tile.view<1xf32>
+  %b = tile.load %y[%c0] : !tile.view<1xf32> -> tensor<64xf32, #r>
+  %c = tile.load %row[%c0] : !tile.view<1xf32> -> tensor<64xf32, #r>
+  scf.for %i = %c0 to %n step %c1 {
+    tile.atomic_add %a, %sum[%c0] : tensor<64xf32, #r>, !tile.view<1xf32>
+    tile.atomic_add %b, %sum[%i] : tensor<64xf32, #r>, !tile.view<1xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @not_planned() {
+  // expected-error @+1 {{has no offset; plan-shared gives it one}}
+  %a = sm.alloc : !sm.shared<64x64xbf16, 128>
+  return
+}

@@ -1,0 +1,144 @@
+// RUN: tegula-opt --pipeline-copies --split-input-file %s | FileCheck %s
+
+// Two tiles of keys ahead of the loop; each iteration starts the copy of a third into the slot that was read last.
+// CHECK-LABEL: func @three_stages
+// CHECK-SAME: (%[[K:.*]]: !tile.view<2xbf16>, %[[LO:.*]]: index, %[[HI:.*]]: index)
+// CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<3x64x64xbf16, 128>
+// CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[LO]], %[[HI]]
+// CHECK: scf.if %[[EXISTS]] {
+// CHECK-NEXT: %[[SLOT0:.*]] = sm.slot %[[RING]][%c0_i32]
+// CHECK-NEXT: sm.copy_in %[[K]][%[[LO]], %{{.*}}] [64, 64], %[[SLOT0]]
+// CHECK-NEXT: }
+// CHECK-NEXT: sm.commit
+// CHECK: %[[SECOND:.*]] = arith.addi %[[LO]], %c64
+// CHECK: scf.if
+// CHECK-NEXT: %[[SLOT1:.*]] = sm.slot %[[RING]][%c1_i32]
+// CHECK-NEXT: sm.copy_in %[[K]][%[[SECOND]], %{{.*}}] [64, 64], %[[SLOT1]]
+// CHECK-NEXT: }
+// CHECK-NEXT: sm.commit
+// CHECK: %[[DISTANCE:.*]] = arith.constant 128 : index
+// CHECK: scf.for %[[J:.*]] = %[[LO]] to %[[HI]] step %c64 iter_args(%[[SUM:.*]] = %{{.*}}, %[[SLOT:.*]] = %c0_i32{{.*}})
+// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[J]], %[[DISTANCE]]
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[SLOT]], %c0_i32
+// CHECK: %[[BEFORE:.*]] = arith.addi %[[SLOT]], %c-1_i32
+// CHECK: %[[FREE:.*]] = arith.select %[[FIRST]], %c2_i32{{.*}}, %[[BEFORE]]
+// CHECK: arith.cmpi slt, %[[NEXT]], %[[HI]]
+// CHECK: %[[FREE_SLOT:.*]] = sm.slot %[[RING]][%[[FREE]]]
+// CHECK-NEXT: sm.copy_in %[[K]][%[[NEXT]], %{{.*}}] [64, 64], %[[FREE_SLOT]]
+// CHECK-NEXT: }
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: %[[TILE:.*]] = sm.slot %[[RING]][%[[SLOT]]]
+// CHECK-NEXT: sm.mma %[[TILE]], %[[TILE]]
+// CHECK: %[[LAST:.*]] = arith.cmpi eq, %[[SLOT]], %c2_i32
+// CHECK: %[[AFTER:.*]] = arith.addi %[[SLOT]], %c1_i32
+// CHECK: %[[NEXT_SLOT:.*]] = arith.select %[[LAST]], %c0_i32{{.*}}, %[[AFTER]]
+// CHECK: scf.yield %{{.*}}, %[[NEXT_SLOT]]
+// CHECK: sm.wait 0
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+module attributes {tile.num_stages = 3 : i64} {
+  func.func @three_stages(%k: !tile.view<2xbf16>, %lo: index, %hi: index) -> tensor<64x64xf32, #c> {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r = scf.for %j = %lo to %hi step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %t = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %s = sm.mma %t, %t depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
+      scf.yield %s : tensor<64x64xf32, #c>
+    }
+    return %r : tensor<64x64xf32, #c>
+  }
+}
+
+// -----
+
+// A ring of one has no copies ahead; they still start together.
+// CHECK-LABEL: func @one_stage
+// CHECK-NOT: copy_in
+// CHECK: scf.for
+// CHECK: sm.copy_in %arg0
+// CHECK-NEXT: sm.slot
+// CHECK-NEXT: sm.copy_in %arg1
+// CHECK-NEXT: }
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: sm.wait 0
+// CHECK: sm.read
+// CHECK: sm.read
+#r = #sm.layout<registers = [1:8:1, 0:4:16], lanes = [1:8:8, 0:4:1], warps = [0:4:4]>
+module attributes {tile.num_stages = 1 : i64} {
+  func.func @one_stage(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    scf.for %j = %c0 to %n step %c64 {
+      %a = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %x = sm.read %a : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #r>
+      %b = sm.fetch %v[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %y = sm.read %b : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #r>
+    }
+    return
+  }
+}
+
+// -----
+
+// What the position needs is computed again for the later iteration; outer loop variables are constants here, and the
+// outer loop's own fetch stays where it is.
+// CHECK-LABEL: func @position_of_the_later_iteration
+// CHECK: scf.for %[[H:[a-z0-9]*]] =
+// CHECK-NEXT: sm.fetch
+// CHECK: sm.alloc : !sm.shared<2x64x64xbf16, 128>
+// CHECK: scf.if
+// CHECK-NEXT: %[[HEAD0:.*]] = tile.slice %arg0[%[[H]]]
+// CHECK-NEXT: %[[ROW0:.*]] = arith.muli %c0{{.*}}, %c64
+// CHECK: sm.copy_in %[[HEAD0]][%[[ROW0]],
+// CHECK: scf.for
+// CHECK-NEXT: sm.wait 0
+// CHECK: %[[NEXT:.*]] = arith.addi
+// CHECK: scf.if
+// CHECK-NEXT: %[[HEAD:.*]] = tile.slice %arg0[%[[H]]]
+// CHECK-NEXT: %[[ROW:.*]] = arith.muli %[[NEXT]], %c64
+// CHECK: sm.copy_in %[[HEAD]][%[[ROW]],
+#r = #sm.layout<registers = [1:8:1, 0:4:16], lanes = [1:8:8, 0:4:1], warps = [0:4:4]>
+module {
+  func.func @position_of_the_later_iteration(%k: !tile.view<3xbf16>, %q: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    scf.for %h = %c0 to %n step %c1 {
+      %outer = sm.fetch %q[%h, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      scf.for %j = %c0 to %n step %c1 {
+        %head = tile.slice %k[%h] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+        %row = arith.muli %j, %c64 : index
+        %t = sm.fetch %head[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+        %x = sm.read %t : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #r>
+        %y = sm.read %outer : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #r>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// CHECK-LABEL: func @stays
+// CHECK-NOT: sm.alloc
+// CHECK-COUNT-3: sm.fetch
+module {
+  func.func @stays(%written: !tile.view<2xbf16> {tile.written}, %k: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    scf.for %j = %c0 to %n step %c64 iter_args(%carried = %c0) -> index {
+      %a = sm.fetch %written[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %row = arith.addi %carried, %j : index
+      %b = sm.fetch %k[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %some = arith.cmpi slt, %j, %c64 : index
+      scf.if %some {
+        %c = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      }
+      %next = arith.addi %row, %c64 : index
+      scf.yield %next : index
+    }
+    return
+  }
+}

@@ -1,0 +1,89 @@
+// RUN: tegula-opt --plan-shared --split-input-file %s | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// CHECK: module attributes {tile.shared_bytes = 16384 : i64}
+// CHECK-LABEL: func @one_after_the_other
+// CHECK: sm.alloc {offset = 0 : i64}
+// CHECK: sm.alloc {offset = 8192 : i64}
+// CHECK: sm.alloc {offset = 0 : i64}
+module {
+  func.func @one_after_the_other(%x: tensor<64x64xbf16, #c>) {
+    %a = sm.alloc : !tile
+    sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+    %b = sm.alloc : !tile
+    sm.write %x, %b : tensor<64x64xbf16, #c>, !tile
+    %p = sm.mma %a, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    %d = sm.alloc : !tile
+    sm.write %x, %d : tensor<64x64xbf16, #c>, !tile
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// What a loop reads must survive all of it; what it allocates itself is needed for part of an iteration.
+// CHECK: module attributes {tile.shared_bytes = 24576 : i64}
+// CHECK-LABEL: func @loop
+// CHECK: %[[OUTER:.*]] = sm.alloc {offset = 16384 : i64} : !sm.shared<64x64
+// CHECK: scf.for
+// CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<64x128xbf16, 128>
+// CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<64x128xbf16, 128>
+// CHECK: return
+module {
+  func.func @loop(%x: tensor<64x64xbf16, #c>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %outer = sm.alloc : !tile
+    sm.write %x, %outer : tensor<64x64xbf16, #c>, !tile
+    scf.for %i = %c0 to %n step %c1 {
+      %p = sm.mma %outer, %outer depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+      %a = sm.alloc : !sm.shared<64x128xbf16, 128>
+      sm.write %x, %a : tensor<64x64xbf16, #c>, !sm.shared<64x128xbf16, 128>
+      %b = sm.alloc : !sm.shared<64x128xbf16, 128>
+      sm.write %x, %b : tensor<64x64xbf16, #c>, !sm.shared<64x128xbf16, 128>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// Nobody reads the copies; their places are free once a wait has covered them: the ring from the first one on.
+// CHECK: module attributes {tile.shared_bytes = 24576 : i64}
+// CHECK-LABEL: func @copies_under_way
+// CHECK: %[[Q:.*]] = sm.alloc {offset = 16384 : i64}
+// CHECK: %[[RING:.*]] = sm.alloc {offset = 0 : i64} : !sm.shared<2x64x64xbf16, 128>
+// CHECK: sm.wait 1
+// CHECK: sm.alloc {offset = 0 : i64}
+// CHECK: sm.wait 0
+// CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<192x64xbf16, 128>
+module {
+  func.func @copies_under_way(%k: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %n: index, %slot: i32) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %q = sm.alloc : !tile
+    %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    scf.for %i = %c0 to %n step %c1 {
+      %a = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !tile
+      sm.copy_in %k[%i, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
+      sm.commit
+    }
+    sm.copy_in %k[%c0, %c0] [64, 64], %q : !tile.view<2xbf16>, !tile
+    sm.commit
+    sm.wait 1
+    %b = sm.alloc : !tile
+    sm.write %x, %b : tensor<64x64xbf16, #c>, !tile
+    sm.wait 0
+    %d = sm.alloc : !sm.shared<192x64xbf16, 128>
+    sm.write %x, %d : tensor<64x64xbf16, #c>, !sm.shared<192x64xbf16, 128>
+    return
+  }
+}
