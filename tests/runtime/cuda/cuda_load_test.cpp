@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// What loading a cuda kernel refuses, and with which words.
+#include "cuda_fixture.h"
+#include "tegula/cuda_function.h"
+
+#include <algorithm>
+
+using namespace tegula;
+using namespace tegula::test;
+
+namespace {
+
+class CudaLoad : public Cuda {
+protected:
+  Status loadStatus(const Artifact &artifact) { return makeCuda()->load(artifact).status(); }
+};
+
+TEST_F(CudaLoad, TakesPtxAndCubins) {
+  Artifact artifact = cudaArtifact("kernel");
+  EXPECT_OK(loadStatus(artifact));
+  artifact.binary = cubin();
+  EXPECT_OK(loadStatus(artifact));
+}
+
+TEST_F(CudaLoad, RefusesOtherTargetsAndFields) {
+  Artifact artifact = cudaArtifact("k");
+  artifact.target = "cpu";
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+               "kernel 'k': the artifact is for target 'cpu', this device is 'cuda'");
+  artifact = cudaArtifact("k", {tensor("q", f32, 6)});
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+               "kernel 'k': parameter 'q': a tensor of rank 6, but ranks are 1 to 5");
+  artifact = cudaArtifact("k");
+  artifact.threads = 0;
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+               "kernel 'k': 0 threads and 0 bytes of shared memory are no block");
+  artifact = cudaArtifact("k");
+  artifact.shared_bytes = -1;
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+               "kernel 'k': 128 threads and -1 bytes of shared memory are no block");
+}
+
+TEST_F(CudaLoad, RefusesArtifactsThatAreCutOff) {
+  Artifact artifact = cudaArtifact("k");
+  artifact.binary = "";
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument, "kernel 'k': the binary is empty");
+  const std::string whole = cubin();
+  for (size_t bytes = 4; bytes < whole.size(); ++bytes) {
+    artifact.binary = whole.substr(0, bytes);
+    EXPECT_EQ(loadStatus(artifact).code(), ErrorCode::InvalidArgument) << bytes;
+  }
+  artifact.binary = whole.substr(0, whole.size() - 1);
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+               "kernel 'k': the binary is not a usable cubin: a section ends beyond the last byte");
+  artifact.binary = kernelsObject();
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+               "kernel 'k': the binary is not a usable cubin: it is for another kind of processor");
+}
+
+TEST_F(CudaLoad, PassesTheDriversLogOn) {
+  Artifact artifact = cudaArtifact("k");
+  artifact.binary = "wrong";
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+               "kernel 'k': cuModuleLoadDataEx failed: CUDA_ERROR_INVALID_PTX (a PTX JIT compilation failed): ptxas "
+               "application ptx input, line 1; fatal : Parsing error near 'wrong'");
+}
+
+TEST_F(CudaLoad, RefusesAnotherGpusCodeAndNewerPtx) {
+  stand_in::fail("cuModuleLoadDataEx", cuda::CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_ERROR(loadStatus(cudaArtifact("k")), ErrorCode::InvalidArgument,
+               "kernel 'k': cuModuleLoadDataEx failed: CUDA_ERROR_NO_BINARY_FOR_GPU (no kernel image is available for "
+               "execution)");
+  stand_in::fail("cuModuleLoadDataEx", cuda::CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  EXPECT_ERROR(loadStatus(cudaArtifact("k")), ErrorCode::Unsupported,
+               "kernel 'k': cuModuleLoadDataEx failed: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (the PTX version is too "
+               "new)");
+}
+
+TEST_F(CudaLoad, RefusesAMissingFunction) {
+  EXPECT_ERROR(loadStatus(cudaArtifact("absent")), ErrorCode::InvalidArgument,
+               "kernel 'absent': the binary has no function 'absent': cuModuleGetFunction failed: "
+               "CUDA_ERROR_NOT_FOUND (named symbol not found)");
+}
+
+TEST_F(CudaLoad, RefusesBlocksThatDoNotFit) {
+  stand_in::setFunction(168, 384, 1024);
+  Artifact artifact = cudaArtifact("k");
+  artifact.threads = 512;
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::ResourceExhausted,
+               "kernel 'k': 512 threads, but its 168 registers allow at most 384");
+  artifact.threads = 384;
+  artifact.shared_bytes = 226 * 1024 + 1;
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::ResourceExhausted,
+               "kernel 'k': 231425 bytes of dynamic and 1024 of static shared memory, but this GPU has 232448 for a "
+               "block");
+  artifact.shared_bytes -= 1;
+  EXPECT_OK(loadStatus(artifact));
+}
+
+TEST_F(CudaLoad, AsksForMuchSharedMemoryOnly) {
+  for (const int64_t bytes : {0, 48 * 1024, 48 * 1024 + 1, 227 * 1024}) {
+    Artifact artifact = cudaArtifact("k");
+    artifact.shared_bytes = bytes;
+    stand_in::forgetCalls();
+    const auto kernel = load(makeCuda(), artifact);
+    const std::vector<std::string> calls = stand_in::calls();
+    EXPECT_EQ(std::count(calls.begin(), calls.end(), "cuFuncSetAttribute"), bytes > 48 * 1024) << bytes;
+    EXPECT_OK(kernel->launch({1}, {}));
+    EXPECT_EQ(stand_in::lastLaunch().sharedBytes, bytes);
+  }
+}
+
+TEST_F(CudaLoad, TellsWhatTheDriverSays) {
+  stand_in::setFunction(168, 384, 1024);
+  const auto info = cudaKernelInfo(*load(makeCuda(), cudaArtifact("k")));
+  ASSERT_TRUE(info.ok());
+  EXPECT_EQ(info->registers, 168);
+  EXPECT_EQ(info->local_bytes, 16);
+  EXPECT_EQ(info->static_shared_bytes, 1024);
+  EXPECT_EQ(info->max_threads, 384);
+  EXPECT_ERROR(cudaKernelInfo(*load(makeDevice(), artifact("nothing", {}))).status(), ErrorCode::InvalidArgument,
+               "kernel 'nothing' was not loaded by a cuda device");
+}
+
+TEST_F(CudaLoad, LoadsFunctionsOfCudaDevicesOnly) {
+  EXPECT_ERROR(loadCudaFunction(*makeDevice(), "ptx", "f", {}).status(), ErrorCode::InvalidArgument,
+               "device 'cpu' is no cuda device");
+  EXPECT_ERROR(loadCudaFunction(*makeCuda(), "ptx", "f", {.threads = 2048}).status(), ErrorCode::ResourceExhausted,
+               "kernel 'f': 2048 threads, but its 32 registers allow at most 1024");
+}
+
+} // namespace
