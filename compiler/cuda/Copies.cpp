@@ -1,8 +1,222 @@
 // SPDX-License-Identifier: MIT
-#include "compiler/cuda/Threads.h"
+// Tiles between a view and shared memory: sm.copy_in and sm.copy_out. Where the view allows it, in chunks of 16 bytes,
+// consecutive threads along a panel's row; else element by element.
+#include "compiler/cuda/SharedTile.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace tegula;
+using namespace tegula::cuda;
 
-LogicalResult cuda::lower(Threads &, sm::CopyInOp op) { return op.emitError("is not lowered to threads yet"); }
-LogicalResult cuda::lower(Threads &, sm::CopyOutOp op) { return op.emitError("is not lowered to threads yet"); }
+namespace {
+
+using Compare = Scalars::Compare;
+
+constexpr int64_t kChunkBytes = 16;
+/// Up to so many chunks a thread are moved without a loop.
+constexpr int64_t kUnrolled = 16;
+
+/// The coordinates of a tile along one dimension that lie inside the view: first, and how many (i32).
+struct Inside {
+  Value first, count;
+};
+
+/// How chunks are dealt out. Threads: `perRow` along a panel's row, then `rows` rows, then panels; each thread repeats
+/// that for further rows and panels.
+struct Deal {
+  int64_t perRow, rows, panels; ///< Threads.
+  int64_t panelElements;
+  int64_t rowRepeats, panelRepeats;
+};
+
+class Copy {
+public:
+  Copy(Threads &t, Value shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out)
+      : t(t), s(t.s), shared(shared), type(cast<sm::SharedType>(shared.getType())), view(view), shape(shape), out(out) {
+    for (Value coordinate : position)
+      this->position.push_back(s.toI64(coordinate));
+    for (unsigned dim = 0; dim < 2; ++dim)
+      inside[dim] = insideOf(dim);
+    rowBytes = s.mul(s.toI64(view.strides[0]), elementBytes());
+    thread = s.add(s.mul(t.warp(), sm::warpSize), t.lane());
+  }
+
+  void emit() {
+    // Panels or not, memory order within a row is the same up to the chunk.
+    int64_t panel = sm::panelFor(type.getShape()[1], elementBytes());
+    if (panel == 0)
+      return elements();
+    auto branch = scf::IfOp::create(t.b, TypeRange(), isFriendly(), /*addElseBlock=*/true);
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(branch.thenBlock());
+    chunks(panel);
+    t.b.setInsertionPointToStart(branch.elseBlock());
+    elements();
+  }
+
+private:
+  int64_t elementBytes() const { return type.elementBytes(); }
+  int64_t chunkElements() const { return kChunkBytes / elementBytes(); }
+
+  Inside insideOf(unsigned dim) {
+    Value before = s.sub(s.i64(0), position[dim]), end = s.sub(s.toI64(view.sizes[dim]), position[dim]);
+    Value first = s.toI32(s.clamp(before, shape[dim]));
+    return {first, s.sub(s.toI32(s.clamp(end, shape[dim])), first)};
+  }
+
+  /// Whether all chunks are aligned and lie wholly inside the view or outside of it.
+  Value isFriendly() {
+    Value column = s.mul(position[1], elementBytes());
+    Value bits = s.bitOr(s.bitOr(view.base, rowBytes), column);
+    bits = s.bitOr(bits, s.mul(s.toI64(inside[1].count), elementBytes()));
+    Value isContiguous = s.compare(Compare::eq, view.strides[1], 1);
+    return s.both(isContiguous, s.compare(Compare::eq, s.rem(bits, kChunkBytes), 0));
+  }
+
+  /// Whether `coordinate + distance` is inside the view along `dim`.
+  Value isInside(unsigned dim, Value coordinate, int64_t distance) {
+    Value relative = s.add(s.sub(coordinate, inside[dim].first), distance);
+    return s.compare(Compare::ult, relative, inside[dim].count);
+  }
+
+  Value globalAddress(Value row, Value column, Value columnBytes) {
+    Value rows = s.mul(s.add(position[0], s.toI64(row)), rowBytes);
+    Value columns = s.mul(s.add(position[1], s.toI64(column)), columnBytes);
+    return s.add(s.add(view.base, rows), columns);
+  }
+
+  //===-- Chunks
+  //-----------------------------------------------------------------------------------------------------===//
+
+  Deal dealOut(int64_t panel) const {
+    int64_t rows = type.getShape()[0], threads = t.warps() * sm::warpSize;
+    Deal deal;
+    deal.perRow = panel / kChunkBytes;
+    deal.panelElements = panel / elementBytes();
+    deal.rows = std::gcd(rows, threads / deal.perRow);
+    deal.panels = threads / deal.perRow / deal.rows;
+    deal.rowRepeats = rows / deal.rows;
+    deal.panelRepeats = llvm::divideCeil(type.getShape()[1] / deal.panelElements, deal.panels);
+    return deal;
+  }
+
+  Origin originOf(const Deal &deal) {
+    Value chunk = s.rem(thread, deal.perRow), rest = s.div(thread, deal.perRow);
+    Value row = s.rem(rest, deal.rows), panel = s.div(rest, deal.rows);
+    Value column = s.add(s.mul(panel, deal.panelElements), s.mul(chunk, chunkElements()));
+    Origin origin{{row, column}, SmallVector<sm::Spread>(2)};
+    for (int64_t i = 0; i < deal.rows; ++i)
+      origin.spread[0].bits |= i;
+    origin.spread[0].last = deal.rows - 1;
+    for (int64_t i = 0; i < deal.panels * deal.perRow; ++i)
+      origin.spread[1].bits |= i * chunkElements();
+    origin.spread[1].last = (deal.panels * deal.perRow - 1) * chunkElements();
+    return origin;
+  }
+
+  void chunks(int64_t panel) {
+    Deal deal = dealOut(panel);
+    Origin origin = originOf(deal);
+    int64_t unrolled = deal.rowRepeats;
+    while (unrolled > 1 && (unrolled * deal.panelRepeats > kUnrolled || deal.rowRepeats % unrolled != 0))
+      --unrolled;
+    if (unrolled == deal.rowRepeats)
+      return someChunks(deal, origin, unrolled);
+    auto loop = scf::ForOp::create(t.b, s.i32(0), s.i32(type.getShape()[0]), s.i32(unrolled * deal.rows));
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(loop.getBody());
+    origin.coordinates[0] = s.add(origin.coordinates[0], loop.getInductionVar());
+    for (int64_t row = 0; row < type.getShape()[0]; row += unrolled * deal.rows)
+      origin.spread[0].bits |= row;
+    origin.spread[0].last += type.getShape()[0] - unrolled * deal.rows;
+    someChunks(deal, origin, unrolled);
+  }
+
+  /// The thread's chunks of `repeats` rows.
+  void someChunks(const Deal &deal, const Origin &origin, int64_t repeats) {
+    SharedTile tile(t, shared, origin);
+    Value row = globalAddress(origin.coordinates[0], origin.coordinates[1], s.i64(elementBytes()));
+    Value rowStep = s.mul(rowBytes, deal.rows);
+    for (int64_t i = 0; i < repeats; ++i) {
+      for (int64_t j = 0; j < deal.panelRepeats; ++j) {
+        int64_t distance[] = {i * deal.rows, j * deal.panels * deal.panelElements};
+        Value global = s.add(row, distance[1] * elementBytes());
+        Value isIn =
+            s.both(isInside(0, origin.coordinates[0], distance[0]), isInside(1, origin.coordinates[1], distance[1]));
+        moveChunk(tile, distance, global, isIn);
+      }
+      row = s.add(row, rowStep);
+    }
+  }
+
+  void moveChunk(SharedTile &tile, ArrayRef<int64_t> distance, Value global, Value isIn) {
+    Value exists = tile.contains(distance), place = tile.at(distance);
+    // Chunks beyond the buffer are outside the view too.
+    OpBuilder::InsertionGuard guard(t.b);
+    if (exists)
+      t.b.setInsertionPointToStart(scf::IfOp::create(t.b, exists).thenBlock());
+    if (out)
+      t.gpu.storeVector(t.gpu.loadShared(t.b.getI32Type(), 4, place), global, isIn);
+    else
+      t.gpu.copyAsync(place, global, s.select(isIn, s.i32(kChunkBytes), s.i32(0)));
+  }
+
+  //===-- Elements
+  //---------------------------------------------------------------------------------------------------===//
+
+  void elements() {
+    int64_t rows = type.getShape()[0], columns = type.getShape()[1];
+    auto loop = scf::ForOp::create(t.b, thread, s.i32(rows * columns), s.i32(t.warps() * sm::warpSize));
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(loop.getBody());
+    Value row = s.div(loop.getInductionVar(), columns), column = s.rem(loop.getInductionVar(), columns);
+    constexpr int64_t anyBits = ~int64_t(0);
+    Origin origin{{row, column}, {{anyBits, rows - 1}, {anyBits, columns - 1}}};
+    Value place = SharedTile(t, shared, origin).at({0, 0});
+    Value isIn = s.both(isInside(0, row, 0), isInside(1, column, 0));
+    moveElement(place, globalAddress(row, column, s.mul(s.toI64(view.strides[1]), elementBytes())), isIn);
+  }
+
+  void moveElement(Value place, Value global, Value isIn) {
+    Type element = storedType();
+    Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(element));
+    if (out)
+      t.gpu.store(t.gpu.loadShared(element, 1, place).front(), global, isIn);
+    else
+      t.gpu.storeShared(t.gpu.load(element, global, isIn, zero), place);
+  }
+
+  Type storedType() const { return type.getElementType().isInteger(1) ? t.b.getI8Type() : type.getElementType(); }
+
+  Threads &t;
+  Scalars &s;
+  Value shared;
+  sm::SharedType type;
+  const View &view;
+  SmallVector<Value, 2> position;
+  ArrayRef<int64_t> shape;
+  bool out;
+  Inside inside[2];
+  Value rowBytes, thread;
+};
+
+} // namespace
+
+LogicalResult cuda::lower(Threads &t, sm::CopyInOp op) {
+  SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
+  if (position.size() != 2)
+    return op.emitOpError("copies only matrices");
+  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/false).emit();
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
+  SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
+  if (position.size() != 2)
+    return op.emitOpError("copies only matrices");
+  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/true).emit();
+  return success();
+}

@@ -56,6 +56,10 @@ LayoutAttr tegula::sm::rhsMatrices(MLIRContext *context, const Fragments &grid, 
                          Digits{copies, {1, grid.warpsN, 16 * grid.columns}});
 }
 
+LayoutAttr tegula::sm::blockMatrices(LayoutAttr layout) {
+  return LayoutAttr::get(layout.getContext(), {}, Digits{{0, 16, 1}, {1, 2, 8}}, layout.getWarps());
+}
+
 //===-- Places
 //-----------------------------------------------------------------------------------------------------===//
 

@@ -24,6 +24,8 @@ std::optional<Fragments> operandFragments(LayoutAttr layout);
 /// others need the transposing form.
 LayoutAttr lhsMatrices(mlir::MLIRContext *context, const Fragments &grid, bool transposed);
 LayoutAttr rhsMatrices(mlir::MLIRContext *context, const Fragments &grid, bool transposed);
+/// The same for a tile of 16-bit elements that is held in either of the fragment layouts: the words are its registers.
+LayoutAttr blockMatrices(LayoutAttr layout);
 
 /// What is known of a coordinate that differs between threads.
 struct Spread {
