@@ -39,21 +39,22 @@ std::optional<Fragments> tegula::sm::operandFragments(LayoutAttr layout) {
   return layout == same ? std::optional(grid) : std::nullopt;
 }
 
+/// Two orders of the four matrices: down the rows first, or along them.
+static LayoutAttr matrices(MLIRContext *context, bool rowsLast, ArrayRef<Digit> warps) {
+  Digits several;
+  llvm::copy_if(warps, std::back_inserter(several), [](const Digit &digit) { return digit.size > 1; });
+  if (rowsLast)
+    return LayoutAttr::get(context, {}, Digits{{0, 8, 1}, {1, 2, 8}, {0, 2, 8}}, several);
+  return LayoutAttr::get(context, {}, Digits{{0, 16, 1}, {1, 2, 8}}, several);
+}
+
 LayoutAttr tegula::sm::lhsMatrices(MLIRContext *context, const Fragments &grid, bool transposed) {
-  Digit copies{Digit::copies, grid.warpsN, 0};
-  if (transposed)
-    return LayoutAttr::get(context, {}, Digits{{0, 8, 1}, {1, 2, 8}, {0, 2, 8}},
-                           Digits{{1, grid.warpsM, 16 * grid.rows}, copies});
-  return LayoutAttr::get(context, {}, Digits{{0, 16, 1}, {1, 2, 8}}, Digits{{0, grid.warpsM, 16 * grid.rows}, copies});
+  return matrices(context, transposed, {{transposed, grid.warpsM, 16 * grid.rows}, {Digit::copies, grid.warpsN, 0}});
 }
 
 LayoutAttr tegula::sm::rhsMatrices(MLIRContext *context, const Fragments &grid, bool transposed) {
-  Digit copies{Digit::copies, grid.warpsM, 0};
-  if (transposed)
-    return LayoutAttr::get(context, {}, Digits{{0, 8, 1}, {1, 2, 8}, {0, 2, 8}},
-                           Digits{copies, {0, grid.warpsN, 16 * grid.columns}});
-  return LayoutAttr::get(context, {}, Digits{{0, 16, 1}, {1, 2, 8}},
-                         Digits{copies, {1, grid.warpsN, 16 * grid.columns}});
+  return matrices(context, transposed,
+                  {{Digit::copies, grid.warpsM, 0}, {!transposed, grid.warpsN, 16 * grid.columns}});
 }
 
 LayoutAttr tegula::sm::blockMatrices(LayoutAttr layout) {
