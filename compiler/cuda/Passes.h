@@ -14,6 +14,7 @@ namespace tegula::cuda {
 std::unique_ptr<mlir::Pass> createAssignLayouts();
 std::unique_ptr<mlir::Pass> createPipelineCopies();
 std::unique_ptr<mlir::Pass> createAllocateShared();
+std::unique_ptr<mlir::Pass> createIssueLoadsEarly();
 std::unique_ptr<mlir::Pass> createPlanShared();
 std::unique_ptr<mlir::Pass> createInsertBarriers();
 std::unique_ptr<mlir::Pass> createLowerToThreads();

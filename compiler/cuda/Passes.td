@@ -51,6 +51,15 @@ def AllocateShared : Pass<"allocate-shared"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
+def IssueLoadsEarly : Pass<"issue-loads-early"> {
+  let summary = "loads into registers start at the top of the loop iteration that uses them";
+  let description = [{
+    A `tile.load` from a tensor that the program only reads moves to the start of its block, with the scalar arithmetic
+    that its position needs: before the wait for the copies, and as far as possible from its use. Row statistics of the
+    backward pass then arrive while the tensor cores work.
+  }];
+}
+
 def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let summary = "gives every buffer its place in shared memory";
   let description = [{

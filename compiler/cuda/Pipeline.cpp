@@ -18,6 +18,7 @@ void buildLayoutsPipeline(mlir::OpPassManager &passes) { passes.addPass(createAs
 void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPipelineCopies());
   passes.addPass(createAllocateShared());
+  passes.addPass(createIssueLoadsEarly());
   passes.addPass(createPlanShared());
   passes.addPass(createInsertBarriers());
 }

@@ -25,13 +25,6 @@ using Slice = SetVector<Operation *>;
 
 //===-- Which fetches --------------------------------------------------------------------------------------------===//
 
-/// Whether the program only reads the tensor behind `view`.
-static bool isReadOnly(Value view) {
-  auto argument = dyn_cast<BlockArgument>(tile::tensorOf(view));
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  return function && !function.getArgAttr(argument.getArgNumber(), "tile.written");
-}
-
 /// Adds to `slice` what the loop's body computes for the operands of `op`.
 static LogicalResult addOperands(Operation *op, scf::ForOp loop, Slice &slice) {
   BackwardSliceOptions options;
@@ -53,7 +46,7 @@ static bool isScalarAndPure(Operation *op) {
 
 static bool canRunAhead(sm::FetchOp fetch, scf::ForOp loop) {
   Slice slice;
-  return fetch.getType().getPanel() != 0 && isReadOnly(fetch.getView()) && isIndependent(fetch, loop) &&
+  return fetch.getType().getPanel() != 0 && tile::isReadOnly(fetch.getView()) && isIndependent(fetch, loop) &&
          succeeded(addOperands(fetch, loop, slice)) &&
          llvm::all_of(slice, [&](Operation *op) { return isScalarAndPure(op) && isIndependent(op, loop); });
 }

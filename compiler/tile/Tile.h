@@ -21,6 +21,8 @@ bool isTileShape(llvm::ArrayRef<int64_t> shape);
 
 /// The view that `view` is sliced from, in the end: a tensor that the program was given.
 mlir::Value tensorOf(mlir::Value view);
+/// Whether the program only reads the tensor behind `view`.
+bool isReadOnly(mlir::Value view);
 
 } // namespace tegula::tile
 

@@ -3,6 +3,7 @@
 #include "compiler/tile/Tile.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace tegula::tile;
@@ -11,6 +12,12 @@ Value tegula::tile::tensorOf(Value view) {
   while (auto slice = view.getDefiningOp<SliceOp>())
     view = slice.getView();
   return view;
+}
+
+bool tegula::tile::isReadOnly(Value view) {
+  auto argument = dyn_cast<BlockArgument>(tensorOf(view));
+  auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();
+  return function && !function.getArgAttr(argument.getArgNumber(), "tile.written");
 }
 
 Type ViewType::parse(AsmParser &parser) {

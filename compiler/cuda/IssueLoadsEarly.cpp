@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/Passes.h"
+
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_ISSUELOADSEARLY
+#include "compiler/cuda/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+/// What of `load`'s block it is computed from, operands first, if that can move to the block's start: scalars.
+static FailureOr<SetVector<Operation *>> movableOperands(tile::LoadOp load) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.filter = [&](Operation *op) { return op->getBlock() == load->getBlock(); };
+  bool found = succeeded(getBackwardSlice(load, &slice, options));
+  auto movable = [](Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); };
+  return found && llvm::all_of(slice, movable) ? FailureOr(slice) : failure();
+}
+
+/// Moves operations to a block's start, in the order in which they come.
+namespace {
+class BlockStart {
+public:
+  explicit BlockStart(Block &block) : block_(block) {}
+
+  void move(Operation *op) {
+    if (!moved_.insert(op))
+      return;
+    if (moved_.size() > 1)
+      op->moveAfter(moved_[moved_.size() - 2]);
+    else if (op != &block_.front())
+      op->moveBefore(&block_.front());
+  }
+
+private:
+  Block &block_;
+  SetVector<Operation *> moved_;
+};
+} // namespace
+
+static void issueEarly(scf::ForOp loop) {
+  BlockStart start(*loop.getBody());
+  for (tile::LoadOp load : llvm::make_early_inc_range(loop.getBody()->getOps<tile::LoadOp>())) {
+    FailureOr<SetVector<Operation *>> operands = movableOperands(load);
+    if (!tile::isReadOnly(load.getView()) || failed(operands))
+      continue;
+    for (Operation *op : *operands)
+      start.move(op);
+    start.move(load);
+  }
+}
+
+namespace {
+struct IssueLoadsEarly : cuda::impl::IssueLoadsEarlyBase<IssueLoadsEarly> {
+  void runOnOperation() override { getOperation()->walk(issueEarly); }
+};
+} // namespace

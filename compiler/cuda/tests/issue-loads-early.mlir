@@ -1,0 +1,24 @@
+// RUN: tegula-opt %s --issue-loads-early | FileCheck %s
+
+#rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+
+// The load of what is only read passes the wait, with its position; the one of what is written stays.
+// CHECK-LABEL: func.func @statistics
+// CHECK: scf.for %[[I:.*]] =
+// CHECK-NEXT: %[[P:.*]] = arith.addi %[[I]], %{{.*}} : index
+// CHECK-NEXT: tile.load %arg0[%[[P]]]
+// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: tile.load %arg1[%[[I]]]
+func.func @statistics(%lse: !tile.view<1xf32>, %acc: !tile.view<1xf32> {tile.written}, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %n step %c64 {
+    sm.wait 0
+    %p = arith.addi %i, %c64 : index
+    %x = tile.load %lse[%p] : !tile.view<1xf32> -> tensor<64xf32, #rows>
+    %y = tile.load %acc[%i] : !tile.view<1xf32> -> tensor<64xf32, #rows>
+    %z = arith.addf %x, %y : tensor<64xf32, #rows>
+    tile.store %z, %acc[%i] : tensor<64xf32, #rows>, !tile.view<1xf32>
+  }
+  return
+}
