@@ -21,9 +21,11 @@ static FailureOr<SetVector<Operation *>> movableOperands(tile::LoadOp load) {
   BackwardSliceOptions options;
   options.omitBlockArguments = true;
   options.filter = [&](Operation *op) { return op->getBlock() == load->getBlock(); };
-  bool found = succeeded(getBackwardSlice(load, &slice, options));
+  bool found = succeeded(getBackwardSlice(load.getOperation(), &slice, options));
   auto movable = [](Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); };
-  return found && llvm::all_of(slice, movable) ? FailureOr(slice) : failure();
+  if (!found || !llvm::all_of(slice, movable))
+    return failure();
+  return slice;
 }
 
 /// Moves operations to a block's start, in the order in which they come.
