@@ -28,15 +28,36 @@ static void buildTilePipeline(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-llvm::ArrayRef<MlirPhase> tegula::mlirPhases() {
-  static constexpr MlirPhase all[] = {
-      {"tile", "the program as recorded, verified and canonical", buildTilePipeline},
-      {"simplify", "target-neutral simplification", simplify::buildSimplifyPipeline},
-      {"plan", "cpu: which tiles live in buffers, and in which order", cpu::buildPlanPipeline},
-      {"loops", "cpu: loops over vectors", cpu::buildLoopsPipeline},
-      {"llvm", "cpu: the LLVM dialect", emit::buildLlvmPipeline},
-  };
-  return all;
+static constexpr MlirPhase kTile = {"tile", "the program as recorded, verified and canonical", buildTilePipeline};
+
+static constexpr MlirPhase kCpuPhases[] = {
+    kTile,
+    {"simplify", "softmax in elementary operations, exponentials to base 2", simplify::buildSimplifyPipeline},
+    {"plan", "which tiles live in buffers, and in which order", cpu::buildPlanPipeline},
+    {"loops", "loops over vectors", cpu::buildLoopsPipeline},
+    {"llvm", "the LLVM dialect", emit::buildLlvmPipeline},
+};
+
+static constexpr MlirPhase kCudaPhases[] = {
+    kTile,
+    {"simplify", "softmax in elementary operations, exponentials to base 2", simplify::buildCudaSimplifyPipeline},
+    {"layouts", "which thread holds which element", cuda::buildLayoutsPipeline},
+    {"shared", "shared memory, copies and barriers", cuda::buildSharedPipeline},
+    {"threads", "the program of one thread, without tiles", cuda::buildThreadsPipeline},
+    {"nvvm", "the LLVM and NVVM dialects", emit::buildNvvmPipeline},
+};
+
+llvm::ArrayRef<llvm::StringRef> tegula::targetNames() {
+  static constexpr llvm::StringRef names[] = {"cpu", "cuda"};
+  return names;
+}
+
+llvm::ArrayRef<MlirPhase> tegula::mlirPhases(llvm::StringRef target) {
+  if (target == "cpu")
+    return kCpuPhases;
+  if (target == "cuda")
+    return kCudaPhases;
+  return {};
 }
 
 void tegula::registerTegulaDialects(DialectRegistry &registry) {
@@ -52,6 +73,7 @@ void tegula::registerTegulaPasses() {
   cpu::registerPasses();
   cuda::registerPasses();
   simplify::registerPasses();
-  for (const MlirPhase &phase : mlirPhases())
-    PassPipelineRegistration<>(phase.name, phase.summary, phase.build);
+  for (llvm::StringRef target : targetNames())
+    for (const MlirPhase &phase : mlirPhases(target))
+      PassPipelineRegistration<>((target + "-" + phase.name).str(), phase.summary, phase.build);
 }

@@ -19,12 +19,14 @@ struct MlirPhase {
   void (*build)(mlir::OpPassManager &);
 };
 
-/// The phases, in the order in which they run.
-llvm::ArrayRef<MlirPhase> mlirPhases();
+/// The targets that there are.
+llvm::ArrayRef<llvm::StringRef> targetNames();
+/// The phases of a target, in the order in which they run; empty if there is no such target.
+llvm::ArrayRef<MlirPhase> mlirPhases(llvm::StringRef target);
 
 /// What a program may contain in any phase.
 void registerTegulaDialects(mlir::DialectRegistry &registry);
-/// Every pass, and every phase as a pipeline of its name. Call once per process.
+/// Every pass, and every phase as a pipeline called TARGET-PHASE. Call once per process.
 void registerTegulaPasses();
 
 } // namespace tegula

@@ -9,9 +9,9 @@
 
 namespace tegula {
 
-/// What CompileRequest::emit may ask for, in the order in which it comes about. Up to "loops" it is MLIR, then the
-/// optimised LLVM IR, then assembly.
-std::vector<std::string_view> emittable();
+/// What CompileRequest::emit may ask for, in the order in which it comes about: phases in MLIR, optimised LLVM IR, then
+/// the assembly of the target. Empty if there is no such target.
+std::vector<std::string_view> emittable(std::string_view target);
 
 /// CompileFailed with one `file:line: error: ...` per diagnostic, or InvalidArgument for a request that makes no sense.
 Expected<Artifact> compile(const CompileRequest &request);

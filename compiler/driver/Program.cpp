@@ -2,6 +2,7 @@
 #include "compiler/driver/Program.h"
 
 #include "compiler/emit/Emit.h"
+#include "compiler/sm/Sm.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,7 +21,8 @@ namespace {
 
 DialectRegistry programDialects() {
   DialectRegistry registry;
-  registry.insert<tile::TileDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect, scf::SCFDialect>();
+  registry.insert<sm::SmDialect, tile::TileDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect,
+                  scf::SCFDialect>();
   emit::registerDialects(registry);
   return registry;
 }

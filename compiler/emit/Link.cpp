@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/emit/Emit.h"
+#include "compiler/emit/TemporaryFile.h"
 
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -14,22 +14,6 @@ LLD_HAS_DRIVER(elf)
 namespace tegula::emit {
 
 namespace {
-
-/// A file in the system's folder for temporary files that disappears with this object.
-class TemporaryFile {
-public:
-  TemporaryFile() { error_ = llvm::sys::fs::createTemporaryFile("tegula", "o", path_); }
-  ~TemporaryFile() {
-    if (!error_)
-      llvm::sys::fs::remove(path_);
-  }
-  std::error_code error() const { return error_; }
-  std::string path() const { return path_.str().str(); }
-
-private:
-  llvm::SmallString<128> path_;
-  std::error_code error_;
-};
 
 Status linkFailed(const std::string &why) { return Status(ErrorCode::CompileFailed, "cannot link the kernel: " + why); }
 
@@ -42,20 +26,10 @@ Expected<std::string> link(const std::string &object) {
   std::lock_guard lock(oneAtATime);
   if (!usable)
     return linkFailed("an earlier error left the linker unusable; start a new process");
-  TemporaryFile input, output;
+  TemporaryFile input("o"), output("so");
+  input.write(object);
   if (input.error() || output.error())
     return linkFailed((input.error() ? input.error() : output.error()).message());
-  {
-    std::error_code error;
-    llvm::raw_fd_ostream file(input.path(), error);
-    file << object;
-    file.close();
-    if (error || file.has_error()) {
-      std::string why = (error ? error : file.error()).message();
-      file.clear_error();
-      return linkFailed(why);
-    }
-  }
   std::string in = input.path(), out = output.path(), messages;
   llvm::raw_string_ostream log(messages);
   std::vector<const char *> arguments = {"ld.lld",          "-shared", "-z",        "defs",    "--threads=1",

@@ -123,6 +123,13 @@ std::string generate(Module &module, TargetMachine &machine, CodeGenFileType typ
 
 } // namespace
 
+std::string toText(const Module &module) {
+  std::string text;
+  raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  return text;
+}
+
 std::string toAssembly(Module &module, TargetMachine &machine) {
   return generate(module, machine, CodeGenFileType::AssemblyFile);
 }

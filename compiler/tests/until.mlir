@@ -2,7 +2,7 @@
 // RUN: tegula-opt %s --until=simplify | FileCheck %s --check-prefix=SIMPLIFY
 // RUN: not tegula-opt %s --until=simplfy 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: tegula-opt: there is no phase 'simplfy'; the phases are tile, simplify,
+// UNKNOWN: tegula-opt: there is no phase 'simplfy'; the phases of cpu are tile, simplify, plan
 
 // TILE-LABEL: @exp_of_a_product
 // TILE-NEXT: tile.dot %arg0, %arg0 {transpose_rhs}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs passes on a program, as mlir-opt does: `tegula-opt --decompose-softmax --cse program.mlir`.
-// `tegula-opt --until=simplify program.mlir` runs every phase up to the named one.
+// `tegula-opt --until=threads program.mlir` runs every phase up to the named one. A phase that several targets have is
+// the cpu's, or that of `--target=cuda`.
 #include "compiler/Registration.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -8,41 +9,64 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 using namespace tegula;
 
-/// The flags that `--until=last` stands for: one per phase. Empty if there is no such phase.
-static std::vector<std::string> phaseFlags(llvm::StringRef last) {
-  std::vector<std::string> flags;
-  for (const MlirPhase &phase : mlirPhases()) {
-    flags.push_back("--" + phase.name.str());
-    if (phase.name == last)
-      return flags;
-  }
-  return {};
-}
+namespace {
 
-static void reportUnknownPhase(llvm::StringRef name) {
-  auto names = llvm::map_range(mlirPhases(), [](const MlirPhase &phase) { return phase.name; });
-  llvm::errs() << "tegula-opt: there is no phase '" << name << "'; the phases are " << llvm::join(names, ", ") << "\n";
-}
+/// The command line, with `--until` and `--target` taken out of it.
+struct CommandLine {
+  std::vector<std::string> words;
+  std::optional<std::string> target, until;
+
+  CommandLine(int argc, char **argv) {
+    for (llvm::StringRef word : llvm::ArrayRef(argv, argc))
+      if (word.consume_front("--until="))
+        until = word.str();
+      else if (word.consume_front("--target="))
+        target = word.str();
+      else
+        words.push_back(word.str());
+  }
+
+  /// Replaces `--until` by the phases that it stands for. False if there is no such phase.
+  bool addPhases() {
+    for (llvm::StringRef name : targetNames()) {
+      if (target && *target != name)
+        continue;
+      auto phases = mlirPhases(name);
+      auto last = llvm::find_if(phases, [&](const MlirPhase &phase) { return phase.name == *until; });
+      if (last == phases.end())
+        continue;
+      for (const MlirPhase &phase : llvm::make_range(phases.begin(), std::next(last)))
+        words.push_back(("--" + name + "-" + phase.name).str());
+      return true;
+    }
+    return false;
+  }
+
+  void reportUnknownPhase() const {
+    llvm::errs() << "tegula-opt: there is no phase '" << *until << "'";
+    for (llvm::StringRef name : targetNames()) {
+      auto names = llvm::map_range(mlirPhases(name), [](const MlirPhase &phase) { return phase.name; });
+      if (!target || *target == name)
+        llvm::errs() << "; the phases of " << name << " are " << llvm::join(names, ", ");
+    }
+    llvm::errs() << "\n";
+  }
+};
+
+} // namespace
 
 int main(int argc, char **argv) {
-  std::vector<std::string> words;
-  for (llvm::StringRef word : llvm::ArrayRef(argv, argc)) {
-    if (!word.consume_front("--until=")) {
-      words.push_back(word.str());
-      continue;
-    }
-    auto flags = phaseFlags(word);
-    if (flags.empty())
-      return reportUnknownPhase(word), EXIT_FAILURE;
-    words.insert(words.end(), flags.begin(), flags.end());
-  }
+  CommandLine line(argc, argv);
+  if (line.until && !line.addPhases())
+    return line.reportUnknownPhase(), EXIT_FAILURE;
   std::vector<char *> arguments;
-  for (std::string &word : words)
+  for (std::string &word : line.words)
     arguments.push_back(word.data());
 
   mlir::DialectRegistry registry;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/driver/Compilation.h"
+
+#include "compiler/emit/Emit.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <numeric>
+
+namespace tegula {
+
+using namespace mlir;
+
+namespace {
+
+constexpr std::string_view kAsmPhase = "asm";
+
+/// The cpu has neither warps nor copies to pipeline. Block sizes were obeyed when the program was recorded.
+Status checkSchedule(const Schedule &schedule) {
+  for (auto [name, value] : {std::pair("num_warps", schedule.num_warps), std::pair("num_stages", schedule.num_stages)})
+    if (value != 0)
+      return Status(ErrorCode::InvalidArgument,
+                    std::string(name) + " is " + std::to_string(value) + "; the cpu target has none, legal is 0");
+  return {};
+}
+
+class CpuCompilation : public Compilation {
+public:
+  using Compilation::Compilation;
+
+private:
+  Status prepare(ModuleOp module) override {
+    TEGULA_RETURN_IF_ERROR(checkSchedule(request_.schedule));
+    Expected<emit::CpuTarget> target = emit::resolveCpu(request_.target.arch, request_.target.features);
+    if (!target)
+      return target.status();
+    target_ = *target;
+    // A program may ask for other vectors than the machine's, as tests do.
+    if (!module->hasAttr("tile.lanes"))
+      module->setAttr("tile.lanes", Builder(module.getContext()).getI64IntegerAttr(target_.lanes));
+    return {};
+  }
+
+  Status generateCode() override {
+    auto buffers = source_.module()->getAttrOfType<DenseI64ArrayAttr>("tile.scratch").asArrayRef();
+    artifact_.scratch_bytes = std::accumulate(buffers.begin(), buffers.end(), int64_t{0});
+    llvm::LLVMContext context;
+    std::unique_ptr<llvm::Module> module = emit::translate(source_.module(), context, target_);
+    if (!module)
+      return source_.failure();
+    std::unique_ptr<llvm::TargetMachine> machine = emit::makeTargetMachine(target_);
+    emit::optimize(*module, *machine);
+    if (wants(kLlvmPhase))
+      artifact_.text = emit::toText(*module);
+    else if (wants(kAsmPhase))
+      artifact_.text = emit::toAssembly(*module, *machine);
+    else
+      return link(emit::toObject(*module, *machine));
+    return {};
+  }
+
+  Status link(const std::string &object) {
+    Expected<std::string> binary = emit::link(object);
+    if (binary)
+      artifact_.binary = std::move(*binary);
+    return binary.status();
+  }
+
+  emit::CpuTarget target_;
+};
+
+} // namespace
+
+std::vector<std::string_view> cpuCodePhases() { return {kLlvmPhase, kAsmPhase}; }
+
+std::unique_ptr<Compilation> makeCpuCompilation(const CompileRequest &request) {
+  return std::make_unique<CpuCompilation>(request);
+}
+
+} // namespace tegula

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/emit/Emit.h"
+#include "compiler/emit/TemporaryFile.h"
+#include "tegula/artifact.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace tegula::emit {
+
+using namespace llvm;
+
+namespace {
+
+constexpr std::chrono::seconds kTimeLimit{120};
+
+Status assembleFailed(const Twine &why) { return Status(ErrorCode::CompileFailed, ("ptxas: " + why).str()); }
+
+std::string readFile(const TemporaryFile &file) {
+  auto buffer = MemoryBuffer::getFile(file.path());
+  return buffer ? (*buffer)->getBuffer().str() : "";
+}
+
+/// Empty if there is none.
+std::string findPtxas() {
+  if (auto path = sys::Process::GetEnv("TEGULA_PTXAS"))
+    return *path;
+  if (auto home = sys::Process::GetEnv("CUDA_HOME"))
+    if (std::string path = *home + "/bin/ptxas"; sys::fs::can_execute(path))
+      return path;
+  if (auto path = sys::findProgramByName("ptxas"))
+    return *path;
+  constexpr StringLiteral usual = "/usr/local/cuda/bin/ptxas";
+  return sys::fs::can_execute(usual) ? usual.str() : "";
+}
+
+/// Waits without the alarm signal that llvm::sys::Wait uses for limits: this process may not be ours.
+sys::ProcessInfo waitFor(const sys::ProcessInfo &process) {
+  auto end = std::chrono::steady_clock::now() + kTimeLimit;
+  while (std::chrono::steady_clock::now() < end) {
+    sys::ProcessInfo result = sys::Wait(process, /*SecondsToWait=*/0);
+    if (result.Pid != 0)
+      return result;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ::kill(process.Pid, SIGKILL);
+  return sys::Wait(process, std::nullopt);
+}
+
+/// Runs a program; what it prints is the value if it succeeds, and part of the error if not.
+Expected<std::string> run(const std::string &program, ArrayRef<StringRef> arguments) {
+  TemporaryFile output("txt");
+  if (output.error())
+    return assembleFailed(output.error().message());
+  SmallVector<StringRef> words = {program};
+  llvm::append_range(words, arguments);
+  std::string path = output.path(), error;
+  bool failed = false;
+  sys::ProcessInfo process = sys::ExecuteNoWait(program, words, std::nullopt,
+                                                {StringRef(""), StringRef(path), StringRef(path)}, 0, &error, &failed);
+  if (failed)
+    return assembleFailed("'" + program + "' does not start: " + error);
+  int code = waitFor(process).ReturnCode;
+  if (code < 0)
+    return assembleFailed("'" + program + "' crashed, or took longer than " + Twine(kTimeLimit.count()) + " s");
+  if (code > 0)
+    return assembleFailed("'" + program + "' says\n" + readFile(output));
+  return readFile(output);
+}
+
+/// "ptxas 13.0.88", from the line `Cuda compilation tools, release 13.0, V13.0.88`.
+std::string versionOf(const std::string &ptxas) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known;
+  std::lock_guard lock(mutex);
+  std::string &version = known[ptxas];
+  if (version.empty()) {
+    Expected<std::string> text = run(ptxas, {"--version"});
+    StringRef number = text ? StringRef(*text).split(", V").second.take_until(isSpace) : "";
+    version = ("ptxas " + number).str();
+  }
+  return version;
+}
+
+/// The number that stands before `what`, as in `8 bytes stack frame`; 0 if there is none.
+int numberBefore(StringRef text, StringRef what) {
+  StringRef before = text.substr(0, text.find(what)).rtrim();
+  int number = 0;
+  if (text.contains(what))
+    before.substr(before.find_last_not_of("0123456789") + 1).getAsInteger(10, number);
+  return number;
+}
+
+/// Lines that say what every assembly says are numbers of the report, all others notes.
+void parseReport(StringRef text, AssemblerReport &report) {
+  for (StringRef line : split(text, '\n')) {
+    report.registers += numberBefore(line, "registers");
+    report.stack_bytes += numberBefore(line, "bytes stack frame");
+    report.spill_bytes += numberBefore(line, "bytes spill stores") + numberBefore(line, "bytes spill loads");
+    bool usual = llvm::any_of(ArrayRef<StringRef>{"bytes gmem", "Compiling entry function", "Function properties",
+                                                  "bytes stack frame", " registers, ", "Compile time"},
+                              [&](StringRef words) { return line.contains(words); });
+    if (!usual && !line.trim().empty())
+      report.notes += (line.trim() + "\n").str();
+  }
+}
+
+} // namespace
+
+Expected<std::string> assemble(const std::string &ptx, const GpuTarget &target, AssemblerReport &report) {
+  std::string ptxas = findPtxas();
+  if (ptxas.empty())
+    return ptx;
+  TemporaryFile input("ptx"), output("cubin");
+  input.write(ptx);
+  if (input.error() || output.error())
+    return assembleFailed((input.error() ? input.error() : output.error()).message());
+  Expected<std::string> text = run(ptxas, {"-arch=" + target.arch, "-v", "--warn-on-spills", "--generate-line-info",
+                                           "-o", output.path(), input.path()});
+  if (!text)
+    return text.status();
+  report.assembler = versionOf(ptxas);
+  parseReport(*text, report);
+  return readFile(output);
+}
+
+} // namespace tegula::emit
