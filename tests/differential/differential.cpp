@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// tegula_differential [--seed N] [--count N] [--threads N] [--case "dtype=f32 ..."]
+// tegula_differential [--target cpu|cuda] [--seed N] [--count N] [--seconds N] [--threads N] [--case "dtype=f32 ..."]
 //
-// Runs `count` random configurations, the same ones for the same seed, and compares each with the oracle. Prints each
-// failing one as a line that --case takes, and exits with 1 if there was one.
+// Runs `count` random configurations, the same ones for the same seed and kind of target, or as many as `seconds`
+// allow, and compares each with the oracle. Prints each failing one as a line that --case takes, and exits with 1 if
+// there was one.
 #include "random_case.h"
+#include "support/test_device.h"
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +24,7 @@ constexpr int kLaunchesPerPlan = 25;
 struct Options {
   uint64_t seed = 1;
   int count = 2000;
+  double seconds = 1e9; ///< After these, no further case is started.
   int threads = 2;
   std::string one; ///< A case, instead of random ones.
 };
@@ -29,7 +32,8 @@ struct Options {
 [[noreturn]] void usage(const char *word) {
   std::fprintf(stderr,
                "unknown or incomplete option '%s'\n"
-               "usage: tegula_differential [--seed N] [--count N] [--threads N] [--case \"dtype=f32 ...\"]\n",
+               "usage: tegula_differential [--target cpu|cuda] [--seed N] [--count N] [--seconds N] [--threads N] "
+               "[--case \"dtype=f32 ...\"]\n",
                word);
   std::exit(2);
 }
@@ -40,10 +44,14 @@ Options parseOptions(int argc, char **argv) {
     std::string_view word = argv[n];
     if (n + 1 == argc)
       usage(argv[n]);
-    if (word == "--seed")
+    if (word == "--target")
+      setenv("TEGULA_TEST_TARGET", argv[n + 1], /*overwrite=*/1);
+    else if (word == "--seed")
       options.seed = std::strtoull(argv[n + 1], nullptr, 10);
     else if (word == "--count")
       options.count = std::atoi(argv[n + 1]);
+    else if (word == "--seconds")
+      options.seconds = std::strtod(argv[n + 1], nullptr);
     else if (word == "--threads")
       options.threads = std::max(1, std::atoi(argv[n + 1]));
     else if (word == "--case")
@@ -60,7 +68,7 @@ std::vector<Case> casesFor(const Options &options) {
   Case plan;
   for (int n = 0; n < options.count; ++n) {
     if (n % kLaunchesPerPlan == 0)
-      plan = randomPlan(random);
+      plan = randomPlan(random, onGpu());
     cases.push_back(randomLaunch(plan, random));
   }
   return cases;
@@ -87,20 +95,30 @@ private:
   std::map<std::string, std::vector<double>> ratios_;
 };
 
-/// Runs all cases on several threads; returns how many failed.
-int runAll(const std::vector<Case> &cases, int threads) {
+struct Count {
+  int run = 0;
+  int failed = 0;
+};
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Runs the cases on several threads while there is time.
+Count runAll(const std::vector<Case> &cases, const Options &options, std::chrono::steady_clock::time_point start) {
   std::atomic<size_t> next = 0;
-  int failures = 0;
+  Count count;
   Summary summary;
   std::mutex results;
   auto work = [&] {
-    for (size_t n; (n = next++) < cases.size();) {
+    for (size_t n; secondsSince(start) < options.seconds && (n = next++) < cases.size();) {
       std::vector<NamedError> errors;
       std::string complaints = runCase(cases[n], &errors);
       std::lock_guard lock(results);
       summary.add(cases[n].dtype, errors);
+      ++count.run;
       if (!complaints.empty()) {
-        ++failures;
+        ++count.failed;
         std::printf("FAILED --case \"%s\"\n%s\n", toString(cases[n]).c_str(),
                     complaints.substr(complaints.find('\n') + 1).c_str());
         std::fflush(stdout);
@@ -108,11 +126,11 @@ int runAll(const std::vector<Case> &cases, int threads) {
     }
   };
   std::vector<std::jthread> workers;
-  for (int n = 0; n < threads; ++n)
+  for (int n = 0; n < options.threads; ++n)
     workers.emplace_back(work);
   workers.clear();
   summary.print();
-  return failures;
+  return count;
 }
 
 int runOne(const std::string &text) {
@@ -126,11 +144,10 @@ int runOne(const std::string &text) {
 
 int runRandom(const Options &options) {
   auto start = std::chrono::steady_clock::now();
-  int failures = runAll(casesFor(options), options.threads);
-  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  Count count = runAll(casesFor(options), options, start);
   std::printf("seed %llu: %d of %d configurations failed, %.0f s\n", static_cast<unsigned long long>(options.seed),
-              failures, options.count, seconds.count());
-  return failures ? 1 : 0;
+              count.failed, count.run, secondsSince(start));
+  return count.failed || !count.run ? 1 : 0;
 }
 
 } // namespace

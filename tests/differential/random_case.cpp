@@ -21,9 +21,17 @@ int64_t randomDim(Random &random) {
   return chance(random, 60) ? pick(random, common) : 8 * (1 + below(random, chance(random, 20) ? 32 : 12));
 }
 
-int randomBlock(Random &random) {
+int randomBlock(Random &random, int most) {
   constexpr int blocks[] = {16, 24, 32, 32, 48, 64, 80, 96};
-  return chance(random, 15) ? 0 : chance(random, 10) ? int(1 + below(random, 40)) : pick(random, blocks);
+  return chance(random, 15) ? 0
+                            : std::min(most, chance(random, 10) ? int(1 + below(random, 40)) : pick(random, blocks));
+}
+
+int largestBlock(const Case &c, bool on_gpu) {
+  if (!on_gpu)
+    return 96;
+  int64_t row_bytes = std::max(c.shape.head_dim, c.shape.value_dim) * int64_t(sizeOf(c.dtype));
+  return row_bytes <= 256 ? 96 : row_bytes <= 512 ? 64 : 32;
 }
 
 std::string randomVariant(Random &random) {
@@ -52,16 +60,17 @@ int64_t randomLength(Random &random, int block) {
 
 } // namespace
 
-Case randomPlan(Random &random) {
+Case randomPlan(Random &random, bool on_gpu) {
   Case c;
   c.dtype = pick(random, std::initializer_list<DType>{f32, f16, bf16});
   c.algorithm = chance(random, 70) ? Algorithm::flash2 : chance(random, 50) ? Algorithm::flash1 : Algorithm::standard;
   c.backward = c.algorithm == Algorithm::flash2;
   c.causal = Causal(below(random, 3));
   c.variant = randomVariant(random);
-  c.schedule = {.block_m = randomBlock(random), .block_n = randomBlock(random)};
   c.shape.head_dim = randomDim(random);
   c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : randomDim(random);
+  int most = largestBlock(c, on_gpu);
+  c.schedule = {.block_m = randomBlock(random, most), .block_n = randomBlock(random, most)};
   return c;
 }
 

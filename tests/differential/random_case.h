@@ -10,8 +10,9 @@ namespace tegula::testing {
 
 using Random = std::mt19937_64;
 
-/// Fields that decide the kernels: element type, algorithm, mask, variant, block sizes and head dimensions.
-Case randomPlan(Random &random);
+/// Fields that decide the kernels: element type, algorithm, mask, variant, block sizes and head dimensions. On a GPU a
+/// program instance has some 200 kB: blocks of wide rows stay small.
+Case randomPlan(Random &random, bool on_gpu);
 
 /// `plan` with random lengths, heads, numbers and memory layout.
 Case randomLaunch(const Case &plan, Random &random);

@@ -84,8 +84,7 @@ TEST_P(Control, BranchesChooseTilesAndScalars) {
         Var x = A.at(row).load(0, {9});
         Var factor = constant(f32, 1);
         when(
-            row % 2 == 0, [&] { x = x + 100, factor = constant(f32, 2); },
-            [&] { when(row == 3, [&] { x = -x; }); });
+            row % 2 == 0, [&] { x = x + 100, factor = constant(f32, 2); }, [&] { when(row == 3, [&] { x = -x; }); });
         Y.at(row).store(0, x * factor);
       },
       a, y);
@@ -166,7 +165,7 @@ TEST_P(Control, OnlineSoftmaxContinuesFromASavedState) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Lanes, Control, testing::Values(8, 16));
+INSTANTIATE_TEST_SUITE_P(Lanes, Control, ::testing::ValuesIn(testedLanes()));
 
 } // namespace
 } // namespace tegula::language

@@ -42,7 +42,8 @@ void checkFunction(int lanes, Value (*function)(Operand, Location), double (*exa
   const float special[] = {0, -0.0f, 1, -1, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 0.5f, 2};
   std::copy(std::begin(special), std::end(special), x.data.begin());
   Array<float> y({size});
-  run(lanes, Grid{1, 1, 1}, [&](View X, View Y) { Y.store(0, function(X.load(0, {size}), Location::current())); }, x,
+  run(
+      lanes, Grid{1, 1, 1}, [&](View X, View Y) { Y.store(0, function(X.load(0, {size}), Location::current())); }, x,
       y);
   for (int64_t i = 0; i < size; ++i)
     EXPECT_LE(ulps(y(i), exact(x(i))), tolerance) << "x = " << x(i) << ", got " << y(i) << ", exactly " << exact(x(i));
@@ -155,7 +156,7 @@ TEST_P(Language, CastsRoundToNearestEven) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Lanes, Language, testing::Values(8, 16));
+INSTANTIATE_TEST_SUITE_P(Lanes, Language, ::testing::ValuesIn(testedLanes()));
 
 } // namespace
 } // namespace tegula::language

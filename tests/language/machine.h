@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Runs small programs of the language on the cpu target, with vectors of 8 and of 16 elements.
+// Runs small programs of the language on the test device; on the cpu with vectors of 8 and of 16 elements.
 #pragma once
 
 #include "compiler/client/InProcessCompiler.h"
-#include "tegula/device.h"
+#include "support/mirrored_memory.h"
+#include "support/test_device.h"
 #include "tegula/dsl.h"
 #include "tegula/kernel_cache.h"
 
@@ -14,6 +15,8 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace tegula::language {
@@ -65,15 +68,46 @@ template <class T> struct Array {
   T &operator()(int64_t i, int64_t j, int64_t k) { return data[(i * shape[1] + j) * shape[2] + k]; }
 
   DType dtype() const { return DTypeOf<T>::value; }
-  TensorRef ref() { return *contiguous(data.data(), dtype(), shape); }
+  size_t bytes() const { return data.size() * sizeof(T); }
 };
+
+/// An array in device memory, with NaNs around it.
+template <class T> class OnDevice {
+public:
+  explicit OnDevice(Array<T> &array) : array_(array), memory_((array.bytes() + 3) / 4 + 2 * kGuardWords, kGuard) {
+    std::memcpy(memory_.host() + kStart, array.data.data(), array.bytes());
+  }
+
+  TensorRef ref() const { return *contiguous(memory_.device() + kStart, array_.dtype(), array_.shape); }
+
+  /// Copies the device's numbers to the array; whether what lies around them is as it was.
+  bool readBack() const {
+    const std::byte *memory = std::as_const(memory_).host();
+    std::memcpy(array_.data.data(), memory + kStart, array_.bytes());
+    std::vector<std::byte> guard(4 * memory_.words(), std::byte(0xff));
+    size_t end = kStart + array_.bytes();
+    return std::equal(memory, memory + kStart, guard.begin()) &&
+           std::equal(memory + end, memory + guard.size(), guard.begin());
+  }
+
+private:
+  static constexpr uint32_t kGuard = 0xffffffff;
+  static constexpr size_t kGuardWords = 64, kStart = 4 * kGuardWords;
+
+  Array<T> &array_;
+  testing::MirroredMemory memory_;
+};
+
+/// Vector widths of the cpu to test; 0 leaves the choice to the target.
+inline std::vector<int> testedLanes() { return testing::onGpu() ? std::vector<int>{0} : std::vector<int>{8, 16}; }
 
 inline Expected<std::shared_ptr<Kernel>> compileFor(const Program &program, int lanes) {
   static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
-  static KernelCache cache(*compiler, *cpuDevice());
+  static KernelCache cache(*compiler, testing::testDevice());
   std::string text = program.text;
   const std::string version = "tile.version = 1 : i64";
-  text.replace(text.find(version), version.size(), version + ", tile.lanes = " + std::to_string(lanes) + " : i64");
+  if (lanes > 0)
+    text.replace(text.find(version), version.size(), version + ", tile.lanes = " + std::to_string(lanes) + " : i64");
   return cache.get(text);
 }
 
@@ -88,18 +122,21 @@ void run(int lanes, Grid grid, const KernelFunction &kernel, Array<T> &...arrays
   ASSERT_TRUE(program.ok()) << program.status().message();
   auto compiled = compileFor(*program, lanes);
   ASSERT_TRUE(compiled.ok()) << compiled.status().message() << program->text;
-  Status status = (*compiled)->launch(grid, {Argument(arrays.ref())...});
+  std::tuple<OnDevice<T>...> device{arrays...};
+  Status status =
+      std::apply([&](const auto &...array) { return (*compiled)->launch(grid, {Argument(array.ref())...}); }, device);
   ASSERT_TRUE(status.ok()) << status.message();
+  ASSERT_TRUE(std::apply([](const auto &...array) { return (array.readBack() & ...); }, device))
+      << "memory outside an array was written";
 }
 
-/// Every test runs with both widths of vectors.
-class Language : public testing::TestWithParam<int> {
+/// Every test runs with every width of vectors.
+class Language : public ::testing::TestWithParam<int> {
 protected:
   template <class KernelFunction, class... T> void run(const KernelFunction &kernel, Array<T> &...arrays) {
     language::run(GetParam(), Grid{1, 1, 1}, kernel, arrays...);
   }
-  template <class KernelFunction, class... T>
-  void runOn(Grid grid, const KernelFunction &kernel, Array<T> &...arrays) {
+  template <class KernelFunction, class... T> void runOn(Grid grid, const KernelFunction &kernel, Array<T> &...arrays) {
     language::run(GetParam(), grid, kernel, arrays...);
   }
 };

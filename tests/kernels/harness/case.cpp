@@ -116,7 +116,9 @@ Status launch(const Case &c, Tensors &tensors) {
   if (!plan)
     return plan.status();
   TEGULA_RETURN_IF_ERROR(launchForward(c, *plan, tensors));
-  return c.backward ? launchBackward(c, *plan, tensors) : Status();
+  if (c.backward)
+    TEGULA_RETURN_IF_ERROR(launchBackward(c, *plan, tensors));
+  return machine().device->synchronize();
 }
 
 } // namespace tegula::testing

@@ -46,7 +46,7 @@ Tensors makeTensors(const Case &c);
 /// The plan of a case; plans with equal kernels share them.
 Expected<AttentionPlan> planFor(const Case &c);
 
-/// Launches the forward pass, and the backward one if the case asks for it.
+/// Launches the forward pass, and the backward one if the case asks for it, and waits for them.
 Status launch(const Case &c, Tensors &tensors);
 
 struct NamedError {

@@ -2,38 +2,29 @@
 #include "harness/machine.h"
 
 #include "compiler/client/InProcessCompiler.h"
+#include "support/test_device.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <vector>
 
 namespace tegula::testing {
-namespace {
 
-template <class T> T orDie(Expected<T> value) {
-  if (!value) {
-    std::fprintf(stderr, "%s\n", value.status().message().c_str());
-    std::exit(2);
-  }
-  return std::move(*value);
-}
-
-Machine makeMachine() {
-  Machine machine{makeInProcessCompiler(), orDie(cpuDevice()), nullptr};
+static Machine makeMachine() {
+  Machine machine{makeInProcessCompiler(), testDevice(), nullptr};
   machine.cache = std::make_unique<KernelCache>(*machine.compiler, machine.device);
   return machine;
 }
-
-} // namespace
 
 Machine &machine() {
   static Machine shared = makeMachine();
   return shared;
 }
 
-ScratchMemory::ScratchMemory(int64_t bytes) : buffer_(orDie(machine().device->allocate(bytes))) {
-  if (bytes > 0)
-    std::memset(buffer_.data(), 0xff, size_t(bytes));
+ScratchMemory::ScratchMemory(int64_t bytes) : buffer_(valueOf(testDevice()->allocate(bytes))) {
+  std::vector<std::byte> nans(size_t(bytes), std::byte(0xff));
+  require(testDevice()->copyToDevice(buffer_.data(), nans.data(), bytes));
+  require(testDevice()->synchronize());
 }
+
+ScratchMemory::~ScratchMemory() { (void)testDevice()->synchronize(); }
 
 } // namespace tegula::testing

@@ -12,13 +12,16 @@ struct Machine {
   std::unique_ptr<KernelCache> cache;
 };
 
-/// Made on first use; ends the process with a message if there is no device.
+/// Made on first use, on testDevice().
 Machine &machine();
 
-/// Memory for a launch, freshly filled with NaNs.
+/// Memory for a launch, freshly filled with NaNs. Its end waits for the launch.
 class ScratchMemory {
 public:
   explicit ScratchMemory(int64_t bytes);
+  ~ScratchMemory();
+  ScratchMemory(const ScratchMemory &) = delete;
+  ScratchMemory &operator=(const ScratchMemory &) = delete;
   Workspace get() const { return {buffer_.data(), buffer_.bytes()}; }
 
 private:

@@ -62,29 +62,37 @@ std::string_view toString(Layout layout) {
 TestTensor::TestTensor(DType dtype, std::vector<int64_t> shape, Layout layout, Poison poison)
     : dtype_(dtype), shape_(std::move(shape)), poison_(poison) {
   Placement at = place(shape_, layout);
-  memory_.assign((at.total * sizeOf(dtype) + 3) / 4, uint32_t(poison));
-  ref_ = {reinterpret_cast<std::byte *>(memory_.data()) + at.first * sizeOf(dtype), dtype, int(shape_.size())};
-  std::copy(shape_.begin(), shape_.end(), ref_.shape);
-  std::copy(at.strides.begin(), at.strides.end(), ref_.strides);
+  memory_ = MirroredMemory((size_t(at.total) * sizeOf(dtype) + 3) / 4, uint32_t(poison));
+  first_ = at.first;
+  strides_ = std::move(at.strides);
 }
 
 TestTensor::TestTensor(DType dtype, std::vector<int64_t> shape, Layout layout, Poison poison,
                        const std::vector<float> &numbers)
     : TestTensor(dtype, std::move(shape), layout, poison) {
+  std::byte *memory = memory_.host();
   for (size_t n = 0; n < count(); ++n)
-    oracle::encode(&numbers[n], 1, dtype_, element(n));
+    oracle::encode(&numbers[n], 1, dtype_, memory + offset(n));
 }
 
 TestTensor::TestTensor(std::vector<int64_t> shape, Layout layout, Poison poison, const std::vector<int32_t> &numbers)
     : TestTensor(i32, std::move(shape), layout, poison) {
+  std::byte *memory = memory_.host();
   for (size_t n = 0; n < count(); ++n)
-    std::memcpy(element(n), &numbers[n], sizeof(int32_t));
+    std::memcpy(memory + offset(n), &numbers[n], sizeof(int32_t));
+}
+
+TensorRef TestTensor::ref() const {
+  TensorRef ref{memory_.device() + first_ * int64_t(sizeOf(dtype_)), dtype_, int(shape_.size())};
+  std::copy(shape_.begin(), shape_.end(), ref.shape);
+  std::copy(strides_.begin(), strides_.end(), ref.strides);
+  return ref;
 }
 
 TensorRef TestTensor::broadcastAlong(int axis) const {
-  TensorRef ref = ref_;
-  ref.strides[axis] = 0;
-  return ref;
+  TensorRef broadcast = ref();
+  broadcast.strides[axis] = 0;
+  return broadcast;
 }
 
 size_t TestTensor::count() const {
@@ -94,47 +102,56 @@ size_t TestTensor::count() const {
   return count;
 }
 
-std::byte *TestTensor::element(size_t place) const {
-  int64_t offset = 0;
+int64_t TestTensor::offset(size_t place) const {
+  int64_t offset = first_;
   for (int d = int(shape_.size()) - 1; d >= 0; --d) {
-    offset += int64_t(place % shape_[d]) * ref_.strides[d];
+    offset += int64_t(place % shape_[d]) * strides_[d];
     place /= shape_[d];
   }
-  return static_cast<std::byte *>(ref_.data) + offset * int64_t(sizeOf(dtype_));
+  return offset * int64_t(sizeOf(dtype_));
 }
 
 std::vector<float> TestTensor::numbers() const {
+  const std::byte *memory = memory_.host();
   std::vector<float> numbers(count());
   for (size_t n = 0; n < numbers.size(); ++n)
-    oracle::decode(element(n), 1, dtype_, &numbers[n]);
+    oracle::decode(memory + offset(n), 1, dtype_, &numbers[n]);
   return numbers;
 }
 
 std::vector<std::byte> TestTensor::bits() const {
+  const std::byte *memory = memory_.host();
   size_t size = sizeOf(dtype_);
   std::vector<std::byte> bits(count() * size);
   for (size_t n = 0; n < count(); ++n)
-    std::memcpy(&bits[n * size], element(n), size);
+    std::memcpy(&bits[n * size], memory + offset(n), size);
   return bits;
 }
 
 void TestTensor::fill(float number) {
+  std::byte *memory = memory_.host();
   for (size_t n = 0; n < count(); ++n)
-    oracle::encode(&number, 1, dtype_, element(n));
+    oracle::encode(&number, 1, dtype_, memory + offset(n));
 }
 
-void TestTensor::poison() { std::fill(memory_.begin(), memory_.end(), uint32_t(poison_)); }
+void TestTensor::poison() {
+  std::byte *memory = memory_.host();
+  for (size_t n = 0; n < memory_.words(); ++n)
+    std::memcpy(memory + 4 * n, &poison_, 4);
+}
 
 bool TestTensor::surroundingsIntact() const {
-  std::vector<uint32_t> clean = memory_;
-  auto start = reinterpret_cast<const std::byte *>(memory_.data());
+  const std::byte *memory = memory_.host();
+  std::vector<std::byte> clean(memory, memory + 4 * memory_.words());
   for (size_t n = 0; n < count(); ++n) {
-    size_t offset = size_t(element(n) - start);
+    int64_t at = offset(n);
     uint32_t pattern[2] = {uint32_t(poison_), uint32_t(poison_)};
-    std::memcpy(reinterpret_cast<std::byte *>(clean.data()) + offset,
-                reinterpret_cast<std::byte *>(pattern) + offset % 4, sizeOf(dtype_));
+    std::memcpy(&clean[size_t(at)], reinterpret_cast<std::byte *>(pattern) + at % 4, sizeOf(dtype_));
   }
-  return std::all_of(clean.begin(), clean.end(), [&](uint32_t word) { return word == uint32_t(poison_); });
+  for (size_t n = 0; n < memory_.words(); ++n)
+    if (std::memcmp(&clean[4 * n], &poison_, 4) != 0)
+      return false;
+  return true;
 }
 
 } // namespace tegula::testing

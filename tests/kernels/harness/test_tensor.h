@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A tensor in memory of its own, between and around whose elements lies poison that nothing may touch or use.
+// A tensor in device memory of its own, between and around whose elements lies poison that nothing may touch or use.
 #pragma once
 
+#include "support/mirrored_memory.h"
 #include "tegula/tensor.h"
 
 #include <cstddef>
@@ -43,7 +44,8 @@ public:
   TestTensor(DType dtype, std::vector<int64_t> shape, Layout layout, Poison poison, const std::vector<float> &numbers);
   TestTensor(std::vector<int64_t> shape, Layout layout, Poison poison, const std::vector<int32_t> &numbers);
 
-  TensorRef ref() const { return ref_; }
+  /// On the test device, as the host left it.
+  TensorRef ref() const;
   /// The same elements with stride 0 along a dimension: the first slice stands for all.
   TensorRef broadcastAlong(int axis) const;
 
@@ -58,13 +60,14 @@ public:
 
 private:
   size_t count() const;
-  std::byte *element(size_t place) const; // C order
+  int64_t offset(size_t place) const; // Bytes from the start of the memory; places are in C order.
 
   DType dtype_ = f32;
   std::vector<int64_t> shape_;
   Poison poison_ = Poison::nan;
-  std::vector<uint32_t> memory_;
-  TensorRef ref_;
+  MirroredMemory memory_;
+  int64_t first_ = 0; // Element 0 as a number of elements from the start of the memory.
+  std::vector<int64_t> strides_;
 };
 
 } // namespace tegula::testing
