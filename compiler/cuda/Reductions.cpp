@@ -57,7 +57,6 @@ Value Reduction::combine(Value x, Value y) {
   }
 }
 
-/// Also what NaN gives way to, so that its sign does not matter to `max` and `min`.
 Value Reduction::identity() {
   arith::AtomicRMWKind kind;
   bool isFloat = isa<FloatType>(element());
@@ -66,10 +65,10 @@ Value Reduction::identity() {
     kind = isFloat ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
     break;
   case tile::Reduction::Max:
-    kind = isFloat ? arith::AtomicRMWKind::maxnumf : arith::AtomicRMWKind::maxs;
+    kind = isFloat ? arith::AtomicRMWKind::maximumf : arith::AtomicRMWKind::maxs;
     break;
   case tile::Reduction::Min:
-    kind = isFloat ? arith::AtomicRMWKind::minnumf : arith::AtomicRMWKind::mins;
+    kind = isFloat ? arith::AtomicRMWKind::minimumf : arith::AtomicRMWKind::mins;
     break;
   }
   return arith::getIdentityValue(kind, element(), t_.b, t_.b.getLoc(), /*useOnlyFiniteValue=*/false);

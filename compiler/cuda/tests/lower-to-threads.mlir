@@ -151,7 +151,8 @@ func.func @single_elements(%x: !tile.view<1xf32>, %y: !tile.view<1xf32>) {
 // Four values in a thread, then four lanes. Columns 15 and on are padding.
 // CHECK-LABEL: func.func @rows_within_a_warp
 // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %c6_i32
-// CHECK: arith.select %[[INSIDE]], %{{.*}}, %{{.*}} : f32
+// CHECK: %[[NONE:.*]] = arith.constant 0xFF800000 : f32
+// CHECK: arith.select %[[INSIDE]], %{{.*}}, %[[NONE]] : f32
 // CHECK-COUNT-6: arith.maxnumf
 // CHECK: nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %c1_i32
 // CHECK: nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %c1_i32
