@@ -76,10 +76,8 @@ private:
     return s.both(isContiguous, s.compare(Compare::eq, s.rem(bits, kChunkBytes), 0));
   }
 
-  /// Whether `coordinate + distance` is inside the view along `dim`.
-  Value isInside(unsigned dim, Value coordinate, int64_t distance) {
-    Value relative = s.add(s.sub(coordinate, inside[dim].first), distance);
-    return s.compare(Compare::ult, relative, inside[dim].count);
+  Value isInside(const Inside &inside, Value coordinate, int64_t distance) {
+    return s.compare(Compare::ult, s.add(s.sub(coordinate, inside.first), distance), inside.count);
   }
 
   Value globalAddress(Value row, Value column, Value columnBytes) {
@@ -135,18 +133,24 @@ private:
     someChunks(deal, origin, unrolled);
   }
 
+  /// The rows that are inside the view in this column: one comparison for each chunk is left.
+  Inside rowsOf(Value column, int64_t distance) {
+    return {inside[0].first, s.select(isInside(inside[1], column, distance), inside[0].count, s.i32(0))};
+  }
+
   /// The thread's chunks of `repeats` rows.
   void someChunks(const Deal &deal, const Origin &origin, int64_t repeats) {
     SharedTile tile(t, shared, origin);
     Value row = globalAddress(origin.coordinates[0], origin.coordinates[1], s.i64(elementBytes()));
     Value rowStep = s.mul(rowBytes, deal.rows);
+    SmallVector<Inside> rows;
+    for (int64_t j = 0; j < deal.panelRepeats; ++j)
+      rows.push_back(rowsOf(origin.coordinates[1], j * deal.panels * deal.panelElements));
     for (int64_t i = 0; i < repeats; ++i) {
       for (int64_t j = 0; j < deal.panelRepeats; ++j) {
         int64_t distance[] = {i * deal.rows, j * deal.panels * deal.panelElements};
         Value global = s.add(row, distance[1] * elementBytes());
-        Value isIn =
-            s.both(isInside(0, origin.coordinates[0], distance[0]), isInside(1, origin.coordinates[1], distance[1]));
-        moveChunk(tile, distance, global, isIn);
+        moveChunk(tile, distance, global, isInside(rows[j], origin.coordinates[0], distance[0]));
       }
       row = s.add(row, rowStep);
     }
@@ -176,7 +180,7 @@ private:
     constexpr int64_t anyBits = ~int64_t(0);
     Origin origin{{row, column}, {{anyBits, rows - 1}, {anyBits, columns - 1}}};
     Value place = SharedTile(t, shared, origin).at({0, 0});
-    Value isIn = s.both(isInside(0, row, 0), isInside(1, column, 0));
+    Value isIn = s.both(isInside(inside[0], row, 0), isInside(inside[1], column, 0));
     moveElement(place, globalAddress(row, column, s.mul(s.toI64(view.strides[1]), elementBytes())), isIn);
   }
 
