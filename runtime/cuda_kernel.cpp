@@ -12,7 +12,7 @@ namespace tegula {
 namespace cuda {
 namespace {
 
-/// The words that an artifact's kernel takes; see CpuKernel's neighbour in artifact.h.
+/// The words that a cuda artifact's kernel takes; see artifact.h.
 class ParameterBlock {
 public:
   explicit ParameterBlock(std::span<const Argument> arguments) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/tensor.h"
 
+#include "checks.h"
+
 #include <limits>
 
 namespace tegula {
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-
-Status invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
 
 std::string tooManyDimensions(int64_t rank) {
   return "rank " + std::to_string(rank) + " is outside 0 to " + std::to_string(kMaxRank);

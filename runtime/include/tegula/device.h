@@ -22,7 +22,7 @@ struct MemoryInfo {
 };
 
 /// A machine that runs kernels. Thread-safe. In a forked child, all calls that return a Status or an Expected answer
-/// ForkedChild for a device that the parent made; the child may make its own.
+/// ForkedChild for a device that the parent made; the child may make its own cpu device.
 class Device {
 public:
   virtual ~Device() = default;
@@ -51,6 +51,7 @@ public:
 
   virtual Expected<MemoryInfo> memory() const noexcept = 0;
 
+  /// A timer of the device's own time.
   virtual Expected<std::unique_ptr<Timer>> makeTimer() noexcept = 0;
 
 protected:

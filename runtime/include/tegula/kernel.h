@@ -67,8 +67,9 @@ public:
   /// InvalidArgument names the parameter; it is returned for a wrong count, kind, dtype or rank, a negative size, a
   /// size of 2^31 or more (positions inside a kernel have 32 bits), data that is null or not aligned to its elements,
   /// offsets beyond 63 bits, a written tensor that overlaps another argument or itself, and a grid with a negative
-  /// count, a count of 2^31 or more, or more than 2^62 instances.
+  /// count, a count of 2^31 or more, or more than 2^62 instances; on cuda also one with more than 65535 along y or z.
   /// ResourceExhausted if there is no memory for scratch, ForkedChild in a fork of the process that made the device.
+  /// On cuda also LaunchFailed if the driver refuses, and DeviceLost after a fault.
   Status launch(Grid grid, std::span<const Argument> arguments, Stream stream = {}) const noexcept;
   Status launch(Grid grid, std::initializer_list<Argument> arguments, Stream stream = {}) const noexcept {
     return launch(grid, std::span<const Argument>(arguments.begin(), arguments.size()), stream);

@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What the driver sees of a launch, to the byte, and what a launch does besides: nothing.
+#include "allocations.h"
 #include "cuda_fixture.h"
 #include "tegula/cuda_function.h"
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 using namespace tegula;
 using namespace tegula::test;
-
-namespace {
-thread_local int64_t allocations = 0;
-}
-
-void *operator new(size_t bytes) {
-  ++allocations;
-  if (void *memory = std::malloc(bytes))
-    return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -76,9 +60,9 @@ TEST_F(CudaLaunch, OnlyLaunches) {
   const auto kernel = load(makeCuda(), cudaArtifact("kernel", {written("out", f32), scalar("x", f32)}));
   const TensorRef out = contiguous(memory.data(), f32, {64});
   stand_in::forgetCalls();
-  const int64_t before = allocations;
+  const int64_t before = allocations();
   const Status status = kernel->launch({3}, {out, 1.0f});
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(allocations(), before);
   EXPECT_OK(status);
   EXPECT_EQ(stand_in::calls(), launchCalls);
 }
