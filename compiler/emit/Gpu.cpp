@@ -6,6 +6,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Target/TargetMachine.h"
 
 #include <mutex>
@@ -29,9 +30,16 @@ const GpuTarget kGpus[] = {
     {"sm_120", "+ptx87", 120, 99 << 10},
 };
 
+/// Gives addresses in shared memory 32 bits, which LLVM offers on its command line only.
+void useShortPointers() {
+  if (cl::Option *option = cl::getRegisteredOptions().lookup("nvptx-short-ptr"))
+    static_cast<cl::opt<bool> *>(option)->setValue(true);
+}
+
 void initializeNvptx() {
   static std::once_flag once;
   std::call_once(once, [] {
+    useShortPointers();
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
@@ -70,8 +78,6 @@ std::unique_ptr<TargetMachine> makeTargetMachine(const GpuTarget &target) {
   std::string error;
   const Target *nvptx = TargetRegistry::lookupTarget(triple, error);
   TargetOptions options;
-  // Addresses in shared memory have 32 bits.
-  options.MCOptions.ABIName = "shortptr";
   return std::unique_ptr<TargetMachine>(nvptx->createTargetMachine(
       triple, target.arch, target.features, options, std::nullopt, std::nullopt, CodeGenOptLevel::Default));
 }

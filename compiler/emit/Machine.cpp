@@ -101,9 +101,8 @@ void optimize(Module &module, TargetMachine &machine) {
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, sccs, modules);
   ModulePassManager pipeline;
-  cantFail(passes.parsePassPipeline(
-      pipeline,
-      "function(early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm<allowspeculation>),gvn,simplifycfg)"));
+  cantFail(passes.parsePassPipeline(pipeline, "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+                                              "loop-mssa(licm<allowspeculation>),gvn,simplifycfg)"));
   pipeline.run(module, modules);
 }
 

@@ -60,6 +60,8 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
     int32_t threads = warps ? static_cast<int32_t>(32 * warps.getInt()) : 32;
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({threads}));
+    // Without it ptxas now and then spills registers to make room for blocks that shared memory has no room for.
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
   }
 };
 

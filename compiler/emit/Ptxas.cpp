@@ -91,26 +91,27 @@ std::string versionOf(const std::string &ptxas) {
   return version;
 }
 
-/// The number that stands before `what`, as in `8 bytes stack frame`; 0 if there is none.
+/// The number that stands before `what`, as in `8 bytes stack frame`.
 int numberBefore(StringRef text, StringRef what) {
-  StringRef before = text.substr(0, text.find(what)).rtrim();
+  StringRef before = text.split(what).first.rtrim();
   int number = 0;
-  if (text.contains(what))
-    before.substr(before.find_last_not_of("0123456789") + 1).getAsInteger(10, number);
+  before.substr(before.find_last_not_of("0123456789") + 1).getAsInteger(10, number);
   return number;
 }
 
-/// Lines that say what every assembly says are numbers of the report, all others notes.
+/// Numbers come from the lines that every assembly has, notes are all others.
 void parseReport(StringRef text, AssemblerReport &report) {
+  constexpr StringLiteral usual[] = {"bytes gmem", "Compiling entry function", "Function properties", "Compile time"};
   for (StringRef line : split(text, '\n')) {
-    report.registers += numberBefore(line, "registers");
-    report.stack_bytes += numberBefore(line, "bytes stack frame");
-    report.spill_bytes += numberBefore(line, "bytes spill stores") + numberBefore(line, "bytes spill loads");
-    bool usual = llvm::any_of(ArrayRef<StringRef>{"bytes gmem", "Compiling entry function", "Function properties",
-                                                  "bytes stack frame", " registers, ", "Compile time"},
-                              [&](StringRef words) { return line.contains(words); });
-    if (!usual && !line.trim().empty())
-      report.notes += (line.trim() + "\n").str();
+    line = line.trim();
+    if (line.contains("bytes stack frame")) {
+      report.stack_bytes = numberBefore(line, "bytes stack frame");
+      report.spill_bytes = numberBefore(line, "bytes spill stores") + numberBefore(line, "bytes spill loads");
+    } else if (line.contains(" registers, ")) {
+      report.registers = numberBefore(line, "registers");
+    } else if (!line.empty() && llvm::none_of(usual, [&](StringRef words) { return line.contains(words); })) {
+      report.notes += (line + "\n").str();
+    }
   }
 }
 
