@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // --check accepts good results, and finds bad ones wherever they are.
-#include "attention_check.h"
+#include "workload/attention_check.h"
 
 #include "oracle/inputs.h"
 

@@ -2,8 +2,8 @@
 // What `tegula attention` prints.
 #pragma once
 
-#include "attention_check.h"
 #include "workload/attention_case.h"
+#include "workload/attention_check.h"
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "npy.h"
+#include "workload/npy.h"
 
 #include <bit>
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One key/value head of one batch entry, with its query heads, is a problem of its own: the cores share those.
-#include "attention_check.h"
+#include "workload/attention_check.h"
 #include "workload/machine.h"
 
 #include <algorithm>

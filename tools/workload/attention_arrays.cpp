@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "attention_arrays.h"
-#include "npy.h"
+#include "workload/attention_arrays.h"
+#include "workload/npy.h"
 
 #include <filesystem>
 #include <utility>

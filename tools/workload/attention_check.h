@@ -2,8 +2,8 @@
 // How far results are from attention in double precision.
 #pragma once
 
-#include "attention_arrays.h"
 #include "oracle/oracle.h"
+#include "workload/attention_arrays.h"
 #include "workload/attention_case.h"
 
 #include <string>

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The oracle's numbers for sizes that plain loops on the host cannot do, computed on the GPU by CUDA C++ that shares
+// nothing with the kernels.
+#pragma once
+
+#include "harness/case.h"
+
+namespace tegula::testing {
+
+/// Compiles the reference for the case's element type and dimensions; `arch` as in compileCuda. Unsupported without
+/// NVRTC.
+Expected<std::string> compileReference(const Case &c, const std::string &arch);
+
+/// The same as measure() for a case without a variant, on a GPU; noise is only that of the element type.
+Expected<std::vector<NamedError>> measureOnGpu(const Case &c, const Tensors &tensors);
+
+} // namespace tegula::testing
