@@ -9,11 +9,11 @@ namespace {
 
 void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale,
                    VariantViews tensors) {
-  Value i = programId(0) * c.block_m;
   Value head = programId(1);
   Value batch = programId(2);
   Value kv_head = head / groupSize(Q, K);
   Scores scores(c, Q, K, batch, head, tensors);
+  Value i = scores.firstQuery(programId(0));
   View K_h = K.at(batch, kv_head);
   View V_h = V.at(batch, kv_head);
 

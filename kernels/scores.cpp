@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scores.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tegula {
@@ -31,6 +32,16 @@ Scores::Scores(const AttentionConfig &config, View q, View k, Value batch, Value
 
 Value Scores::shift(const Band &band) const {
   return band.alignment == Alignment::top_left ? constant(DType::index, 0) : seqlen_k_ - seqlen_q_;
+}
+
+Value Scores::firstQuery(Value block) const {
+  bool laterSeeMore =
+      std::any_of(bands_.begin(), bands_.end(), [](const Band &band) { return band.right.has_value(); });
+  if (laterSeeMore) {
+    Value blocks = (seqlen_q_ + (config_.block_m - 1)) / config_.block_m;
+    return (blocks - 1 - block) * config_.block_m;
+  }
+  return block * config_.block_m;
 }
 
 Interval Scores::keysFor(Value row) const {

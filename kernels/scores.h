@@ -17,6 +17,10 @@ class Scores {
 public:
   Scores(const AttentionConfig &config, View q, View k, Value batch, Value head, VariantViews tensors);
 
+  /// The first row of a block of queries, where block 0 starts first: the blocks that see the most keys come first, so
+  /// that no long one is left for the end.
+  Value firstQuery(Value block) const;
+
   /// The keys that any of the queries `row` to `row + block_m - 1` may see.
   Interval keysFor(Value row) const;
   /// The queries that may see any of the keys `key` to `key + block_n - 1`.

@@ -331,6 +331,10 @@ static Value shuffleWord(ImplicitLocOpBuilder &b, Value word, unsigned mask) {
                               NVVM::ShflKind::bfly, UnitAttr());
 }
 
+Value Instructions::anyLane(Value condition) {
+  return NVVM::VoteSyncOp::create(b_, b_.getI1Type(), constant(b_, -1), condition, NVVM::VoteSyncKind::any);
+}
+
 Value Instructions::shuffleXor(Value value, unsigned mask) {
   Register reg = registerOf(value.getType());
   Value held = toRegister(b_, value);

@@ -48,6 +48,8 @@ public:
   //===-- Between lanes ------------------------------------------------------------------------------------------===//
   /// The value that lane ^ mask holds; any element type of a tile.
   mlir::Value shuffleXor(mlir::Value value, unsigned mask);
+  /// i1: whether the condition holds in some lane of the warp; the compiler knows that this is uniform.
+  mlir::Value anyLane(mlir::Value condition);
 
   //===-- Arithmetic ---------------------------------------------------------------------------------------------===//
   mlir::Value exp2(mlir::Value x); ///< f32, approximate to 2 ulp, denormals flushed.

@@ -100,9 +100,13 @@ void optimize(Module &module, TargetMachine &machine) {
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, sccs, modules);
+  // On a GPU registers are dear: only what every iteration computes leaves a loop, and what only the slow way through
+  // memory needs sinks into its branch.
+  bool gpu = machine.getTargetTriple().isNVPTX();
+  std::string text = "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm<";
+  text += gpu ? "no-allowspeculation>),gvn,simplifycfg,sink)" : "allowspeculation>),gvn,simplifycfg)";
   ModulePassManager pipeline;
-  cantFail(passes.parsePassPipeline(pipeline, "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
-                                              "loop-mssa(licm<allowspeculation>),gvn,simplifycfg)"));
+  cantFail(passes.parsePassPipeline(pipeline, text));
   pipeline.run(module, modules);
 }
 

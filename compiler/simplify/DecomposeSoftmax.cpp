@@ -94,7 +94,9 @@ static void decomposeUpdate(tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   bool round = roundProbabilities && !getElementTypeOrSelf(op.getValues()).isF32();
   auto [p, alpha] = round ? fusedExponentials(b, s, m, origin) : exponentials(b, s, m, origin);
   Value newSum = multiplyAdd(b, l, alpha, reduceRows(b, tile::Reduction::Add, p, rows));
-  Value rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
+  auto rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
+  if (round)
+    rescaled->setAttr("tile.often_one", b.getUnitAttr());
   Value weights = round ? roundedLike(b, p, op.getValues()) : p;
   Value newOutput = tile::DotOp::create(b, o.getType(), weights, op.getValues(), rescaled);
 

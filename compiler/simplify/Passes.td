@@ -33,7 +33,8 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
 
     With `round-probabilities`, for machines whose products of 16-bit numbers are much faster: where the values have 16
     bits, the probabilities are rounded to their type before the product (their sums are not), and are
-    `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding of m.
+    `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding of m. The
+    product that rescales the output is marked `tile.often_one`: once the maxima have settled, all its factors are 1.
   }];
   let options = [Option<"roundProbabilities", "round-probabilities", "bool", "false",
                         "probabilities have the element type of 16-bit values">];
