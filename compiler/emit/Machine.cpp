@@ -6,6 +6,7 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -78,7 +79,18 @@ std::unique_ptr<TargetMachine> makeTargetMachine(const CpuTarget &target) {
                                                                  Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
 }
 
-// A short pipeline: the loops are in their final form already, what is left is cleaning up after the lowering.
+namespace {
+
+// Short pipelines: the loops are in their final form already, what is left is cleaning up after the lowering.
+constexpr StringLiteral kCpuPasses = "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+                                     "loop-mssa(licm<allowspeculation>),gvn,simplifycfg)";
+// On a GPU registers are dear: only what every iteration computes leaves a loop, and what only the slow way through
+// memory needs sinks into its branch.
+constexpr StringLiteral kGpuPasses = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,"
+                                     "loop-mssa(licm<no-allowspeculation>),simplifycfg,sink)";
+
+} // namespace
+
 // No library function is known to exist, so that no loop becomes a call of memset or memcpy.
 void optimize(Module &module, TargetMachine &machine) {
   module.setDataLayout(machine.createDataLayout());
@@ -100,19 +112,33 @@ void optimize(Module &module, TargetMachine &machine) {
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, sccs, modules);
-  // On a GPU registers are dear: only what every iteration computes leaves a loop, and what only the slow way through
-  // memory needs sinks into its branch.
-  bool gpu = machine.getTargetTriple().isNVPTX();
-  std::string text = "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm<";
-  text += gpu ? "no-allowspeculation>),gvn,simplifycfg,sink)" : "allowspeculation>),gvn,simplifycfg)";
   ModulePassManager pipeline;
-  cantFail(passes.parsePassPipeline(pipeline, text));
+  cantFail(passes.parsePassPipeline(pipeline, machine.getTargetTriple().isNVPTX() ? kGpuPasses : kCpuPasses));
   pipeline.run(module, modules);
 }
 
 namespace {
 
+/// Keeps the code generator from passes that cost half of its time on GPU code and change nothing that ptxas would not
+/// do: they look for common parts of addresses, which the lowering to threads has found already.
+struct GpuPasses : OptPassGate {
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(StringRef pass, StringRef) const override {
+    constexpr StringLiteral unneeded[] = {"slsr",
+                                          "nary-reassociate",
+                                          "early-cse",
+                                          "separate-const-offset-from-gep",
+                                          "sroa",
+                                          "infer-address-spaces",
+                                          "load-store-vectorizer"};
+    return !is_contained(unneeded, pass);
+  }
+};
+
 std::string generate(Module &module, TargetMachine &machine, CodeGenFileType type) {
+  GpuPasses gpuPasses;
+  if (machine.getTargetTriple().isNVPTX())
+    module.getContext().setOptPassGate(gpuPasses);
   SmallString<0> output;
   raw_svector_ostream stream(output);
   legacy::PassManager passes;

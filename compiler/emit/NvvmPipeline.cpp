@@ -36,6 +36,14 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
+    if (failed(convert()))
+      return signalPassFailure();
+    for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
+      if (function->removeAttr("tile.kernel"))
+        makeKernel(function);
+  }
+
+  LogicalResult convert() {
     LLVMTypeConverter types(&getContext());
     RewritePatternSet patterns(&getContext());
     arith::populateArithExpandOpsPatterns(patterns);
@@ -47,11 +55,7 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
     LLVMConversionTarget target(getContext());
     target.addLegalOp<ModuleOp>();
     target.addLegalDialect<NVVM::NVVMDialect>();
-    if (failed(applyFullConversion(getOperation(), target, std::move(patterns))))
-      return signalPassFailure();
-    for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
-      if (function->removeAttr("tile.kernel"))
-        makeKernel(function);
+    return applyFullConversion(getOperation(), target, std::move(patterns));
   }
 
   void makeKernel(LLVM::LLVMFuncOp function) {
