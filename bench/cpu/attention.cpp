@@ -8,7 +8,7 @@ namespace tegula::bench {
 Expected<Throughput> attentionThroughput(const Machine &machine, int64_t seqlen, int head_dim, bool backward) {
   tools::AttentionCase attention = problem(seqlen, head_dim);
   attention.problem.backward = backward;
-  Expected<tools::AttentionRun> run = tools::AttentionRun::make(attention, machine.device, *machine.compiler);
+  Expected<tools::AttentionRun> run = tools::AttentionRun::make(attention, machine.device, *machine.cache);
   if (!run)
     return run.status();
   Expected<double> forward = tools::medianMs(run->device(), [&] { return run->forward(); });

@@ -4,7 +4,7 @@
 
 #include "tegula/artifact.h"
 #include "tegula/attention_programs.h"
-#include "tegula/device.h"
+#include "tegula/kernel_cache.h"
 
 #include <cstdint>
 #include <memory>
@@ -17,6 +17,7 @@ namespace tegula::bench {
 struct Machine {
   std::shared_ptr<Device> device;
   std::unique_ptr<Compiler> compiler;
+  std::unique_ptr<KernelCache> cache;
 };
 
 /// Billions of operations per second of OpenBLAS's product of two f32 matrices of size x size, on all cores.

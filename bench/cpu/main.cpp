@@ -60,7 +60,8 @@ Expected<Report> measure(const Options &options) {
   Expected<std::shared_ptr<Device>> device = cpuDevice();
   if (!device)
     return device.status();
-  Machine machine{*device, makeInProcessCompiler()};
+  Machine machine{*device, makeInProcessCompiler(), nullptr};
+  machine.cache = std::make_unique<KernelCache>(*machine.compiler, machine.device);
 
   Report report;
   report.device = tools::cpuDescription();

@@ -30,7 +30,7 @@ Status touchOutputs(const tools::AttentionRun &run) {
 Expected<ExtraMemory> extraMemory(const Machine &machine, Algorithm algorithm, int64_t seqlen) {
   tools::AttentionCase attention = problem(seqlen, 64);
   attention.problem.algorithm = algorithm;
-  Expected<tools::AttentionRun> run = tools::AttentionRun::make(attention, machine.device, *machine.compiler);
+  Expected<tools::AttentionRun> run = tools::AttentionRun::make(attention, machine.device, *machine.cache);
   if (!run)
     return run.status();
   TEGULA_RETURN_IF_ERROR(touchOutputs(*run));

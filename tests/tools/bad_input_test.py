@@ -39,6 +39,10 @@ OTHERS = [
      "--kernel: 'flash9' is not one of standard_scores, standard_softmax, standard_output, flash1_forward, "
      "flash2_forward, flash2_backward_preprocess, flash2_backward or flash2_backward_postprocess; "
      "`tegula compile --help` lists what is legal"),
+    ("bench --head-dim 64,nine",
+     "--head-dim: 'nine' is not a whole number from 8 to 256; `tegula bench --help` lists what is legal"),
+    ("bench --passes sideways",
+     "--passes: 'sideways' is not one of forward or backward; `tegula bench --help` lists what is legal"),
     ("compile nowhere.mlir --emit tile", "PROGRAM: cannot read 'nowhere.mlir': No such file or directory"),
     ("compile - --emit ptx",
      "--emit: 'ptx' is no phase of the cpu target; its phases are tile, simplify, plan, loops, llvm, asm and object"),

@@ -10,12 +10,20 @@ from command_line import CommandLineTest
 ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim
     --dtype --causal --scale --backward --seed --check --save --json""".split()
 
+BENCH_OPTIONS = """--head-dim --seqlen --causal --passes --algorithms --dtype --tokens --hidden --target --seconds --no-check
+    --add --json --svg""".split()
+
 
 class HelpTest(CommandLineTest):
     def test_top_level_names_the_commands(self):
         text = self.run_tegula("--help").stdout
-        self.assertIn("attention", text)
-        self.assertIn("compile", text)
+        for command in "attention", "bench", "compile", "devices":
+            self.assertRegex(text, rf"\n  {command} +\w+")
+
+    def test_bench_explains_every_option(self):
+        text = self.run_tegula("bench", "--help").stdout
+        for option in BENCH_OPTIONS:
+            self.assertRegex(text, rf"\n  {option}( [A-Z]+)?( \.\.\.)? +[A-Z0-9]\w*", option)
 
     def test_attention_explains_every_option(self):
         text = self.run_tegula("attention", "--help").stdout

@@ -15,7 +15,7 @@ class ReadmeTest(unittest.TestCase):
         listed = re.findall(r"^(\S+)/ ", tree, re.MULTILINE)
         for folder in listed:
             self.assertTrue((ROOT / folder).is_dir(), f"{folder}/ is in README.md, but not on the disk")
-        top = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "build"))}
+        top = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "build", "bundle"))}
         self.assertEqual(top - {folder.split("/")[0] for folder in listed}, set())
 
     def test_cpp_is_copied_from_examples(self):

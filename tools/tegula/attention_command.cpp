@@ -59,7 +59,8 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   Progress progress;
   progress.show("compiling");
   std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
-  Expected<AttentionRun> run = AttentionRun::make(*attention, *device, *compiler);
+  KernelCache cache(*compiler, *device);
+  Expected<AttentionRun> run = AttentionRun::make(*attention, *device, cache);
   if (!run)
     return run.status();
   AttentionReport report;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// tegula: run attention, or look at how a program is compiled.
+// tegula: run and measure attention, look at how a program is compiled.
 #include "attention_command.h"
+#include "bench_command.h"
 #include "compile_command.h"
+#include "devices_command.h"
 #include "usage_error.h"
 
 #include <cstdio>
@@ -37,9 +39,13 @@ int run(int argc, char **argv) {
   AttentionOptions attention;
   CLI::App *attention_command = app.add_subcommand("attention", "Run flash attention on random inputs and time it.");
   addAttentionOptions(*attention_command, attention);
+  BenchOptions bench;
+  CLI::App *bench_command = app.add_subcommand("bench", "Measure attention over a grid of problems.");
+  addBenchOptions(*bench_command, bench);
   CompileOptions compile;
   CLI::App *compile_command = app.add_subcommand("compile", "Compile a tile program and print any phase of it.");
   addCompileOptions(*compile_command, compile);
+  app.add_subcommand("devices", "List what kernels can run on.");
 
   try {
     app.parse(argc, argv);
@@ -49,7 +55,11 @@ int run(int argc, char **argv) {
     fmt::print(stderr, "tegula: {}\n", usageError(error, app));
     return kBadInput;
   }
-  return report(attention_command->parsed() ? attentionCommand(attention) : compileCommand(compile));
+  if (attention_command->parsed())
+    return report(attentionCommand(attention));
+  if (bench_command->parsed())
+    return report(benchCommand(bench));
+  return report(compile_command->parsed() ? compileCommand(compile) : devicesCommand());
 }
 
 } // namespace

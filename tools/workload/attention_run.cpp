@@ -67,8 +67,7 @@ Status checkThatItFits(double bytes, const Device &device) {
 } // namespace
 
 Expected<AttentionRun> AttentionRun::make(const AttentionCase &attention, std::shared_ptr<Device> device,
-                                          Compiler &compiler) {
-  KernelCache cache(compiler, device);
+                                          KernelCache &cache) {
   Stopwatch stopwatch;
   Expected<AttentionPlan> plan = AttentionPlan::make(attention.problem, cache, attention.schedule);
   double compile_ms = stopwatch.milliseconds();

@@ -17,14 +17,16 @@ struct AttentionTensors {
 class AttentionRun {
 public:
   /// Compiles and fills the inputs. ResourceExhausted if the tensors do not fit into the device's memory.
+  /// `cache` has the device's kernels.
   static Expected<AttentionRun> make(const AttentionCase &attention, std::shared_ptr<Device> device,
-                                     Compiler &compiler);
+                                     KernelCache &cache);
 
   /// Each gives the work to the device and does not wait for it.
   Status forward() const;
   Status backward() const; ///< After forward.
 
   Device &device() const { return *device_; }
+  const AttentionPlan &plan() const { return plan_; }
   const AttentionTensors &tensors() const { return tensors_; }
   double compileMs() const { return compile_ms_; } ///< From recording to loaded kernels, forward and backward.
   int64_t workspaceBytes() const { return workspace_.bytes(); }

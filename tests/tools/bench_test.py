@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""`tegula bench`: what it prints and saves."""
+
+import json
+import os
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+from command_line import TARGET, CommandLineTest
+
+SMALL = "--head-dim 16,32 --seqlen 16,48 --tokens 96 --hidden 64 --seconds 0".split()
+
+
+class BenchTest(CommandLineTest):
+    def bench(self, *arguments):
+        """The table, the JSON and the lines of the SVG."""
+        with tempfile.TemporaryDirectory() as folder:
+            data, drawing = os.path.join(folder, "b.json"), os.path.join(folder, "b.svg")
+            result = self.run_tegula("bench", "--target", TARGET, *SMALL, "--json", data, "--svg", drawing, *arguments)
+            self.assertEqual(result.stderr, "")
+            with open(data) as file:
+                report = json.load(file)
+            svg = xml.etree.ElementTree.parse(drawing).getroot()
+            return result.stdout, report, svg.findall(".//{http://www.w3.org/2000/svg}polyline")
+
+    def test_every_problem_of_the_grid_in_both_passes(self):
+        table, report, lines = self.bench()
+        cells = {(row["pass"], row["head_dim"], row["causal"], row["seqlen"]) for row in report["rows"]}
+        self.assertEqual(len(cells), 2 * 2 * 2 * 2)
+        self.assertEqual(len(report["rows"]), len(cells))
+        self.assertGreaterEqual(len(lines), 2 * 2 * 2)
+        for row in report["rows"]:
+            self.assertEqual([row["batch"], row["heads"]], [96 // row["seqlen"], 64 // row["head_dim"]])
+            flops = 4 * row["seqlen"] ** 2 * 96 // row["seqlen"] * 64 / (1 if row["causal"] == "none" else 2)
+            flops *= 1 if row["pass"] == "forward" else 2.5
+            self.assertAlmostEqual(row["tflops"] * row["ms"] * 1e9 / flops, 1, places=6)
+            self.assertGreater(row["gigabytes"], 0)
+            self.assertIn(f"\n{row['pass']:<8} {row['head_dim']:>4} {row['causal']:<12} {row['seqlen']:>6}", table)
+        self.assertEqual([ceiling["unit"] for ceiling in report["ceilings"]][-2:], ["TFLOP/s", "GB/s"])
+
+    def test_the_options_choose_what_runs(self):
+        _, report, _ = self.bench("--algorithms", "standard,flash1", "--causal", "top_left", "--passes", "forward",
+                                  "--dtype", "bf16", "--no-check")
+        self.assertEqual(report["dtype"], "bf16")
+        self.assertEqual({row["algorithm"] for row in report["rows"]}, {"standard", "flash1"})
+        self.assertEqual({row["causal"] for row in report["rows"]}, {"top_left"})
+        self.assertEqual({row["pass"] for row in report["rows"]}, {"forward"})
+
+    def test_counted_bytes_are_those_of_the_papers(self):
+        _, report, _ = self.bench("--algorithms", "standard,flash2", "--causal", "none", "--passes", "forward",
+                                  "--dtype", "bf16", "--schedule", "block_m=16 block_n=16")
+        moved = {row["algorithm"]: row["gigabytes"] * 1e9 for row in report["rows"]
+                 if (row["head_dim"], row["seqlen"]) == (32, 48)}
+        head = 2 * 32 * 48  # Bytes of q, k, v or o.
+        matrix = 4 * 48 * 48
+        problems = 2 * 2  # Batch and heads.
+        self.assertAlmostEqual(moved["flash2"], problems * (2 * head + 4 * 48 + 3 * 2 * head))
+        self.assertAlmostEqual(moved["standard"], problems * (2 * head + 2 * 3 * head + 6 * matrix + 4 * 48))
+
+    def test_figures_from_elsewhere_are_shown_beside(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            row = {"pass": "forward", "algorithm": "other", "head_dim": 16, "causal": "none", "batch": 6, "heads": 4,
+                   "seqlen": 16, "ms": 1, "tflops": 123.4}
+            json.dump({"device": "", "dtype": "f32", "tokens": 96, "hidden": 64, "ceilings": [], "rows": [row]}, file)
+            file.flush()
+            table, report, _ = self.bench("--passes", "forward", "--add", file.name)
+        self.assertEqual(report["rows"][-1], row)
+        self.assertRegex(table, r"(?m)^  other +123\.4 +-$")
+
+    def test_a_file_that_is_no_benchmark_is_refused(self):
+        result = self.run_tegula("bench", "--target", TARGET, *SMALL, "--no-check", "--add", __file__, code=2)
+        self.assertIn(f"--add: '{__file__}' is no benchmark", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

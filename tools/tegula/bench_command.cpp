@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "bench_command.h"
+#include "compiler/client/InProcessCompiler.h"
+#include "files.h"
+#include "progress.h"
+#include "workload/open_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tegula::tools {
+namespace {
+
+using bench::Report;
+
+/// Appends the rows and ceilings of --add.
+Status addOthers(const BenchOptions &options, Report &report) {
+  if (options.add.empty())
+    return {};
+  Expected<std::string> text = readFile("--add", options.add);
+  if (!text)
+    return text.status();
+  Expected<Report> others = bench::parseReport(*text);
+  if (!others)
+    return {ErrorCode::InvalidArgument,
+            fmt::format("--add: '{}' is no benchmark: {}", options.add, others.status().message())};
+  report.ceilings.insert(report.ceilings.end(), others->ceilings.begin(), others->ceilings.end());
+  report.rows.insert(report.rows.end(), others->rows.begin(), others->rows.end());
+  return {};
+}
+
+Expected<Report> measure(const BenchOptions &options) {
+  Expected<std::shared_ptr<Device>> device = openDevice(options.target);
+  if (!device)
+    return device.status();
+  std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  KernelCache cache(*compiler, *device);
+  bench::Machine machine{*device, cache};
+  bench::ProblemGrid grid = problemGrid(options, (*device)->target().name);
+
+  Progress progress;
+  if (!options.no_check) {
+    progress.show("checking");
+    TEGULA_RETURN_IF_ERROR(bench::checkGrid(machine, grid));
+  }
+  Report report{.device = describe(**device),
+                .dtype = std::string(toString(grid.dtype)),
+                .tokens = grid.tokens,
+                .hidden = grid.hidden};
+  progress.show("measuring ceilings");
+  report.ceilings = bench::measureCeilings(machine, grid.dtype);
+  report.rows = bench::measureGrid(machine, grid, [&](const std::string &problem) { progress.show(problem); });
+  return report;
+}
+
+/// Names the first problem that failed, unless it was only too large.
+Status failureOf(const Report &report) {
+  auto failed = std::find_if(report.rows.begin(), report.rows.end(), [](const bench::Row &row) { return row.failed; });
+  if (failed == report.rows.end())
+    return {};
+  return {ErrorCode::Internal,
+          fmt::format("{} with head dim {} failed: {}", failed->algorithm, failed->head_dim, failed->error)};
+}
+
+} // namespace
+
+Status benchCommand(const BenchOptions &options) {
+  Expected<Report> report = measure(options);
+  if (!report)
+    return report.status();
+  Status failure = failureOf(*report);
+  TEGULA_RETURN_IF_ERROR(addOthers(options, *report));
+  if (!options.json.empty())
+    TEGULA_RETURN_IF_ERROR(writeFile("--json", options.json, toJson(*report)));
+  if (!options.svg.empty())
+    TEGULA_RETURN_IF_ERROR(writeFile("--svg", options.svg, toSvg(*report)));
+  TEGULA_RETURN_IF_ERROR(print(toTable(*report)));
+  return failure;
+}
+
+} // namespace tegula::tools

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "bench_options.h"
+#include "tegula/status.h"
+
+namespace tegula::tools {
+
+/// `tegula bench`: checks, measures, prints and saves.
+Status benchCommand(const BenchOptions &options);
+
+} // namespace tegula::tools

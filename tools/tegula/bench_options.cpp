@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "bench_options.h"
+#include "legal_values.h"
+#include "workload/spelling.h"
+
+#include <algorithm>
+
+namespace tegula::tools {
+namespace {
+
+constexpr const char *kExamples = R"(On a GPU the grid is that of the FlashAttention-2 paper; on a cpu it is small.
+Lists are written with commas. Examples:
+  tegula bench --json bench.json --svg bench.svg
+  tegula bench --head-dim 128 --seqlen 4096,16384 --causal none --passes forward
+  tegula bench --algorithms standard,flash1,flash2 --passes forward
+  tools/bench-peers --json peers.json && tegula bench --add peers.json
+
+Operations are counted as in the papers: 4 N N D a head, halved if causal, 2.5 times as many backward.
+Exit code: 0 if all went well, 1 if a check or a problem failed, 2 for bad input.)";
+
+constexpr int64_t kMost = int64_t(1) << 24;
+
+template <class T>
+void addList(CLI::App &command, const char *name, std::vector<T> &values, CLI::Validator legal, const char *type,
+             const char *help) {
+  command.add_option(name, values, help)
+      ->delimiter(',')
+      ->check(std::move(legal))
+      ->type_name(type)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void addGrid(CLI::App &command, BenchOptions &o) {
+  addList(command, "--head-dim", o.head_dims, wholeNumber(8, 256), "NUMBERS", "Head dimensions (64,128,256)");
+  addList(command, "--seqlen", o.seqlens, wholeNumber(1, kMost), "NUMBERS", "Sequence lengths (512 to 16384)");
+  addList(command, "--causal", o.causals, oneOf(causalWords()), "WORDS", "Masks (none,bottom_right)");
+  addList(command, "--passes", o.passes, oneOf({"forward", "backward"}), "WORDS", "Passes (forward,backward)");
+  addList(command, "--algorithms", o.algorithms, oneOf(algorithmWords()), "WORDS",
+          "Of standard, flash1 and flash2; only flash2 has a\nbackward pass (flash2)");
+  addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType, "Element type: f32, f16 or bf16 (bf16)");
+  addNumber(command, "--tokens", o.tokens, 1, kMost, "Tokens of a batch (16384)");
+  addNumber(command, "--hidden", o.hidden, 8, kMost, "Numbers of a token: heads times --head-dim (2048)");
+}
+
+} // namespace
+
+void addBenchOptions(CLI::App &command, BenchOptions &o) {
+  addGrid(command, o);
+  addTarget(command, o.target);
+  addSchedule(command, o.schedule);
+  command.add_option("--seconds", o.seconds, "Time for each measurement (0.3)")->check(number())->type_name("NUMBER");
+  command.add_flag("--no-check", o.no_check, "Do not compare with a double-precision reference first");
+  command.add_option("--add", o.add, "Show these figures too, such as those of tools/bench-peers")->type_name("FILE");
+  command.add_option("--json", o.json, "Write all figures there")->type_name("FILE");
+  command.add_option("--svg", o.svg, "Draw all figures there")->type_name("FILE");
+  command.footer(kExamples);
+}
+
+bench::ProblemGrid problemGrid(const BenchOptions &o, std::string_view target) {
+  bool gpu = target == "cuda";
+  auto has = [&](const char *pass) { return std::find(o.passes.begin(), o.passes.end(), pass) != o.passes.end(); };
+  bench::ProblemGrid grid{.dtype = o.dtype.value_or(gpu ? bf16 : f32),
+                          .tokens = o.tokens.value_or(gpu ? 16384 : 512),
+                          .hidden = o.hidden.value_or(gpu ? 2048 : 256),
+                          .head_dims = o.head_dims,
+                          .seqlens = o.seqlens,
+                          .forward = has("forward"),
+                          .backward = has("backward"),
+                          .schedule = o.schedule,
+                          .seconds = o.seconds};
+  if (grid.head_dims.empty())
+    grid.head_dims = gpu ? std::vector<int64_t>{64, 128, 256} : std::vector<int64_t>{64};
+  if (grid.seqlens.empty())
+    grid.seqlens = gpu ? std::vector<int64_t>{512, 1024, 2048, 4096, 8192, 16384} : std::vector<int64_t>{256, 512};
+  for (const std::string &word : o.causals)
+    grid.causals.push_back(*parseCausal(word));
+  for (const std::string &word : o.algorithms)
+    grid.algorithms.push_back(*parseAlgorithm(word));
+  return grid;
+}
+
+} // namespace tegula::tools

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// The command line of `tegula bench`.
+#pragma once
+
+#include "bench/attention/measure.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tegula::tools {
+
+/// As given by the user: what is empty depends on the target.
+struct BenchOptions {
+  std::string target = "auto";
+  std::optional<DType> dtype;
+  std::optional<int64_t> tokens, hidden;
+  std::vector<int64_t> head_dims, seqlens;
+  std::vector<std::string> causals = {"none", "bottom_right"};
+  std::vector<std::string> algorithms = {"flash2"};
+  std::vector<std::string> passes = {"forward", "backward"};
+  Schedule schedule;
+  double seconds = 0.3;
+  bool no_check = false;
+  std::string add;  ///< A file with rows measured elsewhere.
+  std::string json; ///< Files to write; empty means none.
+  std::string svg;
+};
+
+void addBenchOptions(CLI::App &command, BenchOptions &options);
+
+/// Fills in what was left out for a target.
+bench::ProblemGrid problemGrid(const BenchOptions &options, std::string_view target);
+
+} // namespace tegula::tools
