@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// The compiler as a function, for GPUs. Passes without a CUDA toolkit: a cubin is then not expected.
+#include "compiler/client/InProcessCompiler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+
+namespace tegula {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// c = a b, 64 rows per instance.
+const char *const kProgram = R"(
+module attributes {tile.version = 1 : i64} {
+  func.func @product(%a: !tile.view<2xbf16> {tile.name = "a"}, %b: !tile.view<2xbf16> {tile.name = "b"},
+                     %c: !tile.view<2xf32> {tile.name = "c", tile.written}) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %block = tile.program_id 0
+    %row = arith.muli %block, %c64 : index
+    %0 = tile.load %a[%row, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+    %1 = tile.load %b[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+    %2 = tile.dot %0, %1 : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+    tile.store %2, %c[%row, %c0] : tensor<64x64xf32>, !tile.view<2xf32>
+    return
+  }
+}
+)";
+
+/// Two operands of 256 x 128 f32: 256 KiB of shared memory.
+const char *const kTooLarge = R"(
+func.func @too_large(%a: !tile.view<2xf32>, %c: !tile.view<2xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %0 = tile.load %a[%c0, %c0] : !tile.view<2xf32> -> tensor<256x128xf32>
+  %1 = tile.load %a[%c256, %c0] : !tile.view<2xf32> -> tensor<256x128xf32>
+  %2 = tile.dot %0, %1 {transpose_rhs} : tensor<256x128xf32>, tensor<256x128xf32> -> tensor<256x256xf32>
+  tile.store %2, %c[%c0, %c0] : tensor<256x256xf32>, !tile.view<2xf32>
+  return
+}
+)";
+
+CompileRequest request(const std::string &program = kProgram) {
+  CompileRequest request;
+  request.program = program;
+  request.target.name = "cuda";
+  return request;
+}
+
+Expected<Artifact> compile(const CompileRequest &request) { return makeInProcessCompiler()->compile(request); }
+
+std::string text(const std::string &phase, const std::string &arch = "") {
+  CompileRequest r = request();
+  r.emit = phase;
+  r.target.arch = arch;
+  Expected<Artifact> artifact = compile(r);
+  return artifact ? artifact->text : artifact.status().message();
+}
+
+void expectRefusal(const CompileRequest &request, ErrorCode code, const std::string &message) {
+  Expected<Artifact> artifact = compile(request);
+  ASSERT_FALSE(artifact.ok());
+  EXPECT_EQ(artifact.status().code(), code);
+  EXPECT_THAT(artifact.status().message(), HasSubstr(message));
+}
+
+/// Sets an environment variable for as long as this object lives.
+class Environment {
+public:
+  Environment(const char *name, const char *value) : name_(name) {
+    if (const char *before = std::getenv(name))
+      before_ = before;
+    setenv(name, value, 1);
+  }
+  ~Environment() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+
+private:
+  const char *name_;
+  std::optional<std::string> before_;
+};
+
+TEST(CompileCuda, AnArtifactSaysWhatALaunchNeeds) {
+  Expected<Artifact> artifact = compile(request());
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_EQ(artifact->target, "cuda");
+  EXPECT_EQ(artifact->kernel, "product");
+  EXPECT_EQ(artifact->threads, 128);
+  EXPECT_EQ(artifact->shared_bytes, 2 * 64 * 64 * 2);
+  EXPECT_EQ(artifact->parameters.size(), 3u);
+  EXPECT_TRUE(artifact->parameters[2].written);
+}
+
+TEST(CompileCuda, EveryPhaseCanBePrinted) {
+  EXPECT_THAT(text("tile"), HasSubstr("tile.dot"));
+  EXPECT_THAT(text("simplify"), HasSubstr("tile.dot"));
+  EXPECT_THAT(text("layouts"), HasSubstr("sm.mma"));
+  EXPECT_THAT(text("shared"), HasSubstr("sm.copy_in"));
+  EXPECT_THAT(text("threads"), HasSubstr("nvvm.mma.sync"));
+  EXPECT_THAT(text("nvvm"), HasSubstr("nvvm.kernel"));
+  EXPECT_THAT(text("llvm"), HasSubstr("define ptx_kernel void @product("));
+  EXPECT_THAT(text("ptx"), HasSubstr(".visible .entry product("));
+}
+
+TEST(CompileCuda, EveryArchAssembles) {
+  for (const char *arch : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"}) {
+    EXPECT_THAT(text("ptx", arch), HasSubstr(std::string(".target ") + arch + "\n"));
+    CompileRequest r = request();
+    r.target.arch = arch;
+    Expected<Artifact> artifact = compile(r);
+    EXPECT_TRUE(artifact.ok()) << arch << ": " << artifact.status().message();
+  }
+}
+
+TEST(CompileCuda, TheAssemblerReports) {
+  Expected<Artifact> artifact = compile(request());
+  ASSERT_TRUE(artifact.ok());
+  if (artifact->report.assembler.empty())
+    GTEST_SKIP() << "no ptxas is on this machine";
+  EXPECT_THAT(artifact->binary, StartsWith("\x7f"
+                                           "ELF"));
+  EXPECT_THAT(artifact->report.assembler, testing::MatchesRegex("ptxas [0-9]+\\.[0-9]+.*"));
+  EXPECT_GT(artifact->report.registers, 16);
+  EXPECT_LT(artifact->report.registers, 256);
+  EXPECT_EQ(artifact->report.spill_bytes, 0);
+  EXPECT_EQ(artifact->report.stack_bytes, 0);
+  EXPECT_EQ(artifact->report.notes, "");
+  EXPECT_THAT(text("report"), HasSubstr("\nspill bytes: 0\n"));
+}
+
+TEST(CompileCuda, WithoutAnAssemblerTheBinaryIsPtx) {
+  Environment none("TEGULA_PTXAS", "");
+  Expected<Artifact> artifact = compile(request());
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_THAT(artifact->binary, HasSubstr(".visible .entry product("));
+  EXPECT_EQ(artifact->report.assembler, "");
+  EXPECT_EQ(text("report"), "no assembler is on this machine\n");
+}
+
+TEST(CompileCuda, AnAssemblerThatDoesNotWorkIsNamed) {
+  Environment missing("TEGULA_PTXAS", "/nowhere/ptxas");
+  expectRefusal(request(), ErrorCode::CompileFailed, "ptxas: '/nowhere/ptxas' does not start");
+  Environment failing("TEGULA_PTXAS", "/bin/false");
+  expectRefusal(request(), ErrorCode::CompileFailed, "ptxas: '/bin/false' says");
+}
+
+TEST(CompileCuda, TheScheduleIsObeyed) {
+  for (int warps : {1, 2, 4, 8, 16}) {
+    CompileRequest r = request();
+    r.schedule.num_warps = warps;
+    Expected<Artifact> artifact = compile(r);
+    ASSERT_TRUE(artifact.ok()) << warps << ": " << artifact.status().message();
+    EXPECT_EQ(artifact->threads, 32 * warps);
+  }
+}
+
+TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
+  CompileRequest r = request();
+  r.schedule.num_warps = 3;
+  expectRefusal(r, ErrorCode::InvalidArgument,
+                "num_warps is 3; legal are 1, 2, 4, 8, 16, and 0 for the compiler's choice");
+  r = request();
+  r.schedule.num_stages = 9;
+  expectRefusal(r, ErrorCode::InvalidArgument, "num_stages is 9; legal are 1, 2, 3, 4, 5, 6, 7, 8, and 0");
+}
+
+TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
+  CompileRequest r = request();
+  r.target.arch = "sm_75";
+  expectRefusal(r, ErrorCode::InvalidArgument,
+                "arch: no GPU is called 'sm_75'; legal are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120");
+  r = request();
+  r.target.features = "+ptx90";
+  expectRefusal(r, ErrorCode::InvalidArgument, "features: the cuda target has none");
+  r = request();
+  r.emit = "asm";
+  expectRefusal(r, ErrorCode::InvalidArgument,
+                "emit: no phase is called 'asm'; legal are tile, simplify, layouts, shared, threads, nvvm, llvm, ptx, "
+                "cubin, report");
+}
+
+TEST(CompileCuda, TooMuchSharedMemoryIsRefused) {
+  CompileRequest r = request(kTooLarge);
+  r.schedule.num_warps = 16;
+  r.target.arch = "sm_86";
+  expectRefusal(r, ErrorCode::ResourceExhausted,
+                "needs 262144 bytes of shared memory, sm_86 has 101376; lower block_m, block_n or num_stages");
+}
+
+} // namespace
+} // namespace tegula
