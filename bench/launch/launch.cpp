@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// tegula-bench-launch: the host's time for one launch of a small attention kernel on a GPU, by the driver's own call,
+// by Kernel::launch, and by AttentionPlan::forward, side by side.
+#include "compiler/client/InProcessCompiler.h"
+#include "cuda_driver.h"
+#include "tegula/cuda_device.h"
+#include "workload/attention_run.h"
+#include "workload/timing.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+
+namespace tegula::bench {
+namespace {
+
+using namespace tegula::cuda;
+
+constexpr int kLaunches = 200; ///< In a row: fewer than a driver's queue holds.
+constexpr int kRounds = 301;
+
+tools::AttentionCase smallCase() {
+  return {.problem = {.dtype = bf16, .head_dim = 64, .value_dim = 64},
+          .shape = {.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = 16, .seqlen_k = 16},
+          .scale = 0.125f,
+          .schedule = {.block_m = 64, .block_n = 64, .num_warps = 4}};
+}
+
+Expected<Artifact> compileKernel(Compiler &compiler, const Device &device, const tools::AttentionCase &attention) {
+  Expected<AttentionRecipe> recipe = resolve(attention.problem, "flash2_forward", "cuda", attention.schedule);
+  if (!recipe)
+    return recipe.status();
+  Expected<Program> program = recordFlash2Forward(recipe->config);
+  if (!program)
+    return program.status();
+  return compiler.compile(
+      {.program = program->text, .schedule = recipe->schedule, .target = device.target(), .emit = ""});
+}
+
+/// The driver's handle of the kernel, in the primary context, which stays current.
+class RawKernel {
+public:
+  RawKernel(const Driver &driver, const Artifact &artifact) : driver_(driver), artifact_(artifact) {}
+
+  Status load() {
+    CUdevice device = 0;
+    CUcontext context = nullptr;
+    TEGULA_RETURN_IF_ERROR(check("cuDeviceGet", driver_.cuDeviceGet(&device, 0)));
+    TEGULA_RETURN_IF_ERROR(check("cuDevicePrimaryCtxRetain", driver_.cuDevicePrimaryCtxRetain(&context, device)));
+    TEGULA_RETURN_IF_ERROR(check("cuCtxPushCurrent", driver_.cuCtxPushCurrent_v2(context)));
+    CUmodule module = nullptr;
+    TEGULA_RETURN_IF_ERROR(check("cuModuleLoadDataEx",
+                                 driver_.cuModuleLoadDataEx(&module, artifact_.binary.c_str(), 0, nullptr, nullptr)));
+    TEGULA_RETURN_IF_ERROR(
+        check("cuModuleGetFunction", driver_.cuModuleGetFunction(&function_, module, artifact_.kernel.c_str())));
+    return check("cuFuncSetAttribute",
+                 driver_.cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                            int(artifact_.shared_bytes)));
+  }
+
+  Status launch(std::vector<int64_t> &words) const {
+    size_t bytes = words.size() * sizeof(int64_t);
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
+    return check("cuLaunchKernel", driver_.cuLaunchKernel(function_, 1, 1, 1, unsigned(artifact_.threads), 1, 1,
+                                                          unsigned(artifact_.shared_bytes), nullptr, nullptr, extra));
+  }
+
+private:
+  Status check(const char *what, CUresult result) const {
+    return result == CUDA_SUCCESS ? Status() : driver_.status(what, result, ErrorCode::LaunchFailed);
+  }
+
+  const Driver &driver_;
+  const Artifact &artifact_;
+  CUfunction function_ = nullptr;
+};
+
+/// The parameter block of artifact.h.
+std::vector<int64_t> wordsOf(std::initializer_list<Argument> arguments) {
+  std::vector<int64_t> words;
+  for (const Argument &argument : arguments)
+    if (argument.kind() == Parameter::Kind::Tensor) {
+      const TensorRef &tensor = argument.tensor();
+      words.push_back(reinterpret_cast<intptr_t>(tensor.data));
+      words.insert(words.end(), tensor.shape, tensor.shape + tensor.rank);
+      words.insert(words.end(), tensor.strides, tensor.strides + tensor.rank);
+    } else {
+      float value = argument.f32Value();
+      words.push_back(0);
+      std::copy_n(reinterpret_cast<const char *>(&value), sizeof value, reinterpret_cast<char *>(&words.back()));
+    }
+  return words;
+}
+
+struct Contender {
+  const char *name;
+  std::function<Status()> launch;
+  std::vector<double> nanoseconds = {};
+};
+
+/// Takes turns, so that all see the same machine.
+Status measure(Device &device, std::vector<Contender> &contenders) {
+  for (int round = 0; round < kRounds; ++round)
+    for (Contender &contender : contenders) {
+      tools::Stopwatch stopwatch;
+      for (int n = 0; n < kLaunches; ++n)
+        TEGULA_RETURN_IF_ERROR(contender.launch());
+      contender.nanoseconds.push_back(1e6 * stopwatch.milliseconds() / kLaunches);
+      TEGULA_RETURN_IF_ERROR(device.synchronize());
+    }
+  return {};
+}
+
+Status run() {
+  Expected<std::shared_ptr<Device>> device = cudaDevice();
+  if (!device)
+    return device.status();
+  std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  KernelCache cache(*compiler, *device);
+  tools::AttentionCase attention = smallCase();
+  Expected<tools::AttentionRun> plan = tools::AttentionRun::make(attention, *device, cache);
+  Expected<Artifact> artifact = compileKernel(*compiler, **device, attention);
+  if (!plan || !artifact)
+    return plan ? artifact.status() : plan.status();
+  Expected<std::shared_ptr<Kernel>> kernel = (*device)->load(*artifact);
+  Expected<const Driver *> driver = Driver::get();
+  if (!kernel || !driver)
+    return kernel ? driver.status() : kernel.status();
+  RawKernel raw(**driver, *artifact);
+  TEGULA_RETURN_IF_ERROR(raw.load());
+
+  const tools::AttentionTensors &t = plan->tensors();
+  std::initializer_list<Argument> arguments = {t.q.view, t.k.view, t.v.view, t.o.view, t.lse.view, attention.scale};
+  std::vector<int64_t> words = wordsOf(arguments);
+  std::vector<Contender> contenders = {{"cuLaunchKernel", [&] { return raw.launch(words); }},
+                                       {"Kernel::launch", [&] { return (*kernel)->launch({}, arguments); }},
+                                       {"AttentionPlan::forward", [&] { return plan->forward(); }}};
+  TEGULA_RETURN_IF_ERROR(measure(**device, contenders));
+  double driver_alone = 0;
+  for (Contender &contender : contenders) {
+    auto middle = contender.nanoseconds.begin() + kRounds / 2;
+    std::nth_element(contender.nanoseconds.begin(), middle, contender.nanoseconds.end());
+    driver_alone = driver_alone == 0 ? *middle : driver_alone;
+    std::printf("%-24s %8.0f ns  %+8.0f\n", contender.name, *middle, *middle - driver_alone);
+  }
+  return {};
+}
+
+} // namespace
+} // namespace tegula::bench
+
+int main() {
+  tegula::Status status = tegula::bench::run();
+  if (!status.ok())
+    std::fprintf(stderr, "tegula-bench-launch: %s\n", status.message().c_str());
+  return status.ok() ? 0 : 1;
+}
