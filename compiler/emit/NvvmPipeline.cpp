@@ -55,7 +55,9 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
     LLVMConversionTarget target(getContext());
     target.addLegalOp<ModuleOp>();
     target.addLegalDialect<NVVM::NVVMDialect>();
-    return applyFullConversion(getOperation(), target, std::move(patterns));
+    ConversionConfig config;
+    config.allowPatternRollback = false; // Half the time.
+    return applyFullConversion(getOperation(), target, std::move(patterns), config);
   }
 
   void makeKernel(LLVM::LLVMFuncOp function) {
