@@ -36,6 +36,21 @@ MARKS = {
     "asm": ".globl\tscale_rows",
 }
 
+CUDA_KERNEL = "--kernel flash2_forward --target cuda --arch sm_90 --dtype bf16 --head-dim 16 --schedule".split()
+CUDA_KERNEL.append("block_m=16 block_n=16 num_warps=1")
+
+CUDA_MARKS = {
+    "tile": "tile.softmax",
+    "simplify": "math.exp2",
+    "layouts": "sm.mma",
+    "shared": "sm.barrier",
+    "threads": "func.func @flash2_forward",
+    "nvvm": "llvm.func @flash2_forward",
+    "llvm": "define ptx_kernel void @flash2_forward",
+    "ptx": r"\.target sm_90",
+    "report": r"(?m)^threads +32$",
+}
+
 
 class CompileTest(CommandLineTest):
     def test_every_phase_from_standard_input(self):
@@ -52,6 +67,18 @@ class CompileTest(CommandLineTest):
                                        "--schedule", "block_m=16 block_n=8", "--emit", "tile").stdout
                 self.assertIn(f"func.func @{kernel}(", text)
                 self.assertRegex(text, "tensor<16x(8|16)x")
+
+    def test_every_phase_of_the_cuda_target(self):
+        for phase, mark in CUDA_MARKS.items():
+            with self.subTest(phase):
+                result = self.run_tegula("compile", *CUDA_KERNEL, "--emit", phase)
+                self.assertRegex(result.stdout, mark)
+                self.assertEqual(result.stderr, "")
+
+    def test_a_cubin_is_an_elf_file_where_there_is_an_assembler(self):
+        result = self.run_tegula("compile", *CUDA_KERNEL, "--emit", "cubin", text=False)
+        assembled = b"ptxas" in self.run_tegula("compile", *CUDA_KERNEL, "--emit", "report", text=False).stdout
+        self.assertIn(b"\x7fELF" if assembled else b".version", result.stdout[:100])
 
     def test_an_object_is_an_elf_file(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -2,6 +2,7 @@
 #include "compile_command.h"
 #include "compiler/client/InProcessCompiler.h"
 #include "files.h"
+#include "tegula/cuda_device.h"
 
 #include <unistd.h>
 #include <utility>
@@ -32,6 +33,14 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
   return {};
 }
 
+/// Empty leaves the choice to the compiler, which knows this machine's processor but not its GPU.
+std::string archFor(const CompileOptions &options) {
+  if (options.target != "cuda" || !options.arch.empty())
+    return options.arch;
+  Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
+  return gpus && !gpus->empty() ? gpus->front().arch : "";
+}
+
 std::string toText(const Artifact &artifact) {
   const AssemblerReport &report = artifact.report;
   std::string text =
@@ -47,7 +56,7 @@ bool isBinary(const CompileOptions &options) { return options.emit == "object" |
 Expected<std::string> lower(const CompileOptions &options) {
   CompileRequest request;
   TEGULA_RETURN_IF_ERROR(findProgram(options, request));
-  request.target = {options.target, options.arch, ""};
+  request.target = {options.target, archFor(options), ""};
   bool report = options.emit == "report";
   request.emit = isBinary(options) || report ? "" : options.emit;
   Expected<Artifact> artifact = makeInProcessCompiler()->compile(request);

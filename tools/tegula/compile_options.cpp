@@ -67,7 +67,9 @@ void addCompileOptions(CLI::App &command, CompileOptions &options) {
   command.add_option("--target", options.target, "What to compile for: cpu or cuda (cpu)")
       ->check(oneOf({"cpu", "cuda"}))
       ->type_name("WORD");
-  command.add_option("--arch", options.arch, "cpu: a processor's name; cuda: such as sm_90 (this machine's)")
+  command
+      .add_option("--arch", options.arch,
+                  "cpu: a processor's name; cuda: such as sm_90 (this\nmachine's; without a GPU sm_80)")
       ->type_name("NAME");
   command.add_option("--emit", options.emit, "The phase to stop after, see below")->required()->type_name("WORD");
   command.add_option("-o,--output", options.output, "Write there instead of to standard output")->type_name("FILE");
