@@ -59,8 +59,8 @@ TEST_F(Gpu, ReferenceAgreesWithTheOracle) {
       ASSERT_TRUE(gpu.ok()) << gpu.status().message();
       for (size_t n = 0; n < host.size(); ++n) {
         EXPECT_NEAR(gpu->at(n).error.worst, host[n].error.worst, 1e-3 * host[n].error.worst) << host[n].name;
-        EXPECT_LT(gpu->at(n).error.plain, 2 * host[n].error.plain) << host[n].name;
-        EXPECT_GT(gpu->at(n).error.plain, host[n].error.plain / 2) << host[n].name;
+        EXPECT_LT(gpu->at(n).error.plain, 3 * host[n].error.plain) << host[n].name;
+        EXPECT_GT(gpu->at(n).error.plain, host[n].error.plain / 3) << host[n].name;
       }
     }
 }
@@ -149,6 +149,8 @@ private:
 
 /// Between batches, and between the rows of one. One block of keys, so that dq does not depend on an order.
 TEST_F(Gpu, OffsetsMayExceedTwoToThe31) {
+  if (testDevice()->memory()->available_bytes < int64_t(64) << 30)
+    GTEST_SKIP() << "needs 64 GiB";
   Case c = caseOf(bf16, 64, 300, 61);
   c.schedule = {.block_m = 64, .block_n = 64};
   c.shape.batch = 2;
