@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPanelWidth = 300, kPanelHeight = 210, kLeft = 44, kTop = 26, kRight = 12, kBottom = 28;
 constexpr double kLegendHeight = 54;
-constexpr int kColumns = 3;
+constexpr int kColumns = 4;
 // Colours that colour-blind readers can tell apart (Okabe and Ito 2008).
 constexpr const char *kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 

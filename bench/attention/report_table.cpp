@@ -16,7 +16,7 @@ std::string line(const Row &row) {
                                  row.seqlen, row.batch, row.heads, row.algorithm);
   if (!row.error.empty())
     return text + " " + row.error + "\n";
-  return text + fmt::format(" {:>10.3f} {:>8.4g}", row.ms, row.tflops) + optionalColumn(row.gigabytes, 9, 2) +
+  return text + fmt::format(" {:>10.3f} {:>#8.4g}", row.ms, row.tflops) + optionalColumn(row.gigabytes, 9, 2) +
          optionalColumn(row.clock_mhz, 7, 0) + optionalColumn(row.watts, 6, 0) + "\n";
 }
 
@@ -33,7 +33,7 @@ std::string shortLine(const Report &report, const Group &group, const std::strin
   std::string text = fmt::format("  {:<18}", algorithm);
   for (int64_t length : lengths) {
     const Row *row = findRow(report.rows, group, algorithm, length);
-    text += row && row->error.empty() ? fmt::format(" {:>8.4g}", row->tflops) : fmt::format(" {:>8}", "-");
+    text += row && row->error.empty() ? fmt::format(" {:>#8.4g}", row->tflops) : fmt::format(" {:>8}", "-");
   }
   return text + "\n";
 }
@@ -60,7 +60,7 @@ std::string toTable(const Report &report) {
   std::string text = fmt::format("{}; {}, {} tokens a batch, hidden size {}; medians\n", report.device, report.dtype,
                                  report.tokens, report.hidden);
   for (const Ceiling &ceiling : report.ceilings)
-    text += fmt::format("  {:<32} {:>8.4g} {}\n", ceiling.name, ceiling.value, ceiling.unit);
+    text += fmt::format("  {:<32} {:>#8.4g} {}\n", ceiling.name, ceiling.value, ceiling.unit);
   return text + "\n" + fullTable(report) + shortTable(report);
 }
 
