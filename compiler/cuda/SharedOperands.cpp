@@ -113,6 +113,15 @@ private:
                                      dot.getTransposeRhs(), dot.getAllowTf32());
     if (accumulators != dot.getType())
       result = sm::ConvertOp::create(b, dot.getType(), result);
+    replace(dot, result);
+  }
+
+  /// Another product may read the result through shared memory.
+  void replace(tile::DotOp dot, Value result) {
+    if (auto needed = shapes_.find(dot.getResult()); needed != shapes_.end()) {
+      std::array<int64_t, 2> shape = needed->second;
+      shapes_[result] = shape;
+    }
     dot.replaceAllUsesWith(result);
     dot.erase();
   }

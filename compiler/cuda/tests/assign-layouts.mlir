@@ -65,3 +65,19 @@ func.func @rows(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>, %z: !tile.view<2xi
   tile.store %d, %z[%c0, %c0] : tensor<64x64xi32>, !tile.view<2xi32>
   return
 }
+
+// -----
+
+// What one product leaves is written to shared memory where the next one needs it there.
+// CHECK-LABEL: func.func @product_of_product
+// CHECK: %[[X:.*]] = sm.mma
+// CHECK: %[[X_S:.*]] = sm.stage %[[X]] : tensor<32x32xf32, #{{.*}}> -> !sm.shared<{{.*}}xf32, 128>
+// CHECK: sm.mma {{.*}}, %[[X_S]] depth 32 :
+func.func @product_of_product(%v: !tile.view<2xf32>, %o: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %v[%c0, %c0] : !tile.view<2xf32> -> tensor<32x32xf32>
+  %x = tile.dot %a, %a : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  %y = tile.dot %a, %x : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  tile.store %y, %o[%c0, %c0] : tensor<32x32xf32>, !tile.view<2xf32>
+  return
+}
