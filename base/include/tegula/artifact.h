@@ -27,8 +27,8 @@ struct Parameter {
 
 /// The machine to compile for.
 struct Target {
-  std::string name = "cpu"; ///< "cpu", later "cuda" and "simt".
-  std::string arch;         ///< cpu: an LLVM CPU name; empty means the host's. cuda: "sm_90a".
+  std::string name = "cpu"; ///< "cpu", "cuda", or "simt", which runs what cuda would on the host.
+  std::string arch;         ///< cpu: an LLVM CPU name; empty means the host's. cuda, simt: "sm_90a".
   std::string features;     ///< cpu: LLVM feature string; empty means those of `arch`.
 };
 
@@ -55,12 +55,12 @@ struct AssemblerReport {
 struct Artifact {
   std::string target; ///< Target::name of the request.
   std::string kernel; ///< Symbol to look up in `binary`.
-  std::string binary; ///< cpu: an ELF shared object without undefined symbols. cuda: a cubin, or PTX text.
+  std::string binary; ///< cpu, simt: an ELF shared object without undefined symbols. cuda: a cubin, or PTX text.
   std::string text;   ///< The phase that CompileRequest::emit asked for.
   std::vector<Parameter> parameters;
   int64_t scratch_bytes = 0; ///< cpu: private memory that one running program instance needs.
-  int threads = 0;           ///< cuda: threads of one program instance.
-  int64_t shared_bytes = 0;  ///< cuda: dynamic shared memory of one program instance.
+  int threads = 0;           ///< cuda, simt: threads of one program instance.
+  int64_t shared_bytes = 0;  ///< cuda, simt: dynamic shared memory of one program instance.
   AssemblerReport report;    ///< cuda.
 };
 
@@ -74,9 +74,9 @@ struct Artifact {
 using CpuKernel = void (*)(void *const *tensors, const int64_t *words, const int64_t *grid, void *scratch,
                            int64_t first, int64_t last);
 
-/// cuda artifacts take their parameters as one block of 64-bit words, in order: a tensor's base address, its shape and
-/// its strides (in elements), or a scalar in the low bytes of a word. The grid is the launch's; blocks have
-/// Artifact::threads threads.
+/// cuda and simt artifacts (see simt_ops.h) take their parameters as one block of 64-bit words, in order: a tensor's
+/// base address, its shape and its strides (in elements), or a scalar in the low bytes of a word. The grid is the
+/// launch's; blocks have Artifact::threads threads.
 
 /// Turns programs into artifacts. Implemented by the compiler library in process and by its worker process.
 /// Thread-safe; never throws, aborts or prints.

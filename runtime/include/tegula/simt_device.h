@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// A device that runs what the compiler makes for a GPU on the cores of this process, lane by lane, and reports errors
+// of synchronisation and of memory that a GPU would not show. It is a thousand times slower than a GPU.
+#pragma once
+
+#include "tegula/device.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tegula {
+
+/// How the order of the lanes, and the moments at which asynchronous copies land, are chosen.
+enum class SimtScheduler : uint8_t {
+  Uniform,  ///< Any lane that can go on; copies land at any moment.
+  Priority, ///< One warp goes as far as it can; which one changes now and then.
+  Eager,    ///< Lanes as Uniform; copies land at once.
+  Lazy,     ///< Lanes as Uniform; copies land when they are waited for.
+};
+
+std::string_view toString(SimtScheduler scheduler);
+/// The inverse of toString: "uniform", "priority", "eager", "lazy".
+std::optional<SimtScheduler> parseSimtScheduler(std::string_view word);
+
+/// An instruction that orders others, left out or made weaker: a wait lets one group more be pending, a barrier of the
+/// block becomes one of each warp.
+struct SimtMutation {
+  std::string kernel; ///< Its name.
+  uint32_t site = 0;  ///< SimtSite::number.
+  bool weaken = false;
+};
+
+/// Everything that a run depends on besides the kernel and its arguments; the same schedule gives the same run, except
+/// for the order of atomic additions of program instances that run at the same time.
+struct SimtSchedule {
+  SimtScheduler scheduler = SimtScheduler::Uniform;
+  uint64_t seed = 1;
+  std::optional<SimtMutation> mutation = {};
+  bool count_traffic = false; ///< Fill SimtReport::traffic, which takes time.
+};
+
+enum class SimtFault : uint8_t {
+  Race,          ///< Two accesses to a byte, at least one a write, that nothing orders.
+  UnwaitedCopy,  ///< An access to memory that an asynchronous copy may still be using.
+  Uninitialised, ///< A read of shared memory that was not written.
+  OutOfBounds,
+  Misaligned,
+  Divergence,  ///< Lanes of a warp at different instructions that need all of them.
+  Deadlock,    ///< No lane can go on.
+  PendingCopy, ///< A lane ended with copies that it did not wait for.
+};
+
+std::string_view toString(SimtFault fault);
+
+/// One error. The same error of other lanes, bytes or program instances is not reported again in the same launch.
+struct SimtFinding {
+  SimtFault fault;
+  std::string message; ///< The accesses with their lanes and lines of source, the bytes, and what is missing.
+};
+
+/// An instruction of a kernel that accesses memory or orders accesses.
+struct SimtSite {
+  std::string kernel;
+  uint32_t number = 0;     ///< In the kernel.
+  std::string instruction; ///< "ldmatrix.x4", "bar.sync", ...
+  std::string place;       ///< "flash2_forward.cpp:24"
+};
+
+/// How well the lanes of warps fit together at one instruction.
+struct SimtTraffic {
+  SimtSite site;
+  bool global = false;      ///< Sectors of 32 bytes, else wavefronts of the 32 banks of shared memory.
+  int64_t requests = 0;     ///< Executions by a warp.
+  int64_t transactions = 0; ///< Sectors or wavefronts.
+  int64_t ideal = 0;        ///< As many as the bytes need at least.
+};
+
+/// Since the last takeReport.
+struct SimtReport {
+  std::vector<SimtFinding> findings;
+  int64_t program_instances = 0;
+  int64_t switches = 0;          ///< From one lane to another.
+  bool mutation_reached = false; ///< A lane came to the instruction that the schedule leaves out or weakens.
+  std::vector<SimtTraffic> traffic;
+};
+
+class SimtDevice : public Device {
+public:
+  /// For launches from now on.
+  virtual void setSchedule(const SimtSchedule &schedule) noexcept = 0;
+  virtual SimtReport takeReport() = 0;
+  /// Of all kernels that this device has loaded.
+  virtual std::vector<SimtSite> sites() const = 0;
+};
+
+struct SimtOptions {
+  CpuOptions cpu; ///< Threads that run program instances.
+  SimtSchedule schedule;
+};
+
+/// Its memory is the host's. A launch with findings returns LaunchFailed with the first of them; tensors then hold what
+/// the kernel wrote. Errors as those of cpuDevice.
+Expected<std::shared_ptr<SimtDevice>> simtDevice(const SimtOptions &options = {}) noexcept;
+
+} // namespace tegula

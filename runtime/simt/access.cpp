@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// Accesses to memory: each is checked, recorded, and then made.
+#include "simt/block.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+namespace tegula::simt {
+namespace {
+
+/// What an instruction on matrices leaves for the last lane of the warp.
+struct MatrixOperands {
+  uint32_t address;
+  uint32_t *words;
+};
+
+template <class T> void addRelaxed(std::byte *to, const std::byte *from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  std::atomic_ref(*reinterpret_cast<T *>(to)).fetch_add(value, std::memory_order_relaxed);
+}
+
+constexpr uint32_t kRowBytes = 16;
+
+/// Only the part of a copy that comes from memory has another size than a power of two; copies are checked as a whole.
+bool isAligned(uint64_t address, uint32_t bytes) { return !std::has_single_bit(bytes) || address % bytes == 0; }
+
+} // namespace
+
+std::byte *Block::accessGlobal(const Lane &lane, uint64_t address, uint32_t bytes, const Access &access) {
+  countTraffic(lane, access.site, Space::Global, address, bytes);
+  const std::optional<Place> place = launch_->memory.find(address);
+  if (!place) {
+    reportAccess(SimtFault::OutOfBounds, access, bytes, "at an address that is in no tensor");
+    return nullptr;
+  }
+  const TensorMemory &tensor = launch_->memory.tensors()[place->tensor];
+  const auto where = [&] { return " '" + tensor.name() + "', byte " + std::to_string(place->offset); };
+  if (!tensor.contains(place->offset, bytes)) {
+    reportAccess(SimtFault::OutOfBounds, access, bytes, "outside tensor" + where());
+    return nullptr;
+  }
+  if (!isAligned(address, bytes))
+    reportAccess(SimtFault::Misaligned, access, bytes, "at an unaligned address of tensor" + where());
+  if (isWrite(access.kind) && !tensor.written())
+    reportAccess(SimtFault::OutOfBounds, access, bytes, "to a tensor that is only read," + where());
+  if (tensor.written())
+    shadow_.global(lane.number, place->tensor, place->offset, bytes, access, [&](const Conflict &conflict) {
+      reportConflict(access, conflict, "tensor '" + tensor.name() + "'");
+    });
+  return tensor.host() + place->offset;
+}
+
+std::byte *Block::accessShared(const Lane &lane, uint32_t address, uint32_t bytes, const Access &access) {
+  countTraffic(lane, access.site, Space::Shared, address, bytes);
+  const uint32_t offset = address - kSimtSharedBase;
+  const auto where = [&] { return " shared memory, byte " + std::to_string(static_cast<int32_t>(offset)); };
+  if (offset >= shared_.size() || bytes > shared_.size() - offset) {
+    reportAccess(SimtFault::OutOfBounds, access, bytes, "outside" + where());
+    return nullptr;
+  }
+  if (!isAligned(address, bytes))
+    reportAccess(SimtFault::Misaligned, access, bytes, "at an unaligned address of" + where());
+  if (!isWrite(access.kind))
+    for (uint32_t byte = offset; byte < offset + bytes; ++byte)
+      if (!shadow_.isWritten(byte)) {
+        reportAccess(SimtFault::Uninitialised, access, bytes, "of what nobody wrote," + where());
+        break;
+      }
+  shadow_.shared(lane.number, offset, bytes, access,
+                 [&](const Conflict &conflict) { reportConflict(access, conflict, "shared memory"); });
+  return shared_.data() + offset;
+}
+
+//===-- One lane --------------------------------------------------------------------------------------------------===//
+
+void Block::load(Lane &lane, uint32_t site, uint64_t address, uint32_t bytes, void *to) {
+  maybeInterrupt(lane);
+  if (const std::byte *from = accessGlobal(lane, address, bytes, accessOf(lane, site, AccessKind::Read)))
+    std::memcpy(to, from, bytes);
+}
+
+void Block::store(Lane &lane, uint32_t site, uint64_t address, uint32_t bytes, const void *from) {
+  maybeInterrupt(lane);
+  if (std::byte *to = accessGlobal(lane, address, bytes, accessOf(lane, site, AccessKind::Write)))
+    std::memcpy(to, from, bytes);
+}
+
+void Block::loadShared(Lane &lane, uint32_t site, uint32_t address, uint32_t bytes, void *to) {
+  maybeInterrupt(lane);
+  if (const std::byte *from = accessShared(lane, address, bytes, accessOf(lane, site, AccessKind::Read)))
+    std::memcpy(to, from, bytes);
+}
+
+void Block::storeShared(Lane &lane, uint32_t site, uint32_t address, uint32_t bytes, const void *from) {
+  maybeInterrupt(lane);
+  if (std::byte *to = accessShared(lane, address, bytes, accessOf(lane, site, AccessKind::Write)))
+    std::memcpy(to, from, bytes);
+}
+
+void Block::atomicAdd(Lane &lane, uint32_t site, uint64_t address, SimtAtomic type, uint32_t count, const void *from) {
+  maybeInterrupt(lane);
+  std::byte *to = accessGlobal(lane, address, 4 * count, accessOf(lane, site, AccessKind::Atomic));
+  if (to == nullptr || address % 4 != 0)
+    return;
+  const auto *value = static_cast<const std::byte *>(from);
+  for (uint32_t i = 0; i < 4 * count; i += 4)
+    type == SimtAtomic::F32 ? addRelaxed<float>(to + i, value + i) : addRelaxed<int32_t>(to + i, value + i);
+}
+
+void Block::copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes) {
+  maybeInterrupt(lane);
+  const uint32_t group = lane.committed + 1;
+  Access access{.when = clocks_.copies(lane.number, group), .site = site, .kind = AccessKind::CopyRead};
+  const std::byte *from = nullptr;
+  if (bytes > 0) {
+    if (global % size != 0)
+      reportAccess(SimtFault::Misaligned, access, size, "at an unaligned address of global memory");
+    from = accessGlobal(lane, global, bytes, access);
+  } else {
+    skip(lane, site, Space::Global);
+  }
+  access.kind = AccessKind::CopyWrite;
+  if (accessShared(lane, shared, size, access) == nullptr)
+    return;
+  lane.lastCopy = {site, group, shared, size, from ? bytes : 0, from};
+  lane.copies.push_back(lane.lastCopy);
+  if (choose_->copyLandsAtOnce())
+    land(lane, lane.copies.size() - 1);
+}
+
+//===-- A warp ----------------------------------------------------------------------------------------------------===//
+
+void Block::loadMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed, void *to) {
+  MatrixOperands operands{address, static_cast<uint32_t *>(to)};
+  lane.in = &operands;
+  together(lane, site, [&](Lane *warp) { gatherMatrices(warp, site, count, transposed); });
+}
+
+/// The lanes whose addresses an instruction on `count` matrices does not use.
+void Block::skipOthers(const Lane *warp, uint32_t site, uint32_t count) {
+  for (uint32_t lane = 8 * count; lane < kWarp; ++lane)
+    skip(warp[lane], site, Space::Shared);
+}
+
+void Block::gatherMatrices(Lane *warp, uint32_t site, uint32_t count, bool transposed) {
+  skipOthers(warp, site, count);
+  for (uint32_t matrix = 0; matrix < count; ++matrix)
+    for (uint32_t row = 0; row < 8; ++row) {
+      const Lane &lane = warp[8 * matrix + row];
+      Access access = accessOf(lane, site, AccessKind::Read);
+      access.wholeWarp = true;
+      uint16_t elements[8] = {};
+      const uint32_t address = static_cast<const MatrixOperands *>(lane.in)->address;
+      if (const std::byte *from = accessShared(lane, address, kRowBytes, access))
+        std::memcpy(elements, from, kRowBytes);
+      for (uint32_t column = 0; column < 8; ++column) {
+        const MatrixPlace place = matrixPlace(row, column, transposed);
+        uint32_t &word = static_cast<const MatrixOperands *>(warp[place.lane].in)->words[matrix];
+        word = (word & 0xffffU << (place.half ? 0 : 16)) | uint32_t{elements[column]} << 16 * place.half;
+      }
+    }
+}
+
+void Block::storeMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed,
+                          const void *from) {
+  MatrixOperands operands{address, const_cast<uint32_t *>(static_cast<const uint32_t *>(from))};
+  lane.in = &operands;
+  together(lane, site, [&](Lane *warp) { scatterMatrices(warp, site, count, transposed); });
+}
+
+void Block::scatterMatrices(Lane *warp, uint32_t site, uint32_t count, bool transposed) {
+  skipOthers(warp, site, count);
+  for (uint32_t matrix = 0; matrix < count; ++matrix)
+    for (uint32_t row = 0; row < 8; ++row) {
+      const Lane &lane = warp[8 * matrix + row];
+      uint16_t elements[8];
+      for (uint32_t column = 0; column < 8; ++column) {
+        const MatrixPlace place = matrixPlace(row, column, transposed);
+        const uint32_t word = static_cast<const MatrixOperands *>(warp[place.lane].in)->words[matrix];
+        elements[column] = static_cast<uint16_t>(word >> 16 * place.half);
+      }
+      const uint32_t address = static_cast<const MatrixOperands *>(lane.in)->address;
+      if (std::byte *to = accessShared(lane, address, kRowBytes, accessOf(lane, site, AccessKind::Write)))
+        std::memcpy(to, elements, kRowBytes);
+    }
+}
+
+} // namespace tegula::simt

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Instructions on registers, most of them of a whole warp.
+#include "simt/block.h"
+
+namespace tegula::simt {
+
+namespace {
+struct ShuffleOperands {
+  uint32_t value, from;
+  uint32_t result = 0;
+};
+} // namespace
+
+uint32_t Block::special(const Lane &lane, SimtRegister which) const {
+  if (which == SimtRegister::Thread)
+    return lane.number;
+  return program_[static_cast<uint32_t>(which) - static_cast<uint32_t>(SimtRegister::ProgramX)];
+}
+
+uint32_t Block::shuffle(Lane &lane, uint32_t site, SimtShuffle kind, uint32_t value, uint32_t operand) {
+  const uint32_t from = kind == SimtShuffle::Xor ? lane.number ^ operand : operand;
+  ShuffleOperands operands{.value = value, .from = from % kWarp};
+  lane.out = &operands;
+  together(lane, site, [](Lane *warp) {
+    const auto of = [&](uint32_t i) { return static_cast<ShuffleOperands *>(warp[i].out); };
+    for (uint32_t i = 0; i < kWarp; ++i)
+      of(i)->result = of(of(i)->from)->value;
+  });
+  return operands.result;
+}
+
+void Block::mma(Lane &lane, uint32_t site, SimtMma kind, const MmaRegisters &registers) {
+  lane.in = &registers;
+  together(lane, site, [kind](Lane *warp) {
+    std::array<MmaRegisters, kWarp> all;
+    for (uint32_t i = 0; i < kWarp; ++i)
+      all[i] = *static_cast<const MmaRegisters *>(warp[i].in);
+    multiply(kind, all);
+  });
+}
+
+} // namespace tegula::simt

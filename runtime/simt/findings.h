@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Collects errors, each once.
+#pragma once
+
+#include "tegula/simt_device.h"
+
+#include <mutex>
+#include <set>
+#include <tuple>
+
+namespace tegula::simt {
+
+/// Of one launch; threads may add at the same time.
+class Findings {
+public:
+  /// Calls message() unless there is such a fault already between these two sites, or enough others.
+  template <class Message> void add(SimtFault fault, uint32_t site, uint32_t otherSite, Message message) {
+    const std::lock_guard lock(mutex_);
+    if (list_.size() < kMost && known_.insert({fault, site, otherSite}).second)
+      list_.push_back({fault, message()});
+  }
+
+  std::vector<SimtFinding> take() { return std::move(list_); }
+
+private:
+  static constexpr size_t kMost = 100;
+
+  std::mutex mutex_;
+  std::set<std::tuple<SimtFault, uint32_t, uint32_t>> known_;
+  std::vector<SimtFinding> list_;
+};
+
+} // namespace tegula::simt

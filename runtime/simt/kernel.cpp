@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "simt/kernel.h"
+
+#include "checks.h"
+#include "cpu_kernel.h"
+#include "shared_object.h"
+
+#include <atomic>
+#include <numeric>
+#include <sstream>
+
+namespace tegula::simt {
+namespace {
+
+constexpr int kMostThreads = 1024, kMostSharedBytes = 1 << 20;
+
+/// Visits 0 to n - 1 in an order that depends on the seed.
+class Order {
+public:
+  Order(int64_t n, uint64_t seed)
+      : n_(n), step_(1 + static_cast<int64_t>(seed * 0x9E3779B97F4A7C15 % static_cast<uint64_t>(n))) {
+    while (std::gcd(step_, n_) != 1)
+      ++step_;
+  }
+  int64_t operator[](int64_t i) const { return static_cast<int64_t>(static_cast<__int128>(i) * step_ % n_); }
+
+private:
+  int64_t n_, step_;
+};
+
+/// Blocks that wait for their next program instance.
+class BlockPool {
+public:
+  BlockPool(uint32_t lanes, uint32_t sharedBytes) : lanes_(lanes), sharedBytes_(sharedBytes) {}
+
+  std::unique_ptr<Block> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        std::unique_ptr<Block> block = std::move(free_.back());
+        free_.pop_back();
+        return block;
+      }
+    }
+    return std::make_unique<Block>(lanes_, sharedBytes_);
+  }
+
+  void giveBack(std::unique_ptr<Block> block) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(block));
+  }
+
+private:
+  uint32_t lanes_, sharedBytes_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Block>> free_;
+};
+
+/// A launch as the threads of the pool see it.
+struct Work {
+  const Launch &launch;
+  BlockPool &blocks;
+  Order order;
+  std::atomic<int64_t> switches{0};
+  std::atomic<bool> outOfMemory{false};
+  std::mutex mutex{};
+  TrafficSums traffic{}; ///< Guarded by the mutex.
+
+  void run(int64_t first, int64_t last) noexcept try {
+    std::unique_ptr<Block> block = blocks.take();
+    const int64_t before = block->switches();
+    for (int64_t i = first; i < last && !outOfMemory; ++i)
+      block->run(launch, order[i]);
+    switches += block->switches() - before;
+    {
+      const std::lock_guard lock(mutex);
+      addTo(traffic, block->takeTraffic());
+    }
+    blocks.giveBack(std::move(block));
+  } catch (const std::bad_alloc &) {
+    outOfMemory = true;
+  }
+};
+
+/// A CpuKernel; the first table is one Work.
+void runInstances(void *const *work, const int64_t *, const int64_t *, void *, int64_t first, int64_t last) {
+  static_cast<Work *>(*work)->run(first, last);
+}
+
+class LoadedKernel final : public Kernel {
+public:
+  LoadedKernel(const std::string &name, const std::vector<Parameter> &parameters, KernelCode code,
+               std::shared_ptr<void> owner, std::shared_ptr<DeviceState> device)
+      : Kernel(name, parameters), owner_(std::move(owner)), code_(std::move(code)), device_(std::move(device)),
+        blocks_(code_.threads, code_.shared_bytes) {}
+
+protected:
+  Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const override {
+    TEGULA_RETURN_IF_ERROR(checkCpuStream(stream));
+    const Memory memory(parameters(), arguments);
+    Findings findings;
+    Instances together;
+    std::atomic<bool> mutationReached{false};
+    const Launch launch{code_.entry, memory, code_.sites, grid, schedule(), findings, together, mutationReached};
+    const int64_t instances = grid.x * grid.y * grid.z;
+    Work work{launch, blocks_, Order(instances, launch.schedule.seed)};
+    void *table = &work;
+    const int64_t counts[] = {grid.x, grid.y, grid.z};
+    TEGULA_RETURN_IF_ERROR(device_->pool->run({.kernel = runInstances,
+                                               .tensors = &table,
+                                               .words = memory.words(),
+                                               .grid = counts,
+                                               .scratch_bytes = 0,
+                                               .instances = instances}));
+    if (work.outOfMemory)
+      return {ErrorCode::ResourceExhausted, "no memory for what the lanes did"};
+    return report(findings.take(), instances, work);
+  }
+
+private:
+  /// Without a mutation of another kernel.
+  SimtSchedule schedule() const {
+    const std::lock_guard lock(device_->mutex);
+    SimtSchedule schedule = device_->schedule;
+    if (schedule.mutation && schedule.mutation->kernel != name())
+      schedule.mutation.reset();
+    return schedule;
+  }
+
+  Status report(std::vector<SimtFinding> findings, int64_t instances, const Work &work) const {
+    const std::lock_guard lock(device_->mutex);
+    device_->instances += instances;
+    device_->switches += work.switches;
+    device_->mutationReached |= work.launch.mutationReached;
+    device_->findings.insert(device_->findings.end(), findings.begin(), findings.end());
+    addTo(device_->traffic[name()], work.traffic);
+    if (findings.empty())
+      return {};
+    const std::string more = findings.size() > 1 ? " (and " + std::to_string(findings.size() - 1) + " more)" : "";
+    return named(name(), {ErrorCode::LaunchFailed, findings.front().message + more});
+  }
+
+  std::shared_ptr<void> owner_;
+  KernelCode code_;
+  std::shared_ptr<DeviceState> device_;
+  mutable BlockPool blocks_;
+};
+
+std::vector<SimtSite> parseSites(const std::string &kernel, const char *text) {
+  std::vector<SimtSite> sites;
+  std::istringstream lines(text);
+  SimtSite site;
+  site.kernel = kernel;
+  while (lines >> site.instruction && std::getline(lines >> std::ws, site.place)) {
+    sites.push_back(site);
+    ++site.number;
+  }
+  return sites;
+}
+
+Status checkBlock(const Artifact &artifact) {
+  if (artifact.threads < 1 || artifact.threads > kMostThreads || artifact.threads % kWarp != 0)
+    return invalid("threads is " + std::to_string(artifact.threads) + ", but must be a multiple of 32 up to " +
+                   std::to_string(kMostThreads));
+  if (artifact.shared_bytes < 0 || artifact.shared_bytes > kMostSharedBytes)
+    return invalid("shared_bytes is " + std::to_string(artifact.shared_bytes));
+  return {};
+}
+
+} // namespace
+
+std::shared_ptr<Kernel> makeKernel(const std::string &name, const std::vector<Parameter> &parameters, KernelCode code,
+                                   std::shared_ptr<void> owner, std::shared_ptr<DeviceState> device) {
+  {
+    const std::lock_guard lock(device->mutex);
+    device->sites[name] = code.sites;
+  }
+  return std::make_shared<LoadedKernel>(name, parameters, std::move(code), std::move(owner), std::move(device));
+}
+
+Expected<std::shared_ptr<Kernel>> loadKernel(const Artifact &artifact, std::shared_ptr<DeviceState> device) {
+  for (const Status &status : {checkArtifact(artifact, "simt"), checkBlock(artifact)})
+    if (!status.ok())
+      return named(artifact.kernel, status);
+  Expected<SharedObject> object = SharedObject::load(artifact.binary, artifact.kernel);
+  if (!object)
+    return named(artifact.kernel, object.status());
+  const Expected<void *> entry = object->symbol(artifact.kernel), sites = object->symbol(artifact.kernel + ".sites");
+  if (!entry || !sites)
+    return named(artifact.kernel, entry ? sites.status() : entry.status());
+  KernelCode code{.entry = reinterpret_cast<SimtKernel>(*entry),
+                  .sites = parseSites(artifact.kernel, static_cast<const char *>(*sites)),
+                  .threads = static_cast<uint32_t>(artifact.threads),
+                  .shared_bytes = static_cast<uint32_t>(artifact.shared_bytes)};
+  return makeKernel(artifact.kernel, artifact.parameters, std::move(code),
+                    std::make_shared<SharedObject>(std::move(*object)), std::move(device));
+}
+
+} // namespace tegula::simt

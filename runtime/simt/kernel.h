@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Kernels of simt devices.
+#pragma once
+
+#include "cpu_pool.h"
+#include "simt/block.h"
+#include "tegula/artifact.h"
+#include "tegula/simt_device.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace tegula::simt {
+
+/// What a device and its kernels share.
+struct DeviceState {
+  std::shared_ptr<CpuPool> pool;
+  std::mutex mutex; ///< Guards what follows.
+  SimtSchedule schedule;
+  std::map<std::string, std::vector<SimtSite>> sites; ///< By kernel; those of the last one of this name.
+  std::vector<SimtFinding> findings;
+  int64_t instances = 0, switches = 0;
+  bool mutationReached = false;
+  std::map<std::string, TrafficSums> traffic; ///< By kernel.
+};
+
+/// What is to be run, for whoever has code that is not an artifact's.
+struct KernelCode {
+  SimtKernel entry = nullptr;
+  std::vector<SimtSite> sites; ///< By number.
+  uint32_t threads = kWarp;
+  uint32_t shared_bytes = 0;
+};
+
+/// `owner` keeps the code alive.
+std::shared_ptr<Kernel> makeKernel(const std::string &name, const std::vector<Parameter> &parameters, KernelCode code,
+                                   std::shared_ptr<void> owner, std::shared_ptr<DeviceState> device);
+
+Expected<std::shared_ptr<Kernel>> loadKernel(const Artifact &artifact, std::shared_ptr<DeviceState> device);
+
+} // namespace tegula::simt

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "simt/memory.h"
+
+#include "argument_words.h"
+
+#include <algorithm>
+
+namespace tegula::simt {
+namespace {
+
+/// A tensor's first element is in the middle of its own 2^44 addresses; the low bits are those of the host's address,
+/// which the kernel looks at to learn about alignment.
+constexpr int kTensorBits = 44;
+constexpr int64_t kMiddle = int64_t{1} << (kTensorBits - 1);
+
+int64_t baseAddress(size_t tensor, uint32_t alignment) {
+  return static_cast<int64_t>(tensor + 1) << kTensorBits | kMiddle | alignment;
+}
+
+} // namespace
+
+TensorMemory::TensorMemory(const Parameter &parameter, const TensorRef &tensor)
+    : name_(parameter.name), written_(parameter.written), host_(static_cast<std::byte *>(tensor.data)),
+      extent_(*byteExtent(tensor)), elementBytes_(static_cast<int64_t>(sizeOf(tensor.dtype))) {
+  for (int i = 0; i < tensor.rank; ++i)
+    if (tensor.shape[i] > 1 && tensor.strides[i] != 0)
+      dimensions_.push_back({std::abs(tensor.strides[i]) * elementBytes_, tensor.shape[i]});
+  std::sort(dimensions_.begin(), dimensions_.end(), [](auto &a, auto &b) { return a.stride > b.stride; });
+  int64_t covered = elementBytes_, elements = 1;
+  for (auto d = dimensions_.rbegin(); d != dimensions_.rend(); ++d) {
+    if (d->stride < covered)
+      dense_ = true;
+    covered = d->stride * (d->size - 1) + covered;
+    elements *= d->size;
+  }
+  dense_ = dense_ || covered == elements * elementBytes_;
+}
+
+uint32_t TensorMemory::alignment() const { return reinterpret_cast<uintptr_t>(host_) % 4096; }
+
+bool TensorMemory::contains(int64_t offset, int64_t bytes) const {
+  if (offset < extent_.lowest || offset + bytes > extent_.highest)
+    return false;
+  if (dense_)
+    return true;
+  for (int64_t byte = offset; byte < offset + bytes; byte += elementBytes_)
+    if (!isElement(byte - extent_.lowest))
+      return false;
+  return isElement(offset + bytes - 1 - extent_.lowest);
+}
+
+bool TensorMemory::isElement(int64_t offset) const {
+  for (const Dimension &d : dimensions_)
+    offset -= std::min(offset / d.stride, d.size - 1) * d.stride;
+  return offset < elementBytes_;
+}
+
+Memory::Memory(std::span<const Parameter> parameters, std::span<const Argument> arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Argument &argument = arguments[i];
+    if (argument.kind() == Parameter::Kind::Scalar) {
+      words_.push_back(scalarWord(argument));
+      continue;
+    }
+    const TensorRef &tensor = argument.tensor();
+    tensors_.emplace_back(parameters[i], tensor);
+    words_.push_back(baseAddress(tensors_.size() - 1, tensors_.back().alignment()));
+    int64_t layout[kMaxLayoutWords];
+    words_.insert(words_.end(), layout, writeLayout(layout, tensor));
+  }
+}
+
+std::optional<Place> Memory::find(uint64_t address) const {
+  const uint64_t number = address >> kTensorBits;
+  if (number < 1 || number > tensors_.size())
+    return std::nullopt;
+  const auto tensor = static_cast<uint32_t>(number - 1);
+  return Place{tensor, static_cast<int64_t>(address) - baseAddress(tensor, tensors_[tensor].alignment())};
+}
+
+} // namespace tegula::simt

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "simt/ops.h"
+
+#include "simt/block.h"
+
+#include <new>
+
+namespace tegula::simt {
+namespace {
+
+/// An entry of the table: calls operation(block, lane). No exception enters the kernel, which nothing can unwind.
+template <class Operation> auto onLane(SimtLane *handle, Operation operation) {
+  Lane &lane = *reinterpret_cast<Lane *>(handle);
+  try {
+    return operation(*lane.block, lane);
+  } catch (const std::bad_alloc &) {
+    lane.block->giveUp(lane);
+  }
+}
+
+template <class Operation>
+void onLaneIf(uint32_t predicate, SimtLane *handle, uint32_t site, Space space, Operation operation) {
+  if (predicate != 0)
+    onLane(handle, operation);
+  else
+    onLane(handle, [&](Block &block, Lane &lane) { block.skip(lane, site, space); });
+}
+
+} // namespace
+
+const SimtOps simtOps = {
+    .special = [](SimtLane *lane, uint32_t which) -> uint32_t {
+      return onLane(lane, [&](Block &b, Lane &l) { return b.special(l, static_cast<SimtRegister>(which)); });
+    },
+    .load =
+        [](SimtLane *lane, uint32_t site, uint32_t predicate, uint64_t address, uint32_t bytes, void *to) {
+          onLaneIf(predicate, lane, site, Space::Global,
+                   [&](Block &b, Lane &l) { b.load(l, site, address, bytes, to); });
+        },
+    .store =
+        [](SimtLane *lane, uint32_t site, uint32_t predicate, uint64_t address, uint32_t bytes, const void *from) {
+          onLaneIf(predicate, lane, site, Space::Global,
+                   [&](Block &b, Lane &l) { b.store(l, site, address, bytes, from); });
+        },
+    .load_shared =
+        [](SimtLane *lane, uint32_t site, uint32_t predicate, uint32_t address, uint32_t bytes, void *to) {
+          onLaneIf(predicate, lane, site, Space::Shared,
+                   [&](Block &b, Lane &l) { b.loadShared(l, site, address, bytes, to); });
+        },
+    .store_shared =
+        [](SimtLane *lane, uint32_t site, uint32_t predicate, uint32_t address, uint32_t bytes, const void *from) {
+          onLaneIf(predicate, lane, site, Space::Shared,
+                   [&](Block &b, Lane &l) { b.storeShared(l, site, address, bytes, from); });
+        },
+    .atomic_add =
+        [](SimtLane *lane, uint32_t site, uint32_t predicate, uint64_t address, uint32_t type, uint32_t count,
+           const void *from) {
+          onLaneIf(predicate, lane, site, Space::Global, [&](Block &b, Lane &l) {
+            b.atomicAdd(l, site, address, static_cast<SimtAtomic>(type), count, from);
+          });
+        },
+    .load_matrices =
+        [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to) {
+          onLane(lane, [&](Block &b, Lane &l) { b.loadMatrices(l, site, address, count, transposed != 0, to); });
+        },
+    .store_matrices =
+        [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, const void *from) {
+          onLane(lane, [&](Block &b, Lane &l) { b.storeMatrices(l, site, address, count, transposed != 0, from); });
+        },
+    .copy_async =
+        [](SimtLane *lane, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes) {
+          onLane(lane, [&](Block &b, Lane &l) { b.copyAsync(l, site, shared, global, size, bytes); });
+        },
+    .commit_copies = [](SimtLane *lane,
+                        uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.commitCopies(l, site); }); },
+    .wait_copies = [](SimtLane *lane, uint32_t site,
+                      uint32_t pending) { onLane(lane, [&](Block &b, Lane &l) { b.waitCopies(l, site, pending); }); },
+    .barrier = [](SimtLane *lane, uint32_t site, uint32_t id,
+                  uint32_t threads) { onLane(lane, [&](Block &b, Lane &l) { b.barrier(l, site, id, threads); }); },
+    .barrier_warp = [](SimtLane *lane,
+                       uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.barrierWarp(l, site); }); },
+    .shuffle = [](SimtLane *lane, uint32_t site, uint32_t kind, uint32_t value, uint32_t operand) -> uint32_t {
+      return onLane(
+          lane, [&](Block &b, Lane &l) { return b.shuffle(l, site, static_cast<SimtShuffle>(kind), value, operand); });
+    },
+    .mma =
+        [](SimtLane *lane, uint32_t site, uint32_t kind, const void *a, const void *b, const void *c, void *d) {
+          const MmaRegisters registers{static_cast<const uint32_t *>(a), static_cast<const uint32_t *>(b),
+                                       static_cast<const float *>(c), static_cast<float *>(d)};
+          onLane(lane, [&](Block &block, Lane &l) { block.mma(l, site, static_cast<SimtMma>(kind), registers); });
+        },
+    .exp2 = exp2Approximate,
+    .log2 = log2Approximate,
+    .to_tf32 = toTf32,
+    .to_bf16 = toBf16,
+};
+
+} // namespace tegula::simt

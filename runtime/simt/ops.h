@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// The table that kernels call.
+#pragma once
+
+#include "tegula/simt_ops.h"
+
+namespace tegula::simt {
+
+extern const SimtOps simtOps;
+
+} // namespace tegula::simt

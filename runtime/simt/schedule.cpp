@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "simt/schedule.h"
+
+#include <bit>
+#include <iterator>
+
+namespace tegula {
+namespace {
+constexpr std::string_view kSchedulers[] = {"uniform", "priority", "eager", "lazy"};
+}
+
+std::string_view toString(SimtScheduler scheduler) { return kSchedulers[static_cast<size_t>(scheduler)]; }
+
+std::optional<SimtScheduler> parseSimtScheduler(std::string_view word) {
+  for (size_t i = 0; i < std::size(kSchedulers); ++i)
+    if (kSchedulers[i] == word)
+      return static_cast<SimtScheduler>(i);
+  return std::nullopt;
+}
+
+} // namespace tegula
+
+namespace tegula::simt {
+
+Chooser::Chooser(SimtScheduler scheduler, uint64_t seed, uint32_t warps)
+    : scheduler_(scheduler), random_(seed), priorities_(warps) {
+  for (uint32_t &priority : priorities_)
+    priority = random_.next();
+}
+
+uint32_t Chooser::lane(std::span<const uint32_t> ready, uint32_t last) {
+  const bool isPriority = scheduler_ == SimtScheduler::Priority;
+  const uint32_t warp = isPriority ? firstWarp(ready) : anyWarp(ready);
+  // Near the warp's last lane first, as a whole warp costs less to run in order than in a random one.
+  const uint32_t from = (isPriority || random_.below(4) != 0 ? last + 1 : random_.next()) % 32;
+  return 32 * warp +
+         (static_cast<uint32_t>(std::countr_zero(std::rotr(ready[warp], static_cast<int>(from)))) + from) % 32;
+}
+
+uint32_t Chooser::anyWarp(std::span<const uint32_t> ready) {
+  const auto warps = static_cast<uint32_t>(ready.size());
+  uint32_t warp = random_.below(warps);
+  while (ready[warp] == 0)
+    warp = warp + 1 == warps ? 0 : warp + 1;
+  return warp;
+}
+
+uint32_t Chooser::firstWarp(std::span<const uint32_t> ready) {
+  if (random_.below(512) == 0)
+    priorities_[random_.below(static_cast<uint32_t>(ready.size()))] = random_.next();
+  uint32_t best = anyWarp(ready);
+  for (uint32_t warp = 0; warp < ready.size(); ++warp)
+    if (ready[warp] != 0 && priorities_[warp] > priorities_[best])
+      best = warp;
+  return best;
+}
+
+bool Chooser::copyLandsAtOnce() {
+  if (scheduler_ == SimtScheduler::Eager)
+    return true;
+  return scheduler_ != SimtScheduler::Lazy && random_.below(4) == 0;
+}
+
+bool Chooser::copyLandsNow() {
+  return scheduler_ != SimtScheduler::Lazy && scheduler_ != SimtScheduler::Eager && random_.below(32) == 0;
+}
+
+} // namespace tegula::simt

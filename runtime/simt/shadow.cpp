@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "simt/shadow.h"
+
+namespace tegula::simt {
+
+void Shadow::reset(size_t sharedBytes) {
+  shared_.assign((sharedBytes + 63) / 64, ShadowLine());
+  global_.clear();
+  accesses_.assign(1, Access());
+  readNodes_.assign(1, ReadNode());
+}
+
+bool Shadow::ordered(uint32_t lane, const Access &earlier, const Access &later) const {
+  if (earlier.kind == AccessKind::Atomic && later.kind == AccessKind::Atomic)
+    return true;
+  return later.wholeWarp ? clocks_.warpKnows(lane / 32, earlier.when) : clocks_.knows(lane, earlier.when);
+}
+
+/// The reads and one more. Those that all lanes know of can be in no conflict any more; a lane that reads again changes
+/// nothing.
+uint32_t Shadow::withRead(uint32_t reads, uint32_t access) {
+  const Moment now = accesses_[access].when;
+  if (reads != 0) {
+    const Moment last = accesses_[readNodes_[reads].access].when;
+    if (last.agent == now.agent && last.time == now.time)
+      return reads;
+    if (clocks_.common(last))
+      reads = withoutCommon(reads);
+  }
+  return pushRead(access, reads);
+}
+
+uint32_t Shadow::withoutCommon(uint32_t reads) {
+  uint32_t kept = 0;
+  for (uint32_t node = reads; node != 0; node = readNodes_[node].next)
+    if (!clocks_.common(accesses_[readNodes_[node].access].when))
+      kept = pushRead(readNodes_[node].access, kept);
+  return kept;
+}
+
+uint32_t Shadow::pushRead(uint32_t access, uint32_t next) {
+  readNodes_.push_back({access, next});
+  return static_cast<uint32_t>(readNodes_.size() - 1);
+}
+
+} // namespace tegula::simt

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// The last accesses to each byte of a block's shared memory and of the tensors that the kernel writes, to find two
+// that nothing orders.
+#pragma once
+
+#include "simt/clocks.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace tegula::simt {
+
+enum class AccessKind : uint8_t { Read, Write, Atomic, CopyRead, CopyWrite };
+
+inline bool isWrite(AccessKind kind) { return kind != AccessKind::Read && kind != AccessKind::CopyRead; }
+
+/// An access of a lane. Its lane is that of the moment's agent.
+struct Access {
+  Moment when;
+  uint32_t site = 0;
+  AccessKind kind = AccessKind::Read;
+  bool wholeWarp = false; ///< The data goes to lanes of all the warp: all of them must know who wrote it.
+};
+
+/// Accesses to a byte that no order separates; `earlier` is nullptr if the byte was never written.
+struct Conflict {
+  const Access *earlier;
+  int64_t byte;
+};
+
+/// What happened to 64 consecutive bytes.
+struct ShadowLine {
+  std::array<uint32_t, 64> write{}; ///< The last one, as an index of an access; 0 if none.
+  std::array<uint32_t, 64> reads{}; ///< Those after it, as an index of a ReadNode; 0 if none.
+};
+
+/// Bytes 64 * line to 64 * line + 63 of a tensor.
+struct LineOfTensor {
+  uint32_t tensor;
+  int64_t line;
+  bool operator==(const LineOfTensor &) const = default;
+};
+struct HashOfLine {
+  size_t operator()(const LineOfTensor &key) const {
+    return (static_cast<uint64_t>(key.line) * 64 + key.tensor) * 0x9E3779B97F4A7C15;
+  }
+};
+
+class Shadow {
+public:
+  explicit Shadow(const Clocks &clocks) : clocks_(clocks) { reset(0); }
+
+  void reset(size_t sharedBytes);
+
+  /// Records the access and calls report(Conflict) for each earlier access that conflicts with it.
+  template <class Report>
+  void shared(uint32_t lane, uint32_t offset, uint32_t bytes, const Access &access, Report report) {
+    record(lane, offset, bytes, access, report, [&](int64_t line) -> ShadowLine & { return shared_[line]; });
+  }
+  /// The same for bytes of a tensor. Negative offsets are legal.
+  template <class Report>
+  void global(uint32_t lane, uint32_t tensor, int64_t offset, uint32_t bytes, const Access &access, Report report) {
+    record(lane, offset, bytes, access, report, [&](int64_t line) -> ShadowLine & { return global_[{tensor, line}]; });
+  }
+
+  /// Calls visit(line of tensor, byte in it, access) for the last write of each byte and the last read after it.
+  template <class Visit> void forEachGlobal(Visit visit) const;
+
+  bool isWritten(uint32_t offset) const { return shared_[offset / 64].write[offset % 64] != 0; }
+
+private:
+  struct ReadNode {
+    uint32_t access, next;
+  };
+
+  template <class Report, class LineOf>
+  void record(uint32_t lane, int64_t offset, uint32_t bytes, const Access &access, Report &report, LineOf lineOf);
+  template <class Report>
+  void check(uint32_t lane, const Access &access, uint32_t write, uint32_t reads, int64_t byte, Report &report) const;
+  bool ordered(uint32_t lane, const Access &earlier, const Access &later) const;
+  uint32_t withRead(uint32_t reads, uint32_t access);
+  uint32_t withoutCommon(uint32_t reads);
+  uint32_t pushRead(uint32_t access, uint32_t next);
+
+  const Clocks &clocks_;
+  std::vector<ShadowLine> shared_;
+  std::unordered_map<LineOfTensor, ShadowLine, HashOfLine> global_;
+  std::vector<Access> accesses_;
+  std::vector<ReadNode> readNodes_;
+};
+
+//===-- Templates -------------------------------------------------------------------------------------------------===//
+
+template <class Report, class LineOf>
+void Shadow::record(uint32_t lane, int64_t offset, uint32_t bytes, const Access &access, Report &report,
+                    LineOf lineOf) {
+  const auto index = static_cast<uint32_t>(accesses_.size());
+  accesses_.push_back(access);
+  // Neighbouring bytes mostly have the same past.
+  uint32_t knownWrite = ~0U, knownReads = ~0U, newReads = 0;
+  ShadowLine *line = nullptr;
+  for (int64_t byte = offset; byte < offset + bytes; ++byte) {
+    if (line == nullptr || (byte & 63) == 0)
+      line = &lineOf(byte >> 6);
+    uint32_t &write = line->write[byte & 63], &reads = line->reads[byte & 63];
+    if (write != knownWrite || reads != knownReads) {
+      check(lane, access, write, reads, byte, report);
+      knownWrite = write;
+      knownReads = reads;
+      newReads = isWrite(access.kind) ? 0 : withRead(reads, index);
+    }
+    if (isWrite(access.kind))
+      write = index;
+    reads = newReads;
+  }
+}
+
+template <class Report>
+void Shadow::check(uint32_t lane, const Access &access, uint32_t write, uint32_t reads, int64_t byte,
+                   Report &report) const {
+  if (write != 0 && !ordered(lane, accesses_[write], access))
+    report(Conflict{&accesses_[write], byte});
+  if (!isWrite(access.kind))
+    return;
+  for (uint32_t node = reads; node != 0; node = readNodes_[node].next)
+    if (const Access &read = accesses_[readNodes_[node].access]; !ordered(lane, read, access))
+      return report(Conflict{&read, byte});
+}
+
+template <class Visit> void Shadow::forEachGlobal(Visit visit) const {
+  for (const auto &[key, line] : global_)
+    for (int64_t byte = 0; byte < 64; ++byte) {
+      if (line.write[byte] != 0)
+        visit(key, byte, accesses_[line.write[byte]]);
+      if (line.reads[byte] != 0)
+        visit(key, byte, accesses_[readNodes_[line.reads[byte]].access]);
+    }
+}
+
+} // namespace tegula::simt

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// Every class of error, and its correct twin: the one is found whatever the schedule, the other never.
+#include "lanes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace tegula;
+using namespace tegula::test;
+
+namespace {
+
+std::vector<SimtSchedule> schedules() {
+  std::vector<SimtSchedule> all;
+  for (SimtScheduler scheduler :
+       {SimtScheduler::Uniform, SimtScheduler::Priority, SimtScheduler::Eager, SimtScheduler::Lazy})
+    for (uint64_t seed = 0; seed < 10; ++seed)
+      all.push_back({.scheduler = scheduler, .seed = seed});
+  return all;
+}
+
+void expectClean(SimtKernel kernel) {
+  for (const SimtSchedule &schedule : schedules())
+    results({.kernel = kernel, .in = randomWords(512, 1), .out_words = 512, .threads = 64, .schedule = schedule});
+}
+
+void expectFault(SimtKernel kernel, SimtFault fault, const std::string &text) {
+  for (const SimtSchedule &schedule : schedules()) {
+    const Outcome outcome =
+        run({.kernel = kernel, .in = randomWords(512, 1), .out_words = 512, .threads = 64, .schedule = schedule});
+    ASSERT_FALSE(outcome.findings.empty());
+    EXPECT_THAT(outcome.findings,
+                testing::Contains(testing::AllOf(testing::Field(&SimtFinding::fault, fault),
+                                                 testing::Field(&SimtFinding::message, testing::HasSubstr(text)))));
+  }
+}
+
+//===-- Races -----------------------------------------------------------------------------------------------------===//
+
+/// Lanes exchange values with the lane `distance` away, twice.
+template <bool First, bool Second, uint32_t Distance> void exchange(const Me &me) {
+  for (uint32_t round = 0; round < 2; ++round) {
+    me.write(2, 4 * me.thread(), round);
+    if (First)
+      me.barrier(3);
+    me.store(me.thread(), me.read(4, 4 * ((me.thread() + Distance) % 64)));
+    if (Second)
+      me.barrier(5);
+  }
+}
+
+TEST(SimtDetection, BarriersOrderLanes) { expectClean(asKernel<exchange<true, true, 33>>); }
+TEST(SimtDetection, ReadWithoutBarrierAfterWrite) {
+  expectFault(asKernel<exchange<false, true, 33>>, SimtFault::Race, "without a barrier between");
+}
+TEST(SimtDetection, WriteWithoutBarrierAfterRead) {
+  expectFault(asKernel<exchange<true, false, 33>>, SimtFault::Race, "(op2 at kernel.cpp:2)");
+}
+TEST(SimtDetection, LanesOfAWarpNeedOrderToo) {
+  expectFault(asKernel<exchange<false, true, 1>>, SimtFault::Race, "race on shared memory");
+}
+
+template <bool Barrier> void exchangeInWarp(const Me &me) {
+  me.write(2, 4 * me.thread(), 1);
+  if (Barrier)
+    me.ops->barrier_warp(me.lane, 3);
+  else
+    me.ops->shuffle(me.lane, 3, uint32_t(SimtShuffle::Xor), 0, 1); // Orders nothing.
+  me.read(4, 4 * (me.thread() ^ 1));
+}
+TEST(SimtDetection, BarriersOfWarps) { expectClean(asKernel<exchangeInWarp<true>>); }
+TEST(SimtDetection, ShufflesDoNotOrderMemory) {
+  expectFault(asKernel<exchangeInWarp<false>>, SimtFault::Race, "race on shared memory");
+}
+
+/// Neighbours write the halves of a word.
+template <uint32_t Bytes> void writeHalves(const Me &me) {
+  me.ops->store_shared(me.lane, 2, 1, kSimtSharedBase + 2 * me.thread(), 2, "ab");
+  if (Bytes == 4 && me.thread() == 0)
+    me.write(3, 0, 0);
+}
+TEST(SimtDetection, NeighbouringBytesAreApart) { expectClean(asKernel<writeHalves<2>>); }
+TEST(SimtDetection, OverlappingBytesAreNot) { expectFault(asKernel<writeHalves<4>>, SimtFault::Race, "byte 2"); }
+
+template <bool Same> void storeGlobally(const Me &me) { me.store(Same ? me.thread() / 2 : me.thread(), 1); }
+TEST(SimtDetection, StoresToDifferentElements) { expectClean(asKernel<storeGlobally<false>>); }
+TEST(SimtDetection, StoresToTheSameElement) {
+  expectFault(asKernel<storeGlobally<true>>, SimtFault::Race, "tensor 'out'");
+}
+
+template <bool Store> void addGlobally(const Me &me) {
+  if (Store && me.thread() == 40)
+    me.store(0, 1);
+  me.ops->atomic_add(me.lane, 2, 1, me.out(0), uint32_t(SimtAtomic::I32), 1, "\1\0\0");
+}
+TEST(SimtDetection, AtomicAdditionsDoNotRace) { expectClean(asKernel<addGlobally<false>>); }
+TEST(SimtDetection, AStoreRacesWithAtomicAdditions) {
+  expectFault(asKernel<addGlobally<true>>, SimtFault::Race, "atomic addition");
+}
+
+//===-- Program instances -----------------------------------------------------------------------------------------===//
+
+template <bool Atomic> void storeInAllInstances(const Me &me) {
+  const uint32_t place = Atomic ? 0 : me.thread();
+  if (Atomic)
+    me.ops->atomic_add(me.lane, 2, 1, me.out(place), uint32_t(SimtAtomic::I32), 1, "\1\0\0");
+  else
+    me.store(place, 1);
+}
+TEST(SimtDetection, InstancesMayAdd) {
+  results({.kernel = asKernel<storeInAllInstances<true>>, .in = {0}, .instances = 5});
+}
+TEST(SimtDetection, InstancesMustNotStoreToTheSameElement) {
+  const Outcome outcome =
+      run({.kernel = asKernel<storeInAllInstances<false>>, .in = {0}, .out_words = 32, .instances = 5});
+  ASSERT_EQ(outcome.findings.size(), 1U);
+  EXPECT_THAT(outcome.findings.front().message, testing::HasSubstr("which nothing orders"));
+}
+
+//===-- Asynchronous copies ---------------------------------------------------------------------------------------===//
+
+template <bool Wait, bool Barrier> void copyAndRead(const Me &me) {
+  me.ops->copy_async(me.lane, 2, kSimtSharedBase + 16 * me.thread(), me.in(4 * me.thread()), 16, 16);
+  me.ops->commit_copies(me.lane, 3);
+  if (Wait)
+    me.ops->wait_copies(me.lane, 4, 0);
+  if (Barrier)
+    me.barrier(5);
+  me.read(6, 16 * (63 - me.thread()));
+  me.ops->wait_copies(me.lane, 7, 0);
+}
+TEST(SimtDetection, CopiesThatAreWaitedFor) { expectClean(asKernel<copyAndRead<true, true>>); }
+TEST(SimtDetection, CopiesWithoutAWait) {
+  expectFault(asKernel<copyAndRead<false, true>>, SimtFault::UnwaitedCopy, "without a wait for the copy");
+}
+TEST(SimtDetection, CopiesWithoutABarrier) {
+  expectFault(asKernel<copyAndRead<true, false>>, SimtFault::Race, "asynchronous write");
+}
+
+template <bool Barrier> void overwriteByCopy(const Me &me) {
+  me.write(1, 16 * me.thread(), 0);
+  me.barrier(2);
+  me.read(3, 16 * (63 - me.thread()));
+  if (Barrier)
+    me.barrier(4);
+  me.ops->copy_async(me.lane, 5, kSimtSharedBase + 16 * me.thread(), me.in(4 * me.thread()), 16, 16);
+  me.ops->commit_copies(me.lane, 6);
+  me.ops->wait_copies(me.lane, 7, 0);
+}
+TEST(SimtDetection, CopiesAfterTheLastRead) { expectClean(asKernel<overwriteByCopy<true>>); }
+TEST(SimtDetection, CopiesOverWhatIsStillRead) {
+  expectFault(asKernel<overwriteByCopy<false>>, SimtFault::Race, "then asynchronous write");
+}
+
+void leaveCopies(const Me &me) {
+  me.ops->copy_async(me.lane, 2, kSimtSharedBase + 16 * me.thread(), me.in(0), 16, 16);
+  me.ops->commit_copies(me.lane, 3);
+}
+TEST(SimtDetection, CopiesAtTheEnd) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Outcome outcome = run({.kernel = asKernel<leaveCopies>,
+                                 .in = randomWords(4, 1),
+                                 .schedule = {.scheduler = SimtScheduler::Eager, .seed = seed}});
+    ASSERT_EQ(outcome.findings.size(), 1U);
+    EXPECT_EQ(outcome.findings.front().fault, SimtFault::PendingCopy);
+  }
+}
+
+//===-- Memory ----------------------------------------------------------------------------------------------------===//
+
+void readUninitialised(const Me &me) { me.read(2, 4 * me.thread()); }
+TEST(SimtDetection, UninitialisedSharedMemory) {
+  expectFault(asKernel<readUninitialised>, SimtFault::Uninitialised, "(op2 at kernel.cpp:2)");
+}
+
+void writeBeyondShared(const Me &me) { me.write(2, 4096 - 2, 0); }
+TEST(SimtDetection, OutsideSharedMemory) {
+  expectFault(asKernel<writeBeyondShared>, SimtFault::OutOfBounds, "outside shared memory, byte 4094");
+}
+
+void storeBeyond(const Me &me) { me.store(me.thread() == 5 ? 512 : 512 - 1 - me.thread(), 0); }
+TEST(SimtDetection, OutsideATensor) {
+  expectFault(asKernel<storeBeyond>, SimtFault::OutOfBounds,
+              "write of 4 bytes outside tensor 'out', byte 2048, by warp 0 lane 5");
+}
+
+void storeToInput(const Me &me) {
+  if (me.thread() == 0)
+    me.ops->store(me.lane, 2, 1, me.in(0), 4, "abc");
+}
+TEST(SimtDetection, WritesToWhatIsOnlyRead) { expectFault(asKernel<storeToInput>, SimtFault::OutOfBounds, "'in'"); }
+
+void loadUnaligned(const Me &me) {
+  uint32_t words[4];
+  me.ops->load(me.lane, 2, 1, me.in(1), 16, words);
+}
+TEST(SimtDetection, UnalignedVectors) { expectFault(asKernel<loadUnaligned>, SimtFault::Misaligned, "unaligned"); }
+
+//===-- Control ---------------------------------------------------------------------------------------------------===//
+
+void halfAtBarrier(const Me &me) {
+  if (me.thread() < 32)
+    me.barrier(2);
+}
+TEST(SimtDetection, BarrierThatNotAllReach) {
+  expectFault(asKernel<halfAtBarrier>, SimtFault::Deadlock, "32 of 64 lanes wait for ever: warp 0 lane 0 (op2");
+}
+
+void divergentShuffle(const Me &me) {
+  me.ops->shuffle(me.lane, me.thread() % 32 < 7 ? 2 : 3, uint32_t(SimtShuffle::Xor), 0, 1);
+}
+TEST(SimtDetection, DivergentWarp) { expectFault(asKernel<divergentShuffle>, SimtFault::Divergence, "op2"); }
+
+void divergentBarrier(const Me &me) { me.barrier(me.thread() % 2 ? 2 : 3); }
+TEST(SimtDetection, DivergentBarrier) { expectFault(asKernel<divergentBarrier>, SimtFault::Divergence, "op3"); }
+
+//===-- Mutations, and replay -------------------------------------------------------------------------------------===//
+
+TEST(SimtDetection, AMutationLeavesOutOneInstruction) {
+  for (uint32_t site : {3U, 5U}) {
+    const Outcome outcome = run({.kernel = asKernel<exchange<true, true, 33>>,
+                                 .in = {0},
+                                 .out_words = 64,
+                                 .threads = 64,
+                                 .schedule = {.mutation = SimtMutation{.kernel = "lanes", .site = site}}});
+    EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::Race)));
+  }
+}
+
+TEST(SimtDetection, TheSameSeedGivesTheSameRun) {
+  for (const SimtSchedule &schedule : schedules()) {
+    const auto twice = [&] {
+      const Outcome outcome = run({.kernel = asKernel<exchange<false, false, 33>>,
+                                   .in = {0},
+                                   .out_words = 64,
+                                   .threads = 64,
+                                   .schedule = schedule});
+      return outcome.findings.front().message;
+    };
+    EXPECT_EQ(twice(), twice());
+  }
+}
+
+} // namespace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "lanes.h"
+
+#include "simt/device.h"
+
+#include <gtest/gtest.h>
+
+namespace tegula::test {
+namespace {
+
+simt::DeviceOfLanes &device() {
+  static const std::shared_ptr<SimtDevice> device = *simtDevice();
+  return static_cast<simt::DeviceOfLanes &>(*device);
+}
+
+std::vector<SimtSite> numberedSites() {
+  std::vector<SimtSite> sites;
+  for (uint32_t i = 0; i < 16; ++i)
+    sites.push_back({"lanes", i, "op" + std::to_string(i), "kernel.cpp:" + std::to_string(i)});
+  return sites;
+}
+
+} // namespace
+
+Outcome run(const Run &run) {
+  const std::vector<Parameter> parameters = {{.name = "in", .dtype = i32, .rank = 1},
+                                             {.name = "out", .dtype = i32, .rank = 1, .written = true}};
+  const auto kernel = simt::makeKernel(
+      "lanes", parameters, {run.kernel, numberedSites(), run.threads, run.shared_bytes}, nullptr, device().state());
+  device().setSchedule(run.schedule);
+  Outcome outcome{.out = std::vector<int32_t>(run.out_words, -1), .findings = {}, .traffic = {}};
+  std::vector<int32_t> in = run.in;
+  const Status status =
+      kernel->launch({.x = run.instances}, {contiguous(in.data(), i32, {int64_t(in.size())}),
+                                            contiguous(outcome.out.data(), i32, {int64_t(run.out_words)})});
+  const SimtReport report = device().takeReport();
+  outcome.findings = report.findings;
+  outcome.traffic = report.traffic;
+  EXPECT_EQ(status.ok(), outcome.findings.empty()) << status.message();
+  return outcome;
+}
+
+std::vector<int32_t> results(const Run &lanes) {
+  Outcome outcome = run(lanes);
+  for (const SimtFinding &finding : outcome.findings)
+    ADD_FAILURE() << finding.message;
+  return outcome.out;
+}
+
+std::vector<int32_t> randomWords(size_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int32_t> words(count);
+  for (int32_t &word : words)
+    word = int32_t(random());
+  return words;
+}
+
+} // namespace tegula::test

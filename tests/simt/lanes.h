@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Runs C++ functions as the code of lanes.
+#pragma once
+
+#include "tegula/simt_device.h"
+#include "tegula/simt_ops.h"
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace tegula::test {
+
+/// Of a kernel with one tensor of words that it reads, `in`, and one that it writes, `out`.
+struct Run {
+  SimtKernel kernel;
+  std::vector<int32_t> in;
+  size_t out_words = 1;
+  uint32_t threads = 32;
+  uint32_t shared_bytes = 4096;
+  SimtSchedule schedule = {};
+  int64_t instances = 1;
+};
+
+struct Outcome {
+  std::vector<int32_t> out;
+  std::vector<SimtFinding> findings;
+  std::vector<SimtTraffic> traffic;
+};
+
+Outcome run(const Run &run);
+/// The same, expecting no findings.
+std::vector<int32_t> results(const Run &run);
+
+/// What a kernel sees: calls of the executor with less ceremony. Sites are numbered by the caller.
+class Me {
+public:
+  Me(const SimtOps *ops, SimtLane *lane, const int64_t *words) : ops(ops), lane(lane), words_(words) {}
+
+  uint32_t thread() const { return ops->special(lane, uint32_t(SimtRegister::Thread)); }
+  uint64_t in(uint32_t word) const { return uint64_t(words_[0]) + 4 * word; }
+  uint64_t out(uint32_t word) const { return uint64_t(words_[3]) + 4 * word; } ///< After base, size and stride of `in`.
+
+  uint32_t load(uint32_t word) const {
+    uint32_t value = 0;
+    ops->load(lane, 0, 1, in(word), 4, &value);
+    return value;
+  }
+  template <class T> void store(uint32_t word, T value) const {
+    static_assert(sizeof value == 4);
+    ops->store(lane, 1, 1, out(word), 4, &value);
+  }
+  void write(uint32_t site, uint32_t byte, uint32_t value) const {
+    ops->store_shared(lane, site, 1, kSimtSharedBase + byte, 4, &value);
+  }
+  uint32_t read(uint32_t site, uint32_t byte) const {
+    uint32_t value = 0;
+    ops->load_shared(lane, site, 1, kSimtSharedBase + byte, 4, &value);
+    return value;
+  }
+  void barrier(uint32_t site) const { ops->barrier(lane, site, 0, 0); }
+
+  const SimtOps *ops;
+  SimtLane *lane;
+
+private:
+  const int64_t *words_;
+};
+
+/// A kernel from a function of Me.
+template <void (*Body)(const Me &)> void asKernel(const SimtOps *ops, SimtLane *lane, const int64_t *words) {
+  Body(Me(ops, lane, words));
+}
+
+std::vector<int32_t> randomWords(size_t count, uint64_t seed);
+
+} // namespace tegula::test
