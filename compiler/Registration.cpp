@@ -5,6 +5,7 @@
 #include "compiler/cuda/Passes.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/simplify/Passes.h"
+#include "compiler/simt/Passes.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/tile/Tile.h"
 
@@ -47,8 +48,18 @@ static constexpr MlirPhase kCudaPhases[] = {
     {"nvvm", "the LLVM and NVVM dialects", emit::buildNvvmPipeline},
 };
 
+/// Those of cuda and one more.
+static const std::vector<MlirPhase> &simtPhases() {
+  static const std::vector<MlirPhase> phases = [] {
+    std::vector<MlirPhase> all(std::begin(kCudaPhases), std::end(kCudaPhases));
+    all.push_back({"calls", "instructions as calls of the executor", simt::buildCallsPipeline});
+    return all;
+  }();
+  return phases;
+}
+
 llvm::ArrayRef<llvm::StringRef> tegula::targetNames() {
-  static constexpr llvm::StringRef names[] = {"cpu", "cuda"};
+  static constexpr llvm::StringRef names[] = {"cpu", "cuda", "simt"};
   return names;
 }
 
@@ -57,6 +68,8 @@ llvm::ArrayRef<MlirPhase> tegula::mlirPhases(llvm::StringRef target) {
     return kCpuPhases;
   if (target == "cuda")
     return kCudaPhases;
+  if (target == "simt")
+    return simtPhases();
   return {};
 }
 
@@ -73,6 +86,7 @@ void tegula::registerTegulaPasses() {
   cpu::registerPasses();
   cuda::registerPasses();
   simplify::registerPasses();
+  simt::registerPasses();
   for (llvm::StringRef target : targetNames())
     for (const MlirPhase &phase : mlirPhases(target))
       PassPipelineRegistration<>((target + "-" + phase.name).str(), phase.summary, phase.build);

@@ -42,6 +42,8 @@ bool fits(const Row &row, std::string_view target, std::string_view program, con
 
 Schedule chooseSchedule(std::string_view target, std::string_view program, const AttentionProblem &problem,
                         Schedule given) {
+  if (target == "simt") // It runs what a GPU would.
+    target = "cuda";
   auto row = std::find_if(std::begin(kRows), std::end(kRows),
                           [&](const Row &row) { return fits(row, target, program, problem); });
   for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages})

@@ -23,6 +23,9 @@ protected:
   /// From the last phase of MLIR on, to the phase that the request asks for or to the binary.
   virtual Status generateCode() = 0;
 
+  /// Sets the binary from one relocatable object for the host.
+  Status link(const std::string &object);
+
   bool wants(std::string_view phase) const { return request_.emit == phase; }
 
   const CompileRequest &request_;
@@ -35,10 +38,11 @@ private:
 
 std::unique_ptr<Compilation> makeCpuCompilation(const CompileRequest &request);
 std::unique_ptr<Compilation> makeCudaCompilation(const CompileRequest &request);
+std::unique_ptr<Compilation> makeSimtCompilation(const CompileRequest &request);
 
 /// The phases after those of MLIR. "llvm" means LLVM IR even where MLIR has a phase of that name.
-inline constexpr std::string_view kLlvmPhase = "llvm";
-std::vector<std::string_view> cpuCodePhases();
+inline constexpr std::string_view kLlvmPhase = "llvm", kAsmPhase = "asm";
+std::vector<std::string_view> hostCodePhases();
 std::vector<std::string_view> cudaCodePhases();
 
 } // namespace tegula

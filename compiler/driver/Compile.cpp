@@ -3,6 +3,7 @@
 
 #include "compiler/Registration.h"
 #include "compiler/driver/Compilation.h"
+#include "compiler/emit/Emit.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -45,23 +46,38 @@ Status Compilation::runPasses() {
   return {};
 }
 
+Status Compilation::link(const std::string &object) {
+  Expected<std::string> binary = emit::link(object);
+  if (binary)
+    artifact_.binary = std::move(*binary);
+  return binary.status();
+}
+
 std::vector<std::string_view> emittable(std::string_view target) {
   std::vector<std::string_view> names;
   for (const MlirPhase &phase : mlirPhases(target))
     if (std::string_view(phase.name) != kLlvmPhase)
       names.push_back(phase.name);
   if (!names.empty())
-    llvm::append_range(names, target == "cpu" ? cpuCodePhases() : cudaCodePhases());
+    llvm::append_range(names, target == "cuda" ? cudaCodePhases() : hostCodePhases());
   return names;
+}
+
+static std::unique_ptr<Compilation> makeCompilation(const CompileRequest &request) {
+  if (request.target.name == "cpu")
+    return makeCpuCompilation(request);
+  if (request.target.name == "cuda")
+    return makeCudaCompilation(request);
+  return makeSimtCompilation(request);
 }
 
 Expected<Artifact> compile(const CompileRequest &request) {
   const std::string &target = request.target.name;
   if (mlirPhases(target).empty())
     return Status(ErrorCode::Unsupported,
-                  "target: '" + target + "' is not known; legal are " + llvm::join(targetNames(), " and "));
+                  "target: '" + target + "' is not known; legal are " + llvm::join(targetNames(), ", "));
   TEGULA_RETURN_IF_ERROR(checkEmit(request));
-  return (target == "cpu" ? makeCpuCompilation(request) : makeCudaCompilation(request))->run();
+  return makeCompilation(request)->run();
 }
 
 } // namespace tegula

@@ -16,8 +16,6 @@ using namespace mlir;
 
 namespace {
 
-constexpr std::string_view kAsmPhase = "asm";
-
 /// The cpu has neither warps nor copies to pipeline. Block sizes were obeyed when the program was recorded.
 Status checkSchedule(const Schedule &schedule) {
   for (auto [name, value] : {std::pair("num_warps", schedule.num_warps), std::pair("num_stages", schedule.num_stages)})
@@ -62,19 +60,12 @@ private:
     return {};
   }
 
-  Status link(const std::string &object) {
-    Expected<std::string> binary = emit::link(object);
-    if (binary)
-      artifact_.binary = std::move(*binary);
-    return binary.status();
-  }
-
   emit::CpuTarget target_;
 };
 
 } // namespace
 
-std::vector<std::string_view> cpuCodePhases() { return {kLlvmPhase, kAsmPhase}; }
+std::vector<std::string_view> hostCodePhases() { return {kLlvmPhase, kAsmPhase}; }
 
 std::unique_ptr<Compilation> makeCpuCompilation(const CompileRequest &request) {
   return std::make_unique<CpuCompilation>(request);

@@ -90,6 +90,7 @@ public:
   void barrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
   void barrierWarp(Lane &lane, uint32_t site);
   uint32_t shuffle(Lane &lane, uint32_t site, SimtShuffle kind, uint32_t value, uint32_t operand);
+  uint32_t vote(Lane &lane, uint32_t site, SimtVote kind, bool predicate);
   void mma(Lane &lane, uint32_t site, SimtMma kind, const MmaRegisters &registers);
 
 private:

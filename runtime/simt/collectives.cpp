@@ -9,6 +9,11 @@ struct ShuffleOperands {
   uint32_t value, from;
   uint32_t result = 0;
 };
+
+struct VoteOperands {
+  bool predicate;
+  uint32_t ballot = 0;
+};
 } // namespace
 
 uint32_t Block::special(const Lane &lane, SimtRegister which) const {
@@ -27,6 +32,28 @@ uint32_t Block::shuffle(Lane &lane, uint32_t site, SimtShuffle kind, uint32_t va
       of(i)->result = of(of(i)->from)->value;
   });
   return operands.result;
+}
+
+uint32_t Block::vote(Lane &lane, uint32_t site, SimtVote kind, bool predicate) {
+  VoteOperands operands{.predicate = predicate};
+  lane.out = &operands;
+  together(lane, site, [](Lane *warp) {
+    const auto of = [&](uint32_t i) { return static_cast<VoteOperands *>(warp[i].out); };
+    uint32_t ballot = 0;
+    for (uint32_t i = 0; i < kWarp; ++i)
+      ballot |= static_cast<uint32_t>(of(i)->predicate) << i;
+    for (uint32_t i = 0; i < kWarp; ++i)
+      of(i)->ballot = ballot;
+  });
+  switch (kind) {
+  case SimtVote::Any:
+    return operands.ballot != 0;
+  case SimtVote::All:
+    return operands.ballot == ~0U;
+  case SimtVote::Ballot:
+    return operands.ballot;
+  }
+  return 0;
 }
 
 void Block::mma(Lane &lane, uint32_t site, SimtMma kind, const MmaRegisters &registers) {

@@ -83,6 +83,10 @@ const SimtOps simtOps = {
       return onLane(
           lane, [&](Block &b, Lane &l) { return b.shuffle(l, site, static_cast<SimtShuffle>(kind), value, operand); });
     },
+    .vote = [](SimtLane *lane, uint32_t site, uint32_t kind, uint32_t predicate) -> uint32_t {
+      return onLane(lane,
+                    [&](Block &b, Lane &l) { return b.vote(l, site, static_cast<SimtVote>(kind), predicate != 0); });
+    },
     .mma =
         [](SimtLane *lane, uint32_t site, uint32_t kind, const void *a, const void *b, const void *c, void *d) {
           const MmaRegisters registers{static_cast<const uint32_t *>(a), static_cast<const uint32_t *>(b),

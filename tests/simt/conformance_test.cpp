@@ -210,6 +210,26 @@ TEST(SimtConformance, Shuffles) {
   }
 }
 
+void votes(const Me &me) {
+  const uint32_t predicate = me.load(me.thread()) & 1;
+  for (SimtVote kind : {SimtVote::Any, SimtVote::All, SimtVote::Ballot})
+    me.store(64 * uint32_t(kind) + me.thread(), me.ops->vote(me.lane, 2, uint32_t(kind), predicate));
+}
+
+TEST(SimtConformance, Votes) {
+  std::vector<int32_t> in(64, 0);
+  in[5] = in[31] = 1;
+  std::fill(in.begin() + 32, in.end(), 1);
+  const auto out = results({.kernel = asKernel<votes>, .in = in, .out_words = 192, .threads = 64});
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(out[lane], 1);
+    EXPECT_EQ(out[64 + lane], 0);
+    EXPECT_EQ(uint32_t(out[128 + lane]), 1U << 31 | 1U << 5);
+    EXPECT_EQ(out[64 + 32 + lane], 1);
+    EXPECT_EQ(uint32_t(out[128 + 32 + lane]), ~0U);
+  }
+}
+
 //===-- cp.async --------------------------------------------------------------------------------------------------===//
 
 /// Lane l copies its first l / 2 bytes.

@@ -19,6 +19,7 @@ inline constexpr uint32_t kSimtSharedBase = 1024;
 enum class SimtRegister : uint32_t { Thread, ProgramX, ProgramY, ProgramZ };
 /// The lane whose value is read: own number ^ operand, or the operand.
 enum class SimtShuffle : uint32_t { Xor, Index };
+enum class SimtVote : uint32_t { Any, All, Ballot };
 enum class SimtAtomic : uint32_t { F32, I32 };
 /// m16n8k16 of two bf16 or f16, m16n8k8 of tf32; sums are f32.
 enum class SimtMma : uint32_t { Bf16, F16, Tf32 };
@@ -50,16 +51,18 @@ struct SimtOps {
 
   //===-- Between lanes, and arithmetic --------------------------------------------------------------------------===//
   uint32_t (*shuffle)(SimtLane *, uint32_t site, uint32_t kind, uint32_t value, uint32_t operand);
+  /// Of whether `predicate` is not 0 in the lanes of the warp.
+  uint32_t (*vote)(SimtLane *, uint32_t site, uint32_t kind, uint32_t predicate);
   /// a, b, c and d: the registers of the fragments; c and d are four f32, tf32 and pairs of 16 bits are words.
   void (*mma)(SimtLane *, uint32_t site, uint32_t kind, const void *a, const void *b, const void *c, void *d);
-  float (*exp2)(float);          ///< Subnormal operands and results are 0.
-  float (*log2)(float);          ///< Subnormal operands are 0.
-  uint32_t (*to_tf32)(float);    ///< To nearest, ties away from zero.
-  uint32_t (*to_bf16)(float);    ///< To nearest, ties to even; in the low half.
+  float (*exp2)(float);       ///< Subnormal operands and results are 0.
+  float (*log2)(float);       ///< Subnormal operands are 0.
+  uint32_t (*to_tf32)(float); ///< To nearest, ties away from zero.
+  uint32_t (*to_bf16)(float); ///< To nearest, ties to even; in the low half.
 };
 
-/// simt artifacts export `kernel` with this type, and a string `kernel.sites` with one line `INSTRUCTION PLACE` for each
-/// site, in order. `words` are those of a cuda artifact.
+/// simt artifacts export `kernel` with this type, and a string `kernel.sites` with one line `INSTRUCTION PLACE` for
+/// each site, in order. `words` are those of a cuda artifact.
 using SimtKernel = void (*)(const SimtOps *ops, SimtLane *lane, const int64_t *words);
 
 } // namespace tegula

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/driver/GpuCompilation.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace tegula {
+
+using namespace mlir;
+
+namespace {
+
+/// A field of the schedule as the passes see it.
+struct Decision {
+  const char *name, *attribute;
+  int Schedule::*field;
+  int64_t usual;
+  std::vector<int64_t> legal;
+};
+
+const Decision kDecisions[] = {
+    {"num_warps", "tile.num_warps", &Schedule::num_warps, 4, {1, 2, 4, 8, 16}},
+    {"num_stages", "tile.num_stages", &Schedule::num_stages, 2, {1, 2, 3, 4, 5, 6, 7, 8}},
+};
+
+int64_t attributeOf(ModuleOp module, StringRef name) {
+  auto attribute = module->getAttrOfType<IntegerAttr>(name);
+  return attribute ? attribute.getInt() : 0;
+}
+
+void setAttribute(ModuleOp module, StringRef name, int64_t value) {
+  module->setAttr(name, Builder(module.getContext()).getI64IntegerAttr(value));
+}
+
+/// The schedule decides, else the text of the program, else we do.
+Status decide(const Decision &decision, const Schedule &schedule, ModuleOp module) {
+  int64_t value = schedule.*decision.field;
+  if (value == 0)
+    value = attributeOf(module, decision.attribute);
+  if (value == 0)
+    value = decision.usual;
+  if (!llvm::is_contained(decision.legal, value)) {
+    auto legal = llvm::map_range(decision.legal, [](int64_t n) { return std::to_string(n); });
+    return Status(ErrorCode::InvalidArgument, decision.name + (" is " + std::to_string(value)) + "; legal are " +
+                                                  llvm::join(legal, ", ") + ", and 0 for the compiler's choice");
+  }
+  setAttribute(module, decision.attribute, value);
+  return {};
+}
+
+} // namespace
+
+Status GpuCompilation::prepare(ModuleOp module) {
+  Expected<emit::GpuTarget> target = emit::resolveGpu(request_.target.arch);
+  if (!target)
+    return target.status();
+  target_ = *target;
+  if (!request_.target.features.empty())
+    return Status(ErrorCode::InvalidArgument,
+                  "features: " + request_.target.name + " has none, legal is ''; they follow from the arch");
+  setAttribute(module, "tile.arch", target_.number);
+  for (const Decision &decision : kDecisions)
+    TEGULA_RETURN_IF_ERROR(decide(decision, request_.schedule, module));
+  artifact_.threads = static_cast<int>(32 * attributeOf(module, "tile.num_warps"));
+  return {};
+}
+
+Status GpuCompilation::checkSharedMemory() {
+  artifact_.shared_bytes = attributeOf(source_.module(), "tile.shared_bytes");
+  if (artifact_.shared_bytes <= target_.sharedBytes)
+    return {};
+  return Status(ErrorCode::ResourceExhausted, "a program instance needs " + std::to_string(artifact_.shared_bytes) +
+                                                  " bytes of shared memory, " + target_.arch + " has " +
+                                                  std::to_string(target_.sharedBytes) +
+                                                  "; lower block_m, block_n or num_stages");
+}
+
+} // namespace tegula

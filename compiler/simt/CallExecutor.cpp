@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/simt/Calls.h"
+#include "compiler/simt/InlineAssembly.h"
+#include "compiler/simt/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace tegula::simt {
+#define GEN_PASS_DEF_CALLEXECUTOR
+#include "compiler/simt/Passes.h.inc"
+} // namespace tegula::simt
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::simt;
+
+namespace {
+
+constexpr unsigned kShared = 3; ///< Address space.
+
+/// Replaces the instructions of one kernel.
+class Rewriter {
+public:
+  explicit Rewriter(LLVM::LLVMFuncOp kernel) : kernel_(kernel), calls_(kernel), b(calls_.b) {}
+
+  LogicalResult run() {
+    SmallVector<Operation *> all;
+    kernel_.walk([&](Operation *op) { all.push_back(op); });
+    for (Operation *op : all) {
+      b.setInsertionPoint(op);
+      b.setLoc(op->getLoc());
+      if (failed(rewrite(op)))
+        return failure();
+    }
+    calls_.finish();
+    return success();
+  }
+
+private:
+  LogicalResult rewrite(Operation *op) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+        .Case([&](NVVM::ThreadIdXOp op) { return special(op, SimtRegister::Thread); })
+        .Case([&](NVVM::BlockIdXOp op) { return special(op, SimtRegister::ProgramX); })
+        .Case([&](NVVM::BlockIdYOp op) { return special(op, SimtRegister::ProgramY); })
+        .Case([&](NVVM::BlockIdZOp op) { return special(op, SimtRegister::ProgramZ); })
+        .Case<NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::LdMatrixOp, NVVM::StMatrixOp, NVVM::CpAsyncOp,
+              NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp, NVVM::Barrier0Op, NVVM::BarrierOp, NVVM::SyncWarpOp,
+              NVVM::MmaOp, NVVM::ConvertFloatToTF32Op, LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp,
+              LLVM::FPTruncOp>([&](auto known) { return lower(known); })
+        .Default([&](Operation *other) -> LogicalResult {
+          return isa<NVVM::NVVMDialect>(other->getDialect()) ? unknown(other) : success();
+        });
+  }
+
+  LogicalResult unknown(Operation *op) { return op->emitError("the simt target does not know this instruction"); }
+
+  LogicalResult replace(Operation *op, ValueRange values) {
+    op->replaceAllUsesWith(values);
+    op->erase();
+    return success();
+  }
+
+  /// Replaces a struct of registers, or a single one, by what the call has written.
+  LogicalResult replaceByBuffer(Operation *op, unsigned buffer) {
+    auto structure = dyn_cast<LLVM::LLVMStructType>(op->getResult(0).getType());
+    if (!structure)
+      return replace(op, calls_.unpack(buffer, op->getResult(0).getType(), 0));
+    Value whole = LLVM::PoisonOp::create(b, structure);
+    for (auto [i, type] : llvm::enumerate(structure.getBody()))
+      whole = LLVM::InsertValueOp::create(b, whole, calls_.unpack(buffer, type, i), i);
+    return replace(op, whole);
+  }
+
+  Value addressIn(Value pointer, unsigned bits) { return LLVM::PtrToIntOp::create(b, b.getIntegerType(bits), pointer); }
+
+  Value flag(Value predicate) {
+    return predicate ? LLVM::ZExtOp::create(b, b.getI32Type(), predicate).getResult() : calls_.i32(1);
+  }
+
+  //===-- Who am I ------------------------------------------------------------------------------------------------===//
+
+  LogicalResult special(Operation *op, SimtRegister which) {
+    return replace(op, calls_.call(&SimtOps::special, {calls_.i32(static_cast<int64_t>(which))}));
+  }
+
+  LogicalResult lower(LLVM::AddressOfOp op) {
+    auto type = cast<LLVM::LLVMPointerType>(op.getType());
+    if (type.getAddressSpace() != kShared)
+      return success();
+    return replace(op, LLVM::IntToPtrOp::create(b, type, calls_.i32(kSimtSharedBase)).getResult());
+  }
+
+  //===-- Memory --------------------------------------------------------------------------------------------------===//
+
+  LogicalResult lower(LLVM::InlineAsmOp op) {
+    auto instruction = parseMemoryInstruction(op);
+    if (!instruction)
+      return unknown(op);
+    switch (instruction->kind) {
+    case MemoryInstruction::Kind::Load:
+      return lowerLoad(op, *instruction);
+    case MemoryInstruction::Kind::Store:
+      return lowerStore(op, *instruction);
+    case MemoryInstruction::Kind::Add:
+      return lowerAdd(op, *instruction);
+    }
+  }
+
+  LogicalResult lowerLoad(LLVM::InlineAsmOp op, const MemoryInstruction &load) {
+    constexpr unsigned buffer = 0;
+    if (load.otherwise)
+      calls_.pack(buffer, load.otherwise);
+    auto structure = dyn_cast<LLVM::LLVMStructType>(op.getResult(0).getType());
+    Value bytes = calls_.i32((structure ? structure.getBody().size() : 1) * load.bits / 8);
+    Value site = calls_.site(load.mnemonic), predicate = flag(load.predicate);
+    // A byte is the low half of a 16-bit register, whose high half is 0.
+    if (load.bits == 8 && !load.otherwise)
+      calls_.pack(buffer, LLVM::ConstantOp::create(b, b.getI16Type(), b.getI16IntegerAttr(0)).getResult());
+    if (load.isShared)
+      calls_.call(&SimtOps::load_shared, {site, predicate, load.address, bytes, calls_.buffer(buffer)});
+    else
+      calls_.call(&SimtOps::load, {site, predicate, load.address, bytes, calls_.buffer(buffer)});
+    return replaceByBuffer(op, buffer);
+  }
+
+  LogicalResult lowerStore(LLVM::InlineAsmOp op, const MemoryInstruction &store) {
+    Value bytes = calls_.i32(store.registers.size() * store.bits / 8);
+    Value from = calls_.pack(0, store.registers), site = calls_.site(store.mnemonic), predicate = flag(store.predicate);
+    if (store.isShared)
+      calls_.call(&SimtOps::store_shared, {site, predicate, store.address, bytes, from});
+    else
+      calls_.call(&SimtOps::store, {site, predicate, store.address, bytes, from});
+    op->erase();
+    return success();
+  }
+
+  LogicalResult lowerAdd(LLVM::InlineAsmOp op, const MemoryInstruction &add) {
+    if (add.isShared || add.bits != 32)
+      return unknown(op);
+    Value type = calls_.i32(static_cast<int64_t>(add.isFloat ? SimtAtomic::F32 : SimtAtomic::I32));
+    calls_.call(&SimtOps::atomic_add, {calls_.site(add.mnemonic), flag(add.predicate), add.address, type,
+                                       calls_.i32(add.registers.size()), calls_.pack(0, add.registers)});
+    op->erase();
+    return success();
+  }
+
+  static std::string matrixName(StringRef name, size_t count, bool transposed) {
+    return (name + ".x" + std::to_string(count) + (transposed ? ".trans" : "")).str();
+  }
+
+  LogicalResult lower(NVVM::LdMatrixOp op) {
+    bool transposed = op.getLayout() == NVVM::MMALayout::col;
+    if (op.getEltType() != NVVM::LdStMatrixEltType::B16)
+      return unknown(op);
+    calls_.call(&SimtOps::load_matrices,
+                {calls_.site(matrixName("ldmatrix", op.getNum(), transposed)), addressIn(op.getPtr(), 32),
+                 calls_.i32(op.getNum()), calls_.i32(transposed), calls_.buffer(0)});
+    return replaceByBuffer(op, 0);
+  }
+
+  LogicalResult lower(NVVM::StMatrixOp op) {
+    bool transposed = op.getLayout() == NVVM::MMALayout::col;
+    if (op.getEltType() != NVVM::LdStMatrixEltType::B16)
+      return unknown(op);
+    size_t count = op.getSources().size();
+    calls_.call(&SimtOps::store_matrices,
+                {calls_.site(matrixName("stmatrix", count, transposed)), addressIn(op.getPtr(), 32), calls_.i32(count),
+                 calls_.i32(transposed), calls_.pack(0, op.getSources())});
+    op->erase();
+    return success();
+  }
+
+  LogicalResult lower(NVVM::CpAsyncOp op) {
+    Value size = calls_.i32(op.getSize());
+    calls_.call(&SimtOps::copy_async, {calls_.site("cp.async"), addressIn(op.getDst(), 32), addressIn(op.getSrc(), 64),
+                                       size, op.getCpSize() ? op.getCpSize() : size});
+    op->erase();
+    return success();
+  }
+
+  //===-- Order ---------------------------------------------------------------------------------------------------===//
+
+  LogicalResult lower(NVVM::CpAsyncCommitGroupOp op) {
+    calls_.call(&SimtOps::commit_copies, {calls_.site("cp.async.commit_group")});
+    op->erase();
+    return success();
+  }
+
+  LogicalResult lower(NVVM::CpAsyncWaitGroupOp op) {
+    calls_.call(&SimtOps::wait_copies, {calls_.site("cp.async.wait_group"), calls_.i32(op.getN())});
+    op->erase();
+    return success();
+  }
+
+  LogicalResult lowerBarrier(Operation *op, Value id, Value threads) {
+    calls_.call(&SimtOps::barrier,
+                {calls_.site("bar.sync"), id ? id : calls_.i32(0), threads ? threads : calls_.i32(0)});
+    op->erase();
+    return success();
+  }
+  LogicalResult lower(NVVM::Barrier0Op op) { return lowerBarrier(op, nullptr, nullptr); }
+  LogicalResult lower(NVVM::BarrierOp op) {
+    if (op.getReductionOp())
+      return unknown(op);
+    return lowerBarrier(op, op.getBarrierId(), op.getNumberOfThreads());
+  }
+
+  LogicalResult lower(NVVM::SyncWarpOp op) {
+    calls_.call(&SimtOps::barrier_warp, {calls_.site("bar.warp.sync")});
+    op->erase();
+    return success();
+  }
+
+  //===-- Between lanes, and arithmetic ---------------------------------------------------------------------------===//
+
+  LogicalResult lower(NVVM::ShflOp op) {
+    bool isXor = op.getKind() == NVVM::ShflKind::bfly;
+    if ((!isXor && op.getKind() != NVVM::ShflKind::idx) || op.getReturnValueAndIsValid())
+      return unknown(op);
+    Type type = op.getVal().getType();
+    bool isWord = type.isInteger(32);
+    Value word = isWord ? op.getVal() : LLVM::BitcastOp::create(b, b.getI32Type(), op.getVal()).getResult();
+    auto kind = static_cast<int64_t>(isXor ? SimtShuffle::Xor : SimtShuffle::Index);
+    Value result = calls_.call(&SimtOps::shuffle, {calls_.site(isXor ? "shfl.sync.bfly" : "shfl.sync.idx"),
+                                                   calls_.i32(kind), word, op.getOffset()});
+    return replace(op, isWord ? result : LLVM::BitcastOp::create(b, type, result).getResult());
+  }
+
+  LogicalResult lower(NVVM::VoteSyncOp op) {
+    constexpr std::pair<NVVM::VoteSyncKind, SimtVote> kinds[] = {{NVVM::VoteSyncKind::any, SimtVote::Any},
+                                                                 {NVVM::VoteSyncKind::all, SimtVote::All},
+                                                                 {NVVM::VoteSyncKind::ballot, SimtVote::Ballot}};
+    for (auto [theirs, ours] : kinds)
+      if (op.getKind() == theirs) {
+        Value result = calls_.call(
+            &SimtOps::vote, {calls_.site("vote.sync"), calls_.i32(static_cast<int64_t>(ours)), flag(op.getPred())});
+        bool isWord = op.getType().isInteger(32);
+        return replace(op, isWord ? result : LLVM::TruncOp::create(b, op.getType(), result).getResult());
+      }
+    return unknown(op);
+  }
+
+  static std::optional<SimtMma> kindOf(NVVM::MmaOp op) {
+    auto shape = op.getShape();
+    int64_t m = shape.getM(), n = shape.getN(), k = shape.getK();
+    if (m != 16 || n != 8 || !op.getMultiplicandAPtxType())
+      return std::nullopt;
+    NVVM::MMATypes type = *op.getMultiplicandAPtxType();
+    if (type == NVVM::MMATypes::bf16 && k == 16)
+      return SimtMma::Bf16;
+    if (type == NVVM::MMATypes::f16 && k == 16)
+      return SimtMma::F16;
+    if (type == NVVM::MMATypes::tf32 && k == 8)
+      return SimtMma::Tf32;
+    return std::nullopt;
+  }
+
+  LogicalResult lower(NVVM::MmaOp op) {
+    std::optional<SimtMma> kind = kindOf(op);
+    if (!kind)
+      return unknown(op);
+    Value a = calls_.pack(0, op.getOperandA()), c = calls_.pack(2, op.getOperandC());
+    calls_.call(&SimtOps::mma, {calls_.site("mma.sync"), calls_.i32(static_cast<int64_t>(*kind)), a,
+                                calls_.pack(1, op.getOperandB()), c, calls_.buffer(3)});
+    return replaceByBuffer(op, 3);
+  }
+
+  LogicalResult lower(NVVM::ConvertFloatToTF32Op op) {
+    return replace(op, calls_.compute(&SimtOps::to_tf32, op.getSrc()));
+  }
+
+  LogicalResult lower(LLVM::CallIntrinsicOp op) {
+    StringRef name = op.getIntrin();
+    if (name == "llvm.nvvm.ex2.approx.ftz")
+      return replace(op, calls_.compute(&SimtOps::exp2, op.getArgs()[0]));
+    if (name == "llvm.nvvm.lg2.approx.ftz.f")
+      return replace(op, calls_.compute(&SimtOps::log2, op.getArgs()[0]));
+    return name.starts_with("llvm.nvvm.") ? unknown(op) : success();
+  }
+
+  /// The host would call a function of its compiler's library.
+  LogicalResult lower(LLVM::FPTruncOp op) {
+    if (!op.getType().isBF16())
+      return success();
+    Value word = calls_.compute(&SimtOps::to_bf16, op.getArg());
+    Value half = LLVM::TruncOp::create(b, b.getI16Type(), word);
+    return replace(op, LLVM::BitcastOp::create(b, op.getType(), half).getResult());
+  }
+
+  LLVM::LLVMFuncOp kernel_;
+  Calls calls_;
+  ImplicitLocOpBuilder &b;
+};
+
+struct CallExecutor : simt::impl::CallExecutorBase<CallExecutor> {
+  void runOnOperation() override {
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<LLVM::LLVMFuncOp>()))
+      if (!function.isExternal() && failed(Rewriter(function).run()))
+        return signalPassFailure();
+    for (auto global : llvm::make_early_inc_range(getOperation().getOps<LLVM::GlobalOp>()))
+      if (global.getAddrSpace() == kShared)
+        global.erase();
+  }
+};
+
+} // namespace
