@@ -91,7 +91,7 @@ TEST(Compile, CpusThatAreUnknownOrTooOldAreRefused) {
 }
 
 TEST(Compile, UnknownTargetsAndPhasesAreRefused) {
-  expectRefusal(compile(kProgram, "", "", "tpu"), ErrorCode::Unsupported, "target: 'tpu' is not known; legal are cpu and cuda");
+  expectRefusal(compile(kProgram, "", "", "tpu"), ErrorCode::Unsupported, "target: 'tpu' is not known; legal are cpu, cuda, simt");
   expectRefusal(compile(kProgram, "ptx"), ErrorCode::InvalidArgument,
                 "emit: no phase is called 'ptx'; legal are tile, simplify, plan, loops, llvm, asm");
 }

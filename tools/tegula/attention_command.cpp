@@ -30,6 +30,20 @@ Status measure(const AttentionRun &run, AttentionReport &report, Progress &progr
   return {};
 }
 
+/// Takes the times of the first order.
+Status exploreOrders(const AttentionRun &run, SimtDevice &device, const AttentionOptions &options,
+                     AttentionReport &report, Progress &progress) {
+  progress.show("running under different orders of lanes");
+  Expected<Exploration> exploration = explore(run, device, options.exploration, options.seed, options.backward);
+  if (!exploration)
+    return exploration.status();
+  report.forward_ms = exploration->forward_ms;
+  if (options.backward)
+    report.backward_ms = exploration->backward_ms;
+  report.exploration = std::move(*exploration);
+  return {};
+}
+
 /// Does what --check and --save ask for.
 Status inspect(const AttentionRun &run, const AttentionOptions &options, AttentionReport &report, Progress &progress) {
   if (!options.check && options.save.empty())
@@ -68,7 +82,10 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   report.target = (*device)->target().name;
   report.device = describe(**device);
   report.compile_ms = run->compileMs();
-  TEGULA_RETURN_IF_ERROR(measure(*run, report, progress));
+  if (auto simt = std::dynamic_pointer_cast<SimtDevice>(*device))
+    TEGULA_RETURN_IF_ERROR(exploreOrders(*run, *simt, options, report, progress));
+  else
+    TEGULA_RETURN_IF_ERROR(measure(*run, report, progress));
   TEGULA_RETURN_IF_ERROR(inspect(*run, options, report, progress));
   return report;
 }
@@ -80,6 +97,8 @@ Status attentionCommand(const AttentionOptions &options) {
   if (!report)
     return report.status();
   TEGULA_RETURN_IF_ERROR(print(options.json ? toJson(*report) : toTable(*report)));
+  if (report->exploration)
+    TEGULA_RETURN_IF_ERROR(verdict(*report->exploration));
   return report->errors ? verdict(*report->errors) : Status();
 }
 

@@ -40,6 +40,22 @@ Json backwardOf(const AttentionReport &report) {
   return backward;
 }
 
+Json simtOf(const Exploration &exploration) {
+  Json findings = Json::array();
+  for (const SimtFinding &finding : exploration.findings)
+    findings.push_back({{"fault", toString(finding.fault)}, {"message", finding.message}});
+  return {{"schedules", exploration.schedules},
+          {"races", exploration.count({SimtFault::Race, SimtFault::UnwaitedCopy})},
+          {"deadlocks", exploration.count({SimtFault::Deadlock})},
+          {"out_of_bounds", exploration.count({SimtFault::OutOfBounds})},
+          {"findings", findings},
+          {"different_results", exploration.different_results},
+          {"mutants_total", exploration.mutants_total},
+          {"mutants_killed", exploration.mutants_killed},
+          {"mutants_survived", exploration.survivors},
+          {"mutants_unreached", exploration.unreached}};
+}
+
 } // namespace
 
 std::string toJson(const AttentionReport &report) {
@@ -53,6 +69,8 @@ std::string toJson(const AttentionReport &report) {
                {"forward", forwardOf(report)}};
   if (report.backward_ms)
     json["backward"] = backwardOf(report);
+  if (report.exploration)
+    json["simt"] = simtOf(*report.exploration);
   return json.dump(2) + "\n";
 }
 

@@ -34,7 +34,7 @@ void addProblem(CLI::App &command, AttentionOptions &o) {
   command.add_option("--scale", o.scale, "Factor on the scores (1 / sqrt(--head-dim))")
       ->check(number())
       ->type_name("NUMBER");
-  command.add_option("--seed", o.seed, "Decides the random inputs (0)")
+  command.add_option("--seed", o.seed, "Decides the random inputs; simt: and the first order of lanes (0)")
       ->check(wholeNumber(0, std::numeric_limits<int64_t>::max()))
       ->type_name("NUMBER");
 }
@@ -45,6 +45,7 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
           "standard, which writes all scores to memory (flash2)");
   addTarget(command, o.target);
   addSchedule(command, o.schedule);
+  addExplorationOptions(command, o.exploration);
   command.add_flag("--backward", o.backward, "Also compute and time the gradients (flash2 only)");
 }
 
@@ -72,6 +73,9 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
                   fmt::format("--algorithm: '{}' has no backward pass; use flash2, or leave "
                               "out --backward",
                               toString(o.algorithm)));
+  if (o.target != "simt" && isUsed(o.exploration))
+    return Status(ErrorCode::InvalidArgument,
+                  "--schedules, --scheduler and --mutate are for --target simt, which decides the order of lanes");
   AttentionProblem problem = problemOf(o.kernel);
   problem.algorithm = o.algorithm;
   problem.backward = o.backward;

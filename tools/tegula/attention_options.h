@@ -2,6 +2,7 @@
 // The command line of `tegula attention`.
 #pragma once
 
+#include "exploration.h"
 #include "kernel_options.h"
 #include "tegula/status.h"
 #include "workload/attention_case.h"
@@ -23,6 +24,7 @@ struct AttentionOptions {
   std::optional<double> scale;
   uint64_t seed = 0;
   Schedule schedule;
+  ExplorationOptions exploration; ///< simt only.
   bool backward = false;
   bool check = false;
   bool json = false;

@@ -2,6 +2,7 @@
 // What `tegula attention` prints.
 #pragma once
 
+#include "exploration.h"
 #include "workload/attention_case.h"
 #include "workload/attention_check.h"
 
@@ -18,6 +19,7 @@ struct AttentionReport {
   double forward_ms = 0;
   std::optional<double> backward_ms;
   std::optional<AttentionErrors> errors;
+  std::optional<Exploration> exploration; ///< simt only.
 };
 
 /// One JSON object, indented. A number that is not finite becomes null.

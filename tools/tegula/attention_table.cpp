@@ -41,6 +41,20 @@ std::string errorTable(const AttentionErrors &errors) {
   return text;
 }
 
+std::string explorationTable(const Exploration &exploration) {
+  std::string text = fmt::format("\nUnder {} orders of lanes: {} errors, {} results that differ from the first\n",
+                                 exploration.schedules, exploration.findings.size(), exploration.different_results);
+  for (const SimtFinding &finding : exploration.findings)
+    text += "  " + finding.message + "\n";
+  if (exploration.mutants_total > 0)
+    text += fmt::format("Of {} mutants {} were found out\n", exploration.mutants_total, exploration.mutants_killed);
+  for (const std::string &mutant : exploration.survivors)
+    text += "  survived: " + mutant + "\n";
+  for (const std::string &mutant : exploration.unreached)
+    text += "  not reached: " + mutant + "\n";
+  return text;
+}
+
 } // namespace
 
 std::string toTable(const AttentionReport &report) {
@@ -48,6 +62,8 @@ std::string toTable(const AttentionReport &report) {
   text += timeLine("forward", report.forward_ms, forwardFlops(report.attention));
   if (report.backward_ms)
     text += timeLine("backward", *report.backward_ms, backwardFlops(report.attention));
+  if (report.exploration)
+    text += explorationTable(*report.exploration);
   return report.errors ? text + errorTable(*report.errors) : text;
 }
 

@@ -24,6 +24,7 @@ Phases of the cuda target:
   shared    copies in flight, buffers, barriers
   threads   the program of one thread
   nvvm      the same with the machine's instructions
+  calls     simt only: instructions as calls of the executor
   llvm      optimised LLVM IR
   ptx       the assembler's input
   cubin     the machine code that the runtime loads
@@ -40,6 +41,8 @@ Exit code: 0 if all went well, 1 if the compiler refuses the program, 2 for bad 
 std::vector<std::string> phases(std::string_view target) {
   if (target == "cuda")
     return {"tile", "simplify", "layouts", "shared", "threads", "nvvm", "llvm", "ptx", "cubin", "report"};
+  if (target == "simt")
+    return {"tile", "simplify", "layouts", "shared", "threads", "nvvm", "calls", "llvm", "asm", "object"};
   return {"tile", "simplify", "plan", "loops", "llvm", "asm", "object"};
 }
 
@@ -64,12 +67,12 @@ void addSource(CLI::App &command, CompileOptions &o) {
 
 void addCompileOptions(CLI::App &command, CompileOptions &options) {
   addSource(command, options);
-  command.add_option("--target", options.target, "What to compile for: cpu or cuda (cpu)")
-      ->check(oneOf({"cpu", "cuda"}))
+  command.add_option("--target", options.target, "What to compile for: cpu, cuda, or simt, which imitates cuda (cpu)")
+      ->check(oneOf({"cpu", "cuda", "simt"}))
       ->type_name("WORD");
   command
       .add_option("--arch", options.arch,
-                  "cpu: a processor's name; cuda: such as sm_90 (this\nmachine's; without a GPU sm_80)")
+                  "cpu: a processor's name; cuda, simt: such as sm_90\n(this machine's; without a GPU sm_80)")
       ->type_name("NAME");
   command.add_option("--emit", options.emit, "The phase to stop after, see below")->required()->type_name("WORD");
   command.add_option("-o,--output", options.output, "Write there instead of to standard output")->type_name("FILE");

@@ -2,6 +2,7 @@
 #include "workload/open_device.h"
 
 #include "tegula/cuda_device.h"
+#include "tegula/simt_device.h"
 #include "workload/machine.h"
 
 namespace tegula::tools {
@@ -11,16 +12,20 @@ static bool hasGpu() {
   return gpus && !gpus->empty();
 }
 
-std::vector<std::string> targetWords() { return {"auto", "cpu", "cuda"}; }
+std::vector<std::string> targetWords() { return {"auto", "cpu", "cuda", "simt"}; }
 
 Expected<std::shared_ptr<Device>> openDevice(std::string_view target) {
   if (target == "cuda" || (target == "auto" && hasGpu()))
     return cudaDevice();
+  if (target == "simt") {
+    Expected<std::shared_ptr<SimtDevice>> device = simtDevice();
+    return device ? Expected<std::shared_ptr<Device>>(*device) : device.status();
+  }
   return cpuDevice();
 }
 
 std::string describe(const Device &device) {
-  return device.target().name == "cpu" ? cpuDescription() : std::string(device.name());
+  return device.target().name != "cuda" ? cpuDescription() : std::string(device.name());
 }
 
 } // namespace tegula::tools

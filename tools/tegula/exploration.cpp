@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "exploration.h"
+#include "legal_values.h"
+#include "workload/timing.h"
+
+#include <algorithm>
+#include <bit>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace tegula::tools {
+namespace {
+
+constexpr int64_t kMostSchedules = 100'000'000;
+
+struct Mutant {
+  std::string name;
+  SimtMutation mutation;
+};
+
+/// What can be done to an instruction.
+std::vector<Mutant> mutantsOf(const SimtSite &site) {
+  const std::string &what = site.instruction;
+  const bool weakens = what == "bar.sync" || what == "cp.async.wait_group";
+  const bool removes = weakens || what == "bar.warp.sync" || what == "cp.async.commit_group";
+  std::vector<Mutant> mutants;
+  const std::string name = fmt::format("{}:{}", site.kernel, site.number);
+  if (removes)
+    mutants.push_back({name, {site.kernel, site.number, false}});
+  if (weakens)
+    mutants.push_back({name + ":weaken", {site.kernel, site.number, true}});
+  for (Mutant &mutant : mutants)
+    mutant.name += fmt::format(" ({} at {})", what, site.place);
+  return mutants;
+}
+
+Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std::string &list) {
+  std::vector<Mutant> all;
+  for (const SimtSite &site : device.sites())
+    std::ranges::move(mutantsOf(site), std::back_inserter(all));
+  if (list == "all")
+    return all;
+  std::vector<Mutant> chosen;
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto found = std::ranges::find_if(all, [&](const Mutant &m) { return m.name.starts_with(word + " "); });
+    if (found == all.end())
+      return Status(ErrorCode::InvalidArgument,
+                    fmt::format("--mutate: there is no mutant '{}'; legal are all, and names such as {}", word,
+                                all.empty() ? "none" : all.front().name));
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+class Explorer {
+public:
+  Explorer(const AttentionRun &run, SimtDevice &device, const ExplorationOptions &options, uint64_t seed, bool backward)
+      : run_(run), device_(device), options_(options), seed_(seed), backward_(backward) {}
+
+  Expected<Exploration> explore() {
+    for (int64_t i = 0; i < options_.schedules; ++i)
+      TEGULA_RETURN_IF_ERROR(runCorrect(i));
+    Expected<std::vector<Mutant>> mutants = chosenMutants(device_, options_.mutate);
+    if (!mutants)
+      return mutants.status();
+    for (const Mutant &mutant : *mutants)
+      TEGULA_RETURN_IF_ERROR(runMutant(mutant));
+    return std::move(result_);
+  }
+
+private:
+  Status runCorrect(int64_t number) {
+    Expected<SimtReport> report = runOnce(number, {});
+    if (!report)
+      return report.status();
+    ++result_.schedules;
+    for (SimtFinding &finding : report->findings)
+      if (result_.findings.size() < kMostFindings)
+        result_.findings.push_back(std::move(finding));
+    return compare(number);
+  }
+
+  /// Until an order of lanes shows the error.
+  Status runMutant(const Mutant &mutant) {
+    bool reached = false;
+    for (int64_t i = 0; i < options_.schedules; ++i) {
+      Expected<SimtReport> report = runOnce(i, mutant.mutation);
+      if (!report)
+        return report.status();
+      if (!report->findings.empty()) {
+        ++result_.mutants_total;
+        ++result_.mutants_killed;
+        return {};
+      }
+      reached |= report->mutation_reached;
+    }
+    result_.mutants_total += reached;
+    (reached ? result_.survivors : result_.unreached).push_back(mutant.name);
+    return {};
+  }
+
+  Expected<SimtReport> runOnce(int64_t number, const std::optional<SimtMutation> &mutation) {
+    device_.setSchedule({.scheduler = options_.scheduler, .seed = seed_ + uint64_t(number), .mutation = mutation});
+    Stopwatch forward;
+    TEGULA_RETURN_IF_ERROR(unlessFound(run_.forward()));
+    if (number == 0 && !mutation)
+      result_.forward_ms = forward.milliseconds();
+    Stopwatch backward;
+    if (backward_)
+      TEGULA_RETURN_IF_ERROR(unlessFound(run_.backward()));
+    if (number == 0 && !mutation)
+      result_.backward_ms = backward.milliseconds();
+    return device_.takeReport();
+  }
+
+  /// What the executor found is in its report.
+  static Status unlessFound(const Status &status) {
+    return status.code() == ErrorCode::LaunchFailed ? Status() : status;
+  }
+
+  Status compare(int64_t number) {
+    Expected<AttentionArrays> arrays = readArrays(run_, backward_);
+    if (!arrays)
+      return arrays.status();
+    if (number == 0)
+      first_ = std::move(*arrays);
+    else if (!sameBits(arrays->o, first_.o) || !sameBits(arrays->lse, first_.lse) || !sameBits(arrays->dq, first_.dq) ||
+             !sameBits(arrays->dk, first_.dk) || !sameBits(arrays->dv, first_.dv))
+      ++result_.different_results;
+    return {};
+  }
+
+  static bool sameBits(const std::vector<float> &x, const std::vector<float> &y) {
+    return std::ranges::equal(x, y,
+                              [](float a, float b) { return std::bit_cast<int32_t>(a) == std::bit_cast<int32_t>(b); });
+  }
+
+  static constexpr size_t kMostFindings = 100;
+
+  const AttentionRun &run_;
+  SimtDevice &device_;
+  const ExplorationOptions &options_;
+  uint64_t seed_;
+  bool backward_;
+  AttentionArrays first_;
+  Exploration result_;
+};
+
+} // namespace
+
+void addExplorationOptions(CLI::App &command, ExplorationOptions &o) {
+  addNumber(command, "--schedules", o.schedules, 1, kMostSchedules, "simt: orders of lanes to try (1)");
+  addWord(command, "--scheduler", {"uniform", "priority", "eager", "lazy"}, o.scheduler, parseSimtScheduler,
+          "simt: uniform, priority (one warp goes ahead), eager or lazy\n(copies land at once, or at the last moment) "
+          "(uniform)");
+  command
+      .add_option("--mutate", o.mutate, "simt: leave out barriers and waits, one at a time: all, or\nnames with commas")
+      ->type_name("LIST");
+}
+
+bool isUsed(const ExplorationOptions &o) {
+  return o.schedules != 1 || o.scheduler != SimtScheduler::Uniform || !o.mutate.empty();
+}
+
+int64_t Exploration::count(std::initializer_list<SimtFault> faults) const {
+  return std::ranges::count_if(
+      findings, [&](const SimtFinding &finding) { return std::ranges::find(faults, finding.fault) != faults.end(); });
+}
+
+Expected<Exploration> explore(const AttentionRun &run, SimtDevice &device, const ExplorationOptions &options,
+                              uint64_t seed, bool backward) {
+  return Explorer(run, device, options, seed, backward).explore();
+}
+
+Status verdict(const Exploration &exploration) {
+  if (!exploration.findings.empty())
+    return {ErrorCode::LaunchFailed, exploration.findings.front().message};
+  if (!exploration.survivors.empty())
+    return {ErrorCode::LaunchFailed, "a mutant survived: " + exploration.survivors.front()};
+  return {};
+}
+
+} // namespace tegula::tools

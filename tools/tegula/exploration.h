@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Attention on the simt device under many orders of lanes, and with instructions that order others left out.
+#pragma once
+
+#include "tegula/simt_device.h"
+#include "workload/attention_arrays.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tegula::tools {
+
+struct ExplorationOptions {
+  int64_t schedules = 1;
+  SimtScheduler scheduler = SimtScheduler::Uniform;
+  std::string mutate; ///< "all", or names of mutants with commas between.
+};
+
+void addExplorationOptions(CLI::App &command, ExplorationOptions &options);
+bool isUsed(const ExplorationOptions &options);
+
+struct Exploration {
+  int64_t schedules = 0;
+  double forward_ms = 0, backward_ms = 0; ///< Of the first schedule.
+  std::vector<SimtFinding> findings;
+  int64_t different_results = 0; ///< Schedules that gave other bits than the first.
+  int64_t mutants_total = 0, mutants_killed = 0;
+  std::vector<std::string> survivors, unreached;
+
+  int64_t count(std::initializer_list<SimtFault> faults) const;
+};
+
+/// Runs schedules with the seeds from `seed` on. Mutants are killed by any finding.
+Expected<Exploration> explore(const AttentionRun &run, SimtDevice &device, const ExplorationOptions &options,
+                              uint64_t seed, bool backward);
+
+/// LaunchFailed if there were findings or mutants survived.
+Status verdict(const Exploration &exploration);
+
+} // namespace tegula::tools
