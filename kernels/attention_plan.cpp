@@ -96,7 +96,7 @@ std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pas
 
 Expected<Step> makeStep(const AttentionProgram &entry, const AttentionProblem &problem, const Schedule &given,
                         std::span<const std::string> names, KernelCache &cache) {
-  Expected<AttentionRecipe> recipe = resolve(problem, entry.name, cache.target().name, given);
+  Expected<AttentionRecipe> recipe = resolve(problem, entry.name, cache.target(), given);
   if (!recipe)
     return recipe.status();
   Expected<Program> program = entry.record(recipe->config);
@@ -225,7 +225,7 @@ Schedule AttentionPlan::schedule(std::string_view program) const noexcept {
   return {};
 }
 
-Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, std::string_view target,
+Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
                                   const Schedule &given) noexcept {
   return guarded([&]() -> Expected<AttentionRecipe> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, given));

@@ -13,37 +13,46 @@ struct Row {
   std::string_view program;
   size_t element_bytes;
   int largest_dim; ///< Of head_dim and value_dim.
+  int shared_kib;  ///< What a program instance needs at most.
   Schedule schedule;
 };
 
 // The first row that fits counts.
 constexpr Row kRows[] = {
-    {"cuda", "flash2_forward", 2, 64, {.block_m = 128, .block_n = 128, .num_warps = 4}},
-    {"cuda", "flash2_forward", 2, 128, {.block_m = 128, .block_n = 64, .num_warps = 4}},
-    {"cuda", "flash2_forward", 2, 256, {.block_m = 128, .block_n = 64, .num_warps = 8}},
-    {"cuda", "flash2_backward", 2, 64, {.block_m = 128, .block_n = 128, .num_warps = 8}},
-    {"cuda", "flash2_backward", 2, 128, {.block_m = 64, .block_n = 128, .num_warps = 8}},
-    {"cuda", "flash2_backward", 2, 256, {.block_m = 64, .block_n = 64, .num_warps = 8}},
-    {"cuda", "flash2_backward", 4, 128, {.block_m = 32, .block_n = 64, .num_warps = 4}},
-    {"cuda", "", 4, 128, {.block_m = 64, .block_n = 64, .num_warps = 4}},
-    {"cuda", "", 4, 256, {.block_m = 32, .block_n = 32, .num_warps = 4}},
-    {"cuda", "", 2, 256, {.block_m = 64, .block_n = 64, .num_warps = 4}},
-    {"", "", 0, 128, {.block_m = 96, .block_n = 96}},
-    {"", "", 0, 256, {.block_m = 64, .block_n = 64}},
+    {"cuda", "flash2_forward", 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4}},
+    {"cuda", "flash2_forward", 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4}},
+    {"cuda", "flash2_forward", 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8}},
+    {"cuda", "flash2_backward", 2, 64, 112, {.block_m = 128, .block_n = 64, .num_warps = 4}},
+    {"cuda", "flash2_backward", 2, 128, 160, {.block_m = 64, .block_n = 128, .num_warps = 8}},
+    {"cuda", "flash2_backward", 2, 256, 208, {.block_m = 64, .block_n = 96, .num_warps = 8, .num_stages = 1}},
+    {"cuda", "flash2_backward", 2, 128, 80, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}},
+    {"cuda", "flash2_backward", 4, 128, 96, {.block_m = 32, .block_n = 64, .num_warps = 4}},
+    {"cuda", "", 4, 128, 96, {.block_m = 64, .block_n = 64, .num_warps = 4}},
+    {"cuda", "", 0, 128, 96, {.block_m = 64, .block_n = 64, .num_warps = 4}},
+    {"cuda", "", 0, 256, 96, {.block_m = 32, .block_n = 32, .num_warps = 4, .num_stages = 1}},
+    {"", "", 0, 128, 0, {.block_m = 96, .block_n = 96}},
+    {"", "", 0, 256, 0, {.block_m = 64, .block_n = 64}},
 };
 
-bool fits(const Row &row, std::string_view target, std::string_view program, const AttentionProblem &problem) {
-  return (row.target.empty() || row.target == target) && (row.program.empty() || row.program == program) &&
+/// Shared memory that a block may have (CUDA C++ Programming Guide, table of compute capabilities). An unnamed GPU is
+/// the smallest.
+int sharedKib(const Target &target) {
+  if (target.arch == "sm_80")
+    return 163;
+  return target.arch.starts_with("sm_90") || target.arch == "sm_100" ? 227 : 99;
+}
+
+bool fits(const Row &row, const Target &target, std::string_view program, const AttentionProblem &problem) {
+  std::string_view name = target.name == "simt" ? "cuda" : std::string_view(target.name); // It runs what a GPU would.
+  return (row.target.empty() || row.target == name) && (row.program.empty() || row.program == program) &&
          (row.element_bytes == 0 || row.element_bytes == sizeOf(problem.dtype)) &&
-         std::max(problem.head_dim, problem.value_dim) <= row.largest_dim;
+         std::max(problem.head_dim, problem.value_dim) <= row.largest_dim && row.shared_kib <= sharedKib(target);
 }
 
 } // namespace
 
-Schedule chooseSchedule(std::string_view target, std::string_view program, const AttentionProblem &problem,
+Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem,
                         Schedule given) {
-  if (target == "simt") // It runs what a GPU would.
-    target = "cuda";
   auto row = std::find_if(std::begin(kRows), std::end(kRows),
                           [&](const Row &row) { return fits(row, target, program, problem); });
   for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages})

@@ -8,7 +8,7 @@
 namespace tegula {
 
 /// `given`, with what is 0 in it chosen for one attention program on a target. `problem` has passed checkProblem.
-Schedule chooseSchedule(std::string_view target, std::string_view program, const AttentionProblem &problem,
+Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem,
                         Schedule given);
 
 } // namespace tegula

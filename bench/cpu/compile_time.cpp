@@ -36,7 +36,7 @@ Expected<double> sumOfCompileMs(const Machine &machine, const AttentionRecipe &r
 } // namespace
 
 Expected<CompileTime> compileTime(const Machine &machine, int head_dim) {
-  Expected<AttentionRecipe> recipe = resolve(problem(0, head_dim).problem, "flash2_forward", "cpu");
+  Expected<AttentionRecipe> recipe = resolve(problem(0, head_dim).problem, "flash2_forward", {"cpu"});
   if (!recipe)
     return recipe.status();
   Expected<double> forward = sumOfCompileMs(machine, *recipe, {recordFlash2Forward});

@@ -27,7 +27,7 @@ tools::AttentionCase smallCase() {
 }
 
 Expected<Artifact> compileKernel(Compiler &compiler, const Device &device, const tools::AttentionCase &attention) {
-  Expected<AttentionRecipe> recipe = resolve(attention.problem, "flash2_forward", "cuda", attention.schedule);
+  Expected<AttentionRecipe> recipe = resolve(attention.problem, "flash2_forward", device.target(), attention.schedule);
   if (!recipe)
     return recipe.status();
   Expected<Program> program = recordFlash2Forward(recipe->config);

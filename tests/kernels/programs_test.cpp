@@ -75,19 +75,20 @@ TEST(Programs, AreFoundByName) {
 }
 
 TEST(Resolve, FillsInBlockSizes) {
-  Expected<AttentionRecipe> recipe = resolve({.dtype = f32, .head_dim = 128, .value_dim = 64}, "flash2_forward", "cpu");
+  Expected<AttentionRecipe> recipe =
+      resolve({.dtype = f32, .head_dim = 128, .value_dim = 64}, "flash2_forward", {"cpu"});
   ASSERT_TRUE(recipe.ok());
   EXPECT_EQ(recipe->schedule, (Schedule{.block_m = 96, .block_n = 96}));
   EXPECT_EQ(recipe->config.block_m, 96);
   EXPECT_EQ(recipe->config.block_n, 96);
-  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 136, .value_dim = 64}, "flash2_forward", "cpu")->config.block_m, 64);
-  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 64, .value_dim = 64}, "flash2_forward", "cpu", {.block_n = 24})
+  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 136, .value_dim = 64}, "flash2_forward", {"cpu"})->config.block_m, 64);
+  EXPECT_EQ(resolve({.dtype = f32, .head_dim = 64, .value_dim = 64}, "flash2_forward", {"cpu"}, {.block_n = 24})
                 ->config.block_n,
             24);
 }
 
 TEST(Resolve, EveryProgramHasAScheduleOnEveryTarget) {
-  for (std::string_view target : {"cpu", "cuda"})
+  for (const Target &target : {Target{"cpu"}, Target{"cuda"}, Target{"cuda", "sm_80"}, Target{"cuda", "sm_90"}})
     for (const AttentionProgram &entry : attentionPrograms())
       for (DType dtype : {f32, f16, bf16})
         for (int dim : {8, 64, 72, 128, 136, 256}) {
@@ -96,19 +97,24 @@ TEST(Resolve, EveryProgramHasAScheduleOnEveryTarget) {
           ASSERT_TRUE(recipe.ok()) << recipe.status().message();
           EXPECT_GT(recipe->config.block_m, 0);
           EXPECT_GT(recipe->config.block_n, 0);
-          EXPECT_EQ(recipe->schedule.num_warps > 0, target == "cuda");
+          EXPECT_EQ(recipe->schedule.num_warps > 0, target.name == "cuda");
         }
 }
 
 TEST(Resolve, ProgramsOfOnePlanHaveSchedulesOfTheirOwn) {
   AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128};
-  EXPECT_EQ(resolve(problem, "flash2_forward", "cuda")->schedule, (Schedule{128, 64, 4}));
-  EXPECT_EQ(resolve(problem, "flash2_backward", "cuda")->schedule, (Schedule{64, 128, 8}));
-  EXPECT_EQ(resolve(problem, "flash2_forward", "cuda", {.block_n = 32})->schedule, (Schedule{128, 32, 4}));
+  EXPECT_EQ(resolve(problem, "flash2_forward", {"cuda", "sm_90"})->schedule, (Schedule{128, 64, 4}));
+  EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_90"})->schedule, (Schedule{64, 128, 8}));
+  EXPECT_EQ(resolve(problem, "flash2_forward", {"cuda", "sm_90"}, {.block_n = 32})->schedule, (Schedule{128, 32, 4}));
+}
+
+TEST(Resolve, ASmallerGpuHasASmallerSchedule) {
+  AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128};
+  EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_86"})->schedule, (Schedule{64, 64, 4, 1}));
 }
 
 std::string refusal(const AttentionProblem &problem, const Schedule &schedule = {}) {
-  Expected<AttentionRecipe> recipe = resolve(problem, "flash2_forward", "cpu", schedule);
+  Expected<AttentionRecipe> recipe = resolve(problem, "flash2_forward", {"cpu"}, schedule);
   return recipe.ok() ? "accepted" : recipe.status().message();
 }
 

@@ -12,6 +12,14 @@
 namespace tegula::tools {
 namespace {
 
+/// Empty leaves the choice to the compiler, which knows this machine's processor but not its GPU.
+std::string archFor(const CompileOptions &options) {
+  if (options.target != "cuda" || !options.arch.empty())
+    return options.arch;
+  Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
+  return gpus && !gpus->empty() ? gpus->front().arch : "";
+}
+
 /// Fills in the program, and for a built-in kernel what is 0 in its schedule.
 Status findProgram(const CompileOptions &options, CompileRequest &request) {
   request.schedule = options.schedule;
@@ -22,7 +30,7 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
     return text.status();
   }
   Expected<AttentionRecipe> recipe =
-      resolve(problemOf(options.choice), options.kernel, options.target, options.schedule);
+      resolve(problemOf(options.choice), options.kernel, request.target, options.schedule);
   if (!recipe)
     return recipe.status();
   Expected<Program> program = findAttentionProgram(options.kernel)->record(recipe->config);
@@ -31,14 +39,6 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
   request.program = std::move(program->text);
   request.schedule = recipe->schedule;
   return {};
-}
-
-/// Empty leaves the choice to the compiler, which knows this machine's processor but not its GPU.
-std::string archFor(const CompileOptions &options) {
-  if (options.target != "cuda" || !options.arch.empty())
-    return options.arch;
-  Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
-  return gpus && !gpus->empty() ? gpus->front().arch : "";
 }
 
 std::string toText(const Artifact &artifact) {
@@ -55,8 +55,8 @@ bool isBinary(const CompileOptions &options) { return options.emit == "object" |
 
 Expected<std::string> lower(const CompileOptions &options) {
   CompileRequest request;
-  TEGULA_RETURN_IF_ERROR(findProgram(options, request));
   request.target = {options.target, archFor(options), ""};
+  TEGULA_RETURN_IF_ERROR(findProgram(options, request));
   bool report = options.emit == "report";
   request.emit = isBinary(options) || report ? "" : options.emit;
   Expected<Artifact> artifact = makeInProcessCompiler()->compile(request);

@@ -41,7 +41,7 @@ std::string gpuLines() {
 /// Compiles a small kernel and sees who assembled it.
 Expected<std::string> assemblerLine() {
   AttentionProblem problem{.dtype = f32, .head_dim = 8, .value_dim = 8};
-  Expected<AttentionRecipe> recipe = resolve(problem, "flash2_backward_postprocess", "cuda");
+  Expected<AttentionRecipe> recipe = resolve(problem, "flash2_backward_postprocess", Target{.name = "cuda"});
   if (!recipe)
     return recipe.status();
   Expected<Program> program = recordFlash2BackwardPostprocess(recipe->config);

@@ -93,9 +93,9 @@ struct AttentionRecipe {
   Schedule schedule; ///< Has the block sizes of `config`.
 };
 
-/// What make() records and compiles for a program on a target (Target::name): nothing is 0 in `config`.
+/// What make() records and compiles for a program on a target: nothing is 0 in `config`.
 /// The errors are those of make().
-Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, std::string_view target,
+Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
                                   const Schedule &given = {}) noexcept;
 
 } // namespace tegula
