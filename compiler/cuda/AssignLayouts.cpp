@@ -102,7 +102,7 @@ private:
 
   LayoutAttr defaultLayout(RankedTensorType type) const {
     // Four bytes a thread: coalesced in global memory, without conflicts in shared memory.
-    int64_t vector = type.getElementTypeBitWidth() == 16 ? 2 : 1;
+    int64_t vector = isa<Float16Type, BFloat16Type>(type.getElementType()) ? 2 : 1;
     return sm::rowMajorLayout(type.getContext(), type.getShape(), vector, warps_);
   }
 

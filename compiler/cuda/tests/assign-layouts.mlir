@@ -81,3 +81,16 @@ func.func @product_of_product(%v: !tile.view<2xf32>, %o: !tile.view<2xf32>) {
   tile.store %y, %o[%c0, %c0] : tensor<32x32xf32>, !tile.view<2xf32>
   return
 }
+
+// -----
+
+// An index tile, which has no width, is stored like any other.
+// CHECK-LABEL: func.func @indices
+// CHECK: tile.iota : tensor<64xindex, #{{.*}}>
+func.func @indices(%o: !tile.view<1xi32>) {
+  %c0 = arith.constant 0 : index
+  %n = tile.iota : tensor<64xindex>
+  %i = arith.index_cast %n : tensor<64xindex> to tensor<64xi32>
+  tile.store %i, %o[%c0] : tensor<64xi32>, !tile.view<1xi32>
+  return
+}
