@@ -8,9 +8,8 @@
 
 namespace tegula::simt {
 
-Block::Block(uint32_t lanes, uint32_t sharedBytes)
-    : stacks_(lanes), lanes_(lanes), ready_(lanes / kWarp), inWarp_(lanes / kWarp), shared_(sharedBytes),
-      clocks_(lanes), shadow_(clocks_) {}
+Block::Block(uint32_t lanes)
+    : stacks_(lanes), lanes_(lanes), ready_(lanes / kWarp), inWarp_(lanes / kWarp), clocks_(lanes), shadow_(clocks_) {}
 
 //===-- Start and end ---------------------------------------------------------------------------------------------===//
 
@@ -42,7 +41,7 @@ void Block::start(int64_t instance) {
   std::fill(ready_.begin(), ready_.end(), ~0U);
   std::fill(inWarp_.begin(), inWarp_.end(), 0);
   // What nobody wrote is not a number in any of the types.
-  std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
+  shared_.assign(launch_->sharedBytes, std::byte{0xff});
   barriers_.clear();
   clocks_.reset();
   shadow_.reset(shared_.size());

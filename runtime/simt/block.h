@@ -28,6 +28,7 @@ struct Launch {
   const Memory &memory;
   const std::vector<SimtSite> &sites;
   Grid grid;
+  uint32_t sharedBytes;
   SimtSchedule schedule;
   Findings &findings;
   Instances &instances;
@@ -63,10 +64,11 @@ struct Lane {
 /// Reused from one program instance to the next.
 class Block {
 public:
-  Block(uint32_t lanes, uint32_t sharedBytes);
+  explicit Block(uint32_t lanes);
 
   /// Throws std::bad_alloc if the memory for what has happened is used up.
   void run(const Launch &launch, int64_t instance);
+  uint32_t lanes() const { return clocks_.lanes(); }
   int64_t switches() const { return switches_; }
   /// Of the runs since the last call, if their schedule asked for it.
   TrafficSums takeTraffic() { return traffic_.take(); }

@@ -28,38 +28,11 @@ private:
   int64_t n_, step_;
 };
 
-/// Blocks that wait for their next program instance.
-class BlockPool {
-public:
-  BlockPool(uint32_t lanes, uint32_t sharedBytes) : lanes_(lanes), sharedBytes_(sharedBytes) {}
-
-  std::unique_ptr<Block> take() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        std::unique_ptr<Block> block = std::move(free_.back());
-        free_.pop_back();
-        return block;
-      }
-    }
-    return std::make_unique<Block>(lanes_, sharedBytes_);
-  }
-
-  void giveBack(std::unique_ptr<Block> block) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(block));
-  }
-
-private:
-  uint32_t lanes_, sharedBytes_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Block>> free_;
-};
-
 /// A launch as the threads of the pool see it.
 struct Work {
   const Launch &launch;
   BlockPool &blocks;
+  uint32_t lanes;
   Order order;
   std::atomic<int64_t> switches{0};
   std::atomic<bool> outOfMemory{false};
@@ -67,7 +40,7 @@ struct Work {
   TrafficSums traffic{}; ///< Guarded by the mutex.
 
   void run(int64_t first, int64_t last) noexcept try {
-    std::unique_ptr<Block> block = blocks.take();
+    std::unique_ptr<Block> block = blocks.take(lanes);
     const int64_t before = block->switches();
     for (int64_t i = first; i < last && !outOfMemory; ++i)
       block->run(launch, order[i]);
@@ -91,8 +64,7 @@ class LoadedKernel final : public Kernel {
 public:
   LoadedKernel(const std::string &name, const std::vector<Parameter> &parameters, KernelCode code,
                std::shared_ptr<void> owner, std::shared_ptr<DeviceState> device)
-      : Kernel(name, parameters), owner_(std::move(owner)), code_(std::move(code)), device_(std::move(device)),
-        blocks_(code_.threads, code_.shared_bytes) {}
+      : Kernel(name, parameters), owner_(std::move(owner)), code_(std::move(code)), device_(std::move(device)) {}
 
 protected:
   Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const override {
@@ -101,9 +73,10 @@ protected:
     Findings findings;
     Instances together;
     std::atomic<bool> mutationReached{false};
-    const Launch launch{code_.entry, memory, code_.sites, grid, schedule(), findings, together, mutationReached};
+    const Launch launch{code_.entry, memory,   code_.sites, grid,           code_.shared_bytes,
+                        schedule(),  findings, together,    mutationReached};
     const int64_t instances = grid.x * grid.y * grid.z;
-    Work work{launch, blocks_, Order(instances, launch.schedule.seed)};
+    Work work{launch, device_->blocks, code_.threads, Order(instances, launch.schedule.seed)};
     void *table = &work;
     const int64_t counts[] = {grid.x, grid.y, grid.z};
     TEGULA_RETURN_IF_ERROR(device_->pool->run({.kernel = runInstances,
@@ -143,7 +116,6 @@ private:
   std::shared_ptr<void> owner_;
   KernelCode code_;
   std::shared_ptr<DeviceState> device_;
-  mutable BlockPool blocks_;
 };
 
 std::vector<SimtSite> parseSites(const std::string &kernel, const char *text) {
@@ -168,6 +140,24 @@ Status checkBlock(const Artifact &artifact) {
 }
 
 } // namespace
+
+std::unique_ptr<Block> BlockPool::take(uint32_t lanes) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::unique_ptr<Block>> &free = free_[lanes];
+    if (!free.empty()) {
+      std::unique_ptr<Block> block = std::move(free.back());
+      free.pop_back();
+      return block;
+    }
+  }
+  return std::make_unique<Block>(lanes);
+}
+
+void BlockPool::giveBack(std::unique_ptr<Block> block) {
+  const std::lock_guard lock(mutex_);
+  free_[block->lanes()].push_back(std::move(block));
+}
 
 std::shared_ptr<Kernel> makeKernel(const std::string &name, const std::vector<Parameter> &parameters, KernelCode code,
                                    std::shared_ptr<void> owner, std::shared_ptr<DeviceState> device) {

@@ -15,9 +15,22 @@
 
 namespace tegula::simt {
 
+/// Blocks that wait for their next program instance. A process may not have many: each lane's stack takes two of the
+/// system's 65,530 mappings.
+class BlockPool {
+public:
+  std::unique_ptr<Block> take(uint32_t lanes);
+  void giveBack(std::unique_ptr<Block> block);
+
+private:
+  std::mutex mutex_;
+  std::map<uint32_t, std::vector<std::unique_ptr<Block>>> free_; ///< By lanes.
+};
+
 /// What a device and its kernels share.
 struct DeviceState {
   std::shared_ptr<CpuPool> pool;
+  BlockPool blocks;
   std::mutex mutex; ///< Guards what follows.
   SimtSchedule schedule;
   std::map<std::string, std::vector<SimtSite>> sites; ///< By kernel; those of the last one of this name.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tegula_differential [--target cpu|cuda] [--seed N] [--count N] [--seconds N] [--threads N] [--case "dtype=f32 ..."]
+// tegula_differential [--target cpu|cuda|simt] [--seed N] [--count N] [--seconds N] [--threads N] [--case "dtype=f32 ..."]
 //
 // Runs `count` random configurations, the same ones for the same seed and kind of target, or as many as `seconds`
 // allow, and compares each with the oracle. Prints each failing one as a line that --case takes, and exits with 1 if
@@ -32,7 +32,7 @@ struct Options {
 [[noreturn]] void usage(const char *word) {
   std::fprintf(stderr,
                "unknown or incomplete option '%s'\n"
-               "usage: tegula_differential [--target cpu|cuda] [--seed N] [--count N] [--seconds N] [--threads N] "
+               "usage: tegula_differential [--target cpu|cuda|simt] [--seed N] [--count N] [--seconds N] [--threads N] "
                "[--case \"dtype=f32 ...\"]\n",
                word);
   std::exit(2);
@@ -68,7 +68,7 @@ std::vector<Case> casesFor(const Options &options) {
   Case plan;
   for (int n = 0; n < options.count; ++n) {
     if (n % kLaunchesPerPlan == 0)
-      plan = randomPlan(random, onGpu());
+      plan = randomPlan(random, hasGpuCode());
     cases.push_back(randomLaunch(plan, random));
   }
   return cases;

@@ -20,6 +20,8 @@ const std::shared_ptr<Device> &testDevice() {
 
 bool onGpu() { return testDevice()->target().name == "cuda"; }
 
+bool hasGpuCode() { return testDevice()->target().name != "cpu"; }
+
 void require(const Status &status) {
   if (status.ok())
     return;

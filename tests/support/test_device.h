@@ -10,12 +10,15 @@
 
 namespace tegula::testing {
 
-/// What the environment variable TEGULA_TEST_TARGET names: cpu (also if it is not set), cuda, or auto. Made on first
+/// What the environment variable TEGULA_TEST_TARGET names: cpu (also if it is not set), cuda, simt, or auto. Made on first
 /// use; ends the process with a message if there is no such device.
 const std::shared_ptr<Device> &testDevice();
 
 /// Whether it is a GPU.
 bool onGpu();
+
+/// Whether it runs what the compiler makes for a GPU: also true of simt.
+bool hasGpuCode();
 
 /// Ends the process with a message unless `status` is ok.
 void require(const Status &status);

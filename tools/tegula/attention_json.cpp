@@ -40,20 +40,30 @@ Json backwardOf(const AttentionReport &report) {
   return backward;
 }
 
+Json trafficOf(const SimtTraffic &row) {
+  return {{"kernel", row.site.kernel}, {"instruction", row.site.instruction},
+          {"place", row.site.place},   {"memory", row.global ? "global" : "shared"},
+          {"requests", row.requests},  {"transactions", row.transactions},
+          {"ideal", row.ideal}};
+}
+
 Json simtOf(const Exploration &exploration) {
   Json findings = Json::array();
   for (const SimtFinding &finding : exploration.findings)
     findings.push_back({{"fault", toString(finding.fault)}, {"message", finding.message}});
-  return {{"schedules", exploration.schedules},
-          {"races", exploration.count({SimtFault::Race, SimtFault::UnwaitedCopy})},
-          {"deadlocks", exploration.count({SimtFault::Deadlock})},
-          {"out_of_bounds", exploration.count({SimtFault::OutOfBounds})},
-          {"findings", findings},
-          {"different_results", exploration.different_results},
-          {"mutants_total", exploration.mutants_total},
-          {"mutants_killed", exploration.mutants_killed},
-          {"mutants_survived", exploration.survivors},
-          {"mutants_unreached", exploration.unreached}};
+  Json json = {{"schedules", exploration.schedules},
+               {"races", exploration.count({SimtFault::Race, SimtFault::UnwaitedCopy})},
+               {"deadlocks", exploration.count({SimtFault::Deadlock})},
+               {"out_of_bounds", exploration.count({SimtFault::OutOfBounds})},
+               {"findings", findings},
+               {"different_results", exploration.different_results},
+               {"mutants_total", exploration.mutants_total},
+               {"mutants_killed", exploration.mutants_killed},
+               {"mutants_survived", exploration.survivors},
+               {"mutants_unreached", exploration.unreached}};
+  for (const SimtTraffic &row : exploration.traffic)
+    json["traffic"].push_back(trafficOf(row));
+  return json;
 }
 
 } // namespace

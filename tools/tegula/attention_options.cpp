@@ -74,8 +74,9 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
                               "out --backward",
                               toString(o.algorithm)));
   if (o.target != "simt" && isUsed(o.exploration))
-    return Status(ErrorCode::InvalidArgument,
-                  "--schedules, --scheduler and --mutate are for --target simt, which decides the order of lanes");
+    return Status(
+        ErrorCode::InvalidArgument,
+        "--schedules, --scheduler, --mutate and --traffic are for --target simt, which decides the order of lanes");
   AttentionProblem problem = problemOf(o.kernel);
   problem.algorithm = o.algorithm;
   problem.backward = o.backward;

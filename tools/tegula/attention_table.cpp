@@ -41,6 +41,16 @@ std::string errorTable(const AttentionErrors &errors) {
   return text;
 }
 
+std::string trafficTable(const std::vector<SimtTraffic> &rows) {
+  std::string text = fmt::format("\n  {:<34} {:>10} {:>13} {:>11} {:>7}\n", "instruction", "by warps", "transactions",
+                                 "at least", "ratio");
+  for (const SimtTraffic &row : rows)
+    text += fmt::format("  {:<34} {:>10} {:>13} {:>11} {:>7.2f}  {}\n",
+                        row.site.instruction + (row.global ? " (sectors)" : " (banks)"), row.requests, row.transactions,
+                        row.ideal, double(row.transactions) / double(row.ideal), row.site.place);
+  return text;
+}
+
 std::string explorationTable(const Exploration &exploration) {
   std::string text = fmt::format("\nUnder {} orders of lanes: {} errors, {} results that differ from the first\n",
                                  exploration.schedules, exploration.findings.size(), exploration.different_results);
@@ -52,7 +62,7 @@ std::string explorationTable(const Exploration &exploration) {
     text += "  survived: " + mutant + "\n";
   for (const std::string &mutant : exploration.unreached)
     text += "  not reached: " + mutant + "\n";
-  return text;
+  return exploration.traffic.empty() ? text : text + trafficTable(exploration.traffic);
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -54,6 +55,26 @@ Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std:
   return chosen;
 }
 
+/// The same instruction at the same line of source is one row, the most wasteful ones first.
+std::vector<SimtTraffic> byLine(const std::vector<SimtTraffic> &all) {
+  std::vector<SimtTraffic> rows;
+  for (const SimtTraffic &traffic : all) {
+    const auto same = std::ranges::find_if(rows, [&](const SimtTraffic &row) {
+      return row.site.kernel == traffic.site.kernel && row.site.instruction == traffic.site.instruction &&
+             row.site.place == traffic.site.place && row.global == traffic.global;
+    });
+    if (same == rows.end()) {
+      rows.push_back(traffic);
+      continue;
+    }
+    same->requests += traffic.requests;
+    same->transactions += traffic.transactions;
+    same->ideal += traffic.ideal;
+  }
+  std::ranges::stable_sort(rows, std::greater(), [](const SimtTraffic &row) { return row.transactions - row.ideal; });
+  return rows;
+}
+
 class Explorer {
 public:
   Explorer(const AttentionRun &run, SimtDevice &device, const ExplorationOptions &options, uint64_t seed, bool backward)
@@ -76,6 +97,8 @@ private:
     if (!report)
       return report.status();
     ++result_.schedules;
+    if (number == 0)
+      result_.traffic = byLine(report->traffic);
     for (SimtFinding &finding : report->findings)
       if (result_.findings.size() < kMostFindings)
         result_.findings.push_back(std::move(finding));
@@ -102,7 +125,10 @@ private:
   }
 
   Expected<SimtReport> runOnce(int64_t number, const std::optional<SimtMutation> &mutation) {
-    device_.setSchedule({.scheduler = options_.scheduler, .seed = seed_ + uint64_t(number), .mutation = mutation});
+    device_.setSchedule({.scheduler = options_.scheduler,
+                         .seed = seed_ + uint64_t(number),
+                         .mutation = mutation,
+                         .count_traffic = options_.traffic && number == 0 && !mutation});
     Stopwatch forward;
     TEGULA_RETURN_IF_ERROR(unlessFound(run_.forward()));
     if (number == 0 && !mutation)
@@ -158,10 +184,11 @@ void addExplorationOptions(CLI::App &command, ExplorationOptions &o) {
   command
       .add_option("--mutate", o.mutate, "simt: leave out barriers and waits, one at a time: all, or\nnames with commas")
       ->type_name("LIST");
+  command.add_flag("--traffic", o.traffic, "simt: count bank conflicts and sectors of memory");
 }
 
 bool isUsed(const ExplorationOptions &o) {
-  return o.schedules != 1 || o.scheduler != SimtScheduler::Uniform || !o.mutate.empty();
+  return o.schedules != 1 || o.scheduler != SimtScheduler::Uniform || !o.mutate.empty() || o.traffic;
 }
 
 int64_t Exploration::count(std::initializer_list<SimtFault> faults) const {

@@ -20,6 +20,7 @@ struct ExplorationOptions {
   int64_t schedules = 1;
   SimtScheduler scheduler = SimtScheduler::Uniform;
   std::string mutate; ///< "all", or names of mutants with commas between.
+  bool traffic = false;
 };
 
 void addExplorationOptions(CLI::App &command, ExplorationOptions &options);
@@ -32,6 +33,7 @@ struct Exploration {
   int64_t different_results = 0; ///< Schedules that gave other bits than the first.
   int64_t mutants_total = 0, mutants_killed = 0;
   std::vector<std::string> survivors, unreached;
+  std::vector<SimtTraffic> traffic; ///< Of the first schedule; one row for all copies of an instruction.
 
   int64_t count(std::initializer_list<SimtFault> faults) const;
 };
