@@ -229,8 +229,10 @@ Value Lowering::arithmetic(Operation *op, ArrayRef<Value> operands, Type resultE
     return operands[0];
   if (name == "arith.truncf" && narrowResult)
     return roundTo(builder_, loc(), operands[0], resultElement);
-  if (name == "math.exp2")
-    return exp2(builder_, loc(), operands[0]);
+  if (name == "math.exp2" || name == "math.tanh") {
+    Value result = (name == "math.exp2" ? exp2 : tanh)(builder_, loc(), operands[0]);
+    return narrowResult ? roundTo(builder_, loc(), result, resultElement) : result;
+  }
   Type element = computeType(resultElement);
   OperationState state(loc(), op->getName());
   state.addOperands(operands);

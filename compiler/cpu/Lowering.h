@@ -134,6 +134,8 @@ private:
 mlir::Type likeF32(mlir::Type type);
 /// 2^x in f32, relative error below 2^-23; 0 below -127, inf from 128 on, NaN for NaN.
 mlir::Value exp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+/// tanh(x) in f32, relative error below 2^-22.
+mlir::Value tanh(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 /// f32 rounded to nearest even of f16 or bf16, still held as f32.
 mlir::Value roundTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Type narrow);
 /// How elements of `type` are loaded and stored: bf16 as i16, because x86 code generation turns some vector operations

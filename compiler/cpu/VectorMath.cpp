@@ -34,6 +34,7 @@ struct Formula {
   Value i(int32_t value) { return constant(builder.getI32IntegerAttr(value), intType); }
   Value fma(Value a, Value b, Value c) { return math::FmaOp::create(builder, loc, a, b, c); }
   Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
+  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
   Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
   Value addi(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
   Value andi(Value a, Value b) { return arith::AndIOp::create(builder, loc, a, b); }
@@ -80,6 +81,25 @@ Value exp2(OpBuilder &builder, Location loc, Value x) {
     p = m.fma(p, fraction, m.f(coefficient));
   Value result = m.fromBits(m.addi(m.bits(p), m.shl(m.bits(sum), 23)));
   return m.select(m.isNan(x), x, result);
+}
+
+/// x + x^3 p(x^2) for |x| < 1: nothing cancels near 0. p interpolates at Chebyshev's nodes, to 2e-8 of the result.
+static Value smallTanh(Formula &m, Value x) {
+  Value square = m.mul(x, x);
+  Value p = m.f(-0.0004206955f);
+  for (float coefficient : {0.0025104594f, -0.008218922f, 0.021660116f, -0.05393479f, 0.13333128f, -0.3333333f})
+    p = m.fma(p, square, m.f(coefficient));
+  return m.fma(m.mul(p, square), x, x);
+}
+
+// For |x| >= 1: 1 - 2 / (e^2|x| + 1), which is 1 where the power is too large.
+Value tanh(OpBuilder &builder, Location loc, Value x) {
+  Formula m(builder, loc, x);
+  Value magnitude = math::AbsFOp::create(builder, loc, x);
+  Value power = exp2(builder, loc, m.mul(magnitude, m.f(2.88539008f)));
+  Value large = m.sub(m.f(1), arith::DivFOp::create(builder, loc, m.f(2), m.add(power, m.f(1))));
+  Value isSmall = m.less(magnitude, m.f(1));
+  return m.select(isSmall, smallTanh(m, x), math::CopySignOp::create(builder, loc, large, x));
 }
 
 Value roundTo(OpBuilder &builder, Location loc, Value x, Type narrowType) {

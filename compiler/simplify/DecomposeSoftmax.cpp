@@ -22,7 +22,6 @@ using namespace tegula::simplify;
 
 using LocBuilder = ImplicitLocOpBuilder;
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr auto contract = arith::FastMathFlags::contract;
 
 /// `rows` [m] repeated along the columns of a tile of type [m, n].
 static Value acrossColumns(LocBuilder &b, Value rows, Type type) {
@@ -80,10 +79,6 @@ static Value roundedLike(LocBuilder &b, Value p, Value values) {
   return arith::TruncFOp::create(b, type, p);
 }
 
-static Value multiplyAdd(LocBuilder &b, Value x, Value y, Value z) {
-  return arith::AddFOp::create(b, arith::MulFOp::create(b, x, y, contract), z, contract);
-}
-
 static void decomposeUpdate(tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   LocBuilder b(op.getLoc(), op);
   Value s = op.getScores(), m = op.getMax(), l = op.getSum(), o = op.getOutput();
@@ -93,7 +88,7 @@ static void decomposeUpdate(tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   Value origin = exponentOrigin(b, newMax);
   bool round = roundProbabilities && !getElementTypeOrSelf(op.getValues()).isF32();
   auto [p, alpha] = round ? fusedExponentials(b, s, m, origin) : exponentials(b, s, m, origin);
-  Value newSum = multiplyAdd(b, l, alpha, reduceRows(b, tile::Reduction::Add, p, rows));
+  Value newSum = math::FmaOp::create(b, l, alpha, reduceRows(b, tile::Reduction::Add, p, rows));
   auto rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
   if (round)
     rescaled->setAttr("tile.often_one", b.getUnitAttr());
@@ -116,7 +111,7 @@ static void decomposeOutput(tile::SoftmaxOutputOp op) {
 static void decomposeLse(tile::SoftmaxLseOp op) {
   LocBuilder b(op.getLoc(), op);
   Value m = op.getMax(), l = op.getSum();
-  Value lse = multiplyAdd(b, math::Log2Op::create(b, l), floatConstant(b, l.getType(), ln2), m);
+  Value lse = math::FmaOp::create(b, math::Log2Op::create(b, l), floatConstant(b, l.getType(), ln2), m);
   op.replaceAllUsesWith(selectWhere(b, l, 0, -infinity, lse));
   op.erase();
 }

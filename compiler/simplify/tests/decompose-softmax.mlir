@@ -30,8 +30,7 @@
 
 // The new sum and output:
 // CHECK: %[[BLOCK_SUM:.*]] = tile.reduce add %[[P]] axis 1
-// CHECK: %[[OLD_SUM:.*]] = arith.mulf %[[L]], %[[ALPHA]] fastmath<contract>
-// CHECK: %[[NEW_SUM:.*]] = arith.addf %[[OLD_SUM]], %[[BLOCK_SUM]] fastmath<contract>
+// CHECK: %[[NEW_SUM:.*]] = math.fma %[[L]], %[[ALPHA]], %[[BLOCK_SUM]]
 // CHECK: %[[ALPHA_COLUMN:.*]] = tile.reshape %[[ALPHA]]
 // CHECK: %[[ALPHAS:.*]] = tile.broadcast %[[ALPHA_COLUMN]] : tensor<64x1xf32> -> tensor<64x128xf32>
 // CHECK: %[[OLD_OUTPUT:.*]] = arith.mulf %[[O]], %[[ALPHAS]]
@@ -66,8 +65,7 @@ func.func @output_is_zero_where_the_sum_is(%l: tensor<64xf32>, %o: tensor<64x128
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64xf32>
 // CHECK-DAG: %[[MINUS_INF:.*]] = arith.constant dense<0xFF800000> : tensor<64xf32>
 // CHECK: %[[LOG2:.*]] = math.log2 %[[L]]
-// CHECK: %[[LOG:.*]] = arith.mulf %[[LOG2]], %[[LN2]]
-// CHECK: %[[LSE:.*]] = arith.addf %[[LOG]], %[[M]]
+// CHECK: %[[LSE:.*]] = math.fma %[[LOG2]], %[[LN2]], %[[M]]
 // CHECK: %[[UNSEEN:.*]] = arith.cmpf oeq, %[[L]], %[[ZERO]]
 // CHECK: %[[RESULT:.*]] = arith.select %[[UNSEEN]], %[[MINUS_INF]], %[[LSE]]
 // CHECK: return %[[RESULT]]
@@ -98,7 +96,7 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: tile.dot %[[ROUNDED]], %[[V]] acc
 
 // ROUND-LABEL: @f32_values
-// ROUND-NOT: math.fma
+// ROUND: arith.subf %{{.*}} : tensor<64x32xf32>
 // ROUND-NOT: arith.truncf
 // ROUND: return
 func.func @f32_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf32>, %m: tensor<64xf32>, %l: tensor<64xf32>,
