@@ -43,7 +43,7 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
         continue;
       double ds = r.p[j] * (dp[j] - mean);
       for (size_t t = rules.steps.size(); t-- > 0;)
-        ds = rules.steps[t].backward(r.before[t][j], row.at(j), ds);
+        ds = rules.steps[t].backward.exact(r.before[t][j], row.at(j), ds);
       int64_t k = row.k + j * shape.head_dim, v = row.v + j * shape.value_dim;
       addScaled(&out.dq[row.q], scale * ds, &in.k[k], shape.head_dim);
       addScaled(&out.dk[k], scale * ds, &in.q[row.q], shape.head_dim);

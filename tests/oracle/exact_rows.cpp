@@ -49,7 +49,7 @@ ExactRow exactRow(const Shape &shape, const Rules &rules, double scale, const In
     double s = scale * product(&in.q[row.q], &in.k[row.k + j * shape.head_dim], shape.head_dim);
     for (size_t t = 0; t < rules.steps.size(); ++t) {
       r.before[t][j] = s;
-      s = rules.steps[t].forward(s, row.at(j));
+      s = rules.steps[t].forward.exact(s, row.at(j));
     }
     r.s[j] = s;
   }

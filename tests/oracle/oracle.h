@@ -37,11 +37,20 @@ struct Position {
   int64_t batch, head, query, key;
 };
 
+/// A function of one score in 64 bits, and in f32 for the plain formula. Made from one lambda: if that is generic, it
+/// computes in the type of the score.
+template <class... Gradient> struct ScoreFunction {
+  template <class Function> ScoreFunction(Function function) : exact(function), plain(function) {}
+
+  std::function<double(double score, const Position &, Gradient... gradient)> exact;
+  std::function<float(float score, const Position &, Gradient... gradient)> plain;
+};
+
 /// One step from scale * q k^T to what goes into the softmax.
 struct ScoreStep {
-  std::function<double(double score, const Position &)> forward;
+  ScoreFunction<> forward;
   /// The gradient of the incoming score, from that of the outgoing one; may record gradients of its own parameters.
-  std::function<double(double score, const Position &, double gradient)> backward;
+  ScoreFunction<double> backward;
 };
 
 /// What a query sees, and how scores are modified, in order.
@@ -86,41 +95,37 @@ Outputs forward(const Shape &shape, const Rules &rules, double scale, const Inpu
 Gradients backward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs,
                    const std::vector<float> &d_o);
 
-// The plain formula in low precision: f32 arithmetic, where S, each modification of it, P, dP, dS and all results are
-// rounded to `dtype`, as an eager framework would by writing each of them to a tensor.
-Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs, DType dtype);
+// The plain formula in low precision, as the FlashAttention papers write it: S, each modification of it, P, O, dP and
+// dS are rounded to `dtype`, as an eager framework would by writing each of them to a tensor; arithmetic, LSE and D are
+// f32.
+//
+//   S = scale Q K^T     P = softmax(S)       O = P V      LSE = log(rowsum(exp(S)))
+//   P = exp(S - LSE)    D = rowsum(dO O)    dS = P (dO V^T - D)    dQ = scale dS K    dK = scale dS^T Q    dV = P^T dO
+//
+// The order of its sums is nobody's choice, and the error of one order may be close to 0 by luck: with few rows it
+// often is. So there are several runs: run 0 takes each sum in the order of memory; the others in random ones, and with
+// 16-bit types in other units of v and d_o, so that other numbers are rounded.
+Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs, DType dtype,
+                     int run = 0);
 Gradients plainBackward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs,
-                        const std::vector<float> &d_o, DType dtype);
+                        const std::vector<float> &d_o, DType dtype, int run = 0);
 
-/// What rounding alone may do to the largest element of each result of a FlashAttention kernel, where the plain formula
-/// happens to be exact or has no such rounding:
-///   - f32 arithmetic: 2^-24 (1 + |s| + |lse|) times the sum of the absolute values of all terms, where |s| is the
-///   row's
-///     largest score as a sum of absolute values, because P = exp(S - LSE) where the plain formula divides by a sum;
-///   - D = rowsum(dO O) from an O that was rounded to `dtype`, where the plain formula has the mean of dP under P:
-///     two standard deviations of independent roundings.
-/// Score modifications are taken not to amplify.
-struct Noise {
-  double o = 0, lse = 0, dq = 0, dk = 0, dv = 0;
-  double score = 0; ///< Of the gradient of a single score, such as a bias's.
-};
-
-/// `d_o` is empty if there is no backward pass.
-Noise noiseOf(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs, const std::vector<float> &d_o,
-              DType dtype);
+/// How many runs show how large the plain formula's error is: the fewer rows, the more.
+int plainRuns(const Shape &shape);
 
 /// How far a result is from the exact one, measured by how far the plain formula is.
 struct Error {
-  double worst = 0; ///< max |x - exact|; NaN if x has a NaN, or an infinity that `exact` does not have there.
-  double plain = 0; ///< max |plain - exact|
-  double noise = 0; ///< See Noise; at least one rounding of the largest exact number to the element type.
+  double worst = 0;    ///< max |x - exact|; NaN if x has a NaN, or an infinity that `exact` does not have there.
+  double plain = 0;    ///< max |plain - exact| of all runs.
+  double rounding = 0; ///< One rounding of the largest exact number to the element type; at least of a subnormal one.
 
-  /// worst / max(plain, noise): at most 2 for a good result.
+  /// worst / max(plain, rounding): at most 2 for a good result.
   double ratio() const;
 };
 
-/// The three have the same size. Infinities in `exact` count as matched only by themselves.
-Error compare(const std::vector<float> &x, const std::vector<double> &plain, const std::vector<double> &exact,
-              double noise, DType dtype);
+/// Error::worst and Error::rounding. `x` and `exact` have the same size; infinities are matched only by themselves.
+Error measure(const std::vector<float> &x, const std::vector<double> &exact, DType dtype);
+/// Error::plain of one run.
+double plainError(const std::vector<double> &plain, const std::vector<double> &exact);
 
 } // namespace tegula::oracle

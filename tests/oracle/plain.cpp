@@ -7,11 +7,46 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <random>
 
 namespace tegula::oracle {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
+
+using Random = std::mt19937_64;
+using Order = std::vector<int64_t>;
+
+/// 0 to count - 1, shuffled if there is a `random`.
+Order makeOrder(int64_t count, Random *random) {
+  Order order(count);
+  std::iota(order.begin(), order.end(), 0);
+  for (int64_t n = count - 1; random && n > 0; --n)
+    std::swap(order[n], order[(*random)() % uint64_t(n + 1)]);
+  return order;
+}
+
+/// A number from 0 to 1.
+double fraction(Random &random) { return double(random() >> 11) * 0x1p-53; }
+
+/// Vectors of `order.size()` numbers, each in this order and times `factor`.
+std::vector<float> arranged(const std::vector<float> &x, const Order &order, double factor) {
+  std::vector<float> out(x.size());
+  for (size_t start = 0; start < x.size(); start += order.size())
+    for (size_t c = 0; c < order.size(); ++c)
+      out[start + c] = float(factor * x[start + order[c]]);
+  return out;
+}
+
+/// The inverse, after rounding.
+std::vector<double> restored(const std::vector<float> &x, const Order &order, double factor, DType dtype) {
+  std::vector<double> out(x.size());
+  for (size_t start = 0; start < x.size(); start += order.size())
+    for (size_t c = 0; c < order.size(); ++c)
+      out[start + order[c]] = rounded(x[start + c], dtype) / factor;
+  return out;
+}
 
 float product(const float *a, const float *b, int64_t n) {
   float sum = 0;
@@ -20,73 +55,11 @@ float product(const float *a, const float *b, int64_t n) {
   return sum;
 }
 
-struct RowScores {
-  std::vector<std::vector<float>> before; // [step][key], rounded
-  std::vector<float> last;                // rounded; -inf where not seen
-};
-
-RowScores scoresOf(const Shape &shape, const Rules &rules, double scale, const Inputs &in, const Row &row,
-                   DType dtype) {
-  int64_t keys = shape.seqlen_k;
-  RowScores scores{{}, std::vector<float>(keys, -infinity)};
-  scores.before.assign(rules.steps.size(), std::vector<float>(keys));
-  for (int64_t j = 0; j < keys; ++j) {
-    if (!rules.sees(row.at(j)))
-      continue;
-    float s = float(scale) * product(&in.q[row.q], &in.k[row.k + j * shape.head_dim], shape.head_dim);
-    s = rounded(s, dtype);
-    for (size_t t = 0; t < rules.steps.size(); ++t) {
-      scores.before[t][j] = s;
-      s = rounded(float(rules.steps[t].forward(s, row.at(j))), dtype);
-    }
-    scores.last[j] = s;
-  }
-  return scores;
-}
-
-struct Softmax {
-  std::vector<float> p; // rounded
-  float lse;
-};
-
-Softmax softmax(const std::vector<float> &s, DType dtype) {
-  Softmax out{std::vector<float>(s.size(), 0.0f), -infinity};
-  float m = -infinity;
-  for (float x : s)
-    m = std::max(m, x);
-  if (m == -infinity)
-    return out;
-  float l = 0;
-  for (size_t j = 0; j < s.size(); ++j)
-    l += out.p[j] = std::exp(s[j] - m);
-  for (float &p : out.p)
-    p = rounded(p / l, dtype);
-  out.lse = m + std::log(l);
-  return out;
-}
-
-/// Gradient of one row's scores before scaling, rounded after each step.
-std::vector<float> scoreGradient(const Rules &rules, const Row &row, const RowScores &scores,
-                                 const std::vector<float> &p, const std::vector<float> &dp, DType dtype) {
-  float mean = 0;
-  for (size_t j = 0; j < p.size(); ++j)
-    mean += p[j] * dp[j];
-  std::vector<float> ds(p.size(), 0.0f);
-  for (size_t j = 0; j < p.size(); ++j) {
-    if (scores.last[j] == -infinity)
-      continue;
-    ds[j] = rounded(p[j] * (dp[j] - mean), dtype);
-    for (size_t t = rules.steps.size(); t-- > 0;)
-      ds[j] = rounded(float(rules.steps[t].backward(scores.before[t][j], row.at(int64_t(j)), ds[j])), dtype);
-  }
-  return ds;
-}
-
-std::vector<double> roundedCopy(const std::vector<float> &x, DType dtype) {
-  std::vector<double> out(x.size());
-  for (size_t n = 0; n < x.size(); ++n)
-    out[n] = rounded(x[n], dtype);
-  return out;
+float productBackwards(const float *a, const float *b, int64_t n) {
+  float sum = 0;
+  for (int64_t c = n; c-- > 0;)
+    sum += a[c] * b[c];
+  return sum;
 }
 
 /// Adds `row[n] * factor` to `sum[n]`.
@@ -95,38 +68,164 @@ void addScaled(float *sum, const float *row, float factor, int64_t n) {
     sum[c] += factor * row[c];
 }
 
+struct RowScores {
+  std::vector<std::vector<float>> before; // [step][key], rounded
+  std::vector<float> last;                // rounded; -inf where not seen
+};
+
+struct Softmax {
+  std::vector<float> p; // rounded
+  float lse;
+};
+
+/// One run of the formula.
+class Plain {
+public:
+  Plain(const Shape &shape, const Rules &rules, double scale, const Inputs &in, DType dtype, int run)
+      : shape_(shape), rules_(rules), scale_(float(scale)), dtype_(dtype), random_(uint64_t(run)) {
+    Random *random = run ? &random_ : nullptr;
+    head_ = makeOrder(shape.head_dim, random);
+    value_ = makeOrder(shape.value_dim, random);
+    keys_ = makeOrder(shape.seqlen_k, random);
+    origin_ = run ? float(fraction(random_)) : 0;
+    if (run && dtype != f32) {
+      valueUnit_ = 1 + fraction(random_);
+      gradientUnit_ = 1 + fraction(random_);
+    }
+    in_ = {arranged(in.q, head_, 1), arranged(in.k, head_, 1), arranged(in.v, value_, valueUnit_)};
+    std::vector<Row> rows;
+    forEachRow(shape, [&](const Row &row) { rows.push_back(row); });
+    for (int64_t n : makeOrder(int64_t(rows.size()), random))
+      rows_.push_back(rows[n]);
+  }
+
+  Outputs forward() {
+    std::vector<float> o(shape_.sizeO());
+    std::vector<double> lse(shape_.sizeLse());
+    for (const Row &row : rows_) {
+      Softmax soft = softmax(scoresOf(row).last);
+      lse[row.lse] = soft.lse;
+      addOutput(&o[row.o], row, soft);
+    }
+    return {restored(o, value_, valueUnit_, dtype_), std::move(lse)};
+  }
+
+  Gradients backward(const std::vector<float> &upstream) {
+    d_o_ = arranged(upstream, value_, gradientUnit_);
+    dq_.resize(shape_.sizeQ());
+    dk_.resize(shape_.sizeK());
+    dv_.resize(shape_.sizeV());
+    for (const Row &row : rows_)
+      addGradients(row);
+    double unit = valueUnit_ * gradientUnit_;
+    return {restored(dq_, head_, unit, dtype_), restored(dk_, head_, unit, dtype_),
+            restored(dv_, value_, gradientUnit_, dtype_)};
+  }
+
+private:
+  float round(float x) const { return rounded(x, dtype_); }
+  const float *q(const Row &row) const { return &in_.q[row.q]; }
+  const float *k(const Row &row, int64_t key) const { return &in_.k[row.k + key * shape_.head_dim]; }
+  const float *v(const Row &row, int64_t key) const { return &in_.v[row.v + key * shape_.value_dim]; }
+
+  RowScores scoresOf(const Row &row) const {
+    int64_t keys = shape_.seqlen_k;
+    RowScores scores{{}, std::vector<float>(keys, -infinity)};
+    scores.before.assign(rules_.steps.size(), std::vector<float>(keys));
+    for (int64_t j = 0; j < keys; ++j) {
+      if (!rules_.sees(row.at(j)))
+        continue;
+      float s = round(scale_ * product(q(row), k(row, j), shape_.head_dim));
+      for (size_t t = 0; t < rules_.steps.size(); ++t) {
+        scores.before[t][j] = s;
+        s = round(rules_.steps[t].forward.plain(s, row.at(j)));
+      }
+      scores.last[j] = s;
+    }
+    return scores;
+  }
+
+  Softmax softmax(const std::vector<float> &s) const {
+    Softmax out{std::vector<float>(s.size(), 0.0f), -infinity};
+    float m = -infinity;
+    for (float x : s)
+      m = std::max(m, x);
+    if (m == -infinity)
+      return out;
+    m -= origin_;
+    float l = 0;
+    for (int64_t j : keys_)
+      l += out.p[j] = std::exp(s[j] - m);
+    for (float &p : out.p)
+      p = round(p / l);
+    out.lse = m + std::log(l);
+    return out;
+  }
+
+  void addOutput(float *o, const Row &row, const Softmax &soft) const {
+    for (int64_t j : keys_)
+      addScaled(o, v(row, j), soft.p[j], shape_.value_dim);
+  }
+
+  /// rowsum(dO O), in an order of its own: dP is another sum of products.
+  float deltaOf(const Row &row, const Softmax &soft) const {
+    std::vector<float> o(shape_.value_dim);
+    addOutput(o.data(), row, soft);
+    for (float &x : o)
+      x = round(x);
+    return productBackwards(&d_o_[row.o], o.data(), shape_.value_dim);
+  }
+
+  void addGradients(const Row &row) {
+    RowScores scores = scoresOf(row);
+    Softmax soft = softmax(scores.last);
+    float delta = deltaOf(row, soft);
+    for (int64_t j : keys_) {
+      if (scores.last[j] == -infinity)
+        continue;
+      float p = round(std::exp(scores.last[j] - soft.lse));
+      float dp = round(product(&d_o_[row.o], v(row, j), shape_.value_dim));
+      float ds = scoreGradient(row, j, scores, round(p * (dp - delta)));
+      addScaled(&dq_[row.q], k(row, j), ds, shape_.head_dim);
+      addScaled(&dk_[row.k + j * shape_.head_dim], q(row), ds, shape_.head_dim);
+      addScaled(&dv_[row.v + j * shape_.value_dim], &d_o_[row.o], p, shape_.value_dim);
+    }
+  }
+
+  /// Back through the steps and the scaling. The steps see gradients in their own unit.
+  float scoreGradient(const Row &row, int64_t key, const RowScores &scores, float ds) const {
+    auto unit = float(valueUnit_ * gradientUnit_);
+    for (size_t t = rules_.steps.size(); t-- > 0;)
+      ds = round(unit * rules_.steps[t].backward.plain(scores.before[t][key], row.at(key), ds / unit));
+    return round(scale_ * ds);
+  }
+
+  const Shape &shape_;
+  const Rules &rules_;
+  float scale_;
+  DType dtype_;
+  Random random_;
+  Order head_, value_, keys_;
+  std::vector<Row> rows_;
+  float origin_;                            // exponentials are relative to the row's maximum minus this
+  double valueUnit_ = 1, gradientUnit_ = 1; // what v and d_o are multiplied by
+  Inputs in_;
+  std::vector<float> d_o_, dq_, dk_, dv_;
+};
+
 } // namespace
 
-Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const Inputs &in, DType dtype) {
-  std::vector<float> o(shape.sizeO());
-  std::vector<double> lse(shape.sizeLse());
-  forEachRow(shape, [&](const Row &row) {
-    Softmax soft = softmax(scoresOf(shape, rules, scale, in, row, dtype).last, dtype);
-    lse[row.lse] = soft.lse;
-    for (int64_t j = 0; j < shape.seqlen_k; ++j)
-      addScaled(&o[row.o], &in.v[row.v + j * shape.value_dim], soft.p[j], shape.value_dim);
-  });
-  return {roundedCopy(o, dtype), std::move(lse)};
+int plainRuns(const Shape &shape) {
+  return int(std::clamp<int64_t>(4096 / std::max<int64_t>(shape.sizeLse(), 1), 4, 16));
+}
+
+Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const Inputs &in, DType dtype, int run) {
+  return Plain(shape, rules, scale, in, dtype, run).forward();
 }
 
 Gradients plainBackward(const Shape &shape, const Rules &rules, double scale, const Inputs &in,
-                        const std::vector<float> &d_o, DType dtype) {
-  std::vector<float> dq(shape.sizeQ()), dk(shape.sizeK()), dv(shape.sizeV());
-  forEachRow(shape, [&](const Row &row) {
-    RowScores scores = scoresOf(shape, rules, scale, in, row, dtype);
-    Softmax soft = softmax(scores.last, dtype);
-    std::vector<float> dp(shape.seqlen_k);
-    for (int64_t j = 0; j < shape.seqlen_k; ++j)
-      dp[j] = rounded(product(&d_o[row.o], &in.v[row.v + j * shape.value_dim], shape.value_dim), dtype);
-    std::vector<float> ds = scoreGradient(rules, row, scores, soft.p, dp, dtype);
-    for (int64_t j = 0; j < shape.seqlen_k; ++j) {
-      float scaled = rounded(float(scale) * ds[j], dtype);
-      addScaled(&dq[row.q], &in.k[row.k + j * shape.head_dim], scaled, shape.head_dim);
-      addScaled(&dk[row.k + j * shape.head_dim], &in.q[row.q], scaled, shape.head_dim);
-      addScaled(&dv[row.v + j * shape.value_dim], &d_o[row.o], soft.p[j], shape.value_dim);
-    }
-  });
-  return {roundedCopy(dq, dtype), roundedCopy(dk, dtype), roundedCopy(dv, dtype)};
+                        const std::vector<float> &d_o, DType dtype, int run) {
+  return Plain(shape, rules, scale, in, dtype, run).backward(d_o);
 }
 
 } // namespace tegula::oracle

@@ -14,8 +14,6 @@ const Shape kShape{
     .batch = 1, .heads = 4, .kv_heads = 2, .seqlen_q = 40, .seqlen_k = 50, .head_dim = 32, .value_dim = 24};
 const double kScale = 1 / std::sqrt(32.0);
 
-std::vector<float> asFloats(const std::vector<double> &x) { return {x.begin(), x.end()}; }
-
 TEST(Plain, ErrorIsOfTheOrderOfTheElementType) {
   for (DType dtype : {f32, f16, bf16}) {
     Inputs inputs = makeInputs(kShape, kScale, dtype, Family::normal, 7);
@@ -25,10 +23,9 @@ TEST(Plain, ErrorIsOfTheOrderOfTheElementType) {
     Gradients exactGradients = backward(kShape, {}, kScale, inputs, d_o);
     Gradients plainGradients = plainBackward(kShape, {}, kScale, inputs, d_o, dtype);
     double u = unitRoundoff(dtype);
-    for (double error : {compare(asFloats(plain.o), plain.o, exact.o, 0, dtype).worst,
-                         compare(asFloats(plainGradients.dq), plainGradients.dq, exactGradients.dq, 0, dtype).worst,
-                         compare(asFloats(plainGradients.dk), plainGradients.dk, exactGradients.dk, 0, dtype).worst,
-                         compare(asFloats(plainGradients.dv), plainGradients.dv, exactGradients.dv, 0, dtype).worst}) {
+    for (double error :
+         {plainError(plain.o, exact.o), plainError(plainGradients.dq, exactGradients.dq),
+          plainError(plainGradients.dk, exactGradients.dk), plainError(plainGradients.dv, exactGradients.dv)}) {
       EXPECT_GT(error, u / 16) << toString(dtype);
       EXPECT_LT(error, u * 32) << toString(dtype);
     }
@@ -43,45 +40,73 @@ TEST(Plain, EmptyRowsAreZero) {
   EXPECT_EQ(out.lse[0], -std::numeric_limits<double>::infinity());
 }
 
-TEST(Compare, MeasuresAgainstThePlainError) {
-  Error error = compare({1.5f, 2.0f}, {1.25, 2.0}, {1.0, 2.0}, 0, f32);
+TEST(Plain, OtherRunsErrAsMuchInOtherWays) {
+  for (DType dtype : {f32, f16, bf16}) {
+    Inputs inputs = makeInputs(kShape, kScale, dtype, Family::normal, 7);
+    std::vector<float> d_o = normalNumbers(kShape.sizeO(), dtype, 8);
+    Gradients exact = backward(kShape, {}, kScale, inputs, d_o);
+    Gradients first = plainBackward(kShape, {}, kScale, inputs, d_o, dtype, 0);
+    for (int run = 1; run < 4; ++run) {
+      Gradients other = plainBackward(kShape, {}, kScale, inputs, d_o, dtype, run);
+      EXPECT_NE(other.dk, first.dk) << toString(dtype);
+      EXPECT_LT(plainError(other.dk, exact.dk), 2 * plainError(first.dk, exact.dk)) << toString(dtype);
+      EXPECT_GT(plainError(other.dk, exact.dk), plainError(first.dk, exact.dk) / 2) << toString(dtype);
+      EXPECT_EQ(other.dk, plainBackward(kShape, {}, kScale, inputs, d_o, dtype, run).dk) << toString(dtype);
+    }
+  }
+}
+
+TEST(Plain, RunsDifferInUnitsThatStepsDoNotSee) {
+  auto gradientIn = [](int run) {
+    std::vector<double> gradient(kShape.sizeLse() * kShape.seqlen_k);
+    Rules rules;
+    addBias(rules, kShape, std::vector<float>(gradient.size(), 0.5f), &gradient);
+    Inputs inputs = makeInputs(kShape, kScale, f16, Family::normal, 7);
+    plainBackward(kShape, rules, kScale, inputs, normalNumbers(kShape.sizeO(), f16, 8), f16, run);
+    return gradient;
+  };
+  std::vector<double> first = gradientIn(0), other = gradientIn(1);
+  EXPECT_LT(plainError(other, first), 0x1p-8);
+  EXPECT_GT(plainError(other, first), 0);
+}
+
+TEST(Plain, FewRowsTakeMoreRuns) {
+  EXPECT_EQ(plainRuns({.heads = 2, .seqlen_q = 1}), 16);
+  EXPECT_EQ(plainRuns({.heads = 2, .seqlen_q = 256}), 8);
+  EXPECT_EQ(plainRuns({.heads = 2, .seqlen_q = 1024}), 4);
+  EXPECT_EQ(plainRuns({}), 16);
+}
+
+Error errorOf(const std::vector<float> &x, const std::vector<double> &plain, const std::vector<double> &exact,
+              DType dtype) {
+  Error error = measure(x, exact, dtype);
+  error.plain = plainError(plain, exact);
+  return error;
+}
+
+TEST(Error, IsMeasuredByThePlainFormulas) {
+  Error error = errorOf({1.5f, 2.0f}, {1.25, 2.0}, {1.0, 2.0}, f32);
   EXPECT_EQ(error.worst, 0.5);
   EXPECT_EQ(error.plain, 0.25);
   EXPECT_EQ(error.ratio(), 2.0);
 }
 
-TEST(Compare, OneRoundingIsTheLeastPlainError) {
-  EXPECT_EQ(compare({2.0f}, {2.0}, {2.0}, 0, bf16).ratio(), 0);
-  EXPECT_EQ(compare({2.0f + 0x1p-7f}, {2.0}, {2.0}, 0, bf16).ratio(), 1);
+TEST(Error, OneRoundingIsTheLeastPlainError) {
+  EXPECT_EQ(errorOf({2.0f}, {2.0}, {2.0}, bf16).ratio(), 0);
+  EXPECT_EQ(errorOf({2.0f + 0x1p-7f}, {2.0}, {2.0}, bf16).ratio(), 1);
 }
 
-TEST(Compare, NoiseCountsWhereThePlainFormulaIsExact) {
-  EXPECT_EQ(compare({0.25f}, {0}, {0}, 0.5, f32).ratio(), 0.5);
-  EXPECT_EQ(compare({0.25f}, {1}, {0}, 0.5, f32).ratio(), 0.25);
+TEST(Error, SubnormalNumbersMayBeZero) {
+  EXPECT_LT(errorOf({0.0f}, {0x1p-130}, {0x1p-130}, f32).ratio(), 1);
+  EXPECT_LE(errorOf({0.0f}, {0x1p-25}, {0x1p-25}, f16).ratio(), 1);
 }
 
-TEST(Compare, NothingHidesANaN) {
+TEST(Error, NothingHidesANaN) {
   float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(std::isnan(compare({nan, 1}, {0, 1}, {0, 1}, 0, f32).ratio()));
-  EXPECT_TRUE(std::isnan(compare({1, nan, 1}, {1, 0, 1}, {1, 0, 1}, 0, f32).ratio()));
-  EXPECT_TRUE(std::isnan(compare({infinity}, {0}, {0}, 0, f32).ratio()));
-  EXPECT_EQ(compare({-infinity}, {-infinity}, {-infinity}, 0, f32).ratio(), 0);
-}
-
-TEST(Noise, IsOfTheOrderOfTheRoundingsThatItIsMadeOf) {
-  Inputs inputs = makeInputs(kShape, kScale, f32, Family::normal, 7);
-  std::vector<float> d_o = normalNumbers(kShape.sizeO(), f32, 8);
-  Noise f32Noise = noiseOf(kShape, {}, kScale, inputs, d_o, f32);
-  for (double noise : {f32Noise.o, f32Noise.lse, f32Noise.dq, f32Noise.dk, f32Noise.dv, f32Noise.score}) {
-    EXPECT_GT(noise, 0x1p-25);
-    EXPECT_LT(noise, 0x1p-14);
-  }
-  Noise bf16Noise = noiseOf(kShape, {}, kScale, inputs, d_o, bf16);
-  EXPECT_EQ(bf16Noise.o, f32Noise.o);
-  EXPECT_EQ(bf16Noise.dv, f32Noise.dv);
-  EXPECT_LT(bf16Noise.dk, 0x1p-8); // D from a rounded O
-  EXPECT_GT(bf16Noise.dk, f32Noise.dk);
-  EXPECT_EQ(noiseOf(kShape, {}, kScale, inputs, {}, bf16).dq, 0);
+  EXPECT_TRUE(std::isnan(errorOf({nan, 1}, {0, 1}, {0, 1}, f32).ratio()));
+  EXPECT_TRUE(std::isnan(errorOf({1, nan, 1}, {1, 0, 1}, {1, 0, 1}, f32).ratio()));
+  EXPECT_TRUE(std::isnan(errorOf({infinity}, {0}, {0}, f32).ratio()));
+  EXPECT_EQ(errorOf({-infinity}, {-infinity}, {-infinity}, f32).ratio(), 0);
 }
 
 TEST(Inputs, AreReproducibleAndExact) {

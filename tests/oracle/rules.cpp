@@ -12,7 +12,7 @@ int64_t offsetOf(const Shape &shape, Corner corner) {
   return corner == Corner::top_left ? 0 : shape.seqlen_k - shape.seqlen_q;
 }
 
-double unchanged(double, const Position &, double gradient) { return gradient; }
+constexpr auto unchanged = [](double, const Position &, double gradient) { return gradient; };
 
 } // namespace
 
@@ -47,18 +47,23 @@ void addDocuments(Rules &rules, const Shape &shape, std::vector<int32_t> queries
   });
 }
 
+/// 1 - tanh^2 cancels in f32, and so do kernels; the exact one does not.
+static double softcapSlope(double s, double cap) { return 1 / (std::cosh(s / cap) * std::cosh(s / cap)); }
+static float softcapSlope(float s, double cap) {
+  float t = std::tanh(s / float(cap));
+  return 1 - t * t;
+}
+
 void addSoftcap(Rules &rules, double cap) {
-  rules.steps.push_back({[=](double s, const Position &) { return cap * std::tanh(s / cap); },
-                         [=](double s, const Position &, double gradient) {
-                           double c = std::cosh(s / cap);
-                           return gradient / (c * c);
-                         }});
+  rules.steps.push_back(
+      {[=](auto s, const Position &) { return decltype(s)(cap) * std::tanh(s / decltype(s)(cap)); },
+       [=](auto s, const Position &, double gradient) { return decltype(s)(gradient) * softcapSlope(s, cap); }});
 }
 
 void addAlibi(Rules &rules, const Shape &shape, std::vector<float> slopes, Corner corner) {
   int64_t offset = offsetOf(shape, corner);
-  auto forward = [=](double s, const Position &p) {
-    return s - slopes[p.head] * double(std::llabs(p.query + offset - p.key));
+  auto forward = [=](auto s, const Position &p) {
+    return s - decltype(s)(slopes[p.head]) * decltype(s)(std::llabs(p.query + offset - p.key));
   };
   rules.steps.push_back({forward, unchanged});
 }

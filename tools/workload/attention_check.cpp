@@ -4,6 +4,7 @@
 #include "workload/machine.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -14,11 +15,14 @@
 namespace tegula::tools {
 namespace {
 
-using oracle::compare;
+using oracle::plainError;
 
+/// Exact numbers, and the plain formula's error in each tensor: o, lse, dq, dk, dv.
 struct Reference {
   oracle::Outputs outputs;
   oracle::Gradients gradients;
+  std::array<double, 5> plain = {};
+  std::mutex plain_mutex; ///< The parts of the rest do not overlap.
 
   Reference(const oracle::Shape &shape, bool backward) {
     outputs.o.resize(shape.sizeO());
@@ -49,13 +53,6 @@ void place(const oracle::Gradients &part, int64_t index, Reference &whole) {
   place(part.dv, index, whole.gradients.dv);
 }
 
-/// Keeps the larger of each.
-void raiseTo(const oracle::Noise &part, oracle::Noise &whole) {
-  for (double oracle::Noise::*member :
-       {&oracle::Noise::o, &oracle::Noise::lse, &oracle::Noise::dq, &oracle::Noise::dk, &oracle::Noise::dv})
-    whole.*member = std::max(whole.*member, part.*member);
-}
-
 oracle::Rules causalRules(Causal causal, const oracle::Shape &shape) {
   oracle::Rules rules;
   if (causal != Causal::none)
@@ -63,33 +60,57 @@ oracle::Rules causalRules(Causal causal, const oracle::Shape &shape) {
   return rules;
 }
 
-struct References {
-  Reference exact, plain;
-  oracle::Noise noise;
-  std::mutex noise_mutex; ///< The parts of the rest do not overlap.
+/// One part of the problem, computed on its own.
+struct Part {
+  oracle::Shape shape;
+  oracle::Rules rules;
+  double scale;
+  DType dtype;
+  oracle::Inputs inputs;
+  std::vector<float> d_o; ///< Empty without a backward pass.
 };
 
-/// Fills part `index` of the references.
-void computePart(const AttentionCase &attention, const AttentionArrays &arrays, int64_t index, References &to) {
+Part makePart(const AttentionCase &attention, const AttentionArrays &arrays, int64_t index) {
   oracle::Shape shape = oracleShape(attention);
   shape.heads /= shape.kv_heads;
   shape.batch = shape.kv_heads = 1;
-  oracle::Rules rules = causalRules(attention.problem.causal, shape);
-  oracle::Inputs inputs = {part(arrays.q, index, shape.sizeQ()), part(arrays.k, index, shape.sizeK()),
-                           part(arrays.v, index, shape.sizeV())};
-  std::vector<float> d_o;
-  DType dtype = attention.problem.dtype;
-  double scale = attention.scale;
-  place(forward(shape, rules, scale, inputs), index, to.exact);
-  place(plainForward(shape, rules, scale, inputs, dtype), index, to.plain);
-  if (attention.problem.backward) {
-    d_o = part(arrays.d_o, index, shape.sizeO());
-    place(backward(shape, rules, scale, inputs, d_o), index, to.exact);
-    place(plainBackward(shape, rules, scale, inputs, d_o, dtype), index, to.plain);
+  return {shape,
+          causalRules(attention.problem.causal, shape),
+          attention.scale,
+          attention.problem.dtype,
+          {part(arrays.q, index, shape.sizeQ()), part(arrays.k, index, shape.sizeK()),
+           part(arrays.v, index, shape.sizeV())},
+          attention.problem.backward ? part(arrays.d_o, index, shape.sizeO()) : std::vector<float>()};
+}
+
+std::array<double, 5> plainErrors(const Part &p, const oracle::Outputs &outputs, const oracle::Gradients &gradients,
+                                  int run) {
+  oracle::Outputs plain = plainForward(p.shape, p.rules, p.scale, p.inputs, p.dtype, run);
+  std::array<double, 5> errors = {plainError(plain.o, outputs.o), plainError(plain.lse, outputs.lse)};
+  if (p.d_o.empty())
+    return errors;
+  oracle::Gradients plainGradients = plainBackward(p.shape, p.rules, p.scale, p.inputs, p.d_o, p.dtype, run);
+  errors[2] = plainError(plainGradients.dq, gradients.dq);
+  errors[3] = plainError(plainGradients.dk, gradients.dk);
+  errors[4] = plainError(plainGradients.dv, gradients.dv);
+  return errors;
+}
+
+/// Fills part `index` of the reference.
+void computePart(const AttentionCase &attention, const AttentionArrays &arrays, int64_t index, Reference &to) {
+  Part p = makePart(attention, arrays, index);
+  oracle::Outputs outputs = forward(p.shape, p.rules, p.scale, p.inputs);
+  oracle::Gradients gradients;
+  if (!p.d_o.empty())
+    gradients = backward(p.shape, p.rules, p.scale, p.inputs, p.d_o);
+  place(outputs, index, to);
+  place(gradients, index, to);
+  for (int run = 0; run < oracle::plainRuns(oracleShape(attention)); ++run) {
+    std::array<double, 5> errors = plainErrors(p, outputs, gradients, run);
+    std::lock_guard lock(to.plain_mutex);
+    std::transform(errors.begin(), errors.end(), to.plain.begin(), to.plain.begin(),
+                   [](double a, double b) { return std::max(a, b); });
   }
-  oracle::Noise noise = noiseOf(shape, rules, scale, inputs, d_o, dtype);
-  std::lock_guard lock(to.noise_mutex);
-  raiseTo(noise, to.noise);
 }
 
 /// Calls `work(0)` to `work(count - 1)` on all cores.
@@ -107,27 +128,25 @@ template <class Work> void forEachInParallel(int64_t count, Work work) {
 
 } // namespace
 
-double TensorError::ratio() const {
-  double yardstick = error.plain > 0 ? error.plain : error.noise;
-  return error.worst == 0 ? 0 : error.worst / yardstick;
-}
-
 AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays) {
   oracle::Shape shape = oracleShape(attention);
   bool backward = attention.problem.backward;
-  References references{{shape, backward}, {shape, backward}, {}, {}};
-  forEachInParallel(shape.batch * shape.kv_heads,
-                    [&](int64_t index) { computePart(attention, arrays, index, references); });
+  Reference exact(shape, backward);
+  forEachInParallel(shape.batch * shape.kv_heads, [&](int64_t index) { computePart(attention, arrays, index, exact); });
 
-  const auto &[exact, plain, noise, mutex] = references;
+  auto error = [&](const std::vector<float> &x, const std::vector<double> &numbers, DType dtype, double plain) {
+    oracle::Error error = oracle::measure(x, numbers, dtype);
+    error.plain = plain;
+    return error;
+  };
   DType dtype = attention.problem.dtype;
   AttentionErrors errors;
-  errors.forward = {{"o", compare(arrays.o, plain.outputs.o, exact.outputs.o, noise.o, dtype)},
-                    {"lse", compare(arrays.lse, plain.outputs.lse, exact.outputs.lse, noise.lse, f32)}};
+  errors.forward = {{"o", error(arrays.o, exact.outputs.o, dtype, exact.plain[0])},
+                    {"lse", error(arrays.lse, exact.outputs.lse, f32, exact.plain[1])}};
   if (backward)
-    errors.backward = {{"dq", compare(arrays.dq, plain.gradients.dq, exact.gradients.dq, noise.dq, dtype)},
-                       {"dk", compare(arrays.dk, plain.gradients.dk, exact.gradients.dk, noise.dk, dtype)},
-                       {"dv", compare(arrays.dv, plain.gradients.dv, exact.gradients.dv, noise.dv, dtype)}};
+    errors.backward = {{"dq", error(arrays.dq, exact.gradients.dq, dtype, exact.plain[2])},
+                       {"dk", error(arrays.dk, exact.gradients.dk, dtype, exact.plain[3])},
+                       {"dv", error(arrays.dv, exact.gradients.dv, dtype, exact.plain[4])}};
   return errors;
 }
 

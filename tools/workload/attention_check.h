@@ -18,8 +18,7 @@ struct TensorError {
   std::string name;
   oracle::Error error;
 
-  /// max |x - exact| / max |plain - exact|. Where the plain formula happens to be exact, f32 noise takes its place.
-  double ratio() const;
+  double ratio() const { return error.ratio(); }
   bool acceptable() const { return ratio() <= kLargestErrorRatio; } ///< False for NaN.
 };
 

@@ -74,13 +74,13 @@ template <class Number> __device__ Number score(const Number (&q)[HEAD_DIM], con
   return rounded((Number)scale * product(q, k));
 }
 
-/// Maximum and sum of each row: what P is made from again.
+/// What the gradients of a row are made from.
 struct Softmax {
-  double m, l, mean;
+  double lse, delta;
 };
 
 template <class Number> __device__ Number probability(Number s, const Softmax &softmax) {
-  return rounded(exp(s - (Number)softmax.m) / (Number)softmax.l);
+  return rounded(exp(s - (Number)softmax.lse));
 }
 
 template <class Number>
@@ -97,36 +97,35 @@ __device__ void forward(const Sizes &sizes, const Element *Q, const Element *K, 
     m = max(m, score(q, k + j * HEAD_DIM, sizes.scale));
   for (i64 j = 0; j < row.visible; ++j)
     l += exp(score(q, k + j * HEAD_DIM, sizes.scale) - m);
-  Softmax softmax = {m, l, 0};
   for (i64 j = 0; j < row.visible; ++j)
-    addScaled(o, probability(score(q, k + j * HEAD_DIM, sizes.scale), softmax), v + j * VALUE_DIM);
+    addScaled(o, rounded(exp(score(q, k + j * HEAD_DIM, sizes.scale) - m) / l), v + j * VALUE_DIM);
   storeRow(O + row.row * VALUE_DIM, o);
-  L[row.row] = row.visible ? m + log(l) : -infinity();
-  rows[row.row] = softmax;
+  Number lse = row.visible ? m + log(l) : -infinity();
+  L[row.row] = lse;
+  rows[row.row] = {lse, 0};
 }
 
-/// P dP summed over each row, and dQ.
+/// D and dQ.
 template <class Number>
 __device__ void queryGradient(const Sizes &sizes, const Element *Q, const Element *K, const Element *V,
-                              const Element *dO, double *dQ, Softmax *rows) {
+                              const Element *dO, const double *O, double *dQ, Softmax *rows) {
   if (threadNumber() >= sizes.batch * sizes.heads * sizes.queries)
     return;
   Row row(sizes, threadNumber());
   const Element *k = K + row.first_key * HEAD_DIM, *v = V + row.first_key * VALUE_DIM;
-  Softmax softmax = rows[row.row];
   Number q[HEAD_DIM], d_o[VALUE_DIM], dq[HEAD_DIM] = {};
   loadRow(q, Q + row.row * HEAD_DIM);
   loadRow(d_o, dO + row.row * VALUE_DIM);
-  Number mean = 0;
-  for (i64 j = 0; j < row.visible; ++j)
-    mean += probability(score(q, k + j * HEAD_DIM, sizes.scale), softmax) * rounded(product(d_o, v + j * VALUE_DIM));
+  Number delta = 0;
+  for (int c = 0; c < VALUE_DIM; ++c)
+    delta += d_o[c] * (Number)O[row.row * VALUE_DIM + c];
+  rows[row.row].delta = delta;
   for (i64 j = 0; j < row.visible; ++j) {
-    Number p = probability(score(q, k + j * HEAD_DIM, sizes.scale), softmax);
-    Number ds = rounded(p * (rounded(product(d_o, v + j * VALUE_DIM)) - mean));
+    Number p = probability(score(q, k + j * HEAD_DIM, sizes.scale), rows[row.row]);
+    Number ds = rounded(p * (rounded(product(d_o, v + j * VALUE_DIM)) - delta));
     addScaled(dq, rounded((Number)sizes.scale * ds), k + j * HEAD_DIM);
   }
   storeRow(dQ + row.row * HEAD_DIM, dq);
-  rows[row.row].mean = mean;
 }
 
 /// dK and dV; one thread for each key.
@@ -145,7 +144,7 @@ __device__ void keyGradients(const Sizes &sizes, const Element *Q, const Element
       continue;
     const Element *q = Q + r * HEAD_DIM, *d_o = dO + r * VALUE_DIM;
     Number p = probability(score(k, q, sizes.scale), rows[r]);
-    Number ds = rounded(p * (rounded(product(v, d_o)) - (Number)rows[r].mean));
+    Number ds = rounded(p * (rounded(product(v, d_o)) - (Number)rows[r].delta));
     addScaled(dk, rounded((Number)sizes.scale * ds), q);
     addScaled(dv, p, d_o);
   }
@@ -159,8 +158,8 @@ __device__ void keyGradients(const Sizes &sizes, const Element *Q, const Element
     forward<Number>(s, q, k, v, o, lse, rows);                                                                         \
   }                                                                                                                    \
   extern "C" __global__ void name##_queries(Sizes s, const Element *q, const Element *k, const Element *v,             \
-                                            const Element *d_o, double *dq, Softmax *rows) {                           \
-    queryGradient<Number>(s, q, k, v, d_o, dq, rows);                                                                  \
+                                            const Element *d_o, const double *o, double *dq, Softmax *rows) {          \
+    queryGradient<Number>(s, q, k, v, d_o, o, dq, rows);                                                               \
   }                                                                                                                    \
   extern "C" __global__ void name##_keys(Sizes s, const Element *q, const Element *k, const Element *v,                \
                                          const Element *d_o, double *dk, double *dv, Softmax *rows) {                  \
