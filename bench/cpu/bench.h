@@ -32,14 +32,6 @@ struct Throughput {
 };
 Expected<Throughput> attentionThroughput(const Machine &machine, int64_t seqlen, int head_dim, bool backward);
 
-/// From program text to artifact in a warm process: medians, in milliseconds.
-struct CompileTime {
-  int head_dim = 0;
-  double forward_ms = 0;
-  double backward_ms = 0; ///< The three kernels of the backward pass together.
-};
-Expected<CompileTime> compileTime(const Machine &machine, int head_dim);
-
 /// Memory that a forward pass takes beyond its tensors.
 struct ExtraMemory {
   Algorithm algorithm = Algorithm::flash2;
@@ -55,7 +47,6 @@ struct Report {
   double sgemm_gflops = 0;
   Throughput headline;
   std::vector<Throughput> grid;
-  std::vector<CompileTime> compile;
   std::vector<ExtraMemory> memory;
 
   /// Attention's speed as a share of the matrix product's.

@@ -36,16 +36,6 @@ Status measureGrid(const Machine &machine, const Options &options, Report &repor
   return {};
 }
 
-Status measureCompileTime(const Machine &machine, Report &report) {
-  for (int head_dim : kHeadDims) {
-    Expected<CompileTime> row = compileTime(machine, head_dim);
-    if (!row)
-      return row.status();
-    report.compile.push_back(*row);
-  }
-  return {};
-}
-
 Status measureMemory(const Machine &machine, const Options &options, Report &report) {
   for (Algorithm algorithm : {Algorithm::flash2, Algorithm::standard}) {
     Expected<ExtraMemory> row = extraMemory(machine, algorithm, options.memory_seqlen);
@@ -73,7 +63,6 @@ Expected<Report> measure(const Options &options) {
   if (!headline)
     return headline.status();
   report.headline = *headline;
-  TEGULA_RETURN_IF_ERROR(measureCompileTime(machine, report));
   TEGULA_RETURN_IF_ERROR(measureGrid(machine, options, report));
   return report;
 }
@@ -82,7 +71,7 @@ Expected<Report> measure(const Options &options) {
 
 int main(int argc, char **argv) {
   Options options;
-  CLI::App app("Attention on this machine's cores beside OpenBLAS: speed, compile times, memory. Takes minutes.");
+  CLI::App app("Attention on this machine's cores beside OpenBLAS: speed, memory. Takes minutes.");
   app.add_option("--max-seqlen", options.max_seqlen, "Longest sequence of the grid; below 512 there is none (16384)");
   app.add_option("--gemm-size", options.gemm_size, "Rows and columns of the matrix product (2048)");
   app.add_option("--headline-seqlen", options.headline_seqlen, "Sequence compared with the matrix product (2048)");

@@ -21,10 +21,6 @@ Json toJson(const Throughput &row) {
   return json;
 }
 
-Json toJson(const CompileTime &row) {
-  return {{"head_dim", row.head_dim}, {"forward_ms", row.forward_ms}, {"backward_ms", row.backward_ms}};
-}
-
 Json toJson(const ExtraMemory &row) {
   return {{"algorithm", toString(row.algorithm)},
           {"seqlen", row.seqlen},
@@ -55,14 +51,6 @@ std::string gridTable(const std::vector<Throughput> &rows) {
   return text;
 }
 
-std::string compileTable(const std::vector<CompileTime> &rows) {
-  std::string text = "\nProgram text to artifact, warm process (backward: three kernels)\n"
-                     "     D   forward ms   backward ms\n";
-  for (const CompileTime &row : rows)
-    text += fmt::format("{:6} {:12.1f} {:13.1f}\n", row.head_dim, row.forward_ms, row.backward_ms);
-  return text;
-}
-
 std::string memoryTable(const std::vector<ExtraMemory> &rows) {
   std::string text = "\nMemory of one forward pass beyond its tensors, D=64\n"
                      "algorithm       N   workspace MiB   peak MiB\n";
@@ -80,7 +68,6 @@ std::string toJson(const Report &report) {
                {"headline", toJson(report.headline)},
                {"ratio", report.ratio()},
                {"grid", listOf(report.grid)},
-               {"compile", listOf(report.compile)},
                {"memory", listOf(report.memory)}};
   return json.dump(2) + "\n";
 }
@@ -90,7 +77,7 @@ std::string toTable(const Report &report) {
       fmt::format("{}\nbatch 1, 8 heads, f32, no mask; medians\n\n{}", report.device, headlineTable(report));
   if (!report.grid.empty())
     text += gridTable(report.grid);
-  return text + compileTable(report.compile) + memoryTable(report.memory);
+  return text + memoryTable(report.memory);
 }
 
 } // namespace tegula::bench

@@ -70,8 +70,10 @@ private:
   Words packLhs(int64_t row, int64_t step) {
     Words words;
     int64_t first = 8 * (row * sm::operandFragments(sm::layoutOf(op.getLhs()))->columns + step);
-    for (int64_t reg = first; reg < first + 8; reg += 2)
-      words.push_back(t.gpu.pack(lhsElement(reg), lhsElement(reg + 1)));
+    for (int64_t reg = first; reg < first + 8; reg += 2) {
+      Value low = lhsElement(reg), high = lhsElement(reg + 1);
+      words.push_back(t.gpu.pack(low, high));
+    }
     return words;
   }
 

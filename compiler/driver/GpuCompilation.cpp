@@ -57,7 +57,7 @@ Status GpuCompilation::prepare(ModuleOp module) {
   target_ = *target;
   if (!request_.target.features.empty())
     return Status(ErrorCode::InvalidArgument,
-                  "features: " + request_.target.name + " has none, legal is ''; they follow from the arch");
+                  "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
   for (const Decision &decision : kDecisions)
     TEGULA_RETURN_IF_ERROR(decide(decision, request_.schedule, module));
