@@ -4,24 +4,12 @@
 #include "plan_check.h"
 #include "plan_workspace.h"
 #include "schedules.h"
+#include "tegula/guard.h"
 
 #include <algorithm>
-#include <exception>
-#include <new>
 
 namespace tegula {
 namespace {
-
-/// Runs `function`, which returns a Status or an Expected, and turns what it throws into one.
-template <class Function> auto guarded(Function &&function) noexcept -> decltype(function()) {
-  try {
-    return function();
-  } catch (const std::bad_alloc &) {
-    return Status(ErrorCode::ResourceExhausted, "out of memory");
-  } catch (...) {
-    return Status(ErrorCode::Internal, "an exception");
-  }
-}
 
 /// One kernel of a pass.
 struct Step {

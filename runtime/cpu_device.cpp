@@ -5,8 +5,8 @@
 #include "cpu_kernel.h"
 #include "cpu_pool.h"
 #include "cpu_timer.h"
-#include "guard.h"
 #include "launch_limits.h"
+#include "tegula/guard.h"
 
 #include <algorithm>
 #include <cstdio>

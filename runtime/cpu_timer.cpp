@@ -4,7 +4,7 @@
 #include "checks.h"
 #include "cpu_kernel.h"
 #include "fork.h"
-#include "guard.h"
+#include "tegula/guard.h"
 
 #include <chrono>
 #include <optional>

@@ -6,7 +6,7 @@
 #include "cuda_info.h"
 #include "cuda_kernel.h"
 #include "cuda_timer.h"
-#include "guard.h"
+#include "tegula/guard.h"
 
 namespace tegula {
 namespace cuda {

@@ -3,7 +3,7 @@
 
 #include "checks.h"
 #include "elf_check.h"
-#include "guard.h"
+#include "tegula/guard.h"
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 #include "cuda_info.h"
 
 #include "cuda_power.h"
-#include "guard.h"
+#include "tegula/guard.h"
 
 namespace tegula {
 namespace cuda {

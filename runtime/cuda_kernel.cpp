@@ -4,7 +4,7 @@
 #include "argument_words.h"
 #include "checks.h"
 #include "cuda_function.h"
-#include "guard.h"
+#include "tegula/guard.h"
 
 #include <array>
 

@@ -2,7 +2,7 @@
 #include "cuda_timer.h"
 
 #include "checks.h"
-#include "guard.h"
+#include "tegula/guard.h"
 
 namespace tegula::cuda {
 namespace {

@@ -3,8 +3,8 @@
 #include "tegula/kernel.h"
 
 #include "checks.h"
-#include "guard.h"
 #include "launch_limits.h"
+#include "tegula/guard.h"
 
 #include <array>
 

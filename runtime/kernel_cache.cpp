@@ -2,7 +2,7 @@
 #include "tegula/kernel_cache.h"
 
 #include "fork.h"
-#include "guard.h"
+#include "tegula/guard.h"
 
 #include <atomic>
 #include <mutex>

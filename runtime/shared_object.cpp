@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "shared_object.h"
 
+#include "descriptor.h"
 #include "elf_check.h"
 
 #include <atomic>
@@ -9,7 +10,6 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U // Linux 6.3; needed where the system makes other memory files non-executable.
@@ -17,20 +17,6 @@
 
 namespace tegula {
 namespace {
-
-class Descriptor {
-public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor &&other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  ~Descriptor() {
-    if (number_ >= 0)
-      close(number_);
-  }
-  int number() const { return number_; }
-
-private:
-  int number_;
-};
 
 Status systemError(const char *action) {
   return {ErrorCode::ResourceExhausted, std::string(action) + " failed: " + std::strerror(errno)};

@@ -2,6 +2,7 @@
 #include "compiler/client/InProcessCompiler.h"
 
 #include "compiler/driver/Compile.h"
+#include "tegula/toolchain.h"
 
 namespace tegula {
 
@@ -9,6 +10,9 @@ namespace {
 
 struct InProcessCompiler : Compiler {
   Expected<Artifact> compile(const CompileRequest &request) override { return tegula::compile(request); }
+  std::string identity(const Target &target) const override {
+    return compilerIdentity(buildId(fileOf(reinterpret_cast<const void *>(&makeInProcessCompiler))), target);
+  }
 };
 
 } // namespace

@@ -2,11 +2,10 @@
 #include "compiler/emit/Emit.h"
 #include "compiler/emit/TemporaryFile.h"
 #include "tegula/artifact.h"
+#include "tegula/toolchain.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 
 #include <chrono>
@@ -28,19 +27,6 @@ Status assembleFailed(const Twine &why) { return Status(ErrorCode::CompileFailed
 std::string readFile(const TemporaryFile &file) {
   auto buffer = MemoryBuffer::getFile(file.path());
   return buffer ? (*buffer)->getBuffer().str() : "";
-}
-
-/// Empty if there is none.
-std::string findPtxas() {
-  if (auto path = sys::Process::GetEnv("TEGULA_PTXAS"))
-    return *path;
-  if (auto home = sys::Process::GetEnv("CUDA_HOME"))
-    if (std::string path = *home + "/bin/ptxas"; sys::fs::can_execute(path))
-      return path;
-  if (auto path = sys::findProgramByName("ptxas"))
-    return *path;
-  constexpr StringLiteral usual = "/usr/local/cuda/bin/ptxas";
-  return sys::fs::can_execute(usual) ? usual.str() : "";
 }
 
 /// Waits without the alarm signal that llvm::sys::Wait uses for limits: this process may not be ours.
@@ -118,7 +104,7 @@ void parseReport(StringRef text, AssemblerReport &report) {
 } // namespace
 
 Expected<std::string> assemble(const std::string &ptx, const GpuTarget &target, AssemblerReport &report) {
-  std::string ptxas = findPtxas();
+  std::string ptxas = findAssembler();
   if (ptxas.empty())
     return ptx;
   TemporaryFile input("ptx"), output("cubin");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "simt/device.h"
 
-#include "guard.h"
 #include "launch_limits.h"
+#include "tegula/guard.h"
 
 #include <algorithm>
 #include <utility>

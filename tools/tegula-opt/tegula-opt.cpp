@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Runs passes on a program, as mlir-opt does: `tegula-opt --decompose-softmax --cse program.mlir`.
 // `tegula-opt --until=threads program.mlir` runs every phase up to the named one. A phase that several targets have is
-// the cpu's, or that of `--target=cuda`.
+// the cpu's, or that of `--target=cuda`. `tegula-opt --replay FILE` repeats a compilation that made the worker fail.
 #include "compiler/Registration.h"
+
+#include "compiler/driver/Compile.h"
+#include "tegula/serialize.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <optional>
@@ -59,9 +63,25 @@ struct CommandLine {
   }
 };
 
+/// What is wrong with the request in a file; empty if it compiles.
+std::string replay(const char *path) {
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file)
+    return file.getError().message();
+  Expected<CompileRequest> request = parseCompileRequest((*file)->getBuffer());
+  if (!request)
+    return request.status().message();
+  return compile(*request).status().message();
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+  if (argc == 3 && llvm::StringRef(argv[1]) == "--replay") {
+    std::string problem = replay(argv[2]);
+    llvm::errs() << (problem.empty() ? "it compiles" : problem) << "\n";
+    return problem.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
   CommandLine line(argc, argv);
   if (line.until && !line.addPhases())
     return line.reportUnknownPhase(), EXIT_FAILURE;

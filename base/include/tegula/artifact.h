@@ -84,6 +84,9 @@ class Compiler {
 public:
   virtual ~Compiler() = default;
   virtual Expected<Artifact> compile(const CompileRequest &request) = 0;
+  /// What an artifact for `target` depends on besides the request: the build of the compiler and of the tools that it
+  /// runs. Part of the key under which an artifact is kept; empty if it is not known, and nothing may be kept.
+  virtual std::string identity(const Target &) const { return ""; }
 };
 
 } // namespace tegula

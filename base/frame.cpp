@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "tegula/frame.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstring>
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace tegula {
+namespace {
+
+/// No program and no artifact is as long; a length beyond comes from a process that has gone mad.
+constexpr uint64_t kLongestFrame = uint64_t{1} << 30;
+/// Bytes are only asked for as they come, so that a wrong length costs no memory.
+constexpr size_t kChunk = 1 << 20;
+
+int millisecondsTo(Deadline deadline) {
+  if (deadline == kNoDeadline)
+    return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, INT_MAX));
+}
+
+FrameEnd waitFor(int socket, short events, Deadline deadline) {
+  while (true) {
+    pollfd entry{.fd = socket, .events = events, .revents = 0};
+    const int ready = poll(&entry, 1, millisecondsTo(deadline));
+    if (ready > 0)
+      return FrameEnd::complete;
+    if (ready == 0)
+      return FrameEnd::too_late;
+    if (errno != EINTR)
+      return FrameEnd::closed;
+  }
+}
+
+/// Calls `move(done, left)`, which is send or recv, until `bytes` bytes have been moved.
+template <class Move> FrameEnd transfer(int socket, short events, size_t bytes, Deadline deadline, Move move) {
+  for (size_t done = 0; done < bytes;) {
+    const FrameEnd end = waitFor(socket, events, deadline);
+    if (end != FrameEnd::complete)
+      return end;
+    const ssize_t moved = move(done, bytes - done);
+    if (moved == 0 || (moved < 0 && errno != EINTR && errno != EAGAIN))
+      return FrameEnd::closed;
+    done += static_cast<size_t>(std::max<ssize_t>(moved, 0));
+  }
+  return FrameEnd::complete;
+}
+
+FrameEnd sendAll(int socket, std::string_view bytes, Deadline deadline) {
+  return transfer(socket, POLLOUT, bytes.size(), deadline, [&](size_t done, size_t left) {
+    return send(socket, bytes.data() + done, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+  });
+}
+
+FrameEnd receiveAll(int socket, char *bytes, size_t count, Deadline deadline) {
+  return transfer(socket, POLLIN, count, deadline,
+                  [&](size_t done, size_t left) { return recv(socket, bytes + done, left, MSG_DONTWAIT); });
+}
+
+} // namespace
+
+FrameEnd sendFrame(int socket, std::string_view bytes, Deadline deadline) {
+  const uint64_t length = bytes.size();
+  char header[sizeof length];
+  std::memcpy(header, &length, sizeof length);
+  const FrameEnd end = sendAll(socket, {header, sizeof header}, deadline);
+  return end == FrameEnd::complete ? sendAll(socket, bytes, deadline) : end;
+}
+
+FrameEnd receiveFrame(int socket, std::string &bytes, Deadline deadline) {
+  char header[sizeof(uint64_t)] = {};
+  FrameEnd end = receiveAll(socket, header, sizeof header, deadline);
+  uint64_t length;
+  std::memcpy(&length, header, sizeof length);
+  if (end == FrameEnd::complete && length > kLongestFrame)
+    end = FrameEnd::closed;
+  bytes.clear();
+  while (end == FrameEnd::complete && bytes.size() < length) {
+    const size_t begin = bytes.size();
+    bytes.resize(begin + std::min<size_t>(kChunk, length - begin));
+    end = receiveAll(socket, bytes.data() + begin, bytes.size() - begin, deadline);
+  }
+  return end;
+}
+
+} // namespace tegula

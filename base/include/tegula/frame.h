@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Messages through a stream socket: a length of 8 bytes, then as many bytes.
+#pragma once
+
+#include "tegula/status.h"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace tegula {
+
+using Deadline = std::chrono::steady_clock::time_point;
+inline constexpr Deadline kNoDeadline = Deadline::max();
+
+/// What ended the transfer of a frame.
+enum class FrameEnd {
+  complete,
+  closed,   ///< The other side is gone, or sends what is no frame.
+  too_late, ///< The deadline passed.
+};
+
+/// Neither raises a signal. The socket may be blocking or not.
+FrameEnd sendFrame(int socket, std::string_view bytes, Deadline deadline = kNoDeadline);
+FrameEnd receiveFrame(int socket, std::string &bytes, Deadline deadline = kNoDeadline);
+
+} // namespace tegula

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <unistd.h>
+#include <utility>
+
+namespace tegula {
+
+/// Owns a file descriptor.
+class Descriptor {
+public:
+  Descriptor() = default;
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  Descriptor(Descriptor &&other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor &operator=(Descriptor &&other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0)
+      close(number_);
+  }
+
+  bool isOpen() const noexcept { return number_ >= 0; }
+  int number() const noexcept { return number_; }
+
+private:
+  int number_ = -1;
+};
+
+} // namespace tegula

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "worker/find_worker.h"
+
+#include "tegula/toolchain.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <unistd.h>
+
+namespace tegula {
+
+/// The folder of the library or program that this code is part of.
+static std::filesystem::path ownFolder() {
+  const std::string file = fileOf(reinterpret_cast<const void *>(&findWorker));
+  std::error_code error;
+  return std::filesystem::canonical(file, error).parent_path();
+}
+
+Expected<std::string> findWorker() {
+  if (const char *program = secure_getenv("TEGULA_CC"))
+    return std::string(program);
+  const std::filesystem::path folder = ownFolder();
+  for (const char *place : {"tegula-cc", "../bin/tegula-cc", "tegula/tegula-cc", "../libexec/tegula/tegula-cc"})
+    if (std::string path = folder / place; access(path.c_str(), X_OK) == 0)
+      return path;
+  return Status(ErrorCode::Unsupported,
+                "there is no compiler: tegula-cc is neither in '" + folder.string() +
+                    "' nor in ../bin, tegula or ../libexec/tegula from there; $TEGULA_CC can name it");
+}
+
+} // namespace tegula

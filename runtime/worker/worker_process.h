@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "descriptor.h"
+#include "fork.h"
+#include "tegula/frame.h"
+#include "tegula/status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+
+namespace tegula {
+
+/// A running tegula-cc; killed when destroyed, except in a forked child.
+class WorkerProcess {
+public:
+  /// Unsupported if `program` cannot be started; ResourceExhausted if there is no descriptor or process left.
+  static Expected<WorkerProcess> start(const std::string &program, int64_t memoryBytes);
+
+  WorkerProcess(WorkerProcess &&other) noexcept
+      : socket_(std::move(other.socket_)), messages_(std::move(other.messages_)), pid_(std::exchange(other.pid_, 0)),
+        fork_(other.fork_) {}
+  WorkerProcess &operator=(WorkerProcess &&) = delete;
+  ~WorkerProcess();
+
+  /// Whether it still waits for requests.
+  bool isListening() const;
+
+  /// Sends a request and waits for the answer. After an error the process is gone: CompileTimeout, ResourceExhausted
+  /// for lack of memory, or CompileCrashed, with how it ended and what it printed.
+  Expected<std::string> ask(const std::string &request, Deadline deadline);
+
+private:
+  WorkerProcess(Descriptor socket, Descriptor messages, pid_t pid)
+      : socket_(std::move(socket)), messages_(std::move(messages)), pid_(pid) {}
+
+  /// Its wait status, unless somebody else has reaped it.
+  std::optional<int> kill();
+  std::string lastMessages() const;
+  Status death(std::optional<int> waitStatus) const;
+
+  Descriptor socket_;
+  Descriptor messages_; ///< What it has written to stderr.
+  pid_t pid_;
+  ForkGuard fork_;
+};
+
+} // namespace tegula

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// A worker that does what the program says instead of compiling it.
+#include "tegula/frame.h"
+#include "tegula/serialize.h"
+#include "tegula/worker_protocol.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+
+using namespace tegula;
+
+namespace {
+
+/// Programs that end this process, or never end.
+void misbehave(const std::string &program) {
+  if (program == "abort") {
+    std::fputs("LLVM ERROR: cannot select\n", stderr);
+    std::abort();
+  }
+  if (program == "segfault")
+    raise(SIGSEGV);
+  if (program == "hang")
+    pause();
+  if (program == "memory")
+    _exit(kWorkerOutOfMemory);
+  if (program == "exit")
+    _exit(3);
+  if (program == "descriptors")
+    _exit(dup(kWorkerSocket)); // The lowest number that is free.
+}
+
+std::string answer(const CompileRequest &request) {
+  misbehave(request.program);
+  if (request.program == "garbage")
+    return "tegula-artifact {";
+  if (request.program == "refuse")
+    return serialize(Expected<Artifact>(Status(ErrorCode::CompileFailed, "k.cpp:1: error: no")));
+  Artifact artifact;
+  artifact.target = request.target.name;
+  artifact.kernel = "pid " + std::to_string(getpid());
+  artifact.binary = request.program;
+  return serialize(artifact);
+}
+
+} // namespace
+
+int main() {
+  std::string bytes;
+  while (receiveFrame(kWorkerSocket, bytes) == FrameEnd::complete)
+    if (sendFrame(kWorkerSocket, answer(*parseCompileRequest(bytes))) != FrameEnd::complete)
+      break;
+}
