@@ -3,7 +3,6 @@
 #include "simt/block.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstring>
 
@@ -16,21 +15,21 @@ struct MatrixOperands {
   uint32_t *words;
 };
 
-template <class T> void addRelaxed(std::byte *to, const std::byte *from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  std::atomic_ref(*reinterpret_cast<T *>(to)).fetch_add(value, std::memory_order_relaxed);
-}
-
 constexpr uint32_t kRowBytes = 16;
 
-/// Only the part of a copy that comes from memory has another size than a power of two; copies are checked as a whole.
-bool isAligned(uint64_t address, uint32_t bytes) { return !std::has_single_bit(bytes) || address % bytes == 0; }
+/// Only what a copy moves has another size than that of a register; copies are checked as a whole.
+bool isAligned(uint64_t address, uint32_t bytes) {
+  return bytes > kRowBytes || !std::has_single_bit(bytes) || address % bytes == 0;
+}
 
 } // namespace
 
 std::byte *Block::accessGlobal(const Lane &lane, uint64_t address, uint32_t bytes, const Access &access) {
   countTraffic(lane, access.site, Space::Global, address, bytes);
+  return checkGlobal(address, bytes, access);
+}
+
+std::byte *Block::checkGlobal(uint64_t address, uint32_t bytes, const Access &access) {
   const std::optional<Place> place = launch_->memory.find(address);
   if (!place) {
     reportAccess(SimtFault::OutOfBounds, access, bytes, "at an address that is in no tensor");
@@ -47,7 +46,7 @@ std::byte *Block::accessGlobal(const Lane &lane, uint64_t address, uint32_t byte
   if (isWrite(access.kind) && !tensor.written())
     reportAccess(SimtFault::OutOfBounds, access, bytes, "to a tensor that is only read," + where());
   if (tensor.written())
-    shadow_.global(lane.number, place->tensor, place->offset, bytes, access, [&](const Conflict &conflict) {
+    shadow_.global(place->tensor, place->offset, bytes, access, [&](const Conflict &conflict) {
       reportConflict(access, conflict, "tensor '" + tensor.name() + "'");
     });
   return tensor.host() + place->offset;
@@ -55,6 +54,10 @@ std::byte *Block::accessGlobal(const Lane &lane, uint64_t address, uint32_t byte
 
 std::byte *Block::accessShared(const Lane &lane, uint32_t address, uint32_t bytes, const Access &access) {
   countTraffic(lane, access.site, Space::Shared, address, bytes);
+  return checkShared(address, bytes, access);
+}
+
+std::byte *Block::checkShared(uint32_t address, uint32_t bytes, const Access &access) {
   const uint32_t offset = address - kSimtSharedBase;
   const auto where = [&] { return " shared memory, byte " + std::to_string(static_cast<int32_t>(offset)); };
   if (offset >= shared_.size() || bytes > shared_.size() - offset) {
@@ -69,7 +72,7 @@ std::byte *Block::accessShared(const Lane &lane, uint32_t address, uint32_t byte
         reportAccess(SimtFault::Uninitialised, access, bytes, "of what nobody wrote," + where());
         break;
       }
-  shadow_.shared(lane.number, offset, bytes, access,
+  shadow_.shared(offset, bytes, access,
                  [&](const Conflict &conflict) { reportConflict(access, conflict, "shared memory"); });
   return shared_.data() + offset;
 }
@@ -113,7 +116,10 @@ void Block::atomicAdd(Lane &lane, uint32_t site, uint64_t address, SimtAtomic ty
 void Block::copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes) {
   maybeInterrupt(lane);
   const uint32_t group = lane.committed + 1;
-  Access access{.when = clocks_.copies(lane.number, group), .site = site, .kind = AccessKind::CopyRead};
+  if (lane.copyEngine == 0)
+    lane.copyEngine = clocks_.addEngine();
+  Access access = accessOf(lane, site, AccessKind::CopyRead);
+  access.when = {lane.copyEngine, group};
   const std::byte *from = nullptr;
   if (bytes > 0) {
     if (global % size != 0)
@@ -151,7 +157,7 @@ void Block::gatherMatrices(Lane *warp, uint32_t site, uint32_t count, bool trans
     for (uint32_t row = 0; row < 8; ++row) {
       const Lane &lane = warp[8 * matrix + row];
       Access access = accessOf(lane, site, AccessKind::Read);
-      access.wholeWarp = true;
+      access.group = kWarp;
       uint16_t elements[8] = {};
       const uint32_t address = static_cast<const MatrixOperands *>(lane.in)->address;
       if (const std::byte *from = accessShared(lane, address, kRowBytes, access))

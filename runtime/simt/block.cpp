@@ -8,8 +8,12 @@
 
 namespace tegula::simt {
 
+/// Of a multiprocessor; of a lane.
+constexpr uint32_t kRegisters = 65536, kMostRegisters = 256;
+
 Block::Block(uint32_t lanes)
-    : stacks_(lanes), lanes_(lanes), ready_(lanes / kWarp), inWarp_(lanes / kWarp), clocks_(lanes), shadow_(clocks_) {}
+    : stacks_(lanes), lanes_(lanes), ready_(lanes / kWarp), inWarp_(lanes / kWarp), warps_(lanes / kWarp),
+      warpgroups_((lanes + kWarpgroup - 1) / kWarpgroup), clocks_(lanes), shadow_(clocks_) {}
 
 //===-- Start and end ---------------------------------------------------------------------------------------------===//
 
@@ -30,11 +34,7 @@ void Block::start(int64_t instance) {
   program_[2] = static_cast<uint32_t>(instance / grid.x / grid.y);
   for (uint32_t i = 0; i < lanes_.size(); ++i) {
     Lane &lane = lanes_[i];
-    lane.block = this;
-    lane.number = i;
-    lane.state = LaneState::Ready;
-    lane.committed = lane.waited = 0;
-    lane.lastCopy = {};
+    lane = {.block = this, .number = i, .copies = std::exchange(lane.copies, {})};
     lane.copies.clear();
     lane.fiber.prepare(stacks_.top(i), runLane, &lane);
   }
@@ -43,6 +43,8 @@ void Block::start(int64_t instance) {
   // What nobody wrote is not a number in any of the types.
   shared_.assign(launch_->sharedBytes, std::byte{0xff});
   barriers_.clear();
+  mbarriers_.clear();
+  bulk_.clear();
   clocks_.reset();
   shadow_.reset(shared_.size());
   choose_.emplace(launch_->schedule.scheduler,
@@ -50,6 +52,17 @@ void Block::start(int64_t instance) {
                   static_cast<uint32_t>(ready_.size()));
   running_ = static_cast<uint32_t>(lanes_.size());
   outOfMemory_ = false;
+  startWarps();
+}
+
+/// ptxas gives a kernel that moves registers between its warps an equal share for all to start with.
+void Block::startWarps() {
+  const auto registers = std::min(kRegisters / static_cast<uint32_t>(lanes_.size()) / 8 * 8, kMostRegisters);
+  freeRegisters_ = 0;
+  for (Warp &warp : warps_)
+    warp = {.elected = choose_->below(kWarp), .registers = registers, .groups = {}};
+  for (Warpgroup &warpgroup : warpgroups_)
+    warpgroup = {};
 }
 
 void Block::runLane(void *argument) {
@@ -61,7 +74,12 @@ void Block::runLane(void *argument) {
 
 void Block::finish(Lane &lane) {
   if (lane.lastCopy.group > lane.waited)
-    reportPending(lane);
+    report(SimtFault::PendingCopy, lane.number, lane.lastCopy.site, "is not waited for");
+  if (lane.bulk.started > lane.bulk.read)
+    report(SimtFault::PendingCopy, lane.number, lane.bulk.site, "is not waited for");
+  const Warpgroup &warpgroup = warpgroupOf(lane);
+  if (warpgroup.started > warpOf(lane).waited)
+    report(SimtFault::PendingCopy, lane.number, warpgroup.site, "is not waited for");
   --running_;
   block(lane, LaneState::Done, 0);
 }
@@ -75,18 +93,30 @@ void Block::giveUp(Lane &lane) {
 //===-- Switching -------------------------------------------------------------------------------------------------===//
 
 void Block::leave(Lane &lane) {
-  const bool anyReady = std::any_of(ready_.begin(), ready_.end(), [](uint32_t mask) { return mask != 0; });
-  if (!anyReady) {
-    if (running_ > 0)
-      reportDeadlock();
-    return lane.fiber.switchTo(main_);
-  }
+  const auto anyReady = [&] {
+    return std::any_of(ready_.begin(), ready_.end(), [](uint32_t mask) { return mask != 0; });
+  };
   if (choose_->copyLandsNow())
     landSomeCopy();
+  while (!anyReady()) {
+    if (advanceSomething())
+      continue;
+    end();
+    return lane.fiber.switchTo(main_);
+  }
   Lane &next = lanes_[choose_->lane(ready_, lane.number)];
   ++switches_;
   if (&next != &lane)
     lane.fiber.switchTo(next.fiber);
+}
+
+/// Nothing can go on.
+void Block::end() {
+  if (running_ > 0)
+    return reportDeadlock();
+  for (const auto &[offset, mbarrier] : mbarriers_)
+    if (mbarrier.started > mbarrier.waited)
+      report(SimtFault::PendingCopy, mbarrier.lane, mbarrier.copySite, "is not waited for");
 }
 
 void Block::block(Lane &lane, LaneState state, uint32_t site) {
@@ -116,21 +146,13 @@ const SimtMutation *Block::mutationOf(uint32_t site) const {
 
 //===-- Lanes that wait for each other ----------------------------------------------------------------------------===//
 
-bool Block::warpIsTogether(const Lane &lane) {
-  const Lane *warp = &lanes_[lane.number / kWarp * kWarp];
-  for (uint32_t i = 0; i < kWarp; ++i)
-    if (warp[i].site != lane.site) {
-      reportDivergence(lane, warp[i]);
+bool Block::areTogether(const Lane &lane, uint32_t first, uint32_t count) {
+  for (uint32_t i = first; i < first + count; ++i)
+    if (lanes_[i].site != lane.site) {
+      reportDivergence(lane, lanes_[i]);
       return false;
     }
   return true;
-}
-
-void Block::wakeWarp(Lane &lane) {
-  const uint32_t warp = lane.number / kWarp;
-  inWarp_[warp] = 0;
-  for (uint32_t i = 0; i < kWarp; ++i)
-    wake(lanes_[warp * kWarp + i]);
 }
 
 void Block::meetWarp(Lane *warp) {
@@ -151,18 +173,41 @@ void Block::barrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
       together(lane, site, [this](Lane *warp) { meetWarp(warp); });
     return;
   }
+  Barrier &barrier = come(lane, site, id, threads);
+  barrier.waiting.push_back(lane.number);
+  if (barrier.come < barrier.threads)
+    return block(lane, LaneState::AtBarrier, site);
+  completeBarrier(barrier);
+}
+
+void Block::arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
+  if (mutationOf(site))
+    return;
+  Barrier &barrier = come(lane, site, id, threads);
+  clocks_.publish(lane.number, barrier.arrived);
+  if (barrier.come == barrier.threads)
+    completeBarrier(barrier);
+}
+
+/// Counts the lane.
+Block::Barrier &Block::come(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
+  constexpr uint32_t kBarriers = 16;
   Barrier &barrier = barriers_[id];
   if (threads == 0)
     threads = static_cast<uint32_t>(lanes_.size());
-  if (barrier.waiting.empty())
+  if (id >= kBarriers || threads % kWarp != 0)
+    report(SimtFault::BarrierMisuse, lane.number, site,
+           "names barrier " + std::to_string(id) + " for " + std::to_string(threads) +
+               " threads; legal are 0 to 15 and multiples of 32");
+  if (barrier.come == 0)
     barrier.threads = threads;
   else if (barrier.threads != threads)
-    reportDivergence(lane, lanes_[barrier.waiting.front()]);
-  barrier.waiting.push_back(lane.number);
+    report(SimtFault::BarrierMisuse, lane.number, site,
+           "brings " + std::to_string(threads) + " threads to barrier " + std::to_string(id) +
+               ", which already waits for " + std::to_string(barrier.threads));
+  ++barrier.come;
   lane.site = site;
-  if (barrier.waiting.size() < barrier.threads)
-    return block(lane, LaneState::AtBarrier, site);
-  completeBarrier(barrier);
+  return barrier;
 }
 
 void Block::completeBarrier(Barrier &barrier) {
@@ -171,10 +216,11 @@ void Block::completeBarrier(Barrier &barrier) {
     if (lane.site != neighbour.site)
       reportDivergence(lane, neighbour);
   }
-  clocks_.meet(barrier.waiting);
+  clocks_.meet(barrier.waiting, std::exchange(barrier.arrived, {}));
   for (uint32_t number : barrier.waiting)
     wake(lanes_[number]);
   barrier.waiting.clear();
+  barrier.come = 0;
 }
 
 //===-- Asynchronous copies ---------------------------------------------------------------------------------------===//
@@ -197,7 +243,7 @@ void Block::waitCopies(Lane &lane, uint32_t site, uint32_t pending) {
     if (lane.copies[i].group <= last)
       land(lane, i);
   lane.waited = std::max(lane.waited, last);
-  clocks_.waited(lane.number, lane.waited);
+  clocks_.waited(lane.number, {lane.copyEngine, lane.waited});
 }
 
 void Block::land(Lane &lane, size_t index) {
@@ -212,6 +258,14 @@ void Block::landSomeCopy() {
   Lane &lane = lanes_[choose_->below(static_cast<uint32_t>(lanes_.size()))];
   if (!lane.copies.empty())
     land(lane, choose_->below(static_cast<uint32_t>(lane.copies.size())));
+  advanceSomething();
+}
+
+bool Block::advanceSomething() {
+  if (bulk_.empty())
+    return false;
+  advanceBulk(choose_->below(static_cast<uint32_t>(bulk_.size())));
+  return true;
 }
 
 } // namespace tegula::simt

@@ -7,13 +7,18 @@
 #include "simt/findings.h"
 #include "simt/fragments.h"
 #include "simt/instances.h"
+#include "simt/mbarrier.h"
 #include "simt/memory.h"
+#include "simt/product.h"
 #include "simt/schedule.h"
 #include "simt/shadow.h"
+#include "simt/tensor_box.h"
 #include "simt/traffic.h"
 #include "tegula/simt_ops.h"
 
+#include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -44,7 +49,30 @@ struct Copy {
   const std::byte *from = nullptr;
 };
 
-enum class LaneState : uint8_t { Ready, InWarp, AtBarrier, Done };
+/// A bulk copy in flight: rows go from the source to `data` a few at a time, then to where they belong.
+struct BulkCopy {
+  SimtBulk kind = SimtBulk::Load;
+  uint32_t lane = 0, site = 0;
+  uint32_t shared = 0, swizzle = 0, rowBytes = 0;
+  uint32_t mbarrier = 0;                            ///< Of a load: its offset.
+  uint32_t group = 0;                               ///< Of others, counted from 1.
+  std::vector<std::pair<BoxRow, std::byte *>> rows; ///< And where in the host's memory they begin.
+  uint32_t rowsRead = 0;
+  std::vector<std::byte> data;
+
+  bool isRead() const { return rowsRead == rows.size(); }
+  uint32_t bytes() const { return static_cast<uint32_t>(rows.size()) * rowBytes; }
+};
+
+enum class LaneState : uint8_t { Ready, InWarp, AtBarrier, AtMbarrier, NeedsRegisters, Done };
+
+/// What a lane has asked bulk copies to do, in groups.
+struct BulkGroups {
+  uint32_t sources = 0, targets = 0; ///< Engines; 0 before the first copy.
+  uint32_t committed = 0, started = 0, read = 0,
+           written = 0; ///< The last group: waited for, in the case of `read` and `written`.
+  uint32_t site = 0;    ///< Of the last copy.
+};
 
 struct Lane {
   Block *block = nullptr;
@@ -55,10 +83,30 @@ struct Lane {
   /// Operands of the instruction that the lane waits in: see Block::together.
   const void *in = nullptr;
   void *out = nullptr;
-  uint32_t committed = 0; ///< Groups.
-  uint32_t waited = 0;    ///< Groups that are done and seen to be.
-  Copy lastCopy = {};     ///< Landed or not.
+  uint32_t copyEngine = 0;  ///< 0 before the first copy.
+  uint32_t committed = 0;   ///< Groups.
+  uint32_t waited = 0;      ///< Groups that are done and seen to be.
+  uint32_t failedTries = 0; ///< Looks at an mbarrier whose phase was not over, in a row.
+  Copy lastCopy = {};       ///< Landed or not.
   std::vector<Copy> copies;
+  BulkGroups bulk;
+};
+
+/// What lanes of a warp do together.
+struct Warp {
+  uint32_t elected = 0;         ///< The lane that elect.sync picks.
+  uint32_t registers = 0;       ///< Of each lane.
+  bool fenced = false;          ///< wgmma.fence since the last wait.
+  std::vector<uint32_t> groups; ///< The last product in each.
+  uint32_t waited = 0;          ///< The last product that is waited for.
+};
+
+struct Warpgroup {
+  uint32_t engine = 0, started = 0;               ///< Its times are products, counted from 1.
+  uint32_t site = 0;                              ///< Of the last one.
+  std::deque<Product> products;                   ///< In flight.
+  std::map<uint32_t, AccumulatorMatrix> matrices; ///< By name.
+  uint32_t lastMatrix = 0;
 };
 
 /// Reused from one program instance to the next.
@@ -90,19 +138,41 @@ public:
   void commitCopies(Lane &lane, uint32_t site);
   void waitCopies(Lane &lane, uint32_t site, uint32_t pending);
   void barrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
+  void arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
   void barrierWarp(Lane &lane, uint32_t site);
+  void fenceProxy(Lane &lane, uint32_t site, SimtFence kind);
+  void initMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t count);
+  void arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t arrivals, uint32_t transactions);
+  bool waitAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t parity, bool blocking);
+  void copyTensor(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, const SimtTensorMap &map,
+                  const std::array<int32_t, 5> &corner, uint32_t mbarrier);
+  void copyBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, uint64_t global, uint32_t bytes,
+                uint32_t mbarrier);
+  void commitBulk(Lane &lane, uint32_t site);
+  void waitBulk(Lane &lane, uint32_t site, uint32_t pending, bool sources);
+  void startProduct(Lane &lane, uint32_t site, const SimtWgmma &product, uint32_t *accumulators);
+  void fenceProducts(Lane &lane, uint32_t site);
+  void commitProducts(Lane &lane, uint32_t site);
+  void waitProducts(Lane &lane, uint32_t site, uint32_t pending, uint32_t count, uint32_t *accumulators);
+  void readAccumulator(Lane &lane, uint32_t site, uint32_t value);
+  void setRegisters(Lane &lane, uint32_t site, uint32_t count);
   uint32_t shuffle(Lane &lane, uint32_t site, SimtShuffle kind, uint32_t value, uint32_t operand);
   uint32_t vote(Lane &lane, uint32_t site, SimtVote kind, bool predicate);
+  uint32_t elect(Lane &lane, uint32_t site);
   void mma(Lane &lane, uint32_t site, SimtMma kind, const MmaRegisters &registers);
 
 private:
   //===-- Execution: block.cpp ------------------------------------------------------------------------------------===//
   struct Barrier {
-    uint32_t threads = 0; ///< 0 while nobody waits.
-    std::vector<uint32_t> waiting;
+    uint32_t threads = 0; ///< That it is for.
+    uint32_t come = 0;
+    std::vector<uint32_t> waiting; ///< Those who have come and wait.
+    Knowledge arrived;             ///< Of those who do not.
   };
 
   void start(int64_t instance);
+  void startWarps();
+  void end();
   static void runLane(void *lane);
   /// Goes on with another lane, if there is one that can.
   void leave(Lane &lane);
@@ -110,31 +180,60 @@ private:
   void block(Lane &lane, LaneState state, uint32_t site);
   void wake(Lane &lane);
   void maybeInterrupt(Lane &lane);
-  /// Waits for all lanes of the warp; the last to come runs operation(first lane of the warp).
-  template <class Operation> void together(Lane &lane, uint32_t site, Operation operation);
+  /// Waits for all lanes of the warp, or of `Warps` of them; the last to come runs operation(first of the lanes).
+  template <uint32_t Warps = 1, class Operation> void together(Lane &lane, uint32_t site, Operation operation);
   /// Reports a lane that is elsewhere.
-  bool warpIsTogether(const Lane &lane);
-  void wakeWarp(Lane &lane);
+  bool areTogether(const Lane &lane, uint32_t first, uint32_t count);
+  Barrier &come(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
   void completeBarrier(Barrier &barrier);
   void meetWarp(Lane *warp);
   void land(Lane &lane, size_t copy);
   void landSomeCopy();
+  /// Lets an asynchronous operation go on, if there is one.
+  bool advanceSomething();
   void finish(Lane &lane);
   /// The mutation of the schedule, if it is for this site.
   const SimtMutation *mutationOf(uint32_t site) const;
 
+  //===-- Asynchronous operations: mbarriers.cpp, bulk_copies.cpp, warpgroups.cpp ---------------------------------===//
+  /// Null, and a report, if there is none that the lane may use.
+  Mbarrier *mbarrierAt(Lane &lane, uint32_t site, uint32_t address);
+  void advance(uint32_t offset, Mbarrier &mbarrier);
+
+  void startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, uint32_t swizzle, const TensorBox &box,
+                 uint32_t mbarrier);
+  std::optional<Moment> bulkMoment(Lane &lane, uint32_t site, BulkCopy &copy, uint32_t mbarrier);
+  void collectRows(Lane &lane, uint32_t site, BulkCopy &copy, const TensorBox &box, Moment when);
+  void readRows(BulkCopy &copy);
+  void writeRows(BulkCopy &copy);
+  /// The next step of a copy; false if that was the last one, and the copy is gone.
+  bool advanceBulk(size_t index);
+  void finishGroups(uint32_t lane, uint32_t last, bool sources);
+
+  Warp &warpOf(const Lane &lane) { return warps_[lane.number / kWarp]; }
+  Warpgroup &warpgroupOf(const Lane &lane) { return warpgroups_[lane.number / kWarpgroup]; }
+  void issueProduct(Lane *lanes, uint32_t site);
+  bool sameProduct(Lane *lanes, uint32_t site);
+  /// What a register names; null if it is a value.
+  const AccumulatorMatrix *matrixOf(const Lane &lane, uint32_t value);
+  uint32_t matrixFor(Lane *lanes, uint32_t site, const SimtWgmma &what);
+  void checkOperands(const Lane &lane, const Product &product);
+  void finishProducts(Warpgroup &warpgroup, uint32_t last);
+  bool takeRegisters(Warp &warp, uint32_t count);
+
   //===-- Memory: access.cpp --------------------------------------------------------------------------------------===//
-  /// Reports what is wrong with an access, and whether it can be made.
-  /// Where in the host's memory it is; null if it cannot be made.
+  /// Counts, records and checks an access. Where in the host's memory it is; null if it cannot be made.
   std::byte *accessGlobal(const Lane &lane, uint64_t address, uint32_t bytes, const Access &access);
-  /// The same for shared memory.
   std::byte *accessShared(const Lane &lane, uint32_t address, uint32_t bytes, const Access &access);
+  /// The same without counting.
+  std::byte *checkGlobal(uint64_t address, uint32_t bytes, const Access &access);
+  std::byte *checkShared(uint32_t address, uint32_t bytes, const Access &access);
   void countTraffic(const Lane &lane, uint32_t site, Space space, uint64_t address, uint32_t bytes) {
     if (launch_->schedule.count_traffic)
       traffic_.add(lane.number, site, space, address, bytes);
   }
   Access accessOf(const Lane &lane, uint32_t site, AccessKind kind) const {
-    return {.when = clocks_.now(lane.number), .site = site, .kind = kind};
+    return {.when = clocks_.now(lane.number), .site = site, .lane = static_cast<uint16_t>(lane.number), .kind = kind};
   }
   void skipOthers(const Lane *warp, uint32_t site, uint32_t count);
   void gatherMatrices(Lane *warp, uint32_t site, uint32_t count, bool transposed);
@@ -145,10 +244,11 @@ private:
   void reportConflict(const Access &access, const Conflict &conflict, const std::string &memory);
   void reportAccess(SimtFault fault, const Access &access, uint32_t bytes, const std::string &problem);
   void reportInstances(uint32_t tensor, int64_t offset, const Touch &earlier, const Touch &later);
+  SimtFault faultOf(const Access &access, const Access &earlier) const;
+  /// `problem` continues a sentence about the lane.
+  void report(SimtFault fault, uint32_t lane, uint32_t site, const std::string &problem);
   void reportDivergence(const Lane &lane, const Lane &other);
   void reportDeadlock();
-  void reportPending(const Lane &lane);
-  uint32_t laneOf(const Access &access) const { return access.when.agent % clocks_.lanes(); }
   std::string describe(uint32_t lane, uint32_t site) const;
   std::string describeSite(uint32_t site) const;
   std::string describeInstance(uint64_t instance) const;
@@ -164,7 +264,12 @@ private:
   std::vector<Lane> lanes_;
   std::vector<uint32_t> ready_; ///< Of each warp, a bit per lane.
   std::vector<uint32_t> inWarp_;
+  std::vector<Warp> warps_;
+  std::vector<Warpgroup> warpgroups_;
   std::map<uint32_t, Barrier> barriers_;
+  std::map<uint32_t, Mbarrier> mbarriers_; ///< By offset in shared memory.
+  std::vector<BulkCopy> bulk_;
+  uint32_t freeRegisters_ = 0; ///< Of the block's.
   std::vector<std::byte> shared_;
   Clocks clocks_;
   Shadow shadow_;
@@ -176,15 +281,17 @@ private:
   int64_t switches_ = 0;
 };
 
-template <class Operation> void Block::together(Lane &lane, uint32_t site, Operation operation) {
-  const uint32_t warp = lane.number / kWarp;
+template <uint32_t Warps, class Operation> void Block::together(Lane &lane, uint32_t site, Operation operation) {
+  const uint32_t warp = lane.number / kWarp, first = warp / Warps * Warps;
   lane.site = site;
   inWarp_[warp] |= 1U << lane.number % kWarp;
-  if (inWarp_[warp] != ~0U)
+  if (!std::all_of(&inWarp_[first], &inWarp_[first] + Warps, [](uint32_t lanes) { return lanes == ~0U; }))
     return block(lane, LaneState::InWarp, site);
-  if (warpIsTogether(lane))
-    operation(&lanes_[warp * kWarp]);
-  wakeWarp(lane);
+  if (areTogether(lane, first * kWarp, Warps * kWarp))
+    operation(&lanes_[first * kWarp]);
+  std::fill_n(&inWarp_[first], Warps, 0);
+  for (uint32_t i = first * kWarp; i < (first + Warps) * kWarp; ++i)
+    wake(lanes_[i]);
 }
 
 } // namespace tegula::simt

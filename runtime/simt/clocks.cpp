@@ -4,36 +4,93 @@
 #include <algorithm>
 
 namespace tegula::simt {
+namespace {
 
-void Clocks::reset() {
-  const size_t agents = 2 * size_t{lanes_};
-  clocks_.assign(lanes_ * agents, 0);
-  common_.assign(agents, 0);
-  for (uint32_t lane = 0; lane < lanes_; ++lane)
-    clocks_[lane * agents + lane] = 1;
+void join(std::span<uint32_t> into, std::span<const uint32_t> more) {
+  for (size_t i = 0; i < more.size(); ++i)
+    into[i] = std::max(into[i], more[i]);
 }
 
-bool Clocks::warpKnows(uint32_t warp, Moment moment) const {
-  if (common(moment))
+/// The same; `into` may be shorter.
+void join(std::vector<uint32_t> &into, std::span<const uint32_t> more) {
+  into.resize(std::max(into.size(), more.size()));
+  join(std::span(into), more);
+}
+
+} // namespace
+
+void Clocks::reset() {
+  agents_ = lanes_;
+  stride_ = std::max(stride_, lanes_);
+  clocks_.assign(size_t{lanes_} * stride_, 0);
+  common_.assign(stride_, 0);
+  fenced_ = false;
+  for (uint32_t lane = 0; lane < lanes_; ++lane)
+    genericOf(lane)[lane] = 1;
+}
+
+uint32_t Clocks::addEngine() {
+  if (agents_ == stride_)
+    widen();
+  return agents_++;
+}
+
+void Clocks::widen() {
+  const uint32_t wider = stride_ + std::max(stride_ / 2, 64U);
+  for (std::vector<uint32_t> *clocks : {&clocks_, &async_}) {
+    if (clocks->empty())
+      continue;
+    std::vector<uint32_t> moved(size_t{lanes_} * wider, 0);
+    for (uint32_t lane = 0; lane < lanes_; ++lane)
+      std::copy_n(clocks->begin() + size_t{lane} * stride_, agents_, moved.begin() + size_t{lane} * wider);
+    *clocks = std::move(moved);
+  }
+  stride_ = wider;
+  common_.resize(stride_, 0);
+}
+
+bool Clocks::allKnow(uint32_t first, uint32_t count, Moment moment, Proxy proxy) const {
+  if (proxy == Proxy::Generic && common(moment))
     return true;
-  for (uint32_t lane = 32 * warp; lane < 32 * warp + 32; ++lane)
-    if (!knows(lane, moment))
+  for (uint32_t lane = first; lane < first + count; ++lane)
+    if (!(proxy == Proxy::Generic ? knows(lane, moment) : asyncKnows(lane, moment)))
       return false;
   return true;
 }
 
-void Clocks::meet(std::span<const uint32_t> lanes) {
-  const size_t agents = 2 * size_t{lanes_};
-  std::vector<uint32_t> joined(agents, 0);
+void Clocks::meet(std::span<const uint32_t> lanes, Knowledge arrived) {
   for (uint32_t lane : lanes)
-    for (size_t agent = 0; agent < agents; ++agent)
-      joined[agent] = std::max(joined[agent], clocks_[lane * agents + agent]);
-  for (uint32_t lane : lanes) {
-    std::copy(joined.begin(), joined.end(), clocks_.begin() + static_cast<ptrdiff_t>(lane * agents));
-    ++clocks_[lane * agents + lane];
-  }
+    publish(lane, arrived);
+  for (uint32_t lane : lanes)
+    acquire(lane, arrived);
   if (lanes.size() == lanes_)
-    common_ = joined;
+    join(std::span(common_), arrived.generic);
+}
+
+void Clocks::publish(uint32_t lane, Knowledge &knowledge) {
+  join(knowledge.generic, genericOf(lane));
+  if (fenced_)
+    join(knowledge.async, asyncOf(lane));
+  ++genericOf(lane)[lane];
+}
+
+void Clocks::acquire(uint32_t lane, const Knowledge &knowledge) {
+  join(genericOf(lane), knowledge.generic);
+  if (!knowledge.async.empty())
+    join(asyncOf(lane), knowledge.async);
+}
+
+void Clocks::waited(uint32_t lane, Moment moment) {
+  uint32_t &known = genericOf(lane)[moment.agent];
+  known = std::max(known, moment.time);
+}
+
+void Clocks::fence(uint32_t lane) {
+  if (!fenced_)
+    async_.assign(clocks_.size(), 0);
+  fenced_ = true;
+  join(asyncOf(lane), genericOf(lane));
+  ++genericOf(lane)[lane];
 }
 
 } // namespace tegula::simt

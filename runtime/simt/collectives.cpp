@@ -56,6 +56,11 @@ uint32_t Block::vote(Lane &lane, uint32_t site, SimtVote kind, bool predicate) {
   return 0;
 }
 
+uint32_t Block::elect(Lane &lane, uint32_t site) {
+  together(lane, site, [](Lane *) {});
+  return lane.number % kWarp == warpOf(lane).elected;
+}
+
 void Block::mma(Lane &lane, uint32_t site, SimtMma kind, const MmaRegisters &registers) {
   lane.in = &registers;
   together(lane, site, [kind](Lane *warp) {

@@ -5,9 +5,6 @@
 #include <cmath>
 
 namespace tegula::simt {
-namespace {
-
-constexpr uint32_t kRows = 16, kColumns = 8;
 
 float fromBf16(uint32_t bits) { return std::bit_cast<float>(bits << 16); }
 
@@ -20,8 +17,11 @@ float fromF16(uint32_t bits) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
 }
 
-/// The tensor cores do not look at the low 13 bits.
 float fromTf32(uint32_t bits) { return std::bit_cast<float>(bits & 0xffffe000); }
+
+namespace {
+
+constexpr uint32_t kRows = 16, kColumns = 8;
 
 /// `Depth` columns of A and rows of B, `PerWord` of them in each register.
 template <uint32_t Depth, uint32_t PerWord, float (*Convert)(uint32_t)>

@@ -29,6 +29,11 @@ constexpr MatrixPlace matrixPlace(uint32_t row, uint32_t column, bool transposed
   return transposed ? MatrixPlace{column * 4 + row / 2, row % 2} : MatrixPlace{row * 4 + column / 2, column % 2};
 }
 
+float fromBf16(uint32_t bits);
+float fromF16(uint32_t bits);
+/// The tensor cores do not look at the low 13 bits.
+float fromTf32(uint32_t bits);
+
 float exp2Approximate(float x);
 float log2Approximate(float x);
 uint32_t toTf32(float x);

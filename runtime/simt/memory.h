@@ -5,7 +5,9 @@
 
 #include "tegula/kernel.h"
 
+#include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,5 +65,12 @@ private:
   std::vector<TensorMemory> tensors_;
   std::vector<int64_t> words_;
 };
+
+/// Adds a T, as red.relaxed does; `to` is aligned.
+template <class T> void addRelaxed(std::byte *to, const std::byte *from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  std::atomic_ref(*reinterpret_cast<T *>(to)).fetch_add(value, std::memory_order_relaxed);
+}
 
 } // namespace tegula::simt

@@ -3,6 +3,9 @@
 
 #include "simt/block.h"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <new>
 
 namespace tegula::simt {
@@ -77,8 +80,80 @@ const SimtOps simtOps = {
                       uint32_t pending) { onLane(lane, [&](Block &b, Lane &l) { b.waitCopies(l, site, pending); }); },
     .barrier = [](SimtLane *lane, uint32_t site, uint32_t id,
                   uint32_t threads) { onLane(lane, [&](Block &b, Lane &l) { b.barrier(l, site, id, threads); }); },
+    .barrier_arrive =
+        [](SimtLane *lane, uint32_t site, uint32_t id, uint32_t threads) {
+          onLane(lane, [&](Block &b, Lane &l) { b.arriveAtBarrier(l, site, id, threads); });
+        },
     .barrier_warp = [](SimtLane *lane,
                        uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.barrierWarp(l, site); }); },
+    .fence_proxy =
+        [](SimtLane *lane, uint32_t site, uint32_t kind) {
+          onLane(lane, [&](Block &b, Lane &l) { b.fenceProxy(l, site, static_cast<SimtFence>(kind)); });
+        },
+    .mbarrier_init =
+        [](SimtLane *lane, uint32_t site, uint32_t predicate, uint32_t address, uint32_t count) {
+          if (predicate != 0)
+            onLane(lane, [&](Block &b, Lane &l) { b.initMbarrier(l, site, address, count); });
+        },
+    .mbarrier_arrive =
+        [](SimtLane *lane, uint32_t site, uint32_t predicate, uint32_t address, uint32_t arrivals,
+           uint32_t transactions) {
+          if (predicate != 0)
+            onLane(lane, [&](Block &b, Lane &l) { b.arriveAtMbarrier(l, site, address, arrivals, transactions); });
+        },
+    .mbarrier_wait = [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t parity,
+                        uint32_t blocking) -> uint32_t {
+      return onLane(lane, [&](Block &b, Lane &l) { return b.waitAtMbarrier(l, site, address, parity, blocking != 0); });
+    },
+    .copy_tensor =
+        [](SimtLane *lane, uint32_t site, uint32_t predicate, uint32_t kind, uint32_t shared, const void *map,
+           const void *coordinates, uint32_t mbarrier) {
+          if (predicate == 0)
+            return;
+          SimtTensorMap tensor;
+          std::memcpy(&tensor, map, sizeof tensor);
+          std::array<int32_t, 5> corner{};
+          std::memcpy(corner.data(), coordinates, sizeof(int32_t) * std::min<size_t>(tensor.rank, corner.size()));
+          onLane(lane, [&](Block &b, Lane &l) {
+            b.copyTensor(l, site, static_cast<SimtBulk>(kind), shared, tensor, corner, mbarrier);
+          });
+        },
+    .copy_bulk =
+        [](SimtLane *lane, uint32_t site, uint32_t predicate, uint32_t kind, uint32_t shared, uint64_t global,
+           uint32_t bytes, uint32_t mbarrier) {
+          if (predicate != 0)
+            onLane(lane, [&](Block &b, Lane &l) {
+              b.copyBulk(l, site, static_cast<SimtBulk>(kind), shared, global, bytes, mbarrier);
+            });
+        },
+    .commit_bulk = [](SimtLane *lane,
+                      uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.commitBulk(l, site); }); },
+    .wait_bulk =
+        [](SimtLane *lane, uint32_t site, uint32_t pending, uint32_t sources) {
+          onLane(lane, [&](Block &b, Lane &l) { b.waitBulk(l, site, pending, sources != 0); });
+        },
+    .wgmma =
+        [](SimtLane *lane, uint32_t site, const void *product, void *accumulators) {
+          onLane(lane, [&](Block &b, Lane &l) {
+            b.startProduct(l, site, *static_cast<const SimtWgmma *>(product), static_cast<uint32_t *>(accumulators));
+          });
+        },
+    .wgmma_fence = [](SimtLane *lane,
+                      uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.fenceProducts(l, site); }); },
+    .wgmma_commit = [](SimtLane *lane,
+                       uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.commitProducts(l, site); }); },
+    .wgmma_wait =
+        [](SimtLane *lane, uint32_t site, uint32_t pending, uint32_t count, void *accumulators) {
+          onLane(lane, [&](Block &b, Lane &l) {
+            b.waitProducts(l, site, pending, count, static_cast<uint32_t *>(accumulators));
+          });
+        },
+    .read_accumulator =
+        [](SimtLane *lane, uint32_t site, uint32_t value) {
+          onLane(lane, [&](Block &b, Lane &l) { b.readAccumulator(l, site, value); });
+        },
+    .set_registers = [](SimtLane *lane, uint32_t site,
+                        uint32_t count) { onLane(lane, [&](Block &b, Lane &l) { b.setRegisters(l, site, count); }); },
     .shuffle = [](SimtLane *lane, uint32_t site, uint32_t kind, uint32_t value, uint32_t operand) -> uint32_t {
       return onLane(
           lane, [&](Block &b, Lane &l) { return b.shuffle(l, site, static_cast<SimtShuffle>(kind), value, operand); });
@@ -87,6 +162,8 @@ const SimtOps simtOps = {
       return onLane(lane,
                     [&](Block &b, Lane &l) { return b.vote(l, site, static_cast<SimtVote>(kind), predicate != 0); });
     },
+    .elect = [](SimtLane *lane,
+                uint32_t site) { return onLane(lane, [&](Block &b, Lane &l) { return b.elect(l, site); }); },
     .mma =
         [](SimtLane *lane, uint32_t site, uint32_t kind, const void *a, const void *b, const void *c, void *d) {
           const MmaRegisters registers{static_cast<const uint32_t *>(a), static_cast<const uint32_t *>(b),

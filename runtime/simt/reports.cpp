@@ -7,8 +7,9 @@
 namespace tegula {
 
 std::string_view toString(SimtFault fault) {
-  constexpr std::string_view names[] = {"race",       "unwaited copy", "uninitialised", "out of bounds",
-                                        "misaligned", "divergence",    "deadlock",      "pending copy"};
+  constexpr std::string_view names[] = {"race",          "unwaited copy", "missing fence", "uninitialised",
+                                        "out of bounds", "misaligned",    "divergence",    "barrier misuse",
+                                        "deadlock",      "pending copy"};
   return names[static_cast<size_t>(fault)];
 }
 
@@ -18,11 +19,11 @@ namespace tegula::simt {
 namespace {
 
 std::string_view verbOf(AccessKind kind) {
-  constexpr std::string_view verbs[] = {"read", "write", "atomic addition", "asynchronous read", "asynchronous write"};
+  constexpr std::string_view verbs[] = {
+      "read",      "write",      "atomic addition", "asynchronous read", "asynchronous write",
+      "bulk read", "bulk write", "bulk addition"};
   return verbs[static_cast<size_t>(kind)];
 }
-
-bool isCopy(AccessKind kind) { return kind == AccessKind::CopyRead || kind == AccessKind::CopyWrite; }
 
 } // namespace
 
@@ -56,23 +57,39 @@ void Block::reportInstances(uint32_t tensor, int64_t offset, const Touch &earlie
   });
 }
 
+SimtFault Block::faultOf(const Access &access, const Access &earlier) const {
+  // What nobody has waited for; otherwise only the others do not know of it.
+  const bool isAsync = isCopy(earlier.kind) || proxyOf(earlier.kind) == Proxy::Async;
+  if (isAsync && !clocks_.knows(earlier.lane, earlier.when))
+    return SimtFault::UnwaitedCopy;
+  const uint32_t first = access.lane / access.group * access.group;
+  return clocks_.allKnow(first, access.group, earlier.when, Proxy::Generic) ? SimtFault::MissingFence : SimtFault::Race;
+}
+
 void Block::reportConflict(const Access &access, const Conflict &conflict, const std::string &memory) {
   const Access &earlier = *conflict.earlier;
-  // A copy that its own lane has not waited for; otherwise the others do not know that it did.
-  const bool unwaited = isCopy(earlier.kind) && !clocks_.knows(laneOf(earlier), earlier.when);
-  const SimtFault fault = unwaited ? SimtFault::UnwaitedCopy : SimtFault::Race;
+  const SimtFault fault = faultOf(access, earlier);
+  const char *missing = fault == SimtFault::UnwaitedCopy   ? "a wait for the copy"
+                        : fault == SimtFault::MissingFence ? "fence.proxy.async"
+                                                           : "a barrier";
   launch_->findings.add(fault, earlier.site, access.site, [&] {
     return std::string(toString(fault)) + " on " + memory + ", byte " + std::to_string(conflict.byte) + ": " +
-           std::string(verbOf(earlier.kind)) + " by " + describe(laneOf(earlier), earlier.site) + ", then " +
-           std::string(verbOf(access.kind)) + " by " + describe(laneOf(access), access.site) + ", without " +
-           (unwaited ? "a wait for the copy" : "a barrier") + " between" + runText();
+           std::string(verbOf(earlier.kind)) + " by " + describe(earlier.lane, earlier.site) + ", then " +
+           std::string(verbOf(access.kind)) + " by " + describe(access.lane, access.site) + ", without " + missing +
+           " between" + runText();
   });
 }
 
 void Block::reportAccess(SimtFault fault, const Access &access, uint32_t bytes, const std::string &problem) {
   launch_->findings.add(fault, access.site, access.site, [&] {
     return std::string(toString(fault)) + ": " + std::string(verbOf(access.kind)) + " of " + std::to_string(bytes) +
-           " bytes " + problem + ", by " + describe(laneOf(access), access.site) + runText();
+           " bytes " + problem + ", by " + describe(access.lane, access.site) + runText();
+  });
+}
+
+void Block::report(SimtFault fault, uint32_t lane, uint32_t site, const std::string &problem) {
+  launch_->findings.add(fault, site, site, [&] {
+    return std::string(toString(fault)) + ": " + describe(lane, site) + " " + problem + runText();
   });
 }
 
@@ -96,13 +113,6 @@ void Block::reportDeadlock() {
   launch_->findings.add(SimtFault::Deadlock, 0, 0, [&] {
     return "deadlock: " + std::to_string(running_) + " of " + std::to_string(lanes_.size()) +
            " lanes wait for ever: " + waiting + runText();
-  });
-}
-
-void Block::reportPending(const Lane &lane) {
-  const uint32_t site = lane.lastCopy.site;
-  launch_->findings.add(SimtFault::PendingCopy, site, site, [&] {
-    return "pending copy: " + describe(lane.number, site) + " is not waited for" + runText();
   });
 }
 

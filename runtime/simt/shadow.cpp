@@ -10,10 +10,12 @@ void Shadow::reset(size_t sharedBytes) {
   readNodes_.assign(1, ReadNode());
 }
 
-bool Shadow::ordered(uint32_t lane, const Access &earlier, const Access &later) const {
-  if (earlier.kind == AccessKind::Atomic && later.kind == AccessKind::Atomic)
+bool Shadow::ordered(const Access &earlier, const Access &later) const {
+  if (isAtomic(earlier.kind) && isAtomic(later.kind))
     return true;
-  return later.wholeWarp ? clocks_.warpKnows(lane / 32, earlier.when) : clocks_.knows(lane, earlier.when);
+  const bool crosses = proxyOf(earlier.kind) == Proxy::Generic && proxyOf(later.kind) == Proxy::Async;
+  return clocks_.allKnow(later.lane / later.group * later.group, later.group, earlier.when,
+                         crosses ? Proxy::Async : Proxy::Generic);
 }
 
 /// The reads and one more. Those that all lanes know of can be in no conflict any more; a lane that reads again changes

@@ -13,16 +13,23 @@
 
 namespace tegula::simt {
 
-enum class AccessKind : uint8_t { Read, Write, Atomic, CopyRead, CopyWrite };
+/// Copy: cp.async. Bulk: by the asynchronous proxy, that is bulk copies and products of warpgroups.
+enum class AccessKind : uint8_t { Read, Write, Atomic, CopyRead, CopyWrite, BulkRead, BulkWrite, BulkAtomic };
 
-inline bool isWrite(AccessKind kind) { return kind != AccessKind::Read && kind != AccessKind::CopyRead; }
+constexpr bool isWrite(AccessKind kind) {
+  return kind != AccessKind::Read && kind != AccessKind::CopyRead && kind != AccessKind::BulkRead;
+}
+constexpr bool isAtomic(AccessKind kind) { return kind == AccessKind::Atomic || kind == AccessKind::BulkAtomic; }
+constexpr bool isCopy(AccessKind kind) { return kind == AccessKind::CopyRead || kind == AccessKind::CopyWrite; }
+constexpr Proxy proxyOf(AccessKind kind) { return kind >= AccessKind::BulkRead ? Proxy::Async : Proxy::Generic; }
 
-/// An access of a lane. Its lane is that of the moment's agent.
+/// An access by a lane, or by an engine that a lane has started.
 struct Access {
   Moment when;
   uint32_t site = 0;
+  uint16_t lane = 0;
   AccessKind kind = AccessKind::Read;
-  bool wholeWarp = false; ///< The data goes to lanes of all the warp: all of them must know who wrote it.
+  uint8_t group = 1; ///< So many lanes from `lane`'s group's first on take part: all of them must know who came before.
 };
 
 /// Accesses to a byte that no order separates; `earlier` is nullptr if the byte was never written.
@@ -56,20 +63,20 @@ public:
   void reset(size_t sharedBytes);
 
   /// Records the access and calls report(Conflict) for each earlier access that conflicts with it.
-  template <class Report>
-  void shared(uint32_t lane, uint32_t offset, uint32_t bytes, const Access &access, Report report) {
-    record(lane, offset, bytes, access, report, [&](int64_t line) -> ShadowLine & { return shared_[line]; });
+  template <class Report> void shared(uint32_t offset, uint32_t bytes, const Access &access, Report report) {
+    record(offset, bytes, access, report, [&](int64_t line) -> ShadowLine & { return shared_[line]; });
   }
   /// The same for bytes of a tensor. Negative offsets are legal.
   template <class Report>
-  void global(uint32_t lane, uint32_t tensor, int64_t offset, uint32_t bytes, const Access &access, Report report) {
-    record(lane, offset, bytes, access, report, [&](int64_t line) -> ShadowLine & { return global_[{tensor, line}]; });
+  void global(uint32_t tensor, int64_t offset, uint32_t bytes, const Access &access, Report report) {
+    record(offset, bytes, access, report, [&](int64_t line) -> ShadowLine & { return global_[{tensor, line}]; });
   }
 
   /// Calls visit(line of tensor, byte in it, access) for the last write of each byte and the last read after it.
   template <class Visit> void forEachGlobal(Visit visit) const;
 
   bool isWritten(uint32_t offset) const { return shared_[offset / 64].write[offset % 64] != 0; }
+  const Access &lastWrite(uint32_t offset) const { return accesses_[shared_[offset / 64].write[offset % 64]]; }
 
 private:
   struct ReadNode {
@@ -77,10 +84,10 @@ private:
   };
 
   template <class Report, class LineOf>
-  void record(uint32_t lane, int64_t offset, uint32_t bytes, const Access &access, Report &report, LineOf lineOf);
+  void record(int64_t offset, uint32_t bytes, const Access &access, Report &report, LineOf lineOf);
   template <class Report>
-  void check(uint32_t lane, const Access &access, uint32_t write, uint32_t reads, int64_t byte, Report &report) const;
-  bool ordered(uint32_t lane, const Access &earlier, const Access &later) const;
+  void check(const Access &access, uint32_t write, uint32_t reads, int64_t byte, Report &report) const;
+  bool ordered(const Access &earlier, const Access &later) const;
   uint32_t withRead(uint32_t reads, uint32_t access);
   uint32_t withoutCommon(uint32_t reads);
   uint32_t pushRead(uint32_t access, uint32_t next);
@@ -95,8 +102,7 @@ private:
 //===-- Templates -------------------------------------------------------------------------------------------------===//
 
 template <class Report, class LineOf>
-void Shadow::record(uint32_t lane, int64_t offset, uint32_t bytes, const Access &access, Report &report,
-                    LineOf lineOf) {
+void Shadow::record(int64_t offset, uint32_t bytes, const Access &access, Report &report, LineOf lineOf) {
   const auto index = static_cast<uint32_t>(accesses_.size());
   accesses_.push_back(access);
   // Neighbouring bytes mostly have the same past.
@@ -107,7 +113,7 @@ void Shadow::record(uint32_t lane, int64_t offset, uint32_t bytes, const Access 
       line = &lineOf(byte >> 6);
     uint32_t &write = line->write[byte & 63], &reads = line->reads[byte & 63];
     if (write != knownWrite || reads != knownReads) {
-      check(lane, access, write, reads, byte, report);
+      check(access, write, reads, byte, report);
       knownWrite = write;
       knownReads = reads;
       newReads = isWrite(access.kind) ? 0 : withRead(reads, index);
@@ -119,14 +125,13 @@ void Shadow::record(uint32_t lane, int64_t offset, uint32_t bytes, const Access 
 }
 
 template <class Report>
-void Shadow::check(uint32_t lane, const Access &access, uint32_t write, uint32_t reads, int64_t byte,
-                   Report &report) const {
-  if (write != 0 && !ordered(lane, accesses_[write], access))
+void Shadow::check(const Access &access, uint32_t write, uint32_t reads, int64_t byte, Report &report) const {
+  if (write != 0 && !ordered(accesses_[write], access))
     report(Conflict{&accesses_[write], byte});
   if (!isWrite(access.kind))
     return;
   for (uint32_t node = reads; node != 0; node = readNodes_[node].next)
-    if (const Access &read = accesses_[readNodes_[node].access]; !ordered(lane, read, access))
+    if (const Access &read = accesses_[readNodes_[node].access]; !ordered(read, access))
       return report(Conflict{&read, byte});
 }
 

@@ -21,8 +21,36 @@ enum class SimtRegister : uint32_t { Thread, ProgramX, ProgramY, ProgramZ };
 enum class SimtShuffle : uint32_t { Xor, Index };
 enum class SimtVote : uint32_t { Any, All, Ballot };
 enum class SimtAtomic : uint32_t { F32, I32 };
-/// m16n8k16 of two bf16 or f16, m16n8k8 of tf32; sums are f32.
+/// mma: m16n8k16 of two bf16 or f16, m16n8k8 of tf32. wgmma: m64nNk16 and m64nNk8. Sums are f32.
 enum class SimtMma : uint32_t { Bf16, F16, Tf32 };
+/// Which accesses a fence makes visible to the asynchronous proxy: all, or initialisations of mbarriers.
+enum class SimtFence : uint32_t { AsyncProxy, MbarrierInit };
+/// Direction of a bulk copy: into shared memory; out of it; added, in f32, to what is there.
+enum class SimtBulk : uint32_t { Load, Store, AddF32 };
+
+/// What a kernel of the simt target sees in the place of a CUtensorMap. Dimension 0 is the innermost, of stride
+/// `element_bytes`; sizes and the box are in elements, strides in bytes.
+struct SimtTensorMap {
+  uint64_t address = 0; ///< In the kernel's global memory.
+  uint32_t rank = 0, element_bytes = 0;
+  uint32_t swizzle = 0; ///< Bytes: 0, 32, 64 or 128.
+  uint32_t box[5] = {};
+  uint64_t size[5] = {};
+  uint64_t stride[4] = {}; ///< Of dimensions 1 to 4.
+};
+inline constexpr uint32_t kSimtTensorMapBytes = 128; ///< Of a parameter that holds one.
+static_assert(sizeof(SimtTensorMap) <= kSimtTensorMapBytes);
+
+/// One wgmma.mma_async without its accumulators. An operand in shared memory is a matrix descriptor.
+struct SimtWgmma {
+  uint32_t type = 0;    ///< SimtMma.
+  uint32_t columns = 0; ///< N, a multiple of 8 up to 256.
+  uint32_t accumulate = 1;
+  uint32_t a_in_registers = 0;
+  uint32_t a_transposed = 0, b_transposed = 0; ///< The operand is not K-major.
+  uint32_t a[4] = {};
+  uint64_t a_descriptor = 0, b_descriptor = 0;
+};
 
 struct SimtOps {
   uint32_t (*special)(SimtLane *, uint32_t which); ///< SimtRegister.
@@ -47,12 +75,46 @@ struct SimtOps {
   void (*wait_copies)(SimtLane *, uint32_t site, uint32_t pending);
   /// 0 threads: all of the block.
   void (*barrier)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
+  void (*barrier_arrive)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   void (*barrier_warp)(SimtLane *, uint32_t site);
+  void (*fence_proxy)(SimtLane *, uint32_t site, uint32_t kind); ///< SimtFence.
+
+  //===-- mbarriers: 8 bytes of shared memory --------------------------------------------------------------------===//
+  void (*mbarrier_init)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t address, uint32_t count);
+  /// `arrivals` may be 0; `transactions` are bytes that the phase waits for in addition.
+  void (*mbarrier_arrive)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t address, uint32_t arrivals,
+                          uint32_t transactions);
+  /// Whether the phase of this parity is over; waits for it if `blocking`.
+  uint32_t (*mbarrier_wait)(SimtLane *, uint32_t site, uint32_t address, uint32_t parity, uint32_t blocking);
+
+  //===-- Bulk copies --------------------------------------------------------------------------------------------===//
+  /// `map` and `coordinates` (one for each dimension) are the lane's own memory. `mbarrier` is for loads.
+  void (*copy_tensor)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t kind, uint32_t shared, const void *map,
+                      const void *coordinates, uint32_t mbarrier);
+  void (*copy_bulk)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t kind, uint32_t shared, uint64_t global,
+                    uint32_t bytes, uint32_t mbarrier);
+  void (*commit_bulk)(SimtLane *, uint32_t site);
+  /// `sources`: waits until shared memory has been read only.
+  void (*wait_bulk)(SimtLane *, uint32_t site, uint32_t pending, uint32_t sources);
+
+  //===-- Warpgroups ---------------------------------------------------------------------------------------------===//
+  /// Starts a product (SimtWgmma). `accumulators`: columns / 2 registers, replaced by names of what is in flight, which
+  /// only further products and wgmma_wait understand.
+  void (*wgmma)(SimtLane *, uint32_t site, const void *product, void *accumulators);
+  void (*wgmma_fence)(SimtLane *, uint32_t site);
+  void (*wgmma_commit)(SimtLane *, uint32_t site);
+  /// Replaces the names in `accumulators` by values.
+  void (*wgmma_wait)(SimtLane *, uint32_t site, uint32_t pending, uint32_t count, void *accumulators);
+  /// An instruction at `site` reads a register that a product may still be writing.
+  void (*read_accumulator)(SimtLane *, uint32_t site, uint32_t value);
+  /// Of a warp; waits for registers that others give back.
+  void (*set_registers)(SimtLane *, uint32_t site, uint32_t count);
 
   //===-- Between lanes, and arithmetic --------------------------------------------------------------------------===//
   uint32_t (*shuffle)(SimtLane *, uint32_t site, uint32_t kind, uint32_t value, uint32_t operand);
   /// Of whether `predicate` is not 0 in the lanes of the warp.
   uint32_t (*vote)(SimtLane *, uint32_t site, uint32_t kind, uint32_t predicate);
+  uint32_t (*elect)(SimtLane *, uint32_t site); ///< 1 in one lane of the warp.
   /// a, b, c and d: the registers of the fragments; c and d are four f32, tf32 and pairs of 16 bits are words.
   void (*mma)(SimtLane *, uint32_t site, uint32_t kind, const void *a, const void *b, const void *c, void *d);
   float (*exp2)(float);       ///< Subnormal operands and results are 0.

@@ -45,13 +45,15 @@ struct SimtSchedule {
 
 enum class SimtFault : uint8_t {
   Race,          ///< Two accesses to a byte, at least one a write, that nothing orders.
-  UnwaitedCopy,  ///< An access to memory that an asynchronous copy may still be using.
+  UnwaitedCopy,  ///< An access to memory or registers that an asynchronous operation may still be using.
+  MissingFence,  ///< Two accesses that are ordered, but through different proxies without a fence between.
   Uninitialised, ///< A read of shared memory that was not written.
   OutOfBounds,
   Misaligned,
-  Divergence,  ///< Lanes of a warp at different instructions that need all of them.
-  Deadlock,    ///< No lane can go on.
-  PendingCopy, ///< A lane ended with copies that it did not wait for.
+  Divergence,    ///< Lanes of a warp at different instructions that need all of them.
+  BarrierMisuse, ///< Wrong counts of arrivals, threads or bytes, or an mbarrier that is none.
+  Deadlock,      ///< No lane can go on.
+  PendingCopy,   ///< A lane ended without waiting for an asynchronous operation.
 };
 
 std::string_view toString(SimtFault fault);

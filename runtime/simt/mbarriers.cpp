@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// mbarriers, and the fences that make them known.
+#include "simt/block.h"
+
+namespace tegula::simt {
+
+void Block::initMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t count) {
+  constexpr uint32_t kBytes = 8;
+  if (checkShared(address, kBytes, accessOf(lane, site, AccessKind::Write)) == nullptr)
+    return;
+  mbarriers_.insert_or_assign(address - kSimtSharedBase,
+                              Mbarrier(count, clocks_.now(lane.number), site, clocks_.addEngine()));
+}
+
+void Block::fenceProxy(Lane &lane, uint32_t site, SimtFence kind) {
+  if (mutationOf(site))
+    return;
+  for (auto &[offset, mbarrier] : mbarriers_)
+    mbarrier.fenced |= mbarrier.initialised().agent == lane.number;
+  if (kind == SimtFence::AsyncProxy)
+    clocks_.fence(lane.number);
+}
+
+Mbarrier *Block::mbarrierAt(Lane &lane, uint32_t site, uint32_t address) {
+  const auto found = mbarriers_.find(address - kSimtSharedBase);
+  if (found == mbarriers_.end()) {
+    report(SimtFault::BarrierMisuse, lane.number, site,
+           "uses shared memory, byte " + std::to_string(address - kSimtSharedBase) + ", which is no mbarrier");
+    return nullptr;
+  }
+  Mbarrier &mbarrier = found->second;
+  if (shadow_.lastWrite(found->first).site != mbarrier.site())
+    report(SimtFault::BarrierMisuse, lane.number, site,
+           "uses an mbarrier that was overwritten by" + describeSite(shadow_.lastWrite(found->first).site));
+  if (!clocks_.knows(lane.number, mbarrier.initialised()))
+    launch_->findings.add(SimtFault::Race, mbarrier.site(), site, [&] {
+      return "race on an mbarrier: initialised by " + describe(mbarrier.initialised().agent, mbarrier.site()) +
+             ", then used by " + describe(lane.number, site) + ", without a barrier between" + runText();
+    });
+  return &mbarrier;
+}
+
+void Block::arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t arrivals, uint32_t transactions) {
+  if (mutationOf(site))
+    return;
+  maybeInterrupt(lane);
+  Mbarrier *mbarrier = mbarrierAt(lane, site, address);
+  if (mbarrier == nullptr)
+    return;
+  mbarrier->expect(transactions);
+  if (arrivals > 0)
+    clocks_.publish(lane.number, mbarrier->arriving);
+  if (!mbarrier->arrive(arrivals))
+    report(SimtFault::BarrierMisuse, lane.number, site,
+           "arrives at an mbarrier whose phase already has all " + std::to_string(mbarrier->count()) + " arrivals");
+  advance(address - kSimtSharedBase, *mbarrier);
+}
+
+bool Block::waitAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t parity, bool blocking) {
+  constexpr uint32_t kTries = 2; // A lane that only looks would spin for ever in a deadlock.
+  if (mutationOf(site))
+    return true;
+  maybeInterrupt(lane);
+  Mbarrier *mbarrier = mbarrierAt(lane, site, address);
+  if (mbarrier == nullptr)
+    return true;
+  if (!blocking && !mbarrier->isOver(parity) && ++lane.failedTries < kTries)
+    return false;
+  lane.failedTries = 0;
+  while (!mbarrier->isOver(parity)) {
+    mbarrier->waiting.push_back(lane.number);
+    block(lane, LaneState::AtMbarrier, site);
+  }
+  clocks_.acquire(lane.number, mbarrier->arrived);
+  clocks_.waited(lane.number, mbarrier->over());
+  mbarrier->waited = std::max(mbarrier->waited, mbarrier->over().time);
+  return true;
+}
+
+void Block::advance(uint32_t offset, Mbarrier &mbarrier) {
+  const uint32_t phase = mbarrier.current().time;
+  if (!mbarrier.advance())
+    return;
+  for (const BulkCopy &copy : bulk_)
+    if (copy.kind == SimtBulk::Load && copy.mbarrier == offset && mbarrier.started == phase)
+      report(SimtFault::BarrierMisuse, copy.lane, copy.site,
+             "is not done when the phase of its mbarrier ends: too few bytes are expected");
+  for (uint32_t lane : std::exchange(mbarrier.waiting, {}))
+    wake(lanes_[lane]);
+}
+
+} // namespace tegula::simt

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "simt/product.h"
+
+#include "simt/fragments.h"
+
+#include <cstring>
+
+namespace tegula::simt {
+namespace {
+
+float elementAt(SimtMma type, const void *piece, uint32_t index) {
+  if (type == SimtMma::Tf32) {
+    uint32_t word;
+    std::memcpy(&word, static_cast<const std::byte *>(piece) + 4 * index, 4);
+    return fromTf32(word);
+  }
+  uint16_t half;
+  std::memcpy(&half, static_cast<const std::byte *>(piece) + 2 * index, 2);
+  return type == SimtMma::Bf16 ? fromBf16(half) : fromF16(half);
+}
+
+} // namespace
+
+void Product::unpack(const void *piece, bool transposed, uint32_t row, uint32_t k, uint32_t rows, Operand &to) const {
+  const uint32_t elements = depth() / 2;
+  for (uint32_t i = 0; i < elements; ++i) {
+    const uint32_t depthOf = transposed ? k : k + i, rowOf = transposed ? row + i : row;
+    to[size_t{depthOf} * rows + rowOf] = elementAt(static_cast<SimtMma>(what.type), piece, i);
+  }
+}
+
+/// Register i of a lane: rows in steps of 8, then halves along K.
+Product::Operand Product::readRegisters() const {
+  Operand operand(size_t{depth()} * kProductRows);
+  const uint32_t perWord = depth() / 8;
+  for (uint32_t lane = 0; lane < kWarpgroup; ++lane)
+    for (uint32_t i = 0; i < 4; ++i)
+      for (uint32_t half = 0; half < perWord; ++half) {
+        const uint32_t row = lane / 32 * 16 + lane % 32 / 4 + i % 2 * 8;
+        const uint32_t k = lane % 4 * perWord + half + i / 2 * 4 * perWord;
+        operand[size_t{k} * kProductRows + row] = elementAt(static_cast<SimtMma>(what.type), &a[lane][i], half);
+      }
+  return operand;
+}
+
+void Product::multiply(const Operand &a, const Operand &b, AccumulatorMatrix &sum) const {
+  const uint32_t columns = what.columns;
+  for (uint32_t row = 0; row < kProductRows; ++row) {
+    float *to = &sum.values[size_t{row} * columns];
+    for (uint32_t k = 0; k < depth(); ++k) {
+      const float factor = a[size_t{k} * kProductRows + row];
+      const float *from = &b[size_t{k} * columns];
+      for (uint32_t column = 0; column < columns; ++column)
+        to[column] += factor * from[column];
+    }
+  }
+}
+
+} // namespace tegula::simt
