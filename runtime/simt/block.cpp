@@ -34,8 +34,9 @@ void Block::start(int64_t instance) {
   program_[2] = static_cast<uint32_t>(instance / grid.x / grid.y);
   for (uint32_t i = 0; i < lanes_.size(); ++i) {
     Lane &lane = lanes_[i];
-    lane = {.block = this, .number = i, .copies = std::exchange(lane.copies, {})};
-    lane.copies.clear();
+    lane = Lane();
+    lane.block = this;
+    lane.number = i;
     lane.fiber.prepare(stacks_.top(i), runLane, &lane);
   }
   std::fill(ready_.begin(), ready_.end(), ~0U);

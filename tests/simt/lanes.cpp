@@ -28,7 +28,7 @@ Outcome run(const Run &run) {
   const auto kernel = simt::makeKernel(
       "lanes", parameters, {run.kernel, numberedSites(), run.threads, run.shared_bytes}, nullptr, device().state());
   device().setSchedule(run.schedule);
-  Outcome outcome{.out = std::vector<int32_t>(run.out_words, -1), .findings = {}, .traffic = {}};
+  Outcome outcome{.out = std::vector<int32_t>(run.out_words, run.fill), .findings = {}, .traffic = {}};
   std::vector<int32_t> in = run.in;
   const Status status =
       kernel->launch({.x = run.instances}, {contiguous(in.data(), i32, {int64_t(in.size())}),

@@ -20,6 +20,7 @@ struct Run {
   uint32_t shared_bytes = 4096;
   SimtSchedule schedule = {};
   int64_t instances = 1;
+  int32_t fill = -1; ///< What `out` holds before.
 };
 
 struct Outcome {
