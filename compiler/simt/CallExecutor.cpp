@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "compiler/simt/AssemblyCalls.h"
 #include "compiler/simt/Calls.h"
-#include "compiler/simt/InlineAssembly.h"
 #include "compiler/simt/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -27,6 +27,7 @@ public:
   explicit Rewriter(LLVM::LLVMFuncOp kernel) : kernel_(kernel), calls_(kernel), b(calls_.b) {}
 
   LogicalResult run() {
+    checkAccumulators(calls_, kernel_);
     SmallVector<Operation *> all;
     kernel_.walk([&](Operation *op) { all.push_back(op); });
     for (Operation *op : all) {
@@ -47,9 +48,10 @@ private:
         .Case([&](NVVM::BlockIdYOp op) { return special(op, SimtRegister::ProgramY); })
         .Case([&](NVVM::BlockIdZOp op) { return special(op, SimtRegister::ProgramZ); })
         .Case<NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::LdMatrixOp, NVVM::StMatrixOp, NVVM::CpAsyncOp,
-              NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp, NVVM::Barrier0Op, NVVM::BarrierOp, NVVM::SyncWarpOp,
-              NVVM::MmaOp, NVVM::ConvertFloatToTF32Op, LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp,
-              LLVM::FPTruncOp>([&](auto known) { return lower(known); })
+              NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp, NVVM::Barrier0Op, NVVM::BarrierOp,
+              NVVM::BarrierArriveOp, NVVM::ElectSyncOp, NVVM::SyncWarpOp, NVVM::MmaOp, NVVM::ConvertFloatToTF32Op,
+              LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp, LLVM::FPTruncOp>(
+            [&](auto known) { return lower(known); })
         .Default([&](Operation *other) -> LogicalResult {
           return isa<NVVM::NVVMDialect>(other->getDialect()) ? unknown(other) : success();
         });
@@ -95,57 +97,7 @@ private:
 
   //===-- Memory --------------------------------------------------------------------------------------------------===//
 
-  LogicalResult lower(LLVM::InlineAsmOp op) {
-    auto instruction = parseMemoryInstruction(op);
-    if (!instruction)
-      return unknown(op);
-    switch (instruction->kind) {
-    case MemoryInstruction::Kind::Load:
-      return lowerLoad(op, *instruction);
-    case MemoryInstruction::Kind::Store:
-      return lowerStore(op, *instruction);
-    case MemoryInstruction::Kind::Add:
-      return lowerAdd(op, *instruction);
-    }
-  }
-
-  LogicalResult lowerLoad(LLVM::InlineAsmOp op, const MemoryInstruction &load) {
-    constexpr unsigned buffer = 0;
-    if (load.otherwise)
-      calls_.pack(buffer, load.otherwise);
-    auto structure = dyn_cast<LLVM::LLVMStructType>(op.getResult(0).getType());
-    Value bytes = calls_.i32((structure ? structure.getBody().size() : 1) * load.bits / 8);
-    Value site = calls_.site(load.mnemonic), predicate = flag(load.predicate);
-    // A byte is the low half of a 16-bit register, whose high half is 0.
-    if (load.bits == 8 && !load.otherwise)
-      calls_.pack(buffer, LLVM::ConstantOp::create(b, b.getI16Type(), b.getI16IntegerAttr(0)).getResult());
-    if (load.isShared)
-      calls_.call(&SimtOps::load_shared, {site, predicate, load.address, bytes, calls_.buffer(buffer)});
-    else
-      calls_.call(&SimtOps::load, {site, predicate, load.address, bytes, calls_.buffer(buffer)});
-    return replaceByBuffer(op, buffer);
-  }
-
-  LogicalResult lowerStore(LLVM::InlineAsmOp op, const MemoryInstruction &store) {
-    Value bytes = calls_.i32(store.registers.size() * store.bits / 8);
-    Value from = calls_.pack(0, store.registers), site = calls_.site(store.mnemonic), predicate = flag(store.predicate);
-    if (store.isShared)
-      calls_.call(&SimtOps::store_shared, {site, predicate, store.address, bytes, from});
-    else
-      calls_.call(&SimtOps::store, {site, predicate, store.address, bytes, from});
-    op->erase();
-    return success();
-  }
-
-  LogicalResult lowerAdd(LLVM::InlineAsmOp op, const MemoryInstruction &add) {
-    if (add.isShared || add.bits != 32)
-      return unknown(op);
-    Value type = calls_.i32(static_cast<int64_t>(add.isFloat ? SimtAtomic::F32 : SimtAtomic::I32));
-    calls_.call(&SimtOps::atomic_add, {calls_.site(add.mnemonic), flag(add.predicate), add.address, type,
-                                       calls_.i32(add.registers.size()), calls_.pack(0, add.registers)});
-    op->erase();
-    return success();
-  }
+  LogicalResult lower(LLVM::InlineAsmOp op) { return callAssembly(calls_, op); }
 
   static std::string matrixName(StringRef name, size_t count, bool transposed) {
     return (name + ".x" + std::to_string(count) + (transposed ? ".trans" : "")).str();
@@ -208,6 +160,14 @@ private:
     return lowerBarrier(op, op.getBarrierId(), op.getNumberOfThreads());
   }
 
+  LogicalResult lower(NVVM::BarrierArriveOp op) {
+    Value id = op.getBarrierId();
+    calls_.call(&SimtOps::barrier_arrive,
+                {calls_.site("bar.arrive"), id ? id : calls_.i32(0), op.getNumberOfThreads()});
+    op->erase();
+    return success();
+  }
+
   LogicalResult lower(NVVM::SyncWarpOp op) {
     calls_.call(&SimtOps::barrier_warp, {calls_.site("bar.warp.sync")});
     op->erase();
@@ -241,6 +201,11 @@ private:
         return replace(op, isWord ? result : LLVM::TruncOp::create(b, op.getType(), result).getResult());
       }
     return unknown(op);
+  }
+
+  LogicalResult lower(NVVM::ElectSyncOp op) {
+    Value result = calls_.call(&SimtOps::elect, {calls_.site("elect.sync")});
+    return replace(op, LLVM::TruncOp::create(b, op.getType(), result).getResult());
   }
 
   static std::optional<SimtMma> kindOf(NVVM::MmaOp op) {

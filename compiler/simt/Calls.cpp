@@ -28,11 +28,24 @@ void Calls::changeSignature() {
   ops_ = entry.insertArgument(0u, pointer_, b.getLoc());
   lane_ = entry.insertArgument(1u, pointer_, b.getLoc());
   Value words = entry.insertArgument(2u, pointer_, b.getLoc());
-  for (int64_t word = 0; entry.getNumArguments() > 3; ++word) {
+  for (int64_t byte = 0; entry.getNumArguments() > 3;) {
     Value argument = entry.getArgument(3);
-    argument.replaceAllUsesWith(LLVM::LoadOp::create(b, argument.getType(), at(words, 8 * word)));
+    // Of the parameters, only tensor maps are passed by value.
+    const bool isMap = isa<LLVM::LLVMPointerType>(argument.getType());
+    Value place = at(words, byte);
+    argument.replaceAllUsesWith(isMap ? place : LLVM::LoadOp::create(b, argument.getType(), place).getResult());
+    byte += isMap ? kSimtTensorMapBytes : 8;
     entry.eraseArgument(3);
   }
+}
+
+Value Calls::memory(Value &buffer, int64_t bytes) {
+  if (!buffer) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel_.getBody().front());
+    buffer = LLVM::AllocaOp::create(b, pointer_, b.getI8Type(), i32(bytes), /*alignment=*/16);
+  }
+  return buffer;
 }
 
 Value Calls::i32(int64_t value) { return LLVM::ConstantOp::create(b, b.getI32Type(), b.getI32IntegerAttr(value)); }
@@ -66,17 +79,17 @@ static int64_t bytesOf(Type type) {
   return type.getIntOrFloatBitWidth() / 8;
 }
 
-Value Calls::pack(unsigned buffer, ValueRange registers) {
+Value Calls::pack(Value memory, ValueRange registers) {
   int64_t offset = 0;
   for (Value reg : registers) {
-    LLVM::StoreOp::create(b, reg, at(buffers_[buffer], offset));
+    LLVM::StoreOp::create(b, reg, at(memory, offset));
     offset += bytesOf(reg.getType());
   }
-  return buffers_[buffer];
+  return memory;
 }
 
-Value Calls::unpack(unsigned buffer, Type type, unsigned index) {
-  return LLVM::LoadOp::create(b, type, at(buffers_[buffer], index * bytesOf(type)));
+Value Calls::unpack(Value memory, Type type, unsigned index) {
+  return LLVM::LoadOp::create(b, type, at(memory, index * bytesOf(type)));
 }
 
 void Calls::finish() {

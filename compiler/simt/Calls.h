@@ -41,15 +41,20 @@ public:
   mlir::Value site(llvm::StringRef instruction);
   /// Memory for the registers of one instruction; there are kBuffers of 16 bytes.
   mlir::Value buffer(unsigned index) { return buffers_[index]; }
+  /// The same for as many as a warpgroup's instruction has, and for a SimtWgmma.
+  mlir::Value registers() { return memory(registers_, kRegisterBytes); }
+  mlir::Value product() { return memory(product_, sizeof(SimtWgmma)); }
   /// Writes registers one after the other.
-  mlir::Value pack(unsigned buffer, mlir::ValueRange registers);
-  mlir::Value unpack(unsigned buffer, mlir::Type type, unsigned index);
+  mlir::Value pack(mlir::Value memory, mlir::ValueRange registers);
+  mlir::Value pack(unsigned buffer, mlir::ValueRange registers) { return pack(buffers_[buffer], registers); }
+  mlir::Value unpack(mlir::Value memory, mlir::Type type, unsigned index);
+  mlir::Value unpack(unsigned buffer, mlir::Type type, unsigned index) { return unpack(buffers_[buffer], type, index); }
 
   /// Writes the table of sites, at the end.
   void finish();
 
 private:
-  static constexpr unsigned kBuffers = 4;
+  static constexpr unsigned kBuffers = 4, kRegisterBytes = 4 * 256;
 
   template <class T> mlir::Type typeOf() {
     if constexpr (std::is_void_v<T>)
@@ -65,12 +70,15 @@ private:
   }
   mlir::Value call(int64_t offset, mlir::Type result, mlir::ValueRange arguments);
   mlir::Value at(mlir::Value pointer, int64_t byte);
+  /// Of the whole kernel, made on first use.
+  mlir::Value memory(mlir::Value &buffer, int64_t bytes);
   void changeSignature();
 
   mlir::LLVM::LLVMFuncOp kernel_;
   mlir::Type pointer_;
   mlir::Value ops_, lane_;
   std::array<mlir::Value, kBuffers> buffers_;
+  mlir::Value registers_, product_;
   std::string sites_;
   int64_t siteCount_ = 0;
 };

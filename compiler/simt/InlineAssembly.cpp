@@ -4,76 +4,96 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
+using llvm::SmallVector;
+using llvm::StringRef;
 
 namespace tegula::simt {
 
 namespace {
 
-class Parser {
-public:
-  explicit Parser(LLVM::InlineAsmOp op) : op_(op), text_(op.getAsmString()) {
-    if (op.getNumResults()) {
-      auto structure = dyn_cast<LLVM::LLVMStructType>(op.getResult(0).getType());
-      results_ = structure ? structure.getBody().size() : 1;
-    }
+/// At commas that no bracket encloses.
+SmallVector<StringRef> splitOperands(StringRef text) {
+  SmallVector<StringRef> parts;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && (text[i] == '[' || text[i] == '{'))
+      ++depth;
+    if (i < text.size() && (text[i] == ']' || text[i] == '}'))
+      --depth;
+    if (i < text.size() && (text[i] != ',' || depth > 0))
+      continue;
+    if (StringRef part = text.slice(begin, i).trim(); !part.empty())
+      parts.push_back(part);
+    begin = i + 1;
   }
+  return parts;
+}
 
-  std::optional<MemoryInstruction> parse() {
-    MemoryInstruction instruction;
-    if (text_.consume_front("@"))
-      instruction.predicate = operand();
-    text_ = text_.ltrim();
-    std::tie(instruction.mnemonic, text_) = text_.split(' ');
-    if (!parseMnemonic(instruction) || !text_.consume_back(";"))
-      return std::nullopt;
-    auto [before, rest] = text_.split('[');
-    text_ = rest;
-    instruction.address = operand();
-    if (!instruction.address)
-      return std::nullopt;
-    while (text_.contains('$'))
-      instruction.registers.push_back(operand());
-    // What a result is tied to comes last and is not named.
-    if (op_.getConstraints().contains(",0,") && instruction.kind == MemoryInstruction::Kind::Load)
-      instruction.otherwise = op_.getOperands().back();
-    return instruction;
-  }
-
-private:
-  /// The next `$n`; null if there is none or it is a result.
-  Value operand() {
-    text_ = text_.substr(text_.find('$'));
-    size_t number = 0;
-    if (!text_.consume_front("$") || text_.consumeInteger(10, number))
-      return nullptr;
-    return number >= results_ && number - results_ < op_->getNumOperands() ? op_.getOperands()[number - results_]
-                                                                           : Value();
-  }
-
-  static bool parseMnemonic(MemoryInstruction &instruction) {
-    auto words = llvm::to_vector(llvm::split(instruction.mnemonic, '.'));
-    using Kind = MemoryInstruction::Kind;
-    if (words.front() == "ld")
-      instruction.kind = Kind::Load;
-    else if (words.front() == "st")
-      instruction.kind = Kind::Store;
-    else if (words.front() == "red" && llvm::is_contained(words, "add"))
-      instruction.kind = Kind::Add;
-    else
-      return false;
-    instruction.isShared = llvm::is_contained(words, "shared");
-    instruction.isFloat = words.back().starts_with("f");
-    return (instruction.isShared || llvm::is_contained(words, "global")) &&
-           !words.back().drop_front().getAsInteger(10, instruction.bits);
-  }
-
-  LLVM::InlineAsmOp op_;
-  StringRef text_;
-  size_t results_ = 0;
-};
+bool isLabel(StringRef text) {
+  return llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
 
 } // namespace
 
-std::optional<MemoryInstruction> parseMemoryInstruction(LLVM::InlineAsmOp op) { return Parser(op).parse(); }
+bool AsmStatement::is(StringRef words) const {
+  return mnemonic.starts_with(words) && (mnemonic.size() == words.size() || mnemonic[words.size()] == '.');
+}
+
+bool AsmStatement::has(StringRef word) const { return llvm::is_contained(llvm::split(mnemonic, '.'), word); }
+
+AsmText::AsmText(LLVM::InlineAsmOp op) : op_(op) {
+  if (op.getNumResults()) {
+    auto structure = dyn_cast<LLVM::LLVMStructType>(op.getResult(0).getType());
+    results_ = structure ? structure.getBody().size() : 1;
+  }
+  parseConstraints();
+  StringRef text = StringRef(op.getAsmString()).trim();
+  if (text.consume_front("{"))
+    text.consume_back("}");
+  for (StringRef statement : llvm::split(text, ';'))
+    parseStatement(statement.trim());
+}
+
+void AsmText::parseConstraints() {
+  tied_.resize(results_);
+  size_t input = 0;
+  for (StringRef constraint : llvm::split(op_.getConstraints(), ',')) {
+    if (constraint.starts_with("=") || constraint.starts_with("~"))
+      continue;
+    size_t result = 0;
+    if (!constraint.getAsInteger(10, result) && result < results_)
+      tied_[result] = op_.getOperands()[input];
+    ++input;
+  }
+}
+
+void AsmText::parseStatement(StringRef text) {
+  if (auto [label, rest] = text.split(':'); rest.data() != nullptr && !rest.starts_with(":") && isLabel(label))
+    text = rest.trim();
+  AsmStatement statement;
+  if (text.consume_front("@"))
+    std::tie(statement.guard, text) = text.split(' ');
+  text = text.trim();
+  statement.mnemonic = text.take_until([](char c) { return c == ' ' || c == '\t'; });
+  if (statement.mnemonic.empty() || statement.mnemonic == ".reg")
+    return;
+  statement.operands = splitOperands(text.drop_front(statement.mnemonic.size()));
+  statements_.push_back(std::move(statement));
+}
+
+Value AsmText::operand(StringRef text) const {
+  size_t number = 0;
+  if (!text.consume_front("$") || text.getAsInteger(10, number) || number < results_ ||
+      number - results_ >= op_->getNumOperands())
+    return nullptr;
+  return op_.getOperands()[number - results_];
+}
+
+SmallVector<StringRef> members(StringRef operand) {
+  if ((operand.starts_with("{") && operand.ends_with("}")) || (operand.starts_with("[") && operand.ends_with("]")))
+    return splitOperands(operand.drop_front().drop_back());
+  return {operand};
+}
 
 } // namespace tegula::simt

@@ -4,24 +4,45 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
-#include <optional>
+#include <vector>
 
 namespace tegula::simt {
 
-/// `@$p MNEMONIC registers, [address];` or `@$p MNEMONIC [address], registers;`.
-struct MemoryInstruction {
-  enum class Kind { Load, Store, Add } kind;
-  bool isShared = false;
-  bool isFloat = false; ///< Of an addition.
-  unsigned bits = 0;    ///< Of each register in memory.
+/// `@GUARD MNEMONIC OPERANDS;`
+struct AsmStatement {
+  llvm::StringRef guard; ///< Empty: always.
   llvm::StringRef mnemonic;
-  mlir::Value address;
-  mlir::Value predicate;                    ///< May be null: always.
-  mlir::Value otherwise;                    ///< Of a load; may be null.
-  llvm::SmallVector<mlir::Value> registers; ///< Of a store.
+  llvm::SmallVector<llvm::StringRef> operands; ///< What is between commas that no bracket encloses.
+
+  /// Whether the words between the mnemonic's dots begin with these.
+  bool is(llvm::StringRef words) const;
+  bool has(llvm::StringRef word) const;
 };
 
-/// Nothing if it has another form.
-std::optional<MemoryInstruction> parseMemoryInstruction(mlir::LLVM::InlineAsmOp op);
+/// One op. `$n` numbers its results and then its operands.
+class AsmText {
+public:
+  explicit AsmText(mlir::LLVM::InlineAsmOp op);
+
+  /// In order, without labels, declarations of registers and braces around all.
+  const std::vector<AsmStatement> &statements() const { return statements_; }
+  size_t results() const { return results_; }
+  /// The operand that `$n` names; null if it is a result or something else.
+  mlir::Value operand(llvm::StringRef text) const;
+  /// The operand that result n begins with; null if there is none.
+  mlir::Value tied(size_t result) const { return result < tied_.size() ? tied_[result] : mlir::Value(); }
+
+private:
+  void parseConstraints();
+  void parseStatement(llvm::StringRef text);
+
+  mutable mlir::LLVM::InlineAsmOp op_; // Its accessors are not const.
+  size_t results_ = 0;
+  llvm::SmallVector<mlir::Value> tied_;
+  std::vector<AsmStatement> statements_;
+};
+
+/// What `{a, b}` or `[a]` encloses, or the text itself.
+llvm::SmallVector<llvm::StringRef> members(llvm::StringRef operand);
 
 } // namespace tegula::simt

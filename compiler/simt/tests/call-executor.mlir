@@ -44,6 +44,55 @@ llvm.func @order(%global: i64) {
 
 // -----
 
+// A tensor map lies among the words of the parameters.
+// CHECK: @hopper.sites("mbarrier.init kernel.cpp:1\0Afence.mbarrier_init kernel.cpp:2\0Ambarrier.arrive.expect_tx kernel.cpp:3\0Acp.async.bulk.tensor.3d.shared::cluster.global kernel.cpp:4\0Ambarrier.try_wait kernel.cpp:5\0Ambarrier.arrive kernel.cpp:6\0Asetmaxnreg.inc kernel.cpp:7\0A\00")
+// CHECK-LABEL: llvm.func @hopper(
+// CHECK-SAME: %{{.*}}: !llvm.ptr, %[[LANE:.*]]: !llvm.ptr, %[[WORDS:.*]]: !llvm.ptr
+// CHECK: llvm.getelementptr %[[WORDS]][128]
+// CHECK: llvm.call %{{.*}}(%[[LANE]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[WORDS]], %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, i32, i32, i32, i32, !llvm.ptr, !llvm.ptr, i32) -> ()
+// CHECK-NOT: llvm.inline_asm
+llvm.func @hopper(%map: !llvm.ptr {llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}, %address: i64) attributes {nvvm.kernel} {
+  %bar = llvm.mlir.constant(1024 : i32) : i32
+  %smem = llvm.mlir.constant(2048 : i32) : i32
+  %true = llvm.mlir.constant(true) : i1
+  llvm.inline_asm has_side_effects "mbarrier.init.shared::cta.b64 [$0], 3;", "r,~{memory}" %bar : (i32) -> () loc("kernel.cpp":1:0)
+  llvm.inline_asm has_side_effects "fence.mbarrier_init.release.cluster;", "~{memory}" : () -> () loc("kernel.cpp":2:0)
+  llvm.inline_asm has_side_effects "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], 4096;", "r,~{memory}" %bar : (i32) -> () loc("kernel.cpp":3:0)
+  llvm.inline_asm has_side_effects "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3, $4}], [$5];", "r,l,r,r,r,r,~{memory}" %smem, %map, %bar, %bar, %bar, %bar : (i32, !llvm.ptr, i32, i32, i32, i32) -> () loc("kernel.cpp":4:0)
+  llvm.inline_asm has_side_effects "{\0A.reg .pred done;\0AWAIT:\0Ambarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\0A@done bra.uni DONE;\0Abra.uni WAIT;\0ADONE:\0A}", "r,r,~{memory}" %bar, %bar : (i32, i32) -> () loc("kernel.cpp":5:0)
+  llvm.inline_asm has_side_effects "@$0 mbarrier.arrive.shared::cta.b64 _, [$1];", "b,r,~{memory}" %true, %bar : (i1, i32) -> () loc("kernel.cpp":6:0)
+  llvm.inline_asm has_side_effects "setmaxnreg.inc.sync.aligned.u32 160;", "~{memory}" : () -> () loc("kernel.cpp":7:0)
+  llvm.return
+}
+
+// -----
+
+// A register that passes by the wait is looked at where it is read.
+// CHECK: @products.sites("fadd kernel.cpp:6\0Awgmma.fence kernel.cpp:1\0Awgmma.mma_async kernel.cpp:2\0Awgmma.mma_async kernel.cpp:3\0Awgmma.commit_group kernel.cpp:4\0Awgmma.wait_group kernel.cpp:5\0Ast.global.b32 kernel.cpp:7\0A\00")
+// CHECK-LABEL: llvm.func @products(
+// CHECK-NOT: llvm.inline_asm
+// CHECK: %[[READ:.*]] = llvm.bitcast %{{.*}} : f32 to i32
+// CHECK: llvm.call %{{.*}}(%{{.*}}, %{{.*}}, %[[READ]]) : !llvm.ptr, (!llvm.ptr, i32, i32) -> ()
+// CHECK-NEXT: llvm.fadd
+llvm.func @products(%out: i64, %low: i32) {
+  llvm.inline_asm has_side_effects "wgmma.fence.sync.aligned;", "~{memory}" : () -> () loc("kernel.cpp":1:0)
+  %d = llvm.inline_asm has_side_effects "{\0A.reg .pred p;\0A.reg .b64 da, db;\0Asetp.ne.b32 p, 0, 0;\0Amov.b64 da, {$4, 1073741888};\0Amov.b64 db, {$5, 1073741888};\0Awgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, da, db, p, 1, 1, 0, 1;\0A}", "=f,=f,=f,=f,r,r" %low, %low : (i32, i32) -> !llvm.struct<(f32, f32, f32, f32)> loc("kernel.cpp":2:0)
+  %0 = llvm.extractvalue %d[0] : !llvm.struct<(f32, f32, f32, f32)>
+  %1 = llvm.extractvalue %d[1] : !llvm.struct<(f32, f32, f32, f32)>
+  %2 = llvm.extractvalue %d[2] : !llvm.struct<(f32, f32, f32, f32)>
+  %3 = llvm.extractvalue %d[3] : !llvm.struct<(f32, f32, f32, f32)>
+  %e = llvm.inline_asm has_side_effects "{\0A.reg .pred p;\0A.reg .b64 da, db;\0Asetp.ne.b32 p, 1, 0;\0Amov.b64 db, {$12, 1073741888};\0Awgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$8, $9, $10, $11}, db, p, 1, 1, 1;\0A}", "=f,=f,=f,=f,0,1,2,3,r,r,r,r,r" %0, %1, %2, %3, %low, %low, %low, %low, %low : (f32, f32, f32, f32, i32, i32, i32, i32, i32) -> !llvm.struct<(f32, f32, f32, f32)> loc("kernel.cpp":3:0)
+  llvm.inline_asm has_side_effects "wgmma.commit_group.sync.aligned;", "~{memory}" : () -> () loc("kernel.cpp":4:0)
+  %e0 = llvm.extractvalue %e[0] : !llvm.struct<(f32, f32, f32, f32)>
+  %e1 = llvm.extractvalue %e[1] : !llvm.struct<(f32, f32, f32, f32)>
+  %w = llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "=f,0,~{memory}" %e0 : (f32) -> f32 loc("kernel.cpp":5:0)
+  %bad = llvm.fadd %e1, %w : f32 loc("kernel.cpp":6:0)
+  llvm.inline_asm has_side_effects "st.global.b32 [$0], $1;", "l,f,~{memory}" %out, %bad : (i64, f32) -> () loc("kernel.cpp":7:0)
+  llvm.return
+}
+
+// -----
+
 llvm.func @unknown(%address: i64) {
   // expected-error @+1 {{the simt target does not know this instruction}}
   llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];", "l,~{memory}" %address : (i64) -> ()
