@@ -2,6 +2,7 @@
 // What is told about an error.
 #include "simt/block.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace tegula {
@@ -58,9 +59,10 @@ void Block::reportInstances(uint32_t tensor, int64_t offset, const Touch &earlie
 }
 
 SimtFault Block::faultOf(const Access &access, const Access &earlier) const {
-  // What nobody has waited for; otherwise only the others do not know of it.
+  // What nobody has waited for; otherwise only those who access do not know of it.
   const bool isAsync = isCopy(earlier.kind) || proxyOf(earlier.kind) == Proxy::Async;
-  if (isAsync && !clocks_.knows(earlier.lane, earlier.when))
+  if (isAsync &&
+      std::ranges::none_of(lanes_, [&](const Lane &lane) { return clocks_.knows(lane.number, earlier.when); }))
     return SimtFault::UnwaitedCopy;
   const uint32_t first = access.lane / access.group * access.group;
   return clocks_.allKnow(first, access.group, earlier.when, Proxy::Generic) ? SimtFault::MissingFence : SimtFault::Race;

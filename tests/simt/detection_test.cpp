@@ -214,6 +214,15 @@ TEST(SimtDetection, DivergentWarp) { expectFault(asKernel<divergentShuffle>, Sim
 void divergentBarrier(const Me &me) { me.barrier(me.thread() % 2 ? 2 : 3); }
 TEST(SimtDetection, DivergentBarrier) { expectFault(asKernel<divergentBarrier>, SimtFault::Divergence, "op3"); }
 
+/// 512 lanes begin with 128 registers each, and nobody gives any back.
+void tooManyRegisters(const Me &me) { me.ops->set_registers(me.lane, 2, me.thread() < 128 ? 128 : 136); }
+TEST(SimtDetection, RegistersThatNobodyGivesBack) {
+  const Outcome outcome = run({.kernel = asKernel<tooManyRegisters>, .in = {0}, .threads = 512});
+  ASSERT_EQ(outcome.findings.size(), 1U);
+  EXPECT_EQ(outcome.findings.front().fault, SimtFault::Deadlock);
+  EXPECT_THAT(outcome.findings.front().message, testing::HasSubstr("384 of 512 lanes wait for ever"));
+}
+
 //===-- Mutations, and replay -------------------------------------------------------------------------------------===//
 
 TEST(SimtDetection, AMutationLeavesOutOneInstruction) {

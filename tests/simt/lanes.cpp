@@ -15,7 +15,7 @@ simt::DeviceOfLanes &device() {
 
 std::vector<SimtSite> numberedSites() {
   std::vector<SimtSite> sites;
-  for (uint32_t i = 0; i < 16; ++i)
+  for (uint32_t i = 0; i < 32; ++i)
     sites.push_back({"lanes", i, "op" + std::to_string(i), "kernel.cpp:" + std::to_string(i)});
   return sites;
 }
