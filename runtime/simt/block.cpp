@@ -74,6 +74,7 @@ void Block::runLane(void *argument) {
 }
 
 void Block::finish(Lane &lane) {
+  catchUp(lane);
   if (lane.lastCopy.group > lane.waited)
     report(SimtFault::PendingCopy, lane.number, lane.lastCopy.site, "is not waited for");
   if (lane.bulk.started > lane.bulk.read)
@@ -137,12 +138,23 @@ void Block::maybeInterrupt(Lane &lane) {
     leave(lane);
 }
 
-const SimtMutation *Block::mutationOf(uint32_t site) const {
+Execution Block::executionOf(Lane &lane, uint32_t site, std::function<void()> unchanged) {
   const auto &mutation = launch_->schedule.mutation;
-  if (!mutation || mutation->site != site)
-    return nullptr;
+  if (!mutation || mutation->site != site || lane.isLate)
+    return Execution::Normal;
   launch_->mutationReached = true;
-  return &*mutation;
+  if (mutation->change == SimtChange::Weaken)
+    return Execution::Weaker;
+  catchUp(lane);
+  if (mutation->change == SimtChange::Delay)
+    lane.delayed = std::move(unchanged);
+  return Execution::Not;
+}
+
+void Block::runDelayed(Lane &lane) {
+  lane.isLate = true;
+  std::exchange(lane.delayed, nullptr)();
+  lane.isLate = false;
 }
 
 //===-- Lanes that wait for each other ----------------------------------------------------------------------------===//
@@ -164,16 +176,16 @@ void Block::meetWarp(Lane *warp) {
 }
 
 void Block::barrierWarp(Lane &lane, uint32_t site) {
-  if (!mutationOf(site))
+  if (executionOf(lane, site, [=, this, &lane] { barrierWarp(lane, site); }) == Execution::Normal)
     together(lane, site, [this](Lane *warp) { meetWarp(warp); });
 }
 
 void Block::barrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
-  if (const SimtMutation *mutation = mutationOf(site)) {
-    if (mutation->weaken)
-      together(lane, site, [this](Lane *warp) { meetWarp(warp); });
+  const Execution execution = executionOf(lane, site, [=, this, &lane] { barrier(lane, site, id, threads); });
+  if (execution == Execution::Weaker)
+    together(lane, site, [this](Lane *warp) { meetWarp(warp); });
+  if (execution != Execution::Normal)
     return;
-  }
   Barrier &barrier = come(lane, site, id, threads);
   barrier.waiting.push_back(lane.number);
   if (barrier.come < barrier.threads)
@@ -182,7 +194,7 @@ void Block::barrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
 }
 
 void Block::arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
-  if (mutationOf(site))
+  if (executionOf(lane, site, [=, this, &lane] { arriveAtBarrier(lane, site, id, threads); }) != Execution::Normal)
     return;
   Barrier &barrier = come(lane, site, id, threads);
   clocks_.publish(lane.number, barrier.arrived);
@@ -227,16 +239,15 @@ void Block::completeBarrier(Barrier &barrier) {
 //===-- Asynchronous copies ---------------------------------------------------------------------------------------===//
 
 void Block::commitCopies(Lane &lane, uint32_t site) {
-  if (!mutationOf(site))
+  if (executionOf(lane, site, [=, this, &lane] { commitCopies(lane, site); }) == Execution::Normal)
     ++lane.committed;
 }
 
 void Block::waitCopies(Lane &lane, uint32_t site, uint32_t pending) {
-  if (const SimtMutation *mutation = mutationOf(site)) {
-    if (!mutation->weaken)
-      return;
-    ++pending;
-  }
+  const Execution execution = executionOf(lane, site, [=, this, &lane] { waitCopies(lane, site, pending); });
+  if (execution == Execution::Not)
+    return;
+  pending += execution == Execution::Weaker ? 1 : 0;
   if (lane.committed <= pending)
     return;
   const uint32_t last = lane.committed - pending;

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -64,6 +65,9 @@ struct BulkCopy {
   uint32_t bytes() const { return static_cast<uint32_t>(rows.size()) * rowBytes; }
 };
 
+/// Of an instruction under a mutation.
+enum class Execution : uint8_t { Normal, Weaker, Not };
+
 enum class LaneState : uint8_t { Ready, InWarp, AtBarrier, AtMbarrier, NeedsRegisters, Done };
 
 /// What a lane has asked bulk copies to do, in groups.
@@ -90,6 +94,8 @@ struct Lane {
   Copy lastCopy = {};       ///< Landed or not.
   std::vector<Copy> copies;
   BulkGroups bulk;
+  std::function<void()> delayed; ///< By the mutation.
+  bool isLate = false;           ///< Executes it.
 };
 
 /// What lanes of a warp do together.
@@ -122,6 +128,12 @@ public:
   TrafficSums takeTraffic() { return traffic_.take(); }
   /// Ends the run from the stack of a lane: there is no memory.
   [[noreturn]] void giveUp(Lane &lane);
+
+  /// To be called behind each access to memory: what a mutation has delayed.
+  void catchUp(Lane &lane) {
+    if (lane.delayed)
+      runDelayed(lane);
+  }
 
   //===-- Instructions, called on the lane's own stack; see SimtOps -----------------------------------------------===//
   uint32_t special(const Lane &lane, SimtRegister which) const;
@@ -192,8 +204,9 @@ private:
   /// Lets an asynchronous operation go on, if there is one.
   bool advanceSomething();
   void finish(Lane &lane);
-  /// The mutation of the schedule, if it is for this site.
-  const SimtMutation *mutationOf(uint32_t site) const;
+  void runDelayed(Lane &lane);
+  /// What the schedule makes of an instruction that orders others; `unchanged` is what it would be.
+  Execution executionOf(Lane &lane, uint32_t site, std::function<void()> unchanged);
 
   //===-- Asynchronous operations: mbarriers.cpp, bulk_copies.cpp, warpgroups.cpp ---------------------------------===//
   /// Null, and a report, if there is none that the lane may use.

@@ -53,8 +53,6 @@ void Block::copyBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, 
 
 void Block::startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, uint32_t swizzle, const TensorBox &box,
                       uint32_t mbarrier) {
-  if (mutationOf(site))
-    return;
   maybeInterrupt(lane);
   BulkCopy copy{.kind = kind,
                 .lane = lane.number,
@@ -172,16 +170,15 @@ void Block::writeRows(BulkCopy &copy) {
 //===-- Groups ----------------------------------------------------------------------------------------------------===//
 
 void Block::commitBulk(Lane &lane, uint32_t site) {
-  if (!mutationOf(site))
+  if (executionOf(lane, site, [=, this, &lane] { commitBulk(lane, site); }) == Execution::Normal)
     ++lane.bulk.committed;
 }
 
 void Block::waitBulk(Lane &lane, uint32_t site, uint32_t pending, bool sources) {
-  if (const SimtMutation *mutation = mutationOf(site)) {
-    if (!mutation->weaken)
-      return;
-    ++pending;
-  }
+  const Execution execution = executionOf(lane, site, [=, this, &lane] { waitBulk(lane, site, pending, sources); });
+  if (execution == Execution::Not)
+    return;
+  pending += execution == Execution::Weaker ? 1 : 0;
   BulkGroups &groups = lane.bulk;
   if (groups.committed <= pending || groups.sources == 0)
     return;

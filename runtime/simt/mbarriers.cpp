@@ -13,7 +13,7 @@ void Block::initMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t c
 }
 
 void Block::fenceProxy(Lane &lane, uint32_t site, SimtFence kind) {
-  if (mutationOf(site))
+  if (executionOf(lane, site, [=, this, &lane] { fenceProxy(lane, site, kind); }) != Execution::Normal)
     return;
   for (auto &[offset, mbarrier] : mbarriers_)
     mbarrier.fenced |= mbarrier.initialised().agent == lane.number;
@@ -41,7 +41,8 @@ Mbarrier *Block::mbarrierAt(Lane &lane, uint32_t site, uint32_t address) {
 }
 
 void Block::arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t arrivals, uint32_t transactions) {
-  if (mutationOf(site))
+  const auto unchanged = [=, this, &lane] { arriveAtMbarrier(lane, site, address, arrivals, transactions); };
+  if (executionOf(lane, site, unchanged) != Execution::Normal)
     return;
   maybeInterrupt(lane);
   Mbarrier *mbarrier = mbarrierAt(lane, site, address);
@@ -58,7 +59,8 @@ void Block::arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32
 
 bool Block::waitAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t parity, bool blocking) {
   constexpr uint32_t kTries = 2; // A lane that only looks would spin for ever in a deadlock.
-  if (mutationOf(site))
+  const auto unchanged = [=, this, &lane] { waitAtMbarrier(lane, site, address, parity, blocking); };
+  if (executionOf(lane, site, unchanged) != Execution::Normal)
     return true;
   maybeInterrupt(lane);
   Mbarrier *mbarrier = mbarrierAt(lane, site, address);

@@ -21,10 +21,18 @@ template <class Operation> auto onLane(SimtLane *handle, Operation operation) {
   }
 }
 
+/// The same for an access to memory.
+template <class Operation> void access(SimtLane *handle, Operation operation) {
+  onLane(handle, [&](Block &block, Lane &lane) {
+    operation(block, lane);
+    block.catchUp(lane);
+  });
+}
+
 template <class Operation>
 void onLaneIf(uint32_t predicate, SimtLane *handle, uint32_t site, Space space, Operation operation) {
   if (predicate != 0)
-    onLane(handle, operation);
+    access(handle, operation);
   else
     onLane(handle, [&](Block &block, Lane &lane) { block.skip(lane, site, space); });
 }
@@ -64,15 +72,15 @@ const SimtOps simtOps = {
         },
     .load_matrices =
         [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to) {
-          onLane(lane, [&](Block &b, Lane &l) { b.loadMatrices(l, site, address, count, transposed != 0, to); });
+          access(lane, [&](Block &b, Lane &l) { b.loadMatrices(l, site, address, count, transposed != 0, to); });
         },
     .store_matrices =
         [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, const void *from) {
-          onLane(lane, [&](Block &b, Lane &l) { b.storeMatrices(l, site, address, count, transposed != 0, from); });
+          access(lane, [&](Block &b, Lane &l) { b.storeMatrices(l, site, address, count, transposed != 0, from); });
         },
     .copy_async =
         [](SimtLane *lane, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes) {
-          onLane(lane, [&](Block &b, Lane &l) { b.copyAsync(l, site, shared, global, size, bytes); });
+          access(lane, [&](Block &b, Lane &l) { b.copyAsync(l, site, shared, global, size, bytes); });
         },
     .commit_copies = [](SimtLane *lane,
                         uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.commitCopies(l, site); }); },
@@ -114,7 +122,7 @@ const SimtOps simtOps = {
           std::memcpy(&tensor, map, sizeof tensor);
           std::array<int32_t, 5> corner{};
           std::memcpy(corner.data(), coordinates, sizeof(int32_t) * std::min<size_t>(tensor.rank, corner.size()));
-          onLane(lane, [&](Block &b, Lane &l) {
+          access(lane, [&](Block &b, Lane &l) {
             b.copyTensor(l, site, static_cast<SimtBulk>(kind), shared, tensor, corner, mbarrier);
           });
         },
@@ -122,7 +130,7 @@ const SimtOps simtOps = {
         [](SimtLane *lane, uint32_t site, uint32_t predicate, uint32_t kind, uint32_t shared, uint64_t global,
            uint32_t bytes, uint32_t mbarrier) {
           if (predicate != 0)
-            onLane(lane, [&](Block &b, Lane &l) {
+            access(lane, [&](Block &b, Lane &l) {
               b.copyBulk(l, site, static_cast<SimtBulk>(kind), shared, global, bytes, mbarrier);
             });
         },
@@ -134,7 +142,7 @@ const SimtOps simtOps = {
         },
     .wgmma =
         [](SimtLane *lane, uint32_t site, const void *product, void *accumulators) {
-          onLane(lane, [&](Block &b, Lane &l) {
+          access(lane, [&](Block &b, Lane &l) {
             b.startProduct(l, site, *static_cast<const SimtWgmma *>(product), static_cast<uint32_t *>(accumulators));
           });
         },

@@ -125,21 +125,21 @@ void Block::finishProducts(Warpgroup &warpgroup, uint32_t last) {
 }
 
 void Block::fenceProducts(Lane &lane, uint32_t site) {
-  if (!mutationOf(site))
+  if (executionOf(lane, site, nullptr) == Execution::Normal)
     together(lane, site, [&](Lane *warp) { warpOf(*warp).fenced = true; });
 }
 
 void Block::commitProducts(Lane &lane, uint32_t site) {
-  if (!mutationOf(site))
+  if (executionOf(lane, site, nullptr) == Execution::Normal)
     together(lane, site, [&](Lane *warp) { warpOf(*warp).groups.push_back(warpgroupOf(*warp).started); });
 }
 
 void Block::waitProducts(Lane &lane, uint32_t site, uint32_t pending, uint32_t count, uint32_t *accumulators) {
-  const SimtMutation *mutation = mutationOf(site);
-  if (mutation == nullptr || mutation->weaken)
+  const Execution execution = executionOf(lane, site, nullptr);
+  if (execution != Execution::Not)
     together(lane, site, [&](Lane *first) {
       Warp &warp = warpOf(*first);
-      const size_t allowed = pending + (mutation != nullptr ? 1 : 0);
+      const size_t allowed = pending + (execution == Execution::Weaker ? 1 : 0);
       warp.fenced = false;
       if (warp.groups.size() <= allowed)
         return;

@@ -20,19 +20,41 @@ struct Mutant {
   SimtMutation mutation;
 };
 
-/// What can be done to an instruction.
+/// An instruction that orders others, and what can be done to it.
+struct Orderer {
+  std::string_view instruction;
+  bool weakens, delays;
+};
+
+constexpr Orderer kOrderers[] = {
+    {"bar.sync", true, true},
+    {"bar.arrive", false, true},
+    {"bar.warp.sync", false, true},
+    {"cp.async.commit_group", false, true},
+    {"cp.async.wait_group", true, true},
+    {"cp.async.bulk.commit_group", false, true},
+    {"cp.async.bulk.wait_group", true, true},
+    {"fence.proxy.async", false, true},
+    {"fence.mbarrier_init", false, true},
+    {"mbarrier.arrive", false, true},
+    {"mbarrier.arrive.expect_tx", false, true},
+    {"mbarrier.try_wait", false, true},
+    {"wgmma.fence", false, false},
+    {"wgmma.commit_group", false, false},
+    {"wgmma.wait_group", true, false},
+};
+
 std::vector<Mutant> mutantsOf(const SimtSite &site) {
-  const std::string &what = site.instruction;
-  const bool weakens = what == "bar.sync" || what == "cp.async.wait_group";
-  const bool removes = weakens || what == "bar.warp.sync" || what == "cp.async.commit_group";
-  std::vector<Mutant> mutants;
+  const auto *orderer = std::ranges::find(kOrderers, site.instruction, &Orderer::instruction);
+  if (orderer == std::end(kOrderers))
+    return {};
   const std::string name = fmt::format("{}:{}", site.kernel, site.number);
-  if (removes)
-    mutants.push_back({name, {site.kernel, site.number, false}});
-  if (weakens)
-    mutants.push_back({name + ":weaken", {site.kernel, site.number, true}});
-  for (Mutant &mutant : mutants)
-    mutant.name += fmt::format(" ({} at {})", what, site.place);
+  const std::string where = fmt::format(" ({} at {})", site.instruction, site.place);
+  std::vector<Mutant> mutants = {{name + where, {site.kernel, site.number, SimtChange::Remove}}};
+  if (orderer->weakens)
+    mutants.push_back({name + ":weaken" + where, {site.kernel, site.number, SimtChange::Weaken}});
+  if (orderer->delays)
+    mutants.push_back({name + ":delay" + where, {site.kernel, site.number, SimtChange::Delay}});
   return mutants;
 }
 
@@ -182,7 +204,9 @@ void addExplorationOptions(CLI::App &command, ExplorationOptions &o) {
           "simt: uniform, priority (one warp goes ahead), eager or lazy\n(copies land at once, or at the last moment) "
           "(uniform)");
   command
-      .add_option("--mutate", o.mutate, "simt: leave out barriers and waits, one at a time: all, or\nnames with commas")
+      .add_option(
+          "--mutate", o.mutate,
+          "simt: leave out, weaken or delay barriers, waits and fences,\none at a time: all, or names with commas")
       ->type_name("LIST");
   command.add_flag("--traffic", o.traffic, "simt: count bank conflicts and sectors of memory");
 }

@@ -26,12 +26,17 @@ std::string_view toString(SimtScheduler scheduler);
 /// The inverse of toString: "uniform", "priority", "eager", "lazy".
 std::optional<SimtScheduler> parseSimtScheduler(std::string_view word);
 
-/// An instruction that orders others, left out or made weaker: a wait lets one group more be pending, a barrier of the
-/// block becomes one of each warp.
+/// What is done to an instruction that orders others.
+enum class SimtChange : uint8_t {
+  Remove,
+  Weaken, ///< A wait lets one group more be pending; a barrier of the block becomes one of each warp.
+  Delay,  ///< Each lane executes it after its next access to memory.
+};
+
 struct SimtMutation {
   std::string kernel; ///< Its name.
   uint32_t site = 0;  ///< SimtSite::number.
-  bool weaken = false;
+  SimtChange change = SimtChange::Remove;
 };
 
 /// Everything that a run depends on besides the kernel and its arguments; the same schedule gives the same run, except
@@ -86,7 +91,7 @@ struct SimtReport {
   std::vector<SimtFinding> findings;
   int64_t program_instances = 0;
   int64_t switches = 0;          ///< From one lane to another.
-  bool mutation_reached = false; ///< A lane came to the instruction that the schedule leaves out or weakens.
+  bool mutation_reached = false; ///< A lane came to the instruction that the schedule changes.
   std::vector<SimtTraffic> traffic;
 };
 
