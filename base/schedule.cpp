@@ -6,20 +6,15 @@
 namespace tegula {
 namespace {
 
-struct Field {
-  std::string_view name;
-  int Schedule::*member;
-};
-
-constexpr Field kFields[] = {
+constexpr ScheduleField kFields[] = {
     {"block_m", &Schedule::block_m},
     {"block_n", &Schedule::block_n},
     {"num_warps", &Schedule::num_warps},
     {"num_stages", &Schedule::num_stages},
 };
 
-const Field *findField(std::string_view name) {
-  for (const Field &field : kFields)
+const ScheduleField *findField(std::string_view name) {
+  for (const ScheduleField &field : kFields)
     if (field.name == name)
       return &field;
   return nullptr;
@@ -27,7 +22,7 @@ const Field *findField(std::string_view name) {
 
 std::string legalNames() {
   std::string names;
-  for (const Field &field : kFields)
+  for (const ScheduleField &field : kFields)
     names.append(names.empty() ? "" : ", ").append(field.name);
   return names;
 }
@@ -39,7 +34,7 @@ Status invalid(std::string_view word, const std::string &why) {
 /// `word` is `name=number`.
 Status parseWord(std::string_view word, Schedule &schedule) {
   size_t equals = word.find('=');
-  const Field *field = findField(word.substr(0, equals));
+  const ScheduleField *field = findField(word.substr(0, equals));
   if (!field || equals == std::string_view::npos)
     return invalid(word, "is not name=number with a name of " + legalNames());
   if (schedule.*field->member != 0)
@@ -55,9 +50,11 @@ Status parseWord(std::string_view word, Schedule &schedule) {
 
 } // namespace
 
+std::span<const ScheduleField> scheduleFields() { return kFields; }
+
 std::string toString(const Schedule &schedule) {
   std::string text;
-  for (const Field &field : kFields)
+  for (const ScheduleField &field : kFields)
     if (int value = schedule.*field.member)
       text.append(text.empty() ? "" : " ").append(field.name).append("=").append(std::to_string(value));
   return text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/attention.h"
 
+#include "blocks.h"
 #include "plan_check.h"
 #include "plan_workspace.h"
 #include "schedules.h"
@@ -82,15 +83,22 @@ std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pas
   return names;
 }
 
-Expected<Step> makeStep(const AttentionProgram &entry, const AttentionProblem &problem, const Schedule &given,
-                        std::span<const std::string> names, KernelCache &cache) {
-  Expected<AttentionRecipe> recipe = resolve(problem, entry.name, cache.target(), given);
+/// What plan makers are given besides the problem.
+struct Choices {
+  KernelCache &cache;
+  const Schedule &given;
+  const TunedSchedules *tuned;
+};
+
+Expected<Step> makeStep(const AttentionProgram &entry, const AttentionProblem &problem, const Choices &choices,
+                        std::span<const std::string> names) {
+  Expected<AttentionRecipe> recipe = resolve(problem, entry.name, choices.cache.target(), choices.given, choices.tuned);
   if (!recipe)
     return recipe.status();
   Expected<Program> program = entry.record(recipe->config);
   if (!program)
     return program.status();
-  Expected<std::shared_ptr<Kernel>> kernel = cache.get(program->text, recipe->schedule);
+  Expected<std::shared_ptr<Kernel>> kernel = choices.cache.get(program->text, recipe->schedule);
   if (!kernel)
     return kernel.status();
   Step step{entry.name, recipe->schedule, *kernel, entry.grid, {}};
@@ -98,8 +106,6 @@ Expected<Step> makeStep(const AttentionProgram &entry, const AttentionProblem &p
     step.places.push_back(size_t(std::find(names.begin(), names.end(), parameter.name) - names.begin()));
   return step;
 }
-
-int64_t blocks(int64_t length, int block) { return length / block + (length % block != 0); }
 
 Grid gridOf(GridRows rows, const AttentionShape &shape, const Schedule &schedule) {
   switch (rows) {
@@ -119,7 +125,7 @@ struct AttentionPlan::State {
   AttentionProblem problem;
   std::vector<Step> forward, backward;
 
-  Status add(std::vector<Step> &steps, Pass pass, const Schedule &given, KernelCache &cache);
+  Status add(std::vector<Step> &steps, Pass pass, const Choices &choices);
   Expected<int64_t> workspaceBytes(Pass pass, const AttentionShape &shape) const noexcept;
   template <class Call> Status launch(Pass pass, const Call &call, const Workspace &workspace, Stream stream) const;
 };
@@ -135,10 +141,10 @@ Expected<int64_t> AttentionPlan::State::workspaceBytes(Pass pass, const Attentio
   });
 }
 
-Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const Schedule &given, KernelCache &cache) {
+Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const Choices &choices) {
   std::vector<std::string> names = argumentNames(problem, pass);
   for (std::string_view name : pass == Pass::forward ? forwardKernels(problem.algorithm) : backwardKernels()) {
-    Expected<Step> step = makeStep(*findAttentionProgram(name), problem, given, names, cache);
+    Expected<Step> step = makeStep(*findAttentionProgram(name), problem, choices, names);
     if (!step)
       return step.status();
     steps.push_back(std::move(*step));
@@ -169,13 +175,14 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
 }
 
 Expected<AttentionPlan> AttentionPlan::make(const AttentionProblem &problem, KernelCache &cache,
-                                            const Schedule &schedule) noexcept {
+                                            const Schedule &schedule, const TunedSchedules *tuned) noexcept {
   return guarded([&]() -> Expected<AttentionPlan> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, schedule));
     auto state = std::make_shared<State>(State{problem, {}, {}});
-    TEGULA_RETURN_IF_ERROR(state->add(state->forward, Pass::forward, schedule, cache));
+    Choices choices{cache, schedule, tuned};
+    TEGULA_RETURN_IF_ERROR(state->add(state->forward, Pass::forward, choices));
     if (problem.backward)
-      TEGULA_RETURN_IF_ERROR(state->add(state->backward, Pass::backward, schedule, cache));
+      TEGULA_RETURN_IF_ERROR(state->add(state->backward, Pass::backward, choices));
     AttentionPlan plan;
     plan.state_ = std::move(state);
     return plan;
@@ -214,10 +221,10 @@ Schedule AttentionPlan::schedule(std::string_view program) const noexcept {
 }
 
 Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
-                                  const Schedule &given) noexcept {
+                                  const Schedule &given, const TunedSchedules *tuned) noexcept {
   return guarded([&]() -> Expected<AttentionRecipe> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, given));
-    Schedule schedule = chooseSchedule(target, program, problem, given);
+    Schedule schedule = chooseSchedule(target, program, problem, given, tuned);
     AttentionConfig config{.dtype = problem.dtype,
                            .head_dim = problem.head_dim,
                            .value_dim = problem.value_dim,
@@ -227,6 +234,14 @@ Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_v
                            .block_n = schedule.block_n};
     return AttentionRecipe{std::move(config), schedule};
   });
+}
+
+std::vector<std::string_view> programsOf(const AttentionProblem &problem) {
+  std::vector<std::string_view> programs = forwardKernels(problem.algorithm);
+  if (problem.backward)
+    for (std::string_view program : backwardKernels())
+      programs.push_back(program);
+  return programs;
 }
 
 } // namespace tegula

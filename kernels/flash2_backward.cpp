@@ -2,7 +2,9 @@
 // FlashAttention-2, backward (Dao 2023, Algorithm 2): one program instance per block of keys and kv head, which holds
 // dK and dV while the query rows of all query heads of its group stream past.
 #include "arguments.h"
+#include "blocks.h"
 #include "scores.h"
+#include "spaces.h"
 
 #include <limits>
 
@@ -81,7 +83,32 @@ void postprocess(const AttentionConfig &c, View dQ_acc, View dQ, Value scale) {
   dQ.at(batch, head).store(i, dq * scale);                            // [block_m, head_dim]
 }
 
+std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &) {
+  if (target.name == "cpu")
+    return {{{&Schedule::block_m, {32, 48, 64, 96, 128}}, {&Schedule::block_n, {32, 48, 64, 96, 128}}}};
+  return {{{&Schedule::block_m, {32, 64, 96, 128}},
+           {&Schedule::block_n, {32, 64, 96, 128, 192}},
+           {&Schedule::num_warps, {4, 8}},
+           {&Schedule::num_stages, {1, 2}}}};
+}
+
+Demand demand(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
+  int64_t bytes = int64_t(sizeOf(problem.dtype));
+  int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
+  double row = double(qk + v);
+  return {
+      .shared_bytes = bytes * ((s.block_n + s.num_stages * s.block_m) * (qk + v) + 2 * scores), // K, V; Q, dO; P, dS.
+      .register_words = 2 * scores + s.block_n * (qk + v) + s.block_m * qk,                     // S, dP; dK, dV; dQ.
+      .instances = blocks(shape.seqlen_k, s.block_n) * shape.kv_heads * shape.batch,
+      .iterations = double(blocks(shape.seqlen_q, s.block_m) * (shape.heads / shape.kv_heads)) * visibleShare(problem),
+      .product_flops = 2 * double(scores) * (3 * double(qk) + 2 * double(v)),
+      .shared_traffic = double(bytes) * double(s.num_warps) * (s.block_m + s.block_n) * row,
+      .exponentials = double(scores)};
+}
+
 } // namespace
+
+const SearchSpace kFlash2BackwardSpace = {boxes, demand};
 
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config) {
   auto kernel = [&config](View o, View d_o, View delta, View dq_acc) { preprocess(config, o, d_o, delta, dq_acc); };

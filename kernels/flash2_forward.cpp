@@ -2,7 +2,9 @@
 // FlashAttention-2, forward (Dao 2023, Algorithm 1): one program instance per block of query rows; the keys stream
 // past.
 #include "arguments.h"
+#include "blocks.h"
 #include "scores.h"
+#include "spaces.h"
 
 namespace tegula {
 namespace {
@@ -30,7 +32,37 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
   L.at(batch, head).store(i, softmax.logSumExp()); // [block_m]
 }
 
+std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &problem) {
+  if (target.name == "cpu")
+    return {{{&Schedule::block_m, {16, 32, 48, 64, 96, 128, 192}}, {&Schedule::block_n, {32, 48, 64, 96, 128, 192}}}};
+  // Each warp has rows of its own, in units of 16.
+  auto box = [](int warps, std::vector<int> rows) -> ScheduleBox {
+    return {{&Schedule::block_m, std::move(rows)},
+            {&Schedule::block_n, {32, 48, 64, 80, 96, 112, 128, 160, 192, 256}},
+            {&Schedule::num_warps, {warps}},
+            {&Schedule::num_stages, {1, 2, 3}}};
+  };
+  if (problem.expected.seqlen_q <= 32)
+    return {box(1, {16, 32}), box(2, {32})};
+  return {box(4, {64, 128, 192, 256}), box(8, {128, 256})};
+}
+
+Demand demand(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
+  int64_t bytes = int64_t(sizeOf(problem.dtype)), words = 4 / bytes; // Numbers in a register.
+  int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
+  double row = double(qk + v);
+  return {.shared_bytes = bytes * (s.block_m * qk + s.num_stages * s.block_n * (qk + v)),
+          .register_words = scores + s.block_m * v + s.block_m * qk / words, // S or P, O, Q.
+          .instances = blocks(shape.seqlen_q, s.block_m) * shape.heads * shape.batch,
+          .iterations = double(blocks(shape.seqlen_k, s.block_n)) * visibleShare(problem),
+          .product_flops = 2 * double(scores) * row,
+          .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
+          .exponentials = double(scores)};
+}
+
 } // namespace
+
+const SearchSpace kFlash2ForwardSpace = {boxes, demand};
 
 Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
   auto kernel = [&config](View q, View k, View v, View o, View lse, Value scale, VariantViews tensors) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The schedules that are used where nobody chose one.
 #include "schedules.h"
+#include "tegula/tuned_schedules.h"
 
 #include <algorithm>
 
@@ -19,16 +20,16 @@ struct Row {
 
 // The first row that fits counts.
 constexpr Row kRows[] = {
-    {"cuda", "flash2_forward", 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4}},
-    {"cuda", "flash2_forward", 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4}},
-    {"cuda", "flash2_forward", 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8}},
-    {"cuda", "flash2_backward", 2, 64, 112, {.block_m = 128, .block_n = 64, .num_warps = 4}},
-    {"cuda", "flash2_backward", 2, 128, 160, {.block_m = 64, .block_n = 128, .num_warps = 8}},
+    {"cuda", "flash2_forward", 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}},
+    {"cuda", "flash2_forward", 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
+    {"cuda", "flash2_forward", 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 2}},
+    {"cuda", "flash2_backward", 2, 64, 112, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
+    {"cuda", "flash2_backward", 2, 128, 160, {.block_m = 64, .block_n = 128, .num_warps = 8, .num_stages = 2}},
     {"cuda", "flash2_backward", 2, 256, 208, {.block_m = 64, .block_n = 96, .num_warps = 8, .num_stages = 1}},
     {"cuda", "flash2_backward", 2, 128, 80, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}},
-    {"cuda", "flash2_backward", 4, 128, 96, {.block_m = 32, .block_n = 64, .num_warps = 4}},
-    {"cuda", "", 4, 128, 96, {.block_m = 64, .block_n = 64, .num_warps = 4}},
-    {"cuda", "", 0, 128, 96, {.block_m = 64, .block_n = 64, .num_warps = 4}},
+    {"cuda", "flash2_backward", 4, 128, 96, {.block_m = 32, .block_n = 64, .num_warps = 4, .num_stages = 2}},
+    {"cuda", "", 4, 128, 96, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2}},
+    {"cuda", "", 0, 128, 96, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", "", 0, 256, 96, {.block_m = 32, .block_n = 32, .num_warps = 4, .num_stages = 1}},
     {"", "", 0, 128, 0, {.block_m = 96, .block_n = 96}},
     {"", "", 0, 256, 0, {.block_m = 64, .block_n = 64}},
@@ -51,13 +52,16 @@ bool fits(const Row &row, const Target &target, std::string_view program, const 
 
 } // namespace
 
-Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem,
-                        Schedule given) {
+Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
+                        const TunedSchedules *tuned) {
+  if (tuned != nullptr && given == Schedule())
+    if (std::optional<Schedule> schedule = tuned->find(program, problem))
+      return *schedule;
   auto row = std::find_if(std::begin(kRows), std::end(kRows),
                           [&](const Row &row) { return fits(row, target, program, problem); });
-  for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages})
-    if (given.*field == 0)
-      given.*field = row->schedule.*field;
+  for (const ScheduleField &field : scheduleFields())
+    if (given.*field.member == 0)
+      given.*field.member = row->schedule.*field.member;
   return given;
 }
 

@@ -3,9 +3,9 @@
 
 #include "bench/attention/gpu_monitor.h"
 #include "bench/attention/traffic.h"
+#include "tegula/attention_words.h"
 #include "workload/attention_check.h"
 #include "workload/attention_run.h"
-#include "workload/spelling.h"
 #include "workload/timing.h"
 
 #include <cmath>
@@ -17,7 +17,6 @@ namespace {
 
 using tools::AttentionCase;
 using tools::AttentionRun;
-using tools::toString;
 
 /// Calls visit(case) for every problem, with its batch and heads from `tokens` and `hidden`.
 template <class Visit>
@@ -40,6 +39,7 @@ void forEachCase(const ProblemGrid &grid, int64_t tokens, const std::vector<int6
                                             .seqlen_k = seqlen},
                                   .scale = float(1 / std::sqrt(double(head_dim))),
                                   .schedule = grid.schedule};
+          attention.problem.expected = attention.shape;
           visit(attention);
         }
 }
@@ -51,13 +51,13 @@ std::string nameOf(const AttentionCase &attention) {
 
 Status checkCase(const Machine &machine, AttentionCase attention) {
   attention.shape.heads = attention.shape.kv_heads = 2;
-  Expected<AttentionRun> run = AttentionRun::make(attention, machine.device, machine.cache);
+  Expected<AttentionRun> run = AttentionRun::make(attention, machine.device, machine.cache, machine.tuned);
   if (!run)
     return run.status();
   TEGULA_RETURN_IF_ERROR(run->forward());
   if (attention.problem.backward)
     TEGULA_RETURN_IF_ERROR(run->backward());
-  Expected<tools::AttentionArrays> arrays = readArrays(*run, attention.problem.backward);
+  Expected<tools::AttentionArrays> arrays = readArrays(run->data(), attention.problem.backward);
   return arrays ? verdict(checkAttention(attention, *arrays)) : arrays.status();
 }
 
@@ -81,7 +81,8 @@ Row withoutFigures(Row row, const Status &why) {
 class CaseMeasurement {
 public:
   CaseMeasurement(const Machine &machine, const ProblemGrid &grid, const AttentionCase &attention)
-      : grid_(grid), attention_(attention), run_(AttentionRun::make(attention, machine.device, machine.cache)) {}
+      : grid_(grid), attention_(attention),
+        run_(AttentionRun::make(attention, machine.device, machine.cache, machine.tuned)) {}
 
   std::vector<Row> rows() {
     std::vector<Row> rows;

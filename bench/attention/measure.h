@@ -28,6 +28,7 @@ struct ProblemGrid {
 struct Machine {
   std::shared_ptr<Device> device;
   KernelCache &cache;
+  const TunedSchedules *tuned = nullptr; ///< As in AttentionPlan::make.
 };
 
 /// Compares each kernel of the grid with double precision at a small size. Internal names the problem whose error is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bench.h"
-#include "workload/spelling.h"
+#include "tegula/attention_words.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,7 +9,6 @@ namespace tegula::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using tools::toString;
 
 Json toJson(const Throughput &row) {
   Json json = {{"seqlen", row.seqlen},

@@ -20,7 +20,7 @@ namespace {
 std::string errorText(int error) { return std::generic_category().message(error); }
 
 Status noResource(const char *what, int error) {
-  return {ErrorCode::ResourceExhausted, std::string("cannot make ") + what + " for the compiler: " + errorText(error)};
+  return {ErrorCode::ResourceExhausted, std::string("cannot make ") + what + " for a process: " + errorText(error)};
 }
 
 /// Beyond the standard descriptors, which a host may have closed and a child puts others in the place of.
@@ -95,7 +95,8 @@ std::string describe(std::optional<int> waitStatus) {
 
 } // namespace
 
-Expected<WorkerProcess> WorkerProcess::start(const std::string &program, int64_t memoryBytes) {
+Expected<WorkerProcess> WorkerProcess::start(const std::string &program, int64_t memoryBytes,
+                                             const std::string &role) {
   Expected<SocketPair> sockets = makeSockets();
   if (!sockets)
     return sockets.status();
@@ -107,8 +108,8 @@ Expected<WorkerProcess> WorkerProcess::start(const std::string &program, int64_t
   if (error != 0 && isLackOfResources(error))
     return noResource("a process", error);
   if (error != 0)
-    return Status(ErrorCode::Unsupported, "the compiler '" + program + "' cannot be started: " + errorText(error));
-  return WorkerProcess(std::move(sockets->ours), std::move(messages), pid);
+    return Status(ErrorCode::Unsupported, role + " '" + program + "' cannot be started: " + errorText(error));
+  return WorkerProcess(std::move(sockets->ours), std::move(messages), pid, role);
 }
 
 WorkerProcess::~WorkerProcess() { kill(); }
@@ -128,7 +129,7 @@ Expected<std::string> WorkerProcess::ask(const std::string &request, Deadline de
   if (end == FrameEnd::closed)
     return death(kill());
   kill();
-  return Status(ErrorCode::CompileTimeout, "the compiler took too long");
+  return Status(ErrorCode::CompileTimeout, role_ + " took too long");
 }
 
 std::optional<int> WorkerProcess::kill() {
@@ -157,10 +158,10 @@ std::string WorkerProcess::lastMessages() const {
 
 Status WorkerProcess::death(std::optional<int> waitStatus) const {
   if (waitStatus && WIFEXITED(*waitStatus) && WEXITSTATUS(*waitStatus) == kWorkerOutOfMemory)
-    return {ErrorCode::ResourceExhausted, "the compiler needed too much memory"};
+    return {ErrorCode::ResourceExhausted, role_ + " needed too much memory"};
   const std::string messages = lastMessages();
   return {ErrorCode::CompileCrashed,
-          "the compiler " + describe(waitStatus) + (messages.empty() ? "" : ", having said\n" + messages)};
+          role_ + " " + describe(waitStatus) + (messages.empty() ? "" : ", having said\n" + messages)};
 }
 
 } // namespace tegula

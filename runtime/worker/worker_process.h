@@ -14,15 +14,18 @@
 
 namespace tegula {
 
-/// A running tegula-cc; killed when destroyed, except in a forked child.
+/// A running tegula-cc, or another program that answers each frame on its standard input with one; killed when
+/// destroyed, except in a forked child.
 class WorkerProcess {
 public:
-  /// Unsupported if `program` cannot be started; ResourceExhausted if there is no descriptor or process left.
-  static Expected<WorkerProcess> start(const std::string &program, int64_t memoryBytes);
+  /// Unsupported if `program` cannot be started; ResourceExhausted if there is no descriptor or process left. Messages
+  /// call it by its `role`.
+  static Expected<WorkerProcess> start(const std::string &program, int64_t memoryBytes,
+                                       const std::string &role = "the compiler");
 
   WorkerProcess(WorkerProcess &&other) noexcept
       : socket_(std::move(other.socket_)), messages_(std::move(other.messages_)), pid_(std::exchange(other.pid_, 0)),
-        fork_(other.fork_) {}
+        fork_(other.fork_), role_(std::move(other.role_)) {}
   WorkerProcess &operator=(WorkerProcess &&) = delete;
   ~WorkerProcess();
 
@@ -34,8 +37,8 @@ public:
   Expected<std::string> ask(const std::string &request, Deadline deadline);
 
 private:
-  WorkerProcess(Descriptor socket, Descriptor messages, pid_t pid)
-      : socket_(std::move(socket)), messages_(std::move(messages)), pid_(pid) {}
+  WorkerProcess(Descriptor socket, Descriptor messages, pid_t pid, std::string role)
+      : socket_(std::move(socket)), messages_(std::move(messages)), pid_(pid), role_(std::move(role)) {}
 
   /// Its wait status, unless somebody else has reaped it.
   std::optional<int> kill();
@@ -46,6 +49,7 @@ private:
   Descriptor messages_; ///< What it has written to stderr.
   pid_t pid_;
   ForkGuard fork_;
+  std::string role_;
 };
 
 } // namespace tegula

@@ -26,19 +26,19 @@ class JsonTest(CommandLineTest):
         self.assertEqual(answer["shape"], {"batch": 2, "heads": 4, "kv_heads": 2, "seqlen_q": 17, "seqlen_k": 33,
                                            "head_dim": 16, "value_dim": 16})
         self.assertEqual([answer["target"], answer["dtype"], answer["causal"]], [TARGET, "f32", "none"])
-        self.assertEqual(list(answer["forward"]), ["ms", "tflops"])
+        self.assertEqual(list(answer["forward"]), ["schedule", "ms", "tflops"])
 
     def test_check_adds_errors(self):
         answer = self.attention(*SMALL, "--check", "--backward", "--causal", "top_left", "--value-dim", "24")
-        self.assertEqual(list(answer["forward"]), ["ms", "tflops", "max_error", "error_ratio"])
+        self.assertEqual(list(answer["forward"]), ["schedule", "ms", "tflops", "max_error", "error_ratio"])
         self.assertEqual(list(answer["backward"]),
-                         ["ms", "tflops", "dq_error_ratio", "dk_error_ratio", "dv_error_ratio"])
+                         ["schedule", "ms", "tflops", "dq_error_ratio", "dk_error_ratio", "dv_error_ratio"])
         self.assertLess(answer["forward"]["max_error"], 1e-5)
         for key in ("dq_error_ratio", "dk_error_ratio", "dv_error_ratio"):
             self.assertTrue(0 < answer["backward"][key] <= 2, answer)
 
     def test_without_check_backward_has_no_errors(self):
-        self.assertEqual(list(self.attention(*SMALL, "--backward")["backward"]), ["ms", "tflops"])
+        self.assertEqual(list(self.attention(*SMALL, "--backward")["backward"]), ["schedule", "ms", "tflops"])
 
     def test_flops_are_halved_for_causal_and_multiplied_backward(self):
         flops = 2 * 2 * 4 * 17 * 33 * (16 + 16)

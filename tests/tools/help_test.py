@@ -8,16 +8,19 @@ import unittest
 from command_line import CommandLineTest
 
 ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim
-    --dtype --causal --scale --backward --seed --check --save --json""".split()
+    --dtype --causal --scale --backward --seed --check --save --json --untuned""".split()
+
+TUNE_OPTIONS = """--target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim --dtype --causal --scale
+    --seed --backward --budget --candidates --again --exhaustive --json --svg""".split()
 
 BENCH_OPTIONS = """--head-dim --seqlen --causal --passes --algorithms --dtype --tokens --hidden --target --seconds --no-check
-    --add --json --svg""".split()
+    --add --json --svg --untuned""".split()
 
 
 class HelpTest(CommandLineTest):
     def test_top_level_names_the_commands(self):
         text = self.run_tegula("--help").stdout
-        for command in "attention", "bench", "compile", "devices":
+        for command in "attention", "bench", "compile", "devices", "tune":
             self.assertRegex(text, rf"\n  {command} +\w+")
 
     def test_bench_explains_every_option(self):
@@ -28,6 +31,11 @@ class HelpTest(CommandLineTest):
     def test_attention_explains_every_option(self):
         text = self.run_tegula("attention", "--help").stdout
         for option in ATTENTION_OPTIONS:
+            self.assertRegex(text, rf"\n  {option}( [A-Z]+)? +[A-Z0-9]\w*", option)
+
+    def test_tune_explains_every_option(self):
+        text = self.run_tegula("tune", "--help").stdout
+        for option in TUNE_OPTIONS:
             self.assertRegex(text, rf"\n  {option}( [A-Z]+)? +[A-Z0-9]\w*", option)
 
     def test_attention_examples_are_legal(self):

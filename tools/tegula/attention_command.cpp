@@ -4,6 +4,7 @@
 #include "compiler/client/InProcessCompiler.h"
 #include "files.h"
 #include "progress.h"
+#include "tuned.h"
 #include "workload/attention_run.h"
 #include "workload/open_device.h"
 #include "workload/timing.h"
@@ -48,7 +49,7 @@ Status exploreOrders(const AttentionRun &run, SimtDevice &device, const Attentio
 Status inspect(const AttentionRun &run, const AttentionOptions &options, AttentionReport &report, Progress &progress) {
   if (!options.check && options.save.empty())
     return {};
-  Expected<AttentionArrays> arrays = readArrays(run, options.backward);
+  Expected<AttentionArrays> arrays = readArrays(run.data(), options.backward);
   if (!arrays)
     return arrays.status();
   if (!options.save.empty())
@@ -74,7 +75,8 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   progress.show("compiling");
   std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
   KernelCache cache(*compiler, *device);
-  Expected<AttentionRun> run = AttentionRun::make(*attention, *device, cache);
+  TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
+  Expected<AttentionRun> run = AttentionRun::make(*attention, *device, cache, &tuned);
   if (!run)
     return run.status();
   AttentionReport report;
@@ -82,6 +84,8 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   report.target = (*device)->target().name;
   report.device = describe(**device);
   report.compile_ms = run->compileMs();
+  report.forward_schedule = run->plan().schedule(programsOf(attention->problem).front());
+  report.backward_schedule = run->plan().schedule("flash2_backward");
   if (auto simt = std::dynamic_pointer_cast<SimtDevice>(*device))
     TEGULA_RETURN_IF_ERROR(exploreOrders(*run, *simt, options, report, progress));
   else

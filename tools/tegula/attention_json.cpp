@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attention_report.h"
-#include "workload/spelling.h"
+#include "tegula/attention_words.h"
 #include "workload/timing.h"
 
 #include <nlohmann/json.hpp>
@@ -22,7 +22,9 @@ Json shapeOf(const AttentionCase &attention) {
 }
 
 Json forwardOf(const AttentionReport &report) {
-  Json forward = {{"ms", report.forward_ms}, {"tflops", teraflops(forwardFlops(report.attention), report.forward_ms)}};
+  Json forward = {{"schedule", toString(report.forward_schedule)},
+                  {"ms", report.forward_ms},
+                  {"tflops", teraflops(forwardFlops(report.attention), report.forward_ms)}};
   if (report.errors) {
     const TensorError &o = report.errors->forward.front();
     forward["max_error"] = o.error.worst;
@@ -32,7 +34,8 @@ Json forwardOf(const AttentionReport &report) {
 }
 
 Json backwardOf(const AttentionReport &report) {
-  Json backward = {{"ms", *report.backward_ms},
+  Json backward = {{"schedule", toString(report.backward_schedule)},
+                   {"ms", *report.backward_ms},
                    {"tflops", teraflops(backwardFlops(report.attention), *report.backward_ms)}};
   if (report.errors)
     for (const TensorError &tensor : report.errors->backward)

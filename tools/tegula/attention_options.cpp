@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "attention_options.h"
 #include "legal_values.h"
-#include "workload/spelling.h"
+#include "tegula/attention_words.h"
 
 #include <cmath>
 #include <limits>
@@ -24,7 +24,26 @@ constexpr const char *kExamples = R"(Examples:
 A row that may see no key gives o = 0, lse = -inf and zero gradients.
 Exit code: 0 if all went well, 1 if something failed or an error ratio exceeds 2, 2 for bad input.)";
 
-void addProblem(CLI::App &command, AttentionOptions &o) {
+void addMethod(CLI::App &command, AttentionOptions &o) {
+  addWord(command, "--algorithm", algorithmWords(), o.algorithm, parseAlgorithm,
+          "flash2 (FlashAttention-2), flash1 (FlashAttention), or\n"
+          "standard, which writes all scores to memory (flash2)");
+  addTarget(command, o.target);
+  addSchedule(command, o.schedule);
+  addUntuned(command, o.untuned);
+  addExplorationOptions(command, o.exploration);
+  command.add_flag("--backward", o.backward, "Also compute and time the gradients (flash2 only)");
+}
+
+void addOutput(CLI::App &command, AttentionOptions &o) {
+  command.add_flag("--check", o.check, "Compare with a double-precision reference (slow)");
+  command.add_option("--save", o.save, "Write q, k, v, o, lse (--backward: do, dq, dk, dv) as .npy")->type_name("DIR");
+  command.add_flag("--json", o.json, "Print one JSON object instead of a table");
+}
+
+} // namespace
+
+void addProblemOptions(CLI::App &command, AttentionOptions &o) {
   addNumber(command, "--batch", o.batch, 0, kLargestSize, "Independent sequences (1)");
   addNumber(command, "--heads", o.heads, 0, kLargestSize, "Query heads (8)");
   addNumber(command, "--kv-heads", o.kv_heads, 1, kLargestSize, "Key and value heads, a divisor of --heads (--heads)");
@@ -39,26 +58,8 @@ void addProblem(CLI::App &command, AttentionOptions &o) {
       ->type_name("NUMBER");
 }
 
-void addMethod(CLI::App &command, AttentionOptions &o) {
-  addWord(command, "--algorithm", algorithmWords(), o.algorithm, parseAlgorithm,
-          "flash2 (FlashAttention-2), flash1 (FlashAttention), or\n"
-          "standard, which writes all scores to memory (flash2)");
-  addTarget(command, o.target);
-  addSchedule(command, o.schedule);
-  addExplorationOptions(command, o.exploration);
-  command.add_flag("--backward", o.backward, "Also compute and time the gradients (flash2 only)");
-}
-
-void addOutput(CLI::App &command, AttentionOptions &o) {
-  command.add_flag("--check", o.check, "Compare with a double-precision reference (slow)");
-  command.add_option("--save", o.save, "Write q, k, v, o, lse (--backward: do, dq, dk, dv) as .npy")->type_name("DIR");
-  command.add_flag("--json", o.json, "Print one JSON object instead of a table");
-}
-
-} // namespace
-
 void addAttentionOptions(CLI::App &command, AttentionOptions &options) {
-  addProblem(command, options);
+  addProblemOptions(command, options);
   addMethod(command, options);
   addOutput(command, options);
   command.footer(kExamples);
@@ -85,6 +86,7 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
                        .kv_heads = o.kv_heads.value_or(o.heads),
                        .seqlen_q = o.seqlen_q.value_or(o.seqlen_k.value_or(kDefaultSeqlen)),
                        .seqlen_k = o.seqlen_k.value_or(o.seqlen_q.value_or(kDefaultSeqlen))};
+  problem.expected = shape;
   float scale = float(o.scale.value_or(1 / std::sqrt(double(o.kernel.head_dim))));
   return AttentionCase{problem, shape, scale, o.seed, o.schedule};
 }

@@ -28,9 +28,12 @@ struct AttentionOptions {
   bool backward = false;
   bool check = false;
   bool json = false;
+  bool untuned = false;
   std::string save;
 };
 
+/// The problem and its sizes, for other commands too.
+void addProblemOptions(CLI::App &command, AttentionOptions &options);
 void addAttentionOptions(CLI::App &command, AttentionOptions &options);
 
 /// Fills in what was left out. The error names the options that contradict each other.

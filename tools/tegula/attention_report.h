@@ -15,6 +15,7 @@ struct AttentionReport {
   AttentionCase attention;
   std::string target;
   std::string device;
+  Schedule forward_schedule, backward_schedule; ///< Of the first kernel, and of flash2_backward.
   double compile_ms = 0;
   double forward_ms = 0;
   std::optional<double> backward_ms;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attention_report.h"
-#include "workload/spelling.h"
+#include "tegula/attention_words.h"
 #include "workload/timing.h"
 
 #include <fmt/format.h>
@@ -21,8 +21,8 @@ std::string heading(const AttentionReport &report) {
                      report.device, shape.batch, heads, shape.seqlen_q, shape.seqlen_k, dims);
 }
 
-std::string timeLine(const char *what, double ms, double flops) {
-  return fmt::format("  {:<9} {:>10.3f} ms {:>9.4f} TFLOP/s\n", what, ms, teraflops(flops, ms));
+std::string timeLine(const char *what, double ms, double flops, const Schedule &schedule) {
+  return fmt::format("  {:<9} {:>10.3f} ms {:>9.4f} TFLOP/s  {}\n", what, ms, teraflops(flops, ms), toString(schedule));
 }
 
 std::string errorLine(const TensorError &tensor) {
@@ -69,9 +69,9 @@ std::string explorationTable(const Exploration &exploration) {
 
 std::string toTable(const AttentionReport &report) {
   std::string text = heading(report) + fmt::format("\n  {:<9} {:>10.3f} ms\n", "compile", report.compile_ms);
-  text += timeLine("forward", report.forward_ms, forwardFlops(report.attention));
+  text += timeLine("forward", report.forward_ms, forwardFlops(report.attention), report.forward_schedule);
   if (report.backward_ms)
-    text += timeLine("backward", *report.backward_ms, backwardFlops(report.attention));
+    text += timeLine("backward", *report.backward_ms, backwardFlops(report.attention), report.backward_schedule);
   if (report.exploration)
     text += explorationTable(*report.exploration);
   return report.errors ? text + errorTable(*report.errors) : text;

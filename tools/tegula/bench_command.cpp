@@ -3,6 +3,7 @@
 #include "compiler/client/InProcessCompiler.h"
 #include "files.h"
 #include "progress.h"
+#include "tuned.h"
 #include "workload/open_device.h"
 
 #include <algorithm>
@@ -37,7 +38,8 @@ Expected<Report> measure(const BenchOptions &options) {
     return device.status();
   std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
   KernelCache cache(*compiler, *device);
-  bench::Machine machine{*device, cache};
+  TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
+  bench::Machine machine{*device, cache, &tuned};
   bench::ProblemGrid grid = problemGrid(options, (*device)->target().name);
 
   Progress progress;

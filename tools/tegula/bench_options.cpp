@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench_options.h"
 #include "legal_values.h"
-#include "workload/spelling.h"
+#include "tegula/attention_words.h"
 
 #include <algorithm>
 
@@ -48,6 +48,7 @@ void addBenchOptions(CLI::App &command, BenchOptions &o) {
   addGrid(command, o);
   addTarget(command, o.target);
   addSchedule(command, o.schedule);
+  addUntuned(command, o.untuned);
   command.add_option("--seconds", o.seconds, "Time for each measurement (0.3)")->check(number())->type_name("NUMBER");
   command.add_flag("--no-check", o.no_check, "Do not compare with a double-precision reference first");
   command.add_option("--add", o.add, "Show these figures too, such as those of tools/bench-peers")->type_name("FILE");

@@ -169,7 +169,7 @@ private:
   }
 
   Status compare(int64_t number) {
-    Expected<AttentionArrays> arrays = readArrays(run_, backward_);
+    Expected<AttentionArrays> arrays = readArrays(run_.data(), backward_);
     if (!arrays)
       return arrays.status();
     if (number == 0)

@@ -4,6 +4,7 @@
 
 #include "tegula/simt_device.h"
 #include "workload/attention_arrays.h"
+#include "workload/attention_run.h"
 
 #include <cstdint>
 #include <initializer_list>

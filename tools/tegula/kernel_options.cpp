@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernel_options.h"
 #include "legal_values.h"
-#include "workload/spelling.h"
+#include "tegula/attention_words.h"
 
 namespace tegula::tools {
 

@@ -68,6 +68,10 @@ void addSchedule(CLI::App &command, Schedule &schedule) {
       ->type_name("TEXT");
 }
 
+void addUntuned(CLI::App &command, bool &untuned) {
+  command.add_flag("--untuned", untuned, "Do not use what `tegula tune` has found");
+}
+
 static std::string joined(const std::vector<std::string> &words, const char *last) {
   if (words.size() < 2)
     return fmt::format("{}", fmt::join(words, ""));

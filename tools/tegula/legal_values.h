@@ -42,6 +42,9 @@ void addTarget(CLI::App &command, std::string &target);
 /// The option --schedule.
 void addSchedule(CLI::App &command, Schedule &schedule);
 
+/// The flag --untuned.
+void addUntuned(CLI::App &command, bool &untuned);
+
 /// The words a, b and c as "a, b or c".
 std::string alternatives(const std::vector<std::string> &words);
 /// The words a, b and c as "a, b and c".

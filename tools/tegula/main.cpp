@@ -4,6 +4,7 @@
 #include "bench_command.h"
 #include "compile_command.h"
 #include "devices_command.h"
+#include "tune_command.h"
 #include "usage_error.h"
 
 #include <cstdio>
@@ -46,6 +47,9 @@ int run(int argc, char **argv) {
   CLI::App *compile_command = app.add_subcommand("compile", "Compile a tile program and print any phase of it.");
   addCompileOptions(*compile_command, compile);
   app.add_subcommand("devices", "List what kernels can run on.");
+  TuneOptions tune;
+  CLI::App *tune_command = app.add_subcommand("tune", "Find the fastest schedule of a kernel by measuring.");
+  addTuneOptions(*tune_command, tune);
 
   try {
     app.parse(argc, argv);
@@ -59,6 +63,8 @@ int run(int argc, char **argv) {
     return report(attentionCommand(attention));
   if (bench_command->parsed())
     return report(benchCommand(bench));
+  if (tune_command->parsed())
+    return report(tuneCommand(tune));
   return report(compile_command->parsed() ? compileCommand(compile) : devicesCommand());
 }
 

@@ -15,6 +15,8 @@ public:
   Progress &operator=(const Progress &) = delete;
 
   void show(std::string_view activity);
+  /// With a bar, `fraction` of which is done.
+  void show(std::string_view activity, double fraction);
 
 private:
   bool visible_;

@@ -35,10 +35,10 @@ std::vector<Member> members(bool backward) {
 
 } // namespace
 
-Expected<AttentionArrays> readArrays(const AttentionRun &run, bool backward) {
+Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward) {
   AttentionArrays arrays;
   for (const Member &member : members(backward)) {
-    Expected<std::vector<float>> values = download(run.device(), run.tensors().*member.tensor);
+    Expected<std::vector<float>> values = download(data.device(), data.tensors().*member.tensor);
     if (!values)
       return values.status();
     arrays.*member.array = std::move(*values);

@@ -2,7 +2,7 @@
 // The tensors of one attention problem on the host, exactly as the device holds them, in f32.
 #pragma once
 
-#include "workload/attention_run.h"
+#include "workload/attention_data.h"
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct AttentionArrays {
   std::vector<float> d_o, dq, dk, dv; ///< Empty without a backward pass.
 };
 
-Expected<AttentionArrays> readArrays(const AttentionRun &run, bool backward);
+Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward);
 
 /// Writes q.npy, k.npy, v.npy, o.npy, lse.npy and, with a backward pass, do.npy, dq.npy, dk.npy, dv.npy to a folder.
 Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionTensors &tensors,

@@ -14,7 +14,7 @@ struct AttentionCase {
   AttentionShape shape;
   float scale = 0;
   uint64_t seed = 0;
-  Schedule schedule; ///< What is 0 is chosen by the library.
+  Schedule schedule = {}; ///< What is 0 is chosen by the library.
 };
 
 oracle::Shape oracleShape(const AttentionCase &attention);

@@ -17,7 +17,7 @@ namespace {
 
 using oracle::plainError;
 
-/// Exact numbers, and the plain formula's error in each tensor: o, lse, dq, dk, dv.
+/// What is known of an AttentionReference while it is computed.
 struct Reference {
   oracle::Outputs outputs;
   oracle::Gradients gradients;
@@ -128,26 +128,35 @@ template <class Work> void forEachInParallel(int64_t count, Work work) {
 
 } // namespace
 
-AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays) {
+AttentionReference::AttentionReference(const AttentionCase &attention, const AttentionArrays &arrays)
+    : attention_(attention) {
   oracle::Shape shape = oracleShape(attention);
-  bool backward = attention.problem.backward;
-  Reference exact(shape, backward);
+  Reference exact(shape, attention.problem.backward);
   forEachInParallel(shape.batch * shape.kv_heads, [&](int64_t index) { computePart(attention, arrays, index, exact); });
+  outputs_ = std::move(exact.outputs);
+  gradients_ = std::move(exact.gradients);
+  plain_ = exact.plain;
+}
 
+AttentionErrors AttentionReference::errors(const AttentionArrays &arrays) const {
   auto error = [&](const std::vector<float> &x, const std::vector<double> &numbers, DType dtype, double plain) {
     oracle::Error error = oracle::measure(x, numbers, dtype);
     error.plain = plain;
     return error;
   };
-  DType dtype = attention.problem.dtype;
+  DType dtype = attention_.problem.dtype;
   AttentionErrors errors;
-  errors.forward = {{"o", error(arrays.o, exact.outputs.o, dtype, exact.plain[0])},
-                    {"lse", error(arrays.lse, exact.outputs.lse, f32, exact.plain[1])}};
-  if (backward)
-    errors.backward = {{"dq", error(arrays.dq, exact.gradients.dq, dtype, exact.plain[2])},
-                       {"dk", error(arrays.dk, exact.gradients.dk, dtype, exact.plain[3])},
-                       {"dv", error(arrays.dv, exact.gradients.dv, dtype, exact.plain[4])}};
+  errors.forward = {{"o", error(arrays.o, outputs_.o, dtype, plain_[0])},
+                    {"lse", error(arrays.lse, outputs_.lse, f32, plain_[1])}};
+  if (attention_.problem.backward)
+    errors.backward = {{"dq", error(arrays.dq, gradients_.dq, dtype, plain_[2])},
+                       {"dk", error(arrays.dk, gradients_.dk, dtype, plain_[3])},
+                       {"dv", error(arrays.dv, gradients_.dv, dtype, plain_[4])}};
   return errors;
+}
+
+AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays) {
+  return AttentionReference(attention, arrays).errors(arrays);
 }
 
 Status verdict(const AttentionErrors &errors) {

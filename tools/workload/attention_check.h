@@ -6,6 +6,7 @@
 #include "workload/attention_arrays.h"
 #include "workload/attention_case.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,23 @@ struct AttentionErrors {
   std::vector<TensorError> backward; ///< dq, dk and dv, or empty.
 };
 
-/// Runs the reference on all cores; takes seconds for a thousand rows and grows with the square of their number.
+/// What the inputs in `arrays` should give, to compare any number of results with.
+class AttentionReference {
+public:
+  /// Computes on all cores; takes seconds for a thousand rows and grows with the square of their number.
+  AttentionReference(const AttentionCase &attention, const AttentionArrays &arrays);
+
+  /// Of results for the same inputs.
+  AttentionErrors errors(const AttentionArrays &arrays) const;
+
+private:
+  AttentionCase attention_;
+  oracle::Outputs outputs_;
+  oracle::Gradients gradients_;
+  std::array<double, 5> plain_ = {}; ///< The plain formula's error in o, lse, dq, dk and dv.
+};
+
+/// Both at once.
 AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays);
 
 /// Names the tensors whose error is not acceptable; ok if there are none.

@@ -3,133 +3,21 @@
 
 #include "workload/timing.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace tegula::tools {
-namespace {
-
-struct Placement {
-  DeviceTensor &tensor;
-  DType dtype;
-  std::vector<int64_t> shape;
-};
-
-/// All tensors of a problem, with their types and shapes.
-std::vector<Placement> placements(AttentionTensors &t, const AttentionCase &attention) {
-  const AttentionProblem &problem = attention.problem;
-  const AttentionShape &s = attention.shape;
-  std::vector<int64_t> q = {s.batch, s.heads, s.seqlen_q, problem.head_dim};
-  std::vector<int64_t> k = {s.batch, s.kv_heads, s.seqlen_k, problem.head_dim};
-  std::vector<int64_t> v = {s.batch, s.kv_heads, s.seqlen_k, problem.value_dim};
-  std::vector<int64_t> o = {s.batch, s.heads, s.seqlen_q, problem.value_dim};
-  std::vector<int64_t> lse = {s.batch, s.heads, s.seqlen_q};
-  std::vector<Placement> result = {{t.q, problem.dtype, q},
-                                   {t.k, problem.dtype, k},
-                                   {t.v, problem.dtype, v},
-                                   {t.o, problem.dtype, o},
-                                   {t.lse, f32, lse}};
-  if (problem.backward)
-    for (auto [gradient, shape] : {std::pair(&t.d_o, o), std::pair(&t.dq, q), std::pair(&t.dk, k), std::pair(&t.dv, v)})
-      result.push_back({*gradient, problem.dtype, shape});
-  return result;
-}
-
-double bytesOf(const Placement &placement) {
-  double bytes = double(sizeOf(placement.dtype));
-  for (int64_t size : placement.shape)
-    bytes *= double(size);
-  return bytes;
-}
-
-Expected<int64_t> neededWorkspace(const AttentionPlan &plan, const AttentionCase &attention) {
-  Expected<int64_t> forward = plan.forwardWorkspace(attention.shape);
-  if (!forward || !attention.problem.backward)
-    return forward;
-  Expected<int64_t> backward = plan.backwardWorkspace(attention.shape);
-  return backward ? std::max(*forward, *backward) : backward;
-}
-
-std::string gibibytes(double bytes) {
-  std::string digits = std::to_string(bytes / (1 << 30));
-  return digits.substr(0, digits.find('.') + 2) + " GiB";
-}
-
-Status checkThatItFits(double bytes, const Device &device) {
-  Expected<MemoryInfo> memory = device.memory();
-  if (!memory || bytes <= double(memory->available_bytes))
-    return {};
-  return {ErrorCode::ResourceExhausted, "the tensors take " + gibibytes(bytes) + ", but only " +
-                                            gibibytes(double(memory->available_bytes)) +
-                                            " are available: lower the batch, the heads or the sequence lengths"};
-}
-
-} // namespace
 
 Expected<AttentionRun> AttentionRun::make(const AttentionCase &attention, std::shared_ptr<Device> device,
-                                          KernelCache &cache) {
+                                          KernelCache &cache, const TunedSchedules *tuned) {
   Stopwatch stopwatch;
-  Expected<AttentionPlan> plan = AttentionPlan::make(attention.problem, cache, attention.schedule);
+  Expected<AttentionPlan> plan = AttentionPlan::make(attention.problem, cache, attention.schedule, tuned);
   double compile_ms = stopwatch.milliseconds();
   if (!plan)
     return plan.status();
-  AttentionRun run(attention, std::move(device), std::move(*plan));
-  run.compile_ms_ = compile_ms;
-  TEGULA_RETURN_IF_ERROR(run.allocate());
-  TEGULA_RETURN_IF_ERROR(run.fillInputs());
-  return run;
-}
-
-Status AttentionRun::allocate() {
-  Expected<int64_t> workspace = neededWorkspace(plan_, attention_);
-  if (!workspace)
-    return workspace.status();
-  std::vector<Placement> all = placements(tensors_, attention_);
-  double total = double(*workspace);
-  for (const Placement &placement : all)
-    total += bytesOf(placement);
-  TEGULA_RETURN_IF_ERROR(checkThatItFits(total, *device_));
-
-  for (Placement &placement : all) {
-    Expected<DeviceTensor> tensor = allocateTensor(*device_, placement.dtype, placement.shape);
-    if (!tensor)
-      return tensor.status();
-    placement.tensor = std::move(*tensor);
-  }
-  Expected<Buffer> memory = device_->allocate(*workspace);
-  if (!memory)
-    return memory.status();
-  workspace_ = std::move(*memory);
-  return {};
-}
-
-Status AttentionRun::fillInputs() const {
-  uint64_t seed = 4 * attention_.seed;
-  for (const DeviceTensor *tensor : {&tensors_.q, &tensors_.k, &tensors_.v, &tensors_.d_o})
-    TEGULA_RETURN_IF_ERROR(fillWithNormalNumbers(*device_, *tensor, seed++));
-  return {};
-}
-
-Status AttentionRun::forward() const {
-  const AttentionTensors &t = tensors_;
-  AttentionForward call{
-      .q = t.q.view, .k = t.k.view, .v = t.v.view, .o = t.o.view, .lse = t.lse.view, .scale = attention_.scale};
-  return plan_.forward(call, {workspace_.data(), workspace_.bytes()});
-}
-
-Status AttentionRun::backward() const {
-  const AttentionTensors &t = tensors_;
-  AttentionBackward call{.q = t.q.view,
-                         .k = t.k.view,
-                         .v = t.v.view,
-                         .o = t.o.view,
-                         .lse = t.lse.view,
-                         .d_o = t.d_o.view,
-                         .dq = t.dq.view,
-                         .dk = t.dk.view,
-                         .dv = t.dv.view,
-                         .scale = attention_.scale};
-  return plan_.backward(call, {workspace_.data(), workspace_.bytes()});
+  Expected<AttentionData> data = AttentionData::make(attention, *plan, std::move(device));
+  if (!data)
+    return data.status();
+  return AttentionRun(std::move(*plan), std::move(*data), compile_ms);
 }
 
 } // namespace tegula::tools

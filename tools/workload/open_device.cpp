@@ -14,8 +14,13 @@ static bool hasGpu() {
 
 std::vector<std::string> targetWords() { return {"auto", "cpu", "cuda", "simt"}; }
 
-Expected<std::shared_ptr<Device>> openDevice(std::string_view target) {
-  if (target == "cuda" || (target == "auto" && hasGpu()))
+std::string resolveTarget(std::string_view target) {
+  return std::string(target != "auto" ? target : hasGpu() ? "cuda" : "cpu");
+}
+
+Expected<std::shared_ptr<Device>> openDevice(std::string_view word) {
+  std::string target = resolveTarget(word);
+  if (target == "cuda")
     return cudaDevice();
   if (target == "simt") {
     Expected<std::shared_ptr<SimtDevice>> device = simtDevice();

@@ -2,14 +2,13 @@
 #include "workload/timing.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace tegula::tools {
 
 constexpr size_t kFewestRuns = 3;
 constexpr size_t kMostRuns = 100;
 
-static double median(std::vector<double> values) {
+double median(std::vector<double> values) {
   auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;

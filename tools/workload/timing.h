@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <vector>
 
 namespace tegula::tools {
 
@@ -19,6 +20,9 @@ public:
 private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+/// Of at least one value.
+double median(std::vector<double> values);
 
 /// Milliseconds of one call of `work`: the median of 3 to 100 calls, as many as fit into `budget_ms`, after one that
 /// warms up.

@@ -4,6 +4,7 @@
 
 #include "tegula/status.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,13 +13,22 @@ namespace tegula {
 /// Plain data. A field left at 0 is the compiler's to choose; any other value is obeyed or refused, never ignored.
 /// Block sizes belong here although the program is recorded with them: a tuner searches them together with the rest.
 struct Schedule {
-  int block_m = 0;   ///< Query rows per tile.
-  int block_n = 0;   ///< Key rows per tile.
-  int num_warps = 0; ///< Warps per program instance (cuda).
+  int block_m = 0;    ///< Query rows per tile.
+  int block_n = 0;    ///< Key rows per tile.
+  int num_warps = 0;  ///< Warps per program instance (cuda).
   int num_stages = 0; ///< Buffers of a software-pipelined load (cuda).
 
   bool operator==(const Schedule &) const = default;
 };
+
+/// A field by its name in texts.
+struct ScheduleField {
+  std::string_view name;
+  int Schedule::*member;
+};
+
+/// All of them, in the order in which texts have them.
+std::span<const ScheduleField> scheduleFields();
 
 /// One line, `block_m=96 block_n=96`, without the fields that are 0; part of a cache key.
 std::string toString(const Schedule &schedule);

@@ -16,6 +16,15 @@
 
 namespace tegula {
 
+/// The sizes of one launch.
+struct AttentionShape {
+  int64_t batch = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0; ///< Divides heads.
+  int64_t seqlen_q = 0;
+  int64_t seqlen_k = 0;
+};
+
 /// What is computed. Shapes, strides and the scale are left to the launch.
 struct AttentionProblem {
   DType dtype = bf16; ///< Of q, k, v, o and their gradients: f32, f16 or bf16.
@@ -25,16 +34,11 @@ struct AttentionProblem {
   Causal causal = Causal::none;
   Variant variant = {};
   bool backward = false; ///< Compile the backward pass too; only flash2 has one.
+  /// The shape that tuned schedules are looked up for; launches of any other are as correct.
+  AttentionShape expected = {.batch = 4, .heads = 16, .kv_heads = 16, .seqlen_q = 4096, .seqlen_k = 4096};
 };
 
-/// The sizes of one launch.
-struct AttentionShape {
-  int64_t batch = 0;
-  int64_t heads = 0;
-  int64_t kv_heads = 0; ///< Divides heads.
-  int64_t seqlen_q = 0;
-  int64_t seqlen_k = 0;
-};
+class TunedSchedules;
 
 /// Memory on the device that a launch may use and leaves undefined: 64-byte aligned, and not used by another launch
 /// at the same time.
@@ -63,11 +67,12 @@ struct AttentionBackward {
 /// The compiled kernels of one problem. Immutable; copies share the kernels.
 class AttentionPlan {
 public:
-  /// Records and compiles, unless `cache` has the kernels already. What is 0 in `schedule` is chosen for each kernel.
-  /// InvalidArgument names the field of `problem` or `schedule`, its value and what is legal; Unsupported names the
-  /// nearest problem that is supported; otherwise errors of KernelCache::get.
+  /// Records and compiles, unless `cache` has the kernels already. What is 0 in `schedule` is chosen for each kernel:
+  /// by `tuned`, if that is given and knows the problem and all of `schedule` is 0, else by a table. InvalidArgument
+  /// names the field of `problem` or `schedule`, its value and what is legal; Unsupported names the nearest problem
+  /// that is supported; otherwise errors of KernelCache::get.
   static Expected<AttentionPlan> make(const AttentionProblem &problem, KernelCache &cache,
-                                      const Schedule &schedule = {}) noexcept;
+                                      const Schedule &schedule = {}, const TunedSchedules *tuned = nullptr) noexcept;
 
   /// Bytes of workspace that a launch needs; often 0. ResourceExhausted if 63 bits cannot hold the number.
   Expected<int64_t> forwardWorkspace(const AttentionShape &shape) const noexcept;
@@ -96,6 +101,9 @@ struct AttentionRecipe {
 /// What make() records and compiles for a program on a target: nothing is 0 in `config`.
 /// The errors are those of make().
 Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
-                                  const Schedule &given = {}) noexcept;
+                                  const Schedule &given = {}, const TunedSchedules *tuned = nullptr) noexcept;
+
+/// The programs of a plan in the order in which they run: those of the forward pass, then of the backward pass.
+std::vector<std::string_view> programsOf(const AttentionProblem &problem);
 
 } // namespace tegula

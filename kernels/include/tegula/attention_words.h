@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the values of attention's enumerations are spelt on the command line and in JSON.
+// How the values of attention's enumerations are spelt in texts.
 #pragma once
 
 #include "tegula/attention_programs.h"
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tegula::tools {
+namespace tegula {
 
 std::string_view toString(Algorithm algorithm);
 std::optional<Algorithm> parseAlgorithm(std::string_view word);
@@ -19,4 +19,4 @@ std::string_view toString(Causal causal);
 std::optional<Causal> parseCausal(std::string_view word);
 std::vector<std::string> causalWords();
 
-} // namespace tegula::tools
+} // namespace tegula

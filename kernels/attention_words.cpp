@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "workload/spelling.h"
+#include "tegula/attention_words.h"
 
 #include <algorithm>
 #include <iterator>
 
-namespace tegula::tools {
+namespace tegula {
 namespace {
 
 // In the order of the enumerators.
@@ -29,4 +29,4 @@ std::string_view toString(Causal causal) { return kCausal[size_t(causal)]; }
 std::optional<Causal> parseCausal(std::string_view word) { return find<Causal>(kCausal, word); }
 std::vector<std::string> causalWords() { return {std::begin(kCausal), std::end(kCausal)}; }
 
-} // namespace tegula::tools
+} // namespace tegula

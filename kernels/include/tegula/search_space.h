@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Which schedules of a kernel are worth trying, and what each of them needs. Every kernel declares its own.
+#pragma once
+
+#include "tegula/attention.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace tegula {
+
+/// Values to try for one field.
+struct ScheduleAxis {
+  int Schedule::*field;
+  std::vector<int> values;
+};
+
+/// Every combination of one value of each axis.
+using ScheduleBox = std::vector<ScheduleAxis>;
+
+/// What a schedule needs of a machine, counted from the program before anything is compiled: one launch has `instances`
+/// program instances, each of which runs its loop `iterations` times.
+struct Demand {
+  int64_t shared_bytes = 0;   ///< Tiles of an instance in shared memory at the same time.
+  int64_t register_words = 0; ///< 32-bit numbers of an instance in registers at the same time.
+  int64_t instances = 0;
+  double iterations = 0; ///< On average; the rest is of one iteration.
+  double product_flops = 0;
+  double shared_traffic = 0; ///< Bytes that warps read from shared memory.
+  double exponentials = 0;
+};
+
+/// The schedules of one program.
+struct SearchSpace {
+  std::vector<ScheduleBox> (*boxes)(const Target &target, const AttentionProblem &problem);
+  /// `schedule` has a value in each field that the boxes name.
+  Demand (*demand)(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &schedule);
+};
+
+/// Unsupported, with the names of those that have one, if `program` has no search space.
+Expected<SearchSpace> findSearchSpace(std::string_view program);
+
+/// All schedules of the boxes, each once.
+std::vector<Schedule> enumerate(const std::vector<ScheduleBox> &boxes);
+
+} // namespace tegula

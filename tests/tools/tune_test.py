@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""`tegula tune`: what it prints, saves and remembers, and who uses it."""
+
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+from command_line import TARGET, CommandLineTest
+
+SMALL = f"--target {TARGET} --heads 2 --seqlen-q 100 --seqlen-k 120 --head-dim 16".split()
+
+
+def load(name):
+    with open(name) as file:
+        return json.load(file)
+
+
+class TuneTest(CommandLineTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.environment = {"TEGULA_CACHE_DIR": folder.name}
+        self.folder = folder.name
+
+    def tune(self, *arguments, code=0):
+        return self.run_tegula("tune", *SMALL, "--candidates", "4", *arguments, code=code, environment=self.environment)
+
+    def records(self):
+        return [load(name) for name in glob.glob(os.path.join(self.folder, "schedules", "*"))]
+
+    def test_the_second_run_measures_nothing(self):
+        first = self.tune().stdout
+        self.assertRegex(first, r"(?m)^ +\d+\.\d+ +1\.000 .* block_m=\d+ block_n=\d+")
+        self.assertIn("<- chosen", first)
+        begin = time.monotonic()
+        second = self.tune().stdout
+        self.assertLess(time.monotonic() - begin, 2)
+        self.assertIn("known from an earlier tuning", second)
+        rows = [line for line in first.splitlines() if "block_m" in line]
+        self.assertEqual(rows, [line for line in second.splitlines() if "block_m" in line])
+        self.assertNotIn("known", self.tune("--again").stdout)
+
+    def test_the_record_says_what_was_measured_where(self):
+        self.tune("--causal", "bottom_right")
+        (record,) = self.records()
+        self.assertEqual(record["task"]["causal"], "bottom_right")
+        self.assertEqual(record["task"]["shape"]["seqlen_k"], 120)
+        self.assertTrue(record["complete"] and record["device"] and record["compiler"])
+        best = record["candidates"][record["best"]]
+        self.assertEqual(best["state"], "finalist")
+        self.assertEqual(best["ms"], record["ms"])
+        self.assertLessEqual(best["error_ratio"], 2)
+        self.assertEqual(best["ms"], min(c["ms"] for c in record["candidates"] if c["state"] == "finalist"))
+
+    def test_attention_uses_the_result(self):
+        self.tune()
+        (name,) = glob.glob(os.path.join(self.folder, "schedules", "*"))
+        record = load(name)
+        chosen = next(n for n, c in enumerate(record["candidates"]) if n and "ms" in c)
+        record["best"] = chosen
+        with open(name, "w") as file:
+            json.dump(record, file)
+
+        def schedule(*arguments):
+            result = self.run_tegula("attention", *SMALL, "--json", "--check", *arguments, environment=self.environment)
+            return json.loads(result.stdout)["forward"]["schedule"]
+
+        self.assertEqual(schedule(), record["candidates"][chosen]["schedule"])
+        self.assertEqual(schedule("--seqlen-q", "300"), record["candidates"][chosen]["schedule"])
+        untuned = record["candidates"][0]["schedule"]
+        self.assertEqual(schedule("--untuned"), untuned)
+        self.assertEqual(schedule("--causal", "top_left"), untuned)
+
+    def test_the_landscape_and_the_figures_go_to_files(self):
+        drawing, figures = os.path.join(self.folder, "t.svg"), os.path.join(self.folder, "t.json")
+        self.tune("--backward", "--svg", drawing, "--json", figures)
+        report = load(figures)
+        self.assertEqual(report["task"]["program"], "flash2_backward")
+        cells = xml.etree.ElementTree.parse(drawing).getroot().findall(".//{http://www.w3.org/2000/svg}title")
+        self.assertEqual(len(cells), len(report["candidates"]))
+
+    def test_exhaustive_compares_with_everything(self):
+        table = self.tune("--exhaustive").stdout
+        self.assertRegex(table, r"exhaustive: \d\d timed to the end; best .* chosen .* % slower")
+
+    def test_ctrl_c_keeps_what_was_measured(self):
+        big = f"--target {TARGET} --heads 8 --seqlen-q 2048 --head-dim 64 --budget 600".split()
+        process = subprocess.Popen([os.environ["TEGULA"], "tune", *big], env=os.environ | self.environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        time.sleep(3)
+        os.killpg(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+        if process.returncode == 0:  # Something had been timed.
+            self.assertIn("not complete", output)
+            self.assertEqual([record["complete"] for record in self.records()], [False])
+        else:
+            self.assertEqual(process.returncode, 1, errors)
+            self.assertEqual(errors, "tegula: no schedule was timed\n")
+            self.assertEqual(self.records(), [])
+
+    def test_bad_input(self):
+        result = self.run_tegula("tune", "--target", "simt", code=2)
+        self.assertIn("'simt' cannot be tuned for; legal are cpu and cuda", result.stderr)
+        self.assertIn("--candidates: '0' is not a whole number", self.tune("--candidates", "0", code=2).stderr)
+        self.assertIn("must be 1 or more", self.tune("--seqlen-q", "0", code=2).stderr)
+        self.assertEqual(re.findall("Traceback|internal", result.stderr), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// What is said about schedules before they are compiled, against what the compiler says afterwards.
+#include "compiler/client/InProcessCompiler.h"
+#include "model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tegula::tuning {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr AttentionShape kShape = {.batch = 4, .heads = 16, .kv_heads = 16, .seqlen_q = 4096, .seqlen_k = 4096};
+
+TuningMachine h100() {
+  return {.target = {"cuda", "sm_90", ""},
+          .device = "NVIDIA H100 80GB HBM3",
+          .driver = "CUDA 13.0",
+          .compiler = "this build",
+          .multiprocessors = 132,
+          .shared_bytes_per_block = 227 << 10,
+          .shared_bytes_per_multiprocessor = 228 << 10};
+}
+
+TuningTask task(const char *program, int dim) {
+  bool backward = std::string_view(program) == "flash2_backward";
+  return {.problem = {.dtype = bf16, .head_dim = dim, .value_dim = dim, .backward = backward},
+          .shape = kShape,
+          .program = program};
+}
+
+Demand demandOf(const TuningTask &task, const Schedule &schedule) {
+  return findSearchSpace(task.program)->demand(task.problem, task.shape, schedule);
+}
+
+/// Bytes of shared memory of the compiled program.
+int64_t sharedBytes(const TuningTask &task, const Schedule &schedule) {
+  Target target = h100().target;
+  Expected<AttentionRecipe> recipe = resolve(task.problem, task.program, target, schedule);
+  Expected<Program> program = findAttentionProgram(task.program)->record(recipe->config);
+  Expected<Artifact> artifact = makeInProcessCompiler()->compile(
+      {.program = program->text, .schedule = recipe->schedule, .target = target, .emit = "llvm"});
+  EXPECT_TRUE(artifact.ok()) << artifact.status().message();
+  return artifact.ok() ? artifact->shared_bytes : 0;
+}
+
+TEST(Model, CountsSharedMemoryAsTheCompilerDoes) {
+  for (const char *schedule :
+       {"block_m=128 block_n=64 num_warps=4 num_stages=2", "block_m=64 block_n=96 num_warps=4 num_stages=3"}) {
+    TuningTask forward = task("flash2_forward", 64);
+    EXPECT_EQ(demandOf(forward, *parseSchedule(schedule)).shared_bytes, sharedBytes(forward, *parseSchedule(schedule)));
+  }
+  TuningTask backward = task("flash2_backward", 64);
+  Schedule schedule{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2};
+  EXPECT_EQ(demandOf(backward, schedule).shared_bytes, sharedBytes(backward, schedule));
+}
+
+Candidate judged(const TuningTask &task, const char *schedule) {
+  Candidate candidate{.schedule = *parseSchedule(schedule)};
+  judge(candidate, demandOf(task, candidate.schedule), h100());
+  return candidate;
+}
+
+TEST(Model, RulesOutWhatDoesNotFit) {
+  TuningTask forward = task("flash2_forward", 128);
+  EXPECT_THAT(judged(forward, "block_m=128 block_n=192 num_warps=4 num_stages=3").why,
+              HasSubstr("needs 320 KiB of shared memory, there are 227"));
+  EXPECT_THAT(judged(forward, "block_m=256 block_n=64 num_warps=4 num_stages=1").why,
+              HasSubstr("registers a thread, there are 255"));
+  EXPECT_EQ(judged(forward, "block_m=128 block_n=64 num_warps=4 num_stages=2").why, "");
+}
+
+TEST(Model, PrefersWhatIsKnownToBeFast) {
+  TuningTask forward = task("flash2_forward", 128);
+  double good = judged(forward, "block_m=128 block_n=64 num_warps=4 num_stages=2").model_cost;
+  EXPECT_LT(good, judged(forward, "block_m=64 block_n=32 num_warps=4 num_stages=1").model_cost);
+  EXPECT_LT(good, judged(forward, "block_m=128 block_n=32 num_warps=8 num_stages=1").model_cost);
+}
+
+TEST(Model, OnAGpuThereAreSixtyCandidatesAtLeast) {
+  for (int dim : {64, 128}) {
+    Expected<std::vector<Candidate>> candidates = candidatesOf(task("flash2_forward", dim), h100(), 96);
+    ASSERT_TRUE(candidates.ok());
+    auto possible = std::count_if(candidates->begin(), candidates->end(),
+                                  [](const Candidate &c) { return c.state == CandidateState::waiting; });
+    EXPECT_GE(possible, 60) << dim;
+    EXPECT_LE(possible, 96) << dim;
+  }
+}
+
+TEST(Model, TheUntunedScheduleComesFirstAndOnce) {
+  TuningTask forward = task("flash2_forward", 128);
+  std::vector<Candidate> candidates = *candidatesOf(forward, h100(), 1);
+  Schedule untuned = resolve(forward.problem, forward.program, h100().target)->schedule;
+  EXPECT_EQ(candidates.front().schedule, untuned);
+  EXPECT_EQ(candidates.front().state, CandidateState::waiting);
+  for (size_t n = 1; n < candidates.size(); ++n) {
+    EXPECT_NE(candidates[n].schedule, untuned);
+    EXPECT_NE(candidates[n].state, CandidateState::waiting);
+  }
+}
+
+TEST(SearchSpace, EnumeratesEachScheduleOnce) {
+  std::vector<ScheduleBox> boxes = {{{&Schedule::block_m, {16, 32}}, {&Schedule::num_warps, {1, 2}}},
+                                    {{&Schedule::block_m, {32}}, {&Schedule::num_warps, {2, 4}}}};
+  std::vector<Schedule> all = enumerate(boxes);
+  EXPECT_EQ(all.size(), 5u);
+  EXPECT_EQ(toString(all.back()), "block_m=32 num_warps=4");
+}
+
+} // namespace
+} // namespace tegula::tuning

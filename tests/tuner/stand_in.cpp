@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// In place of tegula-measure: candidates whose fate is written in their schedule, and whose times are known.
+#include "fates.h"
+#include "messages.h"
+#include "tegula/frame.h"
+
+#include <csignal>
+#include <map>
+#include <unistd.h>
+
+using namespace tegula;
+using namespace tegula::tuning;
+
+namespace {
+
+[[noreturn]] void hang() {
+  while (true)
+    pause();
+}
+
+struct StandIn {
+  std::map<size_t, Schedule> candidates;
+  int timed = 0;
+
+  Json answer(const Json &request) {
+    std::string verb = request.at("do");
+    if (verb == "open" || verb == "kernel" || verb == "prepare")
+      return Json::object();
+    size_t id = request.at("id");
+    if (verb == "load") {
+      candidates[id] = *parseSchedule(request.at("schedule").get<std::string>());
+      return Json::object();
+    }
+    return verb == "check" ? check(candidates.at(id)) : time(candidates.at(id), request.at("launches"));
+  }
+
+  static Json check(const Schedule &schedule) {
+    switch (fateOf(schedule)) {
+    case Fate::crashes:
+      std::raise(SIGSEGV);
+      [[fallthrough]];
+    case Fate::hangs:
+      hang();
+    case Fate::isWrong:
+      return {{"error_ratio", 9}, {"right", false}, {"why", "o has 9"}};
+    case Fate::isNan:
+      return {{"error_ratio", nullptr}, {"right", false}, {"why", "o has nan"}};
+    case Fate::losesDevice:
+      return failure({ErrorCode::DeviceLost, "the context is poisoned"});
+    default:
+      return {{"error_ratio", 0.5}, {"right", true}, {"why", ""}};
+    }
+  }
+
+  Json time(const Schedule &schedule, int launches) {
+    if (fateOf(schedule) == Fate::crashesLate)
+      std::raise(SIGSEGV);
+    Json ms = Json::array();
+    for (int n = 0; n < launches; ++n)
+      ms.push_back(msOf(schedule) * (1 + 0.01 * (timed++ % 5)));
+    return {{"ms", ms}};
+  }
+};
+
+} // namespace
+
+int main() {
+  StandIn stand_in;
+  for (std::string frame; receiveFrame(kMeasurerSocket, frame) == FrameEnd::complete;)
+    if (sendFrame(kMeasurerSocket, stand_in.answer(Json::parse(frame.substr(0, frame.find('\n')))).dump()) !=
+        FrameEnd::complete)
+      return 1;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// What is remembered, for whom, and what happens to files that are not what they should be.
+#include "tegula/tuning_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace tegula {
+namespace {
+
+namespace fs = std::filesystem;
+
+Tuning exampleTuning() {
+  Tuning tuning{
+      .task = {.problem = {.dtype = bf16, .head_dim = 64, .value_dim = 128, .causal = Causal::bottom_right},
+               .shape = {.batch = 2, .heads = 8, .kv_heads = 4, .seqlen_q = 1000, .seqlen_k = 3000},
+               .program = "flash2_forward"},
+      .machine = {
+          .target = {"cuda", "sm_90", ""}, .device = "a GPU / model 3", .driver = "CUDA 13.0", .compiler = "build 1"}};
+  tuning.candidates = {{.schedule = {.block_m = 64, .block_n = 64},
+                        .state = CandidateState::beaten,
+                        .ms = 2.5,
+                        .fastest_ms = 2,
+                        .samples = 3},
+                       {.schedule = {.block_m = 128, .block_n = 96, .num_warps = 8},
+                        .state = CandidateState::finalist,
+                        .model_cost = 17,
+                        .registers = 255,
+                        .spill_bytes = 8,
+                        .shared_bytes = 65536,
+                        .error_ratio = 0.5,
+                        .ms = 1.25,
+                        .fastest_ms = 1.125,
+                        .samples = 36},
+                       {.schedule = {.block_m = 32}, .state = CandidateState::faulted, .why = "\"SIGSEGV\" <&>"}};
+  tuning.best = 1;
+  tuning.complete = true;
+  tuning.seconds = 12.5;
+  return tuning;
+}
+
+class StoreTest : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "tegula-schedules-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder = name;
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  std::vector<fs::path> files() const { return {fs::directory_iterator(folder / "new"), {}}; }
+
+  fs::path folder;
+  TuningStore store() const { return TuningStore(folder / "new"); }
+  Tuning tuning = exampleTuning();
+};
+
+TEST_F(StoreTest, JsonGoesBothWays) {
+  Expected<Tuning> parsed = parseTuning(toJson(tuning));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(toJson(*parsed), toJson(tuning));
+}
+
+TEST_F(StoreTest, FindsWhatWasSaved) {
+  EXPECT_FALSE(store().find(tuning.task, tuning.machine));
+  ASSERT_TRUE(store().save(tuning).ok());
+  std::optional<Tuning> found = store().find(tuning.task, tuning.machine);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->known);
+  EXPECT_EQ(found->winner()->schedule, tuning.winner()->schedule);
+  EXPECT_EQ(files().size(), 1u) << "nothing temporary is left";
+}
+
+TEST_F(StoreTest, ANewResultReplacesTheOld) {
+  ASSERT_TRUE(store().save(tuning).ok());
+  tuning.best = 0;
+  ASSERT_TRUE(store().save(tuning).ok());
+  EXPECT_EQ(store().find(tuning.task, tuning.machine)->best, 0u);
+  EXPECT_EQ(files().size(), 1u);
+}
+
+TEST_F(StoreTest, EveryPartOfTheKeyCounts) {
+  ASSERT_TRUE(store().save(tuning).ok());
+  auto finds = [&](auto change) {
+    Tuning other = tuning;
+    change(other);
+    return store().find(other.task, other.machine).has_value();
+  };
+  EXPECT_TRUE(finds([](Tuning &) {}));
+  EXPECT_TRUE(finds([](Tuning &t) { t.task.shape.seqlen_q = 1024; })) << "the same class";
+  EXPECT_FALSE(finds([](Tuning &t) { t.task.shape.seqlen_q = 1025; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.task.shape.heads = 16; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.task.shape.kv_heads = 8; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.task.program = "flash2_backward"; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.task.problem.dtype = f16; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.task.problem.head_dim = 128; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.task.problem.value_dim = 64; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.task.problem.causal = Causal::none; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.machine.device = "a GPU : model 3"; })) << "the same file name";
+  EXPECT_FALSE(finds([](Tuning &t) { t.machine.driver = "CUDA 13.1"; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.machine.compiler = "build 2"; }));
+  EXPECT_FALSE(finds([](Tuning &t) { t.machine.target.arch = "sm_90a"; }));
+}
+
+TEST_F(StoreTest, ACompilerThatIsNotKnownFindsNothing) {
+  tuning.machine.compiler = "";
+  ASSERT_TRUE(store().save(tuning).ok());
+  EXPECT_FALSE(store().find(tuning.task, tuning.machine));
+}
+
+TEST_F(StoreTest, WhatCannotBeReadDoesNotCount) {
+  ASSERT_TRUE(store().save(tuning).ok());
+  fs::path file = files().front();
+  std::string whole = toJson(tuning);
+  for (size_t length = 0; length < whole.size() - 1; length += 7) {
+    std::ofstream(file, std::ios::trunc) << whole.substr(0, length);
+    EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << length;
+    EXPECT_EQ(store().schedules(tuning.machine).size(), 0u);
+  }
+  for (const char *text : {"[]", "null", "{\"format\": 2}", "\xff", "{\"format\": 1, \"task\": 3}"}) {
+    std::ofstream(file, std::ios::trunc) << text;
+    EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << text;
+  }
+}
+
+TEST_F(StoreTest, PlansGetTheResultsOfTheirMachine) {
+  ASSERT_TRUE(store().save(tuning).ok());
+  tuning.machine.driver = "CUDA 12.0";
+  ASSERT_TRUE(store().save(tuning).ok());
+  EXPECT_EQ(files().size(), 2u);
+  TunedSchedules schedules = store().schedules(tuning.machine);
+  EXPECT_EQ(schedules.size(), 1u);
+  AttentionProblem problem = tuning.task.problem;
+  problem.expected = tuning.task.shape;
+  EXPECT_EQ(schedules.find("flash2_forward", problem), tuning.winner()->schedule);
+}
+
+TEST_F(StoreTest, SaysWhatCannotBeWritten) {
+  std::ofstream(folder / "new") << "a file";
+  Status status = store().save(tuning);
+  EXPECT_EQ(status.code(), ErrorCode::ResourceExhausted);
+  EXPECT_THAT(status.message(), testing::HasSubstr("cannot write '"));
+}
+
+TEST_F(StoreTest, WithoutAFolderNothingIsKept) {
+  TuningStore none{fs::path()};
+  EXPECT_TRUE(none.save(tuning).ok());
+  EXPECT_FALSE(none.find(tuning.task, tuning.machine));
+  EXPECT_EQ(none.schedules(tuning.machine).size(), 0u);
+}
+
+} // namespace
+} // namespace tegula

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// The tuner against a stand-in that crashes, hangs and errs on command, with times that are known.
+#include "fates.h"
+#include "tegula/tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tegula {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Makes empty artifacts, but refuses block_m = 192, and spills for some with block_n = 192.
+struct FakeCompiler : Compiler {
+  Expected<Artifact> compile(const CompileRequest &request) override {
+    if (request.schedule.block_m == 192)
+      return Status(ErrorCode::CompileFailed, "too many rows\nand more");
+    Artifact artifact;
+    if (request.schedule.block_n == 192 && request.schedule.block_m > 16)
+      artifact.report.spill_bytes = 1000;
+    return artifact;
+  }
+};
+
+constexpr AttentionShape kShape = {.batch = 1, .heads = 2, .kv_heads = 2, .seqlen_q = 1024, .seqlen_k = 1024};
+
+TuningTask task() {
+  return {.problem = {.dtype = f32, .head_dim = 64, .value_dim = 64}, .shape = kShape, .program = "flash2_forward"};
+}
+
+TuningMachine machine() {
+  return {.target = {"cpu", "", ""}, .device = "a test", .driver = "", .compiler = "this build"};
+}
+
+TuningOptions options() {
+  TuningOptions options;
+  options.measurer = TEGULA_MEASURE_STAND_IN;
+  options.patience_seconds = 0.5;
+  options.compile_threads = 2;
+  return options;
+}
+
+Expected<Tuning> tuned(const TuningOptions &options) {
+  FakeCompiler compiler;
+  return tune(task(), machine(), compiler, options);
+}
+
+const Candidate &find(const Tuning &tuning, int block_m, int block_n) {
+  for (const Candidate &candidate : tuning.candidates)
+    if (candidate.schedule.block_m == block_m && candidate.schedule.block_n == block_n)
+      return candidate;
+  ADD_FAILURE() << "no candidate " << block_m << " " << block_n;
+  return tuning.candidates.front();
+}
+
+TEST(Tune, FindsTheFastestAmongCandidatesThatCrashHangAndErr) {
+  Expected<Tuning> tuning = tuned(options());
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  EXPECT_TRUE(tuning->complete);
+  ASSERT_NE(tuning->winner(), nullptr);
+  EXPECT_EQ(toString(tuning->winner()->schedule), "block_m=64 block_n=48");
+  EXPECT_NEAR(tuning->winner()->ms, 1.02, 0.03);
+
+  struct Expectation {
+    int block_m, block_n;
+    CandidateState state;
+    const char *why;
+  };
+  const Expectation expectations[] = {
+      {16, 32, CandidateState::faulted, "SIGSEGV"},
+      {16, 48, CandidateState::hung, "took longer than 0.5 s"},
+      {16, 64, CandidateState::wrong, "o has 9"},
+      {16, 96, CandidateState::wrong, "o has nan"},
+      {16, 128, CandidateState::faulted, "the context is poisoned"},
+      {16, 192, CandidateState::faulted, "SIGSEGV"}, // While it is timed.
+      {192, 64, CandidateState::refused, "too many rows"},
+      {64, 192, CandidateState::spilled, "spills 1000 bytes"},
+      {128, 128, CandidateState::beaten, ""},
+  };
+  for (const Expectation &e : expectations) {
+    const Candidate &candidate = find(*tuning, e.block_m, e.block_n);
+    EXPECT_EQ(toString(candidate.state), toString(e.state)) << toString(candidate.schedule);
+    EXPECT_THAT(candidate.why, HasSubstr(e.why));
+  }
+}
+
+TEST(Tune, WhatHasLostIsNotTimedAgain) {
+  Expected<Tuning> tuning = tuned(options());
+  ASSERT_TRUE(tuning.ok());
+  EXPECT_LT(find(*tuning, 128, 128).samples, tuning->winner()->samples / 4);
+}
+
+TEST(Tune, ExhaustiveTimesEverythingThatIsRight) {
+  TuningOptions all = options();
+  all.exhaustive = true;
+  Expected<Tuning> tuning = tuned(all);
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  ASSERT_TRUE(tuning->exhaustive && tuning->exhaustive->best);
+  EXPECT_EQ(*tuning->exhaustive->best, *tuning->best);
+  EXPECT_EQ(find(*tuning, 128, 128).samples, tuning->winner()->samples);
+  EXPECT_TRUE(find(*tuning, 64, 192).timed()) << "spills do not count";
+  EXPECT_EQ(find(*tuning, 64, 192).state, CandidateState::spilled);
+  EXPECT_THAT(toTable(*tuning), HasSubstr("chosen 1.0"));
+}
+
+TEST(Tune, StoppingKeepsWhatWasMeasured) {
+  TuningOptions stopping = options();
+  bool timing = false;
+  int laps = 0;
+  stopping.progress = [&](const TuningProgress &step) { timing = step.activity == "timing"; };
+  stopping.stopped = [&] { return timing && ++laps > 35; };
+  Expected<Tuning> tuning = tuned(stopping);
+  ASSERT_TRUE(tuning.ok());
+  EXPECT_FALSE(tuning->complete);
+  ASSERT_NE(tuning->winner(), nullptr);
+  EXPECT_LT(tuning->winner()->samples, 15);
+}
+
+TEST(Tune, StoppingAtOnceMeasuresNothing) {
+  TuningOptions stopping = options();
+  stopping.stopped = [] { return true; };
+  Expected<Tuning> tuning = tuned(stopping);
+  ASSERT_TRUE(tuning.ok());
+  EXPECT_FALSE(tuning->complete);
+  EXPECT_EQ(tuning->winner(), nullptr);
+  EXPECT_GT(tuning->count(CandidateState::waiting), 0u);
+}
+
+TEST(Tune, TheModelChoosesWhomToCompile) {
+  TuningOptions few = options();
+  few.most_candidates = 5;
+  Expected<Tuning> tuning = tuned(few);
+  ASSERT_TRUE(tuning.ok());
+  size_t unlikely = tuning->count(CandidateState::unlikely);
+  EXPECT_EQ(unlikely, tuning->candidates.size() - 5);
+  EXPECT_FALSE(tuning->candidates.back().timed());
+}
+
+TEST(Tune, RefusesWhatCannotBeTuned) {
+  FakeCompiler compiler;
+  TuningTask wrong = task();
+  wrong.program = "flash1_forward";
+  EXPECT_THAT(tune(wrong, machine(), compiler, options()).status().message(), HasSubstr("no program 'flash1_forward'"));
+  wrong.problem.algorithm = Algorithm::flash1;
+  EXPECT_THAT(tune(wrong, machine(), compiler, options()).status().message(),
+              HasSubstr("'flash1_forward' has no search space; these have: flash2_forward, flash2_backward"));
+  wrong = task();
+  wrong.shape.heads = 0;
+  EXPECT_EQ(tune(wrong, machine(), compiler, options()).status().code(), ErrorCode::InvalidArgument);
+  wrong = task();
+  wrong.problem.variant = softcap(30);
+  EXPECT_EQ(tune(wrong, machine(), compiler, options()).status().code(), ErrorCode::Unsupported);
+}
+
+TEST(Tune, SaysSoIfNothingCanBeMeasured) {
+  TuningOptions none = options();
+  none.measurer = "/nowhere/tegula-measure";
+  Expected<Tuning> tuning = tuned(none);
+  ASSERT_FALSE(tuning.ok());
+  EXPECT_EQ(tuning.status().code(), ErrorCode::Internal);
+  EXPECT_THAT(tuning.status().message(), HasSubstr("/nowhere/tegula-measure"));
+}
+
+} // namespace
+} // namespace tegula

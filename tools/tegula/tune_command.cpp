@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "tune_command.h"
+#include "files.h"
+#include "progress.h"
+#include "tegula/tuning_store.h"
+#include "tegula/worker_compiler.h"
+#include "workload/machine.h"
+#include "workload/open_device.h"
+
+#include <csignal>
+
+namespace tegula::tools {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// Ctrl-C sets a flag as long as this lives; the second one ends the program.
+class InterruptFlag {
+public:
+  InterruptFlag() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_flags = int(SA_RESETHAND);
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~InterruptFlag() { sigaction(SIGINT, &before_, nullptr); }
+  InterruptFlag(const InterruptFlag &) = delete;
+  InterruptFlag &operator=(const InterruptFlag &) = delete;
+
+private:
+  struct sigaction before_ = {};
+};
+
+Expected<Tuning> measure(const TuneOptions &options, const TuningTask &task, const TuningMachine &machine,
+                         Compiler &compiler) {
+  Progress progress;
+  InterruptFlag flag;
+  TuningOptions tuning{
+      .budget_seconds = options.budget, .seed = options.attention.seed, .exhaustive = options.exhaustive};
+  if (options.candidates)
+    tuning.most_candidates = *options.candidates;
+  tuning.progress = [&](const TuningProgress &step) { progress.show(step.activity, step.fraction); };
+  tuning.stopped = [] { return interrupted != 0; };
+  return tune(task, machine, compiler, tuning);
+}
+
+Expected<Tuning> findOrMeasure(const TuneOptions &options) {
+  Expected<AttentionCase> attention = attentionCase(options.attention);
+  if (!attention)
+    return attention.status();
+  TuningTask task{attention->problem, attention->shape,
+                  attention->problem.backward ? "flash2_backward" : "flash2_forward"};
+  std::unique_ptr<Compiler> compiler = makeWorkerCompiler({.workers = usableCores()});
+  Expected<TuningMachine> machine = tuningMachine(resolveTarget(options.attention.target), *compiler);
+  if (!machine)
+    return machine.status();
+  TuningStore store;
+  if (!options.again && !options.exhaustive)
+    if (std::optional<Tuning> known = store.find(task, *machine); known && known->complete)
+      return std::move(*known);
+  Expected<Tuning> tuning = measure(options, task, *machine, *compiler);
+  if (tuning)
+    TEGULA_RETURN_IF_ERROR(store.save(*tuning));
+  return tuning;
+}
+
+} // namespace
+
+Status tuneCommand(const TuneOptions &options) {
+  Expected<Tuning> tuning = findOrMeasure(options);
+  if (!tuning)
+    return tuning.status();
+  if (!options.json.empty())
+    TEGULA_RETURN_IF_ERROR(writeFile("--json", options.json, toJson(*tuning)));
+  if (!options.svg.empty())
+    TEGULA_RETURN_IF_ERROR(writeFile("--svg", options.svg, toSvg(*tuning)));
+  TEGULA_RETURN_IF_ERROR(print(toTable(*tuning)));
+  return tuning->best ? Status() : Status(ErrorCode::Internal, "no schedule was timed");
+}
+
+} // namespace tegula::tools

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "tune_options.h"
+#include "legal_values.h"
+
+namespace tegula::tools {
+namespace {
+
+constexpr const char *kExamples = R"(Examples:
+  tegula tune --dtype bf16 --head-dim 128 --heads 16 --seqlen-q 4096
+  tegula tune --target cpu --backward --svg landscape.svg
+  tegula tune --dtype bf16 --seqlen-q 8192 --exhaustive     measures everything, to show what the tuner missed
+
+What is found is kept in the folder `schedules` of $TEGULA_CACHE_DIR, $XDG_CACHE_HOME/tegula or ~/.cache/tegula,
+for this device, driver and compiler. `tegula attention` and `tegula bench` use it, for sizes that are near, too;
+with --untuned they do not. Ctrl-C ends a tuning and keeps what it has found so far.
+Exit code: 0 if a schedule was found, 1 if none or something failed, 2 for bad input.)";
+
+constexpr int kMostCandidates = 100000;
+
+} // namespace
+
+void addTuneOptions(CLI::App &command, TuneOptions &o) {
+  addProblemOptions(command, o.attention);
+  addTarget(command, o.attention.target);
+  command.add_flag("--backward", o.attention.backward, "Tune the backward pass instead of the forward pass");
+  command.add_option("--budget", o.budget, "Seconds to spend (60)")->check(number())->type_name("NUMBER");
+  addNumber(command, "--candidates", o.candidates, 1, kMostCandidates, "Schedules to compile at most (96)");
+  command.add_flag("--again", o.again, "Measure even if the result is known");
+  command.add_flag("--exhaustive", o.exhaustive, "Then time every schedule to the end and compare; takes minutes");
+  command.add_option("--json", o.json, "Write all figures there")->type_name("FILE");
+  command.add_option("--svg", o.svg, "Draw the landscape there")->type_name("FILE");
+  command.footer(kExamples);
+}
+
+} // namespace tegula::tools

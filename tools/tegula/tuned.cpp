@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#include "tuned.h"
+
+#include "tegula/tuning_store.h"
+#include "tegula/worker_compiler.h"
+#include "workload/open_device.h"
+
+namespace tegula::tools {
+
+TunedSchedules tunedSchedules(std::string_view target, bool untuned) {
+  if (untuned)
+    return {};
+  Expected<TuningMachine> machine = tuningMachine(resolveTarget(target), *makeWorkerCompiler());
+  return machine ? TuningStore().schedules(*machine) : TunedSchedules();
+}
+
+} // namespace tegula::tools

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The tensors of one attention problem in a device's memory, to be computed by any plan for it.
+#pragma once
+
+#include "workload/attention_case.h"
+#include "workload/device_tensor.h"
+
+#include <memory>
+
+namespace tegula::tools {
+
+struct AttentionTensors {
+  DeviceTensor q, k, v, o, lse;
+  DeviceTensor d_o, dq, dk, dv; ///< Empty unless the problem has a backward pass.
+};
+
+class AttentionData {
+public:
+  /// Fills the inputs with random numbers. ResourceExhausted if the tensors do not fit into the device's memory.
+  static Expected<AttentionData> make(const AttentionCase &attention, const AttentionPlan &plan,
+                                      std::shared_ptr<Device> device);
+
+  /// Each gives the work to the device and does not wait for it.
+  Status forward(const AttentionPlan &plan) const;
+  Status backward(const AttentionPlan &plan) const; ///< After forward.
+
+  /// Fills what a plan writes with NaN.
+  Status spoilOutputs() const;
+
+  Device &device() const { return *device_; }
+  const AttentionTensors &tensors() const { return tensors_; }
+  int64_t workspaceBytes() const { return workspace_.bytes(); }
+  /// Of all tensors and the workspace.
+  int64_t bytes() const;
+
+private:
+  AttentionData(const AttentionCase &attention, std::shared_ptr<Device> device)
+      : attention_(attention), device_(std::move(device)) {}
+
+  Status allocate(int64_t workspace_bytes);
+  Status fillInputs() const;
+
+  AttentionCase attention_;
+  std::shared_ptr<Device> device_;
+  AttentionTensors tensors_;
+  Buffer workspace_;
+};
+
+} // namespace tegula::tools

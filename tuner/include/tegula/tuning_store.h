@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Results of the tuner on disk: one file of JSON for each program, problem, class of shapes, device, driver and
+// compiler.
+#pragma once
+
+#include "tegula/tuner.h"
+
+#include <filesystem>
+#include <optional>
+
+namespace tegula {
+
+class TuningStore {
+public:
+  /// `schedules` in the user's cache directory; empty if there is none: then nothing is stored or found.
+  static std::filesystem::path userFolder();
+
+  explicit TuningStore(std::filesystem::path folder = userFolder()) : folder_(std::move(folder)) {}
+
+  /// Replaces what was known for the same key at once: readers see the old file or the new one. ResourceExhausted names
+  /// the file that cannot be written.
+  Status save(const Tuning &tuning) const;
+
+  /// The result for exactly this key. What cannot be read does not count.
+  std::optional<Tuning> find(const TuningTask &task, const TuningMachine &machine) const;
+
+  /// All results of a machine, for plans.
+  TunedSchedules schedules(const TuningMachine &machine) const;
+
+private:
+  std::filesystem::path fileOf(const TuningTask &task, const TuningMachine &machine) const;
+
+  std::filesystem::path folder_;
+};
+
+} // namespace tegula

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include "caches.h"
+
+#include "tegula/cuda_device.h"
+
+#include <unistd.h>
+
+namespace tegula::tuning {
+
+/// Where nobody tells.
+constexpr int64_t kUsualBytes = int64_t(32) << 20;
+
+int64_t cacheBytes(std::string_view target) {
+  if (target == "cuda") {
+    Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
+    return gpus && !gpus->empty() ? gpus->front().l2_bytes : kUsualBytes;
+  }
+  int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? bytes : kUsualBytes;
+}
+
+} // namespace tegula::tuning

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Runs the candidates of one tuning on a device.
+#pragma once
+
+#include "messages.h"
+#include "received_kernels.h"
+#include "tegula/timer.h"
+#include "workload/attention_check.h"
+#include "workload/attention_data.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace tegula::tuning {
+
+class Session {
+public:
+  /// The answer to one request; throws nlohmann::json::exception if it is malformed.
+  Json answer(const Json &request, std::string_view bytes);
+
+private:
+  Status open(const Json &request);
+  Status load(size_t id, const Schedule &schedule);
+  Status prepare(const AttentionPlan &plan);
+  Expected<tools::AttentionErrors> check(const AttentionPlan &plan);
+  Expected<std::vector<double>> time(const AttentionPlan &plan, int launches);
+
+  Status run(const AttentionPlan &plan, const tools::AttentionData &data) const;
+  /// As many copies of the problem as it takes for a launch to find nothing of its own in the caches.
+  Status makeRotation(const AttentionPlan &plan);
+  tools::AttentionCase caseOf(const AttentionShape &shape) const;
+
+  TuningTask task_;
+  uint64_t seed_ = 0;
+  std::shared_ptr<Device> device_;
+  ReceivedKernels kernels_;
+  std::optional<KernelCache> cache_;
+  std::map<size_t, AttentionPlan> plans_;
+
+  std::optional<tools::AttentionData> check_data_;
+  std::optional<tools::AttentionReference> reference_;
+  std::vector<tools::AttentionData> rotation_;
+  size_t next_ = 0; ///< Of the rotation.
+  std::vector<std::unique_ptr<Timer>> timers_;
+};
+
+} // namespace tegula::tuning

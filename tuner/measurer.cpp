@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "measurer.h"
+
+#include "tegula/toolchain.h"
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tegula::tuning {
+namespace {
+
+/// Opening the device, computing the reference and making tensors take their time, whatever the candidates may take.
+constexpr std::chrono::seconds kPatienceToPrepare{60};
+/// How many times slower than the first candidate one may be.
+constexpr double kSlowest = 30;
+
+/// In the folder of the program or library that this code is part of, as tegula-cc.
+std::string findMeasurer() {
+  std::error_code error;
+  std::string self = fileOf(reinterpret_cast<const void *>(&findMeasurer));
+  std::filesystem::path folder = std::filesystem::canonical(self, error).parent_path();
+  std::filesystem::path beside = folder / "tegula-measure";
+  return std::filesystem::exists(beside, error) ? beside : folder / "../bin/tegula-measure";
+}
+
+} // namespace
+
+Measurer::Measurer(std::string program, const TuningTask &task, const TuningMachine &machine, uint64_t seed,
+                   std::chrono::milliseconds patience)
+    : program_(program.empty() ? findMeasurer() : std::move(program)), patience_(patience) {
+  Json open = {{"do", "open"}, {"target", machine.target.name}, {"task", toJson(task)}, {"seed", seed}};
+  open_ = open.dump() + "\n";
+}
+
+Status Measurer::start() {
+  loaded_.clear();
+  has_reference_ = false;
+  Expected<WorkerProcess> process = WorkerProcess::start(program_, /*memoryBytes=*/0, "the process that measures");
+  if (!process)
+    return {ErrorCode::Internal, "candidates cannot be measured: " + process.status().message()};
+  process_.emplace(std::move(*process));
+  Status status = ask(open_, kPatienceToPrepare).status();
+  for (size_t n = 0; n < shared_.size() && status.ok(); ++n)
+    status = ask(shared_[n], kPatienceToPrepare).status();
+  return status.ok() ? status : Status(ErrorCode::Internal, "candidates cannot be measured: " + status.message());
+}
+
+void Measurer::share(const std::vector<CompiledProgram> &programs) {
+  for (const CompiledProgram &program : programs)
+    shared_.push_back(kernelMessage(program));
+}
+
+void Measurer::add(size_t candidate, const Schedule &schedule, const CompiledProgram &program) {
+  entries_[candidate] = {schedule, kernelMessage(program)};
+}
+
+Expected<Json> Measurer::ask(const std::string &message, std::chrono::milliseconds patience) {
+  Expected<std::string> answer = process_->ask(message, std::chrono::steady_clock::now() + patience);
+  if (!answer) {
+    process_.reset();
+    return answer.status();
+  }
+  Json json = Json::parse(*answer, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return Status(ErrorCode::Internal, "the process that measures does not speak JSON");
+  Status status = statusOf(json);
+  if (status.code() == ErrorCode::DeviceLost)
+    process_.reset(); // Only a new process can use the GPU again.
+  return status.ok() ? Expected<Json>(std::move(json)) : status;
+}
+
+Status Measurer::load(size_t candidate) {
+  if (!process_)
+    TEGULA_RETURN_IF_ERROR(start());
+  if (loaded_.contains(candidate))
+    return {};
+  const Entry &entry = entries_.at(candidate);
+  TEGULA_RETURN_IF_ERROR(ask(entry.kernel, patience_).status());
+  Json load = {{"do", "load"}, {"id", candidate}, {"schedule", toString(entry.schedule)}};
+  TEGULA_RETURN_IF_ERROR(ask(load.dump() + "\n", patience_).status());
+  loaded_.insert(candidate);
+  return {};
+}
+
+Expected<Json> Measurer::askAbout(size_t candidate, Json request, std::chrono::milliseconds patience) {
+  TEGULA_RETURN_IF_ERROR(load(candidate));
+  request["id"] = candidate;
+  return ask(request.dump() + "\n", patience);
+}
+
+Failure Measurer::failureOf(const Status &status) const {
+  if (status.code() == ErrorCode::CompileTimeout)
+    return {CandidateState::hung, fmt::format("took longer than {:.3g} s", 1e-3 * double(patience_.count()))};
+  return {CandidateState::faulted, status.message()};
+}
+
+Answer<double> Measurer::check(size_t candidate) {
+  if (!process_ || !has_reference_)
+    if (Expected<Json> answer = askAbout(candidate, {{"do", "prepare"}}, kPatienceToPrepare); !answer)
+      return failureOf(answer.status());
+  has_reference_ = true;
+  Expected<Json> answer = askAbout(candidate, {{"do", "check"}}, patience_);
+  if (!answer)
+    return failureOf(answer.status());
+  // JSON has no NaN.
+  const Json &ratio = (*answer)["error_ratio"];
+  if (!ratio.is_number() || !answer->value("right", false))
+    return Failure{CandidateState::wrong, answer->value("why", "")};
+  return ratio.get<double>();
+}
+
+Answer<double> Measurer::warmUp(size_t candidate) {
+  Expected<Json> answer = askAbout(candidate, {{"do", "time"}, {"launches", 1}}, kPatienceToPrepare);
+  if (!answer)
+    return failureOf(answer.status());
+  double ms = (*answer)["ms"].at(0);
+  patience_ = std::max(patience_, std::chrono::milliseconds(int64_t(kSlowest * ms)));
+  return ms;
+}
+
+Answer<std::vector<double>> Measurer::time(size_t candidate, int launches) {
+  Expected<Json> answer = askAbout(candidate, {{"do", "time"}, {"launches", launches}}, patience_);
+  if (!answer)
+    return failureOf(answer.status());
+  return (*answer)["ms"].get<std::vector<double>>();
+}
+
+} // namespace tegula::tuning

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "messages.h"
+
+#include "tegula/attention_words.h"
+#include "tegula/serialize.h"
+
+namespace tegula::tuning {
+namespace {
+
+Json toJson(const AttentionShape &shape) {
+  return {{"batch", shape.batch},
+          {"heads", shape.heads},
+          {"kv_heads", shape.kv_heads},
+          {"seqlen_q", shape.seqlen_q},
+          {"seqlen_k", shape.seqlen_k}};
+}
+
+AttentionShape shapeOf(const Json &json) {
+  return {.batch = json.at("batch"),
+          .heads = json.at("heads"),
+          .kv_heads = json.at("kv_heads"),
+          .seqlen_q = json.at("seqlen_q"),
+          .seqlen_k = json.at("seqlen_k")};
+}
+
+/// The value that `parse` finds in a member; throws what a wrong type throws if there is none.
+template <class Parse> auto parsed(const Json &json, const char *name, Parse parse) {
+  auto value = parse(json.at(name).get<std::string>());
+  if (!value)
+    throw Json::other_error::create(500, std::string(name) + " is " + json.at(name).dump(), &json);
+  return *value;
+}
+
+} // namespace
+
+std::string kernelMessage(const CompiledProgram &program) {
+  std::string request = serialize(program.request);
+  Json json = {{"do", "kernel"}, {"request_bytes", request.size()}};
+  return json.dump() + "\n" + request + serialize(program.artifact);
+}
+
+Expected<CompiledProgram> kernelOf(const Json &json, std::string_view bytes) {
+  size_t size = json.at("request_bytes");
+  if (size > bytes.size())
+    return Status(ErrorCode::InvalidArgument, "a kernel is cut off");
+  Expected<CompileRequest> request = parseCompileRequest(bytes.substr(0, size));
+  if (!request)
+    return request.status();
+  Expected<Artifact> artifact = parseArtifact(bytes.substr(size));
+  if (!artifact)
+    return artifact.status();
+  return CompiledProgram{std::move(*request), std::move(*artifact)};
+}
+
+Json toJson(const TuningTask &task) {
+  const AttentionProblem &problem = task.problem;
+  return {{"program", task.program},          {"algorithm", toString(problem.algorithm)},
+          {"dtype", toString(problem.dtype)}, {"head_dim", problem.head_dim},
+          {"value_dim", problem.value_dim},   {"causal", toString(problem.causal)},
+          {"backward", problem.backward},     {"shape", toJson(task.shape)}};
+}
+
+TuningTask taskOf(const Json &json) {
+  return {.problem = {.dtype = parsed(json, "dtype", parseDType),
+                      .algorithm = parsed(json, "algorithm", parseAlgorithm),
+                      .head_dim = json.at("head_dim"),
+                      .value_dim = json.at("value_dim"),
+                      .causal = parsed(json, "causal", parseCausal),
+                      .backward = json.at("backward")},
+          .shape = shapeOf(json.at("shape")),
+          .program = json.at("program")};
+}
+
+Json failure(const Status &status) { return {{"code", int(status.code())}, {"message", status.message()}}; }
+
+Status statusOf(const Json &answer) {
+  if (!answer.contains("code"))
+    return {};
+  return {ErrorCode(answer["code"].get<int>()), answer.value("message", "")};
+}
+
+} // namespace tegula::tuning

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace tegula::tuning {
+namespace {
+
+// Of every GPU from sm_80 on (CUDA C++ Programming Guide, table of compute capabilities).
+constexpr int64_t kRegisters = 65536; ///< Of a multiprocessor, 32 bits each.
+constexpr int kMostRegisters = 255;   ///< Of a thread.
+constexpr int64_t kMostInstances = 32;
+constexpr int64_t kReservedShared = 1024; ///< That the system takes of each instance.
+
+/// Registers of a thread for addresses, indices and what is on its way.
+constexpr int kRegistersBeside = 32;
+/// The estimate of registers is not exact: only what is clearly beyond the limit is ruled out.
+constexpr double kDoubt = 1.15;
+
+// What a multiprocessor does in a clock: operations of its tensor cores, bytes of shared memory, exponentials (with the
+// arithmetic beside them); clocks that an iteration takes besides.
+constexpr double kProductFlops = 2048, kSharedBytes = 128, kExponentials = 10, kIterationClocks = 150;
+/// Warps that it takes to keep a multiprocessor busy.
+constexpr double kBusyWarps = 8;
+
+int registersOf(const Demand &demand, int threads) { return int(demand.register_words / threads) + kRegistersBeside; }
+
+/// Program instances on a multiprocessor at the same time.
+int64_t residentInstances(const Demand &demand, int threads, const TuningMachine &machine) {
+  int64_t registers = std::min(registersOf(demand, threads), kMostRegisters);
+  return std::min({kMostInstances, kRegisters / (registers * threads),
+                   machine.shared_bytes_per_multiprocessor / (demand.shared_bytes + kReservedShared)});
+}
+
+std::string whyImpossible(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
+  int threads = 32 * schedule.num_warps, registers = registersOf(demand, threads);
+  if (demand.shared_bytes > machine.shared_bytes_per_block)
+    return fmt::format("needs {} KiB of shared memory, there are {}", demand.shared_bytes >> 10,
+                       machine.shared_bytes_per_block >> 10);
+  if (registers > kMostRegisters * kDoubt)
+    return fmt::format("needs {} registers a thread, there are {}", registers, kMostRegisters);
+  return "";
+}
+
+/// Clocks of a launch, roughly.
+double gpuCost(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
+  int threads = 32 * schedule.num_warps;
+  int64_t resident = std::max<int64_t>(1, residentInstances(demand, threads, machine));
+  double products = demand.product_flops / kProductFlops, shared = demand.shared_traffic / kSharedBytes,
+         exponentials = demand.exponentials / kExponentials;
+  double busy = std::min(1.0, double(resident * schedule.num_warps) / kBusyWarps);
+  // What one instance does not overlap, another one hides.
+  double longest = std::max({products, shared, exponentials});
+  double iteration = longest + (products + shared + exponentials - longest + kIterationClocks) / double(resident + 1);
+  double waves = std::ceil(double(demand.instances) / double(machine.multiprocessors * resident));
+  return waves * double(resident) * demand.iterations * iteration / busy;
+}
+
+} // namespace
+
+void judge(Candidate &candidate, const Demand &demand, const TuningMachine &machine) {
+  bool gpu = machine.multiprocessors > 0;
+  if (gpu)
+    candidate.why = whyImpossible(candidate.schedule, demand, machine);
+  if (!candidate.why.empty()) {
+    candidate.state = CandidateState::impossible;
+    return;
+  }
+  // On a cpu all blocks cost the same arithmetic: fewer iterations, fewer interruptions.
+  candidate.model_cost =
+      gpu ? gpuCost(candidate.schedule, demand, machine) : double(demand.instances) * demand.iterations;
+}
+
+Expected<std::vector<Candidate>> candidatesOf(const TuningTask &task, const TuningMachine &machine, int most) {
+  Expected<SearchSpace> space = findSearchSpace(task.program);
+  if (!space)
+    return space.status();
+  AttentionProblem problem = task.problem;
+  problem.expected = task.shape;
+  Expected<AttentionRecipe> untuned = resolve(problem, task.program, machine.target);
+  if (!untuned)
+    return untuned.status();
+  std::vector<Candidate> all = {{.schedule = untuned->schedule}};
+  for (const Schedule &schedule : enumerate(space->boxes(machine.target, problem)))
+    if (schedule != untuned->schedule)
+      all.push_back({.schedule = schedule});
+  for (Candidate &candidate : all)
+    judge(candidate, space->demand(problem, task.shape, candidate.schedule), machine);
+
+  all.front().state = CandidateState::waiting; // Somebody has measured it before.
+  all.front().why.clear();
+  std::sort(all.begin() + 1, all.end(), [](const Candidate &a, const Candidate &b) {
+    return std::pair(a.state == CandidateState::impossible, a.model_cost) <
+           std::pair(b.state == CandidateState::impossible, b.model_cost);
+  });
+  for (size_t n = size_t(std::max(most, 1)); n < all.size(); ++n)
+    if (all[n].state == CandidateState::waiting)
+      all[n].state = CandidateState::unlikely;
+  return all;
+}
+
+} // namespace tegula::tuning

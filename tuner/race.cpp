@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "race.h"
+
+#include "workload/timing.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace tegula::tuning {
+namespace {
+
+struct Round {
+  int laps;
+  double margin; ///< How much slower than the leader one may be.
+};
+
+constexpr Round kSchedule[] = {{1, 0.30}, {1, 0.15}, {2, 0.08}, {4, 0.04}, {6, 0}};
+/// Who is as close to the leader as this stays whatever the others do.
+constexpr double kClose = 0.02;
+
+} // namespace
+
+Race::Race(size_t runners, bool to_the_end) : samples_(runners), running_(runners), to_the_end_(to_the_end) {
+  static_assert(std::size(kSchedule) == kRounds);
+  std::iota(running_.begin(), running_.end(), size_t(0));
+}
+
+int Race::laps() const { return kSchedule[round_].laps; }
+
+void Race::add(size_t runner, const std::vector<double> &samples) {
+  samples_[runner].insert(samples_[runner].end(), samples.begin(), samples.end());
+}
+
+void Race::retire(size_t runner) { std::erase(running_, runner); }
+
+double Race::median(size_t runner) const { return tools::median(samples_[runner]); }
+
+bool Race::hasLost(size_t runner, double best) const {
+  double fastest = *std::min_element(samples_[runner].begin(), samples_[runner].end());
+  return fastest > best * (1 + kSchedule[round_].margin);
+}
+
+void Race::endRound() {
+  bool last = round_ + 1 == kRounds;
+  if (!to_the_end_ && !last && !running_.empty()) {
+    std::sort(running_.begin(), running_.end(), [&](size_t a, size_t b) { return median(a) < median(b); });
+    double best = median(running_.front());
+    std::erase_if(running_, [&](size_t runner) { return hasLost(runner, best); });
+    size_t half = (running_.size() + 1) / 2;
+    while (running_.size() > half && median(running_.back()) > best * (1 + kClose))
+      running_.pop_back();
+  }
+  ++round_;
+}
+
+} // namespace tegula::tuning

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+#include "tegula/tuner.h"
+
+#include "compile_queue.h"
+#include "measurer.h"
+#include "model.h"
+#include "programs.h"
+#include "race.h"
+#include "tegula/guard.h"
+#include "workload/machine.h"
+#include "workload/timing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tegula {
+
+using namespace tuning;
+
+namespace {
+
+/// The part of the budget after which nothing more is compiled.
+constexpr double kShareToCompile = 0.6;
+/// Bytes of registers that a thread keeps in memory outside the loop, as a rule.
+constexpr int kHarmlessSpill = 64;
+/// How ptxas begins what it says about products that it made serial and register budgets that it ignored.
+constexpr std::string_view kSlowCodeNote = "(C75";
+/// Kernels that are faster than this are launched several times in each lap.
+constexpr double kShortMs = 10;
+constexpr int kLaunchesOfShort = 3;
+
+std::string firstLine(const std::string &text) { return text.substr(0, text.find('\n')); }
+
+class Tuner {
+public:
+  Tuner(const TuningTask &task, const TuningMachine &machine, Compiler &compiler, const TuningOptions &options)
+      : options_(options), compiler_(compiler),
+        measurer_(options.measurer, task, machine, options.seed,
+                  std::chrono::milliseconds(int64_t(1e3 * options.patience_seconds))) {
+    tuning_.task = task;
+    tuning_.machine = machine;
+  }
+
+  Expected<Tuning> run() {
+    Expected<std::vector<Candidate>> candidates = candidatesOf(tuning_.task, tuning_.machine, options_.most_candidates);
+    if (!candidates)
+      return candidates.status();
+    tuning_.candidates = std::move(*candidates);
+    Expected<std::vector<CompiledProgram>> others = compileOthers(tuning_.task, tuning_.machine.target, compiler_);
+    if (!others)
+      return others.status();
+    measurer_.share(*others);
+    TEGULA_RETURN_IF_ERROR(measurer_.start());
+
+    compileAndCheck(indicesOf(CandidateState::waiting), /*lenient=*/false);
+    race();
+    tuning_.complete = !isOver(1) && tuning_.count(CandidateState::waiting) == 0;
+    tuning_.seconds = 1e-3 * stopwatch_.milliseconds();
+    if (options_.exhaustive)
+      measureAll();
+    return std::move(tuning_);
+  }
+
+private:
+  /// Whether it is time to end what may take a share of the budget.
+  bool isOver(double share) {
+    bool late = !options_.exhaustive && 1e-3 * stopwatch_.milliseconds() > share * options_.budget_seconds;
+    over_ = over_ || (late && share == 1) || (options_.stopped && options_.stopped());
+    return over_ || late;
+  }
+
+  void report(std::string_view activity, double fraction) {
+    if (options_.progress)
+      options_.progress({activity, fraction});
+  }
+
+  std::vector<size_t> indicesOf(CandidateState state) const {
+    std::vector<size_t> indices;
+    for (size_t n = 0; n < tuning_.candidates.size(); ++n)
+      if (tuning_.candidates[n].state == state)
+        indices.push_back(n);
+    return indices;
+  }
+
+  void fail(size_t index, Failure failure) {
+    tuning_.candidates[index].state = failure.state;
+    tuning_.candidates[index].why = std::move(failure.why);
+  }
+
+  /// Lenient: what the assembler says against a candidate does not count.
+  void compileAndCheck(const std::vector<size_t> &indices, bool lenient) {
+    int threads = options_.compile_threads > 0 ? options_.compile_threads : tools::usableCores();
+    CompileQueue queue(indices, threads, [&](size_t index) {
+      return guarded([&] {
+        return compileCandidate(tuning_.task, tuning_.machine.target, tuning_.candidates[index].schedule, compiler_);
+      });
+    });
+    size_t done = 0;
+    while (!queue.empty() && !isOver(kShareToCompile)) {
+      report("compiling and checking", double(done) / double(indices.size()));
+      std::optional<Compiled> compiled = queue.next(std::chrono::milliseconds(50));
+      if (!compiled)
+        continue;
+      ++done;
+      if (accept(compiled->candidate, compiled->program, lenient))
+        check(compiled->candidate, *compiled->program);
+    }
+  }
+
+  /// Whether to go on with what the compiler made.
+  bool accept(size_t index, const Expected<CompiledProgram> &program, bool lenient) {
+    Candidate &candidate = tuning_.candidates[index];
+    if (!program) {
+      fail(index, {CandidateState::refused, firstLine(program.status().message())});
+      return false;
+    }
+    const AssemblerReport &report = program->artifact.report;
+    candidate.registers = report.registers;
+    candidate.spill_bytes = report.spill_bytes;
+    candidate.shared_bytes = program->artifact.shared_bytes;
+    bool first = index == 0; // What ships stays in the race: something must be left.
+    std::string objection;
+    if (report.spill_bytes > kHarmlessSpill)
+      objection = fmt::format("spills {} bytes", report.spill_bytes);
+    else if (size_t note = report.notes.find(kSlowCodeNote); note != std::string::npos)
+      objection = firstLine(report.notes.substr(note));
+    if (lenient || first || objection.empty())
+      return true;
+    fail(index, {CandidateState::spilled, objection});
+    return false;
+  }
+
+  void check(size_t index, const CompiledProgram &program) {
+    Candidate &candidate = tuning_.candidates[index];
+    measurer_.add(index, candidate.schedule, program);
+    Answer<double> ratio = measurer_.check(index);
+    if (Failure *failure = std::get_if<Failure>(&ratio))
+      return fail(index, std::move(*failure));
+    candidate.error_ratio = std::get<double>(ratio);
+    candidate.state = CandidateState::checked;
+  }
+
+  /// How often to launch in each lap; warms the machine up.
+  int launchesFor(size_t index) {
+    Answer<double> ms = measurer_.warmUp(index);
+    return std::holds_alternative<double>(ms) && std::get<double>(ms) <= kShortMs ? kLaunchesOfShort : 1;
+  }
+
+  /// Times runner by runner until the race is over; `fail` is told who cannot go on.
+  template <class Fail> void runLaps(Race &race, const std::vector<size_t> &runners, Fail fail) {
+    int launches = launchesFor(runners.front());
+    for (; !race.finished() && !isOver(1); race.endRound())
+      for (int lap = 0; lap < race.laps(); ++lap)
+        for (size_t runner : std::vector(race.running())) {
+          if (isOver(1))
+            return;
+          report("timing", race.progress());
+          Answer<std::vector<double>> ms = measurer_.time(runners[runner], launches);
+          if (Failure *failure = std::get_if<Failure>(&ms)) {
+            fail(runners[runner], std::move(*failure));
+            race.retire(runner);
+          } else {
+            race.add(runner, std::get<std::vector<double>>(ms));
+          }
+        }
+  }
+
+  void keepSamples(const Race &race, const std::vector<size_t> &runners) {
+    for (size_t runner = 0; runner < runners.size(); ++runner) {
+      const std::vector<double> &samples = race.samples(runner);
+      Candidate &candidate = tuning_.candidates[runners[runner]];
+      if (samples.empty())
+        continue;
+      candidate.samples = int(samples.size());
+      candidate.ms = race.median(runner);
+      candidate.fastest_ms = *std::min_element(samples.begin(), samples.end());
+      if (candidate.state == CandidateState::checked)
+        candidate.state = CandidateState::beaten;
+    }
+  }
+
+  void race() {
+    std::vector<size_t> runners = indicesOf(CandidateState::checked);
+    if (runners.empty())
+      return;
+    Race race(runners.size(), /*to_the_end=*/false);
+    runLaps(race, runners, [&](size_t index, Failure failure) { fail(index, std::move(failure)); });
+    keepSamples(race, runners);
+    for (size_t runner : race.running()) {
+      Candidate &candidate = tuning_.candidates[runners[runner]];
+      if (!candidate.timed())
+        continue;
+      candidate.state = CandidateState::finalist;
+      if (!tuning_.best || candidate.ms < tuning_.winner()->ms)
+        tuning_.best = runners[runner];
+    }
+  }
+
+  /// Times all that compiles and is right, and compares the winner with the fastest of them.
+  void measureAll() {
+    std::vector<Candidate> judged = tuning_.candidates;
+    std::vector<size_t> excluded;
+    for (CandidateState state : {CandidateState::impossible, CandidateState::unlikely, CandidateState::spilled})
+      for (size_t index : indicesOf(state))
+        excluded.push_back(index);
+    compileAndCheck(excluded, /*lenient=*/true);
+    std::vector<size_t> runners;
+    for (CandidateState state : {CandidateState::checked, CandidateState::beaten, CandidateState::finalist})
+      for (size_t index : indicesOf(state))
+        runners.push_back(index);
+    if (runners.empty())
+      return;
+    Race race(runners.size(), /*to_the_end=*/true);
+    runLaps(race, runners, [](size_t, const Failure &) {});
+    keepSamples(race, runners);
+    Exhaustive all{.timed = race.running().size()};
+    for (size_t runner : race.running())
+      if (!all.best || tuning_.candidates[runners[runner]].ms < tuning_.candidates[*all.best].ms)
+        all.best = runners[runner];
+    // What the tuner itself made of each stays visible.
+    for (size_t index = 0; index < judged.size(); ++index)
+      if (judged[index].state < CandidateState::checked || judged[index].timed()) {
+        tuning_.candidates[index].state = judged[index].state;
+        tuning_.candidates[index].why = judged[index].why;
+      }
+    tuning_.exhaustive = all;
+  }
+
+  const TuningOptions &options_;
+  Compiler &compiler_;
+  Measurer measurer_;
+  Tuning tuning_;
+  tools::Stopwatch stopwatch_;
+  bool over_ = false;
+};
+
+Status checkTask(const TuningTask &task) {
+  const AttentionShape &shape = task.shape;
+  if (!task.problem.variant.name.empty())
+    return {ErrorCode::Unsupported,
+            "variants cannot be tuned; tune the problem without it, whose schedules serve it too"};
+  std::vector<std::string_view> programs = programsOf(task.problem);
+  if (std::find(programs.begin(), programs.end(), task.program) == programs.end())
+    return {ErrorCode::InvalidArgument, fmt::format("the problem has no program '{}'", task.program)};
+  for (int64_t size : {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k})
+    if (size < 1)
+      return {ErrorCode::InvalidArgument, "an empty shape cannot be tuned; every size must be 1 or more"};
+  return {};
+}
+
+} // namespace
+
+Expected<Tuning> tune(const TuningTask &task, const TuningMachine &machine, Compiler &compiler,
+                      const TuningOptions &options) {
+  TEGULA_RETURN_IF_ERROR(checkTask(task));
+  return guarded([&] { return Tuner(task, machine, compiler, options).run(); });
+}
+
+} // namespace tegula
