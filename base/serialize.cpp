@@ -1,159 +1,228 @@
 // SPDX-License-Identifier: MIT
+// Lines of a name and a value, in a fixed order. (No JSON: the destructors of its library allocate, and a host that has
+// no memory left must not end in one.)
 #include "tegula/serialize.h"
 
 #include "tegula/dtype.h"
 
-#include <exception>
-
-#include <nlohmann/json.hpp>
+#include <charconv>
 
 namespace tegula {
-
-using nlohmann::json;
-
-// What serialisation looks up in DType's namespace.
-static void to_json(json &j, DType dtype) { j = toString(dtype); }
-
-static void from_json(const json &j, DType &dtype) {
-  std::optional<DType> known = parseDType(j.get<std::string>());
-  if (!known)
-    throw std::invalid_argument("unknown element type");
-  dtype = *known;
-}
-
-static void to_json(json &j, const Parameter &parameter) {
-  j = {{"name", parameter.name},
-       {"tensor", parameter.kind == Parameter::Kind::Tensor},
-       {"dtype", parameter.dtype},
-       {"rank", parameter.rank},
-       {"written", parameter.written}};
-}
-
-static void from_json(const json &j, Parameter &parameter) {
-  j.at("name").get_to(parameter.name);
-  parameter.kind = j.at("tensor").get<bool>() ? Parameter::Kind::Tensor : Parameter::Kind::Scalar;
-  j.at("dtype").get_to(parameter.dtype);
-  j.at("rank").get_to(parameter.rank);
-  j.at("written").get_to(parameter.written);
-}
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Target, name, arch, features)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AssemblerReport, assembler, registers, spill_bytes, stack_bytes, notes)
-
 namespace {
 
-constexpr std::string_view kRequest = "// tegula-request ", kArtifact = "tegula-artifact ", kStatus = "tegula-status ";
+// The numbers change whenever the meaning of what follows does.
+constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 1\n",
+                           kStatus = "tegula-status 1\n";
 
-/// Changes whenever the meaning of what is serialised does.
-constexpr int kVersion = 1;
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (char c : text)
+    if (c == '\n')
+      result += "\\n";
+    else
+      result.append(c == '\\' ? 2 : 1, c);
+  return result;
+}
 
-/// A line of JSON between its first word and whatever follows.
-struct Document {
-  json header;
-  std::string_view rest;
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '\\' && i + 1 < text.size();
+    i += escape;
+    result += escape && text[i] == 'n' ? '\n' : text[i];
+  }
+  return result;
+}
+
+class Writer {
+public:
+  Writer(std::string_view first, std::string_view prefix) : text_(first), prefix_(prefix) {}
+
+  void field(std::string_view name, std::string_view value) {
+    text_.append(prefix_).append(name).append(" ").append(escaped(value)).append("\n");
+  }
+  void field(std::string_view name, int64_t value) { field(name, std::to_string(value)); }
+
+  std::string take() { return std::move(text_); }
+
+private:
+  std::string text_;
+  std::string_view prefix_;
 };
 
-std::string line(std::string_view word, json header) {
-  header["version"] = kVersion;
-  // A message may hold any bytes, JSON may not.
-  return std::string(word) + header.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-Status malformed(std::string_view word, std::string_view problem) {
-  return {ErrorCode::Internal, "not a " + std::string(word) + "of this version: " + std::string(problem)};
-}
-
-Expected<Document> parseLine(std::string_view word, std::string_view bytes) {
-  const size_t end = bytes.find('\n');
-  if (!bytes.starts_with(word) || end == std::string_view::npos)
-    return malformed(word, "it begins otherwise");
-  json header = json::parse(bytes.substr(word.size(), end - word.size()), nullptr, false);
-  if (!header.is_object() || header.value("version", json()) != kVersion)
-    return malformed(word, "its first line is another");
-  return Document{std::move(header), bytes.substr(end + 1)};
-}
-
-/// Reads a document with `read(header, rest)`; JSON of another form than it expects is malformed.
-template <class T, class Read> Expected<T> parse(std::string_view word, std::string_view bytes, Read read) {
-  const Expected<Document> document = parseLine(word, bytes);
-  if (!document)
-    return document.status();
-  try {
-    return read(document->header, document->rest);
-  } catch (const std::bad_alloc &) {
-    throw;
-  } catch (const std::exception &error) {
-    return malformed(word, error.what());
+/// Takes fields in the order in which they were written; after one that is not there, nothing more is good.
+class Reader {
+public:
+  Reader(std::string_view bytes, std::string_view first, std::string_view prefix)
+      : rest_(bytes), prefix_(prefix), good_(bytes.starts_with(first)) {
+    rest_.remove_prefix(good_ ? first.size() : 0);
   }
+
+  std::string text(std::string_view name) { return unescaped(value(name)); }
+
+  template <class T = int64_t> T number(std::string_view name) {
+    const std::string_view digits = value(name);
+    T result = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result);
+    good_ &= error == std::errc() && end == digits.data() + digits.size();
+    return result;
+  }
+
+  std::string_view bytes(size_t count) {
+    good_ &= count <= rest_.size();
+    const std::string_view result = rest_.substr(0, count);
+    rest_.remove_prefix(result.size());
+    return result;
+  }
+
+  /// All that is left.
+  std::string_view rest() const { return rest_; }
+  bool good() const { return good_; }
+  void refuse() { good_ = false; }
+
+private:
+  std::string_view value(std::string_view name) {
+    const size_t end = rest_.find('\n');
+    std::string_view line = rest_.substr(0, end);
+    const size_t before = prefix_.size() + name.size();
+    good_ &= end != std::string_view::npos && line.starts_with(prefix_) &&
+             line.substr(std::min(prefix_.size(), line.size()), name.size()) == name && line.size() > before &&
+             line[before] == ' ';
+    if (!good_)
+      return {};
+    rest_.remove_prefix(end + 1);
+    return line.substr(before + 1);
+  }
+
+  std::string_view rest_, prefix_;
+  bool good_;
+};
+
+Status malformed(const char *what) {
+  return {ErrorCode::Internal, std::string("not ") + what + " that this version of Tegula has written"};
 }
 
-Expected<CompileRequest> readRequest(const json &header, std::string_view program) {
-  Expected<Schedule> schedule = parseSchedule(header.at("schedule").get<std::string>());
-  if (!schedule)
-    return schedule.status();
-  return CompileRequest{.program = std::string(program),
-                        .schedule = *schedule,
-                        .target = header.at("target").get<Target>(),
-                        .emit = header.at("emit").get<std::string>()};
+constexpr std::string_view kComment = "// ";
+
+void write(Writer &writer, const Parameter &parameter) {
+  writer.field("parameter", parameter.name);
+  writer.field("dtype", toString(parameter.dtype));
+  writer.field("tensor", parameter.kind == Parameter::Kind::Tensor);
+  writer.field("rank", parameter.rank);
+  writer.field("written", parameter.written);
 }
 
-Expected<Artifact> readArtifact(const json &header, std::string_view rest) {
-  const size_t binaryBytes = header.at("binary_bytes").get<size_t>();
-  if (binaryBytes > rest.size() || header.at("text_bytes").get<size_t>() != rest.size() - binaryBytes)
-    return malformed(kArtifact, "it is cut off");
-  Artifact artifact;
-  header.at("target").get_to(artifact.target);
-  header.at("kernel").get_to(artifact.kernel);
-  header.at("parameters").get_to(artifact.parameters);
-  header.at("scratch_bytes").get_to(artifact.scratch_bytes);
-  header.at("threads").get_to(artifact.threads);
-  header.at("shared_bytes").get_to(artifact.shared_bytes);
-  header.at("report").get_to(artifact.report);
-  artifact.binary = rest.substr(0, binaryBytes);
-  artifact.text = rest.substr(binaryBytes);
-  return artifact;
+Parameter readParameter(Reader &reader) {
+  Parameter parameter;
+  parameter.name = reader.text("parameter");
+  if (const std::optional<DType> dtype = parseDType(reader.text("dtype")))
+    parameter.dtype = *dtype;
+  else
+    reader.refuse();
+  parameter.kind = reader.number("tensor") != 0 ? Parameter::Kind::Tensor : Parameter::Kind::Scalar;
+  parameter.rank = reader.number<int>("rank");
+  parameter.written = reader.number("written") != 0;
+  return parameter;
 }
 
-Expected<Artifact> readStatus(const json &header, std::string_view) {
-  const Status status(header.at("code").get<ErrorCode>(), header.at("message").get<std::string>());
-  return status.ok() ? malformed(kStatus, "it is ok, but no artifact") : status;
+void write(Writer &writer, const AssemblerReport &report) {
+  writer.field("assembler", report.assembler);
+  writer.field("registers", report.registers);
+  writer.field("spill_bytes", report.spill_bytes);
+  writer.field("stack_bytes", report.stack_bytes);
+  writer.field("notes", report.notes);
+}
+
+AssemblerReport readReport(Reader &reader) {
+  AssemblerReport report;
+  report.assembler = reader.text("assembler");
+  report.registers = reader.number<int>("registers");
+  report.spill_bytes = reader.number<int>("spill_bytes");
+  report.stack_bytes = reader.number<int>("stack_bytes");
+  report.notes = reader.text("notes");
+  return report;
+}
+
+Expected<Artifact> readStatus(Reader reader) {
+  const int code = reader.number<int>("code");
+  const bool known = code > static_cast<int>(ErrorCode::Ok) && code <= static_cast<int>(ErrorCode::Internal);
+  if (!reader.good() || !known)
+    return malformed("a status");
+  return Status(static_cast<ErrorCode>(code), std::string(reader.rest()));
 }
 
 } // namespace
 
 std::string serialize(const CompileRequest &request) {
-  return line(kRequest,
-              {{"target", request.target}, {"schedule", toString(request.schedule)}, {"emit", request.emit}}) +
-         request.program;
+  Writer writer(kRequest, kComment);
+  writer.field("target", request.target.name);
+  writer.field("arch", request.target.arch);
+  writer.field("features", request.target.features);
+  writer.field("schedule", toString(request.schedule));
+  writer.field("emit", request.emit);
+  return writer.take() + request.program;
 }
 
 Expected<CompileRequest> parseCompileRequest(std::string_view bytes) {
-  return parse<CompileRequest>(kRequest, bytes, readRequest);
+  Reader reader(bytes, kRequest, kComment);
+  CompileRequest request;
+  request.target.name = reader.text("target");
+  request.target.arch = reader.text("arch");
+  request.target.features = reader.text("features");
+  const Expected<Schedule> schedule = parseSchedule(reader.text("schedule"));
+  request.emit = reader.text("emit");
+  if (!reader.good() || !schedule)
+    return malformed("a request");
+  request.schedule = *schedule;
+  request.program = reader.rest();
+  return request;
 }
 
 std::string serialize(const Artifact &artifact) {
-  return line(kArtifact, {{"target", artifact.target},
-                          {"kernel", artifact.kernel},
-                          {"parameters", artifact.parameters},
-                          {"scratch_bytes", artifact.scratch_bytes},
-                          {"threads", artifact.threads},
-                          {"shared_bytes", artifact.shared_bytes},
-                          {"report", artifact.report},
-                          {"binary_bytes", artifact.binary.size()},
-                          {"text_bytes", artifact.text.size()}}) +
-         artifact.binary + artifact.text;
+  Writer writer(kArtifact, "");
+  writer.field("target", artifact.target);
+  writer.field("kernel", artifact.kernel);
+  writer.field("scratch_bytes", artifact.scratch_bytes);
+  writer.field("threads", artifact.threads);
+  writer.field("shared_bytes", artifact.shared_bytes);
+  writer.field("parameters", static_cast<int64_t>(artifact.parameters.size()));
+  for (const Parameter &parameter : artifact.parameters)
+    write(writer, parameter);
+  write(writer, artifact.report);
+  writer.field("binary_bytes", static_cast<int64_t>(artifact.binary.size()));
+  writer.field("text_bytes", static_cast<int64_t>(artifact.text.size()));
+  return writer.take() + artifact.binary + artifact.text;
 }
 
-Expected<Artifact> parseArtifact(std::string_view bytes) { return parse<Artifact>(kArtifact, bytes, readArtifact); }
+Expected<Artifact> parseArtifact(std::string_view bytes) {
+  Reader reader(bytes, kArtifact, "");
+  Artifact artifact;
+  artifact.target = reader.text("target");
+  artifact.kernel = reader.text("kernel");
+  artifact.scratch_bytes = reader.number("scratch_bytes");
+  artifact.threads = reader.number<int>("threads");
+  artifact.shared_bytes = reader.number("shared_bytes");
+  for (int64_t count = reader.number("parameters"); count > 0 && reader.good(); --count)
+    artifact.parameters.push_back(readParameter(reader));
+  artifact.report = readReport(reader);
+  const auto binaryBytes = reader.number<size_t>("binary_bytes"), textBytes = reader.number<size_t>("text_bytes");
+  artifact.binary = reader.bytes(binaryBytes);
+  artifact.text = reader.bytes(textBytes);
+  if (!reader.good() || !reader.rest().empty())
+    return malformed("an artifact");
+  return artifact;
+}
 
 std::string serialize(const Expected<Artifact> &result) {
   if (result)
     return serialize(*result);
-  return line(kStatus, {{"code", result.status().code()}, {"message", result.status().message()}});
+  Writer writer(kStatus, "");
+  writer.field("code", static_cast<int64_t>(result.status().code()));
+  return writer.take() + result.status().message();
 }
 
 Expected<Artifact> parseResult(std::string_view bytes) {
-  return bytes.starts_with(kStatus) ? parse<Artifact>(kStatus, bytes, readStatus) : parseArtifact(bytes);
+  return bytes.starts_with(kStatus) ? readStatus(Reader(bytes, kStatus, "")) : parseArtifact(bytes);
 }
 
 } // namespace tegula

@@ -41,11 +41,13 @@ Expected<Buffer> allocateBuffer(const std::shared_ptr<Context> &context, int64_t
 class CudaDevice final : public Device {
 public:
   CudaDevice(const CudaDeviceInfo &info, std::shared_ptr<Context> context)
-      : context_(std::move(context)), name_(info.name), target_{.name = "cuda", .arch = info.arch, .features = ""} {}
+      : context_(std::move(context)), name_(info.name),
+        driver_(std::to_string(info.driver_version)), target_{.name = "cuda", .arch = info.arch, .features = ""} {}
 
   const std::shared_ptr<Context> &context() const noexcept { return context_; }
 
   std::string_view name() const noexcept override { return name_; }
+  std::string_view driver() const noexcept override { return driver_; }
   const Target &target() const noexcept override { return target_; }
 
   Expected<Buffer> allocate(int64_t bytes) noexcept override {
@@ -112,6 +114,7 @@ private:
 
   std::shared_ptr<Context> context_;
   std::string name_;
+  std::string driver_;
   Target target_;
 };
 

@@ -23,6 +23,8 @@ public:
 
   bool isOpen() const noexcept { return number_ >= 0; }
   int number() const noexcept { return number_; }
+  /// To another owner.
+  int release() noexcept { return std::exchange(number_, -1); }
 
 private:
   int number_ = -1;

@@ -38,22 +38,40 @@ bool isLasting(ErrorCode code) {
 
 struct KernelCache::State {
   Compiler &compiler;
+  std::shared_ptr<ArtifactCache> artifacts;
+  std::atomic<CompilePolicy> policy;
   std::shared_ptr<Device> device;
   ForkGuard fork;
   std::mutex mutex; ///< Guards `entries`, never held while compiling.
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries;
 
-  State(Compiler &compiler, std::shared_ptr<Device> device) : compiler(compiler), device(std::move(device)) {}
+  State(Compiler &compiler, std::shared_ptr<Device> device, const KernelCacheOptions &options)
+      : compiler(compiler), artifacts(options.artifacts), policy(options.policy), device(std::move(device)) {}
 
-  Result get(const CompileRequest &request) {
+  Result get(const CompileRequest &request, CompilePolicy policy) {
     TEGULA_RETURN_IF_ERROR(fork.check());
     const std::string key = keyOf(request);
-    const auto [entry, isNew] = findOrInsert(key);
-    if (isNew)
-      fill(*entry, key, request);
-    else
-      entry->ready.wait(false);
-    return *entry->result;
+    if (policy == CompilePolicy::forbid)
+      return find(key, request);
+    while (true) {
+      const auto [entry, isNew] = findOrInsert(key);
+      if (isNew)
+        fill(*entry, key, request, policy);
+      else
+        entry->ready.wait(false);
+      // Whoever was first may have been allowed less.
+      if (isNew || entry->result->status().code() != ErrorCode::NeedsCompile || policy != CompilePolicy::allow)
+        return *entry->result;
+    }
+  }
+
+  /// Waits for nobody.
+  Result find(const std::string &key, const CompileRequest &request) {
+    const std::lock_guard lock(mutex);
+    const auto found = entries.find(key);
+    if (found == entries.end() || !found->second->ready)
+      return needsCompile(artifactKey(request));
+    return *found->second->result;
   }
 
   std::pair<std::shared_ptr<Entry>, bool> findOrInsert(const std::string &key) {
@@ -65,11 +83,13 @@ struct KernelCache::State {
     return {entry, isNew};
   }
 
-  void fill(Entry &entry, const std::string &key, const CompileRequest &request) noexcept {
+  void fill(Entry &entry, const std::string &key, const CompileRequest &request, CompilePolicy policy) noexcept {
     bool keep = false;
-    entry.result.emplace(guarded([&] {
-      Result result = compileAndLoad(request);
-      keep = result.ok() || isLasting(result.status().code());
+    entry.result.emplace(guarded([&]() -> Result {
+      const Expected<Artifact> artifact = getArtifact(request, policy);
+      keep = isLasting(artifact.status().code());
+      const Result result = artifact ? device->load(*artifact) : artifact.status();
+      keep |= result.ok();
       return result;
     }));
     if (!keep) {
@@ -80,25 +100,34 @@ struct KernelCache::State {
     entry.ready.notify_all();
   }
 
-  Result compileAndLoad(const CompileRequest &request) {
-    const Expected<Artifact> artifact = compiler.compile(request);
-    if (!artifact)
-      return artifact.status();
-    return device->load(*artifact);
+  Expected<Artifact> getArtifact(const CompileRequest &request, CompilePolicy policy) {
+    if (artifacts)
+      return artifacts->get(compiler, request, device->driver(), policy);
+    return policy == CompilePolicy::allow ? compiler.compile(request) : needsCompile(artifactKey(request));
   }
 };
 
-KernelCache::KernelCache(Compiler &compiler, std::shared_ptr<Device> device)
-    : state_(std::make_unique<State>(compiler, std::move(device))) {}
+KernelCache::KernelCache(Compiler &compiler, std::shared_ptr<Device> device, const KernelCacheOptions &options)
+    : state_(std::make_unique<State>(compiler, std::move(device), options)) {}
 
 KernelCache::~KernelCache() = default;
 
 Expected<std::shared_ptr<Kernel>> KernelCache::get(std::string_view program, const Schedule &schedule) noexcept {
+  return get(program, schedule, policy());
+}
+
+Expected<std::shared_ptr<Kernel>> KernelCache::get(std::string_view program, const Schedule &schedule,
+                                                   CompilePolicy policy) noexcept {
   return guarded([&]() -> Result {
     return state_->get(
-        {.program = std::string(program), .schedule = schedule, .target = state_->device->target(), .emit = ""});
+        {.program = std::string(program), .schedule = schedule, .target = state_->device->target(), .emit = ""},
+        policy);
   });
 }
+
+void KernelCache::setPolicy(CompilePolicy policy) noexcept { state_->policy = policy; }
+
+CompilePolicy KernelCache::policy() const noexcept { return state_->policy; }
 
 const Target &KernelCache::target() const noexcept { return state_->device->target(); }
 

@@ -100,7 +100,7 @@ TEST_F(WorkerTest, SurvivesLackOfMemory) {
 
 TEST_F(WorkerTest, SurvivesAGarbledAnswer) {
   const auto one = compiler();
-  expectSurvived(*one, "garbage", ErrorCode::Internal, "not a tegula-artifact of this version");
+  expectSurvived(*one, "garbage", ErrorCode::Internal, "not an artifact that this version of Tegula has written");
 }
 
 TEST_F(WorkerTest, SurvivesThatAnIdleWorkerIsKilled) {

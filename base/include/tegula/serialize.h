@@ -9,18 +9,17 @@
 
 namespace tegula {
 
-/// A line `// tegula-request {JSON}`, then the program: a file that is MLIR and says how it was to be compiled.
+/// Comments that say how the program was to be compiled, then the program: a file that is MLIR.
 std::string serialize(const CompileRequest &request);
-/// Internal, with what is wrong, for bytes that serialize() of this version did not make; so also below.
+/// Internal for bytes that serialize() of this version did not make; so also below.
 Expected<CompileRequest> parseCompileRequest(std::string_view bytes);
 
-/// A line `tegula-artifact {JSON}`, then the binary and the text.
+/// Lines of text, then the binary and the text.
 std::string serialize(const Artifact &artifact);
 Expected<Artifact> parseArtifact(std::string_view bytes);
 
-/// The artifact, or a line `tegula-status {JSON}`.
+/// The artifact, or the status in its place.
 std::string serialize(const Expected<Artifact> &result);
-/// What was serialised.
 Expected<Artifact> parseResult(std::string_view bytes);
 
 } // namespace tegula

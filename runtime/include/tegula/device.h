@@ -34,6 +34,9 @@ public:
   /// What to compile for.
   virtual const Target &target() const noexcept = 0;
 
+  /// The build of what loads kernels, as far as it is not part of this library; empty if there is no such thing.
+  virtual std::string_view driver() const noexcept { return {}; }
+
   /// Uninitialised memory. InvalidArgument for a negative size, ResourceExhausted if there is not enough.
   virtual Expected<Buffer> allocate(int64_t bytes) noexcept = 0;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tegula/artifact.h"
+#include "tegula/artifact_cache.h"
 #include "tegula/device.h"
 #include "tegula/kernel.h"
 #include "tegula/schedule.h"
@@ -13,12 +14,17 @@
 
 namespace tegula {
 
+struct KernelCacheOptions {
+  std::shared_ptr<ArtifactCache> artifacts = {}; ///< Where compiled kernels come from and go to; none by default.
+  CompilePolicy policy = CompilePolicy::allow;
+};
+
 /// The kernels of one device, in memory. Thread-safe; the kernels stay loaded until the cache is destroyed and the
 /// host has let go of them.
 class KernelCache {
 public:
   /// `compiler` must outlive the cache.
-  KernelCache(Compiler &compiler, std::shared_ptr<Device> device);
+  KernelCache(Compiler &compiler, std::shared_ptr<Device> device, const KernelCacheOptions &options = {});
   ~KernelCache();
   KernelCache(const KernelCache &) = delete;
   KernelCache &operator=(const KernelCache &) = delete;
@@ -26,8 +32,16 @@ public:
   /// The kernel of (program, schedule, target of the device), compared in full, source locations included. Compiles at
   /// most once for each: calls that arrive meanwhile wait for that result. A refusal by the compiler is kept and given
   /// again; after any other failure (a crash, a timeout, lack of memory) the next call tries anew.
-  /// Errors: those of Compiler::compile and Device::load; ForkedChild in a fork of the process that made the cache.
+  /// Errors: those of Compiler::compile and Device::load; NeedsCompile, with the key, if the policy does not let it
+  /// go on; ForkedChild in a fork of the process that made the cache.
   Expected<std::shared_ptr<Kernel>> get(std::string_view program, const Schedule &schedule = {}) noexcept;
+  /// The same under another policy than the cache's.
+  Expected<std::shared_ptr<Kernel>> get(std::string_view program, const Schedule &schedule,
+                                        CompilePolicy policy) noexcept;
+
+  /// For the calls that follow: a host that has warmed up may set load_only or forbid.
+  void setPolicy(CompilePolicy policy) noexcept;
+  CompilePolicy policy() const noexcept;
 
   /// What the kernels are compiled for.
   const Target &target() const noexcept;

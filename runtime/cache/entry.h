@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What a file of the cache holds:
+//
+//   tegula-entry 1 CHECKSUM      of all that follows
+//   ENVIRONMENT                  as in ArtifactKey
+//   BYTES                        length of the request
+//   the request as in ArtifactKey, then the artifact as in serialize.h
+#pragma once
+
+#include "tegula/artifact_cache.h"
+
+#include <string>
+#include <string_view>
+
+namespace tegula {
+
+struct Entry {
+  std::string_view environment, request;
+  Artifact artifact;
+};
+
+std::string encodeEntry(const ArtifactKey &key, const Artifact &artifact);
+/// Internal, with what is wrong, if a single bit is not as it was written. Views into `bytes`.
+Expected<Entry> decodeEntry(std::string_view bytes);
+/// Also if it was written for another key.
+Expected<Artifact> decodeEntryFor(const ArtifactKey &key, std::string_view bytes);
+
+} // namespace tegula

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// From a request to a loaded kernel, with a fault at every point of the way.
+#include "cache/cache_fixture.h"
+#include "cache/fault_injection.h"
+#include "tegula/kernel_cache.h"
+#include "tegula/worker_compiler.h"
+
+#include <filesystem>
+#include <set>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace tegula;
+using namespace tegula::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Asks the worker, which sends programs back, and puts real machine code in their place.
+class Compiling final : public Compiler {
+public:
+  explicit Compiling(const std::string &reproducers)
+      : worker_(makeWorkerCompiler({.program = TEGULA_STAND_IN, .reproducers = reproducers})),
+        kernels_(readFile(TEGULA_TEST_KERNELS)) {}
+
+  Expected<Artifact> compile(const CompileRequest &request) override {
+    Expected<Artifact> artifact = worker_->compile(request);
+    if (artifact) {
+      artifact->kernel = request.program;
+      artifact->binary = kernels_;
+    }
+    return artifact;
+  }
+  std::string identity(const Target &) const override { return "a compiler with a name that needs memory"; }
+
+private:
+  std::unique_ptr<Compiler> worker_;
+  std::string kernels_;
+};
+
+size_t openDescriptors() {
+  const fs::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+/// What a call may answer when something fails on the way.
+bool isHonest(ErrorCode code) {
+  return code == ErrorCode::Ok || code == ErrorCode::ResourceExhausted || code == ErrorCode::CompileCrashed ||
+         code == ErrorCode::InvalidArgument || code == ErrorCode::Internal;
+}
+
+/// Everything that lies in a folder is an entry, and whole.
+::testing::AssertionResult isSound(const std::string &folder) {
+  if (!fs::exists(folder))
+    return ::testing::AssertionSuccess();
+  const Expected<std::vector<CacheEntry>> entries = listCache(folder);
+  if (!entries)
+    return ::testing::AssertionFailure() << entries.status().message();
+  for (const CacheEntry &entry : *entries)
+    if (!entry.status.ok())
+      return ::testing::AssertionFailure() << entry.key << ": " << entry.status.message();
+  return ::testing::AssertionSuccess();
+}
+
+class Faults : public ::testing::Test {
+protected:
+  /// For n = 1, 2, ... until there is no n-th call.
+  template <class Scenario> void atEveryCall(std::set<std::string> &functions, Scenario scenario) {
+    for (int n = 1;; ++n) {
+      const TemporaryFolder folder;
+      const std::string failed = scenario(n, folder.path());
+      if (failed.empty())
+        return;
+      functions.insert(failed);
+      ASSERT_FALSE(HasFailure()) << "call " << n << ", " << failed;
+      ASSERT_LT(n, 100'000);
+    }
+  }
+
+  std::shared_ptr<Device> device = *cpuDevice({.threads = 1});
+};
+
+TEST_F(Faults, ACallSaysSoAndTheNextOneSucceeds) {
+  std::set<std::string> functions;
+  atEveryCall(functions, [&](int n, const std::string &folder) -> std::string {
+    const size_t before = openDescriptors();
+    std::string failed;
+    {
+      Compiling compiler(folder);
+      KernelCache cache(
+          compiler, device,
+          {.artifacts = std::make_shared<ArtifactCache>(ArtifactCacheOptions{.directory = folder + "/c"})});
+      ErrorCode code;
+      {
+        const InjectedFault fault(n, Fault::fail);
+        code = cache.get("count").status().code();
+        failed = fault.failed();
+      }
+      EXPECT_TRUE(isHonest(code)) << toString(code);
+      EXPECT_TRUE(isSound(folder + "/c"));
+      const Expected<std::shared_ptr<Kernel>> kernel = cache.get("count");
+      EXPECT_TRUE(kernel.ok()) << kernel.status().message();
+    }
+    EXPECT_EQ(openDescriptors(), before);
+    return failed;
+  });
+  for (const char *function : {"operator new", "open", "openat", "mkdir", "write", "fsync", "renameat", "flock",
+                               "socketpair", "memfd_create", "posix_spawn", "send", "recv", "dlopen"})
+    EXPECT_EQ(functions.count(function), 1u) << function;
+}
+
+TEST_F(Faults, AHitMayFailAndIsThenAMiss) {
+  const TemporaryFolder shared;
+  std::set<std::string> functions;
+  atEveryCall(functions, [&](int n, const std::string &reproducers) -> std::string {
+    Compiling compiler(reproducers);
+    const ArtifactCacheOptions options{.directory = shared.path()};
+    EXPECT_TRUE(ArtifactCache(options).get(compiler, request("count")).ok());
+    ArtifactCache cache(options);
+    const InjectedFault fault(n, Fault::fail);
+    const ErrorCode code = cache.get(compiler, request("count")).status().code();
+    EXPECT_TRUE(code == ErrorCode::Ok || code == ErrorCode::ResourceExhausted) << toString(code);
+    return fault.failed();
+  });
+  EXPECT_EQ(functions.count("read"), 1u);
+}
+
+TEST_F(Faults, AWriterMayBeKilledAnywhere) {
+  std::set<std::string> functions;
+  int survivors = 0;
+  for (int n = 1; survivors == 0; ++n) {
+    const TemporaryFolder folder;
+    CountingCompiler compiler;
+    const pid_t child = fork();
+    if (child == 0) {
+      ArtifactCache cache({.directory = folder.path() + "/c"});
+      const InjectedFault fault(n, Fault::die);
+      _exit(cache.get(compiler, request("p")).ok() ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    survivors += WIFEXITED(status);
+    ASSERT_TRUE(isSound(folder.path() + "/c")) << "call " << n;
+    ArtifactCache cache({.directory = folder.path() + "/c"});
+    ASSERT_TRUE(cache.get(compiler, request("p")).ok());
+    ASSERT_EQ(cache.counters().faults, 0) << "call " << n;
+    ASSERT_TRUE(ArtifactCache({.directory = folder.path() + "/c"})
+                    .get(compiler, request("p"), {}, CompilePolicy::load_only)
+                    .ok());
+  }
+}
+
+} // namespace
