@@ -3,6 +3,7 @@
 
 #include "tegula/toolchain.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -36,6 +37,7 @@ Measurer::Measurer(std::string program, const TuningTask &task, const TuningMach
 
 Status Measurer::start() {
   loaded_.clear();
+  answered_.clear();
   has_reference_ = false;
   Expected<WorkerProcess> process = WorkerProcess::start(program_, /*memoryBytes=*/0, "the process that measures");
   if (!process)
@@ -54,6 +56,8 @@ void Measurer::share(const std::vector<CompiledProgram> &programs) {
 
 void Measurer::add(size_t candidate, const Schedule &schedule, const CompiledProgram &program) {
   entries_[candidate] = {schedule, kernelMessage(program)};
+  if (!one_by_one_)
+    (void)load(candidate); // A failure shows when it is asked about.
 }
 
 Expected<Json> Measurer::ask(const std::string &message, std::chrono::milliseconds patience) {
@@ -85,6 +89,16 @@ Status Measurer::load(size_t candidate) {
 }
 
 Expected<Json> Measurer::askAbout(size_t candidate, Json request, std::chrono::milliseconds patience) {
+  answered_.insert(candidate);
+  Expected<Json> answer = askOnce(candidate, request, patience);
+  bool others_loading = !std::includes(answered_.begin(), answered_.end(), loaded_.begin(), loaded_.end());
+  if (process_ || !others_loading)
+    return answer;
+  one_by_one_ = true; // Who it was shows without the others.
+  return askOnce(candidate, std::move(request), patience);
+}
+
+Expected<Json> Measurer::askOnce(size_t candidate, Json request, std::chrono::milliseconds patience) {
   TEGULA_RETURN_IF_ERROR(load(candidate));
   request["id"] = candidate;
   return ask(request.dump() + "\n", patience);

@@ -36,6 +36,7 @@ public:
 
   /// Programs that every candidate's plan needs; before start().
   void share(const std::vector<CompiledProgram> &programs);
+  /// Lets the process load the candidate while others are checked.
   void add(size_t candidate, const Schedule &schedule, const CompiledProgram &program);
 
   /// The largest error ratio.
@@ -55,6 +56,7 @@ private:
   Expected<Json> ask(const std::string &message, std::chrono::milliseconds patience);
   Status load(size_t candidate);
   Expected<Json> askAbout(size_t candidate, Json request, std::chrono::milliseconds patience);
+  Expected<Json> askOnce(size_t candidate, Json request, std::chrono::milliseconds patience);
   Failure failureOf(const Status &status) const;
 
   std::string program_;
@@ -66,7 +68,10 @@ private:
   // The process at hand, and what it has.
   std::optional<WorkerProcess> process_;
   std::set<size_t> loaded_;
+  std::set<size_t> answered_; ///< Of these: has been asked about, so that it is loaded indeed.
   bool has_reference_ = false;
+  /// A process died while it loaded more than it was asked about: now each candidate is loaded when it is asked about.
+  bool one_by_one_ = false;
 };
 
 } // namespace tegula::tuning

@@ -6,8 +6,8 @@
 //
 //   open     target, task, seed                  -> {}           first of all: what is to be run, and where
 //   kernel   request_bytes; a CompileRequest and its Artifact follow   -> {}
-//   load     id, schedule                        -> {}           makes a candidate of kernels that have come before
-//   prepare  id                                  -> {}           computes the reference for all checks, with any
+//   load     id, schedule                        -> {}           begins to make a candidate of kernels that have come
+//   before prepare  id                                  -> {}           computes the reference for all checks, with any
 //   candidate's plan check    id                                  -> error_ratio  runs it at a small shape, and
 //   compares; also "right" and "why" time     id, launches                        -> ms: [...]    runs it at the task's
 //   shape

@@ -11,6 +11,7 @@
 #include "workload/timing.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,9 +55,9 @@ public:
     measurer_.share(*others);
     TEGULA_RETURN_IF_ERROR(measurer_.start());
 
-    compileAndCheck(indicesOf(CandidateState::waiting), /*lenient=*/false);
+    compileAndCheck(indicesOf({CandidateState::waiting}), /*lenient=*/false);
     race();
-    tuning_.complete = !isOver(1) && tuning_.count(CandidateState::waiting) == 0;
+    tuning_.complete = !stopped_;
     tuning_.seconds = 1e-3 * stopwatch_.milliseconds();
     if (options_.exhaustive)
       measureAll();
@@ -64,11 +65,11 @@ public:
   }
 
 private:
-  /// Whether it is time to end what may take a share of the budget.
+  /// Whether to end what may take a share of the budget.
   bool isOver(double share) {
-    bool late = !options_.exhaustive && 1e-3 * stopwatch_.milliseconds() > share * options_.budget_seconds;
-    over_ = over_ || (late && share == 1) || (options_.stopped && options_.stopped());
-    return over_ || late;
+    stopped_ = stopped_ || (options_.stopped && options_.stopped());
+    bool late = 1e-3 * stopwatch_.milliseconds() > share * options_.budget_seconds;
+    return stopped_ || (late && !options_.exhaustive);
   }
 
   void report(std::string_view activity, double fraction) {
@@ -76,10 +77,10 @@ private:
       options_.progress({activity, fraction});
   }
 
-  std::vector<size_t> indicesOf(CandidateState state) const {
+  std::vector<size_t> indicesOf(std::initializer_list<CandidateState> states) const {
     std::vector<size_t> indices;
     for (size_t n = 0; n < tuning_.candidates.size(); ++n)
-      if (tuning_.candidates[n].state == state)
+      if (std::find(states.begin(), states.end(), tuning_.candidates[n].state) != states.end())
         indices.push_back(n);
     return indices;
   }
@@ -97,15 +98,24 @@ private:
         return compileCandidate(tuning_.task, tuning_.machine.target, tuning_.candidates[index].schedule, compiler_);
       });
     });
+    std::deque<size_t> unchecked;
     size_t done = 0;
-    while (!queue.empty() && !isOver(kShareToCompile)) {
+    while ((!queue.empty() || !unchecked.empty()) && !isOver(kShareToCompile)) {
       report("compiling and checking", double(done) / double(indices.size()));
-      std::optional<Compiled> compiled = queue.next(std::chrono::milliseconds(50));
-      if (!compiled)
-        continue;
-      ++done;
-      if (accept(compiled->candidate, compiled->program, lenient))
-        check(compiled->candidate, *compiled->program);
+      // What is compiled is sent first, to be loaded while others are checked.
+      if (std::optional<Compiled> compiled = queue.next(std::chrono::milliseconds(unchecked.empty() ? 50 : 0))) {
+        size_t index = compiled->candidate;
+        if (accept(index, compiled->program, lenient)) {
+          measurer_.add(index, tuning_.candidates[index].schedule, *compiled->program);
+          unchecked.push_back(index);
+        } else {
+          ++done;
+        }
+      } else if (!unchecked.empty()) {
+        check(unchecked.front());
+        unchecked.pop_front();
+        ++done;
+      }
     }
   }
 
@@ -132,9 +142,8 @@ private:
     return false;
   }
 
-  void check(size_t index, const CompiledProgram &program) {
+  void check(size_t index) {
     Candidate &candidate = tuning_.candidates[index];
-    measurer_.add(index, candidate.schedule, program);
     Answer<double> ratio = measurer_.check(index);
     if (Failure *failure = std::get_if<Failure>(&ratio))
       return fail(index, std::move(*failure));
@@ -182,50 +191,50 @@ private:
   }
 
   void race() {
-    std::vector<size_t> runners = indicesOf(CandidateState::checked);
+    std::vector<size_t> runners = indicesOf({CandidateState::checked});
     if (runners.empty())
       return;
     Race race(runners.size(), /*to_the_end=*/false);
     runLaps(race, runners, [&](size_t index, Failure failure) { fail(index, std::move(failure)); });
     keepSamples(race, runners);
-    for (size_t runner : race.running()) {
-      Candidate &candidate = tuning_.candidates[runners[runner]];
-      if (!candidate.timed())
-        continue;
-      candidate.state = CandidateState::finalist;
-      if (!tuning_.best || candidate.ms < tuning_.winner()->ms)
-        tuning_.best = runners[runner];
-    }
+    for (size_t runner : race.running())
+      if (Candidate &candidate = tuning_.candidates[runners[runner]]; candidate.timed())
+        candidate.state = CandidateState::finalist;
+    tuning_.best = fastest(race, runners);
   }
 
-  /// Times all that compiles and is right, and compares the winner with the fastest of them.
+  /// Index of the fastest of those who are still in the race.
+  std::optional<size_t> fastest(const Race &race, const std::vector<size_t> &runners) const {
+    std::optional<size_t> best;
+    for (size_t runner : race.running()) {
+      size_t index = runners[runner];
+      bool timed = !race.samples(runner).empty();
+      if (timed && (!best || tuning_.candidates[index].ms < tuning_.candidates[*best].ms))
+        best = index;
+    }
+    return best;
+  }
+
+  /// Times all that compiles and is right, and sees which of them is the fastest.
   void measureAll() {
+    std::vector<size_t> excluded =
+        indicesOf({CandidateState::impossible, CandidateState::unlikely, CandidateState::spilled});
     std::vector<Candidate> judged = tuning_.candidates;
-    std::vector<size_t> excluded;
-    for (CandidateState state : {CandidateState::impossible, CandidateState::unlikely, CandidateState::spilled})
-      for (size_t index : indicesOf(state))
-        excluded.push_back(index);
     compileAndCheck(excluded, /*lenient=*/true);
-    std::vector<size_t> runners;
-    for (CandidateState state : {CandidateState::checked, CandidateState::beaten, CandidateState::finalist})
-      for (size_t index : indicesOf(state))
-        runners.push_back(index);
+    std::vector<size_t> runners =
+        indicesOf({CandidateState::checked, CandidateState::beaten, CandidateState::finalist});
     if (runners.empty())
       return;
     Race race(runners.size(), /*to_the_end=*/true);
     runLaps(race, runners, [](size_t, const Failure &) {});
     keepSamples(race, runners);
-    Exhaustive all{.timed = race.running().size()};
-    for (size_t runner : race.running())
-      if (!all.best || tuning_.candidates[runners[runner]].ms < tuning_.candidates[*all.best].ms)
-        all.best = runners[runner];
-    // What the tuner itself made of each stays visible.
-    for (size_t index = 0; index < judged.size(); ++index)
-      if (judged[index].state < CandidateState::checked || judged[index].timed()) {
+    tuning_.exhaustive = {.timed = race.running().size(), .best = fastest(race, runners)};
+    // What the tuner made of them stays visible.
+    for (size_t index : excluded)
+      if (tuning_.candidates[index].timed()) {
         tuning_.candidates[index].state = judged[index].state;
         tuning_.candidates[index].why = judged[index].why;
       }
-    tuning_.exhaustive = all;
   }
 
   const TuningOptions &options_;
@@ -233,7 +242,7 @@ private:
   Measurer measurer_;
   Tuning tuning_;
   tools::Stopwatch stopwatch_;
-  bool over_ = false;
+  bool stopped_ = false;
 };
 
 Status checkTask(const TuningTask &task) {

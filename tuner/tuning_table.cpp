@@ -67,7 +67,7 @@ std::string counts(const Tuning &tuning) {
   text.back() = ';';
   if (tuning.known)
     return text + fmt::format(" known from an earlier tuning of {:.1f} s\n", tuning.seconds);
-  return text + fmt::format(" {:.1f} s{}\n", tuning.seconds, tuning.complete ? "" : ", not complete");
+  return text + fmt::format(" {:.1f} s{}\n", tuning.seconds, tuning.complete ? "" : ", stopped early");
 }
 
 std::string comparison(const Tuning &tuning) {

@@ -98,12 +98,21 @@ class TuneTest(CommandLineTest):
         os.killpg(process.pid, signal.SIGINT)
         output, errors = process.communicate(timeout=60)
         if process.returncode == 0:  # Something had been timed.
-            self.assertIn("not complete", output)
+            self.assertIn("stopped early", output)
             self.assertEqual([record["complete"] for record in self.records()], [False])
         else:
             self.assertEqual(process.returncode, 1, errors)
             self.assertEqual(errors, "tegula: no schedule was timed\n")
             self.assertEqual(self.records(), [])
+
+    def test_a_gpu_that_computes_nothing_has_no_schedule(self):
+        driver = {"TEGULA_LIBCUDA": os.environ["TEGULA_STAND_IN_CUDA"], "TEGULA_PTXAS": ""}
+        result = self.run_tegula("tune", "--target", "cuda", "--dtype", "bf16", "--seqlen-q", "64", "--candidates", "3",
+                                 code=1, environment=self.environment | driver)
+        self.assertIn("Stand-in GPU 0, CUDA", result.stdout)
+        self.assertEqual(len(re.findall("(?m)^wrong .* o has nan, lse has nan$", result.stdout)), 3, result.stdout)
+        self.assertEqual(result.stderr, "tegula: no schedule was timed\n")
+        self.assertEqual(self.records(), [])
 
     def test_bad_input(self):
         result = self.run_tegula("tune", "--target", "simt", code=2)

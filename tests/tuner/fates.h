@@ -8,7 +8,7 @@
 
 namespace tegula {
 
-enum class Fate { runs, crashes, hangs, isWrong, isNan, losesDevice, crashesLate };
+enum class Fate { runs, crashesLoading, crashes, hangs, isWrong, isNan, losesDevice, crashesLate };
 
 inline Fate fateOf(const Schedule &schedule) {
   if (schedule.block_m == 16 && schedule.block_n == 32)
@@ -21,6 +21,8 @@ inline Fate fateOf(const Schedule &schedule) {
     return Fate::isNan;
   if (schedule.block_m == 16 && schedule.block_n == 128)
     return Fate::losesDevice;
+  if (schedule.block_m == 32 && schedule.block_n == 48)
+    return Fate::crashesLoading;
   return schedule.block_m == 16 ? Fate::crashesLate : Fate::runs;
 }
 

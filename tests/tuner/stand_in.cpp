@@ -4,8 +4,10 @@
 #include "messages.h"
 #include "tegula/frame.h"
 
+#include <chrono>
 #include <csignal>
 #include <map>
+#include <thread>
 #include <unistd.h>
 
 using namespace tegula;
@@ -16,6 +18,12 @@ namespace {
 [[noreturn]] void hang() {
   while (true)
     pause();
+}
+
+/// In the background, as loading happens: while others are asked about.
+void crashSoon() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::raise(SIGSEGV);
 }
 
 struct StandIn {
@@ -29,6 +37,8 @@ struct StandIn {
     size_t id = request.at("id");
     if (verb == "load") {
       candidates[id] = *parseSchedule(request.at("schedule").get<std::string>());
+      if (fateOf(candidates[id]) == Fate::crashesLoading)
+        std::thread(crashSoon).detach();
       return Json::object();
     }
     return verb == "check" ? check(candidates.at(id)) : time(candidates.at(id), request.at("launches"));
@@ -40,6 +50,7 @@ struct StandIn {
       std::raise(SIGSEGV);
       [[fallthrough]];
     case Fate::hangs:
+    case Fate::crashesLoading:
       hang();
     case Fate::isWrong:
       return {{"error_ratio", 9}, {"right", false}, {"why", "o has 9"}};

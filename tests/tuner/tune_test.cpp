@@ -74,6 +74,7 @@ TEST(Tune, FindsTheFastestAmongCandidatesThatCrashHangAndErr) {
       {16, 96, CandidateState::wrong, "o has nan"},
       {16, 128, CandidateState::faulted, "the context is poisoned"},
       {16, 192, CandidateState::faulted, "SIGSEGV"}, // While it is timed.
+      {32, 48, CandidateState::faulted, "SIGSEGV"},  // While it is loaded and others are checked.
       {192, 64, CandidateState::refused, "too many rows"},
       {64, 192, CandidateState::spilled, "spills 1000 bytes"},
       {128, 128, CandidateState::beaten, ""},
@@ -83,6 +84,8 @@ TEST(Tune, FindsTheFastestAmongCandidatesThatCrashHangAndErr) {
     EXPECT_EQ(toString(candidate.state), toString(e.state)) << toString(candidate.schedule);
     EXPECT_THAT(candidate.why, HasSubstr(e.why));
   }
+  EXPECT_EQ(tuning->count(CandidateState::faulted), 4u) << "nobody else is blamed\n" << toTable(*tuning);
+  EXPECT_EQ(tuning->count(CandidateState::hung), 1u);
 }
 
 TEST(Tune, WhatHasLostIsNotTimedAgain) {
@@ -125,6 +128,15 @@ TEST(Tune, StoppingAtOnceMeasuresNothing) {
   EXPECT_FALSE(tuning->complete);
   EXPECT_EQ(tuning->winner(), nullptr);
   EXPECT_GT(tuning->count(CandidateState::waiting), 0u);
+}
+
+TEST(Tune, TheBudgetEndsATuning) {
+  TuningOptions brief = options();
+  brief.budget_seconds = 0;
+  Expected<Tuning> tuning = tuned(brief);
+  ASSERT_TRUE(tuning.ok());
+  EXPECT_TRUE(tuning->complete) << "the next one would not come further";
+  EXPECT_EQ(tuning->winner(), nullptr);
 }
 
 TEST(Tune, TheModelChoosesWhomToCompile) {

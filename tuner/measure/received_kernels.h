@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: MIT
-// A compiler that knows only what it has been given.
+// A compiler that knows only what it has been given. Thread-safe.
 #pragma once
 
 #include "messages.h"
 
 #include <map>
+#include <mutex>
 #include <string>
 
 namespace tegula::tuning {
 
 class ReceivedKernels : public Compiler {
 public:
-  void add(CompiledProgram program) { artifacts_[keyOf(program.request)] = std::move(program.artifact); }
+  void add(CompiledProgram program) {
+    const std::lock_guard lock(mutex_);
+    artifacts_[keyOf(program.request)] = std::move(program.artifact);
+  }
 
   Expected<Artifact> compile(const CompileRequest &request) override {
+    const std::lock_guard lock(mutex_);
     auto found = artifacts_.find(keyOf(request));
     if (found == artifacts_.end())
       return Status(ErrorCode::NeedsCompile, "no kernel was sent for the schedule " + toString(request.schedule));
@@ -25,6 +30,7 @@ private:
     return toString(request.schedule) + "\n" + request.program;
   }
 
+  std::mutex mutex_;
   std::map<std::string, Artifact> artifacts_;
 };
 

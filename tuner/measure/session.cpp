@@ -49,9 +49,14 @@ Json Session::answer(const Json &request, std::string_view bytes) {
   size_t id = request.at("id");
   if (verb == "load") {
     Expected<Schedule> schedule = parseSchedule(request.at("schedule").get<std::string>());
-    return toJson(schedule ? load(id, *schedule) : schedule.status());
+    if (schedule)
+      load(id, *schedule);
+    return toJson(schedule.status());
   }
-  const AttentionPlan &plan = plans_.at(id);
+  const Expected<AttentionPlan> &loaded = plans_.at(id).get();
+  if (!loaded)
+    return failure(loaded.status());
+  const AttentionPlan &plan = *loaded;
   if (verb == "prepare")
     return toJson(prepare(plan));
   if (verb == "check") {
@@ -76,14 +81,19 @@ Status Session::open(const Json &request) {
   return {};
 }
 
-Status Session::load(size_t id, const Schedule &schedule) {
+void Session::load(size_t id, const Schedule &schedule) {
+  plans_[id] = std::async(std::launch::async, [this, schedule] {
+    loaders_.acquire();
+    Expected<AttentionPlan> plan = makePlan(schedule);
+    loaders_.release();
+    return plan;
+  });
+}
+
+Expected<AttentionPlan> Session::makePlan(const Schedule &schedule) {
   TunedSchedules tuned;
   tuned.add({task_.program, problemClass(task_.problem), shapeClass(task_.shape), schedule});
-  Expected<AttentionPlan> plan = AttentionPlan::make(task_.problem, *cache_, {}, &tuned);
-  if (!plan)
-    return plan.status();
-  plans_.insert_or_assign(id, std::move(*plan));
-  return {};
+  return AttentionPlan::make(task_.problem, *cache_, {}, &tuned);
 }
 
 tools::AttentionCase Session::caseOf(const AttentionShape &shape) const {
@@ -125,13 +135,13 @@ Expected<tools::AttentionErrors> Session::check(const AttentionPlan &plan) {
 
 Status Session::makeRotation(const AttentionPlan &plan) {
   tools::AttentionCase attention = caseOf(task_.shape);
-  int64_t copies = 1;
+  int64_t copies = 2;
   for (int64_t n = 0; n < copies; ++n) {
     Expected<tools::AttentionData> data = tools::AttentionData::make(attention, plan, device_);
     if (!data)
       return data.status();
     TEGULA_RETURN_IF_ERROR(data->forward(plan)); // The backward pass reads what it writes.
-    copies = std::clamp<int64_t>(2 * cacheBytes(device_->target().name) / std::max<int64_t>(1, data->bytes()) + 1, 1,
+    copies = std::clamp<int64_t>(2 * cacheBytes(device_->target().name) / std::max<int64_t>(1, data->bytes()) + 2, 2,
                                  kMostCopies);
     rotation_.push_back(std::move(*data));
   }

@@ -7,10 +7,13 @@
 #include "tegula/timer.h"
 #include "workload/attention_check.h"
 #include "workload/attention_data.h"
+#include "workload/machine.h"
 
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
+#include <semaphore>
 #include <string_view>
 #include <vector>
 
@@ -23,7 +26,9 @@ public:
 
 private:
   Status open(const Json &request);
-  Status load(size_t id, const Schedule &schedule);
+  /// In the background: where there is no assembler, the driver takes its time.
+  void load(size_t id, const Schedule &schedule);
+  Expected<AttentionPlan> makePlan(const Schedule &schedule);
   Status prepare(const AttentionPlan &plan);
   Expected<tools::AttentionErrors> check(const AttentionPlan &plan);
   Expected<std::vector<double>> time(const AttentionPlan &plan, int launches);
@@ -38,7 +43,8 @@ private:
   std::shared_ptr<Device> device_;
   ReceivedKernels kernels_;
   std::optional<KernelCache> cache_;
-  std::map<size_t, AttentionPlan> plans_;
+  std::counting_semaphore<> loaders_{tools::usableCores()};
+  std::map<size_t, std::shared_future<Expected<AttentionPlan>>> plans_;
 
   std::optional<tools::AttentionData> check_data_;
   std::optional<tools::AttentionReference> reference_;

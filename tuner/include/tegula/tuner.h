@@ -88,7 +88,7 @@ struct Tuning {
   TuningMachine machine;
   std::vector<Candidate> candidates = {};    ///< The first has the schedule that would be used without tuning.
   std::optional<size_t> best = {};           ///< Index of the fastest that is right; none if none was timed.
-  bool complete = false;                     ///< Neither stopped nor out of time before every candidate had its chance.
+  bool complete = false;                     ///< Nobody stopped it.
   std::optional<Exhaustive> exhaustive = {}; ///< Then `ms` of all candidates is from there.
   bool known = false;                        ///< Not measured now, but read from a store.
   double seconds = 0;

@@ -18,7 +18,7 @@ public:
   explicit TuningStore(std::filesystem::path folder = userFolder()) : folder_(std::move(folder)) {}
 
   /// Replaces what was known for the same key at once: readers see the old file or the new one. ResourceExhausted names
-  /// the file that cannot be written.
+  /// the folder if that cannot be written to.
   Status save(const Tuning &tuning) const;
 
   /// The result for exactly this key. What cannot be read does not count.
@@ -28,8 +28,6 @@ public:
   TunedSchedules schedules(const TuningMachine &machine) const;
 
 private:
-  std::filesystem::path fileOf(const TuningTask &task, const TuningMachine &machine) const;
-
   std::filesystem::path folder_;
 };
 
