@@ -88,6 +88,15 @@ Status Measurer::load(size_t candidate) {
   return {};
 }
 
+Status Measurer::prepare(size_t candidate) {
+  if (has_reference_)
+    return {};
+  Json prepare = {{"do", "prepare"}, {"id", candidate}};
+  TEGULA_RETURN_IF_ERROR(ask(prepare.dump() + "\n", kPatienceToPrepare).status());
+  has_reference_ = true;
+  return {};
+}
+
 Expected<Json> Measurer::askAbout(size_t candidate, Json request, std::chrono::milliseconds patience) {
   answered_.insert(candidate);
   Expected<Json> answer = askOnce(candidate, request, patience);
@@ -100,6 +109,8 @@ Expected<Json> Measurer::askAbout(size_t candidate, Json request, std::chrono::m
 
 Expected<Json> Measurer::askOnce(size_t candidate, Json request, std::chrono::milliseconds patience) {
   TEGULA_RETURN_IF_ERROR(load(candidate));
+  if (request["do"] == "check")
+    TEGULA_RETURN_IF_ERROR(prepare(candidate));
   request["id"] = candidate;
   return ask(request.dump() + "\n", patience);
 }
@@ -111,10 +122,6 @@ Failure Measurer::failureOf(const Status &status) const {
 }
 
 Answer<double> Measurer::check(size_t candidate) {
-  if (!process_ || !has_reference_)
-    if (Expected<Json> answer = askAbout(candidate, {{"do", "prepare"}}, kPatienceToPrepare); !answer)
-      return failureOf(answer.status());
-  has_reference_ = true;
   Expected<Json> answer = askAbout(candidate, {{"do", "check"}}, patience_);
   if (!answer)
     return failureOf(answer.status());

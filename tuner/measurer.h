@@ -55,6 +55,8 @@ private:
   /// After an error of the process itself (CompileCrashed, CompileTimeout) it is gone.
   Expected<Json> ask(const std::string &message, std::chrono::milliseconds patience);
   Status load(size_t candidate);
+  /// Has the reference computed, once for each process.
+  Status prepare(size_t candidate);
   Expected<Json> askAbout(size_t candidate, Json request, std::chrono::milliseconds patience);
   Expected<Json> askOnce(size_t candidate, Json request, std::chrono::milliseconds patience);
   Failure failureOf(const Status &status) const;

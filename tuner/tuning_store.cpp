@@ -38,6 +38,14 @@ bool isSame(const TuningTask &a, const TuningTask &b) {
          shapeClass(a.shape) == shapeClass(b.shape);
 }
 
+struct HeldLock {
+  HeldLock(Folder opened, const std::string &name, std::chrono::milliseconds patience)
+      : folder(std::move(opened)), lock(folder.lock(name, patience)) {}
+
+  Folder folder;
+  Folder::Lock lock;
+};
+
 /// The name only finds the file; what counts is what the file says.
 std::string fileName(const TuningTask &task, const TuningMachine &machine) {
   ShapeClass shape = shapeClass(task.shape);
@@ -72,6 +80,13 @@ std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningMach
     return std::nullopt;
   tuning->known = true;
   return tuning;
+}
+
+std::shared_ptr<void> TuningStore::lock(const TuningMachine &machine, std::chrono::milliseconds patience) const {
+  std::optional<Folder> folder = Folder::make(folder_.string());
+  if (!folder)
+    return nullptr;
+  return std::make_shared<HeldLock>(std::move(*folder), "tuning-" + digest(machine.device), patience);
 }
 
 TunedSchedules TuningStore::schedules(const TuningMachine &machine) const {

@@ -47,6 +47,13 @@ class TuneTest(CommandLineTest):
         self.assertEqual(rows, [line for line in second.splitlines() if "block_m" in line])
         self.assertNotIn("known", self.tune("--again").stdout)
 
+    def test_of_two_at_once_one_measures(self):
+        command = [os.environ["TEGULA"], "tune", *SMALL, "--candidates", "4"]
+        both = [subprocess.Popen(command, env=os.environ | self.environment, text=True, stdout=subprocess.PIPE)
+                for _ in range(2)]
+        tables = [process.communicate()[0] for process in both]
+        self.assertEqual(sorted("known from an earlier tuning" in table for table in tables), [False, True])
+
     def test_the_record_says_what_was_measured_where(self):
         self.tune("--causal", "bottom_right")
         (record,) = self.records()

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <map>
 #include <thread>
 #include <unistd.h>
@@ -28,10 +29,13 @@ void crashSoon() {
 
 struct StandIn {
   std::map<size_t, Schedule> candidates;
+  bool has_reference = false;
   int timed = 0;
 
   Json answer(const Json &request) {
     std::string verb = request.at("do");
+    if (verb == "prepare")
+      has_reference = true;
     if (verb == "open" || verb == "kernel" || verb == "prepare")
       return Json::object();
     size_t id = request.at("id");
@@ -41,6 +45,8 @@ struct StandIn {
         std::thread(crashSoon).detach();
       return Json::object();
     }
+    if (verb == "check" && !has_reference)
+      std::abort();
     return verb == "check" ? check(candidates.at(id)) : time(candidates.at(id), request.at("launches"));
   }
 

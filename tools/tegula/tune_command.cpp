@@ -12,6 +12,9 @@
 namespace tegula::tools {
 namespace {
 
+/// For another process that tunes on the same machine.
+constexpr std::chrono::minutes kPatience{10};
+
 volatile std::sig_atomic_t interrupted = 0;
 
 /// Ctrl-C sets a flag as long as this lives; the second one ends the program.
@@ -44,6 +47,14 @@ Expected<Tuning> measure(const TuneOptions &options, const TuningTask &task, con
   return tune(task, machine, compiler, tuning);
 }
 
+std::optional<Tuning> findKnown(const TuneOptions &options, const TuningStore &store, const TuningTask &task,
+                                const TuningMachine &machine) {
+  if (options.again || options.exhaustive)
+    return std::nullopt;
+  std::optional<Tuning> known = store.find(task, machine);
+  return known && known->complete ? std::move(known) : std::nullopt;
+}
+
 Expected<Tuning> findOrMeasure(const TuneOptions &options) {
   Expected<AttentionCase> attention = attentionCase(options.attention);
   if (!attention)
@@ -55,9 +66,11 @@ Expected<Tuning> findOrMeasure(const TuneOptions &options) {
   if (!machine)
     return machine.status();
   TuningStore store;
-  if (!options.again && !options.exhaustive)
-    if (std::optional<Tuning> known = store.find(task, *machine); known && known->complete)
-      return std::move(*known);
+  if (std::optional<Tuning> known = findKnown(options, store, task, *machine))
+    return std::move(*known);
+  std::shared_ptr<void> lock = store.lock(*machine, kPatience);
+  if (std::optional<Tuning> known = findKnown(options, store, task, *machine)) // Who had the lock was quicker.
+    return std::move(*known);
   Expected<Tuning> tuning = measure(options, task, *machine, *compiler);
   if (tuning)
     TEGULA_RETURN_IF_ERROR(store.save(*tuning));
