@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// From C to C++ and back.
+#pragma once
+
+#include "tegula/attention.h"
+#include "tegula/guard.h"
+#include "tegula/tegula.h"
+
+#include <cstring>
+#include <string>
+
+namespace tegula {
+
+/// The code of `status`; its message goes to *error.
+tegula_status report(const Status &status, tegula_error **error) noexcept;
+
+/// Runs a function that returns a Status, and reports what it throws, too.
+template <class Function> tegula_status answer(tegula_error **error, Function &&function) noexcept {
+  return report(guarded(function), error);
+}
+
+Status nullArgument(const char *name);
+Status badSize(const char *name, uint32_t size, size_t known);
+
+/// The structure as this library knows it: fields that the caller's version did not have are 0. InvalidArgument for
+/// null and for a size that cannot be; Unsupported if the caller's is newer and uses what this library does not know.
+template <class T> Expected<T> readStruct(const char *name, const T *from) {
+  if (from == nullptr)
+    return nullArgument(name);
+  const uint32_t size = from->struct_size;
+  if (size < 2 * sizeof(uint32_t))
+    return badSize(name, size, sizeof(T));
+  const char *bytes = reinterpret_cast<const char *>(from);
+  for (size_t i = sizeof(T); i < size; ++i)
+    if (bytes[i] != 0)
+      return badSize(name, size, sizeof(T));
+  T result{};
+  std::memcpy(&result, bytes, size < sizeof(T) ? size : sizeof(T));
+  return result;
+}
+
+Expected<AttentionProblem> readProblem(const tegula_attention_problem *problem);
+/// With checked dtype and rank.
+Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor);
+
+} // namespace tegula

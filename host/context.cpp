@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include "context.h"
+
+#include "hooks.h"
+#include "tegula/cuda_device.h"
+#include "tegula/worker_compiler.h"
+
+#include <mutex>
+
+namespace tegula {
+namespace {
+
+Status checkOneOf(const char *name, int32_t value, int32_t last) {
+  if (value >= 0 && value <= last)
+    return {};
+  return {ErrorCode::InvalidArgument, "argument '" + std::string(name) + "': it is " + std::to_string(value) +
+                                          "; it must be from 0 to " + std::to_string(last)};
+}
+
+Status checkOptions(const tegula_context_options &options) {
+  TEGULA_RETURN_IF_ERROR(checkOneOf("device", options.device, TEGULA_CUDA));
+  TEGULA_RETURN_IF_ERROR(checkOneOf("policy", options.policy, TEGULA_LOADED_ONLY));
+  for (auto [name, value] :
+       {std::pair("workers", int64_t{options.workers}), std::pair("cache_limit_bytes", options.cache_limit_bytes),
+        std::pair("compile_time_limit_ms", options.compile_time_limit_ms),
+        std::pair("compile_memory_bytes", options.compile_memory_bytes)})
+    if (value < 0)
+      return {ErrorCode::InvalidArgument,
+              "argument '" + std::string(name) + "': it is " + std::to_string(value) + "; it must be 0 or more"};
+  for (size_t i = 0; i < options.read_only_count; ++i)
+    if (options.read_only == nullptr || options.read_only[i] == nullptr)
+      return nullArgument("read_only");
+  return {};
+}
+
+std::string orEmpty(const char *text) { return text != nullptr ? text : ""; }
+
+WorkerOptions workerOptions(const tegula_context_options &options) {
+  WorkerOptions result;
+  result.program = orEmpty(options.compiler);
+  result.reproducers = orEmpty(options.reproducer_directory);
+  if (options.workers > 0)
+    result.workers = options.workers;
+  if (options.compile_time_limit_ms > 0)
+    result.time_limit = std::chrono::milliseconds(options.compile_time_limit_ms);
+  if (options.compile_memory_bytes > 0)
+    result.memory_bytes = options.compile_memory_bytes;
+  return result;
+}
+
+ArtifactCacheOptions cacheOptions(const tegula_context_options &options) {
+  ArtifactCacheOptions result;
+  if (options.cache_directory != nullptr)
+    result.directory = options.cache_directory;
+  if (options.cache_limit_bytes > 0)
+    result.limit_bytes = options.cache_limit_bytes;
+  for (size_t i = 0; i < options.read_only_count; ++i)
+    result.read_only.emplace_back(options.read_only[i]);
+  result.store = makeHostStore(options.hooks);
+  return result;
+}
+
+/// Of fields only: what lies between them may be anything.
+ProblemKey keyOf(const tegula_attention_problem &problem) {
+  static_assert(sizeof(tegula_attention_problem) == 8 * sizeof(int32_t) + 3 * sizeof(int64_t), "there are no gaps");
+  ProblemKey key;
+  std::memcpy(key.data(), &problem, key.size());
+  return key;
+}
+
+} // namespace
+
+HostContext::HostContext(const tegula_context_options &options, std::shared_ptr<Device> device)
+    : hooks_(options.hooks), device_(std::move(device)),
+      artifacts_(std::make_shared<ArtifactCache>(cacheOptions(options))),
+      worker_(makeWorkerCompiler(workerOptions(options))),
+      compiler_(options.hooks.compilation != nullptr ? makeObservedCompiler(*worker_, hooks_) : nullptr),
+      kernels_(compiler_ ? *compiler_ : *worker_, device_,
+               {.artifacts = artifacts_, .policy = static_cast<CompilePolicy>(options.policy)}) {}
+
+Expected<std::shared_ptr<HostContext>> HostContext::make(const tegula_context_options &options) {
+  TEGULA_RETURN_IF_ERROR(checkOptions(options));
+  Expected<std::shared_ptr<Device>> device = options.device == TEGULA_CUDA ? cudaDevice({.ordinal = options.ordinal})
+                                                                           : cpuDevice({.threads = options.threads});
+  if (!device)
+    return device.status();
+  return std::shared_ptr<HostContext>(new HostContext(options, std::move(*device)));
+}
+
+Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) {
+  Expected<tegula_attention_problem> fields = readStruct("problem", from);
+  if (!fields)
+    return fields.status();
+  fields->struct_size = sizeof *fields;
+  const ProblemKey key = keyOf(*fields);
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = plans_.find(key); found != plans_.end())
+      return found->second;
+  }
+  const Expected<AttentionProblem> problem = readProblem(&*fields);
+  if (!problem)
+    return problem.status();
+  compileAhead(*problem);
+  Expected<AttentionPlan> plan = AttentionPlan::make(*problem, kernels_);
+  if (!plan)
+    return plan;
+  const std::lock_guard lock(mutex_);
+  made_ += plans_.emplace(key, *plan).second;
+  return plan;
+}
+
+void HostContext::compileAhead(const AttentionProblem &problem) {
+  if (hooks_.submit == nullptr || kernels_.policy() != CompilePolicy::allow)
+    return;
+  std::vector<std::function<void()>> tasks;
+  for (std::string_view name : programsOf(problem))
+    tasks.push_back([this, name, &problem] {
+      (void)guarded([&]() -> Status {
+        const Expected<AttentionRecipe> recipe = resolve(problem, name, kernels_.target());
+        if (!recipe)
+          return recipe.status();
+        const Expected<Program> program = findAttentionProgram(name)->record(recipe->config);
+        return program ? kernels_.get(program->text, recipe->schedule).status() : program.status();
+      });
+    });
+  runOnHost(hooks_, tasks);
+}
+
+Status HostContext::supports(const tegula_attention_problem *from) const {
+  const Expected<AttentionProblem> problem = readProblem(from);
+  if (!problem)
+    return problem.status();
+  for (std::string_view name : programsOf(*problem)) {
+    const Expected<AttentionRecipe> recipe = resolve(*problem, name, device_->target());
+    if (!recipe)
+      return recipe.status();
+    TEGULA_RETURN_IF_ERROR(findAttentionProgram(name)->record(recipe->config).status());
+  }
+  return {};
+}
+
+tegula_counters HostContext::counters() const noexcept {
+  const CacheCounters cache = artifacts_->counters();
+  tegula_counters counters{};
+  counters.plans = made_;
+  counters.compilations = cache.compilations;
+  counters.hits = cache.hits;
+  counters.read_only_hits = cache.read_only_hits;
+  counters.store_hits = cache.store_hits;
+  counters.misses = cache.misses;
+  counters.faults = cache.faults;
+  return counters;
+}
+
+} // namespace tegula
+
+using namespace tegula;
+
+extern "C" {
+
+tegula_status tegula_context_create(const tegula_context_options *options, tegula_context **context,
+                                    tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    if (context == nullptr)
+      return nullArgument("context");
+    tegula_context_options usual{};
+    usual.struct_size = sizeof usual;
+    const Expected<tegula_context_options> all = readStruct("options", options != nullptr ? options : &usual);
+    if (!all)
+      return all.status();
+    Expected<std::shared_ptr<HostContext>> host = HostContext::make(*all);
+    if (!host)
+      return host.status();
+    *context = new tegula_context{std::move(*host)};
+    return {};
+  });
+}
+
+void tegula_context_destroy(tegula_context *context) { delete context; }
+
+tegula_status tegula_context_set_policy(tegula_context *context, int32_t policy, tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    if (context == nullptr)
+      return nullArgument("context");
+    TEGULA_RETURN_IF_ERROR(checkOneOf("policy", policy, TEGULA_LOADED_ONLY));
+    context->host->setPolicy(static_cast<CompilePolicy>(policy));
+    return {};
+  });
+}
+
+tegula_status tegula_context_counters(const tegula_context *context, tegula_counters *counters, tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    if (context == nullptr)
+      return nullArgument("context");
+    TEGULA_RETURN_IF_ERROR(readStruct("counters", counters).status());
+    tegula_counters all = context->host->counters();
+    all.struct_size = counters->struct_size;
+    std::memcpy(counters, &all, std::min<size_t>(counters->struct_size, sizeof all));
+    return {};
+  });
+}
+
+tegula_status tegula_supports(tegula_context *context, const tegula_attention_problem *problem, tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    return context != nullptr ? context->host->supports(problem) : nullArgument("context");
+  });
+}
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "api.h"
+#include "tegula/artifact_cache.h"
+#include "tegula/kernel_cache.h"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <shared_mutex>
+#include <string_view>
+#include <unordered_map>
+
+namespace tegula {
+
+/// A problem by its fields, each always in the same bytes.
+using ProblemKey = std::array<char, sizeof(tegula_attention_problem)>;
+
+struct ProblemKeyHash {
+  size_t operator()(const ProblemKey &key) const noexcept {
+    return std::hash<std::string_view>()({key.data(), key.size()});
+  }
+};
+
+/// Everything behind a tegula_context; plans keep it alive.
+class HostContext {
+public:
+  static Expected<std::shared_ptr<HostContext>> make(const tegula_context_options &options);
+
+  /// The plan of a problem, found or made.
+  Expected<AttentionPlan> plan(const tegula_attention_problem *problem);
+  Status supports(const tegula_attention_problem *problem) const;
+  void setPolicy(CompilePolicy policy) noexcept { kernels_.setPolicy(policy); }
+  tegula_counters counters() const noexcept;
+
+  const tegula_hooks &hooks() const noexcept { return hooks_; }
+  Device &device() const noexcept { return *device_; }
+
+private:
+  HostContext(const tegula_context_options &options, std::shared_ptr<Device> device);
+
+  /// Compiles the kernels of a plan side by side, if the host has an executor; failures show when the plan is made.
+  void compileAhead(const AttentionProblem &problem);
+
+  const tegula_hooks hooks_;
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<ArtifactCache> artifacts_;
+  std::unique_ptr<Compiler> worker_, compiler_;
+  KernelCache kernels_;
+
+  mutable std::shared_mutex mutex_; ///< Guards `plans_`.
+  std::unordered_map<ProblemKey, AttentionPlan, ProblemKeyHash> plans_;
+  std::atomic<int64_t> made_{0};
+};
+
+} // namespace tegula
+
+struct tegula_context {
+  std::shared_ptr<tegula::HostContext> host;
+};

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// tegula.h for C++17: owning handles, and errors as values. Header-only; nothing throws.
+#pragma once
+
+#include "tegula/tegula.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace tegula::host {
+
+/// What went wrong; `code` is TEGULA_OK if nothing did.
+struct [[nodiscard]] Outcome {
+  tegula_status code = TEGULA_OK;
+  std::string message = {};
+
+  explicit operator bool() const { return code == TEGULA_OK; }
+};
+
+/// A value, or the Outcome that says why there is none.
+template <class T> class [[nodiscard]] Result {
+public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Outcome outcome) : state_(std::in_place_index<1>, std::move(outcome)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  T &operator*() { return std::get<0>(state_); }
+  T *operator->() { return &std::get<0>(state_); }
+  Outcome outcome() const { return *this ? Outcome() : std::get<1>(state_); }
+
+private:
+  std::variant<T, Outcome> state_;
+};
+
+/// Calls `function(arguments..., &error)`.
+template <class Function, class... Arguments> Outcome call(Function function, Arguments... arguments) {
+  tegula_error *error = nullptr;
+  Outcome outcome{function(arguments..., &error)};
+  if (error != nullptr)
+    outcome.message = tegula_error_message(error);
+  tegula_error_free(error);
+  return outcome;
+}
+
+/// A structure of tegula.h with its size set and all else 0: `auto problem = make<tegula_attention_problem>();`.
+template <class T> T make() {
+  T value{};
+  value.struct_size = sizeof(T);
+  return value;
+}
+
+class Plan {
+public:
+  explicit Plan(tegula_plan *plan) : plan_(plan, tegula_plan_destroy) {}
+
+  Outcome forward(const tegula_forward_args &args) const { return call(tegula_plan_forward, plan_.get(), &args); }
+  Outcome backward(const tegula_backward_args &args) const { return call(tegula_plan_backward, plan_.get(), &args); }
+  /// Bytes of workspace.
+  Result<int64_t> forwardWorkspace(const tegula_attention_shape &shape) const {
+    int64_t bytes = 0;
+    Outcome outcome = call(tegula_plan_workspace, plan_.get(), &shape, &bytes, static_cast<int64_t *>(nullptr));
+    return outcome ? Result<int64_t>(bytes) : outcome;
+  }
+  Result<int64_t> backwardWorkspace(const tegula_attention_shape &shape) const {
+    int64_t bytes = 0;
+    Outcome outcome = call(tegula_plan_workspace, plan_.get(), &shape, static_cast<int64_t *>(nullptr), &bytes);
+    return outcome ? Result<int64_t>(bytes) : outcome;
+  }
+
+  tegula_plan *get() const { return plan_.get(); }
+
+private:
+  std::shared_ptr<tegula_plan> plan_;
+};
+
+class Context {
+public:
+  static Result<Context> create(const tegula_context_options &options = make<tegula_context_options>()) {
+    tegula_context *context = nullptr;
+    Outcome outcome = call(tegula_context_create, &options, &context);
+    return outcome ? Result<Context>(Context(context)) : outcome;
+  }
+
+  Result<Plan> plan(const tegula_attention_problem &problem) const {
+    tegula_plan *plan = nullptr;
+    Outcome outcome = call(tegula_plan_create, context_.get(), &problem, &plan);
+    return outcome ? Result<Plan>(Plan(plan)) : outcome;
+  }
+  Outcome supports(const tegula_attention_problem &problem) const {
+    return call(tegula_supports, context_.get(), &problem);
+  }
+  Outcome forward(const tegula_attention_problem &problem, const tegula_forward_args &args) const {
+    return call(tegula_attention_forward, context_.get(), &problem, &args);
+  }
+  Outcome backward(const tegula_attention_problem &problem, const tegula_backward_args &args) const {
+    return call(tegula_attention_backward, context_.get(), &problem, &args);
+  }
+  Outcome setPolicy(int32_t policy) const { return call(tegula_context_set_policy, context_.get(), policy); }
+  Result<tegula_counters> counters() const {
+    auto counters = make<tegula_counters>();
+    Outcome outcome = call(tegula_context_counters, context_.get(), &counters);
+    return outcome ? Result<tegula_counters>(counters) : outcome;
+  }
+
+  tegula_context *get() const { return context_.get(); }
+
+private:
+  explicit Context(tegula_context *context) : context_(context, tegula_context_destroy) {}
+
+  std::shared_ptr<tegula_context> context_;
+};
+
+/// A tensor in C order. At most 5 sizes.
+inline tegula_tensor tensor(void *data, int32_t dtype, std::initializer_list<int64_t> shape) {
+  tegula_tensor result{};
+  result.data = data;
+  result.dtype = dtype;
+  result.rank = static_cast<int32_t>(shape.size());
+  int64_t stride = 1;
+  for (int32_t d = result.rank - 1; d >= 0; --d) {
+    result.shape[d] = shape.begin()[d];
+    result.strides[d] = stride;
+    stride *= result.shape[d];
+  }
+  return result;
+}
+
+namespace details {
+
+/// TEGULA_... of a DLDataType; -1 if there is none.
+template <class DataType> int32_t dtypeOf(const DataType &type) {
+  enum { integer = 0, floating = 2, bfloat = 4 }; // DLDataTypeCode
+  struct Row {
+    int code, bits;
+    int32_t dtype;
+  };
+  constexpr Row rows[] = {{floating, 32, TEGULA_F32}, {floating, 16, TEGULA_F16}, {bfloat, 16, TEGULA_BF16},
+                          {integer, 64, TEGULA_I64},  {integer, 32, TEGULA_I32},  {integer, 8, TEGULA_I8}};
+  for (const Row &row : rows)
+    if (type.code == row.code && type.bits == row.bits && type.lanes == 1)
+      return row.dtype;
+  return -1;
+}
+
+} // namespace details
+
+/// The view of a DLTensor (dlpack/dlpack.h, which this header does not need).
+template <class DLTensor> Result<tegula_tensor> fromDlpack(const DLTensor &from) {
+  tegula_tensor result{};
+  result.dtype = details::dtypeOf(from.dtype);
+  if (result.dtype < 0)
+    return Outcome{TEGULA_UNSUPPORTED, "dlpack: element types are f32, f16, bf16, i64, i32 and i8, in one lane"};
+  if (from.ndim < 0 || from.ndim > 5)
+    return Outcome{TEGULA_UNSUPPORTED, "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5"};
+  result.data = static_cast<char *>(from.data) + from.byte_offset;
+  result.rank = from.ndim;
+  int64_t stride = 1;
+  for (int32_t d = from.ndim - 1; d >= 0; --d) {
+    result.shape[d] = from.shape[d];
+    result.strides[d] = from.strides != nullptr ? from.strides[d] : stride; // None: C order.
+    stride *= from.shape[d];
+  }
+  return result;
+}
+
+} // namespace tegula::host

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "context.h"
+
+#include <vector>
+
+struct tegula_plan {
+  std::shared_ptr<tegula::HostContext> host;
+  tegula::AttentionPlan plan;
+};
+
+namespace tegula {
+namespace {
+
+/// A call's arguments in C++. Not to be copied: `call` refers to the vectors.
+struct Forward {
+  AttentionForward call;
+  std::vector<TensorRef> variation;
+  Workspace workspace;
+  Stream stream;
+};
+
+struct Backward {
+  AttentionBackward call;
+  std::vector<TensorRef> variation, gradients;
+  Workspace workspace;
+  Stream stream;
+};
+
+Status readInto(TensorRef &to, const char *name, const tegula_tensor &from) {
+  const Expected<TensorRef> tensor = readTensor(name, from);
+  if (tensor)
+    to = *tensor;
+  return tensor.status();
+}
+
+Status readList(std::vector<TensorRef> &to, const char *name, const tegula_tensor *from, size_t count) {
+  if (from == nullptr && count > 0)
+    return nullArgument(name);
+  to.resize(count);
+  for (size_t i = 0; i < count; ++i)
+    TEGULA_RETURN_IF_ERROR(readInto(to[i], name, from[i]));
+  return {};
+}
+
+Status read(const tegula_forward_args *from, Forward &to) {
+  const Expected<tegula_forward_args> args = readStruct("args", from);
+  if (!args)
+    return args.status();
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.q, "q", args->q));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.k, "k", args->k));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.v, "v", args->v));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.o, "o", args->o));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.lse, "lse", args->lse));
+  TEGULA_RETURN_IF_ERROR(readList(to.variation, "variation", args->variation, args->variation_count));
+  to.call.scale = args->scale;
+  to.call.variant = to.variation;
+  to.workspace = {args->workspace, args->workspace_bytes};
+  to.stream = {args->stream};
+  return {};
+}
+
+Status read(const tegula_backward_args *from, Backward &to) {
+  const Expected<tegula_backward_args> args = readStruct("args", from);
+  if (!args)
+    return args.status();
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.q, "q", args->q));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.k, "k", args->k));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.v, "v", args->v));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.o, "o", args->o));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.lse, "lse", args->lse));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.d_o, "d_o", args->d_o));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.dq, "dq", args->dq));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.dk, "dk", args->dk));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.dv, "dv", args->dv));
+  TEGULA_RETURN_IF_ERROR(readList(to.variation, "variation", args->variation, args->variation_count));
+  TEGULA_RETURN_IF_ERROR(
+      readList(to.gradients, "variation_gradients", args->variation_gradients, args->variation_gradient_count));
+  to.call.scale = args->scale;
+  to.call.variant = to.variation;
+  to.call.variant_gradients = to.gradients;
+  to.workspace = {args->workspace, args->workspace_bytes};
+  to.stream = {args->stream};
+  return {};
+}
+
+Status launch(const AttentionPlan &plan, const Forward &args) {
+  return plan.forward(args.call, args.workspace, args.stream);
+}
+
+Status launch(const AttentionPlan &plan, const Backward &args) {
+  return plan.backward(args.call, args.workspace, args.stream);
+}
+
+/// The launch itself finds what is wrong with the tensors.
+template <class Call> AttentionShape shapeOf(const Call &call) {
+  const int64_t *q = call.q.shape, *k = call.k.shape;
+  return {.batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = k[2]};
+}
+
+Expected<int64_t> workspaceBytes(const AttentionPlan &plan, const Forward &args) {
+  return plan.forwardWorkspace(shapeOf(args.call));
+}
+
+Expected<int64_t> workspaceBytes(const AttentionPlan &plan, const Backward &args) {
+  return plan.backwardWorkspace(shapeOf(args.call));
+}
+
+template <class Args> Status launchWithHostMemory(const tegula_hooks &hooks, const AttentionPlan &plan, Args &args) {
+  void *memory = hooks.allocate(hooks.user, args.workspace.bytes, args.stream.handle);
+  if (memory == nullptr)
+    return {ErrorCode::ResourceExhausted,
+            "the host's allocate() has no " + std::to_string(args.workspace.bytes) + " bytes"};
+  args.workspace.data = memory;
+  const Status status = launch(plan, args);
+  if (hooks.release != nullptr)
+    hooks.release(hooks.user, memory, args.workspace.bytes, args.stream.handle);
+  return status;
+}
+
+/// Brings the workspace if the caller did not.
+template <class Args> Status launchAnyhow(const HostContext &host, const AttentionPlan &plan, Args &args) {
+  const Expected<int64_t> bytes = args.workspace.data == nullptr ? workspaceBytes(plan, args) : Expected<int64_t>(0);
+  if (!bytes || *bytes == 0)
+    return launch(plan, args); // Which says what is wrong with the shape.
+  args.workspace.bytes = *bytes;
+  if (host.hooks().allocate != nullptr)
+    return launchWithHostMemory(host.hooks(), plan, args);
+  if (host.device().target().name != "cpu")
+    return {ErrorCode::InvalidArgument,
+            "argument 'workspace': it is null, and there is no allocate() among the hooks; " + std::to_string(*bytes) +
+                " bytes are needed"};
+  const Expected<Buffer> memory = host.device().allocate(*bytes);
+  if (!memory)
+    return memory.status();
+  args.workspace.data = memory->data();
+  return launch(plan, args);
+}
+
+template <class Args, class CArgs>
+tegula_status runOnce(tegula_context *context, const tegula_attention_problem *problem, const CArgs *cArgs,
+                      tegula_error **error) noexcept {
+  return answer(error, [&]() -> Status {
+    if (context == nullptr)
+      return nullArgument("context");
+    Args args;
+    TEGULA_RETURN_IF_ERROR(read(cArgs, args));
+    const Expected<AttentionPlan> plan = context->host->plan(problem);
+    return plan ? launchAnyhow(*context->host, *plan, args) : plan.status();
+  });
+}
+
+template <class Args, class CArgs>
+tegula_status run(const tegula_plan *plan, const CArgs *cArgs, tegula_error **error) noexcept {
+  return answer(error, [&]() -> Status {
+    if (plan == nullptr)
+      return nullArgument("plan");
+    Args args;
+    TEGULA_RETURN_IF_ERROR(read(cArgs, args));
+    return launch(plan->plan, args);
+  });
+}
+
+Status writeBytes(const Expected<int64_t> &bytes, int64_t *to) {
+  if (bytes && to != nullptr)
+    *to = *bytes;
+  return bytes.status();
+}
+
+} // namespace
+} // namespace tegula
+
+using namespace tegula;
+
+extern "C" {
+
+tegula_status tegula_plan_create(tegula_context *context, const tegula_attention_problem *problem, tegula_plan **plan,
+                                 tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    if (context == nullptr || plan == nullptr)
+      return nullArgument(context == nullptr ? "context" : "plan");
+    Expected<AttentionPlan> made = context->host->plan(problem);
+    if (!made)
+      return made.status();
+    *plan = new tegula_plan{context->host, std::move(*made)};
+    return {};
+  });
+}
+
+void tegula_plan_destroy(tegula_plan *plan) { delete plan; }
+
+tegula_status tegula_plan_workspace(const tegula_plan *plan, const tegula_attention_shape *from, int64_t *forward_bytes,
+                                    int64_t *backward_bytes, tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    if (plan == nullptr)
+      return nullArgument("plan");
+    const Expected<tegula_attention_shape> shape = readStruct("shape", from);
+    if (!shape)
+      return shape.status();
+    const AttentionShape sizes{.batch = shape->batch,
+                               .heads = shape->heads,
+                               .kv_heads = shape->kv_heads,
+                               .seqlen_q = shape->seqlen_q,
+                               .seqlen_k = shape->seqlen_k};
+    TEGULA_RETURN_IF_ERROR(writeBytes(plan->plan.forwardWorkspace(sizes), forward_bytes));
+    return writeBytes(plan->plan.backwardWorkspace(sizes), backward_bytes);
+  });
+}
+
+tegula_status tegula_plan_forward(const tegula_plan *plan, const tegula_forward_args *args, tegula_error **error) {
+  return run<Forward>(plan, args, error);
+}
+
+tegula_status tegula_plan_backward(const tegula_plan *plan, const tegula_backward_args *args, tegula_error **error) {
+  return run<Backward>(plan, args, error);
+}
+
+tegula_status tegula_attention_forward(tegula_context *context, const tegula_attention_problem *problem,
+                                       const tegula_forward_args *args, tegula_error **error) {
+  return runOnce<Forward>(context, problem, args, error);
+}
+
+tegula_status tegula_attention_backward(tegula_context *context, const tegula_attention_problem *problem,
+                                        const tegula_backward_args *args, tegula_error **error) {
+  return runOnce<Backward>(context, problem, args, error);
+}
+}

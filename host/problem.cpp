@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "api.h"
+
+namespace tegula {
+namespace {
+
+static_assert(TEGULA_F32 == int(DType::f32) && TEGULA_F16 == int(DType::f16) && TEGULA_BF16 == int(DType::bf16) &&
+              TEGULA_I64 == int(DType::i64) && TEGULA_I32 == int(DType::i32) && TEGULA_I8 == int(DType::i8));
+static_assert(TEGULA_CAUSAL_NONE == int(Causal::none) && TEGULA_CAUSAL_TOP_LEFT == int(Causal::top_left) &&
+              TEGULA_CAUSAL_BOTTOM_RIGHT == int(Causal::bottom_right));
+static_assert(TEGULA_OK == int(ErrorCode::Ok) && TEGULA_NEEDS_COMPILE == int(ErrorCode::NeedsCompile) &&
+              TEGULA_INTERNAL == int(ErrorCode::Internal));
+
+constexpr int32_t kAllVariations =
+    TEGULA_WINDOW | TEGULA_SOFTCAP | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_DOCUMENTS | TEGULA_BIAS;
+
+Status outOfRange(const std::string &name, int64_t value, int64_t last) {
+  return {ErrorCode::InvalidArgument,
+          "argument '" + name + "': it is " + std::to_string(value) + "; it must be from 0 to " + std::to_string(last)};
+}
+
+Status checkRange(const std::string &name, int64_t value, int64_t last) {
+  return value >= 0 && value <= last ? Status() : outOfRange(name, value, last);
+}
+
+Variant variantOf(const tegula_attention_problem &problem) {
+  const Alignment alignment = problem.bottom_right != 0 ? Alignment::bottom_right : Alignment::top_left;
+  Variant all;
+  auto add = [&](int32_t flag, auto make) {
+    if ((problem.variations & flag) != 0)
+      all = combine(std::move(all), make());
+  };
+  add(TEGULA_WINDOW, [&] { return slidingWindow(problem.window_left, problem.window_right, alignment); });
+  add(TEGULA_SOFTCAP, [&] { return softcap(problem.softcap); });
+  add(TEGULA_ALIBI, [&] { return alibi(alignment); });
+  add(TEGULA_PREFIX_LM, [&] { return prefixLm(alignment); });
+  add(TEGULA_DOCUMENTS, [&] { return documents(); });
+  add(TEGULA_BIAS, [&] { return additiveBias(static_cast<DType>(problem.dtype)); });
+  return all;
+}
+
+} // namespace
+
+Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
+  const Expected<tegula_attention_problem> problem = readStruct("problem", from);
+  if (!problem)
+    return problem.status();
+  TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
+  TEGULA_RETURN_IF_ERROR(checkRange("causal", problem->causal, TEGULA_CAUSAL_BOTTOM_RIGHT));
+  TEGULA_RETURN_IF_ERROR(checkRange("variations", problem->variations, kAllVariations));
+  AttentionProblem result;
+  result.dtype = static_cast<DType>(problem->dtype);
+  result.head_dim = problem->head_dim;
+  result.value_dim = problem->value_dim != 0 ? problem->value_dim : problem->head_dim;
+  result.causal = static_cast<Causal>(problem->causal);
+  result.variant = variantOf(*problem);
+  result.backward = problem->backward != 0;
+  return result;
+}
+
+Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor) {
+  TEGULA_RETURN_IF_ERROR(checkRange(std::string(name) + ".dtype", tensor.dtype, TEGULA_I8));
+  TEGULA_RETURN_IF_ERROR(checkRange(std::string(name) + ".rank", tensor.rank, kMaxRank));
+  TensorRef result;
+  result.data = tensor.data;
+  result.dtype = static_cast<DType>(tensor.dtype);
+  result.rank = tensor.rank;
+  std::copy(std::begin(tensor.shape), std::end(tensor.shape), result.shape);
+  std::copy(std::begin(tensor.strides), std::end(tensor.strides), result.strides);
+  return result;
+}
+
+} // namespace tegula

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// One call for attention.
+#include "host/host_fixture.h"
+
+#include <gmock/gmock.h>
+
+using namespace tegula::host;
+using namespace tegula::test;
+using ::testing::HasSubstr;
+
+namespace {
+
+TEST(Call, ComputesAttention) {
+  const Context context = makeContext();
+  tegula_attention_problem causal = problem();
+  causal.causal = TEGULA_CAUSAL_TOP_LEFT;
+  Sequence sequence(50);
+  ASSERT_TRUE(isOk(context.forward(causal, sequence.forward())));
+  EXPECT_TRUE(sequence.isRight(causal));
+  ASSERT_TRUE(isOk(context.backward(causal, sequence.backward())));
+  EXPECT_NE(sequence.dq, std::vector<float>(sequence.dq.size()));
+}
+
+TEST(Call, ComputesVariations) {
+  const Context context = makeContext();
+  tegula_attention_problem capped = problem();
+  capped.variations = TEGULA_SOFTCAP;
+  capped.softcap = 0.5;
+  Sequence sequence(40);
+  ASSERT_TRUE(isOk(context.forward(capped, sequence.forward())));
+  EXPECT_TRUE(sequence.isRight(capped));
+}
+
+TEST(Call, TakesTheTensorsOfVariations) {
+  const Context context = makeContext();
+  tegula_attention_problem biased = problem();
+  biased.variations = TEGULA_SOFTCAP | TEGULA_BIAS;
+  biased.softcap = 5;
+  Sequence sequence(20);
+  std::vector<float> bias(20 * 20, -1e9f), gradient(bias.size());
+  for (int i = 0; i < 20; ++i)
+    bias[i * 20 + i] = 0; // Each query is left with its own key.
+  const tegula_tensor tensor = tegula::host::tensor(bias.data(), TEGULA_F32, {1, 1, 20, 20});
+  const tegula_tensor dbias = tegula::host::tensor(gradient.data(), TEGULA_F32, {1, 1, 20, 20});
+  tegula_forward_args forward = sequence.forward();
+  EXPECT_THAT(context.forward(biased, forward).message, HasSubstr("argument 'variant': it has 0 tensors"));
+  forward.variation = &tensor;
+  forward.variation_count = 1;
+  ASSERT_TRUE(isOk(context.forward(biased, forward)));
+  EXPECT_EQ(sequence.o, sequence.v);
+  tegula_backward_args backward = sequence.backward();
+  backward.variation = &tensor;
+  backward.variation_count = 1;
+  backward.variation_gradients = &dbias;
+  backward.variation_gradient_count = 1;
+  ASSERT_TRUE(isOk(context.backward(biased, backward)));
+  EXPECT_EQ(sequence.dv, sequence.d_o);
+}
+
+TEST(Call, ANewLengthCompilesNothing) {
+  const Context context = makeContext();
+  Sequence first(30);
+  ASSERT_TRUE(isOk(context.forward(problem(), first.forward())));
+  ASSERT_TRUE(isOk(context.setPolicy(TEGULA_LOADED_ONLY)));
+  for (int64_t length : {0, 1, 31, 97, 200}) {
+    Sequence next(length);
+    ASSERT_TRUE(isOk(context.forward(problem(), next.forward()))) << length;
+    EXPECT_TRUE(next.isRight(problem())) << length;
+    ASSERT_TRUE(isOk(context.backward(problem(), next.backward()))) << length;
+  }
+  EXPECT_EQ(context.counters()->plans, 1);
+}
+
+TEST(Call, SaysWhatIsWrong) {
+  const Context context = makeContext();
+  Sequence sequence(10);
+  auto expectRefused = [&](const tegula_attention_problem &problem, const tegula_forward_args &args, tegula_status code,
+                           const char *words) {
+    const Outcome outcome = context.forward(problem, args);
+    EXPECT_EQ(outcome.code, code);
+    EXPECT_THAT(outcome.message, HasSubstr(words));
+  };
+  tegula_attention_problem odd = problem();
+  odd.head_dim = 7;
+  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'head_dim': it is 7");
+  odd = problem();
+  odd.dtype = TEGULA_I8;
+  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'dtype': it is 5");
+  odd = problem();
+  odd.causal = -1;
+  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'causal': it is -1");
+  odd = problem();
+  odd.variations = 64;
+  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'variations': it is 64");
+  odd = problem();
+  odd.variations = TEGULA_SOFTCAP;
+  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "softcap: cap");
+  tegula_forward_args args = sequence.forward();
+  args.k.rank = 6;
+  expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'k.rank': it is 6");
+  args = sequence.forward();
+  args.v.dtype = 100;
+  expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'v.dtype': it is 100");
+  args = sequence.forward();
+  args.o.shape[2] = 11;
+  expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'o'");
+  args = sequence.forward();
+  args.variation_count = 1;
+  expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'variation': it is null");
+}
+
+TEST(Call, NullIsAnArgumentLikeAnother) {
+  const Context context = makeContext();
+  const tegula_attention_problem some = problem();
+  Sequence sequence(10);
+  const tegula_forward_args args = sequence.forward();
+  const tegula_backward_args backward = sequence.backward();
+  EXPECT_EQ(tegula_attention_forward(nullptr, &some, &args, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_attention_forward(context.get(), nullptr, &args, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_attention_forward(context.get(), &some, nullptr, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_attention_backward(nullptr, &some, &backward, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_plan_create(context.get(), &some, nullptr, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_plan_forward(nullptr, &args, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_plan_backward(nullptr, &backward, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_plan_workspace(nullptr, nullptr, nullptr, nullptr, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_supports(context.get(), nullptr, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_context_create(nullptr, nullptr, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_context_counters(context.get(), nullptr, nullptr), TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(tegula_context_set_policy(nullptr, 0, nullptr), TEGULA_INVALID_ARGUMENT);
+  tegula_context_destroy(nullptr);
+  tegula_plan_destroy(nullptr);
+  tegula_error_free(nullptr);
+}
+
+TEST(Call, SupportsAnswersWithAReason) {
+  const Context context = makeContext();
+  EXPECT_TRUE(isOk(context.supports(problem())));
+  tegula_attention_problem wide = problem();
+  wide.head_dim = 512;
+  const Outcome outcome = context.supports(wide);
+  EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(outcome.message, "argument 'head_dim': it is 512; it must be a multiple of 8 from 8 to 256");
+  EXPECT_EQ(context.counters()->compilations, 0);
+}
+
+} // namespace

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Options, versions of structures, policies and counters.
+#include "host/host_fixture.h"
+
+#include <cstring>
+#include <gmock/gmock.h>
+
+using namespace tegula::host;
+using namespace tegula::test;
+using ::testing::HasSubstr;
+
+namespace {
+
+/// An older or newer host's structure.
+template <class T> struct OtherVersion {
+  T known{};
+  char more[16] = {};
+};
+
+TEST(Versions, OfTheLibrary) {
+  EXPECT_EQ(tegula_abi_version(), uint32_t{TEGULA_ABI_VERSION});
+  EXPECT_THAT(tegula_version(), ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+}
+
+TEST(Versions, AnOlderHostHasFewerFields) {
+  const Context context = makeContext();
+  tegula_attention_problem old = problem();
+  old.struct_size = offsetof(tegula_attention_problem, variations);
+  old.variations = -1; // Whatever lies there is not the library's.
+  EXPECT_TRUE(isOk(context.supports(old)));
+}
+
+TEST(Versions, ANewerHostMayUseOnlyWhatThereIs) {
+  const Context context = makeContext();
+  OtherVersion<tegula_attention_problem> newer{problem()};
+  newer.known.struct_size = sizeof newer;
+  EXPECT_TRUE(isOk(context.supports(newer.known)));
+  newer.more[3] = 1;
+  const Outcome outcome = context.supports(newer.known);
+  EXPECT_EQ(outcome.code, TEGULA_UNSUPPORTED);
+  EXPECT_THAT(outcome.message, HasSubstr("argument 'problem': its struct_size is 72; this library knows 56 bytes"));
+}
+
+TEST(Versions, AForgottenSizeIsAnError) {
+  const Context context = makeContext();
+  tegula_attention_problem forgotten = problem();
+  forgotten.struct_size = 0;
+  EXPECT_EQ(context.supports(forgotten).code, TEGULA_INVALID_ARGUMENT);
+}
+
+TEST(Options, AreChecked) {
+  auto expectRefused = [](auto change, const char *words) {
+    tegula_context_options wrong = options();
+    change(wrong);
+    const Outcome outcome = Context::create(wrong).outcome();
+    EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
+    EXPECT_THAT(outcome.message, HasSubstr(words));
+  };
+  expectRefused([](auto &o) { o.device = 2; }, "argument 'device': it is 2");
+  expectRefused([](auto &o) { o.policy = 3; }, "argument 'policy': it is 3");
+  expectRefused([](auto &o) { o.threads = -1; }, "threads is -1");
+  expectRefused([](auto &o) { o.workers = -1; }, "argument 'workers': it is -1");
+  expectRefused([](auto &o) { o.cache_limit_bytes = -1; }, "argument 'cache_limit_bytes': it is -1");
+  expectRefused([](auto &o) { o.read_only_count = 1; }, "argument 'read_only': it is null");
+  EXPECT_EQ(makeContext().setPolicy(-1).code, TEGULA_INVALID_ARGUMENT);
+}
+
+TEST(Options, ThereMayBeNoCompiler) {
+  tegula_context_options none = options();
+  none.compiler = "/nowhere/tegula-cc";
+  none.cache_directory = "";
+  Sequence sequence(10);
+  const Outcome outcome = makeContext(none).forward(problem(), sequence.forward());
+  EXPECT_EQ(outcome.code, TEGULA_UNSUPPORTED);
+  EXPECT_THAT(outcome.message, HasSubstr("cannot be started"));
+}
+
+TEST(Options, LimitsAreKept) {
+  tegula_context_options limited = options();
+  limited.cache_directory = "";
+  limited.compile_memory_bytes = 16 << 20;
+  EXPECT_EQ(makeContext(limited).plan(problem()).outcome().code, TEGULA_RESOURCE_EXHAUSTED);
+  limited = options();
+  limited.cache_directory = "";
+  limited.compile_time_limit_ms = 1;
+  EXPECT_EQ(makeContext(limited).plan(problem()).outcome().code, TEGULA_COMPILE_TIMEOUT);
+}
+
+TEST(Policy, DecidesHowFarACallGoes) {
+  ASSERT_TRUE(isOk(makeContext().plan(problem()).outcome())); // Is kept from here on.
+  tegula_context_options strict = options();
+  strict.policy = TEGULA_LOADED_ONLY;
+  const Context context = makeContext(strict);
+  const Outcome outcome = context.plan(problem()).outcome();
+  EXPECT_EQ(outcome.code, TEGULA_NEEDS_COMPILE);
+  EXPECT_THAT(outcome.message, HasSubstr("kernel flash2_forward\ntarget cpu"));
+  ASSERT_TRUE(isOk(context.setPolicy(TEGULA_LOAD_ONLY)));
+  EXPECT_TRUE(isOk(context.plan(problem()).outcome()));
+  EXPECT_EQ(context.counters()->compilations, 0);
+  EXPECT_EQ(context.counters()->hits, 4);
+  tegula_attention_problem other = problem();
+  other.head_dim = 24;
+  EXPECT_EQ(context.plan(other).outcome().code, TEGULA_NEEDS_COMPILE);
+}
+
+} // namespace

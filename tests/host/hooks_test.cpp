@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// What a host may do itself.
+#include "host/host_fixture.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <thread>
+
+using namespace tegula::host;
+using namespace tegula::test;
+
+namespace {
+
+/// Does all of it.
+struct Host {
+  std::mutex mutex;
+  std::map<std::string, std::string> kept;
+  std::vector<tegula_compilation> compilations;
+  std::vector<std::thread> threads;
+  int64_t allocated = 0, released = 0;
+  bool hasMemory = true;
+
+  ~Host() {
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+
+  static Host &of(void *user) { return *static_cast<Host *>(user); }
+
+  tegula_context_options options() {
+    tegula_context_options result = tegula::test::options();
+    result.cache_directory = "";
+    tegula_hooks &hooks = result.hooks;
+    hooks.user = this;
+    hooks.compilation = [](void *user, const tegula_compilation *compilation) {
+      const std::lock_guard lock(of(user).mutex);
+      of(user).compilations.push_back(*compilation);
+    };
+    hooks.submit = [](void *user, void (*task)(void *), void *data) { of(user).threads.emplace_back(task, data); };
+    hooks.allocate = [](void *user, int64_t bytes, void *) -> void * {
+      of(user).allocated += bytes;
+      return of(user).hasMemory ? std::aligned_alloc(64, static_cast<size_t>((bytes + 63) / 64 * 64)) : nullptr;
+    };
+    hooks.release = [](void *user, void *memory, int64_t bytes, void *) {
+      of(user).released += bytes;
+      std::free(memory);
+    };
+    hooks.save = [](void *user, const char *key, const void *bytes, size_t size) {
+      const std::lock_guard lock(of(user).mutex);
+      of(user).kept[key].assign(static_cast<const char *>(bytes), size);
+    };
+    hooks.load = [](void *user, const char *key, void (*receive)(void *, const void *, size_t), void *to) {
+      const std::lock_guard lock(of(user).mutex);
+      const auto found = of(user).kept.find(key);
+      if (found != of(user).kept.end())
+        receive(to, found->second.data(), found->second.size());
+    };
+    return result;
+  }
+};
+
+TEST(Hooks, SeeEveryCompilation) {
+  Host host;
+  const Context context = makeContext(host.options());
+  ASSERT_TRUE(isOk(context.plan(problem()).outcome()));
+  EXPECT_EQ(host.compilations.size(), 8u);
+  EXPECT_EQ(std::count_if(host.compilations.begin(), host.compilations.end(),
+                          [](const auto &c) { return c.finished && c.status == TEGULA_OK && c.milliseconds > 0; }),
+            4);
+}
+
+TEST(Hooks, RunTheCompilationsSideBySide) {
+  Host host;
+  ASSERT_TRUE(isOk(makeContext(host.options()).plan(problem()).outcome()));
+  EXPECT_EQ(host.threads.size(), 4u);
+}
+
+TEST(Hooks, KeepCompiledKernels) {
+  Host host;
+  ASSERT_TRUE(isOk(makeContext(host.options()).plan(problem()).outcome()));
+  EXPECT_EQ(host.kept.size(), 4u);
+  const Context second = makeContext(host.options());
+  ASSERT_TRUE(isOk(second.plan(problem()).outcome()));
+  EXPECT_EQ(second.counters()->store_hits, 4);
+  EXPECT_EQ(second.counters()->compilations, 0);
+}
+
+TEST(Hooks, AllocateWorkspaces) {
+  Host host;
+  const Context context = makeContext(host.options());
+  Sequence sequence(30);
+  ASSERT_TRUE(isOk(context.forward(problem(), sequence.forward())));
+  EXPECT_EQ(host.allocated, 0);
+  ASSERT_TRUE(isOk(context.backward(problem(), sequence.backward())));
+  EXPECT_GT(host.allocated, 0);
+  EXPECT_EQ(host.allocated, host.released);
+  host.hasMemory = false;
+  EXPECT_EQ(context.backward(problem(), sequence.backward()).code, TEGULA_RESOURCE_EXHAUSTED);
+}
+
+} // namespace
