@@ -7,10 +7,8 @@ namespace tegula {
 namespace {
 
 constexpr ScheduleField kFields[] = {
-    {"block_m", &Schedule::block_m},
-    {"block_n", &Schedule::block_n},
-    {"num_warps", &Schedule::num_warps},
-    {"num_stages", &Schedule::num_stages},
+    {"block_m", &Schedule::block_m},       {"block_n", &Schedule::block_n},     {"num_warps", &Schedule::num_warps},
+    {"num_stages", &Schedule::num_stages}, {"num_roles", &Schedule::num_roles},
 };
 
 const ScheduleField *findField(std::string_view name) {

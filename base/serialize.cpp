@@ -11,7 +11,7 @@ namespace tegula {
 namespace {
 
 // The numbers change whenever the meaning of what follows does.
-constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 1\n",
+constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 2\n",
                            kStatus = "tegula-status 1\n";
 
 std::string escaped(std::string_view text) {
@@ -125,6 +125,20 @@ Parameter readParameter(Reader &reader) {
   return parameter;
 }
 
+void write(Writer &writer, const TensorMap &map) {
+  writer.field("tensor_map", map.parameter);
+  writer.field("box_rows", map.box_rows);
+  writer.field("columns", map.columns);
+}
+
+TensorMap readTensorMap(Reader &reader) {
+  TensorMap map;
+  map.parameter = reader.number<int>("tensor_map");
+  map.box_rows = reader.number<int>("box_rows");
+  map.columns = reader.number("columns");
+  return map;
+}
+
 void write(Writer &writer, const AssemblerReport &report) {
   writer.field("assembler", report.assembler);
   writer.field("registers", report.registers);
@@ -188,6 +202,9 @@ std::string serialize(const Artifact &artifact) {
   writer.field("parameters", static_cast<int64_t>(artifact.parameters.size()));
   for (const Parameter &parameter : artifact.parameters)
     write(writer, parameter);
+  writer.field("tensor_maps", static_cast<int64_t>(artifact.tensor_maps.size()));
+  for (const TensorMap &map : artifact.tensor_maps)
+    write(writer, map);
   write(writer, artifact.report);
   writer.field("binary_bytes", static_cast<int64_t>(artifact.binary.size()));
   writer.field("text_bytes", static_cast<int64_t>(artifact.text.size()));
@@ -204,6 +221,8 @@ Expected<Artifact> parseArtifact(std::string_view bytes) {
   artifact.shared_bytes = reader.number("shared_bytes");
   for (int64_t count = reader.number("parameters"); count > 0 && reader.good(); --count)
     artifact.parameters.push_back(readParameter(reader));
+  for (int64_t count = reader.number("tensor_maps"); count > 0 && reader.good(); --count)
+    artifact.tensor_maps.push_back(readTensorMap(reader));
   artifact.report = readReport(reader);
   const auto binaryBytes = reader.number<size_t>("binary_bytes"), textBytes = reader.number<size_t>("text_bytes");
   artifact.binary = reader.bytes(binaryBytes);

@@ -2,6 +2,7 @@
 #include "checks.h"
 
 #include "launch_limits.h"
+#include "tensor_map.h"
 
 namespace tegula {
 namespace {
@@ -55,7 +56,7 @@ Status checkArtifact(const Artifact &artifact, std::string_view target) {
     return invalid("scratch_bytes is " + std::to_string(artifact.scratch_bytes));
   for (const Parameter &parameter : artifact.parameters)
     TEGULA_RETURN_IF_ERROR(checkParameter(parameter));
-  return {};
+  return checkTensorMaps(artifact);
 }
 
 Status named(const std::string &kernel, const Status &status) {

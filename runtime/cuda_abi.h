@@ -76,6 +76,17 @@ enum CUjit_option : int {
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
 
+/// What TMA must know of a tensor; the driver alone knows its contents.
+struct alignas(64) CUtensorMap {
+  unsigned long long opaque[16];
+};
+
+enum CUtensorMapDataType : int { CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1 };
+enum CUtensorMapInterleave : int { CU_TENSOR_MAP_INTERLEAVE_NONE = 0 };
+enum CUtensorMapSwizzle : int { CU_TENSOR_MAP_SWIZZLE_128B = 3 };
+enum CUtensorMapL2promotion : int { CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2, CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
+enum CUtensorMapFloatOOBfill : int { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
+
 /// Keys of cuLaunchKernel's `extra`.
 inline void *const CU_LAUNCH_PARAM_END = nullptr;
 inline void *const CU_LAUNCH_PARAM_BUFFER_POINTER = reinterpret_cast<void *>(1);
@@ -118,5 +129,13 @@ inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
   FUNCTION(cuLaunchKernel,                                                                                             \
            (CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,     \
             unsigned blockZ, unsigned sharedBytes, CUstream stream, void **parameters, void **extra))
+
+/// The same for those that only drivers from CUDA 12.0 on have.
+#define TEGULA_CUDA_NEW_FUNCTIONS(FUNCTION)                                                                            \
+  FUNCTION(cuTensorMapEncodeTiled,                                                                                     \
+           (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void *address,                                 \
+            const unsigned long long *sizes, const unsigned long long *strides, const unsigned *box,                   \
+            const unsigned *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,              \
+            CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))
 
 } // namespace tegula::cuda

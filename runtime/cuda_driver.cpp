@@ -59,6 +59,9 @@ std::vector<Binding> Driver::bindings() {
 #define TEGULA_FUNCTION(name, parameters) {#name, reinterpret_cast<void **>(&name)},
       TEGULA_CUDA_FUNCTIONS(TEGULA_FUNCTION)
 #undef TEGULA_FUNCTION
+#define TEGULA_FUNCTION(name, parameters) {#name, reinterpret_cast<void **>(&name), true},
+          TEGULA_CUDA_NEW_FUNCTIONS(TEGULA_FUNCTION)
+#undef TEGULA_FUNCTION
   };
 }
 

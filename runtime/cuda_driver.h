@@ -15,6 +15,7 @@ namespace tegula::cuda {
 struct Driver {
 #define TEGULA_FUNCTION(name, parameters) CUresult(*name) parameters = nullptr;
   TEGULA_CUDA_FUNCTIONS(TEGULA_FUNCTION)
+  TEGULA_CUDA_NEW_FUNCTIONS(TEGULA_FUNCTION)
 #undef TEGULA_FUNCTION
 
   static SystemLibrary library();

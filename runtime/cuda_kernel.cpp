@@ -4,6 +4,7 @@
 #include "argument_words.h"
 #include "checks.h"
 #include "cuda_function.h"
+#include "cuda_tensor_map.h"
 #include "tegula/guard.h"
 
 #include <array>
@@ -15,8 +16,10 @@ namespace {
 /// The words that a cuda artifact's kernel takes; see artifact.h.
 class ParameterBlock {
 public:
-  explicit ParameterBlock(std::span<const Argument> arguments) {
+  ParameterBlock(std::span<const Argument> arguments, TensorMaps &maps) {
     int64_t *word = words_.data();
+    const int64_t described = maps.describe(arguments, word);
+    word += maps.count() * kTensorMapWords;
     for (const Argument &argument : arguments)
       if (argument.kind() == Parameter::Kind::Tensor) {
         *word++ = reinterpret_cast<intptr_t>(argument.tensor().data);
@@ -24,6 +27,8 @@ public:
       } else {
         *word++ = scalarWord(argument);
       }
+    if (maps.count() > 0)
+      *word++ = described;
     bytes_ = reinterpret_cast<char *>(word) - reinterpret_cast<char *>(words_.data());
   }
 
@@ -33,24 +38,26 @@ public:
   }
 
 private:
-  std::array<int64_t, kMaxParameters *(1 + kMaxLayoutWords)> words_;
+  alignas(CUtensorMap)
+      std::array<int64_t, kMaxTensorMaps * kTensorMapWords + kMaxParameters *(1 + kMaxLayoutWords) + 1> words_;
   size_t bytes_;
 };
 
 class CudaKernel final : public Kernel {
 public:
   CudaKernel(const Artifact &artifact, Function function)
-      : Kernel(artifact.kernel, artifact.parameters), function_(std::move(function)) {}
+      : Kernel(artifact.kernel, artifact.parameters), maps_(artifact.tensor_maps), function_(std::move(function)) {}
 
   const CudaKernelInfo &info() const noexcept { return function_.info(); }
 
 protected:
   Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const override {
-    ParameterBlock block(arguments);
+    ParameterBlock block(arguments, maps_);
     return function_.launch(grid, stream, nullptr, arguments.empty() ? nullptr : block.extra().data());
   }
 
 private:
+  mutable TensorMaps maps_;
   Function function_;
 };
 
@@ -58,6 +65,8 @@ private:
 
 Expected<std::shared_ptr<Kernel>> loadKernel(const Artifact &artifact, std::shared_ptr<Context> context) {
   if (const Status status = checkArtifact(artifact, "cuda"); !status.ok())
+    return named(artifact.kernel, status);
+  if (const Status status = checkTensorMapCount(artifact); !status.ok())
     return named(artifact.kernel, status);
   Expected<Function> function = Function::load(std::move(context), artifact.binary, artifact.kernel,
                                                {.threads = artifact.threads, .shared_bytes = artifact.shared_bytes});

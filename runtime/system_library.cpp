@@ -46,7 +46,7 @@ Status bindLibrary(const SystemLibrary &library, std::span<const Binding> bindin
     return opened.status();
   for (const Binding &binding : bindings) {
     *binding.function = dlsym(opened->handle, binding.symbol);
-    if (*binding.function == nullptr)
+    if (*binding.function == nullptr && !binding.optional)
       return unusable(library, opened->file + " has no " + binding.symbol);
   }
   return {};

@@ -29,10 +29,11 @@ struct SystemLibrary {
 struct Binding {
   const char *symbol;
   void **function;
+  bool optional = false; ///< Stays null where the library has no such symbol.
 };
 
 /// Loads the library, for good, and fills every binding. Unsupported, with the reason, if there is no such file or a
-/// symbol is missing.
+/// symbol that is not optional is missing.
 Status bindLibrary(const SystemLibrary &library, std::span<const Binding> bindings);
 
 /// ForkedChild.

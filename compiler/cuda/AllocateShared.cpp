@@ -32,7 +32,7 @@ public:
     Block *block = commit_->getBlock();
     Operation *early = firstEarlyUse(std::next(commit_->getIterator()), block->end());
     Operation *place = early ? early : block->getTerminator();
-    if (finished_ || isa<func::ReturnOp>(place))
+    if (finished_ || isa<func::ReturnOp, sm::EndOp>(place))
       return;
     LocBuilder b(commit_.getLoc(), place);
     sm::WaitOp::create(b, youngerGroups_);

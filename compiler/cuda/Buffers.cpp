@@ -19,6 +19,20 @@ Value Threads::scratch(int64_t bytes) {
   return sharedMemory(*scratchOffset_);
 }
 
+Value Threads::reserve(int64_t bytes) {
+  int64_t offset = llvm::alignTo(sharedBytes_, 8);
+  sharedBytes_ = offset + bytes;
+  return sharedMemory(offset);
+}
+
+void Threads::barrier() {
+  constexpr unsigned consumers = 1; // The barrier's name; 0 is that of the whole block.
+  if (hasRoles_)
+    gpu.barrier(consumers, warps_ * sm::warpSize);
+  else
+    gpu.barrier();
+}
+
 LogicalResult cuda::lower(Threads &t, sm::AllocOp op) {
   if (!op.getOffset())
     return op.emitError("has no place in shared memory; plan-shared gives it one");
@@ -43,6 +57,11 @@ LogicalResult cuda::lower(Threads &t, sm::WaitOp op) {
 }
 
 LogicalResult cuda::lower(Threads &t, sm::BarrierOp) {
-  t.gpu.barrier();
+  t.barrier();
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ProxyFenceOp) {
+  t.gpu.fenceAsync();
   return success();
 }

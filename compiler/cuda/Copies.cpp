@@ -34,15 +34,20 @@ struct Deal {
 
 class Copy {
 public:
-  Copy(Threads &t, Value shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out)
-      : t(t), s(t.s), shared(shared), type(cast<sm::SharedType>(shared.getType())), view(view), shape(shape), out(out) {
+  /// By `warps` warps, of which this is the one with the number `warp`.
+  Copy(Threads &t, Value shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out, Value warp,
+       int64_t warps)
+      : t(t), s(t.s), shared(shared), type(cast<sm::SharedType>(shared.getType())), view(view), shape(shape), out(out),
+        threads(warps * sm::warpSize) {
     for (Value coordinate : position)
       this->position.push_back(s.toI64(coordinate));
     for (unsigned dim = 0; dim < 2; ++dim)
       inside[dim] = insideOf(dim);
     rowBytes = s.mul(s.toI64(view.strides[0]), elementBytes());
-    thread = s.add(s.mul(t.warp(), sm::warpSize), t.lane());
+    thread = s.add(s.mul(warp, sm::warpSize), t.lane());
   }
+  Copy(Threads &t, Value shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out)
+      : Copy(t, shared, view, position, shape, out, t.warp(), t.warps()) {}
 
   void emit() {
     // Panels or not, memory order within a row is the same up to the chunk.
@@ -55,6 +60,22 @@ public:
     chunks(panel);
     t.b.setInsertionPointToStart(branch.elseBlock());
     elements();
+  }
+
+  //===-- Elements
+  //---------------------------------------------------------------------------------------------------===//
+
+  void elements() {
+    int64_t rows = type.getShape()[0], columns = type.getShape()[1];
+    auto loop = scf::ForOp::create(t.b, thread, s.i32(rows * columns), s.i32(threads));
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(loop.getBody());
+    Value row = s.div(loop.getInductionVar(), columns), column = s.rem(loop.getInductionVar(), columns);
+    constexpr int64_t anyBits = ~int64_t(0);
+    Origin origin{{row, column}, {{anyBits, rows - 1}, {anyBits, columns - 1}}};
+    Value place = SharedTile(t, shared, origin).at({0, 0});
+    Value isIn = s.both(isInside(inside[0], row, 0), isInside(inside[1], column, 0));
+    moveElement(place, globalAddress(row, column, s.mul(s.toI64(view.strides[1]), elementBytes())), isIn);
   }
 
 private:
@@ -90,7 +111,7 @@ private:
   //-----------------------------------------------------------------------------------------------------===//
 
   Deal dealOut(int64_t panel) const {
-    int64_t rows = type.getShape()[0], threads = t.warps() * sm::warpSize;
+    int64_t rows = type.getShape()[0];
     Deal deal;
     deal.perRow = panel / kChunkBytes;
     deal.panelElements = panel / elementBytes();
@@ -168,22 +189,6 @@ private:
       t.gpu.copyAsync(place, global, s.select(isIn, s.i32(kChunkBytes), s.i32(0)));
   }
 
-  //===-- Elements
-  //---------------------------------------------------------------------------------------------------===//
-
-  void elements() {
-    int64_t rows = type.getShape()[0], columns = type.getShape()[1];
-    auto loop = scf::ForOp::create(t.b, thread, s.i32(rows * columns), s.i32(t.warps() * sm::warpSize));
-    OpBuilder::InsertionGuard guard(t.b);
-    t.b.setInsertionPointToStart(loop.getBody());
-    Value row = s.div(loop.getInductionVar(), columns), column = s.rem(loop.getInductionVar(), columns);
-    constexpr int64_t anyBits = ~int64_t(0);
-    Origin origin{{row, column}, {{anyBits, rows - 1}, {anyBits, columns - 1}}};
-    Value place = SharedTile(t, shared, origin).at({0, 0});
-    Value isIn = s.both(isInside(inside[0], row, 0), isInside(inside[1], column, 0));
-    moveElement(place, globalAddress(row, column, s.mul(s.toI64(view.strides[1]), elementBytes())), isIn);
-  }
-
   void moveElement(Value place, Value global, Value isIn) {
     Type element = storedType();
     Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(element));
@@ -203,6 +208,7 @@ private:
   SmallVector<Value, 2> position;
   ArrayRef<int64_t> shape;
   bool out;
+  int64_t threads;
   Inside inside[2];
   Value rowBytes, thread;
 };
@@ -223,4 +229,9 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
     return op.emitOpError("copies only matrices");
   Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/true).emit();
   return success();
+}
+
+void cuda::copyByWarp(Threads &t, sm::FeedOp feed) {
+  SmallVector<Value> position = llvm::map_to_vector(feed.getPosition(), [&](Value x) { return t.scalar(x); });
+  Copy(t, feed.getTile(), t.view(feed.getView()), position, feed.getShape(), /*out=*/false, t.s.i32(0), 1).elements();
 }

@@ -98,7 +98,8 @@ static Section sectionOf(Operation *op) {
   if (isMemoryEffectFree(op))
     return section;
   for (Value operand : op->getOperands()) {
-    if (!isa<sm::SharedType, tile::ViewType>(operand.getType()))
+    // What a producer has filled is ordered by its mbarriers.
+    if (!isa<sm::SharedType, tile::ViewType>(operand.getType()) || operand.getDefiningOp<sm::ReceiveOp>())
       continue;
     Access access = accessTo(operand, kindOf(op, operand));
     section.head.add(access);
@@ -148,6 +149,11 @@ static Section orderRegions(Operation &op) {
 }
 
 static Section orderAccesses(Operation &op) {
+  // Producers share nothing with each other.
+  if (auto roles = dyn_cast<sm::RolesOp>(op))
+    return orderAccesses(roles.getConsumer().front(), {});
+  if (isa<sm::ReceiveOp, sm::ReleaseOp, sm::MbarriersOp, sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
+    return {};
   if (op.getNumRegions() != 0)
     return orderRegions(op);
   if (isa<sm::BarrierOp>(op))
@@ -159,6 +165,25 @@ static Section orderAccesses(Operation &op) {
     sm::BarrierOp::create(b, op.getLoc());
   }
   return sectionOf(&op);
+}
+
+/// Whether a product's operand has come to shared memory by plain accesses.
+static bool readsWhatThreadsWrote(sm::WgmmaOp product) {
+  return llvm::any_of(product->getOperands(), [](Value operand) {
+    return isa<sm::SharedType>(operand.getType()) && !operand.getDefiningOp<sm::ReceiveOp>();
+  });
+}
+
+/// Products see plain writes only after a fence of the writer.
+static void fenceBarriers(func::FuncOp function) {
+  WalkResult search = function.walk([](sm::WgmmaOp product) {
+    return readsWhatThreadsWrote(product) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (search.wasInterrupted())
+    function.walk([](sm::BarrierOp barrier) {
+      OpBuilder b(barrier);
+      sm::ProxyFenceOp::create(b, barrier.getLoc());
+    });
 }
 
 namespace {
@@ -173,7 +198,10 @@ struct InsertBarriers : cuda::impl::InsertBarriersBase<InsertBarriers> {
     });
     if (!planned)
       return signalPassFailure();
-    getOperation()->walk([](func::FuncOp function) { orderAccesses(function.getBody().front(), {}); });
+    getOperation()->walk([](func::FuncOp function) {
+      orderAccesses(function.getBody().front(), {});
+      fenceBarriers(function);
+    });
   }
 };
 } // namespace

@@ -30,13 +30,24 @@ Threads::Threads(func::FuncOp source)
       arch_(moduleInteger(source, "tile.arch", 80)), sharedBytes_(moduleInteger(source, "tile.shared_bytes", 0)) {}
 
 LogicalResult Threads::run() {
+  findTensorMaps();
   buildSignature();
   if (failed(lowerBlock(source_.getBody().front())))
     return failure();
   func::ReturnOp::create(b);
-  source_->getParentOfType<ModuleOp>()->setAttr("tile.shared_bytes", b.getI64IntegerAttr(sharedBytes_));
+  describeOnModule();
   source_.erase();
   return success();
+}
+
+void Threads::describeOnModule() {
+  auto module = source_->getParentOfType<ModuleOp>();
+  module->setAttr("tile.shared_bytes", b.getI64IntegerAttr(sharedBytes_));
+  SmallVector<Attribute> maps;
+  for (const TensorMap &map : tensorMaps_)
+    maps.push_back(b.getDenseI64ArrayAttr({map.parameter, map.rows, map.columns}));
+  if (!maps.empty())
+    module->setAttr("tile.tensor_maps", b.getArrayAttr(maps));
 }
 
 static unsigned wordsOf(Type parameter) {
@@ -48,15 +59,18 @@ void Threads::buildSignature() {
   unsigned words = 0;
   for (Type parameter : source_.getArgumentTypes())
     words += wordsOf(parameter);
+  size_t maps = tensorMaps_.size();
+  SmallVector<Type> types(maps, maps ? gpu.tensorMapType() : Type());
+  types.append(words + (maps != 0), b.getI64Type());
   b.setInsertionPoint(source_);
-  target_ = func::FuncOp::create(b, source_.getName(), b.getFunctionType(SmallVector<Type>(words, b.getI64Type()), {}));
+  target_ = func::FuncOp::create(b, source_.getName(), b.getFunctionType(types, {}));
   target_->setAttr("tile.kernel", b.getUnitAttr());
   b.setInsertionPointToStart(target_.addEntryBlock());
   lane_ = gpu.lane();
   warp_ = gpu.warp();
   entryEnd_ = &target_.front().back();
 
-  ValueRange arguments = target_.getArguments();
+  ValueRange arguments = ValueRange(target_.getArguments()).drop_front(maps);
   for (Value parameter : source_.getArguments()) {
     defineParameter(*this, parameter, arguments.take_front(wordsOf(parameter.getType())));
     arguments = arguments.drop_front(wordsOf(parameter.getType()));
@@ -90,10 +104,12 @@ LogicalResult Threads::lowerOp(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](scf::ForOp loop) { return lowerFor(loop); })
       .Case([&](scf::IfOp branch) { return lowerIf(branch); })
+      .Case([&](sm::RolesOp roles) { return lowerRoles(roles); })
       .Case<arith::ConstantOp, tile::ProgramIdOp, tile::DimOp, tile::SliceOp, tile::IotaOp, tile::BroadcastOp,
             tile::ReshapeOp, tile::TransposeOp, tile::ReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp,
             tile::GatherOp, tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp,
-            sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::MmaOp>(
+            sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::WgmmaOp,
+            sm::WgmmaWaitOp, sm::MbarriersOp, sm::FeedOp, sm::ReceiveOp, sm::ReleaseOp>(
           [&](auto known) { return lower(*this, known); })
       .Default([&](Operation *other) { return lowerElementwise(*this, other); });
 }

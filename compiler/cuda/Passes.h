@@ -12,6 +12,7 @@ class Pass;
 namespace tegula::cuda {
 
 std::unique_ptr<mlir::Pass> createAssignLayouts();
+std::unique_ptr<mlir::Pass> createSpecializeWarps();
 std::unique_ptr<mlir::Pass> createPipelineCopies();
 std::unique_ptr<mlir::Pass> createAllocateShared();
 std::unique_ptr<mlir::Pass> createIssueLoadsEarly();

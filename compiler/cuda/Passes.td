@@ -21,6 +21,22 @@ def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
+def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
+  let summary = "one role feeds rings in shared memory, the others compute";
+  let description = [{
+    In modules with `tile.num_roles` of 2. Each `sm.fetch` whose place follows from scalars and loop variables alone, and that
+    tensor cores of warpgroups read, moves to a producer, together with the scalar arithmetic and the loops around it:
+    what is left of the program without any tile. The consumers run the rest, receive each tile before its first use and
+    release its slot after the last one. Rings in a loop have `tile.num_stages` slots, others one.
+
+    The producer's warps come on top of the others, as `tile.producer_warps` says from then on. Registers are shared out
+    so that the multiprocessor holds one block.
+
+    A program without such a fetch in a loop stays as it is, with a remark; later passes then let all warps copy.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
   let summary = "copies to shared memory run ahead of the loop that reads them";
   let description = [{

@@ -16,6 +16,7 @@ void registerPasses() { registerCudaPasses(); }
 void buildLayoutsPipeline(mlir::OpPassManager &passes) { passes.addPass(createAssignLayouts()); }
 
 void buildSharedPipeline(mlir::OpPassManager &passes) {
+  passes.addPass(createSpecializeWarps());
   passes.addPass(createPipelineCopies());
   passes.addPass(createAllocateShared());
   passes.addPass(createIssueLoadsEarly());

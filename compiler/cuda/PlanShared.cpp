@@ -60,11 +60,12 @@ private:
     }
   }
 
-  /// The outermost loop between the alloc and the user: what is in use in one iteration must survive the others.
+  /// The outermost loop between the alloc and the user: what is in use in one iteration must survive the others. Roles
+  /// run at the same time.
   static Operation *inLoopOf(sm::AllocOp alloc, Operation *user) {
     Operation *outermost = user;
     for (Operation *op = user; op->getParentOp() && !op->isProperAncestor(alloc); op = op->getParentOp())
-      if (isa<LoopLikeOpInterface>(op))
+      if (isa<LoopLikeOpInterface, sm::RolesOp>(op))
         outermost = op;
     return outermost;
   }

@@ -136,7 +136,7 @@ void Reduction::exchange(MutableArrayRef<Value> sums, const sm::Digit &digit, in
   Value own = s.add(lane, s.mul(t_.warp(), row));
   for (auto [i, sum] : llvm::enumerate(sums))
     t_.gpu.storeShared(sum, s.add(own, static_cast<int64_t>(i) * plane));
-  t_.gpu.barrier();
+  t_.barrier();
   Value number = s.mul(s.rem(s.div(t_.warp(), weight), digit.size), weight);
   Value first = s.add(lane, s.mul(s.sub(t_.warp(), number), row));
   for (auto [i, sum] : llvm::enumerate(sums)) {
@@ -147,7 +147,7 @@ void Reduction::exchange(MutableArrayRef<Value> sums, const sm::Digit &digit, in
     }
     sum = treeOf(held);
   }
-  t_.gpu.barrier();
+  t_.barrier();
 }
 
 LogicalResult cuda::lower(Threads &t, tile::ReduceOp op) {

@@ -58,13 +58,19 @@ public:
 private:
   static Value operand(tile::DotOp dot, Side side) { return side == lhs ? dot.getLhs() : dot.getRhs(); }
 
+  /// Of 16-bit elements in a panel of 128 bytes.
+  static constexpr int64_t kPanelElements = 64;
+
   /// The shape in shared memory that the fragments of an operand cover.
   static std::array<int64_t, 2> coveredShape(PlannedDot planned, Side side) {
     ProductShape size = covered(planned.dot, planned.grid);
     bool transposed = side == lhs ? planned.dot.getTransposeLhs() : planned.dot.getTransposeRhs();
     int64_t outer = side == lhs ? size.m : size.n;
     bool depthFirst = (side == lhs) == transposed;
-    return depthFirst ? std::array{size.k, outer} : std::array{outer, size.k};
+    std::array shape = depthFirst ? std::array{size.k, outer} : std::array{outer, size.k};
+    if (onWarpgroups(planned.dot, planned.grid))
+      shape[1] = llvm::alignTo(shape[1], kPanelElements);
+    return shape;
   }
 
   static bool takesFromRegisters(PlannedDot planned, Side side) {
@@ -108,12 +114,24 @@ private:
     Value left = takesFromRegisters(planned, lhs) ? dot.getLhs() : shared(dot.getLhs());
     Value right = shared(dot.getRhs());
     auto accumulators = sm::withLayout(dot.getType(), accumulatorLayout(dot, planned.grid));
-    Value acc = dot.getAcc();
-    Value result = sm::MmaOp::create(b, accumulators, left, right, shapeOf(dot).k, acc, dot.getTransposeLhs(),
-                                     dot.getTransposeRhs(), dot.getAllowTf32());
+    Value result = onWarpgroups(dot, planned.grid) ? multiplyAsync(b, dot, accumulators, left, right)
+                                                   : multiply(b, dot, accumulators, left, right);
     if (accumulators != dot.getType())
       result = sm::ConvertOp::create(b, dot.getType(), result);
     replace(dot, result);
+  }
+
+  static Value multiply(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,
+                        Value right) {
+    return sm::MmaOp::create(b, accumulators, left, right, shapeOf(dot).k, dot.getAcc(), dot.getTransposeLhs(),
+                             dot.getTransposeRhs(), dot.getAllowTf32());
+  }
+
+  static Value multiplyAsync(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,
+                             Value right) {
+    Value product = sm::WgmmaOp::create(b, sm::InflightType::get(b.getContext(), accumulators), left, right,
+                                        shapeOf(dot).k, dot.getAcc(), dot.getTransposeRhs());
+    return sm::WgmmaWaitOp::create(b, accumulators, /*pending=*/0, product);
   }
 
   /// Another product may read the result through shared memory.

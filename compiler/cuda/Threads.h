@@ -37,6 +37,16 @@ unsigned registerCount(mlir::RankedTensorType tile);
 /// What a register's number contributes to its coordinates.
 sm::Coordinates registerOffset(mlir::RankedTensorType tile, unsigned reg);
 
+/// What TMA must know of a tensor that a function feeds from.
+struct TensorMap {
+  int64_t parameter; ///< Its number among the function's.
+  int64_t rows;      ///< Of a box.
+  int64_t columns;   ///< Where the tensor's rows end for this use, if not earlier.
+
+  explicit TensorMap(sm::FeedOp feed);
+  bool operator==(const TensorMap &) const = default;
+};
+
 class Threads {
 public:
   explicit Threads(mlir::func::FuncOp source);
@@ -56,6 +66,9 @@ public:
   int64_t warps() const { return warps_; }
   /// 80 for sm_80.
   int64_t arch() const { return arch_; }
+
+  /// Waits for all threads that run this part of the program: those of the role, or the block.
+  void barrier();
 
   //===-- What the values of the source have become --------------------------------------------------------------===//
   /// A tile's registers, in the order of its layout's register digits.
@@ -85,19 +98,33 @@ public:
   /// i32 address of scratch memory for the whole block, aligned to 16 bytes. All uses share it: who writes it leaves
   /// with a barrier after the last read.
   mlir::Value scratch(int64_t bytes);
+  /// i32 address of memory that no one else uses, aligned to 8 bytes.
+  mlir::Value reserve(int64_t bytes);
+
+  //===-- Roles --------------------------------------------------------------------------------------------------===//
+  mlir::LogicalResult lowerRoles(sm::RolesOp roles);
+  /// The kernel's parameter that describes what `feed` copies to TMA.
+  mlir::Value tensorMap(sm::FeedOp feed);
+  /// i1: whether the runtime could describe it.
+  mlir::Value hasTensorMap(sm::FeedOp feed);
 
 private:
   void buildSignature();
+  void findTensorMaps();
+  void describeOnModule();
   mlir::LogicalResult lowerBlock(mlir::Block &block);
   mlir::LogicalResult lowerOp(mlir::Operation *op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
   mlir::LogicalResult lowerRegion(mlir::Block &from, mlir::Block *to);
+  mlir::LogicalResult lowerRole(mlir::Block &role, unsigned registers, bool more);
 
   mlir::func::FuncOp source_, target_;
   mlir::Operation *entryEnd_ = nullptr; ///< The last op of what atEntry has emitted.
   mlir::Value lane_, warp_, sharedBase_;
   int64_t warps_, arch_, sharedBytes_;
+  bool hasRoles_ = false; ///< Inside an sm.roles.
+  llvm::SmallVector<TensorMap> tensorMaps_;
   std::optional<int64_t> scratchOffset_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // on the heap: registers() stays valid
   llvm::DenseMap<mlir::Value, View> views_;
@@ -145,6 +172,7 @@ mlir::LogicalResult lower(Threads &t, sm::SlotOp op);
 mlir::LogicalResult lower(Threads &t, sm::CommitOp op);
 mlir::LogicalResult lower(Threads &t, sm::WaitOp op);
 mlir::LogicalResult lower(Threads &t, sm::BarrierOp op);
+mlir::LogicalResult lower(Threads &t, sm::ProxyFenceOp op);
 
 // SharedAccess.cpp
 mlir::LogicalResult lower(Threads &t, sm::ReadOp op);
@@ -154,7 +182,20 @@ mlir::LogicalResult lower(Threads &t, sm::WriteOp op);
 mlir::LogicalResult lower(Threads &t, sm::CopyInOp op);
 mlir::LogicalResult lower(Threads &t, sm::CopyOutOp op);
 
+/// Does what `feed` says by the plain accesses of one warp.
+void copyByWarp(Threads &t, sm::FeedOp feed);
+
 // Mma.cpp
 mlir::LogicalResult lower(Threads &t, sm::MmaOp op);
+
+// Warpgroups.cpp
+mlir::LogicalResult lower(Threads &t, sm::WgmmaOp op);
+mlir::LogicalResult lower(Threads &t, sm::WgmmaWaitOp op);
+
+// Roles.cpp
+mlir::LogicalResult lower(Threads &t, sm::MbarriersOp op);
+mlir::LogicalResult lower(Threads &t, sm::FeedOp op);
+mlir::LogicalResult lower(Threads &t, sm::ReceiveOp op);
+mlir::LogicalResult lower(Threads &t, sm::ReleaseOp op);
 
 } // namespace tegula::cuda

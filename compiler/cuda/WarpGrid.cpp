@@ -2,6 +2,7 @@
 #include "compiler/cuda/WarpGrid.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -17,6 +18,19 @@ ProductShape shapeOf(tile::DotOp dot) {
 bool onTensorCores(tile::DotOp dot) {
   Type lhs = dot.getLhs().getType().getElementType(), rhs = dot.getRhs().getType().getElementType();
   return lhs == rhs && (!lhs.isF32() || dot.getAllowTf32());
+}
+
+static bool wantsRoles(Operation *op) {
+  auto roles = op->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("tile.num_roles");
+  return roles && roles.getInt() == 2;
+}
+
+bool onWarpgroups(tile::DotOp dot, WarpGrid grid) {
+  constexpr int64_t warpsOfGroup = 4, rowsOfWarp = 16, mostColumns = 256;
+  ProductShape shape = shapeOf(dot);
+  return wantsRoles(dot) && onTensorCores(dot) && !dot.getLhs().getType().getElementType().isF32() &&
+         !dot.getTransposeLhs() && grid.n == 1 && grid.m % warpsOfGroup == 0 && shape.m == rowsOfWarp * grid.m &&
+         shape.n <= mostColumns;
 }
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid) {
@@ -98,6 +112,8 @@ static SmallVector<WarpGrid> gridsOf(int64_t warps) {
 }
 
 WarpGrid chooseGrid(tile::DotOp dot, int64_t warps, sm::LayoutAttr lhs) {
+  if (WarpGrid rows{warps, 1}; onWarpgroups(dot, rows))
+    return rows;
   CostModel cost{dot, lhs};
   SmallVector<WarpGrid> grids = gridsOf(warps);
   return *llvm::min_element(grids, [&](WarpGrid a, WarpGrid b) { return cost(a) < cost(b); });

@@ -22,6 +22,8 @@ struct ProductShape {
 ProductShape shapeOf(tile::DotOp dot);
 /// Whether tensor cores compute it; otherwise threads do, in f32.
 bool onTensorCores(tile::DotOp dot);
+/// Whether whole warpgroups compute it on this grid: sm.wgmma. Only modules with `tile.num_roles` of 2 want that.
+bool onWarpgroups(tile::DotOp dot, WarpGrid grid);
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid);
 /// The layout in which `dot` takes its lhs from registers.

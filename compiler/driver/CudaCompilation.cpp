@@ -27,7 +27,7 @@ public:
 
 private:
   Status generateCode() override {
-    TEGULA_RETURN_IF_ERROR(checkSharedMemory());
+    TEGULA_RETURN_IF_ERROR(describeLaunch());
     llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> module = emit::translate(source_.module(), context);
     if (!module)

@@ -19,8 +19,9 @@ struct Decision {
 };
 
 const Decision kDecisions[] = {
-    {"num_warps", "tile.num_warps", &Schedule::num_warps, 4, {1, 2, 4, 8, 16}},
+    {"num_warps", "tile.num_warps", &Schedule::num_warps, 4, {1, 2, 4, 8, 12, 16}},
     {"num_stages", "tile.num_stages", &Schedule::num_stages, 2, {1, 2, 3, 4, 5, 6, 7, 8}},
+    {"num_roles", "tile.num_roles", &Schedule::num_roles, 1, {1, 2}},
 };
 
 int64_t attributeOf(ModuleOp module, StringRef name) {
@@ -61,12 +62,32 @@ Status GpuCompilation::prepare(ModuleOp module) {
   setAttribute(module, "tile.arch", target_.number);
   for (const Decision &decision : kDecisions)
     TEGULA_RETURN_IF_ERROR(decide(decision, request_.schedule, module));
-  artifact_.threads = static_cast<int>(32 * attributeOf(module, "tile.num_warps"));
-  return {};
+  return checkRoles(module);
 }
 
-Status GpuCompilation::checkSharedMemory() {
-  artifact_.shared_bytes = attributeOf(source_.module(), "tile.shared_bytes");
+Status GpuCompilation::checkRoles(ModuleOp module) const {
+  if (attributeOf(module, "tile.num_roles") == 1 || target_.arch == "sm_90a")
+    return {};
+  return Status(ErrorCode::Unsupported, "num_roles is 2, which only sm_90a has instructions for, not " + target_.arch);
+}
+
+/// Of sm_90a: what the passes have written on the module.
+static std::vector<TensorMap> tensorMapsOf(ModuleOp module) {
+  std::vector<TensorMap> maps;
+  if (auto all = module->getAttrOfType<ArrayAttr>("tile.tensor_maps"))
+    for (Attribute map : all) {
+      ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(map);
+      maps.push_back({static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), numbers[2]});
+    }
+  return maps;
+}
+
+Status GpuCompilation::describeLaunch() {
+  ModuleOp module = source_.module();
+  artifact_.threads =
+      static_cast<int>(32 * (attributeOf(module, "tile.num_warps") + attributeOf(module, "tile.producer_warps")));
+  artifact_.tensor_maps = tensorMapsOf(module);
+  artifact_.shared_bytes = attributeOf(module, "tile.shared_bytes");
   if (artifact_.shared_bytes <= target_.sharedBytes)
     return {};
   return Status(ErrorCode::ResourceExhausted, "a program instance needs " + std::to_string(artifact_.shared_bytes) +

@@ -13,10 +13,13 @@ public:
 
 protected:
   Status prepare(mlir::ModuleOp module) override;
-  /// Sets Artifact::shared_bytes; ResourceExhausted if the GPU does not have as much.
-  Status checkSharedMemory();
+  /// Sets what a launch must know; ResourceExhausted if the GPU does not have as much shared memory.
+  Status describeLaunch();
 
   emit::GpuTarget target_;
+
+private:
+  Status checkRoles(mlir::ModuleOp module) const;
 };
 
 } // namespace tegula

@@ -16,7 +16,7 @@ public:
 
 private:
   Status generateCode() override {
-    TEGULA_RETURN_IF_ERROR(checkSharedMemory());
+    TEGULA_RETURN_IF_ERROR(describeLaunch());
     Expected<emit::CpuTarget> host = emit::resolveCpu("", "");
     if (!host)
       return host.status();

@@ -203,7 +203,8 @@ private:
 //---------------------------------------------------------------------------------------------------===//
 
 Value Instructions::thread() {
-  auto threads = static_cast<int32_t>(32 * attributeAt(b_, "tile.num_warps", 32));
+  int64_t warps = attributeAt(b_, "tile.num_warps", 32) + attributeAt(b_, "tile.producer_warps", 0);
+  auto threads = static_cast<int32_t>(32 * warps);
   auto range = LLVM::ConstantRangeAttr::get(b_.getContext(), llvm::APInt(32, 0), llvm::APInt(32, threads));
   return NVVM::ThreadIdXOp::create(b_, b_.getI32Type(), range);
 }
@@ -322,6 +323,11 @@ void Instructions::copyAsync(Value shared, Value global, Value bytes) {
 void Instructions::commitCopies() { NVVM::CpAsyncCommitGroupOp::create(b_); }
 void Instructions::waitCopies(unsigned pending) { NVVM::CpAsyncWaitGroupOp::create(b_, pending); }
 void Instructions::barrier() { NVVM::Barrier0Op::create(b_); }
+void Instructions::barrier(unsigned name, unsigned threads) {
+  NVVM::BarrierOp::create(b_, TypeRange(), constant(b_, name), constant(b_, threads), NVVM::BarrierReductionAttr(),
+                          Value());
+}
+void Instructions::syncWarp() { NVVM::SyncWarpOp::create(b_, constant(b_, -1)); }
 
 //===-- Between lanes
 //----------------------------------------------------------------------------------------------===//

@@ -15,7 +15,7 @@ public:
   explicit Instructions(mlir::ImplicitLocOpBuilder &b) : b_(b) {}
 
   //===-- Who am I: i32 ------------------------------------------------------------------------------------------===//
-  mlir::Value thread();               ///< In the block: 0 to 32 * num_warps - 1.
+  mlir::Value thread();               ///< In the block, from 0 on.
   mlir::Value lane();                 ///< In the warp: 0 to 31.
   mlir::Value warp();                 ///< In the block; the compiler knows that it is uniform.
   mlir::Value program(unsigned axis); ///< Position in the grid.
@@ -44,6 +44,42 @@ public:
   void commitCopies();
   void waitCopies(unsigned pending);
   void barrier();
+  /// Among the `threads` threads of the block that name this barrier: 1 to 15, as 0 is that of the whole block.
+  void barrier(unsigned name, unsigned threads);
+  void syncWarp();
+
+  //===-- sm_90a: asynchronous copies ----------------------------------------------------------------------------===//
+  /// Of a kernel's parameter that is 128 bytes and describes a tensor.
+  mlir::Type tensorMapType();
+  /// Starts copying a box of a tensor to shared memory (128-byte aligned). `coordinates` are those of its first element
+  /// (i32), innermost dimension first; what lies outside the tensor is 0. Its bytes count at the mbarrier. One lane
+  /// does.
+  void copyBox(mlir::Value shared, mlir::Value tensorMap, mlir::Value mbarrier, mlir::ValueRange coordinates);
+  /// An mbarrier is 8 bytes of shared memory. Its phase ends when `arrivals` threads have arrived and the bytes that
+  /// they expect have come.
+  void initMbarrier(mlir::Value mbarrier, unsigned arrivals);
+  /// Makes what this thread has initialised visible to copies.
+  void publishMbarriers();
+  void arrive(mlir::Value mbarrier, mlir::Value predicate);
+  void arriveExpecting(mlir::Value mbarrier, unsigned bytes);
+  /// Waits until the phase of this parity (i32, 0 for the first) has ended.
+  void waitMbarrier(mlir::Value mbarrier, mlir::Value parity);
+  /// Orders this thread's plain accesses to shared memory and those of copies and products.
+  void fenceAsync();
+
+  //===-- sm_90a: warpgroups -------------------------------------------------------------------------------------===//
+  /// What a thread may use from here on; all warps of a warpgroup do it. `more` says whether it had fewer.
+  void setRegisters(unsigned count, bool more);
+  /// One step of m64nNk16 on bf16 or f16 (`element`), asynchronously: the sums, N / 2 f32, are undefined until a
+  /// waitProducts. `a` is one i32 (the low word of a descriptor) or four with a fragment; `b` is a low word. No `sums`
+  /// means zeros.
+  llvm::SmallVector<mlir::Value> multiplyAsync(mlir::Type element, unsigned n, mlir::ValueRange a, mlir::Value b,
+                                               mlir::ValueRange sums, bool transposeA, bool transposeB);
+  /// Before the first product, and after registers that it takes were written.
+  void fenceProducts();
+  void commitProducts();
+  /// Waits until at most `pending` groups are not finished; returns `sums`, which have then arrived.
+  llvm::SmallVector<mlir::Value> waitProducts(unsigned pending, mlir::ValueRange sums);
 
   //===-- Between lanes ------------------------------------------------------------------------------------------===//
   /// The value that lane ^ mask holds; any element type of a tile.

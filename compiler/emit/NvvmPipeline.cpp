@@ -60,12 +60,27 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
     return applyFullConversion(getOperation(), target, std::move(patterns), config);
   }
 
+  /// 128 bytes that are passed by value, and that TMA reads where the driver has put them.
+  void makeTensorMap(LLVM::LLVMFuncOp function, unsigned argument) {
+    Builder b(&getContext());
+    auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
+    function.setArgAttr(argument, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(bytes));
+    function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));
+    function.setArgAttr(argument, NVVM::NVVMDialect::getGridConstantAttrName(), b.getUnitAttr());
+  }
+
   void makeKernel(LLVM::LLVMFuncOp function) {
     Builder b(&getContext());
-    auto warps = getOperation()->getAttrOfType<IntegerAttr>("tile.num_warps");
-    int32_t threads = warps ? static_cast<int32_t>(32 * warps.getInt()) : 32;
+    auto warps = [&](StringRef name, int64_t otherwise) {
+      auto attribute = getOperation()->getAttrOfType<IntegerAttr>(name);
+      return attribute ? attribute.getInt() : otherwise;
+    };
+    auto threads = static_cast<int32_t>(32 * (warps("tile.num_warps", 1) + warps("tile.producer_warps", 0)));
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({threads}));
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (isa<LLVM::LLVMPointerType>(function.getArgument(i).getType()))
+        makeTensorMap(function, i);
     // Without it ptxas now and then spills registers to make room for blocks that shared memory has no room for.
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
   }

@@ -15,3 +15,11 @@
 
 #define GET_OP_CLASSES
 #include "compiler/sm/SmOps.h.inc"
+
+namespace tegula::sm {
+
+/// The registers of one lane in all warps together, if a block has a multiprocessor for itself: what roles may share
+/// out is what its threads have been started with.
+int64_t registersOfBlock(int64_t warps);
+
+} // namespace tegula::sm

@@ -72,4 +72,22 @@ def Sm_SharedType : TypeDef<Sm_Dialect, "Shared"> {
   }];
 }
 
+def Sm_InflightType : TypeDef<Sm_Dialect, "Inflight"> {
+  let mnemonic = "inflight";
+  let summary = "the accumulators of products that tensor cores are still working on";
+  let description = [{
+    `!sm.inflight<tensor<192x128xf32, #c>>` becomes the tile only through `sm.wgmma_wait`, and has exactly one use: who
+    read or wrote the registers earlier would stop the tensor cores.
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$tile);
+  let assemblyFormat = "`<` $tile `>`";
+}
+
+def Sm_MbarriersType : TypeDef<Sm_Dialect, "Mbarriers"> {
+  let mnemonic = "mbarriers";
+  let summary = "for each slot of a ring, an mbarrier that is passed when it is full and one for when it is empty";
+  let parameters = (ins "int64_t":$slots);
+  let assemblyFormat = "`<` $slots `>`";
+}
+
 #endif

@@ -201,4 +201,138 @@ def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "attr-dict";
 }
 
+//===-- Roles ------------------------------------------------------------------------------------------------------===//
+
+def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {
+  let summary = "some warps feed rings in shared memory, the others compute";
+  let description = [{
+    The consumers are the first `tile.num_warps` warps of a block, in whole warpgroups of four; the producers are
+    `tile.producer_warps` more. Each role may then use `registers` of them a thread. It is the last op of a function:
+    nothing is left to do together.
+
+    ```mlir
+    sm.roles producer 32 {
+      sm.feed ...
+    } consumer 160 {
+      %k = sm.receive ...
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$producer_registers, I64Attr:$consumer_registers);
+  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
+  let assemblyFormat = [{
+    `producer` $producer_registers $producer `consumer` $consumer_registers $consumer attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_EndOp : Sm_Op<"end", [Terminator, Pure, HasParent<"RolesOp">]> {
+  let summary = "the end of a role";
+  let assemblyFormat = "attr-dict";
+}
+
+def Sm_MbarriersOp : Sm_Op<"mbarriers", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "the mbarriers of a ring: all slots are empty";
+  let description = [{
+    A slot is empty again when each warpgroup of the consumers has released it.
+
+    ```mlir
+    %b = sm.mbarriers : !sm.mbarriers<2>
+    ```
+  }];
+  let results = (outs Sm_MbarriersType:$result);
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
+}
+
+def Sm_FeedOp : Sm_Op<"feed", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "fills a slot of a ring as soon as it is empty";
+  let description = [{
+    What `sm.fetch` says, for the consumers that receive the slot in this phase: 0 in the first round through the ring,
+    then 1, then 0 again. The producer does not wait for the data. Where TMA cannot address the tensor, as its strides
+    are, the producer moves the elements.
+
+    ```mlir
+    sm.feed %K[%j, %c0] [128, 128], %tile, %b[%slot] phase %phase
+      : !tile.view<2xbf16>, !sm.shared<128x128xbf16, 128>, !sm.mbarriers<2>
+    ```
+  }];
+  let arguments = (ins
+    Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
+    Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
+  let assemblyFormat = [{
+    $view `[` $position `]` $shape `,` $tile `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
+    `:` qualified(type($view)) `,` qualified(type($tile)) `,` qualified(type($mbarriers))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_ReceiveOp : Sm_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["tile", "result"]>]> {
+  let summary = "a slot of a ring, once it is full";
+  let description = [{
+    ```mlir
+    %k = sm.receive %tile, %b[%slot] phase %phase : !sm.shared<128x128xbf16, 128>, !sm.mbarriers<2>
+    ```
+  }];
+  let arguments = (ins Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
+  let results = (outs Sm_SharedType:$result);
+  let assemblyFormat = [{
+    $tile `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
+    `:` qualified(type($tile)) `,` qualified(type($mbarriers))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "this warpgroup has read the slot for the last time in its phase";
+  let description = [{
+    ```mlir
+    sm.release %b[%slot] : !sm.mbarriers<2>
+    ```
+  }];
+  let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot);
+  let assemblyFormat = "$mbarriers `[` $slot `]` attr-dict `:` qualified(type($mbarriers))";
+}
+
+//===-- Warpgroups -------------------------------------------------------------------------------------------------===//
+
+def Sm_WgmmaOp : Sm_Op<"wgmma", [MemoryEffects<[MemRead]>]> {
+  let summary = "starts the product of `sm.mma` on the tensor cores of warpgroups";
+  let description = [{
+    Each warpgroup multiplies 64 rows. Operands in shared memory are in panels of 128 bytes; they, and an operand in
+    registers, may not be written until an `sm.wgmma_wait` covers the product.
+
+    ```mlir
+    %f = sm.wgmma %q, %k depth 128 {transpose_rhs}
+      : !sm.shared<192x128xbf16, 128>, !sm.shared<128x128xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
+    ```
+  }];
+  let arguments = (ins
+    AnyTypeOf<[Sm_SharedType, Sm_Tile]>:$lhs, Sm_SharedType:$rhs, I64Attr:$depth, Optional<Sm_Tile>:$acc,
+    UnitAttr:$transpose_rhs);
+  let results = (outs Sm_InflightType:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `depth` $depth (`acc` $acc^)? attr-dict
+    `:` qualified(type($lhs)) `,` qualified(type($rhs)) (`,` type($acc)^)? `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_WgmmaWaitOp : Sm_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for a product, while at most `pending` later ones go on";
+  let description = [{
+    ```mlir
+    %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$pending, Sm_InflightType:$product);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = "$pending $product attr-dict `:` qualified(type($product)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Sm_ProxyFenceOp : Sm_Op<"proxy_fence", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "lets products and asynchronous copies see what this thread has written to shared memory";
+  let assemblyFormat = "attr-dict";
+}
+
 #endif

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What a layout, a shared tile and each op must hold, and the text of layouts and shared tiles.
 #include "compiler/sm/Sm.h"
+#include "compiler/sm/Storage.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -121,6 +124,12 @@ LogicalResult SharedType::verify(function_ref<InFlightDiagnostic()> emitError, A
   return success();
 }
 
+/// Whether `op` is in this region of an sm.roles.
+static bool isInRole(Operation *op, Region &(RolesOp::*role)()) {
+  auto roles = op->getParentOfType<RolesOp>();
+  return roles && (roles.*role)().findAncestorOpInRegion(*op);
+}
+
 //===-- Operations
 //---------------------------------------------------------------------------------------------------===//
 
@@ -132,5 +141,74 @@ LogicalResult MmaOp::verify() {
     return emitOpError("accumulates in ") << getResult().getType() << ", but acc is " << getAcc().getType();
   if (getTransposeLhs() && !isa<SharedType>(getLhs().getType()))
     return emitOpError("transposes only what is in shared memory");
+  return success();
+}
+
+/// Whether `tile` is a slot of a ring that has as many as there are mbarriers.
+static bool isGuarded(Value tile, MbarriersType mbarriers) {
+  auto slot = tile.getDefiningOp<SlotOp>();
+  return slot && slot.getRing().getType().getShape().front() == mbarriers.getSlots();
+}
+
+LogicalResult FeedOp::verify() {
+  if (!isGuarded(getTile(), getMbarriers().getType()))
+    return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
+  if (!isInRole(*this, &RolesOp::getProducer))
+    return emitOpError("belongs to a producer");
+  return success();
+}
+
+LogicalResult ReceiveOp::verify() {
+  if (!isGuarded(getTile(), getMbarriers().getType()))
+    return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
+  if (!isInRole(*this, &RolesOp::getConsumer))
+    return emitOpError("belongs to a consumer");
+  return success();
+}
+
+int64_t tegula::sm::registersOfBlock(int64_t warps) {
+  constexpr int64_t ofMultiprocessor = 64 << 10, mostOfThread = 255, unit = 8;
+  return std::min(ofMultiprocessor / (warpSize * warps), mostOfThread) / unit * unit * warps;
+}
+
+LogicalResult RolesOp::verify() {
+  auto warps = [&](StringRef name, int64_t otherwise) {
+    auto module = (*this)->getParentOfType<ModuleOp>();
+    auto attribute = module ? module->getAttrOfType<IntegerAttr>(name) : IntegerAttr();
+    return attribute ? attribute.getInt() : otherwise;
+  };
+  int64_t consumers = warps("tile.num_warps", 4), producers = warps("tile.producer_warps", 4);
+  if (consumers % 4 || producers % 4)
+    return emitOpError("divides ") << producers << " + " << consumers << " warps; roles are whole warpgroups of 4";
+  for (auto count : {static_cast<int64_t>(getProducerRegisters()), static_cast<int64_t>(getConsumerRegisters())})
+    if (count < 24 || count > 256 || count % 8)
+      return emitOpError("gives a thread ") << count << " registers; legal are multiples of 8 from 24 to 256";
+  int64_t used = producers * getProducerRegisters() + consumers * getConsumerRegisters();
+  if (int64_t all = registersOfBlock(producers + consumers); used > all)
+    return emitOpError("needs ") << warpSize * used << " registers; its threads start with " << warpSize * all;
+  if (!isa_and_present<func::ReturnOp>((*this)->getNextNode()))
+    return emitOpError("is not the last op of its function");
+  return success();
+}
+
+LogicalResult WgmmaOp::verify() {
+  RankedTensorType tile = getType().getTile();
+  std::optional<Fragments> grid =
+      tile.getRank() == 2 && isRegisterTile(tile) ? accumulatorFragments(layoutOf(tile)) : std::nullopt;
+  if (!grid || grid->rows != 1 || grid->warpsN != 1 || grid->warpsM % 4 || 16 * grid->columns > 256)
+    return emitOpError("has accumulators ") << tile << "; a warpgroup has 64 rows of at most 256 columns";
+  if (getAcc() && getAcc().getType() != tile)
+    return emitOpError("accumulates in ") << tile << ", but acc is " << getAcc().getType();
+  for (Type operand : {getLhs().getType(), Type(getRhs().getType())})
+    if (auto shared = dyn_cast<SharedType>(operand); shared && (shared.getPanel() != 128 || shared.elementBytes() != 2))
+      return emitOpError("reads ") << shared << "; its operands are 16-bit numbers in panels of 128 bytes";
+  if (!getResult().hasOneUse())
+    return emitOpError("needs exactly one wait: what is in flight can be neither copied nor dropped");
+  return success();
+}
+
+LogicalResult WgmmaWaitOp::verify() {
+  if (getType() != getProduct().getType().getTile())
+    return emitOpError("waits for ") << getProduct().getType() << " and results in " << getType();
   return success();
 }

@@ -69,7 +69,7 @@ public:
 protected:
   Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const override {
     TEGULA_RETURN_IF_ERROR(checkCpuStream(stream));
-    const Memory memory(parameters(), arguments);
+    const Memory memory(parameters(), arguments, code_.tensor_maps);
     Findings findings;
     Instances together;
     std::atomic<bool> mutationReached{false};
@@ -181,7 +181,8 @@ Expected<std::shared_ptr<Kernel>> loadKernel(const Artifact &artifact, std::shar
   KernelCode code{.entry = reinterpret_cast<SimtKernel>(*entry),
                   .sites = parseSites(artifact.kernel, static_cast<const char *>(*sites)),
                   .threads = static_cast<uint32_t>(artifact.threads),
-                  .shared_bytes = static_cast<uint32_t>(artifact.shared_bytes)};
+                  .shared_bytes = static_cast<uint32_t>(artifact.shared_bytes),
+                  .tensor_maps = artifact.tensor_maps};
   return makeKernel(artifact.kernel, artifact.parameters, std::move(code),
                     std::make_shared<SharedObject>(std::move(*object)), std::move(device));
 }

@@ -46,6 +46,7 @@ struct KernelCode {
   std::vector<SimtSite> sites; ///< By number.
   uint32_t threads = kWarp;
   uint32_t shared_bytes = 0;
+  std::vector<TensorMap> tensor_maps = {};
 };
 
 /// `owner` keeps the code alive.

@@ -2,8 +2,12 @@
 #include "simt/memory.h"
 
 #include "argument_words.h"
+#include "tegula/simt_ops.h"
+#include "tensor_map.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 
 namespace tegula::simt {
 namespace {
@@ -55,19 +59,52 @@ bool TensorMemory::isElement(int64_t offset) const {
   return offset < elementBytes_;
 }
 
-Memory::Memory(std::span<const Parameter> parameters, std::span<const Argument> arguments) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const Argument &argument = arguments[i];
-    if (argument.kind() == Parameter::Kind::Scalar) {
-      words_.push_back(scalarWord(argument));
-      continue;
-    }
-    const TensorRef &tensor = argument.tensor();
-    tensors_.emplace_back(parameters[i], tensor);
-    words_.push_back(baseAddress(tensors_.size() - 1, tensors_.back().alignment()));
-    int64_t layout[kMaxLayoutWords];
-    words_.insert(words_.end(), layout, writeLayout(layout, tensor));
+int64_t Memory::address(size_t tensor) const { return baseAddress(tensor, tensors_[tensor].alignment()); }
+
+Memory::Memory(std::span<const Parameter> parameters, std::span<const Argument> arguments,
+               std::span<const TensorMap> maps) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    addParameter(parameters[i], arguments[i]);
+  if (!maps.empty())
+    addMaps(arguments, maps);
+}
+
+void Memory::addParameter(const Parameter &parameter, const Argument &argument) {
+  if (argument.kind() == Parameter::Kind::Scalar) {
+    words_.push_back(scalarWord(argument));
+    return;
   }
+  const TensorRef &tensor = argument.tensor();
+  tensors_.emplace_back(parameter, tensor);
+  words_.push_back(address(tensors_.size() - 1));
+  int64_t layout[kMaxLayoutWords];
+  words_.insert(words_.end(), layout, writeLayout(layout, tensor));
+}
+
+void Memory::addMaps(std::span<const Argument> arguments, std::span<const TensorMap> maps) {
+  constexpr size_t mapWords = kSimtTensorMapBytes / sizeof(int64_t);
+  words_.insert(words_.begin(), maps.size() * mapWords, 0);
+  int64_t legal = 0;
+  for (size_t i = 0; i < maps.size(); ++i) {
+    const auto before = arguments.first(static_cast<size_t>(maps[i].parameter));
+    const auto number = std::count_if(before.begin(), before.end(), [](const Argument &argument) {
+      return argument.kind() == Parameter::Kind::Tensor;
+    });
+    const TensorRef &tensor = arguments[maps[i].parameter].tensor();
+    const std::optional<MappedTensor> mapped = mapTensor(maps[i], tensor);
+    if (!mapped)
+      continue;
+    SimtTensorMap map{.address = static_cast<uint64_t>(address(static_cast<size_t>(number))),
+                      .rank = mapped->rank,
+                      .element_bytes = static_cast<uint32_t>(sizeOf(tensor.dtype)),
+                      .swizzle = 128};
+    std::copy(mapped->box.begin(), mapped->box.end(), map.box);
+    std::copy(mapped->sizes.begin(), mapped->sizes.end(), map.size);
+    std::copy_n(mapped->strides.begin(), std::size(map.stride), map.stride);
+    std::memcpy(&words_[i * mapWords], &map, sizeof map);
+    legal |= int64_t{1} << i;
+  }
+  words_.push_back(legal);
 }
 
 std::optional<Place> Memory::find(uint64_t address) const {
@@ -75,7 +112,7 @@ std::optional<Place> Memory::find(uint64_t address) const {
   if (number < 1 || number > tensors_.size())
     return std::nullopt;
   const auto tensor = static_cast<uint32_t>(number - 1);
-  return Place{tensor, static_cast<int64_t>(address) - baseAddress(tensor, tensors_[tensor].alignment())};
+  return Place{tensor, static_cast<int64_t>(address) - this->address(tensor)};
 }
 
 } // namespace tegula::simt

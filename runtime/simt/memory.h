@@ -53,7 +53,8 @@ struct Place {
 /// The tensors of a launch.
 class Memory {
 public:
-  Memory(std::span<const Parameter> parameters, std::span<const Argument> arguments);
+  Memory(std::span<const Parameter> parameters, std::span<const Argument> arguments,
+         std::span<const TensorMap> maps = {});
 
   /// What the kernel reads its parameters from.
   const int64_t *words() const { return words_.data(); }
@@ -62,6 +63,12 @@ public:
   std::optional<Place> find(uint64_t address) const;
 
 private:
+  /// Where it begins in the kernel's global memory.
+  int64_t address(size_t tensor) const;
+  void addParameter(const Parameter &parameter, const Argument &argument);
+  /// Puts the maps before the other words, and after them which of the maps hold.
+  void addMaps(std::span<const Argument> arguments, std::span<const TensorMap> maps);
+
   std::vector<TensorMemory> tensors_;
   std::vector<int64_t> words_;
 };

@@ -51,6 +51,16 @@ struct AssemblerReport {
   std::string notes; ///< Warnings and notes, one a line.
 };
 
+/// A tensor that a kernel copies from in boxes, by TMA: the launch describes it as a CUtensorMap of 16-bit elements
+/// whose boxes lie in shared memory with a swizzle of 128 bytes.
+struct TensorMap {
+  int parameter = 0;   ///< Its index in Artifact::parameters.
+  int box_rows = 0;    ///< Along the last dimension but one; a box has 64 elements along the last and 1 along others.
+  int64_t columns = 0; ///< At most so many elements of the last dimension count; those after them read as 0.
+
+  bool operator==(const TensorMap &) const = default;
+};
+
 /// A compiled kernel.
 struct Artifact {
   std::string target; ///< Target::name of the request.
@@ -58,10 +68,11 @@ struct Artifact {
   std::string binary; ///< cpu, simt: an ELF shared object without undefined symbols. cuda: a cubin, or PTX text.
   std::string text;   ///< The phase that CompileRequest::emit asked for.
   std::vector<Parameter> parameters;
-  int64_t scratch_bytes = 0; ///< cpu: private memory that one running program instance needs.
-  int threads = 0;           ///< cuda, simt: threads of one program instance.
-  int64_t shared_bytes = 0;  ///< cuda, simt: dynamic shared memory of one program instance.
-  AssemblerReport report;    ///< cuda.
+  int64_t scratch_bytes = 0;          ///< cpu: private memory that one running program instance needs.
+  int threads = 0;                    ///< cuda, simt: threads of one program instance.
+  int64_t shared_bytes = 0;           ///< cuda, simt: dynamic shared memory of one program instance.
+  std::vector<TensorMap> tensor_maps; ///< cuda, simt.
+  AssemblerReport report;             ///< cuda.
 };
 
 /// cpu artifacts export `kernel` with this type: runs the program instances `first` to `last - 1` of a grid in the
@@ -76,7 +87,9 @@ using CpuKernel = void (*)(void *const *tensors, const int64_t *words, const int
 
 /// cuda and simt artifacts (see simt_ops.h) take their parameters as one block of 64-bit words, in order: a tensor's
 /// base address, its shape and its strides (in elements), or a scalar in the low bytes of a word. The grid is the
-/// launch's; blocks have Artifact::threads threads.
+/// launch's; blocks have Artifact::threads threads. A kernel with tensor maps takes them first, 128 bytes each, and
+/// after all other words one with bit i set if map i describes its tensor: where a stride or an address is not what TMA
+/// can have, the kernel moves elements one by one.
 
 /// Turns programs into artifacts. Implemented by the compiler library in process and by its worker process.
 /// Thread-safe; never throws, aborts or prints.

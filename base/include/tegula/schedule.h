@@ -17,6 +17,8 @@ struct Schedule {
   int block_n = 0;    ///< Key rows per tile.
   int num_warps = 0;  ///< Warps per program instance (cuda).
   int num_stages = 0; ///< Buffers of a software-pipelined load (cuda).
+  /// 1: all warps do the same. 2: `num_warps` compute, and four more feed them from memory (cuda, sm_90a).
+  int num_roles = 0;
 
   bool operator==(const Schedule &) const = default;
 };

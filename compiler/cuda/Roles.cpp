@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Roles of warps, and the rings through which a producer feeds consumers.
+#include "compiler/cuda/Threads.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using Compare = Scalars::Compare;
+
+constexpr int64_t kWarpsOfGroup = 4, kMbarrierBytes = 8;
+
+//===-- Roles ----------------------------------------------------------------------------------------------------===//
+
+LogicalResult Threads::lowerRole(Block &role, unsigned registers, bool more) {
+  gpu.setRegisters(registers, more);
+  return lowerBlock(role);
+}
+
+LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
+  gpu.publishMbarriers();
+  gpu.barrier();
+  hasRoles_ = true;
+  Value isProducer = s.compare(Compare::sge, warp_, warps_);
+  auto branch = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  if (failed(lowerRole(roles.getConsumer().front(), roles.getConsumerRegisters(), /*more=*/true)))
+    return failure();
+  b.setInsertionPointToStart(branch.thenBlock());
+  gpu.setRegisters(roles.getProducerRegisters(), /*more=*/false);
+  // One warp is enough: the hardware copies.
+  b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_)).thenBlock());
+  return lowerBlock(roles.getProducer().front());
+}
+
+//===-- Tensor maps ----------------------------------------------------------------------------------------------===//
+
+TensorMap::TensorMap(sm::FeedOp feed)
+    : parameter(cast<BlockArgument>(tile::tensorOf(feed.getView())).getArgNumber()), rows(feed.getShape()[0]),
+      columns(feed.getShape()[1]) {}
+
+void Threads::findTensorMaps() {
+  source_.walk([&](sm::FeedOp feed) {
+    if (!llvm::is_contained(tensorMaps_, TensorMap(feed)))
+      tensorMaps_.emplace_back(feed);
+  });
+}
+
+static int64_t numberOf(ArrayRef<TensorMap> maps, sm::FeedOp feed) {
+  return llvm::find(maps, TensorMap(feed)) - maps.begin();
+}
+
+Value Threads::tensorMap(sm::FeedOp feed) {
+  return target_.getArgument(static_cast<unsigned>(numberOf(tensorMaps_, feed)));
+}
+
+Value Threads::hasTensorMap(sm::FeedOp feed) {
+  Value flags = target_.getArguments().back();
+  Value bit = arith::AndIOp::create(b, flags, s.i64(int64_t{1} << numberOf(tensorMaps_, feed)));
+  return s.compare(Compare::ne, bit, 0);
+}
+
+//===-- Rings ----------------------------------------------------------------------------------------------------===//
+
+LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
+  int64_t slots = op.getType().getSlots();
+  Value first = t.reserve(2 * slots * kMbarrierBytes);
+  t.define(op.getResult(), first);
+  Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.s.compare(Compare::eq, t.lane(), 0));
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+  for (int64_t slot = 0; slot < slots; ++slot) {
+    t.gpu.initMbarrier(t.s.add(first, slot * kMbarrierBytes), 1);
+    t.gpu.initMbarrier(t.s.add(first, (slots + slot) * kMbarrierBytes), t.warps() / kWarpsOfGroup);
+  }
+  return success();
+}
+
+static Value fullMbarrier(Threads &t, Value mbarriers, Value slot) {
+  return t.s.add(t.scalar(mbarriers), t.s.mul(t.scalar(slot), kMbarrierBytes));
+}
+
+static Value emptyMbarrier(Threads &t, Value mbarriers, Value slot) {
+  int64_t slots = cast<sm::MbarriersType>(mbarriers.getType()).getSlots();
+  return t.s.add(fullMbarrier(t, mbarriers, slot), slots * kMbarrierBytes);
+}
+
+/// Positions beyond 32 bits are outside of any tensor that TMA can address, as are the limits.
+static Value toCoordinate(Threads &t, Value index) {
+  constexpr int64_t first = -(int64_t{1} << 30), last = std::numeric_limits<int32_t>::max();
+  Value wide = t.s.toI64(index);
+  wide = t.b.createOrFold<arith::MaxSIOp>(wide, t.s.i64(first));
+  return t.s.toI32(t.b.createOrFold<arith::MinSIOp>(wide, t.s.i64(last)));
+}
+
+/// Where the tile begins in the tensor behind the view, innermost dimension first.
+static SmallVector<Value> coordinatesOf(Threads &t, sm::FeedOp feed) {
+  SmallVector<Value> coordinates;
+  auto add = [&](ValueRange indices) {
+    for (Value index : llvm::reverse(indices))
+      coordinates.push_back(toCoordinate(t, t.scalar(index)));
+  };
+  add(feed.getPosition());
+  for (auto slice = feed.getView().getDefiningOp<tile::SliceOp>(); slice;
+       slice = slice.getView().getDefiningOp<tile::SliceOp>())
+    add(slice.getIndices());
+  return coordinates;
+}
+
+/// A box is one panel.
+static void copyBoxes(Threads &t, sm::FeedOp feed, Value full) {
+  sm::SharedType type = feed.getTile().getType();
+  int64_t rows = type.getShape()[0], columns = type.getShape()[1], panel = type.getPanel() / type.elementBytes();
+  SmallVector<Value> coordinates = coordinatesOf(t, feed);
+  Value firstColumn = coordinates.front();
+  t.gpu.arriveExpecting(full, rows * columns * type.elementBytes());
+  for (int64_t column = 0; column < columns; column += panel) {
+    coordinates.front() = t.s.add(firstColumn, column);
+    Value place = t.s.add(t.sharedAddress(feed.getTile()), column * rows * type.elementBytes());
+    t.gpu.copyBox(place, t.tensorMap(feed), full, coordinates);
+  }
+}
+
+LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
+  Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
+  // The phase before the first one counts as over.
+  t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
+                     t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
+  Value isFirst = t.s.compare(Compare::eq, t.lane(), 0);
+  auto branch = scf::IfOp::create(t.b, t.hasTensorMap(op), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(branch.thenBlock());
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+  copyBoxes(t, op, full);
+  t.b.setInsertionPointToStart(branch.elseBlock());
+  copyByWarp(t, op);
+  t.gpu.fenceAsync();
+  t.gpu.syncWarp();
+  t.gpu.arrive(full, isFirst);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ReceiveOp op) {
+  t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
+  t.define(op.getResult(), t.sharedAddress(op.getTile()));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
+  Value warp = t.s.rem(t.warp(), kWarpsOfGroup);
+  Value isFirst = t.s.both(t.s.compare(Compare::eq, warp, 0), t.s.compare(Compare::eq, t.lane(), 0));
+  t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), isFirst);
+  return success();
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Products on the tensor cores of warpgroups.
+#include "compiler/cuda/Threads.h"
+#include "compiler/sm/Storage.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+namespace {
+
+constexpr int64_t kDepthOfStep = 16, kPanelElements = 64, kElementBytes = 2, kRowBytes = 128;
+/// Of bytes in a descriptor.
+constexpr int64_t kUnit = 16;
+
+/// An operand in shared memory.
+class Operand {
+public:
+  /// `kIsRow`: whether the depth runs along the rows of the tile as it is stored.
+  Operand(Threads &t, Value shared, bool kIsRow)
+      : t(t), kIsRow(kIsRow), rows(cast<sm::SharedType>(shared.getType()).getShape()[0]) {
+    Value address = arith::ShRUIOp::create(t.b, t.sharedAddress(shared), t.s.i32(4));
+    // The distance of panels matters only where the operand's rows or columns, not its depth, lie along them.
+    first = t.s.bitOr(address, t.s.i32((kIsRow ? panelBytes() / kUnit : 1) << 16));
+  }
+
+  /// Starts at a later row.
+  void skipRows(Value count) { first = t.s.add(first, t.s.mul(count, kRowBytes / kUnit)); }
+
+  /// The low word of the descriptor of a step.
+  Value at(int64_t step) const {
+    int64_t k = step * kDepthOfStep;
+    int64_t bytes = kIsRow ? k * kRowBytes : k / kPanelElements * panelBytes() + k % kPanelElements * kElementBytes;
+    return t.s.add(first, bytes / kUnit);
+  }
+
+private:
+  int64_t panelBytes() const { return rows * kRowBytes; }
+
+  Threads &t;
+  bool kIsRow;
+  int64_t rows;
+  Value first;
+};
+
+} // namespace
+
+/// The fragments of a lhs in registers: four words a step.
+static SmallVector<Value> fragmentsOf(Threads &t, Value lhs, int64_t steps) {
+  auto tile = cast<RankedTensorType>(lhs.getType());
+  Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(tile.getElementType()));
+  auto element = [&](unsigned reg) -> Value {
+    Value inside = t.inside(tile, reg, 1);
+    return inside ? t.s.select(inside, t.registers(lhs)[reg], zero) : t.registers(lhs)[reg];
+  };
+  SmallVector<Value> words;
+  for (int64_t reg = 0; reg < 8 * steps; reg += 2)
+    words.push_back(t.gpu.pack(element(reg), element(reg + 1)));
+  return words;
+}
+
+LogicalResult cuda::lower(Threads &t, sm::WgmmaOp op) {
+  constexpr int64_t rowsOfGroup = 64, warpsOfGroup = 4;
+  int64_t steps = llvm::divideCeil(op.getDepth(), kDepthOfStep);
+  std::optional<Operand> lhs;
+  SmallVector<Value> fragments;
+  if (isa<sm::SharedType>(op.getLhs().getType())) {
+    lhs.emplace(t, op.getLhs(), /*kIsRow=*/false);
+    lhs->skipRows(t.s.mul(t.s.div(t.warp(), warpsOfGroup), rowsOfGroup));
+  } else {
+    fragments = fragmentsOf(t, op.getLhs(), steps);
+  }
+  Operand rhs(t, op.getRhs(), /*kIsRow=*/!op.getTransposeRhs());
+  SmallVector<Value> sums;
+  if (op.getAcc())
+    sums.assign(t.registers(op.getAcc()).begin(), t.registers(op.getAcc()).end());
+  unsigned columns = 2 * registerCount(op.getType().getTile());
+  t.gpu.fenceProducts();
+  for (int64_t step = 0; step < steps; ++step) {
+    SmallVector<Value> a =
+        lhs ? SmallVector<Value>{lhs->at(step)} : SmallVector<Value>(ArrayRef(fragments).slice(4 * step, 4));
+    sums = t.gpu.multiplyAsync(op.getRhs().getType().getElementType(), columns, a, rhs.at(step), sums,
+                               /*transposeA=*/false, /*transposeB=*/!op.getTransposeRhs());
+  }
+  t.gpu.commitProducts();
+  t.define(op.getResult(), sums);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::WgmmaWaitOp op) {
+  t.define(op.getResult(), t.gpu.waitProducts(op.getPending(), t.registers(op.getProduct())));
+  return success();
+}

@@ -1,0 +1,63 @@
+// RUN: tegula-opt %s --lower-to-threads --cse --split-input-file | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Warps from the 4th on are producers, of which one works. The tensor map is the first parameter, the word that says
+// whether it holds is the last. A box is a panel of 64 columns; K-major descriptors advance by 32 bytes a step.
+// CHECK: tile.tensor_maps = [array<i64: 0, 32, 96>]
+// CHECK-LABEL: func.func @fed(
+// CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr, {{.*}}, %[[FLAGS:arg[0-9]+]]: i64)
+// CHECK: scf.if
+// CHECK: mbarrier.init.shared::cta.b64 [$0], 1;
+// CHECK: mbarrier.init.shared::cta.b64 [$0], 1;
+// CHECK: fence.mbarrier_init
+// CHECK: nvvm.barrier0
+// CHECK: %[[PRODUCER:.*]] = arith.cmpi sge, %{{.*}}, %c4_i32
+// CHECK: scf.if %[[PRODUCER]] {
+// CHECK: setmaxnreg.dec.sync.aligned.u32 24;
+// CHECK: mbarrier.try_wait.parity
+// CHECK: %[[BIT:.*]] = arith.andi %[[FLAGS]], %c1_i64
+// CHECK: %[[HAS:.*]] = arith.cmpi ne, %[[BIT]]
+// CHECK: scf.if %[[HAS]] {
+// CHECK: scf.if
+// CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], 8192;
+// CHECK-COUNT-2: cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK: fence.proxy.async
+// CHECK: nvvm.bar.warp.sync
+// CHECK: @$0 mbarrier.arrive
+// CHECK: } else {
+// CHECK: setmaxnreg.inc.sync.aligned.u32 240;
+// CHECK: mbarrier.try_wait.parity
+// CHECK: wgmma.fence
+// CHECK: %[[A:.*]] = llvm.inline_asm {{.*}}setp.ne.b32 p, 0, 0;{{.*}}wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, da, db, p, 1, 1, 0, 1;
+// CHECK: setp.ne.b32 p, 1, 0;
+// CHECK: wgmma.commit_group
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: @$0 mbarrier.arrive
+// CHECK: nvvm.barrier id = %c1_i32 number_of_threads = %c128_i32
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+  func.func @fed(%v: !tile.view<2xbf16>, %y: !tile.view<2xf32>) {
+    %c0 = arith.constant 0 : index
+    %i = arith.constant 0 : i32
+    %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
+    %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<1x32x128xbf16, 128>
+    %b = sm.mbarriers : !sm.mbarriers<1>
+    sm.roles producer 24 {
+      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
+      sm.feed %v[%c0, %c0] [32, 96], %t, %b[%i] phase %i
+        : !tile.view<2xbf16>, !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+    } consumer 240 {
+      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
+      %k = sm.receive %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+      %f = sm.wgmma %a, %k depth 32 : !sm.shared<64x64xbf16, 128>, !sm.shared<32x128xbf16, 128>
+        -> !sm.inflight<tensor<64x16xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+      sm.release %b[%i] : !sm.mbarriers<1>
+      sm.barrier
+      tile.store %s, %y[%c0, %c0] : tensor<64x16xf32, #c>, !tile.view<2xf32>
+    }
+    return
+  }
+}

@@ -1,0 +1,78 @@
+// RUN: tegula-opt --specialize-warps --split-input-file --verify-diagnostics %s | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The producer repeats the scalars and the loop, without what the loop carries. Consumers receive before the first use
+// and release after the last product has finished.
+// CHECK: tile.producer_warps = 4
+// CHECK-LABEL: func @two_loads
+// CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[N:.*]]: index)
+// CHECK: %[[QS:.*]] = sm.alloc : !sm.shared<1x128x64xbf16, 128>
+// CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<1>
+// CHECK: %[[KS:.*]] = sm.alloc : !sm.shared<3x64x64xbf16, 128>
+// CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
+// CHECK: sm.roles producer 32 {
+// CHECK: %[[ROW:.*]] = arith.muli
+// CHECK: %[[QT:.*]] = sm.slot %[[QS]]
+// CHECK: sm.feed %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %[[QT]], %[[QB]]
+// CHECK: scf.for %[[J:.*]] = %{{.*}} to %[[N]] {{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0{{.*}}) -> (i32, i32)
+// CHECK-NEXT: %[[KT:.*]] = sm.slot %[[KS]][%[[SLOT]]]
+// CHECK-NEXT: sm.feed %[[K]][%[[J]], %{{.*}}] [64, 64], %[[KT]], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: %[[CLOSES:.*]] = arith.cmpi eq, %[[SLOT]], %c2_i32
+// CHECK: %[[NEXT:.*]] = arith.addi %[[SLOT]]
+// CHECK: %[[OTHER:.*]] = arith.xori %[[PHASE]]
+// CHECK: arith.select %[[CLOSES]], %{{.*}}, %[[NEXT]]
+// CHECK: arith.select %[[CLOSES]], %[[OTHER]], %[[PHASE]]
+// CHECK: } consumer 232 {
+// CHECK: %[[QR:.*]] = sm.receive %{{.*}}, %[[QB]]
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0
+// CHECK: %[[KT:.*]] = sm.slot %[[KS]][%[[SLOT]]]
+// CHECK: %[[KR:.*]] = sm.receive %[[KT]], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: %[[S:.*]] = sm.wgmma %[[QR]], %[[KR]]
+// CHECK: sm.wgmma_wait 0 %[[S]]
+// CHECK-NEXT: sm.release %[[KB]][%[[SLOT]]]
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
+  func.func @two_loads(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %block = tile.program_id 0
+    %row = arith.muli %block, %c128 : index
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+    %qs = sm.fetch %q[%row, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x64xf32, #c> {
+      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+        -> !sm.inflight<tensor<128x64xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+      scf.yield %s : tensor<128x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Where the rows to load are only known from memory, all warps copy.
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
+  // expected-remark @+3 {{has no loop that a producer could feed; all warps copy}}
+  // CHECK-LABEL: func @rows_from_memory
+  // CHECK-NOT: sm.roles
+  func.func @rows_from_memory(%k: !tile.view<2xbf16>, %p: !tile.view<1xi32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero, %row = %c0) -> (tensor<64x64xf32, #c>, index) {
+      %ks = sm.fetch %k[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %ks, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      scf.yield %s, %j : tensor<64x64xf32, #c>, index
+    }
+    return
+  }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// What sm_90a has beyond sm_80: TMA, mbarriers, warpgroups. All of it is inline assembly: LLVM has some as intrinsics,
+// but not products with an operand in registers, nor waits that hold on to what they wait for.
+#include "compiler/emit/Instructions.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace tegula::emit {
+
+using namespace mlir;
+
+namespace {
+
+/// Builds one inline assembly; operands are numbered after results.
+class Assembly {
+public:
+  explicit Assembly(ImplicitLocOpBuilder &b, size_t results = 0) : b_(b), results_(results) {
+    for (size_t i = 0; i < results; ++i)
+      constrain("=f");
+  }
+
+  std::string input(Value value) {
+    Type type = value.getType();
+    constrain(type.isInteger(1) ? "b" : type.isInteger(32) ? "r" : type.isF32() ? "f" : "l");
+    operands_.push_back(value);
+    return "$" + std::to_string(count_ - 1);
+  }
+
+  /// `{$n, $n+1, ...}`
+  std::string inputs(ValueRange values) {
+    std::string text;
+    for (Value value : values)
+      text += (text.empty() ? "" : ", ") + input(value);
+    return "{" + text + "}";
+  }
+
+  /// The results begin as these values.
+  void tie(ValueRange values) {
+    for (auto [i, value] : llvm::enumerate(values)) {
+      constrain(std::to_string(i));
+      operands_.push_back(value);
+    }
+  }
+
+  std::string results() const {
+    std::string text;
+    for (size_t i = 0; i < results_; ++i)
+      text += (i ? ", $" : "$") + std::to_string(i);
+    return "{" + text + "}";
+  }
+
+  SmallVector<Value> create(const Twine &text, bool touchesMemory = true) {
+    Type type;
+    if (results_)
+      type = LLVM::LLVMStructType::getLiteral(b_.getContext(), SmallVector<Type>(results_, b_.getF32Type()));
+    if (touchesMemory)
+      constrain("~{memory}");
+    auto op = LLVM::InlineAsmOp::create(b_, type, operands_, text.str(), constraints_, /*has_side_effects=*/true,
+                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                        LLVM::AsmDialectAttr(), ArrayAttr());
+    SmallVector<Value> values;
+    for (size_t i = 0; i < results_; ++i)
+      values.push_back(LLVM::ExtractValueOp::create(b_, op.getRes(), i));
+    return values;
+  }
+
+private:
+  void constrain(const std::string &constraint) {
+    constraints_ += (constraints_.empty() ? "" : ",") + constraint;
+    ++count_;
+  }
+
+  ImplicitLocOpBuilder &b_;
+  size_t results_, count_ = 0;
+  std::string constraints_;
+  SmallVector<Value> operands_;
+};
+
+} // namespace
+
+//===-- Copies ---------------------------------------------------------------------------------------------------===//
+
+Type Instructions::tensorMapType() { return LLVM::LLVMPointerType::get(b_.getContext()); }
+
+void Instructions::copyBox(Value shared, Value tensorMap, Value mbarrier, ValueRange coordinates) {
+  Assembly assembly(b_);
+  std::string to = assembly.input(shared), from = assembly.input(tensorMap), at = assembly.inputs(coordinates);
+  assembly.create("cp.async.bulk.tensor." + Twine(coordinates.size()) +
+                  "d.shared::cluster.global.mbarrier::complete_tx::bytes [" + to + "], [" + from + ", " + at + "], [" +
+                  assembly.input(mbarrier) + "];");
+}
+
+void Instructions::initMbarrier(Value mbarrier, unsigned arrivals) {
+  Assembly assembly(b_);
+  assembly.create("mbarrier.init.shared::cta.b64 [" + assembly.input(mbarrier) + "], " + Twine(arrivals) + ";");
+}
+
+void Instructions::publishMbarriers() { Assembly(b_).create("fence.mbarrier_init.release.cluster;"); }
+
+void Instructions::arrive(Value mbarrier, Value predicate) {
+  Assembly assembly(b_);
+  std::string guard = predicate ? "@" + assembly.input(predicate) + " " : "";
+  assembly.create(guard + "mbarrier.arrive.shared::cta.b64 _, [" + assembly.input(mbarrier) + "];");
+}
+
+void Instructions::arriveExpecting(Value mbarrier, unsigned bytes) {
+  Assembly assembly(b_);
+  assembly.create("mbarrier.arrive.expect_tx.shared::cta.b64 _, [" + assembly.input(mbarrier) + "], " + Twine(bytes) +
+                  ";");
+}
+
+void Instructions::waitMbarrier(Value mbarrier, Value parity) {
+  Assembly assembly(b_);
+  std::string place = assembly.input(mbarrier), phase = assembly.input(parity);
+  assembly.create("{\n.reg .pred done;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 done, [" + Twine(place) +
+                  "], " + phase + ";\n@done bra.uni DONE;\nbra.uni WAIT;\nDONE:\n}");
+}
+
+void Instructions::fenceAsync() { Assembly(b_).create("fence.proxy.async.shared::cta;"); }
+
+//===-- Warpgroups -----------------------------------------------------------------------------------------------===//
+
+void Instructions::setRegisters(unsigned count, bool more) {
+  Assembly(b_).create(Twine("setmaxnreg.") + (more ? "inc" : "dec") + ".sync.aligned.u32 " + Twine(count) + ";");
+}
+
+/// The high word of each descriptor: a swizzle of 128 bytes, 1024 bytes from one group of 8 rows to the next.
+static constexpr uint32_t kDescriptorHigh = (1u << 30) | (1024 >> 4);
+
+SmallVector<Value> Instructions::multiplyAsync(Type element, unsigned n, ValueRange a, Value b, ValueRange sums,
+                                               bool transposeA, bool transposeB) {
+  Assembly assembly(b_, n / 2);
+  assembly.tie(sums);
+  std::string high = ", " + std::to_string(kDescriptorHigh) + "}";
+  std::string text = "{\n.reg .pred p;\n.reg .b64 da, db;\nsetp.ne.b32 p, " + std::to_string(!sums.empty()) + ", 0;\n";
+  std::string lhs = "da", modes = std::to_string(transposeA) + ", ";
+  if (a.size() == 1) {
+    text += "mov.b64 da, {" + assembly.input(a.front()) + high + ";\n";
+  } else {
+    lhs = assembly.inputs(a);
+    modes = "";
+  }
+  text += "mov.b64 db, {" + assembly.input(b) + high + ";\n";
+  std::string type = element.isBF16() ? ".bf16.bf16" : ".f16.f16";
+  text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32" + type + " " + assembly.results() + ", " +
+          lhs + ", db, p, 1, 1, " + modes + std::to_string(transposeB) + ";\n}";
+  return assembly.create(text, /*touchesMemory=*/false);
+}
+
+void Instructions::fenceProducts() { Assembly(b_).create("wgmma.fence.sync.aligned;"); }
+void Instructions::commitProducts() { Assembly(b_).create("wgmma.commit_group.sync.aligned;"); }
+
+SmallVector<Value> Instructions::waitProducts(unsigned pending, ValueRange sums) {
+  Assembly assembly(b_, sums.size());
+  assembly.tie(sums);
+  return assembly.create("wgmma.wait_group.sync.aligned " + Twine(pending) + ";");
+}
+
+} // namespace tegula::emit

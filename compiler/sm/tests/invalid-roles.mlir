@@ -1,0 +1,137 @@
+// RUN: tegula-opt %s --split-input-file --verify-diagnostics
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @product_that_no_one_waits_for(%a: !sm.shared<64x64xbf16, 128>, %b: !sm.shared<64x64xbf16, 128>) {
+  // expected-error @+1 {{needs exactly one wait: what is in flight can be neither copied nor dropped}}
+  %f = sm.wgmma %a, %b depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+    -> !sm.inflight<tensor<64x16xf32, #c>>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @product_that_is_waited_for_twice(%a: !sm.shared<64x64xbf16, 128>) {
+  // expected-error @+1 {{needs exactly one wait}}
+  %f = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+    -> !sm.inflight<tensor<64x16xf32, #c>>
+  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+  %1 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8, 0:2:16], lanes = [1:4:2, 0:8:1], warps = [0:2:32]>
+
+func.func @product_of_two_warps(%a: !sm.shared<64x64xbf16, 128>) {
+  // expected-error @+1 {{a warpgroup has 64 rows of at most 256 columns}}
+  %f = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+    -> !sm.inflight<tensor<64x16xf32, #c>>
+  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @product_of_small_panels(%a: !sm.shared<64x32xbf16, 64>, %b: !sm.shared<64x64xbf16, 128>) {
+  // expected-error @+1 {{its operands are 16-bit numbers in panels of 128 bytes}}
+  %f = sm.wgmma %a, %b depth 32 : !sm.shared<64x32xbf16, 64>, !sm.shared<64x64xbf16, 128>
+    -> !sm.inflight<tensor<64x16xf32, #c>>
+  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+  return
+}
+
+// -----
+
+func.func @wait_for_another_tile(%f: !sm.inflight<tensor<64x16xf32>>) {
+  // expected-error @+1 {{'sm.wgmma_wait' op waits for}}
+  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32>>
+    -> tensor<64x16xf32, #sm.layout<registers = [1:32:1], lanes = [0:32:1], warps = [0:2:32]>>
+  return
+}
+
+// -----
+
+func.func @receive_from_no_ring(%t: !sm.shared<64x64xbf16, 128>, %b: !sm.mbarriers<2>, %i: i32) {
+  // expected-error @+1 {{needs a slot of a ring with 2 slots}}
+  %k = sm.receive %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+  return
+}
+
+// -----
+
+func.func @ring_of_another_size(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
+  %ring = sm.alloc : !sm.shared<3x64x64xbf16, 128>
+  %b = sm.mbarriers : !sm.mbarriers<2>
+  sm.roles producer 32 {
+    %t = sm.slot %ring[%s] : !sm.shared<3x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+    // expected-error @+1 {{needs a slot of a ring with 2 slots}}
+    sm.feed %v[%i, %i] [64, 64], %t, %b[%s] phase %s : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+  } consumer 160 {
+  }
+  return
+}
+
+// -----
+
+func.func @consumer_that_feeds(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
+  %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+  %b = sm.mbarriers : !sm.mbarriers<2>
+  sm.roles producer 32 {
+  } consumer 160 {
+    %t = sm.slot %ring[%s] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+    // expected-error @+1 {{'sm.feed' op belongs to a producer}}
+    sm.feed %v[%i, %i] [64, 64], %t, %b[%s] phase %s : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+  }
+  return
+}
+
+// -----
+
+module attributes {tile.num_warps = 12 : i64} {
+  func.func @too_many_registers() {
+    // expected-error @+1 {{needs 96256 registers; its threads start with 65536}}
+    sm.roles producer 32 {
+    } consumer 240 {
+    }
+    return
+  }
+}
+
+// -----
+
+func.func @registers_in_odd_numbers() {
+  // expected-error @+1 {{gives a thread 100 registers; legal are multiples of 8 from 24 to 256}}
+  sm.roles producer 24 {
+  } consumer 100 {
+  }
+  return
+}
+
+// -----
+
+module attributes {tile.num_warps = 6 : i64} {
+  func.func @half_a_warpgroup() {
+    // expected-error @+1 {{roles are whole warpgroups of 4}}
+    sm.roles producer 24 {
+    } consumer 96 {
+    }
+    return
+  }
+}
+
+// -----
+
+func.func @work_after_the_roles() {
+  // expected-error @+1 {{is not the last op of its function}}
+  sm.roles producer 24 {
+  } consumer 96 {
+  }
+  sm.barrier
+  return
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "cuda_tensor_map.h"
+
+#include "checks.h"
+#include "cuda_driver.h"
+#include "tensor_map.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+
+namespace tegula::cuda {
+namespace {
+
+/// False where the driver cannot describe the tensor.
+bool encode(const TensorMap &map, const TensorRef &tensor, CUtensorMap &encoded) {
+  const Expected<const Driver *> driver = Driver::get();
+  const std::optional<MappedTensor> mapped = mapTensor(map, tensor);
+  if (!driver || (*driver)->cuTensorMapEncodeTiled == nullptr || !mapped)
+    return false;
+  std::array<unsigned, kMaxRank> steps;
+  steps.fill(1);
+  std::array<unsigned long long, kMaxRank> sizes, strides;
+  std::copy(mapped->sizes.begin(), mapped->sizes.end(), sizes.begin());
+  std::copy(mapped->strides.begin(), mapped->strides.end(), strides.begin());
+  return (*driver)->cuTensorMapEncodeTiled(
+             &encoded, CU_TENSOR_MAP_DATA_TYPE_UINT16, mapped->rank, tensor.data, sizes.data(), strides.data(),
+             mapped->box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+} // namespace
+
+Status checkTensorMapCount(const Artifact &artifact) {
+  if (artifact.tensor_maps.size() > kMaxTensorMaps)
+    return invalid(std::to_string(artifact.tensor_maps.size()) + " tensor maps; at most " +
+                   std::to_string(kMaxTensorMaps) + " are possible");
+  return {};
+}
+
+size_t TensorMaps::placeOf(const Key &key) {
+  uint64_t hash = reinterpret_cast<uintptr_t>(key.data) + key.map;
+  for (size_t dim = 0; dim < kMaxRank; ++dim)
+    hash = (hash ^ static_cast<uint64_t>(key.shape[dim] + 31 * key.strides[dim])) * 0x9E3779B97F4A7C15;
+  return hash >> 32 & (kKept - 1);
+}
+
+int64_t TensorMaps::describe(std::span<const Argument> arguments, int64_t *words) {
+  int64_t legal = 0;
+  for (size_t i = 0; i < maps_.size(); ++i) {
+    const TensorRef &tensor = arguments[maps_[i].parameter].tensor();
+    Key key{.map = i, .data = tensor.data};
+    std::copy_n(tensor.shape, tensor.rank, key.shape.begin());
+    std::copy_n(tensor.strides, tensor.rank, key.strides.begin());
+    const std::lock_guard lock(mutex_);
+    Made &made = made_[placeOf(key)];
+    if (!(made.key == key)) {
+      made = {.key = key, .map = {}};
+      made.isLegal = encode(maps_[i], tensor, made.map);
+    }
+    std::memcpy(words + i * kTensorMapWords, &made.map, sizeof made.map);
+    legal |= static_cast<int64_t>(made.isLegal) << i;
+  }
+  return legal;
+}
+
+} // namespace tegula::cuda

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Tensors as TMA knows them.
+#pragma once
+
+#include "cuda_abi.h"
+#include "tegula/kernel.h"
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace tegula::cuda {
+
+inline constexpr size_t kMaxTensorMaps = 8;
+inline constexpr size_t kTensorMapWords = sizeof(CUtensorMap) / sizeof(int64_t);
+
+/// InvalidArgument if a launch has no room for the artifact's tensor maps.
+Status checkTensorMapCount(const Artifact &artifact);
+
+/// The tensor maps of one kernel's launches. What was made for a tensor is kept for the next launch with it.
+/// Thread-safe.
+class TensorMaps {
+public:
+  explicit TensorMaps(const std::vector<TensorMap> &maps) : maps_(maps), made_(maps.empty() ? 0 : kKept) {}
+
+  size_t count() const noexcept { return maps_.size(); }
+  /// Writes all maps, kTensorMapWords each, 64-byte aligned, and returns a word with bit i set if map i describes its
+  /// tensor. The others are 0: TMA cannot have such a stride or address.
+  int64_t describe(std::span<const Argument> arguments, int64_t *words);
+
+private:
+  /// Everything that a map depends on.
+  struct Key {
+    size_t map = 0;
+    const void *data = nullptr;
+    std::array<int64_t, kMaxRank> shape{}, strides{};
+
+    bool operator==(const Key &) const = default;
+  };
+  struct Made {
+    Key key;
+    CUtensorMap map;
+    bool isLegal = false;
+  };
+  static constexpr size_t kKept = 64; ///< A power of two.
+
+  static size_t placeOf(const Key &key);
+
+  std::vector<TensorMap> maps_;
+  std::mutex mutex_;
+  std::vector<Made> made_; ///< By a hash of the key.
+};
+
+} // namespace tegula::cuda
