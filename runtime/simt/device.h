@@ -8,8 +8,8 @@ namespace tegula::simt {
 
 class DeviceOfLanes final : public SimtDevice {
 public:
-  DeviceOfLanes(std::shared_ptr<Device> host, std::shared_ptr<DeviceState> state)
-      : host_(std::move(host)), state_(std::move(state)) {}
+  DeviceOfLanes(std::shared_ptr<Device> host, std::shared_ptr<DeviceState> state, const std::string &arch)
+      : host_(std::move(host)), state_(std::move(state)), target_{.name = "simt", .arch = arch, .features = ""} {}
 
   const std::shared_ptr<DeviceState> &state() const { return state_; }
 
@@ -36,7 +36,7 @@ public:
 private:
   std::shared_ptr<Device> host_; ///< Whose memory it is.
   std::shared_ptr<DeviceState> state_;
-  Target target_{.name = "simt", .arch = "", .features = ""};
+  Target target_;
 };
 
 } // namespace tegula::simt

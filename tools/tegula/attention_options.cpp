@@ -74,7 +74,7 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
                   fmt::format("--algorithm: '{}' has no backward pass; use flash2, or leave "
                               "out --backward",
                               toString(o.algorithm)));
-  if (o.target != "simt" && isUsed(o.exploration))
+  if (!o.target.starts_with("simt") && isUsed(o.exploration))
     return Status(
         ErrorCode::InvalidArgument,
         "--schedules, --scheduler, --mutate and --traffic are for --target simt, which decides the order of lanes");

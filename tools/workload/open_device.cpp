@@ -12,7 +12,7 @@ static bool hasGpu() {
   return gpus && !gpus->empty();
 }
 
-std::vector<std::string> targetWords() { return {"auto", "cpu", "cuda", "simt"}; }
+std::vector<std::string> targetWords() { return {"auto", "cpu", "cuda", "simt", "simt:sm_90a"}; }
 
 std::string resolveTarget(std::string_view target) {
   return std::string(target != "auto" ? target : hasGpu() ? "cuda" : "cpu");
@@ -22,8 +22,11 @@ Expected<std::shared_ptr<Device>> openDevice(std::string_view word) {
   std::string target = resolveTarget(word);
   if (target == "cuda")
     return cudaDevice();
-  if (target == "simt") {
-    Expected<std::shared_ptr<SimtDevice>> device = simtDevice();
+  if (target.starts_with("simt")) {
+    const size_t colon = target.find(':');
+    SimtOptions options;
+    options.arch = colon == std::string_view::npos ? "" : target.substr(colon + 1);
+    Expected<std::shared_ptr<SimtDevice>> device = simtDevice(options);
     return device ? Expected<std::shared_ptr<Device>>(*device) : device.status();
   }
   return cpuDevice();

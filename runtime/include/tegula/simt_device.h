@@ -107,6 +107,7 @@ public:
 struct SimtOptions {
   CpuOptions cpu; ///< Threads that run program instances.
   SimtSchedule schedule;
+  std::string arch; ///< The GPU whose instructions are run, such as "sm_90a"; empty means sm_80.
 };
 
 /// Its memory is the host's. A launch with findings returns LaunchFailed with the first of them; tensors then hold what
