@@ -11,7 +11,9 @@
 namespace tegula {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 /// c = a b, 64 rows per instance.
@@ -162,10 +164,63 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   CompileRequest r = request();
   r.schedule.num_warps = 3;
   expectRefusal(r, ErrorCode::InvalidArgument,
-                "num_warps is 3; legal are 1, 2, 4, 8, 16, and 0 for the compiler's choice");
+                "num_warps is 3; legal are 1, 2, 4, 8, 12, 16, and 0 for the compiler's choice");
   r = request();
   r.schedule.num_stages = 9;
   expectRefusal(r, ErrorCode::InvalidArgument, "num_stages is 9; legal are 1, 2, 3, 4, 5, 6, 7, 8, and 0");
+  r = request();
+  r.target.arch = "sm_90";
+  r.schedule.num_roles = 2;
+  expectRefusal(r, ErrorCode::Unsupported, "num_roles is 2, which only sm_90a has instructions for, not sm_90");
+}
+
+/// c = a b, 64 rows per instance, with the depth in steps.
+const char *const kLoop = R"(
+module attributes {tile.version = 1 : i64} {
+  func.func @product(%a: !tile.view<2xbf16> {tile.name = "a"}, %b: !tile.view<2xbf16> {tile.name = "b"},
+                     %c: !tile.view<2xf32> {tile.name = "c", tile.written}) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %depth = tile.dim %b 0 : !tile.view<2xbf16>
+    %block = tile.program_id 0
+    %row = arith.muli %block, %c64 : index
+    %q = tile.load %a[%row, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %sum = scf.for %k = %c0 to %depth step %c64 iter_args(%acc = %zero) -> tensor<64x64xf32> {
+      %0 = tile.load %b[%k, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %1 = tile.dot %q, %0 acc %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+      scf.yield %1 : tensor<64x64xf32>
+    }
+    tile.store %sum, %c[%row, %c0] : tensor<64x64xf32>, !tile.view<2xf32>
+    return
+  }
+}
+)";
+
+TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
+  CompileRequest r = request(kLoop);
+  r.target.arch = "sm_90a";
+  r.schedule.num_roles = 2;
+  Expected<Artifact> artifact = compile(r);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_EQ(artifact->threads, 2 * 128);
+  const TensorMap a{.parameter = 0, .box_rows = 64, .columns = 64}, b{.parameter = 1, .box_rows = 64, .columns = 64};
+  EXPECT_EQ(artifact->tensor_maps, (std::vector{a, b}));
+  r.emit = "ptx";
+  EXPECT_THAT(compile(r)->text, AllOf(HasSubstr("wgmma.mma_async"), HasSubstr("cp.async.bulk.tensor.2d"),
+                                      HasSubstr(".param .align 64 .b8 product_param_0[128]")));
+}
+
+TEST(CompileCuda, WhereNothingCanBeFedAllWarpsCopy) {
+  CompileRequest r = request();
+  r.target.arch = "sm_90a";
+  r.schedule.num_roles = 2;
+  r.emit = "ptx";
+  Expected<Artifact> artifact = compile(r);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_EQ(artifact->tensor_maps.size(), 0u);
+  EXPECT_THAT(artifact->text, AllOf(HasSubstr("cp.async.cg.shared"), HasSubstr("fence.proxy.async"),
+                                    HasSubstr("wgmma.mma_async"), Not(HasSubstr("mbarrier"))));
 }
 
 TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
