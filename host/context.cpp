@@ -3,6 +3,7 @@
 
 #include "hooks.h"
 #include "tegula/cuda_device.h"
+#include "tegula/tuning_store.h"
 #include "tegula/worker_compiler.h"
 
 #include <mutex>
@@ -84,7 +85,16 @@ Expected<std::shared_ptr<HostContext>> HostContext::make(const tegula_context_op
                                                                            : cpuDevice({.threads = options.threads});
   if (!device)
     return device.status();
-  return std::shared_ptr<HostContext>(new HostContext(options, std::move(*device)));
+  std::shared_ptr<HostContext> context(new HostContext(options, std::move(*device)));
+  context->readSchedules(options);
+  return context;
+}
+
+void HostContext::readSchedules(const tegula_context_options &options) {
+  const Expected<TuningMachine> machine = tuningMachine(device_->target().name, *worker_, options.ordinal);
+  if (machine)
+    tuned_ = TuningStore(options.schedule_directory != nullptr ? options.schedule_directory : TuningStore::userFolder())
+                 .schedules(*machine);
 }
 
 Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) {
@@ -102,7 +112,7 @@ Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) 
   if (!problem)
     return problem.status();
   compileAhead(*problem);
-  Expected<AttentionPlan> plan = AttentionPlan::make(*problem, kernels_);
+  Expected<AttentionPlan> plan = AttentionPlan::make(*problem, kernels_, {}, &tuned_);
   if (!plan)
     return plan;
   const std::lock_guard lock(mutex_);
@@ -117,7 +127,7 @@ void HostContext::compileAhead(const AttentionProblem &problem) {
   for (std::string_view name : programsOf(problem))
     tasks.push_back([this, name, &problem] {
       (void)guarded([&]() -> Status {
-        const Expected<AttentionRecipe> recipe = resolve(problem, name, kernels_.target());
+        const Expected<AttentionRecipe> recipe = resolve(problem, name, kernels_.target(), {}, &tuned_);
         if (!recipe)
           return recipe.status();
         const Expected<Program> program = findAttentionProgram(name)->record(recipe->config);

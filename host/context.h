@@ -4,6 +4,7 @@
 #include "api.h"
 #include "tegula/artifact_cache.h"
 #include "tegula/kernel_cache.h"
+#include "tegula/tuned_schedules.h"
 
 #include <array>
 #include <atomic>
@@ -40,6 +41,8 @@ public:
 private:
   HostContext(const tegula_context_options &options, std::shared_ptr<Device> device);
 
+  /// What `tegula tune` has found.
+  void readSchedules(const tegula_context_options &options);
   /// Compiles the kernels of a plan side by side, if the host has an executor; failures show when the plan is made.
   void compileAhead(const AttentionProblem &problem);
 
@@ -48,6 +51,7 @@ private:
   std::shared_ptr<ArtifactCache> artifacts_;
   std::unique_ptr<Compiler> worker_, compiler_;
   KernelCache kernels_;
+  TunedSchedules tuned_; ///< Constant once the context is made.
 
   mutable std::shared_mutex mutex_; ///< Guards `plans_`.
   std::unordered_map<ProblemKey, AttentionPlan, ProblemKeyHash> plans_;

@@ -6,8 +6,8 @@
 #include "model.h"
 #include "programs.h"
 #include "race.h"
+#include "tegula/cpu_info.h"
 #include "tegula/guard.h"
-#include "workload/machine.h"
 #include "workload/timing.h"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ private:
 
   /// Lenient: what the assembler says against a candidate does not count.
   void compileAndCheck(const std::vector<size_t> &indices, bool lenient) {
-    int threads = options_.compile_threads > 0 ? options_.compile_threads : tools::usableCores();
+    int threads = options_.compile_threads > 0 ? options_.compile_threads : usableCores();
     CompileQueue queue(indices, threads, [&](size_t index) {
       return guarded([&] {
         return compileCandidate(tuning_.task, tuning_.machine.target, tuning_.candidates[index].schedule, compiler_);

@@ -2,13 +2,11 @@
 // The words and sums of tuner.h.
 #include "tegula/tuner.h"
 
+#include "tegula/cpu_info.h"
 #include "tegula/cuda_device.h"
-#include "workload/machine.h"
 
 #include <algorithm>
 #include <iterator>
-
-#include <fmt/format.h>
 
 namespace tegula {
 namespace {
@@ -17,16 +15,17 @@ namespace {
 constexpr std::string_view kStates[] = {"impossible", "unlikely", "waiting", "refused", "spilled", "faulted",
                                         "hung",       "wrong",    "checked", "beaten",  "finalist"};
 
-Expected<TuningMachine> gpuMachine() {
+Expected<TuningMachine> gpuMachine(int ordinal) {
   Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
   if (!gpus)
     return gpus.status();
-  if (gpus->empty())
-    return Status(ErrorCode::Unsupported, "the driver finds no GPU");
-  const CudaDeviceInfo &gpu = gpus->front();
+  if (ordinal < 0 || size_t(ordinal) >= gpus->size())
+    return Status(ErrorCode::Unsupported, "the driver finds no GPU of this number");
+  const CudaDeviceInfo &gpu = (*gpus)[size_t(ordinal)];
   return TuningMachine{.target = {"cuda", gpu.arch, ""},
                        .device = gpu.name,
-                       .driver = fmt::format("CUDA {}.{}", gpu.driver_version / 1000, gpu.driver_version % 1000 / 10),
+                       .driver = "CUDA " + std::to_string(gpu.driver_version / 1000) + "." +
+                                 std::to_string(gpu.driver_version % 1000 / 10),
                        .multiprocessors = gpu.multiprocessors,
                        .shared_bytes_per_block = gpu.shared_bytes_per_block,
                        .shared_bytes_per_multiprocessor = gpu.shared_bytes_per_multiprocessor};
@@ -48,11 +47,12 @@ size_t Tuning::count(CandidateState state) const {
                               [&](const Candidate &candidate) { return candidate.state == state; }));
 }
 
-Expected<TuningMachine> tuningMachine(std::string_view target, const Compiler &compiler) {
+Expected<TuningMachine> tuningMachine(std::string_view target, const Compiler &compiler, int ordinal) {
   if (target != "cpu" && target != "cuda")
-    return Status(ErrorCode::InvalidArgument, fmt::format("'{}' cannot be tuned for; legal are cpu and cuda", target));
+    return Status(ErrorCode::InvalidArgument,
+                  "'" + std::string(target) + "' cannot be tuned for; legal are cpu and cuda");
   Expected<TuningMachine> machine =
-      target == "cuda" ? gpuMachine() : TuningMachine{.target = {"cpu", "", ""}, .device = tools::cpuDescription()};
+      target == "cuda" ? gpuMachine(ordinal) : TuningMachine{.target = {"cpu", "", ""}, .device = cpuDescription()};
   if (machine)
     machine->compiler = compiler.identity(machine->target);
   return machine;

@@ -5,8 +5,6 @@
 #include "digest.h"
 #include "tegula/cache_directory.h"
 
-#include <fmt/format.h>
-
 namespace tegula {
 namespace {
 
@@ -49,10 +47,12 @@ struct HeldLock {
 /// The name only finds the file; what counts is what the file says.
 std::string fileName(const TuningTask &task, const TuningMachine &machine) {
   ShapeClass shape = shapeClass(task.shape);
-  std::string key = fmt::format("{}\n{}\n{} {} {} {}\n{}\n{}\n{}\n{}\n{}", task.program, problemClass(task.problem),
-                                shape.heads, shape.group, shape.seqlen_q, shape.seqlen_k, machine.target.name,
-                                machine.target.arch, machine.device, machine.driver, machine.compiler);
-  return fmt::format("{}-{}{}", task.program, digest(key), kExtension);
+  std::string key = task.program;
+  for (const std::string &part : {problemClass(task.problem), std::to_string(shape.heads), std::to_string(shape.group),
+                                  std::to_string(shape.seqlen_q), std::to_string(shape.seqlen_k), machine.target.name,
+                                  machine.target.arch, machine.device, machine.driver, machine.compiler})
+    key += "\n" + part;
+  return task.program + "-" + digest(key) + kExtension;
 }
 
 } // namespace
@@ -68,7 +68,7 @@ Status TuningStore::save(const Tuning &tuning) const {
   std::optional<Folder> folder = Folder::make(folder_.string());
   if (folder && folder->write(fileName(tuning.task, tuning.machine), toJson(tuning)))
     return {};
-  return {ErrorCode::ResourceExhausted, fmt::format("the result cannot be written to '{}'", folder_.string())};
+  return {ErrorCode::ResourceExhausted, "the result cannot be written to '" + folder_.string() + "'"};
 }
 
 std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningMachine &machine) const {

@@ -2,7 +2,7 @@
 // tegula-bench-cpu: how fast attention is on this machine's cores, beside the matrix product that it is made of.
 #include "bench.h"
 #include "compiler/client/InProcessCompiler.h"
-#include "workload/machine.h"
+#include "tegula/cpu_info.h"
 
 #include <cstdio>
 
@@ -54,7 +54,7 @@ Expected<Report> measure(const Options &options) {
   machine.cache = std::make_unique<KernelCache>(*machine.compiler, machine.device);
 
   Report report;
-  report.device = tools::cpuDescription();
+  report.device = cpuDescription();
   // Memory first: what later parts leave with the allocator would hide it.
   TEGULA_RETURN_IF_ERROR(measureMemory(machine, options, report));
   report.gemm_size = options.gemm_size;

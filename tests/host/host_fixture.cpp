@@ -43,6 +43,7 @@ tegula_context_options options() {
   options.threads = 1;
   options.cache_directory = sharedFolder().c_str();
   options.reproducer_directory = sharedFolder().c_str();
+  options.schedule_directory = "";
   return options;
 }
 

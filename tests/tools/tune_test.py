@@ -66,22 +66,34 @@ class TuneTest(CommandLineTest):
         self.assertLessEqual(best["error_ratio"], 2)
         self.assertEqual(best["ms"], min(c["ms"] for c in record["candidates"] if c["state"] == "finalist"))
 
-    def test_attention_uses_the_result(self):
+    def tuned(self):
+        """Schedules: one that a tuning has chosen, so to speak, and the one without tuning."""
         self.tune()
         (name,) = glob.glob(os.path.join(self.folder, "schedules", "*"))
         record = load(name)
-        chosen = next(n for n, c in enumerate(record["candidates"]) if n and "ms" in c)
-        record["best"] = chosen
+        record["best"] = next(n for n, c in enumerate(record["candidates"]) if n and "ms" in c)
         with open(name, "w") as file:
             json.dump(record, file)
+        return [record["candidates"][n]["schedule"] for n in (record["best"], 0)]
+
+    def test_hosts_use_the_result(self):
+        def schedule(environment):
+            return subprocess.run([os.environ["TEGULA_PRINT_SCHEDULES"]], env=os.environ | environment, text=True,
+                                  check=True, capture_output=True).stdout.strip()
+
+        tuned, untuned = self.tuned()
+        self.assertEqual(schedule(self.environment), tuned)
+        self.assertEqual(schedule({"TEGULA_CACHE_DIR": self.folder + "/other"}), untuned)
+
+    def test_attention_uses_the_result(self):
+        tuned, untuned = self.tuned()
 
         def schedule(*arguments):
             result = self.run_tegula("attention", *SMALL, "--json", "--check", *arguments, environment=self.environment)
             return json.loads(result.stdout)["forward"]["schedule"]
 
-        self.assertEqual(schedule(), record["candidates"][chosen]["schedule"])
-        self.assertEqual(schedule("--seqlen-q", "300"), record["candidates"][chosen]["schedule"])
-        untuned = record["candidates"][0]["schedule"]
+        self.assertEqual(schedule(), tuned)
+        self.assertEqual(schedule("--seqlen-q", "300"), tuned)
         self.assertEqual(schedule("--untuned"), untuned)
         self.assertEqual(schedule("--causal", "top_left"), untuned)
 

@@ -4,7 +4,7 @@
 #include "progress.h"
 #include "tegula/tuning_store.h"
 #include "tegula/worker_compiler.h"
-#include "workload/machine.h"
+#include "tegula/cpu_info.h"
 #include "workload/open_device.h"
 
 #include <csignal>

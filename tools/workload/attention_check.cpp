@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One key/value head of one batch entry, with its query heads, is a problem of its own: the cores share those.
 #include "workload/attention_check.h"
-#include "workload/machine.h"
+#include "tegula/cpu_info.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include "tegula/cuda_device.h"
 #include "tegula/simt_device.h"
-#include "workload/machine.h"
+#include "tegula/cpu_info.h"
 
 namespace tegula::tools {
 

@@ -7,7 +7,7 @@
 #include "tegula/timer.h"
 #include "workload/attention_check.h"
 #include "workload/attention_data.h"
-#include "workload/machine.h"
+#include "tegula/cpu_info.h"
 
 #include <future>
 #include <map>
@@ -43,7 +43,7 @@ private:
   std::shared_ptr<Device> device_;
   ReceivedKernels kernels_;
   std::optional<KernelCache> cache_;
-  std::counting_semaphore<> loaders_{tools::usableCores()};
+  std::counting_semaphore<> loaders_{usableCores()};
   std::map<size_t, std::shared_future<Expected<AttentionPlan>>> plans_;
 
   std::optional<tools::AttentionData> check_data_;

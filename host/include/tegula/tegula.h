@@ -108,6 +108,7 @@ typedef struct tegula_context_options {
   int64_t compile_time_limit_ms;        /* 0: 120,000. */
   int64_t compile_memory_bytes;         /* 0: 4 GiB. */
   const char *reproducer_directory;     /* NULL: `reproducers` in the user's cache directory. */
+  const char *schedule_directory;       /* Of `tegula tune`; NULL: `schedules` in the user's cache directory; "": none. */
   tegula_hooks hooks;
 } tegula_context_options;
 

@@ -39,8 +39,9 @@ struct TuningMachine {
   int64_t shared_bytes_per_multiprocessor = 0;
 };
 
-/// The machine's cores ("cpu") or its first GPU ("cuda"); other words are InvalidArgument. Makes no context on the GPU.
-Expected<TuningMachine> tuningMachine(std::string_view target, const Compiler &compiler);
+/// The machine's cores ("cpu") or one of its GPUs ("cuda"); other words are InvalidArgument. Makes no context on the
+/// GPU.
+Expected<TuningMachine> tuningMachine(std::string_view target, const Compiler &compiler, int ordinal = 0);
 
 /// How far a candidate came, from first to last.
 enum class CandidateState {
@@ -112,7 +113,7 @@ struct TuningOptions {
   /// Compile, check and time everything that the compiler takes, to the end, whatever the model and the race say. There
   /// is no budget then.
   bool exhaustive = false;
-  std::string measurer; ///< The program that runs candidates; empty: tegula-measure beside the running program.
+  std::string measurer = {}; ///< The program that runs candidates; empty: tegula-measure beside the running program.
   std::function<void(const TuningProgress &)> progress = {};
   std::function<bool()> stopped = {}; ///< Asked often: true ends the tuning with what it has.
 };

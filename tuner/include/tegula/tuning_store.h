@@ -26,8 +26,8 @@ public:
   /// The result for exactly this key. What cannot be read does not count.
   std::optional<Tuning> find(const TuningTask &task, const TuningMachine &machine) const;
 
-  /// Keeps other processes of this user from tuning on the machine, whose times would tell nothing then, as long as what
-  /// is returned lives. Waits at most `patience`, and then goes on without.
+  /// Keeps other processes of this user from tuning on the machine, whose times would tell nothing then, as long as
+  /// what is returned lives. Waits at most `patience`, and then goes on without.
   std::shared_ptr<void> lock(const TuningMachine &machine, std::chrono::milliseconds patience) const;
 
   /// All results of a machine, for plans.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "workload/machine.h"
+#include "tegula/cpu_info.h"
 
 #include <algorithm>
 #include <fstream>
 #include <sched.h>
 #include <thread>
 
-namespace tegula::tools {
+namespace tegula {
 
 int usableCores() {
   cpu_set_t set;
@@ -29,4 +29,4 @@ std::string cpuDescription() {
   return processorName() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
 }
 
-} // namespace tegula::tools
+} // namespace tegula

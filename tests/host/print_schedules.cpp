@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Makes a plan for f32 and head_dim 16 on the cpu, with the user's schedules, and prints what is compiled for it.
+#include "tegula/tegula.hpp"
+
+#include <cstdio>
+
+using namespace tegula::host;
+
+int main() {
+  auto options = make<tegula_context_options>();
+  options.cache_directory = "";
+  options.hooks.compilation = [](void *, const tegula_compilation *compilation) {
+    if (!compilation->finished)
+      std::puts(compilation->schedule);
+  };
+  Result<Context> context = Context::create(options);
+  auto problem = make<tegula_attention_problem>();
+  problem.dtype = TEGULA_F32;
+  problem.head_dim = problem.value_dim = 16;
+  return context && context->plan(problem) ? 0 : 1;
+}
