@@ -24,6 +24,9 @@ const Decision kDecisions[] = {
     {"num_roles", "tile.num_roles", &Schedule::num_roles, 1, {1, 2}},
 };
 
+/// In powers of two. Where tensor cores are asynchronous, what rows wait for costs more than what they compute.
+constexpr int64_t kRescaleThreshold = 8;
+
 int64_t attributeOf(ModuleOp module, StringRef name) {
   auto attribute = module->getAttrOfType<IntegerAttr>(name);
   return attribute ? attribute.getInt() : 0;
@@ -62,7 +65,10 @@ Status GpuCompilation::prepare(ModuleOp module) {
   setAttribute(module, "tile.arch", target_.number);
   for (const Decision &decision : kDecisions)
     TEGULA_RETURN_IF_ERROR(decide(decision, request_.schedule, module));
-  return checkRoles(module);
+  TEGULA_RETURN_IF_ERROR(checkRoles(module));
+  if (attributeOf(module, "tile.num_roles") == 2)
+    setAttribute(module, "tile.rescale_threshold", kRescaleThreshold);
+  return {};
 }
 
 Status GpuCompilation::checkRoles(ModuleOp module) const {

@@ -35,10 +35,15 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     bits, the probabilities are rounded to their type before the product (their sums are not), and are
     `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding of m. The
     product that rescales the output is marked `tile.often_one`: once the maxima have settled, all its factors are 1.
+
+    A module with `tile.rescale_threshold` of T > 0 wants rows rescaled only where their maximum has grown by more than
+    T powers of two: the factors are then nearly always 1. Where the scores are products with a scalar, masked or not,
+    the multiplication moves into the exponents' multiply-add, and the row's maximum is that of the products.
   }];
   let options = [Option<"roundProbabilities", "round-probabilities", "bool", "false",
                         "probabilities have the element type of 16-bit values">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::tegula::tile::TileDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+                           "::tegula::tile::TileDialect"];
 }
 
 def EdgeMasks : Pass<"edge-masks"> {

@@ -105,3 +105,40 @@ func.func @f32_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf32>, %m: tensor<
     : tensor<64x32xf32>, tensor<32x128xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
   return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
 }
+
+// A row keeps its maximum until the new one is 2^8 times as large. The factor of the scores moves into the exponents;
+// the largest product is that of the smallest score if it is negative, and masked scores follow its sign.
+// ROUND-LABEL: @lazy
+// ROUND-SAME: %[[X:arg[0-9]+]]: tensor<64x32xf32>, %[[FACTOR:arg[0-9]+]]: f32, %[[MASK:arg[0-9]+]]: tensor<64x32xi1>
+// ROUND-DAG: %[[LIMIT:.*]] = arith.constant dense<5.54517746> : tensor<64xf32>
+// ROUND: %[[NEGATIVE:.*]] = arith.cmpf olt, %[[FACTOR]]
+// ROUND: %[[HIDDEN:.*]] = arith.select %[[NEGATIVE]], %{{.*}}, %{{.*}} : f32
+// ROUND: %[[HIDDENS:.*]] = tile.broadcast %[[HIDDEN]]
+// ROUND: %[[S:.*]] = arith.select %[[MASK]], %[[X]], %[[HIDDENS]]
+// ROUND: %[[ZERO:.*]] = arith.cmpf oeq, %[[FACTOR]]
+// ROUND: %[[SCALE:.*]] = arith.select %[[ZERO]], %{{.*}}, %[[FACTOR]] : f32
+// ROUND: scf.if
+// ROUND: tile.reduce min %[[S]]
+// ROUND: } else {
+// ROUND: tile.reduce max %[[S]]
+// ROUND: arith.mulf
+// ROUND: %[[NEW:.*]] = arith.maxnumf %[[M:arg[0-9]+]],
+// ROUND: %[[GROWTH:.*]] = arith.subf %[[NEW]], %[[M]]
+// ROUND: %[[EXCEEDS:.*]] = arith.cmpf ogt, %[[GROWTH]], %[[LIMIT]]
+// ROUND: arith.select %[[EXCEEDS]], %[[NEW]], %[[M]]
+// ROUND: %[[IN_BITS:.*]] = arith.mulf %[[SCALE]], %{{.*}} : f32
+// ROUND: %[[FACTORS:.*]] = tile.broadcast %[[IN_BITS]]
+// ROUND: math.fma %[[S]], %[[FACTORS]]
+module attributes {tile.rescale_threshold = 8 : i64} {
+  func.func @lazy(%x: tensor<64x32xf32>, %factor: f32, %mask: tensor<64x32xi1>, %v: tensor<32x128xbf16>,
+                  %m: tensor<64xf32>, %l: tensor<64xf32>, %o: tensor<64x128xf32>)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
+    %minus_infinity = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+    %factors = tile.broadcast %factor : f32 -> tensor<64x32xf32>
+    %products = arith.mulf %x, %factors : tensor<64x32xf32>
+    %s = arith.select %mask, %products, %minus_infinity : tensor<64x32xi1>, tensor<64x32xf32>
+    %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+    return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  }
+}
