@@ -20,7 +20,7 @@ BENCH_OPTIONS = """--head-dim --seqlen --causal --passes --algorithms --dtype --
 class HelpTest(CommandLineTest):
     def test_top_level_names_the_commands(self):
         text = self.run_tegula("--help").stdout
-        for command in "attention", "bench", "compile", "devices", "tune":
+        for command in "attention", "bench", "cache", "compile", "devices", "tune":
             self.assertRegex(text, rf"\n  {command} +\w+")
 
     def test_bench_explains_every_option(self):

@@ -2,6 +2,7 @@
 #include "compile_command.h"
 #include "compiler/client/InProcessCompiler.h"
 #include "files.h"
+#include "tegula/bundle.h"
 #include "tegula/cuda_device.h"
 
 #include <unistd.h>
@@ -53,6 +54,16 @@ std::string toText(const Artifact &artifact) {
 
 bool isBinary(const CompileOptions &options) { return options.emit == "object" || options.emit == "cubin"; }
 
+Status bundle(const CompileOptions &options) {
+  CompileRequest request;
+  request.target = {options.target, archFor(options), ""};
+  if (options.target == "cuda" && request.target.arch.empty())
+    return {ErrorCode::InvalidArgument, "--arch: without a GPU here, a bundle needs to be told which it is for"};
+  TEGULA_RETURN_IF_ERROR(findProgram(options, request));
+  Expected<Artifact> artifact = makeInProcessCompiler()->compile(request);
+  return artifact ? addToBundle(options.bundle, {{request, std::move(*artifact)}}) : artifact.status();
+}
+
 Expected<std::string> lower(const CompileOptions &options) {
   CompileRequest request;
   request.target = {options.target, archFor(options), ""};
@@ -69,6 +80,8 @@ Expected<std::string> lower(const CompileOptions &options) {
 
 Status compileCommand(const CompileOptions &options) {
   TEGULA_RETURN_IF_ERROR(checkOptions(options));
+  if (!options.bundle.empty())
+    return bundle(options);
   if (isBinary(options) && options.output.empty() && isatty(STDOUT_FILENO))
     return {ErrorCode::InvalidArgument,
             fmt::format("--emit: '{}' is not text; name a file with -o FILE", options.emit)};

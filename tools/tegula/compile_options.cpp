@@ -35,6 +35,7 @@ Examples:
   tegula compile program.mlir --target cpu --emit object -o program.so
   producer | tegula compile - --emit asm | less
   tegula compile --kernel flash2_forward --target cuda --arch sm_90 --dtype bf16 --head-dim 128 --emit ptx
+  tegula compile --kernel flash2_forward --target cuda --arch sm_90 --dtype bf16 --head-dim 128 --bundle kernels
 
 Exit code: 0 if all went well, 1 if the compiler refuses the program, 2 for bad input.)";
 
@@ -74,17 +75,27 @@ void addCompileOptions(CLI::App &command, CompileOptions &options) {
       .add_option("--arch", options.arch,
                   "cpu: a processor's name; cuda, simt: such as sm_90\n(this machine's; without a GPU sm_80)")
       ->type_name("NAME");
-  command.add_option("--emit", options.emit, "The phase to stop after, see below")->required()->type_name("WORD");
+  command.add_option("--emit", options.emit, "The phase to stop after, see below")->type_name("WORD");
+  command
+      .add_option("--bundle", options.bundle,
+                  "Instead of --emit: add the compiled kernel to this folder, which\nhosts load without a compiler")
+      ->type_name("FOLDER");
   command.add_option("-o,--output", options.output, "Write there instead of to standard output")->type_name("FILE");
   addSchedule(command, options.schedule);
   command.footer(kExamples);
 }
 
 Status checkOptions(const CompileOptions &options) {
+  if (options.emit.empty() && options.bundle.empty())
+    return {ErrorCode::InvalidArgument, "--emit is required; `tegula compile --help` lists what is legal"};
   if (options.program.empty() == options.kernel.empty())
     return {ErrorCode::InvalidArgument, options.program.empty()
                                             ? "there is nothing to compile: name a PROGRAM or a --kernel"
                                             : "--kernel: it takes the place of PROGRAM; give one of them"};
+  if (!options.bundle.empty())
+    return options.emit.empty() && options.output.empty()
+               ? Status()
+               : Status(ErrorCode::InvalidArgument, "--bundle: it takes the place of --emit and --output");
   std::vector<std::string> legal = phases(options.target);
   if (std::find(legal.begin(), legal.end(), options.emit) == legal.end())
     return {ErrorCode::InvalidArgument, fmt::format("--emit: '{}' is no phase of the {} target; its phases are {}",

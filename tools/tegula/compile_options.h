@@ -17,6 +17,7 @@ struct CompileOptions {
   std::string target = "cpu";
   std::string arch;   ///< Empty: this machine's.
   std::string emit;   ///< A phase, or "object", "cubin" or "report".
+  std::string bundle; ///< A folder, or empty if there is a phase.
   std::string output; ///< A file's name; empty means standard output.
   Schedule schedule;
 };

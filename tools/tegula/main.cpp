@@ -2,6 +2,7 @@
 // tegula: run and measure attention, look at how a program is compiled.
 #include "attention_command.h"
 #include "bench_command.h"
+#include "cache_command.h"
 #include "compile_command.h"
 #include "devices_command.h"
 #include "tune_command.h"
@@ -43,6 +44,9 @@ int run(int argc, char **argv) {
   BenchOptions bench;
   CLI::App *bench_command = app.add_subcommand("bench", "Measure attention over a grid of problems.");
   addBenchOptions(*bench_command, bench);
+  CacheOptions cache;
+  CLI::App *cache_command = app.add_subcommand("cache", "Look after the folder of compiled kernels.");
+  addCacheOptions(*cache_command, cache);
   CompileOptions compile;
   CLI::App *compile_command = app.add_subcommand("compile", "Compile a tile program and print any phase of it.");
   addCompileOptions(*compile_command, compile);
@@ -63,6 +67,8 @@ int run(int argc, char **argv) {
     return report(attentionCommand(attention));
   if (bench_command->parsed())
     return report(benchCommand(bench));
+  if (cache_command->parsed())
+    return report(cacheCommand(cache));
   if (tune_command->parsed())
     return report(tuneCommand(tune));
   return report(compile_command->parsed() ? compileCommand(compile) : devicesCommand());

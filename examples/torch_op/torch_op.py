@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Attention as an operator of PyTorch, with its gradient, on PyTorch's memory and streams; compared with PyTorch's own."""
+
+import functools
+import sys
+
+try:
+    import torch
+except ImportError:
+    print("PyTorch is not installed")
+    sys.exit(77)
+
+import libtegula as tegula
+
+DTYPES = {torch.float32: tegula.F32, torch.float16: tegula.F16, torch.bfloat16: tegula.BF16}
+
+
+def stream_of(tensor):
+    return torch.cuda.current_stream(tensor.device).cuda_stream if tensor.is_cuda else None
+
+
+def workspace_hooks(device):
+    """Workspaces from PyTorch's caching allocator, which hands memory on in the stream's order."""
+
+    def allocate(_, size, stream):
+        return torch.cuda.caching_allocator_alloc(size, device, stream or 0)
+
+    def release(_, memory, size, stream):
+        torch.cuda.caching_allocator_delete(memory)
+
+    return tegula.Hooks(allocate=tegula.ALLOCATE(allocate), release=tegula.RELEASE(release))
+
+
+@functools.lru_cache(maxsize=None)
+def context(device):
+    options = tegula.ContextOptions()
+    if device.type == "cuda":
+        torch.cuda.init()
+        options.device, options.ordinal = tegula.CUDA, device.index
+        options.hooks = workspace_hooks(device.index)
+    return tegula.Context(options)
+
+
+def view(tensor):
+    dtype = DTYPES[tensor.dtype]
+    return tegula.Tensor(tensor.data_ptr(), dtype, tensor.dim(), tuple(tensor.shape), tuple(tensor.stride()))
+
+
+def problem_of(q, v, causal):
+    return tegula.Problem(dtype=DTYPES[q.dtype], head_dim=q.shape[-1], value_dim=v.shape[-1], backward=1,
+                          causal=tegula.CAUSAL_TOP_LEFT if causal else tegula.CAUSAL_NONE)
+
+
+@torch.library.custom_op("tegula::attention", mutates_args=())
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float,
+              causal: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """o and lse of [batch, heads, length, dim] tensors with any strides."""
+    o = torch.empty(*q.shape[:-1], v.shape[-1], dtype=q.dtype, device=q.device)
+    lse = torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
+    args = tegula.ForwardArgs(scale=scale, q=view(q), k=view(k), v=view(v), o=view(o), lse=view(lse),
+                              stream=stream_of(q))
+    context(q.device).forward(problem_of(q, v, causal), args)
+    return o, lse
+
+
+@attention.register_fake
+def _(q, k, v, scale, causal):
+    return q.new_empty(*q.shape[:-1], v.shape[-1]), q.new_empty(q.shape[:-1], dtype=torch.float32)
+
+
+@torch.library.custom_op("tegula::attention_backward", mutates_args=())
+def attention_backward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, o: torch.Tensor, lse: torch.Tensor,
+                       d_o: torch.Tensor, scale: float,
+                       causal: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+    args = tegula.BackwardArgs(scale=scale, q=view(q), k=view(k), v=view(v), o=view(o), lse=view(lse), d_o=view(d_o),
+                               dq=view(dq), dk=view(dk), dv=view(dv), stream=stream_of(q))
+    context(q.device).backward(problem_of(q, v, causal), args)
+    return dq, dk, dv
+
+
+@attention_backward.register_fake
+def _(q, k, v, o, lse, d_o, scale, causal):
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
+
+
+def setup_context(ctx, inputs, output):
+    q, k, v, ctx.scale, ctx.causal = inputs
+    ctx.save_for_backward(q, k, v, *output)
+
+
+def backward(ctx, d_o, d_lse):
+    q, k, v, o, lse = ctx.saved_tensors
+    return *attention_backward(q, k, v, o, lse, d_o, ctx.scale, ctx.causal), None, None
+
+
+attention.register_autograd(backward, setup_context=setup_context)
+
+
+def largest_difference(device, dtype, causal):
+    torch.manual_seed(1)
+    leaves = [torch.randn(2, 200, 4, 64, dtype=dtype, device=device, requires_grad=True) for _ in range(3)]
+    q, k, v = (leaf.transpose(1, 2) for leaf in leaves)
+    d_o = torch.randn(2, 4, 200, 64, dtype=dtype, device=device)
+    results = []
+    for function in (lambda: attention(q, k, v, 0.125, causal)[0],
+                     lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=0.125)):
+        o = function()
+        results.append([o.detach(), *torch.autograd.grad(o, leaves, d_o, retain_graph=True)])
+    return max((a - b).abs().max().item() for a, b in zip(*results))
+
+
+def main():
+    cases = [(torch.device("cpu"), torch.float32, 1e-4)]
+    if torch.cuda.is_available():
+        cases.append((torch.device("cuda", 0), torch.bfloat16, 0.1))
+    good = True
+    for device, dtype, bound in cases:
+        for causal in False, True:
+            difference = largest_difference(device, dtype, causal)
+            print(f"{device} {dtype} causal={causal}: largest difference from PyTorch's attention {difference:.1e}")
+            good &= difference < bound
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
