@@ -44,20 +44,36 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
   };
   if (problem.expected.seqlen_q <= 32)
     return {box(1, {16, 32}), box(2, {32})};
-  return {box(4, {64, 128, 192, 256}), box(8, {128, 256})};
+  std::vector<ScheduleBox> boxes = {box(4, {64, 128, 192, 256}), box(8, {128, 256})};
+  if (target.arch == "sm_90a" && sizeOf(problem.dtype) == 2)
+    for (auto [warps, rows] : {std::pair(4, 64), std::pair(8, 128), std::pair(12, 192)})
+      boxes.push_back({{&Schedule::block_m, {rows}},
+                       {&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224}},
+                       {&Schedule::num_warps, {warps}},
+                       {&Schedule::num_stages, {2, 3, 4}},
+                       {&Schedule::num_roles, {2}}});
+  return boxes;
 }
 
 Demand demand(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
   int64_t bytes = int64_t(sizeOf(problem.dtype)), words = 4 / bytes; // Numbers in a register.
   int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
   double row = double(qk + v);
-  return {.shared_bytes = bytes * (s.block_m * qk + s.num_stages * s.block_n * (qk + v)),
-          .register_words = scores + s.block_m * v + s.block_m * qk / words, // S or P, O, Q.
-          .instances = blocks(shape.seqlen_q, s.block_m) * shape.heads * shape.batch,
-          .iterations = double(blocks(shape.seqlen_k, s.block_n)) * visibleShare(problem),
-          .product_flops = 2 * double(scores) * row,
-          .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
-          .exponentials = double(scores)};
+  Demand demand{.shared_bytes = bytes * (s.block_m * qk + s.num_stages * s.block_n * (qk + v)),
+                .register_words = scores + s.block_m * v, // S or P, O.
+                .instances = blocks(shape.seqlen_q, s.block_m) * shape.heads * shape.batch,
+                .iterations = double(blocks(shape.seqlen_k, s.block_n)) * visibleShare(problem),
+                .product_flops = 2 * double(scores) * row,
+                .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
+                .exponentials = double(scores)};
+  if (s.num_roles == 2) { // Warpgroups read Q, too, from shared memory, and O passes through it.
+    demand.shared_bytes += bytes * s.block_m * v;
+    demand.shared_traffic = demand.shared_traffic / 4 + double(bytes * s.block_m * qk);
+    demand.warpgroup_products = true;
+  } else {
+    demand.register_words += s.block_m * qk / words;
+  }
+  return demand;
 }
 
 } // namespace

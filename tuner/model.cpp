@@ -37,11 +37,12 @@ int64_t residentInstances(const Demand &demand, int threads, const TuningMachine
 
 std::string whyImpossible(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
   int threads = 32 * schedule.num_warps, registers = registersOf(demand, threads);
+  int64_t most = std::min<int64_t>(kMostRegisters, kRegisters / threads);
   if (demand.shared_bytes > machine.shared_bytes_per_block)
     return fmt::format("needs {} KiB of shared memory, there are {}", demand.shared_bytes >> 10,
                        machine.shared_bytes_per_block >> 10);
-  if (registers > kMostRegisters * kDoubt)
-    return fmt::format("needs {} registers a thread, there are {}", registers, kMostRegisters);
+  if (registers > double(most) * kDoubt)
+    return fmt::format("needs {} registers a thread, there are {}", registers, most);
   return "";
 }
 
@@ -49,8 +50,8 @@ std::string whyImpossible(const Schedule &schedule, const Demand &demand, const 
 double gpuCost(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
   int threads = 32 * schedule.num_warps;
   int64_t resident = std::max<int64_t>(1, residentInstances(demand, threads, machine));
-  double products = demand.product_flops / kProductFlops, shared = demand.shared_traffic / kSharedBytes,
-         exponentials = demand.exponentials / kExponentials;
+  double products = demand.product_flops / (kProductFlops * (demand.warpgroup_products ? 2 : 1)),
+         shared = demand.shared_traffic / kSharedBytes, exponentials = demand.exponentials / kExponentials;
   double busy = std::min(1.0, double(resident * schedule.num_warps) / kBusyWarps);
   // What one instance does not overlap, another one hides.
   double longest = std::max({products, shared, exponentials});

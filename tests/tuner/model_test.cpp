@@ -89,6 +89,23 @@ TEST(Model, OnAGpuThereAreSixtyCandidatesAtLeast) {
   }
 }
 
+TEST(Model, AHopperHasCandidatesWithRoles) {
+  TuningTask forward = task("flash2_forward", 128);
+  TuningMachine hopper = h100();
+  hopper.target.arch = "sm_90a";
+  std::vector<Candidate> candidates = *candidatesOf(forward, hopper, 96);
+  auto roles = std::count_if(candidates.begin(), candidates.end(), [](const Candidate &c) {
+    return c.schedule.num_roles == 2 && c.state == CandidateState::waiting;
+  });
+  EXPECT_GT(roles, 10);
+  Schedule fast{.block_m = 192, .block_n = 112, .num_warps = 12, .num_stages = 2, .num_roles = 2};
+  EXPECT_TRUE(std::any_of(candidates.begin(), candidates.end(), [&](const Candidate &c) {
+    return c.schedule == fast && c.state == CandidateState::waiting;
+  }));
+  for (const Candidate &candidate : *candidatesOf(forward, h100(), 96))
+    EXPECT_EQ(candidate.schedule.num_roles, 0);
+}
+
 TEST(Model, TheUntunedScheduleComesFirstAndOnce) {
   TuningTask forward = task("flash2_forward", 128);
   std::vector<Candidate> candidates = *candidatesOf(forward, h100(), 1);

@@ -29,6 +29,7 @@ struct Demand {
   double product_flops = 0;
   double shared_traffic = 0; ///< Bytes that warps read from shared memory.
   double exponentials = 0;
+  bool warpgroup_products = false; ///< By wgmma, which is twice as fast as mma.sync.
 };
 
 /// The schedules of one program.
