@@ -18,6 +18,7 @@ void DeviceOfLanes::setSchedule(const SimtSchedule &schedule) noexcept {
 SimtReport DeviceOfLanes::takeReport() {
   const std::lock_guard lock(state_->mutex);
   SimtReport report{.findings = std::exchange(state_->findings, {}),
+                    .launches = std::exchange(state_->launches, 0),
                     .program_instances = std::exchange(state_->instances, 0),
                     .switches = std::exchange(state_->switches, 0),
                     .mutation_reached = std::exchange(state_->mutationReached, false),

@@ -102,6 +102,7 @@ private:
 
   Status report(std::vector<SimtFinding> findings, int64_t instances, const Work &work) const {
     const std::lock_guard lock(device_->mutex);
+    ++device_->launches;
     device_->instances += instances;
     device_->switches += work.switches;
     device_->mutationReached |= work.launch.mutationReached;

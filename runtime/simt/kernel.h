@@ -35,7 +35,7 @@ struct DeviceState {
   SimtSchedule schedule;
   std::map<std::string, std::vector<SimtSite>> sites; ///< By kernel; those of the last one of this name.
   std::vector<SimtFinding> findings;
-  int64_t instances = 0, switches = 0;
+  int64_t launches = 0, instances = 0, switches = 0;
   bool mutationReached = false;
   std::map<std::string, TrafficSums> traffic; ///< By kernel.
 };

@@ -89,6 +89,7 @@ struct SimtTraffic {
 /// Since the last takeReport.
 struct SimtReport {
   std::vector<SimtFinding> findings;
+  int64_t launches = 0; ///< Of kernels: each is one schedule.
   int64_t program_instances = 0;
   int64_t switches = 0;          ///< From one lane to another.
   bool mutation_reached = false; ///< A lane came to the instruction that the schedule changes.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// One instruction on given operands, as code of the executor's lanes and as PTX, to be run on both.
+#pragma once
+
+#include "lanes.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tegula::test {
+
+struct Operation {
+  std::string name;
+  bool needs_sm_90a = false;
+  SimtKernel lanes = nullptr;
+  std::string body; ///< See ptxOf.
+  std::vector<int32_t> in;
+  size_t out_words = 0;
+  int32_t fill = -1; ///< What `out` holds before.
+  uint32_t threads = 32, shared_bytes = 16384;
+  double tolerance = 0; ///< Of f32 results, relative; 0: the same bits.
+  /// Makes what both runs below share; called before each of them.
+  std::function<void()> prepare = [] {};
+  /// Changes the operands for a GPU on which the tensors are at these addresses; false if that is impossible.
+  std::function<bool(std::vector<int32_t> &in, uint64_t in_address, uint64_t out_address)> for_gpu = {};
+};
+
+std::vector<Operation> warpOperations();
+std::vector<Operation> warpgroupOperations();
+std::vector<Operation> bulkOperations();
+
+/// A module with a kernel `operation`. In the body, `pin` and `pout` are the addresses of the tensors, `tid` is the
+/// thread, `sh` the address of shared memory; r0, f0, rd0 and p0 on are registers.
+std::string ptxOf(const Operation &operation);
+/// Loads r`first` to r`first + count - 1` from the thread's words of `pin`, which begin behind `skip` words.
+std::string loadWords(uint32_t first, uint32_t count, uint32_t skip = 0);
+std::string storeWords(uint32_t first, uint32_t count);
+/// `{PREFIXfirst, ...}`
+std::string registerList(const std::string &prefix, uint32_t first, uint32_t count);
+/// Moves registers of one kind to those of the other.
+std::string toFloats(uint32_t firstFloat, uint32_t firstWord, uint32_t count);
+std::string toWords(uint32_t firstWord, uint32_t firstFloat, uint32_t count);
+
+} // namespace tegula::test
