@@ -35,7 +35,7 @@ private:
     StringRef first = s.mnemonic.split('.').first;
     if (first == "bra" || first == "trap")
       return success(); // Of loops around waits, and of ends that are never reached.
-    if (first == "mov" || first == "setp" || first == "selp" || first == "vote")
+    if (first == "mov" || first == "setp" || first == "selp" || first == "vote" || first == "mapa")
       return lowerLocal(s);
     if (first == "ld" || first == "st" || first == "red")
       return lowerAccess(s);
@@ -89,6 +89,8 @@ private:
   LogicalResult lowerLocal(const AsmStatement &s) {
     if (s.is("mov.b64") && s.operands.size() == 2)
       return lowerPair(s);
+    if (s.is("mapa.shared::cluster.u32") && s.operands.size() == 3)
+      return lowerMapa(s);
     if (s.is("setp") && s.operands.size() >= 3)
       return lowerComparison(s);
     if (s.is("selp.b32") && s.operands.size() == 4) {
@@ -118,6 +120,14 @@ private:
     return success();
   }
 
+  /// mapa.shared::cluster.u32 d, address, rank
+  LogicalResult lowerMapa(const AsmStatement &s) {
+    Value rank = LLVM::AddOp::create(b_, word(s.operands[2]), calls_.i32(1));
+    Value high = LLVM::ShlOp::create(b_, rank, calls_.i32(kSimtRankShift));
+    define(s.operands[0], LLVM::OrOp::create(b_, word(s.operands[1]), high));
+    return success();
+  }
+
   LogicalResult lowerComparison(const AsmStatement &s) {
     if (s.is("setp.gt.f32") || s.is("setp.gt.or.f32")) {
       Value result = LLVM::FCmpOp::create(b_, LLVM::FCmpPredicate::ogt, word(s.operands[1]), word(s.operands[2]));
@@ -139,7 +149,7 @@ private:
   //===-- Plain accesses to memory --------------------------------------------------------------------------------===//
 
   LogicalResult lowerAccess(const AsmStatement &s) {
-    const bool isShared = s.has("shared") || s.has("shared::cta");
+    const bool isShared = s.has("shared") || s.has("shared::cta") || s.has("shared::cluster");
     unsigned bits = 0;
     if ((!isShared && !s.has("global")) || s.mnemonic.rsplit('.').second.drop_front().getAsInteger(10, bits))
       return failure();
@@ -338,6 +348,10 @@ private:
                                          s.operands.size() > 1 ? word(s.operands[1]) : calls_.i32(0)});
     else if (s.is("bar.arrive") || s.is("barrier.arrive"))
       call(&SimtOps::barrier_arrive, std::array{calls_.site("bar.arrive"), word(s.operands[0]), word(s.operands[1])});
+    else if (s.is("barrier.cluster.arrive"))
+      call(&SimtOps::cluster_arrive, std::array{calls_.site("barrier.cluster.arrive")});
+    else if (s.is("barrier.cluster.wait"))
+      call(&SimtOps::cluster_wait, std::array{calls_.site("barrier.cluster.wait")});
     else if (s.is("bar.warp.sync"))
       call(&SimtOps::barrier_warp, std::array{calls_.site("bar.warp.sync")});
     else if (!s.is("prefetch.tensormap"))

@@ -58,12 +58,18 @@ std::byte *Block::accessShared(const Lane &lane, uint32_t address, uint32_t byte
 }
 
 std::byte *Block::checkShared(uint32_t address, uint32_t bytes, const Access &access) {
-  const uint32_t offset = address - kSimtSharedBase;
-  const auto where = [&] { return " shared memory, byte " + std::to_string(static_cast<int32_t>(offset)); };
-  if (offset >= shared_.size() || bytes > shared_.size() - offset) {
+  const std::optional<uint32_t> place = placeOf(access.lane, address, bytes);
+  const auto where = [&] {
+    const auto byte = static_cast<int32_t>(address % (1U << kSimtRankShift) - kSimtSharedBase);
+    return " shared memory, byte " + std::to_string(byte);
+  };
+  if (!place) {
     reportAccess(SimtFault::OutOfBounds, access, bytes, "outside" + where());
     return nullptr;
   }
+  if (runningOf_[*place / launch_->sharedBytes] == 0)
+    reportAccess(SimtFault::OutOfBounds, access, bytes, "of a program instance that has ended," + where());
+  const uint32_t offset = *place;
   if (!isAligned(address, bytes))
     reportAccess(SimtFault::Misaligned, access, bytes, "at an unaligned address of" + where());
   if (!isWrite(access.kind))
@@ -75,6 +81,14 @@ std::byte *Block::checkShared(uint32_t address, uint32_t bytes, const Access &ac
   shadow_.shared(offset, bytes, access,
                  [&](const Conflict &conflict) { reportConflict(access, conflict, "shared memory"); });
   return shared_.data() + offset;
+}
+
+std::optional<uint32_t> Block::placeOf(uint32_t lane, uint32_t address, uint32_t bytes) const {
+  const uint32_t named = address >> kSimtRankShift, rank = named == 0 ? rankOf(lane) : named - 1;
+  const uint32_t offset = address % (1U << kSimtRankShift) - kSimtSharedBase;
+  if (rank >= launch_->cluster || offset >= launch_->sharedBytes || bytes > launch_->sharedBytes - offset)
+    return std::nullopt;
+  return rank * launch_->sharedBytes + offset;
 }
 
 //===-- One lane --------------------------------------------------------------------------------------------------===//
@@ -129,9 +143,10 @@ void Block::copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t globa
     skip(lane, site, Space::Global);
   }
   access.kind = AccessKind::CopyWrite;
-  if (accessShared(lane, shared, size, access) == nullptr)
+  std::byte *to = accessShared(lane, shared, size, access);
+  if (to == nullptr)
     return;
-  lane.lastCopy = {site, group, shared, size, from ? bytes : 0, from};
+  lane.lastCopy = {.site = site, .group = group, .size = size, .bytes = from ? bytes : 0, .from = from, .to = to};
   lane.copies.push_back(lane.lastCopy);
   if (choose_->copyLandsAtOnce())
     land(lane, lane.copies.size() - 1);

@@ -17,21 +17,38 @@ Block::Block(uint32_t lanes)
 
 //===-- Start and end ---------------------------------------------------------------------------------------------===//
 
-void Block::run(const Launch &launch, int64_t instance) {
+void Block::run(const Launch &launch, int64_t cluster) {
   launch_ = &launch;
-  start(instance);
+  start(cluster);
   main_.switchTo(lanes_[choose_->lane(ready_, 0)].fiber);
   if (outOfMemory_)
     throw std::bad_alloc();
   launch.instances.add(instance_, shadow_, [this](auto... what) { reportInstances(what...); });
 }
 
-void Block::start(int64_t instance) {
+void Block::start(int64_t cluster) {
   const Grid &grid = launch_->grid;
+  const int64_t instance = cluster * launch_->cluster;
   instance_ = static_cast<uint64_t>(instance);
   program_[0] = static_cast<uint32_t>(instance % grid.x);
   program_[1] = static_cast<uint32_t>(instance / grid.x % grid.y);
   program_[2] = static_cast<uint32_t>(instance / grid.x / grid.y);
+  // What nobody wrote is not a number in any of the types.
+  shared_.assign(size_t{launch_->sharedBytes} * launch_->cluster, std::byte{0xff});
+  barriers_.clear();
+  clusterBarrier_ = {};
+  mbarriers_.clear();
+  bulk_.clear();
+  clocks_.reset();
+  shadow_.reset(shared_.size());
+  choose_.emplace(launch_->schedule.scheduler, launch_->schedule.seed * 0x9E3779B97F4A7C15 + instance_,
+                  static_cast<uint32_t>(ready_.size()));
+  outOfMemory_ = false;
+  startLanes();
+  startWarps();
+}
+
+void Block::startLanes() {
   for (uint32_t i = 0; i < lanes_.size(); ++i) {
     Lane &lane = lanes_[i];
     lane = Lane();
@@ -41,25 +58,14 @@ void Block::start(int64_t instance) {
   }
   std::fill(ready_.begin(), ready_.end(), ~0U);
   std::fill(inWarp_.begin(), inWarp_.end(), 0);
-  // What nobody wrote is not a number in any of the types.
-  shared_.assign(launch_->sharedBytes, std::byte{0xff});
-  barriers_.clear();
-  mbarriers_.clear();
-  bulk_.clear();
-  clocks_.reset();
-  shadow_.reset(shared_.size());
-  choose_.emplace(launch_->schedule.scheduler,
-                  launch_->schedule.seed * 0x9E3779B97F4A7C15 + static_cast<uint64_t>(instance),
-                  static_cast<uint32_t>(ready_.size()));
-  running_ = static_cast<uint32_t>(lanes_.size());
-  outOfMemory_ = false;
-  startWarps();
+  running_ = clocks_.lanes();
+  runningOf_.assign(launch_->cluster, lanesOfInstance());
 }
 
 /// ptxas gives a kernel that moves registers between its warps an equal share for all to start with.
 void Block::startWarps() {
-  const auto registers = std::min(kRegisters / static_cast<uint32_t>(lanes_.size()) / 8 * 8, kMostRegisters);
-  freeRegisters_ = 0;
+  const auto registers = std::min(kRegisters / lanesOfInstance() / 8 * 8, kMostRegisters);
+  freeRegisters_.assign(launch_->cluster, 0);
   for (Warp &warp : warps_)
     warp = {.elected = choose_->below(kWarp), .registers = registers, .groups = {}};
   for (Warpgroup &warpgroup : warpgroups_)
@@ -83,6 +89,7 @@ void Block::finish(Lane &lane) {
   if (warpgroup.started > warpOf(lane).waited)
     report(SimtFault::PendingCopy, lane.number, warpgroup.site, "is not waited for");
   --running_;
+  --runningOf_[rankOf(lane.number)];
   block(lane, LaneState::Done, 0);
 }
 
@@ -205,9 +212,9 @@ void Block::arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t thr
 /// Counts the lane.
 Block::Barrier &Block::come(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
   constexpr uint32_t kBarriers = 16;
-  Barrier &barrier = barriers_[id];
+  Barrier &barrier = barriers_[{rankOf(lane.number), id}];
   if (threads == 0)
-    threads = static_cast<uint32_t>(lanes_.size());
+    threads = lanesOfInstance();
   if (id >= kBarriers || threads % kWarp != 0)
     report(SimtFault::BarrierMisuse, lane.number, site,
            "names barrier " + std::to_string(id) + " for " + std::to_string(threads) +
@@ -236,6 +243,34 @@ void Block::completeBarrier(Barrier &barrier) {
   barrier.come = 0;
 }
 
+void Block::arriveAtCluster(Lane &lane, uint32_t site) {
+  if (executionOf(lane, site, [=, this, &lane] { arriveAtCluster(lane, site); }) != Execution::Normal)
+    return;
+  if (lane.clusterArrivals != lane.clusterWaits)
+    report(SimtFault::BarrierMisuse, lane.number, site, "arrives at the cluster's barrier again without a wait");
+  ++lane.clusterArrivals;
+  clocks_.publish(lane.number, clusterBarrier_.arriving);
+  if (++clusterBarrier_.come < lanes_.size())
+    return;
+  clusterBarrier_.come = 0;
+  ++clusterBarrier_.phase;
+  clusterBarrier_.arrived = std::exchange(clusterBarrier_.arriving, {});
+  for (uint32_t waiting : std::exchange(clusterBarrier_.waiting, {}))
+    wake(lanes_[waiting]);
+}
+
+void Block::waitForCluster(Lane &lane, uint32_t site) {
+  if (executionOf(lane, site, [=, this, &lane] { waitForCluster(lane, site); }) != Execution::Normal)
+    return;
+  if (++lane.clusterWaits != lane.clusterArrivals)
+    return report(SimtFault::BarrierMisuse, lane.number, site, "waits at the cluster's barrier without having arrived");
+  while (clusterBarrier_.phase < lane.clusterWaits) {
+    clusterBarrier_.waiting.push_back(lane.number);
+    block(lane, LaneState::AtCluster, site);
+  }
+  clocks_.acquire(lane.number, clusterBarrier_.arrived);
+}
+
 //===-- Asynchronous copies ---------------------------------------------------------------------------------------===//
 
 void Block::commitCopies(Lane &lane, uint32_t site) {
@@ -261,9 +296,8 @@ void Block::waitCopies(Lane &lane, uint32_t site, uint32_t pending) {
 void Block::land(Lane &lane, size_t index) {
   const Copy copy = lane.copies[index];
   lane.copies.erase(lane.copies.begin() + static_cast<ptrdiff_t>(index));
-  std::byte *to = sharedAt(copy.shared);
-  std::copy_n(copy.from, copy.bytes, to);
-  std::fill(to + copy.bytes, to + copy.size, std::byte{0});
+  std::copy_n(copy.from, copy.bytes, copy.to);
+  std::fill(copy.to + copy.bytes, copy.to + copy.size, std::byte{0});
 }
 
 void Block::landSomeCopy() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One running program instance: its lanes, its shared memory, and what happens to them.
+// One running program instance, or a cluster of them: lanes, shared memory, and what happens to them.
 #pragma once
 
 #include "simt/clocks.h"
@@ -34,6 +34,7 @@ struct Launch {
   const Memory &memory;
   const std::vector<SimtSite> &sites;
   Grid grid;
+  uint32_t cluster; ///< Program instances along x that run together.
   uint32_t sharedBytes;
   SimtSchedule schedule;
   Findings &findings;
@@ -46,8 +47,9 @@ class Block;
 /// A copy that has started and has not landed. Nothing is copied where `bytes` is 0.
 struct Copy {
   uint32_t site = 0, group = 0; ///< Groups are counted from 1.
-  uint32_t shared = 0, size = 0, bytes = 0;
+  uint32_t size = 0, bytes = 0;
   const std::byte *from = nullptr;
+  std::byte *to = nullptr;
 };
 
 /// A bulk copy in flight: rows go from the source to `data` a few at a time, then to where they belong.
@@ -55,7 +57,7 @@ struct BulkCopy {
   SimtBulk kind = SimtBulk::Load;
   uint32_t lane = 0, site = 0;
   uint32_t shared = 0, swizzle = 0, rowBytes = 0;
-  uint32_t mbarrier = 0;                            ///< Of a load: its offset.
+  uint32_t mbarrier = 0;                            ///< Of a load: its place.
   uint32_t group = 0;                               ///< Of others, counted from 1.
   std::vector<std::pair<BoxRow, std::byte *>> rows; ///< And where in the host's memory they begin.
   uint32_t rowsRead = 0;
@@ -68,7 +70,7 @@ struct BulkCopy {
 /// Of an instruction under a mutation.
 enum class Execution : uint8_t { Normal, Weaker, Not };
 
-enum class LaneState : uint8_t { Ready, InWarp, AtBarrier, AtMbarrier, NeedsRegisters, Done };
+enum class LaneState : uint8_t { Ready, InWarp, AtBarrier, AtMbarrier, AtCluster, NeedsRegisters, Done };
 
 /// What a lane has asked bulk copies to do, in groups.
 struct BulkGroups {
@@ -96,6 +98,7 @@ struct Lane {
   BulkGroups bulk;
   std::function<void()> delayed; ///< By the mutation.
   bool isLate = false;           ///< Executes it.
+  uint32_t clusterArrivals = 0, clusterWaits = 0;
 };
 
 /// What lanes of a warp do together.
@@ -120,8 +123,9 @@ class Block {
 public:
   explicit Block(uint32_t lanes);
 
-  /// Throws std::bad_alloc if the memory for what has happened is used up.
-  void run(const Launch &launch, int64_t instance);
+  /// Runs the cluster of this number, or the program instance if they are alone. Throws std::bad_alloc if the memory
+  /// for what has happened is used up.
+  void run(const Launch &launch, int64_t cluster);
   uint32_t lanes() const { return clocks_.lanes(); }
   int64_t switches() const { return switches_; }
   /// Of the runs since the last call, if their schedule asked for it.
@@ -151,6 +155,8 @@ public:
   void waitCopies(Lane &lane, uint32_t site, uint32_t pending);
   void barrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
   void arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
+  void arriveAtCluster(Lane &lane, uint32_t site);
+  void waitForCluster(Lane &lane, uint32_t site);
   void barrierWarp(Lane &lane, uint32_t site);
   void fenceProxy(Lane &lane, uint32_t site, SimtFence kind);
   void initMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t count);
@@ -182,7 +188,8 @@ private:
     Knowledge arrived;             ///< Of those who do not.
   };
 
-  void start(int64_t instance);
+  void start(int64_t cluster);
+  void startLanes();
   void startWarps();
   void end();
   static void runLane(void *lane);
@@ -196,6 +203,13 @@ private:
   template <uint32_t Warps = 1, class Operation> void together(Lane &lane, uint32_t site, Operation operation);
   /// Reports a lane that is elsewhere.
   bool areTogether(const Lane &lane, uint32_t first, uint32_t count);
+  /// What the arrivals of a cluster's lanes add up to.
+  struct ClusterBarrier {
+    uint32_t phase = 0, come = 0;
+    Knowledge arriving, arrived;
+    std::vector<uint32_t> waiting;
+  };
+
   Barrier &come(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
   void completeBarrier(Barrier &barrier);
   void meetWarp(Lane *warp);
@@ -211,7 +225,7 @@ private:
   //===-- Asynchronous operations: mbarriers.cpp, bulk_copies.cpp, warpgroups.cpp ---------------------------------===//
   /// Null, and a report, if there is none that the lane may use.
   Mbarrier *mbarrierAt(Lane &lane, uint32_t site, uint32_t address);
-  void advance(uint32_t offset, Mbarrier &mbarrier);
+  void advance(uint32_t place, Mbarrier &mbarrier);
 
   void startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, uint32_t swizzle, const TensorBox &box,
                  uint32_t mbarrier);
@@ -232,7 +246,7 @@ private:
   uint32_t matrixFor(Lane *lanes, uint32_t site, const SimtWgmma &what);
   void checkOperands(const Lane &lane, const Product &product);
   void finishProducts(Warpgroup &warpgroup, uint32_t last);
-  bool takeRegisters(Warp &warp, uint32_t count);
+  bool takeRegisters(const Lane &lane, uint32_t count);
 
   //===-- Memory: access.cpp --------------------------------------------------------------------------------------===//
   /// Counts, records and checks an access. Where in the host's memory it is; null if it cannot be made.
@@ -268,7 +282,10 @@ private:
   /// Which run it was.
   std::string runText() const;
 
-  std::byte *sharedAt(uint32_t address) { return shared_.data() + (address - kSimtSharedBase); }
+  uint32_t lanesOfInstance() const { return clocks_.lanes() / launch_->cluster; }
+  uint32_t rankOf(uint32_t lane) const { return lane / lanesOfInstance(); }
+  /// Where in the cluster's shared memory an address of a lane points; nothing if the bytes are not all inside.
+  std::optional<uint32_t> placeOf(uint32_t lane, uint32_t address, uint32_t bytes) const;
 
   const Launch *launch_ = nullptr;
   uint64_t instance_ = 0;
@@ -279,17 +296,19 @@ private:
   std::vector<uint32_t> inWarp_;
   std::vector<Warp> warps_;
   std::vector<Warpgroup> warpgroups_;
-  std::map<uint32_t, Barrier> barriers_;
-  std::map<uint32_t, Mbarrier> mbarriers_; ///< By offset in shared memory.
+  std::map<std::pair<uint32_t, uint32_t>, Barrier> barriers_; ///< By rank and number.
+  ClusterBarrier clusterBarrier_;
+  std::map<uint32_t, Mbarrier> mbarriers_; ///< By place.
   std::vector<BulkCopy> bulk_;
-  uint32_t freeRegisters_ = 0; ///< Of the block's.
-  std::vector<std::byte> shared_;
+  std::vector<uint32_t> freeRegisters_; ///< Of each program instance.
+  std::vector<std::byte> shared_;       ///< Of all program instances, one after the other: places count from its start.
   Clocks clocks_;
   Shadow shadow_;
   TrafficCounter traffic_;
   std::optional<Chooser> choose_;
   Fiber main_;
-  uint32_t running_ = 0; ///< Lanes that are not done.
+  uint32_t running_ = 0;            ///< Lanes that are not done, and
+  std::vector<uint32_t> runningOf_; ///< of each program instance.
   bool outOfMemory_ = false;
   int64_t switches_ = 0;
 };

@@ -95,7 +95,7 @@ std::optional<Moment> Block::bulkMoment(Lane &lane, uint32_t site, BulkCopy &cop
     report(SimtFault::MissingFence, lane.number, site,
            "signals an mbarrier that was initialised" + describeSite(mbarrier->site()) +
                " without fence.mbarrier_init after that");
-  copy.mbarrier = address - kSimtSharedBase;
+  copy.mbarrier = *placeOf(lane.number, address, 8);
   mbarrier->started = mbarrier->current().time;
   mbarrier->lane = lane.number;
   mbarrier->copySite = site;
@@ -145,7 +145,7 @@ void Block::readRows(BulkCopy &copy) {
     }
   else
     forEachPiece(copy, copy.rowsRead, last, [&](uint32_t at, uint32_t address, uint32_t bytes) {
-      std::memcpy(&copy.data[at], sharedAt(address), bytes);
+      std::memcpy(&copy.data[at], &shared_[*placeOf(copy.lane, address, bytes)], bytes);
     });
   copy.rowsRead = last;
 }
@@ -155,7 +155,7 @@ void Block::writeRows(BulkCopy &copy) {
   const auto rows = static_cast<uint32_t>(copy.rows.size());
   if (copy.kind == SimtBulk::Load)
     return forEachPiece(copy, 0, rows, [&](uint32_t at, uint32_t address, uint32_t bytes) {
-      std::memcpy(sharedAt(address), &copy.data[at], bytes);
+      std::memcpy(&shared_[*placeOf(copy.lane, address, bytes)], &copy.data[at], bytes);
     });
   for (uint32_t row = 0; row < rows; ++row) {
     const auto &[part, to] = copy.rows[row];

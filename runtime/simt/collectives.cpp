@@ -18,7 +18,11 @@ struct VoteOperands {
 
 uint32_t Block::special(const Lane &lane, SimtRegister which) const {
   if (which == SimtRegister::Thread)
-    return lane.number;
+    return lane.number % lanesOfInstance();
+  if (which == SimtRegister::ClusterRank)
+    return rankOf(lane.number);
+  if (which == SimtRegister::ProgramX)
+    return program_[0] + rankOf(lane.number);
   return program_[static_cast<uint32_t>(which) - static_cast<uint32_t>(SimtRegister::ProgramX)];
 }
 

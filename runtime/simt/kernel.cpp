@@ -73,10 +73,20 @@ protected:
     Findings findings;
     Instances together;
     std::atomic<bool> mutationReached{false};
-    const Launch launch{code_.entry, memory,   code_.sites, grid,           code_.shared_bytes,
-                        schedule(),  findings, together,    mutationReached};
-    const int64_t instances = grid.x * grid.y * grid.z;
-    Work work{launch, device_->blocks, code_.threads, Order(instances, launch.schedule.seed)};
+    if (grid.x % code_.cluster != 0)
+      return invalid("the grid is no multiple of the cluster of " + std::to_string(code_.cluster));
+    const Launch launch{.kernel = code_.entry,
+                        .memory = memory,
+                        .sites = code_.sites,
+                        .grid = grid,
+                        .cluster = code_.cluster,
+                        .sharedBytes = code_.shared_bytes,
+                        .schedule = schedule(),
+                        .findings = findings,
+                        .instances = together,
+                        .mutationReached = mutationReached};
+    const int64_t instances = grid.x * grid.y * grid.z, clusters = instances / code_.cluster;
+    Work work{launch, device_->blocks, code_.threads * code_.cluster, Order(clusters, launch.schedule.seed)};
     void *table = &work;
     const int64_t counts[] = {grid.x, grid.y, grid.z};
     TEGULA_RETURN_IF_ERROR(device_->pool->run({.kernel = runInstances,
@@ -84,7 +94,7 @@ protected:
                                                .words = memory.words(),
                                                .grid = counts,
                                                .scratch_bytes = 0,
-                                               .instances = instances}));
+                                               .instances = clusters}));
     if (work.outOfMemory)
       return {ErrorCode::ResourceExhausted, "no memory for what the lanes did"};
     return report(findings.take(), instances, work);

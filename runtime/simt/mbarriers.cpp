@@ -4,11 +4,12 @@
 
 namespace tegula::simt {
 
+constexpr uint32_t kBytes = 8; // Of an mbarrier.
+
 void Block::initMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t count) {
-  constexpr uint32_t kBytes = 8;
   if (checkShared(address, kBytes, accessOf(lane, site, AccessKind::Write)) == nullptr)
     return;
-  mbarriers_.insert_or_assign(address - kSimtSharedBase,
+  mbarriers_.insert_or_assign(*placeOf(lane.number, address, kBytes),
                               Mbarrier(count, clocks_.now(lane.number), site, clocks_.addEngine()));
 }
 
@@ -22,7 +23,8 @@ void Block::fenceProxy(Lane &lane, uint32_t site, SimtFence kind) {
 }
 
 Mbarrier *Block::mbarrierAt(Lane &lane, uint32_t site, uint32_t address) {
-  const auto found = mbarriers_.find(address - kSimtSharedBase);
+  const std::optional<uint32_t> place = placeOf(lane.number, address, kBytes);
+  const auto found = place ? mbarriers_.find(*place) : mbarriers_.end();
   if (found == mbarriers_.end()) {
     report(SimtFault::BarrierMisuse, lane.number, site,
            "uses shared memory, byte " + std::to_string(address - kSimtSharedBase) + ", which is no mbarrier");
@@ -54,7 +56,7 @@ void Block::arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32
   if (!mbarrier->arrive(arrivals))
     report(SimtFault::BarrierMisuse, lane.number, site,
            "arrives at an mbarrier whose phase already has all " + std::to_string(mbarrier->count()) + " arrivals");
-  advance(address - kSimtSharedBase, *mbarrier);
+  advance(*placeOf(lane.number, address, kBytes), *mbarrier);
 }
 
 bool Block::waitAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t parity, bool blocking) {
@@ -79,12 +81,12 @@ bool Block::waitAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t
   return true;
 }
 
-void Block::advance(uint32_t offset, Mbarrier &mbarrier) {
+void Block::advance(uint32_t place, Mbarrier &mbarrier) {
   const uint32_t phase = mbarrier.current().time;
   if (!mbarrier.advance())
     return;
   for (const BulkCopy &copy : bulk_)
-    if (copy.kind == SimtBulk::Load && copy.mbarrier == offset && mbarrier.started == phase)
+    if (copy.kind == SimtBulk::Load && copy.mbarrier == place && mbarrier.started == phase)
       report(SimtFault::BarrierMisuse, copy.lane, copy.site,
              "is not done when the phase of its mbarrier ends: too few bytes are expected");
   for (uint32_t lane : std::exchange(mbarrier.waiting, {}))

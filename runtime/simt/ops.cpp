@@ -98,6 +98,10 @@ const SimtOps simtOps = {
         [](SimtLane *lane, uint32_t site, uint32_t kind) {
           onLane(lane, [&](Block &b, Lane &l) { b.fenceProxy(l, site, static_cast<SimtFence>(kind)); });
         },
+    .cluster_arrive = [](SimtLane *lane,
+                         uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.arriveAtCluster(l, site); }); },
+    .cluster_wait = [](SimtLane *lane,
+                       uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.waitForCluster(l, site); }); },
     .mbarrier_init =
         [](SimtLane *lane, uint32_t site, uint32_t predicate, uint32_t address, uint32_t count) {
           if (predicate != 0)

@@ -52,6 +52,7 @@ struct AccumulatorMatrix {
 struct Product {
   SimtWgmma what;
   uint32_t matrix = 0, site = 0;
+  uint32_t lane = 0;                      ///< The first one.
   std::vector<std::array<uint32_t, 4>> a; ///< Registers of each lane, if A is there.
 
   /// Elements along K.

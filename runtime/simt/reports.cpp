@@ -35,7 +35,9 @@ std::string Block::describeSite(uint32_t site) const {
 }
 
 std::string Block::describe(uint32_t lane, uint32_t site) const {
-  return "warp " + std::to_string(lane / kWarp) + " lane " + std::to_string(lane % kWarp) + describeSite(site);
+  const std::string rank = launch_->cluster > 1 ? "instance " + std::to_string(rankOf(lane)) + " " : "";
+  return rank + "warp " + std::to_string(lane % lanesOfInstance() / kWarp) + " lane " + std::to_string(lane % kWarp) +
+         describeSite(site);
 }
 
 std::string Block::describeInstance(uint64_t instance) const {
@@ -45,8 +47,8 @@ std::string Block::describeInstance(uint64_t instance) const {
 }
 
 std::string Block::runText() const {
-  return "; " + describeInstance(instance_) + ", scheduler " + std::string(toString(launch_->schedule.scheduler)) +
-         ", seed " + std::to_string(launch_->schedule.seed);
+  return "; " + describeInstance(instance_) + ", --scheduler " + std::string(toString(launch_->schedule.scheduler)) +
+         " --seed " + std::to_string(launch_->schedule.seed);
 }
 
 void Block::reportInstances(uint32_t tensor, int64_t offset, const Touch &earlier, const Touch &later) {

@@ -25,7 +25,7 @@ uint32_t registersOf(const SimtWgmma &what) { return what.columns / 2; }
 //===-- Start -----------------------------------------------------------------------------------------------------===//
 
 void Block::startProduct(Lane &lane, uint32_t site, const SimtWgmma &product, uint32_t *accumulators) {
-  if (lanes_.size() % kWarpgroup != 0)
+  if (lanesOfInstance() % kWarpgroup != 0)
     return report(SimtFault::BarrierMisuse, lane.number, site,
                   "is an instruction of 128 lanes in a block of other size");
   const ProductOperands operands{&product, accumulators};
@@ -40,7 +40,7 @@ void Block::issueProduct(Lane *lanes, uint32_t site) {
   Warpgroup &warpgroup = warpgroupOf(lanes[0]);
   if (warpgroup.engine == 0)
     warpgroup.engine = clocks_.addEngine();
-  Product product{.what = what, .matrix = matrixFor(lanes, site, what), .site = site, .a = {}};
+  Product product{.what = what, .matrix = matrixFor(lanes, site, what), .site = site, .lane = lanes[0].number, .a = {}};
   for (uint32_t i = 0; what.a_in_registers && i < kWarpgroup; ++i)
     product.a.push_back(std::to_array(operandsOf(lanes[i]).what->a));
   ++warpgroup.started;
@@ -117,8 +117,8 @@ void Block::finishProducts(Warpgroup &warpgroup, uint32_t last) {
   for (uint32_t i = done; i < last; ++i) {
     const Product &product = warpgroup.products.front();
     product.addTo(warpgroup.matrices.at(product.matrix), [&](uint32_t address) -> const void * {
-      const uint32_t offset = address - kSimtSharedBase;
-      return offset < shared_.size() && shared_.size() - offset >= 16 ? shared_.data() + offset : nullptr;
+      const std::optional<uint32_t> place = placeOf(product.lane, address, 16);
+      return place ? &shared_[*place] : nullptr;
     });
     warpgroup.products.pop_front();
   }
@@ -174,22 +174,24 @@ void Block::setRegisters(Lane &lane, uint32_t site, uint32_t count) {
   together(lane, site, [&](Lane *) {
     if (count > warp.registers)
       return;
-    freeRegisters_ += (warp.registers - count) * kWarp;
+    freeRegisters_[rankOf(lane.number)] += (warp.registers - count) * kWarp;
     warp.registers = count;
     for (Lane &other : lanes_)
       if (other.state == LaneState::NeedsRegisters)
         wake(other);
   });
-  while (!takeRegisters(warp, count))
+  while (!takeRegisters(lane, count))
     block(lane, LaneState::NeedsRegisters, site);
 }
 
 /// Whether the warp has as many, now.
-bool Block::takeRegisters(Warp &warp, uint32_t count) {
+bool Block::takeRegisters(const Lane &lane, uint32_t count) {
+  Warp &warp = warpOf(lane);
+  uint32_t &free = freeRegisters_[rankOf(lane.number)];
   const uint32_t missing = count > warp.registers ? (count - warp.registers) * kWarp : 0;
-  if (missing > freeRegisters_)
+  if (missing > free)
     return false;
-  freeRegisters_ -= missing;
+  free -= missing;
   warp.registers = std::max(warp.registers, count);
   return true;
 }

@@ -25,8 +25,13 @@ std::vector<SimtSite> numberedSites() {
 Outcome run(const Run &run) {
   const std::vector<Parameter> parameters = {{.name = "in", .dtype = i32, .rank = 1},
                                              {.name = "out", .dtype = i32, .rank = 1, .written = true}};
-  const auto kernel = simt::makeKernel(
-      "lanes", parameters, {run.kernel, numberedSites(), run.threads, run.shared_bytes}, nullptr, device().state());
+  const auto kernel = simt::makeKernel("lanes", parameters,
+                                       {.entry = run.kernel,
+                                        .sites = numberedSites(),
+                                        .threads = run.threads,
+                                        .shared_bytes = run.shared_bytes,
+                                        .cluster = run.cluster},
+                                       nullptr, device().state());
   device().setSchedule(run.schedule);
   Outcome outcome{.out = std::vector<int32_t>(run.out_words, run.fill), .findings = {}, .traffic = {}};
   std::vector<int32_t> in = run.in;

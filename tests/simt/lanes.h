@@ -20,6 +20,7 @@ struct Run {
   uint32_t shared_bytes = 4096;
   SimtSchedule schedule = {};
   int64_t instances = 1;
+  uint32_t cluster = 1;
   int32_t fill = -1; ///< What `out` holds before.
 };
 
@@ -39,6 +40,7 @@ public:
   Me(const SimtOps *ops, SimtLane *lane, const int64_t *words) : ops(ops), lane(lane), words_(words) {}
 
   uint32_t thread() const { return ops->special(lane, uint32_t(SimtRegister::Thread)); }
+  uint32_t rank() const { return ops->special(lane, uint32_t(SimtRegister::ClusterRank)); }
   uint64_t in(uint32_t word) const { return uint64_t(words_[0]) + 4 * word; }
   uint64_t out(uint32_t word) const { return uint64_t(words_[3]) + 4 * word; } ///< After base, size and stride of `in`.
 

@@ -30,6 +30,8 @@ constexpr Orderer kOrderers[] = {
     {"bar.sync", true, true},
     {"bar.arrive", false, true},
     {"bar.warp.sync", false, true},
+    {"barrier.cluster.arrive", false, true},
+    {"barrier.cluster.wait", false, true},
     {"cp.async.commit_group", false, false},
     {"cp.async.wait_group", true, true},
     {"cp.async.bulk.commit_group", false, false},

@@ -15,8 +15,10 @@ namespace tegula {
 struct SimtLane;
 
 inline constexpr uint32_t kSimtSharedBase = 1024;
+/// Shared memory of another program instance of the cluster: its rank + 1 stands above these bits of an address.
+inline constexpr uint32_t kSimtRankShift = 24;
 
-enum class SimtRegister : uint32_t { Thread, ProgramX, ProgramY, ProgramZ };
+enum class SimtRegister : uint32_t { Thread, ProgramX, ProgramY, ProgramZ, ClusterRank };
 /// The lane whose value is read: own number ^ operand, or the operand.
 enum class SimtShuffle : uint32_t { Xor, Index };
 enum class SimtVote : uint32_t { Any, All, Ballot };
@@ -78,6 +80,9 @@ struct SimtOps {
   void (*barrier_arrive)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   void (*barrier_warp)(SimtLane *, uint32_t site);
   void (*fence_proxy)(SimtLane *, uint32_t site, uint32_t kind); ///< SimtFence.
+  /// Of all lanes of a cluster; what happened before an arrival comes before what follows a wait.
+  void (*cluster_arrive)(SimtLane *, uint32_t site);
+  void (*cluster_wait)(SimtLane *, uint32_t site);
 
   //===-- mbarriers: 8 bytes of shared memory --------------------------------------------------------------------===//
   void (*mbarrier_init)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t address, uint32_t count);

@@ -45,7 +45,7 @@ llvm.func @order(%global: i64) {
 // -----
 
 // A tensor map lies among the words of the parameters.
-// CHECK: @hopper.sites("mbarrier.init kernel.cpp:1\0Afence.mbarrier_init kernel.cpp:2\0Ambarrier.arrive.expect_tx kernel.cpp:3\0Acp.async.bulk.tensor.3d.shared::cluster.global kernel.cpp:4\0Ambarrier.try_wait kernel.cpp:5\0Ambarrier.arrive kernel.cpp:6\0Asetmaxnreg.inc kernel.cpp:7\0A\00")
+// CHECK: @hopper.sites("mbarrier.init kernel.cpp:1\0Afence.mbarrier_init kernel.cpp:2\0Ambarrier.arrive.expect_tx kernel.cpp:3\0Acp.async.bulk.tensor.3d.shared::cluster.global kernel.cpp:4\0Ambarrier.try_wait kernel.cpp:5\0Ambarrier.arrive kernel.cpp:6\0Asetmaxnreg.inc kernel.cpp:7\0Abarrier.cluster.arrive kernel.cpp:8\0Abarrier.cluster.wait kernel.cpp:9\0Ast.shared::cluster.b32 kernel.cpp:11\0A\00")
 // CHECK-LABEL: llvm.func @hopper(
 // CHECK-SAME: %{{.*}}: !llvm.ptr, %[[LANE:.*]]: !llvm.ptr, %[[WORDS:.*]]: !llvm.ptr
 // CHECK: llvm.getelementptr %[[WORDS]][128]
@@ -62,6 +62,11 @@ llvm.func @hopper(%map: !llvm.ptr {llvm.byval = !llvm.array<128 x i8>, llvm.alig
   llvm.inline_asm has_side_effects "{\0A.reg .pred done;\0AWAIT:\0Ambarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\0A@done bra.uni DONE;\0Abra.uni WAIT;\0ADONE:\0A}", "r,r,~{memory}" %bar, %bar : (i32, i32) -> () loc("kernel.cpp":5:0)
   llvm.inline_asm has_side_effects "@$0 mbarrier.arrive.shared::cta.b64 _, [$1];", "b,r,~{memory}" %true, %bar : (i1, i32) -> () loc("kernel.cpp":6:0)
   llvm.inline_asm has_side_effects "setmaxnreg.inc.sync.aligned.u32 160;", "~{memory}" : () -> () loc("kernel.cpp":7:0)
+  llvm.inline_asm has_side_effects "barrier.cluster.arrive.release.aligned;", "~{memory}" : () -> () loc("kernel.cpp":8:0)
+  llvm.inline_asm has_side_effects "barrier.cluster.wait.acquire.aligned;", "~{memory}" : () -> () loc("kernel.cpp":9:0)
+  %rank = nvvm.read.ptx.sreg.cluster.ctarank : i32
+  %remote = llvm.inline_asm "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r" %smem, %rank : (i32, i32) -> i32 loc("kernel.cpp":10:0)
+  llvm.inline_asm has_side_effects "st.shared::cluster.b32 [$0], $1;", "r,r,~{memory}" %remote, %rank : (i32, i32) -> () loc("kernel.cpp":11:0)
   llvm.return
 }
 
