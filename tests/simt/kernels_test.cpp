@@ -61,8 +61,9 @@ private:
     }
     for (size_t i = 0; i < first_.size(); ++i)
       EXPECT_EQ(bits[i], first_[i]) << toString(case_) << ": result " << i;
-    if (case_.backward && tensors.dq.numbers() != dq_)
+    if (case_.backward && tensors.dq.numbers() != dq_) {
       EXPECT_EQ(check(tensors, measure(case_, tensors)), "");
+    }
   }
 
   Case case_;
@@ -92,7 +93,7 @@ protected:
 };
 
 TEST_P(SimtKernels, WithTheTilesThatTheLibraryChooses) {
-  for (const auto [queries, keys] : {std::pair{100, 260}, std::pair{260, 100}, std::pair{1, 129}}) {
+  for (const auto &[queries, keys] : {std::pair{100, 260}, std::pair{260, 100}, std::pair{1, 129}}) {
     Schedules schedules(caseOf({}, queries, keys));
     for (uint64_t seed = 0; seed < 4; ++seed)
       schedules.run(seed);
