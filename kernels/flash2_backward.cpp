@@ -55,7 +55,7 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
       Value p = exp(select(allowed, modified, -infinity) - asColumn(lse)); // [block_m, block_n]
       dv = dot(transpose(cast(c.dtype, p)), do_i, dv);                     // [block_n, value_dim]
       Value dp = dot(do_i, transpose(v));                                  // [block_m, block_n]
-      Value dmodified = select(allowed, p * (dp - asColumn(delta)), 0.0);  // [block_m, block_n]
+      Value dmodified = select(allowed, (dp - asColumn(delta)) * p, 0.0);  // [block_m, block_n]
       Value ds = cast(c.dtype, differentiate(modified, s, dmodified, gradientsOf(c.variant, views)));
       dk = dot(transpose(ds), q, dk);              // [block_n, head_dim]
       dQ.at(batch, head).atomicAdd(i, dot(ds, k)); // [block_m, head_dim]

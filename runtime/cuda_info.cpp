@@ -86,7 +86,8 @@ Expected<CudaDeviceInfo> describeDevice(const Driver &driver, int ordinal) {
   info.ordinal = ordinal;
   info.compute_capability = 10 * questions.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                             questions.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  info.arch = "sm_" + std::to_string(info.compute_capability);
+  // What only Hopper has (wgmma, register budgets) is for "a" targets.
+  info.arch = "sm_" + std::to_string(info.compute_capability) + (info.compute_capability == 90 ? "a" : "");
   info.multiprocessors = questions.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   info.memory_bytes = questions.memoryBytes();
   info.l2_bytes = questions.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);

@@ -46,6 +46,13 @@ LogicalResult cuda::lower(Threads &t, sm::SlotOp op) {
   return success();
 }
 
+LogicalResult cuda::lower(Threads &t, sm::ColumnsOp op) {
+  sm::SharedType type = op.getMatrix().getType();
+  int64_t offset = type.getShape()[0] * op.getFirst() * type.elementBytes(); // Panel after panel.
+  t.define(op.getResult(), t.s.add(t.sharedAddress(op.getMatrix()), offset));
+  return success();
+}
+
 LogicalResult cuda::lower(Threads &t, sm::CommitOp) {
   t.gpu.commitCopies();
   return success();

@@ -22,15 +22,20 @@ public:
   Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile);
 
   Value address(unsigned reg);
-  Value inside(unsigned reg);
+  /// Whether the register holds an element of the tile that is inside the view, as those of a whole tile are. Null if
+  /// all threads' do.
+  Value inside(unsigned reg, bool isWhole = false);
+  /// Whether all of the tile is inside the view. The same for all threads, as is the next one.
+  Value isWhole() const;
   /// Whether `count` elements, contiguous along the last dimension of the tile from a multiple of `count` on, are so in
-  /// memory too, aligned to their total size, and all inside or all outside. The same for all threads.
+  /// memory too and aligned to their total size.
   Value isContiguous(int64_t count) const;
   /// Where that holds.
   Window contiguous() const;
 
 private:
   Value strideBytes(unsigned dim) const { return t_.s.mul(t_.s.toI64(view_.strides[dim]), view_.elementBytes()); }
+  void bound(unsigned dim);
   Value insideAlong(unsigned dim, int64_t offset);
 
   Threads &t_;
@@ -38,8 +43,9 @@ private:
   SmallVector<Value> position_;
   RankedTensorType tile_;
   Value base_;
-  SmallVector<Value, 5> strideBytes_, low_, high_; ///< low_ is null where positions are not negative.
-  Value lastHigh_;                                 ///< Of the last dimension, the same for all threads.
+  SmallVector<Value> origin_; ///< Of the thread.
+  SmallVector<Value, 5> strideBytes_;
+  SmallVector<Value, 5> low_, high_; ///< Known where they were needed; low_ is null where positions are not negative.
   llvm::DenseMap<unsigned, Value> addresses_;
   llvm::DenseMap<std::pair<unsigned, int64_t>, Value> insideAlong_;
 };
@@ -54,16 +60,28 @@ static bool isNotNegative(Value x) {
 Window::Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile)
     : t_(t), view_(view), position_(position), tile_(tile), base_(view.base) {
   Scalars &s = t.s;
-  Place place = t.place(tile);
+  origin_ = llvm::to_vector(t.place(tile).origin);
+  low_.resize(position_.size());
+  high_.resize(position_.size());
   for (auto [dim, at] : llvm::enumerate(position_)) {
-    Value origin = place.origin[dim];
     strideBytes_.push_back(strideBytes(dim));
-    base_ = s.add(base_, s.mul(s.add(s.toI64(at), s.toI64(origin)), strideBytes_[dim]));
-    Value low = isNotNegative(at) ? nullptr : s.toI32(s.clamp(s.sub(s.index(0), at), tile.getDimSize(dim)));
-    lastHigh_ = s.toI32(s.clamp(s.sub(view.sizes[dim], at), tile.getDimSize(dim)));
-    low_.push_back(low ? s.sub(low, origin) : nullptr);
-    high_.push_back(s.sub(lastHigh_, origin));
+    base_ = s.add(base_, s.mul(s.add(s.toI64(at), s.toI64(origin_[dim])), strideBytes_[dim]));
   }
+}
+
+Value Window::isWhole() const {
+  Value isWhole;
+  for (auto [dim, at] : llvm::enumerate(position_))
+    isWhole = t_.s.both(isWhole, t_.s.covers(view_.sizes[dim], at, tile_.getDimSize(dim)));
+  return isWhole;
+}
+
+void Window::bound(unsigned dim) {
+  Scalars &s = t_.s;
+  Value at = position_[dim], origin = origin_[dim];
+  auto distance = [&](Value x) { return s.sub(s.toI32(s.clamp(s.sub(x, at), tile_.getDimSize(dim))), origin); };
+  low_[dim] = isNotNegative(at) ? nullptr : distance(s.index(0));
+  high_[dim] = distance(view_.sizes[dim]);
 }
 
 /// One digit of the register's number further than another register, so that few multiples of strides are alive.
@@ -84,6 +102,8 @@ Value Window::address(unsigned reg) {
 }
 
 Value Window::insideAlong(unsigned dim, int64_t offset) {
+  if (!high_[dim])
+    bound(dim);
   Value &inside = insideAlong_[{dim, offset}];
   if (!inside) {
     inside = t_.s.compare(Compare::sgt, high_[dim], offset);
@@ -93,7 +113,9 @@ Value Window::insideAlong(unsigned dim, int64_t offset) {
   return inside;
 }
 
-Value Window::inside(unsigned reg) {
+Value Window::inside(unsigned reg, bool isWhole) {
+  if (isWhole)
+    return t_.inside(tile_, reg);
   Value inside;
   for (auto [dim, offset] : llvm::enumerate(registerOffset(tile_, reg)))
     inside = t_.s.both(inside, insideAlong(dim, offset));
@@ -102,12 +124,12 @@ Value Window::inside(unsigned reg) {
 
 Value Window::isContiguous(int64_t count) const {
   Scalars &s = t_.s;
-  Value inBytes = view_.base, inElements = s.bitOr(s.toI64(position_.back()), s.toI64(lastHigh_));
+  Value inBytes = view_.base;
   for (Value stride : ArrayRef(strideBytes_).drop_back())
     inBytes = s.bitOr(inBytes, stride);
   Value aligned = s.compare(Compare::eq, s.rem(inBytes, count * view_.elementBytes()), 0);
-  Value whole = s.compare(Compare::eq, s.rem(inElements, count), 0);
-  return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, whole));
+  Value startsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(position_.back()), count), 0);
+  return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, startsAtMultiple));
 }
 
 Window Window::contiguous() const {
@@ -118,15 +140,26 @@ Window Window::contiguous() const {
 
 //===-- Load and store -------------------------------------------------------------------------------------------===//
 
-LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
+/// For whole tiles most accesses need no predicate.
+static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, bool isWhole) {
   auto tile = cast<RankedTensorType>(op.getType());
   TypedAttr fill = op.getFillAttr() ? op.getFillAttr() : t.b.getZeroAttr(tile.getElementType());
   Value otherwise = arith::ConstantOp::create(t.b, fill);
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
   SmallVector<Value> registers;
-  for (unsigned reg = 0; reg < registerCount(tile); ++reg)
-    registers.push_back(t.gpu.load(tile.getElementType(), window.address(reg), window.inside(reg), otherwise));
-  t.define(op, registers);
+  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
+    Value address = window.address(reg), inside = window.inside(reg, isWhole);
+    registers.push_back(t.gpu.load(tile.getElementType(), address, inside, otherwise));
+  }
+  return registers;
+}
+
+LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  SmallVector<Type> types(registerCount(tile), tile.getElementType());
+  t.define(op, t.either(
+                   window.isWhole(), types, [&] { return loadTile(t, op, window, /*isWhole=*/true); },
+                   [&] { return loadTile(t, op, window, /*isWhole=*/false); }));
   return success();
 }
 
@@ -158,27 +191,25 @@ static int64_t contiguousRegisters(RankedTensorType tile) {
 }
 
 /// Adds `count` elements at a time.
-static void addTile(Threads &t, tile::AtomicAddOp op, Window window, size_t count) {
+static void addTile(Threads &t, tile::AtomicAddOp op, Window window, size_t count, bool isWhole) {
   ArrayRef<Value> elements = t.registers(op.getTile());
   Value writes = t.place(cast<RankedTensorType>(op.getTile().getType())).writes;
   for (size_t reg = 0; reg < elements.size(); reg += count)
-    t.gpu.atomicAdd(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg), writes));
+    t.gpu.atomicAdd(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg, isWhole), writes));
 }
 
+/// ptxas makes a branch of each predicated addition, so a tile that lies wholly inside has none.
 LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
-  int64_t count = contiguousRegisters(tile);
-  if (count == 1 || t.arch() < 90 || !tile.getElementType().isF32()) {
-    addTile(t, op, window, 1);
-    return success();
-  }
-  OpBuilder::InsertionGuard guard(t.b);
-  auto branch = scf::IfOp::create(t.b, window.isContiguous(count), /*withElseRegion=*/true);
-  t.b.setInsertionPointToStart(branch.thenBlock());
-  addTile(t, op, window.contiguous(), count);
-  t.b.setInsertionPointToStart(branch.elseBlock());
-  addTile(t, op, window, 1);
+  bool hasVectors = t.arch() >= 90 && tile.getElementType().isF32();
+  int64_t count = hasVectors ? contiguousRegisters(tile) : 1;
+  Value isWhole = window.isWhole();
+  if (count > 1)
+    isWhole = t.s.both(isWhole, window.isContiguous(count));
+  t.either(
+      isWhole, [&] { addTile(t, op, count > 1 ? window.contiguous() : window, count, /*isWhole=*/true); },
+      [&] { addTile(t, op, window, 1, /*isWhole=*/false); });
   return success();
 }
 

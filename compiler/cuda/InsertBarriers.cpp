@@ -75,6 +75,8 @@ struct Section {
 
 /// The bytes of a buffer; of a ring all slots, because which one it is shows only at run time.
 static Access accessTo(Value place, Kind kind) {
+  if (auto columns = place.getDefiningOp<sm::ColumnsOp>())
+    place = columns.getMatrix();
   if (auto slot = place.getDefiningOp<sm::SlotOp>())
     place = slot.getRing();
   if (auto alloc = place.getDefiningOp<sm::AllocOp>()) {

@@ -107,8 +107,8 @@ LogicalResult Threads::lowerOp(Operation *op) {
       .Case([&](sm::RolesOp roles) { return lowerRoles(roles); })
       .Case<arith::ConstantOp, tile::ProgramIdOp, tile::DimOp, tile::SliceOp, tile::IotaOp, tile::BroadcastOp,
             tile::ReshapeOp, tile::TransposeOp, tile::ReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp,
-            tile::GatherOp, tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp,
-            sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::WgmmaOp,
+            tile::GatherOp, tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp,
+            sm::ReadOp, sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::WgmmaOp,
             sm::WgmmaWaitOp, sm::MbarriersOp, sm::FeedOp, sm::ReceiveOp, sm::ReleaseOp>(
           [&](auto known) { return lower(*this, known); })
       .Default([&](Operation *other) { return lowerElementwise(*this, other); });
@@ -172,6 +172,28 @@ LogicalResult Threads::lowerIf(scf::IfOp branch) {
   if (branch.getNumResults())
     defineAll(*this, branch.getResults(), branch.thenYield().getOperands(), lowered.getResults());
   return success();
+}
+
+SmallVector<Value> Threads::either(Value condition, TypeRange types, function_ref<SmallVector<Value>()> then,
+                                   function_ref<SmallVector<Value>()> otherwise) {
+  auto branch = scf::IfOp::create(b, types, condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  for (auto [block, emit] : {std::pair(branch.thenBlock(), then), std::pair(branch.elseBlock(), otherwise)}) {
+    b.setInsertionPointToEnd(block);
+    SmallVector<Value> values = emit();
+    scf::YieldOp::create(b, values);
+  }
+  return SmallVector<Value>(branch.getResults());
+}
+
+void Threads::either(Value condition, function_ref<void()> then, function_ref<void()> otherwise) {
+  auto nothing = [](function_ref<void()> emit) {
+    return [emit]() -> SmallVector<Value> {
+      emit();
+      return {};
+    };
+  };
+  either(condition, TypeRange(), nothing(then), nothing(otherwise));
 }
 
 //===-- Pass -----------------------------------------------------------------------------------------------------===//

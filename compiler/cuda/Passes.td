@@ -76,6 +76,17 @@ def IssueLoadsEarly : Pass<"issue-loads-early"> {
   }];
 }
 
+def ArrangeAdditions : Pass<"arrange-additions"> {
+  let summary = "additions to memory come after other products, or in parts, as registers allow";
+  let description = [{
+    Where the sums of all products after a `tile.atomic_add` fit into registers together with its tile, it moves behind
+    them: products then follow each other without a branch between, and the fragments of one are loaded while the other
+    runs. Where not even the tile itself fits beside the sums that a loop carries, its product is computed and added in
+    groups of columns.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
+}
+
 def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let summary = "gives every buffer its place in shared memory";
   let description = [{

@@ -20,6 +20,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPipelineCopies());
   passes.addPass(createAllocateShared());
   passes.addPass(createIssueLoadsEarly());
+  passes.addPass(createArrangeAdditions());
   passes.addPass(createPlanShared());
   passes.addPass(createInsertBarriers());
 }

@@ -55,7 +55,7 @@ private:
       life.include(spans_.at(inLoopOf(alloc, user)));
       if (isa<sm::CopyInOp>(user))
         addUntilFinished(user, life);
-      if (isa<sm::SlotOp>(user))
+      if (isa<sm::SlotOp, sm::ColumnsOp>(user))
         addUses(user->getResult(0), alloc, life);
     }
   }

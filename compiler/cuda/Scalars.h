@@ -45,6 +45,11 @@ public:
     return b_.createOrFold<mlir::arith::MinSIOp>(atLeast, constant(x.getType(), limit));
   }
 
+  /// Whether `extent` elements from `at` on are all inside `size`, signed numbers of one type.
+  Value covers(Value size, Value at, int64_t extent) {
+    return both(compare(Compare::sge, at, 0), compare(Compare::sle, add(at, extent), size));
+  }
+
   /// To an integer type or index, sign-extended or truncated.
   Value cast(Value x, mlir::Type type) {
     if (x.getType() == type)

@@ -61,6 +61,11 @@ public:
   /// Emits at the entry of the function, from where the value dominates everything. What `emit` uses must be from
   /// there too: constants, lane(), warp() and other such values.
   mlir::Value atEntry(llvm::function_ref<mlir::Value()> emit);
+  /// A branch, each side of which emits values of these types.
+  llvm::SmallVector<mlir::Value> either(mlir::Value condition, mlir::TypeRange types,
+                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> then,
+                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> otherwise);
+  void either(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
   mlir::Value lane() const { return lane_; } ///< i32
   mlir::Value warp() const { return warp_; } ///< i32
   int64_t warps() const { return warps_; }
@@ -169,6 +174,7 @@ mlir::LogicalResult lower(Threads &t, tile::ScatterAddOp op);
 // Buffers.cpp
 mlir::LogicalResult lower(Threads &t, sm::AllocOp op);
 mlir::LogicalResult lower(Threads &t, sm::SlotOp op);
+mlir::LogicalResult lower(Threads &t, sm::ColumnsOp op);
 mlir::LogicalResult lower(Threads &t, sm::CommitOp op);
 mlir::LogicalResult lower(Threads &t, sm::WaitOp op);
 mlir::LogicalResult lower(Threads &t, sm::BarrierOp op);

@@ -30,16 +30,17 @@ const GpuTarget kGpus[] = {
     {"sm_120", "+ptx87", 120, 99 << 10},
 };
 
-/// Gives addresses in shared memory 32 bits, which LLVM offers on its command line only.
-void useShortPointers() {
-  if (cl::Option *option = cl::getRegisteredOptions().lookup("nvptx-short-ptr"))
-    static_cast<cl::opt<bool> *>(option)->setValue(true);
+/// For what LLVM offers on its command line only.
+template <class T> void setOption(StringRef name, T value) {
+  if (cl::Option *option = cl::getRegisteredOptions().lookup(name))
+    static_cast<cl::opt<T> *>(option)->setValue(value);
 }
 
 void initializeNvptx() {
   static std::once_flag once;
   std::call_once(once, [] {
-    useShortPointers();
+    setOption("nvptx-short-ptr", true); // Addresses in shared memory have 32 bits.
+    setOption("optimize-regalloc", cl::BOU_TRUE);
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
@@ -72,14 +73,16 @@ std::unique_ptr<Module> translate(mlir::ModuleOp module, LLVMContext &context) {
   return result;
 }
 
+// ptxas optimises, with the registers in view; LLVM's own optimisations take half of a compilation and change nothing.
+// What it needs from LLVM is values in few registers, so these are coalesced as at higher levels.
 std::unique_ptr<TargetMachine> makeTargetMachine(const GpuTarget &target) {
   initializeNvptx();
   Triple triple("nvptx64-nvidia-cuda");
   std::string error;
   const Target *nvptx = TargetRegistry::lookupTarget(triple, error);
   TargetOptions options;
-  return std::unique_ptr<TargetMachine>(nvptx->createTargetMachine(
-      triple, target.arch, target.features, options, std::nullopt, std::nullopt, CodeGenOptLevel::Default));
+  return std::unique_ptr<TargetMachine>(nvptx->createTargetMachine(triple, target.arch, target.features, options,
+                                                                   std::nullopt, std::nullopt, CodeGenOptLevel::None));
 }
 
 } // namespace tegula::emit

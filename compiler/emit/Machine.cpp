@@ -6,7 +6,6 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -119,26 +118,7 @@ void optimize(Module &module, TargetMachine &machine) {
 
 namespace {
 
-/// Keeps the code generator from passes that cost half of its time on GPU code and change nothing that ptxas would not
-/// do: they look for common parts of addresses, which the lowering to threads has found already.
-struct GpuPasses : OptPassGate {
-  bool isEnabled() const override { return true; }
-  bool shouldRunPass(StringRef pass, StringRef) const override {
-    constexpr StringLiteral unneeded[] = {"slsr",
-                                          "nary-reassociate",
-                                          "early-cse",
-                                          "separate-const-offset-from-gep",
-                                          "sroa",
-                                          "infer-address-spaces",
-                                          "load-store-vectorizer"};
-    return !is_contained(unneeded, pass);
-  }
-};
-
 std::string generate(Module &module, TargetMachine &machine, CodeGenFileType type) {
-  GpuPasses gpuPasses;
-  if (machine.getTargetTriple().isNVPTX())
-    module.getContext().setOptPassGate(gpuPasses);
   SmallString<0> output;
   raw_svector_ostream stream(output);
   legacy::PassManager passes;

@@ -141,6 +141,21 @@ def Sm_SlotOp : Sm_Op<"slot", [Pure]> {
   let assemblyFormat = "$ring `[` $index `]` attr-dict `:` qualified(type($ring)) `->` qualified(type($result))";
 }
 
+def Sm_ColumnsOp : Sm_Op<"columns", [Pure]> {
+  let summary = "some columns of a matrix";
+  let description = [{
+    The columns from `first` on, whole panels.
+
+    ```mlir
+    %right = sm.columns %k from 128 : !sm.shared<96x256xbf16, 128> -> !sm.shared<96x128xbf16, 128>
+    ```
+  }];
+  let arguments = (ins Sm_SharedType:$matrix, I64Attr:$first);
+  let results = (outs Sm_SharedType:$result);
+  let assemblyFormat = "$matrix `from` $first attr-dict `:` qualified(type($matrix)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
 def Sm_CopyInOp : Sm_Op<"copy_in", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "starts copying a tile of a view to shared memory";
   let description = [{

@@ -133,6 +133,19 @@ static bool isInRole(Operation *op, Region &(RolesOp::*role)()) {
 //===-- Operations
 //---------------------------------------------------------------------------------------------------===//
 
+LogicalResult ColumnsOp::verify() {
+  SharedType from = getMatrix().getType(), to = getResult().getType();
+  if (from.getShape().size() != 2 || to.getShape().size() != 2 || from.getShape()[0] != to.getShape()[0])
+    return emitOpError("takes columns of a matrix, all rows");
+  if (from.getPanel() == 0 || from.getPanel() != to.getPanel() || from.getElementType() != to.getElementType())
+    return emitOpError("takes panels of one width and type");
+  if (getFirst() * from.elementBytes() % from.getPanel() != 0)
+    return emitOpError("starts at column ") << getFirst() << ", which is inside a panel";
+  if (int64_t(getFirst()) + to.getShape()[1] > from.getShape()[1])
+    return emitOpError("ends behind the last column");
+  return success();
+}
+
 LogicalResult MmaOp::verify() {
   ArrayRef<int64_t> shape = getResult().getType().getShape();
   if (shape.size() != 2)

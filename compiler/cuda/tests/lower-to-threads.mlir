@@ -53,7 +53,11 @@ func.func @one_thread_stores_each_element(%y: !tile.view<1xf32>) {
 #row = #sm.layout<registers = [0:2:32], lanes = [0:32:1], warps = [*:4]>
 
 // A position may be negative: then there is a lower bound too, and both are clamped to the tile before they are 32-bit.
+// A whole tile needs neither, only lanes that hold padding.
 // CHECK-LABEL: func.func @loads_are_bounded_on_both_sides
+// CHECK: "ld.global.b32
+// CHECK: "@{{.*}} ld.global.b32
+// CHECK: } else {
 // CHECK: %[[FILL:.*]] = arith.constant 1.000000e+00 : f32
 // CHECK: %[[MINUS:.*]] = arith.subi %c0, %[[P:.*]] : index
 // CHECK: %[[LOW:.*]] = arith.maxsi %[[MINUS]], %c0
@@ -93,15 +97,19 @@ func.func @a_slice_out_of_range_is_empty(%x: !tile.view<2xbf16>, %i: index) {
 
 #acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Pairs of registers are added at once where memory is as contiguous as they are.
+// A tile that is wholly inside needs no predicates; pairs of registers are added at once where memory is as contiguous.
 module attributes {tile.arch = 90 : i64} {
 // CHECK-LABEL: func.func @additions_in_pairs
+// CHECK: arith.cmpi sge, %[[I:.*]], %c0 : index
+// CHECK: %[[END:.*]] = arith.addi %[[I]], %c64 : index
+// CHECK: arith.cmpi sle, %[[END]], %
 // CHECK: %[[UNIT:.*]] = arith.cmpi eq, %{{.*}}, %c1 : index
-// CHECK: %[[PAIRS:.*]] = arith.andi %[[UNIT]]
+// CHECK: %[[CONTIGUOUS:.*]] = arith.andi %[[UNIT]]
+// CHECK: %[[PAIRS:.*]] = arith.andi %{{.*}}, %[[CONTIGUOUS]]
 // CHECK: scf.if %[[PAIRS]] {
-// CHECK-COUNT-2: red.relaxed.gpu.global.add.v2.f32
+// CHECK-COUNT-2: "red.relaxed.gpu.global.add.v2.f32
 // CHECK: } else {
-// CHECK-COUNT-4: red.relaxed.gpu.global.add.f32
+// CHECK-COUNT-4: "@{{.*}} red.relaxed.gpu.global.add.f32
 func.func @additions_in_pairs(%x: !tile.view<2xf32>, %i: index) {
   %c0 = arith.constant 0 : index
   %one = arith.constant dense<1.0> : tensor<64x8xf32, #acc>
@@ -115,8 +123,10 @@ func.func @additions_in_pairs(%x: !tile.view<2xf32>, %i: index) {
 #acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // CHECK-LABEL: func.func @additions_before_sm_90
-// CHECK-NOT: scf.if
-// CHECK-COUNT-4: red.relaxed.gpu.global.add.f32
+// CHECK: scf.if
+// CHECK-COUNT-4: "red.relaxed.gpu.global.add.f32
+// CHECK: } else {
+// CHECK-COUNT-4: "@{{.*}} red.relaxed.gpu.global.add.f32
 func.func @additions_before_sm_90(%x: !tile.view<2xf32>, %i: index) {
   %c0 = arith.constant 0 : index
   %one = arith.constant dense<1.0> : tensor<64x8xf32, #acc>
@@ -150,6 +160,8 @@ func.func @single_elements(%x: !tile.view<1xf32>, %y: !tile.view<1xf32>) {
 
 // Four values in a thread, then four lanes. Columns 15 and on are padding.
 // CHECK-LABEL: func.func @rows_within_a_warp
+// CHECK: } else {
+// CHECK: scf.yield
 // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %c6_i32
 // CHECK: %[[NONE:.*]] = arith.constant 0xFF800000 : f32
 // CHECK: arith.select %[[INSIDE]], %{{.*}}, %[[NONE]] : f32
@@ -202,12 +214,11 @@ func.func @columns_between_warps(%x: !tile.view<1xi32>) {
 #turned = #sm.layout<registers = [0:2:1, 1:2:8], lanes = [0:4:2, 1:8:1], warps = [1:4:16]>
 
 // CHECK-LABEL: func.func @changes_of_shape_rename_registers
-// CHECK: %[[R0:.*]] = llvm.inline_asm {{.*}}ld.global
-// CHECK: %[[R8:.*]] = llvm.inline_asm {{.*}}ld.global
-// CHECK: st.global{{.*}} %[[R0]],
-// CHECK: st.global{{.*}} %[[R0]],
-// CHECK: st.global{{.*}} %[[R8]],
-// CHECK: st.global{{.*}} %[[R8]],
+// CHECK: %[[ROWS:.*]]:2 = scf.if
+// CHECK: st.global{{.*}} %[[ROWS]]#0,
+// CHECK: st.global{{.*}} %[[ROWS]]#0,
+// CHECK: st.global{{.*}} %[[ROWS]]#1,
+// CHECK: st.global{{.*}} %[[ROWS]]#1,
 func.func @changes_of_shape_rename_registers(%x: !tile.view<1xf32>, %y: !tile.view<2xf32>) {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] : !tile.view<1xf32> -> tensor<64xf32, #column>
@@ -254,8 +265,8 @@ func.func @tiles_are_carried_register_by_register(%x: !tile.view<1xf32>, %n: ind
 
 // 16-bit floats are computed in f32 and rounded by each op; nothing is left for a library.
 // CHECK-LABEL: func.func @arithmetic
-// CHECK: %[[X:.*]] = llvm.inline_asm {{.*}}ld.global.b16
-// CHECK: %[[VALUE:.*]] = arith.bitcast %[[X]] : i16 to bf16
+// CHECK: %[[VALUE:.*]] = scf.if
+// CHECK: ld.global.b16
 // CHECK: %[[WIDE:.*]] = arith.extf %[[VALUE]] : bf16 to f32
 // CHECK: %[[SUM:.*]] = arith.addf %[[WIDE]], %[[WIDE]] fastmath<contract> : f32
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[SUM]] : f32 to bf16

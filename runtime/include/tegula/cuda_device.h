@@ -18,7 +18,7 @@ namespace tegula {
 struct CudaDeviceInfo {
   std::string name;           ///< "NVIDIA H100 80GB HBM3"
   int ordinal = 0;            ///< CudaOptions::ordinal.
-  std::string arch;           ///< "sm_90": Target::arch for this GPU.
+  std::string arch;           ///< "sm_90a": Target::arch for this GPU.
   int compute_capability = 0; ///< 90
   int multiprocessors = 0;
   int64_t memory_bytes = 0;

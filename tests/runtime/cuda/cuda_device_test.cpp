@@ -18,7 +18,7 @@ TEST_F(Cuda, ListsGpus) {
   const CudaDeviceInfo &info = (*devices)[0];
   EXPECT_EQ(info.name, "Stand-in GPU 0");
   EXPECT_EQ(info.ordinal, 0);
-  EXPECT_EQ(info.arch, "sm_90");
+  EXPECT_EQ(info.arch, "sm_90a");
   EXPECT_EQ(info.compute_capability, 90);
   EXPECT_EQ(info.multiprocessors, 132);
   EXPECT_EQ(info.memory_bytes, int64_t{80} << 30);
@@ -61,7 +61,7 @@ TEST_F(Cuda, NamesItself) {
   const auto device = makeCuda();
   EXPECT_EQ(device->name(), "Stand-in GPU 0");
   EXPECT_EQ(device->target().name, "cuda");
-  EXPECT_EQ(device->target().arch, "sm_90");
+  EXPECT_EQ(device->target().arch, "sm_90a");
 }
 
 TEST_F(Cuda, AllocatesAlignedMemory) {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The schedules that ship, compiled for GPUs that need not be here.
+#include "compiler/client/InProcessCompiler.h"
+#include "tegula/attention.h"
+
+#include <gtest/gtest.h>
+#include <string>
+
+namespace tegula {
+namespace {
+
+class DefaultSchedules : public testing::TestWithParam<std::string> {
+protected:
+  Expected<Artifact> compile(std::string_view program, const AttentionProblem &problem, const char *emit) {
+    Target target = {"cuda", GetParam()};
+    Expected<AttentionRecipe> recipe = resolve(problem, program, target);
+    if (!recipe)
+      return recipe.status();
+    Expected<Program> recorded = findAttentionProgram(program)->record(recipe->config);
+    if (!recorded)
+      return recorded.status();
+    return compiler_->compile({recorded->text, recipe->schedule, target, emit});
+  }
+
+private:
+  std::unique_ptr<Compiler> compiler_ = makeInProcessCompiler();
+};
+
+AttentionProblem problemOf(DType dtype, int head_dim, Causal causal) {
+  return {.dtype = dtype, .head_dim = head_dim, .value_dim = head_dim, .causal = causal};
+}
+
+/// The compiler refuses a program instance that needs more shared memory than the GPU has.
+class DefaultSchedulesFit : public DefaultSchedules {};
+
+TEST_P(DefaultSchedulesFit, ForEveryProgramAndHeadDim) {
+  for (const AttentionProgram &program : attentionPrograms())
+    for (int head_dim : {8, 64, 96, 128, 192, 256})
+      for (DType dtype : {f32, bf16}) {
+        Expected<Artifact> artifact = compile(program.name, problemOf(dtype, head_dim, Causal::none), "llvm");
+        EXPECT_TRUE(artifact.ok()) << program.name << " D=" << head_dim << ' ' << toString(dtype) << ": "
+                                   << artifact.status().message();
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesFit, testing::Values("sm_80", "sm_86", "sm_90"),
+                         [](const auto &info) { return info.param; });
+
+class DefaultSchedulesDoNotSpill : public DefaultSchedules {
+protected:
+  void expectNoSpills(const AttentionProblem &problem) {
+    for (std::string_view program : {"flash2_forward", "flash2_backward"}) {
+      Expected<Artifact> artifact = compile(program, problem, "report");
+      ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+      if (artifact->report.assembler.empty())
+        GTEST_SKIP() << "no ptxas is on this machine";
+      EXPECT_EQ(artifact->report.spill_bytes, 0)
+          << program << " D=" << problem.head_dim << ' ' << toString(problem.dtype)
+          << (problem.causal == Causal::none ? "" : " causal");
+      EXPECT_EQ(artifact->report.stack_bytes, 0) << program << " D=" << problem.head_dim;
+    }
+  }
+};
+
+TEST_P(DefaultSchedulesDoNotSpill, UpToHeadDim128) {
+  for (int head_dim : {64, 128})
+    for (Causal causal : {Causal::none, Causal::top_left})
+      for (DType dtype : {f32, f16, bf16})
+        expectNoSpills(problemOf(dtype, head_dim, causal));
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesDoNotSpill, testing::Values("sm_80", "sm_90"),
+                         [](const auto &info) { return info.param; });
+
+} // namespace
+} // namespace tegula
