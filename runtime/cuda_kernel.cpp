@@ -30,30 +30,51 @@ public:
     if (maps.count() > 0)
       *word++ = described;
     bytes_ = reinterpret_cast<char *>(word) - reinterpret_cast<char *>(words_.data());
+    firstWord_ = maps.count() * kTensorMapWords;
   }
 
-  /// For cuLaunchKernel; points into this block.
+  Status launch(const Function &function, Grid grid, Stream stream) {
+    return firstWord_ == 0 ? function.launch(grid, stream, nullptr, bytes_ == 0 ? nullptr : extra().data())
+                           : function.launch(grid, stream, addresses().data(), nullptr);
+  }
+
+private:
+  static constexpr size_t kMaxWords = kMaxParameters * (1 + kMaxLayoutWords) + 1;
+
   std::array<void *, 5> extra() noexcept {
     return {CU_LAUNCH_PARAM_BUFFER_POINTER, words_.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes_, CU_LAUNCH_PARAM_END};
   }
 
-private:
-  alignas(CUtensorMap)
-      std::array<int64_t, kMaxTensorMaps * kTensorMapWords + kMaxParameters *(1 + kMaxLayoutWords) + 1> words_;
-  size_t bytes_;
+  /// The assembler aligns tensor maps in the bank of constants, where parameters do not begin at a multiple of 64. So
+  /// only the driver knows where they are, and takes each parameter by its address. Null
+  /// comes last.
+  std::array<void *, kMaxTensorMaps + kMaxWords + 1> addresses() noexcept {
+    std::array<void *, kMaxTensorMaps + kMaxWords + 1> addresses;
+    size_t count = 0;
+    for (size_t word = 0; word < firstWord_; word += kTensorMapWords)
+      addresses[count++] = &words_[word];
+    for (size_t word = firstWord_; word < bytes_ / sizeof(int64_t); ++word)
+      addresses[count++] = &words_[word];
+    addresses[count] = nullptr;
+    return addresses;
+  }
+
+  alignas(CUtensorMap) std::array<int64_t, kMaxTensorMaps * kTensorMapWords + kMaxWords> words_;
+  size_t bytes_, firstWord_; ///< The words of maps come first.
 };
 
 class CudaKernel final : public Kernel {
 public:
-  CudaKernel(const Artifact &artifact, Function function)
-      : Kernel(artifact.kernel, artifact.parameters), maps_(artifact.tensor_maps), function_(std::move(function)) {}
+  CudaKernel(const Artifact &artifact, std::shared_ptr<Context> context, Function function)
+      : Kernel(artifact.kernel, artifact.parameters), maps_(artifact.tensor_maps, std::move(context)),
+        function_(std::move(function)) {}
 
   const CudaKernelInfo &info() const noexcept { return function_.info(); }
 
 protected:
   Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const override {
     ParameterBlock block(arguments, maps_);
-    return function_.launch(grid, stream, nullptr, arguments.empty() ? nullptr : block.extra().data());
+    return block.launch(function_, grid, stream);
   }
 
 private:
@@ -68,11 +89,11 @@ Expected<std::shared_ptr<Kernel>> loadKernel(const Artifact &artifact, std::shar
     return named(artifact.kernel, status);
   if (const Status status = checkTensorMapCount(artifact); !status.ok())
     return named(artifact.kernel, status);
-  Expected<Function> function = Function::load(std::move(context), artifact.binary, artifact.kernel,
+  Expected<Function> function = Function::load(context, artifact.binary, artifact.kernel,
                                                {.threads = artifact.threads, .shared_bytes = artifact.shared_bytes});
   if (!function)
     return named(artifact.kernel, function.status());
-  return std::shared_ptr<Kernel>(std::make_shared<CudaKernel>(artifact, std::move(*function)));
+  return std::shared_ptr<Kernel>(std::make_shared<CudaKernel>(artifact, std::move(context), std::move(*function)));
 }
 
 } // namespace cuda

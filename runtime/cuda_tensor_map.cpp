@@ -2,7 +2,6 @@
 #include "cuda_tensor_map.h"
 
 #include "checks.h"
-#include "cuda_driver.h"
 #include "tensor_map.h"
 
 #include <algorithm>
@@ -14,20 +13,24 @@ namespace tegula::cuda {
 namespace {
 
 /// False where the driver cannot describe the tensor.
-bool encode(const TensorMap &map, const TensorRef &tensor, CUtensorMap &encoded) {
-  const Expected<const Driver *> driver = Driver::get();
+bool encode(Context &context, const TensorMap &map, const TensorRef &tensor, CUtensorMap &encoded) {
   const std::optional<MappedTensor> mapped = mapTensor(map, tensor);
-  if (!driver || (*driver)->cuTensorMapEncodeTiled == nullptr || !mapped)
+  if (!mapped)
     return false;
   std::array<unsigned, kMaxRank> steps;
   steps.fill(1);
   std::array<unsigned long long, kMaxRank> sizes, strides;
   std::copy(mapped->sizes.begin(), mapped->sizes.end(), sizes.begin());
   std::copy(mapped->strides.begin(), mapped->strides.end(), strides.begin());
-  return (*driver)->cuTensorMapEncodeTiled(
-             &encoded, CU_TENSOR_MAP_DATA_TYPE_UINT16, mapped->rank, tensor.data, sizes.data(), strides.data(),
-             mapped->box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+  const Status status = context.run("cuTensorMapEncodeTiled", ErrorCode::InvalidArgument, [&](const Driver &driver) {
+    return driver.cuTensorMapEncodeTiled == nullptr
+               ? CUDA_ERROR_NOT_FOUND
+               : driver.cuTensorMapEncodeTiled(&encoded, CU_TENSOR_MAP_DATA_TYPE_UINT16, mapped->rank, tensor.data,
+                                               sizes.data(), strides.data(), mapped->box.data(), steps.data(),
+                                               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  });
+  return status.ok();
 }
 
 } // namespace
@@ -57,7 +60,7 @@ int64_t TensorMaps::describe(std::span<const Argument> arguments, int64_t *words
     Made &made = made_[placeOf(key)];
     if (!(made.key == key)) {
       made = {.key = key, .map = {}};
-      made.isLegal = encode(maps_[i], tensor, made.map);
+      made.isLegal = encode(*context_, maps_[i], tensor, made.map);
     }
     std::memcpy(words + i * kTensorMapWords, &made.map, sizeof made.map);
     legal |= static_cast<int64_t>(made.isLegal) << i;

@@ -3,12 +3,15 @@
 #pragma once
 
 #include "cuda_abi.h"
+#include "cuda_context.h"
 #include "tegula/kernel.h"
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tegula::cuda {
@@ -23,7 +26,8 @@ Status checkTensorMapCount(const Artifact &artifact);
 /// Thread-safe.
 class TensorMaps {
 public:
-  explicit TensorMaps(const std::vector<TensorMap> &maps) : maps_(maps), made_(maps.empty() ? 0 : kKept) {}
+  TensorMaps(const std::vector<TensorMap> &maps, std::shared_ptr<Context> context)
+      : maps_(maps), context_(std::move(context)), made_(maps.empty() ? 0 : kKept) {}
 
   size_t count() const noexcept { return maps_.size(); }
   /// Writes all maps, kTensorMapWords each, 64-byte aligned, and returns a word with bit i set if map i describes its
@@ -49,6 +53,7 @@ private:
   static size_t placeOf(const Key &key);
 
   std::vector<TensorMap> maps_;
+  std::shared_ptr<Context> context_; ///< The driver asks for a current one.
   std::mutex mutex_;
   std::vector<Made> made_; ///< By a hash of the key.
 };

@@ -47,7 +47,9 @@ public:
 
   /// Whether `extent` elements from `at` on are all inside `size`, signed numbers of one type.
   Value covers(Value size, Value at, int64_t extent) {
-    return both(compare(Compare::sge, at, 0), compare(Compare::sle, add(at, extent), size));
+    Value isNotBefore = compare(Compare::sge, at, 0);
+    Value end = add(at, extent);
+    return both(isNotBefore, compare(Compare::sle, end, size));
   }
 
   /// To an integer type or index, sign-extended or truncated.

@@ -57,8 +57,9 @@ TEST(Schedule, ErrorsNameTheWord) {
     ASSERT_FALSE(schedule) << text;
     EXPECT_EQ(schedule.status().code(), ErrorCode::InvalidArgument);
   }
-  EXPECT_EQ(parseSchedule("block_k=3").status().message(),
-            "schedule: 'block_k=3' is not name=number with a name of block_m, block_n, num_warps, num_stages");
+  EXPECT_EQ(
+      parseSchedule("block_k=3").status().message(),
+      "schedule: 'block_k=3' is not name=number with a name of block_m, block_n, num_warps, num_stages, num_roles");
 }
 
 } // namespace

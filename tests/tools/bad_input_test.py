@@ -17,7 +17,7 @@ ATTENTION = [
     ("--dtype f64", "--dtype: 'f64' is not one of f32, f16 or bf16" + SEE_ATTENTION),
     ("--causal yes", "--causal: 'yes' is not one of none, top_left or bottom_right" + SEE_ATTENTION),
     ("--algorithm flash3", "--algorithm: 'flash3' is not one of standard, flash1 or flash2" + SEE_ATTENTION),
-    ("--target gpu", "--target: 'gpu' is not one of auto, cpu, cuda or simt" + SEE_ATTENTION),
+    ("--target gpu", "--target: 'gpu' is not one of auto, cpu, cuda, simt or simt:sm_90a" + SEE_ATTENTION),
     ("--scale nan", "--scale: 'nan' is not a finite number such as 0.125" + SEE_ATTENTION),
     ("--kv-heads 3", "--kv-heads: '3' does not divide --heads 8"),
     ("--algorithm flash1 --backward", "--algorithm: 'flash1' has no backward pass; use flash2, or leave out --backward"),

@@ -50,6 +50,36 @@ TEST_F(CudaLaunch, PassesTheLargestBlock) {
   EXPECT_EQ(words[62 * 11 + 5], 2);
 }
 
+TEST_F(CudaLaunch, DescribesTensorsOncePerTensor) {
+  Artifact artifact = cudaArtifact("kernel", {tensor("k", bf16, 2)});
+  artifact.tensor_maps = {{.parameter = 0, .box_rows = 32, .columns = 64}};
+  const auto kernel = load(makeCuda(), artifact);
+  const TensorRef k = contiguous(memory.data(), bf16, {2, 64});
+  stand_in::forgetCalls();
+  EXPECT_OK(kernel->launch({1}, {k}));
+  EXPECT_EQ(stand_in::calls()[1], "cuTensorMapEncodeTiled");
+  const int64_t address = reinterpret_cast<intptr_t>(k.data);
+  const std::vector<int64_t> words{/*of the map*/ address, address, 2, 64, 64, 1, /*described*/ 1};
+  EXPECT_EQ(stand_in::lastLaunch().words, words);
+
+  stand_in::forgetCalls();
+  EXPECT_OK(kernel->launch({1}, {k}));
+  EXPECT_EQ(stand_in::calls(), launchCalls);
+  EXPECT_EQ(stand_in::lastLaunch().words, words);
+}
+
+TEST_F(CudaLaunch, SaysWhichTensorsCannotBeDescribed) {
+  Artifact artifact = cudaArtifact("kernel", {tensor("k", bf16, 2)});
+  artifact.tensor_maps = {{.parameter = 0, .box_rows = 32, .columns = 64}};
+  const auto kernel = load(makeCuda(), artifact);
+  TensorRef k = contiguous(memory.data(), bf16, {2, 56});
+  k.strides[0] = 60; // No multiple of 16 bytes.
+  stand_in::forgetCalls();
+  EXPECT_OK(kernel->launch({1}, {k}));
+  EXPECT_EQ(stand_in::calls(), launchCalls);
+  EXPECT_EQ(stand_in::lastLaunch().words.back(), 0);
+}
+
 TEST_F(CudaLaunch, PassesNoBlockWithoutParameters) {
   EXPECT_OK(load(makeCuda(), cudaArtifact("kernel"))->launch({7}, {}));
   EXPECT_EQ(stand_in::lastLaunch().words, std::vector<int64_t>());
