@@ -5,7 +5,9 @@
 #include "plan_check.h"
 #include "plan_workspace.h"
 #include "schedules.h"
+#include "tegula/attention_words.h"
 #include "tegula/guard.h"
+#include "tegula/profile_range.h"
 
 #include <algorithm>
 
@@ -178,6 +180,7 @@ Expected<AttentionPlan> AttentionPlan::make(const AttentionProblem &problem, Ker
                                             const Schedule &schedule, const TunedSchedules *tuned) noexcept {
   return guarded([&]() -> Expected<AttentionPlan> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, schedule));
+    const ProfileRange range("plan", toString(problem.algorithm));
     auto state = std::make_shared<State>(State{problem, {}, {}});
     Choices choices{cache, schedule, tuned};
     TEGULA_RETURN_IF_ERROR(state->add(state->forward, Pass::forward, choices));

@@ -5,6 +5,7 @@
 #include "checks.h"
 #include "launch_limits.h"
 #include "tegula/guard.h"
+#include "tegula/profile_range.h"
 
 #include <array>
 
@@ -103,6 +104,7 @@ Status checkArguments(std::span<const Parameter> parameters, std::span<const Arg
 } // namespace
 
 Status Kernel::launch(Grid grid, std::span<const Argument> arguments, Stream stream) const noexcept {
+  const ProfileRange range("launch", name_);
   return guarded([&]() -> Status {
     TEGULA_RETURN_IF_ERROR(checkGrid(grid));
     TEGULA_RETURN_IF_ERROR(checkArguments(parameters_, arguments));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/kernel_cache.h"
 
+#include "cache/key.h"
 #include "fork.h"
 #include "tegula/guard.h"
+#include "tegula/profile_range.h"
 
 #include <atomic>
 #include <mutex>
@@ -88,7 +90,7 @@ struct KernelCache::State {
     entry.result.emplace(guarded([&]() -> Result {
       const Expected<Artifact> artifact = getArtifact(request, policy);
       keep = isLasting(artifact.status().code());
-      const Result result = artifact ? device->load(*artifact) : artifact.status();
+      const Result result = artifact ? load(*artifact) : artifact.status();
       keep |= result.ok();
       return result;
     }));
@@ -103,7 +105,15 @@ struct KernelCache::State {
   Expected<Artifact> getArtifact(const CompileRequest &request, CompilePolicy policy) {
     if (artifacts)
       return artifacts->get(compiler, request, device->driver(), policy);
-    return policy == CompilePolicy::allow ? compiler.compile(request) : needsCompile(artifactKey(request));
+    if (policy != CompilePolicy::allow)
+      return needsCompile(artifactKey(request));
+    const ProfileRange range("compile", functionName(request.program));
+    return compiler.compile(request);
+  }
+
+  Result load(const Artifact &artifact) {
+    const ProfileRange range("load", artifact.kernel);
+    return device->load(artifact);
   }
 };
 

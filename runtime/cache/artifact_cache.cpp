@@ -2,9 +2,11 @@
 #include "tegula/artifact_cache.h"
 
 #include "cache/entry.h"
+#include "cache/key.h"
 #include "cache/tiers.h"
 #include "tegula/cache_directory.h"
 #include "tegula/guard.h"
+#include "tegula/profile_range.h"
 
 #include <atomic>
 #include <deque>
@@ -87,6 +89,7 @@ struct ArtifactCache::State {
   Expected<Artifact> compile(Compiler &compiler, const CompileRequest &request) {
     ++misses;
     ++compilations;
+    const ProfileRange range("compile", functionName(request.program));
     return compiler.compile(request);
   }
 

@@ -59,16 +59,20 @@ ArtifactKey artifactKey(const CompileRequest &request, std::string environment) 
   return key;
 }
 
+std::string_view functionName(std::string_view program) {
+  constexpr std::string_view function = "func.func @";
+  const size_t at = program.find(function);
+  if (at == std::string_view::npos)
+    return {};
+  program.remove_prefix(at + function.size());
+  return program.substr(0, program.find('('));
+}
+
 /// The first two lines of a request, and the name of its function.
 static std::string summary(std::string_view request) {
-  const size_t program = request.find('\n', request.find('\n') + 1);
-  std::string text(request.substr(0, program));
-  constexpr std::string_view function = "func.func @";
-  if (size_t name = request.find(function); name != std::string_view::npos) {
-    name += function.size();
-    text = "kernel " + std::string(request.substr(name, request.find('(', name) - name)) + "\n" + text;
-  }
-  return text;
+  const std::string_view head = request.substr(0, request.find('\n', request.find('\n') + 1));
+  const std::string_view name = functionName(request);
+  return (name.empty() ? "" : "kernel " + std::string(name) + "\n") + std::string(head);
 }
 
 Status needsCompile(const ArtifactKey &key) {
