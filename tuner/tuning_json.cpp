@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "messages.h"
+#include "store_files.h"
 #include "tegula/tuner.h"
 
 namespace tegula {
 
 using tuning::Json;
+using tuning::kFormat;
 
 namespace {
-
-/// Changes whenever the meaning of a member does.
-constexpr int kFormat = 1;
 
 Json toJson(const Candidate &c) {
   Json json = {{"schedule", toString(c.schedule)}, {"state", toString(c.state)}};
@@ -45,6 +44,14 @@ Candidate candidateOf(const Json &json) {
           .samples = json.value("samples", 0)};
 }
 
+/// For whom the result is the right one: what hosts look for.
+Json classOf(const TuningTask &task) {
+  const ShapeClass shape = shapeClass(task.shape);
+  return {{"program", task.program},    {"problem", problemClass(task.problem)},
+          {"heads", shape.heads},       {"group", shape.group},
+          {"seqlen_q", shape.seqlen_q}, {"seqlen_k", shape.seqlen_k}};
+}
+
 Json indexOf(const std::optional<size_t> &index) { return index ? Json(*index) : Json(); }
 
 std::optional<size_t> indexOf(const Json &json, size_t size) {
@@ -63,6 +70,7 @@ std::string toJson(const Tuning &tuning) {
   for (const Candidate &candidate : tuning.candidates)
     candidates.push_back(toJson(candidate));
   Json json = {{"format", kFormat},
+               {"class", classOf(tuning.task)},
                {"task", tuning::toJson(tuning.task)},
                {"target", machine.target.name},
                {"arch", machine.target.arch},

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/tuning_store.h"
 
-#include "cache/folder.h"
 #include "digest.h"
-#include "tegula/cache_directory.h"
+#include "store_files.h"
 
 namespace tegula {
 namespace {
@@ -12,11 +11,6 @@ namespace fs = std::filesystem;
 
 constexpr const char *kExtension = ".json";
 
-std::optional<Folder> openFolder(const fs::path &path) {
-  ReadFault fault;
-  return Folder::open(path.string(), Folder::Access::own, fault);
-}
-
 std::optional<Tuning> readTuning(const Folder &folder, const std::string &name) {
   ReadFault fault;
   std::optional<std::string> text = folder.read(name, fault);
@@ -24,11 +18,6 @@ std::optional<Tuning> readTuning(const Folder &folder, const std::string &name) 
     return std::nullopt;
   Expected<Tuning> tuning = parseTuning(*text);
   return tuning && tuning->best ? std::optional(std::move(*tuning)) : std::nullopt;
-}
-
-bool isSame(const TuningMachine &a, const TuningMachine &b) {
-  return a.target.name == b.target.name && a.target.arch == b.target.arch && a.device == b.device &&
-         a.driver == b.driver && a.compiler == b.compiler && !a.compiler.empty();
 }
 
 bool isSame(const TuningTask &a, const TuningTask &b) {
@@ -57,11 +46,6 @@ std::string fileName(const TuningTask &task, const TuningMachine &machine) {
 
 } // namespace
 
-fs::path TuningStore::userFolder() {
-  std::string cache = userCacheDirectory();
-  return cache.empty() ? fs::path() : fs::path(cache) / "schedules";
-}
-
 Status TuningStore::save(const Tuning &tuning) const {
   if (folder_.empty() || !tuning.best)
     return {};
@@ -72,11 +56,11 @@ Status TuningStore::save(const Tuning &tuning) const {
 }
 
 std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningMachine &machine) const {
-  std::optional<Folder> folder = openFolder(folder_);
+  std::optional<Folder> folder = tuning::openStore(folder_);
   if (!folder)
     return std::nullopt;
   std::optional<Tuning> tuning = readTuning(*folder, fileName(task, machine));
-  if (!tuning || !isSame(tuning->machine, machine) || !isSame(tuning->task, task))
+  if (!tuning || !tuning::isSame(tuning->machine, machine) || !isSame(tuning->task, task))
     return std::nullopt;
   tuning->known = true;
   return tuning;
@@ -87,20 +71,6 @@ std::shared_ptr<void> TuningStore::lock(const TuningMachine &machine, std::chron
   if (!folder)
     return nullptr;
   return std::make_shared<HeldLock>(std::move(*folder), "tuning-" + digest(machine.device), patience);
-}
-
-TunedSchedules TuningStore::schedules(const TuningMachine &machine) const {
-  TunedSchedules all;
-  std::optional<Folder> folder = openFolder(folder_);
-  if (!folder)
-    return all;
-  for (const FolderFile &file : folder->files()) {
-    std::optional<Tuning> tuning = readTuning(*folder, file.name);
-    if (tuning && isSame(tuning->machine, machine))
-      all.add({tuning->task.program, problemClass(tuning->task.problem), shapeClass(tuning->task.shape),
-               tuning->winner()->schedule});
-  }
-  return all;
 }
 
 } // namespace tegula

@@ -72,6 +72,7 @@ class TuneTest(CommandLineTest):
         (name,) = glob.glob(os.path.join(self.folder, "schedules", "*"))
         record = load(name)
         record["best"] = next(n for n, c in enumerate(record["candidates"]) if n and "ms" in c)
+        record["schedule"] = record["candidates"][record["best"]]["schedule"]
         with open(name, "w") as file:
             json.dump(record, file)
         return [record["candidates"][n]["schedule"] for n in (record["best"], 0)]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is remembered, for whom, and what happens to files that are not what they should be.
+#include "example_tuning.h"
 #include "tegula/tuning_store.h"
 
 #include <gmock/gmock.h>
@@ -11,35 +12,6 @@ namespace tegula {
 namespace {
 
 namespace fs = std::filesystem;
-
-Tuning exampleTuning() {
-  Tuning tuning{
-      .task = {.problem = {.dtype = bf16, .head_dim = 64, .value_dim = 128, .causal = Causal::bottom_right},
-               .shape = {.batch = 2, .heads = 8, .kv_heads = 4, .seqlen_q = 1000, .seqlen_k = 3000},
-               .program = "flash2_forward"},
-      .machine = {
-          .target = {"cuda", "sm_90", ""}, .device = "a GPU / model 3", .driver = "CUDA 13.0", .compiler = "build 1"}};
-  tuning.candidates = {{.schedule = {.block_m = 64, .block_n = 64},
-                        .state = CandidateState::beaten,
-                        .ms = 2.5,
-                        .fastest_ms = 2,
-                        .samples = 3},
-                       {.schedule = {.block_m = 128, .block_n = 96, .num_warps = 8},
-                        .state = CandidateState::finalist,
-                        .model_cost = 17,
-                        .registers = 255,
-                        .spill_bytes = 8,
-                        .shared_bytes = 65536,
-                        .error_ratio = 0.5,
-                        .ms = 1.25,
-                        .fastest_ms = 1.125,
-                        .samples = 36},
-                       {.schedule = {.block_m = 32}, .state = CandidateState::faulted, .why = "\"SIGSEGV\" <&>"}};
-  tuning.best = 1;
-  tuning.complete = true;
-  tuning.seconds = 12.5;
-  return tuning;
-}
 
 class StoreTest : public testing::Test {
 protected:
@@ -54,7 +26,7 @@ protected:
 
   fs::path folder;
   TuningStore store() const { return TuningStore(folder / "new"); }
-  Tuning tuning = exampleTuning();
+  Tuning tuning = test::exampleTuning();
 };
 
 TEST_F(StoreTest, JsonGoesBothWays) {
@@ -119,7 +91,7 @@ TEST_F(StoreTest, WhatCannotBeReadDoesNotCount) {
     EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << length;
     EXPECT_EQ(store().schedules(tuning.machine).size(), 0u);
   }
-  for (const char *text : {"[]", "null", "{\"format\": 2}", "\xff", "{\"format\": 1, \"task\": 3}"}) {
+  for (const char *text : {"[]", "null", "{\"format\": 1}", "\xff", "{\"format\": 2, \"task\": 3}"}) {
     std::ofstream(file, std::ios::trunc) << text;
     EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << text;
   }

@@ -30,8 +30,9 @@ public:
   /// what is returned lives. Waits at most `patience`, and then goes on without.
   std::shared_ptr<void> lock(const TuningMachine &machine, std::chrono::milliseconds patience) const;
 
-  /// All results of a machine, for plans.
-  TunedSchedules schedules(const TuningMachine &machine) const;
+  /// All results of a machine, for plans. What cannot be read does not count, and neither does what has no place in
+  /// memory.
+  TunedSchedules schedules(const TuningMachine &machine) const noexcept;
 
 private:
   std::filesystem::path folder_;

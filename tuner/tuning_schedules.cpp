@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// What hosts read of the store: the schedules, without the figures of every candidate. Files are parsed as events,
+// because destroying a tree of nlohmann::json takes memory, and ends the process when there is none.
+#include "store_files.h"
+#include "tegula/cache_directory.h"
+#include "tegula/tuning_store.h"
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace tegula {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// The strings and whole numbers of an object and of the objects in it, by their paths ("class.heads"). What lies in an
+/// array does not count.
+class Members final : public nlohmann::json_sax<json> {
+public:
+  /// False for anything but a whole value.
+  bool read(const std::string &text) { return json::sax_parse(text, this); }
+
+  /// Empty if there is no such string.
+  std::string string(const std::string &path) const {
+    const auto found = strings_.find(path);
+    return found != strings_.end() ? found->second : "";
+  }
+  /// 0 if there is no such number.
+  int64_t number(const std::string &path) const {
+    const auto found = numbers_.find(path);
+    return found != numbers_.end() ? found->second : 0;
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t value) override { return keep(numbers_, value); }
+  bool number_unsigned(number_unsigned_t value) override { return keep(numbers_, static_cast<int64_t>(value)); }
+  bool number_float(number_float_t, const string_t &) override { return true; }
+  bool string(string_t &value) override { return keep(strings_, value); }
+  bool binary(binary_t &) override { return true; }
+  bool start_object(size_t) override {
+    path_.emplace_back();
+    return true;
+  }
+  bool key(string_t &name) override {
+    path_.back() = name;
+    return true;
+  }
+  bool end_object() override {
+    path_.pop_back();
+    return true;
+  }
+  bool start_array(size_t) override {
+    ++arrays_;
+    return true;
+  }
+  bool end_array() override {
+    --arrays_;
+    return true;
+  }
+  bool parse_error(size_t, const std::string &, const json::exception &) override { return false; }
+
+private:
+  template <class Value> bool keep(std::map<std::string, Value> &values, const Value &value) {
+    if (arrays_ > 0)
+      return true;
+    std::string path;
+    for (const std::string &name : path_)
+      path += (path.empty() ? "" : ".") + name;
+    values[path] = value;
+    return true;
+  }
+
+  std::map<std::string, std::string> strings_;
+  std::map<std::string, int64_t> numbers_;
+  std::vector<std::string> path_;
+  int arrays_ = 0;
+};
+
+TuningMachine machineOf(const Members &members) {
+  return {.target = {members.string("target"), members.string("arch"), ""},
+          .device = members.string("device"),
+          .driver = members.string("driver"),
+          .compiler = members.string("compiler")};
+}
+
+std::optional<TunedSchedule> readSchedule(const Folder &folder, const std::string &name, const TuningMachine &machine) {
+  ReadFault fault;
+  const std::optional<std::string> text = folder.read(name, fault);
+  Members members;
+  if (!text || !members.read(*text) || members.number("format") != tuning::kFormat ||
+      !tuning::isSame(machineOf(members), machine))
+    return std::nullopt;
+  const Expected<Schedule> schedule = parseSchedule(members.string("schedule"));
+  if (!schedule)
+    return std::nullopt;
+  return TunedSchedule{.program = members.string("class.program"),
+                       .problem = members.string("class.problem"),
+                       .shape = {.heads = members.number("class.heads"),
+                                 .group = members.number("class.group"),
+                                 .seqlen_q = members.number("class.seqlen_q"),
+                                 .seqlen_k = members.number("class.seqlen_k")},
+                       .schedule = *schedule};
+}
+
+void readSchedules(const fs::path &path, const TuningMachine &machine, TunedSchedules &all) {
+  const std::optional<Folder> folder = tuning::openStore(path);
+  if (!folder)
+    return;
+  for (const FolderFile &file : folder->files())
+    if (std::optional<TunedSchedule> schedule = readSchedule(*folder, file.name, machine))
+      all.add(std::move(*schedule));
+}
+
+} // namespace
+
+fs::path TuningStore::userFolder() {
+  std::string cache = userCacheDirectory();
+  return cache.empty() ? fs::path() : fs::path(cache) / "schedules";
+}
+
+TunedSchedules TuningStore::schedules(const TuningMachine &machine) const noexcept {
+  TunedSchedules all;
+  try {
+    readSchedules(folder_, machine, all);
+  } catch (...) {
+    // Without memory, plans have the schedules that were read so far.
+  }
+  return all;
+}
+
+} // namespace tegula
