@@ -17,8 +17,11 @@ static std::filesystem::path ownFolder() {
 }
 
 Expected<std::string> findWorker() {
-  if (const char *program = secure_getenv("TEGULA_CC"))
+  if (const char *program = secure_getenv("TEGULA_CC")) {
+    if (*program == '\0')
+      return Status(ErrorCode::Unsupported, "there is no compiler: $TEGULA_CC is set but empty");
     return std::string(program);
+  }
   const std::filesystem::path folder = ownFolder();
   for (const char *place : {"tegula-cc", "../bin/tegula-cc", "tegula/tegula-cc", "../libexec/tegula/tegula-cc"})
     if (std::string path = folder / place; access(path.c_str(), X_OK) == 0)

@@ -2,6 +2,7 @@
 """`tegula compile`: every phase of a program, to standard output or a file."""
 
 import os
+import re
 import tempfile
 import unittest
 
@@ -95,6 +96,25 @@ class CompileTest(CommandLineTest):
             result = self.run_tegula("compile", "-", "--emit", "tile", stdin=program, code=1)
             self.assertEqual(result.stdout, "")
             self.assertIn("error: ", result.stderr)
+
+    def test_a_compiler_that_crashes_is_an_error_with_a_reproducer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = self.run_tegula("compile", "-", "--emit", "tile", stdin="abort", code=1, environment={
+                "TEGULA_CC": os.environ["TEGULA_STAND_IN_CC"], "XDG_CACHE_HOME": folder})
+            self.assertEqual(result.stdout, "")
+            self.assertIn("tegula: the compiler was killed by signal 6 (SIGABRT)", result.stderr)
+            reproducer = re.search("tegula-opt --replay (.*)", result.stderr)[1]
+            with open(reproducer) as file:
+                self.assertIn("abort", file.read())
+
+    def test_without_a_worker_the_compiler_is_in_this_process(self):
+        result = self.run_tegula("compile", "-", "--emit", "asm", stdin=PROGRAM, environment={"TEGULA_CC": ""})
+        self.assertIn(MARKS["asm"], result.stdout)
+
+    def test_a_worker_that_is_not_there_is_named(self):
+        result = self.run_tegula("compile", "-", "--emit", "tile", stdin=PROGRAM, code=2,
+                                 environment={"TEGULA_CC": "/nowhere/tegula-cc"})
+        self.assertIn("'/nowhere/tegula-cc' cannot be started", result.stderr)
 
     def test_output_that_cannot_be_written_names_the_option(self):
         result = self.run_tegula("compile", "-", "--emit", "tile", "-o", "/dev/null/x", stdin=PROGRAM, code=2)

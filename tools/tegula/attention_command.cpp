@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "attention_command.h"
 #include "attention_report.h"
-#include "compiler/client/InProcessCompiler.h"
+#include "compiler.h"
 #include "files.h"
 #include "progress.h"
 #include "tuned.h"
@@ -73,7 +73,7 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
 
   Progress progress;
   progress.show("compiling");
-  std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  std::unique_ptr<Compiler> compiler = makeCompiler();
   KernelCache cache(*compiler, *device);
   TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
   Expected<AttentionRun> run = AttentionRun::make(*attention, *device, cache, &tuned);

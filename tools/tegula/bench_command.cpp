@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bench_command.h"
-#include "compiler/client/InProcessCompiler.h"
+#include "compiler.h"
 #include "files.h"
 #include "progress.h"
 #include "tuned.h"
@@ -36,7 +36,7 @@ Expected<Report> measure(const BenchOptions &options) {
   Expected<std::shared_ptr<Device>> device = openDevice(options.target);
   if (!device)
     return device.status();
-  std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  std::unique_ptr<Compiler> compiler = makeCompiler();
   KernelCache cache(*compiler, *device);
   TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
   bench::Machine machine{*device, cache, &tuned};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compile_command.h"
-#include "compiler/client/InProcessCompiler.h"
+#include "compiler.h"
 #include "files.h"
 #include "tegula/bundle.h"
 #include "tegula/cuda_device.h"
@@ -60,7 +60,7 @@ Status bundle(const CompileOptions &options) {
   if (options.target == "cuda" && request.target.arch.empty())
     return {ErrorCode::InvalidArgument, "--arch: without a GPU here, a bundle needs to be told which it is for"};
   TEGULA_RETURN_IF_ERROR(findProgram(options, request));
-  Expected<Artifact> artifact = makeInProcessCompiler()->compile(request);
+  Expected<Artifact> artifact = makeCompiler()->compile(request);
   return artifact ? addToBundle(options.bundle, {{request, std::move(*artifact)}}) : artifact.status();
 }
 
@@ -70,7 +70,7 @@ Expected<std::string> lower(const CompileOptions &options) {
   TEGULA_RETURN_IF_ERROR(findProgram(options, request));
   bool report = options.emit == "report";
   request.emit = isBinary(options) || report ? "" : options.emit;
-  Expected<Artifact> artifact = makeInProcessCompiler()->compile(request);
+  Expected<Artifact> artifact = makeCompiler()->compile(request);
   if (!artifact)
     return artifact.status();
   return report ? toText(*artifact) : std::move(isBinary(options) ? artifact->binary : artifact->text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "devices_command.h"
-#include "compiler/client/InProcessCompiler.h"
+#include "compiler.h"
 #include "files.h"
 #include "tegula/attention.h"
 #include "tegula/cuda_device.h"
@@ -47,7 +47,7 @@ Expected<std::string> assemblerLine() {
   Expected<Program> program = recordFlash2BackwardPostprocess(recipe->config);
   if (!program)
     return program.status();
-  Expected<Artifact> artifact = makeInProcessCompiler()->compile(
+  Expected<Artifact> artifact = makeCompiler()->compile(
       {.program = program->text, .schedule = recipe->schedule, .target = {"cuda", "sm_80", ""}, .emit = ""});
   if (!artifact)
     return artifact.status();

@@ -22,7 +22,11 @@ namespace {
 enum ExitCode { kSuccess = 0, kFailure = 1, kBadInput = 2 };
 
 constexpr const char *kFooter = R"(`tegula COMMAND --help` explains a command. For a first look:
-  tegula attention --causal bottom_right --backward --check)";
+  tegula attention --causal bottom_right --backward --check
+
+Programs are compiled by tegula-cc, a process of its own: what it does not survive is an error that names a
+file for `tegula-opt --replay`. With TEGULA_CC set but empty, the compiler runs inside of tegula; otherwise the
+variable names another tegula-cc.)";
 
 int report(const Status &status) {
   if (status.ok())

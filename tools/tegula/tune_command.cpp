@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tune_command.h"
+#include "compiler.h"
 #include "files.h"
 #include "progress.h"
-#include "tegula/tuning_store.h"
-#include "tegula/worker_compiler.h"
 #include "tegula/cpu_info.h"
+#include "tegula/tuning_store.h"
 #include "workload/open_device.h"
 
 #include <csignal>
@@ -61,7 +61,7 @@ Expected<Tuning> findOrMeasure(const TuneOptions &options) {
     return attention.status();
   TuningTask task{attention->problem, attention->shape,
                   attention->problem.backward ? "flash2_backward" : "flash2_forward"};
-  std::unique_ptr<Compiler> compiler = makeWorkerCompiler({.workers = usableCores()});
+  std::unique_ptr<Compiler> compiler = makeCompiler(usableCores());
   Expected<TuningMachine> machine = tuningMachine(resolveTarget(options.attention.target), *compiler);
   if (!machine)
     return machine.status();

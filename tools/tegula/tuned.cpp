@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tuned.h"
 
+#include "compiler.h"
 #include "tegula/tuning_store.h"
-#include "tegula/worker_compiler.h"
 #include "workload/open_device.h"
 
 namespace tegula::tools {
@@ -10,7 +10,7 @@ namespace tegula::tools {
 TunedSchedules tunedSchedules(std::string_view target, bool untuned) {
   if (untuned)
     return {};
-  Expected<TuningMachine> machine = tuningMachine(resolveTarget(target), *makeWorkerCompiler());
+  Expected<TuningMachine> machine = tuningMachine(resolveTarget(target), *makeCompiler());
   return machine ? TuningStore().schedules(*machine) : TunedSchedules();
 }
 
