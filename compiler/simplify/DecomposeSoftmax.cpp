@@ -177,16 +177,18 @@ static void decomposeUpdate(tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   LocBuilder b(op.getLoc(), op);
   Value m = op.getMax(), l = op.getSum(), o = op.getOutput();
   Type rows = m.getType();
-  bool round = roundProbabilities && !getElementTypeOrSelf(op.getValues()).isF32();
+  Type values = getElementTypeOrSelf(op.getValues());
+  bool round = roundProbabilities && !values.isF32();
+  bool fuse = round && values.isBF16();
   int64_t threshold = rescaleThreshold(op);
   bool isLazy = round && threshold != 0;
 
-  ScaledScores s = isLazy ? withoutScale(b, op.getScores()) : ScaledScores{op.getScores(), {}};
+  ScaledScores s = isLazy && fuse ? withoutScale(b, op.getScores()) : ScaledScores{op.getScores(), {}};
   Value newMax = arith::MaxNumFOp::create(b, m, maxOfRows(b, s, rows));
   if (isLazy)
     newMax = keepUnlessAbove(b, m, newMax, threshold);
   Value origin = exponentOrigin(b, newMax);
-  auto [p, alpha] = round ? fusedExponentials(b, s, m, origin) : exponentials(b, s.tile, m, origin);
+  auto [p, alpha] = fuse ? fusedExponentials(b, s, m, origin) : exponentials(b, s.tile, m, origin);
   Value newSum = math::FmaOp::create(b, l, alpha, reduceRows(b, tile::Reduction::Add, p, rows));
   auto rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
   if (round)

@@ -86,15 +86,20 @@ static void fuse(math::ExpOp exp) {
   exp.erase();
 }
 
-static bool isNarrow(Value value) { return getElementTypeOrSelf(value).getIntOrFloatBitWidth() == 16; }
+/// Whether there are products, and all are of bf16.
+static bool multipliesBf16Only(func::FuncOp function) {
+  bool any = false, only = true;
+  function.walk([&](tile::DotOp dot) {
+    any = true;
+    only &= getElementTypeOrSelf(dot.getLhs()).isBF16() && getElementTypeOrSelf(dot.getRhs()).isBF16();
+  });
+  return any && only;
+}
 
 namespace {
 struct FuseExponents : simplify::impl::FuseExponentsBase<FuseExponents> {
   void runOnOperation() override {
-    WalkResult search = getOperation().walk([](tile::DotOp dot) {
-      return isNarrow(dot.getLhs()) && isNarrow(dot.getRhs()) ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    if (search.wasInterrupted())
+    if (multipliesBf16Only(getOperation()))
       getOperation().walk(fuse);
   }
 };

@@ -32,13 +32,14 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     For targets that gain nothing from knowing the online softmax as a whole.
 
     With `round-probabilities`, for machines whose products of 16-bit numbers are much faster: where the values have 16
-    bits, the probabilities are rounded to their type before the product (their sums are not), and are
-    `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding of m. The
-    product that rescales the output is marked `tile.often_one`: once the maxima have settled, all its factors are 1.
+    bits, the probabilities are rounded to their type before the product (their sums are not). The product that rescales
+    the output is marked `tile.often_one`: once the maxima have settled, all its factors are 1. Probabilities of bf16 are
+    `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error that `fuse-exponents` explains.
 
     A module with `tile.rescale_threshold` of T > 0 wants rows rescaled only where their maximum has grown by more than
-    T powers of two: the factors are then nearly always 1. Where the scores are products with a scalar, masked or not,
-    the multiplication moves into the exponents' multiply-add, and the row's maximum is that of the products.
+    T powers of two: the factors are then nearly always 1. Where the probabilities are bf16 and the scores are products
+    with a scalar, masked or not, the multiplication moves into the exponents' multiply-add, and the row's maximum is that
+    of the products.
   }];
   let options = [Option<"roundProbabilities", "round-probabilities", "bool", "false",
                         "probabilities have the element type of 16-bit values">];
@@ -83,8 +84,10 @@ def FuseExponents : Pass<"fuse-exponents", "::mlir::func::FuncOp"> {
     with a scalar c, that is `exp2(fma(x, c * log2e, -b * log2e))`. A select around it that puts -inf where an element is
     masked goes outside of the multiply-add, because the sign of c is not known; it gives exp(-inf) = 0 whatever b is.
 
-    In functions with products of 16-bit numbers only: scaling before the difference costs f32 accuracy, as
-    `base2-exponentials` says. Infinite a, b and x give what they gave.
+    Only in functions all of whose products are of bf16 numbers. The multiply-add does not round x * c as the pass did that
+    computed b from the same scores, and rounds c * log2e and b * log2e instead: the result is off by some 3 |b| 2^-24,
+    2^-7 for scores of 50,000. bf16, itself rounded by 2^-8, nearly hides that; f16 gradients show it, most of all where one
+    key has all of a row's probability or the row's gradients sum to 0. Infinite a, b and x give what they gave.
 
     Before `base2-exponentials`, and before `edge-masks`, which wants the selects.
   }];

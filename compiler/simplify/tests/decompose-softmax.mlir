@@ -74,7 +74,7 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
   return %0 : tensor<64xf32>
 }
 
-// With probabilities rounded, one multiply-add makes each exponent, and rows are rescaled by the rounded origins:
+// With probabilities rounded to bf16, one multiply-add makes each exponent, and rows are rescaled by the rounded origins:
 
 // ROUND-LABEL: @update
 // ROUND-SAME: (%[[S:.*]]: tensor<64x32xf32>, %[[V:.*]]: tensor<32x128xbf16>, %[[M:.*]]: tensor<64xf32>, %[[L:.*]]: tensor<64xf32>, %[[O:.*]]: tensor<64x128xf32>)
@@ -94,6 +94,21 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: tile.reduce add %[[P]] axis 1 : tensor<64x32xf32>
 // ROUND: %[[ROUNDED:.*]] = arith.truncf %[[P]] : tensor<64x32xf32> to tensor<64x32xbf16>
 // ROUND: tile.dot %[[ROUNDED]], %[[V]] acc
+
+// Probabilities of 11 bits would show that error.
+// ROUND-LABEL: @f16_values
+// ROUND: %[[DIFFERENCE:.*]] = arith.subf %{{.*}} : tensor<64x32xf32>
+// ROUND: %[[EXPONENT:.*]] = arith.mulf %[[DIFFERENCE]], %{{.*}} : tensor<64x32xf32>
+// ROUND: %[[P:.*]] = math.exp2 %[[EXPONENT]]
+// ROUND: arith.mulf {{.*}} {tile.often_one}
+// ROUND: %[[ROUNDED:.*]] = arith.truncf %[[P]] : tensor<64x32xf32> to tensor<64x32xf16>
+// ROUND: tile.dot %[[ROUNDED]]
+func.func @f16_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf16>, %m: tensor<64xf32>, %l: tensor<64xf32>,
+                      %o: tensor<64x128xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
+  %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+    : tensor<64x32xf32>, tensor<32x128xf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+}
 
 // ROUND-LABEL: @f32_values
 // ROUND: arith.subf %{{.*}} : tensor<64x32xf32>
@@ -139,6 +154,24 @@ module attributes {tile.rescale_threshold = 8 : i64} {
     %s = arith.select %mask, %products, %minus_infinity : tensor<64x32xi1>, tensor<64x32xf32>
     %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
       : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+    return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  }
+
+  // The scores themselves, which the backward pass computes again, keep their factor.
+  // ROUND-LABEL: @lazy_f16
+  // ROUND: %[[SCORES:.*]] = arith.mulf
+  // ROUND: tile.reduce max %[[SCORES]]
+  // ROUND: arith.select
+  // ROUND: %[[DIFFERENCE:.*]] = arith.subf %[[SCORES]],
+  // ROUND: %[[EXPONENT:.*]] = arith.mulf %[[DIFFERENCE]],
+  // ROUND: math.exp2 %[[EXPONENT]]
+  func.func @lazy_f16(%x: tensor<64x32xf32>, %factor: f32, %v: tensor<32x128xf16>, %m: tensor<64xf32>,
+                      %l: tensor<64xf32>, %o: tensor<64x128xf32>)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
+    %factors = tile.broadcast %factor : f32 -> tensor<64x32xf32>
+    %s = arith.mulf %x, %factors : tensor<64x32xf32>
+    %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x128xf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
     return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
   }
 }

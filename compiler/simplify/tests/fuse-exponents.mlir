@@ -32,8 +32,8 @@ func.func @masked_and_scaled(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %c:
 // CHECK: %[[SCORE:.*]] = math.tanh
 // CHECK: math.fma %[[SCORE]], %[[LOG2E]], %{{.*}} : tensor<64x32xf32>
 // CHECK-NEXT: math.exp2
-func.func @any_score(%q: tensor<64x16xf16>, %k: tensor<32x16xf16>, %lse: tensor<64x1xf32>) -> tensor<64x32xf32> {
-  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xf16>, tensor<32x16xf16> -> tensor<64x32xf32>
+func.func @any_score(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %lse: tensor<64x1xf32>) -> tensor<64x32xf32> {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xbf16>, tensor<32x16xbf16> -> tensor<64x32xf32>
   %s = math.tanh %x : tensor<64x32xf32>
   %lses = tile.broadcast %lse : tensor<64x1xf32> -> tensor<64x32xf32>
   %0 = arith.subf %s, %lses : tensor<64x32xf32>
@@ -52,13 +52,30 @@ func.func @f32_products_keep_their_accuracy(%q: tensor<64x16xf32>, %k: tensor<32
   return %1 : tensor<64x32xf32>
 }
 
+// The scores, rounded after scaling, must cancel against an LSE that came from the same rounded scores.
+
+// CHECK-LABEL: @f16_products_keep_it_too
+// CHECK: %[[SCORES:.*]] = arith.mulf
+// CHECK: %[[DIFFERENCE:.*]] = arith.subf %[[SCORES]],
+// CHECK: math.exp %[[DIFFERENCE]]
+func.func @f16_products_keep_it_too(%q: tensor<64x16xf16>, %k: tensor<32x16xf16>, %c: f32, %lse: tensor<64x1xf32>)
+    -> tensor<64x32xf32> {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xf16>, tensor<32x16xf16> -> tensor<64x32xf32>
+  %cs = tile.broadcast %c : f32 -> tensor<64x32xf32>
+  %s = arith.mulf %x, %cs : tensor<64x32xf32>
+  %lses = tile.broadcast %lse : tensor<64x1xf32> -> tensor<64x32xf32>
+  %0 = arith.subf %s, %lses : tensor<64x32xf32>
+  %1 = math.exp %0 : tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
+
 // Two full tiles would need a multiplication more.
 
 // CHECK-LABEL: @nothing_is_gained_without_a_broadcast
 // CHECK: math.exp %
-func.func @nothing_is_gained_without_a_broadcast(%q: tensor<64x16xf16>, %k: tensor<32x16xf16>, %y: tensor<64x32xf32>)
+func.func @nothing_is_gained_without_a_broadcast(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %y: tensor<64x32xf32>)
     -> tensor<64x32xf32> {
-  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xf16>, tensor<32x16xf16> -> tensor<64x32xf32>
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xbf16>, tensor<32x16xbf16> -> tensor<64x32xf32>
   %0 = arith.subf %x, %y : tensor<64x32xf32>
   %1 = math.exp %0 : tensor<64x32xf32>
   return %1 : tensor<64x32xf32>
