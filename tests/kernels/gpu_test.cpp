@@ -46,6 +46,12 @@ Case caseOf(DType dtype, int64_t dim, int64_t queries, int64_t keys) {
       .shape = {.heads = 2, .kv_heads = 1, .seqlen_q = queries, .seqlen_k = keys, .head_dim = dim, .value_dim = dim}};
 }
 
+/// How much larger or smaller the plain formula's largest error may be on the GPU than in the host's first run: all
+/// sums but D's have the same order, multiply-adds round once, exp and log are off by up to one ulp. In 16 bits that
+/// only turns roundings next to a tie, off by half an ulp either way: at most twice the others. In f32 it is another
+/// sum of as many roundings, 0.5 to 2.6 times the error where g++ does the same.
+double plainMargin(DType dtype) { return dtype == f32 ? 3 : 2; }
+
 /// The reference itself, against the one on the host.
 TEST_F(Gpu, ReferenceAgreesWithTheOracle) {
   for (DType dtype : {f32, f16, bf16})
@@ -54,13 +60,14 @@ TEST_F(Gpu, ReferenceAgreesWithTheOracle) {
       c.causal = causal;
       Tensors t = makeTensors(c);
       ASSERT_TRUE(launch(c, t).ok());
-      std::vector<NamedError> host = measure(c, t);
+      std::vector<NamedError> host = measure(c, t, /*plain_runs=*/1);
       Expected<std::vector<NamedError>> gpu = measureOnGpu(c, t);
       ASSERT_TRUE(gpu.ok()) << gpu.status().message();
+      double margin = plainMargin(dtype);
       for (size_t n = 0; n < host.size(); ++n) {
         EXPECT_NEAR(gpu->at(n).error.worst, host[n].error.worst, 1e-3 * host[n].error.worst) << host[n].name;
-        EXPECT_LT(gpu->at(n).error.plain, 3 * host[n].error.plain) << host[n].name;
-        EXPECT_GT(gpu->at(n).error.plain, host[n].error.plain / 3) << host[n].name;
+        EXPECT_LE(gpu->at(n).error.plain, margin * host[n].error.plain) << host[n].name;
+        EXPECT_GE(gpu->at(n).error.plain, host[n].error.plain / margin) << host[n].name;
       }
     }
 }

@@ -54,7 +54,9 @@ struct NamedError {
   oracle::Error error;
 };
 
-/// How far the results are from the oracle's.
+/// How far the results are from the oracle's, with so many runs of the plain formula.
+std::vector<NamedError> measure(const Case &c, const Tensors &tensors, int plain_runs);
+/// With as many runs as show how large the plain formula's error is.
 std::vector<NamedError> measure(const Case &c, const Tensors &tensors);
 /// Empty, or what is wrong: results that are too far off, memory that was touched.
 std::string check(Tensors &tensors, const std::vector<NamedError> &errors);

@@ -11,7 +11,7 @@ namespace tegula::testing {
 /// NVRTC.
 Expected<std::string> compileReference(const Case &c, const std::string &arch);
 
-/// The same as measure() for a case without a variant, on a GPU and with one run of the plain formula: there are many
+/// The same as measure() with one run of the plain formula, for a case without a variant, on a GPU: there are many
 /// rows.
 Expected<std::vector<NamedError>> measureOnGpu(const Case &c, const Tensors &tensors);
 
