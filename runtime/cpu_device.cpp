@@ -7,6 +7,7 @@
 #include "cpu_timer.h"
 #include "launch_limits.h"
 #include "tegula/guard.h"
+#include "tegula/profile_range.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -70,6 +71,7 @@ public:
   Expected<std::shared_ptr<Kernel>> load(const Artifact &artifact) noexcept override {
     return guarded([&]() -> Expected<std::shared_ptr<Kernel>> {
       TEGULA_RETURN_IF_ERROR(pool_->checkFork());
+      const ProfileRange range("load", artifact.kernel);
       return loadCpuKernel(artifact, pool_);
     });
   }

@@ -7,6 +7,7 @@
 #include "cuda_kernel.h"
 #include "cuda_timer.h"
 #include "tegula/guard.h"
+#include "tegula/profile_range.h"
 
 namespace tegula {
 namespace cuda {
@@ -75,6 +76,7 @@ public:
   Expected<std::shared_ptr<Kernel>> load(const Artifact &artifact) noexcept override {
     return guarded([&]() -> Expected<std::shared_ptr<Kernel>> {
       TEGULA_RETURN_IF_ERROR(context_->check());
+      const ProfileRange range("load", artifact.kernel);
       return loadKernel(artifact, context_);
     });
   }

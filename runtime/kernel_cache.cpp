@@ -90,7 +90,7 @@ struct KernelCache::State {
     entry.result.emplace(guarded([&]() -> Result {
       const Expected<Artifact> artifact = getArtifact(request, policy);
       keep = isLasting(artifact.status().code());
-      const Result result = artifact ? load(*artifact) : artifact.status();
+      const Result result = artifact ? device->load(*artifact) : artifact.status();
       keep |= result.ok();
       return result;
     }));
@@ -109,11 +109,6 @@ struct KernelCache::State {
       return needsCompile(artifactKey(request));
     const ProfileRange range("compile", functionName(request.program));
     return compiler.compile(request);
-  }
-
-  Result load(const Artifact &artifact) {
-    const ProfileRange range("load", artifact.kernel);
-    return device->load(artifact);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include "launch_limits.h"
 #include "tegula/guard.h"
+#include "tegula/profile_range.h"
 
 #include <algorithm>
 #include <utility>
@@ -44,6 +45,7 @@ std::vector<SimtSite> DeviceOfLanes::sites() const {
 Expected<std::shared_ptr<Kernel>> DeviceOfLanes::load(const Artifact &artifact) noexcept {
   return guarded([&]() -> Expected<std::shared_ptr<Kernel>> {
     TEGULA_RETURN_IF_ERROR(state_->pool->checkFork());
+    const ProfileRange range("load", artifact.kernel);
     return loadKernel(artifact, state_);
   });
 }

@@ -8,7 +8,8 @@
 namespace tegula {
 
 /// A range of this thread's time, in the NVTX domain "tegula", from construction to destruction. Without a profiler it
-/// costs a load and a branch; whether there is one is decided by the first range of the process.
+/// costs a load and a branch; whether there is one is decided by the first range of the process, no later than when the
+/// first kernel is loaded.
 class ProfileRange {
 public:
   /// Shown as `activity` and `subject` with a space in between, up to 127 bytes.
