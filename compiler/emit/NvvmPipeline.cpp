@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/emit/Emit.h"
+#include "compiler/emit/SourceLines.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -11,12 +12,14 @@
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace tegula::emit {
@@ -24,6 +27,31 @@ namespace tegula::emit {
 using namespace mlir;
 
 namespace {
+
+/// Looks at the few operations with regions only; a conversion would look at all.
+struct BranchBetweenBlocks : PassWrapper<BranchBetweenBlocks, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BranchBetweenBlocks)
+
+  StringRef getName() const override { return "BranchBetweenBlocks"; }
+
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<cf::ControlFlowDialect>(); }
+
+  void runOnOperation() override {
+    SmallVector<Operation *> structured;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions() > 0)
+        structured.push_back(op);
+    });
+    RewritePatternSet patterns(&getContext());
+    populateSCFToControlFlowConversionPatterns(patterns);
+    GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingOps)
+        .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
+        .enableFolding(false);
+    if (failed(applyOpPatternsGreedily(structured, std::move(patterns), config)))
+      signalPassFailure();
+  }
+};
 
 /// Everything at once, which is much faster than one pass for each dialect.
 struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
@@ -39,8 +67,14 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
     if (failed(convert()))
       return signalPassFailure();
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
-      if (function->removeAttr("tile.kernel"))
-        makeKernel(function);
+      if (!function.isExternal())
+        finish(function);
+  }
+
+  void finish(LLVM::LLVMFuncOp function) {
+    if (function->removeAttr("tile.kernel"))
+      makeKernel(function);
+    keepSourceLines(function);
   }
 
   LogicalResult convert() {
@@ -89,11 +123,8 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
 } // namespace
 
 void buildNvvmPipeline(OpPassManager &pm) {
-  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(std::make_unique<BranchBetweenBlocks>());
   pm.addPass(std::make_unique<ConvertToNvvm>());
-  LLVM::DIScopeForLLVMFuncOpPassOptions lines;
-  lines.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
-  pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass(lines));
 }
 
 } // namespace tegula::emit

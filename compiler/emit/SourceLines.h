@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace tegula::emit {
+
+/// Gives the function and its operations the debug information that `.loc` directives need, and none besides.
+void keepSourceLines(mlir::LLVM::LLVMFuncOp function);
+
+} // namespace tegula::emit
