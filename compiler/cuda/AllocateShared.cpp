@@ -27,18 +27,64 @@ class Group {
 public:
   Group(sm::CommitOp commit, sm::CopyInOp copy) : commit_(commit), copy_(copy) {}
 
-  /// Puts a wait before the first op of the rest of the block that would come too early, at its end if there is none.
+  /// Puts a wait before the first op of the rest of the block that would come too early.
   void waitForUse() {
-    Block *block = commit_->getBlock();
-    Operation *early = firstEarlyUse(std::next(commit_->getIterator()), block->end());
-    Operation *place = early ? early : block->getTerminator();
-    if (finished_ || isa<func::ReturnOp, sm::EndOp>(place))
+    if (Operation *early = searchRestOfBlock()) {
+      LocBuilder b(commit_.getLoc(), early);
+      sm::WaitOp::create(b, youngerGroups_);
+    }
+  }
+
+  /// Where every wait for the group is one for the next group too, they become one group.
+  void joinNext() {
+    auto rest = restOfBlock();
+    auto next = llvm::find_if(rest, llvm::IsaPred<sm::CommitOp>);
+    if (next == rest.end() || isWaitedForAlone(rest.begin(), rest.end(), /*younger=*/0))
       return;
-    LocBuilder b(commit_.getLoc(), place);
-    sm::WaitOp::create(b, youngerGroups_);
+    commit_.erase();
+    commit_ = cast<sm::CommitOp>(*next);
+  }
+
+  /// Loops wait for what they use, but may not run: then the copies end behind them.
+  void waitBehindUses() {
+    if (searchRestOfBlock() || finished_)
+      return;
+    Operation *last = commit_;
+    for (Operation *user : copy_.getShared().getUsers()) {
+      Operation *inBlock = commit_->getBlock()->findAncestorOpInBlock(*user);
+      if (inBlock && last->isBeforeInBlock(inBlock))
+        last = inBlock;
+    }
+    auto between = llvm::make_range(restOfBlock().begin(), std::next(last->getIterator()));
+    LocBuilder b(commit_.getLoc(), last->getNextNode());
+    sm::WaitOp::create(b, llvm::count_if(between, llvm::IsaPred<sm::CommitOp>));
   }
 
 private:
+  llvm::iterator_range<Block::iterator> restOfBlock() {
+    return llvm::make_range(std::next(commit_->getIterator()), commit_->getBlock()->end());
+  }
+
+  Operation *searchRestOfBlock() {
+    youngerGroups_ = 0;
+    finished_ = false;
+    auto rest = restOfBlock();
+    return firstEarlyUse(rest.begin(), rest.end());
+  }
+
+  /// Whether there is a wait for just this group, or one that counts it among those that may go on.
+  static bool isWaitedForAlone(Block::iterator begin, Block::iterator end, int64_t younger) {
+    for (Operation &op : llvm::make_range(begin, end)) {
+      younger += isa<sm::CommitOp>(op);
+      if (auto wait = dyn_cast<sm::WaitOp>(op))
+        return static_cast<int64_t>(wait.getPending()) >= younger;
+      for (Region &region : op.getRegions())
+        if (!region.empty() && isWaitedForAlone(region.front().begin(), region.front().end(), younger))
+          return true;
+    }
+    return false;
+  }
+
   Operation *firstEarlyUse(Block::iterator begin, Block::iterator end) {
     for (auto op = begin; op != end && !finished_; ++op) {
       if (isa<sm::CommitOp>(*op))
@@ -92,6 +138,10 @@ static void lowerFetches(Operation *root) {
   root->walk([&](sm::FetchOp fetch) { groups.push_back(startCopy(fetch)); });
   for (Group &group : llvm::reverse(groups))
     group.waitForUse();
+  for (Group &group : llvm::reverse(groups))
+    group.joinNext();
+  for (Group &group : llvm::reverse(groups))
+    group.waitBehindUses();
 }
 
 //===-- Tiles from registers -------------------------------------------------------------------------------------===//
@@ -101,7 +151,7 @@ static void hoist(Operation *op) {
   Operation *place = op->getOperand(0).getDefiningOp();
   if (!place || place->getBlock() != op->getBlock())
     return;
-  // The wait behind a pipelined loop frees the memory of its rings.
+  // A wait behind a loop frees memory.
   while (isa<sm::WaitOp>(place->getNextNode()))
     place = place->getNextNode();
   op->moveAfter(place);

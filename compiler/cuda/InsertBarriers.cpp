@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "compiler/cuda/Footprint.h"
 #include "compiler/cuda/Passes.h"
-
-#include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -26,11 +25,19 @@ struct Access {
   Kind kind;
   Value tensor; ///< Null for shared memory.
   int64_t begin = 0, end = 1;
+  std::optional<cuda::Footprint> footprint = {};
 
   bool operator==(const Access &) const = default;
   bool conflictsWith(const Access &other) const {
     bool samePlace = tensor == other.tensor && begin < other.end && other.begin < end;
-    return samePlace && (kind != other.kind || kind == Kind::write);
+    return samePlace && (kind != other.kind || kind == Kind::write) && !isOfSameThreads(other);
+  }
+
+private:
+  /// Whether each thread meets only what it has accessed itself.
+  bool isOfSameThreads(const Access &other) const {
+    bool bothWrite = kind == Kind::write && other.kind == Kind::write;
+    return footprint && footprint == other.footprint && (bothWrite || !footprint->hasCopies());
   }
 };
 
@@ -104,12 +111,57 @@ static Section sectionOf(Operation *op) {
     if (!isa<sm::SharedType, tile::ViewType>(operand.getType()) || operand.getDefiningOp<sm::ReceiveOp>())
       continue;
     Access access = accessTo(operand, kindOf(op, operand));
+    access.footprint = cuda::footprintOf(op);
     section.head.add(access);
-    // What a copy has written is read only after the barrier of a wait.
+    // What a copy has written counts from its wait on.
     if (!isa<sm::CopyInOp>(op) || access.kind == Kind::read)
       section.tail.add(access);
   }
   return section;
+}
+
+//===-- Waits ----------------------------------------------------------------------------------------------------===//
+
+/// The loop that reads a ring. It waits for all that is copied there.
+static Operation *loopOf(Value ring) {
+  for (Operation *slot : ring.getUsers())
+    for (Operation *user : slot->getUsers())
+      if (!isa<sm::CopyInOp>(user))
+        return slot->getParentOfType<LoopLikeOpInterface>();
+  return nullptr;
+}
+
+static bool mayEndAt(sm::CopyInOp copy, sm::WaitOp wait) {
+  auto slot = copy.getShared().getDefiningOp<sm::SlotOp>();
+  Operation *loop = slot ? loopOf(slot.getRing()) : nullptr;
+  return !loop || loop->isAncestor(wait);
+}
+
+/// What the copies that a wait may end have written.
+static Accesses endedBy(sm::WaitOp wait) {
+  Accesses written;
+  wait->getParentOfType<func::FuncOp>().walk([&](sm::CopyInOp copy) {
+    Access access = accessTo(copy.getShared(), Kind::write);
+    access.footprint = cuda::footprintOf(copy);
+    if (mayEndAt(copy, wait))
+      written.add(access);
+  });
+  return written;
+}
+
+/// Down to what needs it: there it costs least, and shares a barrier.
+static void sink(sm::WaitOp wait) {
+  Accesses ended = endedBy(wait);
+  auto mayComeBefore = [&](Operation *op) {
+    bool isAsynchronous = isa<sm::CommitOp, sm::WaitOp, sm::CopyInOp, sm::BarrierOp, sm::RolesOp>(op);
+    return isAsynchronous || (op->getNumRegions() == 0 && sectionOf(op).head.conflictWith(ended))
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  };
+  Operation *place = wait->getNextNode();
+  while (!place->hasTrait<OpTrait::IsTerminator>() && !place->walk(mayComeBefore).wasInterrupted())
+    place = place->getNextNode();
+  wait->moveBefore(place);
 }
 
 //===-- Barriers -------------------------------------------------------------------------------------------------===//
@@ -160,12 +212,9 @@ static Section orderAccesses(Operation &op) {
     return orderRegions(op);
   if (isa<sm::BarrierOp>(op))
     return Section::barrier();
-  // A thread waits for its own copies only.
-  if (isa<sm::WaitOp>(op) && !isa<sm::BarrierOp>(op.getNextNode())) {
-    OpBuilder b(op.getContext());
-    b.setInsertionPointAfter(&op);
-    sm::BarrierOp::create(b, op.getLoc());
-  }
+  // A thread waits for its own copies only; those of others have ended at the next barrier.
+  if (auto wait = dyn_cast<sm::WaitOp>(op))
+    return {.head = {}, .tail = endedBy(wait)};
   return sectionOf(&op);
 }
 
@@ -200,6 +249,7 @@ struct InsertBarriers : cuda::impl::InsertBarriersBase<InsertBarriers> {
     });
     if (!planned)
       return signalPassFailure();
+    getOperation()->walk(sink);
     getOperation()->walk([](func::FuncOp function) {
       orderAccesses(function.getBody().front(), {});
       fenceBarriers(function);

@@ -43,7 +43,7 @@ def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
     An `sm.fetch` in a loop whose position depends on the loop variable only becomes a ring of `tile.num_stages` buffers
     (2 if the module has no such attribute): the copies of the first stages - 1 iterations start before the loop, each
     iteration waits for its own, starts those of a later one, and computes. All fetches of a loop share the groups, and
-    the loop counts its slots in an i32. A wait behind the loop ends whatever is under way, so that the memory is free.
+    the loop counts its slots in an i32. What is copied into a ring has been waited for when the loop ends.
 
     With one stage the copies of an iteration start together at its top.
 
@@ -59,7 +59,8 @@ def AllocateShared : Pass<"allocate-shared"> {
     `sm.fetch` becomes alloc, copy_in and commit where it was, and a wait before the op of its block that first reads the
     buffer or writes the tensor. Groups finish in order, so a wait counts the groups committed since, and none is needed
     where a later wait on the way to the reader covers the group: copies before a pipelined loop run beside the loop's
-    first ones and are covered by its waits.
+    first ones, as one group with them, and are covered by its waits. Since the loop may not run, a wait behind it ends
+    them.
 
     `sm.stage` becomes alloc and write, as early in its block as its value is known, so that tiles share barriers.
     `sm.convert` and `sm.reshape` become alloc, write and read.
@@ -92,7 +93,7 @@ def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let description = [{
     Buffers whose lives do not overlap share memory. A life reaches from the first access to the last one, over the
     whole of a loop that lies between the alloc and an access inside, and from a copy_in to a wait that covers it on
-    every path. Large buffers choose first, each the lowest place that is free. `tile.shared_bytes` on the module says
+    every path, unless it goes into a ring. Large buffers choose first, each the lowest place that is free. `tile.shared_bytes` on the module says
     how much is needed.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
@@ -103,12 +104,12 @@ def InsertBarriers : Pass<"insert-barriers"> {
   let description = [{
     Walks the program with the sets of places read and written since the last barrier, and puts an `sm.barrier` before an
     access that conflicts with one of them: of buffers by the bytes that they share, of tensors that the program both
-    reads and writes as a whole. A loop is walked once more if its end conflicts with its beginning. What conflicts with
+    reads and writes as a whole, unless view, layout and position show that every thread meets only its own accesses. A loop is walked once more if its end conflicts with its beginning. What conflicts with
     accesses before a loop or branch gets its barrier before it.
 
-    A copy_in conflicts with what was accessed before it starts. Each thread waits for its own copies, so every wait is
-    followed by a barrier. In a pipelined loop that one barrier also lies between the readers of a slot and the copies
-    that overwrite it.
+    A copy_in conflicts with what was accessed before it starts. Each thread waits for its own copies, so a barrier lies
+    between the wait and the next access to what they have written; a wait moves down to there. In a pipelined loop that
+    one barrier also lies between the readers of a slot and the copies that overwrite it.
 
     Scratch memory inside an op, as of a reduction between warps, is that op's business.
   }];

@@ -82,8 +82,6 @@ public:
     Value distance = ahead(b, integer(b, loop_.getStep().getType(), 0), stages_ - 1);
     Value slot = carrySlot(b);
     rewriteBody(slot, distance);
-    b.setInsertionPointAfter(loop_);
-    sm::WaitOp::create(b, 0);
   }
 
 private:

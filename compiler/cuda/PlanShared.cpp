@@ -53,7 +53,8 @@ private:
   void addUses(Value buffer, sm::AllocOp alloc, Interval &life) const {
     for (Operation *user : buffer.getUsers()) {
       life.include(spans_.at(inLoopOf(alloc, user)));
-      if (isa<sm::CopyInOp>(user))
+      // The loop that reads a ring waits for all that is copied into it.
+      if (isa<sm::CopyInOp>(user) && !buffer.getDefiningOp<sm::SlotOp>())
         addUntilFinished(user, life);
       if (isa<sm::SlotOp, sm::ColumnsOp>(user))
         addUses(user->getResult(0), alloc, life);

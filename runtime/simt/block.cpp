@@ -80,7 +80,7 @@ void Block::runLane(void *argument) {
 }
 
 void Block::finish(Lane &lane) {
-  catchUp(lane);
+  runDelayed(lane);
   if (lane.lastCopy.group > lane.waited)
     report(SimtFault::PendingCopy, lane.number, lane.lastCopy.site, "is not waited for");
   if (lane.bulk.started > lane.bulk.read)
@@ -149,16 +149,18 @@ Execution Block::executionOf(Lane &lane, uint32_t site, std::function<void()> un
   const auto &mutation = launch_->schedule.mutation;
   if (!mutation || mutation->site != site || lane.isLate)
     return Execution::Normal;
-  launch_->mutationReached = true;
-  if (mutation->change == SimtChange::Weaken)
-    return Execution::Weaker;
-  catchUp(lane);
-  if (mutation->change == SimtChange::Delay)
+  runDelayed(lane);
+  if (mutation->change == SimtChange::Delay) {
     lane.delayed = std::move(unchanged);
-  return Execution::Not;
+    return Execution::Not;
+  }
+  launch_->mutationReached = true;
+  return mutation->change == SimtChange::Weaken ? Execution::Weaker : Execution::Not;
 }
 
 void Block::runDelayed(Lane &lane) {
+  if (!lane.delayed)
+    return;
   lane.isLate = true;
   std::exchange(lane.delayed, nullptr)();
   lane.isLate = false;

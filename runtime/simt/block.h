@@ -135,8 +135,10 @@ public:
 
   /// To be called behind each access to memory: what a mutation has delayed.
   void catchUp(Lane &lane) {
-    if (lane.delayed)
-      runDelayed(lane);
+    if (!lane.delayed)
+      return;
+    launch_->mutationReached = true;
+    runDelayed(lane);
   }
 
   //===-- Instructions, called on the lane's own stack; see SimtOps -----------------------------------------------===//

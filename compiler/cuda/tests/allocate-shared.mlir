@@ -30,10 +30,17 @@ func.func @waits_at_the_first_reader(%x: !tile.view<2xbf16>, %y: !tile.view<2xbf
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// The loop's own wait comes after the group's: nothing to add.
+// The loop's own wait comes after the group's: nothing to add before it. The loop may not run, so a wait behind it ends
+// the copy.
 // CHECK-LABEL: func @a_later_groups_wait_covers_it
-// CHECK-COUNT-1: sm.wait
-// CHECK-NOT: sm.wait
+// CHECK: sm.copy_in
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: sm.wait 1
+// CHECK: }
+// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: return
 func.func @a_later_groups_wait_covers_it(%x: !tile.view<2xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -43,6 +50,39 @@ func.func @a_later_groups_wait_covers_it(%x: !tile.view<2xbf16>, %n: index) {
     sm.wait 1
     sm.commit
     %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// Whoever waits for one of the copies before the loop waits for the others too.
+// CHECK-LABEL: func @one_group_where_no_wait_tells_them_apart
+// CHECK: sm.copy_in
+// CHECK-NOT: sm.commit
+// CHECK: sm.copy_in
+// CHECK-NOT: sm.commit
+// CHECK: arith.constant 7
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: sm.wait 0
+// CHECK: sm.commit
+// CHECK: }
+// CHECK-NEXT: sm.wait 0
+func.func @one_group_where_no_wait_tells_them_apart(%x: !tile.view<2xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %b = sm.fetch %x[%c1, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %c7 = arith.constant 7 : index
+  sm.commit
+  scf.for %i = %c7 to %n step %c1 {
+    sm.wait 0
+    sm.commit
+    %p = sm.mma %a, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
   }
   return
 }

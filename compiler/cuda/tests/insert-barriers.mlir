@@ -33,10 +33,13 @@ func.func @straight_line(%x: tensor<64x64xbf16, #c>, %y: !tile.view<2xbf16>, %i:
 
 // The pipelined loop: one barrier per iteration, behind its wait. It orders what the last iteration has read before the
 // new copies, and the copies that have arrived before their readers. The tile staged in each iteration needs another;
-// its next writer comes after the first. Of the loop around it, the wait behind the loop has ordered everything.
+// its next writer comes after the first. The loop around it needs one between its last readers and its next copies.
 // CHECK-LABEL: func @pipelined
 // CHECK-NOT: sm.barrier
 // CHECK: scf.for
+// CHECK-NEXT: sm.alloc
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: scf.if
 // CHECK-NOT: sm.barrier
 // CHECK: scf.for
 // CHECK-NEXT: sm.wait 1
@@ -47,9 +50,6 @@ func.func @straight_line(%x: tensor<64x64xbf16, #c>, %y: !tile.view<2xbf16>, %i:
 // CHECK: sm.write
 // CHECK-NEXT: sm.barrier
 // CHECK-NEXT: sm.mma
-// CHECK-NOT: sm.barrier
-// CHECK: sm.wait 0
-// CHECK-NEXT: sm.barrier
 // CHECK-NOT: sm.barrier
 // CHECK: return
 func.func @pipelined(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, %x: tensor<64x64xbf16, #c>) {
@@ -80,8 +80,57 @@ func.func @pipelined(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, %
       sm.write %x, %s : tensor<64x64xbf16, #c>, !tile
       %q = sm.mma %s, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
     }
-    sm.wait 0
   }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!ring = !sm.shared<2x64x64xbf16, 128>
+
+// A wait goes down to the next access to what its copies have written, and so does the barrier. What is not read again,
+// or was a ring of a loop that is over, needs none.
+// CHECK-LABEL: func @waits_sink
+// CHECK: scf.for
+// CHECK: sm.mma
+// CHECK-NEXT: }
+// CHECK-NEXT: sm.write %{{.*}}, %[[OTHER:.*]] :
+// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.copy_in
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: sm.write %{{.*}}, %[[OTHER]]
+// CHECK-NEXT: sm.wait 0
+// CHECK-NEXT: return
+func.func @waits_sink(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, %x: tensor<64x64xbf16, #c>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %q = sm.alloc {offset = 0} : !tile
+  %ring = sm.alloc {offset = 8192} : !ring
+  %other = sm.alloc {offset = 24576} : !tile
+  %last = sm.alloc {offset = 32768} : !tile
+  sm.copy_in %k[%c0, %c0] [64, 64], %q : !tile.view<2xbf16>, !tile
+  sm.commit
+  scf.for %j = %c0 to %n step %c1 {
+    sm.wait 0
+    scf.if %more {
+      %a = sm.slot %ring[%slot] : !ring -> !tile
+      sm.copy_in %k[%j, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
+    }
+    sm.commit
+    %b = sm.slot %ring[%slot] : !ring -> !tile
+    %p = sm.mma %b, %q depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  }
+  sm.wait 0
+  sm.write %x, %other : tensor<64x64xbf16, #c>, !tile
+  sm.write %x, %q : tensor<64x64xbf16, #c>, !tile
+  sm.copy_in %k[%c1, %c0] [64, 64], %last : !tile.view<2xbf16>, !tile
+  sm.commit
+  sm.wait 0
+  sm.write %x, %other : tensor<64x64xbf16, #c>, !tile
   return
 }
 
@@ -178,6 +227,67 @@ func.func @global_memory(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>, %sum: !ti
     tile.atomic_add %a, %sum[%c0] : tensor<64xf32, #r>, !tile.view<1xf32>
     tile.atomic_add %b, %sum[%i] : tensor<64xf32, #r>, !tile.view<1xf32>
   }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Where view, layout and position agree, each thread meets only what it has stored itself: also in another loop over the
+// same tiles, which do not overlap.
+// CHECK-LABEL: func @elements_of_one_thread
+// CHECK-NOT: sm.barrier
+// CHECK: return
+func.func @elements_of_one_thread(%x: !tile.view<2xf32>, %n: index, %tile: tensor<64x64xf32, #c>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %n step %c64 {
+    tile.store %tile, %x[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+  }
+  scf.for %i = %c0 to %n step %c64 {
+    %a = tile.load %x[%i, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
+    tile.store %a, %x[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#d = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [1:4:16]>
+#r = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
+
+// Other threads: by another layout, by tiles that overlap or begin elsewhere, or because several threads load what one
+// of them has stored.
+// CHECK-LABEL: func @elements_of_several_threads
+// CHECK: tile.store
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: tile.load
+// CHECK: scf.for
+// CHECK: sm.barrier
+// CHECK-NEXT: tile.store
+// CHECK: sm.barrier
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: tile.load
+// CHECK: tile.store
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: tile.load
+func.func @elements_of_several_threads(%x: !tile.view<2xf32>, %y: !tile.view<2xf32>, %l: !tile.view<1xf32>, %n: index,
+                                       %lo: index, %tile: tensor<64x64xf32, #c>, %row: tensor<64xf32, #r>) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  tile.store %tile, %x[%c0, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #d>
+  scf.for %i = %c0 to %n step %c32 {
+    tile.store %tile, %y[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+  }
+  scf.for %i = %lo to %n step %c64 {
+    %b = tile.load %y[%i, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
+  }
+  tile.store %row, %l[%c0] : tensor<64xf32, #r>, !tile.view<1xf32>
+  %c = tile.load %l[%c0] : !tile.view<1xf32> -> tensor<64xf32, #r>
   return
 }
 

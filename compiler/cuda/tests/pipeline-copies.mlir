@@ -34,7 +34,7 @@
 // CHECK: %[[AFTER:.*]] = arith.addi %[[SLOT]], %c1_i32
 // CHECK: %[[NEXT_SLOT:.*]] = arith.select %[[LAST]], %c0_i32{{.*}}, %[[AFTER]]
 // CHECK: scf.yield %{{.*}}, %[[NEXT_SLOT]]
-// CHECK: sm.wait 0
+// CHECK-NOT: sm.wait
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 module attributes {tile.num_stages = 3 : i64} {
   func.func @three_stages(%k: !tile.view<2xbf16>, %lo: index, %hi: index) -> tensor<64x64xf32, #c> {

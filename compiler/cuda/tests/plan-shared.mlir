@@ -56,12 +56,12 @@ module {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Nobody reads the copies; their places are free once a wait has covered them: the ring from the first one on.
+// Nobody reads the copies. The place of one is free once a wait has covered it, that of a ring behind its loop.
 // CHECK: module attributes {tile.shared_bytes = 24576 : i64}
 // CHECK-LABEL: func @copies_under_way
 // CHECK: %[[Q:.*]] = sm.alloc {offset = 16384 : i64}
 // CHECK: %[[RING:.*]] = sm.alloc {offset = 0 : i64} : !sm.shared<2x64x64xbf16, 128>
-// CHECK: sm.wait 1
+// CHECK: sm.wait 2
 // CHECK: sm.alloc {offset = 0 : i64}
 // CHECK: sm.wait 0
 // CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<192x64xbf16, 128>
@@ -71,14 +71,15 @@ module {
     %c1 = arith.constant 1 : index
     %q = sm.alloc : !tile
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    sm.copy_in %k[%c0, %c0] [64, 64], %q : !tile.view<2xbf16>, !tile
+    sm.commit
+    sm.commit
     scf.for %i = %c0 to %n step %c1 {
       %a = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !tile
       sm.copy_in %k[%i, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
       sm.commit
     }
-    sm.copy_in %k[%c0, %c0] [64, 64], %q : !tile.view<2xbf16>, !tile
-    sm.commit
-    sm.wait 1
+    sm.wait 2
     %b = sm.alloc : !tile
     sm.write %x, %b : tensor<64x64xbf16, #c>, !tile
     sm.wait 0

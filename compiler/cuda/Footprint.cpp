@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/Footprint.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+static bool isOutsideOfLoops(Value value) {
+  Operation *parent = value.getParentBlock()->getParentOp();
+  return !isa<LoopLikeOpInterface>(parent) && !parent->getParentOfType<LoopLikeOpInterface>();
+}
+
+/// If tiles of `size` neither move between iterations nor overlap.
+static std::optional<Coordinate> coordinateOf(Value position, int64_t size) {
+  if (isOutsideOfLoops(position))
+    return Coordinate{.fixed = position};
+  auto loop = scf::getForInductionVarOwner(position);
+  APInt first, step;
+  if (!loop || !matchPattern(loop.getLowerBound(), m_ConstantInt(&first)) ||
+      !matchPattern(loop.getStep(), m_ConstantInt(&step)) || step.getSExtValue() < size)
+    return std::nullopt;
+  return Coordinate{.fixed = {}, .first = first.getSExtValue(), .step = step.getSExtValue()};
+}
+
+static std::optional<Footprint> footprintOf(Value view, Type tile, ValueRange position) {
+  Footprint footprint{view, tile, {}};
+  if (!isOutsideOfLoops(view) || !sm::layoutOf(tile))
+    return std::nullopt;
+  for (auto [at, size] : llvm::zip_equal(position, cast<RankedTensorType>(tile).getShape())) {
+    std::optional<Coordinate> coordinate = coordinateOf(at, size);
+    if (!coordinate)
+      return std::nullopt;
+    footprint.position.push_back(*coordinate);
+  }
+  return footprint;
+}
+
+/// Which thread writes what depends on whether the columns lie in chunks, whatever the rows. A ring needs its barrier
+/// for those who read it.
+static std::optional<Footprint> footprintOf(sm::CopyInOp copy) {
+  Value column = copy.getPosition().back();
+  bool isRing = copy.getShared().getDefiningOp<sm::SlotOp>();
+  if (isRing || !isOutsideOfLoops(copy.getView()) || !isOutsideOfLoops(column))
+    return std::nullopt;
+  return Footprint{copy.getView(), copy.getShared().getType(), {Coordinate{.fixed = column}}};
+}
+
+bool Footprint::hasCopies() const {
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  if (!layout)
+    return false;
+  auto isCopies = [](const sm::Digit &digit) { return digit.dim == sm::Digit::copies; };
+  return llvm::any_of(layout.getLanes(), isCopies) || llvm::any_of(layout.getWarps(), isCopies);
+}
+
+std::optional<Footprint> cuda::footprintOf(Operation *op) {
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return ::footprintOf(load.getView(), load.getType(), load.getPosition());
+  if (auto store = dyn_cast<tile::StoreOp>(op))
+    return ::footprintOf(store.getView(), store.getTile().getType(), store.getPosition());
+  if (auto copy = dyn_cast<sm::CopyInOp>(op))
+    return ::footprintOf(copy);
+  return std::nullopt;
+}
