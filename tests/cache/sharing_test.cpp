@@ -78,7 +78,9 @@ TEST_F(Sharing, ProcessesFillAndEmptyOneFolder) {
     return all && cache.counters().faults == 0;
   });
   EXPECT_EQ(good, 8);
-  for (const CacheEntry &entry : *listCache(folder.path()))
+  const Expected<std::vector<CacheEntry>> entries = listCache(folder.path());
+  ASSERT_TRUE(entries.ok());
+  for (const CacheEntry &entry : *entries)
     EXPECT_TRUE(entry.status.ok()) << entry.status.message();
 }
 

@@ -102,7 +102,8 @@ TEST(Model, AHopperHasCandidatesWithRoles) {
   EXPECT_TRUE(std::any_of(candidates.begin(), candidates.end(), [&](const Candidate &c) {
     return c.schedule == fast && c.state == CandidateState::waiting;
   }));
-  for (const Candidate &candidate : *candidatesOf(forward, h100(), 96))
+  const std::vector<Candidate> others = *candidatesOf(forward, h100(), 96);
+  for (const Candidate &candidate : others)
     EXPECT_EQ(candidate.schedule.num_roles, 0);
 }
 

@@ -19,8 +19,10 @@ void misbehave(const std::string &program) {
     std::fputs("LLVM ERROR: cannot select\n", stderr);
     std::abort();
   }
-  if (program == "segfault")
+  if (program == "segfault") {
+    std::signal(SIGSEGV, SIG_DFL); // A sanitizer has one of its own.
     raise(SIGSEGV);
+  }
   if (program == "hang")
     pause();
   if (program == "memory")
