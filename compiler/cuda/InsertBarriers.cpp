@@ -186,7 +186,7 @@ static Section orderAccesses(Block &block, const Accesses &before) {
 /// A conflict with what comes before regions is solved before them: once, and for all branches.
 static Section orderRegions(Operation &op) {
   bool repeats = isa<LoopLikeOpInterface>(op);
-  Section section{.open = repeats};
+  Section section{.head = {}, .tail = {}, .open = repeats};
   for (Region &region : op.getRegions()) {
     if (region.empty()) {
       section.open = true;

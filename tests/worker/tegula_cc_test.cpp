@@ -123,12 +123,15 @@ public:
   }
   ~HangingAssembler() { unsetenv("TEGULA_PTXAS"); }
 
-  /// Waits until a worker of this process runs it.
+  /// Waits until a worker of this process runs it; -1 if none does within half a minute.
   static int pid() {
-    while (true)
+    for (const auto end = std::chrono::steady_clock::now() + 30s; std::chrono::steady_clock::now() < end;) {
       for (int worker : children())
         for (int assembler : children(worker))
           return assembler;
+      std::this_thread::sleep_for(1ms);
+    }
+    return -1;
   }
 };
 
@@ -141,11 +144,12 @@ CompileRequest forGpu() {
 
 TEST_F(TegulaCc, ATimeoutEndsTheAssemblerToo) {
   const HangingAssembler assembler(options.reproducers);
-  options.time_limit = 2s;
+  options.time_limit = 5s; // The assembler must have started by then.
   std::thread host(
       [&] { EXPECT_EQ(makeWorkerCompiler(options)->compile(forGpu()).status().code(), ErrorCode::CompileTimeout); });
   const int pid = HangingAssembler::pid();
   host.join();
+  ASSERT_NE(pid, -1);
   EXPECT_TRUE(ends(pid));
 }
 
