@@ -42,44 +42,38 @@ Status readList(std::vector<TensorRef> &to, const char *name, const tegula_tenso
   return {};
 }
 
+/// What both passes have.
+template <class CArgs, class Args> Status readShared(const CArgs &from, Args &to) {
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.q, "q", from.q));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.k, "k", from.k));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.v, "v", from.v));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.o, "o", from.o));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.lse, "lse", from.lse));
+  TEGULA_RETURN_IF_ERROR(readList(to.variation, "variation", from.variation, from.variation_count));
+  to.call.scale = from.scale;
+  to.call.variant = to.variation;
+  to.workspace = {from.workspace, from.workspace_bytes};
+  to.stream = {from.stream};
+  return {};
+}
+
 Status read(const tegula_forward_args *from, Forward &to) {
   const Expected<tegula_forward_args> args = readStruct("args", from);
-  if (!args)
-    return args.status();
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.q, "q", args->q));
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.k, "k", args->k));
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.v, "v", args->v));
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.o, "o", args->o));
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.lse, "lse", args->lse));
-  TEGULA_RETURN_IF_ERROR(readList(to.variation, "variation", args->variation, args->variation_count));
-  to.call.scale = args->scale;
-  to.call.variant = to.variation;
-  to.workspace = {args->workspace, args->workspace_bytes};
-  to.stream = {args->stream};
-  return {};
+  return args ? readShared(*args, to) : args.status();
 }
 
 Status read(const tegula_backward_args *from, Backward &to) {
   const Expected<tegula_backward_args> args = readStruct("args", from);
   if (!args)
     return args.status();
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.q, "q", args->q));
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.k, "k", args->k));
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.v, "v", args->v));
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.o, "o", args->o));
-  TEGULA_RETURN_IF_ERROR(readInto(to.call.lse, "lse", args->lse));
+  TEGULA_RETURN_IF_ERROR(readShared(*args, to));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.d_o, "d_o", args->d_o));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dq, "dq", args->dq));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dk, "dk", args->dk));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dv, "dv", args->dv));
-  TEGULA_RETURN_IF_ERROR(readList(to.variation, "variation", args->variation, args->variation_count));
   TEGULA_RETURN_IF_ERROR(
       readList(to.gradients, "variation_gradients", args->variation_gradients, args->variation_gradient_count));
-  to.call.scale = args->scale;
-  to.call.variant = to.variation;
   to.call.variant_gradients = to.gradients;
-  to.workspace = {args->workspace, args->workspace_bytes};
-  to.stream = {args->stream};
   return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/driver/Program.h"
+#include "compiler/emit/Emit.h"
 
 #include <memory>
 #include <string_view>
@@ -23,8 +24,9 @@ protected:
   /// From the last phase of MLIR on, to the phase that the request asks for or to the binary.
   virtual Status generateCode() = 0;
 
-  /// Sets the binary from one relocatable object for the host.
-  Status link(const std::string &object);
+  /// From an LLVM module for the host, null after a diagnostic, to the phase that the request asks for or to the
+  /// binary.
+  Status generateHostCode(std::unique_ptr<llvm::Module> module, const emit::CpuTarget &host);
 
   bool wants(std::string_view phase) const { return request_.emit == phase; }
 
@@ -34,6 +36,7 @@ protected:
 
 private:
   Status runPasses();
+  Status link(const std::string &object);
 };
 
 std::unique_ptr<Compilation> makeCpuCompilation(const CompileRequest &request);

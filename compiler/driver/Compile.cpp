@@ -7,6 +7,8 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
 
 namespace tegula {
 
@@ -46,6 +48,21 @@ Status Compilation::runPasses() {
   return {};
 }
 
+Status Compilation::generateHostCode(std::unique_ptr<llvm::Module> module, const emit::CpuTarget &host) {
+  if (!module)
+    return source_.failure();
+  std::unique_ptr<llvm::TargetMachine> machine = emit::makeTargetMachine(host);
+  emit::optimize(*module, *machine);
+  if (wants(kLlvmPhase))
+    artifact_.text = emit::toText(*module);
+  else if (wants(kAsmPhase))
+    artifact_.text = emit::toAssembly(*module, *machine);
+  else
+    return link(emit::toObject(*module, *machine));
+  return {};
+}
+
+/// Sets the binary from one relocatable object for the host.
 Status Compilation::link(const std::string &object) {
   Expected<std::string> binary = emit::link(object);
   if (binary)

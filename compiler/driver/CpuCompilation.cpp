@@ -6,7 +6,6 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Target/TargetMachine.h"
 
 #include <numeric>
 
@@ -46,18 +45,7 @@ private:
     auto buffers = source_.module()->getAttrOfType<DenseI64ArrayAttr>("tile.scratch").asArrayRef();
     artifact_.scratch_bytes = std::accumulate(buffers.begin(), buffers.end(), int64_t{0});
     llvm::LLVMContext context;
-    std::unique_ptr<llvm::Module> module = emit::translate(source_.module(), context, target_);
-    if (!module)
-      return source_.failure();
-    std::unique_ptr<llvm::TargetMachine> machine = emit::makeTargetMachine(target_);
-    emit::optimize(*module, *machine);
-    if (wants(kLlvmPhase))
-      artifact_.text = emit::toText(*module);
-    else if (wants(kAsmPhase))
-      artifact_.text = emit::toAssembly(*module, *machine);
-    else
-      return link(emit::toObject(*module, *machine));
-    return {};
+    return generateHostCode(emit::translate(source_.module(), context, target_), target_);
   }
 
   emit::CpuTarget target_;

@@ -3,7 +3,6 @@
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Target/TargetMachine.h"
 
 namespace tegula {
 
@@ -21,18 +20,7 @@ private:
     if (!host)
       return host.status();
     llvm::LLVMContext context;
-    std::unique_ptr<llvm::Module> module = emit::translate(source_.module(), context);
-    if (!module)
-      return source_.failure();
-    std::unique_ptr<llvm::TargetMachine> machine = emit::makeTargetMachine(*host);
-    emit::optimize(*module, *machine);
-    if (wants(kLlvmPhase))
-      artifact_.text = emit::toText(*module);
-    else if (wants(kAsmPhase))
-      artifact_.text = emit::toAssembly(*module, *machine);
-    else
-      return link(emit::toObject(*module, *machine));
-    return {};
+    return generateHostCode(emit::translate(source_.module(), context), *host);
   }
 };
 

@@ -75,8 +75,8 @@ Sequence::Sequence(int64_t length)
 
 tegula_tensor Sequence::view(std::vector<float> &x) { return host::tensor(x.data(), TEGULA_F32, {1, 1, length, kDim}); }
 
-tegula_forward_args Sequence::forward() {
-  auto args = host::make<tegula_forward_args>();
+template <class Args> Args Sequence::sharedArguments() {
+  auto args = host::make<Args>();
   args.scale = kScale;
   args.q = view(q);
   args.k = view(k);
@@ -86,14 +86,10 @@ tegula_forward_args Sequence::forward() {
   return args;
 }
 
+tegula_forward_args Sequence::forward() { return sharedArguments<tegula_forward_args>(); }
+
 tegula_backward_args Sequence::backward() {
-  auto args = host::make<tegula_backward_args>();
-  args.scale = kScale;
-  args.q = view(q);
-  args.k = view(k);
-  args.v = view(v);
-  args.o = view(o);
-  args.lse = host::tensor(lse.data(), TEGULA_F32, {1, 1, length});
+  auto args = sharedArguments<tegula_backward_args>();
   args.d_o = view(d_o);
   args.dq = view(dq);
   args.dk = view(dk);

@@ -33,6 +33,9 @@ struct Sequence {
 
   int64_t length;
   std::vector<float> q, k, v, o, lse, d_o, dq, dk, dv;
+
+private:
+  template <class Args> Args sharedArguments();
 };
 
 } // namespace tegula::test

@@ -29,17 +29,6 @@ Position aTf32(uint32_t lane, uint32_t i) {
 Position bTf32(uint32_t lane, uint32_t i) { return {i == 0 ? lane % 4 : lane % 4 + 4, lane / 4}; }
 Position c(uint32_t lane, uint32_t i) { return {i < 2 ? lane / 4 : lane / 4 + 8, lane % 4 * 2 + (i & 1)}; }
 
-/// `in`: the words of a (4), b (2) and c (4) of each lane; `out`: those of d.
-template <SimtMma Kind> void multiply(const Me &me) {
-  uint32_t words[10];
-  for (uint32_t i = 0; i < 10; ++i)
-    words[i] = me.load(10 * me.thread() + i);
-  float d[4];
-  me.ops->mma(me.lane, 2, uint32_t(Kind), words, words + 4, words + 6, d);
-  for (uint32_t i = 0; i < 4; ++i)
-    me.store(4 * me.thread() + i, d[i]);
-}
-
 /// Small numbers, of which all products and sums are exact.
 struct Matrices {
   float a[16][16] = {}, b[16][8] = {}, c[16][8] = {};

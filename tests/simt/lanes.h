@@ -75,6 +75,17 @@ template <void (*Body)(const Me &)> void asKernel(const SimtOps *ops, SimtLane *
   Body(Me(ops, lane, words));
 }
 
+/// One mma. `in`: the words of a (4), b (2) and c (4) of each lane; `out`: those of d.
+template <SimtMma Kind> void multiply(const Me &me) {
+  uint32_t words[10];
+  for (uint32_t i = 0; i < 10; ++i)
+    words[i] = me.load(10 * me.thread() + i);
+  float d[4];
+  me.ops->mma(me.lane, 2, uint32_t(Kind), words, words + 4, words + 6, d);
+  for (uint32_t i = 0; i < 4; ++i)
+    me.store(4 * me.thread() + i, d[i]);
+}
+
 std::vector<int32_t> randomWords(size_t count, uint64_t seed);
 
 } // namespace tegula::test

@@ -59,14 +59,19 @@ class BenchTest(CommandLineTest):
         self.assertAlmostEqual(moved["standard"], problems * (2 * head + 2 * 3 * head + 6 * matrix + 4 * 48))
 
     def test_figures_from_elsewhere_are_shown_beside(self):
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            row = {"pass": "forward", "algorithm": "other", "head_dim": 16, "causal": "none", "batch": 6, "heads": 4,
-                   "seqlen": 16, "ms": 1, "tflops": 123.4}
-            json.dump({"device": "", "dtype": "f32", "tokens": 96, "hidden": 64, "ceilings": [], "rows": [row]}, file)
-            file.flush()
-            table, report, _ = self.bench("--passes", "forward", "--add", file.name)
-        self.assertEqual(report["rows"][-1], row)
+        rows = [{"pass": "forward", "algorithm": algorithm, "head_dim": 16, "causal": "none", "batch": 6, "heads": 4,
+                 "seqlen": 16, "ms": 1, "tflops": tflops} for algorithm, tflops in [("other", 123.4), ("third", 567.8)]]
+        with tempfile.TemporaryDirectory() as folder:
+            options = []
+            for row in rows:
+                options += ["--add", os.path.join(folder, row["algorithm"])]
+                with open(options[-1], "w") as file:
+                    json.dump({"device": "", "dtype": "f32", "tokens": 96, "hidden": 64, "ceilings": [], "rows": [row]},
+                              file)
+            table, report, _ = self.bench("--passes", "forward", *options)
+        self.assertEqual(report["rows"][-2:], rows)
         self.assertRegex(table, r"(?m)^  other +123\.4 +-$")
+        self.assertRegex(table, r"(?m)^  third +567\.8 +-$")
 
     def test_a_file_that_is_no_benchmark_is_refused(self):
         result = self.run_tegula("bench", "--target", TARGET, *SMALL, "--no-check", "--add", __file__, code=2)

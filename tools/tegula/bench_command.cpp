@@ -16,17 +16,15 @@ namespace {
 
 using bench::Report;
 
-/// Appends the rows and ceilings of --add.
-Status addOthers(const BenchOptions &options, Report &report) {
-  if (options.add.empty())
-    return {};
-  Expected<std::string> text = readFile("--add", options.add);
+/// Appends the rows and ceilings of one file of --add.
+Status addOthers(const std::string &file, Report &report) {
+  Expected<std::string> text = readFile("--add", file);
   if (!text)
     return text.status();
   Expected<Report> others = bench::parseReport(*text);
   if (!others)
     return {ErrorCode::InvalidArgument,
-            fmt::format("--add: '{}' is no benchmark: {}", options.add, others.status().message())};
+            fmt::format("--add: '{}' is no benchmark: {}", file, others.status().message())};
   report.ceilings.insert(report.ceilings.end(), others->ceilings.begin(), others->ceilings.end());
   report.rows.insert(report.rows.end(), others->rows.begin(), others->rows.end());
   return {};
@@ -73,7 +71,8 @@ Status benchCommand(const BenchOptions &options) {
   if (!report)
     return report.status();
   Status failure = failureOf(*report);
-  TEGULA_RETURN_IF_ERROR(addOthers(options, *report));
+  for (const std::string &file : options.add)
+    TEGULA_RETURN_IF_ERROR(addOthers(file, *report));
   if (!options.json.empty())
     TEGULA_RETURN_IF_ERROR(writeFile("--json", options.json, toJson(*report)));
   if (!options.svg.empty())

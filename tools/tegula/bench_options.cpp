@@ -51,7 +51,10 @@ void addBenchOptions(CLI::App &command, BenchOptions &o) {
   addUntuned(command, o.untuned);
   command.add_option("--seconds", o.seconds, "Time for each measurement (0.3)")->check(number())->type_name("NUMBER");
   command.add_flag("--no-check", o.no_check, "Do not compare with a double-precision reference first");
-  command.add_option("--add", o.add, "Show these figures too, such as those of tools/bench-peers")->type_name("FILE");
+  command.add_option("--add", o.add, "Show these figures too, such as those of tools/bench-peers; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--json", o.json, "Write all figures there")->type_name("FILE");
   command.add_option("--svg", o.svg, "Draw all figures there")->type_name("FILE");
   command.footer(kExamples);

@@ -27,8 +27,8 @@ struct BenchOptions {
   double seconds = 0.3;
   bool no_check = false;
   bool untuned = false;
-  std::string add;  ///< A file with rows measured elsewhere.
-  std::string json; ///< Files to write; empty means none.
+  std::vector<std::string> add; ///< Files with rows measured elsewhere.
+  std::string json;             ///< Files to write; empty means none.
   std::string svg;
 };
 

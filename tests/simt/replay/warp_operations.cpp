@@ -8,16 +8,6 @@ namespace {
 
 //===-- mma: the words of a, b and c of each lane -----------------------------------------------------------------===//
 
-template <SimtMma Kind> void multiply(const Me &me) {
-  uint32_t words[10];
-  for (uint32_t i = 0; i < 10; ++i)
-    words[i] = me.load(10 * me.thread() + i);
-  float d[4];
-  me.ops->mma(me.lane, 2, uint32_t(Kind), words, words + 4, words + 6, d);
-  for (uint32_t i = 0; i < 4; ++i)
-    me.store(4 * me.thread() + i, d[i]);
-}
-
 std::string multiplyBody(const std::string &shape, const std::string &type) {
   return loadWords(0, 10) + toFloats(4, 6, 4) + "mma.sync.aligned." + shape + ".row.col.f32." + type + "." + type +
          ".f32 {f0, f1, f2, f3}, {r0, r1, r2, r3}, {r4, r5}, {f4, f5, f6, f7};\n" + toWords(10, 0, 4) +
