@@ -7,8 +7,14 @@ namespace tegula {
 namespace {
 
 constexpr ScheduleField kFields[] = {
-    {"block_m", &Schedule::block_m},       {"block_n", &Schedule::block_n},     {"num_warps", &Schedule::num_warps},
-    {"num_stages", &Schedule::num_stages}, {"num_roles", &Schedule::num_roles},
+    {"block_m", &Schedule::block_m},
+    {"block_n", &Schedule::block_n},
+    {"num_warps", &Schedule::num_warps},
+    {"num_stages", &Schedule::num_stages},
+    {"num_roles", &Schedule::num_roles},
+    {"num_products", &Schedule::num_products},
+    {"heads_per_group", &Schedule::heads_per_group},
+    {"num_programs", &Schedule::num_programs},
 };
 
 const ScheduleField *findField(std::string_view name) {

@@ -110,9 +110,14 @@ Expected<Step> makeStep(const AttentionProgram &entry, const AttentionProblem &p
 }
 
 Grid gridOf(GridRows rows, const AttentionShape &shape, const Schedule &schedule) {
+  const Grid queries = {blocks(shape.seqlen_q, schedule.block_m), shape.heads, shape.batch};
   switch (rows) {
   case GridRows::queries:
-    return {blocks(shape.seqlen_q, schedule.block_m), shape.heads, shape.batch};
+    return queries;
+  case GridRows::turns:
+    if (schedule.num_programs == 0)
+      return queries;
+    return {std::min<int64_t>(schedule.num_programs, queries.x * queries.y * queries.z), 1, 1};
   case GridRows::keys:
     return {blocks(shape.seqlen_k, schedule.block_n), shape.kv_heads, shape.batch};
   case GridRows::none:
@@ -234,7 +239,9 @@ Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_v
                            .causal = problem.causal,
                            .variant = problem.variant,
                            .block_m = schedule.block_m,
-                           .block_n = schedule.block_n};
+                           .block_n = schedule.block_n,
+                           .heads_per_group = std::max(schedule.heads_per_group, 1),
+                           .num_programs = schedule.num_programs};
     return AttentionRecipe{std::move(config), schedule};
   });
 }

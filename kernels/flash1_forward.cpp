@@ -73,7 +73,7 @@ Expected<Program> recordFlash1Forward(const AttentionConfig &config) {
                           VariantViews tensors) {
     Value head = programId(1);
     Value batch = programId(2);
-    Value kv_head = head / groupSize(q, k);
+    Value kv_head = kvHead(head, q, k);
     Head at = {q.at(batch, head),   k.at(batch, kv_head), v.at(batch, kv_head), o.at(batch, head),
                lse.at(batch, head), m.at(batch, head),    l.at(batch, head),    acc.at(batch, head)};
     flash1Forward(config, at, Scores(config, q, k, batch, head, tensors), scale);

@@ -9,13 +9,12 @@
 namespace tegula {
 namespace {
 
-void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale,
-                   VariantViews tensors) {
-  Value head = programId(1);
-  Value batch = programId(2);
-  Value kv_head = head / groupSize(Q, K);
+void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale, VariantViews tensors,
+                   const QueryBlock &at) {
+  auto [batch, head, block] = at;
+  Value kv_head = kvHead(head, Q, K);
   Scores scores(c, Q, K, batch, head, tensors);
-  Value i = scores.firstQuery(programId(0));
+  Value i = scores.firstQuery(block);
   View K_h = K.at(batch, kv_head);
   View V_h = V.at(batch, kv_head);
 
@@ -82,7 +81,8 @@ const SearchSpace kFlash2ForwardSpace = {boxes, demand};
 
 Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
   auto kernel = [&config](View q, View k, View v, View o, View lse, Value scale, VariantViews tensors) {
-    flash2Forward(config, q, k, v, o, lse, scale, tensors);
+    forQueryBlocks(config, q,
+                   [&](const QueryBlock &at) { flash2Forward(config, q, k, v, o, lse, scale, tensors, at); });
   };
   return recordList("flash2_forward", kernel, variantTensors(config), tensor(config, "q"), tensor(config, "k"),
                     tensor(config, "v"), tensor(config, "o"), statistic("lse"), ScalarArg{"scale", f32});

@@ -8,7 +8,8 @@
 namespace tegula {
 namespace {
 
-/// A row is for one target, one program and elements of one size; what is empty or 0 stands for all of them.
+/// A row is for one target (a GPU of one architecture, or all), one program and elements of one size; what is empty or
+/// 0 stands for all of them.
 struct Row {
   std::string_view target;
   std::string_view program;
@@ -16,10 +17,30 @@ struct Row {
   int largest_dim; ///< Of head_dim and value_dim.
   int shared_kib;  ///< What a program instance needs at most.
   Schedule schedule;
+  bool causal = false; ///< For causal problems only.
 };
+
+/// Warpgroups of 64 rows with a producer (docs/design.md).
+constexpr Schedule fed(int block_m, int block_n) {
+  return {.block_m = block_m, .block_n = block_n, .num_warps = block_m / 16, .num_stages = 2, .num_roles = 2};
+}
+
+constexpr Schedule overlapped(int block_m, int block_n) {
+  Schedule schedule = fed(block_m, block_n);
+  schedule.num_products = 2;
+  return schedule;
+}
+
+constexpr Schedule grouped(Schedule schedule, int heads) {
+  schedule.heads_per_group = heads;
+  return schedule;
+}
 
 // The first row that fits counts.
 constexpr Row kRows[] = {
+    {"cuda:sm_90a", "flash2_forward", 2, 64, 113, grouped(overlapped(192, 128), 4)},
+    {"cuda:sm_90a", "flash2_forward", 2, 128, 225, grouped(fed(192, 128), 4), /*causal=*/true},
+    {"cuda:sm_90a", "flash2_forward", 2, 128, 225, fed(192, 128)},
     {"cuda", "flash2_forward", 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}},
     {"cuda", "flash2_forward", 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", "flash2_forward", 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 2}},
@@ -51,9 +72,14 @@ int sharedKib(const Target &target) {
   return target.arch.starts_with("sm_90") || target.arch == "sm_100" ? 227 : 99;
 }
 
+bool isFor(const Row &row, const Target &target) {
+  const std::string name = target.name == "simt" ? "cuda" : target.name; // It runs what a GPU would.
+  return row.target.empty() || row.target == name || row.target == name + ":" + target.arch;
+}
+
 bool fits(const Row &row, const Target &target, std::string_view program, const AttentionProblem &problem) {
-  std::string_view name = target.name == "simt" ? "cuda" : std::string_view(target.name); // It runs what a GPU would.
-  return (row.target.empty() || row.target == name) && (row.program.empty() || row.program == program) &&
+  return isFor(row, target) && (!row.causal || problem.causal != Causal::none) &&
+         (row.program.empty() || row.program == program) &&
          (row.element_bytes == 0 || row.element_bytes == sizeOf(problem.dtype)) &&
          std::max(problem.head_dim, problem.value_dim) <= row.largest_dim && row.shared_kib <= sharedKib(target);
 }

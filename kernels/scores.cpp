@@ -24,7 +24,66 @@ Value ScoreIndex::diagonal(Alignment alignment) const {
   return alignment == Alignment::top_left ? query : query + (seqlen_k - seqlen_q);
 }
 
-Value groupSize(View q, View k) { return q.dim(1) / k.dim(1); }
+// Numbers of heads and blocks have 32 bits: divisions of 64 take longer than the start of a tile should.
+static Value narrow(Value x) { return cast(i32, x); }
+static Value wide(Value x) { return cast(DType::index, x); }
+
+Value groupSize(View q, View k) { return wide(narrow(q.dim(1)) / narrow(k.dim(1))); }
+Value kvHead(Value head, View q, View k) { return wide(narrow(head) / (narrow(q.dim(1)) / narrow(k.dim(1)))); }
+
+namespace {
+/// All blocks of queries, by groups of heads: in a group the first blocks of all heads come first, then their second
+/// ones, and so on.
+class QueryBlocks {
+public:
+  QueryBlocks(const AttentionConfig &config, View q)
+      : heads_(narrow(q.dim(1))), allHeads_(narrow(q.dim(0)) * heads_),
+        perHead_(narrow((q.dim(2) + (config.block_m - 1)) / config.block_m)) {}
+
+  Value perHead() const { return perHead_; }
+  Value allHeads() const { return allHeads_; }
+
+  /// The number that an instance of a grid {blocks, heads, batch} has.
+  Value ofInstance() const {
+    return (narrow(programId(2)) * heads_ + narrow(programId(1))) * perHead_ + narrow(programId(0));
+  }
+
+  /// The block of this number in the group that begins with this head; block perHead() where there is none.
+  QueryBlock at(Value first, Value group, Value number) const {
+    Value heads = min(allHeads_ - first, group);
+    Value head = first + number % heads;
+    return {wide(head / heads_), wide(head % heads_), wide(min(number / heads, perHead_))};
+  }
+
+private:
+  Value heads_, allHeads_, perHead_;
+};
+} // namespace
+
+/// One after another, so that all instances have as much to do although blocks see fewer and fewer keys: whoever has
+/// the longest block of one round has the shortest of the next, and a group of heads takes two rounds if it can.
+static void inTurns(int programs, const QueryBlocks &blocks, const std::function<void(const QueryBlock &)> &body) {
+  Value here = narrow(programId(0)), back = programs - 1 - here;
+  Value group = min(max(2 * programs / blocks.perHead(), 1), blocks.allHeads());
+  Value rounds = (group * blocks.perHead() + (programs - 1)) / programs;
+  Value groups = (blocks.allHeads() + group - 1) / group;
+  for (Value turn : range(0, wide(groups * rounds))) {
+    Value round = narrow(turn) % rounds;
+    Value number = round * programs + select(round % 2 == 0, here, back);
+    body(blocks.at(narrow(turn) / rounds * group, group, number));
+  }
+}
+
+void forQueryBlocks(const AttentionConfig &config, View q, const std::function<void(const QueryBlock &)> &body) {
+  if (config.num_programs == 0 && config.heads_per_group == 1)
+    return body({programId(2), programId(1), programId(0)});
+  QueryBlocks blocks(config, q);
+  if (config.num_programs != 0)
+    return inTurns(config.num_programs, blocks, body);
+  Value group = constant(i32, config.heads_per_group), number = blocks.ofInstance();
+  Value first = number / (blocks.perHead() * group) * group;
+  body(blocks.at(first, group, number - first * blocks.perHead()));
+}
 
 Scores::Scores(const AttentionConfig &config, View q, View k, Value batch, Value head, VariantViews tensors)
     : config_(config), bands_(bandsOf(config)), batch_(batch), head_(head), seqlen_q_(q.dim(2)), seqlen_k_(k.dim(2)),
@@ -54,6 +113,8 @@ Interval Scores::keysFor(Value row) const {
     if (band.right)
       end = min(end, rowEnd + shift(band) + *band.right);
   }
+  if (config_.num_programs != 0) // There is a block for each turn, but not all of them have rows.
+    end = select(min(row, seqlen_q_ - 1 - row) >= 0, end, begin);
   return {begin, end};
 }
 

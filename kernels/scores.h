@@ -4,6 +4,8 @@
 
 #include "tegula/attention_programs.h"
 
+#include <functional>
+
 namespace tegula {
 
 /// Positions `begin` to `end - 1`; empty if end <= begin.
@@ -43,7 +45,17 @@ private:
   VariantViews tensors_;
 };
 
+/// Some rows of one query head. Block 0 comes first.
+struct QueryBlock {
+  Value batch, head, block;
+};
+
+/// Records `body` for the block of queries that a program instance works on, or for those one after another.
+void forQueryBlocks(const AttentionConfig &config, View q, const std::function<void(const QueryBlock &)> &body);
+
 /// Query heads that share one kv head.
 Value groupSize(View q, View k);
+/// The one that a query head shares.
+Value kvHead(Value head, View q, View k);
 
 } // namespace tegula

@@ -15,7 +15,7 @@ void scores(const AttentionConfig &c, View Q, View K, View S, Value scale, Varia
   Value i = programId(0) * c.block_m;
   Value head = programId(1);
   Value batch = programId(2);
-  Value kv_head = head / groupSize(Q, K);
+  Value kv_head = kvHead(head, Q, K);
   Scores scores(c, Q, K, batch, head, tensors);
   Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
   for (Value j : range(0, K.dim(2), c.block_n)) {
@@ -56,7 +56,7 @@ void output(const AttentionConfig &c, View P, View V, View O) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);
   Value batch = programId(2);
-  Value kv_head = head / groupSize(P, V);
+  Value kv_head = kvHead(head, P, V);
   Var o = fill({c.block_m, c.value_dim}, 0.0); // [block_m, value_dim]
   for (Value j : range(0, V.dim(2), c.block_n)) {
     Value p = P.at(batch, head).load({i, j}, {c.block_m, c.block_n}); // [block_m, block_n]

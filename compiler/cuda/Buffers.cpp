@@ -26,9 +26,9 @@ Value Threads::reserve(int64_t bytes) {
 }
 
 void Threads::barrier() {
-  constexpr unsigned consumers = 1; // The barrier's name; 0 is that of the whole block.
+  constexpr int64_t consumers = 1; // The barrier's name; 0 is that of the whole block.
   if (hasRoles_)
-    gpu.barrier(consumers, warps_ * sm::warpSize);
+    gpu.barrier(s.i32(consumers), warps_ * sm::warpSize);
   else
     gpu.barrier();
 }

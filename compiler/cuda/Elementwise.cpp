@@ -3,7 +3,6 @@
 #include "compiler/cuda/Threads.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -53,33 +52,10 @@ static bool isKnown(Operation *op) {
              math::AbsIOp, math::FmaOp>(op);
 }
 
-/// Skips the product where the right factors of all lanes are 1: exact, and a branch costs less than the products.
-static SmallVector<Value> multiplyUnlessOne(Threads &t, ArrayRef<Value> left, ArrayRef<Value> right) {
-  Value one = arith::ConstantOp::create(t.b, t.b.getFloatAttr(right.front().getType(), 1)), changes;
-  for (Value factor : SetVector<Value>(right.begin(), right.end())) {
-    Value differs = arith::CmpFOp::create(t.b, arith::CmpFPredicate::UNE, factor, one);
-    changes = changes ? Value(arith::OrIOp::create(t.b, changes, differs)) : differs;
-  }
-  auto branch = scf::IfOp::create(
-      t.b, t.gpu.anyLane(changes),
-      [&](OpBuilder &b, Location loc) {
-        SmallVector<Value> products;
-        for (auto [x, factor] : llvm::zip_equal(left, right))
-          products.push_back(arith::MulFOp::create(b, loc, x, factor));
-        scf::YieldOp::create(b, loc, products);
-      },
-      [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, left); });
-  return SmallVector<Value>(branch.getResults());
-}
-
 LogicalResult cuda::lowerElementwise(Threads &t, Operation *op) {
   if (!isKnown(op))
     return op->emitError("the cuda target cannot lower this op");
   Value result = op->getResult(0);
-  if (op->hasAttr("tile.often_one")) {
-    t.define(result, multiplyUnlessOne(t, t.registers(op->getOperand(0)), t.registers(op->getOperand(1))));
-    return success();
-  }
   auto tile = dyn_cast<RankedTensorType>(result.getType());
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < (tile ? registerCount(tile) : 1); ++reg) {

@@ -12,7 +12,9 @@ class Pass;
 namespace tegula::cuda {
 
 std::unique_ptr<mlir::Pass> createAssignLayouts();
+std::unique_ptr<mlir::Pass> createDeferReductions();
 std::unique_ptr<mlir::Pass> createSpecializeWarps();
+std::unique_ptr<mlir::Pass> createOverlapProducts();
 std::unique_ptr<mlir::Pass> createPipelineCopies();
 std::unique_ptr<mlir::Pass> createAllocateShared();
 std::unique_ptr<mlir::Pass> createIssueLoadsEarly();
@@ -21,8 +23,8 @@ std::unique_ptr<mlir::Pass> createPlanShared();
 std::unique_ptr<mlir::Pass> createInsertBarriers();
 std::unique_ptr<mlir::Pass> createLowerToThreads();
 
-void buildLayoutsPipeline(mlir::OpPassManager &passes); ///< assign-layouts
-void buildSharedPipeline(mlir::OpPassManager &passes);  ///< pipeline-copies to insert-barriers
+void buildLayoutsPipeline(mlir::OpPassManager &passes); ///< assign-layouts, defer-reductions
+void buildSharedPipeline(mlir::OpPassManager &passes);  ///< specialize-warps to insert-barriers
 void buildThreadsPipeline(mlir::OpPassManager &passes); ///< lower-to-threads
 void registerPasses();
 

@@ -21,6 +21,16 @@ def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
+def DeferReductions : Pass<"defer-reductions"> {
+  let summary = "lanes combine what they have reduced only where the whole is needed";
+  let description = [{
+    A reduction along a row ends with a few steps from lane to lane that everything waits for. A `tile.any` on a condition of row maxima
+    asks the parts that threads hold instead, and the maxima move to the branch that it guards. A sum that a loop
+    carries, at most multiplied by factors of rows, is carried in parts and combined behind the loop.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
+}
+
 def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
   let summary = "one role feeds rings in shared memory, the others compute";
   let description = [{
@@ -35,6 +45,16 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     A program without such a fetch in a loop stays as it is, with a remark; later passes then let all warps copy.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
+def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
+  let summary = "the last product of an iteration runs beside the first one of the next";
+  let description = [{
+    In modules with `tile.num_products` of 2. Where the last product of a consumers' loop only adds to what the loop
+    carries, it is started one iteration later, together with that iteration's first product. Warpgroups take turns at
+    starting both, so that the tensor cores work for one while the others compute.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
 
 def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {

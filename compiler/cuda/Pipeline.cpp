@@ -13,10 +13,14 @@ namespace tegula::cuda {
 
 void registerPasses() { registerCudaPasses(); }
 
-void buildLayoutsPipeline(mlir::OpPassManager &passes) { passes.addPass(createAssignLayouts()); }
+void buildLayoutsPipeline(mlir::OpPassManager &passes) {
+  passes.addPass(createAssignLayouts());
+  passes.addPass(createDeferReductions());
+}
 
 void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createSpecializeWarps());
+  passes.addPass(createOverlapProducts());
   passes.addPass(createPipelineCopies());
   passes.addPass(createAllocateShared());
   passes.addPass(createIssueLoadsEarly());

@@ -14,15 +14,15 @@ namespace {
 
 class Reduction {
 public:
-  Reduction(Threads &t, tile::ReduceOp op)
-      : t_(t), op_(op), source_(cast<RankedTensorType>(op.getSource().getType())), axis_(op.getAxis()) {}
+  template <typename Op>
+  Reduction(Threads &t, Op op)
+      : t_(t), kind_(op.getKind()), tile_(op.getSource()), source_(cast<RankedTensorType>(tile_.getType())),
+        axis_(op.getAxis()) {}
 
-  void run() {
-    SmallVector<Value> sums = withinThread();
-    betweenLanes(sums);
-    betweenWarps(sums);
-    t_.define(op_, sums);
-  }
+  /// One value per register of the result, whose axis has gone or has one element a thread.
+  SmallVector<Value> withinThread(RankedTensorType result);
+  void betweenLanes(MutableArrayRef<Value> sums);
+  void betweenWarps(MutableArrayRef<Value> sums);
 
 private:
   Type element() const { return source_.getElementType(); }
@@ -30,13 +30,11 @@ private:
   Value identity();
   Value treeOf(SmallVector<Value> values);
 
-  SmallVector<Value> withinThread();
-  void betweenLanes(MutableArrayRef<Value> sums);
-  void betweenWarps(MutableArrayRef<Value> sums);
   void exchange(MutableArrayRef<Value> sums, const sm::Digit &digit, int64_t weight);
 
   Threads &t_;
-  tile::ReduceOp op_;
+  tile::Reduction kind_;
+  Value tile_;
   RankedTensorType source_;
   unsigned axis_;
 };
@@ -47,7 +45,7 @@ private:
 
 Value Reduction::combine(Value x, Value y) {
   bool isFloat = isa<FloatType>(element());
-  switch (op_.getKind()) {
+  switch (kind_) {
   case tile::Reduction::Add:
     return isFloat ? Value(arith::AddFOp::create(t_.b, x, y)) : arith::AddIOp::create(t_.b, x, y);
   case tile::Reduction::Max:
@@ -60,7 +58,7 @@ Value Reduction::combine(Value x, Value y) {
 Value Reduction::identity() {
   arith::AtomicRMWKind kind;
   bool isFloat = isa<FloatType>(element());
-  switch (op_.getKind()) {
+  switch (kind_) {
   case tile::Reduction::Add:
     kind = isFloat ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
     break;
@@ -88,19 +86,21 @@ Value Reduction::treeOf(SmallVector<Value> values) {
 
 //===-- Steps ----------------------------------------------------------------------------------------------------===//
 
-/// One value per register of the result.
-SmallVector<Value> Reduction::withinThread() {
-  auto result = cast<RankedTensorType>(op_.getType());
+SmallVector<Value> Reduction::withinThread(RankedTensorType result) {
+  auto besideAxis = [&](RankedTensorType tile, unsigned reg) {
+    sm::Coordinates at = registerOffset(tile, reg);
+    if (tile.getRank() == source_.getRank())
+      at.erase(at.begin() + axis_);
+    return at;
+  };
   std::map<sm::Coordinates, SmallVector<Value>> groups;
-  for (auto [reg, value] : llvm::enumerate(t_.registers(op_.getSource()))) {
-    sm::Coordinates at = registerOffset(source_, reg);
-    at.erase(at.begin() + axis_);
+  for (auto [reg, value] : llvm::enumerate(t_.registers(tile_))) {
     Value isElement = t_.inside(source_, reg, axis_);
-    groups[at].push_back(isElement ? t_.s.select(isElement, value, identity()) : value);
+    groups[besideAxis(source_, reg)].push_back(isElement ? t_.s.select(isElement, value, identity()) : value);
   }
   SmallVector<Value> sums;
   for (unsigned reg = 0; reg < registerCount(result); ++reg)
-    sums.push_back(treeOf(groups.at(registerOffset(result, reg))));
+    sums.push_back(treeOf(groups.at(besideAxis(result, reg))));
   return sums;
 }
 
@@ -151,6 +151,44 @@ void Reduction::exchange(MutableArrayRef<Value> sums, const sm::Digit &digit, in
 }
 
 LogicalResult cuda::lower(Threads &t, tile::ReduceOp op) {
-  Reduction(t, op).run();
+  Reduction reduction(t, op);
+  SmallVector<Value> sums = reduction.withinThread(cast<RankedTensorType>(op.getType()));
+  reduction.betweenLanes(sums);
+  reduction.betweenWarps(sums);
+  t.define(op, sums);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::PartialReduceOp op) {
+  t.define(op, Reduction(t, op).withinThread(op.getType()));
+  return success();
+}
+
+//===-- Conditions -----------------------------------------------------------------------------------------------===//
+
+/// Whether one warp may do it while others do not.
+static bool isWithinWarp(Operation *op) {
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return llvm::none_of(sm::layoutOf(reduce.getSource()).getWarps(),
+                         [&](const sm::Digit &digit) { return digit.dim == static_cast<int32_t>(reduce.getAxis()); });
+  return isMemoryEffectFree(op);
+}
+
+/// A warp answers for itself, unless it would then miss a barrier.
+LogicalResult cuda::lower(Threads &t, tile::AnyOp op) {
+  bool isForWarps = llvm::all_of(op->getUsers(), [](Operation *branch) {
+    WalkResult search = branch->walk([](Operation *inside) {
+      return inside->getNumRegions() || isWithinWarp(inside) ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    return !search.wasInterrupted();
+  });
+  if (!isForWarps) {
+    t.define(op, t.s.i1(true));
+    return success();
+  }
+  Value any;
+  for (Value holds : t.registers(op.getCondition()))
+    any = any ? t.s.bitOr(any, holds) : holds;
+  t.define(op, t.gpu.anyLane(any));
   return success();
 }

@@ -65,6 +65,9 @@ Value Threads::hasTensorMap(sm::FeedOp feed) {
 
 //===-- Rings ----------------------------------------------------------------------------------------------------===//
 
+/// Whether slots are filled more than once.
+static bool isRefilled(Value mbarriers) { return llvm::any_of(mbarriers.getUsers(), llvm::IsaPred<sm::ReleaseOp>); }
+
 LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
   int64_t slots = op.getType().getSlots();
   Value first = t.reserve(2 * slots * kMbarrierBytes);
@@ -74,7 +77,8 @@ LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
   for (int64_t slot = 0; slot < slots; ++slot) {
     t.gpu.initMbarrier(t.s.add(first, slot * kMbarrierBytes), 1);
-    t.gpu.initMbarrier(t.s.add(first, (slots + slot) * kMbarrierBytes), t.warps() / kWarpsOfGroup);
+    if (isRefilled(op))
+      t.gpu.initMbarrier(t.s.add(first, (slots + slot) * kMbarrierBytes), t.warps() / kWarpsOfGroup);
   }
   return success();
 }
@@ -127,8 +131,9 @@ static void copyBoxes(Threads &t, sm::FeedOp feed, Value full) {
 LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
   Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
   // The phase before the first one counts as over.
-  t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
-                     t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
+  if (isRefilled(op.getMbarriers()))
+    t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
+                       t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
   Value isFirst = t.s.compare(Compare::eq, t.lane(), 0);
   auto branch = scf::IfOp::create(t.b, t.hasTensorMap(op), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(t.b);
@@ -153,5 +158,33 @@ LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
   Value warp = t.s.rem(t.warp(), kWarpsOfGroup);
   Value isFirst = t.s.both(t.s.compare(Compare::eq, warp, 0), t.s.compare(Compare::eq, t.lane(), 0));
   t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), isFirst);
+  return success();
+}
+
+//===-- Turns ----------------------------------------------------------------------------------------------------===//
+
+/// Barriers 0 and 1 are those of the block and of the consumers.
+constexpr int64_t kFirstTurn = 2, kThreadsOfTurn = 2 * kWarpsOfGroup * sm::warpSize;
+
+static Value warpgroup(Threads &t) { return t.s.div(t.warp(), kWarpsOfGroup); }
+static int64_t lastWarpgroup(Threads &t) { return t.warps() / kWarpsOfGroup - 1; }
+
+LogicalResult cuda::lower(Threads &t, sm::TurnsOp) {
+  Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isLast).thenBlock());
+  t.gpu.arriveBarrier(t.s.i32(kFirstTurn), kThreadsOfTurn);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::TakeTurnOp) {
+  t.gpu.barrier(t.s.add(warpgroup(t), kFirstTurn), kThreadsOfTurn);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::PassTurnOp) {
+  Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
+  Value next = t.s.select(isLast, t.s.i32(kFirstTurn), t.s.add(warpgroup(t), kFirstTurn + 1));
+  t.gpu.arriveBarrier(next, kThreadsOfTurn);
   return success();
 }

@@ -127,8 +127,17 @@ private:
                              dot.getTransposeRhs(), dot.getAllowTf32());
   }
 
+  static Value packed(ImplicitLocOpBuilder &b, Value tile) {
+    auto type = cast<RankedTensorType>(tile.getType());
+    auto words = RankedTensorType::get({type.getDimSize(0), (type.getDimSize(1) + 1) / 2}, b.getI32Type(),
+                                       sm::ofPairs(sm::layoutOf(tile), 1));
+    return sm::PackOp::create(b, words, tile);
+  }
+
   static Value multiplyAsync(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,
                              Value right) {
+    if (isa<RankedTensorType>(left.getType()))
+      left = packed(b, left);
     Value product = sm::WgmmaOp::create(b, sm::InflightType::get(b.getContext(), accumulators), left, right,
                                         shapeOf(dot).k, dot.getAcc(), dot.getTransposeRhs());
     return sm::WgmmaWaitOp::create(b, accumulators, /*pending=*/0, product);

@@ -70,12 +70,14 @@ static bool isReadByWarpgroupsOnly(sm::FetchOp fetch) {
   return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
 }
 
+/// Whether a producer can get there: through loops alone, which it can repeat.
+static bool isReachable(Operation *op) {
+  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  return isa<func::FuncOp>(op->getParentOp()) || (loop && areRepeatable(boundsOf(loop)) && isReachable(loop));
+}
+
 static bool canBeFed(sm::FetchOp fetch) {
-  Operation *parent = fetch->getParentOp();
-  auto loop = dyn_cast<scf::ForOp>(parent);
-  bool isReachable =
-      isa<func::FuncOp>(parent) || (loop && isa<func::FuncOp>(loop->getParentOp()) && areRepeatable(boundsOf(loop)));
-  return isReachable && isBox(fetch) && isReadByWarpgroupsOnly(fetch) && tile::isReadOnly(fetch.getView()) &&
+  return isReachable(fetch) && isBox(fetch) && isReadByWarpgroupsOnly(fetch) && tile::isReadOnly(fetch.getView()) &&
          areRepeatable(fetch->getOperands()) && llvm::none_of(fetch->getOperands(), isCarried);
 }
 
@@ -103,10 +105,11 @@ public:
     for (sm::FetchOp fetch : fetches_)
       makeChannel(fetch);
     b_.setInsertionPointToStart(&roles_.getProducer().emplaceBlock());
-    buildProducer();
+    feedBlock(roles_.getConsumer().front(), {i32(0), i32(0)});
     sm::EndOp::create(b_);
-    for (scf::ForOp loop : loops())
-      addTurn(loop);
+    for (size_t i = 0; i < fetches_.size(); ++i)
+      if (scf::ForOp loop = loopOf(fetches_[i]); loop && !places_.contains(fetches_[i]))
+        addTurn(loop);
     for (sm::FetchOp fetch : fetches_)
       receive(fetch);
   }
@@ -134,20 +137,34 @@ private:
 
   static scf::ForOp loopOf(sm::FetchOp fetch) { return dyn_cast<scf::ForOp>(fetch->getParentOp()); }
 
-  /// Those that feed, in the order of the program.
-  SetVector<scf::ForOp> loops() const {
-    SetVector<scf::ForOp> loops;
-    for (sm::FetchOp fetch : fetches_)
-      if (scf::ForOp loop = loopOf(fetch))
-        loops.insert(loop);
-    return loops;
+  bool isFed(sm::FetchOp fetch) const { return channels_.contains(fetch); }
+
+  /// Whether the loop has fetches of its own, so that it needs to know which slot is next.
+  bool hasRing(scf::ForOp loop) const {
+    return llvm::any_of(loop.getBody()->getOps<sm::FetchOp>(), [&](sm::FetchOp fetch) { return isFed(fetch); });
+  }
+
+  /// The loops with rings from `loop` inwards: it counts the turns of all of them.
+  SmallVector<scf::ForOp> ringsIn(scf::ForOp loop) const {
+    SmallVector<scf::ForOp> rings;
+    loop.walk<WalkOrder::PreOrder>([&](scf::ForOp inner) {
+      if (hasRing(inner))
+        rings.push_back(inner);
+    });
+    return rings;
+  }
+
+  /// An outer loop's next tile comes while the inner one still works on this.
+  int64_t slotsOf(scf::ForOp loop) const {
+    bool isInnermost = loop && loop.getBody()->getOps<scf::ForOp>().empty();
+    return isInnermost ? stages_ : loop ? 2 : 1;
   }
 
   void makeChannel(sm::FetchOp fetch) {
     b_.setInsertionPoint(roles_);
     b_.setLoc(fetch.getLoc());
     sm::SharedType tile = fetch.getType();
-    int64_t slots = loopOf(fetch) ? stages_ : 1;
+    int64_t slots = slotsOf(loopOf(fetch));
     SmallVector<int64_t> shape{slots};
     llvm::append_range(shape, tile.getShape());
     auto ring = sm::SharedType::get(b_.getContext(), shape, tile.getElementType(), tile.getPanel());
@@ -159,12 +176,13 @@ private:
 
   //===-- Producer -----------------------------------------------------------------------------------------------===//
 
-  void buildProducer() {
-    for (Operation &op : roles_.getConsumer().front()) {
+  /// The producer's part of a block, in which `turn` is that of the block's own fetches.
+  void feedBlock(Block &block, Turn turn) {
+    for (Operation &op : block) {
       b_.setLoc(op.getLoc());
-      if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && channels_.contains(fetch))
-        feed(fetch, {i32(0), i32(0)});
-      else if (auto loop = dyn_cast<scf::ForOp>(op); loop && loops().contains(loop))
+      if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && isFed(fetch))
+        feed(fetch, turn);
+      else if (auto loop = dyn_cast<scf::ForOp>(op); loop && !ringsIn(loop).empty())
         repeat(loop);
     }
   }
@@ -177,21 +195,36 @@ private:
   }
 
   void repeat(scf::ForOp loop) {
-    repeat(boundsOf(loop), loop->getBlock());
-    for (auto fetch : loop.getBody()->getOps<sm::FetchOp>())
-      if (channels_.contains(fetch))
+    loop.walk([&](Operation *op) {
+      if (auto inner = dyn_cast<scf::ForOp>(op))
+        repeat(boundsOf(inner), loop->getBlock());
+      else if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && isFed(fetch))
         repeat(fetch->getOperands(), loop->getBlock());
+    });
+    SmallVector<scf::ForOp> rings = ringsIn(loop);
+    SmallVector<Value> inits;
+    for (scf::ForOp ring : rings) {
+      Turn &turn = turns_.try_emplace(ring, Turn{i32(0), i32(0)}).first->second;
+      inits.append({turn.slot, turn.phase});
+    }
     Value lower = map_.lookupOrDefault(loop.getLowerBound()), upper = map_.lookupOrDefault(loop.getUpperBound());
-    auto copy = scf::ForOp::create(b_, lower, upper, map_.lookupOrDefault(loop.getStep()), ValueRange{i32(0), i32(0)});
+    auto copy = scf::ForOp::create(b_, lower, upper, map_.lookupOrDefault(loop.getStep()), inits);
     map_.map(loop.getInductionVar(), copy.getInductionVar());
+    auto setTurns = [&](ValueRange values) {
+      for (auto [i, ring] : llvm::enumerate(rings))
+        turns_[ring] = {values[2 * i], values[2 * i + 1]};
+    };
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(copy.getBody());
-    Turn turn{copy.getRegionIterArg(0), copy.getRegionIterArg(1)};
-    for (auto fetch : loop.getBody()->getOps<sm::FetchOp>())
-      if (channels_.contains(fetch))
-        feed(fetch, turn);
-    Turn next = after(b_, turn);
-    scf::YieldOp::create(b_, ValueRange{next.slot, next.phase});
+    setTurns(copy.getRegionIterArgs());
+    feedBlock(*loop.getBody(), turns_.lookup(loop));
+    if (hasRing(loop))
+      turns_[loop] = after(b_, turns_[loop], slotsOf(loop));
+    SmallVector<Value> next;
+    for (scf::ForOp ring : rings)
+      next.append({turns_[ring].slot, turns_[ring].phase});
+    scf::YieldOp::create(b_, next);
+    setTurns(copy.getResults());
   }
 
   void feed(sm::FetchOp fetch, Turn turn) {
@@ -206,9 +239,9 @@ private:
   }
 
   /// The phase changes with each round.
-  Turn after(LocBuilder &b, Turn turn) {
+  static Turn after(LocBuilder &b, Turn turn, int64_t slots) {
     auto constant = [&](int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); };
-    Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, turn.slot, constant(stages_ - 1));
+    Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, turn.slot, constant(slots - 1));
     Value next = arith::AddIOp::create(b, turn.slot, constant(1));
     Value other = arith::XOrIOp::create(b, turn.phase, constant(1));
     return {arith::SelectOp::create(b, closes, constant(0), next),
@@ -217,23 +250,39 @@ private:
 
   //===-- Consumers ----------------------------------------------------------------------------------------------===//
 
-  /// Lets a loop of the consumers count its turns.
+  /// The last two of what a loop carries.
+  static Turn turnOf(ValueRange values) { return {values.drop_back().back(), values.back()}; }
+
+  /// Lets a loop of the consumers and those around it count its turns.
   void addTurn(scf::ForOp loop) {
-    b_.setInsertionPoint(loop);
     b_.setLoc(loop.getLoc());
-    SmallVector<sm::FetchOp> inside = llvm::to_vector(loop.getBody()->getOps<sm::FetchOp>());
-    Turn turn;
-    auto yield = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> args) -> SmallVector<Value> {
-      LocBuilder b(loc, end);
-      turn = {args[0], args[1]};
-      Turn next = after(b, turn);
-      return {next.slot, next.phase};
-    };
+    int64_t slots = slotsOf(loop);
+    for (auto fetch : loop.getBody()->getOps<sm::FetchOp>())
+      places_[fetch] = loop.getNumRegionIterArgs();
+    scf::ForOp inner =
+        addCounters(loop, [&](LocBuilder &b, ValueRange arguments) { return after(b, turnOf(arguments), slots); });
+    while (auto outer = dyn_cast<scf::ForOp>(inner->getParentOp())) {
+      outer = addCounters(outer, [&](LocBuilder &, ValueRange) { return turnOf(inner.getResults()); });
+      auto [slot, phase] = turnOf(outer.getRegionIterArgs());
+      unsigned last = inner.getInitArgs().size() - 1;
+      inner.getInitArgsMutable()[last - 1].assign(slot);
+      inner.getInitArgsMutable()[last].assign(phase);
+      inner = outer;
+    }
+  }
+
+  scf::ForOp addCounters(scf::ForOp loop, function_ref<Turn(LocBuilder &, ValueRange)> next) {
     IRRewriter rewriter(b_.getContext());
     rewriter.setInsertionPoint(loop);
-    (void)loop.replaceWithAdditionalYields(rewriter, {i32(0), i32(0)}, false, yield);
-    for (sm::FetchOp fetch : inside)
-      turns_[fetch] = turn;
+    b_.setInsertionPoint(loop);
+    auto yield = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> added) -> SmallVector<Value> {
+      LocBuilder b(loc, end);
+      Turn turn = next(b, ValueRange(added));
+      return {turn.slot, turn.phase};
+    };
+    SmallVector<Value> zeros{i32(0), i32(0)};
+    auto replaced = loop.replaceWithAdditionalYields(rewriter, zeros, /*replaceInitOperandUsesInLoop=*/false, yield);
+    return cast<scf::ForOp>(replaced->getOperation());
   }
 
   /// The first or last op of the fetch's block in which a user is.
@@ -247,18 +296,26 @@ private:
     return found;
   }
 
+  /// Behind the product before the one that needs the tile: what lies between products is then one stretch of code,
+  /// which the assembler can interleave.
+  void placeReceive(Operation *user) {
+    for (Operation *op = user->getPrevNode(); op; op = op->getPrevNode())
+      if (isa<sm::WgmmaWaitOp>(op))
+        return b_.setInsertionPointAfter(op);
+    b_.setInsertionPoint(user);
+  }
+
   void receive(sm::FetchOp fetch) {
     Channel channel = channels_.at(fetch);
     if (fetch->use_empty())
       return fetch.erase();
-    b_.setInsertionPoint(userIn(fetch, /*last=*/false));
+    placeReceive(userIn(fetch, /*last=*/false));
     b_.setLoc(fetch.getLoc());
-    auto turn = turns_.find(fetch);
-    bool isInLoop = turn != turns_.end();
-    Turn now = isInLoop ? turn->second : Turn{i32(0), i32(0)};
+    scf::ForOp loop = loopOf(fetch);
+    Turn now = loop ? turnOf(loop.getRegionIterArgs().slice(places_.at(fetch), 2)) : Turn{i32(0), i32(0)};
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
     Value tile = sm::ReceiveOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
-    if (isInLoop)
+    if (loop)
       release(fetch, channel, now);
     fetch.replaceAllUsesWith(tile);
     fetch.erase();
@@ -280,7 +337,8 @@ private:
   sm::RolesOp roles_;
   IRMapping map_; ///< From the program to the producer's part of it.
   DenseMap<sm::FetchOp, Channel> channels_;
-  DenseMap<sm::FetchOp, Turn> turns_;
+  DenseMap<scf::ForOp, Turn> turns_;       ///< In the producer, of the next tiles of a loop's rings.
+  DenseMap<sm::FetchOp, unsigned> places_; ///< Of the turn among what the fetch's loop carries in the consumers.
 };
 
 struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {

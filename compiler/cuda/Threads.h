@@ -163,6 +163,8 @@ mlir::Value tanh(Threads &t, mlir::Value x);
 
 // Reductions.cpp
 mlir::LogicalResult lower(Threads &t, tile::ReduceOp op);
+mlir::LogicalResult lower(Threads &t, tile::AnyOp op);
+mlir::LogicalResult lower(Threads &t, sm::PartialReduceOp op);
 
 // GlobalMemory.cpp
 mlir::LogicalResult lower(Threads &t, tile::LoadOp op);
@@ -195,6 +197,7 @@ void copyByWarp(Threads &t, sm::FeedOp feed);
 mlir::LogicalResult lower(Threads &t, sm::MmaOp op);
 
 // Warpgroups.cpp
+mlir::LogicalResult lower(Threads &t, sm::PackOp op);
 mlir::LogicalResult lower(Threads &t, sm::WgmmaOp op);
 mlir::LogicalResult lower(Threads &t, sm::WgmmaWaitOp op);
 
@@ -203,5 +206,8 @@ mlir::LogicalResult lower(Threads &t, sm::MbarriersOp op);
 mlir::LogicalResult lower(Threads &t, sm::FeedOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReceiveOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReleaseOp op);
+mlir::LogicalResult lower(Threads &t, sm::TurnsOp op);
+mlir::LogicalResult lower(Threads &t, sm::TakeTurnOp op);
+mlir::LogicalResult lower(Threads &t, sm::PassTurnOp op);
 
 } // namespace tegula::cuda

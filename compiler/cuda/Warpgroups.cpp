@@ -45,30 +45,32 @@ private:
 
 } // namespace
 
-/// The fragments of a lhs in registers: four words a step.
-static SmallVector<Value> fragmentsOf(Threads &t, Value lhs, int64_t steps) {
-  auto tile = cast<RankedTensorType>(lhs.getType());
+LogicalResult cuda::lower(Threads &t, sm::PackOp op) {
+  auto tile = cast<RankedTensorType>(op.getSource().getType());
   Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(tile.getElementType()));
   auto element = [&](unsigned reg) -> Value {
-    Value inside = t.inside(tile, reg, 1);
-    return inside ? t.s.select(inside, t.registers(lhs)[reg], zero) : t.registers(lhs)[reg];
+    Value held = t.registers(op.getSource())[reg], inside = t.inside(tile, reg, 1);
+    return inside ? t.s.select(inside, held, zero) : held;
   };
   SmallVector<Value> words;
-  for (int64_t reg = 0; reg < 8 * steps; reg += 2)
-    words.push_back(t.gpu.pack(element(reg), element(reg + 1)));
-  return words;
+  for (unsigned reg = 0; reg < registerCount(tile); reg += 2) {
+    Value low = element(reg), high = element(reg + 1);
+    words.push_back(t.gpu.pack(low, high));
+  }
+  t.define(op.getResult(), words);
+  return success();
 }
 
 LogicalResult cuda::lower(Threads &t, sm::WgmmaOp op) {
-  constexpr int64_t rowsOfGroup = 64, warpsOfGroup = 4;
+  constexpr int64_t rowsOfGroup = 64, warpsOfGroup = 4, wordsOfStep = 4;
   int64_t steps = llvm::divideCeil(op.getDepth(), kDepthOfStep);
   std::optional<Operand> lhs;
-  SmallVector<Value> fragments;
+  ArrayRef<Value> words;
   if (isa<sm::SharedType>(op.getLhs().getType())) {
     lhs.emplace(t, op.getLhs(), /*kIsRow=*/false);
     lhs->skipRows(t.s.mul(t.s.div(t.warp(), warpsOfGroup), rowsOfGroup));
   } else {
-    fragments = fragmentsOf(t, op.getLhs(), steps);
+    words = t.registers(op.getLhs());
   }
   Operand rhs(t, op.getRhs(), /*kIsRow=*/!op.getTransposeRhs());
   SmallVector<Value> sums;
@@ -78,7 +80,7 @@ LogicalResult cuda::lower(Threads &t, sm::WgmmaOp op) {
   t.gpu.fenceProducts();
   for (int64_t step = 0; step < steps; ++step) {
     SmallVector<Value> a =
-        lhs ? SmallVector<Value>{lhs->at(step)} : SmallVector<Value>(ArrayRef(fragments).slice(4 * step, 4));
+        lhs ? SmallVector<Value>{lhs->at(step)} : SmallVector<Value>(words.slice(wordsOfStep * step, wordsOfStep));
     sums = t.gpu.multiplyAsync(op.getRhs().getType().getElementType(), columns, a, rhs.at(step), sums,
                                /*transposeA=*/false, /*transposeB=*/!op.getTransposeRhs());
   }

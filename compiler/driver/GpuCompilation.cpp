@@ -22,10 +22,8 @@ const Decision kDecisions[] = {
     {"num_warps", "tile.num_warps", &Schedule::num_warps, 4, {1, 2, 4, 8, 12, 16}},
     {"num_stages", "tile.num_stages", &Schedule::num_stages, 2, {1, 2, 3, 4, 5, 6, 7, 8}},
     {"num_roles", "tile.num_roles", &Schedule::num_roles, 1, {1, 2}},
+    {"num_products", "tile.num_products", &Schedule::num_products, 1, {1, 2}},
 };
-
-/// In powers of two. Where tensor cores are asynchronous, what rows wait for costs more than what they compute.
-constexpr int64_t kRescaleThreshold = 8;
 
 int64_t attributeOf(ModuleOp module, StringRef name) {
   auto attribute = module->getAttrOfType<IntegerAttr>(name);
@@ -65,14 +63,14 @@ Status GpuCompilation::prepare(ModuleOp module) {
   setAttribute(module, "tile.arch", target_.number);
   for (const Decision &decision : kDecisions)
     TEGULA_RETURN_IF_ERROR(decide(decision, request_.schedule, module));
-  TEGULA_RETURN_IF_ERROR(checkRoles(module));
-  if (attributeOf(module, "tile.num_roles") == 2)
-    setAttribute(module, "tile.rescale_threshold", kRescaleThreshold);
-  return {};
+  return checkRoles(module);
 }
 
 Status GpuCompilation::checkRoles(ModuleOp module) const {
-  if (attributeOf(module, "tile.num_roles") == 1 || target_.arch == "sm_90a")
+  bool hasRoles = attributeOf(module, "tile.num_roles") == 2;
+  if (!hasRoles && attributeOf(module, "tile.num_products") == 2)
+    return Status(ErrorCode::InvalidArgument, "num_products is 2, which needs num_roles of 2");
+  if (!hasRoles || target_.arch == "sm_90a")
     return {};
   return Status(ErrorCode::Unsupported, "num_roles is 2, which only sm_90a has instructions for, not " + target_.arch);
 }

@@ -118,6 +118,11 @@ void Instructions::waitMbarrier(Value mbarrier, Value parity) {
 
 void Instructions::fenceAsync() { Assembly(b_).create("fence.proxy.async.shared::cta;"); }
 
+void Instructions::arriveBarrier(Value name, unsigned threads) {
+  Assembly assembly(b_);
+  assembly.create("bar.arrive " + Twine(assembly.input(name)) + ", " + Twine(threads) + ";");
+}
+
 //===-- Warpgroups -----------------------------------------------------------------------------------------------===//
 
 void Instructions::setRegisters(unsigned count, bool more) {

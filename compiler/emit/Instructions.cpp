@@ -323,9 +323,8 @@ void Instructions::copyAsync(Value shared, Value global, Value bytes) {
 void Instructions::commitCopies() { NVVM::CpAsyncCommitGroupOp::create(b_); }
 void Instructions::waitCopies(unsigned pending) { NVVM::CpAsyncWaitGroupOp::create(b_, pending); }
 void Instructions::barrier() { NVVM::Barrier0Op::create(b_); }
-void Instructions::barrier(unsigned name, unsigned threads) {
-  NVVM::BarrierOp::create(b_, TypeRange(), constant(b_, name), constant(b_, threads), NVVM::BarrierReductionAttr(),
-                          Value());
+void Instructions::barrier(Value name, unsigned threads) {
+  NVVM::BarrierOp::create(b_, TypeRange(), name, constant(b_, threads), NVVM::BarrierReductionAttr(), Value());
 }
 void Instructions::syncWarp() { NVVM::SyncWarpOp::create(b_, constant(b_, -1)); }
 

@@ -44,8 +44,10 @@ public:
   void commitCopies();
   void waitCopies(unsigned pending);
   void barrier();
-  /// Among the `threads` threads of the block that name this barrier: 1 to 15, as 0 is that of the whole block.
-  void barrier(unsigned name, unsigned threads);
+  /// Among the `threads` threads of the block that name this barrier (i32): 1 to 15, as 0 is that of the whole block.
+  void barrier(mlir::Value name, unsigned threads);
+  /// Counts as one of them, and goes on.
+  void arriveBarrier(mlir::Value name, unsigned threads);
   void syncWarp();
 
   //===-- sm_90a: asynchronous copies ----------------------------------------------------------------------------===//

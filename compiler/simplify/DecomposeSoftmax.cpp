@@ -54,43 +54,6 @@ static Value relativeExp(LocBuilder &b, Value x, Value origin) {
   return math::Exp2Op::create(b, arith::MulFOp::create(b, difference, floatConstant(b, x.getType(), log2e)));
 }
 
-namespace {
-struct Exponentials {
-  Value probabilities; ///< exp(s - origin)
-  Value rescaling;     ///< exp(m - origin): what older sums and outputs are multiplied by.
-};
-} // namespace
-
-static Exponentials exponentials(LocBuilder &b, Value s, Value m, Value origin) {
-  return {relativeExp(b, s, acrossColumns(b, origin, s.getType())), relativeExp(b, m, origin)};
-}
-
-/// Scores that are still to be multiplied by a scalar, which is null for 1 and never 0.
-struct ScaledScores {
-  Value tile, scale;
-};
-
-/// The same in one multiply-add and one exponential per element. The scaled origin is rounded, in both alike: a row
-/// whose maximum stays is rescaled by exactly 1.
-static Exponentials fusedExponentials(LocBuilder &b, ScaledScores s, Value m, Value origin) {
-  Type matrix = s.tile.getType(), rows = m.getType();
-  Value minusOrigin = arith::MulFOp::create(b, origin, floatConstant(b, rows, -log2e));
-  Value factor = floatConstant(b, matrix, log2e);
-  if (s.scale) {
-    Value scaled = arith::MulFOp::create(b, s.scale, floatConstant(b, s.scale.getType(), log2e));
-    factor = tile::BroadcastOp::create(b, matrix, scaled);
-  }
-  Value exponent = math::FmaOp::create(b, s.tile, factor, acrossColumns(b, minusOrigin, matrix));
-  Value scaledMax = arith::MulFOp::create(b, m, floatConstant(b, rows, log2e));
-  return {math::Exp2Op::create(b, exponent), math::Exp2Op::create(b, arith::AddFOp::create(b, scaledMax, minusOrigin))};
-}
-
-/// `p` in the element type of `values`.
-static Value roundedLike(LocBuilder &b, Value p, Value values) {
-  auto type = cast<RankedTensorType>(p.getType()).clone(getElementTypeOrSelf(values));
-  return arith::TruncFOp::create(b, type, p);
-}
-
 //===-- Scales ---------------------------------------------------------------------------------------------------===//
 
 /// The scalar that all elements of `tile`, but for masked ones, are a product with; null if there is none.
@@ -109,94 +72,203 @@ static Value scaleOf(Value tile) {
   return scale == scaleOf(branch.elseYield().getOperand(0)) ? scale : Value();
 }
 
-/// `tile` before its multiplication, for which scaleOf has found a factor. What is masked becomes whatever the factor's
-/// sign turns into -inf.
-static Value beforeScale(Value tile, Value scale) {
-  Operation *op = tile.getDefiningOp();
-  if (auto product = dyn_cast<arith::MulFOp>(op))
-    return product.getLhs();
-  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+namespace {
+/// Scores that are still to be multiplied by a positive scalar, which is null for 1.
+struct ScaledScores {
+  Value tile, scale;
+};
+
+/// Takes the multiplication by a scalar out of scores, but for its sign. A positive one costs a branch at most, which
+/// is that of an edge mask if there is one.
+class Unscaled {
+public:
+  Unscaled(LocBuilder &b, Value scale) : b_(b), scale_(scale) {
+    auto constant = [&](double value) { return floatConstant(b, scale.getType(), value); };
+    isNegative_ = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, scale, constant(0));
+    isPositive_ = arith::XOrIOp::create(b, isNegative_, arith::ConstantIntOp::create(b, b.getI1Type(), 1));
+    sign_ = arith::SelectOp::create(b, isNegative_, constant(-1), constant(1));
+  }
+
+  Value scores(Value tile) {
+    Operation *op = tile.getDefiningOp();
+    LocBuilder b(op->getLoc(), op);
+    if (auto mask = dyn_cast<arith::SelectOp>(op))
+      return arith::SelectOp::create(b, mask.getCondition(), scores(mask.getTrueValue()), mask.getFalseValue());
+    if (auto product = dyn_cast<arith::MulFOp>(op))
+      return withSign(b, product.getLhs());
+    auto branch = cast<scf::IfOp>(op);
+    if (auto whole = branch.thenYield().getOperand(0).getDefiningOp<arith::MulFOp>()) {
+      branch.getConditionMutable().assign(arith::AndIOp::create(b, branch.getCondition(), isPositive_));
+      branch.thenYield().setOperand(0, whole.getLhs());
+      branch.elseYield().setOperand(0, timesSign(branch.elseYield().getOperand(0), branch.elseYield()));
+      return tile;
+    }
     for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
-      yield.setOperand(0, beforeScale(yield.getOperand(0), scale));
+      yield.setOperand(0, scores(yield.getOperand(0)));
     return tile;
   }
-  auto mask = cast<arith::SelectOp>(op);
-  LocBuilder b(op->getLoc(), op);
-  auto constant = [&](double value) { return floatConstant(b, scale.getType(), value); };
-  Value isNegative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, scale, constant(0));
-  Value hidden = arith::SelectOp::create(b, isNegative, constant(infinity), constant(-infinity));
-  return arith::SelectOp::create(b, mask.getCondition(), beforeScale(mask.getTrueValue(), scale),
-                                 tile::BroadcastOp::create(b, tile.getType(), hidden));
-}
 
-/// Takes the multiplication by a scalar out of the scores.
-static ScaledScores withoutScale(LocBuilder &b, Value s) {
+  /// In place of 0 a number that leaves nothing of any score either, but is no NaN times infinity.
+  Value scale() {
+    constexpr double smallest = std::numeric_limits<float>::min();
+    Value magnitude = math::AbsFOp::create(b_, scale_);
+    return selectWhere(b_, magnitude, 0, smallest, magnitude);
+  }
+
+private:
+  Value withSign(LocBuilder &b, Value unscaled) {
+    auto branch = scf::IfOp::create(
+        b, isNegative_,
+        [&](OpBuilder &then, Location loc) {
+          scf::YieldOp::create(then, loc, arith::NegFOp::create(then, loc, unscaled).getResult());
+        },
+        [&](OpBuilder &otherwise, Location loc) { scf::YieldOp::create(otherwise, loc, unscaled); });
+    return branch.getResult(0);
+  }
+
+  /// The same without a branch, for `user`.
+  Value timesSign(Value tile, Operation *user) {
+    Operation *op = tile.getDefiningOp();
+    if (auto mask = dyn_cast<arith::SelectOp>(op)) {
+      LocBuilder b(op->getLoc(), op);
+      return arith::SelectOp::create(b, mask.getCondition(), timesSign(mask.getTrueValue(), mask),
+                                     mask.getFalseValue());
+    }
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
+        yield.setOperand(0, timesSign(yield.getOperand(0), yield));
+      return tile;
+    }
+    LocBuilder b(op->getLoc(), user);
+    Value signs = tile::BroadcastOp::create(b, tile.getType(), sign_);
+    return arith::MulFOp::create(b, cast<arith::MulFOp>(op).getLhs(), signs);
+  }
+
+  LocBuilder &b_;
+  Value scale_, isNegative_, isPositive_, sign_;
+};
+} // namespace
+
+static ScaledScores withoutScale(Value s) {
   Value scale = scaleOf(s);
   if (!scale)
     return {s, {}};
-  // In place of 0 a number that leaves nothing of any score either, but is no NaN times infinity.
-  constexpr double smallest = std::numeric_limits<float>::min();
-  return {beforeScale(s, scale), selectWhere(b, scale, 0, smallest, scale)};
-}
-
-/// Of the products. The largest one is that of the smallest score if the factor is negative.
-static Value maxOfRows(LocBuilder &b, ScaledScores s, Type rows) {
-  if (!s.scale)
-    return reduceRows(b, tile::Reduction::Max, s.tile, rows);
-  Value isNegative =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, s.scale, floatConstant(b, s.scale.getType(), 0));
-  auto yield = [&](tile::Reduction kind) {
-    return [=](OpBuilder &builder, Location loc) {
-      LocBuilder inner(loc, builder);
-      scf::YieldOp::create(inner, reduceRows(inner, kind, s.tile, rows));
-    };
-  };
-  auto extreme = scf::IfOp::create(b, isNegative, yield(tile::Reduction::Min), yield(tile::Reduction::Max));
-  return arith::MulFOp::create(b, extreme.getResult(0), tile::BroadcastOp::create(b, rows, s.scale));
+  LocBuilder b(s.getLoc(), s.getContext());
+  b.setInsertionPointAfterValue(scale);
+  Unscaled unscaled(b, scale);
+  return {unscaled.scores(s), unscaled.scale()};
 }
 
 //===-- Operations -----------------------------------------------------------------------------------------------===//
 
-/// `m` where `newMax` is at most so many powers of two above it: probabilities up to 2^threshold instead of 1 are as
-/// exact, and the row need not be rescaled.
-static Value keepUnlessAbove(LocBuilder &b, Value m, Value newMax, int64_t threshold) {
-  Value growth = arith::SubFOp::create(b, newMax, m);
-  Value limit = floatConstant(b, m.getType(), static_cast<double>(threshold) * ln2);
-  Value exceeds = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, growth, limit);
-  return arith::SelectOp::create(b, exceeds, newMax, m);
+namespace {
+struct State {
+  Value m, l, o;
+};
+} // namespace
+
+/// FlashAttention-2 as it is written.
+static State update(LocBuilder &b, tile::SoftmaxUpdateOp op) {
+  Value s = op.getScores(), m = op.getMax();
+  Type rows = m.getType();
+  Value newMax = arith::MaxNumFOp::create(b, m, reduceRows(b, tile::Reduction::Max, s, rows));
+  Value origin = exponentOrigin(b, newMax);
+  Value p = relativeExp(b, s, acrossColumns(b, origin, s.getType()));
+  Value alpha = relativeExp(b, m, origin);
+  Value newSum = math::FmaOp::create(b, op.getSum(), alpha, reduceRows(b, tile::Reduction::Add, p, rows));
+  Value o = op.getOutput();
+  Value rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
+  return {newMax, newSum, tile::DotOp::create(b, o.getType(), p, op.getValues(), rescaled)};
 }
 
-/// 0 if maxima are always up to date.
-static int64_t rescaleThreshold(Operation *op) {
-  auto module = op->getParentOfType<ModuleOp>();
-  auto threshold = module ? module->getAttrOfType<IntegerAttr>("tile.rescale_threshold") : IntegerAttr();
-  return threshold ? threshold.getInt() : 0;
+/// What is added to exponents to base 2 in rows whose maximum is `m`.
+static Value minusOrigin(LocBuilder &b, Value m) {
+  return arith::MulFOp::create(b, exponentOrigin(b, m), floatConstant(b, m.getType(), -log2e));
+}
+
+/// exp(s - m), in one multiply-add and one exponential per element if `fuse`: the scaled maximum is then rounded.
+static Value probabilities(LocBuilder &b, ScaledScores s, Value m, bool fuse) {
+  Type matrix = s.tile.getType();
+  if (!fuse)
+    return relativeExp(b, s.tile, acrossColumns(b, exponentOrigin(b, m), matrix));
+  Value factor = floatConstant(b, matrix, log2e);
+  if (s.scale) {
+    Value scaled = arith::MulFOp::create(b, s.scale, floatConstant(b, s.scale.getType(), log2e));
+    factor = tile::BroadcastOp::create(b, matrix, scaled);
+  }
+  Value origins = acrossColumns(b, minusOrigin(b, m), matrix);
+  return math::Exp2Op::create(b, math::FmaOp::create(b, s.tile, factor, origins));
+}
+
+/// exp(old - m), rounded as the probabilities are: exactly 1 in a row whose maximum stays.
+static Value rescaling(LocBuilder &b, Value old, Value m, bool fuse) {
+  if (!fuse)
+    return relativeExp(b, old, exponentOrigin(b, m));
+  Value oldOrigin = arith::MulFOp::create(b, old, floatConstant(b, m.getType(), log2e));
+  return math::Exp2Op::create(b, arith::AddFOp::create(b, oldOrigin, minusOrigin(b, m)));
+}
+
+namespace {
+/// A row's maximum and sum, and what its output is multiplied by.
+struct Rows {
+  Value m, l, alpha;
+};
+} // namespace
+
+/// The rows of which `exceeds` holds, relative to `blockMax`.
+static Rows raised(LocBuilder &b, Value any, Value exceeds, Value blockMax, tile::SoftmaxUpdateOp op, bool fuse) {
+  Value oldMax = op.getMax(), oldSum = op.getSum();
+  auto raise = [&](OpBuilder &builder, Location loc) {
+    LocBuilder then(loc, builder);
+    Value m = arith::SelectOp::create(then, exceeds, blockMax, oldMax);
+    Value alpha = rescaling(then, oldMax, m, fuse);
+    Value l = arith::MulFOp::create(then, oldSum, alpha);
+    scf::YieldOp::create(then, ValueRange{m, l, alpha});
+  };
+  Value one = floatConstant(b, oldMax.getType(), 1);
+  auto branch = scf::IfOp::create(b, any, raise, [&](OpBuilder &keep, Location loc) {
+    scf::YieldOp::create(keep, loc, ValueRange{oldMax, oldSum, one});
+  });
+  return {branch.getResult(0), branch.getResult(1), branch.getResult(2)};
+}
+
+static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
+  auto branch = scf::IfOp::create(
+      b, any,
+      [&](OpBuilder &builder, Location loc) {
+        LocBuilder then(loc, builder);
+        scf::YieldOp::create(then, arith::MulFOp::create(then, o, acrossColumns(then, alpha, o.getType())).getResult());
+      },
+      [&](OpBuilder &keep, Location loc) { scf::YieldOp::create(keep, loc, o); });
+  return branch.getResult(0);
+}
+
+/// For tensor cores. Rows are rescaled only where their maximum has grown by 2^8; there are few after the first block,
+/// and probabilities up to 2^8 instead of 1 are as exact. The output comes last, since it may still be under way.
+static State roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
+  constexpr double threshold = 8;
+  Type rows = op.getMax().getType(), narrow = getElementTypeOrSelf(op.getValues());
+  bool fuse = narrow.isBF16(); // Whose rounding hides that of the maximum.
+  ScaledScores s = fuse ? withoutScale(op.getScores()) : ScaledScores{op.getScores(), {}};
+  Value blockMax = reduceRows(b, tile::Reduction::Max, s.tile, rows);
+  if (s.scale)
+    blockMax = arith::MulFOp::create(b, blockMax, tile::BroadcastOp::create(b, rows, s.scale));
+  Value limit = arith::AddFOp::create(b, op.getMax(), floatConstant(b, rows, threshold * ln2));
+  Value exceeds = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, blockMax, limit);
+  Value any = tile::AnyOp::create(b, exceeds);
+  auto [m, l, alpha] = raised(b, any, exceeds, blockMax, op, fuse);
+  Value p = probabilities(b, s, m, fuse);
+  Value newSum = arith::AddFOp::create(b, l, reduceRows(b, tile::Reduction::Add, p, rows));
+  Value weights = arith::TruncFOp::create(b, cast<RankedTensorType>(p.getType()).clone(narrow), p);
+  Value o = rescaled(b, any, alpha, op.getOutput());
+  return {m, newSum, tile::DotOp::create(b, o.getType(), weights, op.getValues(), o)};
 }
 
 static void decomposeUpdate(tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   LocBuilder b(op.getLoc(), op);
-  Value m = op.getMax(), l = op.getSum(), o = op.getOutput();
-  Type rows = m.getType();
-  Type values = getElementTypeOrSelf(op.getValues());
-  bool round = roundProbabilities && !values.isF32();
-  bool fuse = round && values.isBF16();
-  int64_t threshold = rescaleThreshold(op);
-  bool isLazy = round && threshold != 0;
-
-  ScaledScores s = isLazy && fuse ? withoutScale(b, op.getScores()) : ScaledScores{op.getScores(), {}};
-  Value newMax = arith::MaxNumFOp::create(b, m, maxOfRows(b, s, rows));
-  if (isLazy)
-    newMax = keepUnlessAbove(b, m, newMax, threshold);
-  Value origin = exponentOrigin(b, newMax);
-  auto [p, alpha] = fuse ? fusedExponentials(b, s, m, origin) : exponentials(b, s.tile, m, origin);
-  Value newSum = math::FmaOp::create(b, l, alpha, reduceRows(b, tile::Reduction::Add, p, rows));
-  auto rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
-  if (round)
-    rescaled->setAttr("tile.often_one", b.getUnitAttr());
-  Value weights = round ? roundedLike(b, p, op.getValues()) : p;
-  Value newOutput = tile::DotOp::create(b, o.getType(), weights, op.getValues(), rescaled);
-
-  op.replaceAllUsesWith(ValueRange{newMax, newSum, newOutput});
+  bool round = roundProbabilities && !getElementTypeOrSelf(op.getValues()).isF32();
+  auto [m, l, o] = round ? roundedUpdate(b, op) : update(b, op);
+  op.replaceAllUsesWith(ValueRange{m, l, o});
   op.erase();
 }
 

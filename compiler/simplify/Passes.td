@@ -32,14 +32,11 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     For targets that gain nothing from knowing the online softmax as a whole.
 
     With `round-probabilities`, for machines whose products of 16-bit numbers are much faster: where the values have 16
-    bits, the probabilities are rounded to their type before the product (their sums are not). The product that rescales
-    the output is marked `tile.often_one`: once the maxima have settled, all its factors are 1. Probabilities of bf16 are
-    `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error that `fuse-exponents` explains.
-
-    A module with `tile.rescale_threshold` of T > 0 wants rows rescaled only where their maximum has grown by more than
-    T powers of two: the factors are then nearly always 1. Where the probabilities are bf16 and the scores are products
-    with a scalar, masked or not, the multiplication moves into the exponents' multiply-add, and the row's maximum is that
-    of the products.
+    bits, the probabilities are rounded to their type before the product (their sums are not). A row keeps its maximum until it has
+    grown by more than 2^8, so that the sum and the output are hardly ever rescaled; that is under a `tile.any`.
+    Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
+    of m, which that type hides and f16 does not. Where such scores are products with a scalar, masked or not, the multiplication moves
+    into the multiply-add, and only its sign is applied to the scores.
   }];
   let options = [Option<"roundProbabilities", "round-probabilities", "bool", "false",
                         "probabilities have the element type of 16-bit values">];

@@ -158,6 +158,35 @@ LayoutAttr tegula::sm::without(LayoutAttr layout, unsigned dim) {
   return renamed(layout, [=](int32_t d) { return d == removed ? Digit::copies : d > removed ? d - 1 : d; });
 }
 
+LayoutAttr tegula::sm::reducedWithinThreads(LayoutAttr layout, unsigned dim) {
+  auto along = [=](const Digit &digit) { return digit.dim == static_cast<int32_t>(dim); };
+  Digits registers, lanes(layout.getLanes()), warps(layout.getWarps());
+  llvm::copy_if(layout.getRegisters(), std::back_inserter(registers), std::not_fn(along));
+  int64_t stride = 1;
+  for (Digit &digit : llvm::concat<Digit>(lanes, warps))
+    if (along(digit)) {
+      digit.stride = stride;
+      stride *= digit.size;
+    }
+  return makeLayout(layout.getContext(), registers, lanes, warps);
+}
+
+LayoutAttr tegula::sm::ofPairs(LayoutAttr layout, unsigned columns) {
+  Digits registers(layout.getRegisters().drop_front()), lanes(layout.getLanes()), warps(layout.getWarps());
+  for (Digit &digit : llvm::concat<Digit>(registers, lanes, warps))
+    if (digit.dim == static_cast<int32_t>(columns))
+      digit.stride /= 2;
+  return makeLayout(layout.getContext(), registers, lanes, warps);
+}
+
+int64_t tegula::sm::threadsAlong(LayoutAttr layout, unsigned dim) {
+  int64_t threads = 1;
+  for (const Digit &digit : llvm::concat<const Digit>(layout.getLanes(), layout.getWarps()))
+    if (digit.dim == static_cast<int32_t>(dim))
+      threads *= digit.size;
+  return threads;
+}
+
 LayoutAttr tegula::sm::withUnitDim(LayoutAttr layout, unsigned dim) {
   return renamed(layout, [=](int32_t d) { return d >= static_cast<int32_t>(dim) ? d + 1 : d; });
 }

@@ -54,7 +54,13 @@ LayoutAttr rowMajorLayout(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> sh
 /// The layout of what is left when dimension `dim` is reduced, or of what was there before it was broadcast: threads
 /// along it hold copies.
 LayoutAttr without(LayoutAttr layout, unsigned dim);
-/// The same with dimension `dim` kept at size 1.
+/// The layout of what is left when each thread reduces what it holds along dimension `dim`: one element for each of
+/// threadsAlong(layout, dim) threads.
+LayoutAttr reducedWithinThreads(LayoutAttr layout, unsigned dim);
+int64_t threadsAlong(LayoutAttr layout, unsigned dim);
+/// The layout of pairs of columns, from one whose first register digit is the place in a pair.
+LayoutAttr ofPairs(LayoutAttr layout, unsigned columns);
+/// `without`, with dimension `dim` kept at size 1.
 LayoutAttr collapsed(LayoutAttr layout, unsigned dim);
 /// With a dimension of size 1 inserted before dimension `dim`; undoes `without` on a collapsed layout.
 LayoutAttr withUnitDim(LayoutAttr layout, unsigned dim);

@@ -72,6 +72,35 @@ def Sm_ReshapeOp : Sm_Op<"reshape", [Pure]> {
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
 }
 
+def Sm_PackOp : Sm_Op<"pack", [Pure]> {
+  let summary = "each two neighbours in a row of 16-bit elements as one number of 32 bits";
+  let description = [{
+    The first in the low half; what lies outside the tile is 0. The operand of `sm.wgmma` that is in registers.
+
+    ```mlir
+    %words = sm.pack %p : tensor<64x128xbf16, #c> -> tensor<64x64xi32, #words>
+    ```
+  }];
+  let arguments = (ins Sm_Tile:$source);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+}
+
+def Sm_PartialReduceOp : Sm_Op<"partial_reduce", [Pure]> {
+  let summary = "`tile.reduce` as far as each thread gets with its own elements";
+  let description = [{
+    The axis stays, with one element for each thread that held some of it. A `tile.reduce` along it gives the whole.
+
+    ```mlir
+    %part = sm.partial_reduce max %s axis 1 : tensor<64x128xf32, #c> -> tensor<64x4xf32, #quads>
+    %m = tile.reduce max %part axis 1 : tensor<64x4xf32, #quads> -> tensor<64xf32, #rows>
+    ```
+  }];
+  let arguments = (ins Tile_Reduction:$kind, Sm_Tile:$source, I64Attr:$axis);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = "$kind $source `axis` $axis attr-dict `:` type($source) `->` type($result)";
+}
+
 def Sm_ReadOp : Sm_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "a tile of shared memory, in registers";
   let description = [{
@@ -249,7 +278,8 @@ def Sm_EndOp : Sm_Op<"end", [Terminator, Pure, HasParent<"RolesOp">]> {
 def Sm_MbarriersOp : Sm_Op<"mbarriers", [MemoryEffects<[MemAlloc]>]> {
   let summary = "the mbarriers of a ring: all slots are empty";
   let description = [{
-    A slot is empty again when each warpgroup of the consumers has released it.
+    A slot is empty again when each warpgroup of the consumers has released it. Where no one ever releases one, the
+    producer fills each slot once, without waiting.
 
     ```mlir
     %b = sm.mbarriers : !sm.mbarriers<2>
@@ -308,13 +338,39 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "$mbarriers `[` $slot `]` attr-dict `:` qualified(type($mbarriers))";
 }
 
+def Sm_TurnsOp : Sm_Op<"turns", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the consumers' warpgroups take turns from here on, the first one first";
+  let description = [{
+    All of them take equally many.
+
+    ```mlir
+    sm.turns
+    ...
+    sm.take_turn
+    %s = sm.wgmma ...
+    sm.pass_turn
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Sm_TakeTurnOp : Sm_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until it is this warpgroup's turn";
+  let assemblyFormat = "attr-dict";
+}
+
+def Sm_PassTurnOp : Sm_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives the turn to the next warpgroup";
+  let assemblyFormat = "attr-dict";
+}
+
 //===-- Warpgroups -------------------------------------------------------------------------------------------------===//
 
 def Sm_WgmmaOp : Sm_Op<"wgmma", [MemoryEffects<[MemRead]>]> {
   let summary = "starts the product of `sm.mma` on the tensor cores of warpgroups";
   let description = [{
-    Each warpgroup multiplies 64 rows. Operands in shared memory are in panels of 128 bytes; they, and an operand in
-    registers, may not be written until an `sm.wgmma_wait` covers the product.
+    Each warpgroup multiplies 64 rows. Operands in shared memory are in panels of 128 bytes, an operand in registers is
+    packed (`sm.pack`); neither may be written until an `sm.wgmma_wait` covers the product.
 
     ```mlir
     %f = sm.wgmma %q, %k depth 128 {transpose_rhs}

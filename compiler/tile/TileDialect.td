@@ -38,4 +38,9 @@ def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
   let genVerifyDecl = 1;
 }
 
+def Tile_Reduction : I32EnumAttr<"Reduction", "how elements are combined",
+    [I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
+  let cppNamespace = "::tegula::tile";
+}
+
 #endif

@@ -245,11 +245,6 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
-def Tile_Reduction : I32EnumAttr<"Reduction", "how elements are combined",
-    [I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
-  let cppNamespace = "::tegula::tile";
-}
-
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "combines the elements along one axis, which disappears";
   let description = [{
@@ -263,6 +258,21 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$kind $source `axis` $axis attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
+}
+
+def Tile_AnyOp : Tile_Op<"any", [Pure]> {
+  let summary = "whether a condition holds for some element, as far as a part of the program knows";
+  let description = [{
+    A target may answer for the elements that a group of threads holds. So it is for work that is rarely needed: an
+    `scf.if` on it whose branches give the same wherever the condition does not hold.
+
+    ```mlir
+    %some = tile.any %exceeds : tensor<64xi1>
+    ```
+  }];
+  let arguments = (ins Tile_TileOf<[I1]>:$condition);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$condition attr-dict `:` type($condition)";
 }
 
 //===-- Online softmax ---------------------------------------------------------------------------------------------===//

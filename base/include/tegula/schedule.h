@@ -19,6 +19,16 @@ struct Schedule {
   int num_stages = 0; ///< Buffers of a software-pipelined load (cuda).
   /// 1: all warps do the same. 2: `num_warps` compute, and four more feed them from memory (cuda, sm_90a).
   int num_roles = 0;
+  /// 1: a warpgroup waits for each product. 2: the last one of an iteration runs beside the first of the next, and
+  /// warpgroups take turns (cuda, `num_roles` of 2).
+  int num_products = 0;
+  /// Program instances start with the first blocks of queries of so many heads, then their second ones, and so on:
+  /// rows that see many keys come early, and the keys stay in the cache (flash2_forward; 0 is 1).
+  int heads_per_group = 0;
+  /// So many program instances, or fewer where there is less to do, work on one block of queries after another, of as
+  /// many heads at a time as two rounds take (flash2_forward; 0: an instance for each block). Usually the number of
+  /// multiprocessors.
+  int num_programs = 0;
 
   bool operator==(const Schedule &) const = default;
 };

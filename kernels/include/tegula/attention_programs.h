@@ -27,8 +27,10 @@ struct AttentionConfig {
   int value_dim = 0;
   Causal causal = Causal::none;
   Variant variant = {};
-  int block_m = 0; ///< Query rows per tile.
-  int block_n = 0; ///< Keys per tile.
+  int block_m = 0;         ///< Query rows per tile.
+  int block_n = 0;         ///< Keys per tile.
+  int heads_per_group = 1; ///< As in Schedule.
+  int num_programs = 0;    ///< As in Schedule.
 };
 
 /// Which algorithm computes attention.
@@ -40,6 +42,7 @@ enum class Algorithm {
 
 /// The axis of a grid over program instances: positions per instance along the sequence, and which heads.
 enum class GridRows {
+  turns,   ///< {num_programs, 1, 1} or fewer if the schedule says so, else queries
   queries, ///< {ceil(seqlen_q / block_m), heads, batch}
   keys,    ///< {ceil(seqlen_k / block_n), kv_heads, batch}
   none,    ///< {1, heads, batch}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/Passes.h"
+
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/ControlFlowSinkUtils.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_DEFERREDUCTIONS
+#include "compiler/cuda/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+//===-- Parts ----------------------------------------------------------------------------------------------------===//
+
+/// Whether several threads hold what is reduced along the last axis.
+static bool isSpread(tile::ReduceOp reduce) {
+  auto source = cast<RankedTensorType>(reduce.getSource().getType());
+  return static_cast<int64_t>(reduce.getAxis()) == source.getRank() - 1 && source.getRank() > 1 &&
+         sm::threadsAlong(sm::layoutOf(source), reduce.getAxis()) > 1;
+}
+
+/// A tile with one more axis: an element for each thread that holds a part of what is reduced.
+static RankedTensorType typeOfParts(tile::ReduceOp reduce, Type element) {
+  auto source = cast<RankedTensorType>(reduce.getSource().getType());
+  SmallVector<int64_t> shape(source.getShape());
+  shape.back() = sm::threadsAlong(sm::layoutOf(source), reduce.getAxis());
+  return RankedTensorType::get(shape, element, sm::reducedWithinThreads(sm::layoutOf(source), reduce.getAxis()));
+}
+
+/// Lets `reduce` combine parts, which it returns.
+static Value split(tile::ReduceOp reduce) {
+  OpBuilder b(reduce);
+  RankedTensorType type = typeOfParts(reduce, cast<RankedTensorType>(reduce.getType()).getElementType());
+  Value parts =
+      sm::PartialReduceOp::create(b, reduce.getLoc(), type, reduce.getKind(), reduce.getSource(), reduce.getAxis());
+  reduce.getSourceMutable().assign(parts);
+  return parts;
+}
+
+/// `rows` for each of the parts.
+static Value forParts(OpBuilder &b, Value rows, tile::ReduceOp reduce) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.push_back(1);
+  auto column =
+      RankedTensorType::get(shape, type.getElementType(), sm::withUnitDim(sm::layoutOf(rows), type.getRank()));
+  Value reshaped = tile::ReshapeOp::create(b, rows.getLoc(), column, rows);
+  return tile::BroadcastOp::create(b, rows.getLoc(), typeOfParts(reduce, type.getElementType()), reshaped);
+}
+
+//===-- Conditions -----------------------------------------------------------------------------------------------===//
+
+namespace {
+/// What elementwise operations make of a reduced tile, made of its parts.
+class OnParts {
+public:
+  OnParts(tile::AnyOp any, tile::ReduceOp reduce) : b_(any), reduce_(reduce) {
+    parts_[reduce.getResult()] = split(reduce);
+  }
+
+  Value operator()(Value value) {
+    Value &known = parts_[value];
+    if (known)
+      return known;
+    Operation *op = value.getDefiningOp();
+    if (!op || !op->hasTrait<OpTrait::Elementwise>())
+      return known = forParts(b_, value, reduce_);
+    Operation *clone = b_.clone(*op);
+    for (OpOperand &operand : clone->getOpOperands()) {
+      OpBuilder::InsertionGuard guard(b_);
+      b_.setInsertionPoint(clone);
+      operand.set((*this)(operand.get()));
+    }
+    clone->getResult(0).setType(typeOfParts(reduce_, cast<RankedTensorType>(value.getType()).getElementType()));
+    return parts_[value] = clone->getResult(0);
+  }
+
+private:
+  OpBuilder b_;
+  tile::ReduceOp reduce_;
+  llvm::DenseMap<Value, Value> parts_;
+};
+} // namespace
+
+/// The only maximum or minimum that `value` is computed from element by element, if it is spread over threads.
+static tile::ReduceOp extremeBehind(Value value) {
+  if (auto reduce = value.getDefiningOp<tile::ReduceOp>())
+    return reduce.getKind() != tile::Reduction::Add && isSpread(reduce) ? reduce : tile::ReduceOp();
+  Operation *op = value.getDefiningOp();
+  tile::ReduceOp found;
+  if (op && op->hasTrait<OpTrait::Elementwise>())
+    for (Value operand : op->getOperands())
+      if (tile::ReduceOp reduce =
+              isa<RankedTensorType>(operand.getType()) ? extremeBehind(operand) : tile::ReduceOp()) {
+        if (found && found != reduce)
+          return {};
+        found = reduce;
+      }
+  return found;
+}
+
+/// The extreme of a row is the extreme of one of its parts: what holds for some row holds for some part. The branch is
+/// harmless where it is not needed, and what only it needs moves there.
+static void askParts(tile::AnyOp any) {
+  tile::ReduceOp reduce = extremeBehind(any.getCondition());
+  if (!reduce)
+    return;
+  any.getConditionMutable().assign(OnParts(any, reduce)(any.getCondition()));
+  DominanceInfo dominance(any->getParentOfType<ModuleOp>());
+  for (Operation *user : any->getUsers())
+    controlFlowSink(
+        user->getRegions(), dominance, [](Operation *op, Region *) { return isMemoryEffectFree(op); },
+        [](Operation *op, Region *region) { op->moveBefore(&region->front(), region->front().begin()); });
+}
+
+//===-- Sums -----------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// A sum that a loop carries, multiplied by factors of whole rows and increased by reduced tiles.
+class CarriedSum {
+public:
+  explicit CarriedSum(tile::ReduceOp reduce) : reduce_(reduce) {}
+
+  /// Lets the loop carry a sum for each part, if it only does what has been said.
+  void deferReduction() {
+    if (!find())
+      return;
+    for (Value value : values_)
+      value.setType(typeOf(value));
+    Value parts = split(reduce_);
+    for (Operation *op : operations_)
+      for (OpOperand &operand : op->getOpOperands())
+        if (operand.get() == reduce_.getResult())
+          operand.set(parts);
+        else if (isa<RankedTensorType>(operand.get().getType()) && !values_.contains(operand.get()))
+          operand.set(forParts(*op, operand.get()));
+    reduce_.erase();
+    startFromZero();
+  }
+
+private:
+  Type typeOf(Value value) const {
+    return typeOfParts(reduce_, cast<RankedTensorType>(value.getType()).getElementType());
+  }
+
+  Value forParts(Operation &user, Value rows) {
+    OpBuilder b(&user);
+    return ::forParts(b, rows, reduce_);
+  }
+
+  bool find() {
+    if (reduce_.getKind() != tile::Reduction::Add || !isSpread(reduce_) || !reduce_->hasOneUse())
+      return false;
+    Operation *sum = *reduce_->user_begin();
+    loop_ = dyn_cast<scf::ForOp>(sum->getParentOp());
+    if (!loop_ || !isa<arith::AddFOp, arith::AddIOp>(sum) || !sum->hasOneUse() ||
+        !isa<scf::YieldOp>(*sum->user_begin()))
+      return false;
+    number_ = sum->use_begin()->getOperandNumber();
+    Value before = sum->getOperand(sum->getOperand(0) == reduce_.getResult() ? 1 : 0);
+    add(sum);
+    return isScaled(before) && matchPattern(loop_.getInitArgs()[number_], m_AnyZeroFloat()) && isClosed();
+  }
+
+  void add(Operation *op) {
+    operations_.insert(op);
+    values_.insert(op->getResult(0));
+  }
+
+  /// Whether the value is the carried one times factors; collects what is between.
+  bool isScaled(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (value == loop_.getRegionIterArg(number_)) {
+      values_.insert(value);
+      return true;
+    }
+    if (auto product = dyn_cast_if_present<arith::MulFOp>(op)) {
+      if (!isScaled(product.getLhs()) && !isScaled(product.getRhs()))
+        return false;
+      add(op);
+      return true;
+    }
+    auto branch = dyn_cast_if_present<scf::IfOp>(op);
+    if (!branch)
+      return false;
+    unsigned number = cast<OpResult>(value).getResultNumber();
+    values_.insert(value);
+    return isScaled(branch.thenYield().getOperand(number)) && isScaled(branch.elseYield().getOperand(number));
+  }
+
+  /// Whether nothing else looks at the values.
+  bool isClosed() const {
+    return llvm::all_of(values_, [&](Value value) {
+      return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+        Operation *user = use.getOwner();
+        if (!isa<scf::YieldOp>(user))
+          return operations_.contains(user);
+        unsigned number = use.getOperandNumber();
+        return user->getParentOp() == loop_ ? number == number_
+                                            : values_.contains(user->getParentOp()->getResult(number));
+      });
+    });
+  }
+
+  void startFromZero() {
+    ImplicitLocOpBuilder b(loop_.getLoc(), loop_);
+    auto type = cast<RankedTensorType>(loop_.getRegionIterArg(number_).getType());
+    loop_.getInitArgsMutable()[number_].assign(arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(type))));
+    Value result = loop_.getResult(number_);
+    Type whole = result.getType();
+    result.setType(type);
+    b.setInsertionPointAfter(loop_);
+    auto reduced = tile::ReduceOp::create(b, whole, tile::Reduction::Add, result, type.getRank() - 1);
+    result.replaceAllUsesExcept(reduced, reduced);
+  }
+
+  tile::ReduceOp reduce_;
+  scf::ForOp loop_;
+  unsigned number_ = 0;
+  SetVector<Operation *> operations_;
+  SetVector<Value> values_;
+};
+
+struct DeferReductions : cuda::impl::DeferReductionsBase<DeferReductions> {
+  void runOnOperation() override {
+    SmallVector<tile::AnyOp> conditions;
+    SmallVector<tile::ReduceOp> sums;
+    getOperation()->walk([&](tile::AnyOp any) { conditions.push_back(any); });
+    llvm::for_each(conditions, askParts);
+    getOperation()->walk([&](tile::ReduceOp reduce) { sums.push_back(reduce); });
+    for (tile::ReduceOp reduce : sums)
+      CarriedSum(reduce).deferReduction();
+  }
+};
+} // namespace

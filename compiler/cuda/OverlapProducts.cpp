@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/Passes.h"
+
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_OVERLAPPRODUCTS
+#include "compiler/cuda/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+static sm::WgmmaWaitOp waitOf(sm::WgmmaOp product) { return cast<sm::WgmmaWaitOp>(*product->user_begin()); }
+
+namespace {
+
+/// A loop whose last product only adds to what the loop carries:
+///
+///     for j: { head; a = first product; body; b = last product; yield ..., b }
+///
+/// becomes, where there is an iteration at all,
+///
+///     head; a; body
+///     for later j: { head; start a; start the b before; wait for both; body }
+///     the last b
+class Overlap {
+public:
+  explicit Overlap(scf::ForOp loop) : loop_(loop), b_(loop.getLoc(), loop) {}
+
+  bool isPossible() {
+    SmallVector<sm::WgmmaOp> products = llvm::to_vector(loop_.getBody()->getOps<sm::WgmmaOp>());
+    if (products.size() < 2)
+      return false;
+    first_ = products.front();
+    last_ = products.back();
+    Value sum = waitOf(last_).getResult();
+    auto yield = cast<scf::YieldOp>(loop_.getBody()->getTerminator());
+    if (!sum.hasOneUse() || *sum.user_begin() != yield)
+      return false;
+    sum_ = sum.use_begin()->getOperandNumber();
+    divide();
+    return isSumFreeUntil(waitOf(first_));
+  }
+
+  void run() {
+    Value isEntered =
+        arith::CmpIOp::create(b_, arith::CmpIPredicate::slt, loop_.getLowerBound(), loop_.getUpperBound());
+    auto branch = scf::IfOp::create(
+        b_, isEntered, [&](OpBuilder &b, Location loc) { buildIterations(LocBuilder(loc, b)); },
+        [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, loop_.getInitArgs()); });
+    loop_.replaceAllUsesWith(branch.getResults());
+    loop_.erase();
+  }
+
+private:
+  Block *body() { return loop_.getBody(); }
+  BlockArgument carriedSum() { return loop_.getRegionIterArg(sum_); }
+
+  void divide() {
+    auto receive = last_.getRhs().getDefiningOp<sm::ReceiveOp>();
+    Operation *slot = receive ? receive.getTile().getDefiningOp() : nullptr;
+    Operation *end = waitOf(first_);
+    while (isa<sm::ReleaseOp>(end->getNextNode()))
+      end = end->getNextNode();
+    for (Operation &op : body()->without_terminator()) {
+      bool isOfLast = last_->isBeforeInBlock(&op) && isa<sm::WgmmaWaitOp, sm::ReleaseOp>(op);
+      if (receive && (&op == receive || &op == slot))
+        lastHead_.push_back(&op);
+      else if (isOfLast)
+        lastEnd_.push_back(&op);
+      else if (op.isBeforeInBlock(first_))
+        head_.push_back(&op);
+      else if (&op == waitOf(first_) || (isa<sm::ReleaseOp>(op) && !end->isBeforeInBlock(&op)))
+        firstEnd_.push_back(&op);
+      else if (&op != first_ && &op != last_)
+        (isLate(&op) ? late_ : rest_).push_back(&op);
+    }
+    for (Operation *op : llvm::concat<Operation *>(lastHead_, SmallVector<Operation *>{last_}, lastEnd_))
+      for (Value operand : op->getOperands())
+        if (operand.getParentBlock() == body() && !isInLast(operand.getDefiningOp()))
+          handedOver_.insert(operand);
+  }
+
+  bool isInLast(Operation *op) {
+    return op && (op == last_ || llvm::is_contained(lastHead_, op) || llvm::is_contained(lastEnd_, op));
+  }
+
+  /// Whether an op after the first product has to wait for the last one: it needs the sum, or makes that product's
+  /// operand in registers, which are still being read.
+  bool isLate(Operation *op) {
+    auto isOperand = [&](Operation *user) { return user == last_ || isa<sm::PackOp>(user); };
+    if (isa<sm::PackOp, arith::TruncFOp>(op) && llvm::all_of(op->getUsers(), isOperand))
+      return true;
+    auto isWaitedFor = [&](Value value) {
+      return value == carriedSum() || llvm::is_contained(late_, value.getDefiningOp());
+    };
+    WalkResult search = op->walk([&](Operation *inside) {
+      return llvm::any_of(inside->getOperands(), isWaitedFor) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return search.wasInterrupted();
+  }
+
+  bool isSumFreeUntil(Operation *end) {
+    return llvm::all_of(carriedSum().getUsers(),
+                        [&](Operation *user) { return end->isBeforeInBlock(body()->findAncestorOpInBlock(*user)); });
+  }
+
+  static void clone(LocBuilder &b, IRMapping &map, ArrayRef<Operation *> ops) {
+    for (Operation *op : ops)
+      b.clone(*op, map);
+  }
+
+  static SmallVector<Value> mapped(const IRMapping &map, ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) { return map.lookupOrDefault(value); });
+  }
+
+  /// What an iteration passes on to the next one: what the loop carries but the sum, and what the last product needs.
+  SmallVector<Value> passedOn(const IRMapping &map) {
+    SmallVector<Value> values = mapped(map, body()->getTerminator()->getOperands());
+    values.erase(values.begin() + sum_);
+    llvm::append_range(values, mapped(map, handedOver_.getArrayRef()));
+    return values;
+  }
+
+  /// For the last product of the iteration before.
+  IRMapping handedOver(ValueRange passedOn) {
+    IRMapping map;
+    map.map(handedOver_.getArrayRef(), passedOn.take_back(handedOver_.size()));
+    return map;
+  }
+
+  void buildIterations(LocBuilder b) {
+    IRMapping map;
+    map.map(loop_.getInductionVar(), loop_.getLowerBound());
+    map.map(loop_.getRegionIterArgs(), loop_.getInitArgs());
+    clone(b, map, head_);
+    b.clone(*first_, map);
+    clone(b, map, firstEnd_);
+    clone(b, map, rest_);
+    clone(b, map, late_);
+    Value second = arith::AddIOp::create(b, loop_.getLowerBound(), loop_.getStep());
+    auto later = scf::ForOp::create(b, second, loop_.getUpperBound(), loop_.getStep(), passedOn(map));
+    buildLater(later);
+    buildEnd(b, later.getResults());
+  }
+
+  void buildLater(scf::ForOp later) {
+    LocBuilder b(loop_.getLoc(), OpBuilder::atBlockBegin(later.getBody()));
+    ValueRange arguments = later.getRegionIterArgs();
+    IRMapping map, before = handedOver(arguments);
+    map.map(loop_.getInductionVar(), later.getInductionVar());
+    for (BlockArgument carried : loop_.getRegionIterArgs())
+      if (carried != carriedSum()) {
+        map.map(carried, arguments.front());
+        arguments = arguments.drop_front();
+      }
+    clone(b, map, head_);
+    sm::TakeTurnOp::create(b);
+    b.clone(*first_, map);
+    clone(b, before, lastHead_);
+    b.clone(*last_, before);
+    sm::PassTurnOp::create(b);
+    clone(b, map, firstEnd_);
+    map.lookup(waitOf(first_).getResult()).getDefiningOp<sm::WgmmaWaitOp>().setPending(1);
+    clone(b, map, rest_);
+    clone(b, before, lastEnd_);
+    map.map(carriedSum(), before.lookup(waitOf(last_).getResult()));
+    clone(b, map, late_);
+    scf::YieldOp::create(b, passedOn(map));
+  }
+
+  void buildEnd(LocBuilder &b, ValueRange passedOn) {
+    IRMapping map = handedOver(passedOn);
+    clone(b, map, lastHead_);
+    b.clone(*last_, map);
+    clone(b, map, lastEnd_);
+    SmallVector<Value> results(passedOn.drop_back(handedOver_.size()));
+    results.insert(results.begin() + sum_, map.lookup(waitOf(last_).getResult()));
+    scf::YieldOp::create(b, results);
+  }
+
+  scf::ForOp loop_;
+  LocBuilder b_;
+  sm::WgmmaOp first_, last_;
+  unsigned sum_ = 0; ///< Its number among what the loop carries.
+  /// An iteration but for the two products, in order: what comes before the first, its wait and what that frees, the
+  /// rest, of which some must wait for the last product; and what belongs to that.
+  SmallVector<Operation *> head_, firstEnd_, rest_, late_, lastHead_, lastEnd_;
+  SetVector<Value> handedOver_; ///< What the last product needs of the rest.
+};
+
+struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
+  void runOnOperation() override {
+    auto products = getOperation()->getAttrOfType<IntegerAttr>("tile.num_products");
+    if (products && products.getInt() == 2)
+      getOperation()->walk([&](sm::RolesOp roles) { overlap(roles); });
+  }
+
+  static void overlap(sm::RolesOp roles) {
+    bool isOverlapped = false;
+    roles.getConsumer().walk([&](scf::ForOp loop) {
+      if (Overlap overlap(loop); overlap.isPossible()) {
+        overlap.run();
+        isOverlapped = true;
+      }
+    });
+    if (!isOverlapped) {
+      roles.emitRemark("has no loop of products that could overlap; they follow each other");
+      return;
+    }
+    auto start = OpBuilder::atBlockBegin(&roles.getConsumer().front());
+    sm::TurnsOp::create(start, roles.getLoc());
+  }
+};
+
+} // namespace
