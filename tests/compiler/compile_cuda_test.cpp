@@ -172,6 +172,8 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   r.target.arch = "sm_90";
   r.schedule.num_roles = 2;
   expectRefusal(r, ErrorCode::Unsupported, "num_roles is 2, which only sm_90a has instructions for, not sm_90");
+  r.schedule = {.num_products = 2};
+  expectRefusal(r, ErrorCode::InvalidArgument, "num_products is 2, which needs num_roles of 2");
 }
 
 /// c = a b, 64 rows per instance, with the depth in steps.

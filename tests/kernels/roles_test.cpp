@@ -95,5 +95,25 @@ TEST(Roles, WarpgroupsAndStagesChangeNoBit) {
   EXPECT_EQ(attention(64, Causal::bottom_right, twoGroups, 0), attention(64, Causal::bottom_right, kRoles, 0));
 }
 
+TEST(Roles, ProductsThatOverlapChangeNoBit) {
+  Schedule overlapped = kRoles;
+  overlapped.num_products = 2;
+  EXPECT_EQ(attention(64, Causal::bottom_right, overlapped, 0), attention(64, Causal::bottom_right, kRoles, 0));
+  overlapped.block_m = 128;
+  overlapped.num_warps = 8;
+  EXPECT_EQ(attention(64, Causal::none, overlapped, 0), attention(64, Causal::none, kRoles, 0));
+}
+
+TEST(Roles, TheOrderOfBlocksChangesNoBit) {
+  const std::vector<uint16_t> expected = attention(64, Causal::bottom_right, kRoles, 0);
+  Schedule order = kRoles;
+  order.heads_per_group = 2;
+  EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
+  order.num_programs = 3; // More turns than blocks.
+  EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
+  order = {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .num_roles = 2, .num_programs = 1};
+  EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
+}
+
 } // namespace
 } // namespace tegula

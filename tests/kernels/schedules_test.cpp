@@ -43,7 +43,7 @@ TEST_P(DefaultSchedulesFit, ForEveryProgramAndHeadDim) {
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesFit, testing::Values("sm_80", "sm_86", "sm_90"),
+INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesFit, testing::Values("sm_80", "sm_86", "sm_90", "sm_90a"),
                          [](const auto &info) { return info.param; });
 
 class DefaultSchedulesDoNotSpill : public DefaultSchedules {
@@ -69,7 +69,7 @@ TEST_P(DefaultSchedulesDoNotSpill, UpToHeadDim128) {
         expectNoSpills(problemOf(dtype, head_dim, causal));
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesDoNotSpill, testing::Values("sm_80", "sm_90"),
+INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesDoNotSpill, testing::Values("sm_80", "sm_90", "sm_90a"),
                          [](const auto &info) { return info.param; });
 
 } // namespace

@@ -61,3 +61,27 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     return
   }
 }
+
+// -----
+
+// The last warpgroup gives the first one its turn; a turn is a barrier between the two that share it.
+// CHECK-LABEL: func @turns
+// CHECK: setmaxnreg.inc
+// CHECK: %[[IS_LAST:.*]] = arith.cmpi eq
+// CHECK: scf.if %[[IS_LAST]] {
+// CHECK: llvm.inline_asm {{.*}}"bar.arrive $0, 256;"
+// CHECK: %[[OWN:.*]] = arith.addi %{{.*}}, %c2
+// CHECK: nvvm.barrier id = %[[OWN]] number_of_threads = %{{.*}}
+// CHECK: %[[NEXT:.*]] = arith.select
+// CHECK: llvm.inline_asm {{.*}}"bar.arrive $0, 256;", "r,~{memory}" %[[NEXT]]
+module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {
+  func.func @turns() {
+    sm.roles producer 32 {
+    } consumer 160 {
+      sm.turns
+      sm.take_turn
+      sm.pass_turn
+    }
+    return
+  }
+}

@@ -56,6 +56,52 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
+// A loop around the loop: the inner ring's turn goes on from one outer iteration to the next, and the outer loop's tile
+// is released when the inner loop has read it for the last time.
+// CHECK-LABEL: func @two_loops
+// CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>
+// CHECK: %[[QS:.*]] = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+// CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<2>
+// CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
+// CHECK: sm.roles producer
+// CHECK: scf.for {{.*}} iter_args(%[[QSLOT:.*]] = %{{.*}}, %[[QPHASE:.*]] = %{{.*}}, %[[SLOT0:.*]] = %{{.*}}, %[[PHASE0:.*]] = %{{.*}}) -> (i32, i32, i32, i32)
+// CHECK: sm.feed %[[Q]]{{.*}} %[[QB]][%[[QSLOT]]] phase %[[QPHASE]]
+// CHECK: %[[K_TURN:.*]]:2 = scf.for {{.*}} iter_args(%[[SLOT:.*]] = %[[SLOT0]], %[[PHASE:.*]] = %[[PHASE0]])
+// CHECK: sm.feed %[[K]]{{.*}} %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %[[K_TURN]]#0, %[[K_TURN]]#1
+// CHECK: } consumer
+// CHECK: scf.for
+// CHECK: sm.receive %{{.*}}, %[[QB]]
+// CHECK: scf.for
+// CHECK: sm.receive %{{.*}}, %[[KB]]
+// CHECK: sm.wgmma_wait
+// CHECK: sm.release %[[KB]]
+// CHECK: scf.yield
+// CHECK: sm.release %[[QB]]
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 3 : i64} {
+  func.func @two_loops(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    scf.for %i = %c0 to %n step %c64 {
+      %qs = sm.fetch %q[%i, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+        %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+        %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
+          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+          -> !sm.inflight<tensor<64x64xf32, #c>>
+        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+        scf.yield %s : tensor<64x64xf32, #c>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
 // Where the rows to load are only known from memory, all warps copy.
 module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
   // expected-remark @+3 {{has no loop that a producer could feed; all warps copy}}

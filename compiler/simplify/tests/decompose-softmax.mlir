@@ -74,33 +74,47 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
   return %0 : tensor<64xf32>
 }
 
-// With probabilities rounded to bf16, one multiply-add makes each exponent, and rows are rescaled by the rounded origins:
+// With probabilities rounded to bf16, one multiply-add makes each exponent. A row keeps its maximum until the new one is 2^8
+// times as large, and then it is rescaled by the rounded origins; the output's part of that comes last.
 
 // ROUND-LABEL: @update
 // ROUND-SAME: (%[[S:.*]]: tensor<64x32xf32>, %[[V:.*]]: tensor<32x128xbf16>, %[[M:.*]]: tensor<64xf32>, %[[L:.*]]: tensor<64xf32>, %[[O:.*]]: tensor<64x128xf32>)
 // ROUND-DAG: %[[LOG2E:.*]] = arith.constant dense<1.44269502> : tensor<64xf32>
 // ROUND-DAG: %[[MINUS_LOG2E:.*]] = arith.constant dense<-1.44269502> : tensor<64xf32>
 // ROUND-DAG: %[[LOG2E_S:.*]] = arith.constant dense<1.44269502> : tensor<64x32xf32>
-// ROUND: %[[NEW_MAX:.*]] = arith.maxnumf %[[M]]
-// ROUND: %[[ORIGIN:.*]] = arith.select %{{.*}}, %{{.*}}, %[[NEW_MAX]]
+// ROUND-DAG: %[[MARGIN:.*]] = arith.constant dense<5.54517746> : tensor<64xf32>
+// ROUND-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<64xf32>
+// ROUND: %[[BLOCK_MAX:.*]] = tile.reduce max %[[S]] axis 1
+// ROUND: %[[LIMIT:.*]] = arith.addf %[[M]], %[[MARGIN]]
+// ROUND: %[[EXCEEDS:.*]] = arith.cmpf ogt, %[[BLOCK_MAX]], %[[LIMIT]]
+// ROUND: %[[ANY:.*]] = tile.any %[[EXCEEDS]]
+// ROUND: %[[ROWS:.*]]:3 = scf.if %[[ANY]]
+// ROUND: %[[RAISED:.*]] = arith.select %[[EXCEEDS]], %[[BLOCK_MAX]], %[[M]]
+// ROUND: %[[OLD:.*]] = arith.mulf %[[M]], %[[LOG2E]]
+// ROUND: %[[CHANGE:.*]] = arith.addf %[[OLD]],
+// ROUND: %[[ALPHA:.*]] = math.exp2 %[[CHANGE]]
+// ROUND: %[[SUM:.*]] = arith.mulf %[[L]], %[[ALPHA]]
+// ROUND: scf.yield %[[RAISED]], %[[SUM]], %[[ALPHA]]
+// ROUND: scf.yield %[[M]], %[[L]], %[[ONE]]
+// ROUND: %[[ORIGIN:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ROWS]]#0
 // ROUND: %[[MINUS_ORIGIN:.*]] = arith.mulf %[[ORIGIN]], %[[MINUS_LOG2E]]
 // ROUND: %[[COLUMN:.*]] = tile.reshape %[[MINUS_ORIGIN]]
 // ROUND: %[[ORIGINS:.*]] = tile.broadcast %[[COLUMN]]
 // ROUND: %[[EXPONENT:.*]] = math.fma %[[S]], %[[LOG2E_S]], %[[ORIGINS]]
-// ROUND-DAG: %[[P:.*]] = math.exp2 %[[EXPONENT]]
-// ROUND-DAG: %[[OLD:.*]] = arith.mulf %[[M]], %[[LOG2E]]
-// ROUND: %[[CHANGE:.*]] = arith.addf %[[OLD]], %[[MINUS_ORIGIN]] :
-// ROUND: math.exp2 %[[CHANGE]]
-// ROUND: tile.reduce add %[[P]] axis 1 : tensor<64x32xf32>
+// ROUND: %[[P:.*]] = math.exp2 %[[EXPONENT]]
+// ROUND: %[[BLOCK_SUM:.*]] = tile.reduce add %[[P]] axis 1 : tensor<64x32xf32>
+// ROUND: arith.addf %[[ROWS]]#1, %[[BLOCK_SUM]]
 // ROUND: %[[ROUNDED:.*]] = arith.truncf %[[P]] : tensor<64x32xf32> to tensor<64x32xbf16>
-// ROUND: tile.dot %[[ROUNDED]], %[[V]] acc
+// ROUND: %[[OUTPUT:.*]] = scf.if %[[ANY]]
+// ROUND: arith.mulf %[[O]],
+// ROUND: scf.yield %[[O]]
+// ROUND: tile.dot %[[ROUNDED]], %[[V]] acc %[[OUTPUT]]
 
 // Probabilities of 11 bits would show that error.
 // ROUND-LABEL: @f16_values
 // ROUND: %[[DIFFERENCE:.*]] = arith.subf %{{.*}} : tensor<64x32xf32>
 // ROUND: %[[EXPONENT:.*]] = arith.mulf %[[DIFFERENCE]], %{{.*}} : tensor<64x32xf32>
 // ROUND: %[[P:.*]] = math.exp2 %[[EXPONENT]]
-// ROUND: arith.mulf {{.*}} {tile.often_one}
 // ROUND: %[[ROUNDED:.*]] = arith.truncf %[[P]] : tensor<64x32xf32> to tensor<64x32xf16>
 // ROUND: tile.dot %[[ROUNDED]]
 func.func @f16_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf16>, %m: tensor<64xf32>, %l: tensor<64xf32>,
@@ -121,31 +135,33 @@ func.func @f32_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf32>, %m: tensor<
   return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
 }
 
-// A row keeps its maximum until the new one is 2^8 times as large. The factor of the scores moves into the exponents;
-// the largest product is that of the smallest score if it is negative, and masked scores follow its sign.
-// ROUND-LABEL: @lazy
+// The factor of the scores moves into the exponents, but for its sign; masked scores stay as they are.
+// ROUND-LABEL: @scaled
 // ROUND-SAME: %[[X:arg[0-9]+]]: tensor<64x32xf32>, %[[FACTOR:arg[0-9]+]]: f32, %[[MASK:arg[0-9]+]]: tensor<64x32xi1>
-// ROUND-DAG: %[[LIMIT:.*]] = arith.constant dense<5.54517746> : tensor<64xf32>
 // ROUND: %[[NEGATIVE:.*]] = arith.cmpf olt, %[[FACTOR]]
-// ROUND: %[[HIDDEN:.*]] = arith.select %[[NEGATIVE]], %{{.*}}, %{{.*}} : f32
-// ROUND: %[[HIDDENS:.*]] = tile.broadcast %[[HIDDEN]]
-// ROUND: %[[S:.*]] = arith.select %[[MASK]], %[[X]], %[[HIDDENS]]
-// ROUND: %[[ZERO:.*]] = arith.cmpf oeq, %[[FACTOR]]
-// ROUND: %[[SCALE:.*]] = arith.select %[[ZERO]], %{{.*}}, %[[FACTOR]] : f32
-// ROUND: scf.if
-// ROUND: tile.reduce min %[[S]]
-// ROUND: } else {
-// ROUND: tile.reduce max %[[S]]
-// ROUND: arith.mulf
-// ROUND: %[[NEW:.*]] = arith.maxnumf %[[M:arg[0-9]+]],
-// ROUND: %[[GROWTH:.*]] = arith.subf %[[NEW]], %[[M]]
-// ROUND: %[[EXCEEDS:.*]] = arith.cmpf ogt, %[[GROWTH]], %[[LIMIT]]
-// ROUND: arith.select %[[EXCEEDS]], %[[NEW]], %[[M]]
-// ROUND: %[[IN_BITS:.*]] = arith.mulf %[[SCALE]], %{{.*}} : f32
-// ROUND: %[[FACTORS:.*]] = tile.broadcast %[[IN_BITS]]
+// ROUND: %[[SIGNED:.*]] = scf.if %[[NEGATIVE]]
+// ROUND: arith.negf %[[X]]
+// ROUND: scf.yield %[[X]]
+// ROUND: %[[S:.*]] = arith.select %[[MASK]], %[[SIGNED]], %{{.*}} : tensor<64x32xi1>
+// ROUND: %[[MAX:.*]] = tile.reduce max %[[S]]
+// ROUND: arith.mulf %[[MAX]],
+// ROUND: %[[FACTORS:.*]] = tile.broadcast %{{.*}} : f32 -> tensor<64x32xf32>
 // ROUND: math.fma %[[S]], %[[FACTORS]]
-module attributes {tile.rescale_threshold = 8 : i64} {
-  func.func @lazy(%x: tensor<64x32xf32>, %factor: f32, %mask: tensor<64x32xi1>, %v: tensor<32x128xbf16>,
+
+// Where an edge mask has a branch, that of the sign is the same one.
+// ROUND-LABEL: @scaled_at_edges
+// ROUND-SAME: %[[X:arg[0-9]+]]: tensor<64x32xf32>, %[[FACTOR:arg[0-9]+]]: f32, %[[WHOLE:arg[0-9]+]]: i1, %[[MASK:arg[0-9]+]]: tensor<64x32xi1>
+// ROUND: %[[PLAIN:.*]] = arith.andi %[[WHOLE]],
+// ROUND: %[[S:.*]] = scf.if %[[PLAIN]]
+// ROUND: scf.yield %[[X]]
+// ROUND: } else {
+// ROUND: %[[SIGNS:.*]] = tile.broadcast
+// ROUND: %[[SIGNED:.*]] = arith.mulf %[[X]], %[[SIGNS]]
+// ROUND: %[[MASKED:.*]] = arith.select %[[MASK]], %[[SIGNED]]
+// ROUND: scf.yield %[[MASKED]]
+// ROUND: tile.reduce max %[[S]]
+module {
+  func.func @scaled(%x: tensor<64x32xf32>, %factor: f32, %mask: tensor<64x32xi1>, %v: tensor<32x128xbf16>,
                   %m: tensor<64xf32>, %l: tensor<64xf32>, %o: tensor<64x128xf32>)
       -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
     %minus_infinity = arith.constant dense<0xFF800000> : tensor<64x32xf32>
@@ -157,15 +173,31 @@ module attributes {tile.rescale_threshold = 8 : i64} {
     return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
   }
 
+  func.func @scaled_at_edges(%x: tensor<64x32xf32>, %factor: f32, %whole: i1, %mask: tensor<64x32xi1>,
+                             %v: tensor<32x128xbf16>, %m: tensor<64xf32>, %l: tensor<64xf32>, %o: tensor<64x128xf32>)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
+    %minus_infinity = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+    %factors = tile.broadcast %factor : f32 -> tensor<64x32xf32>
+    %products = arith.mulf %x, %factors : tensor<64x32xf32>
+    %s = scf.if %whole -> tensor<64x32xf32> {
+      scf.yield %products : tensor<64x32xf32>
+    } else {
+      %masked = arith.select %mask, %products, %minus_infinity : tensor<64x32xi1>, tensor<64x32xf32>
+      scf.yield %masked : tensor<64x32xf32>
+    }
+    %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+    return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  }
+
   // The scores themselves, which the backward pass computes again, keep their factor.
-  // ROUND-LABEL: @lazy_f16
+  // ROUND-LABEL: @scaled_f16
   // ROUND: %[[SCORES:.*]] = arith.mulf
   // ROUND: tile.reduce max %[[SCORES]]
-  // ROUND: arith.select
   // ROUND: %[[DIFFERENCE:.*]] = arith.subf %[[SCORES]],
   // ROUND: %[[EXPONENT:.*]] = arith.mulf %[[DIFFERENCE]],
   // ROUND: math.exp2 %[[EXPONENT]]
-  func.func @lazy_f16(%x: tensor<64x32xf32>, %factor: f32, %v: tensor<32x128xf16>, %m: tensor<64xf32>,
+  func.func @scaled_f16(%x: tensor<64x32xf32>, %factor: f32, %v: tensor<32x128xf16>, %m: tensor<64xf32>,
                       %l: tensor<64xf32>, %o: tensor<64x128xf32>)
       -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
     %factors = tile.broadcast %factor : f32 -> tensor<64x32xf32>

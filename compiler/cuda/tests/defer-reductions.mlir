@@ -1,0 +1,80 @@
+// RUN: tegula-opt --defer-reductions --split-input-file %s | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+
+// The condition asks the four lanes of a row, each about its own elements; the row's maximum is made where it is needed.
+// CHECK-DAG: #[[PARTS:.*]] = #sm.layout<registers = [0:2:8], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
+// CHECK-LABEL: func @condition
+// CHECK-SAME: (%[[S:.*]]: tensor<64x32xf32, {{.*}}>, %[[M:.*]]: tensor<64xf32, {{.*}}>)
+// CHECK-NOT: tile.reduce
+// CHECK: %[[P:.*]] = sm.partial_reduce max %[[S]] axis 1 : {{.*}} -> tensor<64x4xf32, #[[PARTS]]>
+// CHECK: %[[COLUMN:.*]] = tile.reshape %[[M]]
+// CHECK: %[[MS:.*]] = tile.broadcast %[[COLUMN]] : {{.*}} -> tensor<64x4xf32, #[[PARTS]]>
+// CHECK: %[[EXCEEDS:.*]] = arith.cmpf ogt, %[[P]], %[[MS]]
+// CHECK: %[[ANY:.*]] = tile.any %[[EXCEEDS]] : tensor<64x4xi1, #[[PARTS]]>
+// CHECK: scf.if %[[ANY]]
+// CHECK: %[[MAX:.*]] = tile.reduce max %[[P]] axis 1
+// CHECK: %[[WHERE:.*]] = arith.cmpf ogt, %[[MAX]], %[[M]]
+// CHECK: arith.select %[[WHERE]], %[[MAX]], %[[M]]
+func.func @condition(%s: tensor<64x32xf32, #c>, %m: tensor<64xf32, #rows>) -> tensor<64xf32, #rows> {
+  %max = tile.reduce max %s axis 1 : tensor<64x32xf32, #c> -> tensor<64xf32, #rows>
+  %exceeds = arith.cmpf ogt, %max, %m : tensor<64xf32, #rows>
+  %any = tile.any %exceeds : tensor<64xi1, #rows>
+  %new = scf.if %any -> tensor<64xf32, #rows> {
+    %raised = arith.select %exceeds, %max, %m : tensor<64xi1, #rows>, tensor<64xf32, #rows>
+    scf.yield %raised : tensor<64xf32, #rows>
+  } else {
+    scf.yield %m : tensor<64xf32, #rows>
+  }
+  return %new : tensor<64xf32, #rows>
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+
+// The loop carries a sum for each lane of a row.
+// CHECK-LABEL: func @sum
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64x4xf32
+// CHECK: %[[SUMS:.*]] = scf.for {{.*}} iter_args(%[[L:.*]] = %[[ZERO]]) -> (tensor<64x4xf32
+// CHECK: %[[ALPHAS:.*]] = tile.broadcast {{.*}} -> tensor<64x4xf32
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[L]], %[[ALPHAS]]
+// CHECK: %[[PART:.*]] = sm.partial_reduce add
+// CHECK: %[[NEXT:.*]] = arith.addf %[[SCALED]], %[[PART]]
+// CHECK: scf.yield %[[NEXT]]
+// CHECK: tile.reduce add %[[SUMS]] axis 1
+func.func @sum(%p: tensor<64x32xf32, #c>, %alpha: tensor<64xf32, #rows>, %n: index) -> tensor<64xf32, #rows> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<64xf32, #rows>
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%l = %zero) -> tensor<64xf32, #rows> {
+    %scaled = arith.mulf %l, %alpha : tensor<64xf32, #rows>
+    %block = tile.reduce add %p axis 1 : tensor<64x32xf32, #c> -> tensor<64xf32, #rows>
+    %next = arith.addf %scaled, %block : tensor<64xf32, #rows>
+    scf.yield %next : tensor<64xf32, #rows>
+  }
+  return %sum : tensor<64xf32, #rows>
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+
+// Somebody looks at the sum on the way, so it stays whole.
+// CHECK-LABEL: func @sum_that_is_read
+// CHECK-NOT: sm.partial_reduce
+func.func @sum_that_is_read(%p: tensor<64x32xf32, #c>, %out: !tile.view<1xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<64xf32, #rows>
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%l = %zero) -> tensor<64xf32, #rows> {
+    tile.store %l, %out[%i] : tensor<64xf32, #rows>, !tile.view<1xf32>
+    %block = tile.reduce add %p axis 1 : tensor<64x32xf32, #c> -> tensor<64xf32, #rows>
+    %next = arith.addf %l, %block : tensor<64xf32, #rows>
+    scf.yield %next : tensor<64xf32, #rows>
+  }
+  return
+}

@@ -1,0 +1,92 @@
+// RUN: tegula-opt --overlap-products --split-input-file --verify-diagnostics %s | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+#words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
+
+// The first iteration lacks the second product, later ones have that of the iteration before, and one is left.
+// CHECK-LABEL: func @two_products
+// CHECK: consumer
+// CHECK: sm.turns
+// CHECK: %[[Q:.*]] = sm.receive
+// CHECK: scf.if
+// CHECK: sm.wgmma %[[Q]]
+// CHECK: sm.wgmma_wait 0
+// CHECK: %[[P0:.*]] = sm.pack
+// CHECK: %[[LAST:.*]]:4 = scf.for {{.*}} iter_args({{.*}}, %[[P:.*]] = %[[P0]], %[[SUM:.*]] = %{{[0-9]+}})
+// CHECK-NEXT: %[[K:.*]] = sm.receive
+// CHECK-NEXT: sm.take_turn
+// CHECK-NEXT: %[[S:.*]] = sm.wgmma %[[Q]], %[[K]]
+// CHECK: %[[V:.*]] = sm.receive
+// CHECK-NEXT: %[[O:.*]] = sm.wgmma %[[P]], %[[V]] depth 64 acc %[[SUM]]
+// CHECK-NEXT: sm.pass_turn
+// CHECK-NEXT: %[[SCORES:.*]] = sm.wgmma_wait 1 %[[S]]
+// CHECK-NEXT: sm.release
+// What needs the sum, or what the running product reads, comes after that has ended:
+// CHECK-NEXT: %[[E:.*]] = math.exp2 %[[SCORES]]
+// CHECK: %[[OUTPUT:.*]] = sm.wgmma_wait 0 %[[O]]
+// CHECK-NEXT: sm.release
+// CHECK: arith.truncf %[[E]]
+// CHECK: sm.pack
+// CHECK: arith.mulf %[[OUTPUT]]
+// CHECK: scf.yield
+// CHECK: sm.wgmma %[[LAST]]#2
+// CHECK: sm.wgmma_wait 0
+// CHECK: } else {
+module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @two_products(%n: index) {
+    %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
+    %qb = sm.mbarriers : !sm.mbarriers<1>
+    %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
+    %kb = sm.mbarriers : !sm.mbarriers<1>
+    %vring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
+    %vb = sm.mbarriers : !sm.mbarriers<1>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+      %half = arith.constant dense<0.5> : tensor<128x64xf32, #c>
+      %qs = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+      %q = sm.receive %qs, %qb[%zero] phase %zero : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<1>
+      %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
+          -> (tensor<128x64xf32, #c>, i32) {
+        %k = sm.receive %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
+          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        sm.release %kb[%zero] : !sm.mbarriers<1>
+        %vs = sm.slot %vring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %v = sm.receive %vs, %vb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %e = math.exp2 %s : tensor<128x64xf32, #c>
+        %p = arith.truncf %e : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
+        %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
+        %scaled = arith.mulf %o, %half : tensor<128x64xf32, #c>
+        %g = sm.wgmma %words, %v depth 64 acc %scaled
+          : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+          -> !sm.inflight<tensor<128x64xf32, #c>>
+        %next = sm.wgmma_wait 0 %g : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        sm.release %vb[%zero] : !sm.mbarriers<1>
+        %other = arith.xori %phase, %one : i32
+        scf.yield %next, %other : tensor<128x64xf32, #c>, i32
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// CHECK-LABEL: func @no_products
+// CHECK-NOT: sm.turns
+module attributes {tile.num_products = 2 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @no_products() {
+    // expected-remark @+1 {{has no loop of products that could overlap; they follow each other}}
+    sm.roles producer 32 {
+    } consumer 232 {
+    }
+    return
+  }
+}
