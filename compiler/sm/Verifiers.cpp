@@ -215,6 +215,8 @@ LogicalResult WgmmaOp::verify() {
   for (Type operand : {getLhs().getType(), Type(getRhs().getType())})
     if (auto shared = dyn_cast<SharedType>(operand); shared && (shared.getPanel() != 128 || shared.elementBytes() != 2))
       return emitOpError("reads ") << shared << "; its operands are 16-bit numbers in panels of 128 bytes";
+  if (auto held = dyn_cast<RankedTensorType>(getLhs().getType()); held && !held.getElementType().isInteger(32))
+    return emitOpError("reads ") << held << " in registers; they are packed, two to a number";
   if (!getResult().hasOneUse())
     return emitOpError("needs exactly one wait: what is in flight can be neither copied nor dropped");
   return success();

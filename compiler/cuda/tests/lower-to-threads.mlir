@@ -209,6 +209,62 @@ func.func @columns_between_warps(%x: !tile.view<1xi32>) {
 
 // -----
 
+#parts = #sm.layout<registers = [0:2:8], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
+#acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#between = #sm.layout<registers = [], lanes = [1:32:1], warps = [0:4:1]>
+#columns = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
+
+// Each thread reduces what it holds, and each warp asks for itself.
+// CHECK-LABEL: func.func @parts
+// CHECK-NOT: nvvm.shfl.sync bfly
+// CHECK-COUNT-6: arith.maxnumf
+// CHECK: %[[FIRST:.*]] = arith.cmpf ogt
+// CHECK: %[[SECOND:.*]] = arith.cmpf ogt
+// CHECK: %[[EITHER:.*]] = arith.ori %[[FIRST]], %[[SECOND]]
+// CHECK: %[[ANY:.*]] = nvvm.vote.sync any{{.*}}%[[EITHER]]
+// CHECK: scf.if %[[ANY]]
+func.func @parts(%s: !tile.view<2xf32>, %y: !tile.view<1xi32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %s[%c0, %c0] : !tile.view<2xf32> -> tensor<64x16xf32, #acc>
+  %zero = arith.constant dense<0.0> : tensor<64x4xf32, #parts>
+  %p = sm.partial_reduce max %a axis 1 : tensor<64x16xf32, #acc> -> tensor<64x4xf32, #parts>
+  %positive = arith.cmpf ogt, %p, %zero : tensor<64x4xf32, #parts>
+  %any = tile.any %positive : tensor<64x4xi1, #parts>
+  %one = arith.constant 1 : i32
+  %none = arith.constant 0 : i32
+  %r = scf.if %any -> i32 {
+    scf.yield %one : i32
+  } else {
+    scf.yield %none : i32
+  }
+  %tile = tile.broadcast %r : i32 -> tensor<32xi32, #columns>
+  tile.store %tile, %y[%c0] : tensor<32xi32, #columns>, !tile.view<1xi32>
+  return
+}
+
+// Where warps combine something in the branch, all of them have to take it.
+// CHECK-LABEL: func.func @all_warps
+// CHECK-NOT: vote
+// CHECK: scf.if %true
+// CHECK: nvvm.barrier
+func.func @all_warps(%x: !tile.view<1xi32>) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<1> : tensor<4x32xi32, #between>
+  %yes = arith.constant dense<true> : tensor<32xi1, #columns>
+  %zero = arith.constant dense<0> : tensor<32xi32, #columns>
+  %any = tile.any %yes : tensor<32xi1, #columns>
+  %r = scf.if %any -> tensor<32xi32, #columns> {
+    %s = tile.reduce add %a axis 0 : tensor<4x32xi32, #between> -> tensor<32xi32, #columns>
+    scf.yield %s : tensor<32xi32, #columns>
+  } else {
+    scf.yield %zero : tensor<32xi32, #columns>
+  }
+  tile.store %r, %x[%c0] : tensor<32xi32, #columns>, !tile.view<1xi32>
+  return
+}
+
+// -----
+
 #acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #column = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 #turned = #sm.layout<registers = [0:2:1, 1:2:8], lanes = [0:4:2, 1:8:1], warps = [1:4:16]>

@@ -135,3 +135,15 @@ func.func @work_after_the_roles() {
   sm.barrier
   return
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @product_of_loose_elements(%p: tensor<64x16xbf16, #c>, %b: !sm.shared<64x64xbf16, 128>) {
+  // expected-error @+1 {{in registers; they are packed, two to a number}}
+  %f = sm.wgmma %p, %b depth 16 : tensor<64x16xbf16, #c>, !sm.shared<64x64xbf16, 128>
+    -> !sm.inflight<tensor<64x16xf32, #c>>
+  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+  return
+}

@@ -68,14 +68,16 @@ func.func @dots(%arg0: tensor<64x128xbf16>, %arg1: tensor<32x128xbf16>, %arg2: t
   return
 }
 
-//      CHECK:  func.func @reductions(%arg0: tensor<64x32xf32>, %arg1: tensor<2x3x4xi32>) {
+//      CHECK:  func.func @reductions(%arg0: tensor<64x32xf32>, %arg1: tensor<2x3x4xi32>, %arg2: tensor<64xi1>) {
 // CHECK-NEXT:    %0 = tile.reduce max %arg0 axis 1 : tensor<64x32xf32> -> tensor<64xf32>
 // CHECK-NEXT:    %1 = tile.reduce add %arg0 axis 0 : tensor<64x32xf32> -> tensor<32xf32>
 // CHECK-NEXT:    %2 = tile.reduce min %arg1 axis 1 : tensor<2x3x4xi32> -> tensor<2x4xi32>
-func.func @reductions(%arg0: tensor<64x32xf32>, %arg1: tensor<2x3x4xi32>) {
+// CHECK-NEXT:    %3 = tile.any %arg2 : tensor<64xi1>
+func.func @reductions(%arg0: tensor<64x32xf32>, %arg1: tensor<2x3x4xi32>, %arg2: tensor<64xi1>) {
   %0 = tile.reduce max %arg0 axis 1 : tensor<64x32xf32> -> tensor<64xf32>
   %1 = tile.reduce add %arg0 axis 0 : tensor<64x32xf32> -> tensor<32xf32>
   %2 = tile.reduce min %arg1 axis 1 : tensor<2x3x4xi32> -> tensor<2x4xi32>
+  %3 = tile.any %arg2 : tensor<64xi1>
   return
 }
 
