@@ -50,7 +50,8 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
                        {&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224}},
                        {&Schedule::num_warps, {warps}},
                        {&Schedule::num_stages, {2, 3, 4}},
-                       {&Schedule::num_roles, {2}}});
+                       {&Schedule::num_roles, {2}},
+                       {&Schedule::num_products, {0, 2}}});
   return boxes;
 }
 
@@ -69,6 +70,8 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
     demand.shared_bytes += bytes * s.block_m * v;
     demand.shared_traffic = demand.shared_traffic / 4 + double(bytes * s.block_m * qk);
     demand.warpgroup_products = true;
+    if (s.num_products == 2) // The weights of one block beside the scores of the next.
+      demand.register_words += scores / words;
   } else {
     demand.register_words += s.block_m * qk / words;
   }
