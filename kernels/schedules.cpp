@@ -18,6 +18,7 @@ struct Row {
   int shared_kib;  ///< What a program instance needs at most.
   Schedule schedule;
   bool causal = false; ///< For causal problems only.
+  bool bf16 = false;   ///< For bf16 only: exponents of f16 need more registers.
 };
 
 /// Warpgroups of 64 rows with a producer (docs/design.md).
@@ -38,13 +39,14 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 
 // The first row that fits counts.
 constexpr Row kRows[] = {
-    {"cuda:sm_90a", "flash2_forward", 2, 64, 113, grouped(overlapped(192, 128), 4)},
+    {"cuda:sm_90a", "flash2_forward", 2, 64, 113, grouped(overlapped(192, 128), 4), /*causal=*/false, /*bf16=*/true},
+    {"cuda:sm_90a", "flash2_forward", 2, 64, 113, grouped(fed(192, 128), 4)},
     {"cuda:sm_90a", "flash2_forward", 2, 128, 225, grouped(fed(192, 128), 4), /*causal=*/true},
     {"cuda:sm_90a", "flash2_forward", 2, 128, 225, fed(192, 128)},
     {"cuda", "flash2_forward", 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}},
     {"cuda", "flash2_forward", 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", "flash2_forward", 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 2}},
-    {"cuda", "flash2_backward", 2, 64, 160, {.block_m = 128, .block_n = 128, .num_warps = 8, .num_stages = 2}},
+    {"cuda", "flash2_backward", 2, 64, 160, {.block_m = 96, .block_n = 128, .num_warps = 8, .num_stages = 2}},
     {"cuda", "flash2_backward", 2, 128, 160, {.block_m = 64, .block_n = 128, .num_warps = 8, .num_stages = 2}},
     {"cuda", "flash2_backward", 2, 256, 208, {.block_m = 64, .block_n = 96, .num_warps = 8, .num_stages = 1}},
     {"cuda", "flash2_backward", 2, 128, 80, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}},
@@ -79,7 +81,7 @@ bool isFor(const Row &row, const Target &target) {
 
 bool fits(const Row &row, const Target &target, std::string_view program, const AttentionProblem &problem) {
   return isFor(row, target) && (!row.causal || problem.causal != Causal::none) &&
-         (row.program.empty() || row.program == program) &&
+         (!row.bf16 || problem.dtype == bf16) && (row.program.empty() || row.program == program) &&
          (row.element_bytes == 0 || row.element_bytes == sizeOf(problem.dtype)) &&
          std::max(problem.head_dim, problem.value_dim) <= row.largest_dim && row.shared_kib <= sharedKib(target);
 }
@@ -91,12 +93,15 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
   if (tuned != nullptr && given == Schedule())
     if (std::optional<Schedule> schedule = tuned->find(program, problem))
       return *schedule;
-  auto row = std::find_if(std::begin(kRows), std::end(kRows),
-                          [&](const Row &row) { return fits(row, target, program, problem); });
-  for (const ScheduleField &field : scheduleFields())
-    if (given.*field.member == 0)
-      given.*field.member = row->schedule.*field.member;
-  return given;
+  // Roles and what comes with them belong to a row's own tiles: whoever gives tiles gets what he has given.
+  const bool isFree = given == Schedule();
+  auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row &row) {
+    return fits(row, target, program, problem) && (isFree || row.schedule.num_roles == 0);
+  });
+  for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages})
+    if (given.*field == 0)
+      given.*field = row->schedule.*field;
+  return isFree ? row->schedule : given;
 }
 
 } // namespace tegula

@@ -84,8 +84,8 @@ namespace {
 constexpr StringLiteral kCpuPasses = "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
                                      "loop-mssa(licm<allowspeculation>),gvn,simplifycfg)";
 // On a GPU registers are dear: only what every iteration computes leaves a loop, and what only the slow way through
-// memory needs sinks into its branch. Common subexpressions have been eliminated before.
-constexpr StringLiteral kGpuPasses = "function(instcombine<no-verify-fixpoint>,simplifycfg,"
+// memory needs sinks into its branch.
+constexpr StringLiteral kGpuPasses = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,"
                                      "loop-mssa(licm<no-allowspeculation>),simplifycfg,sink)";
 
 } // namespace
