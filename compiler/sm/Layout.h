@@ -47,8 +47,8 @@ LayoutAttr accumulatorLayout(mlir::MLIRContext *context, int64_t m, int64_t n, i
 /// The register-held lhs, m x k of 16-bit elements, of a product with that accumulator. For warps_n = 1 it is the
 /// accumulator layout of an m x k tile: a product's result is the next product's operand without moving.
 LayoutAttr operandLayout(mlir::MLIRContext *context, int64_t m, int64_t k, int64_t warps_m, int64_t warps_n);
-/// Consecutive lanes hold consecutive elements of the last dimension, `vector` in a row each; warps take different rows,
-/// so that a row stays within a warp. Where the tile is smaller than the threads, the rest are copies.
+/// Consecutive lanes hold consecutive elements of the last dimension, `vector` in a row each; warps take different
+/// rows, so that a row stays within a warp. Where the tile is smaller than the threads, the rest are copies.
 LayoutAttr rowMajorLayout(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape, int64_t vector, int64_t warps);
 
 /// The layout of what is left when dimension `dim` is reduced, or of what was there before it was broadcast: threads
