@@ -29,7 +29,7 @@ static Value narrow(Value x) { return cast(i32, x); }
 static Value wide(Value x) { return cast(DType::index, x); }
 
 Value groupSize(View q, View k) { return wide(narrow(q.dim(1)) / narrow(k.dim(1))); }
-Value kvHead(Value head, View q, View k) { return wide(narrow(head) / (narrow(q.dim(1)) / narrow(k.dim(1)))); }
+Value kvHead(Value head, View q, View k) { return wide(narrow(head) / narrow(groupSize(q, k))); }
 
 namespace {
 /// All blocks of queries, by groups of heads: in a group the first blocks of all heads come first, then their second
