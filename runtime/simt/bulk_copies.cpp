@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies by the asynchronous proxy, of boxes of tensors and of consecutive bytes.
 #include "simt/block.h"
+#include "simt/map_check.h"
 
 #include <cstring>
 
@@ -32,14 +33,18 @@ void addFloats(std::byte *to, const std::byte *from, uint32_t bytes) {
 void Block::copyTensor(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, const SimtTensorMap &map,
                        const std::array<int32_t, 5> &corner, uint32_t mbarrier) {
   constexpr uint32_t kAlignment = 128;
+  if (const std::string problem = problemOf(map); !problem.empty())
+    return report(SimtFault::IllegalMap, lane.number, site,
+                  "copies by a tensor map that no GPU makes: it has " + problem);
   const TensorBox box(map, corner);
   if (shared % kAlignment != 0)
     report(SimtFault::Misaligned, lane.number, site,
            "copies a box to or from shared memory that is not 128-byte aligned");
-  if (map.swizzle != 0 && box.rowBytes() != map.swizzle)
-    report(SimtFault::Misaligned, lane.number, site,
-           "copies rows of " + std::to_string(box.rowBytes()) + " bytes with a swizzle of " +
-               std::to_string(map.swizzle));
+  if (box.rowBytes() < map.swizzle)
+    return report(SimtFault::IllegalMap, lane.number, site,
+                  "copies rows of " + std::to_string(box.rowBytes()) +
+                      " bytes, but the executor knows only full rows of " + std::to_string(map.swizzle) +
+                      " bytes under that swizzle");
   startBulk(lane, site, kind, shared, map.swizzle, box, mbarrier);
 }
 

@@ -8,9 +8,9 @@
 namespace tegula {
 
 std::string_view toString(SimtFault fault) {
-  constexpr std::string_view names[] = {"race",          "unwaited copy", "missing fence", "uninitialised",
-                                        "out of bounds", "misaligned",    "divergence",    "barrier misuse",
-                                        "deadlock",      "pending copy"};
+  constexpr std::string_view names[] = {"race",           "unwaited copy", "missing fence", "uninitialised",
+                                        "out of bounds",  "misaligned",    "illegal map",   "divergence",
+                                        "barrier misuse", "deadlock",      "pending copy"};
   return names[static_cast<size_t>(fault)];
 }
 

@@ -3,6 +3,7 @@
 #include "lanes.h"
 
 #include <bit>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace tegula;
@@ -189,6 +190,37 @@ TEST(SimtBulk, StoresBoxes) {
 TEST(SimtBulk, AddsBoxes) {
   running = {.map = packed(2, 4, {40, 30}, {32, 16}, 128)};
   forEachCorner(expectStore<SimtBulk::AddF32>);
+}
+
+/// The finding of a load by a map that is legal but for `change`.
+template <class Change> std::string complaintAbout(Change change) {
+  running = {.map = packed(3, 2, {80, 30, 2}, {16, 16, 1}, 32)};
+  change(running.map);
+  const Outcome outcome =
+      run({.kernel = asKernel<load>, .in = randomWords(4096, 1), .out_words = boxWords(), .shared_bytes = 32768});
+  for (const SimtFinding &finding : outcome.findings)
+    if (finding.fault == SimtFault::IllegalMap)
+      return finding.message;
+  return "none";
+}
+
+TEST(SimtBulk, MapsThatNoGpuMakes) {
+  const auto expect = [](const std::string &text, auto change) {
+    EXPECT_THAT(complaintAbout(change), testing::HasSubstr(text));
+  };
+  using Map = SimtTensorMap;
+  expect("none", [](Map &) {});
+  expect("no GPU makes: it has an address that is no multiple of 16", [](Map &map) { map.address += 4; });
+  expect("0 dimensions; legal are 1 to 5", [](Map &map) { map.rank = 0; });
+  expect("a stride of 168 bytes; legal are multiples of 16 below 2^40", [](Map &map) { map.stride[0] = 168; });
+  expect("a stride of 1099511627776 bytes", [](Map &map) { map.stride[1] = uint64_t{1} << 40; });
+  expect("a size of 0; legal are 1 to 2^32", [](Map &map) { map.size[2] = 0; });
+  expect("a box of 0 elements", [](Map &map) { map.box[2] = 0; });
+  expect("a box of 257 elements in a dimension; legal are 1 to 256", [](Map &map) { map.box[1] = 257; });
+  expect("rows of 24 bytes; legal are multiples of 16", [](Map &map) { map.box[0] = 12; });
+  expect("rows of 48 bytes; legal are at most the 32 of the swizzle", [](Map &map) { map.box[0] = 24; });
+  expect("a swizzle of 16; legal are 0, 32, 64 and 128", [](Map &map) { map.swizzle = 16; });
+  expect("full rows of 128 bytes", [](Map &map) { map.swizzle = 128; });
 }
 
 //===-- Consecutive bytes -----------------------------------------------------------------------------------------===//

@@ -55,6 +55,7 @@ enum class SimtFault : uint8_t {
   Uninitialised, ///< A read of shared memory that was not written.
   OutOfBounds,
   Misaligned,
+  IllegalMap,    ///< A tensor map that a GPU's driver refuses to make.
   Divergence,    ///< Lanes of a warp at different instructions that need all of them.
   BarrierMisuse, ///< Wrong counts of arrivals, threads or bytes, or an mbarrier that is none.
   Deadlock,      ///< No lane can go on.

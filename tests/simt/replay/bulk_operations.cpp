@@ -74,6 +74,8 @@ template <SimtBulk Kind, bool Tensor> void store(const Me &me) {
 
 //===-- PTX -------------------------------------------------------------------------------------------------------===//
 
+/// The host wrote the map, where another one may have been before.
+constexpr const char *kAcquireMap = "fence.proxy.tensormap::generic.acquire.sys [pin], 128;\n";
 constexpr const char *kInitialise =
     "add.u32 r10, sh, 1024;\nadd.u64 rd10, pin, 128;\nsetp.ne.u32 p0, tid, 0;\n@p0 bra READY;\n"
     "mbarrier.init.shared::cta.b64 [sh], 1;\nfence.mbarrier_init.release.cluster;\nREADY:\nbar.sync 0;\n"
@@ -98,12 +100,12 @@ std::string box(const Boxes &boxes) {
 }
 
 std::string loadBody(const Boxes &boxes) {
-  return std::string(kInitialise) + "cp.async.bulk.tensor." + std::to_string(boxes.map.rank) +
+  return std::string(kAcquireMap) + kInitialise + "cp.async.bulk.tensor." + std::to_string(boxes.map.rank) +
          "d.shared::cluster.global.mbarrier::complete_tx::bytes [r10], " + box(boxes) + ", [sh];\n" + kCopyOut;
 }
 
 std::string storeBody(const Boxes &boxes, bool add) {
-  return std::string(kCopyIn) + (add ? "cp.reduce.async.bulk.tensor." : "cp.async.bulk.tensor.") +
+  return std::string(kAcquireMap) + kCopyIn + (add ? "cp.reduce.async.bulk.tensor." : "cp.async.bulk.tensor.") +
          std::to_string(boxes.map.rank) + "d.global.shared::cta." + (add ? "add." : "") + (add ? "tile." : "") +
          "bulk_group " + box(boxes) + ", [r10];\n" + kFinish;
 }
@@ -137,8 +139,8 @@ Operation operationOf(const std::string &name, const Boxes &of, SimtKernel lanes
                       .out_words = stores ? 8192U : kBoxBytes / 4,
                       .fill = std::bit_cast<int32_t>(2.0F)};
   operation.prepare = [boxes] { running = boxes.get(); };
-  operation.for_gpu = [boxes, stores](std::vector<int32_t> &in, uint64_t inAddress, uint64_t outAddress) {
-    return encodeTensorMap(boxes->map, stores ? outAddress : inAddress + 4 * kMapWords, in.data());
+  operation.for_gpu = [boxes, stores](Device &gpu, std::vector<int32_t> &in, uint64_t inAddress, uint64_t outAddress) {
+    return encodeTensorMap(gpu, boxes->map, stores ? outAddress : inAddress + 4 * kMapWords, in.data());
   };
   return operation;
 }
@@ -160,7 +162,7 @@ void addBoxes(std::vector<Operation> &all, uint32_t swizzle, int32_t x, int32_t 
 std::vector<Operation> bulkOperations() {
   std::vector<Operation> all;
   for (uint32_t swizzle : {0, 32, 64, 128})
-    for (const auto &[x, y] : {std::pair{0, 0}, std::pair{8, 3}, std::pair{-8, -2}, std::pair{16, 9}})
+    for (const auto &[x, y] : {std::pair{0, 0}, std::pair{4, 3}, std::pair{-4, -2}, std::pair{12, 9}})
       addBoxes(all, swizzle, x, y);
   all.push_back(operationOf("bulk load", {}, asKernel<loadBytes>,
                             std::string(kInitialise) +

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lanes.h"
+#include "tegula/device.h"
 
 #include <cstdint>
 #include <functional>
@@ -23,8 +24,8 @@ struct Operation {
   double tolerance = 0; ///< Of f32 results, relative; 0: the same bits.
   /// Makes what both runs below share; called before each of them.
   std::function<void()> prepare = [] {};
-  /// Changes the operands for a GPU on which the tensors are at these addresses; false if that is impossible.
-  std::function<bool(std::vector<int32_t> &in, uint64_t in_address, uint64_t out_address)> for_gpu = {};
+  /// Changes the operands for a GPU on which the tensors are at these addresses.
+  std::function<Status(Device &gpu, std::vector<int32_t> &in, uint64_t in_address, uint64_t out_address)> for_gpu = {};
 };
 
 std::vector<Operation> warpOperations();

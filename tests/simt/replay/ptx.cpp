@@ -8,7 +8,7 @@ namespace tegula::test {
 std::string ptxOf(const Operation &operation) {
   std::ostringstream text;
   const bool is90 = operation.needs_sm_90a;
-  text << ".version " << (is90 ? "8.0" : "7.8") << "\n.target " << (is90 ? "sm_90a" : "sm_80") << "\n"
+  text << ".version " << (is90 ? "8.3" : "7.8") << "\n.target " << (is90 ? "sm_90a" : "sm_80") << "\n"
        << ".address_size 64\n.extern .shared .align 1024 .b8 memory[];\n"
        << ".visible .entry operation(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, .param .u64 e, "
           ".param .u64 g)\n.reqntid "

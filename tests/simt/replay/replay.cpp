@@ -75,9 +75,9 @@ Expected<std::vector<int32_t>> onGpu(const Operation &operation, Device &device)
   for (const Status &status : {kernel.status(), in.status(), out.status()})
     TEGULA_RETURN_IF_ERROR(status);
   std::vector<int32_t> words = operation.in, results(operation.out_words, operation.fill);
-  if (operation.for_gpu &&
-      !operation.for_gpu(words, reinterpret_cast<uint64_t>(in->data()), reinterpret_cast<uint64_t>(out->data())))
-    return Status(ErrorCode::Unsupported, "the driver refuses the tensor map");
+  if (operation.for_gpu)
+    TEGULA_RETURN_IF_ERROR(operation.for_gpu(device, words, reinterpret_cast<uint64_t>(in->data()),
+                                             reinterpret_cast<uint64_t>(out->data())));
   const auto bytes = [](const std::vector<int32_t> &all) { return 4 * int64_t(all.size()); };
   TEGULA_RETURN_IF_ERROR(device.copyToDevice(in->data(), words.data(), bytes(words)));
   TEGULA_RETURN_IF_ERROR(device.copyToDevice(out->data(), results.data(), bytes(results)));

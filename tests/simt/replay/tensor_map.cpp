@@ -1,41 +1,73 @@
 // SPDX-License-Identifier: MIT
 #include "replay/tensor_map.h"
 
+#include "cuda_context.h"
+
+#include <algorithm>
 #include <cstring>
-#include <dlfcn.h>
+#include <sstream>
 
 namespace tegula::test {
 namespace {
 
-struct alignas(64) Encoded {
-  unsigned char bytes[128];
-};
+using namespace cuda;
 
-/// cuTensorMapEncodeTiled; enumerations are ints.
-using Encode = int (*)(Encoded *map, int type, unsigned rank, void *address, const uint64_t *sizes,
-                       const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle,
-                       int promotion, int fill);
+CUtensorMapSwizzle swizzleOf(const SimtTensorMap &map) {
+  switch (map.swizzle) {
+  case 32:
+    return CU_TENSOR_MAP_SWIZZLE_32B;
+  case 64:
+    return CU_TENSOR_MAP_SWIZZLE_64B;
+  case 128:
+    return CU_TENSOR_MAP_SWIZZLE_128B;
+  default:
+    return CU_TENSOR_MAP_SWIZZLE_NONE;
+  }
+}
 
-Encode encoder() {
-  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-  return driver ? reinterpret_cast<Encode>(dlsym(driver, "cuTensorMapEncodeTiled")) : nullptr;
+std::string describe(const SimtTensorMap &map, uint64_t address) {
+  std::ostringstream text;
+  const auto list = [&](const char *name, const auto *values, uint32_t count) {
+    text << ", " << name;
+    for (uint32_t i = 0; i < count; ++i)
+      text << " " << values[i];
+  };
+  text << "address 0x" << std::hex << address << std::dec << ", element bytes " << map.element_bytes << ", rank "
+       << map.rank;
+  list("sizes", map.size, map.rank);
+  list("strides", map.stride, map.rank - 1);
+  list("box", map.box, map.rank);
+  text << ", swizzle " << map.swizzle;
+  return text.str();
 }
 
 } // namespace
 
-bool encodeTensorMap(const SimtTensorMap &map, uint64_t address, void *encoded) {
-  static const Encode encode = encoder();
-  if (encode == nullptr)
-    return false;
-  constexpr int kUint16 = 1, kFloat32 = 7;
-  const int swizzle = map.swizzle == 0 ? 0 : map.swizzle == 32 ? 1 : map.swizzle == 64 ? 2 : 3;
-  const unsigned steps[5] = {1, 1, 1, 1, 1};
-  Encoded result;
-  if (encode(&result, map.element_bytes == 2 ? kUint16 : kFloat32, map.rank, reinterpret_cast<void *>(address),
-             map.size, map.stride, map.box, steps, 0, swizzle, 0, 0) != 0)
-    return false;
-  std::memcpy(encoded, result.bytes, sizeof result.bytes);
-  return true;
+Status encodeTensorMap(Device &gpu, const SimtTensorMap &map, uint64_t address, void *encoded) {
+  Expected<std::shared_ptr<Context>> context = contextOf(gpu);
+  if (!context)
+    return context.status();
+  const unsigned steps[] = {1, 1, 1, 1, 1};
+  unsigned long long sizes[5], strides[4];
+  std::copy(std::begin(map.size), std::end(map.size), sizes);
+  std::copy(std::begin(map.stride), std::end(map.stride), strides);
+  CUtensorMap result;
+  // The driver asks for a current context.
+  const Status status =
+      (*context)->run("cuTensorMapEncodeTiled", ErrorCode::InvalidArgument, [&](const Driver &driver) {
+        return driver.cuTensorMapEncodeTiled == nullptr
+                   ? CUDA_ERROR_NOT_FOUND
+                   : driver.cuTensorMapEncodeTiled(&result,
+                                                   map.element_bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
+                                                                          : CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+                                                   map.rank, reinterpret_cast<void *>(address), sizes, strides, map.box,
+                                                   steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzleOf(map),
+                                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      });
+  if (!status.ok())
+    return {status.code(), status.message() + ": " + describe(map, address)};
+  std::memcpy(encoded, &result, sizeof result);
+  return {};
 }
 
 } // namespace tegula::test
