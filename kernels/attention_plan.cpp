@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/attention.h"
 
-#include "blocks.h"
+#include "launch_grid.h"
 #include "plan_check.h"
 #include "plan_workspace.h"
 #include "schedules.h"
@@ -109,23 +109,6 @@ Expected<Step> makeStep(const AttentionProgram &entry, const AttentionProblem &p
   return step;
 }
 
-Grid gridOf(GridRows rows, const AttentionShape &shape, const Schedule &schedule) {
-  const Grid queries = {blocks(shape.seqlen_q, schedule.block_m), shape.heads, shape.batch};
-  switch (rows) {
-  case GridRows::queries:
-    return queries;
-  case GridRows::turns:
-    if (schedule.num_programs == 0)
-      return queries;
-    return {std::min<int64_t>(schedule.num_programs, queries.x * queries.y * queries.z), 1, 1};
-  case GridRows::keys:
-    return {blocks(shape.seqlen_k, schedule.block_n), shape.kv_heads, shape.batch};
-  case GridRows::none:
-    return {1, shape.heads, shape.batch};
-  }
-  return {};
-}
-
 } // namespace
 
 struct AttentionPlan::State {
@@ -176,7 +159,7 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
     arguments.clear();
     for (size_t place : step.places)
       arguments.push_back(all[place]);
-    TEGULA_RETURN_IF_ERROR(step.kernel->launch(gridOf(step.grid, *shape, step.schedule), arguments, stream));
+    TEGULA_RETURN_IF_ERROR(step.kernel->launch(launchGrid(step.grid, *shape, step.schedule), arguments, stream));
   }
   return {};
 }

@@ -104,4 +104,19 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
   return isFree ? row->schedule : given;
 }
 
+std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_view program) {
+  std::vector<ShippedSchedule> shipped;
+  for (const Row &row : kRows)
+    for (DType dtype : {f32, f16, bf16})
+      for (Causal causal : {Causal::none, Causal::bottom_right}) {
+        const AttentionProblem problem{
+            .dtype = dtype, .head_dim = row.largest_dim, .value_dim = row.largest_dim, .causal = causal};
+        const auto *chosen = std::find_if(std::begin(kRows), std::end(kRows),
+                                          [&](const Row &other) { return fits(other, target, program, problem); });
+        if (chosen == &row)
+          shipped.push_back({problem, row.schedule});
+      }
+  return shipped;
+}
+
 } // namespace tegula

@@ -4,6 +4,7 @@
 #include "tegula/attention.h"
 
 #include <string_view>
+#include <vector>
 
 namespace tegula {
 
@@ -11,5 +12,15 @@ namespace tegula {
 /// something is given, else from a table. `problem` has passed checkProblem.
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
                         const TunedSchedules *tuned);
+
+/// A problem of the largest head dimension that a row of the table is for, and what the row says.
+struct ShippedSchedule {
+  AttentionProblem problem;
+  Schedule schedule;
+};
+
+/// The rows that one attention program meets on a target, each with every element type and with and without a causal
+/// mask, where it is the row that is chosen.
+std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_view program);
 
 } // namespace tegula

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "launch_grid.h"
+
+#include "blocks.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tegula {
+
+/// Both are at least 0. A product that is too large for 64 bits is the largest number.
+static int64_t saturatingProduct(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
+}
+
+Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &schedule) {
+  const Grid queries = {blocks(shape.seqlen_q, schedule.block_m), shape.heads, shape.batch};
+  switch (rows) {
+  case GridRows::queries:
+    return queries;
+  case GridRows::turns: {
+    if (schedule.num_programs == 0)
+      return queries;
+    const int64_t all = saturatingProduct(saturatingProduct(queries.x, queries.y), queries.z);
+    return {std::min<int64_t>(schedule.num_programs, all), 1, 1};
+  }
+  case GridRows::keys:
+    return {blocks(shape.seqlen_k, schedule.block_n), shape.kv_heads, shape.batch};
+  case GridRows::none:
+    return {1, shape.heads, shape.batch};
+  }
+  return {};
+}
+
+} // namespace tegula

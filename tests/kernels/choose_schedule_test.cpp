@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Which schedule is used where the caller gives none, or only some of its fields.
+#include "kernels/schedules.h"
+
+#include <gtest/gtest.h>
+
+namespace tegula {
+namespace {
+
+const AttentionProblem kProblem{.dtype = bf16, .head_dim = 128, .value_dim = 128};
+
+Schedule chosen(const char *arch, const Schedule &given) {
+  return chooseSchedule({"cuda", arch, ""}, "flash2_forward", kProblem, given, nullptr);
+}
+
+TEST(ChooseSchedule, RolesAreForHopper) {
+  EXPECT_EQ(chosen("sm_90a", {}).num_roles, 2);
+  EXPECT_EQ(chosen("sm_90", {}).num_roles, 0);
+  EXPECT_EQ(chosen("sm_80", {}).num_roles, 0);
+}
+
+TEST(ChooseSchedule, WhoGivesAFieldGetsNoRolesUnasked) {
+  const Schedule without = chosen("sm_90", {});
+  for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages}) {
+    Schedule given, expected = without;
+    given.*field = expected.*field = 16;
+    EXPECT_EQ(toString(chosen("sm_90a", given)), toString(expected));
+  }
+}
+
+TEST(ChooseSchedule, RolesThatAreGivenStay) {
+  const Schedule given{.block_m = 192, .num_warps = 12, .num_roles = 2, .num_products = 2, .num_programs = 132};
+  const Schedule without = chosen("sm_90", {});
+  Schedule expected = given;
+  expected.block_n = without.block_n;
+  expected.num_stages = without.num_stages;
+  EXPECT_EQ(toString(chosen("sm_90a", given)), toString(expected));
+}
+
+TEST(ChooseSchedule, EachProblemOfAShippedScheduleMeetsIt) {
+  for (const char *arch : {"sm_80", "sm_90", "sm_90a"}) {
+    const Target target = {"cuda", arch, ""};
+    for (std::string_view program : {"flash2_forward", "flash2_backward"}) {
+      const std::vector<ShippedSchedule> shipped = shippedSchedules(target, program);
+      EXPECT_GE(shipped.size(), 18u) << program; // 3 head dimensions, 3 element types, 2 masks.
+      for (const auto &[problem, schedule] : shipped)
+        EXPECT_EQ(chooseSchedule(target, program, problem, {}, nullptr), schedule) << program << toString(schedule);
+    }
+  }
+}
+
+} // namespace
+} // namespace tegula

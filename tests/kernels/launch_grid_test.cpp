@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/launch_grid.h"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+namespace tegula {
+namespace {
+
+std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int num_programs) {
+  const Grid grid = launchGrid(GridRows::turns, shape, {.block_m = 128, .block_n = 64, .num_programs = num_programs});
+  return {grid.x, grid.y, grid.z};
+}
+
+constexpr AttentionShape kShape{.batch = 2, .heads = 3, .kv_heads = 3, .seqlen_q = 129, .seqlen_k = 100};
+
+TEST(LaunchGrid, HasAnInstanceForEachBlockOfQueries) { EXPECT_EQ(gridOf(kShape, 0), std::tuple(2, 3, 2)); }
+
+TEST(LaunchGrid, HasNoMoreTurnsThanBlocks) {
+  EXPECT_EQ(gridOf(kShape, 11), std::tuple(11, 1, 1));
+  EXPECT_EQ(gridOf(kShape, 132), std::tuple(12, 1, 1));
+}
+
+TEST(LaunchGrid, CountsBlocksBeyond64Bits) {
+  constexpr int64_t kLarge = int64_t(1) << 32;
+  EXPECT_EQ(gridOf({.batch = 2, .heads = kLarge, .kv_heads = 1, .seqlen_q = 128 * kLarge}, 132), std::tuple(132, 1, 1));
+  EXPECT_EQ(gridOf({.batch = 0, .heads = kLarge, .kv_heads = 1, .seqlen_q = 128 * kLarge}, 132), std::tuple(0, 1, 1));
+  EXPECT_EQ(gridOf({.batch = kLarge, .heads = kLarge, .kv_heads = 1, .seqlen_q = 0}, 132), std::tuple(0, 1, 1));
+}
+
+} // namespace
+} // namespace tegula
