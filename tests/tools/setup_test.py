@@ -17,19 +17,28 @@ APT_GET = """#!/bin/bash
 echo "$@" >>"$LOG"
 [[ $1 != "$FAILING" ]]
 """
+PYTHON = """#!/bin/bash
+echo "$@" >>"$LOG"
+[[ $2 != "$FAILING" ]] || exit 1
+while (($#)) && [[ $1 != --target ]]; do shift; done
+mkdir -p "$2/nvidia/cu13/bin"
+"""
 
 
 class SetupTest(unittest.TestCase):
-    def run_setup(self, missing="", failing=""):
+    def run_setup(self, *arguments, missing="", failing="", programs=()):
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in ("dpkg-query", DPKG_QUERY), ("apt-get", APT_GET), ("sudo", '#!/bin/bash\nexec "$@"\n'):
+            stand_ins = {"dpkg-query": DPKG_QUERY, "apt-get": APT_GET, "sudo": '#!/bin/bash\nexec "$@"\n', "python3": PYTHON}
+            for name, text in {**stand_ins, **{program: "#!/bin/bash\n" for program in programs}}.items():
                 path = pathlib.Path(folder, name)
                 path.write_text(text)
                 path.chmod(0o755)
             log = pathlib.Path(folder, "log")
             log.touch()
-            environment = {"PATH": f"{folder}:{os.environ['PATH']}", "MISSING": missing, "FAILING": failing, "LOG": str(log)}
-            result = subprocess.run([SETUP], env=environment, capture_output=True, text=True)
+            environment = {"PATH": f"{folder}:{os.environ['PATH']}", "MISSING": missing, "FAILING": failing, "LOG": str(log),
+                           "TEGULA_PREFIX": folder}
+            pathlib.Path(folder, "bin").mkdir()
+            result = subprocess.run([SETUP, *arguments], env=environment, capture_output=True, text=True)
             return result, log.read_text().splitlines()
 
     def test_an_up_to_date_machine_needs_no_network(self):
@@ -53,6 +62,16 @@ class SetupTest(unittest.TestCase):
         result, calls = self.run_setup(missing="clang-22", failing="update")
         self.assertEqual((result.returncode, len(calls)), (1, 1))
         self.assertIn("is there a network?", result.stderr)
+
+    def test_programs_of_cuda_that_are_there_need_no_network(self):
+        result, calls = self.run_setup("--tests", programs=["ptxas", "nvdisasm"])
+        self.assertEqual((result.returncode, result.stderr, calls), (0, "", []))
+
+    def test_without_a_disassembler_tests_skip(self):
+        result, calls = self.run_setup("--tests", programs=["ptxas"], failing="pip")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("nvidia-cuda-nvdisasm", calls[-1])
+        self.assertIn("there is no nvdisasm; the tests that need it will skip", result.stderr)
 
 
 if __name__ == "__main__":
