@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """tools/setup against a Debian made of stand-ins: dpkg-query, apt-get, sudo."""
 
-import os
 import pathlib
 import subprocess
 import tempfile
@@ -35,7 +34,7 @@ class SetupTest(unittest.TestCase):
                 path.chmod(0o755)
             log = pathlib.Path(folder, "log")
             log.touch()
-            environment = {"PATH": f"{folder}:{os.environ['PATH']}", "MISSING": missing, "FAILING": failing, "LOG": str(log),
+            environment = {"PATH": f"{folder}:/usr/bin:/bin", "CUDA_HOME": folder, "MISSING": missing, "FAILING": failing, "LOG": str(log),
                            "TEGULA_PREFIX": folder}
             pathlib.Path(folder, "bin").mkdir()
             result = subprocess.run([SETUP, *arguments], env=environment, capture_output=True, text=True)
