@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
-// tegula_differential [--target cpu|cuda|simt] [--seed N] [--count N] [--seconds N] [--threads N] [--case "dtype=f32 ..."]
+// tegula_differential [--target cpu|cuda|simt] [--seed N] [--count N] [--seconds N] [--threads N]
+//                     [--schedule shipped|"block_m=192 ..."]... [--case "dtype=f32 ..."]
 //
 // Runs `count` random configurations, the same ones for the same seed and kind of target, or as many as `seconds`
 // allow, and compares each with the oracle. Prints each failing one as a line that --case takes, and exits with 1 if
 // there was one.
+//
+// With --schedule, configurations of the forward pass take turns at the schedules that were named (`shipped`: those of
+// the table that have roles), and the first one of each plan runs 100 times more (not on a GPU: 2), which must give the
+// same bits. What the compiler refuses is a failure of a shipped schedule; of others it is counted under its reason.
 #include "random_case.h"
 #include "support/test_device.h"
 
@@ -21,26 +26,49 @@ namespace tegula::testing {
 namespace {
 
 constexpr int kLaunchesPerPlan = 25;
+constexpr int kLaunchesPerPlanOfASchedule = 4;
+constexpr int kReruns = 100, kRerunsOffGpu = 2; // There nothing but the order of lanes could differ.
 
 struct Options {
   uint64_t seed = 1;
   int count = 2000;
   double seconds = 1e9; ///< After these, no further case is started.
   int threads = 2;
-  std::string one; ///< A case, instead of random ones.
+  std::vector<ShippedSchedule> schedules; ///< Of the forward pass; empty means random block sizes.
+  std::string one;                        ///< A case, instead of random ones.
 };
 
 [[noreturn]] void usage(const char *word) {
   std::fprintf(stderr,
                "unknown or incomplete option '%s'\n"
                "usage: tegula_differential [--target cpu|cuda|simt] [--seed N] [--count N] [--seconds N] [--threads N] "
-               "[--case \"dtype=f32 ...\"]\n",
+               "[--schedule shipped|\"block_m=192 ...\"]... [--case \"dtype=f32 ...\"]\n",
                word);
   std::exit(2);
 }
 
+/// Those that `word` names. A schedule in words is for head dimensions up to 128.
+std::vector<ShippedSchedule> schedulesNamed(const char *word) {
+  if (std::string_view(word) != "shipped") {
+    Expected<Schedule> schedule = parseSchedule(word);
+    if (!schedule)
+      usage(schedule.status().message().c_str());
+    return {{{.dtype = bf16, .head_dim = 128, .value_dim = 128}, *schedule}};
+  }
+  std::vector<ShippedSchedule> schedules;
+  for (const ShippedSchedule &shipped : shippedSchedules(testDevice()->target(), "flash2_forward"))
+    if (shipped.schedule.num_roles == 2 && std::none_of(schedules.begin(), schedules.end(), [&](const auto &other) {
+          return other.schedule == shipped.schedule && other.problem.head_dim == shipped.problem.head_dim;
+        }))
+      schedules.push_back(shipped);
+  if (schedules.empty())
+    usage("shipped: no schedule for this target has roles");
+  return schedules;
+}
+
 Options parseOptions(int argc, char **argv) {
   Options options;
+  std::vector<const char *> schedules; // Read last: they depend on the target.
   for (int n = 1; n < argc; n += 2) {
     std::string_view word = argv[n];
     if (n + 1 == argc)
@@ -55,24 +83,40 @@ Options parseOptions(int argc, char **argv) {
       options.seconds = std::strtod(argv[n + 1], nullptr);
     else if (word == "--threads")
       options.threads = std::max(1, std::atoi(argv[n + 1]));
+    else if (word == "--schedule")
+      schedules.push_back(argv[n + 1]);
     else if (word == "--case")
       options.one = argv[n + 1];
     else
       usage(argv[n]);
   }
+  for (const char *schedule : schedules)
+    for (const ShippedSchedule &named : schedulesNamed(schedule))
+      options.schedules.push_back(named);
   return options;
 }
 
-std::vector<Case> casesFor(const Options &options) {
-  std::vector<Case> cases;
+/// A case, and how often it runs again.
+struct Run {
+  Case c;
+  int reruns = 0;
+};
+
+std::vector<Run> runsFor(const Options &options) {
+  const int reruns = onGpu() ? kReruns : kRerunsOffGpu;
+  const int launches = options.schedules.empty() ? kLaunchesPerPlan : kLaunchesPerPlanOfASchedule;
+  std::vector<Run> runs;
   Random random(options.seed);
   Case plan;
   for (int n = 0; n < options.count; ++n) {
-    if (n % kLaunchesPerPlan == 0)
+    const bool isFirst = n % launches == 0;
+    if (isFirst && options.schedules.empty())
       plan = randomPlan(random, hasGpuCode());
-    cases.push_back(randomLaunch(plan, random));
+    else if (isFirst)
+      plan = randomPlan(random, options.schedules[size_t(n / launches) % options.schedules.size()]);
+    runs.push_back({randomLaunch(plan, random), isFirst && !options.schedules.empty() ? reruns : 0});
   }
-  return cases;
+  return runs;
 }
 
 /// The error ratio of each result in each element type.
@@ -98,28 +142,45 @@ private:
 struct Count {
   int run = 0;
   int failed = 0;
+  std::map<std::string, int> refused; ///< By the compiler's reason.
 };
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The compiler's reason to refuse what was asked for with a schedule; empty if it does not.
+std::string refusalOf(const Run &run, const Options &options) {
+  const auto isShipped = [&](const ShippedSchedule &shipped) { return shipped.schedule == run.c.schedule; };
+  const std::vector<ShippedSchedule> table = shippedSchedules(testDevice()->target(), "flash2_forward");
+  if (options.schedules.empty() || std::any_of(table.begin(), table.end(), isShipped))
+    return "";
+  const Status status = planFor(run.c).status();
+  const bool isRefusal = status.code() == ErrorCode::CompileFailed || status.code() == ErrorCode::ResourceExhausted;
+  return isRefusal ? status.message() : "";
+}
+
 /// Runs the cases on several threads while there is time.
-Count runAll(const std::vector<Case> &cases, const Options &options, std::chrono::steady_clock::time_point start) {
+Count runAll(const std::vector<Run> &runs, const Options &options, std::chrono::steady_clock::time_point start) {
   std::atomic<size_t> next = 0;
   Count count;
   Summary summary;
   std::mutex results;
   auto work = [&] {
-    for (size_t n; secondsSince(start) < options.seconds && (n = next++) < cases.size();) {
+    for (size_t n; secondsSince(start) < options.seconds && (n = next++) < runs.size();) {
       std::vector<NamedError> errors;
-      std::string complaints = runCase(cases[n], &errors);
+      const std::string refusal = refusalOf(runs[n], options);
+      std::string complaints = refusal.empty() ? runCase(runs[n].c, &errors, runs[n].reruns) : "";
       std::lock_guard lock(results);
-      summary.add(cases[n].dtype, errors);
+      if (!refusal.empty()) {
+        ++count.refused[refusal];
+        continue;
+      }
+      summary.add(runs[n].c.dtype, errors);
       ++count.run;
       if (!complaints.empty()) {
         ++count.failed;
-        std::printf("FAILED --case \"%s\"\n%s\n", toString(cases[n]).c_str(),
+        std::printf("FAILED --case \"%s\"\n%s\n", toString(runs[n].c).c_str(),
                     complaints.substr(complaints.find('\n') + 1).c_str());
         std::fflush(stdout);
       }
@@ -144,7 +205,9 @@ int runOne(const std::string &text) {
 
 int runRandom(const Options &options) {
   auto start = std::chrono::steady_clock::now();
-  Count count = runAll(casesFor(options), options, start);
+  Count count = runAll(runsFor(options), options, start);
+  for (const auto &[reason, times] : count.refused)
+    std::printf("refused %d times: %s\n", times, reason.c_str());
   std::printf("seed %llu: %d of %d configurations failed, %.0f s\n", static_cast<unsigned long long>(options.seed),
               count.failed, count.run, secondsSince(start));
   return count.failed || !count.run ? 1 : 0;

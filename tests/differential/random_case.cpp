@@ -43,6 +43,9 @@ std::string randomVariant(Random &random) {
   return chance(random, 30) && kind(second) != kind(name) ? name + "+" + std::string(second) : name;
 }
 
+/// Rings of buffers come round, and their last block is ragged.
+int64_t severalBlocks(Random &random, int block) { return block * (2 + below(random, 3)) + 1 + below(random, block); }
+
 /// 0, 1, next to a multiple of the block, or anything.
 int64_t randomLength(Random &random, int block) {
   int unit = block ? block : 96;
@@ -74,11 +77,28 @@ Case randomPlan(Random &random, bool on_gpu) {
   return c;
 }
 
+Case randomPlan(Random &random, const ShippedSchedule &shipped) {
+  const AttentionProblem &problem = shipped.problem;
+  auto dim = [&](int most) { return chance(random, 50) ? most : 8 * (1 + below(random, most / 8)); };
+  Case c;
+  c.dtype = chance(random, 50) ? f16 : bf16;
+  c.backward = false;
+  c.causal = Causal(below(random, 3));
+  c.variant = randomVariant(random);
+  c.shape.head_dim = dim(problem.head_dim);
+  c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : dim(problem.value_dim);
+  c.schedule = shipped.schedule;
+  return c;
+}
+
 Case randomLaunch(const Case &plan, Random &random) {
   Case c = plan;
   oracle::Shape &s = c.shape;
   s.seqlen_q = randomLength(random, plan.schedule.block_m);
-  s.seqlen_k = chance(random, 40) ? s.seqlen_q : randomLength(random, plan.schedule.block_n);
+  if (plan.schedule.num_roles == 2 && chance(random, 70))
+    s.seqlen_k = severalBlocks(random, plan.schedule.block_n);
+  else
+    s.seqlen_k = chance(random, 40) ? s.seqlen_q : randomLength(random, plan.schedule.block_n);
   int64_t heads = std::max<int64_t>(1, kMaxScores / std::max<int64_t>(1, s.seqlen_q * s.seqlen_k));
   int64_t group = std::min<int64_t>(1 + below(random, 4), heads);
   s.kv_heads = 1 + below(random, std::min<int64_t>(3, heads / group));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "harness/case.h"
+#include "kernels/schedules.h"
 
 #include <random>
 
@@ -14,7 +15,11 @@ using Random = std::mt19937_64;
 /// program instance has some 200 kB: blocks of wide rows stay small.
 Case randomPlan(Random &random, bool on_gpu);
 
-/// `plan` with random lengths, heads, numbers and memory layout.
+/// The same for the forward pass with one schedule: 16-bit elements, and head dimensions up to those of its problem.
+Case randomPlan(Random &random, const ShippedSchedule &shipped);
+
+/// `plan` with random lengths, heads, numbers and memory layout; most have 3 blocks of keys or more if the plan has
+/// roles.
 Case randomLaunch(const Case &plan, Random &random);
 
 } // namespace tegula::testing

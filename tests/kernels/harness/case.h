@@ -61,7 +61,12 @@ std::vector<NamedError> measure(const Case &c, const Tensors &tensors);
 /// Empty, or what is wrong: results that are too far off, memory that was touched.
 std::string check(Tensors &tensors, const std::vector<NamedError> &errors);
 /// makeTensors, launch, measure and check. Empty, or the case and what is wrong with it.
-std::string runCase(const Case &c, std::vector<NamedError> *errors = nullptr);
+/// With `reruns`, also reruns the case so often.
+std::string runCase(const Case &c, std::vector<NamedError> *errors = nullptr, int reruns = 0);
+
+/// Poisons the outputs and launches again, so many times. Empty, or which output is not what `tensors` held before, bit
+/// for bit. Without a backward pass, whose sums have no fixed order.
+std::string rerun(const Case &c, Tensors &tensors, int times);
 
 /// The worst error ratio that check() accepts.
 inline constexpr double kMaxRatio = 2.0;

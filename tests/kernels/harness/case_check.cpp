@@ -83,13 +83,26 @@ std::string check(Tensors &tensors, const std::vector<NamedError> &errors) {
   return complaints.str();
 }
 
-std::string runCase(const Case &c, std::vector<NamedError> *errors) {
+std::string rerun(const Case &c, Tensors &tensors, int times) {
+  const std::vector<std::byte> o = tensors.o.bits(), lse = tensors.lse.bits();
+  for (int n = 0; n < times; ++n) {
+    tensors.o.poison();
+    tensors.lse.poison();
+    if (Status status = launch(c, tensors); !status.ok())
+      return status.message() + "\n";
+    if (tensors.o.bits() != o || tensors.lse.bits() != lse)
+      return "rerun " + std::to_string(n + 1) + " has other bits in " + (tensors.o.bits() != o ? "o" : "lse") + "\n";
+  }
+  return "";
+}
+
+std::string runCase(const Case &c, std::vector<NamedError> *errors, int reruns) {
   Tensors tensors = makeTensors(c);
   Status status = launch(c, tensors);
   if (!status.ok())
     return toString(c) + "\n" + status.message() + "\n";
   std::vector<NamedError> measured = measure(c, tensors);
-  std::string complaints = check(tensors, measured);
+  std::string complaints = check(tensors, measured) + rerun(c, tensors, reruns);
   if (errors)
     *errors = std::move(measured);
   return complaints.empty() ? "" : toString(c) + "\n" + complaints;

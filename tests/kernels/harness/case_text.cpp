@@ -69,10 +69,9 @@ bool set(Case &c, const std::string &key, const std::string &word) {
     return choose(c.causal, kCausal, word);
   if (key == "variant")
     return c.variant = word, true;
-  if (key == "block_m")
-    return setNumber(c.schedule.block_m, word);
-  if (key == "block_n")
-    return setNumber(c.schedule.block_n, word);
+  for (const ScheduleField &field : scheduleFields())
+    if (field.name == key)
+      return setNumber(c.schedule.*field.member, word);
   if (key == "backward")
     return setNumber(c.backward, word);
   if (key == "family")
@@ -90,8 +89,8 @@ std::string toString(const Case &c) {
   std::ostringstream text;
   const oracle::Shape &s = c.shape;
   text << "dtype=" << toString(c.dtype) << " algorithm=" << kAlgorithms[size_t(c.algorithm)]
-       << " causal=" << kCausal[size_t(c.causal)] << " variant=" << c.variant << " block_m=" << c.schedule.block_m
-       << " block_n=" << c.schedule.block_n << " backward=" << c.backward << " batch=" << s.batch
+       << " causal=" << kCausal[size_t(c.causal)] << " variant=" << c.variant << " " << toString(c.schedule)
+       << (c.schedule == Schedule() ? "" : " ") << "backward=" << c.backward << " batch=" << s.batch
        << " heads=" << s.heads << " kv_heads=" << s.kv_heads << " seqlen_q=" << s.seqlen_q << " seqlen_k=" << s.seqlen_k
        << " head_dim=" << s.head_dim << " value_dim=" << s.value_dim << " family=" << toString(c.family)
        << " layout=" << toString(c.layout) << " poison=" << kPoisonNames[placeOf(c.poison)] << " seed=" << c.seed;
