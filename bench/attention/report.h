@@ -25,6 +25,7 @@ struct Row {
   int head_dim = 0;
   std::string causal; ///< "none", "top_left" or "bottom_right"
   int64_t batch = 0, heads = 0, seqlen = 0;
+  std::string variant = {}; ///< Empty: plain attention.
   double ms = 0;
   double tflops = 0;
   std::optional<double> gigabytes = {}; ///< Loaded and stored by the programs, from whatever cache.
@@ -46,7 +47,7 @@ std::string toJson(const Report &report);
 /// The inverse of toJson. InvalidArgument says what is wrong with the text.
 Expected<Report> parseReport(const std::string &json);
 
-/// Each row in full, then TFLOP/s of everything in short.
+/// Each row in full, then TFLOP/s of everything in short, then what variants cost.
 std::string toTable(const Report &report);
 
 /// TFLOP/s over the sequence length: a panel for each pass, head dimension and mask, a line for each algorithm.

@@ -19,8 +19,8 @@ template <class Key> auto distinct(const std::vector<Row> &rows, Key key) {
 }
 
 /// What the lengths of one line have in common, but for the algorithm.
-using Group = std::tuple<std::string, int, std::string>;
-inline Group groupOf(const Row &row) { return {row.pass, row.head_dim, row.causal}; }
+using Group = std::tuple<std::string, int, std::string, std::string>;
+inline Group groupOf(const Row &row) { return {row.pass, row.head_dim, row.causal, row.variant}; }
 
 inline std::vector<int64_t> lengthsOf(const std::vector<Row> &rows) {
   std::vector<int64_t> lengths = distinct(rows, [](const Row &row) { return row.seqlen; });
@@ -38,8 +38,11 @@ inline const Row *findRow(const std::vector<Row> &rows, const Group &group, cons
 }
 
 inline std::string titleOf(const Group &group) {
-  const auto &[pass, head_dim, causal] = group;
-  return pass + ", D=" + std::to_string(head_dim) + ", " + (causal == "none" ? "full" : "causal " + causal);
+  const auto &[pass, head_dim, causal, variant] = group;
+  return pass + ", D=" + std::to_string(head_dim) + ", " +
+         (!variant.empty()   ? variant
+          : causal == "none" ? "full"
+                             : "causal " + causal);
 }
 
 } // namespace tegula::bench

@@ -20,6 +20,8 @@ std::optional<double> optionalNumber(const Json &json, const char *name) {
 Json toJson(const Row &row) {
   Json json = {{"pass", row.pass},   {"algorithm", row.algorithm}, {"head_dim", row.head_dim}, {"causal", row.causal},
                {"batch", row.batch}, {"heads", row.heads},         {"seqlen", row.seqlen}};
+  if (!row.variant.empty())
+    json["variant"] = row.variant;
   if (!row.error.empty()) {
     json["error"] = row.error;
     return json;
@@ -40,6 +42,7 @@ Row rowOf(const Json &json) {
           .batch = json.at("batch"),
           .heads = json.at("heads"),
           .seqlen = json.at("seqlen"),
+          .variant = json.value("variant", ""),
           .ms = json.value("ms", 0.0),
           .tflops = json.value("tflops", 0.0),
           .gigabytes = optionalNumber(json, "gigabytes"),

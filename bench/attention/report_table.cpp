@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench/attention/report.h"
 #include "bench/attention/report_groups.h"
+#include "bench/attention/variants.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +13,9 @@ std::string optionalColumn(const std::optional<double> &value, int width, int di
 }
 
 std::string line(const Row &row) {
-  std::string text = fmt::format("{:<8} {:>4} {:<12} {:>6} {:>5} {:>5} {:<16}", row.pass, row.head_dim, row.causal,
-                                 row.seqlen, row.batch, row.heads, row.algorithm);
+  std::string text =
+      fmt::format("{:<8} {:>4} {:<14} {:>6} {:>5} {:>5} {:<17}", row.pass, row.head_dim,
+                  row.variant.empty() ? row.causal : row.variant, row.seqlen, row.batch, row.heads, row.algorithm);
   if (!row.error.empty())
     return text + " " + row.error + "\n";
   return text + fmt::format(" {:>10.3f} {:>#8.4g}", row.ms, row.tflops) + optionalColumn(row.gigabytes, 9, 2) +
@@ -21,8 +23,9 @@ std::string line(const Row &row) {
 }
 
 std::string fullTable(const Report &report) {
-  std::string text = "pass        D mask              N batch heads algorithm                ms  TFLOP/s  GB moved SM "
-                     "MHz  watts\n";
+  std::string text =
+      "pass        D mask                N batch heads algorithm                 ms  TFLOP/s  GB moved SM "
+      "MHz  watts\n";
   for (const Row &row : report.rows)
     text += line(row);
   return text;
@@ -54,6 +57,26 @@ std::string shortTable(const Report &report) {
   return text;
 }
 
+/// What each variant costs over plain attention with as many scores, and how it compares with others.
+std::string variantTable(const Report &report) {
+  std::string text;
+  for (const Group &group : distinct(report.rows, groupOf))
+    for (int64_t length : lengthsOf(report.rows)) {
+      const Row *modified = findRow(report.rows, group, "flash2", length);
+      const Row *plain = findRow(report.rows, group, std::string(kUnmodified), length);
+      if (!modified || !plain || !modified->error.empty() || !plain->error.empty())
+        continue;
+      text += fmt::format("{:<40} {:>6} {:>10.3f} {:>10.3f} {:>+7.1f} %", titleOf(group), length, modified->ms,
+                          plain->ms, 100 * (modified->ms / plain->ms - 1));
+      const Row *flex = findRow(report.rows, group, "flex-attention", length);
+      text +=
+          flex && flex->error.empty() ? fmt::format(" {:>10.3f} {:>6.2f}\n", flex->ms, flex->ms / modified->ms) : "\n";
+    }
+  const char *head =
+      "\nwhat variants cost                            N         ms unmodified      cost  FlexAtt.  ratio\n";
+  return text.empty() ? text : head + text;
+}
+
 } // namespace
 
 std::string toTable(const Report &report) {
@@ -61,7 +84,7 @@ std::string toTable(const Report &report) {
                                  report.tokens, report.hidden);
   for (const Ceiling &ceiling : report.ceilings)
     text += fmt::format("  {:<32} {:>#8.4g} {}\n", ceiling.name, ceiling.value, ceiling.unit);
-  return text + "\n" + fullTable(report) + shortTable(report);
+  return text + "\n" + fullTable(report) + shortTable(report) + variantTable(report);
 }
 
 } // namespace tegula::bench

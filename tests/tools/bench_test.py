@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import tempfile
 import unittest
 import xml.etree.ElementTree
@@ -36,7 +37,7 @@ class BenchTest(CommandLineTest):
             flops *= 1 if row["pass"] == "forward" else 2.5
             self.assertAlmostEqual(row["tflops"] * row["ms"] * 1e9 / flops, 1, places=6)
             self.assertGreater(row["gigabytes"], 0)
-            self.assertIn(f"\n{row['pass']:<8} {row['head_dim']:>4} {row['causal']:<12} {row['seqlen']:>6}", table)
+            self.assertIn(f"\n{row['pass']:<8} {row['head_dim']:>4} {row['causal']:<14} {row['seqlen']:>6}", table)
         self.assertEqual([ceiling["unit"] for ceiling in report["ceilings"]][-2:], ["TFLOP/s", "GB/s"])
 
     def test_the_options_choose_what_runs(self):
@@ -72,6 +73,39 @@ class BenchTest(CommandLineTest):
         self.assertEqual(report["rows"][-2:], rows)
         self.assertRegex(table, r"(?m)^  other +123\.4 +-$")
         self.assertRegex(table, r"(?m)^  third +567\.8 +-$")
+
+    def test_variants_are_shown_beside_as_many_scores_of_plain_attention(self):
+        flex = {"pass": "forward", "algorithm": "flex-attention", "head_dim": 16, "causal": "none", "batch": 6, "heads": 4,
+                "seqlen": 16, "variant": "alibi", "ms": 1e6, "tflops": 1}
+        with tempfile.TemporaryDirectory() as folder:
+            peers = os.path.join(folder, "peers")
+            with open(peers, "w") as file:
+                json.dump({"device": "", "dtype": "f32", "tokens": 96, "hidden": 64, "ceilings": [], "rows": [flex]}, file)
+            variants = ["softcap", "alibi", "sliding_window", "prefix_lm", "documents", "bias"]
+            table, report, _ = self.bench("--variants", ",".join(variants), "--add", peers)
+        self.assertEqual(report["rows"][-1], flex)
+        cells = {(row["variant"], row["algorithm"], row["head_dim"], row["seqlen"]) for row in report["rows"][:-1]}
+        self.assertEqual(cells, {(variant, algorithm, dim, length) for variant in variants for dim in (16, 32)
+                                 for algorithm in ("flash2", "flash2 unmodified") for length in (16, 48)})
+        scores = {"sliding_window": 48 * 49 / 2, "prefix_lm": 48 * 24 + 24 * 25 / 2}
+        for row in report["rows"]:
+            if (row["algorithm"], row["head_dim"], row["seqlen"]) == ("flash2", 32, 48):
+                flops = 4 * 32 * 2 * 2 * scores.get(row["variant"], 48 * 48)
+                self.assertAlmostEqual(row["tflops"] * row["ms"] * 1e9 / flops, 1, places=6)
+        self.assertEqual(len(re.findall(r"(?m)^forward, D=\d+, \w+ +\d+ .* %", table)), 6 * 4)
+        self.assertRegex(table, r"(?m)^forward, D=16, alibi +16 .* % +1000000\.000 +\d+\.\d\d$")
+
+    def test_the_ladder_is_markdown(self):
+        table, report, _ = self.bench("--ladder", "--causal", "none")
+        rungs = list(dict.fromkeys(row["algorithm"] for row in report["rows"]))
+        self.assertEqual(rungs[0], "standard: S and P in memory")
+        self.assertGreaterEqual(len(rungs), 3)
+        self.assertIn("\n| forward, D=16, full | 16 | 48 |\n|---|---|---|\n| standard: S and P in memory | ", table)
+        self.assertEqual(table.count("\n| "), 2 * (1 + len(rungs)))
+
+    def test_a_ladder_has_no_variants(self):
+        result = self.run_tegula("bench", "--target", TARGET, "--ladder", "--variants", "bias", code=2)
+        self.assertIn("--variants excludes --ladder", result.stderr)
 
     def test_a_file_that_is_no_benchmark_is_refused(self):
         result = self.run_tegula("bench", "--target", TARGET, *SMALL, "--no-check", "--add", __file__, code=2)

@@ -54,6 +54,14 @@ CUDA_MARKS = {
 
 
 class CompileTest(CommandLineTest):
+    def test_a_variant_modifies_a_kernel(self):
+        plain, softcap = (self.run_tegula("compile", *CUDA_KERNEL, *options, "--emit", "tile").stdout
+                          for options in ([], ["--variant", "softcap"]))
+        self.assertNotIn("math.tanh", plain)
+        self.assertIn("math.tanh", softcap)
+        result = self.run_tegula("compile", "-", "--variant", "softcap", "--emit", "tile", stdin=PROGRAM, code=2)
+        self.assertIn("--variant: it modifies a --kernel", result.stderr)
+
     def test_every_phase_from_standard_input(self):
         for phase, mark in MARKS.items():
             with self.subTest(phase):

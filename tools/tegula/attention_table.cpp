@@ -9,7 +9,8 @@ namespace tegula::tools {
 namespace {
 
 std::string heading(const AttentionReport &report) {
-  const auto &[problem, shape, scale, seed, schedule] = report.attention;
+  const AttentionProblem &problem = report.attention.problem;
+  const AttentionShape &shape = report.attention.shape;
   std::string heads = shape.kv_heads == shape.heads ? fmt::format("{} heads", shape.heads)
                                                     : fmt::format("{} heads on {}", shape.heads, shape.kv_heads);
   std::string dims = problem.value_dim == problem.head_dim

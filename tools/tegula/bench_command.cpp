@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench_command.h"
+#include "bench/attention/ladder.h"
+#include "bench/attention/variants.h"
 #include "compiler.h"
 #include "files.h"
 #include "progress.h"
@@ -41,7 +43,8 @@ Expected<Report> measure(const BenchOptions &options) {
   bench::ProblemGrid grid = problemGrid(options, (*device)->target().name);
 
   Progress progress;
-  if (!options.no_check) {
+  const bool isPlain = options.variants.empty() && !options.ladder;
+  if (!options.no_check && isPlain) {
     progress.show("checking");
     TEGULA_RETURN_IF_ERROR(bench::checkGrid(machine, grid));
   }
@@ -51,7 +54,10 @@ Expected<Report> measure(const BenchOptions &options) {
                 .hidden = grid.hidden};
   progress.show("measuring ceilings");
   report.ceilings = bench::measureCeilings(machine, grid.dtype);
-  report.rows = bench::measureGrid(machine, grid, [&](const std::string &problem) { progress.show(problem); });
+  auto show = [&](const std::string &problem) { progress.show(problem); };
+  report.rows = options.ladder ? bench::measureLadder(machine, grid, show)
+                : isPlain      ? bench::measureGrid(machine, grid, show)
+                               : bench::measureVariants(machine, grid, options.variants, show);
   return report;
 }
 
@@ -77,7 +83,7 @@ Status benchCommand(const BenchOptions &options) {
     TEGULA_RETURN_IF_ERROR(writeFile("--json", options.json, toJson(*report)));
   if (!options.svg.empty())
     TEGULA_RETURN_IF_ERROR(writeFile("--svg", options.svg, toSvg(*report)));
-  TEGULA_RETURN_IF_ERROR(print(toTable(*report)));
+  TEGULA_RETURN_IF_ERROR(print(options.ladder ? bench::toMarkdown(*report) : toTable(*report)));
   return failure;
 }
 

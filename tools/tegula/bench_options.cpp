@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bench_options.h"
+#include "bench/attention/variants.h"
 #include "legal_values.h"
 #include "tegula/attention_words.h"
 
@@ -12,6 +13,7 @@ constexpr const char *kExamples = R"(On a GPU the grid is that of the FlashAtten
 Lists are written with commas. Examples:
   tegula bench --json bench.json --svg bench.svg
   tegula bench --head-dim 128 --seqlen 4096,16384 --causal none --passes forward
+  tegula bench --variants softcap,alibi,bias --head-dim 128 --seqlen 16384
   tegula bench --algorithms standard,flash1,flash2 --passes forward
   tools/bench-peers --json peers.json && tegula bench --add peers.json
 
@@ -22,7 +24,7 @@ constexpr int64_t kMost = int64_t(1) << 24;
 
 template <class T>
 void addList(CLI::App &command, const char *name, std::vector<T> &values, CLI::Validator legal, const char *type,
-             const char *help) {
+             const std::string &help) {
   command.add_option(name, values, help)
       ->delimiter(',')
       ->check(std::move(legal))
@@ -37,6 +39,9 @@ void addGrid(CLI::App &command, BenchOptions &o) {
   addList(command, "--passes", o.passes, oneOf({"forward", "backward"}), "WORDS", "Passes (forward,backward)");
   addList(command, "--algorithms", o.algorithms, oneOf(algorithmWords()), "WORDS",
           "Of standard, flash1 and flash2; only flash2 has a\nbackward pass (flash2)");
+  addList(command, "--variants", o.variants, oneOf(bench::variantNames()), "WORDS",
+          "Instead of plain attention: what variants cost, forward, beside\nplain attention over as many scores: of\n" +
+              enumeration(bench::variantNames()));
   addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType, "Element type: f32, f16 or bf16 (bf16)");
   addNumber(command, "--tokens", o.tokens, 1, kMost, "Tokens of a batch (16384)");
   addNumber(command, "--hidden", o.hidden, 8, kMost, "Numbers of a token: heads times --head-dim (2048)");
@@ -50,6 +55,12 @@ void addBenchOptions(CLI::App &command, BenchOptions &o) {
   addSchedule(command, o.schedule);
   addUntuned(command, o.untuned);
   command.add_option("--seconds", o.seconds, "Time for each measurement (0.3)")->check(number())->type_name("NUMBER");
+  command
+      .add_flag(
+          "--ladder", o.ladder,
+          "Instead of plain attention: from the textbook formula to the fastest\nschedule, forward, step by step, "
+          "as Markdown")
+      ->excludes("--variants");
   command.add_flag("--no-check", o.no_check, "Do not compare with a double-precision reference first");
   command.add_option("--add", o.add, "Show these figures too, such as those of tools/bench-peers; may be repeated")
       ->type_name("FILE")

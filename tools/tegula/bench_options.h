@@ -23,8 +23,10 @@ struct BenchOptions {
   std::vector<std::string> causals = {"none", "bottom_right"};
   std::vector<std::string> algorithms = {"flash2"};
   std::vector<std::string> passes = {"forward", "backward"};
+  std::vector<std::string> variants; ///< Instead of plain attention.
   Schedule schedule;
   double seconds = 0.3;
+  bool ladder = false;
   bool no_check = false;
   bool untuned = false;
   std::vector<std::string> add; ///< Files with rows measured elsewhere.

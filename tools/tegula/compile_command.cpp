@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compile_command.h"
+#include "bench/attention/variants.h"
 #include "compiler.h"
 #include "files.h"
 #include "tegula/bundle.h"
@@ -30,8 +31,10 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
       request.program = std::move(*text);
     return text.status();
   }
-  Expected<AttentionRecipe> recipe =
-      resolve(problemOf(options.choice), options.kernel, request.target, options.schedule);
+  AttentionProblem problem = problemOf(options.choice);
+  if (const bench::MeasuredVariant *variant = bench::findVariant(options.variant))
+    problem.variant = variant->make(problem.dtype);
+  Expected<AttentionRecipe> recipe = resolve(problem, options.kernel, request.target, options.schedule);
   if (!recipe)
     return recipe.status();
   Expected<Program> program = findAttentionProgram(options.kernel)->record(recipe->config);

@@ -6,6 +6,9 @@
 #include "tegula/attention.h"
 
 #include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
 
 namespace tegula::tools {
 
@@ -15,6 +18,8 @@ struct AttentionCase {
   float scale = 0;
   uint64_t seed = 0;
   Schedule schedule = {}; ///< What is 0 is chosen by the library.
+  /// What a tensor of the problem's variant holds, in C order. If it is empty, or gives nothing, normal numbers.
+  std::function<std::vector<float>(std::string_view tensor, const std::vector<int64_t> &shape)> variant_values = {};
 };
 
 oracle::Shape oracleShape(const AttentionCase &attention);

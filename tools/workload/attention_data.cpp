@@ -14,6 +14,41 @@ struct Placement {
   std::vector<int64_t> shape;
 };
 
+int64_t sizeAlong(Axis axis, const AttentionShape &s) {
+  switch (axis) {
+  case Axis::batch:
+    return s.batch;
+  case Axis::heads:
+    return s.heads;
+  case Axis::kv_heads:
+    return s.kv_heads;
+  case Axis::seqlen_q:
+    return s.seqlen_q;
+  case Axis::seqlen_k:
+    return s.seqlen_k;
+  case Axis::any:
+    return 1;
+  }
+  return 0;
+}
+
+/// Makes room for the tensors of a variant, and appends where they go.
+void placeVariant(std::vector<Placement> &placements, AttentionTensors &t, const AttentionCase &attention) {
+  const std::vector<VariantTensor> &tensors = attention.problem.variant.tensors;
+  t.variant.resize(tensors.size());
+  t.variant_gradients.resize(size_t(std::count_if(tensors.begin(), tensors.end(),
+                                                  [](const VariantTensor &tensor) { return tensor.wants_gradient; })));
+  size_t gradient = 0;
+  for (size_t n = 0; n < tensors.size(); ++n) {
+    std::vector<int64_t> shape;
+    for (Axis axis : tensors[n].axes)
+      shape.push_back(sizeAlong(axis, attention.shape));
+    placements.push_back({t.variant[n], tensors[n].dtype, shape});
+    if (attention.problem.backward && tensors[n].wants_gradient)
+      placements.push_back({t.variant_gradients[gradient++], f32, shape});
+  }
+}
+
 /// All tensors of a problem, with their types and shapes.
 std::vector<Placement> placements(AttentionTensors &t, const AttentionCase &attention) {
   const AttentionProblem &problem = attention.problem;
@@ -31,6 +66,7 @@ std::vector<Placement> placements(AttentionTensors &t, const AttentionCase &atte
   if (problem.backward)
     for (auto [gradient, shape] : {std::pair(&t.d_o, o), std::pair(&t.dq, q), std::pair(&t.dk, k), std::pair(&t.dv, v)})
       result.push_back({*gradient, problem.dtype, shape});
+  placeVariant(result, t, attention);
   return result;
 }
 
@@ -100,7 +136,27 @@ Status AttentionData::fillInputs() const {
   uint64_t seed = 4 * attention_.seed;
   for (const DeviceTensor *tensor : {&tensors_.q, &tensors_.k, &tensors_.v, &tensors_.d_o})
     TEGULA_RETURN_IF_ERROR(fillWithNormalNumbers(*device_, *tensor, seed++));
+  return fillVariant();
+}
+
+Status AttentionData::fillVariant() const {
+  for (size_t n = 0; n < tensors_.variant.size(); ++n) {
+    const DeviceTensor &tensor = tensors_.variant[n];
+    const std::vector<float> values =
+        attention_.variant_values
+            ? attention_.variant_values(attention_.problem.variant.tensors[n].name, tensor.shape())
+            : std::vector<float>();
+    TEGULA_RETURN_IF_ERROR(values.empty() ? fillWithNormalNumbers(*device_, tensor, attention_.seed + n)
+                                          : upload(*device_, values, tensor));
+  }
   return {};
+}
+
+static std::vector<TensorRef> viewsOf(const std::vector<DeviceTensor> &tensors) {
+  std::vector<TensorRef> views;
+  for (const DeviceTensor &tensor : tensors)
+    views.push_back(tensor.view);
+  return views;
 }
 
 Status AttentionData::spoilOutputs() const {
@@ -115,18 +171,28 @@ int64_t AttentionData::bytes() const {
   const AttentionTensors &t = tensors_;
   for (const DeviceTensor *tensor : {&t.q, &t.k, &t.v, &t.o, &t.lse, &t.d_o, &t.dq, &t.dk, &t.dv})
     sum += tensor->memory.bytes();
+  for (const std::vector<DeviceTensor> *tensors : {&t.variant, &t.variant_gradients})
+    for (const DeviceTensor &tensor : *tensors)
+      sum += tensor.memory.bytes();
   return sum;
 }
 
 Status AttentionData::forward(const AttentionPlan &plan) const {
   const AttentionTensors &t = tensors_;
-  AttentionForward call{
-      .q = t.q.view, .k = t.k.view, .v = t.v.view, .o = t.o.view, .lse = t.lse.view, .scale = attention_.scale};
+  const std::vector<TensorRef> variant = viewsOf(t.variant);
+  AttentionForward call{.q = t.q.view,
+                        .k = t.k.view,
+                        .v = t.v.view,
+                        .o = t.o.view,
+                        .lse = t.lse.view,
+                        .scale = attention_.scale,
+                        .variant = variant};
   return plan.forward(call, {workspace_.data(), workspace_.bytes()});
 }
 
 Status AttentionData::backward(const AttentionPlan &plan) const {
   const AttentionTensors &t = tensors_;
+  const std::vector<TensorRef> variant = viewsOf(t.variant), gradients = viewsOf(t.variant_gradients);
   AttentionBackward call{.q = t.q.view,
                          .k = t.k.view,
                          .v = t.v.view,
@@ -136,7 +202,9 @@ Status AttentionData::backward(const AttentionPlan &plan) const {
                          .dq = t.dq.view,
                          .dk = t.dk.view,
                          .dv = t.dv.view,
-                         .scale = attention_.scale};
+                         .scale = attention_.scale,
+                         .variant = variant,
+                         .variant_gradients = gradients};
   return plan.backward(call, {workspace_.data(), workspace_.bytes()});
 }
 

@@ -11,7 +11,9 @@ namespace tegula::tools {
 
 struct AttentionTensors {
   DeviceTensor q, k, v, o, lse;
-  DeviceTensor d_o, dq, dk, dv; ///< Empty unless the problem has a backward pass.
+  DeviceTensor d_o, dq, dk, dv;                ///< Empty unless the problem has a backward pass.
+  std::vector<DeviceTensor> variant;           ///< As Variant::tensors.
+  std::vector<DeviceTensor> variant_gradients; ///< Of the backward pass; for those that want one.
 };
 
 class AttentionData {
@@ -39,6 +41,7 @@ private:
 
   Status allocate(int64_t workspace_bytes);
   Status fillInputs() const;
+  Status fillVariant() const;
 
   AttentionCase attention_;
   std::shared_ptr<Device> device_;

@@ -29,7 +29,10 @@ Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::ve
 
 Status upload(Device &device, const std::vector<float> &values, const DeviceTensor &tensor) {
   std::vector<char> bytes(size_t(tensor.memory.bytes()));
-  oracle::encode(values.data(), values.size(), tensor.view.dtype, bytes.data());
+  if (tensor.view.dtype == i32)
+    std::copy(values.begin(), values.end(), reinterpret_cast<int32_t *>(bytes.data()));
+  else
+    oracle::encode(values.data(), values.size(), tensor.view.dtype, bytes.data());
   TEGULA_RETURN_IF_ERROR(device.copyToDevice(tensor.memory.data(), bytes.data(), tensor.memory.bytes()));
   return device.synchronize();
 }

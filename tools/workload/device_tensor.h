@@ -19,7 +19,7 @@ struct DeviceTensor {
 
 /// Contiguous, uninitialised.
 Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::vector<int64_t> &shape);
-/// Rounds `values` to the tensor's element type.
+/// Rounds `values` to the tensor's element type, those of an i32 tensor towards 0.
 Status upload(Device &device, const std::vector<float> &values, const DeviceTensor &tensor);
 /// N(0, 1), decided by `seed`. Large tensors repeat their numbers.
 Status fillWithNormalNumbers(Device &device, const DeviceTensor &tensor, uint64_t seed);

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "bench/attention/ladder.h"
+
+#include "bench/attention/case_measurement.h"
+#include "bench/attention/report_groups.h"
+#include "tegula/cuda_device.h"
+
+#include <fmt/format.h>
+
+namespace tegula::bench {
+namespace {
+
+using tools::AttentionCase;
+
+/// One step on the way.
+struct Rung {
+  const char *name;
+  Algorithm algorithm = Algorithm::flash2;
+  Schedule (*schedule)(int head_dim) = [](int) { return Schedule(); };
+};
+
+Schedule ofAllGpus(int head_dim) {
+  return {.block_m = 128, .block_n = head_dim <= 64 ? 96 : 64, .num_warps = head_dim <= 128 ? 4 : 8, .num_stages = 2};
+}
+
+Schedule withRoles(int block_m, int block_n) {
+  return {.block_m = block_m, .block_n = block_n, .num_warps = block_m / 16, .num_stages = 2, .num_roles = 2};
+}
+
+Schedule twoWarpgroups(int) { return withRoles(128, 128); }
+Schedule threeWarpgroups(int) { return withRoles(192, 128); }
+
+Schedule groupedHeads(int) {
+  Schedule schedule = withRoles(192, 128);
+  schedule.heads_per_group = 4;
+  return schedule;
+}
+
+/// Where registers allow it with three warpgroups.
+Schedule overlapped(int head_dim) {
+  Schedule schedule = withRoles(head_dim <= 64 ? 192 : 128, 128);
+  schedule.num_products = 2;
+  schedule.heads_per_group = 4;
+  return schedule;
+}
+
+int multiprocessors() {
+  const Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
+  return gpus && !gpus->empty() ? gpus->front().multiprocessors : 1;
+}
+
+Schedule inTurns(int head_dim) {
+  Schedule schedule = overlapped(head_dim);
+  schedule.heads_per_group = 0;
+  schedule.num_programs = multiprocessors();
+  return schedule;
+}
+
+std::vector<Rung> rungsOf(const Target &target, DType dtype) {
+  std::vector<Rung> rungs = {{"standard: S and P in memory", Algorithm::standard},
+                             {"FlashAttention-1", Algorithm::flash1}};
+  if (target.name == "cpu") {
+    rungs.push_back({"FlashAttention-2"});
+    return rungs;
+  }
+  rungs.push_back({"FlashAttention-2: mma.sync, cp.async", Algorithm::flash2, ofAllGpus});
+  if (target.arch != "sm_90a" || sizeOf(dtype) != 2)
+    return rungs;
+  for (Rung rung : {Rung{"a producer, TMA, wgmma; rows rescaled late", Algorithm::flash2, twoWarpgroups},
+                    Rung{"three warpgroups that compute", Algorithm::flash2, threeWarpgroups},
+                    Rung{"blocks by groups of heads", Algorithm::flash2, groupedHeads},
+                    Rung{"products that overlap", Algorithm::flash2, overlapped},
+                    Rung{"products that overlap, blocks in turns", Algorithm::flash2, inTurns}})
+    rungs.push_back(rung);
+  return rungs;
+}
+
+} // namespace
+
+std::vector<Row> measureLadder(const Machine &machine, const ProblemGrid &grid,
+                               const std::function<void(const std::string &)> &progress) {
+  ProblemGrid forward = grid;
+  forward.algorithms = {Algorithm::flash2};
+  forward.backward = false;
+  const std::vector<Rung> rungs = rungsOf(machine.device->target(), grid.dtype);
+  std::vector<Row> rows;
+  forEachCase(forward, grid.tokens, grid.seqlens, [&](const AttentionCase &problem) {
+    for (const Rung &rung : rungs) {
+      AttentionCase attention = problem;
+      attention.problem.algorithm = rung.algorithm;
+      attention.schedule = rung.schedule(attention.problem.head_dim);
+      progress(fmt::format("{} D={} N={}", rung.name, attention.problem.head_dim, attention.shape.seqlen_q));
+      rows.push_back(CaseMeasurement(machine, attention, grid.seconds).forward(forwardFlops(attention)));
+      rows.back().algorithm = rung.name;
+    }
+  });
+  return rows;
+}
+
+std::string toMarkdown(const Report &report) {
+  std::string text = fmt::format("{}; {}, {} tokens a batch, hidden size {}; forward, TFLOP/s, medians\n",
+                                 report.device, report.dtype, report.tokens, report.hidden);
+  const std::vector<int64_t> lengths = lengthsOf(report.rows);
+  for (const Group &group : distinct(report.rows, groupOf)) {
+    text += fmt::format("\n| {} |", titleOf(group));
+    std::string rule = "|---|";
+    for (int64_t length : lengths) {
+      text += fmt::format(" {} |", length);
+      rule += "---|";
+    }
+    text += "\n" + rule + "\n";
+    for (const std::string &rung : distinct(report.rows, [](const Row &row) { return row.algorithm; })) {
+      text += fmt::format("| {} |", rung);
+      for (int64_t length : lengths) {
+        const Row *row = findRow(report.rows, group, rung, length);
+        text += row && row->error.empty() ? fmt::format(" {:.{}f} |", row->tflops, row->tflops < 10 ? 2 : 0) : " - |";
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+} // namespace tegula::bench
