@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""docs/tour.md shows what the compiler prints: each excerpt, line by line, but for the names of values."""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+TOUR = (ROOT / "docs" / "tour.md").read_text()
+TEGULA = os.environ["TEGULA"]
+
+
+def normal(line):
+    """Without names of values and registers, and without space."""
+    return re.sub(r"\s+", "", re.sub(r"%[\w#:$]+", "%", line))
+
+
+def excerpts():
+    """The command of each excerpt, and its lines."""
+    for command, lines in re.findall(r"```sh\n(tegula .*?)\n```\n```\w*\n(.*?)```", TOUR, re.DOTALL):
+        yield command, [line for line in lines.splitlines() if line.strip() not in ("", "...")]
+
+
+def kernel_options():
+    return re.search(r'^kernel="(.*)"$', TOUR, re.MULTILINE).group(1)
+
+
+class TourTest(unittest.TestCase):
+    def output_of(self, command):
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"""set -e; tegula() {{ {shlex.quote(TEGULA)} "$@"; }}; kernel={shlex.quote(kernel_options())}; {command}"""
+            result = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_each_excerpt_is_what_its_command_prints(self):
+        self.assertGreaterEqual(len(list(excerpts())), 8)
+        has_assembler = "ptxas" in self.output_of("tegula compile $kernel --emit report")
+        for command, lines in excerpts():
+            if not has_assembler and ("report" in command or "cubin" in command):
+                continue
+            if "nvdisasm" in command and not shutil.which("nvdisasm"):
+                continue
+            with self.subTest(command):
+                rest = iter(map(normal, self.output_of(command).splitlines()))
+                for line in lines:
+                    self.assertTrue(any(normal(line) in printed for printed in rest), f"is not printed there: {line}")
+
+    def test_the_program_is_the_kernel(self):
+        kernel = normal((ROOT / "kernels" / "flash2_forward.cpp").read_text())
+        for line in re.search(r"```cpp\n(.*?)```", TOUR, re.DOTALL).group(1).splitlines():
+            self.assertIn(normal(line), kernel)
+
+
+if __name__ == "__main__":
+    unittest.main()
