@@ -29,7 +29,8 @@ std::vector<std::string> variantNames();
 /// Row::algorithm of plain attention with as many scores.
 inline constexpr std::string_view kUnmodified = "flash2 unmodified";
 
-/// Two rows for each of `variants`, head dimension and length of the grid: forward, flash2. As measureGrid otherwise.
+/// Two rows for each of `variants`, head dimension and length of the grid: forward, flash2; ProblemGrid::schedule is for
+/// the variant. As measureGrid otherwise.
 std::vector<Row> measureVariants(const Machine &machine, const ProblemGrid &grid, std::span<const std::string> variants,
                                  const std::function<void(const std::string &)> &progress);
 

@@ -66,6 +66,11 @@ void shape(Inputs &in, const Shape &shape, double scale, Family family, Random &
   switch (family) {
   case Family::normal:
     return;
+  case Family::enlarged:
+    for (auto *x : {&in.q, &in.k, &in.v})
+      for (float &number : *x)
+        number *= 4;
+    return;
   case Family::outliers:
     for (auto *x : {&in.q, &in.k, &in.v})
       addOutliers(*x, random);
@@ -95,11 +100,12 @@ void roundAll(std::vector<float> &x, DType dtype) {
     number = rounded(number, dtype);
 }
 
-constexpr Family kFamilies[] = {Family::normal,   Family::outliers, Family::growing_max, Family::falling_max,
-                                Family::one_hot,  Family::sinks,    Family::shifted_up,  Family::shifted_down,
-                                Family::far_down, Family::uniform};
-constexpr std::string_view kFamilyNames[] = {"normal", "outliers",   "growing_max",  "falling_max", "one_hot",
-                                             "sinks",  "shifted_up", "shifted_down", "far_down",    "uniform"};
+constexpr Family kFamilies[] = {Family::normal,       Family::enlarged, Family::outliers, Family::growing_max,
+                                Family::falling_max,  Family::one_hot,  Family::sinks,    Family::shifted_up,
+                                Family::shifted_down, Family::far_down, Family::uniform};
+constexpr std::string_view kFamilyNames[] = {"normal",       "enlarged", "outliers", "growing_max",
+                                             "falling_max",  "one_hot",  "sinks",    "shifted_up",
+                                             "shifted_down", "far_down", "uniform"};
 
 } // namespace
 

@@ -11,6 +11,7 @@ namespace tegula::oracle {
 
 enum class Family {
   normal,       ///< N(0, 1).
+  enlarged,     ///< N(0, 16): scores 16 times as large.
   outliers,     ///< N(0, 1), and one in a thousand N(0, 1) + N(0, 100) (FlashAttention-3, section 4.3).
   growing_max,  ///< The largest score of a row grows with the key: the online softmax must rescale at each block.
   falling_max,  ///< The reverse.

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The harness notices what is wrong, and repeats what it is told.
+#include "harness/case.h"
+
+#include <gtest/gtest.h>
+
+namespace tegula::testing {
+namespace {
+
+Case small() {
+  return {.schedule = {.block_m = 16, .block_n = 16},
+          .backward = false,
+          .shape = {
+              .batch = 1, .heads = 2, .kv_heads = 1, .seqlen_q = 20, .seqlen_k = 50, .head_dim = 16, .value_dim = 16}};
+}
+
+TEST(Harness, ARerunWithOtherBitsIsNamed) {
+  const Case c = small();
+  Tensors tensors = makeTensors(c);
+  ASSERT_TRUE(launch(c, tensors).ok());
+  EXPECT_EQ(rerun(c, tensors, 3), "");
+  tensors.o.fill(1);
+  EXPECT_EQ(rerun(c, tensors, 3), "rerun 1 has other bits in o\n");
+  tensors.lse.fill(1);
+  EXPECT_EQ(rerun(c, tensors, 3), "rerun 1 has other bits in lse\n");
+}
+
+TEST(Harness, ACaseIsALineOfText) {
+  Case c = small();
+  c.schedule.num_warps = 12;
+  c.schedule.num_roles = 2;
+  c.family = oracle::Family::enlarged;
+  Expected<Case> parsed = parseCase(toString(c));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->schedule, c.schedule);
+  EXPECT_EQ(toString(*parsed), toString(c));
+  c.schedule = {};
+  parsed = parseCase(toString(c));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->schedule, c.schedule);
+  EXPECT_EQ(parseCase("num_warp=4").status().message(), "'num_warp=4' is not a word of a case");
+}
+
+} // namespace
+} // namespace tegula::testing
