@@ -32,9 +32,11 @@ namespace {
 ///     head; a; body
 ///     for later j: { head; start a; start the b before; wait for both; body }
 ///     the last b
+///
+/// Several warpgroups take turns to start products.
 class Overlap {
 public:
-  explicit Overlap(scf::ForOp loop) : loop_(loop), b_(loop.getLoc(), loop) {}
+  Overlap(scf::ForOp loop, bool takesTurns) : loop_(loop), takesTurns_(takesTurns), b_(loop.getLoc(), loop) {}
 
   bool isPossible() {
     SmallVector<sm::WgmmaOp> products = llvm::to_vector(loop_.getBody()->getOps<sm::WgmmaOp>());
@@ -164,11 +166,13 @@ private:
         arguments = arguments.drop_front();
       }
     clone(b, map, head_);
-    sm::TakeTurnOp::create(b);
+    if (takesTurns_)
+      sm::TakeTurnOp::create(b);
     b.clone(*first_, map);
     clone(b, before, lastHead_);
     b.clone(*last_, before);
-    sm::PassTurnOp::create(b);
+    if (takesTurns_)
+      sm::PassTurnOp::create(b);
     clone(b, map, firstEnd_);
     map.lookup(waitOf(first_).getResult()).getDefiningOp<sm::WgmmaWaitOp>().setPending(1);
     clone(b, map, rest_);
@@ -182,13 +186,18 @@ private:
     IRMapping map = handedOver(passedOn);
     clone(b, map, lastHead_);
     b.clone(*last_, map);
-    clone(b, map, lastEnd_);
+    // Nothing comes after the last tile of a program.
+    bool isLastTile = isa<sm::RolesOp>(loop_->getParentOp());
+    for (Operation *op : lastEnd_)
+      if (!isLastTile || !isa<sm::ReleaseOp>(op))
+        b.clone(*op, map);
     SmallVector<Value> results(passedOn.drop_back(handedOver_.size()));
     results.insert(results.begin() + sum_, map.lookup(waitOf(last_).getResult()));
     scf::YieldOp::create(b, results);
   }
 
   scf::ForOp loop_;
+  bool takesTurns_;
   LocBuilder b_;
   sm::WgmmaOp first_, last_;
   unsigned sum_ = 0; ///< Its number among what the loop carries.
@@ -206,9 +215,11 @@ struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
   }
 
   static void overlap(sm::RolesOp roles) {
-    bool isOverlapped = false;
+    constexpr int64_t warpsOfGroup = 4;
+    auto warps = roles->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("tile.num_warps");
+    bool takesTurns = warps && warps.getInt() > warpsOfGroup, isOverlapped = false;
     roles.getConsumer().walk([&](scf::ForOp loop) {
-      if (Overlap overlap(loop); overlap.isPossible()) {
+      if (Overlap overlap(loop, takesTurns); overlap.isPossible()) {
         overlap.run();
         isOverlapped = true;
       }
@@ -217,6 +228,8 @@ struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
       roles.emitRemark("has no loop of products that could overlap; they follow each other");
       return;
     }
+    if (!takesTurns)
+      return;
     auto start = OpBuilder::atBlockBegin(&roles.getConsumer().front());
     sm::TurnsOp::create(start, roles.getLoc());
   }

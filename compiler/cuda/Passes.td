@@ -51,7 +51,7 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
   let summary = "the last product of an iteration runs beside the first one of the next";
   let description = [{
     In modules with `tile.num_products` of 2. Where the last product of a consumers' loop only adds to what the loop
-    carries, it is started one iteration later, together with that iteration's first product. Warpgroups take turns at
+    carries, it is started one iteration later, together with that iteration's first product. Several warpgroups take turns at
     starting both, so that the tensor cores work for one while the others compute.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];

@@ -133,7 +133,7 @@ public:
   /// Ends the run from the stack of a lane: there is no memory.
   [[noreturn]] void giveUp(Lane &lane);
 
-  /// To be called behind each access to memory: what a mutation has delayed.
+  /// To be called behind each access to shared memory: what a mutation has delayed.
   void catchUp(Lane &lane) {
     if (!lane.delayed)
       return;

@@ -44,14 +44,16 @@ Mbarrier *Block::mbarrierAt(Lane &lane, uint32_t site, uint32_t address) {
 
 void Block::arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t arrivals, uint32_t transactions) {
   const auto unchanged = [=, this, &lane] { arriveAtMbarrier(lane, site, address, arrivals, transactions); };
-  if (executionOf(lane, site, unchanged) != Execution::Normal)
+  const Execution execution = executionOf(lane, site, unchanged);
+  if (execution == Execution::Not)
     return;
   maybeInterrupt(lane);
   Mbarrier *mbarrier = mbarrierAt(lane, site, address);
   if (mbarrier == nullptr)
     return;
-  mbarrier->expect(transactions);
-  if (arrivals > 0)
+  const bool isRelaxed = execution == Execution::Weaker && transactions == 0;
+  mbarrier->expect(execution == Execution::Weaker ? 0 : transactions);
+  if (arrivals > 0 && !isRelaxed)
     clocks_.publish(lane.number, mbarrier->arriving);
   if (!mbarrier->arrive(arrivals))
     report(SimtFault::BarrierMisuse, lane.number, site,
@@ -62,7 +64,8 @@ void Block::arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32
 bool Block::waitAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t parity, bool blocking) {
   constexpr uint32_t kTries = 2; // A lane that only looks would spin for ever in a deadlock.
   const auto unchanged = [=, this, &lane] { waitAtMbarrier(lane, site, address, parity, blocking); };
-  if (executionOf(lane, site, unchanged) != Execution::Normal)
+  const Execution execution = executionOf(lane, site, unchanged);
+  if (execution == Execution::Not)
     return true;
   maybeInterrupt(lane);
   Mbarrier *mbarrier = mbarrierAt(lane, site, address);
@@ -75,9 +78,11 @@ bool Block::waitAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t
     mbarrier->waiting.push_back(lane.number);
     block(lane, LaneState::AtMbarrier, site);
   }
+  mbarrier->waited = std::max(mbarrier->waited, mbarrier->over().time);
+  if (execution == Execution::Weaker)
+    return true;
   clocks_.acquire(lane.number, mbarrier->arrived);
   clocks_.waited(lane.number, mbarrier->over());
-  mbarrier->waited = std::max(mbarrier->waited, mbarrier->over().time);
   return true;
 }
 

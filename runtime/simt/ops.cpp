@@ -21,7 +21,7 @@ template <class Operation> auto onLane(SimtLane *handle, Operation operation) {
   }
 }
 
-/// The same for an access to memory.
+/// The same for an access to shared memory.
 template <class Operation> void access(SimtLane *handle, Operation operation) {
   onLane(handle, [&](Block &block, Lane &lane) {
     operation(block, lane);
@@ -31,10 +31,12 @@ template <class Operation> void access(SimtLane *handle, Operation operation) {
 
 template <class Operation>
 void onLaneIf(uint32_t predicate, SimtLane *handle, uint32_t site, Space space, Operation operation) {
-  if (predicate != 0)
+  if (predicate == 0)
+    onLane(handle, [&](Block &block, Lane &lane) { block.skip(lane, site, space); });
+  else if (space == Space::Shared)
     access(handle, operation);
   else
-    onLane(handle, [&](Block &block, Lane &lane) { block.skip(lane, site, space); });
+    onLane(handle, operation);
 }
 
 } // namespace

@@ -24,7 +24,7 @@ class JsonTest(CommandLineTest):
         self.assertEqual(
             list(answer), ["target", "device", "dtype", "shape", "causal", "compile_ms", "forward"])
         self.assertEqual(answer["shape"], {"batch": 2, "heads": 4, "kv_heads": 2, "seqlen_q": 17, "seqlen_k": 33,
-                                           "head_dim": 16, "value_dim": 16})
+                                           "head_dim": 16, "value_dim": 16, "row_gaps": [0, 0, 0, 0]})
         self.assertEqual([answer["target"], answer["dtype"], answer["causal"]], [TARGET, "f32", "none"])
         self.assertEqual(list(answer["forward"]), ["schedule", "ms", "tflops"])
 
@@ -52,6 +52,13 @@ class JsonTest(CommandLineTest):
             self.attention(*SMALL, "--check", "--dtype", dtype, "--backward", "--causal", "bottom_right")
         for algorithm in "standard", "flash1":
             self.attention(*SMALL, "--check", "--algorithm", algorithm, "--causal", "top_left")
+
+    def test_rows_may_have_gaps(self):
+        for gaps, all_gaps in [("3", [3, 3, 3, 3]), ("0,1,8,2", [0, 1, 8, 2])]:
+            for backward in [[], ["--backward"]]:
+                answer = self.attention("--row-gaps", gaps, "--check", *backward)
+                self.assertEqual(answer["shape"]["row_gaps"], all_gaps)
+                self.assertLessEqual(answer["forward"]["error_ratio"], 2)
 
     def test_one_sequence_length_is_the_other_too(self):
         shape = self.attention("--seqlen-k", "9", "--heads", "1")["shape"]

@@ -23,6 +23,8 @@ ATTENTION = [
     ("--algorithm flash1 --backward", "--algorithm: 'flash1' has no backward pass; use flash2, or leave out --backward"),
     ("--algorithm standard --backward",
      "--algorithm: 'standard' has no backward pass; use flash2, or leave out --backward"),
+    ("--row-gaps 1,2,3", "--row-gaps: 3 numbers; give one, or four for q, k, v and o"),
+    ("--row-gaps 1,-2", "--row-gaps: '-2' is not a whole number from 0 to 65536" + SEE_ATTENTION),
     ("--heads", "--heads needs a value" + SEE_ATTENTION),
     ("--speed 3", "'--speed', '3' is no option of `tegula attention`" + SEE_ATTENTION),
     ("--save /dev/null/folder", "--save: cannot create '/dev/null/folder': Not a directory"),

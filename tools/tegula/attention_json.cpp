@@ -12,13 +12,15 @@ using Json = nlohmann::ordered_json;
 
 Json shapeOf(const AttentionCase &attention) {
   const AttentionShape &shape = attention.shape;
+  const RowGaps &gaps = attention.row_gaps;
   return {{"batch", shape.batch},
           {"heads", shape.heads},
           {"kv_heads", shape.kv_heads},
           {"seqlen_q", shape.seqlen_q},
           {"seqlen_k", shape.seqlen_k},
           {"head_dim", attention.problem.head_dim},
-          {"value_dim", attention.problem.value_dim}};
+          {"value_dim", attention.problem.value_dim},
+          {"row_gaps", {gaps.q, gaps.k, gaps.v, gaps.o}}};
 }
 
 Json forwardOf(const AttentionReport &report) {

@@ -13,6 +13,7 @@ namespace tegula::tools {
 namespace {
 
 constexpr int64_t kLargestSize = std::numeric_limits<int32_t>::max();
+constexpr int64_t kLargestGap = 1 << 16;
 constexpr int64_t kDefaultSeqlen = 1024;
 
 constexpr const char *kExamples = R"(Examples:
@@ -31,6 +32,13 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
   addTarget(command, o.target);
   addSchedule(command, o.schedule);
   addUntuned(command, o.untuned);
+  command
+      .add_option("--row-gaps", o.row_gaps,
+                  "Numbers between the rows of q, k, v and o, with commas, or one for\nall: rows that begin at "
+                  "multiples of 16 bytes suit TMA (0)")
+      ->check(wholeNumber(0, kLargestGap))
+      ->delimiter(',')
+      ->type_name("LIST");
   addExplorationOptions(command, o.exploration);
   command.add_flag("--backward", o.backward, "Also compute and time the gradients (flash2 only)");
 }
@@ -39,6 +47,12 @@ void addOutput(CLI::App &command, AttentionOptions &o) {
   command.add_flag("--check", o.check, "Compare with a double-precision reference (slow)");
   command.add_option("--save", o.save, "Write q, k, v, o, lse (--backward: do, dq, dk, dv) as .npy")->type_name("DIR");
   command.add_flag("--json", o.json, "Print one JSON object instead of a table");
+}
+
+std::optional<RowGaps> rowGaps(const std::vector<int64_t> &list) {
+  if (list.size() == 1)
+    return RowGaps{list[0], list[0], list[0], list[0]};
+  return list.size() == 4 ? std::optional(RowGaps{list[0], list[1], list[2], list[3]}) : std::nullopt;
 }
 
 } // namespace
@@ -78,6 +92,10 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
     return Status(
         ErrorCode::InvalidArgument,
         "--schedules, --scheduler, --mutate and --traffic are for --target simt, which decides the order of lanes");
+  std::optional<RowGaps> gaps = rowGaps(o.row_gaps);
+  if (!gaps)
+    return Status(ErrorCode::InvalidArgument,
+                  fmt::format("--row-gaps: {} numbers; give one, or four for q, k, v and o", o.row_gaps.size()));
   AttentionProblem problem = problemOf(o.kernel);
   problem.algorithm = o.algorithm;
   problem.backward = o.backward;
@@ -88,7 +106,8 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
                        .seqlen_k = o.seqlen_k.value_or(o.seqlen_q.value_or(kDefaultSeqlen))};
   problem.expected = shape;
   float scale = float(o.scale.value_or(1 / std::sqrt(double(o.kernel.head_dim))));
-  return AttentionCase{problem, shape, scale, o.seed, o.schedule};
+  return AttentionCase{
+      .problem = problem, .shape = shape, .scale = scale, .seed = o.seed, .schedule = o.schedule, .row_gaps = *gaps};
 }
 
 } // namespace tegula::tools

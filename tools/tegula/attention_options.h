@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tegula::tools {
 
@@ -24,7 +25,8 @@ struct AttentionOptions {
   std::optional<double> scale;
   uint64_t seed = 0;
   Schedule schedule;
-  ExplorationOptions exploration; ///< simt only.
+  std::vector<int64_t> row_gaps = {0}; ///< One for all, or those of q, k, v and o.
+  ExplorationOptions exploration;      ///< simt only.
   bool backward = false;
   bool check = false;
   bool json = false;

@@ -11,11 +11,14 @@ namespace {
 std::string heading(const AttentionReport &report) {
   const AttentionProblem &problem = report.attention.problem;
   const AttentionShape &shape = report.attention.shape;
+  const RowGaps &gaps = report.attention.row_gaps;
   std::string heads = shape.kv_heads == shape.heads ? fmt::format("{} heads", shape.heads)
                                                     : fmt::format("{} heads on {}", shape.heads, shape.kv_heads);
   std::string dims = problem.value_dim == problem.head_dim
                          ? fmt::format("head dim {}", problem.head_dim)
                          : fmt::format("head dim {}, value dim {}", problem.head_dim, problem.value_dim);
+  if (gaps.q + gaps.k + gaps.v + gaps.o > 0)
+    dims += fmt::format(", gaps between rows {}, {}, {}, {}", gaps.q, gaps.k, gaps.v, gaps.o);
   return fmt::format("Attention ({}, {}, causal: {}) on {}: {}\n"
                      "batch {}, {}, {} queries, {} keys, {}\n",
                      toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), report.target,

@@ -20,7 +20,8 @@ struct Mutant {
   SimtMutation mutation;
 };
 
-/// An instruction that orders others, and what can be done to it.
+/// An instruction that orders others, and what can be done to it. An arrival that comes later orders as much and more,
+/// and bytes of a copy may be expected after it has started, as long as the arrival of that phase is missing.
 struct Orderer {
   std::string_view instruction;
   bool weakens, delays;
@@ -28,9 +29,9 @@ struct Orderer {
 
 constexpr Orderer kOrderers[] = {
     {"bar.sync", true, true},
-    {"bar.arrive", false, true},
+    {"bar.arrive", false, false},
     {"bar.warp.sync", false, true},
-    {"barrier.cluster.arrive", false, true},
+    {"barrier.cluster.arrive", false, false},
     {"barrier.cluster.wait", false, true},
     {"cp.async.commit_group", false, false},
     {"cp.async.wait_group", true, true},
@@ -38,9 +39,9 @@ constexpr Orderer kOrderers[] = {
     {"cp.async.bulk.wait_group", true, true},
     {"fence.proxy.async", false, true},
     {"fence.mbarrier_init", false, true},
-    {"mbarrier.arrive", false, true},
-    {"mbarrier.arrive.expect_tx", false, true},
-    {"mbarrier.try_wait", false, true},
+    {"mbarrier.arrive", true, false},
+    {"mbarrier.arrive.expect_tx", true, false},
+    {"mbarrier.try_wait", true, true},
     {"wgmma.fence", false, false},
     {"wgmma.commit_group", false, false},
     {"wgmma.wait_group", true, false},

@@ -12,6 +12,11 @@
 
 namespace tegula::tools {
 
+/// Numbers between the rows of a tensor and of its gradient.
+struct RowGaps {
+  int64_t q = 0, k = 0, v = 0, o = 0;
+};
+
 struct AttentionCase {
   AttentionProblem problem;
   AttentionShape shape;
@@ -20,6 +25,7 @@ struct AttentionCase {
   Schedule schedule = {}; ///< What is 0 is chosen by the library.
   /// What a tensor of the problem's variant holds, in C order. If it is empty, or gives nothing, normal numbers.
   std::function<std::vector<float>(std::string_view tensor, const std::vector<int64_t> &shape)> variant_values = {};
+  RowGaps row_gaps = {};
 };
 
 oracle::Shape oracleShape(const AttentionCase &attention);

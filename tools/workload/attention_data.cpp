@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 namespace tegula::tools {
@@ -12,6 +13,7 @@ struct Placement {
   DeviceTensor &tensor;
   DType dtype;
   std::vector<int64_t> shape;
+  int64_t row_gap = 0;
 };
 
 int64_t sizeAlong(Axis axis, const AttentionShape &s) {
@@ -49,7 +51,7 @@ void placeVariant(std::vector<Placement> &placements, AttentionTensors &t, const
   }
 }
 
-/// All tensors of a problem, with their types and shapes.
+/// All tensors of a problem, with their types, shapes and gaps between rows.
 std::vector<Placement> placements(AttentionTensors &t, const AttentionCase &attention) {
   const AttentionProblem &problem = attention.problem;
   const AttentionShape &s = attention.shape;
@@ -58,23 +60,25 @@ std::vector<Placement> placements(AttentionTensors &t, const AttentionCase &atte
   std::vector<int64_t> v = {s.batch, s.kv_heads, s.seqlen_k, problem.value_dim};
   std::vector<int64_t> o = {s.batch, s.heads, s.seqlen_q, problem.value_dim};
   std::vector<int64_t> lse = {s.batch, s.heads, s.seqlen_q};
-  std::vector<Placement> result = {{t.q, problem.dtype, q},
-                                   {t.k, problem.dtype, k},
-                                   {t.v, problem.dtype, v},
-                                   {t.o, problem.dtype, o},
-                                   {t.lse, f32, lse}};
+  const RowGaps &gaps = attention.row_gaps;
+  std::vector<Placement> result = {{t.q, problem.dtype, q, gaps.q},
+                                   {t.k, problem.dtype, k, gaps.k},
+                                   {t.v, problem.dtype, v, gaps.v},
+                                   {t.o, problem.dtype, o, gaps.o},
+                                   {t.lse, f32, lse, 0}};
   if (problem.backward)
-    for (auto [gradient, shape] : {std::pair(&t.d_o, o), std::pair(&t.dq, q), std::pair(&t.dk, k), std::pair(&t.dv, v)})
-      result.push_back({*gradient, problem.dtype, shape});
+    for (const auto &[gradient, shape, gap] : {std::tuple(&t.d_o, o, gaps.o), std::tuple(&t.dq, q, gaps.q),
+                                               std::tuple(&t.dk, k, gaps.k), std::tuple(&t.dv, v, gaps.v)})
+      result.push_back({*gradient, problem.dtype, shape, gap});
   placeVariant(result, t, attention);
   return result;
 }
 
 double bytesOf(const Placement &placement) {
-  double bytes = double(sizeOf(placement.dtype));
-  for (int64_t size : placement.shape)
-    bytes *= double(size);
-  return bytes;
+  double rows = 1;
+  for (size_t dim = 0; dim + 1 < placement.shape.size(); ++dim)
+    rows *= double(placement.shape[dim]);
+  return rows * double(placement.shape.back() + placement.row_gap) * double(sizeOf(placement.dtype));
 }
 
 Expected<int64_t> neededWorkspace(const AttentionPlan &plan, const AttentionCase &attention) {
@@ -120,7 +124,7 @@ Status AttentionData::allocate(int64_t workspace_bytes) {
   TEGULA_RETURN_IF_ERROR(checkThatItFits(total, *device_));
 
   for (Placement &placement : all) {
-    Expected<DeviceTensor> tensor = allocateTensor(*device_, placement.dtype, placement.shape);
+    Expected<DeviceTensor> tensor = allocateTensor(*device_, placement.dtype, placement.shape, placement.row_gap);
     if (!tensor)
       return tensor.status();
     placement.tensor = std::move(*tensor);

@@ -5,18 +5,44 @@
 #include "oracle/inputs.h"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 namespace tegula::tools {
+namespace {
 
-int64_t DeviceTensor::size() const { return memory.bytes() / int64_t(sizeOf(view.dtype)); }
+/// Calls visit(byte in memory, byte among the elements alone, how many) for each row.
+template <class Visit> void forEachRow(const DeviceTensor &tensor, Visit visit) {
+  if (tensor.size() == 0)
+    return;
+  const TensorRef &view = tensor.view;
+  const int64_t element = int64_t(sizeOf(view.dtype)), row = view.shape[view.rank - 1] * element;
+  const int64_t pitch = view.rank > 1 ? view.strides[view.rank - 2] * element : row;
+  for (int64_t i = 0; i * row < tensor.size() * element; ++i)
+    visit(size_t(i * pitch), size_t(i * row), size_t(row));
+}
+
+bool hasGaps(const DeviceTensor &tensor) {
+  return tensor.memory.bytes() != tensor.size() * int64_t(sizeOf(tensor.view.dtype));
+}
+
+} // namespace
+
+int64_t DeviceTensor::size() const {
+  return view.rank == 0 ? 0 : std::accumulate(view.shape, view.shape + view.rank, int64_t{1}, std::multiplies());
+}
 
 std::vector<int64_t> DeviceTensor::shape() const { return {view.shape, view.shape + view.rank}; }
 
-Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::vector<int64_t> &shape) {
-  Expected<TensorRef> view = contiguous(nullptr, dtype, shape);
+Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::vector<int64_t> &shape, int64_t row_gap) {
+  std::vector<int64_t> rows = shape;
+  rows.back() += row_gap;
+  Expected<TensorRef> view = contiguous(nullptr, dtype, rows);
   if (!view)
     return view.status();
+  view->shape[view->rank - 1] = shape.back();
   Expected<ByteExtent> extent = byteExtent(*view);
   if (!extent)
     return extent.status();
@@ -28,11 +54,12 @@ Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::ve
 }
 
 Status upload(Device &device, const std::vector<float> &values, const DeviceTensor &tensor) {
-  std::vector<char> bytes(size_t(tensor.memory.bytes()));
+  std::vector<char> elements(values.size() * sizeOf(tensor.view.dtype)), bytes(size_t(tensor.memory.bytes()), '\xff');
   if (tensor.view.dtype == i32)
-    std::copy(values.begin(), values.end(), reinterpret_cast<int32_t *>(bytes.data()));
+    std::copy(values.begin(), values.end(), reinterpret_cast<int32_t *>(elements.data()));
   else
-    oracle::encode(values.data(), values.size(), tensor.view.dtype, bytes.data());
+    oracle::encode(values.data(), values.size(), tensor.view.dtype, elements.data());
+  forEachRow(tensor, [&](size_t at, size_t from, size_t count) { std::memcpy(&bytes[at], &elements[from], count); });
   TEGULA_RETURN_IF_ERROR(device.copyToDevice(tensor.memory.data(), bytes.data(), tensor.memory.bytes()));
   return device.synchronize();
 }
@@ -41,6 +68,12 @@ Status fillWithNormalNumbers(Device &device, const DeviceTensor &tensor, uint64_
   constexpr int64_t most = 1000003; // A prime: repetitions are not aligned to rows.
   DType dtype = tensor.view.dtype;
   std::vector<float> values = oracle::normalNumbers(std::min(tensor.size(), most), dtype, seed);
+  if (hasGaps(tensor)) {
+    std::vector<float> all(size_t(tensor.size()));
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i] = values[i % values.size()];
+    return upload(device, all, tensor);
+  }
   std::vector<char> bytes(values.size() * sizeOf(dtype));
   oracle::encode(values.data(), values.size(), dtype, bytes.data());
   int64_t step = int64_t(bytes.size());
@@ -55,7 +88,9 @@ Expected<std::vector<float>> download(Device &device, const DeviceTensor &tensor
   TEGULA_RETURN_IF_ERROR(device.copyToHost(bytes.data(), tensor.memory.data(), tensor.memory.bytes()));
   TEGULA_RETURN_IF_ERROR(device.synchronize());
   std::vector<float> values(size_t(tensor.size()));
-  oracle::decode(bytes.data(), values.size(), tensor.view.dtype, values.data());
+  std::vector<char> elements(values.size() * sizeOf(tensor.view.dtype));
+  forEachRow(tensor, [&](size_t at, size_t to, size_t count) { std::memcpy(&elements[to], &bytes[at], count); });
+  oracle::decode(elements.data(), values.size(), tensor.view.dtype, values.data());
   return values;
 }
 

@@ -31,6 +31,8 @@
 // CHECK: scf.yield
 // CHECK: sm.wgmma %[[LAST]]#2
 // CHECK: sm.wgmma_wait 0
+// No tile will follow for which the last one would have to make room.
+// CHECK-NOT: sm.release
 // CHECK: } else {
 module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @two_products(%n: index) {

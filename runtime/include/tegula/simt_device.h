@@ -29,8 +29,10 @@ std::optional<SimtScheduler> parseSimtScheduler(std::string_view word);
 /// What is done to an instruction that orders others.
 enum class SimtChange : uint8_t {
   Remove,
-  Weaken, ///< A wait lets one group more be pending; a barrier of the block becomes one of each warp.
-  Delay,  ///< Each lane executes it after its next access to memory.
+  /// A wait lets one group more be pending; a barrier of the block becomes one of each warp; an arrival at an mbarrier
+  /// expects no bytes; if it expects none anyway it is .relaxed, as is a wait at an mbarrier: memory is not ordered.
+  Weaken,
+  Delay, ///< Each lane executes it after its next access to shared memory.
 };
 
 struct SimtMutation {
