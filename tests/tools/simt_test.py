@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: MIT
 """`tegula attention --target simt`: orders of lanes, mutants, traffic."""
 
+import itertools
 import json
+import pathlib
 import re
 import unittest
 
 from command_line import CommandLineTest
 
 SMALL = ["attention", "--target", "simt", "--heads", "1", "--seqlen-q", "70", "--seqlen-k", "200", "--dtype", "bf16"]
+
+FORWARD = pathlib.Path(__file__).parents[2] / "kernels" / "flash2_forward.cpp"
+# Where it stores its results.
+STORES = [f"{FORWARD.name}:{number}" for number, line in enumerate(FORWARD.read_text().splitlines(), 1)
+          if ".store(" in line]
 
 
 class Simt(CommandLineTest):
@@ -81,10 +88,35 @@ class Simt(CommandLineTest):
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("there is no mutant 'flash2_forward:99999'; legal are all, and names such as", result.stderr)
 
-    def test_shared_memory_is_read_without_bank_conflicts(self):
-        for row in self.figures("--traffic")["simt"]["traffic"]:
-            if row["instruction"].startswith("ldmatrix"):
+    def test_shared_memory_is_accessed_without_bank_conflicts(self):
+        rows = self.figures("--traffic", "--backward")["simt"]["traffic"]
+        self.assertTrue(any(row["instruction"].startswith("ldmatrix") for row in rows))
+        for row in rows:
+            if row["memory"] == "shared":
                 self.assertEqual(row["transactions"], row["ideal"], row)
+
+    def test_schedules_with_roles_access_memory_without_waste(self):
+        # Lanes store the result only: in the loop TMA writes tiles and wgmma reads them, both under a swizzle.
+        for dtype, dim, causal in itertools.product(["bf16", "f16"], ["64", "128"], ["none", "bottom_right"]):
+            with self.subTest(f"{dtype} {dim} {causal}"):
+                report = json.loads(self.run_tegula(
+                    "attention", "--target", "simt:sm_90a", "--untuned", "--heads", "1", "--seqlen-q", "200",
+                    "--seqlen-k", "300", "--dtype", dtype, "--head-dim", dim, "--causal", causal, "--traffic",
+                    "--json").stdout)
+                self.assertIn("num_roles=2", report["forward"]["schedule"])
+                rows = report["simt"]["traffic"]
+                self.assertEqual({row["place"].split("/")[-1] for row in rows}, set(STORES))
+                for row in rows:
+                    self.assertEqual(row["transactions"], row["ideal"], row)
+
+    def test_a_producer_that_moves_elements_has_no_bank_conflicts(self):
+        rows = json.loads(self.run_tegula(
+            "attention", "--target", "simt:sm_90a", "--untuned", "--heads", "1", "--seqlen-q", "70", "--seqlen-k", "200",
+            "--dtype", "bf16", "--row-gaps", "3", "--traffic", "--json").stdout)["simt"]["traffic"]
+        shared = [row for row in rows if row["memory"] == "shared"]
+        self.assertGreaterEqual(len(shared), 5)
+        for row in shared:
+            self.assertEqual(row["transactions"], row["ideal"], row)
 
     def test_orders_are_for_simt_only(self):
         result = self.run_tegula("attention", "--target", "cpu", "--schedules", "3", code=2)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// The library's kernels for sm_90a, with a producer and consumers, as kernels_test.cpp has those for older GPUs.
+#include "schedules.h"
+
+#include <gtest/gtest.h>
+#include <tuple>
+
+using namespace tegula;
+using namespace tegula::testing;
+
+namespace {
+
+class SimtRoles : public ::testing::TestWithParam<std::tuple<DType, int, Causal>> {
+protected:
+  Schedules schedulesOf(Schedule schedule, int64_t queries, int64_t keys, Layout layout = Layout::contiguous) const {
+    const auto [dtype, dim, causal] = GetParam();
+    Case c;
+    c.dtype = dtype;
+    c.causal = causal;
+    c.backward = false;
+    c.schedule = schedule;
+    c.layout = layout;
+    c.shape = {.batch = 1,
+               .heads = 2,
+               .kv_heads = 1,
+               .seqlen_q = queries,
+               .seqlen_k = keys,
+               .head_dim = dim,
+               .value_dim = dim};
+    return Schedules(c, "simt:sm_90a");
+  }
+};
+
+TEST_P(SimtRoles, WithTheTilesThatTheLibraryChooses) {
+  Schedules schedules[] = {schedulesOf({}, 200, 300), schedulesOf({}, 300, 140), schedulesOf({}, 1, 129),
+                           schedulesOf({}, 100, 260, Layout::padded)};
+  for (uint64_t seed = 0; seed < 4; ++seed)
+    for (Schedules &some : schedules)
+      some.run(seed);
+}
+
+TEST_P(SimtRoles, WithSmallTiles) {
+  constexpr int64_t most = 100;
+  const Schedule small{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .num_roles = 2};
+  Schedule overlapping = small, grouped = small, inTurns = small;
+  overlapping.num_products = 2;
+  grouped.heads_per_group = 2;
+  inTurns.num_programs = 2;
+  Schedules schedules[] = {schedulesOf(small, 65, 130), schedulesOf(overlapping, 64, 192), schedulesOf(grouped, 40, 5),
+                           schedulesOf(inTurns, 70, 100)};
+  int64_t launches = 0;
+  for (uint64_t seed = 0; launches < most && !HasFailure(); ++seed)
+    for (Schedules &some : schedules)
+      launches += some.run(seed);
+}
+
+std::string nameOf(const ::testing::TestParamInfo<SimtRoles::ParamType> &info) {
+  const auto [dtype, dim, causal] = info.param;
+  return std::string(toString(dtype)) + "_" + std::to_string(dim) + (causal == Causal::none ? "_full" : "_causal");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SimtRoles,
+                         ::testing::Combine(::testing::Values(bf16, f16), ::testing::Values(64, 128),
+                                            ::testing::Values(Causal::none, Causal::bottom_right)),
+                         nameOf);
+
+} // namespace

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "schedules.h"
+
+#include "support/test_device.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <iterator>
+
+namespace tegula::testing {
+
+static SimtDevice &simtTestDevice(const std::string &target) {
+  static const bool chosen = setenv("TEGULA_TEST_TARGET", target.c_str(), /*overwrite=*/1) == 0;
+  EXPECT_TRUE(chosen);
+  return dynamic_cast<SimtDevice &>(*testDevice());
+}
+
+Schedules::Schedules(const Case &c, const std::string &target) : case_(c), device_(simtTestDevice(target)) {}
+
+int64_t Schedules::run(uint64_t seed) {
+  device_.setSchedule({.scheduler = SimtScheduler(seed % 4), .seed = seed});
+  Tensors tensors = makeTensors(case_);
+  const Status status = launch(case_, tensors);
+  const SimtReport report = device_.takeReport();
+  for (const SimtFinding &finding : report.findings)
+    ADD_FAILURE() << toString(case_) << "\n" << finding.message;
+  EXPECT_TRUE(status.ok()) << status.message();
+  compare(tensors);
+  return report.launches;
+}
+
+void Schedules::compare(Tensors &tensors) {
+  const std::vector<std::byte> bits[] = {tensors.o.bits(), tensors.lse.bits(), tensors.dk.bits(), tensors.dv.bits()};
+  if (first_.empty()) {
+    EXPECT_EQ(check(tensors, measure(case_, tensors)), "");
+    first_.assign(std::begin(bits), std::end(bits));
+    dq_ = tensors.dq.numbers();
+    return;
+  }
+  for (size_t i = 0; i < first_.size(); ++i)
+    EXPECT_EQ(bits[i], first_[i]) << toString(case_) << ": result " << i;
+  if (case_.backward && tensors.dq.numbers() != dq_) {
+    EXPECT_EQ(check(tensors, measure(case_, tensors)), "");
+  }
+}
+
+} // namespace tegula::testing
