@@ -68,6 +68,15 @@ Value Threads::hasTensorMap(sm::FeedOp feed) {
 /// Whether slots are filled more than once.
 static bool isRefilled(Value mbarriers) { return llvm::any_of(mbarriers.getUsers(), llvm::IsaPred<sm::ReleaseOp>); }
 
+/// How often a slot is released before it is empty.
+static int64_t releases(Threads &t, sm::MbarriersOp op) {
+  bool eachWarp = llvm::any_of(op->getUsers(), [](Operation *user) {
+    auto release = dyn_cast<sm::ReleaseOp>(user);
+    return release && release.getEachWarp();
+  });
+  return eachWarp ? t.warps() : t.warps() / kWarpsOfGroup;
+}
+
 LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
   int64_t slots = op.getType().getSlots();
   Value first = t.reserve(2 * slots * kMbarrierBytes);
@@ -78,7 +87,7 @@ LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
   for (int64_t slot = 0; slot < slots; ++slot) {
     t.gpu.initMbarrier(t.s.add(first, slot * kMbarrierBytes), 1);
     if (isRefilled(op))
-      t.gpu.initMbarrier(t.s.add(first, (slots + slot) * kMbarrierBytes), t.warps() / kWarpsOfGroup);
+      t.gpu.initMbarrier(t.s.add(first, (slots + slot) * kMbarrierBytes), releases(t, op));
   }
   return success();
 }
@@ -155,9 +164,12 @@ LogicalResult cuda::lower(Threads &t, sm::ReceiveOp op) {
 }
 
 LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
-  Value warp = t.s.rem(t.warp(), kWarpsOfGroup);
-  Value isFirst = t.s.both(t.s.compare(Compare::eq, warp, 0), t.s.compare(Compare::eq, t.lane(), 0));
-  t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), isFirst);
+  Value speaks = t.s.compare(Compare::eq, t.lane(), 0);
+  if (op.getEachWarp())
+    t.gpu.syncWarp();
+  else
+    speaks = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), kWarpsOfGroup), 0), speaks);
+  t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), speaks);
   return success();
 }
 

@@ -321,13 +321,12 @@ private:
     fetch.erase();
   }
 
-  /// After the wait for the last product.
+  /// After the wait for the last product, of which an inner loop may have none.
   void release(sm::FetchOp fetch, Channel channel, Turn turn) {
     Operation *last = userIn(fetch, /*last=*/true);
-    if (auto product = dyn_cast<sm::WgmmaOp>(last))
-      last = *product->getUsers().begin();
-    b_.setInsertionPointAfter(last);
-    sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot);
+    auto product = dyn_cast<sm::WgmmaOp>(last);
+    b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
+    sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product);
   }
 
   func::FuncOp function_;

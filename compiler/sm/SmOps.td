@@ -330,12 +330,17 @@ def Sm_ReceiveOp : Sm_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>, AllType
 def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "this warpgroup has read the slot for the last time in its phase";
   let description = [{
+    One of the warpgroup's warps says so, because a product that was waited for has brought them together since they
+    received the tile. `each_warp`: perhaps none has; a warp that had not yet seen the phase's end would miss it once the
+    slot is filled again, so each of them says it.
+
     ```mlir
     sm.release %b[%slot] : !sm.mbarriers<2>
+    sm.release %b[%slot] each_warp : !sm.mbarriers<2>
     ```
   }];
-  let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot);
-  let assemblyFormat = "$mbarriers `[` $slot `]` attr-dict `:` qualified(type($mbarriers))";
+  let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot, UnitAttr:$each_warp);
+  let assemblyFormat = "$mbarriers `[` $slot `]` (`each_warp` $each_warp^)? attr-dict `:` qualified(type($mbarriers))";
 }
 
 def Sm_TurnsOp : Sm_Op<"turns", [MemoryEffects<[MemRead, MemWrite]>]> {

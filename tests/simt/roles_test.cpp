@@ -47,7 +47,7 @@ TEST_P(SimtRoles, WithSmallTiles) {
   grouped.heads_per_group = 2;
   inTurns.num_programs = 2;
   Schedules schedules[] = {schedulesOf(small, 65, 130), schedulesOf(overlapping, 64, 192), schedulesOf(grouped, 40, 5),
-                           schedulesOf(inTurns, 70, 100)};
+                           schedulesOf(inTurns, 70, 100), schedulesOf(inTurns, 190, 60)}; // Some turns are empty.
   int64_t launches = 0;
   for (uint64_t seed = 0; launches < most && !HasFailure(); ++seed)
     for (Schedules &some : schedules)

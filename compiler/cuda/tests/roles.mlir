@@ -85,3 +85,30 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64, til
     return
   }
 }
+
+// -----
+
+// A tile that perhaps no product has read: each warp's first lane says that it is free.
+// CHECK-LABEL: func @released_by_each_warp
+// CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %c31_i32
+// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0_i32
+// CHECK: mbarrier.init.shared::cta.b64 [$0], 1;
+// CHECK: mbarrier.init.shared::cta.b64 [$0], 8;
+// CHECK: setmaxnreg.inc
+// CHECK: mbarrier.try_wait.parity
+// CHECK: nvvm.bar.warp.sync
+// CHECK: @$0 mbarrier.arrive{{.*}} %[[IS_FIRST]],
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {
+  func.func @released_by_each_warp() {
+    %i = arith.constant 0 : i32
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x32x128xbf16, 128>
+    %b = sm.mbarriers : !sm.mbarriers<1>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
+      %k = sm.receive %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+      sm.release %b[%i] each_warp : !sm.mbarriers<1>
+    }
+    return
+  }
+}

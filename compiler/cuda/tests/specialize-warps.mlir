@@ -57,7 +57,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // A loop around the loop: the inner ring's turn goes on from one outer iteration to the next, and the outer loop's tile
-// is released when the inner loop has read it for the last time.
+// is released when the inner loop has read it for the last time, by each warp, as there may be no such time.
 // CHECK-LABEL: func @two_loops
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>
 // CHECK: %[[QS:.*]] = sm.alloc : !sm.shared<2x64x64xbf16, 128>
@@ -77,7 +77,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_
 // CHECK: sm.wgmma_wait
 // CHECK: sm.release %[[KB]]
 // CHECK: scf.yield
-// CHECK: sm.release %[[QB]]
+// CHECK: sm.release %[[QB]][%{{.*}}] each_warp
 module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 3 : i64} {
   func.func @two_loops(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
