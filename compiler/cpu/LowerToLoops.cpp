@@ -124,6 +124,8 @@ LogicalResult Lowering::lowerOp(Operation *op) {
     lowerDot(dot);
   } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
     lowerReduce(reduce);
+  } else if (auto any = dyn_cast<tile::AnyOp>(op)) {
+    lowerAny(any);
   } else if (op->getNumResults() == 1 && tileType(op->getResult(0))) {
     bool computed = isElementwise(op) ||
                     isa<arith::ConstantOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp>(op);

@@ -80,6 +80,9 @@ private:
   void materialize(mlir::Value tile, Buffer target);
   int naturalVectorDim(mlir::Value tile);
   void lowerReduce(tile::ReduceOp reduce);
+  void lowerAny(tile::AnyOp any);
+  /// Which lanes of a vector that begins at `at` are inside a dimension of `size` elements.
+  mlir::Value lanesInside(mlir::Value at, int64_t size);
 
   // One element, or one vector of them along `vectorDim`, of a tile (Elements.cpp).
   Element element(Nest &nest, mlir::Value tile, llvm::ArrayRef<Element> position, int vectorDim);

@@ -171,6 +171,11 @@ int64_t accumulators(int64_t steps) {
 
 } // namespace
 
+Value Lowering::lanesInside(Value at, int64_t size) {
+  Value left = arith::SubIOp::create(builder_, loc(), index(size), at);
+  return vector::CreateMaskOp::create(builder_, loc(), VectorType::get({lanes_}, builder_.getI1Type()), left);
+}
+
 // Vectors run along the source's contiguous dimension. If that is the axis, each result ends in a reduction across
 // lanes, with the lanes past the end masked; otherwise a vector of results is combined row by row.
 void Lowering::lowerReduce(tile::ReduceOp op) {
@@ -204,10 +209,7 @@ void Lowering::lowerReduce(tile::ReduceOp op) {
     Value value = element(nest, op.getSource(), nest.position, vectorDim).value;
     builder_.setInsertionPoint(yield);
     if (across && size % lanes_ != 0) {
-      auto maskType = VectorType::get({lanes_}, builder_.getI1Type());
-      Value left = arith::SubIOp::create(builder_, loc(), index(size), at);
-      Value mask = vector::CreateMaskOp::create(builder_, loc(), maskType, left);
-      value = arith::SelectOp::create(builder_, loc(), mask, value, splat(neutral));
+      value = arith::SelectOp::create(builder_, loc(), lanesInside(at, size), value, splat(neutral));
     }
     results.push_back(combine(builder_, loc(), op.getKind(), loop.getRegionIterArg(i), value));
   }
@@ -236,6 +238,33 @@ void Lowering::lowerReduce(tile::ReduceOp op) {
   }
   builder_.restoreInsertionPoint(after);
   buffers_[op.getResult()] = target;
+}
+
+/// What holds anywhere is collected lane by lane, in memory because a nest of loops carries nothing.
+void Lowering::lowerAny(tile::AnyOp op) {
+  auto type = tileType(op.getCondition());
+  int vectorDim = type.getRank() == 0 ? kScalar : naturalVectorDim(op.getCondition());
+  auto bytes = VectorType::get({lanes_}, builder_.getI8Type());
+  Value zeros = arith::ConstantOp::create(builder_, loc(), builder_.getZeroAttr(bytes));
+  Value found = allocate(RankedTensorType::get({lanes_}, builder_.getI1Type()), Order::Row).memory;
+  SmallVector<Value> first{index(0)};
+  vector::StoreOp::create(builder_, loc(), zeros, found, first);
+  OpBuilder::InsertPoint after = builder_.saveInsertionPoint();
+  Nest nest = openNest(type.getShape(), vectorDim);
+  Value holds = element(nest, op.getCondition(), nest.position, vectorDim).value;
+  builder_.setInsertionPoint(nest.before.back());
+  if (vectorDim == kScalar)
+    holds = splat(holds);
+  else if (int64_t size = type.getDimSize(vectorDim); size % lanes_ != 0)
+    holds = arith::AndIOp::create(builder_, loc(), holds, lanesInside(nest.position[vectorDim].value, size));
+  Value before = vector::LoadOp::create(builder_, loc(), bytes, found, first);
+  holds = arith::ExtUIOp::create(builder_, loc(), bytes, holds);
+  vector::StoreOp::create(builder_, loc(), arith::OrIOp::create(builder_, loc(), before, holds), found, first);
+  builder_.restoreInsertionPoint(after);
+  Value all = vector::LoadOp::create(builder_, loc(), bytes, found, first);
+  Value any = vector::ReductionOp::create(builder_, loc(), vector::CombiningKind::OR, all);
+  Value zero = arith::ConstantOp::create(builder_, loc(), builder_.getZeroAttr(builder_.getI8Type()));
+  scalars_.map(op.getResult(), Value(arith::CmpIOp::create(builder_, loc(), arith::CmpIPredicate::ne, any, zero)));
 }
 
 } // namespace tegula::cpu

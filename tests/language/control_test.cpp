@@ -165,6 +165,41 @@ TEST_P(Control, OnlineSoftmaxContinuesFromASavedState) {
   }
 }
 
+/// The language has no name for tile.any, which passes insert.
+constexpr const char *kStoresIfAnyExceedsOne = R"(module attributes {tile.version = 1 : i64} {
+  func.func @kernel(%x: !tile.view<2xf32> {tile.name = "x"}, %y: !tile.view<1xi32> {tile.name = "y", tile.written}) {
+    %c0 = arith.constant 0 : index
+    %one = arith.constant dense<1.0> : tensor<3x21xf32>
+    %yes = arith.constant dense<1> : tensor<1xi32>
+    %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<3x21xf32>
+    %exceeds = arith.cmpf ogt, %a, %one : tensor<3x21xf32>
+    %some = tile.any %exceeds : tensor<3x21xi1>
+    scf.if %some {
+      tile.store %yes, %y[%c0] : tensor<1xi32>, !tile.view<1xi32>
+    }
+    return
+  }
+})";
+
+TEST_P(Control, AConditionOfSomeElement) {
+  if (testing::hasGpuCode())
+    GTEST_SKIP() << "a warp of a GPU knows of its own elements only";
+  auto kernel = compileFor({.name = "kernel", .text = kStoresIfAnyExceedsOne, .parameters = {}}, GetParam());
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  for (int64_t large = -1; large < 3 * 21; ++large) {
+    Array<float> x({3, 21}, 1);
+    Array<int32_t> y({1});
+    if (large >= 0)
+      x(large) = 2;
+    OnDevice<float> xOnDevice(x);
+    OnDevice<int32_t> yOnDevice(y);
+    const Status status = (*kernel)->launch({1}, {xOnDevice.ref(), yOnDevice.ref()});
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_TRUE(yOnDevice.readBack());
+    EXPECT_EQ(y(0), large >= 0) << large;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Lanes, Control, ::testing::ValuesIn(testedLanes()));
 
 } // namespace

@@ -80,6 +80,32 @@ func.func @a_reduction_across_lanes_masks_the_padding(%x: !tile.view<2xf32>, %y:
 
 // -----
 
+// Nor do they make a condition hold.
+// CHECK-LABEL: func @a_condition_that_holds_for_some_element
+// CHECK: vector.store %{{.*}}, %[[FOUND:.*]][%{{.*}}] : memref<64xi8>, vector<8xi8>
+// CHECK: scf.for
+// CHECK: %[[HOLDS:.*]] = arith.cmpf ogt
+// CHECK: %[[INSIDE:.*]] = vector.create_mask
+// CHECK: arith.andi %[[HOLDS]], %[[INSIDE]]
+// CHECK: arith.ori
+// CHECK: vector.store %{{.*}}, %[[FOUND]]
+// CHECK: %[[ANY:.*]] = vector.reduction <or>, %{{.*}} : vector<8xi8> into i8
+// CHECK: %[[IS_ANY:.*]] = arith.cmpi ne, %[[ANY]]
+// CHECK: scf.if %[[IS_ANY]]
+func.func @a_condition_that_holds_for_some_element(%x: !tile.view<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : tensor<5xf32>
+  %a = tile.load %x[%c0] : !tile.view<1xf32> -> tensor<5xf32>
+  %exceeds = arith.cmpf ogt, %a, %one : tensor<5xf32>
+  %some = tile.any %exceeds : tensor<5xi1>
+  scf.if %some {
+    tile.store %one, %x[%c0] : tensor<5xf32>, !tile.view<1xf32>
+  }
+  return
+}
+
+// -----
+
 // bf16 widens by a shift and narrows by rounding in integers: no conversion that would be a library call.
 // CHECK-LABEL: func @bf16_is_held_as_f32
 // CHECK: arith.shli
