@@ -10,9 +10,15 @@
 #include "tegula/profile_range.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory_resource>
 
 namespace tegula {
 namespace {
+
+/// What the kernels of a pass take together, unless a variant has many tensors.
+constexpr size_t kUsualArguments = 32;
 
 /// One kernel of a pass.
 struct Step {
@@ -152,7 +158,11 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
   if (!layout)
     return layout.status();
   TEGULA_RETURN_IF_ERROR(layout->place(workspace));
-  std::vector<Argument> all, arguments;
+  std::array<std::byte, 16 << 10> memory; // More than variants usually need.
+  std::pmr::monotonic_buffer_resource stack(memory.data(), memory.size());
+  std::pmr::vector<Argument> all(&stack), arguments(&stack);
+  all.reserve(kUsualArguments);
+  arguments.reserve(kUsualArguments);
   forEachArgument(problem.variant, call, *layout,
                   [&](std::string_view, const Argument &argument, bool) { all.push_back(argument); });
   for (const Step &step : pass == Pass::forward ? forward : backward) {

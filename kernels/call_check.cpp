@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan_check.h"
 
+#include <limits>
+
 namespace tegula {
 namespace {
 
@@ -16,7 +18,8 @@ struct CallTensor {
   std::span<const Axis> axes = {};
   int last_dim = 0; ///< Size of a further, last dimension, unless 0.
   bool written = false;
-  bool gradient = false; ///< Of the variant's tensor `name`.
+  bool gradient = false;   ///< Of the variant's tensor `name`.
+  AddressRange range = {}; ///< Where it lies.
 };
 
 std::string nameOf(const CallTensor &entry) { return (entry.gradient ? "d" : "") + std::string(entry.name); }
@@ -66,19 +69,28 @@ Status checkSizes(const CallTensor &entry, const AttentionShape &shape) {
   return entry.last_dim ? checkSize(entry, rank, "last size", entry.last_dim) : Status();
 }
 
+/// Of a tensor that makes no sense: everything, so that it is said to overlap.
+AddressRange rangeOf(const TensorRef &tensor) {
+  Expected<AddressRange> range = addressRange(tensor);
+  return range ? *range : AddressRange{0, std::numeric_limits<uintptr_t>::max()};
+}
+
 Status checkOverlaps(std::span<const CallTensor> tensors) {
   for (size_t i = 0; i < tensors.size(); ++i)
     for (size_t j = 0; j < tensors.size(); ++j)
-      if (tensors[i].written && i != j && overlaps(*tensors[i].tensor, *tensors[j].tensor))
+      if (tensors[i].written && i != j && tensors[i].range.meets(tensors[j].range) &&
+          overlaps(*tensors[i].tensor, *tensors[j].tensor))
         return invalidArgument(nameOf(tensors[i]), "it is written, but shares memory with '" + nameOf(tensors[j]) +
                                                        "'; outputs need memory of their own");
   return {};
 }
 
 /// `tensors` starts with q and k.
-Expected<AttentionShape> checkAll(std::span<const CallTensor> tensors) {
-  for (const CallTensor &entry : tensors)
+Expected<AttentionShape> checkAll(std::span<CallTensor> tensors) {
+  for (CallTensor &entry : tensors) {
     TEGULA_RETURN_IF_ERROR(checkKind(entry));
+    entry.range = rangeOf(*entry.tensor);
+  }
   const int64_t *q = tensors[0].tensor->shape, *k = tensors[1].tensor->shape;
   AttentionShape shape{.batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = k[2]};
   for (const CallTensor &entry : tensors)

@@ -19,14 +19,6 @@ Status invalidArgument(const Parameter &parameter, const std::string &problem) {
 std::string word(DType dtype) { return std::string(toString(dtype)); }
 const char *word(Parameter::Kind kind) { return kind == Parameter::Kind::Tensor ? "a tensor" : "a scalar"; }
 
-/// Where a tensor argument lies; empty if it has no elements.
-struct Interval {
-  uintptr_t begin = 0;
-  uintptr_t end = 0;
-
-  bool meets(const Interval &other) const { return begin < other.end && other.begin < end; }
-};
-
 Status checkSizes(const Parameter &parameter, const TensorRef &tensor) {
   for (int i = 0; i < tensor.rank; ++i)
     if (tensor.shape[i] >= kPositionLimit)
@@ -46,44 +38,44 @@ Status checkData(const Parameter &parameter, const TensorRef &tensor) {
   return {};
 }
 
-Status checkTensor(const Parameter &parameter, const TensorRef &tensor, Interval &interval) {
+/// Sets where the tensor lies.
+Status checkTensor(const Parameter &parameter, const TensorRef &tensor, AddressRange &range) {
   if (tensor.rank != parameter.rank)
     return invalidArgument(parameter, "expected rank " + std::to_string(parameter.rank) + ", got rank " +
                                           std::to_string(tensor.rank));
   TEGULA_RETURN_IF_ERROR(checkSizes(parameter, tensor));
-  const Expected<ByteExtent> extent = byteExtent(tensor);
-  if (!extent)
-    return invalidArgument(parameter, extent.status().message());
-  if (extent->lowest == extent->highest)
+  const Expected<AddressRange> bytes = addressRange(tensor);
+  if (!bytes)
+    return invalidArgument(parameter, bytes.status().message());
+  if (bytes->begin == bytes->end)
     return {};
   TEGULA_RETURN_IF_ERROR(checkData(parameter, tensor));
   if (parameter.written && overlapsItself(tensor))
     return invalidArgument(parameter, "the kernel writes it, but elements share memory (a stride of 0?)");
-  const auto address = reinterpret_cast<uintptr_t>(tensor.data);
-  interval = {address + extent->lowest, address + extent->highest};
+  range = *bytes;
   return {};
 }
 
-Status checkArgument(const Parameter &parameter, const Argument &argument, Interval &interval) {
+Status checkArgument(const Parameter &parameter, const Argument &argument, AddressRange &range) {
   if (argument.kind() != parameter.kind)
     return invalidArgument(parameter,
                            std::string("expected ") + word(parameter.kind) + ", got " + word(argument.kind()));
   if (argument.dtype() != parameter.dtype)
     return invalidArgument(parameter, "expected " + word(parameter.dtype) + ", got " + word(argument.dtype()));
   if (argument.kind() == Parameter::Kind::Tensor)
-    return checkTensor(parameter, argument.tensor(), interval);
+    return checkTensor(parameter, argument.tensor(), range);
   return {};
 }
 
 /// A tensor that the kernel writes must not share memory with any other.
 Status checkOverlaps(std::span<const Parameter> parameters, std::span<const Argument> arguments,
-                     std::span<const Interval> intervals) {
+                     std::span<const AddressRange> ranges) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].written)
       continue;
     for (size_t j = 0; j < parameters.size(); ++j) {
       const bool isDone = j <= i && parameters[j].written; // Overlapping is symmetric.
-      if (!isDone && intervals[i].meets(intervals[j]) && overlaps(arguments[i].tensor(), arguments[j].tensor()))
+      if (!isDone && ranges[i].meets(ranges[j]) && overlaps(arguments[i].tensor(), arguments[j].tensor()))
         return invalidArgument(parameters[i],
                                "the kernel writes it, but it shares memory with '" + parameters[j].name + "'");
     }
@@ -95,10 +87,10 @@ Status checkArguments(std::span<const Parameter> parameters, std::span<const Arg
   if (arguments.size() != parameters.size())
     return invalid("expected " + std::to_string(parameters.size()) + " arguments, got " +
                    std::to_string(arguments.size()));
-  std::array<Interval, kMaxParameters> intervals;
+  std::array<AddressRange, kMaxParameters> ranges;
   for (size_t i = 0; i < parameters.size(); ++i)
-    TEGULA_RETURN_IF_ERROR(checkArgument(parameters[i], arguments[i], intervals[i]));
-  return checkOverlaps(parameters, arguments, {intervals.data(), parameters.size()});
+    TEGULA_RETURN_IF_ERROR(checkArgument(parameters[i], arguments[i], ranges[i]));
+  return checkOverlaps(parameters, arguments, {ranges.data(), parameters.size()});
 }
 
 } // namespace

@@ -113,6 +113,18 @@ struct Dimension {
   int64_t step;
 };
 
+/// Whether each dimension's step passes all that the dimensions after it reach together, as in most views. Then no two
+/// elements coincide.
+bool areNested(std::span<const Dimension> dimensions) {
+  int64_t reach = 0;
+  for (size_t i = dimensions.size(); i-- > 0;) {
+    if (dimensions[i].step <= reach)
+      return false;
+    reach += dimensions[i].step * (dimensions[i].size - 1);
+  }
+  return true;
+}
+
 /// Whether two elements that agree in all dimensions before `leading`, and differ there, coincide.
 bool coincideFrom(std::span<const Dimension> dimensions, size_t leading) {
   Sum difference;
@@ -151,6 +163,8 @@ bool overlapsItself(const TensorRef &tensor) noexcept try {
     if (tensor.shape[i] > 1)
       insertByStep(dimensions, count, {tensor.shape[i], stride < 0 ? -stride : stride});
   }
+  if (areNested({dimensions.data(), count}))
+    return false;
   for (size_t leading = 0; leading < count; ++leading)
     if (coincideFrom({dimensions.data(), count}, leading))
       return true;

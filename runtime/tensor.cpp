@@ -36,6 +36,17 @@ bool isEmpty(const TensorRef &tensor) {
   return false;
 }
 
+Status tooManyElements() { return invalid("more than 2^63 - 1 elements"); }
+
+/// False if 63 bits cannot hold the number.
+bool countElements(const TensorRef &tensor, int64_t &count) {
+  count = isEmpty(tensor) ? 0 : 1;
+  for (int i = 0; count != 0 && i < tensor.rank; ++i)
+    if (__builtin_mul_overflow(count, tensor.shape[i], &count))
+      return false;
+  return true;
+}
+
 /// Widens `extent`, in elements, by a dimension; false if 64 bits cannot hold the result.
 bool widen(ByteExtent &extent, int64_t size, int64_t stride) {
   int64_t reach;
@@ -95,21 +106,19 @@ Expected<TensorRef> permuted(const TensorRef &tensor, std::span<const int> order
 
 Expected<int64_t> numel(const TensorRef &tensor) {
   TEGULA_RETURN_IF_ERROR(checkSizes(tensor));
-  if (isEmpty(tensor))
-    return int64_t{0};
-  int64_t count = 1;
-  for (int i = 0; i < tensor.rank; ++i)
-    if (__builtin_mul_overflow(count, tensor.shape[i], &count))
-      return invalid("more than 2^63 - 1 elements");
+  int64_t count;
+  if (!countElements(tensor, count))
+    return tooManyElements();
   return count;
 }
 
 Expected<ByteExtent> byteExtent(const TensorRef &tensor) {
-  const Expected<int64_t> count = numel(tensor);
-  if (!count)
-    return count.status();
+  TEGULA_RETURN_IF_ERROR(checkSizes(tensor));
+  int64_t count;
+  if (!countElements(tensor, count))
+    return tooManyElements();
   ByteExtent extent;
-  if (*count == 0)
+  if (count == 0)
     return extent;
   for (int i = 0; i < tensor.rank; ++i)
     if (!widen(extent, tensor.shape[i], tensor.strides[i]))
@@ -119,6 +128,16 @@ Expected<ByteExtent> byteExtent(const TensorRef &tensor) {
   if (!addressesFit(tensor.data, extent))
     return invalid("the address of an element exceeds 64 bits");
   return extent;
+}
+
+Expected<AddressRange> addressRange(const TensorRef &tensor) {
+  const Expected<ByteExtent> extent = byteExtent(tensor);
+  if (!extent)
+    return extent.status();
+  if (extent->lowest == extent->highest)
+    return AddressRange();
+  const auto address = reinterpret_cast<uintptr_t>(tensor.data);
+  return AddressRange{address + extent->lowest, address + extent->highest};
 }
 
 } // namespace tegula

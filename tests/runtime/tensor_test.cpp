@@ -96,6 +96,23 @@ TEST(Tensor, ByteExtentRefusesWhatDoesNotFit) {
                ErrorCode::InvalidArgument, "more than 2^63 - 1 elements");
 }
 
+TEST(Tensor, AddressRangeIsWhereTheBytesLie) {
+  const Expected<AddressRange> range = addressRange(strided(64, {3, 5}, {-5, 1}, bf16));
+  ASSERT_TRUE(range.ok()) << range.status().message();
+  EXPECT_EQ(range->begin, 44u);
+  EXPECT_EQ(range->end, 74u);
+  EXPECT_FALSE(addressRange(strided(64, {0}, {1}))->meets({0, 128}));
+  EXPECT_ERROR(addressRange(strided(64, {2}, {-17})).status(), ErrorCode::InvalidArgument,
+               "the address of an element exceeds 64 bits");
+}
+
+TEST(Tensor, AddressRangesMeetInAByte) {
+  EXPECT_TRUE((AddressRange{4, 8}.meets({7, 9})));
+  EXPECT_TRUE((AddressRange{4, 8}.meets({0, 5})));
+  EXPECT_FALSE((AddressRange{4, 8}.meets({8, 9})));
+  EXPECT_FALSE((AddressRange{4, 8}.meets({0, 4})));
+}
+
 TEST(Overlap, PartsOfAPackedTensorAreDisjoint) {
   const int64_t batch = 2, length = 7, heads = 3, size = 16;
   const int64_t row = 3 * heads * size;

@@ -30,6 +30,14 @@ struct ByteExtent {
   int64_t highest = 0;
 };
 
+/// Addresses from `begin` up to, not including, `end`.
+struct AddressRange {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+
+  bool meets(const AddressRange &other) const noexcept { return begin < other.end && other.begin < end; }
+};
+
 /// A view in C order: the last dimension is contiguous. A stride that 64 bits cannot hold is cut to the largest
 /// number; byteExtent and a launch then refuse the view. InvalidArgument if `shape` has more than 5 sizes.
 Expected<TensorRef> contiguous(void *data, DType dtype, std::span<const int64_t> shape);
@@ -53,6 +61,9 @@ Expected<int64_t> numel(const TensorRef &tensor);
 /// The bytes from the lowest to the highest element; empty if there are no elements.
 /// InvalidArgument as for numel, and if an offset exceeds 63 bits or an address 64.
 Expected<ByteExtent> byteExtent(const TensorRef &tensor);
+
+/// Where these bytes lie; empty, at 0, if there are no elements. Errors as for byteExtent.
+Expected<AddressRange> addressRange(const TensorRef &tensor);
 
 /// Whether an element of `a` shares a byte with an element of `b`. Exact for views with nested strides, also when they
 /// are interleaved (Q, K and V of one packed tensor do not overlap); true if a bounded search cannot tell, if one
