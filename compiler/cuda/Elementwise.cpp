@@ -14,11 +14,9 @@ static bool isNarrow(Type type) { return isa<Float16Type, BFloat16Type>(type); }
 
 /// The same op on one element.
 static Value clone(Threads &t, Operation *op, ArrayRef<Value> operands, Type type) {
-  OperationState state(t.b.getLoc(), op->getName(), operands, type, {});
-  for (NamedAttribute attribute : op->getAttrs())
-    if (!attribute.getName().strref().starts_with("tile."))
-      state.addAttribute(attribute.getName(), attribute.getValue());
-  return t.b.create(state)->getResult(0);
+  Operation *one = Operation::create(t.b.getLoc(), op->getName(), type, operands, NamedAttrList(),
+                                     op->getPropertiesStorage(), BlockRange(), /*numRegions=*/0);
+  return t.b.insert(one)->getResult(0);
 }
 
 /// On f32 at least.
