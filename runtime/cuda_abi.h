@@ -116,6 +116,7 @@ inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
   FUNCTION(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device))                          \
   FUNCTION(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                           \
   FUNCTION(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                                            \
+  FUNCTION(cuCtxGetCurrent, (CUcontext * context))                                                                     \
   FUNCTION(cuCtxPushCurrent_v2, (CUcontext context))                                                                   \
   FUNCTION(cuCtxPopCurrent_v2, (CUcontext * context))                                                                  \
   FUNCTION(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                                       \

@@ -28,9 +28,13 @@ public:
   }
 
   /// Calls the entry point of this name, by `call(driver)`, while the context is current; then the caller's own context
-  /// is current again. See Driver::status for `otherwise`.
+  /// is current again. In a host that works on this GPU it already is. See Driver::status for `otherwise`.
   template <class Call> Status run(const char *entryPoint, ErrorCode otherwise, Call &&call) {
     TEGULA_RETURN_IF_ERROR(check());
+    if (isCurrent()) {
+      const CUresult result = call(driver_);
+      return result == CUDA_SUCCESS ? Status() : failed(entryPoint, result, otherwise);
+    }
     if (const CUresult pushed = driver_.cuCtxPushCurrent_v2(context_); pushed != CUDA_SUCCESS)
       return failed("cuCtxPushCurrent_v2", pushed, otherwise);
     const CUresult result = call(driver_);
@@ -51,6 +55,10 @@ public:
 private:
   Context(const Driver &driver, CUdevice device) : driver_(driver), device_(device) {}
 
+  bool isCurrent() const noexcept {
+    CUcontext current = nullptr;
+    return driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context_;
+  }
   CUresult pop() const noexcept {
     CUcontext popped = nullptr;
     return driver_.cuCtxPopCurrent_v2(&popped);

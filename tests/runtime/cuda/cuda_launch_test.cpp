@@ -11,7 +11,8 @@ namespace {
 
 class CudaLaunch : public Cuda {
 protected:
-  const std::vector<std::string> launchCalls{"cuCtxPushCurrent_v2", "cuLaunchKernel", "cuCtxPopCurrent_v2"};
+  const std::vector<std::string> launchCalls{"cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuLaunchKernel",
+                                             "cuCtxPopCurrent_v2"};
   std::vector<float> memory = std::vector<float>(64);
   int foreign = 0;
 };
@@ -57,7 +58,7 @@ TEST_F(CudaLaunch, DescribesTensorsOncePerTensor) {
   const TensorRef k = contiguous(memory.data(), bf16, {2, 64});
   stand_in::forgetCalls();
   EXPECT_OK(kernel->launch({1}, {k}));
-  EXPECT_EQ(stand_in::calls()[1], "cuTensorMapEncodeTiled");
+  EXPECT_EQ(stand_in::calls()[2], "cuTensorMapEncodeTiled");
   const int64_t address = reinterpret_cast<intptr_t>(k.data);
   const std::vector<int64_t> words{/*of the map*/ address, address, 2, 64, 64, 1, /*described*/ 1};
   EXPECT_EQ(stand_in::lastLaunch().words, words);
@@ -95,6 +96,19 @@ TEST_F(CudaLaunch, OnlyLaunches) {
   EXPECT_EQ(allocations(), before);
   EXPECT_OK(status);
   EXPECT_EQ(stand_in::calls(), launchCalls);
+}
+
+TEST_F(CudaLaunch, LeavesTheContextThatIsCurrent) {
+  const auto kernel = load(makeCuda(), cudaArtifact("kernel"));
+  stand_in::pushContext(0);
+  stand_in::forgetCalls();
+  EXPECT_OK(kernel->launch({1}, {}));
+  EXPECT_EQ(stand_in::calls(), (std::vector<std::string>{"cuCtxGetCurrent", "cuLaunchKernel"}));
+  stand_in::fail("cuLaunchKernel", cuda::CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_ERROR(kernel->launch({1}, {}), ErrorCode::InvalidArgument,
+               "cuLaunchKernel failed: CUDA_ERROR_INVALID_HANDLE (invalid resource handle)");
+  EXPECT_EQ(stand_in::currentGpus(), std::vector<int>{0});
+  stand_in::popContext();
 }
 
 TEST_F(CudaLaunch, ChecksTheGridsLimits) {

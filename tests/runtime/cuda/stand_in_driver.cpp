@@ -362,6 +362,12 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return enter(__func__);
 }
 
+CUresult cuCtxGetCurrent(CUcontext *context) {
+  ENTER();
+  *context = current();
+  return CUDA_SUCCESS;
+}
+
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
   ENTER();
   stack[depth++] = context;
