@@ -40,7 +40,8 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   Value v = V.at(batch, kv_head).load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
   Var dk = fill({c.block_n, c.head_dim}, 0.0);                      // [block_n, head_dim]
   Var dv = fill({c.block_n, c.value_dim}, 0.0);                     // [block_n, value_dim]
-  for (Value head : range(kv_head * group, (kv_head + 1) * group)) {
+  for (Value member : range(0, group)) {
+    Value head = kv_head * group + member;
     Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
     Interval queries = scores.queriesFor(j);
     for (Value i : range(queries.begin, queries.end, c.block_m)) {

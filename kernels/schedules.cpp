@@ -46,7 +46,7 @@ constexpr Row kRows[] = {
     {"cuda", "flash2_forward", 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}},
     {"cuda", "flash2_forward", 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", "flash2_forward", 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 2}},
-    {"cuda", "flash2_backward", 2, 64, 160, {.block_m = 96, .block_n = 128, .num_warps = 8, .num_stages = 2}},
+    {"cuda", "flash2_backward", 2, 64, 160, {.block_m = 128, .block_n = 128, .num_warps = 8, .num_stages = 2}},
     {"cuda", "flash2_backward", 2, 128, 160, {.block_m = 64, .block_n = 128, .num_warps = 8, .num_stages = 2}},
     {"cuda", "flash2_backward", 2, 256, 208, {.block_m = 64, .block_n = 96, .num_warps = 8, .num_stages = 1}},
     {"cuda", "flash2_backward", 2, 128, 80, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}},
