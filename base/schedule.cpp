@@ -14,7 +14,7 @@ constexpr ScheduleField kFields[] = {
     {"num_roles", &Schedule::num_roles},
     {"num_products", &Schedule::num_products},
     {"heads_per_group", &Schedule::heads_per_group},
-    {"num_programs", &Schedule::num_programs},
+    {"persistent", &Schedule::persistent},
 };
 
 const ScheduleField *findField(std::string_view name) {

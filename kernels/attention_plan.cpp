@@ -169,7 +169,8 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
     arguments.clear();
     for (size_t place : step.places)
       arguments.push_back(all[place]);
-    TEGULA_RETURN_IF_ERROR(step.kernel->launch(launchGrid(step.grid, *shape, step.schedule), arguments, stream));
+    TEGULA_RETURN_IF_ERROR(step.kernel->launch(launchGrid(step.grid, *shape, step.schedule, step.kernel->concurrency()),
+                                               arguments, stream));
   }
   return {};
 }
@@ -234,7 +235,7 @@ Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_v
                            .block_m = schedule.block_m,
                            .block_n = schedule.block_n,
                            .heads_per_group = std::max(schedule.heads_per_group, 1),
-                           .num_programs = schedule.num_programs};
+                           .persistent = schedule.persistent != 0};
     return AttentionRecipe{std::move(config), schedule};
   });
 }

@@ -14,16 +14,16 @@ static int64_t saturatingProduct(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
 }
 
-Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &schedule) {
+Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &schedule, int64_t concurrency) {
   const Grid queries = {blocks(shape.seqlen_q, schedule.block_m), shape.heads, shape.batch};
   switch (rows) {
   case GridRows::queries:
     return queries;
   case GridRows::turns: {
-    if (schedule.num_programs == 0)
+    if (schedule.persistent == 0)
       return queries;
     const int64_t all = saturatingProduct(saturatingProduct(queries.x, queries.y), queries.z);
-    return {std::min<int64_t>(schedule.num_programs, all), 1, 1};
+    return {std::min(concurrency, all), 1, 1};
   }
   case GridRows::keys:
     return {blocks(shape.seqlen_k, schedule.block_n), shape.kv_heads, shape.batch};

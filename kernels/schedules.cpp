@@ -8,6 +8,20 @@
 namespace tegula {
 namespace {
 
+/// Which problems a row is for. What is false or 0 stands for all.
+struct Only {
+  bool causal = false;
+  bool bf16 = false;     ///< Exponents of f16 need more registers.
+  bool plain = false;    ///< No score modification and no mask of a variant's: they need registers, too.
+  int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
+
+  bool admits(const AttentionProblem &problem) const {
+    return (!causal || problem.causal != Causal::none) && (!bf16 || problem.dtype == tegula::bf16) &&
+           (!plain || (!problem.variant.score && !problem.variant.mask)) &&
+           (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
+  }
+};
+
 /// A row is for one target (a GPU of one architecture, or all), one program and elements of one size; what is empty or
 /// 0 stands for all of them.
 struct Row {
@@ -17,8 +31,7 @@ struct Row {
   int largest_dim; ///< Of head_dim and value_dim.
   int shared_kib;  ///< What a program instance needs at most.
   Schedule schedule;
-  bool causal = false; ///< For causal problems only.
-  bool bf16 = false;   ///< For bf16 only: exponents of f16 need more registers.
+  Only only = {};
 };
 
 /// Warpgroups of 64 rows with a producer (docs/design.md).
@@ -32,17 +45,42 @@ constexpr Schedule overlapped(int block_m, int block_n) {
   return schedule;
 }
 
+constexpr Schedule persistent(Schedule schedule) {
+  schedule.persistent = 1;
+  return schedule;
+}
+
 constexpr Schedule grouped(Schedule schedule, int heads) {
   schedule.heads_per_group = heads;
   return schedule;
 }
 
+constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward";
+
 // The first row that fits counts.
 constexpr Row kRows[] = {
-    {"cuda:sm_90a", "flash2_forward", 2, 64, 113, grouped(overlapped(192, 128), 4), /*causal=*/false, /*bf16=*/true},
-    {"cuda:sm_90a", "flash2_forward", 2, 64, 113, grouped(fed(192, 128), 4)},
-    {"cuda:sm_90a", "flash2_forward", 2, 128, 225, grouped(fed(192, 128), 4), /*causal=*/true},
-    {"cuda:sm_90a", "flash2_forward", 2, 128, 225, fed(192, 128)},
+    {kHopper,
+     kForward,
+     2,
+     64,
+     113,
+     persistent(overlapped(128, 128)),
+     {.causal = true, .plain = true, .most_keys = 1024}},
+    {kHopper, kForward, 2, 64, 137, persistent(overlapped(192, 128)), {.plain = true, .most_keys = 4096}},
+    {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true}},
+    {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true}},
+    {kHopper, kForward, 2, 64, 113, fed(192, 80)},
+    {kHopper,
+     kForward,
+     2,
+     128,
+     225,
+     persistent(overlapped(128, 128)),
+     {.causal = true, .plain = true, .most_keys = 8192}},
+    {kHopper, kForward, 2, 128, 225, persistent(overlapped(128, 128)), {.plain = true, .most_keys = 2048}},
+    {kHopper, kForward, 2, 128, 225, grouped(fed(192, 128), 4), {.causal = true, .plain = true}},
+    {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
+    {kHopper, kForward, 2, 128, 225, fed(128, 112)},
     {"cuda", "flash2_forward", 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}},
     {"cuda", "flash2_forward", 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", "flash2_forward", 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 2}},
@@ -80,8 +118,7 @@ bool isFor(const Row &row, const Target &target) {
 }
 
 bool fits(const Row &row, const Target &target, std::string_view program, const AttentionProblem &problem) {
-  return isFor(row, target) && (!row.causal || problem.causal != Causal::none) &&
-         (!row.bf16 || problem.dtype == bf16) && (row.program.empty() || row.program == program) &&
+  return isFor(row, target) && row.only.admits(problem) && (row.program.empty() || row.program == program) &&
          (row.element_bytes == 0 || row.element_bytes == sizeOf(problem.dtype)) &&
          std::max(problem.head_dim, problem.value_dim) <= row.largest_dim && row.shared_kib <= sharedKib(target);
 }
@@ -109,8 +146,9 @@ std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_
   for (const Row &row : kRows)
     for (DType dtype : {f32, f16, bf16})
       for (Causal causal : {Causal::none, Causal::bottom_right}) {
-        const AttentionProblem problem{
+        AttentionProblem problem{
             .dtype = dtype, .head_dim = row.largest_dim, .value_dim = row.largest_dim, .causal = causal};
+        problem.expected.seqlen_k = row.only.most_keys != 0 ? row.only.most_keys : int64_t(1) << 20;
         const auto *chosen = std::find_if(std::begin(kRows), std::end(kRows),
                                           [&](const Row &other) { return fits(other, target, program, problem); });
         if (chosen == &row)

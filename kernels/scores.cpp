@@ -62,12 +62,13 @@ private:
 
 /// One after another, so that all instances have as much to do although blocks see fewer and fewer keys: whoever has
 /// the longest block of one round has the shortest of the next, and a group of heads takes two rounds if it can.
-static void inTurns(int programs, const QueryBlocks &blocks, const std::function<void(const QueryBlock &)> &body) {
+static void inTurns(const QueryBlocks &blocks, const std::function<void(const QueryBlock &)> &body) {
+  Value programs = narrow(numPrograms(0));
   Value here = narrow(programId(0)), back = programs - 1 - here;
   Value group = min(max(2 * programs / blocks.perHead(), 1), blocks.allHeads());
   Value rounds = (group * blocks.perHead() + (programs - 1)) / programs;
   Value groups = (blocks.allHeads() + group - 1) / group;
-  for (Value turn : range(0, wide(groups * rounds))) {
+  for (Value turn : parallelRange(0, wide(groups * rounds))) {
     Value round = narrow(turn) % rounds;
     Value number = round * programs + select(round % 2 == 0, here, back);
     body(blocks.at(narrow(turn) / rounds * group, group, number));
@@ -75,11 +76,11 @@ static void inTurns(int programs, const QueryBlocks &blocks, const std::function
 }
 
 void forQueryBlocks(const AttentionConfig &config, View q, const std::function<void(const QueryBlock &)> &body) {
-  if (config.num_programs == 0 && config.heads_per_group == 1)
+  if (!config.persistent && config.heads_per_group == 1)
     return body({programId(2), programId(1), programId(0)});
   QueryBlocks blocks(config, q);
-  if (config.num_programs != 0)
-    return inTurns(config.num_programs, blocks, body);
+  if (config.persistent)
+    return inTurns(blocks, body);
   Value group = constant(i32, config.heads_per_group), number = blocks.ofInstance();
   Value first = number / (blocks.perHead() * group) * group;
   body(blocks.at(first, group, number - first * blocks.perHead()));
@@ -113,7 +114,7 @@ Interval Scores::keysFor(Value row) const {
     if (band.right)
       end = min(end, rowEnd + shift(band) + *band.right);
   }
-  if (config_.num_programs != 0) // There is a block for each turn, but not all of them have rows.
+  if (config_.persistent) // There is a block for each turn, but not all of them have rows.
     end = select(min(row, seqlen_q_ - 1 - row) >= 0, end, begin);
   return {begin, end};
 }

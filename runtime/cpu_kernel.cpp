@@ -31,7 +31,7 @@ struct Tables {
 class LoadedCpuKernel final : public Kernel {
 public:
   LoadedCpuKernel(const Artifact &artifact, SharedObject object, CpuKernel entry, std::shared_ptr<CpuPool> pool)
-      : Kernel(artifact.kernel, artifact.parameters), object_(std::move(object)), entry_(entry),
+      : Kernel(artifact.kernel, artifact.parameters, pool->threads()), object_(std::move(object)), entry_(entry),
         scratchBytes_(artifact.scratch_bytes), pool_(std::move(pool)) {}
 
 protected:

@@ -43,6 +43,8 @@ public:
 
   Status checkFork() const { return fork_.check(); }
 
+  int threads() const { return threads_; }
+
 private:
   struct Launch;
 

@@ -136,6 +136,8 @@ inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
   FUNCTION(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))                            \
   FUNCTION(cuFuncGetAttribute, (int *value, CUfunction_attribute attribute, CUfunction function))                      \
   FUNCTION(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attribute, int value))                       \
+  FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                                \
+           (int *blocks, CUfunction function, int threads, size_t shared_bytes))                                       \
   FUNCTION(cuLaunchKernel,                                                                                             \
            (CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,     \
             unsigned blockZ, unsigned sharedBytes, CUstream stream, void **parameters, void **extra))

@@ -125,6 +125,19 @@ Expected<int64_t> Function::sharedLimit() const {
   return limit;
 }
 
+Expected<int64_t> Function::concurrency() const {
+  int blocks = 0, multiprocessors = 0;
+  TEGULA_RETURN_IF_ERROR(
+      context_->run("cuOccupancyMaxActiveBlocksPerMultiprocessor", ErrorCode::Internal, [&](const Driver &driver) {
+        return driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function_, block_.threads,
+                                                                  size_t(block_.shared_bytes));
+      }));
+  TEGULA_RETURN_IF_ERROR(context_->run("cuDeviceGetAttribute", ErrorCode::Internal, [&](const Driver &driver) {
+    return driver.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context_->device());
+  }));
+  return int64_t(blocks) * multiprocessors;
+}
+
 Status Function::launch(Grid grid, Stream stream, void **parameters, void **extra) const {
   TEGULA_RETURN_IF_ERROR(checkCudaGrid(grid));
   return context_->run("cuLaunchKernel", ErrorCode::LaunchFailed, [&](const Driver &driver) {

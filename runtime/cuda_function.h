@@ -24,6 +24,8 @@ public:
   ~Function();
 
   const CudaKernelInfo &info() const noexcept { return info_; }
+  /// Blocks that run at the same time.
+  Expected<int64_t> concurrency() const;
 
   /// A grid of at least one block; `parameters` and `extra` as for cuLaunchKernel. Neither allocates nor waits.
   Status launch(Grid grid, Stream stream, void **parameters, void **extra) const;

@@ -65,8 +65,8 @@ private:
 
 class CudaKernel final : public Kernel {
 public:
-  CudaKernel(const Artifact &artifact, std::shared_ptr<Context> context, Function function)
-      : Kernel(artifact.kernel, artifact.parameters), maps_(artifact.tensor_maps, std::move(context)),
+  CudaKernel(const Artifact &artifact, std::shared_ptr<Context> context, Function function, int64_t concurrency)
+      : Kernel(artifact.kernel, artifact.parameters, concurrency), maps_(artifact.tensor_maps, std::move(context)),
         function_(std::move(function)) {}
 
   const CudaKernelInfo &info() const noexcept { return function_.info(); }
@@ -93,7 +93,11 @@ Expected<std::shared_ptr<Kernel>> loadKernel(const Artifact &artifact, std::shar
                                                {.threads = artifact.threads, .shared_bytes = artifact.shared_bytes});
   if (!function)
     return named(artifact.kernel, function.status());
-  return std::shared_ptr<Kernel>(std::make_shared<CudaKernel>(artifact, std::move(context), std::move(*function)));
+  Expected<int64_t> concurrency = function->concurrency();
+  if (!concurrency)
+    return named(artifact.kernel, concurrency.status());
+  return std::shared_ptr<Kernel>(
+      std::make_shared<CudaKernel>(artifact, std::move(context), std::move(*function), *concurrency));
 }
 
 } // namespace cuda

@@ -44,15 +44,10 @@ Schedule overlapped(int head_dim) {
   return schedule;
 }
 
-int multiprocessors() {
-  const Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
-  return gpus && !gpus->empty() ? gpus->front().multiprocessors : 1;
-}
-
 Schedule inTurns(int head_dim) {
   Schedule schedule = overlapped(head_dim);
   schedule.heads_per_group = 0;
-  schedule.num_programs = multiprocessors();
+  schedule.persistent = 1;
   return schedule;
 }
 

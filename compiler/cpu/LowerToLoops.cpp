@@ -42,7 +42,8 @@ int64_t wordsOf(Type type) {
 
 } // namespace
 
-/// (one base per tensor, words, program id 0, 1, 2, then one buffer per buffered tile, added as they are met)
+/// (one base per tensor, words, program id 0, 1, 2, number of programs 0, 1, 2, then one buffer per buffered tile,
+/// added as they are met)
 void Lowering::buildSignature() {
   SmallVector<Type> types;
   int64_t words = 0;
@@ -53,7 +54,7 @@ void Lowering::buildSignature() {
   }
   size_t tensors = types.size();
   types.push_back(MemRefType::get({std::max<int64_t>(words, 1)}, builder_.getI64Type()));
-  types.append(3, builder_.getIndexType());
+  types.append(6, builder_.getIndexType());
   builder_.setInsertionPoint(source_);
   body_ = func::FuncOp::create(builder_, loc(), source_.getName().str(), builder_.getFunctionType(types, {}));
   Block *entry = body_.addEntryBlock();
@@ -62,6 +63,7 @@ void Lowering::buildSignature() {
   builder_.setInsertionPoint(end);
   words_ = entry->getArgument(tensors);
   programId_.assign(entry->args_begin() + tensors + 1, entry->args_begin() + tensors + 4);
+  numPrograms_.assign(entry->args_begin() + tensors + 4, entry->args_begin() + tensors + 7);
 
   int64_t nextWord = 0;
   size_t nextTensor = 0;
@@ -145,6 +147,10 @@ LogicalResult Lowering::lowerOp(Operation *op) {
 LogicalResult Lowering::lowerScalar(Operation *op) {
   if (auto id = dyn_cast<tile::ProgramIdOp>(op)) {
     scalars_.map(id.getResult(), programId_[id.getAxis()]);
+    return success();
+  }
+  if (auto count = dyn_cast<tile::NumProgramsOp>(op)) {
+    scalars_.map(count.getResult(), numPrograms_[count.getAxis()]);
     return success();
   }
   if (auto dim = dyn_cast<tile::DimOp>(op)) {

@@ -120,7 +120,7 @@ private:
   mlir::Location loc_;
   int64_t lanes_;
   mlir::Value words_;
-  llvm::SmallVector<mlir::Value, 3> programId_;
+  llvm::SmallVector<mlir::Value, 3> programId_, numPrograms_;
   mlir::IRMapping scalars_;
   llvm::DenseMap<mlir::Value, Buffer> buffers_;
   llvm::DenseMap<mlir::Value, ViewParts> views_;

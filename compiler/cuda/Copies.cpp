@@ -32,22 +32,28 @@ struct Deal {
   int64_t rowRepeats, panelRepeats;
 };
 
+/// Who copies: `count` warps, of which this is the one with the number `warp`. Or each warp its own rows, if it has
+/// any.
+struct Warps {
+  Value warp;
+  int64_t count, rowsOfEach = 0;
+};
+
 class Copy {
 public:
-  /// By `warps` warps, of which this is the one with the number `warp`.
-  Copy(Threads &t, Value shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out, Value warp,
-       int64_t warps)
+  Copy(Threads &t, Value shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out, Warps warps)
       : t(t), s(t.s), shared(shared), type(cast<sm::SharedType>(shared.getType())), view(view), shape(shape), out(out),
-        threads(warps * sm::warpSize) {
+        rows(warps.rowsOfEach != 0 ? warps.rowsOfEach : type.getShape()[0]),
+        threads(warps.rowsOfEach != 0 ? sm::warpSize : warps.count * sm::warpSize) {
     for (Value coordinate : position)
       this->position.push_back(s.toI64(coordinate));
     for (unsigned dim = 0; dim < 2; ++dim)
       inside[dim] = insideOf(dim);
     rowBytes = s.mul(s.toI64(view.strides[0]), elementBytes());
-    thread = s.add(s.mul(warp, sm::warpSize), t.lane());
+    if (warps.rowsOfEach != 0)
+      firstRow = s.mul(warps.warp, rows);
+    thread = firstRow ? t.lane() : s.add(s.mul(warps.warp, sm::warpSize), t.lane());
   }
-  Copy(Threads &t, Value shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out)
-      : Copy(t, shared, view, position, shape, out, t.warp(), t.warps()) {}
 
   void emit() {
     // Panels or not, memory order within a row is the same up to the chunk.
@@ -66,13 +72,13 @@ public:
   //---------------------------------------------------------------------------------------------------===//
 
   void elements() {
-    int64_t rows = type.getShape()[0], columns = type.getShape()[1];
+    int64_t columns = type.getShape()[1];
     auto loop = scf::ForOp::create(t.b, thread, s.i32(rows * columns), s.i32(threads));
     OpBuilder::InsertionGuard guard(t.b);
     t.b.setInsertionPointToStart(loop.getBody());
-    Value row = s.div(loop.getInductionVar(), columns), column = s.rem(loop.getInductionVar(), columns);
+    Value row = fromFirstRow(s.div(loop.getInductionVar(), columns)), column = s.rem(loop.getInductionVar(), columns);
     constexpr int64_t anyBits = ~int64_t(0);
-    Origin origin{{row, column}, {{anyBits, rows - 1}, {anyBits, columns - 1}}};
+    Origin origin{{row, column}, {{anyBits, type.getShape()[0] - 1}, {anyBits, columns - 1}}};
     Value place = SharedTile(t, shared, origin).at({0, 0});
     Value isIn = s.both(isInside(inside[0], row, 0), isInside(inside[1], column, 0));
     moveElement(place, globalAddress(row, column, s.mul(s.toI64(view.strides[1]), elementBytes())), isIn);
@@ -81,6 +87,7 @@ public:
 private:
   int64_t elementBytes() const { return type.elementBytes(); }
   int64_t chunkElements() const { return kChunkBytes / elementBytes(); }
+  Value fromFirstRow(Value row) { return firstRow ? s.add(row, firstRow) : row; }
 
   Inside insideOf(unsigned dim) {
     Value before = s.sub(s.i64(0), position[dim]), end = s.sub(s.toI64(view.sizes[dim]), position[dim]);
@@ -111,7 +118,6 @@ private:
   //-----------------------------------------------------------------------------------------------------===//
 
   Deal dealOut(int64_t panel) const {
-    int64_t rows = type.getShape()[0];
     Deal deal;
     deal.perRow = panel / kChunkBytes;
     deal.panelElements = panel / elementBytes();
@@ -126,10 +132,11 @@ private:
     Value chunk = s.rem(thread, deal.perRow), rest = s.div(thread, deal.perRow);
     Value row = s.rem(rest, deal.rows), panel = s.div(rest, deal.rows);
     Value column = s.add(s.mul(panel, deal.panelElements), s.mul(chunk, chunkElements()));
-    Origin origin{{row, column}, SmallVector<sm::Spread>(2)};
-    for (int64_t i = 0; i < deal.rows; ++i)
-      origin.spread[0].bits |= i;
-    origin.spread[0].last = deal.rows - 1;
+    Origin origin{{fromFirstRow(row), column}, SmallVector<sm::Spread>(2)};
+    for (int64_t first = 0; first < type.getShape()[0]; first += rows)
+      for (int64_t i = 0; i < deal.rows; ++i)
+        origin.spread[0].bits |= first + i;
+    origin.spread[0].last = type.getShape()[0] - rows + deal.rows - 1;
     for (int64_t i = 0; i < deal.panels * deal.perRow; ++i)
       origin.spread[1].bits |= i * chunkElements();
     origin.spread[1].last = (deal.panels * deal.perRow - 1) * chunkElements();
@@ -144,13 +151,13 @@ private:
       --unrolled;
     if (unrolled == deal.rowRepeats)
       return someChunks(deal, origin, unrolled);
-    auto loop = scf::ForOp::create(t.b, s.i32(0), s.i32(type.getShape()[0]), s.i32(unrolled * deal.rows));
+    auto loop = scf::ForOp::create(t.b, s.i32(0), s.i32(rows), s.i32(unrolled * deal.rows));
     OpBuilder::InsertionGuard guard(t.b);
     t.b.setInsertionPointToStart(loop.getBody());
     origin.coordinates[0] = s.add(origin.coordinates[0], loop.getInductionVar());
-    for (int64_t row = 0; row < type.getShape()[0]; row += unrolled * deal.rows)
+    for (int64_t row = 0; row < rows; row += unrolled * deal.rows)
       origin.spread[0].bits |= row;
-    origin.spread[0].last += type.getShape()[0] - unrolled * deal.rows;
+    origin.spread[0].last += rows - unrolled * deal.rows;
     someChunks(deal, origin, unrolled);
   }
 
@@ -208,9 +215,9 @@ private:
   SmallVector<Value, 2> position;
   ArrayRef<int64_t> shape;
   bool out;
-  int64_t threads;
+  int64_t rows, threads;
   Inside inside[2];
-  Value rowBytes, thread;
+  Value rowBytes, firstRow, thread;
 };
 
 } // namespace
@@ -219,7 +226,7 @@ LogicalResult cuda::lower(Threads &t, sm::CopyInOp op) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
-  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/false).emit();
+  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/false, {t.warp(), t.warps()}).emit();
   return success();
 }
 
@@ -227,11 +234,18 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
-  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/true).emit();
+  auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp().value_or(0));
+  if (rowsOfWarp != 0)
+    t.gpu.syncWarp();
+  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/true,
+       {t.warp(), t.warps(), rowsOfWarp})
+      .emit();
+  if (rowsOfWarp != 0)
+    t.gpu.syncWarp();
   return success();
 }
 
 void cuda::copyByWarp(Threads &t, sm::FeedOp feed) {
   SmallVector<Value> position = llvm::map_to_vector(feed.getPosition(), [&](Value x) { return t.scalar(x); });
-  Copy(t, feed.getTile(), t.view(feed.getView()), position, feed.getShape(), /*out=*/false, t.s.i32(0), 1).elements();
+  Copy(t, feed.getTile(), t.view(feed.getView()), position, feed.getShape(), /*out=*/false, {t.s.i32(0), 1}).elements();
 }

@@ -57,7 +57,17 @@ bool Footprint::hasCopies() const {
   return llvm::any_of(layout.getLanes(), isCopies) || llvm::any_of(layout.getWarps(), isCopies);
 }
 
-std::optional<Footprint> cuda::footprintOf(Operation *op) {
+bool Footprint::isOfSameWarps(const Footprint &other) const {
+  return rowsOfWarp != 0 && rowsOfWarp == other.rowsOfWarp && view == other.view;
+}
+
+std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
+  if (auto write = dyn_cast<sm::WriteOp>(op)) {
+    Footprint footprint{place, write.getTile().getType(), {}, sm::rowsOfWarp(write.getTile().getType())};
+    return footprint.rowsOfWarp != 0 && !footprint.hasCopies() ? std::optional(footprint) : std::nullopt;
+  }
+  if (auto copy = dyn_cast<sm::CopyOutOp>(op); copy && place == copy.getShared())
+    return Footprint{place, {}, {}, static_cast<int64_t>(copy.getRowsOfWarp().value_or(0))};
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return ::footprintOf(load.getView(), load.getType(), load.getPosition());
   if (auto store = dyn_cast<tile::StoreOp>(op))

@@ -23,13 +23,16 @@ struct Footprint {
   mlir::Value view;
   mlir::Type tile; ///< In registers or shared memory.
   llvm::SmallVector<Coordinate, 2> position;
+  int64_t rowsOfWarp = 0; ///< Of shared memory, if each warp accesses its own rows only.
 
   bool operator==(const Footprint &) const = default;
   /// Whether several threads load the same element; only one of them stores it.
   bool hasCopies() const;
+  /// Whether each warp meets only its own accesses.
+  bool isOfSameWarps(const Footprint &other) const;
 };
 
-/// None where threads and elements depend on more than a footprint says.
-std::optional<Footprint> footprintOf(mlir::Operation *op);
+/// Of the access of `op` to its operand `place`; none where threads and elements depend on more than a footprint says.
+std::optional<Footprint> footprintOf(mlir::Operation *op, mlir::Value place);
 
 } // namespace tegula::cuda

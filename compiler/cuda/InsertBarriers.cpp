@@ -34,10 +34,13 @@ struct Access {
   }
 
 private:
-  /// Whether each thread meets only what it has accessed itself.
+  /// Whether each thread meets only what it has accessed itself, or what an op has ordered within its warp.
   bool isOfSameThreads(const Access &other) const {
+    if (!footprint || !other.footprint)
+      return false;
     bool bothWrite = kind == Kind::write && other.kind == Kind::write;
-    return footprint && footprint == other.footprint && (bothWrite || !footprint->hasCopies());
+    return (footprint == other.footprint && (bothWrite || !footprint->hasCopies())) ||
+           (!bothWrite && footprint->isOfSameWarps(*other.footprint));
   }
 };
 
@@ -50,6 +53,11 @@ public:
   void add(const Accesses &other) {
     for (const Access &access : other.accesses_)
       add(access);
+  }
+  Accesses ofSharedMemory() const {
+    Accesses shared;
+    llvm::copy_if(accesses_, std::back_inserter(shared.accesses_), [](const Access &access) { return !access.tensor; });
+    return shared;
   }
   bool conflictWith(const Accesses &other) const {
     return llvm::any_of(accesses_, [&](const Access &a) {
@@ -111,7 +119,7 @@ static Section sectionOf(Operation *op) {
     if (!isa<sm::SharedType, tile::ViewType>(operand.getType()) || operand.getDefiningOp<sm::ReceiveOp>())
       continue;
     Access access = accessTo(operand, kindOf(op, operand));
-    access.footprint = cuda::footprintOf(op);
+    access.footprint = cuda::footprintOf(op, operand);
     section.head.add(access);
     // What a copy has written counts from its wait on.
     if (!isa<sm::CopyInOp>(op) || access.kind == Kind::read)
@@ -142,7 +150,7 @@ static Accesses endedBy(sm::WaitOp wait) {
   Accesses written;
   wait->getParentOfType<func::FuncOp>().walk([&](sm::CopyInOp copy) {
     Access access = accessTo(copy.getShared(), Kind::write);
-    access.footprint = cuda::footprintOf(copy);
+    access.footprint = cuda::footprintOf(copy, copy.getShared());
     if (mayEndAt(copy, wait))
       written.add(access);
   });
@@ -193,8 +201,9 @@ static Section orderRegions(Operation &op) {
       continue;
     }
     Section body = orderAccesses(region.front(), {});
-    if (repeats && body.tail.conflictWith(body.head))
-      body = orderAccesses(region.front(), body.tail);
+    Accesses before = op.hasAttr(tile::parallelLoop) ? body.tail.ofSharedMemory() : body.tail;
+    if (repeats && before.conflictWith(body.head))
+      body = orderAccesses(region.front(), before);
     section.head.add(body.head);
     section.tail.add(body.tail);
     section.open |= body.open;

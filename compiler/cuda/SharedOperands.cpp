@@ -187,7 +187,10 @@ void lowerLoadsAndStores(func::FuncOp function) {
       return;
     ImplicitLocOpBuilder b(store.getLoc(), store);
     Value staged = sm::StageOp::create(b, sharedType(type, type.getShape()), store.getTile());
-    sm::CopyOutOp::create(b, staged, store.getView(), store.getPosition(), type.getShape());
+    // Outside of loops nothing follows that warps could be ahead with, and its addresses cost registers.
+    int64_t rowsOfWarp = store->getParentOfType<scf::ForOp>() ? sm::rowsOfWarp(type) : 0;
+    sm::CopyOutOp::create(b, staged, store.getView(), store.getPosition(), type.getShape(),
+                          rowsOfWarp ? b.getI64IntegerAttr(rowsOfWarp) : IntegerAttr());
     store.erase();
   });
 }

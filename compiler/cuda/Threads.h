@@ -142,6 +142,7 @@ private:
 /// `words` are a tensor's base address, sizes and strides, or a scalar in the low bytes of one.
 void defineParameter(Threads &t, mlir::Value parameter, mlir::ValueRange words);
 mlir::LogicalResult lower(Threads &t, tile::ProgramIdOp op);
+mlir::LogicalResult lower(Threads &t, tile::NumProgramsOp op);
 mlir::LogicalResult lower(Threads &t, tile::DimOp op);
 mlir::LogicalResult lower(Threads &t, tile::SliceOp op);
 

@@ -31,6 +31,11 @@ LogicalResult cuda::lower(Threads &t, tile::ProgramIdOp op) {
   return success();
 }
 
+LogicalResult cuda::lower(Threads &t, tile::NumProgramsOp op) {
+  t.define(op.getResult(), t.s.toIndex(t.gpu.programs(op.getAxis())));
+  return success();
+}
+
 LogicalResult cuda::lower(Threads &t, tile::DimOp op) {
   t.define(op.getResult(), t.view(op.getView()).sizes[op.getAxis()]);
   return success();

@@ -226,6 +226,15 @@ Value Instructions::program(unsigned axis) {
   return NVVM::BlockIdZOp::create(b_, i32);
 }
 
+Value Instructions::programs(unsigned axis) {
+  Type i32 = b_.getI32Type();
+  if (axis == 0)
+    return NVVM::GridDimXOp::create(b_, i32);
+  if (axis == 1)
+    return NVVM::GridDimYOp::create(b_, i32);
+  return NVVM::GridDimZOp::create(b_, i32);
+}
+
 Value Instructions::sharedBase() {
   ModuleOp module = moduleAt(b_);
   auto bytes = LLVM::LLVMArrayType::get(b_.getI8Type(), 0);

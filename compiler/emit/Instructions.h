@@ -15,11 +15,12 @@ public:
   explicit Instructions(mlir::ImplicitLocOpBuilder &b) : b_(b) {}
 
   //===-- Who am I: i32 ------------------------------------------------------------------------------------------===//
-  mlir::Value thread();               ///< In the block, from 0 on.
-  mlir::Value lane();                 ///< In the warp: 0 to 31.
-  mlir::Value warp();                 ///< In the block; the compiler knows that it is uniform.
-  mlir::Value program(unsigned axis); ///< Position in the grid.
-  mlir::Value sharedBase();           ///< Where the block's shared memory begins, 1024-byte aligned.
+  mlir::Value thread();                ///< In the block, from 0 on.
+  mlir::Value lane();                  ///< In the warp: 0 to 31.
+  mlir::Value warp();                  ///< In the block; the compiler knows that it is uniform.
+  mlir::Value program(unsigned axis);  ///< Position in the grid.
+  mlir::Value programs(unsigned axis); ///< Size of the grid.
+  mlir::Value sharedBase();            ///< Where the block's shared memory begins, 1024-byte aligned.
 
   //===-- Global memory ------------------------------------------------------------------------------------------===//
   /// One element, or `otherwise` where the predicate does not hold.

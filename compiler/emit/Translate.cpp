@@ -30,7 +30,7 @@ public:
     Value *first = entry_->getArg(4), *last = entry_->getArg(5);
     builder_.SetInsertPoint(start);
     SmallVector<Value *> arguments = fixedArguments();
-    Value *x = gridSize(0), *y = gridSize(1);
+    Value *x = arguments[tensors() + 4], *y = arguments[tensors() + 5];
     builder_.CreateCondBr(builder_.CreateICmpSLT(first, last), loop, end);
     builder_.SetInsertPoint(loop);
     PHINode *instance = builder_.CreatePHI(i64, 2, "id");
@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  size_t tensors() const { return body_.arg_size() - bufferBytes_.size() - 4; }
+  size_t tensors() const { return body_.arg_size() - bufferBytes_.size() - 7; }
 
   Value *gridSize(int axis) {
     return builder_.CreateLoad(builder_.getInt64Ty(),
@@ -60,6 +60,8 @@ private:
           builder_.getPtrTy(), builder_.CreateConstInBoundsGEP1_64(builder_.getPtrTy(), entry_->getArg(0), i)));
     arguments.push_back(entry_->getArg(1));
     arguments.append(3, nullptr);
+    for (int axis = 0; axis < 3; ++axis)
+      arguments.push_back(gridSize(axis));
     int64_t offset = 0;
     for (int64_t bytes : bufferBytes_) {
       arguments.push_back(builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), entry_->getArg(3), offset));

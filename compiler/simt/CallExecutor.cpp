@@ -47,6 +47,9 @@ private:
         .Case([&](NVVM::BlockIdXOp op) { return special(op, SimtRegister::ProgramX); })
         .Case([&](NVVM::BlockIdYOp op) { return special(op, SimtRegister::ProgramY); })
         .Case([&](NVVM::BlockIdZOp op) { return special(op, SimtRegister::ProgramZ); })
+        .Case([&](NVVM::GridDimXOp op) { return special(op, SimtRegister::ProgramsX); })
+        .Case([&](NVVM::GridDimYOp op) { return special(op, SimtRegister::ProgramsY); })
+        .Case([&](NVVM::GridDimZOp op) { return special(op, SimtRegister::ProgramsZ); })
         .Case([&](NVVM::ClusterId op) { return special(op, SimtRegister::ClusterRank); })
         .Case<NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::LdMatrixOp, NVVM::StMatrixOp, NVVM::CpAsyncOp,
               NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp, NVVM::Barrier0Op, NVVM::BarrierOp,

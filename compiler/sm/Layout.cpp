@@ -187,6 +187,14 @@ int64_t tegula::sm::threadsAlong(LayoutAttr layout, unsigned dim) {
   return threads;
 }
 
+int64_t tegula::sm::rowsOfWarp(RankedTensorType tile) {
+  LayoutAttr layout = layoutOf(tile);
+  if (!layout || tile.getRank() != 2 || layout.getWarps().size() != 1)
+    return 0;
+  const Digit &warps = layout.getWarps().front();
+  return warps.dim == 0 && warps.size * warps.stride == tile.getDimSize(0) ? warps.stride : 0;
+}
+
 LayoutAttr tegula::sm::withUnitDim(LayoutAttr layout, unsigned dim) {
   return renamed(layout, [=](int32_t d) { return d >= static_cast<int32_t>(dim) ? d + 1 : d; });
 }

@@ -62,6 +62,8 @@ int64_t threadsAlong(LayoutAttr layout, unsigned dim);
 LayoutAttr ofPairs(LayoutAttr layout, unsigned columns);
 /// `without`, with dimension `dim` kept at size 1.
 LayoutAttr collapsed(LayoutAttr layout, unsigned dim);
+/// If each warp has a block of whole rows of the tile, and no other warp has any of them: how many. Else 0.
+int64_t rowsOfWarp(mlir::RankedTensorType tile);
 /// With a dimension of size 1 inserted before dimension `dim`; undoes `without` on a collapsed layout.
 LayoutAttr withUnitDim(LayoutAttr layout, unsigned dim);
 /// Dimension i of the result is dimension permutation[i].

@@ -230,13 +230,17 @@ def Sm_CopyOutOp : Sm_Op<"copy_out", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{
     `view[position + x] = shared[x]` for every x inside `shape` that lies inside the view. Element types are equal.
 
+    With `rows_of_warp`, warp w copies rows w * rows_of_warp and up, which are those that its own lanes have written, and
+    will write next: warps need not wait for each other.
+
     ```mlir
-    sm.copy_out %o_s, %O[%i, %c0] [128, 128] : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
+    sm.copy_out %o_s, %O[%i, %c0] [128, 128] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
     ```
   }];
-  let arguments = (ins Sm_SharedType:$shared, Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape);
+  let arguments = (ins Sm_SharedType:$shared, Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp);
   let assemblyFormat = [{
-    $shared `,` $view `[` $position `]` $shape attr-dict `:` qualified(type($shared)) `,` qualified(type($view))
+    $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? attr-dict `:` qualified(type($shared)) `,` qualified(type($view))
   }];
 }
 

@@ -14,6 +14,8 @@ namespace tegula::tile {
 
 /// What `tile.version` of a module must be.
 constexpr int64_t programVersion = 1;
+/// Of a loop whose iterations access nothing that another one writes.
+constexpr llvm::StringLiteral parallelLoop = "tile.parallel";
 
 /// A tile has 1 to 5 static, positive dimensions and at most 2^20 elements: larger ones are mistakes, and every pass
 /// may hold one tile's elements in memory.

@@ -23,7 +23,13 @@ def Tile_F32Tile : Tile_TileOf<[F32]>;
 
 //===-- Where am I -------------------------------------------------------------------------------------------------===//
 
-def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
+class Tile_GridOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def Tile_ProgramIdOp : Tile_GridOp<"program_id"> {
   let summary = "position of this program instance along one axis of the grid";
   let description = [{
     Axis 0, 1 or 2; axis 0 varies fastest.
@@ -32,9 +38,15 @@ def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
     %block = tile.program_id 0
     ```
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
-  let results = (outs Index:$result);
-  let assemblyFormat = "$axis attr-dict";
+}
+
+def Tile_NumProgramsOp : Tile_GridOp<"num_programs"> {
+  let summary = "number of program instances along one axis of the grid";
+  let description = [{
+    ```mlir
+    %blocks = tile.num_programs 0
+    ```
+  }];
 }
 
 //===-- Memory -----------------------------------------------------------------------------------------------------===//

@@ -27,6 +27,9 @@ bool tegula::tile::isTileShape(ArrayRef<int64_t> shape) {
 }
 
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  bool isLoop = op->getName().getStringRef() == "scf.for";
+  if (attribute.getName() == parallelLoop && (!isLoop || !isa<UnitAttr>(attribute.getValue())))
+    return op->emitError() << parallelLoop << " is a unit attribute of an scf.for";
   if (attribute.getName() != "tile.version")
     return success();
   auto version = dyn_cast<IntegerAttr>(attribute.getValue());

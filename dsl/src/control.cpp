@@ -41,12 +41,13 @@ void Recorder::openRegion(FlowId flow) {
   region_ = id;
 }
 
-FlowId Recorder::openLoop(NodeId begin, NodeId end, NodeId step, Location where) {
+FlowId Recorder::openLoop(NodeId begin, NodeId end, NodeId step, bool parallel, Location where) {
   if (!active_)
     return 0;
   FlowId id = openFlow(Op::For, {begin, end, step}, where);
   openRegion(id);
   Flow &flow = graph_.flows[id];
+  flow.parallel = parallel;
   flow.induction = hidden(Op::Argument, {DType::index, {}}, flow.node, -1);
   for (size_t i = 0; i < flow.carried.size(); ++i) {
     Variable &variable = variables_[flow.carried[i].slot];
@@ -129,10 +130,14 @@ bool Recorder::abandon(FlowId flow) {
 
 //===-- range ----------------------------------------------------------------------------------------------------===//
 
-Range::Range(Operand begin, Operand end, Operand step, Location where)
-    : begin_(begin), end_(end), step_(step), where_(where), recording_(Recorder::current().recording()) {}
+Range::Range(Operand begin, Operand end, Operand step, bool parallel, Location where)
+    : begin_(begin), end_(end), step_(step), parallel_(parallel), where_(where),
+      recording_(Recorder::current().recording()) {}
 
-Range range(Operand begin, Operand end, Operand step, Location where) { return {begin, end, step, where}; }
+Range range(Operand begin, Operand end, Operand step, Location where) { return {begin, end, step, false, where}; }
+Range parallelRange(Operand begin, Operand end, Operand step, Location where) {
+  return {begin, end, step, true, where};
+}
 
 Range::Iterator Range::begin() {
   Recorder &r = Recorder::current();
@@ -141,7 +146,7 @@ Range::Iterator Range::begin() {
     r.fail(where_, "range: the step is " + std::to_string(step.integer) + "; it must be positive");
   Converter convert(r, "range", where_);
   NodeId bounds[3] = {convert.position(r.use(begin_)), convert.position(r.use(end_)), convert.position(step)};
-  loop_ = r.openLoop(bounds[0], bounds[1], bounds[2], where_);
+  loop_ = r.openLoop(bounds[0], bounds[1], bounds[2], parallel_, where_);
   recording_ = r.recording();
   open_ = true;
   ran_ = false;

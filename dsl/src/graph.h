@@ -79,6 +79,7 @@ enum class Form : uint8_t {
   X(Transpose, "tile.transpose", Reshape)                                                                              \
   X(Iota, "tile.iota", Special)                                                                                        \
   X(ProgramId, "tile.program_id", Special)                                                                             \
+  X(NumPrograms, "tile.num_programs", Special)                                                                         \
   X(Dim, "tile.dim", Special)                                                                                          \
   X(Slice, "tile.slice", Special)                                                                                      \
   X(Load, "tile.load", Special)                                                                                        \
@@ -152,6 +153,7 @@ struct Flow {
   std::vector<RegionId> regions;
   std::vector<Carried> carried;
   NodeId induction = 0;
+  bool parallel = false; ///< A loop's.
 };
 
 struct Graph {

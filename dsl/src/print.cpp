@@ -84,6 +84,7 @@ private:
     case Op::Iota:
       return " : " + type;
     case Op::ProgramId:
+    case Op::NumPrograms:
       return " " + number;
     case Op::Dim:
       return " " + use(node, 0) + " " + number + " : " + typeOf(node, 0);
@@ -126,7 +127,7 @@ private:
     text_ += carried.empty() ? " {\n" : carried + ") -> (" + carriedTypes(flow) + ") {\n";
     nested(flow, 0);
     begin();
-    text_ += "}";
+    text_ += flow.parallel ? "} {tile.parallel}" : "}";
     end(node);
   }
 

@@ -70,7 +70,7 @@ public:
   Value current(uint32_t slot) const;
 
   // Control flow.
-  FlowId openLoop(NodeId begin, NodeId end, NodeId step, Location where);
+  FlowId openLoop(NodeId begin, NodeId end, NodeId step, bool parallel, Location where);
   NodeId induction(FlowId loop) const;
   void closeLoop(FlowId loop);
   FlowId openBranch(NodeId condition, Location where);

@@ -36,15 +36,19 @@ Value permuted(const Converter &convert, NodeId x, const std::vector<int64_t> &p
   return r.value(r.pure(Op::Transpose, std::move(type), {x}, convert.where, listText(permutation)), convert.where);
 }
 
-} // namespace
-
-Value programId(int axis, Location where) {
+Value ofGrid(Op op, const char *function, int axis, Location where) {
   Recorder &r = Recorder::current();
   Type type{DType::index, {}};
   if (axis < 0 || axis > 2)
-    return r.value(r.fail(where, "programId: axis " + std::to_string(axis) + " is not 0, 1 or 2", {}, type), where);
-  return r.value(r.pure(Op::ProgramId, type, {}, where, {}, axis), where);
+    return r.value(
+        r.fail(where, std::string(function) + ": axis " + std::to_string(axis) + " is not 0, 1 or 2", {}, type), where);
+  return r.value(r.pure(op, type, {}, where, {}, axis), where);
 }
+
+} // namespace
+
+Value programId(int axis, Location where) { return ofGrid(Op::ProgramId, "programId", axis, where); }
+Value numPrograms(int axis, Location where) { return ofGrid(Op::NumPrograms, "numPrograms", axis, where); }
 
 Value iota(int64_t size, Location where) {
   Recorder &r = Recorder::current();

@@ -17,13 +17,26 @@ struct VoteOperands {
 } // namespace
 
 uint32_t Block::special(const Lane &lane, SimtRegister which) const {
-  if (which == SimtRegister::Thread)
+  const Grid &grid = launch_->grid;
+  switch (which) {
+  case SimtRegister::Thread:
     return lane.number % lanesOfInstance();
-  if (which == SimtRegister::ClusterRank)
-    return rankOf(lane.number);
-  if (which == SimtRegister::ProgramX)
+  case SimtRegister::ProgramX:
     return program_[0] + rankOf(lane.number);
-  return program_[static_cast<uint32_t>(which) - static_cast<uint32_t>(SimtRegister::ProgramX)];
+  case SimtRegister::ProgramY:
+    return program_[1];
+  case SimtRegister::ProgramZ:
+    return program_[2];
+  case SimtRegister::ProgramsX:
+    return static_cast<uint32_t>(grid.x);
+  case SimtRegister::ProgramsY:
+    return static_cast<uint32_t>(grid.y);
+  case SimtRegister::ProgramsZ:
+    return static_cast<uint32_t>(grid.z);
+  case SimtRegister::ClusterRank:
+    return rankOf(lane.number);
+  }
+  return 0;
 }
 
 uint32_t Block::shuffle(Lane &lane, uint32_t site, SimtShuffle kind, uint32_t value, uint32_t operand) {

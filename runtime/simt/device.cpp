@@ -62,6 +62,7 @@ Expected<std::shared_ptr<SimtDevice>> simtDevice(const SimtOptions &options) noe
     auto state = std::make_shared<simt::DeviceState>();
     state->pool = CpuPool::make(std::min(threads, kMaxThreads), std::move(cores));
     state->schedule = options.schedule;
+    state->concurrency = options.concurrency;
     return std::shared_ptr<SimtDevice>(
         std::make_shared<simt::DeviceOfLanes>(std::move(*host), std::move(state), options.arch));
   });

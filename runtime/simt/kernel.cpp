@@ -64,7 +64,8 @@ class LoadedKernel final : public Kernel {
 public:
   LoadedKernel(const std::string &name, const std::vector<Parameter> &parameters, KernelCode code,
                std::shared_ptr<void> owner, std::shared_ptr<DeviceState> device)
-      : Kernel(name, parameters), owner_(std::move(owner)), code_(std::move(code)), device_(std::move(device)) {}
+      : Kernel(name, parameters, device->concurrency), owner_(std::move(owner)), code_(std::move(code)),
+        device_(std::move(device)) {}
 
 protected:
   Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const override {

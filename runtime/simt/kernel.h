@@ -31,6 +31,7 @@ private:
 struct DeviceState {
   std::shared_ptr<CpuPool> pool;
   BlockPool blocks;
+  int64_t concurrency = 1;
   std::mutex mutex; ///< Guards what follows.
   SimtSchedule schedule;
   std::map<std::string, std::vector<SimtSite>> sites; ///< By kernel; those of the last one of this name.

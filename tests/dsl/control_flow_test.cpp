@@ -119,6 +119,16 @@ TEST(Loop, OneRangeMayBeUsedTwice) {
   EXPECT_EQ(occurrences(text, "scf.for"), 2) << text;
 }
 
+TEST(Loop, APromiseOfIndependenceIsWritten) {
+  std::string text = textOf([](View, View out) {
+    for (Value i : parallelRange(0, 64, 16))
+      for (Value j : range(0, 4))
+        out.store(i + j, 0.0);
+  });
+  EXPECT_EQ(occurrences(text, "} {tile.parallel}"), 1) << text;
+  EXPECT_EQ(occurrences(text, "scf.for"), 2) << text;
+}
+
 TEST(Loop, InvariantsStayOutside) {
   std::string text = textOf([](View x, View out) {
     Value invariant = exp(x.load(0, {4}));

@@ -15,20 +15,9 @@ using ::testing::IsEmpty, ::testing::SizeIs;
 
 const Target kHopper = {"cuda", "sm_90a", ""};
 
-/// Of docs/benchmarks.md: the fastest up to 1k keys, where the number of multiprocessors is known.
-constexpr Schedule kInTurns{.block_m = 128,
-                            .block_n = 128,
-                            .num_warps = 8,
-                            .num_stages = 2,
-                            .num_roles = 2,
-                            .num_products = 2,
-                            .num_programs = 132};
-
 std::vector<ShippedSchedule> schedulesWithRoles() {
   std::vector<ShippedSchedule> schedules = shippedSchedules(kHopper, "flash2_forward");
   std::erase_if(schedules, [](const ShippedSchedule &shipped) { return shipped.schedule.num_roles != 2; });
-  for (Causal causal : {Causal::none, Causal::bottom_right})
-    schedules.push_back({{.dtype = bf16, .head_dim = 128, .value_dim = 128, .causal = causal}, kInTurns});
   return schedules;
 }
 

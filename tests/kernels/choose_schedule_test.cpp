@@ -29,7 +29,7 @@ TEST(ChooseSchedule, WhoGivesAFieldGetsNoRolesUnasked) {
 }
 
 TEST(ChooseSchedule, RolesThatAreGivenStay) {
-  const Schedule given{.block_m = 192, .num_warps = 12, .num_roles = 2, .num_products = 2, .num_programs = 132};
+  const Schedule given{.block_m = 192, .num_warps = 12, .num_roles = 2, .num_products = 2, .persistent = 1};
   const Schedule without = chosen("sm_90", {});
   Schedule expected = given;
   expected.block_n = without.block_n;

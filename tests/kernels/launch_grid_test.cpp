@@ -8,8 +8,9 @@
 namespace tegula {
 namespace {
 
-std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int num_programs) {
-  const Grid grid = launchGrid(GridRows::turns, shape, {.block_m = 128, .block_n = 64, .num_programs = num_programs});
+std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int64_t concurrency) {
+  const Schedule schedule{.block_m = 128, .block_n = 64, .persistent = concurrency != 0};
+  const Grid grid = launchGrid(GridRows::turns, shape, schedule, concurrency);
   return {grid.x, grid.y, grid.z};
 }
 

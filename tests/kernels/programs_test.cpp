@@ -105,7 +105,8 @@ TEST(Resolve, ProgramsOfOnePlanHaveSchedulesOfTheirOwn) {
   AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128};
   EXPECT_EQ(resolve(problem, "flash2_forward", {"cuda", "sm_90"})->schedule, (Schedule{128, 64, 4, 2}));
   EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_90"})->schedule, (Schedule{64, 128, 8, 2}));
-  EXPECT_EQ(resolve(problem, "flash2_forward", {"cuda", "sm_90"}, {.block_n = 32})->schedule, (Schedule{128, 32, 4, 2}));
+  EXPECT_EQ(resolve(problem, "flash2_forward", {"cuda", "sm_90"}, {.block_n = 32})->schedule,
+            (Schedule{128, 32, 4, 2}));
 }
 
 TEST(Resolve, ASmallerGpuHasASmallerSchedule) {

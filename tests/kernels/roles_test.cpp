@@ -53,8 +53,10 @@ private:
 };
 
 /// The outputs of one launch whose tensors have `gap` numbers between rows.
-std::vector<uint16_t> attention(int64_t dim, Causal causal, const Schedule &schedule, int64_t gap) {
+std::vector<uint16_t> attention(int64_t dim, Causal causal, const Schedule &schedule, int64_t gap,
+                                int64_t concurrency = 3) {
   SimtOptions options;
+  options.concurrency = concurrency;
   options.arch = "sm_90a";
   Expected<std::shared_ptr<SimtDevice>> device = simtDevice(options);
   auto compiler = makeInProcessCompiler();
@@ -109,9 +111,10 @@ TEST(Roles, TheOrderOfBlocksChangesNoBit) {
   Schedule order = kRoles;
   order.heads_per_group = 2;
   EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
-  order.num_programs = 3; // More turns than blocks.
-  EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
-  order = {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .num_roles = 2, .num_programs = 1};
+  order.persistent = 1;
+  for (int64_t concurrency : {1, 3, 100})
+    EXPECT_EQ(attention(64, Causal::bottom_right, order, 0, concurrency), expected) << concurrency;
+  order.heads_per_group = 0;
   EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
 }
 

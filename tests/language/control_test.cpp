@@ -93,6 +93,27 @@ TEST_P(Control, BranchesChooseTilesAndScalars) {
       EXPECT_EQ(y(i, j), i % 2 == 0 ? (a(i, j) + 100) * 2 : i == 3 ? -a(i, j) : a(i, j));
 }
 
+TEST_P(Control, InstancesKnowTheirPlaceAndTheGrid) {
+  Array<int32_t> y({4, 3, 12});
+  runOn(
+      Grid{2, 3, 4},
+      [](View Y) {
+        View here = Y.at(programId(2), programId(1));
+        for (int axis : {0, 1, 2}) {
+          here.store(programId(0) * 6 + axis, fill({1}, cast(i32, programId(axis))));
+          here.store(programId(0) * 6 + 3 + axis, fill({1}, cast(i32, numPrograms(axis))));
+        }
+      },
+      y);
+  for (int32_t z = 0; z < 4; ++z)
+    for (int32_t w = 0; w < 3; ++w)
+      for (int32_t x = 0; x < 2; ++x) {
+        const std::vector<int32_t> expected = {x, w, z, 2, 3, 4};
+        for (int64_t i = 0; i < 6; ++i)
+          EXPECT_EQ(y(z, w, x * 6 + i), expected[size_t(i)]) << z << w << x << i;
+      }
+}
+
 TEST_P(Control, BranchInsideALoopUpdatesACarriedMatrix) {
   auto a = Array<float>::random({12, 8}, 5);
   Array<float> y({12, 12});

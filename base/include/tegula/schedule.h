@@ -25,10 +25,9 @@ struct Schedule {
   /// Program instances start with the first blocks of queries of so many heads, then their second ones, and so on:
   /// rows that see many keys come early, and the keys stay in the cache (flash2_forward; 0 is 1).
   int heads_per_group = 0;
-  /// So many program instances, or fewer where there is less to do, work on one block of queries after another, of as
-  /// many heads at a time as two rounds take (flash2_forward; 0: an instance for each block). Usually the number of
-  /// multiprocessors.
-  int num_programs = 0;
+  /// 1: as many program instances as the device runs at the same time work on one block of queries after another, of as
+  /// many heads at a time as two rounds take (flash2_forward; 0: an instance for each block).
+  int persistent = 0;
 
   bool operator==(const Schedule &) const = default;
 };

@@ -18,7 +18,16 @@ inline constexpr uint32_t kSimtSharedBase = 1024;
 /// Shared memory of another program instance of the cluster: its rank + 1 stands above these bits of an address.
 inline constexpr uint32_t kSimtRankShift = 24;
 
-enum class SimtRegister : uint32_t { Thread, ProgramX, ProgramY, ProgramZ, ClusterRank };
+enum class SimtRegister : uint32_t {
+  Thread,
+  ProgramX,
+  ProgramY,
+  ProgramZ,
+  ProgramsX,
+  ProgramsY,
+  ProgramsZ,
+  ClusterRank
+};
 /// The lane whose value is read: own number ^ operand, or the operand.
 enum class SimtShuffle : uint32_t { Xor, Index };
 enum class SimtVote : uint32_t { Any, All, Ballot };

@@ -72,6 +72,21 @@ func.func @few_chunks(%x: !tile.view<2xbf16>) {
 
 // -----
 
+// Between a warp's writes and its copies of them, and before it writes again, only its own lanes wait for each other.
+// CHECK-LABEL: func.func @rows_of_warp(
+// CHECK: nvvm.bar.warp.sync
+// CHECK: ld.shared.v4.b32
+// CHECK: nvvm.bar.warp.sync
+// CHECK: return
+func.func @rows_of_warp(%y: !tile.view<2xf16>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xf16, 128>
+  sm.copy_out %a, %y[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xf16, 128>, !tile.view<2xf16>
+  return
+}
+
+// -----
+
 // CHECK-LABEL: func.func @out(
 // CHECK: scf.if
 // CHECK: llvm.inline_asm {{.*}}ld.shared.v4.b32

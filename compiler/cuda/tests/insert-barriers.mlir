@@ -293,6 +293,52 @@ func.func @elements_of_several_threads(%x: !tile.view<2xf32>, %y: !tile.view<2xf
 
 // -----
 
+#w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// Warps that copy their own rows wait for nobody; nor do the iterations of a parallel loop.
+// CHECK-LABEL: func @rows_of_warps
+// CHECK-NOT: sm.barrier
+// CHECK: return
+func.func @rows_of_warps(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %staged = sm.alloc {offset = 0 : i64} : !tile
+  scf.for %i = %c0 to %n step %c1 {
+    sm.write %tile, %staged : tensor<64x64xbf16, #w>, !tile
+    sm.copy_out %staged, %y[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+  } {tile.parallel}
+  return
+}
+
+// Without the loop's promise, two iterations may write one element; with rows of others, warps meet in shared memory.
+// CHECK-LABEL: func @rows_of_all
+// CHECK: scf.for
+// CHECK: sm.barrier
+// CHECK-NEXT: sm.copy_out
+// CHECK: scf.for
+// CHECK: sm.barrier
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.copy_out
+func.func @rows_of_all(%tile: tensor<64x64xbf16, #w>, %x: !tile.view<2xbf16>, %y: !tile.view<2xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = sm.alloc {offset = 0 : i64} : !tile
+  %b = sm.alloc {offset = 8192 : i64} : !tile
+  scf.for %i = %c0 to %n step %c1 {
+    sm.write %tile, %a : tensor<64x64xbf16, #w>, !tile
+    sm.copy_out %a, %x[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    sm.write %tile, %b : tensor<64x64xbf16, #w>, !tile
+    sm.copy_out %b, %y[%i, %c0] [64, 64] rows_of_warp 32 : !tile, !tile.view<2xbf16>
+  } {tile.parallel}
+  return
+}
+
+// -----
+
 func.func @not_planned() {
   // expected-error @+1 {{has no offset; plan-shared gives it one}}
   %a = sm.alloc : !sm.shared<64x64xbf16, 128>

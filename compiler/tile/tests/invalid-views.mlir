@@ -35,6 +35,15 @@ module attributes {tile.version = "1"} {}
 
 // -----
 
+func.func @parallel_branch(%condition: i1) {
+  // expected-error @+1 {{tile.parallel is a unit attribute of an scf.for}}
+  scf.if %condition {
+  } {tile.parallel}
+  return
+}
+
+// -----
+
 func.func @grid_of_four_dimensions() {
   // expected-error @+1 {{attribute 'axis' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 0 whose maximum value is 2}}
   %0 = tile.program_id 3

@@ -6,8 +6,10 @@ module attributes {tile.version = 1 : i64} {
 
 // CHECK-NEXT:  func.func @where_am_i() -> index {
 // CHECK-NEXT:    %0 = tile.program_id 2
+// CHECK-NEXT:    %1 = tile.num_programs 2
 func.func @where_am_i() -> index {
   %0 = tile.program_id 2
+  %1 = tile.num_programs 2
   return %0 : index
 }
 

@@ -31,9 +31,11 @@ public:
 
 private:
   friend Range range(Operand begin, Operand end, Operand step, Location where);
-  Range(Operand begin, Operand end, Operand step, Location where);
+  friend Range parallelRange(Operand begin, Operand end, Operand step, Location where);
+  Range(Operand begin, Operand end, Operand step, bool parallel, Location where);
 
   Operand begin_, end_, step_;
+  bool parallel_;
   Location where_;
   uint32_t recording_, loop_ = 0;
   bool open_ = false, ran_ = false;
@@ -42,6 +44,9 @@ private:
 /// A device loop: `for (Value key : range(0, end, block)) { ... }`. The body runs once, while recording; leaving it by
 /// `break`, `return` or an exception is an error of the program. Positions are of type index; step must be positive.
 Range range(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
+/// The same, with a promise: no iteration accesses an element of a tensor that another one writes. Like program
+/// instances, the iterations then need no order among their accesses to memory.
+Range parallelRange(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
 
 /// A reference to a function object `void()` that outlives the call; may be absent.
 class Block {

@@ -10,6 +10,8 @@ namespace tegula {
 
 /// Position of this program instance on grid axis 0, 1 or 2 (axis 0 varies fastest).
 Value programId(int axis = 0, Location where = Location::current());
+/// Number of program instances along grid axis 0, 1 or 2.
+Value numPrograms(int axis = 0, Location where = Location::current());
 
 // Tiles from nothing.
 Value iota(int64_t size, Location where = Location::current());                  ///< i32 [size]: 0, 1, 2, ...

@@ -30,7 +30,7 @@ struct AttentionConfig {
   int block_m = 0;         ///< Query rows per tile.
   int block_n = 0;         ///< Keys per tile.
   int heads_per_group = 1; ///< As in Schedule.
-  int num_programs = 0;    ///< As in Schedule.
+  bool persistent = false; ///< As in Schedule.
 };
 
 /// Which algorithm computes attention.
@@ -42,7 +42,7 @@ enum class Algorithm {
 
 /// The axis of a grid over program instances: positions per instance along the sequence, and which heads.
 enum class GridRows {
-  turns,   ///< {num_programs, 1, 1} or fewer if the schedule says so, else queries
+  turns,   ///< {Kernel::concurrency(), 1, 1} or fewer if the schedule is persistent, else queries
   queries, ///< {ceil(seqlen_q / block_m), heads, batch}
   keys,    ///< {ceil(seqlen_k / block_n), kv_heads, batch}
   none,    ///< {1, heads, batch}

@@ -61,6 +61,8 @@ public:
   /// The symbol's name, as in Artifact::kernel.
   const std::string &name() const noexcept { return name_; }
   const std::vector<Parameter> &parameters() const noexcept { return parameters_; }
+  /// Program instances that the device runs at the same time: its threads, or what its multiprocessors hold.
+  int64_t concurrency() const noexcept { return concurrency_; }
 
   /// Runs every instance of `grid` once, in no particular order, with `arguments` in the order of parameters().
   /// Nothing has run if it fails. An empty grid is checked like any other and runs nothing.
@@ -76,8 +78,8 @@ public:
   }
 
 protected:
-  Kernel(std::string name, std::vector<Parameter> parameters)
-      : name_(std::move(name)), parameters_(std::move(parameters)) {}
+  Kernel(std::string name, std::vector<Parameter> parameters, int64_t concurrency)
+      : name_(std::move(name)), parameters_(std::move(parameters)), concurrency_(concurrency) {}
 
   /// Runs a grid of at least one instance with arguments that launch has checked. May throw; launch does not.
   virtual Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const = 0;
@@ -85,6 +87,7 @@ protected:
 private:
   std::string name_;
   std::vector<Parameter> parameters_;
+  int64_t concurrency_;
 };
 
 } // namespace tegula

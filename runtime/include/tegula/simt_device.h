@@ -111,7 +111,8 @@ public:
 struct SimtOptions {
   CpuOptions cpu; ///< Threads that run program instances.
   SimtSchedule schedule;
-  std::string arch; ///< The GPU whose instructions are run, such as "sm_90a"; empty means sm_80.
+  std::string arch;        ///< The GPU whose instructions are run, such as "sm_90a"; empty means sm_80.
+  int64_t concurrency = 2; ///< Of kernels (Kernel::concurrency), as if there were so many multiprocessors.
 };
 
 /// Its memory is the host's. A launch with findings returns LaunchFailed with the first of them; tensors then hold what

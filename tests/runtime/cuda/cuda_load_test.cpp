@@ -22,6 +22,16 @@ TEST_F(CudaLoad, TakesPtxAndCubins) {
   EXPECT_OK(loadStatus(artifact));
 }
 
+TEST_F(CudaLoad, KernelsKnowHowManyInstancesRunAtTheSameTime) {
+  Artifact artifact = cudaArtifact("kernel");
+  auto device = makeCuda();
+  EXPECT_EQ(device->load(artifact).value()->concurrency(), 132 * (1024 / artifact.threads));
+  stand_in::fail("cuOccupancyMaxActiveBlocksPerMultiprocessor", cuda::CUDA_ERROR_INVALID_VALUE);
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::Internal,
+               "kernel 'kernel': cuOccupancyMaxActiveBlocksPerMultiprocessor failed: CUDA_ERROR_INVALID_VALUE (invalid "
+               "argument)");
+}
+
 TEST_F(CudaLoad, RefusesOtherTargetsAndFields) {
   Artifact artifact = cudaArtifact("k");
   artifact.target = "cpu";

@@ -526,6 +526,12 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
   return CUDA_SUCCESS;
 }
 
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int threads, size_t) {
+  ENTER_IN_CONTEXT();
+  *blocks = 1024 / threads;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType, unsigned rank, void *address,
                                 const unsigned long long *sizes, const unsigned long long *, const unsigned *box,
                                 const unsigned *, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
