@@ -45,7 +45,8 @@ constexpr Schedule overlapped(int block_m, int block_n) {
   return schedule;
 }
 
-constexpr Schedule persistent(Schedule schedule) {
+constexpr Schedule inTurns(int block_m, int block_n) {
+  Schedule schedule = overlapped(block_m, block_n);
   schedule.persistent = 1;
   return schedule;
 }
@@ -59,25 +60,13 @@ constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward";
 
 // The first row that fits counts.
 constexpr Row kRows[] = {
-    {kHopper,
-     kForward,
-     2,
-     64,
-     113,
-     persistent(overlapped(128, 128)),
-     {.causal = true, .plain = true, .most_keys = 1024}},
-    {kHopper, kForward, 2, 64, 137, persistent(overlapped(192, 128)), {.plain = true, .most_keys = 4096}},
+    {kHopper, kForward, 2, 64, 113, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 1024}},
+    {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true}},
     {kHopper, kForward, 2, 64, 113, fed(192, 80)},
-    {kHopper,
-     kForward,
-     2,
-     128,
-     225,
-     persistent(overlapped(128, 128)),
-     {.causal = true, .plain = true, .most_keys = 8192}},
-    {kHopper, kForward, 2, 128, 225, persistent(overlapped(128, 128)), {.plain = true, .most_keys = 2048}},
+    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 8192}},
+    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 128, 225, grouped(fed(192, 128), 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 128, 225, fed(128, 112)},
