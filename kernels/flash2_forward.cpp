@@ -51,7 +51,8 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
                        {&Schedule::num_warps, {warps}},
                        {&Schedule::num_stages, {2, 3, 4}},
                        {&Schedule::num_roles, {2}},
-                       {&Schedule::num_products, {0, 2}}});
+                       {&Schedule::num_products, {0, 2}},
+                       {&Schedule::persistent, {0, 1}}});
   return boxes;
 }
 
@@ -67,7 +68,7 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
                 .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
                 .exponentials = double(scores)};
   if (s.num_roles == 2) { // Warpgroups read Q, too, from shared memory, and O passes through it.
-    demand.shared_bytes += bytes * s.block_m * v;
+    demand.shared_bytes += bytes * s.block_m * (v + (s.persistent != 0 ? qk : 0)); // The next block's Q.
     demand.shared_traffic = demand.shared_traffic / 4 + double(bytes * s.block_m * qk);
     demand.warpgroup_products = true;
     if (s.num_products == 2) // The weights of one block beside the scores of the next.

@@ -45,7 +45,7 @@ TEST_P(SimtRoles, WithSmallTiles) {
   Schedule overlapping = small, grouped = small, inTurns = small;
   overlapping.num_products = 2;
   grouped.heads_per_group = 2;
-  inTurns.num_programs = 2;
+  inTurns.persistent = 1;
   Schedules schedules[] = {schedulesOf(small, 65, 130), schedulesOf(overlapping, 64, 192), schedulesOf(grouped, 40, 5),
                            schedulesOf(inTurns, 70, 100), schedulesOf(inTurns, 190, 60)}; // Some turns are empty.
   int64_t launches = 0;
