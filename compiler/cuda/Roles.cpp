@@ -137,6 +137,14 @@ static void copyBoxes(Threads &t, sm::FeedOp feed, Value full) {
   }
 }
 
+/// A GPU takes a box that begins elsewhere for an illegal instruction.
+static Value beginsAtMultipleOf16Bytes(Threads &t, sm::FeedOp feed) {
+  constexpr int64_t chunkBytes = 16;
+  Value column = t.s.toI32(t.scalar(feed.getPosition().back()));
+  Value bytes = t.s.mul(column, feed.getTile().getType().elementBytes());
+  return t.s.compare(Compare::eq, t.s.rem(bytes, chunkBytes), 0);
+}
+
 LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
   Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
   // The phase before the first one counts as over.
@@ -144,7 +152,8 @@ LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
     t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
                        t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
   Value isFirst = t.s.compare(Compare::eq, t.lane(), 0);
-  auto branch = scf::IfOp::create(t.b, t.hasTensorMap(op), /*withElseRegion=*/true);
+  Value isBox = t.s.both(t.hasTensorMap(op), beginsAtMultipleOf16Bytes(t, op));
+  auto branch = scf::IfOp::create(t.b, isBox, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(branch.thenBlock());
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());

@@ -40,6 +40,10 @@ void Block::copyTensor(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared
   if (shared % kAlignment != 0)
     report(SimtFault::Misaligned, lane.number, site,
            "copies a box to or from shared memory that is not 128-byte aligned");
+  if (int64_t{corner[0]} * map.element_bytes % kPiece != 0)
+    report(SimtFault::Misaligned, lane.number, site,
+           "copies a box that begins at element " + std::to_string(corner[0]) +
+               " of rows, which is no multiple of 16 bytes");
   if (box.rowBytes() < map.swizzle)
     return report(SimtFault::IllegalMap, lane.number, site,
                   "copies rows of " + std::to_string(box.rowBytes()) +

@@ -204,6 +204,19 @@ template <class Change> std::string complaintAbout(Change change) {
   return "none";
 }
 
+/// Measured: anything else is an illegal instruction of an H100.
+TEST(SimtBulk, BoxesBeginAtMultiplesOf16Bytes) {
+  for (const auto &[column, findings] : {std::pair{8, 0}, std::pair{-8, 0}, std::pair{4, 1}, std::pair{-4, 1}}) {
+    running = {.map = packed(3, 2, {80, 30, 2}, {16, 16, 1}, 32), .corner = {column, 3, 1}};
+    const Outcome outcome =
+        run({.kernel = asKernel<load>, .in = randomWords(4096, 1), .out_words = boxWords(), .shared_bytes = 32768});
+    ASSERT_EQ(outcome.findings.size(), size_t(findings)) << column;
+    if (findings != 0)
+      EXPECT_THAT(outcome.findings[0].message,
+                  testing::HasSubstr("a box that begins at element " + std::to_string(column) + " of rows"));
+  }
+}
+
 TEST(SimtBulk, MapsThatNoGpuMakes) {
   const auto expect = [](const std::string &text, auto change) {
     EXPECT_THAT(complaintAbout(change), testing::HasSubstr(text));

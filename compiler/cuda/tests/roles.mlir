@@ -112,3 +112,32 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile
     return
   }
 }
+
+// -----
+
+// A box begins at a multiple of 16 bytes; from other columns elements are moved.
+// CHECK-LABEL: func @from_any_column(
+// CHECK: %[[BYTES:.*]] = arith.muli %{{.*}}, %c2_i32
+// CHECK: %[[REST:.*]] = arith.remui %[[BYTES]], %c16_i32
+// CHECK: %[[ALIGNED:.*]] = arith.cmpi eq, %[[REST]], %c0_i32
+// CHECK: %[[BOX:.*]] = arith.andi %{{.*}}, %[[ALIGNED]]
+// CHECK: scf.if %[[BOX]]
+// CHECK: cp.async.bulk.tensor
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+  func.func @from_any_column(%v: !tile.view<2xbf16>, %column: index) {
+    %c0 = arith.constant 0 : index
+    %i = arith.constant 0 : i32
+    %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<1x32x128xbf16, 128>
+    %b = sm.mbarriers : !sm.mbarriers<1>
+    sm.roles producer 24 {
+      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
+      sm.feed %v[%c0, %column] [32, 96], %t, %b[%i] phase %i
+        : !tile.view<2xbf16>, !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+    } consumer 240 {
+      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
+      %k = sm.receive %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+      sm.release %b[%i] : !sm.mbarriers<1>
+    }
+    return
+  }
+}

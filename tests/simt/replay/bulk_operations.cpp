@@ -145,11 +145,12 @@ Operation operationOf(const std::string &name, const Boxes &of, SimtKernel lanes
   return operation;
 }
 
+/// `x` in units of 16 bytes, where a box must begin.
 void addBoxes(std::vector<Operation> &all, uint32_t swizzle, int32_t x, int32_t y) {
   const std::string where =
       " swizzle " + std::to_string(swizzle) + " at " + std::to_string(x) + ", " + std::to_string(y);
-  const Boxes halves{packed(2, swizzle, swizzle == 0 ? 128 : swizzle / 2), {x, y, 1}};
-  const Boxes words{packed(4, swizzle, swizzle == 0 ? 64 : swizzle / 4), {x, y, 1}};
+  const Boxes halves{packed(2, swizzle, swizzle == 0 ? 128 : swizzle / 2), {8 * x, y, 1}};
+  const Boxes words{packed(4, swizzle, swizzle == 0 ? 64 : swizzle / 4), {4 * x, y, 1}};
   all.push_back(operationOf("tensor load" + where, halves, asKernel<loadBox>, loadBody(halves), false));
   all.push_back(operationOf("tensor store" + where, halves, asKernel<store<SimtBulk::Store, true>>,
                             storeBody(halves, false), true));
@@ -162,7 +163,7 @@ void addBoxes(std::vector<Operation> &all, uint32_t swizzle, int32_t x, int32_t 
 std::vector<Operation> bulkOperations() {
   std::vector<Operation> all;
   for (uint32_t swizzle : {0, 32, 64, 128})
-    for (const auto &[x, y] : {std::pair{0, 0}, std::pair{4, 3}, std::pair{-4, -2}, std::pair{12, 9}})
+    for (const auto &[x, y] : {std::pair{0, 0}, std::pair{1, 3}, std::pair{-1, -2}, std::pair{3, 9}})
       addBoxes(all, swizzle, x, y);
   all.push_back(operationOf("bulk load", {}, asKernel<loadBytes>,
                             std::string(kInitialise) +

@@ -106,7 +106,7 @@ struct TuningProgress {
 
 struct TuningOptions {
   double budget_seconds = 60;
-  int most_candidates = 96;     ///< How many are compiled: those that the model finds best.
+  int most_candidates = 192;    ///< How many are compiled: those that the model finds best.
   int compile_threads = 0;      ///< 0: one for each core.
   double patience_seconds = 20; ///< How long a candidate may take to answer.
   uint64_t seed = 0;            ///< Of the inputs.
