@@ -69,10 +69,10 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
 }
 
 std::string nameOf(const ::testing::TestParamInfo<ShippedSchedule> &info) {
-  const AttentionProblem &problem = info.param.problem;
+  const auto &[problem, schedule] = info.param;
   std::string name = "D" + std::to_string(problem.head_dim) + "_" + std::string(toString(problem.dtype)) +
-                     (problem.causal == Causal::none ? "" : "_causal");
-  return info.param.schedule == kInTurns ? name + "_in_turns" : name;
+                     (problem.causal == Causal::none ? "" : "_causal") + "_" + std::to_string(schedule.block_m);
+  return schedule.persistent != 0 ? name + "_in_turns" : name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Hopper, Assembled, ::testing::ValuesIn(schedulesWithRoles()), nameOf);

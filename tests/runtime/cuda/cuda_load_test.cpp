@@ -25,7 +25,9 @@ TEST_F(CudaLoad, TakesPtxAndCubins) {
 TEST_F(CudaLoad, KernelsKnowHowManyInstancesRunAtTheSameTime) {
   Artifact artifact = cudaArtifact("kernel");
   auto device = makeCuda();
-  EXPECT_EQ(device->load(artifact).value()->concurrency(), 132 * (1024 / artifact.threads));
+  const auto kernel = device->load(artifact);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  EXPECT_EQ((*kernel)->concurrency(), 132 * (1024 / artifact.threads));
   stand_in::fail("cuOccupancyMaxActiveBlocksPerMultiprocessor", cuda::CUDA_ERROR_INVALID_VALUE);
   EXPECT_ERROR(loadStatus(artifact), ErrorCode::Internal,
                "kernel 'kernel': cuOccupancyMaxActiveBlocksPerMultiprocessor failed: CUDA_ERROR_INVALID_VALUE (invalid "
