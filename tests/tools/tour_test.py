@@ -26,21 +26,23 @@ def excerpts():
         yield command, [line for line in lines.splitlines() if line.strip() not in ("", "...")]
 
 
-def kernel_options():
-    return re.search(r'^kernel="(.*)"$', TOUR, re.MULTILINE).group(1)
+def variables():
+    return "\n".join(re.findall(r'^(?:kernel|schedule)=".*"$', TOUR, re.MULTILINE))
 
 
 class TourTest(unittest.TestCase):
     def output_of(self, command):
         with tempfile.TemporaryDirectory() as folder:
-            script = f"""set -e; tegula() {{ {shlex.quote(TEGULA)} "$@"; }}; kernel={shlex.quote(kernel_options())}; {command}"""
+            script = f"""set -e; tegula() {{ {shlex.quote(TEGULA)} "$@"; }}; 
+{variables()}
+{command}"""
             result = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
     def test_each_excerpt_is_what_its_command_prints(self):
         self.assertGreaterEqual(len(list(excerpts())), 8)
-        has_assembler = "ptxas" in self.output_of("tegula compile $kernel --emit report")
+        has_assembler = "ptxas" in self.output_of('tegula compile $kernel --schedule "$schedule" --emit report')
         for command, lines in excerpts():
             if not has_assembler and ("report" in command or "cubin" in command):
                 continue
