@@ -33,9 +33,8 @@ def variables():
 class TourTest(unittest.TestCase):
     def output_of(self, command):
         with tempfile.TemporaryDirectory() as folder:
-            script = f"""set -e; tegula() {{ {shlex.quote(TEGULA)} "$@"; }}; 
-{variables()}
-{command}"""
+            tegula = f'tegula() {{ {shlex.quote(TEGULA)} "$@"; }}'
+            script = "\n".join(["set -e", tegula, variables(), command])
             result = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
