@@ -2,7 +2,9 @@
 // Copies by the asynchronous proxy, of boxes of tensors and of consecutive bytes.
 #include "simt/block.h"
 #include "simt/map_check.h"
+#include <algorithm>
 
+#include <algorithm>
 #include <cstring>
 
 namespace tegula::simt {
@@ -44,6 +46,10 @@ void Block::copyTensor(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared
     report(SimtFault::Misaligned, lane.number, site,
            "copies a box that begins at element " + std::to_string(corner[0]) +
                " of rows, which is no multiple of 16 bytes");
+  const auto *end = corner.begin() + map.rank;
+  if (kind != SimtBulk::Load && std::any_of(corner.begin(), end, [](int32_t at) { return at < 0; }))
+    report(SimtFault::OutOfBounds, lane.number, site,
+           "stores a box that begins at a negative coordinate, which an H100 takes for an illegal instruction");
   if (box.rowBytes() < map.swizzle)
     return report(SimtFault::IllegalMap, lane.number, site,
                   "copies rows of " + std::to_string(box.rowBytes()) +

@@ -153,10 +153,12 @@ template <SimtBulk Kind> void expectStore() {
   }
 }
 
-/// Inside, and across every edge.
-void forEachCorner(void (*expect)()) {
+/// Inside, and across every edge; stores begin at no negative coordinate.
+void forEachCorner(void (*expect)(), bool stores) {
   for (int32_t inner : {0, 8, -16, 24})
     for (int32_t outer : {0, 3, -2, 25}) {
+      if (stores && (inner < 0 || outer < 0))
+        continue;
       running.corner[0] = inner;
       running.corner[1] = outer;
       SCOPED_TRACE(testing::Message() << "corner " << inner << " " << outer);
@@ -169,7 +171,7 @@ TEST(SimtBulk, LoadsBoxes) {
     SCOPED_TRACE(swizzle);
     const uint32_t width = swizzle == 0 ? 48 : swizzle / 2;
     running = {.map = packed(3, 2, {80, 30, 2}, {width, 16, 1}, swizzle), .corner = {0, 0, 1}};
-    forEachCorner(expectLoad);
+    forEachCorner(expectLoad, /*stores=*/false);
   }
 }
 
@@ -183,13 +185,13 @@ TEST(SimtBulk, StoresBoxes) {
     SCOPED_TRACE(swizzle);
     const uint32_t width = swizzle == 0 ? 48 : swizzle / 2;
     running = {.map = packed(3, 2, {80, 30, 2}, {width, 16, 1}, swizzle), .corner = {0, 0, 1}};
-    forEachCorner(expectStore<SimtBulk::Store>);
+    forEachCorner(expectStore<SimtBulk::Store>, /*stores=*/true);
   }
 }
 
 TEST(SimtBulk, AddsBoxes) {
   running = {.map = packed(2, 4, {40, 30}, {32, 16}, 128)};
-  forEachCorner(expectStore<SimtBulk::AddF32>);
+  forEachCorner(expectStore<SimtBulk::AddF32>, /*stores=*/true);
 }
 
 /// The finding of a load by a map that is legal but for `change`.
@@ -214,6 +216,19 @@ TEST(SimtBulk, BoxesBeginAtMultiplesOf16Bytes) {
     if (findings != 0)
       EXPECT_THAT(outcome.findings[0].message,
                   testing::HasSubstr("a box that begins at element " + std::to_string(column) + " of rows"));
+  }
+}
+
+TEST(SimtBulk, StoresBeginAtNoNegativeCoordinate) {
+  for (const auto &[row, findings] : {std::pair{0, 0}, std::pair{25, 0}, std::pair{-1, 1}}) {
+    running = {.map = packed(3, 2, {80, 30, 2}, {16, 16, 1}, 32), .corner = {0, row, 1}};
+    const Outcome outcome = run({.kernel = asKernel<store<SimtBulk::Store>>,
+                                 .in = randomWords(boxWords(), 2),
+                                 .out_words = 4096,
+                                 .shared_bytes = 32768});
+    ASSERT_EQ(outcome.findings.size(), size_t(findings)) << row;
+    if (findings != 0)
+      EXPECT_THAT(outcome.findings[0].message, testing::HasSubstr("stores a box that begins at a negative coordinate"));
   }
 }
 

@@ -152,6 +152,8 @@ void addBoxes(std::vector<Operation> &all, uint32_t swizzle, int32_t x, int32_t 
   const Boxes halves{packed(2, swizzle, swizzle == 0 ? 128 : swizzle / 2), {8 * x, y, 1}};
   const Boxes words{packed(4, swizzle, swizzle == 0 ? 64 : swizzle / 4), {4 * x, y, 1}};
   all.push_back(operationOf("tensor load" + where, halves, asKernel<loadBox>, loadBody(halves), false));
+  if (x < 0 || y < 0) // A GPU stores there as little as the executor does.
+    return;
   all.push_back(operationOf("tensor store" + where, halves, asKernel<store<SimtBulk::Store, true>>,
                             storeBody(halves, false), true));
   all.push_back(
