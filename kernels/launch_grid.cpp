@@ -23,7 +23,8 @@ Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &sche
     if (schedule.persistent == 0)
       return queries;
     const int64_t all = saturatingProduct(saturatingProduct(queries.x, queries.y), queries.z);
-    return {std::min(concurrency, all), 1, 1};
+    // What does not fit at all is the device's to refuse: an empty grid would do nothing and say so to nobody.
+    return {std::min(std::max<int64_t>(concurrency, 1), all), 1, 1};
   }
   case GridRows::keys:
     return {blocks(shape.seqlen_k, schedule.block_n), shape.kv_heads, shape.batch};

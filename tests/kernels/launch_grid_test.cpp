@@ -8,19 +8,24 @@
 namespace tegula {
 namespace {
 
-std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int64_t concurrency) {
-  const Schedule schedule{.block_m = 128, .block_n = 64, .persistent = concurrency != 0};
+std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int64_t concurrency, int persistent = 1) {
+  const Schedule schedule{.block_m = 128, .block_n = 64, .persistent = persistent};
   const Grid grid = launchGrid(GridRows::turns, shape, schedule, concurrency);
   return {grid.x, grid.y, grid.z};
 }
 
 constexpr AttentionShape kShape{.batch = 2, .heads = 3, .kv_heads = 3, .seqlen_q = 129, .seqlen_k = 100};
 
-TEST(LaunchGrid, HasAnInstanceForEachBlockOfQueries) { EXPECT_EQ(gridOf(kShape, 0), std::tuple(2, 3, 2)); }
+TEST(LaunchGrid, HasAnInstanceForEachBlockOfQueries) { EXPECT_EQ(gridOf(kShape, 11, 0), std::tuple(2, 3, 2)); }
 
 TEST(LaunchGrid, HasNoMoreTurnsThanBlocks) {
   EXPECT_EQ(gridOf(kShape, 11), std::tuple(11, 1, 1));
   EXPECT_EQ(gridOf(kShape, 132), std::tuple(12, 1, 1));
+}
+
+TEST(LaunchGrid, IsNotEmptyWhereADeviceHoldsNoInstance) {
+  EXPECT_EQ(gridOf(kShape, 0), std::tuple(1, 1, 1));
+  EXPECT_EQ(gridOf({.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = 0}, 0), std::tuple(0, 1, 1));
 }
 
 TEST(LaunchGrid, CountsBlocksBeyond64Bits) {
