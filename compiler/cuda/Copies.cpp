@@ -235,6 +235,10 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp().value_or(0));
+  int64_t rows = op.getShared().getType().getShape()[0];
+  if (rowsOfWarp != 0 && rowsOfWarp * t.warps() != rows)
+    return op.emitOpError("has rows_of_warp ")
+           << rowsOfWarp << ", but " << t.warps() << " warps share " << rows << " rows";
   if (rowsOfWarp != 0)
     t.gpu.syncWarp();
   Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/true,

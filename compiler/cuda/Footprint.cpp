@@ -66,8 +66,8 @@ std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
     Footprint footprint{place, write.getTile().getType(), {}, sm::rowsOfWarp(write.getTile().getType())};
     return footprint.rowsOfWarp != 0 && !footprint.hasCopies() ? std::optional(footprint) : std::nullopt;
   }
-  if (auto copy = dyn_cast<sm::CopyOutOp>(op); copy && place == copy.getShared())
-    return Footprint{place, {}, {}, static_cast<int64_t>(copy.getRowsOfWarp().value_or(0))};
+  if (auto copy = dyn_cast<sm::CopyOutOp>(op); copy && place == copy.getShared() && copy.getRowsOfWarp())
+    return Footprint{place, {}, {}, static_cast<int64_t>(*copy.getRowsOfWarp())};
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return ::footprintOf(load.getView(), load.getType(), load.getPosition());
   if (auto store = dyn_cast<tile::StoreOp>(op))

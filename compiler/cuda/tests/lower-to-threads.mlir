@@ -374,3 +374,15 @@ func.func @a_library_function(%x: !tile.view<1xf32>) {
   %b = math.sin %a : tensor<32xf32, #row>
   return
 }
+
+// -----
+
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
+  func.func @rows_that_no_warp_has(%y: !tile.view<2xbf16>) {
+    %c0 = arith.constant 0 : index
+    %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
+    // expected-error @below {{has rows_of_warp 32, but 4 warps share 64 rows}}
+    sm.copy_out %a, %y[%c0, %c0] [64, 64] rows_of_warp 32 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+    return
+  }
+}
