@@ -48,8 +48,9 @@ INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesFit, testing::Values("sm_80", "sm
 
 class DefaultSchedulesDoNotSpill : public DefaultSchedules {
 protected:
-  void expectNoSpills(const AttentionProblem &problem) {
-    for (std::string_view program : {"flash2_forward", "flash2_backward"}) {
+  void expectNoSpills(const AttentionProblem &problem,
+                      std::initializer_list<std::string_view> programs = {"flash2_forward", "flash2_backward"}) {
+    for (std::string_view program : programs) {
       Expected<Artifact> artifact = compile(program, problem, "report");
       ASSERT_TRUE(artifact.ok()) << artifact.status().message();
       if (artifact->report.assembler.empty())
@@ -70,6 +71,24 @@ TEST_P(DefaultSchedulesDoNotSpill, UpToHeadDim128) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesDoNotSpill, testing::Values("sm_80", "sm_90", "sm_90a"),
+                         [](const auto &info) { return info.param; });
+
+/// Score modifications and masks keep registers beside the products of the forward pass.
+class DefaultSchedulesOfVariants : public DefaultSchedulesDoNotSpill {};
+
+TEST_P(DefaultSchedulesOfVariants, DoNotSpill) {
+  const Variant variants[] = {softcap(30), alibi(Alignment::bottom_right), prefixLm(Alignment::bottom_right),
+                              documents(), additiveBias(bf16)};
+  for (int head_dim : {64, 128})
+    for (const Variant &variant : variants) {
+      SCOPED_TRACE(&variant - variants);
+      AttentionProblem problem = problemOf(bf16, head_dim, Causal::none);
+      problem.variant = variant;
+      expectNoSpills(problem, {"flash2_forward"});
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesOfVariants, testing::Values("sm_90a"),
                          [](const auto &info) { return info.param; });
 
 } // namespace
