@@ -3,7 +3,6 @@
 
 #include "bench/attention/case_measurement.h"
 #include "bench/attention/report_groups.h"
-#include "tegula/cuda_device.h"
 
 #include <fmt/format.h>
 

@@ -217,22 +217,20 @@ Value Instructions::warp() {
                               NVVM::ShflKind::idx, UnitAttr());
 }
 
-Value Instructions::program(unsigned axis) {
-  Type i32 = b_.getI32Type();
+template <class X, class Y, class Z> static Value registerOf(ImplicitLocOpBuilder &b, unsigned axis) {
   if (axis == 0)
-    return NVVM::BlockIdXOp::create(b_, i32);
+    return X::create(b, b.getI32Type());
   if (axis == 1)
-    return NVVM::BlockIdYOp::create(b_, i32);
-  return NVVM::BlockIdZOp::create(b_, i32);
+    return Y::create(b, b.getI32Type());
+  return Z::create(b, b.getI32Type());
+}
+
+Value Instructions::program(unsigned axis) {
+  return registerOf<NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>(b_, axis);
 }
 
 Value Instructions::programs(unsigned axis) {
-  Type i32 = b_.getI32Type();
-  if (axis == 0)
-    return NVVM::GridDimXOp::create(b_, i32);
-  if (axis == 1)
-    return NVVM::GridDimYOp::create(b_, i32);
-  return NVVM::GridDimZOp::create(b_, i32);
+  return registerOf<NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>(b_, axis);
 }
 
 Value Instructions::sharedBase() {

@@ -2,7 +2,6 @@
 // Copies by the asynchronous proxy, of boxes of tensors and of consecutive bytes.
 #include "simt/block.h"
 #include "simt/map_check.h"
-#include <algorithm>
 
 #include <algorithm>
 #include <cstring>

@@ -27,19 +27,11 @@ class SimtKernels : public ::testing::TestWithParam<std::tuple<Algorithm, DType,
 protected:
   Case caseOf(Schedule schedule, int64_t queries, int64_t keys) const {
     const auto [algorithm, dtype, dim] = GetParam();
-    Case c;
+    Case c = attentionCase(dtype, dim, queries, keys);
     c.algorithm = algorithm;
-    c.dtype = dtype;
     c.causal = Causal::bottom_right;
     c.backward = algorithm == Algorithm::flash2;
     c.schedule = schedule;
-    c.shape = {.batch = 1,
-               .heads = 2,
-               .kv_heads = 1,
-               .seqlen_q = queries,
-               .seqlen_k = keys,
-               .head_dim = dim,
-               .value_dim = dim};
     return c;
   }
 };

@@ -14,19 +14,11 @@ class SimtRoles : public ::testing::TestWithParam<std::tuple<DType, int, Causal>
 protected:
   Schedules schedulesOf(Schedule schedule, int64_t queries, int64_t keys, Layout layout = Layout::contiguous) const {
     const auto [dtype, dim, causal] = GetParam();
-    Case c;
-    c.dtype = dtype;
+    Case c = attentionCase(dtype, dim, queries, keys);
     c.causal = causal;
     c.backward = false;
     c.schedule = schedule;
     c.layout = layout;
-    c.shape = {.batch = 1,
-               .heads = 2,
-               .kv_heads = 1,
-               .seqlen_q = queries,
-               .seqlen_k = keys,
-               .head_dim = dim,
-               .value_dim = dim};
     return Schedules(c, "simt:sm_90a");
   }
 };

@@ -15,6 +15,19 @@ static SimtDevice &simtTestDevice(const std::string &target) {
   return dynamic_cast<SimtDevice &>(*testDevice());
 }
 
+Case attentionCase(DType dtype, int64_t head_dim, int64_t queries, int64_t keys) {
+  Case c;
+  c.dtype = dtype;
+  c.shape = {.batch = 1,
+             .heads = 2,
+             .kv_heads = 1,
+             .seqlen_q = queries,
+             .seqlen_k = keys,
+             .head_dim = head_dim,
+             .value_dim = head_dim};
+  return c;
+}
+
 Schedules::Schedules(const Case &c, const std::string &target) : case_(c), device_(simtTestDevice(target)) {}
 
 int64_t Schedules::run(uint64_t seed) {

@@ -12,6 +12,9 @@
 
 namespace tegula::testing {
 
+/// Attention with one head of keys for two of queries.
+Case attentionCase(DType dtype, int64_t head_dim, int64_t queries, int64_t keys);
+
 /// Expects that nothing is reported, that results are within the bound, and that they are the same bits every time.
 class Schedules {
 public:
