@@ -56,11 +56,11 @@ void flash1Forward(const AttentionConfig &c, const Head &at, const Scores &score
   for (Value j : range(0, at.K.dim(0), c.block_n)) {
     Value k = at.K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
     Value v = at.V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
-    Interval queries = scores.queriesFor(j);
-    for (Value i : range(queries.begin, queries.end, c.block_m)) {
+    ScoreStrip strip = scores.ofKeys(j);
+    for (Value i : range(strip.visited().begin, strip.visited().end, c.block_m)) {
       Value q = at.Q.load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
       Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
-      update(c, at, i, scores.masked(s, i, j), v);
+      update(c, at, i, strip.masked(s, i), v);
     }
   }
   finish(c, at);

@@ -43,16 +43,16 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   for (Value member : range(0, group)) {
     Value head = kv_head * group + member;
     Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
-    Interval queries = scores.queriesFor(j);
-    for (Value i : range(queries.begin, queries.end, c.block_m)) {
+    ScoreStrip strip = scores.ofKeys(j);
+    for (Value i : range(strip.visited().begin, strip.visited().end, c.block_m)) {
       Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim});      // [block_m, head_dim]
       Value do_i = dO.at(batch, head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
       Value lse = loadLse(L.at(batch, head), i, c.block_m);              // [block_m]
       Value delta = D.at(batch, head).load(i, {c.block_m});              // [block_m]
 
       Value s = dot(q, transpose(k)) * scale;                              // [block_m, block_n]
-      Value modified = scores.modify(s, i, j);                             // [block_m, block_n]
-      Value allowed = scores.allowed(i, j);                                // [block_m, block_n]
+      Value modified = strip.modify(s, i);                                 // [block_m, block_n]
+      Value allowed = strip.allowed(i);                                    // [block_m, block_n]
       Value p = exp(select(allowed, modified, -infinity) - asColumn(lse)); // [block_m, block_n]
       dv = dot(transpose(cast(c.dtype, p)), do_i, dv);                     // [block_n, value_dim]
       Value dp = dot(do_i, transpose(v));                                  // [block_m, block_n]

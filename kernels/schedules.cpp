@@ -11,14 +11,15 @@ namespace {
 /// Which problems a row is for. What is false or 0 stands for all.
 struct Only {
   bool causal = false;
-  bool bf16 = false;     ///< Exponents of f16 need more registers.
-  bool plain = false;    ///< No score modification and no mask of a variant's: they need registers, too.
-  int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
+  bool bf16 = false;      ///< Exponents of f16 need more registers.
+  bool plain = false;     ///< No score modification and no mask of a variant's: they need registers, too.
+  bool no_ranges = false; ///< No range of a variant's: its edges need some more.
+  int64_t most_keys = 0;  ///< Expected (AttentionProblem::expected).
 
   bool admits(const AttentionProblem &problem) const {
     return (!causal || problem.causal != Causal::none) && (!bf16 || problem.dtype == tegula::bf16) &&
            (!plain || (!problem.variant.score && !problem.variant.mask)) &&
-           (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
+           (!no_ranges || problem.variant.ranges.empty()) && (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
   }
 };
 
@@ -61,7 +62,7 @@ constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward";
 // The first row that fits counts.
 constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 113, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 1024}},
-    {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true, .most_keys = 4096}},
+    {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true, .no_ranges = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true}},
     {kHopper, kForward, 2, 64, 113, fed(192, 80)},

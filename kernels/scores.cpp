@@ -20,8 +20,12 @@ std::vector<Band> bandsOf(const AttentionConfig &config) {
 
 } // namespace
 
+Value HeadIndex::shift(Alignment alignment) const {
+  return alignment == Alignment::top_left ? constant(DType::index, 0) : seqlen_k - seqlen_q;
+}
+
 Value ScoreIndex::diagonal(Alignment alignment) const {
-  return alignment == Alignment::top_left ? query : query + (seqlen_k - seqlen_q);
+  return alignment == Alignment::top_left ? query : query + shift(alignment);
 }
 
 // Numbers of heads and blocks have 32 bits: divisions of 64 take longer than the start of a tile should.
@@ -86,78 +90,124 @@ void forQueryBlocks(const AttentionConfig &config, View q, const std::function<v
   body(blocks.at(first, group, number - first * blocks.perHead()));
 }
 
-Scores::Scores(const AttentionConfig &config, View q, View k, Value batch, Value head, VariantViews tensors)
-    : config_(config), bands_(bandsOf(config)), batch_(batch), head_(head), seqlen_q_(q.dim(2)), seqlen_k_(k.dim(2)),
-      tensors_(tensors) {}
+//===-- Scores ---------------------------------------------------------------------------------------------------===//
 
-Value Scores::shift(const Band &band) const {
-  return band.alignment == Alignment::top_left ? constant(DType::index, 0) : seqlen_k_ - seqlen_q_;
-}
+Scores::Scores(const AttentionConfig &config, View q, View k, Value batch, Value head, VariantViews tensors)
+    : config_(config), bands_(bandsOf(config)), head_{batch, head, q.dim(2), k.dim(2)}, tensors_(tensors) {}
 
 Value Scores::firstQuery(Value block) const {
   bool laterSeeMore =
+      !config_.variant.ranges.empty() ||
       std::any_of(bands_.begin(), bands_.end(), [](const Band &band) { return band.right.has_value(); });
   if (laterSeeMore) {
-    Value blocks = (seqlen_q_ + (config_.block_m - 1)) / config_.block_m;
+    Value blocks = (head_.seqlen_q + (config_.block_m - 1)) / config_.block_m;
     return (blocks - 1 - block) * config_.block_m;
   }
   return block * config_.block_m;
 }
 
-Interval Scores::keysFor(Value row) const {
-  Value rowEnd = min(row + config_.block_m, seqlen_q_);
+Interval Scores::keysFor(Value row, Value lastRow) const {
   Var begin = constant(DType::index, 0);
-  Var end = seqlen_k_;
+  Var end = head_.seqlen_k;
   for (const Band &band : bands_) {
     if (band.left)
-      begin = max(begin, row + shift(band) - *band.left);
+      begin = max(begin, row + head_.shift(band.alignment) - *band.left);
     if (band.right)
-      end = min(end, rowEnd + shift(band) + *band.right);
+      end = min(end, lastRow + 1 + head_.shift(band.alignment) + *band.right);
+  }
+  for (const VisibleRange &range : config_.variant.ranges) {
+    begin = max(begin, range.keys(row, head_, tensors_).begin);
+    end = min(end, range.keys(lastRow, head_, tensors_).end);
   }
   if (config_.persistent) // There is a block for each turn, but not all of them have rows.
-    end = select(min(row, seqlen_q_ - 1 - row) >= 0, end, begin);
+    end = select(min(row, head_.seqlen_q - 1 - row) >= 0, end, begin);
   return {begin, end};
 }
 
-Interval Scores::queriesFor(Value key) const {
-  Value keyEnd = min(key + config_.block_n, seqlen_k_);
+Interval Scores::queriesFor(Value key, Value lastKey) const {
   Var begin = constant(DType::index, 0);
-  Var end = seqlen_q_;
+  Var end = head_.seqlen_q;
   for (const Band &band : bands_) {
     if (band.right)
-      begin = max(begin, key - shift(band) - *band.right);
+      begin = max(begin, key - head_.shift(band.alignment) - *band.right);
     if (band.left)
-      end = min(end, keyEnd - shift(band) + *band.left);
+      end = min(end, lastKey + 1 - head_.shift(band.alignment) + *band.left);
+  }
+  for (const VisibleRange &range : config_.variant.ranges) {
+    begin = max(begin, range.queries(key, head_, tensors_).begin);
+    end = min(end, range.queries(lastKey, head_, tensors_).end);
   }
   return {begin, end};
 }
 
 ScoreIndex Scores::at(Value row, Value key) const {
-  Value queries = asColumn(row + iota(config_.block_m)); // [block_m, 1]
-  Value keys = asRow(key + iota(config_.block_n));       // [1, block_n]
-  return {batch_, head_, queries, keys, seqlen_q_, seqlen_k_};
+  return {head_, asColumn(row + iota(config_.block_m)), asRow(key + iota(config_.block_n))};
 }
 
-Value Scores::modify(Value s, Value row, Value key) const {
-  return config_.variant.score ? config_.variant.score(s, at(row, key), tensors_) : s;
+ScoreStrip Scores::ofQueries(Value row) const {
+  Value last = min(row + config_.block_m, head_.seqlen_q) - 1;
+  return {*this, ScoreStrip::Of::queries, row, last, keysFor(row, last)};
 }
 
-Value Scores::allowed(Value row, Value key) const {
-  ScoreIndex index = at(row, key);
-  Var allowed = index.key < seqlen_k_;
-  for (const Band &band : bands_) {
+ScoreStrip Scores::ofKeys(Value key) const {
+  Value last = min(key + config_.block_n, head_.seqlen_k) - 1;
+  return {*this, ScoreStrip::Of::keys, key, last, queriesFor(key, last)};
+}
+
+//===-- ScoreStrip -----------------------------------------------------------------------------------------------===//
+
+ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Interval visited)
+    : scores_(scores), of_(of), first_(first), visited_(visited) {
+  const HeadIndex &head = scores.head_;
+  if (scores.config_.variant.ranges.empty())
+    return;
+  // A strip that reaches beyond the keys is nowhere seen as a whole.
+  Value end =
+      of == Of::queries ? head.seqlen_k : select(first + scores.config_.block_n <= head.seqlen_k, head.seqlen_q, 0);
+  for (const VisibleRange &range : scores.config_.variant.ranges) {
+    const VisibleRange::Bounds &bounds = of == Of::queries ? range.keys : range.queries;
+    seenByAll_.push_back({narrow(bounds(last, head, scores.tensors_).begin),
+                          narrow(min(bounds(first, head, scores.tensors_).end, end))});
+  }
+}
+
+ScoreIndex ScoreStrip::at(Value position) const {
+  return of_ == Of::queries ? scores_.at(first_, position) : scores_.at(position, first_);
+}
+
+Value ScoreStrip::modify(Value s, Value position) const {
+  const Variant &variant = scores_.config_.variant;
+  return variant.score ? variant.score(s, at(position), scores_.tensors_) : s;
+}
+
+/// One comparison tells that the whole tile is in the range, as most are.
+Value ScoreStrip::inRange(size_t range, Value position, const ScoreIndex &index) const {
+  const AttentionConfig &config = scores_.config_;
+  int size = of_ == Of::queries ? config.block_n : config.block_m;
+  Value whole = (narrow(position) >= seenByAll_[range].begin) & (narrow(position) + size <= seenByAll_[range].end);
+  Interval keys = config.variant.ranges[range].keys(index.query, index, scores_.tensors_); // [block_m, 1]
+  return whole | ((index.key >= keys.begin) & (index.key < min(keys.end, index.seqlen_k)));
+}
+
+Value ScoreStrip::allowed(Value position) const {
+  const Variant &variant = scores_.config_.variant;
+  ScoreIndex index = at(position);
+  Var allowed = variant.ranges.empty() ? index.key < index.seqlen_k : inRange(0, position, index);
+  for (const Band &band : scores_.bands_) {
     if (band.left)
       allowed = allowed & (index.key >= index.diagonal(band.alignment) - *band.left);
     if (band.right)
       allowed = allowed & (index.key <= index.diagonal(band.alignment) + *band.right);
   }
-  if (config_.variant.mask)
-    allowed = allowed & config_.variant.mask(index, tensors_);
+  for (size_t range = 1; range < variant.ranges.size(); ++range)
+    allowed = allowed & inRange(range, position, index);
+  if (variant.mask)
+    allowed = allowed & variant.mask(index, scores_.tensors_);
   return allowed;
 }
 
-Value Scores::masked(Value s, Value row, Value key) const {
-  return select(allowed(row, key), modify(s, row, key), -infinity);
+Value ScoreStrip::masked(Value s, Value position) const {
+  return select(allowed(position), modify(s, position), -infinity);
 }
 
 } // namespace tegula

@@ -8,11 +8,7 @@
 
 namespace tegula {
 
-/// Positions `begin` to `end - 1`; empty if end <= begin.
-struct Interval {
-  Value begin;
-  Value end;
-};
+class ScoreStrip;
 
 /// The scores of one (batch, query head).
 class Scores {
@@ -23,26 +19,53 @@ public:
   /// that no long one is left for the end.
   Value firstQuery(Value block) const;
 
-  /// The keys that any of the queries `row` to `row + block_m - 1` may see.
-  Interval keysFor(Value row) const;
-  /// The queries that may see any of the keys `key` to `key + block_n - 1`.
-  Interval queriesFor(Value key) const;
-
-  /// The variant's score modification of the tile at (row, key).
-  Value modify(Value s, Value row, Value key) const; // f32 [block_m, block_n]
-  /// Where the tile at (row, key) has scores.
-  Value allowed(Value row, Value key) const; // i1, broadcasts to [block_m, block_n]
-  /// modify(s), and -inf where there is no score.
-  Value masked(Value s, Value row, Value key) const; // f32 [block_m, block_n]
+  /// The scores of queries `row` to `row + block_m - 1`; the strip goes along the keys.
+  ScoreStrip ofQueries(Value row) const;
+  /// The scores of keys `key` to `key + block_n - 1`; the strip goes along the queries.
+  ScoreStrip ofKeys(Value key) const;
 
 private:
+  friend class ScoreStrip;
+
+  Interval keysFor(Value row, Value lastRow) const;
+  Interval queriesFor(Value key, Value lastKey) const;
   ScoreIndex at(Value row, Value key) const;
-  Value shift(const Band &band) const; // From a query to the key beside it.
 
   const AttentionConfig &config_;
   std::vector<Band> bands_;
-  Value batch_, head_, seqlen_q_, seqlen_k_;
+  HeadIndex head_;
   VariantViews tensors_;
+};
+
+/// A block of queries or of keys beside all positions of the other side, which the kernel visits block by block. What
+/// belongs to the strip as a whole is computed where it is made: before the loop.
+class ScoreStrip {
+public:
+  /// Where there may be scores: the blocks to visit begin at `begin`.
+  Interval visited() const { return visited_; }
+
+  // Of the tile at `position` along the strip.
+
+  /// The variant's score modification.
+  Value modify(Value s, Value position) const; // f32 [block_m, block_n]
+  /// Where there are scores.
+  Value allowed(Value position) const; // i1, broadcasts to [block_m, block_n]
+  /// modify(s), and -inf where there is no score.
+  Value masked(Value s, Value position) const; // f32 [block_m, block_n]
+
+private:
+  friend class Scores;
+  enum class Of { queries, keys };
+  ScoreStrip(const Scores &scores, Of of, Value first, Value last, Interval visited);
+
+  ScoreIndex at(Value position) const;
+  Value inRange(size_t range, Value position, const ScoreIndex &index) const;
+
+  const Scores &scores_;
+  Of of_;
+  Value first_;
+  Interval visited_;
+  std::vector<Interval> seenByAll_; ///< For each range: by every query or key of the strip.
 };
 
 /// Some rows of one query head. Block 0 comes first.

@@ -17,11 +17,12 @@ void scores(const AttentionConfig &c, View Q, View K, View S, Value scale, Varia
   Value batch = programId(2);
   Value kv_head = kvHead(head, Q, K);
   Scores scores(c, Q, K, batch, head, tensors);
+  ScoreStrip strip = scores.ofQueries(i);
   Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
   for (Value j : range(0, K.dim(2), c.block_n)) {
     Value k = K.at(batch, kv_head).load(j, {c.block_n, c.head_dim}); // [block_n, head_dim]
     Value s = dot(q, transpose(k)) * scale;                          // [block_m, block_n]
-    S.at(batch, head).store({i, j}, scores.masked(s, i, j));
+    S.at(batch, head).store({i, j}, strip.masked(s, j));
   }
 }
 

@@ -20,6 +20,7 @@ Status checkWindow(const char *side, int64_t size) {
 
 using Mask = decltype(Variant::mask);
 using Score = decltype(Variant::score);
+using Bounds = VisibleRange::Bounds;
 
 Mask both(Mask first, Mask second, size_t split) {
   if (!first && !second)
@@ -38,6 +39,20 @@ Score chain(Score first, Score second, size_t split) {
   return [=](Value score, const ScoreIndex &index, VariantViews tensors) -> Value {
     Value inner = first ? first(score, index, tensors.first(split)) : score;
     return second ? second(inner, index, tensors.subspan(split)) : inner;
+  };
+}
+
+/// The same for a variant whose first tensor is number `first`.
+Bounds withTensorsFrom(size_t first, const Bounds &bounds) {
+  return [=](Value position, const HeadIndex &at, VariantViews tensors) {
+    return bounds(position, at, tensors.subspan(first));
+  };
+}
+
+/// Two tensors of bounds, which begin with number `first`.
+Bounds gathered(size_t first) {
+  return [first](Value position, const HeadIndex &at, VariantViews tensors) -> Interval {
+    return {tensors[first].gather(at.batch, position), tensors[first + 1].gather(at.batch, position)};
   };
 }
 
@@ -69,20 +84,24 @@ Variant slidingWindow(int64_t left, int64_t right, Alignment alignment) {
 
 Variant prefixLm(Alignment alignment) {
   Variant variant{.name = "prefix_lm", .tensors = {{"prefix_length", i32, {Axis::batch}}}};
-  variant.mask = [alignment](const ScoreIndex &at, VariantViews tensors) {
-    return (at.key <= at.diagonal(alignment)) | (at.key < tensors[0].gather(at.batch));
+  auto keys = [alignment](Value query, const HeadIndex &at, VariantViews tensors) -> Interval {
+    return {constant(i32, 0), max(query + at.shift(alignment) + 1, tensors[0].gather(at.batch))};
   };
+  auto queries = [alignment](Value key, const HeadIndex &at, VariantViews tensors) -> Interval {
+    Value isPrefix = key < tensors[0].gather(at.batch);
+    return {select(isPrefix, 0, key - at.shift(alignment)), at.seqlen_q};
+  };
+  variant.ranges = {{keys, queries}};
   return variant;
 }
 
 Variant documents() {
-  Variant variant{.name = "documents",
-                  .tensors = {{"query_document", i32, {Axis::batch, Axis::seqlen_q}},
-                              {"key_document", i32, {Axis::batch, Axis::seqlen_k}}}};
-  variant.mask = [](const ScoreIndex &at, VariantViews tensors) {
-    return tensors[0].gather(at.batch, at.query) == tensors[1].gather(at.batch, at.key);
-  };
-  return variant;
+  return {.name = "documents",
+          .tensors = {{"key_begin", i32, {Axis::batch, Axis::seqlen_q}},
+                      {"key_end", i32, {Axis::batch, Axis::seqlen_q}},
+                      {"query_begin", i32, {Axis::batch, Axis::seqlen_k}},
+                      {"query_end", i32, {Axis::batch, Axis::seqlen_k}}},
+          .ranges = {{gathered(0), gathered(2)}}};
 }
 
 Variant additiveBias(DType dtype) {
@@ -99,6 +118,9 @@ Variant combine(Variant first, Variant second) {
   Variant variant{.name = first.name + "+" + second.name, .tensors = first.tensors, .bands = first.bands};
   variant.tensors.insert(variant.tensors.end(), second.tensors.begin(), second.tensors.end());
   variant.bands.insert(variant.bands.end(), second.bands.begin(), second.bands.end());
+  variant.ranges = first.ranges;
+  for (const VisibleRange &range : second.ranges)
+    variant.ranges.push_back({withTensorsFrom(split, range.keys), withTensorsFrom(split, range.queries)});
   variant.mask = both(first.mask, second.mask, split);
   variant.score = chain(first.score, second.score, split);
   variant.status = first.status.ok() ? second.status : first.status;

@@ -117,7 +117,32 @@ void Lowering::lowerLoad(tile::LoadOp load) {
 //===-- Gathers
 //-----------------------------------------------------------------------------------------------------===//
 
+void Lowering::lowerScalarGather(tile::GatherOp gather) {
+  ViewParts view = views_.lookup(gather.getView());
+  Value inside, where = view.offset;
+  for (auto [dim, index] : llvm::enumerate(gather.getIndices())) {
+    Value at = scalars_.lookup(index);
+    if (!at.getType().isIndex())
+      at = arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), at);
+    Value fits = arith::CmpIOp::create(builder_, loc(), arith::CmpIPredicate::ult, at, view.sizes[dim]);
+    inside = inside ? Value(arith::AndIOp::create(builder_, loc(), inside, fits)) : fits;
+    where =
+        arith::AddIOp::create(builder_, loc(), where, arith::MulIOp::create(builder_, loc(), at, view.strides[dim]));
+  }
+  Type narrow = gather.getType();
+  auto load = [&](OpBuilder &b, Location loc) {
+    scf::YieldOp::create(b, loc, Value(memref::LoadOp::create(b, loc, view.flat, ValueRange{where})));
+  };
+  auto zero = [&](OpBuilder &b, Location loc) {
+    scf::YieldOp::create(b, loc, Value(arith::ConstantOp::create(b, loc, b.getZeroAttr(memoryType(narrow)))));
+  };
+  Value value = scf::IfOp::create(builder_, loc(), inside, load, zero).getResult(0);
+  scalars_.map(gather.getResult(), widen(builder_, loc(), value, narrow));
+}
+
 void Lowering::lowerGather(tile::GatherOp gather) {
+  if (!tileType(gather.getResult()))
+    return lowerScalarGather(gather);
   auto type = tileType(gather.getResult());
   ViewParts view = views_.lookup(gather.getView());
   Buffer target = bufferFor(gather);

@@ -104,6 +104,7 @@ private:
   void lowerLoad(tile::LoadOp load);
   void lowerStore(mlir::Operation *op, mlir::Value tile, mlir::Value view, mlir::ValueRange position);
   void lowerGather(tile::GatherOp gather);
+  void lowerScalarGather(tile::GatherOp gather);
   void lowerScatterAdd(tile::ScatterAddOp scatter);
 
   // Matrix products (Dot.cpp).

@@ -242,13 +242,13 @@ static Target targetOf(Threads &t, const View &view, ValueRange indices, unsigne
 }
 
 LogicalResult cuda::lower(Threads &t, tile::GatherOp op) {
-  auto tile = cast<RankedTensorType>(op.getType());
   View view = t.view(op.getView());
-  Value otherwise = arith::ConstantOp::create(t.b, t.b.getZeroAttr(tile.getElementType()));
+  Type type = getElementTypeOrSelf(op.getType());
+  Value otherwise = arith::ConstantOp::create(t.b, t.b.getZeroAttr(type));
   SmallVector<Value> registers;
-  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
+  for (unsigned reg = 0; reg < t.registers(op.getIndices().front()).size(); ++reg) {
     Target target = targetOf(t, view, op.getIndices(), reg);
-    registers.push_back(t.gpu.load(tile.getElementType(), target.address, target.inside, otherwise));
+    registers.push_back(t.gpu.load(type, target.address, target.inside, otherwise));
   }
   t.define(op, registers);
   return success();

@@ -50,9 +50,9 @@ static bool isCarried(Value value) {
   return loop && argument != loop.getInductionVar();
 }
 
-/// Whether `op` is arithmetic on scalars.
+/// Whether `op` is arithmetic on scalars, or reads one.
 static bool isRepeatable(Operation *op) {
-  return op->getNumRegions() == 0 && isMemoryEffectFree(op) && llvm::none_of(op->getOperands(), isCarried) &&
+  return tile::isMovable(op) && llvm::none_of(op->getOperands(), isCarried) &&
          llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
 }
 

@@ -24,29 +24,32 @@ using LocBuilder = ImplicitLocOpBuilder;
 constexpr int64_t smallestTile = 256;
 
 namespace {
-/// The conjunction that decides one select, with its compares of affine tiles told from the rest.
+/// The conjunction that decides one select. Told from the rest of it are compares of affine tiles, and terms that a
+/// scalar makes true for the whole tile: `or` of that scalar and a tile.
 class EdgeMask {
 public:
   explicit EdgeMask(Value mask) : mask_(mask) { collect(mask); }
 
-  /// Whether there are affine compares, and they may hold for a whole tile.
-  bool isWorthTesting() const { return !bounds_.empty() && !neverUniform_; }
+  /// Whether there are such terms, and they may hold for a whole tile.
+  bool isWorthTesting() const { return (!bounds_.empty() || !scalars_.empty()) && !neverUniform_; }
 
-  /// Whether every affine compare holds for every element.
+  /// Whether each of them holds for every element.
   Value uniformlyTrue(LocBuilder &b) const {
-    Value all;
+    SmallVector<Value> terms(scalars_);
     for (const AffineTile &bound : bounds_) {
       auto [below, above] = bound.sides(b);
-      Value holds = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, below, above);
-      all = all ? Value(arith::AndIOp::create(b, all, holds)) : holds;
+      terms.push_back(arith::CmpIOp::create(b, arith::CmpIPredicate::sle, below, above));
     }
+    Value all = terms.front();
+    for (Value term : ArrayRef(terms).drop_front())
+      all = arith::AndIOp::create(b, all, term);
     return all;
   }
 
-  /// What is left of the mask where the affine compares hold; null if nothing is.
+  /// What is left of the mask where they hold; null if nothing is.
   Value remainder(LocBuilder &b) { return remainder(b, mask_); }
 
-  /// The mask, with its affine compares computed at `b`.
+  /// The mask, with these terms computed at `b`.
   Value recompute(LocBuilder &b) {
     IRMapping copies;
     return recompute(b, mask_, copies);
@@ -59,12 +62,32 @@ private:
            (isa_and_present<tile::BroadcastOp>(op) && isa<RankedTensorType>(op->getOperand(0).getType()));
   }
 
+  /// The scalar of which all elements are copies, if `tile` is such a tile.
+  static Value repeatedScalar(Value tile) {
+    Operation *op = tile.getDefiningOp();
+    if (!isa_and_present<tile::BroadcastOp, tile::ReshapeOp>(op))
+      return {};
+    Value source = op->getOperand(0);
+    return isa<RankedTensorType>(source.getType()) ? repeatedScalar(source) : source;
+  }
+
+  /// The scalar that makes the whole tile true; null if there is none.
+  static Value sufficientScalar(Value value) {
+    auto either = value.getDefiningOp<arith::OrIOp>();
+    if (!either)
+      return {};
+    Value scalar = repeatedScalar(either.getLhs());
+    return scalar ? scalar : repeatedScalar(either.getRhs());
+  }
+
   void collect(Value value) {
     if (!seen_.insert(value).second)
       return;
     Operation *op = value.getDefiningOp();
     if (isConjunction(op))
       llvm::for_each(op->getOperands(), [&](Value operand) { collect(operand); });
+    else if (Value scalar = sufficientScalar(value))
+      scalars_.push_back(scalar);
     else if (std::optional<AffineTile> excess = excessOf(value))
       addBound(excess->largest(cast<RankedTensorType>(value.getType()).getShape()));
   }
@@ -107,7 +130,7 @@ private:
   Value remainder(LocBuilder &b, Value value) {
     Operation *op = value.getDefiningOp();
     if (!isConjunction(op))
-      return excessOf(value) ? Value() : value;
+      return excessOf(value) || sufficientScalar(value) ? Value() : value;
     auto [it, isNew] = remainders_.try_emplace(value);
     return isNew ? remainders_[value] = remainderOfConjunction(b, op) : it->second;
   }
@@ -127,6 +150,8 @@ private:
     if (Value copy = copies.lookupOrNull(value))
       return copy;
     Operation *op = value.getDefiningOp();
+    if (seen_.contains(value) && sufficientScalar(value))
+      return recomputeHere(b, value, copies);
     bool isScalar = !isa<RankedTensorType>(value.getType());
     bool isMask = seen_.contains(value) && (isConjunction(op) || excessOf(value));
     if (isScalar || (!isMask && !tiles_.find(value)))
@@ -134,6 +159,21 @@ private:
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
       operands.push_back(recompute(b, operand, copies));
+    copies.map(value, cloneWith(b, op, operands));
+    return copies.lookup(value);
+  }
+
+  /// All of `value` that is computed in the block of the mask.
+  Value recomputeHere(LocBuilder &b, Value value, IRMapping &copies) {
+    if (Value copy = copies.lookupOrNull(value))
+      return copy;
+    Operation *op = value.getDefiningOp();
+    if (!isa<RankedTensorType>(value.getType()) || value.getParentBlock() != mask_.getParentBlock() || !op ||
+        !tile::isMovable(op))
+      return value;
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(recomputeHere(b, operand, copies));
     copies.map(value, cloneWith(b, op, operands));
     return copies.lookup(value);
   }
@@ -148,6 +188,7 @@ private:
   AffineTiles tiles_;
   DenseSet<Value> seen_;              // the mask and what it is the conjunction of
   SmallVector<AffineTile> bounds_;    // each must be at most 0
+  SmallVector<Value> scalars_;        // each must be true
   bool neverUniform_ = false;         // a constant bound is above 0
   DenseMap<Value, Value> remainders_; // of conjunctions; null where nothing remains
 };

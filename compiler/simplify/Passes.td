@@ -66,7 +66,10 @@ def EdgeMasks : Pass<"edge-masks"> {
     }
     ```
 
-    Conjuncts of the mask that are no such compares remain on both sides. Tiles of fewer than 256 elements stay as they
+    Where a conjunct is the `or` of a tile and a scalar, one that holds for the whole tile by what its author knows, the scalar
+    is tested and the tile computed in the other branch, with what it gathers from tensors that the program only reads.
+
+    Other conjuncts of the mask remain on both sides. Tiles of fewer than 256 elements stay as they
     are. Rounding: none, results are the same in every bit.
 
     After canonicalisation. The conditions' loop-invariant parts are summed first, and left to hoisting.

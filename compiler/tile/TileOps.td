@@ -17,6 +17,7 @@ class Tile_TileOf<list<Type> types> : RankedTensorOf<types,
     "tile (1 to 5 static, positive dimensions, at most 1048576 elements)">;
 def Tile_Tile : Tile_TileOf<[F32, F16, BF16, I64, I32, I8, I1, Index]>;
 def Tile_IndexTile : Tile_TileOf<[I32, I64, Index]>;
+def Tile_IndexScalar : AnyTypeOf<[I32, I64, Index], "integer scalar">;
 def Tile_AddableTile : Tile_TileOf<[F32, I32]>;
 def Tile_FloatTile : Tile_TileOf<[F32, F16, BF16]>;
 def Tile_F32Tile : Tile_TileOf<[F32]>;
@@ -134,16 +135,17 @@ def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def Tile_GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
-  let summary = "reads single elements at positions given by index tiles";
+  let summary = "reads single elements at positions given by index tiles, or one at a position of scalars";
   let description = [{
     `result[x] = view[indices_0[x], indices_1[x], ...]`, and 0 where that lies outside the view.
 
     ```mlir
-    %b = tile.gather %bias[%rows, %keys] : !tile.view<2xf32>, tensor<64x64xi32> -> tensor<64x64xf32>
+    %b = tile.gather %bias[%rows, %keys] : !tile.view<2xf32>, tensor<64x64xi32>, tensor<64x64xi32> -> tensor<64x64xf32>
+    %n = tile.gather %lengths[%batch] : !tile.view<1xi32>, index -> i32
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Tile_IndexTile>:$indices);
-  let results = (outs Tile_Tile:$result);
+  let arguments = (ins Tile_ViewType:$view, Variadic<AnyTypeOf<[Tile_IndexTile, Tile_IndexScalar]>>:$indices);
+  let results = (outs AnyTypeOf<[Tile_Tile, Tile_Scalar]>:$result);
   let assemblyFormat = [{
     $view `[` $indices `]` attr-dict `:` qualified(type($view)) `,` type($indices) `->` type($result)
   }];

@@ -20,6 +20,11 @@ bool tegula::tile::isReadOnly(Value view) {
   return function && !function.getArgAttr(argument.getArgNumber(), "tile.written");
 }
 
+bool tegula::tile::isMovable(Operation *op) {
+  auto gather = dyn_cast<GatherOp>(op);
+  return op->getNumRegions() == 0 && (isMemoryEffectFree(op) || (gather && isReadOnly(gather.getView())));
+}
+
 Type ViewType::parse(AsmParser &parser) {
   SmallVector<int64_t> dims;
   Type elementType;

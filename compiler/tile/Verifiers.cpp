@@ -39,10 +39,16 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                          << programVersion;
 }
 
-static ArrayRef<int64_t> shapeOf(Value tile) { return cast<ShapedType>(tile.getType()).getShape(); }
+/// A scalar has no dimensions.
+static ArrayRef<int64_t> shapeOf(Value value) {
+  auto tile = dyn_cast<ShapedType>(value.getType());
+  return tile ? tile.getShape() : ArrayRef<int64_t>();
+}
 
 /// "64x128"
 static std::string text(ArrayRef<int64_t> shape) {
+  if (shape.empty())
+    return "a scalar";
   auto sizes = llvm::map_range(shape, [](int64_t size) { return std::to_string(size); });
   return llvm::join(sizes, "x");
 }

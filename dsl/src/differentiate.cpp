@@ -97,7 +97,14 @@ private:
   }
 
   // Emission. Everything stands at the line of the operation that is differentiated.
+
+  /// The adjoint of a scalar that is repeated to a tile is a tile of size 1: the scalars beside it become such tiles.
+  NodeId beside(NodeId g, NodeId x, Location where) {
+    return Converter(r_, "differentiate", where).broadcast(x, r_.type(g).shape);
+  }
   NodeId make(Op op, std::vector<NodeId> operands, Location where) {
+    for (NodeId &operand : operands)
+      operand = beside(operands[0], operand, where);
     Type type = r_.type(operands[0]);
     return r_.pure(op, type, std::move(operands), where);
   }
@@ -109,7 +116,7 @@ private:
     return make(Op::MulF, {g, number(factor, r_.type(g).shape, where)}, where);
   }
   NodeId where(NodeId condition, NodeId yes, NodeId no, Location line) {
-    return r_.pure(Op::Select, r_.type(yes), {condition, yes, no}, line);
+    return r_.pure(Op::Select, r_.type(yes), {beside(yes, condition, line), yes, no}, line);
   }
   NodeId zero(NodeId like, Location where) { return number(0.0, r_.type(like).shape, where); }
   NodeId compare(NodeId a, NodeId b, const char *predicate, Location where) {
@@ -248,11 +255,10 @@ private:
     }
   }
 
-  /// The adjoint of repeating a tile: the sum over its copies.
+  /// The adjoint of repeating a tile, or a scalar: the sum over its copies.
   NodeId sumTo(const Converter &convert, NodeId g, const Shape &shape) {
     if (shape.empty())
-      return convert.fail("a scalar that depends on the input is repeated to a tile, which cannot be differentiated; "
-                          "load it as a tile of size 1");
+      return convert.reshape(sumTo(convert, g, Shape(r_.type(g).shape.size(), 1)), {1});
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       Shape kept = r_.type(g).shape;
       if (kept[axis] == shape[axis])
@@ -293,9 +299,10 @@ private:
                    "; it must be " + describe(wanted));
       return;
     }
-    std::vector<NodeId> operands = gather.operands;
-    operands[0] = counterpart(operands[0], view, gradient);
-    operands.insert(operands.begin(), g);
+    const Shape shape = r_.type(g).scalar() ? Shape{1} : r_.type(g).shape;
+    std::vector<NodeId> operands = {convert.broadcast(g, shape), counterpart(gather.operands[0], view, gradient)};
+    for (size_t index = 1; index < gather.operands.size(); ++index)
+      operands.push_back(convert.broadcast(gather.operands[index], shape));
     r_.effect(Op::ScatterAdd, std::move(operands), gather.where);
   }
 

@@ -113,7 +113,7 @@ bool checkIndices(const Converter &convert, NodeId view, const std::vector<Term>
   return false;
 }
 
-/// A view and one index tile per dimension, all of one shape; empty after an error.
+/// A view and one index per dimension, all tiles of one shape or all scalars; empty after an error.
 std::vector<NodeId> elementsAt(const Converter &convert, NodeId view, const std::vector<Operand> &indices) {
   std::vector<Term> terms;
   for (const Operand &index : indices)
@@ -125,7 +125,7 @@ std::vector<NodeId> elementsAt(const Converter &convert, NodeId view, const std:
   if (!shape)
     return {};
   for (const Term &term : terms)
-    operands.push_back(convert.to(term, widened(convert.naturalType(term)), shape->empty() ? Shape{1} : *shape));
+    operands.push_back(convert.to(term, widened(convert.naturalType(term)), *shape));
   return operands;
 }
 
@@ -203,7 +203,7 @@ Value View::gatherAt(const std::vector<Operand> &indices) const {
   NodeId view = r.use(*this, convert.where);
   std::vector<NodeId> operands = elementsAt(convert, view, indices);
   if (operands.empty())
-    return r.value(r.poison({dtype(), {1}}), convert.where);
+    return r.value(r.poison({dtype(), {}}), convert.where);
   Type type{dtype(), r.type(operands[1]).shape};
   return r.value(r.read(Op::Gather, type, std::move(operands), convert.where), convert.where);
 }
@@ -218,6 +218,9 @@ void View::scatterAddAt(Operand tile, const std::vector<Operand> &indices) const
   std::vector<NodeId> operands = elementsAt(convert, view, indices);
   if (operands.empty())
     return;
+  if (r.type(operands[1]).scalar())
+    for (size_t index = 1; index < operands.size(); ++index)
+      operands[index] = convert.broadcast(operands[index], {1});
   const Shape &shape = r.type(operands[1]).shape;
   NodeId source = tileFor(convert, term, r.type(view).dtype, shape.size());
   if (!r.poisoned(source) && r.type(source).shape != shape) {

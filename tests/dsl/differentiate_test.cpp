@@ -114,6 +114,12 @@ TEST(Differentiate, Gathers) {
   expectGradient([](Value x, View table) { return tanh(x + matrix(table.gather(iota(4) / 2))); });
   expectGradient([](Value x, View table) { return x + transpose(asColumn(table.gather(iota(4)))); });
   expectGradient([](Value x, View table) { return x * table.gather(2); });
+  // Arithmetic on one element before it repeats.
+  expectGradient([](Value x, View table) {
+    Value one = table.gather(0), other = table.gather(2);
+    Value slope = select(one > other, tanh(0.5 * one), other) / (2 - max(one, other)) + abs(other) * one;
+    return x * slope - sqrt(x + table.gather(3));
+  });
 }
 
 TEST(Differentiate, ComparisonsAndIntegersAreConstant) {

@@ -53,7 +53,10 @@ TEST(Edges, NoRowSeesAKey) {
     Case c = caseOf(algorithm, 40, 50);
     c.variant = "documents";
     Tensors t = makeTensors(c);
-    t.variant.tensors[0] = TestTensor({2, 40}, c.layout, c.poison, std::vector<int32_t>(80, 7)); // no key has a 7
+    for (int bound = 0; bound < 4; ++bound) { // All documents are empty.
+      const int64_t length = bound < 2 ? 40 : 50;
+      t.variant.tensors[bound] = TestTensor({2, length}, c.layout, c.poison, std::vector<int32_t>(2 * length, 7));
+    }
     Status status = launch(c, t);
     ASSERT_TRUE(status.ok()) << status.message();
     expectAll(t.o, 0);

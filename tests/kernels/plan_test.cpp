@@ -112,7 +112,7 @@ TEST(Plan, RefusesOutputsThatOverlap) {
 
 TEST(Plan, RefusesAWrongNumberOfVariantTensors) {
   EXPECT_EQ(refusal([](auto &call) { call.variant = {}; }, "documents"),
-            "argument 'variant': it has 0 tensors; the plan's variant needs 2");
+            "argument 'variant': it has 0 tensors; the plan's variant needs 4");
   Call call("bias");
   call.backward.variant_gradients = {};
   EXPECT_EQ(call.plan.backward(call.backward).message(),

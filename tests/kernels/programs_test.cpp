@@ -144,7 +144,7 @@ TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {
   EXPECT_EQ(with([](auto &p) { p.variant = combine(softcap(-1), softcap(1)); }),
             "softcap: cap is -1.000000; it must be positive");
   EXPECT_EQ(with([](auto &p) { p.variant = combine(documents(), documents()); }),
-            "argument 'variant': its tensor 'query_document' has the name of another one");
+            "argument 'variant': its tensor 'key_begin' has the name of another one");
   EXPECT_EQ(with([](auto &p) {
               p.algorithm = Algorithm::flash1;
               p.backward = true;

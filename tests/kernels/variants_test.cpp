@@ -2,7 +2,9 @@
 // Every ready-made variant, and combinations of them, against the oracle.
 #include "harness/case.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace tegula::testing {
 namespace {
@@ -49,9 +51,55 @@ TEST(Variants, EachOneOnTheOtherAlgorithms) {
 }
 
 TEST(Variants, Combinations) {
-  for (const char *name : {"softcap+alibi_br", "bias+softcap", "softcap+bias", "window_br+documents",
-                           "prefix_tl+softcap+bias", "alibi_tl+window_tl+documents+bias"})
+  for (const char *name :
+       {"softcap+alibi_br", "bias+softcap", "softcap+bias", "window_br+documents", "documents+prefix_br",
+        "ids+documents+softcap", "prefix_tl+softcap+bias", "alibi_tl+window_tl+documents+bias"})
     runAllLengths(caseOf(name));
+}
+
+/// Bounds of two documents of 32 tokens, or no prefix: queries 0 to 31 see no key from 32 on.
+void setBounds(Case &c, Tensors &t) {
+  auto halves = [&](int32_t first, int32_t second) {
+    std::vector<int32_t> bounds(64, first);
+    std::fill(bounds.begin() + 32, bounds.end(), second);
+    return TestTensor({1, 64}, c.layout, c.poison, bounds);
+  };
+  if (c.variant == "documents")
+    for (int pair : {0, 2}) {
+      t.variant.tensors[pair] = halves(0, 32);
+      t.variant.tensors[pair + 1] = halves(32, 64);
+    }
+  else
+    t.variant.tensors[0] = TestTensor({1}, c.layout, c.poison, std::vector<int32_t>{0});
+}
+
+/// The output of the first 32 queries and dv of the last 32 keys, where the values of these keys and the upstream
+/// gradients of those queries are `number`.
+std::vector<float> resultsBeside(float number, Case c) {
+  constexpr size_t half = 32 * 16;
+  Tensors t = makeTensors(c);
+  setBounds(c, t);
+  std::fill(t.inputs.v.begin() + half, t.inputs.v.end(), number);
+  std::fill(t.upstream.begin(), t.upstream.begin() + half, number);
+  const std::vector<int64_t> shape = {1, 1, 64, 16};
+  t.v = TestTensor(c.dtype, shape, c.layout, c.poison, t.inputs.v);
+  t.d_o = TestTensor(c.dtype, shape, c.layout, c.poison, t.upstream);
+  EXPECT_EQ(launch(c, t).message(), "");
+  std::vector<float> o = t.o.numbers(), dv = t.dv.numbers();
+  std::copy(dv.begin() + half, dv.end(), o.begin() + half);
+  return o;
+}
+
+/// What is visited and masked is multiplied by 0, and 0 NaN is NaN.
+TEST(Variants, BlocksOutsideOfARangeAreNotVisited) {
+  for (const char *variant : {"documents", "prefix_tl"})
+    for (DType dtype : {f32, bf16}) {
+      Case c = caseOf(variant);
+      c.dtype = dtype;
+      c.shape = {
+          .batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = 64, .seqlen_k = 64, .head_dim = 16, .value_dim = 16};
+      EXPECT_EQ(resultsBeside(std::numeric_limits<float>::quiet_NaN(), c), resultsBeside(1, c)) << variant;
+    }
 }
 
 TEST(Variants, TheOrderOfScoreModificationsMatters) {

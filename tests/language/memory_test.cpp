@@ -93,6 +93,39 @@ TEST_P(Memory, GatherReadsZeroOutside) {
   }
 }
 
+TEST_P(Memory, OneElementBoundsALoopAndIsAPosition) {
+  Array<int32_t> begin({2, 3}), end({3});
+  const int32_t begins[] = {0, 2, 5, 1, 1, 4}, ends[] = {6, 3, 5};
+  std::copy(begins, begins + 6, &begin(0));
+  std::copy(ends, ends + 3, &end(0));
+  Array<Bf16> factor({3});
+  for (int64_t p = 0; p < 3; ++p)
+    factor(p) = 0.5f * static_cast<float>(p + 1);
+  auto table = Array<float>::random({8}, 6);
+  Array<float> sum({4, 4}), row({4, 4});
+  runOn(
+      Grid{4, 1, 1},
+      [](View Begin, View End, View Factor, View Table, View Sum, View Row) {
+        Value p = programId(0); // Element 3 does not exist: 0.
+        Var total = fill({1, 4}, 0.0);
+        for (Value at : range(Begin.gather(1, p), End.gather(p)))
+          total = total + Table.gather(at) * Factor.gather(cast(i32, p));
+        Sum.store({p, 0}, total);
+        Row.store({p, 0}, reshape(Table.load(Begin.gather(0, p), {4}), {1, 4}));
+      },
+      begin, end, factor, table, sum, row);
+  for (int64_t p = 0; p < 4; ++p) {
+    float total = 0;
+    for (int64_t at = p < 3 ? begin(1, p) : 0; at < (p < 3 ? end(p) : 0); ++at)
+      total += table(at) * factor(p);
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR(sum(p, i), total, 1e-5f);
+      const int64_t at = (p < 3 ? begin(0, p) : 0) + i;
+      EXPECT_EQ(row(p, i), at < 8 ? table(at) : 0.f);
+    }
+  }
+}
+
 TEST_P(Memory, AdditionsFromManyInstancesAreAllThere) {
   Array<float> sum({5, 21}), scattered({10});
   Array<int32_t> count({5, 21});

@@ -54,6 +54,39 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The producer reads for itself where the loop ends.
+// CHECK-LABEL: func @a_bound_from_memory
+// CHECK: sm.roles producer 32 {
+// CHECK: %[[END:.*]] = tile.gather %arg1[%{{.*}}] : !tile.view<1xi32>, index -> i32
+// CHECK: %[[N:.*]] = arith.index_cast %[[END]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[N]]
+// CHECK: sm.feed
+// CHECK: } consumer
+// CHECK: tile.gather
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
+  func.func @a_bound_from_memory(%k: !tile.view<2xbf16>, %ends: !tile.view<1xi32>, %q: !sm.shared<128x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %block = tile.program_id 0
+    %end = tile.gather %ends[%block] : !tile.view<1xi32>, index -> i32
+    %n = arith.index_cast %end : i32 to index
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x64xf32, #c> {
+      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+        -> !sm.inflight<tensor<128x64xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+      scf.yield %s : tensor<128x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // A loop around the loop: the inner ring's turn goes on from one outer iteration to the next, and the outer loop's tile

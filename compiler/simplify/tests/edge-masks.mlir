@@ -156,7 +156,65 @@ func.func @documents(%query_document: tensor<16x16xi32>, %key_document: tensor<1
   return %0 : tensor<16x16xf32>
 }
 
-// Neither side of an `or` has to hold.
+// One scalar is enough for the whole tile. Then neither the rows' bounds are read nor anything is compared.
+
+// CHECK-LABEL: @range
+// CHECK-SAME: (%[[BOUNDS:.*]]: !tile.view<1xi32>, %[[WHOLE:.*]]: i1, %[[S:.*]]: tensor<16x16xf32>,
+// CHECK-NOT: tile.gather
+// CHECK: %[[BEFORE_END:.*]] = arith.cmpi sle
+// CHECK: %[[INSIDE:.*]] = arith.andi %[[WHOLE]], %[[BEFORE_END]] : i1
+// CHECK-NEXT: scf.if %[[INSIDE]]
+// CHECK-NEXT: scf.yield %[[S]]
+// CHECK: else
+// CHECK: %[[OF_ROWS:.*]] = tile.gather %[[BOUNDS]]
+// CHECK: arith.cmpi slt, %{{.*}} : tensor<16x16xi32>
+// CHECK: arith.ori
+// CHECK: arith.select
+func.func @range(%bounds: !tile.view<1xi32>, %whole: i1, %s: tensor<16x16xf32>, %row: i32, %key: i32, %end: i32)
+    -> tensor<16x16xf32> {
+  %minus_inf = arith.constant dense<0xFF800000> : tensor<16x16xf32>
+  %i = tile.iota : tensor<16xi32>
+  %first_row = tile.broadcast %row : i32 -> tensor<16xi32>
+  %rows = arith.addi %first_row, %i : tensor<16xi32>
+  %row_ends = tile.gather %bounds[%rows] : !tile.view<1xi32>, tensor<16xi32> -> tensor<16xi32>
+  %row_ends_column = tile.reshape %row_ends : tensor<16xi32> -> tensor<16x1xi32>
+  %first_key = tile.broadcast %key : i32 -> tensor<16xi32>
+  %keys = arith.addi %first_key, %i : tensor<16xi32>
+  %keys_row = tile.reshape %keys : tensor<16xi32> -> tensor<1x16xi32>
+  %a = tile.broadcast %keys_row : tensor<1x16xi32> -> tensor<16x16xi32>
+  %b = tile.broadcast %row_ends_column : tensor<16x1xi32> -> tensor<16x16xi32>
+  %before_row_end = arith.cmpi slt, %a, %b : tensor<16x16xi32>
+  %all = tile.broadcast %whole : i1 -> tensor<16x16xi1>
+  %in_range = arith.ori %all, %before_row_end : tensor<16x16xi1>
+  %ends = tile.broadcast %end : i32 -> tensor<16x16xi32>
+  %exists = arith.cmpi slt, %a, %ends : tensor<16x16xi32>
+  %mask = arith.andi %exists, %in_range : tensor<16x16xi1>
+  %0 = arith.select %mask, %s, %minus_inf : tensor<16x16xi1>, tensor<16x16xf32>
+  return %0 : tensor<16x16xf32>
+}
+
+// What the program writes is read where it was.
+
+// CHECK-LABEL: @range_from_a_tensor_that_is_written
+// CHECK: tile.gather
+// CHECK: scf.if
+// CHECK: else
+// CHECK-NOT: tile.gather
+// CHECK: tile.store
+func.func @range_from_a_tensor_that_is_written(%ids: !tile.view<2xi32> {tile.written}, %whole: i1,
+    %s: tensor<16x16xf32>, %i: tensor<16x16xi32>) -> tensor<16x16xf32> {
+  %minus_inf = arith.constant dense<0xFF800000> : tensor<16x16xf32>
+  %c0 = arith.constant 0 : index
+  %read = tile.gather %ids[%i, %i] : !tile.view<2xi32>, tensor<16x16xi32>, tensor<16x16xi32> -> tensor<16x16xi32>
+  %same = arith.cmpi eq, %read, %i : tensor<16x16xi32>
+  %all = tile.broadcast %whole : i1 -> tensor<16x16xi1>
+  %mask = arith.ori %same, %all : tensor<16x16xi1>
+  %0 = arith.select %mask, %s, %minus_inf : tensor<16x16xi1>, tensor<16x16xf32>
+  tile.store %i, %ids[%c0, %c0] : tensor<16x16xi32>, !tile.view<2xi32>
+  return %0 : tensor<16x16xf32>
+}
+
+// Neither side of an `or` of tiles has to hold.
 
 // CHECK-LABEL: @prefix
 // CHECK-NOT: scf.if

@@ -127,6 +127,14 @@ func.func @gather_with_indices_of_another_shape(%v: !tile.view<2xf32>, %i: tenso
 
 // -----
 
+func.func @gather_of_one_element_by_tiles(%v: !tile.view<2xf32>, %i: index, %j: tensor<8xi32>) {
+  // expected-error @+1 {{'tile.gather' op an index tile is 8; expected a scalar}}
+  %0 = tile.gather %v[%i, %j] : !tile.view<2xf32>, index, tensor<8xi32> -> f32
+  return
+}
+
+// -----
+
 func.func @gather_that_converts(%v: !tile.view<1xf16>, %i: tensor<8xi32>) {
   // expected-error @+1 {{'tile.gather' op the tile holds 'f32' but the view holds 'f16'}}
   %0 = tile.gather %v[%i] : !tile.view<1xf16>, tensor<8xi32> -> tensor<8xf32>
@@ -136,7 +144,7 @@ func.func @gather_that_converts(%v: !tile.view<1xf16>, %i: tensor<8xi32>) {
 // -----
 
 func.func @gather_with_fractional_indices(%v: !tile.view<1xf32>, %i: tensor<8xf32>) {
-  // expected-error @+1 {{operand #1 must be variadic of tile (1 to 5 static, positive dimensions, at most 1048576 elements) of 32-bit signless integer or 64-bit signless integer or index values, but got 'tensor<8xf32>'}}
+  // expected-error @+1 {{operand #1 must be variadic of tile (1 to 5 static, positive dimensions, at most 1048576 elements) of 32-bit signless integer or 64-bit signless integer or index values or integer scalar, but got 'tensor<8xf32>'}}
   %0 = tile.gather %v[%i] : !tile.view<1xf32>, tensor<8xf32> -> tensor<8xf32>
   return
 }

@@ -44,6 +44,13 @@ func.func @elements(%arg0: !tile.view<2xf32>, %arg1: tensor<4x8xi32>, %arg2: ten
   return
 }
 
+//      CHECK:  func.func @one_element(%arg0: !tile.view<2xbf16>, %arg1: index, %arg2: i32) -> bf16 {
+// CHECK-NEXT:    %0 = tile.gather %arg0[%arg1, %arg2] : !tile.view<2xbf16>, index, i32 -> bf16
+func.func @one_element(%arg0: !tile.view<2xbf16>, %arg1: index, %arg2: i32) -> bf16 {
+  %0 = tile.gather %arg0[%arg1, %arg2] : !tile.view<2xbf16>, index, i32 -> bf16
+  return %0 : bf16
+}
+
 //      CHECK:  func.func @shapes(%arg0: f32) {
 // CHECK-NEXT:    %0 = tile.iota : tensor<96xi32>
 // CHECK-NEXT:    %1 = tile.broadcast %arg0 : f32 -> tensor<6x1xf32>

@@ -39,7 +39,8 @@ public:
   void store(Position position, Operand tile, Location where = Location::current()) const;
   /// Adds an f32 or i32 tile, atomically per element; elements outside the view are dropped.
   void atomicAdd(Position position, Operand tile, Location where = Location::current()) const;
-  /// Reads one element per position; index operands broadcast against each other; 0 outside the view.
+  /// Reads one element per position; index operands broadcast against each other; 0 outside the view. Scalars alone
+  /// read a scalar.
   template <class... I> Value gather(Operand first, const I &...rest) const {
     return gatherAt(together(first, rest...));
   }

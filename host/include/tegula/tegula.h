@@ -150,7 +150,9 @@ enum {
   TEGULA_SOFTCAP = 2,   /* score -> softcap * tanh(score / softcap) */
   TEGULA_ALIBI = 4,     /* score -> score - slopes[head] * |diagonal - key|; slopes: f32 [heads] */
   TEGULA_PREFIX_LM = 8, /* Keys up to the diagonal or before prefix_length[batch]; prefix_length: i32 [batch] */
-  TEGULA_DOCUMENTS = 16, /* Keys of the query's document; query_document: i32 [batch, seqlen_q], key_document */
+  /* Keys of the query's document. key_begin, key_end: i32 [batch, seqlen_q], its first key and one past its last;
+   * query_begin, query_end: i32 [batch, seqlen_k], the queries of a key's document. None decreases along a sequence. */
+  TEGULA_DOCUMENTS = 16,
   TEGULA_BIAS = 32      /* score + bias[batch, head, query, key], of `dtype`; its gradient is f32 and is added to */
 };
 

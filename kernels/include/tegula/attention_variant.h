@@ -18,14 +18,21 @@ namespace tegula {
 /// last key. The key beside query i is i, or i + seqlen_k - seqlen_q.
 enum class Alignment { top_left, bottom_right };
 
+/// Which head, and how many queries and keys it has. All are scalars.
+struct HeadIndex {
+  Value batch;
+  Value head; ///< The query head.
+  Value seqlen_q;
+  Value seqlen_k;
+
+  /// How far the key beside a query is from the query's own position.
+  Value shift(Alignment alignment) const;
+};
+
 /// Where the scores of a tile lie.
-struct ScoreIndex {
-  Value batch;    ///< Scalar.
-  Value head;     ///< Scalar: the query head.
-  Value query;    ///< i32 [rows, 1]
-  Value key;      ///< i32 [1, keys]
-  Value seqlen_q; ///< Scalar.
-  Value seqlen_k; ///< Scalar.
+struct ScoreIndex : HeadIndex {
+  Value query; ///< i32 [rows, 1]
+  Value key;   ///< i32 [1, keys]
 
   /// The key beside each query: i32 [rows, 1].
   Value diagonal(Alignment alignment) const;
@@ -43,6 +50,9 @@ struct VariantTensor {
   bool wants_gradient = false;
 };
 
+/// The views of Variant::tensors, in the same order.
+using VariantViews = std::span<const View>;
+
 /// Query i sees keys `diagonal(i) - left` to `diagonal(i) + right`; nullopt means without bound.
 /// Kernels visit only the blocks of keys that a band touches.
 struct Band {
@@ -51,16 +61,32 @@ struct Band {
   Alignment alignment;
 };
 
-/// The views of Variant::tensors, in the same order.
-using VariantViews = std::span<const View>;
+/// Positions `begin` to `end - 1`; empty if end <= begin.
+struct Interval {
+  Value begin;
+  Value end;
+};
+
+/// A band whose bounds are computed, from the variant's tensors for instance. Kernels visit only the blocks that it
+/// touches, which they know from the bounds of a block's first and last position: no bound may decrease as the position
+/// grows.
+struct VisibleRange {
+  /// `position` is an integer: a scalar, or a tile in whose shape the bounds are.
+  using Bounds = std::function<Interval(Value position, const HeadIndex &at, VariantViews tensors)>;
+
+  Bounds keys;    ///< The keys that a query sees.
+  Bounds queries; ///< The queries that see a key: query i is one of key j's where key j is one of query i's.
+};
 
 /// A variation of attention. The functions run while a kernel is recorded; one forward and one backward program serve
 /// every variant, the backward one by differentiating `score`.
 struct Variant {
   std::string name;
   std::vector<VariantTensor> tensors = {};
-  /// A query sees only keys that lie in every band.
+  /// A query sees only keys that lie in every band ...
   std::vector<Band> bands = {};
+  /// ... and in every range.
+  std::vector<VisibleRange> ranges = {};
   /// i1 tile that broadcasts to [rows, keys]: false where a score does not exist. Empty: all exist.
   std::function<Value(const ScoreIndex &, VariantViews)> mask = {};
   /// f32 [rows, keys]: the score that goes into the softmax, from scale * q k^T. Empty: unchanged.
@@ -82,8 +108,12 @@ Variant slidingWindow(int64_t left, int64_t right, Alignment alignment);
 /// Not to be combined with a causal problem, which would hide the prefix again.
 Variant prefixLm(Alignment alignment);
 
-/// Query i sees key j if query_document[batch, i] = key_document[batch, j];
-/// `query_document` is i32 [batch, seqlen_q] and `key_document` i32 [batch, seqlen_k].
+/// Documents that lie one after another: query i sees keys key_begin[batch, i] to key_end[batch, i] - 1, and key j is
+/// seen by queries query_begin[batch, j] to query_end[batch, j] - 1. `key_begin` and `key_end` are i32
+/// [batch, seqlen_q], `query_begin` and `query_end` i32 [batch, seqlen_k]; none decreases along a sequence. Where
+/// queries and keys are the same tokens, `query_begin` is `key_begin` and `query_end` is `key_end`. Of sorted numbers
+/// of documents, the bounds are what std::lower_bound and std::upper_bound find for each query among those of the keys,
+/// and for each key among those of the queries.
 Variant documents();
 
 /// score -> score + bias[batch, head, query, key]; `bias` has rank 4 and element type `dtype`, and a stride may be 0 to

@@ -4,6 +4,7 @@
 #include "oracle/inputs.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -17,7 +18,7 @@ constexpr double kCap = 2.5;
 constexpr int64_t kLeft = 9, kRight = 4;
 
 constexpr std::string_view kParts[] = {"softcap",   "alibi_tl",  "alibi_br",  "window_tl", "window_br",
-                                       "prefix_tl", "prefix_br", "documents", "bias"};
+                                       "prefix_tl", "prefix_br", "documents", "ids",       "bias"};
 
 /// What the parts of a variant add to a run.
 struct Builder {
@@ -32,8 +33,8 @@ struct Builder {
     add(run.exact);
     add(run.plain);
   }
-  std::vector<int32_t> integers(int64_t count, int32_t limit) {
-    std::minstd_rand random(uint32_t(seed % 1000003 + 1));
+  std::vector<int32_t> integers(int64_t count, int32_t limit, uint64_t salt = 0) {
+    std::minstd_rand random(uint32_t((seed + salt) % 1000003 + 1));
     std::vector<int32_t> numbers(count);
     for (int32_t &number : numbers)
       number = int32_t(random() % uint32_t(limit));
@@ -43,6 +44,7 @@ struct Builder {
   void alibi(Corner corner);
   void prefix(Corner corner);
   void documents();
+  void ids();
   void bias();
   void add(std::string_view part);
 };
@@ -61,10 +63,40 @@ void Builder::prefix(Corner corner) {
   both([&](oracle::Rules &rules) { addPrefix(rules, shape, lengths, corner); });
 }
 
+/// For each id the first and one past the last position of `others` that has it, in the same batch.
+std::array<std::vector<int32_t>, 2> boundsOf(const std::vector<int32_t> &ids, int64_t length,
+                                             const std::vector<int32_t> &others, int64_t otherLength) {
+  std::array<std::vector<int32_t>, 2> bounds;
+  for (size_t n = 0; n < ids.size(); ++n) {
+    auto first = others.begin() + int64_t(n) / length * otherLength;
+    auto [begin, end] = std::equal_range(first, first + otherLength, ids[n]);
+    bounds[0].push_back(int32_t(begin - first));
+    bounds[1].push_back(int32_t(end - first));
+  }
+  return bounds;
+}
+
+/// Of some documents there are no queries, or no keys.
 void Builder::documents() {
+  auto sortedIds = [&](int64_t length, uint64_t salt) {
+    std::vector<int32_t> ids = integers(shape.batch * length, 5, salt);
+    for (int64_t batch = 0; batch < shape.batch; ++batch)
+      std::sort(ids.begin() + batch * length, ids.begin() + (batch + 1) * length);
+    return ids;
+  };
+  const int64_t q = shape.seqlen_q, k = shape.seqlen_k;
+  std::vector<int32_t> queries = sortedIds(q, 1), keys = sortedIds(k, 2);
+  for (const std::vector<int32_t> &bounds : boundsOf(queries, q, keys, k))
+    run.tensors.emplace_back(std::vector<int64_t>{shape.batch, q}, layout, poison, bounds);
+  for (const std::vector<int32_t> &bounds : boundsOf(keys, k, queries, q))
+    run.tensors.emplace_back(std::vector<int64_t>{shape.batch, k}, layout, poison, bounds);
+  both([&](oracle::Rules &rules) { addDocuments(rules, shape, queries, keys); });
+}
+
+/// Documents in any order.
+void Builder::ids() {
   std::vector<int32_t> queries = integers(shape.batch * shape.seqlen_q, 4);
   std::vector<int32_t> keys = integers(shape.batch * shape.seqlen_k, 4);
-  std::sort(keys.begin(), keys.end());
   run.tensors.emplace_back(std::vector<int64_t>{shape.batch, shape.seqlen_q}, layout, poison, queries);
   run.tensors.emplace_back(std::vector<int64_t>{shape.batch, shape.seqlen_k}, layout, poison, keys);
   both([&](oracle::Rules &rules) { addDocuments(rules, shape, queries, keys); });
@@ -95,6 +127,8 @@ void Builder::add(std::string_view part) {
     prefix(corner);
   else if (part == "documents")
     documents();
+  else if (part == "ids")
+    ids();
   else if (part == "bias")
     bias();
 }
@@ -109,6 +143,17 @@ std::vector<std::string_view> split(std::string_view name) {
   return parts;
 }
 
+/// A mask that no band or range describes.
+Variant sameIds() {
+  Variant variant{
+      .name = "ids",
+      .tensors = {{"query_id", i32, {Axis::batch, Axis::seqlen_q}}, {"key_id", i32, {Axis::batch, Axis::seqlen_k}}}};
+  variant.mask = [](const ScoreIndex &at, VariantViews tensors) {
+    return tensors[0].gather(at.batch, at.query) == tensors[1].gather(at.batch, at.key);
+  };
+  return variant;
+}
+
 Variant partOf(std::string_view part, DType dtype) {
   Alignment alignment = part.ends_with("_br") ? Alignment::bottom_right : Alignment::top_left;
   if (part == "softcap")
@@ -121,6 +166,8 @@ Variant partOf(std::string_view part, DType dtype) {
     return prefixLm(alignment);
   if (part == "documents")
     return tegula::documents();
+  if (part == "ids")
+    return sameIds();
   if (part == "bias")
     return additiveBias(dtype);
   return {.name = std::string(part)};
