@@ -15,46 +15,49 @@ using tools::AttentionCase;
 
 constexpr int64_t kWindow = 1024, kDocument = 2048;
 
-double allScores(const AttentionShape &s) { return double(s.seqlen_q) * double(s.seqlen_k); }
+int64_t roundedUp(int64_t length, int64_t unit) { return (length + unit - 1) / unit * unit; }
 
-/// A triangle at the start of the sequence, then `kWindow + 1` keys for each query.
-double windowScores(const AttentionShape &s) {
-  const double left = double(std::min(s.seqlen_q - 1, kWindow));
-  return double(s.seqlen_q) * (left + 1) - left * (left + 1) / 2;
+KeySpan allKeys(const AttentionShape &s, int64_t, int64_t) { return {0, s.seqlen_k}; }
+
+KeySpan windowKeys(const AttentionShape &, int64_t first, int64_t last) {
+  return {std::max<int64_t>(first - kWindow, 0), last + 1};
 }
 
-double prefixScores(const AttentionShape &s) {
-  const double prefix = double(s.seqlen_k / 2), rest = double(s.seqlen_q) - prefix;
-  return double(s.seqlen_q) * prefix + rest * (rest + 1) / 2;
-}
+KeySpan prefixKeys(const AttentionShape &s, int64_t, int64_t last) { return {0, std::max(last + 1, s.seqlen_k / 2)}; }
 
-double documentScores(const AttentionShape &s) { return double(s.seqlen_q) * double(std::min(s.seqlen_k, kDocument)); }
-
-AttentionShape same(const AttentionShape &s) { return s; }
-
-/// The same queries, and so many keys that `scores` of them exist.
-template <double (*scores)(const AttentionShape &)> AttentionShape fewerKeys(const AttentionShape &s) {
-  AttentionShape plain = s;
-  plain.seqlen_k = std::llround(scores(s) / double(s.seqlen_q));
-  return plain;
-}
-
-AttentionShape aBatchOfDocuments(const AttentionShape &s) {
-  AttentionShape plain = s;
-  plain.seqlen_q = plain.seqlen_k = std::min(s.seqlen_q, kDocument);
-  plain.batch = s.batch * s.seqlen_q / plain.seqlen_q;
-  return plain;
+KeySpan documentKeys(const AttentionShape &s, int64_t first, int64_t last) {
+  return {first / kDocument * kDocument, std::min((last / kDocument + 1) * kDocument, s.seqlen_k)};
 }
 
 constexpr MeasuredVariant kVariants[] = {
-    {"softcap", [](DType) { return softcap(30); }, allScores, same},
-    {"alibi", [](DType) { return alibi(Alignment::top_left); }, allScores, same},
-    {"sliding_window", [](DType) { return slidingWindow(kWindow, 0, Alignment::top_left); }, windowScores,
-     fewerKeys<windowScores>},
-    {"prefix_lm", [](DType) { return prefixLm(Alignment::top_left); }, prefixScores, fewerKeys<prefixScores>},
-    {"documents", [](DType) { return documents(); }, documentScores, aBatchOfDocuments},
-    {"bias", additiveBias, allScores, same},
+    {"softcap", [](DType) { return softcap(30); }, allKeys},
+    {"alibi", [](DType) { return alibi(Alignment::top_left); }, allKeys},
+    {"sliding_window", [](DType) { return slidingWindow(kWindow, 0, Alignment::top_left); }, windowKeys},
+    {"prefix_lm", [](DType) { return prefixLm(Alignment::top_left); }, prefixKeys},
+    {"documents", [](DType) { return documents(); }, documentKeys},
+    {"bias", additiveBias, allKeys},
 };
+
+/// Scores of a head that exist.
+double scoresOf(const MeasuredVariant &variant, const AttentionShape &s) {
+  double scores = 0;
+  for (int64_t query = 0; query < s.seqlen_q; ++query) {
+    KeySpan keys = variant.keys(s, query, query);
+    scores += double(keys.end - keys.begin);
+  }
+  return scores;
+}
+
+/// How many keys a query meets on average where blocks are visited as a whole.
+double keysVisited(const MeasuredVariant &variant, const AttentionShape &s, const Schedule &schedule) {
+  double visited = 0;
+  for (int64_t first = 0; first < s.seqlen_q; first += schedule.block_m) {
+    const int64_t rows = std::min<int64_t>(schedule.block_m, s.seqlen_q - first);
+    KeySpan keys = variant.keys(s, first, first + rows - 1);
+    visited += double(rows) * double(std::min(roundedUp(keys.end - keys.begin, schedule.block_n), s.seqlen_k));
+  }
+  return visited / double(s.seqlen_q);
+}
 
 /// Slopes of Press et al. 2021 (8 heads: 1/2, 1/4, ...); half of the keys as a prefix; documents one after another.
 std::vector<float> valuesOf(std::string_view tensor, const std::vector<int64_t> &shape, const AttentionShape &s) {
@@ -68,8 +71,10 @@ std::vector<float> valuesOf(std::string_view tensor, const std::vector<int64_t> 
     fill([&](int64_t head) { return std::exp2(-8.0 * double(head + 1) / double(s.heads)); });
   else if (tensor == "prefix_length")
     fill([&](int64_t) { return s.seqlen_k / 2; });
-  else if (tensor.ends_with("_document"))
-    fill([](int64_t position) { return position / kDocument; });
+  else if (tensor.ends_with("_begin"))
+    fill([](int64_t position) { return position / kDocument * kDocument; });
+  else if (tensor.ends_with("_end"))
+    fill([&](int64_t position) { return std::min((position / kDocument + 1) * kDocument, s.seqlen_k); });
   return values;
 }
 
@@ -83,22 +88,55 @@ Row median(std::vector<Row> rows) {
   return rows[rows.size() / 2];
 }
 
+/// Plain attention of the same queries with as many keys as they meet in the variant's blocks, in whole blocks of its
+/// own: `share` of its time is what the variant's blocks would take.
+struct Unmodified {
+  AttentionCase attention;
+  double share = 1;
+};
+
+Expected<AttentionRecipe> recipeOf(const Machine &machine, const AttentionCase &attention) {
+  return resolve(attention.problem, "flash2_forward", machine.cache.target(), attention.schedule, machine.tuned);
+}
+
+/// Of a variant that cannot be resolved, and so not be measured either, the same problem.
+Unmodified unmodified(const Machine &machine, const MeasuredVariant &variant, const AttentionCase &modified) {
+  Unmodified plain{modified};
+  plain.attention.problem.variant = {};
+  plain.attention.variant_values = {};
+  plain.attention.schedule = {}; // The fastest, whatever the variant is measured with.
+  const AttentionShape &shape = modified.shape;
+  Expected<AttentionRecipe> recipe = recipeOf(machine, modified);
+  if (!recipe)
+    return plain;
+  const double visited = keysVisited(variant, shape, recipe->schedule);
+  plain.attention.problem.expected.seqlen_k = std::llround(visited);
+  Expected<AttentionRecipe> plainRecipe = recipeOf(machine, plain.attention);
+  if (!plainRecipe)
+    return plain;
+  const int64_t inBlocks = roundedUp(int64_t(std::ceil(visited)), plainRecipe->schedule.block_n);
+  plain.attention.shape.seqlen_k = std::min(inBlocks, shape.seqlen_k);
+  plain.share = visited / double(plain.attention.shape.seqlen_k);
+  return plain;
+}
+
 /// Both in turn, because clock and temperature change; shown beside each other, with the shape of the variant.
 std::vector<Row> rowsOf(const Machine &machine, const ProblemGrid &grid, const MeasuredVariant &variant,
                         const AttentionCase &attention) {
   constexpr int rounds = 3;
-  AttentionCase modified = attention, plain = attention;
+  AttentionCase modified = attention;
   modified.problem.variant = variant.make(grid.dtype);
   modified.variant_values = [&](std::string_view tensor, const std::vector<int64_t> &shape) {
     return valuesOf(tensor, shape, attention.shape);
   };
-  plain.shape = plain.problem.expected = variant.plain(attention.shape);
-  plain.schedule = {}; // The fastest, whatever the variant is measured with.
-  CaseMeasurement ofModified(machine, modified, grid.seconds / rounds), ofPlain(machine, plain, grid.seconds / rounds);
+  const Unmodified plain = unmodified(machine, variant, modified);
+  CaseMeasurement ofModified(machine, modified, grid.seconds / rounds),
+      ofPlain(machine, plain.attention, grid.seconds / rounds);
   std::vector<Row> modifiedRows, plainRows;
   for (int round = 0; round < rounds; ++round) {
-    modifiedRows.push_back(ofModified.forward(flopsOf(modified, variant.scores(attention.shape))));
-    plainRows.push_back(ofPlain.forward(forwardFlops(plain)));
+    modifiedRows.push_back(ofModified.forward(flopsOf(modified, scoresOf(variant, attention.shape))));
+    plainRows.push_back(ofPlain.forward(forwardFlops(plain.attention)));
+    plainRows.back().ms *= plain.share;
   }
   std::vector<Row> rows = {median(std::move(modifiedRows)), median(std::move(plainRows))};
   rows[1].algorithm = kUnmodified;

@@ -74,7 +74,7 @@ class BenchTest(CommandLineTest):
         self.assertRegex(table, r"(?m)^  other +123\.4 +-$")
         self.assertRegex(table, r"(?m)^  third +567\.8 +-$")
 
-    def test_variants_are_shown_beside_as_many_scores_of_plain_attention(self):
+    def test_variants_are_shown_beside_as_many_blocks_of_plain_attention(self):
         flex = {"pass": "forward", "algorithm": "flex-attention", "head_dim": 16, "causal": "none", "batch": 6, "heads": 4,
                 "seqlen": 16, "variant": "alibi", "ms": 1e6, "tflops": 1}
         with tempfile.TemporaryDirectory() as folder:

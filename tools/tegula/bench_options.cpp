@@ -40,7 +40,7 @@ void addGrid(CLI::App &command, BenchOptions &o) {
   addList(command, "--algorithms", o.algorithms, oneOf(algorithmWords()), "WORDS",
           "Of standard, flash1 and flash2; only flash2 has a\nbackward pass (flash2)");
   addList(command, "--variants", o.variants, oneOf(bench::variantNames()), "WORDS",
-          "Instead of plain attention: what variants cost, forward, beside\nplain attention over as many scores: of\n" +
+          "Instead of plain attention: what variants cost, forward, beside\nplain attention over as many blocks: of\n" +
               enumeration(bench::variantNames()));
   addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType, "Element type: f32, f16 or bf16 (bf16)");
   addNumber(command, "--tokens", o.tokens, 1, kMost, "Tokens of a batch (16384)");
