@@ -8,18 +8,30 @@
 namespace tegula {
 namespace {
 
+/// Whether a tensor of the variant's has a 16-bit element for each score, whose tiles lie in shared memory beside those
+/// of the keys.
+bool hasTilesOfScores(const Variant &variant) {
+  return std::any_of(variant.tensors.begin(), variant.tensors.end(), [](const VariantTensor &tensor) {
+    const std::vector<Axis> &axes = tensor.axes;
+    return axes.size() >= 2 && axes[axes.size() - 2] == Axis::seqlen_q && axes.back() == Axis::seqlen_k &&
+           sizeOf(tensor.dtype) == 2;
+  });
+}
+
 /// Which problems a row is for. What is false or 0 stands for all.
 struct Only {
   bool causal = false;
   bool bf16 = false;      ///< Exponents of f16 need more registers.
   bool plain = false;     ///< No score modification and no mask of a variant's: they need registers, too.
   bool no_ranges = false; ///< No range of a variant's: its edges need some more.
-  int64_t most_keys = 0;  ///< Expected (AttentionProblem::expected).
+  bool tiles_of_scores = false;
+  int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
 
   bool admits(const AttentionProblem &problem) const {
     return (!causal || problem.causal != Causal::none) && (!bf16 || problem.dtype == tegula::bf16) &&
            (!plain || (!problem.variant.score && !problem.variant.mask)) &&
-           (!no_ranges || problem.variant.ranges.empty()) && (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
+           (!no_ranges || problem.variant.ranges.empty()) && (!tiles_of_scores || hasTilesOfScores(problem.variant)) &&
+           (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
   }
 };
 
@@ -65,11 +77,13 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true, .no_ranges = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true}},
+    {kHopper, kForward, 2, 64, 129, grouped(fed(192, 64), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 113, fed(192, 80)},
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 128, 225, grouped(fed(192, 128), 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
+    {kHopper, kForward, 2, 128, 225, grouped(fed(128, 96), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 225, fed(128, 112)},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}},
     {"cuda", kForward, 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},

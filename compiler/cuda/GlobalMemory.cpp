@@ -138,42 +138,6 @@ Window Window::contiguous() const {
   return window;
 }
 
-//===-- Load and store -------------------------------------------------------------------------------------------===//
-
-/// For whole tiles most accesses need no predicate.
-static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, bool isWhole) {
-  auto tile = cast<RankedTensorType>(op.getType());
-  TypedAttr fill = op.getFillAttr() ? op.getFillAttr() : t.b.getZeroAttr(tile.getElementType());
-  Value otherwise = arith::ConstantOp::create(t.b, fill);
-  SmallVector<Value> registers;
-  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
-    Value address = window.address(reg), inside = window.inside(reg, isWhole);
-    registers.push_back(t.gpu.load(tile.getElementType(), address, inside, otherwise));
-  }
-  return registers;
-}
-
-LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
-  auto tile = cast<RankedTensorType>(op.getType());
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
-  SmallVector<Type> types(registerCount(tile), tile.getElementType());
-  t.define(op, t.either(
-                   window.isWhole(), types, [&] { return loadTile(t, op, window, /*isWhole=*/true); },
-                   [&] { return loadTile(t, op, window, /*isWhole=*/false); }));
-  return success();
-}
-
-LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
-  auto tile = cast<RankedTensorType>(op.getTile().getType());
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
-  Value writes = t.place(tile).writes;
-  for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile())))
-    t.gpu.store(element, window.address(reg), t.s.both(window.inside(reg), writes));
-  return success();
-}
-
-//===-- Atomic addition ------------------------------------------------------------------------------------------===//
-
 /// How many consecutive registers of each thread hold consecutive elements of the last dimension, from a multiple of
 /// their number on: 4, 2 or 1.
 static int64_t contiguousRegisters(RankedTensorType tile) {
@@ -189,6 +153,57 @@ static int64_t contiguousRegisters(RankedTensorType tile) {
   };
   return fits(4) ? 4 : fits(2) ? 2 : 1;
 }
+
+//===-- Load and store -------------------------------------------------------------------------------------------===//
+
+/// For whole tiles most accesses need no predicate.
+static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, bool isWhole) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  TypedAttr fill = op.getFillAttr() ? op.getFillAttr() : t.b.getZeroAttr(tile.getElementType());
+  Value otherwise = arith::ConstantOp::create(t.b, fill);
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
+    Value address = window.address(reg), inside = window.inside(reg, isWhole);
+    registers.push_back(t.gpu.load(tile.getElementType(), address, inside, otherwise));
+  }
+  return registers;
+}
+
+/// Of a whole tile whose registers hold pairs of neighbours in memory.
+static SmallVector<Value> loadPairs(Threads &t, tile::LoadOp op, Window window) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  SmallVector<Value> words;
+  for (unsigned reg = 0; reg < registerCount(tile); reg += 2)
+    words.push_back(
+        t.gpu.load(t.b.getI32Type(), window.address(reg), window.inside(reg, /*isWhole=*/true), t.s.i32(0)));
+  return words;
+}
+
+LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  auto [word, words] = Threads::packedType(tile.getElementType(), registerCount(tile));
+  bool hasPairs = words < registerCount(tile) && contiguousRegisters(tile) > 1 && tile.getShape().back() % 2 == 0;
+  Value isFast = hasPairs ? t.s.both(window.isWhole(), window.isContiguous(2)) : window.isWhole();
+  auto fast = [&] {
+    return hasPairs ? loadPairs(t, op, window.contiguous()) : t.packed(loadTile(t, op, window, true));
+  };
+  auto slow = [&] { return t.packed(loadTile(t, op, window, false)); };
+  SmallVector<Type> types(words, word);
+  t.define(op, t.unpacked(tile.getElementType(), registerCount(tile), t.either(isFast, types, fast, slow)));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
+  auto tile = cast<RankedTensorType>(op.getTile().getType());
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  Value writes = t.place(tile).writes;
+  for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile())))
+    t.gpu.store(element, window.address(reg), t.s.both(window.inside(reg), writes));
+  return success();
+}
+
+//===-- Atomic addition ------------------------------------------------------------------------------------------===//
 
 /// Adds `count` elements at a time.
 static void addTile(Threads &t, tile::AtomicAddOp op, Window window, size_t count, bool isWhole) {

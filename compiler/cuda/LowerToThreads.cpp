@@ -110,16 +110,16 @@ LogicalResult Threads::lowerOp(Operation *op) {
             tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::GatherOp, tile::ScatterAddOp, sm::AllocOp, sm::SlotOp,
             sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp, sm::WriteOp, sm::CommitOp, sm::WaitOp,
             sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::PackOp, sm::WgmmaOp, sm::WgmmaWaitOp, sm::MbarriersOp,
-            sm::FeedOp, sm::ReceiveOp, sm::ReleaseOp, sm::TurnsOp, sm::TakeTurnOp, sm::PassTurnOp>(
+            sm::FeedOp, sm::IsBoxOp, sm::ReceiveOp, sm::ReleaseOp, sm::TurnsOp, sm::TakeTurnOp, sm::PassTurnOp>(
           [&](auto known) { return lower(*this, known); })
       .Default([&](Operation *other) { return lowerElementwise(*this, other); });
 }
 
 /// What `values` are for one thread, in a row.
-static SmallVector<Value> flattened(const Threads &t, ValueRange values) {
+static SmallVector<Value> flattened(Threads &t, ValueRange values, bool pack = false) {
   SmallVector<Value> flat;
   for (Value value : values)
-    llvm::append_range(flat, t.registers(value));
+    llvm::append_range(flat, pack ? t.packed(t.registers(value)) : SmallVector<Value>(t.registers(value)));
   return flat;
 }
 
@@ -133,14 +133,14 @@ static void defineAll(Threads &t, ValueRange values, ValueRange like, ValueRange
 }
 
 /// Lowers `from` into `to`, whose terminator is made anew.
-LogicalResult Threads::lowerRegion(Block &from, Block *to) {
+LogicalResult Threads::lowerRegion(Block &from, Block *to, bool pack) {
   if (to->mightHaveTerminator())
     to->getTerminator()->erase();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(to);
   if (failed(lowerBlock(from)))
     return failure();
-  scf::YieldOp::create(b, flattened(*this, from.getTerminator()->getOperands()));
+  scf::YieldOp::create(b, flattened(*this, from.getTerminator()->getOperands(), pack));
   return success();
 }
 
@@ -150,7 +150,7 @@ LogicalResult Threads::lowerFor(scf::ForOp loop) {
   define(loop.getInductionVar(), lowered.getInductionVar());
   defineAll(*this, loop.getRegionIterArgs(), loop.getInitArgs(), lowered.getRegionIterArgs());
   defineAll(*this, loop.getResults(), loop.getInitArgs(), lowered.getResults());
-  return lowerRegion(*loop.getBody(), lowered.getBody());
+  return lowerRegion(*loop.getBody(), lowered.getBody(), /*pack=*/false);
 }
 
 /// The type of one register and how many there are.
@@ -159,19 +159,54 @@ static std::pair<Type, unsigned> registersOf(Type type) {
   return tile ? std::pair(tile.getElementType(), registerCount(tile)) : std::pair(type, 1u);
 }
 
+static bool isPacked(Type element, unsigned count) { return isa<BFloat16Type, Float16Type>(element) && count % 2 == 0; }
+
+std::pair<Type, unsigned> Threads::packedType(Type element, unsigned count) {
+  if (!isPacked(element, count))
+    return {element, count};
+  return {IntegerType::get(element.getContext(), 32), count / 2};
+}
+
+SmallVector<Value> Threads::packed(ArrayRef<Value> registers) {
+  if (registers.empty() || !isPacked(registers.front().getType(), registers.size()))
+    return SmallVector<Value>(registers);
+  SmallVector<Value> words;
+  for (size_t reg = 0; reg < registers.size(); reg += 2)
+    words.push_back(gpu.pack(registers[reg], registers[reg + 1]));
+  return words;
+}
+
+SmallVector<Value> Threads::unpacked(Type element, unsigned count, ArrayRef<Value> words) {
+  if (!isPacked(element, count))
+    return SmallVector<Value>(words);
+  SmallVector<Value> registers;
+  for (Value word : words) {
+    auto [low, high] = gpu.unpack(element, word);
+    registers.append({low, high});
+  }
+  return registers;
+}
+
 LogicalResult Threads::lowerIf(scf::IfOp branch) {
   SmallVector<Type> types;
   for (Type type : branch.getResultTypes()) {
     auto [element, count] = registersOf(type);
-    types.append(count, element);
+    auto [word, words] = packedType(element, count);
+    types.append(words, word);
   }
   auto lowered = scf::IfOp::create(b, types, scalar(branch.getCondition()), /*addThenBlock=*/true,
                                    /*addElseBlock=*/branch.elseBlock() != nullptr);
-  if (failed(lowerRegion(*branch.thenBlock(), lowered.thenBlock())) ||
-      (branch.elseBlock() && failed(lowerRegion(*branch.elseBlock(), lowered.elseBlock()))))
+  if (failed(lowerRegion(*branch.thenBlock(), lowered.thenBlock(), /*pack=*/true)) ||
+      (branch.elseBlock() && failed(lowerRegion(*branch.elseBlock(), lowered.elseBlock(), /*pack=*/true))))
     return failure();
-  if (branch.getNumResults())
-    defineAll(*this, branch.getResults(), branch.thenYield().getOperands(), lowered.getResults());
+  auto words = llvm::to_vector(ValueRange(lowered.getResults()));
+  ArrayRef<Value> left = words;
+  for (Value result : branch.getResults()) {
+    auto [element, count] = registersOf(result.getType());
+    unsigned taken = packedType(element, count).second;
+    define(result, unpacked(element, count, left.take_front(taken)));
+    left = left.drop_front(taken);
+  }
   return success();
 }
 

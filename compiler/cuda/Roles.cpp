@@ -11,6 +11,8 @@ using namespace tegula::cuda;
 using Compare = Scalars::Compare;
 
 constexpr int64_t kWarpsOfGroup = 4, kMbarrierBytes = 8;
+/// Of what TMA copies.
+constexpr int64_t kElementBytes = 2;
 
 //===-- Roles ----------------------------------------------------------------------------------------------------===//
 
@@ -38,28 +40,34 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
 
 //===-- Tensor maps ----------------------------------------------------------------------------------------------===//
 
-TensorMap::TensorMap(sm::FeedOp feed)
-    : parameter(cast<BlockArgument>(tile::tensorOf(feed.getView())).getArgNumber()), rows(feed.getShape()[0]),
-      columns(feed.getShape()[1]) {}
+/// Only of tiles that are as wide as the tensor can what lies beside them have to become 0.
+static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
+  return matchPattern(position.back(), m_Zero()) ? shape.back() : std::numeric_limits<int32_t>::max();
+}
+
+TensorMap::TensorMap(Value view, ValueRange position, ArrayRef<int64_t> shape)
+    : parameter(cast<BlockArgument>(tile::tensorOf(view)).getArgNumber()), rows(shape.front()),
+      columns(columnsOf(position, shape)) {}
+
+/// `op` is an sm.feed or an sm.is_box.
+template <class Op> static TensorMap mapOf(Op op) { return {op.getView(), op.getPosition(), op.getShape()}; }
 
 void Threads::findTensorMaps() {
   source_.walk([&](sm::FeedOp feed) {
-    if (!llvm::is_contained(tensorMaps_, TensorMap(feed)))
-      tensorMaps_.emplace_back(feed);
+    if (!llvm::is_contained(tensorMaps_, mapOf(feed)))
+      tensorMaps_.push_back(mapOf(feed));
   });
 }
 
-static int64_t numberOf(ArrayRef<TensorMap> maps, sm::FeedOp feed) {
-  return llvm::find(maps, TensorMap(feed)) - maps.begin();
+static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
+
+Value Threads::parameterOf(const TensorMap &map) {
+  return target_.getArgument(static_cast<unsigned>(numberOf(tensorMaps_, map)));
 }
 
-Value Threads::tensorMap(sm::FeedOp feed) {
-  return target_.getArgument(static_cast<unsigned>(numberOf(tensorMaps_, feed)));
-}
-
-Value Threads::hasTensorMap(sm::FeedOp feed) {
+Value Threads::exists(const TensorMap &map) {
   Value flags = target_.getArguments().back();
-  Value bit = arith::AndIOp::create(b, flags, s.i64(int64_t{1} << numberOf(tensorMaps_, feed)));
+  Value bit = arith::AndIOp::create(b, flags, s.i64(int64_t{1} << numberOf(tensorMaps_, map)));
   return s.compare(Compare::ne, bit, 0);
 }
 
@@ -133,16 +141,24 @@ static void copyBoxes(Threads &t, sm::FeedOp feed, Value full) {
   for (int64_t column = 0; column < columns; column += panel) {
     coordinates.front() = t.s.add(firstColumn, column);
     Value place = t.s.add(t.sharedAddress(feed.getTile()), column * rows * type.elementBytes());
-    t.gpu.copyBox(place, t.tensorMap(feed), full, coordinates);
+    t.gpu.copyBox(place, t.parameterOf(mapOf(feed)), full, coordinates);
   }
 }
 
 /// A GPU takes a box that begins elsewhere for an illegal instruction.
-static Value beginsAtMultipleOf16Bytes(Threads &t, sm::FeedOp feed) {
+static Value beginsAtMultipleOf16Bytes(Threads &t, ValueRange position) {
   constexpr int64_t chunkBytes = 16;
-  Value column = t.s.toI32(t.scalar(feed.getPosition().back()));
-  Value bytes = t.s.mul(column, feed.getTile().getType().elementBytes());
+  Value bytes = t.s.mul(t.s.toI32(t.scalar(position.back())), kElementBytes);
   return t.s.compare(Compare::eq, t.s.rem(bytes, chunkBytes), 0);
+}
+
+template <class Op> static Value isBox(Threads &t, Op op) {
+  return t.s.both(t.exists(mapOf(op)), beginsAtMultipleOf16Bytes(t, op.getPosition()));
+}
+
+LogicalResult cuda::lower(Threads &t, sm::IsBoxOp op) {
+  t.define(op.getResult(), isBox(t, op));
+  return success();
 }
 
 LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
@@ -152,16 +168,17 @@ LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
     t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
                        t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
   Value isFirst = t.s.compare(Compare::eq, t.lane(), 0);
-  Value isBox = t.s.both(t.hasTensorMap(op), beginsAtMultipleOf16Bytes(t, op));
-  auto branch = scf::IfOp::create(t.b, isBox, /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(t.b, isBox(t, op), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(branch.thenBlock());
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
   copyBoxes(t, op, full);
   t.b.setInsertionPointToStart(branch.elseBlock());
-  copyByWarp(t, op);
-  t.gpu.fenceAsync();
-  t.gpu.syncWarp();
+  if (!op.getBoxOnly()) {
+    copyByWarp(t, op);
+    t.gpu.fenceAsync();
+    t.gpu.syncWarp();
+  }
   t.gpu.arrive(full, isFirst);
   return success();
 }

@@ -70,15 +70,53 @@ static bool isReadByWarpgroupsOnly(sm::FetchOp fetch) {
   return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
 }
 
+static bool isInLoop(Operation *op) { return isa<scf::ForOp>(op->getParentOp()); }
+
 /// Whether a producer can get there: through loops alone, which it can repeat.
 static bool isReachable(Operation *op) {
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
   return isa<func::FuncOp>(op->getParentOp()) || (loop && areRepeatable(boundsOf(loop)) && isReachable(loop));
 }
 
-static bool canBeFed(sm::FetchOp fetch) {
-  return isReachable(fetch) && isBox(fetch) && isReadByWarpgroupsOnly(fetch) && tile::isReadOnly(fetch.getView()) &&
-         areRepeatable(fetch->getOperands()) && llvm::none_of(fetch->getOperands(), isCarried);
+/// Whether a producer knows where the tile is, of an sm.fetch or a tile.load.
+template <class Op> static bool isKnown(Op op) {
+  return isReachable(op) && tile::isReadOnly(op.getView()) && areRepeatable(op->getOperands()) &&
+         llvm::none_of(op->getOperands(), isCarried);
+}
+
+static bool canBeFed(sm::FetchOp fetch) { return isKnown(fetch) && isBox(fetch) && isReadByWarpgroupsOnly(fetch); }
+
+/// What a tile that goes to registers needs in shared memory.
+static sm::SharedType boxType(RankedTensorType tile) {
+  constexpr int64_t panelBytes = 128, panelElements = 64;
+  const auto columns = static_cast<int64_t>(llvm::alignTo(tile.getDimSize(1), panelElements));
+  return sm::SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), panelBytes);
+}
+
+/// Of a tile that goes to registers, beside which nothing has to become 0. Smaller ones are not worth a ring.
+static bool canBeFed(tile::LoadOp load) {
+  constexpr int64_t mostRows = 256, leastElements = 1024;
+  RankedTensorType type = load.getResult().getType();
+  bool isMatrix = type.getRank() == 2 && type.getElementTypeBitWidth() == 16 && type.getDimSize(0) <= mostRows;
+  return isMatrix && type.getNumElements() >= leastElements && !load.getFill() && isInLoop(load) && isKnown(load);
+}
+
+/// The tile comes from shared memory if TMA can copy it there. Else each thread loads its own elements, as one warp
+/// could not move them fast enough.
+static sm::FetchOp fetchBox(tile::LoadOp load) {
+  LocBuilder b(load.getLoc(), load);
+  RankedTensorType type = load.getResult().getType();
+  ArrayRef<int64_t> shape = type.getShape();
+  auto fetch = sm::FetchOp::create(b, boxType(type), load.getView(), load.getPosition(), shape);
+  Value isBox = sm::IsBoxOp::create(b, b.getI1Type(), load.getView(), load.getPosition(), shape);
+  auto branch = scf::IfOp::create(b, type, isBox, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false)));
+  load.replaceAllUsesWith(branch.getResult(0));
+  b.setInsertionPointToStart(branch.elseBlock());
+  auto yield = scf::YieldOp::create(b, load.getResult());
+  load->moveBefore(yield);
+  return fetch;
 }
 
 //===-- Roles ----------------------------------------------------------------------------------------------------===//
@@ -235,7 +273,7 @@ private:
       position.push_back(map_.lookupOrDefault(index));
     Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, turn.slot);
     sm::FeedOp::create(b_, map_.lookupOrDefault(fetch.getView()), position, fetch.getShape(), tile, channel.mbarriers,
-                       turn.slot, turn.phase);
+                       turn.slot, turn.phase, /*box_only=*/!isReadByWarpgroupsOnly(fetch));
   }
 
   /// The phase changes with each round.
@@ -326,6 +364,8 @@ private:
     Operation *last = userIn(fetch, /*last=*/true);
     auto product = dyn_cast<sm::WgmmaOp>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
+    if (!isReadByWarpgroupsOnly(fetch)) // What follows in the slot is written by TMA.
+      sm::ProxyFenceOp::create(b_);
     sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product);
   }
 
@@ -358,10 +398,17 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
       if (canBeFed(fetch))
         fetches.push_back(fetch);
     });
-    if (llvm::none_of(fetches, [](sm::FetchOp fetch) { return isa<scf::ForOp>(fetch->getParentOp()); })) {
+    if (llvm::none_of(fetches, isInLoop)) {
       function.emitRemark("has no loop that a producer could feed; all warps copy");
       return;
     }
+    SmallVector<tile::LoadOp> loads;
+    function.walk([&](tile::LoadOp load) {
+      if (canBeFed(load))
+        loads.push_back(load);
+    });
+    for (tile::LoadOp load : loads)
+      fetches.push_back(fetchBox(load));
     Specialization(function, std::move(fetches), integer("tile.num_stages", 2), integer("tile.num_warps", 4)).run();
     getOperation()->setAttr("tile.producer_warps", Builder(&getContext()).getI64IntegerAttr(warpsOfGroup));
   }

@@ -43,7 +43,8 @@ struct TensorMap {
   int64_t rows;      ///< Of a box.
   int64_t columns;   ///< Where the tensor's rows end for this use, if not earlier.
 
-  explicit TensorMap(sm::FeedOp feed);
+  /// Of a tile that is fed.
+  TensorMap(mlir::Value view, mlir::ValueRange position, llvm::ArrayRef<int64_t> shape);
   bool operator==(const TensorMap &) const = default;
 };
 
@@ -66,6 +67,11 @@ public:
                                         llvm::function_ref<llvm::SmallVector<mlir::Value>()> then,
                                         llvm::function_ref<llvm::SmallVector<mlir::Value>()> otherwise);
   void either(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+  /// Registers as they pass the end of a branch: two of 16 bits as one of 32, where their number is even.
+  llvm::SmallVector<mlir::Value> packed(llvm::ArrayRef<mlir::Value> registers);
+  /// Of `count` registers of type `element`.
+  static std::pair<mlir::Type, unsigned> packedType(mlir::Type element, unsigned count);
+  llvm::SmallVector<mlir::Value> unpacked(mlir::Type element, unsigned count, llvm::ArrayRef<mlir::Value> words);
   mlir::Value lane() const { return lane_; } ///< i32
   mlir::Value warp() const { return warp_; } ///< i32
   int64_t warps() const { return warps_; }
@@ -108,10 +114,10 @@ public:
 
   //===-- Roles --------------------------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
-  /// The kernel's parameter that describes what `feed` copies to TMA.
-  mlir::Value tensorMap(sm::FeedOp feed);
+  /// The kernel's parameter that describes it to TMA.
+  mlir::Value parameterOf(const TensorMap &map);
   /// i1: whether the runtime could describe it.
-  mlir::Value hasTensorMap(sm::FeedOp feed);
+  mlir::Value exists(const TensorMap &map);
 
 private:
   void buildSignature();
@@ -121,7 +127,7 @@ private:
   mlir::LogicalResult lowerOp(mlir::Operation *op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
-  mlir::LogicalResult lowerRegion(mlir::Block &from, mlir::Block *to);
+  mlir::LogicalResult lowerRegion(mlir::Block &from, mlir::Block *to, bool pack);
   mlir::LogicalResult lowerRole(mlir::Block &role, unsigned registers, bool more);
 
   mlir::func::FuncOp source_, target_;
@@ -205,6 +211,7 @@ mlir::LogicalResult lower(Threads &t, sm::WgmmaWaitOp op);
 // Roles.cpp
 mlir::LogicalResult lower(Threads &t, sm::MbarriersOp op);
 mlir::LogicalResult lower(Threads &t, sm::FeedOp op);
+mlir::LogicalResult lower(Threads &t, sm::IsBoxOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReceiveOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReleaseOp op);
 mlir::LogicalResult lower(Threads &t, sm::TurnsOp op);

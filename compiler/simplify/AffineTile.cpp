@@ -99,6 +99,11 @@ bool AffineTile::isConstant() const {
   return scalars_.empty() && llvm::all_of(steps_, [](int64_t step) { return step == 0; });
 }
 
+bool AffineTile::countsAlong(size_t dim, ArrayRef<int64_t> shape) const {
+  auto fits = [&](size_t axis) { return shape[axis] == 1 || steps_[axis] == (axis == dim ? 1 : 0); };
+  return llvm::all_of(llvm::seq(shape.size()), fits);
+}
+
 bool AffineTile::isSmall() const {
   auto small = [](int64_t number) { return llvm::isInt<33>(number); };
   return small(constant_) && llvm::all_of(steps_, small) && llvm::all_of(llvm::make_second_range(scalars_), small);
@@ -144,6 +149,14 @@ std::pair<Value, Value> AffineTile::sides(LocBuilder &b) const {
   above.add(-constant_);
   addTerms(/*fromOutside=*/false);
   return {below.result(), above.result()};
+}
+
+Value AffineTile::first(LocBuilder &b) const {
+  Sum sum(b);
+  for (auto [scalar, factor] : scalars_)
+    sum.add(scalar, factor);
+  sum.add(constant_);
+  return sum.result();
 }
 
 //===-- Recognition ----------------------------------------------------------------------------------------------===//

@@ -37,12 +37,16 @@ public:
 
   /// Whether it holds neither scalars nor different elements.
   bool isConstant() const;
+  /// Whether elements of a tile of this shape grow by 1 along `dim`, and by nothing along other dimensions.
+  bool countsAlong(size_t dim, llvm::ArrayRef<int64_t> shape) const;
   int64_t constant() const { return constant_; }
   /// Whether all numbers in it are so small that no operation above overflows.
   bool isSmall() const;
 
   /// For a tile of rank 0, two scalars of type `index`: it is at most 0 where the first is at most the second.
   std::pair<mlir::Value, mlir::Value> sides(mlir::ImplicitLocOpBuilder &b) const;
+  /// The first element, a scalar of type `index`.
+  mlir::Value first(mlir::ImplicitLocOpBuilder &b) const;
 
 private:
   using Terms = llvm::SmallVector<std::pair<mlir::Value, int64_t>, 4>;

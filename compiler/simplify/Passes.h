@@ -16,6 +16,7 @@ std::unique_ptr<mlir::Pass> createDecomposeSoftmax();
 std::unique_ptr<mlir::Pass> createEdgeMasks();
 std::unique_ptr<mlir::Pass> createFuseExponents();
 std::unique_ptr<mlir::Pass> createGuardDivision();
+std::unique_ptr<mlir::Pass> createLoadAffineGathers();
 
 void buildSimplifyPipeline(mlir::OpPassManager &passes);
 /// For tensor cores, and instructions that all threads of a warp skip together.

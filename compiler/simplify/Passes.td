@@ -108,4 +108,26 @@ def GuardDivision : Pass<"guard-division"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def LoadAffineGathers : Pass<"load-affine-gathers"> {
+  let summary = "gathers of whole boxes are loads";
+  let description = [{
+    Where index number d of a gather counts 1, 2, 3, ... along dimension d and changes along no other, the gather reads a box of
+    the view, whose first element is known from scalars: a `tile.load`, which other passes can copy ahead. An additive
+    bias is such a gather.
+
+    ```mlir
+    %b = tile.gather %bias[%rows, %keys] : !tile.view<2xbf16>, tensor<64x32xi32>, tensor<64x32xi32> -> tensor<64x32xbf16>
+    ```
+
+    becomes
+
+    ```mlir
+    %b = tile.load %bias[%row, %key] : !tile.view<2xbf16> -> tensor<64x32xbf16>
+    ```
+
+    After canonicalisation. Rounding: none.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::tile::TileDialect"];
+}
+
 #endif

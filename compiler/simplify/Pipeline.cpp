@@ -19,6 +19,7 @@ void buildSimplifyPipeline(mlir::OpPassManager &passes) {
 }
 
 void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
+  passes.addPass(createLoadAffineGathers());
   passes.addNestedPass<mlir::func::FuncOp>(createFuseExponents());
   passes.addPass(createEdgeMasks());
   passes.addPass(createDecomposeSoftmax({.roundProbabilities = true}));

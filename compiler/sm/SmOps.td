@@ -297,8 +297,8 @@ def Sm_FeedOp : Sm_Op<"feed", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "fills a slot of a ring as soon as it is empty";
   let description = [{
     What `sm.fetch` says, for the consumers that receive the slot in this phase: 0 in the first round through the ring,
-    then 1, then 0 again. The producer does not wait for the data. Where TMA cannot address the tensor, as its strides
-    are, the producer moves the elements.
+    then 1, then 0 again. The producer does not wait for the data. Where the tile is no box (`sm.is_box`), the producer moves
+    the elements, or with `box_only` hands the slot over as it is.
 
     ```mlir
     sm.feed %K[%j, %c0] [128, 128], %tile, %b[%slot] phase %phase
@@ -307,12 +307,26 @@ def Sm_FeedOp : Sm_Op<"feed", [MemoryEffects<[MemRead, MemWrite]>]> {
   }];
   let arguments = (ins
     Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
-    Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
+    Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase, UnitAttr:$box_only);
   let assemblyFormat = [{
-    $view `[` $position `]` $shape `,` $tile `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
+    $view `[` $position `]` $shape `,` $tile `,` $mbarriers `[` $slot `]` `phase` $phase (`box_only` $box_only^)? attr-dict
     `:` qualified(type($view)) `,` qualified(type($tile)) `,` qualified(type($mbarriers))
   }];
   let hasVerifier = 1;
+}
+
+def Sm_IsBoxOp : Sm_Op<"is_box", [MemoryEffects<[MemRead]>]> {
+  let summary = "whether TMA can copy a tile: the strides of its tensor and its place allow that";
+  let description = [{
+    Of a tile that the producer feeds. The same for all threads.
+
+    ```mlir
+    %fed = sm.is_box %bias[%i, %j] [128, 64] : !tile.view<2xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$view `[` $position `]` $shape attr-dict `:` qualified(type($view))";
 }
 
 def Sm_ReceiveOp : Sm_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["tile", "result"]>]> {

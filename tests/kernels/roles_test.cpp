@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 #include <random>
@@ -52,18 +54,30 @@ private:
   std::vector<uint16_t> memory_;
 };
 
-/// The outputs of one launch whose tensors have `gap` numbers between rows.
-std::vector<uint16_t> attention(int64_t dim, Causal causal, const Schedule &schedule, int64_t gap,
-                                int64_t concurrency = 3) {
+/// What one launch is given.
+struct Setting {
+  int64_t dim = 64;
+  Causal causal = Causal::none;
+  Schedule schedule = {};
+  int64_t gap = 0; ///< Numbers between rows.
+  int64_t concurrency = 3;
+  std::vector<TensorRef> bias = {}; ///< One of bf16 or none.
+};
+
+/// Its outputs.
+std::vector<uint16_t> attention(const Setting &setting) {
   SimtOptions options;
-  options.concurrency = concurrency;
+  options.concurrency = setting.concurrency;
   options.arch = "sm_90a";
   Expected<std::shared_ptr<SimtDevice>> device = simtDevice(options);
   auto compiler = makeInProcessCompiler();
   KernelCache cache(*compiler, *device);
-  const AttentionProblem problem{
-      .dtype = bf16, .head_dim = static_cast<int>(dim), .value_dim = static_cast<int>(dim), .causal = causal};
-  Expected<AttentionPlan> plan = AttentionPlan::make(problem, cache, schedule);
+  const int64_t dim = setting.dim, gap = setting.gap;
+  AttentionProblem problem{
+      .dtype = bf16, .head_dim = static_cast<int>(dim), .value_dim = static_cast<int>(dim), .causal = setting.causal};
+  if (!setting.bias.empty())
+    problem.variant = additiveBias(bf16);
+  Expected<AttentionPlan> plan = AttentionPlan::make(problem, cache, setting.schedule);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   Matrix q(2, kQueries, dim, gap, 1), k(1, kKeys, dim, gap, 2), v(1, kKeys, dim, gap, 3), o(2, kQueries, dim, gap, 4);
   std::vector<float> lse(2 * kQueries);
@@ -72,10 +86,16 @@ std::vector<uint16_t> attention(int64_t dim, Causal causal, const Schedule &sche
                                        .v = v.view(),
                                        .o = o.view(),
                                        .lse = contiguous(lse.data(), f32, {1, 2, kQueries}),
-                                       .scale = 0.125f});
+                                       .scale = 0.125f,
+                                       .variant = setting.bias});
   EXPECT_TRUE(status.ok()) << status.message();
   const auto elements = o.elements();
   return {elements.begin(), elements.end()};
+}
+
+std::vector<uint16_t> attention(int64_t dim, Causal causal, const Schedule &schedule, int64_t gap,
+                                int64_t concurrency = 3) {
+  return attention({.dim = dim, .causal = causal, .schedule = schedule, .gap = gap, .concurrency = concurrency});
 }
 
 constexpr Schedule kRoles{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .num_roles = 2};
@@ -116,6 +136,39 @@ TEST(Roles, TheOrderOfBlocksChangesNoBit) {
     EXPECT_EQ(attention(64, Causal::bottom_right, order, 0, concurrency), expected) << concurrency;
   order.heads_per_group = 0;
   EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
+}
+
+/// The same, with a bias of these strides that begins `shift` numbers into memory. TMA cannot address it unless the
+/// shift is a multiple of 8.
+std::vector<uint16_t> withBias(Setting setting, const std::array<int64_t, 4> &strides, int64_t shift) {
+  std::vector<uint16_t> memory(static_cast<size_t>(shift + 2 * kQueries * (kKeys + 8)));
+  std::mt19937 random(6);
+  std::uniform_real_distribution<float> number(-3, 3);
+  for (size_t i = static_cast<size_t>(shift); i < memory.size(); ++i)
+    memory[i] = static_cast<uint16_t>(std::bit_cast<uint32_t>(number(random)) >> 16);
+  TensorRef bias{.data = memory.data() + shift, .dtype = bf16, .rank = 4, .shape = {1, 2, kQueries, kKeys}};
+  std::copy(strides.begin(), strides.end(), bias.strides);
+  setting.bias = {bias};
+  return attention(setting);
+}
+
+TEST(Roles, ABiasThatTmaCannotAddressChangesNoBit) {
+  Setting setting{.causal = Causal::bottom_right, .schedule = kRoles};
+  Setting inTurns = setting, wide = setting;
+  inTurns.schedule.persistent = 1;
+  wide.schedule.block_n = 80; // More than one panel, the last one not full.
+  const std::array<int64_t, 4> strides[] = {{0, kQueries * kKeys, kKeys, 1},
+                                            {0, kQueries * (kKeys + 8), kKeys + 8, 1},
+                                            {0, 0, kKeys, 1},  // Of all heads.
+                                            {0, kKeys, 0, 1}}; // Of all queries.
+  for (const Setting &each : {setting, inTurns, wide})
+    for (const std::array<int64_t, 4> &stride : strides)
+      EXPECT_EQ(withBias(each, stride, 0), withBias(each, stride, 1));
+}
+
+TEST(Roles, ABiasIsAdded) {
+  const Setting setting{.schedule = kRoles};
+  EXPECT_NE(withBias(setting, {0, kQueries * kKeys, kKeys, 1}, 0), attention(setting));
 }
 
 } // namespace

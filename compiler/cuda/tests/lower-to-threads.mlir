@@ -136,6 +136,58 @@ func.func @additions_before_sm_90(%x: !tile.view<2xf32>, %i: index) {
 
 // -----
 
+#acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Neighbours of 16 bits are loaded two at a time where the whole tile is inside and 4-byte accesses are legal, and leave
+// the branch as one word. The tile's first column decides about the latter, too.
+// CHECK-LABEL: func.func @loads_in_pairs
+// CHECK: %[[WORDS:.*]]:4 = scf.if
+// CHECK-COUNT-4: ld.global.b32
+// CHECK-NOT: ld.global
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : i32, i32, i32, i32
+// CHECK: } else {
+// CHECK-COUNT-8: ld.global.b16
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : i32, i32, i32, i32
+// CHECK: }
+// CHECK-COUNT-8: st.global.b16
+func.func @loads_in_pairs(%x: !tile.view<2xbf16>, %i: index) {
+  %a = tile.load %x[%i, %i] : !tile.view<2xbf16> -> tensor<64x16xbf16, #acc>
+  tile.store %a, %x[%i, %i] : tensor<64x16xbf16, #acc>, !tile.view<2xbf16>
+  return
+}
+
+// -----
+
+#acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// A row of 15: the last column has no neighbour.
+// CHECK-LABEL: func.func @loads_without_pairs
+// CHECK-NOT: ld.global.b32
+// CHECK: ld.global.b16
+func.func @loads_without_pairs(%x: !tile.view<2xbf16>, %i: index) {
+  %a = tile.load %x[%i, %i] : !tile.view<2xbf16> -> tensor<64x15xbf16, #acc>
+  return
+}
+
+// -----
+
+#acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// CHECK-LABEL: func.func @tiles_of_16_bits_leave_branches_in_words
+// CHECK: scf.if %{{.*}} -> (i32, i32, i32, i32)
+func.func @tiles_of_16_bits_leave_branches_in_words(%c: i1) {
+  %one = arith.constant dense<1.0> : tensor<64x16xf16, #acc>
+  %two = arith.constant dense<2.0> : tensor<64x16xf16, #acc>
+  %a = scf.if %c -> tensor<64x16xf16, #acc> {
+    scf.yield %one : tensor<64x16xf16, #acc>
+  } else {
+    scf.yield %two : tensor<64x16xf16, #acc>
+  }
+  return
+}
+
+// -----
+
 #row = #sm.layout<registers = [0:2:32], lanes = [0:32:1], warps = [*:4]>
 
 // Indices are compared unsigned. Padding, here from 50 on, is not added, nor are copies.

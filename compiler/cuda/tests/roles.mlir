@@ -64,6 +64,59 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// With box_only the slot is handed over although TMA cannot fill it. Consumers ask what the producer asks; columns of the
+// tensor count to their end, because the tile may begin at any.
+// CHECK: tile.tensor_maps = [array<i64: 0, 64, 2147483647>]
+// CHECK-LABEL: func.func @boxes_only(
+// CHECK: setmaxnreg.dec
+// CHECK: %[[BIT:.*]] = arith.andi
+// CHECK: %[[HAS:.*]] = arith.cmpi ne, %[[BIT]]
+// CHECK: %[[ALIGNED:.*]] = arith.cmpi eq
+// CHECK: %[[IS_BOX:.*]] = arith.andi %[[HAS]], %[[ALIGNED]]
+// CHECK: scf.if %[[IS_BOX]] {
+// CHECK: cp.async.bulk.tensor.2d
+// CHECK: } else {
+// CHECK-NOT: scf.for
+// CHECK-NOT: fence.proxy.async
+// CHECK: @$0 mbarrier.arrive
+// CHECK: setmaxnreg.inc
+// CHECK: mbarrier.try_wait.parity
+// CHECK: %[[OWN:.*]] = arith.andi %{{.*}}, %{{.*}} : i1
+// CHECK: scf.if %[[OWN]] -> (i32
+// CHECK: ldmatrix
+// CHECK: } else {
+// CHECK: ld.global
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
+  func.func @boxes_only(%v: !tile.view<2xbf16>, %j: index) {
+    %i = arith.constant 0 : i32
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x64x64xbf16, 128>
+    %b = sm.mbarriers : !sm.mbarriers<1>
+    sm.roles producer 24 {
+      %t = sm.slot %ring[%i] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      sm.feed %v[%j, %j] [64, 16], %t, %b[%i] phase %i box_only
+        : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+    } consumer 240 {
+      %t = sm.slot %ring[%i] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      %k = sm.receive %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+      %fed = sm.is_box %v[%j, %j] [64, 16] : !tile.view<2xbf16>
+      %x = scf.if %fed -> tensor<64x16xbf16, #c> {
+        %own = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
+        scf.yield %own : tensor<64x16xbf16, #c>
+      } else {
+        %own = tile.load %v[%j, %j] : !tile.view<2xbf16> -> tensor<64x16xbf16, #c>
+        scf.yield %own : tensor<64x16xbf16, #c>
+      }
+      sm.release %b[%i] each_warp : !sm.mbarriers<1>
+      tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
+    }
+    return
+  }
+}
+
+// -----
+
 // The last warpgroup gives the first one its turn; a turn is a barrier between the two that share it.
 // CHECK-LABEL: func @turns
 // CHECK: setmaxnreg.inc

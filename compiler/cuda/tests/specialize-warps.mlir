@@ -87,6 +87,54 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// A tile that goes to registers comes by TMA or not at all: then each thread loads its elements. The slot changes hands in
+// either case.
+// CHECK-LABEL: func @a_tile_for_registers
+// CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64x128xbf16, 128>
+// CHECK: sm.roles producer 32 {
+// CHECK: sm.feed %arg1[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} box_only
+// CHECK: } consumer
+// CHECK: sm.wgmma_wait
+// CHECK: %[[TILE:.*]] = sm.receive %{{.*}} : !sm.shared<64x128xbf16, 128>
+// CHECK: %[[IS_BOX:.*]] = sm.is_box %arg1[%{{.*}}, %{{.*}}] [64, 80]
+// CHECK: scf.if %[[IS_BOX]]
+// CHECK-NEXT: sm.read %[[TILE]]
+// CHECK: else
+// CHECK-NEXT: tile.load %arg1
+// CHECK: }
+// CHECK-NEXT: sm.proxy_fence
+// CHECK-NEXT: sm.release %{{.*}} each_warp
+// CHECK: tile.load %arg3
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
+  func.func @a_tile_for_registers(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index, %small: !tile.view<2xf32>,
+                                  %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c80 = arith.constant 80 : index
+    %c64 = arith.constant 64 : index
+    %block = tile.program_id 0
+    %row = arith.muli %block, %c64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x80xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c80 iter_args(%sum = %zero) -> tensor<64x80xf32, #c> {
+      %ks = sm.fetch %k[%j, %c0] [80, 64] : !tile.view<2xbf16> -> !sm.shared<80x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<80x64xbf16, 128>, tensor<64x80xf32, #c>
+        -> !sm.inflight<tensor<64x80xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x80xf32, #c>> -> tensor<64x80xf32, #c>
+      %b = tile.load %bias[%row, %j] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
+      %w = arith.extf %b : tensor<64x80xbf16, #c> to tensor<64x80xf32, #c>
+      %x = tile.load %small[%row, %j] : !tile.view<2xf32> -> tensor<64x80xf32, #c>
+      %y = arith.addf %s, %w : tensor<64x80xf32, #c>
+      %z = arith.addf %y, %x : tensor<64x80xf32, #c>
+      scf.yield %z : tensor<64x80xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // A loop around the loop: the inner ring's turn goes on from one outer iteration to the next, and the outer loop's tile
