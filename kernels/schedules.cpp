@@ -77,7 +77,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true, .no_ranges = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true}},
-    {kHopper, kForward, 2, 64, 129, grouped(fed(192, 64), 4), {.tiles_of_scores = true}},
+    {kHopper, kForward, 2, 64, 201, grouped(fed(192, 112), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 113, fed(192, 80)},
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .most_keys = 2048}},
@@ -147,17 +147,21 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
 
 std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_view program) {
   std::vector<ShippedSchedule> shipped;
+  const auto add = [&](const Row &row, AttentionProblem problem) {
+    problem.head_dim = problem.value_dim = row.largest_dim;
+    problem.expected.seqlen_k = row.only.most_keys != 0 ? row.only.most_keys : int64_t(1) << 20;
+    for (const Variant &variant : {Variant(), softcap(30), additiveBias(problem.dtype)}) {
+      problem.variant = variant;
+      const auto *chosen = std::find_if(std::begin(kRows), std::end(kRows),
+                                        [&](const Row &other) { return fits(other, target, program, problem); });
+      if (chosen == &row)
+        return shipped.push_back({problem, row.schedule});
+    }
+  };
   for (const Row &row : kRows)
     for (DType dtype : {f32, f16, bf16})
-      for (Causal causal : {Causal::none, Causal::bottom_right}) {
-        AttentionProblem problem{
-            .dtype = dtype, .head_dim = row.largest_dim, .value_dim = row.largest_dim, .causal = causal};
-        problem.expected.seqlen_k = row.only.most_keys != 0 ? row.only.most_keys : int64_t(1) << 20;
-        const auto *chosen = std::find_if(std::begin(kRows), std::end(kRows),
-                                          [&](const Row &other) { return fits(other, target, program, problem); });
-        if (chosen == &row)
-          shipped.push_back({problem, row.schedule});
-      }
+      for (Causal causal : {Causal::none, Causal::bottom_right})
+        add(row, {.dtype = dtype, .causal = causal});
   return shipped;
 }
 

@@ -13,7 +13,8 @@ namespace tegula {
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
                         const TunedSchedules *tuned);
 
-/// A problem of the largest head dimension that a row of the table is for, and what the row says.
+/// A problem of the largest head dimension that a row of the table is for, with a variant if only those meet it, and
+/// what the row says.
 struct ShippedSchedule {
   AttentionProblem problem;
   Schedule schedule;

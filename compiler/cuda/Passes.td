@@ -39,9 +39,9 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     what is left of the program without any tile. The consumers run the rest, receive each tile before its first use and
     release its slot after the last one. Rings in a loop have `tile.num_stages` slots, others one.
 
-    So does each large `tile.load` of 16-bit elements in a loop, whose tile goes to registers: where TMA can copy it. Where it
-    cannot, which the consumers ask too (`sm.is_box`), they load it as before, since one warp that moves elements would be
-    slower than all of them.
+    So does each large `tile.load` of 16-bit elements in a loop, whose tile goes to registers, if its ring finds room in
+    `tile.shared_limit` bytes: where TMA can copy it. Where it cannot, which the consumers ask too (`sm.is_box`), they load
+    it as before, since one warp that moves elements would be slower than all of them.
 
     The producer's warps come on top of the others, as `tile.producer_warps` says from then on. Registers are shared out
     so that the multiprocessor holds one block.

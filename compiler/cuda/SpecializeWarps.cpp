@@ -119,6 +119,30 @@ static sm::FetchOp fetchBox(tile::LoadOp load) {
   return fetch;
 }
 
+//===-- Rings ----------------------------------------------------------------------------------------------------===//
+
+/// Of a ring that is filled in `loop`, if not null. An outer loop's next tile comes while the inner one still works on
+/// this.
+static int64_t slotsIn(scf::ForOp loop, int64_t stages) {
+  bool isInnermost = loop && loop.getBody()->getOps<scf::ForOp>().empty();
+  return isInnermost ? stages : loop ? 2 : 1;
+}
+
+/// Of the ring of an sm.fetch or a tile.load.
+static int64_t ringBytes(Operation *op, sm::SharedType tile, int64_t stages) {
+  return slotsIn(dyn_cast<scf::ForOp>(op->getParentOp()), stages) * tile.bytes();
+}
+
+/// Of what must lie beside the rings: results that are written while a loop around goes on with the next block.
+static int64_t bytesBesideRings(func::FuncOp function) {
+  int64_t bytes = 0;
+  function.walk([&](sm::StageOp stage) {
+    if (stage->getParentOfType<scf::ForOp>())
+      bytes += stage.getType().bytes();
+  });
+  return bytes;
+}
+
 //===-- Roles ----------------------------------------------------------------------------------------------------===//
 
 namespace {
@@ -192,17 +216,11 @@ private:
     return rings;
   }
 
-  /// An outer loop's next tile comes while the inner one still works on this.
-  int64_t slotsOf(scf::ForOp loop) const {
-    bool isInnermost = loop && loop.getBody()->getOps<scf::ForOp>().empty();
-    return isInnermost ? stages_ : loop ? 2 : 1;
-  }
-
   void makeChannel(sm::FetchOp fetch) {
     b_.setInsertionPoint(roles_);
     b_.setLoc(fetch.getLoc());
     sm::SharedType tile = fetch.getType();
-    int64_t slots = slotsOf(loopOf(fetch));
+    int64_t slots = slotsIn(loopOf(fetch), stages_);
     SmallVector<int64_t> shape{slots};
     llvm::append_range(shape, tile.getShape());
     auto ring = sm::SharedType::get(b_.getContext(), shape, tile.getElementType(), tile.getPanel());
@@ -257,7 +275,7 @@ private:
     setTurns(copy.getRegionIterArgs());
     feedBlock(*loop.getBody(), turns_.lookup(loop));
     if (hasRing(loop))
-      turns_[loop] = after(b_, turns_[loop], slotsOf(loop));
+      turns_[loop] = after(b_, turns_[loop], slotsIn(loop, stages_));
     SmallVector<Value> next;
     for (scf::ForOp ring : rings)
       next.append({turns_[ring].slot, turns_[ring].phase});
@@ -294,7 +312,7 @@ private:
   /// Lets a loop of the consumers and those around it count its turns.
   void addTurn(scf::ForOp loop) {
     b_.setLoc(loop.getLoc());
-    int64_t slots = slotsOf(loop);
+    int64_t slots = slotsIn(loop, stages_);
     for (auto fetch : loop.getBody()->getOps<sm::FetchOp>())
       places_[fetch] = loop.getNumRegionIterArgs();
     scf::ForOp inner =
@@ -392,6 +410,27 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
     return attribute ? attribute.getInt() : otherwise;
   }
 
+  int64_t stages() { return integer("tile.num_stages", 2); }
+
+  /// As many as find room beside the other tiles.
+  void addLoads(func::FuncOp function, SmallVector<sm::FetchOp> &fetches) {
+    constexpr int64_t ofMbarriers = 1 << 10;
+    int64_t room = integer("tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
+    room -= bytesBesideRings(function);
+    for (sm::FetchOp fetch : fetches)
+      room -= ringBytes(fetch, fetch.getType(), stages());
+    SmallVector<tile::LoadOp> loads;
+    function.walk([&](tile::LoadOp load) {
+      int64_t bytes = canBeFed(load) ? ringBytes(load, boxType(load.getResult().getType()), stages()) : room + 1;
+      if (bytes > room)
+        return;
+      room -= bytes;
+      loads.push_back(load);
+    });
+    for (tile::LoadOp load : loads)
+      fetches.push_back(fetchBox(load));
+  }
+
   void specialize(func::FuncOp function) {
     SmallVector<sm::FetchOp> fetches;
     function.walk([&](sm::FetchOp fetch) {
@@ -402,14 +441,8 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
       function.emitRemark("has no loop that a producer could feed; all warps copy");
       return;
     }
-    SmallVector<tile::LoadOp> loads;
-    function.walk([&](tile::LoadOp load) {
-      if (canBeFed(load))
-        loads.push_back(load);
-    });
-    for (tile::LoadOp load : loads)
-      fetches.push_back(fetchBox(load));
-    Specialization(function, std::move(fetches), integer("tile.num_stages", 2), integer("tile.num_warps", 4)).run();
+    addLoads(function, fetches);
+    Specialization(function, std::move(fetches), stages(), integer("tile.num_warps", 4)).run();
     getOperation()->setAttr("tile.producer_warps", Builder(&getContext()).getI64IntegerAttr(warpsOfGroup));
   }
 };

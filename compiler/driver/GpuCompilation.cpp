@@ -61,6 +61,7 @@ Status GpuCompilation::prepare(ModuleOp module) {
     return Status(ErrorCode::InvalidArgument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
+  setAttribute(module, "tile.shared_limit", target_.sharedBytes);
   for (const Decision &decision : kDecisions)
     TEGULA_RETURN_IF_ERROR(decide(decision, request_.schedule, module));
   return checkRoles(module);

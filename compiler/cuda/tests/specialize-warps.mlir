@@ -135,6 +135,39 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Without room for another ring it is loaded as before.
+// CHECK-LABEL: func @a_tile_without_room
+// CHECK: sm.roles producer
+// CHECK-COUNT-1: sm.feed
+// CHECK-NOT: sm.feed
+// CHECK: } consumer
+// CHECK-NOT: sm.is_box
+// CHECK: tile.load %arg1
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.shared_limit = 40000 : i64} {
+  func.func @a_tile_without_room(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index,
+                                 %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x80xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x80xf32, #c> {
+      %ks = sm.fetch %k[%j, %c0] [80, 64] : !tile.view<2xbf16> -> !sm.shared<80x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<80x64xbf16, 128>, tensor<64x80xf32, #c>
+        -> !sm.inflight<tensor<64x80xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x80xf32, #c>> -> tensor<64x80xf32, #c>
+      %b = tile.load %bias[%c0, %j] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
+      %w = arith.extf %b : tensor<64x80xbf16, #c> to tensor<64x80xf32, #c>
+      %y = arith.addf %s, %w : tensor<64x80xf32, #c>
+      scf.yield %y : tensor<64x80xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // A loop around the loop: the inner ring's turn goes on from one outer iteration to the next, and the outer loop's tile
