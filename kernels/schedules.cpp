@@ -18,6 +18,13 @@ bool hasTilesOfScores(const Variant &variant) {
   });
 }
 
+/// Whether queries may see far fewer keys than there are, as in windows and documents: then small blocks visit fewer
+/// beside them.
+bool isLocal(const Variant &variant) {
+  return !variant.ranges.empty() || std::any_of(variant.bands.begin(), variant.bands.end(),
+                                                [](const Band &band) { return band.left.has_value(); });
+}
+
 /// Which problems a row is for. What is false or 0 stands for all.
 struct Only {
   bool causal = false;
@@ -25,13 +32,14 @@ struct Only {
   bool plain = false;     ///< No score modification and no mask of a variant's: they need registers, too.
   bool no_ranges = false; ///< No range of a variant's: its edges need some more.
   bool tiles_of_scores = false;
+  bool local = false;
   int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
 
   bool admits(const AttentionProblem &problem) const {
     return (!causal || problem.causal != Causal::none) && (!bf16 || problem.dtype == tegula::bf16) &&
            (!plain || (!problem.variant.score && !problem.variant.mask)) &&
            (!no_ranges || problem.variant.ranges.empty()) && (!tiles_of_scores || hasTilesOfScores(problem.variant)) &&
-           (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
+           (!local || isLocal(problem.variant)) && (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
   }
 };
 
@@ -81,6 +89,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 113, fed(192, 80)},
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .most_keys = 2048}},
+    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .local = true}},
     {kHopper, kForward, 2, 128, 225, grouped(fed(192, 128), 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 128, 225, grouped(fed(128, 96), 4), {.tiles_of_scores = true}},
@@ -150,7 +159,7 @@ std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_
   const auto add = [&](const Row &row, AttentionProblem problem) {
     problem.head_dim = problem.value_dim = row.largest_dim;
     problem.expected.seqlen_k = row.only.most_keys != 0 ? row.only.most_keys : int64_t(1) << 20;
-    for (const Variant &variant : {Variant(), softcap(30), additiveBias(problem.dtype)}) {
+    for (const Variant &variant : {Variant(), softcap(30), additiveBias(problem.dtype), documents()}) {
       problem.variant = variant;
       const auto *chosen = std::find_if(std::begin(kRows), std::end(kRows),
                                         [&](const Row &other) { return fits(other, target, program, problem); });
