@@ -92,7 +92,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .local = true}},
     {kHopper, kForward, 2, 128, 225, grouped(fed(192, 128), 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
-    {kHopper, kForward, 2, 128, 225, grouped(fed(128, 96), 4), {.tiles_of_scores = true}},
+    {kHopper, kForward, 2, 128, 209, grouped(fed(192, 64), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 225, fed(128, 112)},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}},
     {"cuda", kForward, 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
