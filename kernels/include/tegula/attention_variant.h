@@ -71,7 +71,7 @@ struct Interval {
 /// touches, which they know from the bounds of a block's first and last position: no bound may decrease as the position
 /// grows.
 struct VisibleRange {
-  /// `position` is an integer: a scalar, or a tile in whose shape the bounds are.
+  /// `position` is an integer, a scalar or a tile; the bounds have its shape, or are scalars.
   using Bounds = std::function<Interval(Value position, const HeadIndex &at, VariantViews tensors)>;
 
   Bounds keys;    ///< The keys that a query sees.
@@ -117,7 +117,8 @@ Variant prefixLm(Alignment alignment);
 Variant documents();
 
 /// score -> score + bias[batch, head, query, key]; `bias` has rank 4 and element type `dtype`, and a stride may be 0 to
-/// share it between batches, heads or queries. Its gradient is added to `dbias`, f32, whose elements must all be apart.
+/// share it between batches, heads or queries. On sm_90a it is read fastest where it has 16-bit elements and its rows
+/// begin at multiples of 16 bytes. Its gradient is added to `dbias`, f32, whose elements must all be apart.
 Variant additiveBias(DType dtype);
 
 /// Both: a query sees what both let it see, and the score goes through `first`, then `second`.
