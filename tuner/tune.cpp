@@ -31,6 +31,10 @@ constexpr std::string_view kSlowCodeNote = "(C75";
 /// Kernels that are faster than this are launched several times in each lap.
 constexpr double kShortMs = 10;
 constexpr int kLaunchesOfShort = 3;
+/// In the last round each warms the machine up for itself: clocks follow the power that a kernel takes, which is not
+/// the same for all.
+constexpr double kLastRoundMs = 25;
+constexpr int kMostLaunches = 64;
 
 std::string firstLine(const std::string &text) { return text.substr(0, text.find('\n')); }
 
@@ -157,15 +161,20 @@ private:
     return std::holds_alternative<double>(ms) && std::get<double>(ms) <= kShortMs ? kLaunchesOfShort : 1;
   }
 
+  static int launchesOfLastRound(double ms) {
+    return int(std::min<double>(kLastRoundMs / std::max(ms, 1e-3), kMostLaunches));
+  }
+
   /// Times runner by runner until the race is over; `fail` is told who cannot go on.
   template <class Fail> void runLaps(Race &race, const std::vector<size_t> &runners, Fail fail) {
-    int launches = launchesFor(runners.front());
+    int few = launchesFor(runners.front());
     for (; !race.finished() && !isOver(1); race.endRound())
       for (int lap = 0; lap < race.laps(); ++lap)
-        for (size_t runner : std::vector(race.running())) {
+        for (size_t runner : race.nextLap()) {
           if (isOver(1))
             return;
           report("timing", race.progress());
+          int launches = race.isLastRound() ? std::max(few, launchesOfLastRound(race.median(runner))) : few;
           Answer<std::vector<double>> ms = measurer_.time(runners[runner], launches);
           if (Failure *failure = std::get_if<Failure>(&ms)) {
             fail(runners[runner], std::move(*failure));
@@ -194,7 +203,7 @@ private:
     std::vector<size_t> runners = indicesOf({CandidateState::checked});
     if (runners.empty())
       return;
-    Race race(runners.size(), /*to_the_end=*/false);
+    Race race(runners.size(), /*to_the_end=*/false, unsigned(options_.seed));
     runLaps(race, runners, [&](size_t index, Failure failure) { fail(index, std::move(failure)); });
     keepSamples(race, runners);
     for (size_t runner : race.running())
@@ -215,7 +224,7 @@ private:
     return best;
   }
 
-  /// Times all that compiles and is right, and sees which of them is the fastest.
+  /// Times all that compiles and is right, and sees which of the closest is the fastest.
   void measureAll() {
     std::vector<size_t> excluded =
         indicesOf({CandidateState::impossible, CandidateState::unlikely, CandidateState::spilled});
@@ -225,10 +234,10 @@ private:
         indicesOf({CandidateState::checked, CandidateState::beaten, CandidateState::finalist});
     if (runners.empty())
       return;
-    Race race(runners.size(), /*to_the_end=*/true);
+    Race race(runners.size(), /*to_the_end=*/true, unsigned(options_.seed));
     runLaps(race, runners, [](size_t, const Failure &) {});
     keepSamples(race, runners);
-    tuning_.exhaustive = {.timed = race.running().size(), .best = fastest(race, runners)};
+    tuning_.exhaustive = {.timed = race.timed(), .best = fastest(race, runners)};
     // What the tuner made of them stays visible.
     for (size_t index : excluded)
       if (tuning_.candidates[index].timed()) {
