@@ -67,8 +67,9 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
                 .product_flops = 2 * double(scores) * row,
                 .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
                 .exponentials = double(scores)};
-  if (s.num_roles == 2) { // Warpgroups read Q, too, from shared memory, and O passes through it.
-    demand.shared_bytes += bytes * s.block_m * (v + (s.persistent != 0 ? qk : 0)); // The next block's Q.
+  if (s.num_roles == 2) {  // Warpgroups read Q, too, from shared memory.
+    if (s.persistent != 0) // While O passes through it, the next block's Q, K and V come.
+      demand.shared_bytes += bytes * s.block_m * (v + qk);
     demand.shared_traffic = demand.shared_traffic / 4 + double(bytes * s.block_m * qk);
     demand.warpgroup_products = true;
     if (s.num_products == 2) // The weights of one block beside the scores of the next.

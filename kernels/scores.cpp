@@ -141,7 +141,7 @@ Interval Scores::queriesFor(Value key, Value lastKey) const {
 }
 
 ScoreIndex Scores::at(Value row, Value key) const {
-  return {head_, asColumn(row + iota(config_.block_m)), asRow(key + iota(config_.block_n))};
+  return {head_, asColumn(row + iota(config_.block_m)), asRow(key + iota(config_.block_n)), config_.dtype};
 }
 
 ScoreStrip Scores::ofQueries(Value row) const {

@@ -61,7 +61,9 @@ Bounds gathered(size_t first) {
 Variant softcap(double cap) {
   Variant variant{.name = "softcap"};
   variant.status = checkPositive("softcap: cap", cap);
-  variant.score = [cap](Value score, const ScoreIndex &, VariantViews) { return cap * tanh(score / cap); };
+  variant.score = [cap](Value score, const ScoreIndex &at, VariantViews) {
+    return cap * (at.dtype == f32 ? tanh(score / cap) : fastTanh(score / cap));
+  };
   return variant;
 }
 

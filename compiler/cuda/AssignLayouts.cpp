@@ -27,7 +27,7 @@ static bool isTile(Value value) { return isa<RankedTensorType>(value.getType());
 /// What costs nothing to make again in another layout.
 static bool isFree(Operation *op) {
   auto broadcast = dyn_cast<tile::BroadcastOp>(op);
-  return (isa<arith::ConstantOp>(op) && isTile(op->getResult(0))) || isa<tile::IotaOp>(op) ||
+  return (isa<arith::ConstantOp>(op) && isTile(op->getResult(0))) || isa<tile::IotaOp, sm::LinearOp>(op) ||
          (broadcast && !isTile(broadcast.getSource()));
 }
 

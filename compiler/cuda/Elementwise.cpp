@@ -26,7 +26,10 @@ static Value computeWide(Threads &t, Operation *op, ArrayRef<Value> operands, Ty
       .Case([&](math::Log2Op) { return t.gpu.log2(operands[0]); })
       .Case([&](math::ExpOp) { return exp(t, operands[0]); })
       .Case([&](math::LogOp) { return log(t, operands[0]); })
-      .Case([&](math::TanhOp) { return tanh(t, operands[0]); })
+      .Case([&](math::TanhOp tanh) {
+        bool fast = bitEnumContainsAny(tanh.getFastmath(), arith::FastMathFlags::afn);
+        return fast ? t.gpu.tanh(operands[0]) : cuda::tanh(t, operands[0]);
+      })
       .Default([&](Operation *) { return clone(t, op, operands, type); });
 }
 

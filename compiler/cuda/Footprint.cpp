@@ -58,7 +58,7 @@ bool Footprint::hasCopies() const {
 }
 
 bool Footprint::isOfSameWarps(const Footprint &other) const {
-  return rowsOfWarp != 0 && rowsOfWarp == other.rowsOfWarp && view == other.view;
+  return rowsOfWarp != 0 && rowsOfWarp == other.rowsOfWarp && view.getType() == other.view.getType();
 }
 
 std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
@@ -68,6 +68,8 @@ std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
   }
   if (auto copy = dyn_cast<sm::CopyOutOp>(op); copy && place == copy.getShared() && copy.getRowsOfWarp())
     return Footprint{place, {}, {}, static_cast<int64_t>(*copy.getRowsOfWarp())};
+  if (auto product = dyn_cast<sm::WgmmaOp>(op); product && place == product.getLhs() && place != product.getRhs())
+    return Footprint{place, {}, {}, sm::rowsOfWarp(cast<RankedTensorType>(product.getType().getTile()))};
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return ::footprintOf(load.getView(), load.getType(), load.getPosition());
   if (auto store = dyn_cast<tile::StoreOp>(op))

@@ -40,7 +40,7 @@ private:
       return false;
     bool bothWrite = kind == Kind::write && other.kind == Kind::write;
     return (footprint == other.footprint && (bothWrite || !footprint->hasCopies())) ||
-           (!bothWrite && footprint->isOfSameWarps(*other.footprint));
+           (!bothWrite && begin == other.begin && footprint->isOfSameWarps(*other.footprint));
   }
 };
 
@@ -90,6 +90,8 @@ struct Section {
 
 /// The bytes of a buffer; of a ring all slots, because which one it is shows only at run time.
 static Access accessTo(Value place, Kind kind) {
+  if (auto receive = place.getDefiningOp<sm::ReceiveOp>())
+    place = receive.getTile();
   if (auto columns = place.getDefiningOp<sm::ColumnsOp>())
     place = columns.getMatrix();
   if (auto slot = place.getDefiningOp<sm::SlotOp>())
@@ -115,8 +117,7 @@ static Section sectionOf(Operation *op) {
   if (isMemoryEffectFree(op))
     return section;
   for (Value operand : op->getOperands()) {
-    // What a producer has filled is ordered by its mbarriers.
-    if (!isa<sm::SharedType, tile::ViewType>(operand.getType()) || operand.getDefiningOp<sm::ReceiveOp>())
+    if (!isa<sm::SharedType, tile::ViewType>(operand.getType()))
       continue;
     Access access = accessTo(operand, kindOf(op, operand));
     access.footprint = cuda::footprintOf(op, operand);

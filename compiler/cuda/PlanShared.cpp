@@ -32,7 +32,7 @@ struct Interval {
 /// Numbers the ops in the order of the program and says when buffers are in use.
 class Lives {
 public:
-  explicit Lives(Operation *root) { number(root); }
+  explicit Lives(Operation *root) : root_(root) { number(root); }
 
   Interval of(sm::AllocOp alloc) const {
     Interval life;
@@ -52,21 +52,37 @@ private:
 
   void addUses(Value buffer, sm::AllocOp alloc, Interval &life) const {
     for (Operation *user : buffer.getUsers()) {
-      life.include(spans_.at(inLoopOf(alloc, user)));
+      addUse(alloc, user, life);
       // The loop that reads a ring waits for all that is copied into it.
       if (isa<sm::CopyInOp>(user) && !buffer.getDefiningOp<sm::SlotOp>())
         addUntilFinished(user, life);
-      if (isa<sm::SlotOp, sm::ColumnsOp>(user))
+      if (isa<sm::SlotOp, sm::ColumnsOp, sm::ReceiveOp>(user))
         addUses(user->getResult(0), alloc, life);
+      if (auto product = dyn_cast<sm::WgmmaOp>(user))
+        addUntilWait(product, alloc, life);
     }
   }
 
-  /// The outermost loop between the alloc and the user: what is in use in one iteration must survive the others. Roles
-  /// run at the same time.
+  /// A producer fills a buffer as soon as it can; it has filled it for the last time when consumers last use it.
+  void addUse(sm::AllocOp alloc, Operation *user, Interval &life) const {
+    auto roles = user->getParentOfType<sm::RolesOp>();
+    if (roles && roles.getProducer().findAncestorOpInRegion(*user))
+      life.include({spans_.at(roles).first, spans_.at(roles).first});
+    else
+      life.include(spans_.at(inLoopOf(alloc, user)));
+  }
+
+  /// A product reads its operands until the wait; one that another iteration waits for, for good.
+  void addUntilWait(sm::WgmmaOp product, sm::AllocOp alloc, Interval &life) const {
+    for (Operation *user : product->getUsers())
+      life.include(spans_.at(isa<sm::WgmmaWaitOp>(user) ? inLoopOf(alloc, user) : root_));
+  }
+
+  /// The outermost loop between the alloc and the user: what is in use in one iteration must survive the others.
   static Operation *inLoopOf(sm::AllocOp alloc, Operation *user) {
     Operation *outermost = user;
     for (Operation *op = user; op->getParentOp() && !op->isProperAncestor(alloc); op = op->getParentOp())
-      if (isa<LoopLikeOpInterface, sm::RolesOp>(op))
+      if (isa<LoopLikeOpInterface>(op))
         outermost = op;
     return outermost;
   }
@@ -86,6 +102,7 @@ private:
     }
   }
 
+  Operation *root_;
   int64_t next_ = 0;
   DenseMap<Operation *, Interval> spans_;
 };
@@ -98,8 +115,18 @@ struct Buffer {
   void moveTo(int64_t offset) { bytes = {offset, offset + size - 1}; }
 };
 
-/// The lowest place for `buffer` that is free during its life. `placed` is sorted by place.
+static bool isFree(ArrayRef<Buffer> placed, const Buffer &buffer) {
+  return llvm::none_of(placed, [&](const Buffer &other) {
+    return other.life.overlaps(buffer.life) && other.bytes.overlaps(buffer.bytes);
+  });
+}
+
+/// That of another buffer of the same size, whose rows then lie in the same places, or else the lowest that is free
+/// during the life of `buffer`. `placed` is sorted by place.
 static void placeAmong(ArrayRef<Buffer> placed, Buffer &buffer) {
+  for (const Buffer &other : placed)
+    if (buffer.moveTo(other.bytes.first); other.size == buffer.size && isFree(placed, buffer))
+      return;
   buffer.moveTo(0);
   for (const Buffer &other : placed)
     if (other.life.overlaps(buffer.life) && other.bytes.overlaps(buffer.bytes))

@@ -32,6 +32,25 @@ LogicalResult cuda::lower(Threads &t, tile::IotaOp op) {
   return success();
 }
 
+LogicalResult cuda::lower(Threads &t, sm::LinearOp op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  Value steps = t.s.i32(0);
+  for (auto [origin, step] : llvm::zip_equal(t.place(tile).origin, op.getSteps()))
+    steps = t.s.add(steps, t.s.mul(origin, step));
+  Type f32 = t.b.getF32Type();
+  Value first = arith::AddFOp::create(t.b, t.scalar(op.getFirst()), arith::SIToFPOp::create(t.b, f32, steps));
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
+    int64_t distance = 0;
+    for (auto [offset, step] : llvm::zip_equal(registerOffset(tile, reg), op.getSteps()))
+      distance += offset * step;
+    Value constant = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(static_cast<float>(distance)));
+    registers.push_back(arith::AddFOp::create(t.b, first, constant));
+  }
+  t.define(op, registers);
+  return success();
+}
+
 /// Defines `result`, whose element at x is that of `source` at `toSource(x)` in the same thread.
 static LogicalResult pick(Threads &t, Value source, Value result,
                           function_ref<sm::Coordinates(const sm::Coordinates &)> toSource) {

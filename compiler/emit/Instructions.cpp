@@ -370,6 +370,13 @@ Value Instructions::shuffleXor(Value value, unsigned mask) {
 
 Value Instructions::exp2(Value x) { return intrinsic(b_, "llvm.nvvm.ex2.approx.ftz", x); }
 Value Instructions::log2(Value x) { return intrinsic(b_, "llvm.nvvm.lg2.approx.ftz.f", x); }
+/// LLVM has no intrinsic for it.
+Value Instructions::tanh(Value x) {
+  return LLVM::InlineAsmOp::create(b_, x.getType(), x, "tanh.approx.f32 $0, $1;", "=f,f", /*has_side_effects=*/false,
+                                   /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                   LLVM::AsmDialectAttr(), ArrayAttr())
+      .getResult(0);
+}
 Value Instructions::pack(Value low, Value high) { return packWord(b_, {low, high}); }
 
 std::pair<Value, Value> Instructions::unpack(Type element, Value word) {

@@ -93,6 +93,7 @@ public:
   //===-- Arithmetic ---------------------------------------------------------------------------------------------===//
   mlir::Value exp2(mlir::Value x); ///< f32, approximate to 2 ulp, denormals flushed.
   mlir::Value log2(mlir::Value x); ///< f32, approximate.
+  mlir::Value tanh(mlir::Value x); ///< f32, relative error below 2^-10.9.
   /// Two 16-bit elements as one i32, `low` in the low half; the inverse.
   mlir::Value pack(mlir::Value low, mlir::Value high);
   std::pair<mlir::Value, mlir::Value> unpack(mlir::Type element, mlir::Value word);

@@ -14,8 +14,10 @@ namespace tegula::simplify {
 std::unique_ptr<mlir::Pass> createBase2Exponentials();
 std::unique_ptr<mlir::Pass> createDecomposeSoftmax();
 std::unique_ptr<mlir::Pass> createEdgeMasks();
-std::unique_ptr<mlir::Pass> createFuseExponents();
+std::unique_ptr<mlir::Pass> createFuseMultiplyAdds();
 std::unique_ptr<mlir::Pass> createGuardDivision();
+std::unique_ptr<mlir::Pass> createHoistGathers();
+std::unique_ptr<mlir::Pass> createLinearPositions();
 std::unique_ptr<mlir::Pass> createLoadAffineGathers();
 
 void buildSimplifyPipeline(mlir::OpPassManager &passes);

@@ -77,14 +77,17 @@ def EdgeMasks : Pass<"edge-masks"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::tile::TileDialect"];
 }
 
-def FuseExponents : Pass<"fuse-exponents", "::mlir::func::FuncOp"> {
-  let summary = "exp(s * c - lse) in one multiply-add per element";
+def FuseMultiplyAdds : Pass<"fuse-multiply-adds", "::mlir::func::FuncOp"> {
+  let summary = "products and the sums they belong to in one multiply-add per element";
   let description = [{
     `exp(a - b)`, where b is a broadcast of a smaller tile, becomes `exp2(fma(a, log2e, -b * log2e))`. Where a is `x * c`
     with a scalar c, that is `exp2(fma(x, c * log2e, -b * log2e))`. A select around it that puts -inf where an element is
     masked goes outside of the multiply-add, because the sign of c is not known; it gives exp(-inf) = 0 whatever b is.
 
-    Only in functions all of whose products are of bf16 numbers. The multiply-add does not round x * c as the pass did that
+    Then sums and differences of f32 tiles, one side of which is a product that nothing else needs: `x * y - z` becomes
+    `fma(x, y, -z)`.
+
+    Only in functions all of whose dots are of bf16 numbers. The multiply-add does not round x * c as the pass did that
     computed b from the same scores, and rounds c * log2e and b * log2e instead: the result is off by some 3 |b| 2^-24,
     2^-7 for scores of 50,000. bf16, itself rounded by 2^-8, nearly hides that; f16 gradients show it, most of all where one
     key has all of a row's probability or the row's gradients sum to 0. Infinite a, b and x give what they gave.
@@ -106,6 +109,43 @@ def GuardDivision : Pass<"guard-division"> {
     Before anything that expands or vectorises divisions.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def HoistGathers : Pass<"hoist-gathers"> {
+  let summary = "what a loop gathers from the same places each time is gathered before it";
+  let description = [{
+    A `tile.gather` of at most 512 elements from a tensor that the function does not write, together with the positions
+    that it depends on. It reads nothing outside of its tensor, so that a loop without iterations does no harm.
+
+    For the rows of a block of queries: slopes, bounds, numbers of documents. The values stay in registers for the whole loop.
+  }];
+}
+
+def LinearPositions : Pass<"linear-positions"> {
+  let summary = "floating-point numbers made of positions are counted up, not converted one by one";
+  let description = [{
+    GPUs convert between integers and f32 at an eighth of the speed at which they add, as slowly as they compute exponentials.
+    The conversion of an integer tile that grows by a constant along its dimensions, or of its magnitude, becomes one of
+    its first element, and an addition for each further one:
+
+    ```mlir
+    %distance = arith.subi %queries, %keys : tensor<128x64xi32>
+    %magnitude = math.absi %distance : tensor<128x64xi32>
+    %0 = arith.sitofp %magnitude : tensor<128x64xi32> to tensor<128x64xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = sm.linear %first [1, -1] : tensor<128x64xf32>
+    %0 = math.absf %1 : tensor<128x64xf32>
+    ```
+
+    Exact up to 2^24, as the conversion is. Beyond, where that rounds, the addition rounds once more.
+
+    After canonicalisation.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::tegula::sm::SmDialect"];
 }
 
 def LoadAffineGathers : Pass<"load-affine-gathers"> {

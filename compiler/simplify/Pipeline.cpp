@@ -20,7 +20,9 @@ void buildSimplifyPipeline(mlir::OpPassManager &passes) {
 
 void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createLoadAffineGathers());
-  passes.addNestedPass<mlir::func::FuncOp>(createFuseExponents());
+  passes.addPass(createHoistGathers());
+  passes.addPass(createLinearPositions());
+  passes.addNestedPass<mlir::func::FuncOp>(createFuseMultiplyAdds());
   passes.addPass(createEdgeMasks());
   passes.addPass(createDecomposeSoftmax({.roundProbabilities = true}));
   passes.addPass(createBase2Exponentials());

@@ -35,7 +35,7 @@ private:
     StringRef first = s.mnemonic.split('.').first;
     if (first == "bra" || first == "trap")
       return success(); // Of loops around waits, and of ends that are never reached.
-    if (first == "mov" || first == "setp" || first == "selp" || first == "vote" || first == "mapa")
+    if (first == "mov" || first == "setp" || first == "selp" || first == "vote" || first == "mapa" || first == "tanh")
       return lowerLocal(s);
     if (first == "ld" || first == "st" || first == "red")
       return lowerAccess(s);
@@ -96,6 +96,10 @@ private:
     if (s.is("selp.b32") && s.operands.size() == 4) {
       Value predicate = value(s.operands[3], b_.getI1Type());
       define(s.operands[0], LLVM::SelectOp::create(b_, predicate, word(s.operands[1]), word(s.operands[2])));
+      return success();
+    }
+    if (s.is("tanh.approx.f32")) {
+      define(s.operands[0], calls_.compute(&SimtOps::tanh, value(s.operands[1], b_.getF32Type())));
       return success();
     }
     if (s.is("vote.sync.any.pred")) {

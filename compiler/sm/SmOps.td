@@ -13,6 +13,24 @@ def Sm_Tile : Type<
     CPred<"::tegula::sm::isRegisterTile($_self)">, "tile in registers (a tensor with a #sm.layout)",
     "::mlir::RankedTensorType">;
 
+//===-- Values -----------------------------------------------------------------------------------------------------===//
+
+def Sm_LinearOp : Sm_Op<"linear", [Pure]> {
+  let summary = "f32 numbers that grow by a constant along each dimension";
+  let description = [{
+    `result[i, j] = first + (steps[0] * i + steps[1] * j)`, where the part of the sum that depends on the thread is added
+    first: one addition for each element that a thread holds.
+
+    ```mlir
+    %distances = sm.linear %first [1, -1] : tensor<128x64xf32>
+    ```
+  }];
+  let arguments = (ins F32:$first, DenseI64ArrayAttr:$steps);
+  let results = (outs RankedTensorOf<[F32]>:$result);
+  let assemblyFormat = "$first $steps attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 //===-- Values: where a tile is wanted -----------------------------------------------------------------------------===//
 
 def Sm_FetchOp : Sm_Op<"fetch", [MemoryEffects<[MemRead]>]> {

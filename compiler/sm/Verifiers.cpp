@@ -133,6 +133,12 @@ static bool isInRole(Operation *op, Region &(RolesOp::*role)()) {
 //===-- Operations
 //---------------------------------------------------------------------------------------------------===//
 
+LogicalResult LinearOp::verify() {
+  if (static_cast<int64_t>(getSteps().size()) != getResult().getType().getRank())
+    return emitOpError("has ") << getSteps().size() << " steps for a tile of rank " << getResult().getType().getRank();
+  return success();
+}
+
 LogicalResult ColumnsOp::verify() {
   SharedType from = getMatrix().getType(), to = getResult().getType();
   if (from.getShape().size() != 2 || to.getShape().size() != 2 || from.getShape()[0] != to.getShape()[0])

@@ -25,9 +25,6 @@ bool isTileShape(llvm::ArrayRef<int64_t> shape);
 mlir::Value tensorOf(mlir::Value view);
 /// Whether the program only reads the tensor behind `view`.
 bool isReadOnly(mlir::Value view);
-/// Whether `op`, which has no regions, gives the same for the same operands wherever it stands: arithmetic, and gathers
-/// from tensors that the program only reads.
-bool isMovable(mlir::Operation *op);
 
 } // namespace tegula::tile
 

@@ -134,10 +134,12 @@ def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>
   let hasVerifier = 1;
 }
 
-def Tile_GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
+def Tile_GatherOp : Tile_Op<"gather", [
+    AlwaysSpeculatable, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "reads single elements at positions given by index tiles, or one at a position of scalars";
   let description = [{
-    `result[x] = view[indices_0[x], indices_1[x], ...]`, and 0 where that lies outside the view.
+    `result[x] = view[indices_0[x], indices_1[x], ...]`, and 0 where that lies outside the view. Has no effect, so that it
+    may be moved and shared, if the function writes nothing to that tensor.
 
     ```mlir
     %b = tile.gather %bias[%rows, %keys] : !tile.view<2xf32>, tensor<64x64xi32>, tensor<64x64xi32> -> tensor<64x64xf32>

@@ -20,9 +20,9 @@ bool tegula::tile::isReadOnly(Value view) {
   return function && !function.getArgAttr(argument.getArgNumber(), "tile.written");
 }
 
-bool tegula::tile::isMovable(Operation *op) {
-  auto gather = dyn_cast<GatherOp>(op);
-  return op->getNumRegions() == 0 && (isMemoryEffectFree(op) || (gather && isReadOnly(gather.getView())));
+void GatherOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  if (!isReadOnly(getView()))
+    effects.emplace_back(MemoryEffects::Read::get());
 }
 
 Type ViewType::parse(AsmParser &parser) {

@@ -154,6 +154,7 @@ Value exp2(Operand x, Location where) { return real("exp2", x, where, Op::Exp2);
 Value log(Operand x, Location where) { return real("log", x, where, Op::Log); }
 Value log2(Operand x, Location where) { return real("log2", x, where, Op::Log2); }
 Value tanh(Operand x, Location where) { return real("tanh", x, where, Op::Tanh); }
+Value fastTanh(Operand x, Location where) { return real("fastTanh", x, where, Op::FastTanh); }
 Value sqrt(Operand x, Location where) { return real("sqrt", x, where, Op::Sqrt); }
 
 Value operator==(Operand a, Operand b) { return compare("==", a, b, "oeq", "eq"); }

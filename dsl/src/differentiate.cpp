@@ -211,7 +211,8 @@ private:
     case Op::Log2:
       g = times(make(Op::DivF, {g, x}, at), std::numbers::log2e, at);
       break;
-    case Op::Tanh: {
+    case Op::Tanh:
+    case Op::FastTanh: {
       NodeId one = number(1.0, r_.type(y).shape, at);
       g = make(Op::MulF, {g, make(Op::SubF, {one, make(Op::MulF, {y, y}, at)}, at)}, at);
       break;

@@ -59,6 +59,7 @@ enum class Form : uint8_t {
   X(Log, "math.log", Same)                                                                                             \
   X(Log2, "math.log2", Same)                                                                                           \
   X(Tanh, "math.tanh", Same)                                                                                           \
+  X(FastTanh, "math.tanh", Special)                                                                                    \
   X(Sqrt, "math.sqrt", Same)                                                                                           \
   X(AbsF, "math.absf", Same)                                                                                           \
   X(AbsI, "math.absi", Same)                                                                                           \

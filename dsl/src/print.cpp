@@ -81,6 +81,8 @@ private:
       return " " + node.text + (node.type == Type{DType::i1, {}} ? "" : " : " + type);
     case Op::Select:
       return " " + operands(node, 0) + " : " + (node.type.scalar() ? "" : typeOf(node, 0) + ", ") + type;
+    case Op::FastTanh:
+      return " " + operands(node, 0) + " fastmath<afn> : " + type;
     case Op::Iota:
       return " : " + type;
     case Op::ProgramId:

@@ -76,6 +76,8 @@ uint32_t toTf32(float x) {
   return std::isnan(x) ? 0x7fffe000 : std::isinf(x) ? bits : (bits + 0x1000) & 0xffffe000;
 }
 
+float tanhApproximate(float x) { return std::bit_cast<float>(toTf32(std::tanh(x))); }
+
 uint32_t toBf16(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   return std::isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;

@@ -36,6 +36,8 @@ float fromTf32(uint32_t bits);
 
 float exp2Approximate(float x);
 float log2Approximate(float x);
+/// Has no more bits than the instruction, so that what is too much for it shows here, too.
+float tanhApproximate(float x);
 uint32_t toTf32(float x);
 uint32_t toBf16(float x);
 

@@ -186,6 +186,7 @@ const SimtOps simtOps = {
         },
     .exp2 = exp2Approximate,
     .log2 = log2Approximate,
+    .tanh = tanhApproximate,
     .to_tf32 = toTf32,
     .to_bf16 = toBf16,
 };

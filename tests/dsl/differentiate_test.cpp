@@ -77,6 +77,7 @@ TEST(Differentiate, Arithmetic) {
 TEST(Differentiate, Functions) {
   expectGradient([](Value x, View) { return exp(x); });
   expectGradient([](Value x, View) { return exp2(x / 2); });
+  expectGradient([](Value x, View) { return fastTanh(x); });
   expectGradient([](Value x, View) { return log(x) + log2(x); });
   expectGradient([](Value x, View) { return 5 * tanh(x / 5); });
   expectGradient([](Value x, View) { return sqrt(x); });

@@ -33,7 +33,7 @@ void arithmetic(View x, View y, View out, Value scale, Value count) {
   Value position = programId(2) * 3 + iota(8);
   Value even = ((position % 2 == 0) ^ !(position >= count)) | (position != floorDiv(count, 3));
   Value shifted = (position << 2 >> 1 & 7) - ceilDiv(position, 2);
-  Value special = exp(sum) + exp2(sum) * log(sum) / log2(sum) - tanh(sum) + sqrt(abs(sum));
+  Value special = exp(sum) + exp2(sum) * log(sum) / log2(sum) - tanh(sum) * fastTanh(sum) + sqrt(abs(sum));
   Value bounded = max(min(special, 1e-5), -infinity);
   Value chosen = select(asRow(even), bounded, asRow(shifted));
   Value rounded = cast(f32, cast(f16, cast(i32, -chosen))) + cast(f32, asRow(even));

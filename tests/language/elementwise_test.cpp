@@ -55,6 +55,9 @@ TEST_P(Language, Exp) { checkFunction(GetParam(), exp, std::exp, -20, 20, 20); }
 TEST_P(Language, Log) { checkFunction(GetParam(), log, std::log, 0, 1000, 4); }
 TEST_P(Language, Log2) { checkFunction(GetParam(), log2, std::log2, 0, 1000, 4); }
 TEST_P(Language, Tanh) { checkFunction(GetParam(), tanh, std::tanh, -10, 10, 8); }
+TEST_P(Language, FastTanh) {
+  checkFunction(GetParam(), fastTanh, std::tanh, -10, 10, testing::onGpu() ? std::exp2(24 - 10.9) : 8);
+}
 TEST_P(Language, Sqrt) { checkFunction(GetParam(), sqrt, std::sqrt, 0, 1e6, 0.5); }
 
 template <class T> T wrap(int64_t x) { return static_cast<T>(static_cast<uint64_t>(x)); }

@@ -278,10 +278,11 @@ TEST(SimtConformance, AtomicAdditions) {
 
 void functions(const Me &me) {
   const auto x = std::bit_cast<float>(me.load(me.thread()));
-  me.store(4 * me.thread(), me.ops->exp2(x));
-  me.store(4 * me.thread() + 1, me.ops->log2(x));
-  me.store(4 * me.thread() + 2, me.ops->to_bf16(x));
-  me.store(4 * me.thread() + 3, me.ops->to_tf32(x));
+  me.store(5 * me.thread(), me.ops->exp2(x));
+  me.store(5 * me.thread() + 1, me.ops->log2(x));
+  me.store(5 * me.thread() + 2, me.ops->to_bf16(x));
+  me.store(5 * me.thread() + 3, me.ops->to_tf32(x));
+  me.store(5 * me.thread() + 4, me.ops->tanh(x));
 }
 
 TEST(SimtConformance, Functions) {
@@ -291,13 +292,15 @@ TEST(SimtConformance, Functions) {
   in[2] = 0x3f808000; // Halfway between two bf16: to even.
   in[3] = 0x3f818000;
   in[4] = 0x3f801000; // Halfway between two tf32: away from zero.
-  const auto out = results({.kernel = asKernel<functions>, .in = in, .out_words = 128});
+  const auto out = results({.kernel = asKernel<functions>, .in = in, .out_words = 160});
   EXPECT_EQ(std::bit_cast<float>(out[0]), 8);
-  EXPECT_EQ(std::bit_cast<float>(out[4]), 0);
+  EXPECT_EQ(std::bit_cast<float>(out[5]), 0);
   EXPECT_EQ(std::bit_cast<float>(out[1]), std::log2(3.0F));
-  EXPECT_EQ(out[4 * 2 + 2], 0x3f80);
-  EXPECT_EQ(out[4 * 3 + 2], 0x3f82);
-  EXPECT_EQ(out[4 * 4 + 3], 0x3f802000);
+  EXPECT_EQ(out[5 * 2 + 2], 0x3f80);
+  EXPECT_EQ(out[5 * 3 + 2], 0x3f82);
+  EXPECT_EQ(out[5 * 4 + 3], 0x3f802000);
+  EXPECT_NEAR(std::bit_cast<float>(out[4]), std::tanh(3.0), 1.0 / 2048);
+  EXPECT_EQ(std::bit_cast<float>(out[5 + 4]), -1);
 }
 
 } // namespace

@@ -133,6 +133,7 @@ struct SimtOps {
   void (*mma)(SimtLane *, uint32_t site, uint32_t kind, const void *a, const void *b, const void *c, void *d);
   float (*exp2)(float);       ///< Subnormal operands and results are 0.
   float (*log2)(float);       ///< Subnormal operands are 0.
+  float (*tanh)(float);       ///< Relative error below 2^-10.9.
   uint32_t (*to_tf32)(float); ///< To nearest, ties away from zero.
   uint32_t (*to_bf16)(float); ///< To nearest, ties to even; in the low half.
 };

@@ -33,6 +33,7 @@ struct HeadIndex {
 struct ScoreIndex : HeadIndex {
   Value query; ///< i32 [rows, 1]
   Value key;   ///< i32 [1, keys]
+  DType dtype; ///< Element type of q, k and v: scores need not be more accurate than it lets them be.
 
   /// The key beside each query: i32 [rows, 1].
   Value diagonal(Alignment alignment) const;
@@ -95,7 +96,7 @@ struct Variant {
   Status status = {};
 };
 
-/// score -> cap * tanh(score / cap), for cap > 0 (Gemma 2, section 2).
+/// score -> cap * tanh(score / cap), for cap > 0 (Gemma 2, section 2); with `fastTanh` for 16-bit types.
 Variant softcap(double cap);
 
 /// score -> score - slopes[head] * |diagonal(query) - key|; `slopes` is f32 [heads] (Press et al. 2021, section 3).

@@ -175,9 +175,9 @@ void conversions(const Me &me) {
   me.store(2 * me.thread() + 1, me.ops->to_tf32(x));
 }
 
-template <bool Logarithm> void function(const Me &me) {
+template <float (*SimtOps::*Function)(float)> void function(const Me &me) {
   const auto x = std::bit_cast<float>(me.load(me.thread()));
-  me.store(me.thread(), Logarithm ? me.ops->log2(x) : me.ops->exp2(x));
+  me.store(me.thread(), (me.ops->*Function)(x));
 }
 
 std::vector<int32_t> floats(float low, float high) {
@@ -227,18 +227,25 @@ void addOthers(std::vector<Operation> &all) {
                  .out_words = 64});
   all.push_back(
       {.name = "ex2",
-       .lanes = asKernel<function<false>>,
+       .lanes = asKernel<function<&SimtOps::exp2>>,
        .body = loadWords(0, 1) + "mov.b32 f0, r0;\nex2.approx.ftz.f32 f1, f0;\nmov.b32 r1, f1;\n" + storeWords(1, 1),
        .in = floats(-30, 3),
        .out_words = 32,
        .tolerance = 2.5e-7});
   all.push_back(
       {.name = "lg2",
-       .lanes = asKernel<function<true>>,
+       .lanes = asKernel<function<&SimtOps::log2>>,
        .body = loadWords(0, 1) + "mov.b32 f0, r0;\nlg2.approx.ftz.f32 f1, f0;\nmov.b32 r1, f1;\n" + storeWords(1, 1),
        .in = floats(2, 1000),
        .out_words = 32,
        .tolerance = 5e-7});
+  all.push_back(
+      {.name = "tanh",
+       .lanes = asKernel<function<&SimtOps::tanh>>,
+       .body = loadWords(0, 1) + "mov.b32 f0, r0;\ntanh.approx.f32 f1, f0;\nmov.b32 r1, f1;\n" + storeWords(1, 1),
+       .in = floats(-4, 4),
+       .out_words = 32,
+       .tolerance = 1e-3}); // Both err by half of that.
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// RUN: tegula-opt %s --fuse-exponents --canonicalize | FileCheck %s
+// RUN: tegula-opt %s --fuse-multiply-adds --canonicalize | FileCheck %s
 
 // CHECK-LABEL: @masked_and_scaled
 // CHECK-SAME: %[[C:[a-z0-9]*]]: f32, %[[LSE:[a-z0-9]*]]: tensor<64x1xf32>, %[[MASK:[a-z0-9]*]]: tensor<64x32xi1>
@@ -79,4 +79,34 @@ func.func @nothing_is_gained_without_a_broadcast(%q: tensor<64x16xbf16>, %k: ten
   %0 = arith.subf %x, %y : tensor<64x32xf32>
   %1 = math.exp %0 : tensor<64x32xf32>
   return %1 : tensor<64x32xf32>
+}
+
+// CHECK-LABEL: @sums_of_products
+// CHECK-SAME: %[[Q:[a-z0-9]*]]: tensor<64x16xbf16>, %[[K:[a-z0-9]*]]: tensor<32x16xbf16>, %[[Y:[a-z0-9]*]]: tensor<64x32xf32>
+// CHECK: %[[X:.*]] = tile.dot
+// CHECK: %[[YY:.*]] = arith.mulf %[[Y]], %[[Y]]
+// CHECK: %[[MINUS:.*]] = arith.negf %[[YY]]
+// CHECK: %[[FIRST:.*]] = math.fma %[[X]], %[[Y]], %[[MINUS]]
+// CHECK: %[[MINUS_X:.*]] = arith.negf %[[X]]
+// CHECK: %[[SECOND:.*]] = math.fma %[[MINUS_X]], %[[FIRST]], %[[Y]]
+// CHECK: return %[[SECOND]]
+func.func @sums_of_products(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %y: tensor<64x32xf32>) -> tensor<64x32xf32> {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xbf16>, tensor<32x16xbf16> -> tensor<64x32xf32>
+  %xy = arith.mulf %x, %y : tensor<64x32xf32>
+  %yy = arith.mulf %y, %y : tensor<64x32xf32>
+  %0 = arith.subf %xy, %yy : tensor<64x32xf32>
+  %x0 = arith.mulf %x, %0 : tensor<64x32xf32>
+  %1 = arith.subf %y, %x0 : tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
+
+// CHECK-LABEL: @products_with_other_uses
+// CHECK: arith.mulf
+// CHECK: arith.addf
+func.func @products_with_other_uses(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %y: tensor<64x32xf32>)
+    -> (tensor<64x32xf32>, tensor<64x32xf32>) {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xbf16>, tensor<32x16xbf16> -> tensor<64x32xf32>
+  %xy = arith.mulf %x, %y : tensor<64x32xf32>
+  %0 = arith.addf %xy, %y : tensor<64x32xf32>
+  return %0, %xy : tensor<64x32xf32>, tensor<64x32xf32>
 }

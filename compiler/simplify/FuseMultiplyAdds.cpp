@@ -12,7 +12,7 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::simplify {
-#define GEN_PASS_DEF_FUSEEXPONENTS
+#define GEN_PASS_DEF_FUSEMULTIPLYADDS
 #include "compiler/simplify/Passes.h.inc"
 } // namespace tegula::simplify
 
@@ -67,7 +67,7 @@ static arith::SelectOp maskOf(Value tile) {
   return masks ? select : arith::SelectOp();
 }
 
-static void fuse(math::ExpOp exp) {
+static void fuseExponent(math::ExpOp exp) {
   auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
   if (!difference || !getElementTypeOrSelf(exp.getType()).isF32())
     return;
@@ -86,6 +86,38 @@ static void fuse(math::ExpOp exp) {
   exp.erase();
 }
 
+/// The product that `term` is, if nothing else needs it.
+static arith::MulFOp soleProduct(Value term) {
+  auto product = term.getDefiningOp<arith::MulFOp>();
+  return product && product->hasOneUse() ? product : arith::MulFOp();
+}
+
+static Value negated(LocBuilder &b, Value x) { return arith::NegFOp::create(b, x); }
+
+/// lhs + rhs, or lhs - rhs, with the first of them that is a product in the multiply-add.
+static void fuseSum(Operation *sum, bool minus) {
+  Value lhs = sum->getOperand(0), rhs = sum->getOperand(1);
+  LocBuilder b(sum->getLoc(), sum);
+  Value fused;
+  if (arith::MulFOp product = soleProduct(lhs))
+    fused = math::FmaOp::create(b, product.getLhs(), product.getRhs(), minus ? negated(b, rhs) : rhs);
+  else if (arith::MulFOp product = soleProduct(rhs))
+    fused = math::FmaOp::create(b, minus ? negated(b, product.getLhs()) : product.getLhs(), product.getRhs(), lhs);
+  else
+    return;
+  sum->getResult(0).replaceAllUsesWith(fused);
+  sum->erase();
+}
+
+/// Of f32 tiles. The product itself is left to be removed as dead code.
+static void fuseSums(func::FuncOp function) {
+  function.walk([](Operation *op) {
+    auto tile = op->getNumResults() == 1 ? dyn_cast<RankedTensorType>(op->getResult(0).getType()) : RankedTensorType();
+    if (tile && tile.getElementType().isF32() && isa<arith::AddFOp, arith::SubFOp>(op))
+      fuseSum(op, isa<arith::SubFOp>(op));
+  });
+}
+
 /// Whether there are products, and all are of bf16.
 static bool multipliesBf16Only(func::FuncOp function) {
   bool any = false, only = true;
@@ -97,10 +129,12 @@ static bool multipliesBf16Only(func::FuncOp function) {
 }
 
 namespace {
-struct FuseExponents : simplify::impl::FuseExponentsBase<FuseExponents> {
+struct FuseMultiplyAdds : simplify::impl::FuseMultiplyAddsBase<FuseMultiplyAdds> {
   void runOnOperation() override {
-    if (multipliesBf16Only(getOperation()))
-      getOperation().walk(fuse);
+    if (!multipliesBf16Only(getOperation()))
+      return;
+    getOperation().walk(fuseExponent);
+    fuseSums(getOperation());
   }
 };
 } // namespace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/simplify/Passes.h"
+#include "compiler/tile/Tile.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::simplify {
+#define GEN_PASS_DEF_HOISTGATHERS
+#include "compiler/simplify/Passes.h.inc"
+} // namespace tegula::simplify
+
+using namespace mlir;
+using namespace tegula;
+
+/// A row or a column of a tile; more would take the registers of what the loop computes.
+constexpr int64_t kMostElements = 512;
+
+/// Whether `op`, of this loop's body, depends on nothing in it; `inside` is what it takes to compute it, in order.
+static bool isInvariant(Operation *op, scf::ForOp loop, SetVector<Operation *> &inside) {
+  if (inside.contains(op))
+    return true;
+  if (op->getBlock() != loop.getBody() || op->getNumRegions() != 0 || !isPure(op))
+    return false;
+  for (Value operand : op->getOperands()) {
+    if (loop.isDefinedOutsideOfLoop(operand))
+      continue;
+    Operation *source = operand.getDefiningOp();
+    if (!source || !isInvariant(source, loop, inside))
+      return false;
+  }
+  inside.insert(op);
+  return true;
+}
+
+static void hoistFrom(scf::ForOp loop) {
+  for (auto gather : llvm::to_vector(loop.getBody()->getOps<tile::GatherOp>())) {
+    auto tile = dyn_cast<RankedTensorType>(gather.getType());
+    SetVector<Operation *> inside;
+    if ((!tile || tile.getNumElements() <= kMostElements) && isInvariant(gather, loop, inside))
+      for (Operation *op : inside)
+        op->moveBefore(loop);
+  }
+}
+
+namespace {
+struct HoistGathers : simplify::impl::HoistGathersBase<HoistGathers> {
+  void runOnOperation() override { getOperation()->walk(hoistFrom); } // From the innermost loop outwards.
+};
+} // namespace

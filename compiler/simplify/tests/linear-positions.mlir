@@ -1,0 +1,35 @@
+// RUN: tegula-opt %s --linear-positions --canonicalize | FileCheck %s
+
+// CHECK-LABEL: @distances
+// CHECK-SAME: %[[I:[a-z0-9]*]]: index, %[[J:[a-z0-9]*]]: index
+// CHECK: %[[DISTANCE:.*]] = arith.subi %[[I]], %[[J]] : index
+// CHECK: %[[INTEGER:.*]] = arith.index_cast %[[DISTANCE]] : index to i32
+// CHECK: %[[FIRST:.*]] = arith.sitofp %[[INTEGER]] : i32 to f32
+// CHECK: %[[NUMBERS:.*]] = sm.linear %[[FIRST]] [1, -1] : tensor<64x32xf32>
+// CHECK: %[[MAGNITUDES:.*]] = math.absf %[[NUMBERS]]
+// CHECK: return %[[MAGNITUDES]]
+func.func @distances(%i: index, %j: index) -> tensor<64x32xf32> {
+  %i32 = arith.index_cast %i : index to i32
+  %j32 = arith.index_cast %j : index to i32
+  %i0 = tile.broadcast %i32 : i32 -> tensor<64xi32>
+  %j0 = tile.broadcast %j32 : i32 -> tensor<32xi32>
+  %rows = tile.iota : tensor<64xi32>
+  %keys = tile.iota : tensor<32xi32>
+  %row = arith.addi %i0, %rows : tensor<64xi32>
+  %key = arith.addi %j0, %keys : tensor<32xi32>
+  %column = tile.reshape %row : tensor<64xi32> -> tensor<64x1xi32>
+  %line = tile.reshape %key : tensor<32xi32> -> tensor<1x32xi32>
+  %a = tile.broadcast %column : tensor<64x1xi32> -> tensor<64x32xi32>
+  %b = tile.broadcast %line : tensor<1x32xi32> -> tensor<64x32xi32>
+  %distance = arith.subi %a, %b : tensor<64x32xi32>
+  %magnitude = math.absi %distance : tensor<64x32xi32>
+  %0 = arith.sitofp %magnitude : tensor<64x32xi32> to tensor<64x32xf32>
+  return %0 : tensor<64x32xf32>
+}
+
+// CHECK-LABEL: @other_integers_are_converted
+// CHECK: arith.sitofp %{{.*}} : tensor<64xi32> to tensor<64xf32>
+func.func @other_integers_are_converted(%x: tensor<64xi32>) -> tensor<64xf32> {
+  %0 = arith.sitofp %x : tensor<64xi32> to tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
