@@ -339,6 +339,30 @@ func.func @rows_of_all(%tile: tensor<64x64xbf16, #w>, %x: !tile.view<2xbf16>, %y
 
 // -----
 
+#w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// Of a product's left operand each warp reads its own rows, of the right one all: whose place is taken matters.
+// CHECK-LABEL: func @places_of_operands
+// CHECK-NOT: sm.barrier
+// CHECK: sm.write {{.*}} %[[LEFT:.*]] :
+// CHECK: %[[RIGHT:.*]] = sm.alloc {offset = 8192
+// CHECK: sm.barrier
+// CHECK-NEXT: sm.write {{.*}} %[[RIGHT]] :
+func.func @places_of_operands(%tile: tensor<64x64xbf16, #w>) {
+  %q = sm.alloc {offset = 0 : i64} : !tile
+  %k = sm.alloc {offset = 8192 : i64} : !tile
+  %p = sm.wgmma %q, %k depth 64 {transpose_rhs} : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #w>>
+  %s = sm.wgmma_wait 0 %p : !sm.inflight<tensor<64x64xf32, #w>> -> tensor<64x64xf32, #w>
+  %left = sm.alloc {offset = 0 : i64} : !tile
+  sm.write %tile, %left : tensor<64x64xbf16, #w>, !tile
+  %right = sm.alloc {offset = 8192 : i64} : !tile
+  sm.write %tile, %right : tensor<64x64xbf16, #w>, !tile
+  return
+}
+
+// -----
+
 func.func @not_planned() {
   // expected-error @+1 {{has no offset; plan-shared gives it one}}
   %a = sm.alloc : !sm.shared<64x64xbf16, 128>

@@ -88,3 +88,51 @@ module {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// What a producer fills is in use from the start until the consumers' last product has read it. Then the place of q, which
+// is as large, is free; that of k is not before the loop ends, in which a producer may fill it again.
+// CHECK: tile.shared_bytes = 32768 : i64
+// CHECK-LABEL: func @roles
+// CHECK: sm.alloc {offset = 16384 : i64} : !sm.shared<1x64x64
+// CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<2x64x64
+// CHECK: sm.alloc {offset = 24576 : i64}
+// CHECK: sm.alloc {offset = 16384 : i64}
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @roles(%k: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0 : i32
+    %q_ring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
+    %q_full = sm.mbarriers : !sm.mbarriers<1>
+    %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %full = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+      %q = sm.slot %q_ring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !tile
+      sm.feed %k[%c0, %c0] [64, 64], %q, %q_full[%zero] phase %zero : !tile.view<2xbf16>, !tile, !sm.mbarriers<1>
+      scf.for %j = %c0 to %n step %c64 {
+        %slot = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !tile
+        sm.feed %k[%j, %c0] [64, 64], %slot, %full[%zero] phase %zero : !tile.view<2xbf16>, !tile, !sm.mbarriers<2>
+      }
+    } consumer 240 {
+      %q_slot = sm.slot %q_ring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !tile
+      %q = sm.receive %q_slot, %q_full[%zero] phase %zero : !tile, !sm.mbarriers<1>
+      scf.for %j = %c0 to %n step %c64 {
+        %slot = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !tile
+        %received = sm.receive %slot, %full[%zero] phase %zero : !tile, !sm.mbarriers<2>
+        %p = sm.wgmma %q, %received depth 64 {transpose_rhs} : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #c>>
+        %early = sm.alloc : !tile
+        sm.write %x, %early : tensor<64x64xbf16, #c>, !tile
+        %s = sm.wgmma_wait 0 %p : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+        sm.release %full[%zero] : !sm.mbarriers<2>
+      }
+      %o = sm.alloc : !tile
+      sm.write %x, %o : tensor<64x64xbf16, #c>, !tile
+    }
+    return
+  }
+}
