@@ -52,7 +52,7 @@ static bool isCarried(Value value) {
 
 /// Whether `op` is arithmetic on scalars, or reads one.
 static bool isRepeatable(Operation *op) {
-  return isPure(op) && op->getNumRegions() == 0 && llvm::none_of(op->getOperands(), isCarried) &&
+  return op->getNumRegions() == 0 && isMemoryEffectFree(op) && llvm::none_of(op->getOperands(), isCarried) &&
          llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
 }
 

@@ -169,7 +169,7 @@ private:
       return copy;
     Operation *op = value.getDefiningOp();
     if (!isa<RankedTensorType>(value.getType()) || value.getParentBlock() != mask_.getParentBlock() || !op ||
-        !isPure(op))
+        op->getNumRegions() != 0 || !isMemoryEffectFree(op))
       return value;
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())

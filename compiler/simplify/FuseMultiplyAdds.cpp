@@ -34,6 +34,17 @@ static Value scaledBroadcast(LocBuilder &b, Value small, double factor, Type typ
   return tile::BroadcastOp::create(b, type, scaled);
 }
 
+/// The number, as a scalar, that is every element of `tile`; null if they may differ.
+static Value sameElement(LocBuilder &b, Value tile) {
+  Value source = broadcastSource(tile);
+  if (source && !isa<ShapedType>(source.getType()))
+    return source;
+  SplatElementsAttr splat;
+  if (!matchPattern(tile, m_Constant(&splat)))
+    return {};
+  return arith::ConstantOp::create(b, splat.getSplatValue<TypedAttr>());
+}
+
 namespace {
 /// x * factor, where the factor is the same for all elements.
 struct Scaled {
@@ -42,14 +53,41 @@ struct Scaled {
 };
 } // namespace
 
+/// A product has its factor on the right (combineFactors).
 static Scaled asScaled(Value tile) {
   auto product = tile.getDefiningOp<arith::MulFOp>();
-  if (!product)
+  Value source = product ? broadcastSource(product.getRhs()) : Value();
+  if (!source || isa<ShapedType>(source.getType()))
     return {tile, {}};
-  for (auto [x, factor] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}})
-    if (Value scalar = broadcastSource(factor); scalar && !isa<ShapedType>(scalar.getType()))
-      return {x, scalar};
-  return {tile, {}};
+  return {product.getLhs(), source};
+}
+
+static bool isF32Tile(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  return tile && tile.getElementType().isF32();
+}
+
+/// What multiplies or divides all elements of a tile by one number becomes a product with the broadcast of a scalar on
+/// the right, together with what did the same before it.
+static void combineFactors(Operation *op) {
+  bool divides = isa<arith::DivFOp>(op);
+  if ((!divides && !isa<arith::MulFOp>(op)) || !isF32Tile(op->getResult(0).getType()))
+    return;
+  LocBuilder b(op->getLoc(), op);
+  Value tile = op->getOperand(0), factor = sameElement(b, op->getOperand(1));
+  if (!factor && !divides)
+    tile = op->getOperand(1), factor = sameElement(b, op->getOperand(0));
+  if (!factor)
+    return;
+  if (divides)
+    factor = arith::DivFOp::create(b, floatConstant(b, factor.getType(), 1), factor);
+  if (Scaled inner = asScaled(tile); inner.factor && tile.hasOneUse()) {
+    tile = inner.x;
+    factor = arith::MulFOp::create(b, inner.factor, factor);
+  }
+  Value factors = tile::BroadcastOp::create(b, op->getResult(0).getType(), factor);
+  op->getResult(0).replaceAllUsesWith(Value(arith::MulFOp::create(b, tile, factors)));
+  op->erase();
 }
 
 /// `a` * log2e - `b` * log2e
@@ -112,8 +150,7 @@ static void fuseSum(Operation *sum, bool minus) {
 /// Of f32 tiles. The product itself is left to be removed as dead code.
 static void fuseSums(func::FuncOp function) {
   function.walk([](Operation *op) {
-    auto tile = op->getNumResults() == 1 ? dyn_cast<RankedTensorType>(op->getResult(0).getType()) : RankedTensorType();
-    if (tile && tile.getElementType().isF32() && isa<arith::AddFOp, arith::SubFOp>(op))
+    if (isa<arith::AddFOp, arith::SubFOp>(op) && isF32Tile(op->getResult(0).getType()))
       fuseSum(op, isa<arith::SubFOp>(op));
   });
 }
@@ -133,6 +170,7 @@ struct FuseMultiplyAdds : simplify::impl::FuseMultiplyAddsBase<FuseMultiplyAdds>
   void runOnOperation() override {
     if (!multipliesBf16Only(getOperation()))
       return;
+    getOperation().walk(combineFactors);
     getOperation().walk(fuseExponent);
     fuseSums(getOperation());
   }

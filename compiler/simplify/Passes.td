@@ -84,6 +84,9 @@ def FuseMultiplyAdds : Pass<"fuse-multiply-adds", "::mlir::func::FuncOp"> {
     with a scalar c, that is `exp2(fma(x, c * log2e, -b * log2e))`. A select around it that puts -inf where an element is
     masked goes outside of the multiply-add, because the sign of c is not known; it gives exp(-inf) = 0 whatever b is.
 
+    Before, factors and divisors that are the same for all elements of an f32 tile become one factor, a scalar, so that a
+    division costs no more than a multiplication: `x * c / d` becomes `x * (c * (1 / d))`.
+
     Then sums and differences of f32 tiles, one side of which is a product that nothing else needs: `x * y - z` becomes
     `fma(x, y, -z)`.
 

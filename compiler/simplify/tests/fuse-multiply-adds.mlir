@@ -110,3 +110,21 @@ func.func @products_with_other_uses(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf1
   %0 = arith.addf %xy, %y : tensor<64x32xf32>
   return %0, %xy : tensor<64x32xf32>, tensor<64x32xf32>
 }
+
+// CHECK-LABEL: @one_factor
+// CHECK-SAME: %[[C:[a-z0-9]*]]: f32
+// CHECK-DAG: %[[FIFTH:.*]] = arith.constant 2.000000e-01 : f32
+// CHECK: %[[X:.*]] = tile.dot
+// CHECK: %[[FACTOR:.*]] = arith.mulf %[[C]], %[[FIFTH]] : f32
+// CHECK: %[[FACTORS:.*]] = tile.broadcast %[[FACTOR]] : f32 -> tensor<64x32xf32>
+// CHECK: %[[SMALL:.*]] = arith.mulf %[[X]], %[[FACTORS]] : tensor<64x32xf32>
+// CHECK-NOT: arith.divf
+// CHECK: return %[[SMALL]]
+func.func @one_factor(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %c: f32) -> tensor<64x32xf32> {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xbf16>, tensor<32x16xbf16> -> tensor<64x32xf32>
+  %cs = tile.broadcast %c : f32 -> tensor<64x32xf32>
+  %0 = arith.mulf %cs, %x : tensor<64x32xf32>
+  %five = arith.constant dense<5.0> : tensor<64x32xf32>
+  %1 = arith.divf %0, %five : tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
