@@ -37,8 +37,6 @@ public:
 
   /// How much elements grow along each dimension.
   llvm::ArrayRef<int64_t> steps() const { return steps_; }
-  /// Element 0, of type `index`.
-  mlir::Value first(mlir::ImplicitLocOpBuilder &b) const;
   /// Whether it holds neither scalars nor different elements.
   bool isConstant() const;
   /// Whether elements of a tile of this shape grow by 1 along `dim`, and by nothing along other dimensions.

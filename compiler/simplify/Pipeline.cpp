@@ -19,8 +19,8 @@ void buildSimplifyPipeline(mlir::OpPassManager &passes) {
 }
 
 void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
-  passes.addPass(createLoadAffineGathers());
   passes.addPass(createHoistGathers());
+  passes.addPass(createLoadAffineGathers());
   passes.addPass(createLinearPositions());
   passes.addNestedPass<mlir::func::FuncOp>(createFuseMultiplyAdds());
   passes.addPass(createEdgeMasks());
