@@ -18,11 +18,10 @@ bool hasTilesOfScores(const Variant &variant) {
   });
 }
 
-/// Whether queries may see far fewer keys than there are, as in windows and documents: then small blocks visit fewer
-/// beside them.
-bool isLocal(const Variant &variant) {
-  return !variant.ranges.empty() || std::any_of(variant.bands.begin(), variant.bands.end(),
-                                                [](const Band &band) { return band.left.has_value(); });
+/// Whether queries see a window of the keys only: then small blocks visit fewer beside it.
+bool hasWindow(const Variant &variant) {
+  return std::any_of(variant.bands.begin(), variant.bands.end(),
+                     [](const Band &band) { return band.left.has_value(); });
 }
 
 /// Which problems a row is for. What is false or 0 stands for all.
@@ -31,15 +30,17 @@ struct Only {
   bool bf16 = false;      ///< Exponents of f16 need more registers.
   bool plain = false;     ///< No score modification and no mask of a variant's: they need registers, too.
   bool no_ranges = false; ///< No range of a variant's: its edges need some more.
+  bool ranges = false;
   bool tiles_of_scores = false;
-  bool local = false;
+  bool window = false;
   int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
 
   bool admits(const AttentionProblem &problem) const {
     return (!causal || problem.causal != Causal::none) && (!bf16 || problem.dtype == tegula::bf16) &&
            (!plain || (!problem.variant.score && !problem.variant.mask)) &&
-           (!no_ranges || problem.variant.ranges.empty()) && (!tiles_of_scores || hasTilesOfScores(problem.variant)) &&
-           (!local || isLocal(problem.variant)) && (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
+           (!no_ranges || problem.variant.ranges.empty()) && (!ranges || !problem.variant.ranges.empty()) &&
+           (!tiles_of_scores || hasTilesOfScores(problem.variant)) && (!window || hasWindow(problem.variant)) &&
+           (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
   }
 };
 
@@ -86,14 +87,16 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true}},
     {kHopper, kForward, 2, 64, 201, grouped(fed(192, 112), 4), {.tiles_of_scores = true}},
-    {kHopper, kForward, 2, 64, 113, fed(192, 80)},
+    {kHopper, kForward, 2, 64, 113, overlapped(192, 112)},
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .most_keys = 2048}},
-    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .local = true}},
+    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .window = true}},
+    {kHopper, kForward, 2, 128, 225, overlapped(128, 128), {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 128, 225, grouped(fed(192, 128), 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
-    {kHopper, kForward, 2, 128, 209, grouped(fed(192, 64), 4), {.tiles_of_scores = true}},
-    {kHopper, kForward, 2, 128, 225, fed(128, 112)},
+    {kHopper, kForward, 2, 128, 209, grouped(overlapped(128, 112), 4), {.tiles_of_scores = true}},
+    {kHopper, kForward, 2, 128, 145, overlapped(128, 112)},
+    {kHopper, kForward, 2, 256, 225, overlapped(128, 64)},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}},
     {"cuda", kForward, 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", kForward, 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 2}},
@@ -159,7 +162,8 @@ std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_
   const auto add = [&](const Row &row, AttentionProblem problem) {
     problem.head_dim = problem.value_dim = row.largest_dim;
     problem.expected.seqlen_k = row.only.most_keys != 0 ? row.only.most_keys : int64_t(1) << 20;
-    for (const Variant &variant : {Variant(), softcap(30), additiveBias(problem.dtype), documents()}) {
+    for (const Variant &variant : {Variant(), softcap(30), additiveBias(problem.dtype), documents(),
+                                   slidingWindow(1024, 0, Alignment::bottom_right)}) {
       problem.variant = variant;
       const auto *chosen = std::find_if(std::begin(kRows), std::end(kRows),
                                         [&](const Row &other) { return fits(other, target, program, problem); });
