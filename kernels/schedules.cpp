@@ -27,10 +27,9 @@ bool hasWindow(const Variant &variant) {
 /// Which problems a row is for. What is false or 0 stands for all.
 struct Only {
   bool causal = false;
-  bool bf16 = false;      ///< Exponents of f16 need more registers.
-  bool plain = false;     ///< No score modification and no mask of a variant's: they need registers, too.
-  bool no_ranges = false; ///< No range of a variant's: its edges need some more.
-  bool ranges = false;
+  bool bf16 = false;   ///< Exponents of f16 need more registers.
+  bool plain = false;  ///< No score modification and no mask of a variant's: they need registers, too.
+  bool ranges = false; ///< The edges of a variant's ranges need some more.
   bool tiles_of_scores = false;
   bool window = false;
   int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
@@ -38,9 +37,8 @@ struct Only {
   bool admits(const AttentionProblem &problem) const {
     return (!causal || problem.causal != Causal::none) && (!bf16 || problem.dtype == tegula::bf16) &&
            (!plain || (!problem.variant.score && !problem.variant.mask)) &&
-           (!no_ranges || problem.variant.ranges.empty()) && (!ranges || !problem.variant.ranges.empty()) &&
-           (!tiles_of_scores || hasTilesOfScores(problem.variant)) && (!window || hasWindow(problem.variant)) &&
-           (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
+           (!ranges || !problem.variant.ranges.empty()) && (!tiles_of_scores || hasTilesOfScores(problem.variant)) &&
+           (!window || hasWindow(problem.variant)) && (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
   }
 };
 
@@ -82,10 +80,12 @@ constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward";
 
 // The first row that fits counts.
 constexpr Row kRows[] = {
+    {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true, .ranges = true}},
+    {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 1024}},
-    {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true, .no_ranges = true, .most_keys = 4096}},
-    {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true}},
-    {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true}},
+    {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.causal = true, .plain = true, .most_keys = 4096}},
+    {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.causal = true, .bf16 = true, .plain = true}},
+    {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 64, 201, grouped(fed(192, 112), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 113, overlapped(192, 112)},
     {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 8192}},
