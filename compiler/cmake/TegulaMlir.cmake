@@ -23,7 +23,7 @@ else()
   endforeach()
   llvm_map_components_to_libnames(TEGULA_LLVM_ARCHIVES
     core dtlto irreader lto option orcjit passes support target
-    NVPTXCodeGen NVPTXDesc NVPTXInfo X86AsmParser X86CodeGen X86Desc X86Info)
+    X86AsmParser X86CodeGen X86Desc X86Info)
   target_link_libraries(tegula_mlir INTERFACE
     MLIRArithDialect MLIRArithToLLVM MLIRArithTransforms MLIRBuiltinToLLVMIRTranslation MLIRControlFlowDialect
     MLIRControlFlowToLLVM MLIRFuncDialect MLIRFuncToLLVM MLIRFuncTransforms MLIRIR MLIRIndexToLLVM MLIRLLVMDialect
@@ -35,7 +35,7 @@ else()
   # lld starts up every target and Polly, for link-time optimisation, which nobody uses here.
   set(stubs "void _Z18getPollyPluginInfov(void) {}\n")
   set(others ${LLVM_TARGETS_TO_BUILD})
-  list(REMOVE_ITEM others NVPTX X86)
+  list(REMOVE_ITEM others X86)
   foreach(name IN LISTS others)
     foreach(part Target TargetInfo TargetMC AsmParser AsmPrinter)
       string(APPEND stubs "void LLVMInitialize${name}${part}(void) {}\n")

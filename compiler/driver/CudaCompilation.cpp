@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/driver/GpuCompilation.h"
+#include "compiler/ptx/Ptx.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Target/TargetMachine.h"
 
 namespace tegula {
 
@@ -32,16 +32,17 @@ private:
     std::unique_ptr<llvm::Module> module = emit::translate(source_.module(), context);
     if (!module)
       return source_.failure();
-    std::unique_ptr<llvm::TargetMachine> machine = emit::makeTargetMachine(target_);
-    emit::optimize(*module, *machine);
+    emit::optimizeForGpu(*module);
     if (wants(kLlvmPhase)) {
       artifact_.text = emit::toText(*module);
       return {};
     }
-    std::string ptx = emit::toAssembly(*module, *machine);
+    Expected<std::string> ptx = ptx::toPtx(*module, {target_.arch, target_.ptx});
+    if (!ptx)
+      return ptx.status();
     if (!wants(kPtxPhase))
-      return assemble(ptx);
-    artifact_.text = std::move(ptx);
+      return assemble(*ptx);
+    artifact_.text = std::move(*ptx);
     return {};
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From loops to a shared object, and from threads to a cubin: the only folder that includes LLVM's and its dialects'
-// headers.
+// From loops to a shared object, from threads to LLVM IR, and from PTX to a cubin. Headers of LLVM's dialects are
+// included here only, and in simt/.
 #pragma once
 
 #include "tegula/status.h"
@@ -47,6 +47,8 @@ void buildLlvmPipeline(mlir::OpPassManager &pm);
 std::unique_ptr<llvm::Module> translate(mlir::ModuleOp module, llvm::LLVMContext &context, const CpuTarget &target);
 
 std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &target);
+void optimize(llvm::Module &module, llvm::TargetMachine &machine);
+std::string toAssembly(llvm::Module &module, llvm::TargetMachine &machine);
 std::string toObject(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// Links one relocatable object into a shared object that needs no symbol from outside.
@@ -57,10 +59,10 @@ Expected<std::string> link(const std::string &object);
 
 /// The GPU to compile for, resolved from a Target's arch (empty: sm_80).
 struct GpuTarget {
-  std::string arch;     ///< "sm_90a"
-  std::string features; ///< The oldest PTX version that has what we use.
-  int64_t number;       ///< 90
-  int64_t sharedBytes;  ///< Of one block, at most.
+  std::string arch;    ///< "sm_90a"
+  std::string ptx;     ///< The oldest version of PTX that has what we use: "8.1".
+  int64_t number;      ///< 90
+  int64_t sharedBytes; ///< Of one block, at most.
 };
 
 /// InvalidArgument with the legal names unless the arch is one of them.
@@ -72,7 +74,7 @@ void buildNvvmPipeline(mlir::OpPassManager &pm);
 /// The LLVM module of a program; null after a diagnostic.
 std::unique_ptr<llvm::Module> translate(mlir::ModuleOp module, llvm::LLVMContext &context);
 
-std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const GpuTarget &target);
+void optimizeForGpu(llvm::Module &module);
 
 /// PTX to a cubin by the ptxas of this machine; the PTX itself, and an empty report, if there is none.
 /// It is $TEGULA_PTXAS (none, if that is set but empty), or looked for in $CUDA_HOME/bin, $PATH and
@@ -86,8 +88,6 @@ Expected<std::string> assemble(const std::string &ptx, const GpuTarget &target, 
 /// getDependentDialects() of a pass that uses it.
 void registerDialects(mlir::DialectRegistry &registry);
 
-void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 std::string toText(const llvm::Module &module);
-std::string toAssembly(llvm::Module &module, llvm::TargetMachine &machine);
 
 } // namespace tegula::emit

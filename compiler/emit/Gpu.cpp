@@ -5,18 +5,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Target/TargetMachine.h"
-
-#include <mutex>
-
-extern "C" {
-void LLVMInitializeNVPTXTargetInfo();
-void LLVMInitializeNVPTXTarget();
-void LLVMInitializeNVPTXTargetMC();
-void LLVMInitializeNVPTXAsmPrinter();
-}
 
 namespace tegula::emit {
 
@@ -25,28 +13,10 @@ using namespace llvm;
 namespace {
 
 const GpuTarget kGpus[] = {
-    {"sm_80", "+ptx78", 80, 163 << 10},  {"sm_86", "+ptx78", 86, 99 << 10},   {"sm_89", "+ptx78", 89, 99 << 10},
-    {"sm_90", "+ptx81", 90, 227 << 10},  {"sm_90a", "+ptx81", 90, 227 << 10}, {"sm_100", "+ptx86", 100, 227 << 10},
-    {"sm_120", "+ptx87", 120, 99 << 10},
+    {"sm_80", "7.8", 80, 163 << 10},  {"sm_86", "7.8", 86, 99 << 10},   {"sm_89", "7.8", 89, 99 << 10},
+    {"sm_90", "8.1", 90, 227 << 10},  {"sm_90a", "8.1", 90, 227 << 10}, {"sm_100", "8.6", 100, 227 << 10},
+    {"sm_120", "8.7", 120, 99 << 10},
 };
-
-/// For what LLVM offers on its command line only.
-template <class T> void setOption(StringRef name, T value) {
-  if (cl::Option *option = cl::getRegisteredOptions().lookup(name))
-    static_cast<cl::opt<T> *>(option)->setValue(value);
-}
-
-void initializeNvptx() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    setOption("nvptx-short-ptr", true); // Addresses in shared memory have 32 bits.
-    setOption("optimize-regalloc", cl::BOU_TRUE);
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-  });
-}
 
 } // namespace
 
@@ -71,18 +41,6 @@ std::unique_ptr<Module> translate(mlir::ModuleOp module, LLVMContext &context) {
     if (!function.isDeclaration())
       function.addFnAttr(Attribute::NoUnwind);
   return result;
-}
-
-// ptxas optimises, with the registers in view; LLVM's own optimisations take half of a compilation and change nothing.
-// What it needs from LLVM is values in few registers, so these are coalesced as at higher levels.
-std::unique_ptr<TargetMachine> makeTargetMachine(const GpuTarget &target) {
-  initializeNvptx();
-  Triple triple("nvptx64-nvidia-cuda");
-  std::string error;
-  const Target *nvptx = TargetRegistry::lookupTarget(triple, error);
-  TargetOptions options;
-  return std::unique_ptr<TargetMachine>(nvptx->createTargetMachine(triple, target.arch, target.features, options,
-                                                                   std::nullopt, std::nullopt, CodeGenOptLevel::None));
 }
 
 } // namespace tegula::emit

@@ -88,22 +88,18 @@ constexpr StringLiteral kCpuPasses = "function(early-cse<memssa>,instcombine<no-
 constexpr StringLiteral kGpuPasses = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,"
                                      "loop-mssa(licm<no-allowspeculation>),simplifycfg,sink)";
 
-} // namespace
-
 // No library function is known to exist, so that no loop becomes a call of memset or memcpy.
-void optimize(Module &module, TargetMachine &machine) {
-  module.setDataLayout(machine.createDataLayout());
-  module.setTargetTriple(machine.getTargetTriple());
+void runPasses(Module &module, TargetMachine *machine, StringRef names) {
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
   tuning.LoopUnrolling = false;
-  PassBuilder passes(&machine, tuning);
+  PassBuilder passes(machine, tuning);
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager sccs;
   ModuleAnalysisManager modules;
-  TargetLibraryInfoImpl library(machine.getTargetTriple());
+  TargetLibraryInfoImpl library(module.getTargetTriple());
   library.disableAllFunctions();
   functions.registerPass([&] { return TargetLibraryAnalysis(library); });
   passes.registerModuleAnalyses(modules);
@@ -112,8 +108,24 @@ void optimize(Module &module, TargetMachine &machine) {
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, sccs, modules);
   ModulePassManager pipeline;
-  cantFail(passes.parsePassPipeline(pipeline, machine.getTargetTriple().isNVPTX() ? kGpuPasses : kCpuPasses));
+  cantFail(passes.parsePassPipeline(pipeline, names));
   pipeline.run(module, modules);
+}
+
+} // namespace
+
+void optimize(Module &module, TargetMachine &machine) {
+  module.setDataLayout(machine.createDataLayout());
+  module.setTargetTriple(machine.getTargetTriple());
+  runPasses(module, &machine, kCpuPasses);
+}
+
+// Addresses in shared memory have 32 bits.
+void optimizeForGpu(Module &module) {
+  module.setDataLayout(
+      "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64");
+  module.setTargetTriple(Triple("nvptx64-nvidia-cuda"));
+  runPasses(module, nullptr, kGpuPasses);
 }
 
 namespace {

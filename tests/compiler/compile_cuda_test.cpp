@@ -240,6 +240,21 @@ TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
                 "cubin, report");
 }
 
+/// The remainder of a division of floats, which the language does not have.
+const char *const kRemainder = R"(
+func.func @remainder(%a: !tile.view<1xf32>, %b: !tile.view<1xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0] : !tile.view<1xf32> -> tensor<64xf32>
+  %y = arith.remf %x, %x : tensor<64xf32>
+  tile.store %y, %b[%c0] : tensor<64xf32>, !tile.view<1xf32>
+  return
+}
+)";
+
+TEST(CompileCuda, AnInstructionThatPtxDoesNotHaveIsNamed) {
+  expectRefusal(request(kRemainder), ErrorCode::Internal, "cannot print PTX for the instruction frem");
+}
+
 TEST(CompileCuda, TooMuchSharedMemoryIsRefused) {
   CompileRequest r = request(kTooLarge);
   r.schedule.num_warps = 16;

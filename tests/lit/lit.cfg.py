@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Runs the .mlir tests that lie beside the passes. One of them, or a folder:
+# Runs the .mlir and .ll tests that lie beside what they test. One of them, or a folder:
 #   /usr/lib/llvm-22/bin/lit -v build/tests/lit/simplify/tests/guard-division.mlir
 import os
 
@@ -7,6 +7,6 @@ import lit.formats
 
 config.name = "tegula"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".mlir"]
+config.suffixes = [".ll", ".mlir"]
 config.environment["PATH"] = os.pathsep.join([config.tegula_bin, config.llvm_bin, os.environ["PATH"]])
 config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error"

@@ -2,15 +2,22 @@
 // Runs passes on a program, as mlir-opt does: `tegula-opt --decompose-softmax --cse program.mlir`.
 // `tegula-opt --until=threads program.mlir` runs every phase up to the named one. A phase that several targets have is
 // the cpu's, or that of `--target=cuda`. `tegula-opt --replay FILE` repeats a compilation that made the worker fail.
+// `tegula-opt --ptx FILE` prints PTX for sm_90a from LLVM IR that is optimised already.
 #include "compiler/Registration.h"
 
 #include "compiler/driver/Compile.h"
+#include "compiler/emit/Emit.h"
+#include "compiler/ptx/Ptx.h"
 #include "tegula/serialize.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IRReader/IRReader.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <optional>
@@ -74,6 +81,16 @@ std::string replay(const char *path) {
   return compile(*request).status().message();
 }
 
+Expected<std::string> ptxOf(const char *path) {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic problem;
+  std::unique_ptr<llvm::Module> module = llvm::parseIRFile(path, problem, context);
+  if (!module)
+    return Status(ErrorCode::InvalidArgument, problem.getMessage().str());
+  Expected<emit::GpuTarget> gpu = emit::resolveGpu("sm_90a");
+  return ptx::toPtx(*module, {gpu->arch, gpu->ptx});
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -81,6 +98,11 @@ int main(int argc, char **argv) {
     std::string problem = replay(argv[2]);
     llvm::errs() << (problem.empty() ? "it compiles" : problem) << "\n";
     return problem.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
+  if (argc == 3 && llvm::StringRef(argv[1]) == "--ptx") {
+    Expected<std::string> ptx = ptxOf(argv[2]);
+    (ptx ? llvm::outs() : llvm::errs()) << (ptx ? *ptx : ptx.status().message() + "\n");
+    return ptx ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   CommandLine line(argc, argv);
   if (line.until && !line.addPhases())

@@ -11,7 +11,7 @@
 // PTX: .target sm_80
 // PTX: .extern .shared .align 1024 .b8 tegula_shared[];
 // PTX: .visible .entry product(
-// PTX: .param .u64 product_param_14
+// PTX: .param .b64 product_param_14
 // PTX-NOT: .param
 // PTX: .reqntid 128
 // PTX: .minnctapersm 1

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/ptx/Selection.h"
+
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+namespace tegula::ptx {
+
+using namespace llvm;
+
+namespace {
+
+struct Spelling {
+  Intrinsic::ID id;
+  StringLiteral text; ///< Of the results first, then the arguments.
+};
+
+constexpr Spelling kMachine[] = {
+    {Intrinsic::nvvm_read_ptx_sreg_tid_x, "mov.u32 $0, %tid.x"},
+    {Intrinsic::nvvm_read_ptx_sreg_ctaid_x, "mov.u32 $0, %ctaid.x"},
+    {Intrinsic::nvvm_read_ptx_sreg_ctaid_y, "mov.u32 $0, %ctaid.y"},
+    {Intrinsic::nvvm_read_ptx_sreg_ctaid_z, "mov.u32 $0, %ctaid.z"},
+    {Intrinsic::nvvm_read_ptx_sreg_nctaid_x, "mov.u32 $0, %nctaid.x"},
+    {Intrinsic::nvvm_read_ptx_sreg_nctaid_y, "mov.u32 $0, %nctaid.y"},
+    {Intrinsic::nvvm_read_ptx_sreg_nctaid_z, "mov.u32 $0, %nctaid.z"},
+    {Intrinsic::nvvm_shfl_sync_idx_i32, "shfl.sync.idx.b32 $0, $2, $3, $4, $1"},
+    {Intrinsic::nvvm_shfl_sync_bfly_i32, "shfl.sync.bfly.b32 $0, $2, $3, $4, $1"},
+    {Intrinsic::nvvm_shfl_sync_bfly_f32, "shfl.sync.bfly.b32 $0, $2, $3, $4, $1"},
+    {Intrinsic::nvvm_vote_any_sync, "vote.sync.any.pred $0, $2, $1"},
+    {Intrinsic::nvvm_barrier_cta_sync_aligned_all, "bar.sync $0"},
+    {Intrinsic::nvvm_barrier_cta_sync_aligned_count, "bar.sync $0, $1"},
+    {Intrinsic::nvvm_bar_warp_sync, "bar.warp.sync $0"},
+    {Intrinsic::nvvm_cp_async_cg_shared_global_16_s, "cp.async.cg.shared.global [$0], [$1], 16, $2"},
+    {Intrinsic::nvvm_cp_async_commit_group, "cp.async.commit_group"},
+    {Intrinsic::nvvm_cp_async_wait_group, "cp.async.wait_group $0"},
+    {Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_b16, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1]"},
+    {Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_b16, "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {$0, $1}, [$2]"},
+    {Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16,
+     "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4]"},
+    {Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_trans_b16,
+     "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {$0}, [$1]"},
+    {Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16,
+     "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {$0, $1}, [$2]"},
+    {Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16,
+     "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4]"},
+    {Intrinsic::nvvm_stmatrix_sync_aligned_m8n8_x1_b16, "stmatrix.sync.aligned.m8n8.x1.shared.b16 [$0], {$1}"},
+    {Intrinsic::nvvm_stmatrix_sync_aligned_m8n8_x2_b16, "stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1, $2}"},
+    {Intrinsic::nvvm_stmatrix_sync_aligned_m8n8_x4_b16,
+     "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4}"},
+    {Intrinsic::nvvm_stmatrix_sync_aligned_m8n8_x1_trans_b16,
+     "stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [$0], {$1}"},
+    {Intrinsic::nvvm_stmatrix_sync_aligned_m8n8_x2_trans_b16,
+     "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [$0], {$1, $2}"},
+    {Intrinsic::nvvm_stmatrix_sync_aligned_m8n8_x4_trans_b16,
+     "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4}"},
+    {Intrinsic::nvvm_mma_m16n8k16_row_col_bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {$0, $1, $2, $3}, "
+                                                "{$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13}"},
+    {Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0, $1, $2, "
+                                                   "$3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13}"},
+    {Intrinsic::nvvm_mma_m16n8k8_row_col_tf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {$0, $1, $2, $3}, "
+                                               "{$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13}"},
+    {Intrinsic::nvvm_ex2_approx_ftz, "ex2.approx.ftz.f32 $0, $1"},
+    {Intrinsic::nvvm_lg2_approx_ftz_f, "lg2.approx.ftz.f32 $0, $1"},
+    {Intrinsic::nvvm_f2tf32_rna, "cvt.rna.tf32.f32 $0, $1"},
+    {Intrinsic::nvvm_ff2f16x2_rn, "cvt.rn.f16x2.f32 $0, $1, $2"},
+    {Intrinsic::nvvm_ff2bf16x2_rn, "cvt.rn.bf16x2.f32 $0, $1, $2"},
+};
+
+/// On f32; what LLVM makes of arithmetic.
+constexpr Spelling kFloat[] = {
+    {Intrinsic::fma, "fma.rn.f32 $0, $1, $2, $3"},    {Intrinsic::fmuladd, "fma.rn.f32 $0, $1, $2, $3"},
+    {Intrinsic::sqrt, "sqrt.rn.f32 $0, $1"},          {Intrinsic::fabs, "abs.f32 $0, $1"},
+    {Intrinsic::copysign, "copysign.f32 $0, $2, $1"}, {Intrinsic::minnum, "min.f32 $0, $1, $2"},
+    {Intrinsic::minimumnum, "min.f32 $0, $1, $2"},    {Intrinsic::maxnum, "max.f32 $0, $1, $2"},
+    {Intrinsic::maximumnum, "max.f32 $0, $1, $2"},    {Intrinsic::minimum, "min.NaN.f32 $0, $1, $2"},
+    {Intrinsic::maximum, "max.NaN.f32 $0, $1, $2"},   {Intrinsic::floor, "cvt.rmi.f32.f32 $0, $1"},
+    {Intrinsic::ceil, "cvt.rpi.f32.f32 $0, $1"},      {Intrinsic::trunc, "cvt.rzi.f32.f32 $0, $1"},
+    {Intrinsic::rint, "cvt.rni.f32.f32 $0, $1"},      {Intrinsic::nearbyint, "cvt.rni.f32.f32 $0, $1"},
+    {Intrinsic::roundeven, "cvt.rni.f32.f32 $0, $1"},
+};
+
+/// Empty if there is none.
+StringRef find(ArrayRef<Spelling> all, Intrinsic::ID id) {
+  auto *found = find_if(all, [&](const Spelling &one) { return one.id == id; });
+  return found == all.end() ? "" : StringRef(found->text);
+}
+
+} // namespace
+
+bool isMachineInstruction(const User &user) {
+  auto *call = dyn_cast<IntrinsicInst>(&user);
+  return call && !find(kMachine, call->getIntrinsicID()).empty();
+}
+
+void Selection::selectIntrinsic(IntrinsicInst &call) {
+  if (call.getIntrinsicID() == Intrinsic::assume)
+    return;
+  StringRef text = find(kMachine, call.getIntrinsicID());
+  if (text.empty())
+    return selectElementwise(call);
+  SmallVector<Operand> operands;
+  bool isPacked = call.getType()->isVectorTy();
+  for (RegisterClass registerClass : isPacked ? SmallVector{RegisterClass::b32} : classesOf(call.getType()))
+    operands.push_back(newRegister(registerClass));
+  auto results = static_cast<unsigned>(operands.size());
+  for (Value *argument : call.args())
+    operands.push_back(argument->getType()->isVectorTy() ? packed(argument) : readable(argument));
+  append(text + ";", operands, results);
+  if (isPacked)
+    return definePacked(call, operands.front());
+  define(&call, ArrayRef(operands).take_front(results));
+}
+
+Operand Selection::computeInteger(IntrinsicInst &call, Type *type, Operands x) {
+  RegisterClass registerClass = classOf(type);
+  std::string bits = std::to_string(bitsOf(registerClass));
+  auto two = [&](const Twine &name, Operand a, Operand b) {
+    return emit(name + bits + " $0, $1, $2", registerClass, {a, b});
+  };
+  auto extremum = [&](const Twine &name, bool isSigned) {
+    return two(name, extended(x[0], type, isSigned), extended(x[1], type, isSigned));
+  };
+  bool isWhole = type->getScalarSizeInBits() == bitsOf(registerClass);
+  switch (call.getIntrinsicID()) {
+  case Intrinsic::smin:
+    return extremum("min.s", true);
+  case Intrinsic::smax:
+    return extremum("max.s", true);
+  case Intrinsic::umin:
+    return extremum("min.u", false);
+  case Intrinsic::umax:
+    return extremum("max.u", false);
+  case Intrinsic::abs:
+    return emit("abs.s" + Twine(bits) + " $0, $1", registerClass, extended(x[0], type, true));
+  case Intrinsic::usub_sat:
+    if (isWhole)
+      return two("sub.s", two("max.u", x[0], x[1]), x[1]);
+    break;
+  case Intrinsic::uadd_sat:
+    if (isWhole)
+      return two("add.s", two("min.u", x[0], emit("not.b" + Twine(bits) + " $0, $1", registerClass, x[1])), x[1]);
+    break;
+  case Intrinsic::fshl:
+    if (registerClass == RegisterClass::b32 && isWhole)
+      return emit("shf.l.wrap.b32 $0, $2, $1, $3", registerClass, x);
+    break;
+  case Intrinsic::fshr:
+    if (registerClass == RegisterClass::b32 && isWhole)
+      return emit("shf.r.wrap.b32 $0, $2, $1, $3", registerClass, x);
+    break;
+  default:
+    break;
+  }
+  return refuse("the intrinsic " + call.getCalledFunction()->getName() + " on " + bits + " bits");
+}
+
+/// The sign of a comparison: -1, 0 or 1.
+Operand Selection::compareThreeWays(IntrinsicInst &call, Type *type, Operands x) {
+  bool isSigned = call.getIntrinsicID() == Intrinsic::scmp;
+  Type *compared = call.getArgOperand(0)->getType()->getScalarType();
+  RegisterClass registerClass = classOf(type);
+  Operand a = extended(x[0], compared, isSigned), b = extended(x[1], compared, isSigned);
+  auto chosen = [&](StringRef relation, int64_t number) {
+    Operand holds =
+        emit("setp." + relation + (isSigned ? ".s" : ".u") + Twine(bitsOf(classOf(compared))) + " $0, $1, $2",
+             RegisterClass::pred, {a, b});
+    return emit("selp." + toString(registerClass) + " $0, $1, 0, $2", registerClass,
+                {Operand::ofInteger(number), holds});
+  };
+  return emit("or." + toString(registerClass) + " $0, $1, $2", registerClass, {chosen("gt", 1), chosen("lt", -1)});
+}
+
+Operand Selection::computeGeneric(IntrinsicInst &call, Type *type, Operands x) {
+  Intrinsic::ID id = call.getIntrinsicID();
+  if (id == Intrinsic::scmp || id == Intrinsic::ucmp)
+    return compareThreeWays(call, type, x);
+  if (type->isIntegerTy())
+    return computeInteger(call, type, x);
+  StringRef text = find(kFloat, id);
+  if (text.empty())
+    return refuse("the intrinsic " + call.getCalledFunction()->getName());
+  SmallVector<Operand, 3> wide;
+  for (Operand operand : x)
+    wide.push_back(widen(operand, type));
+  return narrow(emit(text, RegisterClass::b32, wide), type);
+}
+
+} // namespace tegula::ptx

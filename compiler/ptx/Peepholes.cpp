@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/ptx/Peepholes.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+namespace tegula::ptx {
+
+using namespace llvm;
+using namespace llvm::PatternMatch;
+
+namespace {
+
+class Peepholes {
+public:
+  explicit Peepholes(Function &function) : function_(function), builder_(function.getContext()) {}
+
+  void run() {
+    for (BasicBlock &block : function_) {
+      sums_.clear();
+      leaveForward(block);
+      for (Instruction &instruction : make_early_inc_range(block))
+        if (Value *better = improve(instruction)) {
+          instruction.replaceAllUsesWith(better);
+          replaced_.push_back(&instruction);
+        }
+    }
+    RecursivelyDeleteTriviallyDeadInstructions(replaced_);
+  }
+
+private:
+  /// Null if there is nothing better.
+  Value *improve(Instruction &instruction) {
+    builder_.SetInsertPoint(&instruction);
+    switch (instruction.getOpcode()) {
+    case Instruction::Add:
+      return moveNumberOutward(instruction);
+    case Instruction::Mul:
+      return moveShiftOutward(instruction);
+    case Instruction::Select:
+      return chooseTwice(cast<SelectInst>(instruction));
+    case Instruction::InsertElement:
+      return packConversions(instruction);
+    default:
+      return nullptr;
+    }
+  }
+
+  /// A conditional branch goes elsewhere, and the block that follows is the other way, as the assembler expects: it
+  /// takes what follows for the likely way, and unrolls only loops whose exit is taken if a predicate holds.
+  void leaveForward(BasicBlock &block) {
+    auto *branch = dyn_cast<BranchInst>(block.getTerminator());
+    if (!branch || branch->isUnconditional() || branch->getSuccessor(0) != block.getNextNode())
+      return;
+    auto *comparison = dyn_cast<CmpInst>(branch->getCondition());
+    if (comparison && comparison->hasOneUse()) {
+      comparison->setPredicate(comparison->getInversePredicate());
+    } else {
+      builder_.SetInsertPoint(branch);
+      branch->setCondition(builder_.CreateNot(branch->getCondition()));
+    }
+    branch->swapSuccessors();
+  }
+
+  /// Whether it is computed for this user only, and here.
+  static bool belongsTo(Value *operand, Instruction &user) {
+    auto *instruction = dyn_cast<Instruction>(operand);
+    return isa<ConstantExpr>(operand) ||
+           (instruction && instruction->hasOneUse() && instruction->getParent() == user.getParent());
+  }
+
+  static bool isSum(const Operator &op) {
+    auto *bits = dyn_cast<PossiblyDisjointInst>(&op);
+    return op.getOpcode() == Instruction::Add || (bits && bits->isDisjoint());
+  }
+
+  /// (x + number) + y becomes (x + y) + number: accesses to memory take a number for free, and many share the sum.
+  Value *moveNumberOutward(Instruction &instruction) {
+    for (unsigned side : {1, 0}) {
+      auto *inner = dyn_cast<Operator>(instruction.getOperand(side));
+      if (!inner || !isSum(*inner) || !belongsTo(inner, instruction))
+        continue;
+      auto *number = dyn_cast<ConstantInt>(inner->getOperand(1));
+      if (number)
+        return builder_.CreateAdd(sumOf(inner->getOperand(0), instruction.getOperand(1 - side)), number);
+    }
+    return nullptr;
+  }
+
+  Value *sumOf(Value *x, Value *y) {
+    Value *&sum = sums_[std::minmax(x, y)];
+    if (!sum)
+      sum = builder_.CreateAdd(x, y);
+    return sum;
+  }
+
+  /// (x << number) * y becomes (x * y) << number, which is part of the addition that follows.
+  Value *moveShiftOutward(Instruction &instruction) {
+    for (unsigned side : {0, 1}) {
+      Value *x = nullptr, *shift = instruction.getOperand(side), *y = instruction.getOperand(1 - side);
+      ConstantInt *number = nullptr;
+      if (belongsTo(shift, instruction) && match(shift, m_Shl(m_Value(x), m_ConstantInt(number))))
+        return builder_.CreateShl(builder_.CreateMul(x, y), number);
+    }
+    return nullptr;
+  }
+
+  /// Whether x and y hold: of two choices the assembler makes better schedules than of one, whose predicate it computes
+  /// first.
+  Value *chooseTwice(SelectInst &choice) {
+    Value *x = nullptr, *y = nullptr, *yes = choice.getTrueValue(), *no = choice.getFalseValue();
+    if (choice.getType()->isIntegerTy(1) || !belongsTo(choice.getCondition(), choice))
+      return nullptr;
+    if (match(choice.getCondition(), m_LogicalAnd(m_Value(x), m_Value(y))))
+      return builder_.CreateSelect(x, builder_.CreateSelect(y, yes, no), no);
+    if (match(choice.getCondition(), m_LogicalOr(m_Value(x), m_Value(y))))
+      return builder_.CreateSelect(x, yes, builder_.CreateSelect(y, yes, no));
+    return nullptr;
+  }
+
+  /// Two f32 that are rounded to 16 bits and put into one word are one instruction, for which LLVM has an intrinsic.
+  Value *packConversions(Instruction &instruction) {
+    Value *low = nullptr, *high = nullptr;
+    auto first = m_InsertElt(m_Undef(), m_OneUse(m_FPTrunc(m_Value(low))), m_Zero());
+    auto *type = cast<FixedVectorType>(instruction.getType());
+    if (type->getNumElements() != 2 ||
+        !match(&instruction, m_InsertElt(first, m_OneUse(m_FPTrunc(m_Value(high))), m_One())))
+      return nullptr;
+    Intrinsic::ID id = type->getElementType()->isHalfTy() ? Intrinsic::nvvm_ff2f16x2_rn : Intrinsic::nvvm_ff2bf16x2_rn;
+    return builder_.CreateIntrinsic(id, {high, low});
+  }
+
+  Function &function_;
+  IRBuilder<> builder_;
+  DenseMap<std::pair<Value *, Value *>, Value *> sums_; ///< Of this block.
+  SmallVector<WeakTrackingVH> replaced_;
+};
+
+} // namespace
+
+void applyPeepholes(Function &function) { Peepholes(function).run(); }
+
+} // namespace tegula::ptx

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// From the instructions of LLVM IR to those of PTX, one by one. A value is a list of operands, one for each member of a
+// structure and each element of a vector, so that taking them apart and putting them together costs nothing.
+#pragma once
+
+#include "compiler/ptx/Code.h"
+
+#include "tegula/status.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/Instructions.h"
+
+namespace llvm {
+class IntrinsicInst;
+} // namespace llvm
+
+namespace tegula::ptx {
+
+/// Whether it is an intrinsic that stands for one instruction of the GPU.
+bool isMachineInstruction(const llvm::User &user);
+
+class Selection {
+public:
+  /// Appends the kernel's blocks to `code`, which is empty.
+  Selection(llvm::Function &kernel, Code &code) : kernel_(kernel), code_(code) {}
+
+  Status run();
+
+private:
+  using Operands = llvm::ArrayRef<Operand>;
+
+  //===-- Values -------------------------------------------------------------------------------------------------===//
+  llvm::SmallVector<RegisterClass> classesOf(llvm::Type *type);
+  RegisterClass classOf(llvm::Type *type);
+  Operands elements(llvm::Value *value);
+  Operands elementsOf(llvm::Constant *constant);
+  Operand scalar(llvm::Value *value) { return elements(value).front(); }
+  /// The same in what an instruction may name: a predicate is always a register.
+  Operand readable(llvm::Value *value);
+  /// A vector of 32 or 64 bits as one register.
+  Operand packed(llvm::Value *value);
+  /// An integer whose type may be narrower than its register, whose other bits are then anything.
+  Operand extended(Operand narrow, llvm::Type *type, bool isSigned);
+  void define(llvm::Value *value, Operands operands);
+  void definePacked(llvm::Instruction &value, Operand whole);
+
+  //===-- Lines --------------------------------------------------------------------------------------------------===//
+  void append(const llvm::Twine &text, Operands operands, unsigned results);
+  Operand emit(const llvm::Twine &text, RegisterClass result, Operands read);
+  void copy(Operand to, Operand from);
+  Operand newRegister(RegisterClass registerClass) { return Operand::of(code_.addRegister(registerClass)); }
+  /// The first one is what run() returns; what comes of it does not matter.
+  Operand refuse(const llvm::Twine &what);
+
+  //===-- Blocks -------------------------------------------------------------------------------------------------===//
+  void loadParameters();
+  void select(llvm::BasicBlock &block);
+  void prepare(llvm::PHINode &phi);
+  void beginPhis(llvm::BasicBlock &block);
+  void endPhis(llvm::BasicBlock &block);
+  void selectBranch(llvm::BranchInst &branch);
+  void selectSwitch(llvm::SwitchInst &instruction);
+  Operand labelOf(llvm::BasicBlock *block) const;
+
+  //===-- Instructions -------------------------------------------------------------------------------------------===//
+  void select(llvm::Instruction &instruction);
+  bool selectAggregate(llvm::Instruction &instruction);
+  void selectFreeze(llvm::Instruction &instruction);
+  void selectBitcast(llvm::Instruction &instruction);
+  void selectAssembly(llvm::CallInst &call);
+  void selectIntrinsic(llvm::IntrinsicInst &call);
+  void selectElementwise(llvm::Instruction &instruction);
+  /// One element of the result; `type` is its type.
+  Operand compute(llvm::Instruction &instruction, llvm::Type *type, Operands operands);
+  Operand computeBinary(llvm::Instruction &instruction, llvm::Type *type, Operand a, Operand b);
+  Operand divideFloats(bool isApproximate, Operand a, Operand b);
+  Operand divide(unsigned opcode, RegisterClass registerClass, Operand x, int64_t number);
+  Operand divideUnsigned(RegisterClass registerClass, Operand x, const llvm::APInt &divisor);
+  Operand divideSigned(RegisterClass registerClass, Operand x, const llvm::APInt &divisor);
+  Operand computeCast(llvm::CastInst &cast, llvm::Type *type, Operand x);
+  Operand convertCondition(llvm::CastInst &cast, llvm::Type *type, Operand x);
+  Operand resize(Operand x, RegisterClass from, RegisterClass to, bool isSigned);
+  Operand compare(llvm::CmpInst &comparison, Operand a, Operand b);
+  Operand choose(llvm::Type *type, Operand condition, Operand yes, Operand no);
+  Operand computeGeneric(llvm::IntrinsicInst &call, llvm::Type *type, Operands operands);
+  Operand computeInteger(llvm::IntrinsicInst &call, llvm::Type *type, Operands x);
+  Operand compareThreeWays(llvm::IntrinsicInst &call, llvm::Type *type, Operands x);
+  /// 16-bit floats are computed with as f32.
+  Operand widen(Operand narrow, llvm::Type *type);
+  Operand narrow(Operand wide, llvm::Type *type);
+
+  llvm::Function &kernel_;
+  Code &code_;
+  Status status_;
+  llvm::DenseMap<llvm::Value *, Operands> values_;
+  llvm::DenseMap<llvm::Value *, Operand> packed_;
+  llvm::DenseMap<llvm::PHINode *, Operands> incoming_; ///< What the blocks before a phi's write.
+  llvm::DenseMap<llvm::BasicBlock *, unsigned> numbers_;
+  llvm::SmallVector<llvm::Constant *> computedConstants_; ///< In this block.
+  Block *block_ = nullptr;
+  const llvm::DILocation *place_ = nullptr;
+};
+
+} // namespace tegula::ptx

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/ptx/Selection.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/GlobalVariable.h"
+
+namespace tegula::ptx {
+
+using namespace llvm;
+
+StringRef toString(RegisterClass registerClass) {
+  static constexpr StringLiteral names[] = {"pred", "b16", "b32", "b64"};
+  return names[static_cast<size_t>(registerClass)];
+}
+
+unsigned bitsOf(RegisterClass registerClass) {
+  static constexpr unsigned bits[] = {1, 16, 32, 64};
+  return bits[static_cast<size_t>(registerClass)];
+}
+
+static std::string describe(const Value &value) {
+  std::string text;
+  raw_string_ostream(text) << value;
+  return text;
+}
+
+static std::string describe(const Type &type) {
+  std::string text;
+  raw_string_ostream(text) << type;
+  return text;
+}
+
+//===-- Types ----------------------------------------------------------------------------------------------------===//
+
+RegisterClass Selection::classOf(Type *type) {
+  unsigned bits = type->getScalarSizeInBits();
+  if (type->isPointerTy())
+    bits = type->getPointerAddressSpace() == kSharedMemory ? 32 : 64;
+  else if (!type->isIntegerTy() && !type->isFloatTy() && !type->is16bitFPTy())
+    bits = 0;
+  if (bits == 0 || bits > 64)
+    refuse("the type " + describe(*type));
+  if (bits == 1)
+    return RegisterClass::pred;
+  return bits <= 16 ? RegisterClass::b16 : bits <= 32 ? RegisterClass::b32 : RegisterClass::b64;
+}
+
+SmallVector<RegisterClass> Selection::classesOf(Type *type) {
+  SmallVector<RegisterClass> classes;
+  if (auto *vector = dyn_cast<FixedVectorType>(type))
+    return SmallVector<RegisterClass>(vector->getNumElements(), classOf(vector->getElementType()));
+  if (!type->isStructTy() && !type->isVoidTy())
+    return {classOf(type)};
+  for (Type *member : type->subtypes())
+    classes.push_back(classOf(member));
+  return classes;
+}
+
+//===-- Operands -------------------------------------------------------------------------------------------------===//
+
+void Selection::define(Value *value, Operands operands) { values_[value] = code_.keep(operands); }
+
+ArrayRef<Operand> Selection::elements(Value *value) {
+  if (auto known = values_.find(value); known != values_.end())
+    return known->second;
+  if (auto *constant = dyn_cast<Constant>(value))
+    return elementsOf(constant);
+  refuse("the value " + describe(*value));
+  define(value, SmallVector<Operand>(classesOf(value->getType()).size()));
+  return values_[value];
+}
+
+Operand Selection::readable(Value *value) {
+  Operand operand = scalar(value);
+  if (!value->getType()->isIntegerTy(1) || operand.isRegister())
+    return operand;
+  return emit("mov.pred $0, $1", RegisterClass::pred, operand);
+}
+
+static Operand literalOf(const Constant &constant) {
+  if (auto *integer = dyn_cast<ConstantInt>(&constant))
+    return Operand::ofInteger(integer->getBitWidth() == 1 ? integer->isOne() : integer->getSExtValue());
+  if (auto *real = dyn_cast<ConstantFP>(&constant)) {
+    auto bits = static_cast<int64_t>(real->getValueAPF().bitcastToAPInt().getZExtValue());
+    return {constant.getType()->isFloatTy() ? Operand::Kind::f32 : Operand::Kind::integer, bits};
+  }
+  return isa<ConstantPointerNull>(constant) ? Operand::ofInteger(0) : Operand();
+}
+
+/// Literals for ever; what must be computed, for this block.
+ArrayRef<Operand> Selection::elementsOf(Constant *constant) {
+  Type *type = constant->getType();
+  if (isa<GlobalVariable>(constant)) {
+    RegisterClass registerClass = classOf(type);
+    define(constant, emit("mov." + toString(registerClass) + " $0, " + constant->getName(), registerClass, {}));
+    computedConstants_.push_back(constant);
+  } else if (auto *expression = dyn_cast<ConstantExpr>(constant)) {
+    Instruction *instruction = expression->getAsInstruction();
+    select(*instruction);
+    define(constant, SmallVector<Operand>(elements(instruction)));
+    values_.erase(instruction);
+    instruction->deleteValue();
+    computedConstants_.push_back(constant);
+  } else if (type->isVectorTy() || type->isStructTy()) {
+    SmallVector<Operand> all;
+    for (unsigned i = 0; i < classesOf(type).size(); ++i)
+      all.push_back(scalar(constant->getAggregateElement(i)));
+    define(constant, all);
+    computedConstants_.push_back(constant);
+  } else {
+    define(constant, literalOf(*constant));
+    if (!isa<ConstantData>(constant))
+      refuse("the constant " + describe(*constant));
+  }
+  return values_[constant];
+}
+
+//===-- Sizes ----------------------------------------------------------------------------------------------------===//
+
+Operand Selection::extended(Operand narrow, Type *type, bool isSigned) {
+  RegisterClass registerClass = classOf(type);
+  unsigned bits = type->getScalarSizeInBits(), all = bitsOf(registerClass);
+  if (type->isPointerTy() || bits == all)
+    return narrow;
+  int64_t mask = (int64_t{1} << bits) - 1;
+  if (!narrow.isRegister())
+    return isSigned ? narrow : Operand::ofInteger(narrow.number & mask);
+  std::string suffix = std::to_string(all) + " $0, $1, $2";
+  if (!isSigned)
+    return emit("and.b" + suffix, registerClass, {narrow, Operand::ofInteger(mask)});
+  Operand count = Operand::ofInteger(all - bits);
+  return emit("shr.s" + suffix, registerClass, {emit("shl.b" + suffix, registerClass, {narrow, count}), count});
+}
+
+/// Two elements, or four of 8 bits.
+Operand Selection::packed(Value *value) {
+  if (auto known = packed_.find(value); known != packed_.end())
+    return known->second;
+  SmallVector<Operand> all(elements(value));
+  unsigned bits = value->getType()->getScalarSizeInBits();
+  if (all.size() == 2 && bits == 16)
+    return emit("mov.b32 $0, {$1, $2}", RegisterClass::b32, all);
+  if (all.size() == 2 && bits == 32)
+    return emit("mov.b64 $0, {$1, $2}", RegisterClass::b64, all);
+  if (all.size() != 4 || bits != 8)
+    return refuse("packing " + describe(*value));
+  for (Operand &element : all)
+    element = emit("cvt.u32.u16 $0, $1", RegisterClass::b32, element);
+  constexpr StringLiteral lowBytes = "prmt.b32 $0, $1, $2, 0x0040", lowHalves = "prmt.b32 $0, $1, $2, 0x5410";
+  Operand low = emit(lowBytes, RegisterClass::b32, {all[0], all[1]});
+  return emit(lowHalves, RegisterClass::b32, {low, emit(lowBytes, RegisterClass::b32, {all[2], all[3]})});
+}
+
+/// The inverse. Its elements are made here, where they dominate all uses, unless nobody needs them.
+void Selection::definePacked(Instruction &value, Operand whole) {
+  packed_[&value] = whole;
+  if (all_of(value.users(), [](User *user) { return isa<BitCastInst>(user) || isMachineInstruction(*user); }))
+    return;
+  unsigned bits = value.getType()->getScalarSizeInBits();
+  SmallVector<Operand> all;
+  for (RegisterClass registerClass : classesOf(value.getType()))
+    all.push_back(newRegister(registerClass));
+  if (bits == 8) {
+    for (unsigned i = 0; i < all.size(); ++i) {
+      Operand low = emit("shr.u32 $0, $1, $2", RegisterClass::b32, {whole, Operand::ofInteger(8 * i)});
+      all[i] = emit("cvt.u16.u32 $0, $1", RegisterClass::b16, low);
+    }
+  } else {
+    append(bits == 16 ? "mov.b32 {$0, $1}, $2;" : "mov.b64 {$0, $1}, $2;", {all[0], all[1], whole}, 2);
+  }
+  define(&value, all);
+}
+
+void Selection::selectBitcast(Instruction &instruction) {
+  Value *source = instruction.getOperand(0);
+  bool fromVector = source->getType()->isVectorTy(), toVector = instruction.getType()->isVectorTy();
+  if (!fromVector && !toVector)
+    return define(&instruction, elements(source));
+  Operand whole = fromVector ? packed(source) : scalar(source);
+  if (toVector)
+    return definePacked(instruction, whole);
+  define(&instruction, whole);
+}
+
+} // namespace tegula::ptx

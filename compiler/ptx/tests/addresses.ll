@@ -1,0 +1,52 @@
+; RUN: tegula-opt --ptx %s | FileCheck %s
+
+; CHECK: .extern .shared .align 1024 .b8 memory[];
+@memory = external addrspace(3) global [0 x i8], align 1024
+
+; Numbers are added last, where accesses take them for free; sums without them are computed once.
+; CHECK-LABEL: .visible .entry shared(
+define ptx_kernel void @shared(i32 %x, i32 %y) {
+  ; CHECK: mov.b32 %r[[BASE:[0-9]+]], memory;
+  ; CHECK: add.s32 %r[[SUM:[0-9]+]], %r[[BASE]], %r[[X:[0-9]+]];
+  ; CHECK: add.s32 %r[[A:[0-9]+]], %r[[SUM]], 64;
+  %a = add i32 %x, add (i32 ptrtoint (ptr addrspace(3) @memory to i32), i32 64)
+  ; CHECK-NEXT: add.s32 %r[[B:[0-9]+]], %r[[SUM]], 128;
+  %b = add i32 %x, add (i32 ptrtoint (ptr addrspace(3) @memory to i32), i32 128)
+  %even = shl i32 %y, 1
+  %odd = or disjoint i32 %even, 1
+  ; CHECK: add.s32 %r[[C:[0-9]+]], %r{{[0-9]+}}, %r[[X]];
+  ; CHECK: add.s32 %r[[D:[0-9]+]], %r[[C]], 1;
+  %d = add i32 %odd, %x
+  ; CHECK: st [%r[[A]]], [%r[[B]]], [%r[[D]]];
+  call void asm sideeffect "st [$0], [$1], [$2];", "r,r,r"(i32 %a, i32 %b, i32 %d)
+  ret void
+}
+
+; CHECK-LABEL: .visible .entry strided(
+define ptx_kernel void @strided(i64 %base, i64 %stride, i64 %row) {
+  %bytes = shl i64 %stride, 1
+  ; CHECK: mul.lo.s64 %rd[[P:[0-9]+]], %rd{{[0-9]+}}, %rd{{[0-9]+}};
+  ; CHECK: shl.b64 %rd[[O:[0-9]+]], %rd[[P]], 1;
+  %offset = mul i64 %bytes, %row
+  ; CHECK: add.s64 %rd[[A:[0-9]+]], %rd{{[0-9]+}}, %rd[[O]];
+  %address = add i64 %base, %offset
+  %pointer = inttoptr i64 %address to ptr addrspace(1)
+  ; CHECK: cp.async.cg.shared.global [%r{{[0-9]+}}], [%rd[[A]]], 16, 8;
+  call void @llvm.nvvm.cp.async.cg.shared.global.16.s(ptr addrspace(3) @memory, ptr addrspace(1) %pointer, i32 8)
+  ret void
+}
+declare void @llvm.nvvm.cp.async.cg.shared.global.16.s(ptr addrspace(3), ptr addrspace(1), i32)
+
+; A tensor map is a parameter that TMA reads where it lies.
+; CHECK-LABEL: .visible .entry boxes(
+; CHECK-NEXT: .param .align 64 .b8 boxes_param_0[128]
+; CHECK: .reqntid 128
+; CHECK: .minnctapersm 1
+define ptx_kernel void @boxes(ptr byval([128 x i8]) align 64 "nvvm.grid_constant" %map) #0 {
+  ; CHECK: mov.b64 %rd[[P:[0-9]+]], boxes_param_0;
+  ; CHECK: cvta.param.u64 %rd[[M:[0-9]+]], %rd[[P]];
+  ; CHECK: copy [%rd[[M]]];
+  call void asm sideeffect "copy [$0];", "l"(ptr %map)
+  ret void
+}
+attributes #0 = { "nvvm.reqntid"="128" "nvvm.minctasm"="1" }

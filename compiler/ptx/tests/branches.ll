@@ -1,0 +1,52 @@
+; RUN: tegula-opt --ptx %s | FileCheck %s
+
+; The way that is not taken by the branch is the block that follows.
+; CHECK-LABEL: .visible .entry leaves(
+define ptx_kernel void @leaves(i32 %x, i32 %y) {
+  ; CHECK: setp.ge.s32 %p[[P:[0-9]+]],
+  ; CHECK-NEXT: @%p[[P]] bra $L2;
+  ; CHECK-NEXT: $L1:
+  %p = icmp slt i32 %x, %y
+  br i1 %p, label %then, label %next
+then:
+  call void asm sideeffect "st;", "~{memory}"()
+  br label %next
+next:
+  ; CHECK: $L2:
+  ; CHECK: and.pred %p[[Q:[0-9]+]],
+  ; CHECK-NEXT: not.pred %p[[R:[0-9]+]], %p[[Q]];
+  ; CHECK-NEXT: @%p[[R]] bra $L4;
+  ; CHECK-NEXT: $L3:
+  %q = icmp ugt i32 %x, %y
+  %r = icmp ugt i32 %y, 7
+  %both = and i1 %q, %r
+  br i1 %both, label %again, label %end
+again:
+  ; CHECK: bra.uni $L2;
+  br label %next
+end:
+  ret void
+}
+
+; One condition after the other chooses.
+; CHECK-LABEL: .visible .entry chooses(
+define ptx_kernel void @chooses(i32 %x, i32 %y, float %score) {
+  ; CHECK: setp.lt.s32 %p[[P:[0-9]+]],
+  %p = icmp slt i32 %x, %y
+  ; CHECK: setp.gt.s32 %p[[Q:[0-9]+]],
+  %q = icmp sgt i32 %x, 7
+  %both = and i1 %p, %q
+  ; CHECK-NOT: and.pred
+  ; CHECK: selp.f32 %r[[INNER:[0-9]+]], %r{{[0-9]+}}, 0fFF800000, %p[[Q]];
+  ; CHECK-NEXT: selp.f32 %r[[S:[0-9]+]], %r[[INNER]], 0fFF800000, %p[[P]];
+  %s = select i1 %both, float %score, float 0xFFF0000000000000
+  %r = icmp eq i32 %y, 3
+  %t = icmp eq i32 %y, 9
+  %either = or i1 %r, %t
+  ; CHECK: selp.b32 %r[[INNER:[0-9]+]], 1, 2, %p[[T:[0-9]+]];
+  ; CHECK-NEXT: selp.b32 %r[[C:[0-9]+]], 1, %r[[INNER]], %p{{[0-9]+}};
+  %c = select i1 %either, i32 1, i32 2
+  ; CHECK: st %r[[S]], %r[[C]];
+  call void asm sideeffect "st $0, $1;", "f,r"(float %s, i32 %c)
+  ret void
+}

@@ -1,0 +1,64 @@
+; RUN: tegula-opt --ptx %s | FileCheck %s
+
+; CHECK-LABEL: .visible .entry machine(
+define ptx_kernel void @machine(i32 %x) {
+  ; CHECK: mov.u32 %r[[T:[0-9]+]], %tid.x;
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  ; CHECK: shfl.sync.bfly.b32 %r[[S:[0-9]+]], %r[[T]], 2, 31, -1;
+  %s = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %t, i32 2, i32 31)
+  ; CHECK: setp.eq.b32 %p[[P:[0-9]+]], %r[[S]], 0;
+  %p = icmp eq i32 %s, 0
+  ; CHECK: vote.sync.any.pred %p[[V:[0-9]+]], %p[[P]], -1;
+  %v = call i1 @llvm.nvvm.vote.any.sync(i32 -1, i1 %p)
+  ; CHECK: bar.sync %r[[S]], 128;
+  call void @llvm.nvvm.barrier.cta.sync.aligned.count(i32 %s, i32 128)
+  ; CHECK: ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r[[A:[0-9]+]], %r[[B:[0-9]+]]}, [%r
+  %address = inttoptr i32 %x to ptr addrspace(3)
+  %m = call { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3) %address)
+  %a = extractvalue { i32, i32 } %m, 0
+  %b = extractvalue { i32, i32 } %m, 1
+  ; CHECK: stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r{{[0-9]+}}], {%r[[B]], %r[[A]]};
+  call void @llvm.nvvm.stmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3) %address, i32 %b, i32 %a)
+  ; CHECK: cp.async.wait_group 3;
+  call void @llvm.nvvm.cp.async.wait.group(i32 3)
+  ; CHECK: @%p[[V]] st;
+  call void asm sideeffect "@$0 st;", "b"(i1 %v)
+  ret void
+}
+
+; What LLVM makes of arithmetic.
+; CHECK-LABEL: .visible .entry generic(
+define ptx_kernel void @generic(i32 %a, i32 %b, float %x, float %y) {
+  ; CHECK: max.s32 %r[[MAX:[0-9]+]], %r[[A:[0-9]+]], %r[[B:[0-9]+]];
+  %1 = call i32 @llvm.smax.i32(i32 %a, i32 %b)
+  ; CHECK: max.u32 %r[[U:[0-9]+]], %r[[A]], %r[[B]];
+  ; CHECK: sub.s32 %r[[SAT:[0-9]+]], %r[[U]], %r[[B]];
+  %2 = call i32 @llvm.usub.sat.i32(i32 %a, i32 %b)
+  ; The low word comes first.
+  ; CHECK: shf.l.wrap.b32 %r[[F:[0-9]+]], %r[[B]], %r[[A]], 7;
+  %3 = call i32 @llvm.fshl.i32(i32 %a, i32 %b, i32 7)
+  ; CHECK: setp.gt.s32 %p[[G:[0-9]+]], %r[[A]], %r[[B]];
+  ; CHECK: selp.b32 %r[[ONE:[0-9]+]], 1, 0, %p[[G]];
+  ; CHECK: setp.lt.s32 %p[[L:[0-9]+]], %r[[A]], %r[[B]];
+  ; CHECK: selp.b32 %r[[MINUS:[0-9]+]], -1, 0, %p[[L]];
+  ; CHECK: or.b32 %r[[SIGN:[0-9]+]], %r[[ONE]], %r[[MINUS]];
+  %4 = call i32 @llvm.scmp.i32.i32(i32 %a, i32 %b)
+  ; CHECK: fma.rn.f32 %r[[M:[0-9]+]], %r[[X:[0-9]+]], %r[[Y:[0-9]+]], 0f3F800000;
+  %5 = call float @llvm.fma.f32(float %x, float %y, float 1.0)
+  ; The sign is that of the first operand.
+  ; CHECK: copysign.f32 %r[[C:[0-9]+]], %r[[Y]], %r[[M]];
+  %6 = call float @llvm.copysign.f32(float %5, float %y)
+  ; CHECK: max.f32 %r[[N:[0-9]+]], %r[[C]], %r[[X]];
+  %7 = call float @llvm.maxnum.f32(float %6, float %x)
+  ; CHECK: st %r[[MAX]], %r[[SAT]], %r[[F]], %r[[SIGN]], %r[[N]];
+  call void asm sideeffect "st $0, $1, $2, $3, $4;", "r,r,r,r,f"(i32 %1, i32 %2, i32 %3, i32 %4, float %7)
+  ret void
+}
+
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
+declare i1 @llvm.nvvm.vote.any.sync(i32, i1)
+declare void @llvm.nvvm.barrier.cta.sync.aligned.count(i32, i32)
+declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3))
+declare void @llvm.nvvm.stmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3), i32, i32)
+declare void @llvm.nvvm.cp.async.wait.group(i32 immarg)

@@ -1,0 +1,71 @@
+; RUN: tegula-opt --ptx %s | FileCheck %s
+; Elements have registers of their own; words are taken apart and put together where an instruction needs them.
+
+; CHECK-LABEL: .visible .entry rounds(
+define ptx_kernel void @rounds(float %x, float %y) {
+  ; The first operand becomes the high half.
+  ; CHECK: cvt.rn.bf16x2.f32 %r[[W:[0-9]+]], %r[[Y:[0-9]+]], %r[[X:[0-9]+]];
+  %a = fptrunc float %x to bfloat
+  %b = fptrunc float %y to bfloat
+  %1 = insertelement <2 x bfloat> poison, bfloat %a, i64 0
+  %2 = insertelement <2 x bfloat> %1, bfloat %b, i64 1
+  %3 = bitcast <2 x bfloat> %2 to i32
+  ; CHECK-NOT: cvt
+  ; CHECK: st %r[[W]];
+  call void asm sideeffect "st $0;", "r"(i32 %3)
+  ret void
+}
+
+; CHECK-LABEL: .visible .entry halves(
+define ptx_kernel void @halves(i32 %w) {
+  ; CHECK: mov.b32 {%rs[[A:[0-9]+]], %rs[[B:[0-9]+]]}, %r
+  %v = bitcast i32 %w to <2 x half>
+  %a = extractelement <2 x half> %v, i64 0
+  ; CHECK: cvt.f32.f16 %r[[X:[0-9]+]], %rs[[A]];
+  %x = fpext half %a to float
+  %swapped = shufflevector <2 x half> %v, <2 x half> poison, <2 x i32> <i32 1, i32 0>
+  ; CHECK: mov.b32 %r[[S:[0-9]+]], {%rs[[B]], %rs[[A]]};
+  %s = bitcast <2 x half> %swapped to i32
+  ; CHECK: st %r[[X]], %r[[S]];
+  call void asm sideeffect "st $0, $1;", "f,r"(float %x, i32 %s)
+  ret void
+}
+
+; CHECK-LABEL: .visible .entry bytes(
+define ptx_kernel void @bytes(i32 %w) {
+  ; CHECK: shr.u32 %r[[S:[0-9]+]], %r{{[0-9]+}}, 8;
+  ; CHECK: cvt.u16.u32 %rs[[B:[0-9]+]], %r[[S]];
+  %v = bitcast i32 %w to <4 x i8>
+  %b = extractelement <4 x i8> %v, i64 1
+  %u = insertelement <4 x i8> %v, i8 %b, i64 3
+  ; CHECK: cvt.u32.u16 %r[[E0:[0-9]+]], %rs
+  ; CHECK: cvt.u32.u16 %r[[E1:[0-9]+]], %rs[[B]];
+  ; CHECK: cvt.u32.u16 %r[[E2:[0-9]+]], %rs
+  ; CHECK: cvt.u32.u16 %r[[E3:[0-9]+]], %rs[[B]];
+  ; CHECK: prmt.b32 %r[[LOW:[0-9]+]], %r[[E0]], %r[[E1]], 0x0040;
+  ; CHECK: prmt.b32 %r[[HIGH:[0-9]+]], %r[[E2]], %r[[E3]], 0x0040;
+  ; CHECK: prmt.b32 %r[[ALL:[0-9]+]], %r[[LOW]], %r[[HIGH]], 0x5410;
+  %all = bitcast <4 x i8> %u to i32
+  ; CHECK: st %r[[ALL]];
+  call void asm sideeffect "st $0;", "r"(i32 %all)
+  ret void
+}
+
+; A word that a product takes is not taken apart, though LLVM's intrinsic wants vectors.
+; CHECK-LABEL: .visible .entry product(
+define ptx_kernel void @product(i32 %a, i32 %b) {
+  %x = bitcast i32 %a to <2 x half>
+  %y = bitcast i32 %b to <2 x half>
+  ; CHECK-NOT: mov
+  ; CHECK: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r[[D:[0-9]+]], %r{{[0-9]+}}, %r{{[0-9]+}}, %r{{[0-9]+}}},
+  ; CHECK-SAME: {%r[[A:[0-9]+]], %r[[B:[0-9]+]], %r[[A]], %r[[B]]}, {%r[[B]], %r[[A]]},
+  ; CHECK-SAME: {0f00000000, 0f00000000, 0f00000000, 0f00000000};
+  %s = call { float, float, float, float } @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half> %x, <2 x half> %y,
+      <2 x half> %x, <2 x half> %y, <2 x half> %y, <2 x half> %x, float 0.0, float 0.0, float 0.0, float 0.0)
+  %d = extractvalue { float, float, float, float } %s, 0
+  ; CHECK: st %r[[D]];
+  call void asm sideeffect "st $0;", "f"(float %d)
+  ret void
+}
+declare { float, float, float, float } @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half>, <2 x half>, <2 x half>,
+    <2 x half>, <2 x half>, <2 x half>, float, float, float, float)
