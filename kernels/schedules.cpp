@@ -138,6 +138,12 @@ bool fits(const Row &row, const Target &target, std::string_view program, const 
          std::max(problem.head_dim, problem.value_dim) <= row.largest_dim && row.shared_kib <= sharedKib(target);
 }
 
+bool isSame(const ShippedSchedule &shipped, const AttentionProblem &problem, const Row &row) {
+  const AttentionProblem &other = shipped.problem;
+  return shipped.schedule == row.schedule && other.dtype == problem.dtype && other.causal == problem.causal &&
+         other.head_dim == problem.head_dim && other.variant.name == problem.variant.name;
+}
+
 } // namespace
 
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
@@ -166,8 +172,13 @@ std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_
       problem.variant = variant;
       const auto *chosen = std::find_if(std::begin(kRows), std::end(kRows),
                                         [&](const Row &other) { return fits(other, target, program, problem); });
-      if (chosen == &row)
-        return shipped.push_back({problem, row.schedule});
+      if (chosen != &row)
+        continue;
+      // Rows for other lengths may say the same.
+      if (std::none_of(shipped.begin(), shipped.end(),
+                       [&](const ShippedSchedule &s) { return isSame(s, problem, row); }))
+        shipped.push_back({problem, row.schedule});
+      return;
     }
   };
   for (const Row &row : kRows)
