@@ -153,7 +153,8 @@ static Value beginsAtMultipleOf16Bytes(Threads &t, ValueRange position) {
 }
 
 template <class Op> static Value isBox(Threads &t, Op op) {
-  return t.s.both(t.exists(mapOf(op)), beginsAtMultipleOf16Bytes(t, op.getPosition()));
+  Value exists = t.exists(mapOf(op));
+  return t.s.both(exists, beginsAtMultipleOf16Bytes(t, op.getPosition()));
 }
 
 LogicalResult cuda::lower(Threads &t, sm::IsBoxOp op) {

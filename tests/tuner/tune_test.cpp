@@ -101,7 +101,8 @@ TEST(Tune, ExhaustiveTimesEverythingThatIsRight) {
   ASSERT_TRUE(tuning.ok()) << tuning.status().message();
   ASSERT_TRUE(tuning->exhaustive && tuning->exhaustive->best);
   EXPECT_EQ(*tuning->exhaustive->best, *tuning->best);
-  EXPECT_EQ(find(*tuning, 128, 128).samples, tuning->winner()->samples);
+  EXPECT_GT(find(*tuning, 128, 128).samples, 14) << "every round but the last";
+  EXPECT_LT(find(*tuning, 128, 128).samples, tuning->winner()->samples);
   EXPECT_TRUE(find(*tuning, 64, 192).timed()) << "spills do not count";
   EXPECT_EQ(find(*tuning, 64, 192).state, CandidateState::spilled);
   EXPECT_THAT(toTable(*tuning), HasSubstr("chosen 1.0"));
