@@ -173,9 +173,10 @@ static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, b
 static SmallVector<Value> loadPairs(Threads &t, tile::LoadOp op, Window window) {
   auto tile = cast<RankedTensorType>(op.getType());
   SmallVector<Value> words;
-  for (unsigned reg = 0; reg < registerCount(tile); reg += 2)
-    words.push_back(
-        t.gpu.load(t.b.getI32Type(), window.address(reg), window.inside(reg, /*isWhole=*/true), t.s.i32(0)));
+  for (unsigned reg = 0; reg < registerCount(tile); reg += 2) {
+    Value address = window.address(reg), inside = window.inside(reg, /*isWhole=*/true);
+    words.push_back(t.gpu.load(t.b.getI32Type(), address, inside, t.s.i32(0)));
+  }
   return words;
 }
 

@@ -156,11 +156,7 @@ private:
     bool isMask = seen_.contains(value) && (isConjunction(op) || excessOf(value));
     if (isScalar || (!isMask && !tiles_.find(value)))
       return value;
-    SmallVector<Value> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(recompute(b, operand, copies));
-    copies.map(value, cloneWith(b, op, operands));
-    return copies.lookup(value);
+    return copy(b, value, copies, [&](Value operand) { return recompute(b, operand, copies); });
   }
 
   /// All of `value` that is computed in the block of the mask.
@@ -171,10 +167,12 @@ private:
     if (!isa<RankedTensorType>(value.getType()) || value.getParentBlock() != mask_.getParentBlock() || !op ||
         op->getNumRegions() != 0 || !isMemoryEffectFree(op))
       return value;
-    SmallVector<Value> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(recomputeHere(b, operand, copies));
-    copies.map(value, cloneWith(b, op, operands));
+    return copy(b, value, copies, [&](Value operand) { return recomputeHere(b, operand, copies); });
+  }
+
+  static Value copy(LocBuilder &b, Value value, IRMapping &copies, function_ref<Value(Value)> ofOperand) {
+    SmallVector<Value> operands = llvm::map_to_vector(value.getDefiningOp()->getOperands(), ofOperand);
+    copies.map(value, cloneWith(b, value.getDefiningOp(), operands));
     return copies.lookup(value);
   }
 

@@ -85,7 +85,8 @@ def FuseMultiplyAdds : Pass<"fuse-multiply-adds", "::mlir::func::FuncOp"> {
     masked goes outside of the multiply-add, because the sign of c is not known; it gives exp(-inf) = 0 whatever b is.
 
     Before, factors and divisors that are the same for all elements of an f32 tile become one factor, a scalar, so that a
-    division costs no more than a multiplication: `x * c / d` becomes `x * (c * (1 / d))`.
+    division costs no more than a multiplication: `x * c / d` becomes `x * (c * (1 / d))`. That is
+    as accurate unless the factor leaves the range of f32: a divisor below 2^-126 gives infinities, and NaN for x = 0.
 
     Then sums and differences of f32 tiles, one side of which is a product that nothing else needs: `x * y - z` becomes
     `fma(x, y, -z)`.
@@ -120,7 +121,7 @@ def HoistGathers : Pass<"hoist-gathers"> {
     A `tile.gather` of at most 512 elements from a tensor that the function does not write, together with the positions
     that it depends on. It reads nothing outside of its tensor, so that a loop without iterations does no harm.
 
-    For the rows of a block of queries: slopes, bounds, numbers of documents. The values stay in registers for the whole loop.
+    For the rows of a block of queries: slopes, bounds of ranges. The values stay in registers for the whole loop.
   }];
 }
 

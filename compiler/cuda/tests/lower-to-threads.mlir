@@ -438,3 +438,22 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1], lanes = [1:4:2, 0:8:1], warps = [0:4:8]>
+
+// One conversion for the thread's place, then one addition for each element.
+// CHECK-LABEL: func.func @linear
+// CHECK: %[[PLACE:.*]] = arith.sitofp %{{.*}} : i32 to f32
+// CHECK: %[[FIRST:.*]] = arith.addf %{{.*}}, %[[PLACE]] : f32
+// CHECK-NOT: arith.sitofp
+// CHECK: arith.addf %[[FIRST]], %cst
+// CHECK: %[[MINUS_ONE:.*]] = arith.constant -1.000000e+00 : f32
+// CHECK: arith.addf %[[FIRST]], %[[MINUS_ONE]]
+func.func @linear(%first: f32, %y: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %x = sm.linear %first [1, -1] : tensor<32x8xf32, #c>
+  tile.store %x, %y[%c0, %c0] : tensor<32x8xf32, #c>, !tile.view<2xf32>
+  return
+}

@@ -189,6 +189,17 @@ std::vector<int32_t> floats(float low, float high) {
   return words;
 }
 
+template <float (*SimtOps::*Function)(float)>
+Operation functionOf(std::string name, const std::string &instruction, std::vector<int32_t> in, double tolerance) {
+  return {.name = std::move(name),
+          .lanes = asKernel<function<Function>>,
+          .body =
+              loadWords(0, 1) + "mov.b32 f0, r0;\n" + instruction + " f1, f0;\nmov.b32 r1, f1;\n" + storeWords(1, 1),
+          .in = std::move(in),
+          .out_words = 32,
+          .tolerance = tolerance};
+}
+
 void addOthers(std::vector<Operation> &all) {
   all.push_back({.name = "shfl, vote",
                  .lanes = asKernel<exchange>,
@@ -225,27 +236,10 @@ void addOthers(std::vector<Operation> &all) {
                          storeWords(1, 2),
                  .in = floats(-3, 3),
                  .out_words = 64});
-  all.push_back(
-      {.name = "ex2",
-       .lanes = asKernel<function<&SimtOps::exp2>>,
-       .body = loadWords(0, 1) + "mov.b32 f0, r0;\nex2.approx.ftz.f32 f1, f0;\nmov.b32 r1, f1;\n" + storeWords(1, 1),
-       .in = floats(-30, 3),
-       .out_words = 32,
-       .tolerance = 2.5e-7});
-  all.push_back(
-      {.name = "lg2",
-       .lanes = asKernel<function<&SimtOps::log2>>,
-       .body = loadWords(0, 1) + "mov.b32 f0, r0;\nlg2.approx.ftz.f32 f1, f0;\nmov.b32 r1, f1;\n" + storeWords(1, 1),
-       .in = floats(2, 1000),
-       .out_words = 32,
-       .tolerance = 5e-7});
-  all.push_back(
-      {.name = "tanh",
-       .lanes = asKernel<function<&SimtOps::tanh>>,
-       .body = loadWords(0, 1) + "mov.b32 f0, r0;\ntanh.approx.f32 f1, f0;\nmov.b32 r1, f1;\n" + storeWords(1, 1),
-       .in = floats(-4, 4),
-       .out_words = 32,
-       .tolerance = 1e-3}); // Both err by half of that.
+  all.push_back(functionOf<&SimtOps::exp2>("ex2", "ex2.approx.ftz.f32", floats(-30, 3), 2.5e-7));
+  all.push_back(functionOf<&SimtOps::log2>("lg2", "lg2.approx.ftz.f32", floats(2, 1000), 5e-7));
+  // Both err by half of that.
+  all.push_back(functionOf<&SimtOps::tanh>("tanh", "tanh.approx.f32", floats(-4, 4), 1e-3));
 }
 
 } // namespace
