@@ -2,6 +2,7 @@
 #include "bench/attention/variants.h"
 
 #include "bench/attention/case_measurement.h"
+#include "workload/named_variants.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,71 +12,29 @@
 namespace tegula::bench {
 namespace {
 
-using tools::AttentionCase;
-
-constexpr int64_t kWindow = 1024, kDocument = 2048;
+using tools::AttentionCase, tools::KeySpan, tools::NamedVariant;
 
 int64_t roundedUp(int64_t length, int64_t unit) { return (length + unit - 1) / unit * unit; }
 
-KeySpan allKeys(const AttentionShape &s, int64_t, int64_t) { return {0, s.seqlen_k}; }
-
-KeySpan windowKeys(const AttentionShape &, int64_t first, int64_t last) {
-  return {std::max<int64_t>(first - kWindow, 0), last + 1};
-}
-
-KeySpan prefixKeys(const AttentionShape &s, int64_t, int64_t last) { return {0, std::max(last + 1, s.seqlen_k / 2)}; }
-
-KeySpan documentKeys(const AttentionShape &s, int64_t first, int64_t last) {
-  return {first / kDocument * kDocument, std::min((last / kDocument + 1) * kDocument, s.seqlen_k)};
-}
-
-constexpr MeasuredVariant kVariants[] = {
-    {"softcap", [](DType) { return softcap(30); }, allKeys},
-    {"alibi", [](DType) { return alibi(Alignment::top_left); }, allKeys},
-    {"sliding_window", [](DType) { return slidingWindow(kWindow, 0, Alignment::top_left); }, windowKeys},
-    {"prefix_lm", [](DType) { return prefixLm(Alignment::top_left); }, prefixKeys},
-    {"documents", [](DType) { return documents(); }, documentKeys},
-    {"bias", additiveBias, allKeys},
-};
-
 /// Scores of a head that exist.
-double scoresOf(const MeasuredVariant &variant, const AttentionShape &s) {
+double scoresOf(const NamedVariant &variant, const AttentionShape &s) {
   double scores = 0;
   for (int64_t query = 0; query < s.seqlen_q; ++query) {
-    KeySpan keys = variant.keys(s, query, query);
+    KeySpan keys = variant.measured_keys(s, query, query);
     scores += double(keys.end - keys.begin);
   }
   return scores;
 }
 
 /// How many keys a query meets on average where blocks are visited as a whole.
-double keysVisited(const MeasuredVariant &variant, const AttentionShape &s, const Schedule &schedule) {
+double keysVisited(const NamedVariant &variant, const AttentionShape &s, const Schedule &schedule) {
   double visited = 0;
   for (int64_t first = 0; first < s.seqlen_q; first += schedule.block_m) {
     const int64_t rows = std::min<int64_t>(schedule.block_m, s.seqlen_q - first);
-    KeySpan keys = variant.keys(s, first, first + rows - 1);
+    KeySpan keys = variant.measured_keys(s, first, first + rows - 1);
     visited += double(rows) * double(std::min(roundedUp(keys.end - keys.begin, schedule.block_n), s.seqlen_k));
   }
   return visited / double(s.seqlen_q);
-}
-
-/// Slopes of Press et al. 2021 (8 heads: 1/2, 1/4, ...); half of the keys as a prefix; documents one after another.
-std::vector<float> valuesOf(std::string_view tensor, const std::vector<int64_t> &shape, const AttentionShape &s) {
-  std::vector<float> values;
-  auto fill = [&](auto value) {
-    for (int64_t row = 0; row < (shape.size() > 1 ? shape[0] : 1); ++row)
-      for (int64_t n = 0; n < shape.back(); ++n)
-        values.push_back(float(value(n)));
-  };
-  if (tensor == "slopes")
-    fill([&](int64_t head) { return std::exp2(-8.0 * double(head + 1) / double(s.heads)); });
-  else if (tensor == "prefix_length")
-    fill([&](int64_t) { return s.seqlen_k / 2; });
-  else if (tensor.ends_with("_begin"))
-    fill([](int64_t position) { return position / kDocument * kDocument; });
-  else if (tensor.ends_with("_end"))
-    fill([&](int64_t position) { return std::min((position / kDocument + 1) * kDocument, s.seqlen_k); });
-  return values;
 }
 
 double flopsOf(const AttentionCase &attention, double scores) {
@@ -100,9 +59,10 @@ Expected<AttentionRecipe> recipeOf(const Machine &machine, const AttentionCase &
 }
 
 /// Of a variant that cannot be resolved, and so not be measured either, the same problem.
-Unmodified unmodified(const Machine &machine, const MeasuredVariant &variant, const AttentionCase &modified) {
+Unmodified unmodified(const Machine &machine, const NamedVariant &variant, const AttentionCase &modified) {
   Unmodified plain{modified};
   plain.attention.problem.variant = {};
+  plain.attention.variant = nullptr;
   plain.attention.variant_values = {};
   plain.attention.schedule = {}; // The fastest, whatever the variant is measured with.
   const AttentionShape &shape = modified.shape;
@@ -121,13 +81,13 @@ Unmodified unmodified(const Machine &machine, const MeasuredVariant &variant, co
 }
 
 /// Both in turn, because clock and temperature change; shown beside each other, with the shape of the variant.
-std::vector<Row> rowsOf(const Machine &machine, const ProblemGrid &grid, const MeasuredVariant &variant,
+std::vector<Row> rowsOf(const Machine &machine, const ProblemGrid &grid, const NamedVariant &variant,
                         const AttentionCase &attention) {
   constexpr int rounds = 3;
   AttentionCase modified = attention;
-  modified.problem.variant = variant.make(grid.dtype);
+  tools::setVariant(modified, variant);
   modified.variant_values = [&](std::string_view tensor, const std::vector<int64_t> &shape) {
-    return valuesOf(tensor, shape, attention.shape);
+    return tools::measuredValues(tensor, shape, attention.shape);
   };
   const Unmodified plain = unmodified(machine, variant, modified);
   CaseMeasurement ofModified(machine, modified, grid.seconds / rounds),
@@ -151,20 +111,6 @@ std::vector<Row> rowsOf(const Machine &machine, const ProblemGrid &grid, const M
 
 } // namespace
 
-std::span<const MeasuredVariant> measuredVariants() { return kVariants; }
-
-const MeasuredVariant *findVariant(std::string_view name) {
-  auto found = std::find_if(std::begin(kVariants), std::end(kVariants), [&](auto &v) { return v.name == name; });
-  return found == std::end(kVariants) ? nullptr : found;
-}
-
-std::vector<std::string> variantNames() {
-  std::vector<std::string> names;
-  for (const MeasuredVariant &variant : kVariants)
-    names.emplace_back(variant.name);
-  return names;
-}
-
 std::vector<Row> measureVariants(const Machine &machine, const ProblemGrid &grid, std::span<const std::string> variants,
                                  const std::function<void(const std::string &)> &progress) {
   ProblemGrid plain = grid;
@@ -172,7 +118,7 @@ std::vector<Row> measureVariants(const Machine &machine, const ProblemGrid &grid
   plain.algorithms = {Algorithm::flash2};
   plain.backward = false;
   std::vector<Row> rows;
-  for (const MeasuredVariant &variant : kVariants) {
+  for (const NamedVariant &variant : tools::namedVariants()) {
     if (std::find(variants.begin(), variants.end(), variant.name) == variants.end())
       continue;
     forEachCase(plain, grid.tokens, grid.seqlens, [&](const AttentionCase &attention) {

@@ -26,11 +26,37 @@ AttentionCase smallCase() {
 
 std::vector<float> toFloat(const std::vector<double> &x) { return {x.begin(), x.end()}; }
 
+/// For a case with a variant: numbers in its tensors.
+VariantArrays variantArrays(const AttentionCase &attention) {
+  const AttentionShape &s = attention.shape;
+  VariantArrays arrays;
+  for (const VariantTensor &tensor : attention.problem.variant.tensors) {
+    std::vector<int64_t> shape;
+    for (Axis axis : tensor.axes)
+      shape.push_back(axis == Axis::batch      ? s.batch
+                      : axis == Axis::heads    ? s.heads
+                      : axis == Axis::seqlen_q ? s.seqlen_q
+                                               : s.seqlen_k);
+    arrays.push_back(attention.variant_values(tensor.name, shape));
+    if (arrays.back().empty())
+      arrays.back() = oracle::normalNumbers(s.batch * s.heads * s.seqlen_q * s.seqlen_k, f32, 3);
+  }
+  return arrays;
+}
+
 /// Random inputs and, computed for all heads at once, exact results.
 AttentionArrays exactArrays(const AttentionCase &attention) {
   oracle::Shape shape = oracleShape(attention);
   oracle::Rules rules;
-  oracle::addCausal(rules, shape, oracle::Corner::bottom_right);
+  if (attention.problem.causal != Causal::none)
+    oracle::addCausal(rules, shape, oracle::Corner::bottom_right);
+  const VariantArrays tensors = variantArrays(attention);
+  VariantGradients tensorGradients;
+  for (size_t n = 0; n < tensors.size(); ++n)
+    if (attention.problem.variant.tensors[n].wants_gradient)
+      tensorGradients.emplace_back(tensors[n].size());
+  if (attention.variant)
+    attention.variant->add_rules(rules, shape, tensors, &tensorGradients);
   oracle::Inputs inputs = oracle::makeInputs(shape, attention.scale, f32, oracle::Family::normal, 1);
   std::vector<float> d_o = oracle::normalNumbers(shape.sizeO(), f32, 2);
   oracle::Outputs outputs = oracle::forward(shape, rules, attention.scale, inputs);
@@ -43,7 +69,9 @@ AttentionArrays exactArrays(const AttentionCase &attention) {
           d_o,
           toFloat(gradients.dq),
           toFloat(gradients.dk),
-          toFloat(gradients.dv)};
+          toFloat(gradients.dv),
+          tensors,
+          tensorGradients.empty() ? VariantArrays() : VariantArrays{toFloat(tensorGradients[0])}};
 }
 
 TEST(AttentionCheck, AcceptsExactResults) {
@@ -51,6 +79,31 @@ TEST(AttentionCheck, AcceptsExactResults) {
   EXPECT_EQ(errors.forward.size(), 2u);
   EXPECT_EQ(errors.backward.size(), 3u);
   EXPECT_TRUE(verdict(errors).ok()) << verdict(errors).message();
+}
+
+TEST(AttentionCheck, KnowsEveryVariant) {
+  for (const NamedVariant &variant : namedVariants()) {
+    SCOPED_TRACE(variant.name);
+    AttentionCase attention = smallCase();
+    attention.problem.causal = Causal::none;
+    const AttentionCase plain = attention;
+    setVariant(attention, variant);
+    AttentionArrays arrays = exactArrays(attention);
+    EXPECT_TRUE(verdict(checkAttention(attention, arrays)).ok())
+        << verdict(checkAttention(attention, arrays)).message();
+    // The window is wider than this.
+    if (variant.name == "sliding_window")
+      continue;
+    EXPECT_FALSE(verdict(checkAttention(plain, arrays)).ok());
+  }
+}
+
+TEST(AttentionCheck, FindsAWrongGradientOfABias) {
+  AttentionCase attention = smallCase();
+  setVariant(attention, *findVariant("bias"));
+  AttentionArrays arrays = exactArrays(attention);
+  arrays.variant_gradients[0].back() += 0.01f;
+  EXPECT_NE(verdict(checkAttention(attention, arrays)).message().find("dbias has"), std::string::npos);
 }
 
 TEST(AttentionCheck, FindsOneWrongNumberInAnyTensor) {

@@ -10,6 +10,7 @@ import unittest
 from command_line import TARGET, CommandLineTest
 from npy import read_npy
 
+VARIANTS = ["softcap", "alibi", "sliding_window", "prefix_lm", "documents", "bias"]
 SMALL = "--batch 2 --heads 4 --kv-heads 2 --seqlen-q 17 --seqlen-k 33 --head-dim 16".split()
 
 
@@ -52,6 +53,16 @@ class JsonTest(CommandLineTest):
             self.attention(*SMALL, "--check", "--dtype", dtype, "--backward", "--causal", "bottom_right")
         for algorithm in "standard", "flash1":
             self.attention(*SMALL, "--check", "--algorithm", algorithm, "--causal", "top_left")
+
+    def test_every_variant_passes_its_check_forward_and_backward(self):
+        for variant in VARIANTS:
+            with self.subTest(variant):
+                answer = self.attention(*SMALL, "--variant", variant, "--check", "--backward", "--seed", "3")
+                self.assertEqual(answer["variant"], variant)
+                self.assertEqual("dbias_error_ratio" in answer["backward"], variant == "bias")
+        for algorithm in "standard", "flash1":
+            self.attention(*SMALL, "--variant", "documents", "--check", "--algorithm", algorithm)
+        self.attention(*SMALL, "--variant", "bias", "--check", "--dtype", "bf16", "--causal", "bottom_right")
 
     def test_rows_may_have_gaps(self):
         for gaps, all_gaps in [("3", [3, 3, 3, 3]), ("0,1,8,2", [0, 1, 8, 2])]:
@@ -108,6 +119,21 @@ class SaveTest(CommandLineTest):
             expected = sum(w * x for w, x in zip(weights, v[column::16])) / sum(weights)
             self.assertAlmostEqual(o[column], expected, places=5)
         self.assertAlmostEqual(arrays["lse"][-1], max(scores) + math.log(sum(weights)), places=5)
+
+    def test_the_seed_decides_a_variants_tensors_which_decide_the_output(self):
+        first, again, other = (self.save("--variant", "documents", "--seed", seed) for seed in "113")
+        self.assertEqual(first, again)
+        self.assertNotEqual(first["key_begin"], other["key_begin"])
+        self.assertEqual(first["key_begin"][0], (2, 17))
+        self.assertEqual(first["q"], self.save("--seed", "1")["q"])
+        self.assertNotEqual(first["o"], self.save("--seed", "1")["o"])
+
+    def test_the_gradient_of_a_variants_tensor_is_saved_once(self):
+        arrays = self.save("--variant", "bias", "--backward")
+        self.assertEqual(arrays["bias"][0], (2, 4, 17, 33))
+        self.assertEqual(arrays["dbias"][0], (2, 4, 17, 33))
+        # Of one run, although several were timed: a row of the softmax's gradient adds up to 0, and to no multiple of it.
+        self.assertEqual(arrays["dbias"], self.save("--variant", "bias", "--backward")["dbias"])
 
     def test_a_query_without_keys_gives_zero_and_minus_infinity(self):
         arrays = self.save("--seqlen-q", "40", "--causal", "bottom_right")

@@ -86,7 +86,7 @@ class Simt(CommandLineTest):
     def test_mutants_have_names(self):
         result = self.run_tegula(*SMALL, "--mutate", "flash2_forward:99999", code=None)
         self.assertNotEqual(result.returncode, 0)
-        self.assertIn("there is no mutant 'flash2_forward:99999'; legal are all, and names such as", result.stderr)
+        self.assertIn("there is no mutant 'flash2_forward:99999'; legal are all, kernels, and names such as", result.stderr)
 
     def test_shared_memory_is_accessed_without_bank_conflicts(self):
         rows = self.figures("--traffic", "--backward")["simt"]["traffic"]

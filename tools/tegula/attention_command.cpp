@@ -45,15 +45,24 @@ Status exploreOrders(const AttentionRun &run, SimtDevice &device, const Attentio
   return {};
 }
 
+/// Of one run: those before have added to the gradients of the variant's tensors.
+Expected<AttentionArrays> arraysOf(const AttentionRun &run, bool backward) {
+  if (!run.tensors().variant_gradients.empty() && backward) {
+    TEGULA_RETURN_IF_ERROR(run.data().clearVariantGradients());
+    TEGULA_RETURN_IF_ERROR(run.backward());
+  }
+  return readArrays(run.data(), backward);
+}
+
 /// Does what --check and --save ask for.
 Status inspect(const AttentionRun &run, const AttentionOptions &options, AttentionReport &report, Progress &progress) {
   if (!options.check && options.save.empty())
     return {};
-  Expected<AttentionArrays> arrays = readArrays(run.data(), options.backward);
+  Expected<AttentionArrays> arrays = report.exploration ? report.exploration->arrays : arraysOf(run, options.backward);
   if (!arrays)
     return arrays.status();
   if (!options.save.empty())
-    TEGULA_RETURN_IF_ERROR(saveArrays(options.save, *arrays, run.tensors(), options.backward));
+    TEGULA_RETURN_IF_ERROR(saveArrays(options.save, *arrays, run.data(), options.backward));
   if (options.check) {
     progress.show("computing the double-precision reference");
     report.errors = checkAttention(report.attention, *arrays);

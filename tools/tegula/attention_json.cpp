@@ -79,9 +79,11 @@ std::string toJson(const AttentionReport &report) {
                {"device", report.device},
                {"dtype", toString(problem.dtype)},
                {"shape", shapeOf(report.attention)},
-               {"causal", toString(problem.causal)},
-               {"compile_ms", report.compile_ms},
-               {"forward", forwardOf(report)}};
+               {"causal", toString(problem.causal)}};
+  if (report.attention.variant)
+    json["variant"] = report.attention.variant->name;
+  json["compile_ms"] = report.compile_ms;
+  json["forward"] = forwardOf(report);
   if (report.backward_ms)
     json["backward"] = backwardOf(report);
   if (report.exploration)

@@ -20,8 +20,10 @@ constexpr const char *kExamples = R"(Examples:
   tegula attention --seqlen-q 2048 --check             forward, compared with double precision
   tegula attention --heads 8 --kv-heads 2 --causal bottom_right --backward
   tegula attention --seqlen-q 1 --seqlen-k 32768       one new token against a long context
+  tegula attention --variant documents --backward --check
   tegula attention --dtype bf16 --save out --json      arrays as out/*.npy, figures as JSON
 
+--seed decides a variant's tensors, too. TFLOP/s count all scores, whatever a variant hides.
 A row that may see no key gives o = 0, lse = -inf and zero gradients.
 Exit code: 0 if all went well, 1 if something failed or an error ratio exceeds 2, 2 for bad input.)";
 
@@ -45,7 +47,10 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
 
 void addOutput(CLI::App &command, AttentionOptions &o) {
   command.add_flag("--check", o.check, "Compare with a double-precision reference (slow)");
-  command.add_option("--save", o.save, "Write q, k, v, o, lse (--backward: do, dq, dk, dv) as .npy")->type_name("DIR");
+  command
+      .add_option("--save", o.save,
+                  "Write q, k, v, o, lse (--backward: do, dq, dk, dv) and a variant's\ntensors as .npy")
+      ->type_name("DIR");
   command.add_flag("--json", o.json, "Print one JSON object instead of a table");
 }
 
@@ -74,6 +79,7 @@ void addProblemOptions(CLI::App &command, AttentionOptions &o) {
 
 void addAttentionOptions(CLI::App &command, AttentionOptions &options) {
   addProblemOptions(command, options);
+  addVariantOption(command, options.kernel);
   addMethod(command, options);
   addOutput(command, options);
   command.footer(kExamples);
@@ -106,8 +112,11 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
                        .seqlen_k = o.seqlen_k.value_or(o.seqlen_q.value_or(kDefaultSeqlen))};
   problem.expected = shape;
   float scale = float(o.scale.value_or(1 / std::sqrt(double(o.kernel.head_dim))));
-  return AttentionCase{
+  AttentionCase attention{
       .problem = problem, .shape = shape, .scale = scale, .seed = o.seed, .schedule = o.schedule, .row_gaps = *gaps};
+  if (const NamedVariant *variant = findVariant(o.kernel.variant))
+    setVariant(attention, *variant);
+  return attention;
 }
 
 } // namespace tegula::tools

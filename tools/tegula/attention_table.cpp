@@ -19,10 +19,11 @@ std::string heading(const AttentionReport &report) {
                          : fmt::format("head dim {}, value dim {}", problem.head_dim, problem.value_dim);
   if (gaps.q + gaps.k + gaps.v + gaps.o > 0)
     dims += fmt::format(", gaps between rows {}, {}, {}, {}", gaps.q, gaps.k, gaps.v, gaps.o);
-  return fmt::format("Attention ({}, {}, causal: {}) on {}: {}\n"
+  const std::string variant = report.attention.variant ? fmt::format(", {}", report.attention.variant->name) : "";
+  return fmt::format("Attention ({}, {}, causal: {}{}) on {}: {}\n"
                      "batch {}, {}, {} queries, {} keys, {}\n",
-                     toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), report.target,
-                     report.device, shape.batch, heads, shape.seqlen_q, shape.seqlen_k, dims);
+                     toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), variant,
+                     report.target, report.device, shape.batch, heads, shape.seqlen_q, shape.seqlen_k, dims);
 }
 
 std::string timeLine(const char *what, double ms, double flops, const Schedule &schedule) {

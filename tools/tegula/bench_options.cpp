@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bench_options.h"
-#include "bench/attention/variants.h"
 #include "legal_values.h"
 #include "tegula/attention_words.h"
+#include "workload/named_variants.h"
 
 #include <algorithm>
 
@@ -39,9 +39,9 @@ void addGrid(CLI::App &command, BenchOptions &o) {
   addList(command, "--passes", o.passes, oneOf({"forward", "backward"}), "WORDS", "Passes (forward,backward)");
   addList(command, "--algorithms", o.algorithms, oneOf(algorithmWords()), "WORDS",
           "Of standard, flash1 and flash2; only flash2 has a\nbackward pass (flash2)");
-  addList(command, "--variants", o.variants, oneOf(bench::variantNames()), "WORDS",
+  addList(command, "--variants", o.variants, oneOf(variantNames()), "WORDS",
           "Instead of plain attention: what variants cost, forward, beside\nplain attention over as many blocks: of\n" +
-              enumeration(bench::variantNames()));
+              enumeration(variantNames()));
   addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType, "Element type: f32, f16 or bf16 (bf16)");
   addNumber(command, "--tokens", o.tokens, 1, kMost, "Tokens of a batch (16384)");
   addNumber(command, "--hidden", o.hidden, 8, kMost, "Numbers of a token: heads times --head-dim (2048)");

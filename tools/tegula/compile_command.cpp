@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "compile_command.h"
-#include "bench/attention/variants.h"
 #include "compiler.h"
 #include "files.h"
 #include "tegula/bundle.h"
@@ -32,7 +31,7 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
     return text.status();
   }
   AttentionProblem problem = problemOf(options.choice);
-  if (const bench::MeasuredVariant *variant = bench::findVariant(options.variant))
+  if (const NamedVariant *variant = findVariant(options.choice.variant))
     problem.variant = variant->make(problem.dtype);
   Expected<AttentionRecipe> recipe = resolve(problem, options.kernel, request.target, options.schedule);
   if (!recipe)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "compile_options.h"
-#include "bench/attention/variants.h"
 #include "legal_values.h"
 
 #include <algorithm>
@@ -63,12 +62,7 @@ void addSource(CLI::App &command, CompileOptions &o) {
       ->check(oneOf(kernelNames()))
       ->type_name("NAME");
   addKernelOptions(command, o.choice);
-  command
-      .add_option("--variant", o.variant,
-                  "The kernel modified as `tegula bench --variants` measures it:\n" +
-                      enumeration(bench::variantNames()))
-      ->check(oneOf(bench::variantNames()))
-      ->type_name("WORD");
+  addVariantOption(command, o.choice);
 }
 
 } // namespace
@@ -99,7 +93,7 @@ Status checkOptions(const CompileOptions &options) {
     return {ErrorCode::InvalidArgument, options.program.empty()
                                             ? "there is nothing to compile: name a PROGRAM or a --kernel"
                                             : "--kernel: it takes the place of PROGRAM; give one of them"};
-  if (options.kernel.empty() && !options.variant.empty())
+  if (options.kernel.empty() && !options.choice.variant.empty())
     return {ErrorCode::InvalidArgument, "--variant: it modifies a --kernel; PROGRAM is what it is"};
   if (!options.bundle.empty())
     return options.emit.empty() && options.output.empty()

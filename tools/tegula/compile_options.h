@@ -13,8 +13,7 @@ namespace tegula::tools {
 struct CompileOptions {
   std::string program;  ///< A file's name, "-", or empty if there is a kernel.
   std::string kernel;   ///< One of attentionPrograms(), or empty.
-  KernelOptions choice;
-  std::string variant; ///< Of the built-in kernel; empty: none. ///< What the kernel is specialised for.
+  KernelOptions choice; ///< What the kernel is specialised for.
   std::string target = "cpu";
   std::string arch;   ///< Empty: this machine's.
   std::string emit;   ///< A phase, or "object", "cubin" or "report".

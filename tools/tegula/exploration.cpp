@@ -22,6 +22,7 @@ struct Mutant {
 
 /// An instruction that orders others, and what can be done to it. An arrival that comes later orders as much and more,
 /// and bytes of a copy may be expected after it has started, as long as the arrival of that phase is missing.
+/// sm.take_turn and sm.pass_turn order nothing: to leave them out is another schedule.
 struct Orderer {
   std::string_view instruction;
   bool weakens, delays;
@@ -70,12 +71,14 @@ Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std:
   std::vector<Mutant> chosen;
   std::istringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
-    const auto found = std::ranges::find_if(all, [&](const Mutant &m) { return m.name.starts_with(word + " "); });
-    if (found == all.end())
+    const size_t before = chosen.size();
+    std::ranges::copy_if(all, std::back_inserter(chosen), [&](const Mutant &mutant) {
+      return mutant.mutation.kernel == word || mutant.name.starts_with(word + " ");
+    });
+    if (chosen.size() == before)
       return Status(ErrorCode::InvalidArgument,
-                    fmt::format("--mutate: there is no mutant '{}'; legal are all, and names such as {}", word,
+                    fmt::format("--mutate: there is no mutant '{}'; legal are all, kernels, and names such as {}", word,
                                 all.empty() ? "none" : all.front().name));
-    chosen.push_back(*found);
   }
   return chosen;
 }
@@ -158,6 +161,7 @@ private:
     TEGULA_RETURN_IF_ERROR(unlessFound(run_.forward()));
     if (number == 0 && !mutation)
       result_.forward_ms = forward.milliseconds();
+    TEGULA_RETURN_IF_ERROR(run_.data().clearVariantGradients());
     Stopwatch backward;
     if (backward_)
       TEGULA_RETURN_IF_ERROR(unlessFound(run_.backward()));
@@ -176,11 +180,17 @@ private:
     if (!arrays)
       return arrays.status();
     if (number == 0)
-      first_ = std::move(*arrays);
-    else if (!sameBits(arrays->o, first_.o) || !sameBits(arrays->lse, first_.lse) || !sameBits(arrays->dq, first_.dq) ||
-             !sameBits(arrays->dk, first_.dk) || !sameBits(arrays->dv, first_.dv))
+      result_.arrays = std::move(*arrays);
+    else if (!sameBits(*arrays, result_.arrays))
       ++result_.different_results;
     return {};
+  }
+
+  static bool sameBits(const AttentionArrays &x, const AttentionArrays &y) {
+    return sameBits(x.o, y.o) && sameBits(x.lse, y.lse) && sameBits(x.dq, y.dq) && sameBits(x.dk, y.dk) &&
+           sameBits(x.dv, y.dv) &&
+           std::ranges::equal(x.variant_gradients, y.variant_gradients,
+                              [](const auto &a, const auto &b) { return sameBits(a, b); });
   }
 
   static bool sameBits(const std::vector<float> &x, const std::vector<float> &y) {
@@ -195,7 +205,6 @@ private:
   const ExplorationOptions &options_;
   uint64_t seed_;
   bool backward_;
-  AttentionArrays first_;
   Exploration result_;
 };
 
@@ -207,9 +216,10 @@ void addExplorationOptions(CLI::App &command, ExplorationOptions &o) {
           "simt: uniform, priority (one warp goes ahead), eager or lazy\n(copies land at once, or at the last moment) "
           "(uniform)");
   command
-      .add_option(
-          "--mutate", o.mutate,
-          "simt: leave out, weaken or delay barriers, waits and fences,\none at a time: all, or names with commas")
+      .add_option("--mutate", o.mutate,
+                  "simt: leave out, weaken or delay barriers, waits and fences,\none at a time: all, those of kernels, "
+                  "or names, "
+                  "with commas")
       ->type_name("LIST");
   command.add_flag("--traffic", o.traffic, "simt: count bank conflicts and sectors of memory");
 }

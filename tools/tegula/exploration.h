@@ -20,7 +20,7 @@ namespace tegula::tools {
 struct ExplorationOptions {
   int64_t schedules = 1;
   SimtScheduler scheduler = SimtScheduler::Uniform;
-  std::string mutate; ///< "all", or names of mutants with commas between.
+  std::string mutate; ///< "all", or names of kernels and mutants with commas between.
   bool traffic = false;
 };
 
@@ -30,6 +30,7 @@ bool isUsed(const ExplorationOptions &options);
 struct Exploration {
   int64_t schedules = 0;
   double forward_ms = 0, backward_ms = 0; ///< Of the first schedule.
+  AttentionArrays arrays;                 ///< Of the first schedule.
   std::vector<SimtFinding> findings;
   int64_t different_results = 0; ///< Schedules that gave other bits than the first.
   int64_t mutants_total = 0, mutants_killed = 0;

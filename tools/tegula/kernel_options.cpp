@@ -16,6 +16,14 @@ void addKernelOptions(CLI::App &command, KernelOptions &o) {
           "or the last query beside the last key (bottom_right) (none)");
 }
 
+void addVariantOption(CLI::App &command, KernelOptions &o) {
+  command
+      .add_option("--variant", o.variant,
+                  "Scores masked or modified as `tegula bench --variants` measures it:\n" + enumeration(variantNames()))
+      ->check(oneOf(variantNames()))
+      ->type_name("WORD");
+}
+
 AttentionProblem problemOf(const KernelOptions &o) {
   return {.dtype = o.dtype,
           .head_dim = int(o.head_dim),

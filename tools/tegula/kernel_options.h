@@ -2,10 +2,11 @@
 // The options that say which kernel of attention is meant, shared by commands.
 #pragma once
 
-#include "tegula/attention.h"
+#include "workload/named_variants.h"
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace CLI {
 class App;
@@ -19,10 +20,13 @@ struct KernelOptions {
   std::optional<int64_t> value_dim;
   DType dtype = f32;
   Causal causal = Causal::none;
+  std::string variant; ///< One of variantNames(), or empty.
 };
 
 void addKernelOptions(CLI::App &command, KernelOptions &options);
+void addVariantOption(CLI::App &command, KernelOptions &options);
 
+/// Without the variant.
 AttentionProblem problemOf(const KernelOptions &options);
 
 } // namespace tegula::tools

@@ -5,8 +5,6 @@
 #include <filesystem>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace tegula::tools {
 namespace {
 
@@ -33,6 +31,37 @@ std::vector<Member> members(bool backward) {
   return result;
 }
 
+/// Downloads each of `tensors`.
+Status read(Device &device, const std::vector<DeviceTensor> &tensors, std::vector<std::vector<float>> &arrays) {
+  for (const DeviceTensor &tensor : tensors) {
+    Expected<std::vector<float>> values = download(device, tensor);
+    if (!values)
+      return values.status();
+    arrays.push_back(std::move(*values));
+  }
+  return {};
+}
+
+Status save(const std::string &folder, const std::string &name, const std::vector<float> &values,
+            const DeviceTensor &tensor) {
+  return saveNpy(std::filesystem::path(folder) / (name + ".npy"), values, tensor.shape());
+}
+
+Status saveVariant(const std::string &folder, const AttentionArrays &arrays, const AttentionData &data, bool backward) {
+  const AttentionTensors &tensors = data.tensors();
+  size_t gradient = 0;
+  for (size_t n = 0; n < arrays.variant.size(); ++n) {
+    const VariantTensor &tensor = data.variant().tensors[n];
+    TEGULA_RETURN_IF_ERROR(save(folder, tensor.name, arrays.variant[n], tensors.variant[n]));
+    if (!backward || !tensor.wants_gradient)
+      continue;
+    TEGULA_RETURN_IF_ERROR(
+        save(folder, "d" + tensor.name, arrays.variant_gradients[gradient], tensors.variant_gradients[gradient]));
+    ++gradient;
+  }
+  return {};
+}
+
 } // namespace
 
 Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward) {
@@ -43,16 +72,16 @@ Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward) {
       return values.status();
     arrays.*member.array = std::move(*values);
   }
+  TEGULA_RETURN_IF_ERROR(read(data.device(), data.tensors().variant, arrays.variant));
+  if (backward)
+    TEGULA_RETURN_IF_ERROR(read(data.device(), data.tensors().variant_gradients, arrays.variant_gradients));
   return arrays;
 }
 
-Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionTensors &tensors,
-                  bool backward) {
-  for (const Member &member : members(backward)) {
-    std::filesystem::path file = std::filesystem::path(folder) / fmt::format("{}.npy", member.name);
-    TEGULA_RETURN_IF_ERROR(saveNpy(file, arrays.*member.array, (tensors.*member.tensor).shape()));
-  }
-  return {};
+Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionData &data, bool backward) {
+  for (const Member &member : members(backward))
+    TEGULA_RETURN_IF_ERROR(save(folder, member.name, arrays.*member.array, data.tensors().*member.tensor));
+  return saveVariant(folder, arrays, data, backward);
 }
 
 } // namespace tegula::tools

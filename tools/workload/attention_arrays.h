@@ -11,13 +11,15 @@ namespace tegula::tools {
 
 struct AttentionArrays {
   std::vector<float> q, k, v, o, lse;
-  std::vector<float> d_o, dq, dk, dv; ///< Empty without a backward pass.
+  std::vector<float> d_o, dq, dk, dv;                ///< Empty without a backward pass.
+  std::vector<std::vector<float>> variant;           ///< As Variant::tensors.
+  std::vector<std::vector<float>> variant_gradients; ///< Of those that want one.
 };
 
 Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward);
 
-/// Writes q.npy, k.npy, v.npy, o.npy, lse.npy and, with a backward pass, do.npy, dq.npy, dk.npy, dv.npy to a folder.
-Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionTensors &tensors,
-                  bool backward);
+/// Writes q.npy, k.npy, v.npy, o.npy, lse.npy, the variant's tensors by their names and, with a backward pass, do.npy,
+/// dq.npy, dk.npy, dv.npy and so on to a folder.
+Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionData &data, bool backward);
 
 } // namespace tegula::tools

@@ -12,6 +12,8 @@
 
 namespace tegula::tools {
 
+struct NamedVariant;
+
 /// Numbers between the rows of a tensor and of its gradient.
 struct RowGaps {
   int64_t q = 0, k = 0, v = 0, o = 0;
@@ -22,7 +24,8 @@ struct AttentionCase {
   AttentionShape shape;
   float scale = 0;
   uint64_t seed = 0;
-  Schedule schedule = {}; ///< What is 0 is chosen by the library.
+  Schedule schedule = {};                ///< What is 0 is chosen by the library.
+  const NamedVariant *variant = nullptr; ///< What made the problem's variant; null if there is none, or no name for it.
   /// What a tensor of the problem's variant holds, in C order. If it is empty, or gives nothing, normal numbers.
   std::function<std::vector<float>(std::string_view tensor, const std::vector<int64_t> &shape)> variant_values = {};
   RowGaps row_gaps = {};

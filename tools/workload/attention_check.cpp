@@ -4,7 +4,6 @@
 #include "tegula/cpu_info.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -15,101 +14,129 @@
 namespace tegula::tools {
 namespace {
 
-using oracle::plainError;
-
-/// What is known of an AttentionReference while it is computed.
-struct Reference {
-  oracle::Outputs outputs;
-  oracle::Gradients gradients;
-  std::array<double, 5> plain = {};
-  std::mutex plain_mutex; ///< The parts of the rest do not overlap.
-
-  Reference(const oracle::Shape &shape, bool backward) {
-    outputs.o.resize(shape.sizeO());
-    outputs.lse.resize(shape.sizeLse());
-    gradients.dq.resize(backward ? shape.sizeQ() : 0);
-    gradients.dk.resize(backward ? shape.sizeK() : 0);
-    gradients.dv.resize(backward ? shape.sizeV() : 0);
-  }
-};
-
 /// The elements that belong to part `index` of several equal ones.
 template <class T> std::vector<T> part(const std::vector<T> &whole, int64_t index, int64_t size) {
   return {whole.begin() + index * size, whole.begin() + (index + 1) * size};
 }
 
-void place(const std::vector<double> &part, int64_t index, std::vector<double> &whole) {
-  std::copy(part.begin(), part.end(), whole.begin() + index * int64_t(part.size()));
+/// Those of a variant's tensor, whose axes of batches and heads come first.
+std::vector<float> part(const std::vector<float> &whole, const VariantTensor &tensor, const AttentionShape &shape,
+                        int64_t index) {
+  int64_t parts = 1, number = 0;
+  auto divide = [&](int64_t count, int64_t along) {
+    parts *= count;
+    number = number * count + along;
+  };
+  for (Axis axis : tensor.axes) {
+    if (axis == Axis::batch)
+      divide(shape.batch, index / shape.kv_heads);
+    if (axis == Axis::heads || axis == Axis::kv_heads)
+      divide(shape.kv_heads, index % shape.kv_heads);
+  }
+  return part(whole, number, int64_t(whole.size()) / parts);
 }
 
-void place(const oracle::Outputs &part, int64_t index, Reference &whole) {
-  place(part.o, index, whole.outputs.o);
-  place(part.lse, index, whole.outputs.lse);
+/// All zeros.
+AttentionResults emptyResults(const oracle::Shape &shape, bool backward, const VariantArrays &tensors,
+                              const Variant &variant) {
+  AttentionResults results;
+  results.outputs.o.resize(size_t(shape.sizeO()));
+  results.outputs.lse.resize(size_t(shape.sizeLse()));
+  if (!backward)
+    return results;
+  results.gradients.dq.resize(size_t(shape.sizeQ()));
+  results.gradients.dk.resize(size_t(shape.sizeK()));
+  results.gradients.dv.resize(size_t(shape.sizeV()));
+  for (size_t n = 0; n < variant.tensors.size(); ++n)
+    if (variant.tensors[n].wants_gradient)
+      results.variant_gradients.emplace_back(tensors[n].size());
+  return results;
 }
 
-void place(const oracle::Gradients &part, int64_t index, Reference &whole) {
-  place(part.dq, index, whole.gradients.dq);
-  place(part.dk, index, whole.gradients.dk);
-  place(part.dv, index, whole.gradients.dv);
-}
-
-oracle::Rules causalRules(Causal causal, const oracle::Shape &shape) {
-  oracle::Rules rules;
-  if (causal != Causal::none)
-    addCausal(rules, shape, causal == Causal::top_left ? oracle::Corner::top_left : oracle::Corner::bottom_right);
-  return rules;
+/// Puts the results of part `index` where they belong.
+void place(AttentionResults &part, int64_t index, AttentionResults &whole) {
+  const std::vector<std::vector<double> *> from = part.all(), to = whole.all();
+  for (size_t n = 0; n < to.size(); ++n)
+    std::copy(from[n]->begin(), from[n]->end(), to[n]->begin() + index * int64_t(from[n]->size()));
 }
 
 /// One part of the problem, computed on its own.
 struct Part {
+  const AttentionCase &attention;
   oracle::Shape shape;
-  oracle::Rules rules;
-  double scale;
-  DType dtype;
   oracle::Inputs inputs;
   std::vector<float> d_o; ///< Empty without a backward pass.
+  VariantArrays variant;
+
+  bool isBackward() const { return attention.problem.backward; }
+  AttentionResults results() const { return emptyResults(shape, isBackward(), variant, attention.problem.variant); }
+  /// They add to `gradients`.
+  oracle::Rules rules(VariantGradients &gradients) const;
 };
+
+oracle::Rules Part::rules(VariantGradients &gradients) const {
+  oracle::Rules rules;
+  const Causal causal = attention.problem.causal;
+  if (causal != Causal::none)
+    addCausal(rules, shape, causal == Causal::top_left ? oracle::Corner::top_left : oracle::Corner::bottom_right);
+  if (attention.variant)
+    attention.variant->add_rules(rules, shape, variant, gradients.empty() ? nullptr : &gradients);
+  return rules;
+}
 
 Part makePart(const AttentionCase &attention, const AttentionArrays &arrays, int64_t index) {
   oracle::Shape shape = oracleShape(attention);
   shape.heads /= shape.kv_heads;
   shape.batch = shape.kv_heads = 1;
-  return {shape,
-          causalRules(attention.problem.causal, shape),
-          attention.scale,
-          attention.problem.dtype,
-          {part(arrays.q, index, shape.sizeQ()), part(arrays.k, index, shape.sizeK()),
-           part(arrays.v, index, shape.sizeV())},
-          attention.problem.backward ? part(arrays.d_o, index, shape.sizeO()) : std::vector<float>()};
+  Part p{.attention = attention,
+         .shape = shape,
+         .inputs = {part(arrays.q, index, shape.sizeQ()), part(arrays.k, index, shape.sizeK()),
+                    part(arrays.v, index, shape.sizeV())},
+         .d_o = {},
+         .variant = {}};
+  if (p.isBackward())
+    p.d_o = part(arrays.d_o, index, shape.sizeO());
+  for (size_t n = 0; n < attention.problem.variant.tensors.size(); ++n)
+    p.variant.push_back(part(arrays.variant[n], attention.problem.variant.tensors[n], attention.shape, index));
+  return p;
 }
 
-std::array<double, 5> plainErrors(const Part &p, const oracle::Outputs &outputs, const oracle::Gradients &gradients,
-                                  int run) {
-  oracle::Outputs plain = plainForward(p.shape, p.rules, p.scale, p.inputs, p.dtype, run);
-  std::array<double, 5> errors = {plainError(plain.o, outputs.o), plainError(plain.lse, outputs.lse)};
-  if (p.d_o.empty())
-    return errors;
-  oracle::Gradients plainGradients = plainBackward(p.shape, p.rules, p.scale, p.inputs, p.d_o, p.dtype, run);
-  errors[2] = plainError(plainGradients.dq, gradients.dq);
-  errors[3] = plainError(plainGradients.dk, gradients.dk);
-  errors[4] = plainError(plainGradients.dv, gradients.dv);
-  return errors;
+AttentionResults exactResults(const Part &p) {
+  AttentionResults results = p.results();
+  const oracle::Rules rules = p.rules(results.variant_gradients);
+  results.outputs = forward(p.shape, rules, p.attention.scale, p.inputs);
+  if (p.isBackward())
+    results.gradients = backward(p.shape, rules, p.attention.scale, p.inputs, p.d_o);
+  return results;
 }
+
+AttentionResults plainResults(const Part &p, int run) {
+  AttentionResults results = p.results();
+  const oracle::Rules rules = p.rules(results.variant_gradients);
+  const DType dtype = p.attention.problem.dtype;
+  results.outputs = plainForward(p.shape, rules, p.attention.scale, p.inputs, dtype, run);
+  if (p.isBackward())
+    results.gradients = plainBackward(p.shape, rules, p.attention.scale, p.inputs, p.d_o, dtype, run);
+  return results;
+}
+
+/// What is known of an AttentionReference while it is computed.
+struct Reference {
+  AttentionResults exact;
+  std::vector<double> plain;
+  std::mutex plain_mutex; ///< The parts of the rest do not overlap.
+};
 
 /// Fills part `index` of the reference.
 void computePart(const AttentionCase &attention, const AttentionArrays &arrays, int64_t index, Reference &to) {
-  Part p = makePart(attention, arrays, index);
-  oracle::Outputs outputs = forward(p.shape, p.rules, p.scale, p.inputs);
-  oracle::Gradients gradients;
-  if (!p.d_o.empty())
-    gradients = backward(p.shape, p.rules, p.scale, p.inputs, p.d_o);
-  place(outputs, index, to);
-  place(gradients, index, to);
+  const Part p = makePart(attention, arrays, index);
+  AttentionResults exact = exactResults(p);
+  place(exact, index, to.exact);
   for (int run = 0; run < oracle::plainRuns(oracleShape(attention)); ++run) {
-    std::array<double, 5> errors = plainErrors(p, outputs, gradients, run);
+    AttentionResults plain = plainResults(p, run);
     std::lock_guard lock(to.plain_mutex);
-    std::transform(errors.begin(), errors.end(), to.plain.begin(), to.plain.begin(),
-                   [](double a, double b) { return std::max(a, b); });
+    for (size_t n = 0; n < to.plain.size(); ++n)
+      to.plain[n] = std::max(to.plain[n], oracle::plainError(*plain.all()[n], *exact.all()[n]));
   }
 }
 
@@ -128,14 +155,24 @@ template <class Work> void forEachInParallel(int64_t count, Work work) {
 
 } // namespace
 
+std::vector<std::vector<double> *> AttentionResults::all() {
+  std::vector<std::vector<double> *> all = {&outputs.o, &outputs.lse, &gradients.dq, &gradients.dk, &gradients.dv};
+  for (std::vector<double> &gradient : variant_gradients)
+    all.push_back(&gradient);
+  return all;
+}
+
 AttentionReference::AttentionReference(const AttentionCase &attention, const AttentionArrays &arrays)
     : attention_(attention) {
-  oracle::Shape shape = oracleShape(attention);
-  Reference exact(shape, attention.problem.backward);
-  forEachInParallel(shape.batch * shape.kv_heads, [&](int64_t index) { computePart(attention, arrays, index, exact); });
-  outputs_ = std::move(exact.outputs);
-  gradients_ = std::move(exact.gradients);
-  plain_ = exact.plain;
+  const AttentionProblem &problem = attention.problem;
+  const oracle::Shape shape = oracleShape(attention);
+  Reference reference;
+  reference.exact = emptyResults(shape, problem.backward, arrays.variant, problem.variant);
+  reference.plain.resize(reference.exact.all().size());
+  forEachInParallel(shape.batch * shape.kv_heads,
+                    [&](int64_t index) { computePart(attention, arrays, index, reference); });
+  exact_ = std::move(reference.exact);
+  plain_ = std::move(reference.plain);
 }
 
 AttentionErrors AttentionReference::errors(const AttentionArrays &arrays) const {
@@ -144,14 +181,20 @@ AttentionErrors AttentionReference::errors(const AttentionArrays &arrays) const 
     error.plain = plain;
     return error;
   };
-  DType dtype = attention_.problem.dtype;
+  const AttentionProblem &problem = attention_.problem;
+  const auto &[outputs, gradients, variant] = exact_;
   AttentionErrors errors;
-  errors.forward = {{"o", error(arrays.o, outputs_.o, dtype, plain_[0])},
-                    {"lse", error(arrays.lse, outputs_.lse, f32, plain_[1])}};
-  if (attention_.problem.backward)
-    errors.backward = {{"dq", error(arrays.dq, gradients_.dq, dtype, plain_[2])},
-                       {"dk", error(arrays.dk, gradients_.dk, dtype, plain_[3])},
-                       {"dv", error(arrays.dv, gradients_.dv, dtype, plain_[4])}};
+  errors.forward = {{"o", error(arrays.o, outputs.o, problem.dtype, plain_[0])},
+                    {"lse", error(arrays.lse, outputs.lse, f32, plain_[1])}};
+  if (!problem.backward)
+    return errors;
+  errors.backward = {{"dq", error(arrays.dq, gradients.dq, problem.dtype, plain_[2])},
+                     {"dk", error(arrays.dk, gradients.dk, problem.dtype, plain_[3])},
+                     {"dv", error(arrays.dv, gradients.dv, problem.dtype, plain_[4])}};
+  for (const VariantTensor &tensor : problem.variant.tensors)
+    if (size_t n = errors.backward.size() - 3; tensor.wants_gradient)
+      errors.backward.push_back(
+          {"d" + tensor.name, error(arrays.variant_gradients[n], variant[n], problem.dtype, plain_[5 + n])});
   return errors;
 }
 

@@ -4,9 +4,8 @@
 
 #include "oracle/oracle.h"
 #include "workload/attention_arrays.h"
-#include "workload/attention_case.h"
+#include "workload/named_variants.h"
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -25,10 +24,20 @@ struct TensorError {
 
 struct AttentionErrors {
   std::vector<TensorError> forward;  ///< o and lse.
-  std::vector<TensorError> backward; ///< dq, dk and dv, or empty.
+  std::vector<TensorError> backward; ///< dq, dk, dv and the gradients of the variant's tensors, or empty.
 };
 
-/// What the inputs in `arrays` should give, to compare any number of results with.
+/// The numbers that results are compared with.
+struct AttentionResults {
+  oracle::Outputs outputs;
+  oracle::Gradients gradients;
+  VariantGradients variant_gradients;
+
+  /// o, lse, dq, dk, dv and those of the variant's tensors.
+  std::vector<std::vector<double> *> all();
+};
+
+/// What the inputs in `arrays` should give, to compare any number of results with. A variant needs to have a name.
 class AttentionReference {
 public:
   /// Computes on all cores; takes seconds for a thousand rows and grows with the square of their number.
@@ -39,9 +48,8 @@ public:
 
 private:
   AttentionCase attention_;
-  oracle::Outputs outputs_;
-  oracle::Gradients gradients_;
-  std::array<double, 5> plain_ = {}; ///< The plain formula's error in o, lse, dq, dk and dv.
+  AttentionResults exact_;
+  std::vector<double> plain_; ///< The plain formula's errors, in the order of AttentionResults::all.
 };
 
 /// Both at once.

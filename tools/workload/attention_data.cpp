@@ -140,7 +140,8 @@ Status AttentionData::fillInputs() const {
   uint64_t seed = 4 * attention_.seed;
   for (const DeviceTensor *tensor : {&tensors_.q, &tensors_.k, &tensors_.v, &tensors_.d_o})
     TEGULA_RETURN_IF_ERROR(fillWithNormalNumbers(*device_, *tensor, seed++));
-  return fillVariant();
+  TEGULA_RETURN_IF_ERROR(fillVariant());
+  return clearVariantGradients();
 }
 
 Status AttentionData::fillVariant() const {
@@ -153,6 +154,13 @@ Status AttentionData::fillVariant() const {
     TEGULA_RETURN_IF_ERROR(values.empty() ? fillWithNormalNumbers(*device_, tensor, attention_.seed + n)
                                           : upload(*device_, values, tensor));
   }
+  return {};
+}
+
+Status AttentionData::clearVariantGradients() const {
+  for (const DeviceTensor &tensor : tensors_.variant_gradients)
+    if (tensor.size() != 0)
+      TEGULA_RETURN_IF_ERROR(upload(*device_, std::vector(size_t(tensor.size()), 0.f), tensor));
   return {};
 }
 

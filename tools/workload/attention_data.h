@@ -26,11 +26,15 @@ public:
   Status forward(const AttentionPlan &plan) const;
   Status backward(const AttentionPlan &plan) const; ///< After forward.
 
+  /// Sets the gradients of the variant's tensors to 0, which backward adds to.
+  Status clearVariantGradients() const;
+
   /// Fills what a plan writes with NaN.
   Status spoilOutputs() const;
 
   Device &device() const { return *device_; }
   const AttentionTensors &tensors() const { return tensors_; }
+  const Variant &variant() const { return attention_.problem.variant; }
   int64_t workspaceBytes() const { return workspace_.bytes(); }
   /// Of all tensors and the workspace.
   int64_t bytes() const;

@@ -90,7 +90,12 @@ Expected<std::vector<float>> download(Device &device, const DeviceTensor &tensor
   std::vector<float> values(size_t(tensor.size()));
   std::vector<char> elements(values.size() * sizeOf(tensor.view.dtype));
   forEachRow(tensor, [&](size_t at, size_t to, size_t count) { std::memcpy(&elements[to], &bytes[at], count); });
-  oracle::decode(elements.data(), values.size(), tensor.view.dtype, values.data());
+  if (tensor.view.dtype == i32)
+    std::transform(reinterpret_cast<int32_t *>(elements.data()),
+                   reinterpret_cast<int32_t *>(elements.data()) + values.size(), values.begin(),
+                   [](int32_t value) { return float(value); });
+  else
+    oracle::decode(elements.data(), values.size(), tensor.view.dtype, values.data());
   return values;
 }
 

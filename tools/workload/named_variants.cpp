@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "workload/named_variants.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace tegula::tools {
+namespace {
+
+using oracle::Corner;
+using oracle::Position;
+using oracle::Rules;
+
+constexpr double kCap = 30;
+constexpr int64_t kWindow = 1024, kDocument = 2048;
+
+//===-- What each computes ----------------------------------------------------------------------------------------===//
+
+void addSoftcapRules(Rules &rules, const oracle::Shape &, const VariantArrays &, VariantGradients *) {
+  addSoftcap(rules, kCap);
+}
+
+void addAlibiRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors, VariantGradients *) {
+  addAlibi(rules, shape, tensors[0], Corner::top_left);
+}
+
+void addWindowRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &, VariantGradients *) {
+  addWindow(rules, shape, kWindow, 0, Corner::top_left);
+}
+
+void addPrefixRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors, VariantGradients *) {
+  addPrefix(rules, shape, {tensors[0].begin(), tensors[0].end()}, Corner::top_left);
+}
+
+void addDocumentRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors, VariantGradients *) {
+  rules.visible.push_back([begin = tensors[0], end = tensors[1], queries = shape.seqlen_q](const Position &p) {
+    const auto query = static_cast<size_t>(p.batch * queries + p.query);
+    return begin[query] <= float(p.key) && float(p.key) < end[query];
+  });
+}
+
+void addBiasRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors, VariantGradients *gradients) {
+  addBias(rules, shape, tensors[0], gradients ? &gradients->front() : nullptr);
+}
+
+//===-- Which keys are visited ------------------------------------------------------------------------------------===//
+
+KeySpan allKeys(const AttentionShape &s, int64_t, int64_t) { return {0, s.seqlen_k}; }
+
+KeySpan windowKeys(const AttentionShape &, int64_t first, int64_t last) {
+  return {std::max<int64_t>(first - kWindow, 0), last + 1};
+}
+
+KeySpan prefixKeys(const AttentionShape &s, int64_t, int64_t last) { return {0, std::max(last + 1, s.seqlen_k / 2)}; }
+
+KeySpan documentKeys(const AttentionShape &s, int64_t first, int64_t last) {
+  return {first / kDocument * kDocument, std::min((last / kDocument + 1) * kDocument, s.seqlen_k)};
+}
+
+constexpr NamedVariant kVariants[] = {
+    {"softcap", [](DType) { return softcap(kCap); }, addSoftcapRules, allKeys},
+    {"alibi", [](DType) { return alibi(Alignment::top_left); }, addAlibiRules, allKeys},
+    {"sliding_window", [](DType) { return slidingWindow(kWindow, 0, Alignment::top_left); }, addWindowRules,
+     windowKeys},
+    {"prefix_lm", [](DType) { return prefixLm(Alignment::top_left); }, addPrefixRules, prefixKeys},
+    {"documents", [](DType) { return documents(); }, addDocumentRules, documentKeys},
+    {"bias", additiveBias, addBiasRules, allKeys},
+};
+
+//===-- What their tensors hold -----------------------------------------------------------------------------------===//
+
+/// `value(n)` for each n along the last axis of each row.
+template <class Value> std::vector<float> filled(const std::vector<int64_t> &shape, Value value) {
+  std::vector<float> values;
+  for (int64_t row = 0; row < (shape.size() > 1 ? shape[0] : 1); ++row)
+    for (int64_t n = 0; n < shape.back(); ++n)
+      values.push_back(float(value(n)));
+  return values;
+}
+
+std::vector<float> slopes(const std::vector<int64_t> &shape, const AttentionShape &s) {
+  return filled(shape, [&](int64_t head) { return std::exp2(-8.0 * double(head + 1) / double(s.heads)); });
+}
+
+/// Ascending numbers of documents, of some of which there are no queries, or no keys.
+std::vector<int> randomDocuments(int64_t batch, int64_t length, uint64_t seed, uint64_t of) {
+  constexpr unsigned count = 5;
+  std::seed_seq seeds{seed, of, uint64_t(batch)};
+  std::mt19937 random(seeds);
+  std::vector<int> documents(size_t(length), 0);
+  for (int &document : documents)
+    document = int(random() % count);
+  std::sort(documents.begin(), documents.end());
+  return documents;
+}
+
+/// Of each position's document among the other positions: where it begins, or ends.
+std::vector<float> randomBounds(std::string_view tensor, const AttentionShape &s, uint64_t seed) {
+  const bool ofKeys = tensor.starts_with("query"), isEnd = tensor.ends_with("_end");
+  std::vector<float> bounds;
+  for (int64_t batch = 0; batch < s.batch; ++batch) {
+    const std::vector<int> queries = randomDocuments(batch, s.seqlen_q, seed, 0);
+    const std::vector<int> keys = randomDocuments(batch, s.seqlen_k, seed, 1);
+    const std::vector<int> &own = ofKeys ? keys : queries, &others = ofKeys ? queries : keys;
+    for (int document : own) {
+      const auto [begin, end] = std::equal_range(others.begin(), others.end(), document);
+      bounds.push_back(float((isEnd ? end : begin) - others.begin()));
+    }
+  }
+  return bounds;
+}
+
+std::vector<float> randomPrefixes(const AttentionShape &s, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<float> lengths;
+  for (int64_t batch = 0; batch < s.batch; ++batch)
+    lengths.push_back(float(random() % uint64_t(s.seqlen_k + 1)));
+  return lengths;
+}
+
+bool isBound(std::string_view tensor) { return tensor.ends_with("_begin") || tensor.ends_with("_end"); }
+
+} // namespace
+
+std::span<const NamedVariant> namedVariants() { return kVariants; }
+
+const NamedVariant *findVariant(std::string_view name) {
+  auto found = std::find_if(std::begin(kVariants), std::end(kVariants), [&](auto &v) { return v.name == name; });
+  return found == std::end(kVariants) ? nullptr : found;
+}
+
+std::vector<std::string> variantNames() {
+  std::vector<std::string> names;
+  for (const NamedVariant &variant : kVariants)
+    names.emplace_back(variant.name);
+  return names;
+}
+
+std::vector<float> measuredValues(std::string_view tensor, const std::vector<int64_t> &shape, const AttentionShape &s) {
+  if (tensor == "prefix_length")
+    return filled(shape, [&](int64_t) { return s.seqlen_k / 2; });
+  if (tensor.ends_with("_begin"))
+    return filled(shape, [](int64_t position) { return position / kDocument * kDocument; });
+  if (tensor.ends_with("_end"))
+    return filled(shape,
+                  [&](int64_t position) { return std::min((position / kDocument + 1) * kDocument, s.seqlen_k); });
+  return randomValues(tensor, shape, s, 0);
+}
+
+std::vector<float> randomValues(std::string_view tensor, const std::vector<int64_t> &shape, const AttentionShape &s,
+                                uint64_t seed) {
+  if (tensor == "slopes")
+    return slopes(shape, s);
+  if (tensor == "prefix_length")
+    return randomPrefixes(s, seed);
+  return isBound(tensor) ? randomBounds(tensor, s, seed) : std::vector<float>();
+}
+
+void setVariant(AttentionCase &attention, const NamedVariant &variant) {
+  attention.problem.variant = variant.make(attention.problem.dtype);
+  attention.variant = &variant;
+  attention.variant_values = [shape = attention.shape, seed = attention.seed](std::string_view tensor,
+                                                                              const std::vector<int64_t> &sizes) {
+    return randomValues(tensor, sizes, shape, seed);
+  };
+}
+
+} // namespace tegula::tools

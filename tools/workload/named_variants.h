@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// The library's variants by name, with the numbers that the command line and the benchmarks run them with.
+#pragma once
+
+#include "oracle/oracle.h"
+#include "tegula/attention.h"
+#include "workload/attention_case.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tegula::tools {
+
+/// Keys `begin` to `end - 1`.
+struct KeySpan {
+  int64_t begin, end;
+};
+
+/// What each tensor of a variant holds, in C order.
+using VariantArrays = std::vector<std::vector<float>>;
+/// The gradients of those that want one.
+using VariantGradients = std::vector<std::vector<double>>;
+
+/// softcap (30), alibi, sliding_window (causal, 1024 keys back), prefix_lm, documents and bias (for each head and
+/// batch). tools/bench-peers has the same ones by the same names.
+struct NamedVariant {
+  std::string_view name;
+  Variant (*make)(DType dtype);
+  /// Adds what the variant does to the oracle's rules. They read `tensors` and, if it is not null, add to `gradients`.
+  void (*add_rules)(oracle::Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors,
+                    VariantGradients *gradients);
+  /// The keys that queries `first` to `last` see, from the first to the last one, if tensors hold measuredValues.
+  KeySpan (*measured_keys)(const AttentionShape &shape, int64_t first, int64_t last);
+};
+
+std::span<const NamedVariant> namedVariants();
+/// Null if none is called so.
+const NamedVariant *findVariant(std::string_view name);
+std::vector<std::string> variantNames();
+
+/// What a tensor of any of them holds where time is measured: half of the keys as a prefix, documents of 2048 tokens;
+/// else as randomValues.
+std::vector<float> measuredValues(std::string_view tensor, const std::vector<int64_t> &shape,
+                                  const AttentionShape &attention);
+/// The same where results are checked: `seed` decides the prefix and where documents begin. The slopes are those of
+/// Press et al. 2021 (8 heads: 1/2, 1/4, ...). Empty where any normal numbers will do.
+std::vector<float> randomValues(std::string_view tensor, const std::vector<int64_t> &shape,
+                                const AttentionShape &attention, uint64_t seed);
+
+/// Makes it the variant of the problem, with randomValues in its tensors.
+void setVariant(AttentionCase &attention, const NamedVariant &variant);
+
+} // namespace tegula::tools
