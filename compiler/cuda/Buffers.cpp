@@ -63,8 +63,11 @@ LogicalResult cuda::lower(Threads &t, sm::WaitOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::BarrierOp) {
-  t.barrier();
+LogicalResult cuda::lower(Threads &t, sm::BarrierOp op) {
+  if (op.getWarp())
+    t.gpu.syncWarp();
+  else
+    t.barrier();
   return success();
 }
 

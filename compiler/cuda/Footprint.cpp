@@ -49,12 +49,15 @@ static std::optional<Footprint> footprintOf(sm::CopyInOp copy) {
   return Footprint{copy.getView(), copy.getShared().getType(), {Coordinate{.fixed = column}}};
 }
 
+static bool isCopies(const sm::Digit &digit) { return digit.dim == sm::Digit::copies; }
+
 bool Footprint::hasCopies() const {
   sm::LayoutAttr layout = sm::layoutOf(tile);
-  if (!layout)
-    return false;
-  auto isCopies = [](const sm::Digit &digit) { return digit.dim == sm::Digit::copies; };
-  return llvm::any_of(layout.getLanes(), isCopies) || llvm::any_of(layout.getWarps(), isCopies);
+  return layout && (llvm::any_of(layout.getLanes(), isCopies) || llvm::any_of(layout.getWarps(), isCopies));
+}
+
+bool Footprint::hasCopiesOfOneWarp() const {
+  return hasCopies() && llvm::none_of(sm::layoutOf(tile).getWarps(), isCopies);
 }
 
 bool Footprint::isOfSameWarps(const Footprint &other) const {

@@ -28,6 +28,8 @@ struct Footprint {
   bool operator==(const Footprint &) const = default;
   /// Whether several threads load the same element; only one of them stores it.
   bool hasCopies() const;
+  /// Whether those threads are of one warp.
+  bool hasCopiesOfOneWarp() const;
   /// Whether each warp meets only its own accesses, if both begin in the same place.
   bool isOfSameWarps(const Footprint &other) const;
 };

@@ -20,17 +20,24 @@ namespace {
 /// Atomic additions have no order among each other.
 enum class Kind { read, write, add };
 
+/// What has to come between two accesses.
+enum class Need { nothing, warpBarrier, barrier };
+
 /// Of bytes of shared memory, or of a whole tensor in global memory.
 struct Access {
   Kind kind;
   Value tensor; ///< Null for shared memory.
   int64_t begin = 0, end = 1;
   std::optional<cuda::Footprint> footprint = {};
+  bool orderedInWarp = false; ///< A barrier of the warp has come since.
 
   bool operator==(const Access &) const = default;
-  bool conflictsWith(const Access &other) const {
+  Need needBefore(const Access &other) const {
     bool samePlace = tensor == other.tensor && begin < other.end && other.begin < end;
-    return samePlace && (kind != other.kind || kind == Kind::write) && !isOfSameThreads(other);
+    if (!samePlace || (kind == other.kind && kind != Kind::write) || isOfSameThreads(other))
+      return Need::nothing;
+    bool staysInWarp = footprint && footprint == other.footprint && footprint->hasCopiesOfOneWarp();
+    return !staysInWarp ? Need::barrier : orderedInWarp ? Need::nothing : Need::warpBarrier;
   }
 
 private:
@@ -59,10 +66,17 @@ public:
     llvm::copy_if(accesses_, std::back_inserter(shared.accesses_), [](const Access &access) { return !access.tensor; });
     return shared;
   }
-  bool conflictWith(const Accesses &other) const {
-    return llvm::any_of(accesses_, [&](const Access &a) {
-      return llvm::any_of(other.accesses_, [&](const Access &b) { return a.conflictsWith(b); });
-    });
+  Need needBefore(const Accesses &other) const {
+    Need need = Need::nothing;
+    for (const Access &a : accesses_)
+      for (const Access &b : other.accesses_)
+        need = std::max(need, a.needBefore(b));
+    return need;
+  }
+  bool conflictWith(const Accesses &other) const { return needBefore(other) != Need::nothing; }
+  void orderInWarp() {
+    for (Access &access : accesses_)
+      access.orderedInWarp = true;
   }
 
 private:
@@ -181,11 +195,19 @@ static Section orderAccesses(Operation &op);
 static Section orderAccesses(Block &block, const Accesses &before) {
   Section section{.head = {}, .tail = before};
   for (Operation &op : block) {
+    if (auto barrier = dyn_cast<sm::BarrierOp>(op); barrier && barrier.getWarp()) {
+      section.tail.orderInWarp();
+      continue;
+    }
     Section next = orderAccesses(op);
-    if (section.tail.conflictWith(next.head)) {
-      OpBuilder b(&op);
+    Need need = section.tail.needBefore(next.head);
+    OpBuilder b(&op);
+    if (need == Need::barrier) {
       sm::BarrierOp::create(b, op.getLoc());
       section.append(Section::barrier());
+    } else if (need == Need::warpBarrier) {
+      sm::BarrierOp::create(b, op.getLoc(), /*warp=*/true);
+      section.tail.orderInWarp();
     }
     section.append(next);
   }
@@ -228,6 +250,44 @@ static Section orderAccesses(Operation &op) {
   return sectionOf(&op);
 }
 
+/// Whether a wait may come behind `op`, which neither touches what the wait ends nor starts a copy there. Of a ring the
+/// next copies go to another slot.
+static bool mayComeAfter(Operation *op, const Accesses &ended) {
+  WalkResult search = op->walk([&](Operation *inside) {
+    auto copy = dyn_cast<sm::CopyInOp>(inside);
+    auto slot = copy ? copy.getShared().getDefiningOp<sm::SlotOp>() : sm::SlotOp();
+    if (slot && slot.getRing().getType().getShape().front() > 1)
+      return WalkResult::advance();
+    bool isOther = isa<sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::RolesOp>(inside);
+    bool isEarly = inside->getNumRegions() == 0 && sectionOf(inside).head.conflictWith(ended);
+    return isOther || isEarly ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !search.wasInterrupted();
+}
+
+/// To the last barrier before what needs it: until then the copies have time. Younger groups may then be under way,
+/// too.
+static void postpone(sm::WaitOp wait) {
+  Accesses ended = endedBy(wait);
+  Operation *place = nullptr;
+  int64_t younger = 0, pending = 0;
+  for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
+    auto barrier = dyn_cast<sm::BarrierOp>(op);
+    if (barrier && !barrier.getWarp()) {
+      place = op;
+      pending = wait.getPending() + younger;
+    } else if (isa<sm::CommitOp>(op)) {
+      ++younger;
+    } else if (!barrier && !mayComeAfter(op, ended)) {
+      break;
+    }
+  }
+  if (!place)
+    return;
+  wait->moveBefore(place);
+  wait.setPending(pending);
+}
+
 /// Whether a product's operand has come to shared memory by plain accesses.
 static bool readsWhatThreadsWrote(sm::WgmmaOp product) {
   return llvm::any_of(product->getOperands(), [](Value operand) {
@@ -242,6 +302,8 @@ static void fenceBarriers(func::FuncOp function) {
   });
   if (search.wasInterrupted())
     function.walk([](sm::BarrierOp barrier) {
+      if (barrier.getWarp())
+        return;
       OpBuilder b(barrier);
       sm::ProxyFenceOp::create(b, barrier.getLoc());
     });
@@ -262,6 +324,7 @@ struct InsertBarriers : cuda::impl::InsertBarriersBase<InsertBarriers> {
     getOperation()->walk(sink);
     getOperation()->walk([](func::FuncOp function) {
       orderAccesses(function.getBody().front(), {});
+      function.walk(postpone);
       fenceBarriers(function);
     });
   }

@@ -162,12 +162,19 @@ LogicalResult cuda::lower(Threads &t, sm::IsBoxOp op) {
   return success();
 }
 
+/// The phase before the first one counts as over. A lane that came a round too late would see the parity of another
+/// phase, which may never end; so none goes on alone.
+static void waitForSlot(Threads &t, sm::FeedOp op) {
+  if (!isRefilled(op.getMbarriers()))
+    return;
+  t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
+                     t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
+  t.gpu.syncWarp();
+}
+
 LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
   Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
-  // The phase before the first one counts as over.
-  if (isRefilled(op.getMbarriers()))
-    t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
-                       t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
+  waitForSlot(t, op);
   Value isFirst = t.s.compare(Compare::eq, t.lane(), 0);
   auto branch = scf::IfOp::create(t.b, isBox(t, op), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(t.b);
@@ -212,18 +219,18 @@ LogicalResult cuda::lower(Threads &t, sm::TurnsOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isLast).thenBlock());
-  t.gpu.arriveBarrier(t.s.i32(kFirstTurn), kThreadsOfTurn);
+  t.gpu.passTurn(t.s.i32(kFirstTurn), kThreadsOfTurn);
   return success();
 }
 
 LogicalResult cuda::lower(Threads &t, sm::TakeTurnOp) {
-  t.gpu.barrier(t.s.add(warpgroup(t), kFirstTurn), kThreadsOfTurn);
+  t.gpu.takeTurn(t.s.add(warpgroup(t), kFirstTurn), kThreadsOfTurn);
   return success();
 }
 
 LogicalResult cuda::lower(Threads &t, sm::PassTurnOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
   Value next = t.s.select(isLast, t.s.i32(kFirstTurn), t.s.add(warpgroup(t), kFirstTurn + 1));
-  t.gpu.arriveBarrier(next, kThreadsOfTurn);
+  t.gpu.passTurn(next, kThreadsOfTurn);
   return success();
 }

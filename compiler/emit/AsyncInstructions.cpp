@@ -55,14 +55,17 @@ public:
       type = LLVM::LLVMStructType::getLiteral(b_.getContext(), SmallVector<Type>(results_, b_.getF32Type()));
     if (touchesMemory)
       constrain("~{memory}");
-    auto op = LLVM::InlineAsmOp::create(b_, type, operands_, text.str(), constraints_, /*has_side_effects=*/true,
-                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                        LLVM::AsmDialectAttr(), ArrayAttr());
+    op_ = LLVM::InlineAsmOp::create(b_, type, operands_, text.str(), constraints_, /*has_side_effects=*/true,
+                                    /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                    LLVM::AsmDialectAttr(), ArrayAttr());
     SmallVector<Value> values;
     for (size_t i = 0; i < results_; ++i)
-      values.push_back(LLVM::ExtractValueOp::create(b_, op.getRes(), i));
+      values.push_back(LLVM::ExtractValueOp::create(b_, op_.getRes(), i));
     return values;
   }
+
+  /// Gives what was created an attribute.
+  void mark(StringRef attribute) { op_->setAttr(attribute, b_.getUnitAttr()); }
 
 private:
   void constrain(const std::string &constraint) {
@@ -74,6 +77,7 @@ private:
   size_t results_, count_ = 0;
   std::string constraints_;
   SmallVector<Value> operands_;
+  LLVM::InlineAsmOp op_;
 };
 
 } // namespace
@@ -118,9 +122,10 @@ void Instructions::waitMbarrier(Value mbarrier, Value parity) {
 
 void Instructions::fenceAsync() { Assembly(b_).create("fence.proxy.async.shared::cta;"); }
 
-void Instructions::arriveBarrier(Value name, unsigned threads) {
+void Instructions::passTurn(Value name, unsigned threads) {
   Assembly assembly(b_);
   assembly.create("bar.arrive " + Twine(assembly.input(name)) + ", " + Twine(threads) + ";");
+  assembly.mark(kTurn);
 }
 
 //===-- Warpgroups -----------------------------------------------------------------------------------------------===//

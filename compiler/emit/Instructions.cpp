@@ -333,6 +333,11 @@ void Instructions::barrier() { NVVM::Barrier0Op::create(b_); }
 void Instructions::barrier(Value name, unsigned threads) {
   NVVM::BarrierOp::create(b_, TypeRange(), name, constant(b_, threads), NVVM::BarrierReductionAttr(), Value());
 }
+void Instructions::takeTurn(Value name, unsigned threads) {
+  auto barrier =
+      NVVM::BarrierOp::create(b_, TypeRange(), name, constant(b_, threads), NVVM::BarrierReductionAttr(), Value());
+  barrier->setAttr(kTurn, b_.getUnitAttr());
+}
 void Instructions::syncWarp() { NVVM::SyncWarpOp::create(b_, constant(b_, -1)); }
 
 //===-- Between lanes

@@ -9,6 +9,9 @@
 
 namespace tegula::emit {
 
+/// Of barriers that order no memory.
+inline constexpr llvm::StringLiteral kTurn = "sm.turn";
+
 class Instructions {
 public:
   /// Emits at the builder's insertion point.
@@ -47,8 +50,10 @@ public:
   void barrier();
   /// Among the `threads` threads of the block that name this barrier (i32): 1 to 15, as 0 is that of the whole block.
   void barrier(mlir::Value name, unsigned threads);
-  /// Counts as one of them, and goes on.
-  void arriveBarrier(mlir::Value name, unsigned threads);
+  /// The same between two warpgroups, of which the other passes the turn and goes on. It decides who comes first, and
+  /// nobody may take it for an order of memory: these ops have the attribute `sm.turn`.
+  void takeTurn(mlir::Value name, unsigned threads);
+  void passTurn(mlir::Value name, unsigned threads);
   void syncWarp();
 
   //===-- sm_90a: asynchronous copies ----------------------------------------------------------------------------===//

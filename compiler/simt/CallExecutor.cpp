@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "compiler/emit/Instructions.h"
 #include "compiler/simt/AssemblyCalls.h"
 #include "compiler/simt/Calls.h"
 #include "compiler/simt/Passes.h"
@@ -161,7 +162,11 @@ private:
   LogicalResult lower(NVVM::BarrierOp op) {
     if (op.getReductionOp())
       return unknown(op);
-    return lowerBarrier(op, op.getBarrierId(), op.getNumberOfThreads());
+    if (!op->hasAttr(emit::kTurn))
+      return lowerBarrier(op, op.getBarrierId(), op.getNumberOfThreads());
+    calls_.call(&SimtOps::take_turn, {calls_.site("sm.take_turn"), op.getBarrierId(), op.getNumberOfThreads()});
+    op->erase();
+    return success();
   }
 
   LogicalResult lower(NVVM::BarrierArriveOp op) {

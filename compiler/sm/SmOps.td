@@ -263,8 +263,17 @@ def Sm_CopyOutOp : Sm_Op<"copy_out", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for all threads of the program instance, and makes their shared memory visible";
-  let assemblyFormat = "attr-dict";
+  let summary = "waits for all threads of the role or the program instance, and orders what they access";
+  let description = [{
+    With `warp`, for those of the same warp.
+
+    ```mlir
+    sm.barrier
+    sm.barrier warp
+    ```
+  }];
+  let arguments = (ins UnitAttr:$warp);
+  let assemblyFormat = "(`warp` $warp^)? attr-dict";
 }
 
 //===-- Roles ------------------------------------------------------------------------------------------------------===//
@@ -382,7 +391,8 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Sm_TurnsOp : Sm_Op<"turns", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the consumers' warpgroups take turns from here on, the first one first";
   let description = [{
-    All of them take equally many.
+    All of them take equally many. A turn orders no memory: it says only whose products start first, and without it the
+    results are the same.
 
     ```mlir
     sm.turns

@@ -20,7 +20,7 @@ Block::Block(uint32_t lanes)
 void Block::run(const Launch &launch, int64_t cluster) {
   launch_ = &launch;
   start(cluster);
-  main_.switchTo(lanes_[choose_->lane(ready_, 0)].fiber);
+  main_.switchTo(lanes_[choose_->lane(ready_, inWarp_, 0)].fiber);
   if (outOfMemory_)
     throw std::bad_alloc();
   launch.instances.add(instance_, shadow_, [this](auto... what) { reportInstances(what...); });
@@ -113,7 +113,7 @@ void Block::leave(Lane &lane) {
     end();
     return lane.fiber.switchTo(main_);
   }
-  Lane &next = lanes_[choose_->lane(ready_, lane.number)];
+  Lane &next = lanes_[choose_->lane(ready_, inWarp_, lane.number)];
   ++switches_;
   if (&next != &lane)
     lane.fiber.switchTo(next.fiber);
@@ -195,11 +195,7 @@ void Block::barrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
     together(lane, site, [this](Lane *warp) { meetWarp(warp); });
   if (execution != Execution::Normal)
     return;
-  Barrier &barrier = come(lane, site, id, threads);
-  barrier.waiting.push_back(lane.number);
-  if (barrier.come < barrier.threads)
-    return block(lane, LaneState::AtBarrier, site);
-  completeBarrier(barrier);
+  waitAt(come(lane, site, id, threads), lane, site);
 }
 
 void Block::arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
@@ -207,6 +203,19 @@ void Block::arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t thr
     return;
   Barrier &barrier = come(lane, site, id, threads);
   clocks_.publish(lane.number, barrier.arrived);
+  if (barrier.come == barrier.threads)
+    completeBarrier(barrier);
+}
+
+void Block::takeTurn(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
+  Barrier &barrier = come(lane, site, id, threads);
+  barrier.isTurn = true;
+  waitAt(barrier, lane, site);
+}
+
+void Block::passTurn(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
+  Barrier &barrier = come(lane, site, id, threads);
+  barrier.isTurn = true;
   if (barrier.come == barrier.threads)
     completeBarrier(barrier);
 }
@@ -232,13 +241,21 @@ Block::Barrier &Block::come(Lane &lane, uint32_t site, uint32_t id, uint32_t thr
   return barrier;
 }
 
+void Block::waitAt(Barrier &barrier, Lane &lane, uint32_t site) {
+  barrier.waiting.push_back(lane.number);
+  if (barrier.come < barrier.threads)
+    return block(lane, LaneState::AtBarrier, site);
+  completeBarrier(barrier);
+}
+
 void Block::completeBarrier(Barrier &barrier) {
   for (uint32_t number : barrier.waiting) {
     const Lane &lane = lanes_[number], &neighbour = lanes_[number ^ 1];
     if (lane.site != neighbour.site)
       reportDivergence(lane, neighbour);
   }
-  clocks_.meet(barrier.waiting, std::exchange(barrier.arrived, {}));
+  if (!std::exchange(barrier.isTurn, false))
+    clocks_.meet(barrier.waiting, std::exchange(barrier.arrived, {}));
   for (uint32_t number : barrier.waiting)
     wake(lanes_[number]);
   barrier.waiting.clear();

@@ -23,13 +23,17 @@ std::optional<SimtScheduler> parseSimtScheduler(std::string_view word) {
 namespace tegula::simt {
 
 Chooser::Chooser(SimtScheduler scheduler, uint64_t seed, uint32_t warps)
-    : scheduler_(scheduler), random_(seed), priorities_(warps) {
+    : scheduler_(scheduler), random_(seed), priorities_(warps), laggards_(warps), hurrying_(warps) {
   for (uint32_t &priority : priorities_)
     priority = random_.next();
+  for (uint32_t &lane : laggards_)
+    lane = 1U << random_.below(32);
 }
 
-uint32_t Chooser::lane(std::span<const uint32_t> ready, uint32_t last) {
+uint32_t Chooser::lane(std::span<const uint32_t> ready, std::span<const uint32_t> inWarp, uint32_t last) {
   const bool isPriority = scheduler_ == SimtScheduler::Priority;
+  if (isPriority)
+    ready = withoutLaggards(ready, inWarp);
   const uint32_t warp = isPriority ? firstWarp(ready) : anyWarp(ready);
   // Near the warp's last lane first, as a whole warp costs less to run in order than in a random one.
   const uint32_t from = (isPriority || random_.below(4) != 0 ? last + 1 : random_.next()) % 32;
@@ -53,6 +57,14 @@ uint32_t Chooser::firstWarp(std::span<const uint32_t> ready) {
     if (ready[warp] != 0 && priorities_[warp] > priorities_[best])
       best = warp;
   return best;
+}
+
+/// A laggard goes on where its warp waits for it, or all others do.
+std::span<const uint32_t> Chooser::withoutLaggards(std::span<const uint32_t> ready, std::span<const uint32_t> inWarp) {
+  uint32_t any = 0;
+  for (uint32_t warp = 0; warp < ready.size(); ++warp)
+    any |= hurrying_[warp] = ready[warp] & ~(inWarp[warp] == 0 ? laggards_[warp] : 0);
+  return any != 0 ? hurrying_ : ready;
 }
 
 bool Chooser::copyLandsAtOnce() {

@@ -73,6 +73,25 @@ TEST(SimtDetection, ShufflesDoNotOrderMemory) {
   expectFault(asKernel<exchangeInWarp<false>>, SimtFault::Race, "race on shared memory");
 }
 
+enum class Order { Barrier, Turn };
+
+/// The first warp writes, the second one reads after it.
+template <Order Which> void writeThenRead(const Me &me) {
+  const bool isTurn = Which == Order::Turn, isFirst = me.thread() < 32;
+  if (isFirst)
+    me.write(2, 4 * me.thread(), 1);
+  const auto arrive = isTurn ? me.ops->pass_turn : me.ops->barrier_arrive;
+  const auto wait = isTurn ? me.ops->take_turn : me.ops->barrier;
+  (isFirst ? arrive : wait)(me.lane, 3, 1, 64);
+  if (!isFirst)
+    me.store(me.thread(), me.read(4, 4 * (me.thread() - 32)));
+}
+TEST(SimtDetection, WhoArrivesAtABarrierOrdersMemory) { expectClean(asKernel<writeThenRead<Order::Barrier>>); }
+/// So a kernel that is clean does not need its turns: leaving one out is another schedule, and no mutant.
+TEST(SimtDetection, TurnsDoNotOrderMemory) {
+  expectFault(asKernel<writeThenRead<Order::Turn>>, SimtFault::Race, "race on shared memory");
+}
+
 /// Neighbours write the halves of a word.
 template <uint32_t Bytes> void writeHalves(const Me &me) {
   me.ops->store_shared(me.lane, 2, 1, kSimtSharedBase + 2 * me.thread(), 2, "ab");
@@ -221,6 +240,44 @@ TEST(SimtDetection, RegistersThatNobodyGivesBack) {
   ASSERT_EQ(outcome.findings.size(), 1U);
   EXPECT_EQ(outcome.findings.front().fault, SimtFault::Deadlock);
   EXPECT_THAT(outcome.findings.front().message, testing::HasSubstr("384 of 512 lanes wait for ever"));
+}
+
+/// The first warp fills a slot each time the second one has emptied it. One lane fills, but all of them wait.
+template <bool Together> void feed(const Me &me) {
+  constexpr uint32_t full = kSimtSharedBase, empty = full + 8, slot = 64;
+  if (me.thread() == 0) {
+    me.ops->mbarrier_init(me.lane, 2, 1, full, 1);
+    me.ops->mbarrier_init(me.lane, 2, 1, empty, 1);
+  }
+  me.barrier(3);
+  const bool isProducer = me.thread() < 32;
+  for (uint32_t round = 0; round < 4; ++round) {
+    me.ops->mbarrier_wait(me.lane, 4, isProducer ? empty : full, (round ^ uint32_t(isProducer)) & 1, 1);
+    if (me.thread() == 0)
+      me.write(5, slot, round);
+    else if (!isProducer)
+      me.read(6, slot);
+    if (Together || !isProducer)
+      me.ops->barrier_warp(me.lane, 7);
+    me.ops->mbarrier_arrive(me.lane, 8, me.thread() % 32 == 0, isProducer ? full : empty, 1, 0);
+  }
+}
+TEST(SimtDetection, LanesThatWaitTogetherMissNoPhase) { expectClean(asKernel<feed<true>>); }
+/// When it looks, the parity is that of a later phase, and there are no more. Unless it is a lane that others wait for.
+TEST(SimtDetection, ALaneThatFallsBehindWaitsForEver) {
+  int found = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Outcome outcome = run({.kernel = asKernel<feed<false>>,
+                                 .in = {0},
+                                 .threads = 64,
+                                 .schedule = {.scheduler = SimtScheduler::Priority, .seed = seed}});
+    for (const SimtFinding &finding : outcome.findings) {
+      EXPECT_EQ(finding.fault, SimtFault::Deadlock);
+      EXPECT_THAT(finding.message, testing::HasSubstr("1 of 64 lanes wait"));
+      ++found;
+    }
+  }
+  EXPECT_GE(found, 5);
 }
 
 //===-- Mutations, and replay -------------------------------------------------------------------------------------===//

@@ -87,6 +87,9 @@ struct SimtOps {
   /// 0 threads: all of the block.
   void (*barrier)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   void (*barrier_arrive)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
+  /// The same where they only decide who comes first: they order no memory.
+  void (*take_turn)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
+  void (*pass_turn)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   void (*barrier_warp)(SimtLane *, uint32_t site);
   void (*fence_proxy)(SimtLane *, uint32_t site, uint32_t kind); ///< SimtFence.
   /// Of all lanes of a cluster; what happened before an arrival comes before what follows a wait.

@@ -293,6 +293,84 @@ func.func @elements_of_several_threads(%x: !tile.view<2xf32>, %y: !tile.view<2xf
 
 // -----
 
+#r = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+
+// Several threads load what one of them stores, but all of them are of one warp: its barrier is enough, for all that
+// came before it.
+// CHECK-LABEL: func @elements_of_one_warp
+// CHECK-COUNT-2: tile.load
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: return
+func.func @elements_of_one_warp(%l: !tile.view<1xf32>, %m: !tile.view<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %l[%c0] : !tile.view<1xf32> -> tensor<64xf32, #r>
+  %b = tile.load %m[%c0] : !tile.view<1xf32> -> tensor<64xf32, #r>
+  tile.store %b, %l[%c0] : tensor<64xf32, #r>, !tile.view<1xf32>
+  tile.store %a, %m[%c0] : tensor<64xf32, #r>, !tile.view<1xf32>
+  %c = tile.load %l[%c0] : !tile.view<1xf32> -> tensor<64xf32, #r>
+  return
+}
+
+// In a loop the next iteration's loads come after this one's stores.
+// CHECK-LABEL: func @warps_in_a_loop
+// CHECK: scf.for
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: }
+func.func @warps_in_a_loop(%l: !tile.view<1xf32>, %i: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %j = %c0 to %n step %c1 {
+    %a = tile.load %l[%i] : !tile.view<1xf32> -> tensor<64xf32, #r>
+    tile.store %a, %l[%i] : tensor<64xf32, #r>, !tile.view<1xf32>
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!ring = !sm.shared<2x64x64xbf16, 128>
+
+// Where another barrier comes before what the wait is for anyway, the copies have until then, and the next ones may
+// have started.
+// CHECK-LABEL: func @waits_for_the_last_barrier
+// CHECK: scf.for
+// CHECK-NEXT: sm.slot
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.copy_in
+// CHECK-NEXT: sm.commit
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.slot
+// CHECK-NEXT: sm.wait 1
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.mma
+func.func @waits_for_the_last_barrier(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %x: tensor<64x64xbf16, #c>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = sm.alloc {offset = 0} : !ring
+  %p = sm.alloc {offset = 16384} : !tile
+  scf.for %j = %c0 to %n step %c1 {
+    sm.wait 0
+    %a = sm.slot %ring[%slot] : !ring -> !tile
+    sm.copy_in %k[%j, %c0] [64, 64], %a : !tile.view<2xbf16>, !tile
+    sm.commit
+    sm.write %x, %p : tensor<64x64xbf16, #c>, !tile
+    %b = sm.slot %ring[%slot] : !ring -> !tile
+    %s = sm.mma %p, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  }
+  return
+}
+
+// -----
+
 #w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 

@@ -3,7 +3,8 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // Warps from the 4th on are producers, of which one works. The tensor map is the first parameter, the word that says
-// whether it holds is the last. A box is a panel of 64 columns; K-major descriptors advance by 32 bytes a step.
+// whether it holds is the last. No lane of the
+// warp that works falls behind at a wait, although one alone starts a copy. A box is a panel of 64 columns; K-major descriptors advance by 32 bytes a step.
 // CHECK: tile.tensor_maps = [array<i64: 0, 32, 96>]
 // CHECK-LABEL: func.func @fed(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr, {{.*}}, %[[FLAGS:arg[0-9]+]]: i64)
@@ -16,6 +17,7 @@
 // CHECK: scf.if %[[PRODUCER]] {
 // CHECK: setmaxnreg.dec.sync.aligned.u32 24;
 // CHECK: mbarrier.try_wait.parity
+// CHECK-NEXT: nvvm.bar.warp.sync
 // CHECK: %[[BIT:.*]] = arith.andi %[[FLAGS]], %c1_i64
 // CHECK: %[[HAS:.*]] = arith.cmpi ne, %[[BIT]]
 // CHECK: scf.if %[[HAS]] {
@@ -117,14 +119,15 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
-// The last warpgroup gives the first one its turn; a turn is a barrier between the two that share it.
+// The last warpgroup gives the first one its turn; a turn is a barrier between the two that share it, which orders no
+// memory.
 // CHECK-LABEL: func @turns
 // CHECK: setmaxnreg.inc
 // CHECK: %[[IS_LAST:.*]] = arith.cmpi eq
 // CHECK: scf.if %[[IS_LAST]] {
-// CHECK: llvm.inline_asm {{.*}}"bar.arrive $0, 256;"
+// CHECK: llvm.inline_asm {{.*}}sm.turn{{.*}}"bar.arrive $0, 256;"
 // CHECK: %[[OWN:.*]] = arith.addi %{{.*}}, %c2
-// CHECK: nvvm.barrier id = %[[OWN]] number_of_threads = %{{.*}}
+// CHECK: nvvm.barrier id = %[[OWN]] number_of_threads = %{{.*}} {sm.turn}
 // CHECK: %[[NEXT:.*]] = arith.select
 // CHECK: llvm.inline_asm {{.*}}"bar.arrive $0, 256;", "r,~{memory}" %[[NEXT]]
 module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {

@@ -17,7 +17,8 @@ namespace tegula {
 /// How the order of the lanes, and the moments at which asynchronous copies land, are chosen.
 enum class SimtScheduler : uint8_t {
   Uniform,  ///< Any lane that can go on; copies land at any moment.
-  Priority, ///< One warp goes as far as it can; which one changes now and then.
+  Priority, ///< One warp goes as far as it can, which one changes now and then; a lane of each lags behind where it
+            ///< may.
   Eager,    ///< Lanes as Uniform; copies land at once.
   Lazy,     ///< Lanes as Uniform; copies land when they are waited for.
 };
