@@ -239,13 +239,9 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   if (rowsOfWarp != 0 && rowsOfWarp * t.warps() != rows)
     return op.emitOpError("has rows_of_warp ")
            << rowsOfWarp << ", but " << t.warps() << " warps share " << rows << " rows";
-  if (rowsOfWarp != 0)
-    t.gpu.syncWarp();
   Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/true,
        {t.warp(), t.warps(), rowsOfWarp})
       .emit();
-  if (rowsOfWarp != 0)
-    t.gpu.syncWarp();
   return success();
 }
 

@@ -72,7 +72,7 @@ std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
   if (auto copy = dyn_cast<sm::CopyOutOp>(op); copy && place == copy.getShared() && copy.getRowsOfWarp())
     return Footprint{place, {}, {}, static_cast<int64_t>(*copy.getRowsOfWarp())};
   if (auto product = dyn_cast<sm::WgmmaOp>(op); product && place == product.getLhs() && place != product.getRhs())
-    return Footprint{place, {}, {}, sm::rowsOfWarp(cast<RankedTensorType>(product.getType().getTile()))};
+    return Footprint{place, {}, {}, sm::rowsOfWarp(cast<RankedTensorType>(product.getType().getTile())), true};
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return ::footprintOf(load.getView(), load.getType(), load.getPosition());
   if (auto store = dyn_cast<tile::StoreOp>(op))

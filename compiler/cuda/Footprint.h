@@ -24,6 +24,7 @@ struct Footprint {
   mlir::Type tile; ///< In registers or shared memory.
   llvm::SmallVector<Coordinate, 2> position;
   int64_t rowsOfWarp = 0; ///< Of shared memory, if each warp accesses its own rows only.
+  bool ofProduct = false; ///< Of a warpgroup's, which all lanes wait for.
 
   bool operator==(const Footprint &) const = default;
   /// Whether several threads load the same element; only one of them stores it.

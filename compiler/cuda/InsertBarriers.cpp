@@ -36,18 +36,22 @@ struct Access {
     bool samePlace = tensor == other.tensor && begin < other.end && other.begin < end;
     if (!samePlace || (kind == other.kind && kind != Kind::write) || isOfSameThreads(other))
       return Need::nothing;
-    bool staysInWarp = footprint && footprint == other.footprint && footprint->hasCopiesOfOneWarp();
-    return !staysInWarp ? Need::barrier : orderedInWarp ? Need::nothing : Need::warpBarrier;
+    if (!isOfSameWarps(other))
+      return Need::barrier;
+    return orderedInWarp || footprint->ofProduct || other.footprint->ofProduct ? Need::nothing : Need::warpBarrier;
   }
 
 private:
-  /// Whether each thread meets only what it has accessed itself, or what an op has ordered within its warp.
+  bool bothWrite(const Access &other) const { return kind == Kind::write && other.kind == Kind::write; }
+  /// Whether each thread meets only what it has accessed itself.
   bool isOfSameThreads(const Access &other) const {
+    return footprint && footprint == other.footprint && (bothWrite(other) || !footprint->hasCopies());
+  }
+  bool isOfSameWarps(const Access &other) const {
     if (!footprint || !other.footprint)
       return false;
-    bool bothWrite = kind == Kind::write && other.kind == Kind::write;
-    return (footprint == other.footprint && (bothWrite || !footprint->hasCopies())) ||
-           (!bothWrite && begin == other.begin && footprint->isOfSameWarps(*other.footprint));
+    return (footprint == other.footprint && footprint->hasCopiesOfOneWarp()) ||
+           (!bothWrite(other) && begin == other.begin && footprint->isOfSameWarps(*other.footprint));
   }
 };
 
@@ -191,11 +195,17 @@ static void sink(sm::WaitOp wait) {
 
 static Section orderAccesses(Operation &op);
 
+static bool ordersWarp(Operation *op) {
+  auto barrier = dyn_cast<sm::BarrierOp>(op);
+  auto release = dyn_cast<sm::ReleaseOp>(op);
+  return (barrier && barrier.getWarp()) || (release && release.getEachWarp());
+}
+
 /// `before` are accesses that may have happened since the last barrier.
 static Section orderAccesses(Block &block, const Accesses &before) {
   Section section{.head = {}, .tail = before};
   for (Operation &op : block) {
-    if (auto barrier = dyn_cast<sm::BarrierOp>(op); barrier && barrier.getWarp()) {
+    if (ordersWarp(&op)) {
       section.tail.orderInWarp();
       continue;
     }
@@ -203,6 +213,8 @@ static Section orderAccesses(Block &block, const Accesses &before) {
     Need need = section.tail.needBefore(next.head);
     OpBuilder b(&op);
     if (need == Need::barrier) {
+      if (auto ofWarp = dyn_cast_or_null<sm::BarrierOp>(op.getPrevNode()))
+        ofWarp.erase();
       sm::BarrierOp::create(b, op.getLoc());
       section.append(Section::barrier());
     } else if (need == Need::warpBarrier) {

@@ -20,7 +20,7 @@ Block::Block(uint32_t lanes)
 void Block::run(const Launch &launch, int64_t cluster) {
   launch_ = &launch;
   start(cluster);
-  main_.switchTo(lanes_[choose_->lane(ready_, inWarp_, 0)].fiber);
+  main_.switchTo(lanes_[choose_->lane(ready_, 0)].fiber);
   if (outOfMemory_)
     throw std::bad_alloc();
   launch.instances.add(instance_, shadow_, [this](auto... what) { reportInstances(what...); });
@@ -102,18 +102,15 @@ void Block::giveUp(Lane &lane) {
 //===-- Switching -------------------------------------------------------------------------------------------------===//
 
 void Block::leave(Lane &lane) {
-  const auto anyReady = [&] {
-    return std::any_of(ready_.begin(), ready_.end(), [](uint32_t mask) { return mask != 0; });
-  };
   if (choose_->copyLandsNow())
     landSomeCopy();
-  while (!anyReady()) {
-    if (advanceSomething())
-      continue;
+  while (!choose_->anyHurries(ready_) && advanceSomething())
+    ;
+  if (std::all_of(ready_.begin(), ready_.end(), [](uint32_t mask) { return mask == 0; })) {
     end();
     return lane.fiber.switchTo(main_);
   }
-  Lane &next = lanes_[choose_->lane(ready_, inWarp_, lane.number)];
+  Lane &next = lanes_[choose_->lane(ready_, lane.number)];
   ++switches_;
   if (&next != &lane)
     lane.fiber.switchTo(next.fiber);

@@ -6,7 +6,7 @@
 
 namespace tegula {
 namespace {
-constexpr std::string_view kSchedulers[] = {"uniform", "priority", "eager", "lazy"};
+constexpr std::string_view kSchedulers[] = {"uniform", "priority", "eager", "lazy", "laggard"};
 }
 
 std::string_view toString(SimtScheduler scheduler) { return kSchedulers[static_cast<size_t>(scheduler)]; }
@@ -28,12 +28,13 @@ Chooser::Chooser(SimtScheduler scheduler, uint64_t seed, uint32_t warps)
     priority = random_.next();
   for (uint32_t &lane : laggards_)
     lane = 1U << random_.below(32);
+  lastIsLast_ = seed % 2 != 0;
 }
 
-uint32_t Chooser::lane(std::span<const uint32_t> ready, std::span<const uint32_t> inWarp, uint32_t last) {
+uint32_t Chooser::lane(std::span<const uint32_t> ready, uint32_t last) {
   const bool isPriority = scheduler_ == SimtScheduler::Priority;
-  if (isPriority)
-    ready = withoutLaggards(ready, inWarp);
+  if (scheduler_ == SimtScheduler::Laggard)
+    ready = withoutLaggards(ready);
   const uint32_t warp = isPriority ? firstWarp(ready) : anyWarp(ready);
   // Near the warp's last lane first, as a whole warp costs less to run in order than in a random one.
   const uint32_t from = (isPriority || random_.below(4) != 0 ? last + 1 : random_.next()) % 32;
@@ -59,12 +60,24 @@ uint32_t Chooser::firstWarp(std::span<const uint32_t> ready) {
   return best;
 }
 
-/// A laggard goes on where its warp waits for it, or all others do.
-std::span<const uint32_t> Chooser::withoutLaggards(std::span<const uint32_t> ready, std::span<const uint32_t> inWarp) {
+bool Chooser::anyHurries(std::span<const uint32_t> ready) const {
   uint32_t any = 0;
-  for (uint32_t warp = 0; warp < ready.size(); ++warp)
-    any |= hurrying_[warp] = ready[warp] & ~(inWarp[warp] == 0 ? laggards_[warp] : 0);
-  return any != 0 ? hurrying_ : ready;
+  for (size_t warp = 0; warp < ready.size(); ++warp)
+    any |= ready[warp] & ~(scheduler_ == SimtScheduler::Laggard ? laggards_[warp] : 0);
+  return any != 0;
+}
+
+/// Where nobody else can go on, one of them does: that of the last warp comes last, or that of the first.
+std::span<const uint32_t> Chooser::withoutLaggards(std::span<const uint32_t> ready) {
+  const auto warps = static_cast<uint32_t>(ready.size());
+  uint32_t any = 0;
+  for (uint32_t warp = 0; warp < warps; ++warp)
+    any |= hurrying_[warp] = ready[warp] & ~laggards_[warp];
+  for (uint32_t i = 0; any == 0; ++i) {
+    const uint32_t warp = lastIsLast_ ? i : warps - 1 - i;
+    any = hurrying_[warp] = ready[warp];
+  }
+  return hurrying_;
 }
 
 bool Chooser::copyLandsAtOnce() {

@@ -29,9 +29,10 @@ class Chooser {
 public:
   Chooser(SimtScheduler scheduler, uint64_t seed, uint32_t warps);
 
-  /// One of the lanes that are ready, of which each warp has a mask; at least one is. `inWarp`: those that wait for the
-  /// rest of their warp. `last` is the lane that stops.
-  uint32_t lane(std::span<const uint32_t> ready, std::span<const uint32_t> inWarp, uint32_t last);
+  /// One of the lanes that are ready, of which each warp has a mask; at least one is. `last` is the lane that stops.
+  uint32_t lane(std::span<const uint32_t> ready, uint32_t last);
+  /// Whether some lane is ready that need not lag behind copies.
+  bool anyHurries(std::span<const uint32_t> ready) const;
   /// Whether a lane stops at a memory access, where it need not.
   bool interrupts() { return scheduler_ != SimtScheduler::Priority && random_.next() < kRarely; }
   bool copyLandsAtOnce();
@@ -43,13 +44,14 @@ private:
 
   uint32_t anyWarp(std::span<const uint32_t> ready);
   uint32_t firstWarp(std::span<const uint32_t> ready);
-  std::span<const uint32_t> withoutLaggards(std::span<const uint32_t> ready, std::span<const uint32_t> inWarp);
+  std::span<const uint32_t> withoutLaggards(std::span<const uint32_t> ready);
 
   SimtScheduler scheduler_;
   Random random_;
   std::vector<uint32_t> priorities_; ///< Of each warp.
   std::vector<uint32_t> laggards_;   ///< A lane of each warp, as a mask.
   std::vector<uint32_t> hurrying_;   ///< What withoutLaggards returns.
+  bool lastIsLast_ = false;          ///< Of laggards, that of the last warp.
 };
 
 } // namespace tegula::simt

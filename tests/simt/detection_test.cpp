@@ -12,8 +12,8 @@ namespace {
 
 std::vector<SimtSchedule> schedules() {
   std::vector<SimtSchedule> all;
-  for (SimtScheduler scheduler :
-       {SimtScheduler::Uniform, SimtScheduler::Priority, SimtScheduler::Eager, SimtScheduler::Lazy})
+  for (SimtScheduler scheduler : {SimtScheduler::Uniform, SimtScheduler::Priority, SimtScheduler::Eager,
+                                  SimtScheduler::Lazy, SimtScheduler::Laggard})
     for (uint64_t seed = 0; seed < 10; ++seed)
       all.push_back({.scheduler = scheduler, .seed = seed});
   return all;
@@ -270,14 +270,14 @@ TEST(SimtDetection, ALaneThatFallsBehindWaitsForEver) {
     const Outcome outcome = run({.kernel = asKernel<feed<false>>,
                                  .in = {0},
                                  .threads = 64,
-                                 .schedule = {.scheduler = SimtScheduler::Priority, .seed = seed}});
+                                 .schedule = {.scheduler = SimtScheduler::Laggard, .seed = seed}});
     for (const SimtFinding &finding : outcome.findings) {
       EXPECT_EQ(finding.fault, SimtFault::Deadlock);
       EXPECT_THAT(finding.message, testing::HasSubstr("1 of 64 lanes wait"));
       ++found;
     }
   }
-  EXPECT_GE(found, 5);
+  EXPECT_GE(found, 3);
 }
 
 //===-- Mutations, and replay -------------------------------------------------------------------------------------===//

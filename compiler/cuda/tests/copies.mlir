@@ -72,11 +72,11 @@ func.func @few_chunks(%x: !tile.view<2xbf16>) {
 
 // -----
 
-// Between a warp's writes and its copies of them, and before it writes again, only its own lanes wait for each other.
+// Each warp copies its own rows: the lane's number alone says which of them it copies.
 // CHECK-LABEL: func.func @rows_of_warp(
-// CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: nvvm.bar
 // CHECK: ld.shared.v4.b32
-// CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: nvvm.bar
 // CHECK: return
 func.func @rows_of_warp(%y: !tile.view<2xf16>, %i: index) {
   %c0 = arith.constant 0 : index

@@ -374,10 +374,14 @@ func.func @waits_for_the_last_barrier(%k: !tile.view<2xbf16>, %n: index, %slot: 
 #w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Warps that copy their own rows wait for nobody; nor do the iterations of a parallel loop.
+// Warps that copy their own rows wait for no other; nor do the iterations of a parallel loop.
 // CHECK-LABEL: func @rows_of_warps
-// CHECK-NOT: sm.barrier
-// CHECK: return
+// CHECK: scf.for
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.copy_out
+// CHECK-NEXT: }
 func.func @rows_of_warps(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -389,15 +393,38 @@ func.func @rows_of_warps(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16>, 
   return
 }
 
+// A warp that releases a slot as a whole has met there.
+// CHECK-LABEL: func @released_between
+// CHECK: scf.for
+// CHECK-NEXT: sm.release
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.copy_out
+// CHECK-NEXT: }
+func.func @released_between(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16>, %n: index, %slot: i32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %staged = sm.alloc {offset = 0 : i64} : !tile
+  %b = sm.mbarriers : !sm.mbarriers<2>
+  scf.for %i = %c0 to %n step %c1 {
+    sm.release %b[%slot] each_warp : !sm.mbarriers<2>
+    sm.write %tile, %staged : tensor<64x64xbf16, #w>, !tile
+    sm.copy_out %staged, %y[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
+  } {tile.parallel}
+  return
+}
+
 // Without the loop's promise, two iterations may write one element; with rows of others, warps meet in shared memory.
 // CHECK-LABEL: func @rows_of_all
 // CHECK: scf.for
-// CHECK: sm.barrier
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier{{$}}
 // CHECK-NEXT: sm.copy_out
 // CHECK: scf.for
-// CHECK: sm.barrier
+// CHECK-NEXT: sm.barrier{{$}}
 // CHECK-NEXT: sm.write
-// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.barrier{{$}}
 // CHECK-NEXT: sm.copy_out
 func.func @rows_of_all(%tile: tensor<64x64xbf16, #w>, %x: !tile.view<2xbf16>, %y: !tile.view<2xbf16>, %n: index) {
   %c0 = arith.constant 0 : index

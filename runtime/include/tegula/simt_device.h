@@ -17,14 +17,14 @@ namespace tegula {
 /// How the order of the lanes, and the moments at which asynchronous copies land, are chosen.
 enum class SimtScheduler : uint8_t {
   Uniform,  ///< Any lane that can go on; copies land at any moment.
-  Priority, ///< One warp goes as far as it can, which one changes now and then; a lane of each lags behind where it
-            ///< may.
+  Priority, ///< One warp goes as far as it can; which one changes now and then.
   Eager,    ///< Lanes as Uniform; copies land at once.
   Lazy,     ///< Lanes as Uniform; copies land when they are waited for.
+  Laggard,  ///< As Uniform, but one lane of each warp goes on only where all others wait.
 };
 
 std::string_view toString(SimtScheduler scheduler);
-/// The inverse of toString: "uniform", "priority", "eager", "lazy".
+/// The inverse of toString: "uniform", "priority", "eager", "lazy", "laggard".
 std::optional<SimtScheduler> parseSimtScheduler(std::string_view word);
 
 /// What is done to an instruction that orders others.

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "mutants/sweep.h"
+
+#include "compiler/client/InProcessCompiler.h"
+#include "exploration.h"
+#include "kernels/schedules.h"
+#include "tegula/attention_words.h"
+#include "workload/attention_run.h"
+#include "workload/named_variants.h"
+#include "workload/open_device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace tegula::testing {
+namespace {
+
+using tools::AttentionCase, tools::AttentionRun, tools::Exploration;
+
+std::string list(const std::vector<std::string> &mutants) {
+  std::string words;
+  for (const std::string &mutant : mutants)
+    words += (words.empty() ? "" : ",") + mutant.substr(0, mutant.find(' '));
+  return words;
+}
+
+AttentionCase caseOf(const SweptKernel &kernel, const SweptLaunch &launch) {
+  AttentionCase attention{.problem = kernel.problem,
+                          .shape = launch.shape,
+                          .scale = float(1 / std::sqrt(double(kernel.problem.head_dim))),
+                          .schedule = kernel.schedule,
+                          .row_gaps = launch.row_gaps};
+  if (const tools::NamedVariant *variant = tools::findVariant(kernel.variant))
+    setVariant(attention, *variant);
+  return attention;
+}
+
+/// Mutants that no launch has shown yet.
+struct Remaining {
+  std::vector<std::string> names;
+  std::set<std::string> reached; ///< Some lane has come to what they change.
+
+  /// What was never late, because no access to shared memory follows.
+  int64_t dropUnchanged() {
+    return int64_t(std::erase_if(names, [&](const std::string &name) {
+      return name.find(":delay ") != std::string::npos && !reached.contains(name);
+    }));
+  }
+};
+
+Expected<Exploration> tryMutants(const AttentionRun &run, SimtDevice &device, SimtScheduler scheduler,
+                                 const std::string &mutants) {
+  const int64_t schedules = scheduler == SimtScheduler::Laggard ? 4 : 2;
+  Expected<Exploration> exploration =
+      explore(run, device, {.schedules = schedules, .scheduler = scheduler, .mutate = mutants},
+              /*seed=*/1, run.plan().problem().backward);
+  if (exploration && !exploration->findings.empty())
+    return Status(ErrorCode::LaunchFailed, exploration->findings.front().message);
+  return exploration;
+}
+
+/// Those that a launch does not show are what remains, how many it has tried.
+Expected<int64_t> tryLaunch(const AttentionRun &run, SimtDevice &device, const std::string &mutants,
+                            Remaining &remaining) {
+  Expected<Exploration> tried = tryMutants(run, device, SimtScheduler::Uniform, mutants);
+  if (!tried)
+    return tried.status();
+  const int64_t all = tried->mutants_total + int64_t(tried->unreached.size());
+  remaining.names = std::move(tried->unreached);
+  if (tried->survivors.empty())
+    return all;
+  Expected<Exploration> late = tryMutants(run, device, SimtScheduler::Laggard, list(tried->survivors));
+  if (!late)
+    return late.status();
+  remaining.reached.insert(late->survivors.begin(), late->survivors.end());
+  std::ranges::move(late->survivors, std::back_inserter(remaining.names));
+  std::ranges::move(late->unreached, std::back_inserter(remaining.names));
+  return all;
+}
+
+bool isIn(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+} // namespace
+
+std::string SweptKernel::name() const {
+  std::string name =
+      std::string(program) + " D=" + std::to_string(problem.head_dim) + " " + std::string(toString(problem.dtype));
+  name += problem.causal == Causal::none ? "" : " causal";
+  return variant.empty() ? name : name + " " + std::string(variant);
+}
+
+std::vector<SweptKernel> sweptKernels(const std::string &target, std::string_view program) {
+  const size_t colon = target.find(':');
+  const Target gpu = {"simt", colon == std::string::npos ? "sm_80" : target.substr(colon + 1), ""};
+  std::vector<SweptKernel> kernels;
+  for (const ShippedSchedule &shipped : shippedSchedules(gpu, program)) {
+    SweptKernel kernel{.target = target, .program = program, .problem = shipped.problem};
+    for (const tools::NamedVariant &variant : tools::namedVariants())
+      if (variant.make(kernel.problem.dtype).name == shipped.problem.variant.name)
+        kernel.variant = variant.name;
+    kernel.problem.backward = program.starts_with("flash2_backward");
+    kernel.problem.algorithm = program.starts_with("standard") ? Algorithm::standard
+                               : program == "flash1_forward"   ? Algorithm::flash1
+                                                               : Algorithm::flash2;
+    kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &schedule) {
+  auto of = [](int64_t queries, int64_t keys, int64_t heads = 1, int64_t kv_heads = 1) {
+    return AttentionShape{.batch = 1, .heads = heads, .kv_heads = kv_heads, .seqlen_q = queries, .seqlen_k = keys};
+  };
+  if (schedule.num_roles == 2) {
+    // Each slot is filled again, that of queries in a program's third turn, and the last block is ragged. With a causal
+    // mask, the first of two blocks of queries see no key where there is one block of keys.
+    const bool isCausal = kernel.problem.causal != Causal::none;
+    const int64_t heads = schedule.persistent == 0 ? 1 : isCausal ? 3 : 5;
+    const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
+    const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
+    return {{of(queries, many, heads)},
+            {of(100, many, heads), {3, 3, 3, 3}},
+            {of(queries, few, heads)},
+            {of(queries, few, heads), {3, 0, 0, 0}}};
+  }
+  const int64_t queries = schedule.block_m + 40, keys = 2 * schedule.block_n + 40;
+  return {{of(queries, keys)},
+          {of(queries, keys, 2)},
+          {of(100, 0)},
+          {of(64, 40)},
+          {of(0, 100)},
+          {of(100, 70, 0)},
+          {of(2 * schedule.block_m, 2 * schedule.block_n)}};
+}
+
+Expected<Sweep> sweep(const SweptKernel &kernel) {
+  Expected<std::shared_ptr<Device>> device = tools::openDevice(kernel.target);
+  if (!device)
+    return device.status();
+  auto simt = std::dynamic_pointer_cast<SimtDevice>(*device);
+  auto compiler = makeInProcessCompiler();
+  KernelCache cache(*compiler, *device);
+  const AttentionCase first = caseOf(kernel, {});
+  Expected<AttentionRecipe> recipe = resolve(first.problem, kernel.program, simt->target(), kernel.schedule);
+  if (!recipe)
+    return recipe.status();
+  Sweep sweep{.schedule = recipe->schedule, .survivors = {}};
+  Remaining remaining;
+  std::string mutants(kernel.program);
+  for (const SweptLaunch &launch : launchesOf(kernel, sweep.schedule)) {
+    Expected<AttentionRun> run = AttentionRun::make(caseOf(kernel, launch), *device, cache);
+    if (!run)
+      return run.status();
+    Expected<int64_t> tried = tryLaunch(*run, *simt, mutants, remaining);
+    if (!tried)
+      return tried.status();
+    sweep.mutants = std::max(sweep.mutants, *tried);
+    if (remaining.names.empty())
+      return sweep;
+    mutants = list(remaining.names);
+  }
+  sweep.mutants -= remaining.dropUnchanged();
+  sweep.survivors = std::move(remaining.names);
+  return sweep;
+}
+
+std::vector<std::string> unexplained(const SweptKernel &kernel, const Sweep &sweep) {
+  struct Explained {
+    std::string_view mutant;
+    int most;
+  };
+  const bool hasRoles = sweep.schedule.num_roles == 2, overlaps = sweep.schedule.num_products == 2;
+  const bool hasTile = kernel.variant == "bias";
+  Explained explained[] = {{":weaken (mbarrier.arrive at", 1 + int(overlaps) + int(hasTile)},
+                           {" (bar.warp.sync at", 2},
+                           {" (wgmma.fence at", overlaps ? 1 : 0},
+                           {" (fence.proxy.async at", hasTile ? 2 : 0}};
+  std::vector<std::string> rest;
+  for (const std::string &mutant : sweep.survivors) {
+    auto *found = std::ranges::find_if(explained, [&](const Explained &e) { return isIn(mutant, e.mutant); });
+    if (!hasRoles || found == std::end(explained) || found->most-- == 0)
+      rest.push_back(mutant);
+  }
+  return rest;
+}
+
+} // namespace tegula::testing

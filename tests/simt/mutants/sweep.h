@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Which mutants of shipped kernels no launch shows.
+#pragma once
+
+#include "tegula/attention.h"
+#include "workload/attention_case.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tegula::testing {
+
+/// How the tensors of a launch look.
+struct SweptLaunch {
+  AttentionShape shape;
+  tools::RowGaps row_gaps = {}; ///< 3 keeps TMA from addressing a tensor.
+};
+
+/// A kernel of attention: one program with the schedule that the library chooses for a problem, or with `schedule`.
+struct SweptKernel {
+  std::string target; ///< As for openDevice: "simt" or "simt:ARCH".
+  std::string_view program;
+  AttentionProblem problem;
+  std::string_view variant = ""; ///< Of tools::namedVariants; empty: none.
+  Schedule schedule = {};
+
+  std::string name() const; ///< Such as "flash2_forward D=64 bf16 causal softcap".
+};
+
+struct Sweep {
+  Schedule schedule;
+  int64_t mutants = 0;
+  std::vector<std::string> survivors; ///< Mutants that no launch shows, as `tegula attention --mutate` names them.
+};
+
+/// All of what ships for a target and a program.
+std::vector<SweptKernel> sweptKernels(const std::string &target, std::string_view program);
+
+/// With full and ragged blocks, with none at all, with one head and with two that share keys. Where there are roles:
+/// with tensors that TMA cannot address, and with several turns for each program.
+std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &schedule);
+
+/// Tries all mutants under the first launch, and under each other one those that have survived so far. Fails if a
+/// kernel that is not changed has findings.
+Expected<Sweep> sweep(const SweptKernel &kernel);
+
+/// Survivors beyond those that docs/benchmarks.md explains.
+std::vector<std::string> unexplained(const SweptKernel &kernel, const Sweep &sweep);
+
+} // namespace tegula::testing
