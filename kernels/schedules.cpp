@@ -29,6 +29,7 @@ struct Only {
   bool causal = false;
   bool bf16 = false;   ///< Exponents of f16 need more registers.
   bool plain = false;  ///< No score modification and no mask of a variant's: they need registers, too.
+  bool bare = false;   ///< No variant at all.
   bool ranges = false; ///< It has ranges, whose edges need some more.
   bool tiles_of_scores = false;
   bool window = false;
@@ -36,7 +37,8 @@ struct Only {
 
   bool admits(const AttentionProblem &problem) const {
     return (!causal || problem.causal != Causal::none) && (!bf16 || problem.dtype == tegula::bf16) &&
-           (!plain || (!problem.variant.score && !problem.variant.mask)) &&
+           (!(plain || bare) || (!problem.variant.score && !problem.variant.mask)) &&
+           (!bare || (problem.variant.bands.empty() && problem.variant.ranges.empty())) &&
            (!ranges || !problem.variant.ranges.empty()) && (!tiles_of_scores || hasTilesOfScores(problem.variant)) &&
            (!window || hasWindow(problem.variant)) && (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
   }
@@ -76,12 +78,13 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
   return schedule;
 }
 
-constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward";
+constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward";
 
 // The first row that fits counts.
 constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true, .ranges = true}},
+    {kHopper, kForward, 2, 64, 113, overlapped(192, 112), {.plain = true, .window = true}},
     {kHopper, kForward, 2, 64, 113, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.causal = true, .plain = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.causal = true, .bf16 = true, .plain = true}},
@@ -96,18 +99,25 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 209, grouped(overlapped(128, 112), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 145, overlapped(128, 112)},
     {kHopper, kForward, 2, 256, 225, overlapped(128, 64)},
-    {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}},
-    {"cuda", kForward, 2, 128, 96, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
+    {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}, {.bare = true}},
+    {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
+    {"cuda", kForward, 2, 128, 100, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}, {.bare = true}},
+    {"cuda", kForward, 2, 128, 100, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2}},
+    // Where 100 KiB are all there is, two instances share them.
+    {"cuda", kForward, 2, 128, 48, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}},
     {"cuda", kForward, 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 2}},
-    {"cuda", "flash2_backward", 2, 64, 160, {.block_m = 128, .block_n = 128, .num_warps = 8, .num_stages = 2}},
-    {"cuda", "flash2_backward", 2, 128, 160, {.block_m = 64, .block_n = 128, .num_warps = 8, .num_stages = 2}},
-    {"cuda", "flash2_backward", 2, 256, 208, {.block_m = 64, .block_n = 96, .num_warps = 8, .num_stages = 1}},
-    {"cuda", "flash2_backward", 2, 128, 80, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}},
-    {"cuda", "flash2_backward", 4, 64, 80, {.block_m = 32, .block_n = 64, .num_warps = 4, .num_stages = 2}},
-    {"cuda", "flash2_backward", 4, 128, 144, {.block_m = 32, .block_n = 64, .num_warps = 8, .num_stages = 2}},
-    {"cuda", "flash2_backward", 4, 128, 72, {.block_m = 32, .block_n = 32, .num_warps = 4, .num_stages = 1}},
-    {"cuda", "flash2_backward", 4, 256, 136, {.block_m = 32, .block_n = 32, .num_warps = 4, .num_stages = 1}},
-    {"cuda", "flash2_backward", 4, 256, 98, {.block_m = 16, .block_n = 16, .num_warps = 2, .num_stages = 1}},
+    {"cuda", kBackward, 2, 64, 160, {.block_m = 128, .block_n = 128, .num_warps = 8, .num_stages = 2}, {.bare = true}},
+    {"cuda", kBackward, 2, 64, 136, {.block_m = 128, .block_n = 96, .num_warps = 8, .num_stages = 2}},
+    {"cuda", kBackward, 2, 64, 96, {.block_m = 64, .block_n = 128, .num_warps = 8, .num_stages = 2}},
+    {"cuda", kBackward, 2, 128, 160, {.block_m = 64, .block_n = 128, .num_warps = 8, .num_stages = 2}, {.bare = true}},
+    {"cuda", kBackward, 2, 128, 136, {.block_m = 64, .block_n = 96, .num_warps = 8, .num_stages = 2}},
+    {"cuda", kBackward, 2, 256, 208, {.block_m = 64, .block_n = 96, .num_warps = 8, .num_stages = 1}},
+    {"cuda", kBackward, 2, 128, 80, {.block_m = 64, .block_n = 64, .num_warps = 8, .num_stages = 1}},
+    {"cuda", kBackward, 4, 64, 80, {.block_m = 32, .block_n = 64, .num_warps = 4, .num_stages = 2}},
+    {"cuda", kBackward, 4, 128, 144, {.block_m = 32, .block_n = 64, .num_warps = 8, .num_stages = 2}},
+    {"cuda", kBackward, 4, 128, 72, {.block_m = 32, .block_n = 32, .num_warps = 4, .num_stages = 1}},
+    {"cuda", kBackward, 4, 256, 136, {.block_m = 32, .block_n = 32, .num_warps = 4, .num_stages = 1}},
+    {"cuda", kBackward, 4, 256, 98, {.block_m = 16, .block_n = 16, .num_warps = 2, .num_stages = 1}},
     {"cuda", "", 4, 64, 96, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", "", 4, 128, 177, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", "", 4, 128, 96, {.block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 1}},

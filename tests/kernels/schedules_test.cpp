@@ -70,25 +70,31 @@ TEST_P(DefaultSchedulesDoNotSpill, UpToHeadDim128) {
         expectNoSpills(problemOf(dtype, head_dim, causal));
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesDoNotSpill, testing::Values("sm_80", "sm_90", "sm_90a"),
+INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesDoNotSpill,
+                         testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"),
                          [](const auto &info) { return info.param; });
 
-/// Score modifications and masks keep registers beside the products of the forward pass.
+/// Score modifications, masks and the edges of bands and ranges keep registers beside the products.
 class DefaultSchedulesOfVariants : public DefaultSchedulesDoNotSpill {};
 
 TEST_P(DefaultSchedulesOfVariants, DoNotSpill) {
-  const Variant variants[] = {softcap(30), alibi(Alignment::bottom_right), prefixLm(Alignment::bottom_right),
-                              documents(), additiveBias(bf16)};
+  const Variant variants[] = {softcap(30),
+                              alibi(Alignment::bottom_right),
+                              slidingWindow(1024, 0, Alignment::bottom_right),
+                              prefixLm(Alignment::bottom_right),
+                              documents(),
+                              additiveBias(bf16)};
   for (int head_dim : {64, 128})
-    for (const Variant &variant : variants) {
-      SCOPED_TRACE(&variant - variants);
-      AttentionProblem problem = problemOf(bf16, head_dim, Causal::none);
-      problem.variant = variant;
-      expectNoSpills(problem, {"flash2_forward"});
-    }
+    for (DType dtype : {f16, bf16})
+      for (const Variant &variant : variants) {
+        SCOPED_TRACE(variant.name);
+        AttentionProblem problem = problemOf(dtype, head_dim, Causal::none);
+        problem.variant = variant;
+        expectNoSpills(problem);
+      }
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesOfVariants, testing::Values("sm_90a"),
+INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesOfVariants, testing::Values("sm_80", "sm_86", "sm_90a"),
                          [](const auto &info) { return info.param; });
 
 } // namespace
