@@ -85,7 +85,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, overlapped(192, 112), {.plain = true, .window = true}},
-    {kHopper, kForward, 2, 64, 113, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 1024}},
+    {kHopper, kForward, 2, 64, 113, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.causal = true, .plain = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.causal = true, .bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true}},

@@ -52,11 +52,11 @@ public:
     return (narrow(programId(2)) * heads_ + narrow(programId(1))) * perHead_ + narrow(programId(0));
   }
 
-  /// The block of this number in the group that begins with this head; block perHead() where there is none.
-  QueryBlock at(Value first, Value group, Value number) const {
-    Value heads = min(allHeads_ - first, group);
+  /// The block of this number in the group of `heads` that begins with this one; block perHead() where there is none.
+  QueryBlock at(Value first, Value heads, Value number) const {
     Value head = first + number % heads;
-    return {wide(head / heads_), wide(head % heads_), wide(min(number / heads, perHead_))};
+    Value block = select(head < allHeads_, min(number / heads, perHead_), perHead_);
+    return {wide(head / heads_), wide(head % heads_), wide(block)};
   }
 
 private:
@@ -87,7 +87,8 @@ void forQueryBlocks(const AttentionConfig &config, View q, const std::function<v
     return inTurns(blocks, body);
   Value group = constant(i32, config.heads_per_group), number = blocks.ofInstance();
   Value first = number / (blocks.perHead() * group) * group;
-  body(blocks.at(first, group, number - first * blocks.perHead()));
+  Value heads = min(blocks.allHeads() - first, group);
+  body(blocks.at(first, heads, number - first * blocks.perHead()));
 }
 
 //===-- Scores ---------------------------------------------------------------------------------------------------===//

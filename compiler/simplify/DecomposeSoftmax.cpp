@@ -83,28 +83,29 @@ struct ScaledScores {
 class Unscaled {
 public:
   Unscaled(LocBuilder &b, Value scale) : b_(b), scale_(scale) {
-    auto constant = [&](double value) { return floatConstant(b, scale.getType(), value); };
-    isNegative_ = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, scale, constant(0));
+    isNegative_ = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, scale, floatConstant(b, scale.getType(), 0));
     isPositive_ = arith::XOrIOp::create(b, isNegative_, arith::ConstantIntOp::create(b, b.getI1Type(), 1));
-    sign_ = arith::SelectOp::create(b, isNegative_, constant(-1), constant(1));
   }
 
-  Value scores(Value tile) {
+  /// Of `tile`, for `user`.
+  Value scores(Value tile, Operation *user) {
     Operation *op = tile.getDefiningOp();
-    LocBuilder b(op->getLoc(), op);
-    if (auto mask = dyn_cast<arith::SelectOp>(op))
-      return arith::SelectOp::create(b, mask.getCondition(), scores(mask.getTrueValue()), mask.getFalseValue());
     if (auto product = dyn_cast<arith::MulFOp>(op))
-      return withSign(b, product.getLhs());
-    auto branch = cast<scf::IfOp>(op);
-    if (auto whole = branch.thenYield().getOperand(0).getDefiningOp<arith::MulFOp>()) {
-      branch.getConditionMutable().assign(arith::AndIOp::create(b, branch.getCondition(), isPositive_));
-      branch.thenYield().setOperand(0, whole.getLhs());
-      branch.elseYield().setOperand(0, timesSign(branch.elseYield().getOperand(0), branch.elseYield()));
-      return tile;
+      return withSign(product.getLhs(), user);
+    if (auto mask = dyn_cast<arith::SelectOp>(op)) {
+      LocBuilder b(op->getLoc(), op);
+      return arith::SelectOp::create(b, mask.getCondition(), scores(mask.getTrueValue(), op), mask.getFalseValue());
     }
-    for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
-      yield.setOperand(0, scores(yield.getOperand(0)));
+    auto branch = cast<scf::IfOp>(op);
+    scf::YieldOp then = branch.thenYield(), otherwise = branch.elseYield();
+    if (auto whole = then.getOperand(0).getDefiningOp<arith::MulFOp>()) {
+      LocBuilder b(op->getLoc(), op);
+      branch.getConditionMutable().assign(arith::AndIOp::create(b, branch.getCondition(), isPositive_));
+      then.setOperand(0, whole.getLhs());
+    } else {
+      then.setOperand(0, scores(then.getOperand(0), then));
+    }
+    otherwise.setOperand(0, scores(otherwise.getOperand(0), otherwise));
     return tile;
   }
 
@@ -116,7 +117,8 @@ public:
   }
 
 private:
-  Value withSign(LocBuilder &b, Value unscaled) {
+  Value withSign(Value unscaled, Operation *user) {
+    LocBuilder b(user->getLoc(), user);
     auto branch = scf::IfOp::create(
         b, isNegative_,
         [&](OpBuilder &then, Location loc) {
@@ -126,26 +128,8 @@ private:
     return branch.getResult(0);
   }
 
-  /// The same without a branch, for `user`.
-  Value timesSign(Value tile, Operation *user) {
-    Operation *op = tile.getDefiningOp();
-    if (auto mask = dyn_cast<arith::SelectOp>(op)) {
-      LocBuilder b(op->getLoc(), op);
-      return arith::SelectOp::create(b, mask.getCondition(), timesSign(mask.getTrueValue(), mask),
-                                     mask.getFalseValue());
-    }
-    if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
-        yield.setOperand(0, timesSign(yield.getOperand(0), yield));
-      return tile;
-    }
-    LocBuilder b(op->getLoc(), user);
-    Value signs = tile::BroadcastOp::create(b, tile.getType(), sign_);
-    return arith::MulFOp::create(b, cast<arith::MulFOp>(op).getLhs(), signs);
-  }
-
   LocBuilder &b_;
-  Value scale_, isNegative_, isPositive_, sign_;
+  Value scale_, isNegative_, isPositive_;
 };
 } // namespace
 
@@ -156,7 +140,7 @@ static ScaledScores withoutScale(Value s) {
   LocBuilder b(s.getLoc(), s.getContext());
   b.setInsertionPointAfterValue(scale);
   Unscaled unscaled(b, scale);
-  return {unscaled.scores(s), unscaled.scale()};
+  return {unscaled.scores(s, s.getDefiningOp()), unscaled.scale()};
 }
 
 //===-- Operations -----------------------------------------------------------------------------------------------===//
@@ -272,10 +256,10 @@ static void decomposeUpdate(tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   op.erase();
 }
 
-static void decomposeOutput(tile::SoftmaxOutputOp op) {
+static void decomposeOutput(tile::SoftmaxOutputOp op, arith::FastMathFlags accuracy) {
   LocBuilder b(op.getLoc(), op);
   Value l = op.getSum(), o = op.getOutput();
-  Value quotient = arith::DivFOp::create(b, floatConstant(b, l.getType(), 1), l);
+  Value quotient = arith::DivFOp::create(b, floatConstant(b, l.getType(), 1), l, accuracy);
   Value inverse = selectWhere(b, l, 0, 0, quotient);
   op.replaceAllUsesWith(Value(arith::MulFOp::create(b, o, acrossColumns(b, inverse, o.getType()))));
   op.erase();
@@ -295,10 +279,11 @@ struct DecomposeSoftmax : simplify::impl::DecomposeSoftmaxBase<DecomposeSoftmax>
   using Base::Base;
 
   void runOnOperation() override {
+    const auto accuracy = roundProbabilities ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
     getOperation()->walk([&](Operation *op) {
       TypeSwitch<Operation *>(op)
           .Case([&](tile::SoftmaxUpdateOp update) { decomposeUpdate(update, roundProbabilities); })
-          .Case<tile::SoftmaxOutputOp>(decomposeOutput)
+          .Case([&](tile::SoftmaxOutputOp output) { decomposeOutput(output, accuracy); })
           .Case<tile::SoftmaxLseOp>(decomposeLse);
     });
   }

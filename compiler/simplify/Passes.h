@@ -19,6 +19,7 @@ std::unique_ptr<mlir::Pass> createGuardDivision();
 std::unique_ptr<mlir::Pass> createHoistGathers();
 std::unique_ptr<mlir::Pass> createLinearPositions();
 std::unique_ptr<mlir::Pass> createLoadAffineGathers();
+std::unique_ptr<mlir::Pass> createReciprocalDivisors();
 
 void buildSimplifyPipeline(mlir::OpPassManager &passes);
 /// For tensor cores, and instructions that all threads of a warp skip together.

@@ -33,7 +33,8 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
 
     With `round-probabilities`, for machines whose products of 16-bit numbers are much faster: where the values have 16
     bits, the probabilities are rounded to their type before the product (their sums are not). A row keeps its maximum until it has
-    grown by more than 2^8, so that the sum and the output are hardly ever rescaled; that is under a `tile.any`.
+    grown by more than 2^8, so that the sum and the output are hardly ever rescaled; that is under a `tile.any`. In the end the
+    output is multiplied by an approximate reciprocal of the sum (`afn`), which is off by at most one f32 rounding.
     Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
     of m, which that type hides and f16 does not. Where such scores are products with a scalar, masked or not, the multiplication moves
     into the multiply-add, and only its sign is applied to the scores.
@@ -172,6 +173,32 @@ def LoadAffineGathers : Pass<"load-affine-gathers"> {
     After canonicalisation. Rounding: none.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::tile::TileDialect"];
+}
+
+def ReciprocalDivisors : Pass<"reciprocal-divisors"> {
+  let summary = "divisions in loops by numbers that stay the same are multiplications";
+  let description = [{
+    A GPU divides 32-bit numbers by some 25 instructions, each of which waits for the one before. Where a divisor is known
+    before a loop, so is its reciprocal: what is left in the loop is a multiplication of 64 bits, a correction by at most
+    1, and signs. Results are those that `guard-division` defines, x / 0 = x % 0 = 0 among them.
+
+    ```mlir
+    %block = arith.divsi %number, %heads : i32
+    ```
+
+    becomes, for numbers that are not negative,
+
+    ```mlir
+    %quotient = (%number * %reciprocal) >> 32
+    %rest = arith.subi %number, (%quotient * %heads)
+    %block = arith.addi %quotient, (%rest >= %heads)
+    ```
+
+    with `%reciprocal = (2^32 - 1) / %heads` before the loop.
+
+    For programs whose instances work in turns: a turn begins with such divisions. Before `guard-division`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 #endif

@@ -26,6 +26,7 @@ void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createEdgeMasks());
   passes.addPass(createDecomposeSoftmax({.roundProbabilities = true}));
   passes.addPass(createBase2Exponentials());
+  passes.addPass(createReciprocalDivisors());
   passes.addPass(createGuardDivision());
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());

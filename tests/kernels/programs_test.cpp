@@ -111,7 +111,7 @@ TEST(Resolve, ProgramsOfOnePlanHaveSchedulesOfTheirOwn) {
 
 TEST(Resolve, ASmallerGpuHasASmallerSchedule) {
   AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128};
-  EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_86"})->schedule, (Schedule{64, 64, 4, 1}));
+  EXPECT_EQ(resolve(problem, "flash2_backward", {"cuda", "sm_86"})->schedule, (Schedule{64, 64, 8, 1}));
 }
 
 std::string refusal(const AttentionProblem &problem, const Schedule &schedule = {}) {

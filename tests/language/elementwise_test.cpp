@@ -104,6 +104,35 @@ template <class T> void checkIntegers(int lanes) {
 TEST_P(Language, Integers32) { checkIntegers<int32_t>(GetParam()); }
 TEST_P(Language, Integers64) { checkIntegers<int64_t>(GetParam()); }
 
+/// GPUs multiply by the reciprocal of a divisor that a loop does not change.
+TEST_P(Language, DivisorsThatALoopKeeps) {
+  constexpr int32_t least = std::numeric_limits<int32_t>::min(), most = std::numeric_limits<int32_t>::max();
+  std::vector<int32_t> numbers = {0, 1, -1, 2, -2, 3, 7, -7, 100, least, most, least + 1, most - 1};
+  std::mt19937 generator(7);
+  for (int bits = 4; bits < 32; ++bits)
+    numbers.push_back(static_cast<int32_t>(generator() >> (32 - bits)));
+  const auto size = static_cast<int64_t>(numbers.size());
+  Array<int32_t> x({size}), quotient({size, size}), remainder({size, size});
+  x.data = numbers;
+  runOn(
+      Grid{size, 1, 1},
+      [size](View X, View Q, View R) {
+        Value divisor = X.gather(programId(0));
+        for (Value i : range(0, size)) {
+          Value dividend = X.gather(i), zero = iota(1) * 0;
+          Q.at(programId(0)).store(i, zero + dividend / divisor);
+          R.at(programId(0)).store(i, zero + dividend % divisor);
+        }
+      },
+      x, quotient, remainder);
+  for (int64_t d = 0; d < size; ++d)
+    for (int64_t i = 0; i < size; ++i) {
+      const int64_t dividend = x(i), divisor = x(d);
+      EXPECT_EQ(quotient(d, i), divisor == 0 ? 0 : wrap<int32_t>(dividend / divisor)) << dividend << " / " << divisor;
+      EXPECT_EQ(remainder(d, i), divisor == 0 ? 0 : wrap<int32_t>(dividend % divisor)) << dividend << " % " << divisor;
+    }
+}
+
 TEST_P(Language, ComparisonsAndSelection) {
   auto a = Array<float>::random({rows, columns}, 5), b = Array<float>::random({rows, columns}, 6);
   a(3) = b(3), a(4) = std::nanf(""), b(5) = std::nanf("");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "workload/open_device.h"
 
+#include "tegula/cpu_info.h"
 #include "tegula/cuda_device.h"
 #include "tegula/simt_device.h"
-#include "tegula/cpu_info.h"
+
+#include <fmt/ranges.h>
 
 namespace tegula::tools {
 
@@ -29,6 +31,9 @@ Expected<std::shared_ptr<Device>> openDevice(std::string_view word) {
     Expected<std::shared_ptr<SimtDevice>> device = simtDevice(options);
     return device ? Expected<std::shared_ptr<Device>>(*device) : device.status();
   }
+  if (target != "cpu")
+    return Status(ErrorCode::InvalidArgument,
+                  fmt::format("'{}' is no target; there are {}", word, fmt::join(targetWords(), ", ")));
   return cpuDevice();
 }
 

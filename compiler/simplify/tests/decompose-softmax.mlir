@@ -148,15 +148,16 @@ func.func @f32_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf32>, %m: tensor<
 // ROUND: %[[FACTORS:.*]] = tile.broadcast %{{.*}} : f32 -> tensor<64x32xf32>
 // ROUND: math.fma %[[S]], %[[FACTORS]]
 
-// Where an edge mask has a branch, that of the sign is the same one.
+// Where an edge mask has a branch, that of the sign is in the one for edges.
 // ROUND-LABEL: @scaled_at_edges
 // ROUND-SAME: %[[X:arg[0-9]+]]: tensor<64x32xf32>, %[[FACTOR:arg[0-9]+]]: f32, %[[WHOLE:arg[0-9]+]]: i1, %[[MASK:arg[0-9]+]]: tensor<64x32xi1>
 // ROUND: %[[PLAIN:.*]] = arith.andi %[[WHOLE]],
 // ROUND: %[[S:.*]] = scf.if %[[PLAIN]]
 // ROUND: scf.yield %[[X]]
 // ROUND: } else {
-// ROUND: %[[SIGNS:.*]] = tile.broadcast
-// ROUND: %[[SIGNED:.*]] = arith.mulf %[[X]], %[[SIGNS]]
+// ROUND: %[[SIGNED:.*]] = scf.if
+// ROUND: arith.negf %[[X]]
+// ROUND: scf.yield %[[X]]
 // ROUND: %[[MASKED:.*]] = arith.select %[[MASK]], %[[SIGNED]]
 // ROUND: scf.yield %[[MASKED]]
 // ROUND: tile.reduce max %[[S]]

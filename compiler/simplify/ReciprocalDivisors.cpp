@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/simplify/Constants.h"
+#include "compiler/simplify/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::simplify {
+#define GEN_PASS_DEF_RECIPROCALDIVISORS
+#include "compiler/simplify/Passes.h.inc"
+} // namespace tegula::simplify
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::simplify;
+
+namespace {
+/// 32-bit arithmetic on values that may be unsigned.
+struct Words {
+  ImplicitLocOpBuilder b;
+
+  Value constant(int64_t x) { return integerConstant(b, b.getI32Type(), APInt(32, x, /*isSigned=*/true)); }
+  Value negated(Value x) { return arith::SubIOp::create(b, constant(0), x); }
+  Value magnitude(Value x) { return arith::MaxSIOp::create(b, x, negated(x)); }
+  Value compare(arith::CmpIPredicate predicate, Value x, Value y) { return arith::CmpIOp::create(b, predicate, x, y); }
+  /// The upper half of the 64-bit product of unsigned numbers.
+  Value highProduct(Value x, Value y) {
+    Type wide = b.getI64Type();
+    auto extended = [&](Value value) { return arith::ExtUIOp::create(b, wide, value); };
+    Value product = arith::MulIOp::create(b, extended(x), extended(y));
+    return arith::TruncIOp::create(b, x.getType(),
+                                   arith::ShRUIOp::create(b, product, integerConstant(b, wide, APInt(64, 32))));
+  }
+  Value isNegative(Value x) { return compare(arith::CmpIPredicate::slt, x, constant(0)); }
+  Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
+};
+
+/// reciprocal = floor((2^32 - 1) / magnitude); a divisor of 0 counts as 1.
+struct Divisor {
+  Value isZero, magnitude, reciprocal;
+};
+} // namespace
+
+static Divisor invert(Words w, Value divisor) {
+  Value isZero = w.compare(arith::CmpIPredicate::eq, divisor, w.constant(0));
+  Value magnitude = w.select(isZero, w.constant(1), w.magnitude(divisor));
+  return {isZero, magnitude, arith::DivUIOp::create(w.b, w.constant(-1), magnitude)};
+}
+
+/// The reciprocal is above 2^32 / magnitude - 1 and magnitudes of dividends are at most 2^31, so that the first
+/// quotient is right or too small by 1.
+static Value divide(Words w, Operation *division, const Divisor &by) {
+  Value x = division->getOperand(0), divisor = division->getOperand(1), magnitude = w.magnitude(x);
+  Value quotient = w.highProduct(magnitude, by.reciprocal);
+  Value rest = arith::SubIOp::create(w.b, magnitude, arith::MulIOp::create(w.b, quotient, by.magnitude));
+  Value isSmall = w.compare(arith::CmpIPredicate::uge, rest, by.magnitude);
+  if (isa<arith::RemSIOp>(division)) {
+    rest = w.select(isSmall, arith::SubIOp::create(w.b, rest, by.magnitude), rest);
+    return w.select(w.isNegative(x), w.negated(rest), rest);
+  }
+  quotient = arith::AddIOp::create(w.b, quotient, arith::ExtUIOp::create(w.b, quotient.getType(), isSmall));
+  Value isNegative = w.isNegative(arith::XOrIOp::create(w.b, x, divisor));
+  return w.select(by.isZero, w.constant(0), w.select(isNegative, w.negated(quotient), quotient));
+}
+
+/// Whether the value is known before the loop; moves there what it is computed from.
+static bool hoist(Value value, scf::ForOp loop) {
+  if (loop.isDefinedOutsideOfLoop(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || !isPure(op) || op->getNumRegions() != 0 || !value.getType().isIntOrIndex() ||
+      !llvm::all_of(op->getOperands(), [&](Value operand) { return hoist(operand, loop); }))
+    return false;
+  op->moveBefore(loop);
+  return true;
+}
+
+static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
+
+static void replaceDivision(Operation *division, scf::ForOp loop) {
+  Value divisor = division->getOperand(1);
+  if (isConstant(divisor) || !hoist(divisor, loop))
+    return;
+  const bool isInvariant = hoist(division->getOperand(0), loop);
+  ImplicitLocOpBuilder before(division->getLoc(), loop), inside(division->getLoc(), division);
+  const Divisor by = invert({before}, divisor);
+  division->getResult(0).replaceAllUsesWith(divide({isInvariant ? before : inside}, division, by));
+  division->erase();
+}
+
+namespace {
+struct ReciprocalDivisors : simplify::impl::ReciprocalDivisorsBase<ReciprocalDivisors> {
+  void runOnOperation() override {
+    getOperation()->walk<WalkOrder::PreOrder>([](scf::ForOp loop) {
+      SmallVector<Operation *> divisions; // A divisor may be the quotient of an earlier one.
+      loop.walk<WalkOrder::PreOrder>([&](Operation *op) {
+        if (isa<arith::DivSIOp, arith::RemSIOp>(op) && op->getResult(0).getType().isInteger(32))
+          divisions.push_back(op);
+      });
+      for (Operation *division : divisions)
+        replaceDivision(division, loop);
+    });
+  }
+};
+} // namespace
