@@ -256,8 +256,10 @@ static void decomposeUpdate(tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   op.erase();
 }
 
-static void decomposeOutput(tile::SoftmaxOutputOp op, arith::FastMathFlags accuracy) {
+static void decomposeOutput(tile::SoftmaxOutputOp op, bool roundProbabilities) {
   LocBuilder b(op.getLoc(), op);
+  const bool isRounded = llvm::all_of(op->getUsers(), llvm::IsaPred<arith::TruncFOp>);
+  const auto accuracy = roundProbabilities && isRounded ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
   Value l = op.getSum(), o = op.getOutput();
   Value quotient = arith::DivFOp::create(b, floatConstant(b, l.getType(), 1), l, accuracy);
   Value inverse = selectWhere(b, l, 0, 0, quotient);
@@ -279,11 +281,10 @@ struct DecomposeSoftmax : simplify::impl::DecomposeSoftmaxBase<DecomposeSoftmax>
   using Base::Base;
 
   void runOnOperation() override {
-    const auto accuracy = roundProbabilities ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
     getOperation()->walk([&](Operation *op) {
       TypeSwitch<Operation *>(op)
           .Case([&](tile::SoftmaxUpdateOp update) { decomposeUpdate(update, roundProbabilities); })
-          .Case([&](tile::SoftmaxOutputOp output) { decomposeOutput(output, accuracy); })
+          .Case([&](tile::SoftmaxOutputOp output) { decomposeOutput(output, roundProbabilities); })
           .Case<tile::SoftmaxLseOp>(decomposeLse);
     });
   }

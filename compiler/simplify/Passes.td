@@ -33,8 +33,8 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
 
     With `round-probabilities`, for machines whose products of 16-bit numbers are much faster: where the values have 16
     bits, the probabilities are rounded to their type before the product (their sums are not). A row keeps its maximum until it has
-    grown by more than 2^8, so that the sum and the output are hardly ever rescaled; that is under a `tile.any`. In the end the
-    output is multiplied by an approximate reciprocal of the sum (`afn`), which is off by at most one f32 rounding.
+    grown by more than 2^8, so that the sum and the output are hardly ever rescaled; that is under a `tile.any`. An
+    output that is rounded, too, is multiplied by an approximate reciprocal of the sum (`afn`).
     Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
     of m, which that type hides and f16 does not. Where such scores are products with a scalar, masked or not, the multiplication moves
     into the multiply-add, and only its sign is applied to the scores.
