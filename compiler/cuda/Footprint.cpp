@@ -73,6 +73,9 @@ std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
     return Footprint{place, {}, {}, static_cast<int64_t>(*copy.getRowsOfWarp())};
   if (auto product = dyn_cast<sm::WgmmaOp>(op); product && place == product.getLhs() && place != product.getRhs())
     return Footprint{place, {}, {}, sm::rowsOfWarp(cast<RankedTensorType>(product.getType().getTile())), true};
+  if (auto product = dyn_cast<sm::MmaOp>(op);
+      product && place == product.getLhs() && place != product.getRhs() && !product.getTransposeLhs())
+    return Footprint{place, {}, {}, sm::rowsOfWarp(product.getType())};
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return ::footprintOf(load.getView(), load.getType(), load.getPosition());
   if (auto store = dyn_cast<tile::StoreOp>(op))

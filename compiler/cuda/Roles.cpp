@@ -42,15 +42,20 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
 
 /// Only of tiles that are as wide as the tensor can what lies beside them have to become 0.
 static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
-  return matchPattern(position.back(), m_Zero()) ? shape.back() : std::numeric_limits<int32_t>::max();
+  return matchPattern(position.back(), m_Zero()) ? shape.back() : TensorMap::kAllColumns;
 }
 
-TensorMap::TensorMap(Value view, ValueRange position, ArrayRef<int64_t> shape)
-    : parameter(cast<BlockArgument>(tile::tensorOf(view)).getArgNumber()), rows(shape.front()),
-      columns(columnsOf(position, shape)) {}
+TensorMap::TensorMap(Value view, int64_t rows, int64_t columns)
+    : parameter(cast<BlockArgument>(tile::tensorOf(view)).getArgNumber()), rows(rows), columns(columns) {}
 
-/// `op` is an sm.feed or an sm.is_box.
-template <class Op> static TensorMap mapOf(Op op) { return {op.getView(), op.getPosition(), op.getShape()}; }
+static TensorMap mapOf(sm::FeedOp feed) {
+  ArrayRef<int64_t> shape = feed.getShape();
+  return {feed.getView(), shape.front(),
+          feed.getBoxOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
+}
+
+/// That of the feeds with box_only: the first tile's, too, which begins where the tensor does.
+static TensorMap mapOf(sm::IsBoxOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
 
 void Threads::findTensorMaps() {
   source_.walk([&](sm::FeedOp feed) {

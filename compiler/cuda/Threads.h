@@ -8,6 +8,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <limits>
+
 namespace mlir::scf {
 class ForOp;
 class IfOp;
@@ -43,8 +45,9 @@ struct TensorMap {
   int64_t rows;      ///< Of a box.
   int64_t columns;   ///< Where the tensor's rows end for this use, if not earlier.
 
-  /// Of a tile that is fed.
-  TensorMap(mlir::Value view, mlir::ValueRange position, llvm::ArrayRef<int64_t> shape);
+  static constexpr int64_t kAllColumns = std::numeric_limits<int32_t>::max();
+
+  TensorMap(mlir::Value view, int64_t rows, int64_t columns);
   bool operator==(const TensorMap &) const = default;
 };
 

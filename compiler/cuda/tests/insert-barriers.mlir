@@ -364,7 +364,7 @@ func.func @waits_for_the_last_barrier(%k: !tile.view<2xbf16>, %n: index, %slot: 
     sm.commit
     sm.write %x, %p : tensor<64x64xbf16, #c>, !tile
     %b = sm.slot %ring[%slot] : !ring -> !tile
-    %s = sm.mma %p, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    %s = sm.mma %b, %p depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
   }
   return
 }
@@ -446,6 +446,22 @@ func.func @rows_of_all(%tile: tensor<64x64xbf16, #w>, %x: !tile.view<2xbf16>, %y
 
 #w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
+
+// A warp's product reads the rows of its left operand that the warp has written, unless it is turned.
+// CHECK-LABEL: func @left_operands
+// CHECK: sm.write
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.mma
+// CHECK-NEXT: sm.barrier{{$}}
+// CHECK-NEXT: sm.mma
+func.func @left_operands(%tile: tensor<64x64xbf16, #w>) {
+  %a = sm.alloc {offset = 0 : i64} : !tile
+  %b = sm.alloc {offset = 8192 : i64} : !tile
+  sm.write %tile, %a : tensor<64x64xbf16, #w>, !tile
+  %p = sm.mma %a, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #w>
+  %q = sm.mma %a, %b depth 64 {transpose_lhs} : !tile, !tile -> tensor<64x64xf32, #w>
+  return
+}
 
 // Of a product's left operand each warp reads its own rows, of the right one all: whose place is taken matters.
 // CHECK-LABEL: func @places_of_operands

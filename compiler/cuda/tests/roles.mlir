@@ -69,7 +69,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // With box_only the slot is handed over although TMA cannot fill it. Consumers ask what the producer asks; columns of the
-// tensor count to their end, because the tile may begin at any.
+// tensor count to their end, because the tile may begin at any; also where a consumer knows that it begins with the first.
 // CHECK: tile.tensor_maps = [array<i64: 0, 64, 2147483647>]
 // CHECK-LABEL: func.func @boxes_only(
 // CHECK: setmaxnreg.dec
@@ -85,7 +85,10 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: @$0 mbarrier.arrive
 // CHECK: setmaxnreg.inc
 // CHECK: mbarrier.try_wait.parity
-// CHECK: %[[OWN:.*]] = arith.andi %{{.*}}, %{{.*}} : i1
+// CHECK-NOT: %c2_i64
+// CHECK: %[[FED:.*]] = arith.andi %{{.*}}, %{{.*}} : i1
+// CHECK-NOT: %c2_i64
+// CHECK: %[[OWN:.*]] = arith.andi %[[FED]], %{{.*}} : i1
 // CHECK: scf.if %[[OWN]] -> (i32
 // CHECK: ldmatrix
 // CHECK: } else {
@@ -103,7 +106,10 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
       %t = sm.slot %ring[%i] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
       %k = sm.receive %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
       %fed = sm.is_box %v[%j, %j] [64, 16] : !tile.view<2xbf16>
-      %x = scf.if %fed -> tensor<64x16xbf16, #c> {
+      %c0 = arith.constant 0 : index
+      %first = sm.is_box %v[%j, %c0] [64, 16] : !tile.view<2xbf16>
+      %both = arith.andi %fed, %first : i1
+      %x = scf.if %both -> tensor<64x16xbf16, #c> {
         %own = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
         scf.yield %own : tensor<64x16xbf16, #c>
       } else {

@@ -115,12 +115,13 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
   if (schedule.num_roles == 2) {
     // Each slot is filled again, that of queries in a program's third turn, and the last block is ragged. With a causal
     // mask, the first of two blocks of queries see no key where there is one block of keys.
-    const bool isCausal = kernel.problem.causal != Causal::none;
-    const int64_t heads = schedule.persistent == 0 ? 1 : isCausal ? 3 : 5;
+    const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
+    const int64_t heads = schedule.persistent == 0 || isWindow ? 1 : isCausal ? 3 : 5;
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
     const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
-    return {{of(queries, many, heads)},
-            {of(100, many, heads), {3, 3, 3, 3}},
+    // A window shows as many keys to the last queries only.
+    return {{of(isWindow ? many : queries, many, heads)},
+            {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
             {of(queries, few, heads)},
             {of(queries, few, heads), {3, 0, 0, 0}}};
   }
@@ -170,16 +171,17 @@ std::vector<std::string> unexplained(const SweptKernel &kernel, const Sweep &swe
     std::string_view mutant;
     int most;
   };
-  const bool hasRoles = sweep.schedule.num_roles == 2, overlaps = sweep.schedule.num_products == 2;
-  const bool hasTile = kernel.variant == "bias";
-  Explained explained[] = {{":weaken (mbarrier.arrive at", 1 + int(overlaps) + int(hasTile)},
-                           {" (bar.warp.sync at", 2},
-                           {" (wgmma.fence at", overlaps ? 1 : 0},
-                           {" (fence.proxy.async at", hasTile ? 2 : 0}};
+  const int roles = sweep.schedule.num_roles == 2, overlaps = sweep.schedule.num_products == 2;
+  const int hasTile = kernel.variant == "bias", isFlash1 = kernel.program == "flash1_forward";
+  Explained explained[] = {{":weaken (mbarrier.arrive at", roles + overlaps + hasTile},
+                           {":weaken (bar.sync at", isFlash1},
+                           {" (bar.warp.sync at", 2 * roles + 2 * hasTile},
+                           {" (wgmma.fence at", overlaps},
+                           {" (fence.proxy.async at", 2 * hasTile * (1 - overlaps)}};
   std::vector<std::string> rest;
   for (const std::string &mutant : sweep.survivors) {
     auto *found = std::ranges::find_if(explained, [&](const Explained &e) { return isIn(mutant, e.mutant); });
-    if (!hasRoles || found == std::end(explained) || found->most-- == 0)
+    if (found == std::end(explained) || found->most-- <= 0)
       rest.push_back(mutant);
   }
   return rest;
