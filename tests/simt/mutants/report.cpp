@@ -23,9 +23,9 @@ struct Group {
 
 std::vector<SweptKernel> kernelsThatContain(const std::string &word) {
   std::vector<SweptKernel> kernels;
-  for (const char *target : {"simt:sm_90a", "simt"})
+  for (const char *target : {"simt:sm_90a", "simt:sm_80"})
     for (const AttentionProgram &program : attentionPrograms()) {
-      if (std::string(target) != "simt" && program.name != "flash2_forward")
+      if (std::string(target) == "simt:sm_90a" && program.name != "flash2_forward")
         continue; // The same as for older GPUs.
       for (const SweptKernel &kernel : sweptKernels(target, program.name))
         if ((kernel.target + " " + kernel.name()).find(word) != std::string::npos)
