@@ -19,7 +19,8 @@ using namespace tegula;
 using namespace tegula::simplify;
 
 namespace {
-/// 32-bit arithmetic on values that may be unsigned.
+/// 32-bit arithmetic on values that may be unsigned. Operands that are made are arguments of no other call: compilers
+/// of C++ evaluate those in different orders, and programs do not depend on them.
 struct Words {
   ImplicitLocOpBuilder b;
 
@@ -27,16 +28,17 @@ struct Words {
   Value negated(Value x) { return arith::SubIOp::create(b, constant(0), x); }
   Value magnitude(Value x) { return arith::MaxSIOp::create(b, x, negated(x)); }
   Value compare(arith::CmpIPredicate predicate, Value x, Value y) { return arith::CmpIOp::create(b, predicate, x, y); }
+  Value isNegative(Value x) { return compare(arith::CmpIPredicate::slt, x, constant(0)); }
+  Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
+  Value negatedIf(Value condition, Value x) { return select(condition, negated(x), x); }
   /// The upper half of the 64-bit product of unsigned numbers.
   Value highProduct(Value x, Value y) {
     Type wide = b.getI64Type();
-    auto extended = [&](Value value) { return arith::ExtUIOp::create(b, wide, value); };
-    Value product = arith::MulIOp::create(b, extended(x), extended(y));
-    return arith::TruncIOp::create(b, x.getType(),
-                                   arith::ShRUIOp::create(b, product, integerConstant(b, wide, APInt(64, 32))));
+    Value wideX = arith::ExtUIOp::create(b, wide, x), wideY = arith::ExtUIOp::create(b, wide, y);
+    Value product = arith::MulIOp::create(b, wideX, wideY), half = integerConstant(b, wide, APInt(64, 32));
+    Value high = arith::ShRUIOp::create(b, product, half);
+    return arith::TruncIOp::create(b, x.getType(), high);
   }
-  Value isNegative(Value x) { return compare(arith::CmpIPredicate::slt, x, constant(0)); }
-  Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
 };
 
 /// reciprocal = floor((2^32 - 1) / magnitude); a divisor of 0 counts as 1.
@@ -47,8 +49,9 @@ struct Divisor {
 
 static Divisor invert(Words w, Value divisor) {
   Value isZero = w.compare(arith::CmpIPredicate::eq, divisor, w.constant(0));
-  Value magnitude = w.select(isZero, w.constant(1), w.magnitude(divisor));
-  return {isZero, magnitude, arith::DivUIOp::create(w.b, w.constant(-1), magnitude)};
+  Value magnitude = w.magnitude(divisor), one = w.constant(1), most = w.constant(-1);
+  magnitude = w.select(isZero, one, magnitude);
+  return {isZero, magnitude, arith::DivUIOp::create(w.b, most, magnitude)};
 }
 
 /// The reciprocal is above 2^32 / magnitude - 1 and magnitudes of dividends are at most 2^31, so that the first
@@ -56,15 +59,20 @@ static Divisor invert(Words w, Value divisor) {
 static Value divide(Words w, Operation *division, const Divisor &by) {
   Value x = division->getOperand(0), divisor = division->getOperand(1), magnitude = w.magnitude(x);
   Value quotient = w.highProduct(magnitude, by.reciprocal);
-  Value rest = arith::SubIOp::create(w.b, magnitude, arith::MulIOp::create(w.b, quotient, by.magnitude));
+  Value covered = arith::MulIOp::create(w.b, quotient, by.magnitude);
+  Value rest = arith::SubIOp::create(w.b, magnitude, covered);
   Value isSmall = w.compare(arith::CmpIPredicate::uge, rest, by.magnitude);
   if (isa<arith::RemSIOp>(division)) {
-    rest = w.select(isSmall, arith::SubIOp::create(w.b, rest, by.magnitude), rest);
-    return w.select(w.isNegative(x), w.negated(rest), rest);
+    Value smaller = arith::SubIOp::create(w.b, rest, by.magnitude);
+    rest = w.select(isSmall, smaller, rest);
+    Value isNegative = w.isNegative(x);
+    return w.negatedIf(isNegative, rest);
   }
-  quotient = arith::AddIOp::create(w.b, quotient, arith::ExtUIOp::create(w.b, quotient.getType(), isSmall));
-  Value isNegative = w.isNegative(arith::XOrIOp::create(w.b, x, divisor));
-  return w.select(by.isZero, w.constant(0), w.select(isNegative, w.negated(quotient), quotient));
+  Value one = arith::ExtUIOp::create(w.b, quotient.getType(), isSmall);
+  quotient = arith::AddIOp::create(w.b, quotient, one);
+  Value isNegative = w.isNegative(arith::XOrIOp::create(w.b, x, divisor)), zero = w.constant(0);
+  quotient = w.negatedIf(isNegative, quotient);
+  return w.select(by.isZero, zero, quotient);
 }
 
 /// Whether the value is known before the loop; moves there what it is computed from.
