@@ -55,8 +55,8 @@ public:
   /// The block of this number in the group of `heads` that begins with this one; block perHead() where there is none.
   QueryBlock at(Value first, Value heads, Value number) const {
     Value head = first + number % heads;
-    Value block = select(head < allHeads_, min(number / heads, perHead_), perHead_);
-    return {wide(head / heads_), wide(head % heads_), wide(block)};
+    Value exists = head < allHeads_, block = min(number / heads, perHead_);
+    return {wide(head / heads_), wide(head % heads_), wide(select(exists, block, perHead_))};
   }
 
 private:
