@@ -19,8 +19,8 @@ using namespace tegula;
 using namespace tegula::simplify;
 
 namespace {
-/// 32-bit arithmetic on values that may be unsigned. Operands that are made are arguments of no other call: compilers
-/// of C++ evaluate those in different orders, and programs do not depend on them.
+/// 32-bit arithmetic on values that may be unsigned. No call makes more than one of its operands: compilers of C++
+/// evaluate arguments in different orders, and programs do not depend on them.
 struct Words {
   ImplicitLocOpBuilder b;
 
