@@ -4,34 +4,38 @@
 
 #include "compiler/sm/Sm.h"
 
+#include "mlir/IR/OpDefinition.h"
+
 #include <optional>
 
 namespace tegula::cuda {
 
 /// A coordinate of a tile's position.
 struct Coordinate {
-  mlir::Value fixed; ///< The same throughout the program instance; null if a loop counts.
-  int64_t first = 0; ///< The tiles of the loop begin here,
-  int64_t step = 0;  ///< and do not overlap.
+  mlir::Value fixed;             ///< Null if a loop counts.
+  mlir::OpFoldResult first = {}; ///< The tiles of the loop begin here,
+  int64_t step = 0;              ///< and do not overlap.
 
   bool operator==(const Coordinate &) const = default;
 };
 
-/// Of a load or store, or of a copy to a buffer in shared memory. Two of the same footprint give each element to the
-/// same threads, in all iterations of all loops.
+/// Of an access to a view, or to a buffer in shared memory. Two of the same tile and footprint in the same place
+/// give each element to the same threads, as long as the values that it names are what they were.
 struct Footprint {
-  mlir::Value view;
-  mlir::Type tile; ///< In registers or shared memory.
-  llvm::SmallVector<Coordinate, 2> position;
-  int64_t rowsOfWarp = 0; ///< Of shared memory, if each warp accesses its own rows only.
+  mlir::Value view = {}; ///< The copied one if a copy accesses a buffer, else null for those.
+  mlir::Type tile = {};  ///< In registers or shared memory; null where only rows are known.
+  llvm::SmallVector<Coordinate, 2> position = {};
+  int64_t rowsOfWarp = 0; ///< If each warp accesses its own rows only.
   bool ofProduct = false; ///< Of a warpgroup's, which all lanes wait for.
 
   bool operator==(const Footprint &) const = default;
+  /// Whether it names values of a loop, which are others in its next iteration.
+  bool namesValuesOf(mlir::Operation *loop) const;
   /// Whether several threads load the same element; only one of them stores it.
   bool hasCopies() const;
   /// Whether those threads are of one warp.
   bool hasCopiesOfOneWarp() const;
-  /// Whether each warp meets only its own accesses, if both begin in the same place.
+  /// Whether each warp meets only its own accesses, if both have the same rows.
   bool isOfSameWarps(const Footprint &other) const;
 };
 

@@ -28,6 +28,7 @@ struct Access {
   Kind kind;
   Value tensor; ///< Null for shared memory.
   int64_t begin = 0, end = 1;
+  sm::SharedType type = {}; ///< In shared memory: how the bytes from `begin` on are arranged.
   std::optional<cuda::Footprint> footprint = {};
   bool orderedInWarp = false; ///< A barrier of the warp has come since.
 
@@ -42,16 +43,27 @@ struct Access {
   }
 
 private:
-  bool bothWrite(const Access &other) const { return kind == Kind::write && other.kind == Kind::write; }
+  bool hasSameFootprint(const Access &other) const {
+    return footprint && footprint->tile && footprint == other.footprint && begin == other.begin && type == other.type;
+  }
   /// Whether each thread meets only what it has accessed itself.
   bool isOfSameThreads(const Access &other) const {
-    return footprint && footprint == other.footprint && (bothWrite(other) || !footprint->hasCopies());
+    bool bothWrite = kind == Kind::write && other.kind == Kind::write;
+    return hasSameFootprint(other) && (bothWrite || !footprint->hasCopies());
   }
   bool isOfSameWarps(const Access &other) const {
-    if (!footprint || !other.footprint)
-      return false;
-    return (footprint == other.footprint && footprint->hasCopiesOfOneWarp()) ||
-           (!bothWrite(other) && begin == other.begin && footprint->isOfSameWarps(*other.footprint));
+    if (hasSameFootprint(other) && footprint->hasCopiesOfOneWarp())
+      return true;
+    return footprint && other.footprint && hasSameRows(other) && footprint->isOfSameWarps(*other.footprint);
+  }
+  /// Whether a row has the same bytes of each panel; panels lie one after the other, and each tile of a ring begins at
+  /// a multiple of 1024 bytes.
+  bool hasSameRows(const Access &other) const {
+    if (begin != other.begin || type == other.type)
+      return begin == other.begin;
+    auto rows = [](sm::SharedType tile) { return tile.getShape().drop_back().back(); };
+    return type.getPanel() != 0 && type.getPanel() == other.type.getPanel() && rows(type) == rows(other.type) &&
+           rows(type) * type.getPanel() % 1024 == 0;
   }
 };
 
@@ -78,6 +90,12 @@ public:
     return need;
   }
   bool conflictWith(const Accesses &other) const { return needBefore(other) != Need::nothing; }
+  /// In the next iteration of a loop, what an iteration has computed is something else.
+  void forgetValuesOf(Operation *loop) {
+    for (Access &access : accesses_)
+      if (access.footprint && access.footprint->namesValuesOf(loop))
+        access.footprint.reset();
+  }
   void orderInWarp() {
     for (Access &access : accesses_)
       access.orderedInWarp = true;
@@ -108,6 +126,7 @@ struct Section {
 
 /// The bytes of a buffer; of a ring all slots, because which one it is shows only at run time.
 static Access accessTo(Value place, Kind kind) {
+  auto type = dyn_cast<sm::SharedType>(place.getType());
   if (auto receive = place.getDefiningOp<sm::ReceiveOp>())
     place = receive.getTile();
   if (auto columns = place.getDefiningOp<sm::ColumnsOp>())
@@ -116,7 +135,7 @@ static Access accessTo(Value place, Kind kind) {
     place = slot.getRing();
   if (auto alloc = place.getDefiningOp<sm::AllocOp>()) {
     auto begin = static_cast<int64_t>(*alloc.getOffset());
-    return {kind, Value(), begin, begin + alloc.getType().bytes()};
+    return {kind, Value(), begin, begin + alloc.getType().bytes(), type};
   }
   return {kind, tile::tensorOf(place)};
 }
@@ -226,6 +245,16 @@ static Section orderAccesses(Block &block, const Accesses &before) {
   return section;
 }
 
+/// An iteration of a loop, or a branch.
+static Section orderRegion(Region &region, const Accesses &before) {
+  Section body = orderAccesses(region.front(), before);
+  if (isa<LoopLikeOpInterface>(region.getParentOp())) {
+    body.head.forgetValuesOf(region.getParentOp());
+    body.tail.forgetValuesOf(region.getParentOp());
+  }
+  return body;
+}
+
 /// A conflict with what comes before regions is solved before them: once, and for all branches.
 static Section orderRegions(Operation &op) {
   bool repeats = isa<LoopLikeOpInterface>(op);
@@ -235,10 +264,10 @@ static Section orderRegions(Operation &op) {
       section.open = true;
       continue;
     }
-    Section body = orderAccesses(region.front(), {});
+    Section body = orderRegion(region, {});
     Accesses before = op.hasAttr(tile::parallelLoop) ? body.tail.ofSharedMemory() : body.tail;
     if (repeats && before.conflictWith(body.head))
-      body = orderAccesses(region.front(), before);
+      body = orderRegion(region, before);
     section.head.add(body.head);
     section.tail.add(body.tail);
     section.open |= body.open;

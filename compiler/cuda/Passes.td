@@ -128,8 +128,10 @@ def InsertBarriers : Pass<"insert-barriers"> {
   let description = [{
     Walks the program with the sets of places read and written since the last barrier, and puts an `sm.barrier` before an
     access that conflicts with one of them: of buffers by the bytes that they share, of tensors that the program both
-    reads and writes as a whole, unless view, layout and position show that every thread meets only its own accesses. A loop is walked once more if its end conflicts with its beginning. What conflicts with
-    accesses before a loop or branch gets its barrier before it.
+    reads and writes as a whole, unless view, layout and position show that every thread meets only its own accesses.
+    Where every warp does, a barrier of the warp is enough. A loop is walked once more if its end conflicts with its
+    beginning, where positions that an iteration computes are no longer the same. What conflicts with accesses before a
+    loop or branch gets its barrier before it.
 
     A copy_in conflicts with what was accessed before it starts. Each thread waits for its own copies, so a barrier lies
     between the wait and the next access to what they have written; a wait moves down to there. In a pipelined loop that

@@ -484,6 +484,91 @@ func.func @places_of_operands(%tile: tensor<64x64xbf16, #w>) {
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Where an outer loop decides at which row the tiles begin, its next iteration's are others.
+// CHECK-LABEL: func @tiles_of_an_iteration
+// CHECK: scf.for
+// CHECK-NEXT: arith.muli
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.store
+func.func @tiles_of_an_iteration(%x: !tile.view<2xf32>, %y: !tile.view<2xf32>, %n: index, %rows: index) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %n step %c64 {
+    %first = arith.muli %i, %rows : index
+    scf.for %j = %first to %n step %c64 {
+      %a = tile.load %x[%j, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
+      tile.store %a, %x[%j, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+    }
+    %b = tile.load %y[%first, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
+    tile.store %b, %y[%first, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+  }
+  return
+}
+
+// A warp copies its rows to where it has loaded them. Rows that begin elsewhere are those of other warps.
+// CHECK-LABEL: func @rows_from_and_to_a_tensor
+// CHECK: tile.load
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.copy_out
+// CHECK-NEXT: sm.barrier{{$}}
+// CHECK-NEXT: sm.copy_out
+func.func @rows_from_and_to_a_tensor(%x: !tile.view<2xf32>, %i: index, %j: index) {
+  %c0 = arith.constant 0 : index
+  %staged = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xf32, 128>
+  %a = tile.load %x[%i, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
+  sm.write %a, %staged : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>
+  sm.copy_out %staged, %x[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+  sm.copy_out %staged, %x[%j, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+#w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#n = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!narrow = !sm.shared<64x32xf32, 128>
+!wide = !sm.shared<64x64xf32, 128>
+!other = !sm.shared<64x32xf32, 64>
+
+// Tiles that have the same place one after the other: the same threads write those of one type. Of those of other widths
+// a row belongs to the same warp, if panels are alike and begin together.
+// CHECK-LABEL: func @places_taken_again
+// CHECK: sm.write
+// CHECK-NEXT: sm.alloc
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.alloc
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.alloc
+// CHECK-NEXT: sm.barrier{{$}}
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.alloc
+// CHECK-NEXT: sm.barrier{{$}}
+// CHECK-NEXT: sm.write
+func.func @places_taken_again(%x: tensor<64x32xf32, #n>, %y: tensor<64x64xf32, #w>) {
+  %a = sm.alloc {offset = 0 : i64} : !narrow
+  sm.write %x, %a : tensor<64x32xf32, #n>, !narrow
+  %b = sm.alloc {offset = 0 : i64} : !narrow
+  sm.write %x, %b : tensor<64x32xf32, #n>, !narrow
+  %c = sm.alloc {offset = 0 : i64} : !wide
+  sm.write %y, %c : tensor<64x64xf32, #w>, !wide
+  %d = sm.alloc {offset = 0 : i64} : !other
+  sm.write %x, %d : tensor<64x32xf32, #n>, !other
+  %e = sm.alloc {offset = 2048 : i64} : !other
+  sm.write %x, %e : tensor<64x32xf32, #n>, !other
+  return
+}
+
+// -----
+
 func.func @not_planned() {
   // expected-error @+1 {{has no offset; plan-shared gives it one}}
   %a = sm.alloc : !sm.shared<64x64xbf16, 128>
