@@ -146,7 +146,6 @@ Execution Block::executionOf(Lane &lane, uint32_t site, std::function<void()> un
   const auto &mutation = launch_->schedule.mutation;
   if (!mutation || mutation->site != site || lane.isLate)
     return Execution::Normal;
-  runDelayed(lane);
   if (mutation->change == SimtChange::Delay) {
     lane.delayed = std::move(unchanged);
     return Execution::Not;

@@ -133,12 +133,13 @@ public:
   /// Ends the run from the stack of a lane: there is no memory.
   [[noreturn]] void giveUp(Lane &lane);
 
-  /// To be called behind each access to shared memory: what a mutation has delayed.
+  /// To be called behind each access to shared memory: what a mutation has delayed comes as soon as it is too late.
   void catchUp(Lane &lane) {
     if (!lane.delayed)
       return;
     launch_->mutationReached = true;
-    runDelayed(lane);
+    if (launch_->findings.any())
+      runDelayed(lane);
   }
 
   //===-- Instructions, called on the lane's own stack; see SimtOps -----------------------------------------------===//

@@ -20,6 +20,11 @@ public:
       list_.push_back({fault, message()});
   }
 
+  bool any() {
+    const std::lock_guard lock(mutex_);
+    return !list_.empty();
+  }
+
   std::vector<SimtFinding> take() { return std::move(list_); }
 
 private:

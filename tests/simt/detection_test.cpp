@@ -293,6 +293,21 @@ TEST(SimtDetection, AMutationLeavesOutOneInstruction) {
   }
 }
 
+/// The first access behind the barrier is not one that it orders.
+void writeThenExchange(const Me &me) {
+  me.write(2, 4 * me.thread(), 1);
+  me.barrier(3);
+  me.write(4, 4 * (64 + me.thread()), 1);
+  me.read(5, 4 * ((me.thread() + 33) % 64));
+}
+TEST(SimtDetection, AMutationDelaysBehindWhatIsOrdered) {
+  expectClean(asKernel<writeThenExchange>);
+  const SimtMutation late{.kernel = "lanes", .site = 3, .change = SimtChange::Delay};
+  const Outcome outcome =
+      run({.kernel = asKernel<writeThenExchange>, .in = {0}, .threads = 64, .schedule = {.mutation = late}});
+  EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::Race)));
+}
+
 TEST(SimtDetection, TheSameSeedGivesTheSameRun) {
   for (const SimtSchedule &schedule : schedules()) {
     const auto twice = [&] {

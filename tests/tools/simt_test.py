@@ -41,7 +41,7 @@ class Simt(CommandLineTest):
         self.assertLessEqual(report["forward"]["error_ratio"], 2)
         simt = report["simt"]
         self.assertEqual(simt["mutants_killed"] + len(simt["mutants_survived"]), simt["mutants_total"])
-        self.assertGreater(simt["mutants_killed"], 10)
+        self.assertGreaterEqual(simt["mutants_killed"], 10)
         self.assertEqual(simt["findings"], [])
 
     def test_mutants_have_names(self):

@@ -33,7 +33,7 @@ enum class SimtChange : uint8_t {
   /// A wait lets one group more be pending; a barrier of the block becomes one of each warp; an arrival at an mbarrier
   /// expects no bytes; if it expects none anyway it is .relaxed, as is a wait at an mbarrier: memory is not ordered.
   Weaken,
-  Delay, ///< Each lane executes it after its next access to shared memory.
+  Delay, ///< It waits for an access that it orders: each lane executes it behind that, or where the lane ends.
 };
 
 struct SimtMutation {

@@ -22,15 +22,10 @@ struct Group {
 };
 
 std::vector<SweptKernel> kernelsThatContain(const std::string &word) {
-  std::vector<SweptKernel> kernels;
-  for (const char *target : {"simt:sm_90a", "simt:sm_80"})
-    for (const AttentionProgram &program : attentionPrograms()) {
-      if (std::string(target) == "simt:sm_90a" && program.name != "flash2_forward")
-        continue; // The same as for older GPUs.
-      for (const SweptKernel &kernel : sweptKernels(target, program.name))
-        if ((kernel.target + " " + kernel.name()).find(word) != std::string::npos)
-          kernels.push_back(kernel);
-    }
+  std::vector<SweptKernel> kernels = sweptKernels();
+  std::erase_if(kernels, [&](const SweptKernel &kernel) {
+    return (kernel.target + " " + kernel.name()).find(word) == std::string::npos;
+  });
   return kernels;
 }
 

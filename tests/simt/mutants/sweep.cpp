@@ -79,6 +79,18 @@ Expected<int64_t> tryLaunch(const AttentionRun &run, SimtDevice &device, const s
   return all;
 }
 
+SweptKernel sweptKernel(const std::string &arch, std::string_view program, const AttentionProblem &problem) {
+  SweptKernel kernel{.target = "simt:" + arch, .program = program, .problem = problem};
+  for (const tools::NamedVariant &variant : tools::namedVariants())
+    if (variant.make(kernel.problem.dtype).name == problem.variant.name)
+      kernel.variant = variant.name;
+  kernel.problem.backward = program.starts_with("flash2_backward");
+  kernel.problem.algorithm = program.starts_with("standard") ? Algorithm::standard
+                             : program == "flash1_forward"   ? Algorithm::flash1
+                                                             : Algorithm::flash2;
+  return kernel;
+}
+
 bool isIn(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 } // namespace
@@ -90,21 +102,16 @@ std::string SweptKernel::name() const {
   return variant.empty() ? name : name + " " + std::string(variant);
 }
 
-std::vector<SweptKernel> sweptKernels(const std::string &target, std::string_view program) {
-  const size_t colon = target.find(':');
-  const Target gpu = {"simt", colon == std::string::npos ? "sm_80" : target.substr(colon + 1), ""};
+std::vector<SweptKernel> sweptKernels() {
   std::vector<SweptKernel> kernels;
-  for (const ShippedSchedule &shipped : shippedSchedules(gpu, program)) {
-    SweptKernel kernel{.target = target, .program = program, .problem = shipped.problem};
-    for (const tools::NamedVariant &variant : tools::namedVariants())
-      if (variant.make(kernel.problem.dtype).name == shipped.problem.variant.name)
-        kernel.variant = variant.name;
-    kernel.problem.backward = program.starts_with("flash2_backward");
-    kernel.problem.algorithm = program.starts_with("standard") ? Algorithm::standard
-                               : program == "flash1_forward"   ? Algorithm::flash1
-                                                               : Algorithm::flash2;
-    kernels.push_back(kernel);
-  }
+  std::set<std::string> known;
+  for (const char *arch : {"sm_80", "sm_86", "sm_100", "sm_90a"})
+    for (const AttentionProgram &program : attentionPrograms())
+      for (const ShippedSchedule &shipped : shippedSchedules({"simt", arch, ""}, program.name)) {
+        const SweptKernel kernel = sweptKernel(arch, program.name, shipped.problem);
+        if (known.insert(kernel.name() + " " + toString(shipped.schedule)).second)
+          kernels.push_back(kernel);
+      }
   return kernels;
 }
 
@@ -116,7 +123,7 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     // Each slot is filled again, that of queries in a program's third turn, and the last block is ragged. With a causal
     // mask, the first of two blocks of queries see no key where there is one block of keys.
     const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
-    const int64_t heads = schedule.persistent == 0 || isWindow ? 1 : isCausal ? 3 : 5;
+    const int64_t heads = schedule.persistent == 0 ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
     const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
     // A window shows as many keys to the last queries only.
@@ -129,7 +136,7 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
   return {{of(queries, keys)},
           {of(queries, keys, 2)},
           {of(100, 0)},
-          {of(64, 40)},
+          {of(schedule.block_m - 8, 40, 2)},
           {of(0, 100)},
           {of(100, 70, 0)},
           {of(2 * schedule.block_m, 2 * schedule.block_n)}};
@@ -172,9 +179,8 @@ std::vector<std::string> unexplained(const SweptKernel &kernel, const Sweep &swe
     int most;
   };
   const int roles = sweep.schedule.num_roles == 2, overlaps = sweep.schedule.num_products == 2;
-  const int hasTile = kernel.variant == "bias", isFlash1 = kernel.program == "flash1_forward";
+  const int hasTile = kernel.variant == "bias";
   Explained explained[] = {{":weaken (mbarrier.arrive at", roles + overlaps + hasTile},
-                           {":weaken (bar.sync at", isFlash1},
                            {" (bar.warp.sync at", 2 * roles + 2 * hasTile},
                            {" (wgmma.fence at", overlaps},
                            {" (fence.proxy.async at", 2 * hasTile * (1 - overlaps)}};

@@ -34,8 +34,8 @@ struct Sweep {
   std::vector<std::string> survivors; ///< Mutants that no launch shows, as `tegula attention --mutate` names them.
 };
 
-/// All of what ships for a target and a program.
-std::vector<SweptKernel> sweptKernels(const std::string &target, std::string_view program);
+/// All that ship: for sm_80, what GPUs with less shared memory or with more have instead, and sm_90a's own.
+std::vector<SweptKernel> sweptKernels();
 
 /// With full and ragged blocks, with none at all, with one head and with two that share keys. Where there are roles:
 /// with tensors that TMA cannot address, and with several turns for each program.
