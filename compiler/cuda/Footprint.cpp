@@ -29,7 +29,8 @@ static SmallVector<Coordinate, 2> coordinatesOf(ValueRange position, ArrayRef<in
 static std::optional<Footprint> footprintOf(Value view, RankedTensorType tile, ValueRange position) {
   if (!sm::layoutOf(tile))
     return std::nullopt;
-  return Footprint{view, tile, coordinatesOf(position, tile.getShape()), sm::rowsOfWarp(tile)};
+  return Footprint{
+      view, tile, coordinatesOf(position, tile.getShape()), {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
 }
 
 /// Which thread writes what depends on whether the columns lie in chunks, whatever the rows. A ring needs its barrier
@@ -46,16 +47,34 @@ static std::optional<Footprint> footprintOf(sm::CopyOutOp copy, Value place) {
   if (rows == 0)
     return std::nullopt;
   if (place == copy.getShared())
-    return Footprint{.rowsOfWarp = rows};
-  return Footprint{.view = place, .position = coordinatesOf(copy.getPosition(), copy.getShape()), .rowsOfWarp = rows};
+    return Footprint{.ofWarp = {rows, 0}};
+  return Footprint{.view = place, .position = coordinatesOf(copy.getPosition(), copy.getShape()), .ofWarp = {rows, 0}};
 }
 
-/// Of the left operand, unless the right one is the same.
-template <class Product>
-static std::optional<Footprint> footprintOf(Product product, RankedTensorType tile, Value place, bool ofProduct) {
+/// A warp reads what its part of the result comes from, unless both operands are the same.
+static std::optional<Footprint> footprintOf(sm::MmaOp product, Value place) {
+  if (product.getLhs() == product.getRhs())
+    return std::nullopt;
+  unsigned dim = place == product.getLhs() ? 0 : 1;
+  bool isTransposed = dim == 0 ? product.getTransposeLhs() : product.getTransposeRhs();
+  Footprint footprint;
+  footprint.ofWarp[isTransposed ? 1 - dim : dim] = sm::extentOfWarp(product.getType(), dim);
+  return footprint;
+}
+
+/// Of the left operand: all warps of a warpgroup read the right one.
+static std::optional<Footprint> footprintOf(sm::WgmmaOp product, Value place) {
   if (place != product.getLhs() || place == product.getRhs())
     return std::nullopt;
-  return Footprint{.rowsOfWarp = sm::rowsOfWarp(tile), .ofProduct = ofProduct};
+  return Footprint{.ofWarp = {sm::extentOfWarp(product.getType().getTile(), 0), 0}, .ofProduct = true};
+}
+
+/// Each lane writes its elements; nothing is known where several have the same ones.
+static std::optional<Footprint> footprintOf(sm::WriteOp write) {
+  RankedTensorType tile = write.getTile().getType();
+  Footprint footprint{.tile = tile, .ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
+  bool isOfWarps = footprint.ofWarp[0] != 0 || footprint.ofWarp[1] != 0;
+  return isOfWarps && !footprint.hasCopies() ? std::optional(footprint) : std::nullopt;
 }
 
 bool Footprint::namesValuesOf(Operation *loop) const {
@@ -76,20 +95,17 @@ bool Footprint::hasCopiesOfOneWarp() const {
   return hasCopies() && llvm::none_of(sm::layoutOf(tile).getWarps(), isCopies);
 }
 
-bool Footprint::isOfSameWarps(const Footprint &other) const {
-  return rowsOfWarp != 0 && rowsOfWarp == other.rowsOfWarp && view == other.view && position == other.position;
+bool Footprint::isOfSameWarps(const Footprint &other, unsigned dim) const {
+  return ofWarp[dim] != 0 && ofWarp[dim] == other.ofWarp[dim] && view == other.view && position == other.position;
 }
 
 std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
-  if (auto write = dyn_cast<sm::WriteOp>(op)) {
-    RankedTensorType tile = write.getTile().getType();
-    Footprint footprint{.tile = tile, .rowsOfWarp = sm::rowsOfWarp(tile)};
-    return footprint.rowsOfWarp != 0 && !footprint.hasCopies() ? std::optional(footprint) : std::nullopt;
-  }
+  if (auto write = dyn_cast<sm::WriteOp>(op))
+    return ::footprintOf(write);
+  if (auto product = dyn_cast<sm::MmaOp>(op))
+    return ::footprintOf(product, place);
   if (auto product = dyn_cast<sm::WgmmaOp>(op))
-    return ::footprintOf(product, product.getType().getTile(), place, /*ofProduct=*/true);
-  if (auto product = dyn_cast<sm::MmaOp>(op); product && !product.getTransposeLhs())
-    return ::footprintOf(product, product.getType(), place, /*ofProduct=*/false);
+    return ::footprintOf(product, place);
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return ::footprintOf(load.getView(), load.getType(), load.getPosition());
   if (auto store = dyn_cast<tile::StoreOp>(op))

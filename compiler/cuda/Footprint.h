@@ -25,7 +25,7 @@ struct Footprint {
   mlir::Value view = {}; ///< The copied one if a copy accesses a buffer, else null for those.
   mlir::Type tile = {};  ///< In registers or shared memory; null where only rows are known.
   llvm::SmallVector<Coordinate, 2> position = {};
-  int64_t rowsOfWarp = 0; ///< If each warp accesses its own rows only.
+  int64_t ofWarp[2] = {}; ///< If each warp accesses its own rows only: how many; and columns.
   bool ofProduct = false; ///< Of a warpgroup's, which all lanes wait for.
 
   bool operator==(const Footprint &) const = default;
@@ -35,8 +35,8 @@ struct Footprint {
   bool hasCopies() const;
   /// Whether those threads are of one warp.
   bool hasCopiesOfOneWarp() const;
-  /// Whether each warp meets only its own accesses, if both have the same rows.
-  bool isOfSameWarps(const Footprint &other) const;
+  /// Whether each warp meets only its own accesses, if both have the same rows (`dim` 0) or columns (1).
+  bool isOfSameWarps(const Footprint &other, unsigned dim) const;
 };
 
 /// Of the access of `op` to its operand `place`; none where threads and elements depend on more than a footprint says.

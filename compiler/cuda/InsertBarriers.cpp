@@ -54,7 +54,9 @@ private:
   bool isOfSameWarps(const Access &other) const {
     if (hasSameFootprint(other) && footprint->hasCopiesOfOneWarp())
       return true;
-    return footprint && other.footprint && hasSameRows(other) && footprint->isOfSameWarps(*other.footprint);
+    return footprint && other.footprint &&
+           ((hasSameRows(other) && footprint->isOfSameWarps(*other.footprint, /*dim=*/0)) ||
+            (begin == other.begin && type == other.type && footprint->isOfSameWarps(*other.footprint, /*dim=*/1)));
   }
   /// Whether a row has the same bytes of each panel; panels lie one after the other, and each tile of a ring begins at
   /// a multiple of 1024 bytes.

@@ -188,7 +188,7 @@ void lowerLoadsAndStores(func::FuncOp function) {
     ImplicitLocOpBuilder b(store.getLoc(), store);
     Value staged = sm::StageOp::create(b, sharedType(type, type.getShape()), store.getTile());
     // Outside of loops nothing follows that warps could be ahead with, and its addresses cost registers.
-    int64_t rowsOfWarp = store->getParentOfType<scf::ForOp>() ? sm::rowsOfWarp(type) : 0;
+    int64_t rowsOfWarp = store->getParentOfType<scf::ForOp>() ? sm::extentOfWarp(type, /*dim=*/0) : 0;
     sm::CopyOutOp::create(b, staged, store.getView(), store.getPosition(), type.getShape(),
                           rowsOfWarp ? b.getI64IntegerAttr(rowsOfWarp) : IntegerAttr());
     store.erase();

@@ -187,12 +187,13 @@ int64_t tegula::sm::threadsAlong(LayoutAttr layout, unsigned dim) {
   return threads;
 }
 
-int64_t tegula::sm::rowsOfWarp(RankedTensorType tile) {
+int64_t tegula::sm::extentOfWarp(RankedTensorType tile, unsigned dim) {
   LayoutAttr layout = layoutOf(tile);
   if (!layout || tile.getRank() != 2 || layout.getWarps().size() != 1)
     return 0;
   const Digit &warps = layout.getWarps().front();
-  return warps.dim == 0 && warps.size * warps.stride == tile.getDimSize(0) ? warps.stride : 0;
+  bool isAll = warps.dim == static_cast<int32_t>(dim) && warps.size * warps.stride == tile.getDimSize(dim);
+  return isAll ? warps.stride : 0;
 }
 
 LayoutAttr tegula::sm::withUnitDim(LayoutAttr layout, unsigned dim) {

@@ -62,8 +62,9 @@ int64_t threadsAlong(LayoutAttr layout, unsigned dim);
 LayoutAttr ofPairs(LayoutAttr layout, unsigned columns);
 /// `without`, with dimension `dim` kept at size 1.
 LayoutAttr collapsed(LayoutAttr layout, unsigned dim);
-/// If each warp has a block of whole rows of the tile, and no other warp has any of them: how many. Else 0.
-int64_t rowsOfWarp(mlir::RankedTensorType tile);
+/// If each warp has a block of whole rows of the matrix (`dim` 0) or columns (1), one after the other, and no other
+/// warp has any of them: how many. Else 0.
+int64_t extentOfWarp(mlir::RankedTensorType tile, unsigned dim);
 /// With a dimension of size 1 inserted before dimension `dim`; undoes `without` on a collapsed layout.
 LayoutAttr withUnitDim(LayoutAttr layout, unsigned dim);
 /// Dimension i of the result is dimension permutation[i].

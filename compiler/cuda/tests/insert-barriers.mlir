@@ -569,6 +569,34 @@ func.func @places_taken_again(%x: tensor<64x32xf32, #n>, %y: tensor<64x64xf32, #
 
 // -----
 
+#rows = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#columns = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8, 0:4:16], lanes = [1:4:2, 0:8:1], warps = [1:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// Where warps share rows of a product, each reads its columns of the right operand, and rows if that is turned; of the
+// left one all read all.
+// CHECK-LABEL: func @right_operands
+// CHECK: sm.mma
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: sm.barrier{{$}}
+// CHECK-NEXT: sm.write
+// CHECK: sm.mma
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: sm.write
+func.func @right_operands(%x: tensor<64x64xbf16, #columns>, %y: tensor<64x64xbf16, #rows>) {
+  %a = sm.alloc {offset = 0 : i64} : !tile
+  %b = sm.alloc {offset = 8192 : i64} : !tile
+  %p = sm.mma %a, %b depth 64 : !tile, !tile -> tensor<64x64xf32, #columns>
+  sm.write %x, %b : tensor<64x64xbf16, #columns>, !tile
+  sm.write %x, %a : tensor<64x64xbf16, #columns>, !tile
+  %q = sm.mma %b, %a depth 64 {transpose_rhs} : !tile, !tile -> tensor<64x64xf32, #columns>
+  sm.write %y, %a : tensor<64x64xbf16, #rows>, !tile
+  return
+}
+
+// -----
+
 func.func @not_planned() {
   // expected-error @+1 {{has no offset; plan-shared gives it one}}
   %a = sm.alloc : !sm.shared<64x64xbf16, 128>
