@@ -64,9 +64,11 @@ std::vector<Mutant> mutantsOf(const SimtSite &site) {
   return mutants;
 }
 
+/// A kernel may have none.
 Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std::string &list) {
+  const std::vector<SimtSite> sites = device.sites();
   std::vector<Mutant> all;
-  for (const SimtSite &site : device.sites())
+  for (const SimtSite &site : sites)
     std::ranges::move(mutantsOf(site), std::back_inserter(all));
   if (list == "all")
     return all;
@@ -77,7 +79,7 @@ Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std:
     std::ranges::copy_if(all, std::back_inserter(chosen), [&](const Mutant &mutant) {
       return mutant.mutation.kernel == word || mutant.name.starts_with(word + " ");
     });
-    if (chosen.size() == before)
+    if (chosen.size() == before && std::ranges::find(sites, word, &SimtSite::kernel) == sites.end())
       return Status(ErrorCode::InvalidArgument,
                     fmt::format("--mutate: there is no mutant '{}'; legal are all, kernels, and names such as {}", word,
                                 all.empty() ? "none" : all.front().name));

@@ -10,7 +10,9 @@
 #include "workload/open_device.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <fstream>
 #include <set>
 
 namespace tegula::testing {
@@ -93,6 +95,50 @@ SweptKernel sweptKernel(const std::string &arch, std::string_view program, const
 
 bool isIn(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
+//===-- Survivors -------------------------------------------------------------------------------------------------===//
+
+bool hasRoles(const SweptKernel &, const Schedule &schedule) { return schedule.num_roles == 2; }
+bool overlaps(const SweptKernel &, const Schedule &schedule) { return schedule.num_products == 2; }
+bool overlapsWithoutTurns(const SweptKernel &, const Schedule &schedule) {
+  return schedule.num_products == 2 && schedule.persistent == 0;
+}
+bool hasBias(const SweptKernel &kernel, const Schedule &) { return kernel.variant == "bias"; }
+bool waitsForKeysLast(const SweptKernel &kernel, const Schedule &schedule) {
+  return hasRoles(kernel, schedule) && (!overlaps(kernel, schedule) || hasBias(kernel, schedule));
+}
+bool hasBiasAndNoOverlap(const SweptKernel &kernel, const Schedule &schedule) {
+  return hasBias(kernel, schedule) && !overlaps(kernel, schedule);
+}
+
+/// A mutant that changes no result, of an instruction that belongs to a line of source: at most one in a kernel.
+struct Explained {
+  std::string_view mutant; ///< Part of its name.
+  std::string_view line;   ///< Part of the line.
+  bool (*isIn)(const SweptKernel &, const Schedule &);
+};
+
+constexpr std::string_view kQueries = "Value q = Q.", kKeys = "Value k = K_h.", kValues = "Value v = V_h.",
+                           kUpdate = "softmax.update(", kBias = "return score + tensors[0].gather(";
+constexpr std::string_view kRelaxed = ":weaken (mbarrier.arrive at", kWarp = " (bar.warp.sync at";
+
+/// docs/benchmarks.md says more.
+constexpr Explained kExplained[] = {
+    // ptxas makes the same instruction of both. The same lane hands over, or gives back, other tiles later, for which
+    // everybody waits; of a bias's slot that TMA has not filled, there is nothing to order.
+    {kRelaxed, kQueries, hasRoles},
+    {kRelaxed, kKeys, overlaps},
+    {kRelaxed, kBias, hasBias},
+    // The producer's next barrier of the warp orders the same lanes before consumers give the slot back.
+    {kWarp, kQueries, hasRoles},
+    {kWarp, kKeys, waitsForKeysLast},
+    {kWarp, kValues, overlapsWithoutTurns},
+    {kWarp, kBias, hasBias},
+    // Of two products that are started together the second one needs none, but ptxas puts one there (C7519).
+    {" (wgmma.fence at", kUpdate, overlaps},
+    // Behind what consumers move by elements; they have one more between that and the product.
+    {" (fence.proxy.async at", kValues, hasBiasAndNoOverlap},
+};
+
 } // namespace
 
 std::string SweptKernel::name() const {
@@ -173,22 +219,34 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
   return sweep;
 }
 
+std::string sourceLine(std::string_view mutant) {
+  const size_t at = mutant.rfind(" at "), colon = mutant.rfind(':');
+  if (at == std::string_view::npos || colon == std::string_view::npos || colon < at)
+    return "";
+  std::ifstream file(TEGULA_SOURCE_DIR "/" + std::string(mutant.substr(at + 4, colon - at - 4)));
+  int number = 0;
+  std::from_chars(mutant.data() + colon + 1, mutant.data() + mutant.size(), number);
+  std::string line;
+  while (number-- > 0 && std::getline(file, line))
+    ;
+  return line;
+}
+
 std::vector<std::string> unexplained(const SweptKernel &kernel, const Sweep &sweep) {
-  struct Explained {
-    std::string_view mutant;
-    int most;
-  };
-  const int roles = sweep.schedule.num_roles == 2, overlaps = sweep.schedule.num_products == 2;
-  const int hasTile = kernel.variant == "bias";
-  Explained explained[] = {{":weaken (mbarrier.arrive at", roles + overlaps + hasTile},
-                           {" (bar.warp.sync at", 2 * roles + 2 * hasTile},
-                           {" (wgmma.fence at", overlaps},
-                           {" (fence.proxy.async at", 2 * hasTile * (1 - overlaps)}};
+  std::vector<const Explained *> left;
+  for (const Explained &explained : kExplained)
+    if (explained.isIn(kernel, sweep.schedule))
+      left.push_back(&explained);
   std::vector<std::string> rest;
   for (const std::string &mutant : sweep.survivors) {
-    auto *found = std::ranges::find_if(explained, [&](const Explained &e) { return isIn(mutant, e.mutant); });
-    if (found == std::end(explained) || found->most-- <= 0)
+    const std::string line = sourceLine(mutant);
+    const auto found = std::ranges::find_if(left, [&](const Explained *explained) {
+      return isIn(mutant, explained->mutant) && isIn(line, explained->line);
+    });
+    if (found == left.end())
       rest.push_back(mutant);
+    else
+      left.erase(found);
   }
   return rest;
 }

@@ -45,7 +45,10 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
 /// kernel that is not changed has findings.
 Expected<Sweep> sweep(const SweptKernel &kernel);
 
-/// Survivors beyond those that docs/benchmarks.md explains.
+/// The line of source that a mutant's instruction belongs to; empty if there is none.
+std::string sourceLine(std::string_view mutant);
+
+/// Survivors beyond those that docs/benchmarks.md explains, which are named one by one.
 std::vector<std::string> unexplained(const SweptKernel &kernel, const Sweep &sweep);
 
 } // namespace tegula::testing

@@ -64,15 +64,37 @@ TEST(Mutants, OfABiasThroughARing) {
   expectExplained(kernel);
 }
 
+/// A mutant of an instruction that belongs to the line of the forward pass with this text.
+std::string mutantAt(const std::string &text, const std::string &kindAndInstruction) {
+  for (int number = 1; number < 100; ++number) {
+    const std::string mutant =
+        "flash2_forward:" + kindAndInstruction + " at kernels/flash2_forward.cpp:" + std::to_string(number) + ")";
+    if (sourceLine(mutant).find(text) != std::string::npos)
+      return mutant;
+  }
+  return "";
+}
+
+TEST(Mutants, HaveALineOfSource) {
+  EXPECT_THAT(sourceLine("flash2_forward:7:weaken (bar.sync at kernels/flash2_forward.cpp:1)"),
+              ::testing::HasSubstr("SPDX"));
+  for (const char *mutant :
+       {"flash2_forward:7", "flash2_forward:7 (bar.sync at kernels/none.cpp:1)", "a (b at kernels/flash2_forward.cpp)"})
+    EXPECT_EQ(sourceLine(mutant), "");
+}
+
 TEST(Mutants, ThatAreNotExplainedAreNamed) {
-  const Sweep found{.schedule = {.num_roles = 2},
-                    .mutants = 9,
-                    .survivors = {"flash2_forward:7:weaken (mbarrier.arrive at f.cpp:1)",
-                                  "flash2_forward:8:weaken (mbarrier.arrive at f.cpp:2)",
-                                  "flash2_forward:9 (wgmma.fence at f.cpp:3)"}};
-  EXPECT_THAT(unexplained(withRoles({}), found), ::testing::ElementsAre(found.survivors[1], found.survivors[2]));
-  EXPECT_THAT(unexplained(small("flash2_forward", kSmall), {.schedule = kSmall, .survivors = found.survivors}),
-              ::testing::SizeIs(3));
+  const std::vector<std::string> survivors = {
+      mutantAt("Value q =", "7:weaken (mbarrier.arrive"), mutantAt("Value q =", "8:weaken (mbarrier.arrive"),
+      mutantAt("Value v =", "9:weaken (mbarrier.arrive"), mutantAt("Value q =", "10 (mbarrier.arrive"),
+      mutantAt("softmax.update", "11 (wgmma.fence")};
+  const Schedule serial{.num_roles = 2}, overlapping{.num_roles = 2, .num_products = 2};
+  using ::testing::ElementsAre;
+  EXPECT_THAT(unexplained(withRoles({}), {.schedule = serial, .survivors = survivors}),
+              ElementsAre(survivors[1], survivors[2], survivors[3], survivors[4]));
+  EXPECT_THAT(unexplained(withRoles({}), {.schedule = overlapping, .survivors = survivors}),
+              ElementsAre(survivors[1], survivors[2], survivors[3]));
+  EXPECT_EQ(unexplained(small("flash2_forward", kSmall), {.schedule = kSmall, .survivors = survivors}), survivors);
 }
 
 } // namespace
