@@ -9,6 +9,15 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
+static bool isCopies(const sm::Digit &digit) { return digit.dim == sm::Digit::copies; }
+
+/// Whether the other warps hold copies only, which nobody stores, or what is beyond the tile.
+static bool isOfFirstWarp(RankedTensorType tile, bool stores) {
+  return llvm::all_of(sm::layoutOf(tile).getWarps(), [&](const sm::Digit &digit) {
+    return isCopies(digit) ? stores : digit.stride >= tile.getDimSize(digit.dim);
+  });
+}
+
 /// Of a loop's variable, if tiles of `size` do not overlap.
 static Coordinate coordinateOf(Value position, int64_t size) {
   auto loop = scf::getForInductionVarOwner(position);
@@ -26,11 +35,14 @@ static SmallVector<Coordinate, 2> coordinatesOf(ValueRange position, ArrayRef<in
 }
 
 /// Of a load or store.
-static std::optional<Footprint> footprintOf(Value view, RankedTensorType tile, ValueRange position) {
+static std::optional<Footprint> footprintOf(Value view, RankedTensorType tile, ValueRange position, bool stores) {
   if (!sm::layoutOf(tile))
     return std::nullopt;
-  return Footprint{
-      view, tile, coordinatesOf(position, tile.getShape()), {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
+  return Footprint{.view = view,
+                   .tile = tile,
+                   .position = coordinatesOf(position, tile.getShape()),
+                   .ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)},
+                   .ofFirstWarp = isOfFirstWarp(tile, stores)};
 }
 
 /// Which thread writes what depends on whether the columns lie in chunks, whatever the rows. A ring needs its barrier
@@ -77,14 +89,13 @@ static std::optional<Footprint> footprintOf(sm::WriteOp write) {
   return isOfWarps && !footprint.hasCopies() ? std::optional(footprint) : std::nullopt;
 }
 
-bool Footprint::namesValuesOf(Operation *loop) const {
+void Footprint::forgetValuesOf(Operation *loop) {
   auto isInside = [&](Value value) { return value && loop->isAncestor(value.getParentBlock()->getParentOp()); };
-  return isInside(view) || llvm::any_of(position, [&](const Coordinate &coordinate) {
-           return isInside(coordinate.fixed) || isInside(dyn_cast_if_present<Value>(coordinate.first));
-         });
+  if (isInside(view) || llvm::any_of(position, [&](const Coordinate &coordinate) {
+        return isInside(coordinate.fixed) || isInside(dyn_cast_if_present<Value>(coordinate.first));
+      }))
+    *this = Footprint{.ofFirstWarp = ofFirstWarp};
 }
-
-static bool isCopies(const sm::Digit &digit) { return digit.dim == sm::Digit::copies; }
 
 bool Footprint::hasCopies() const {
   sm::LayoutAttr layout = sm::layoutOf(tile);
@@ -107,9 +118,9 @@ std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
   if (auto product = dyn_cast<sm::WgmmaOp>(op))
     return ::footprintOf(product, place);
   if (auto load = dyn_cast<tile::LoadOp>(op))
-    return ::footprintOf(load.getView(), load.getType(), load.getPosition());
+    return ::footprintOf(load.getView(), load.getType(), load.getPosition(), /*stores=*/false);
   if (auto store = dyn_cast<tile::StoreOp>(op))
-    return ::footprintOf(store.getView(), store.getTile().getType(), store.getPosition());
+    return ::footprintOf(store.getView(), store.getTile().getType(), store.getPosition(), /*stores=*/true);
   if (auto copy = dyn_cast<sm::CopyInOp>(op); copy && place == copy.getShared())
     return ::footprintOf(copy);
   if (auto copy = dyn_cast<sm::CopyOutOp>(op))

@@ -25,12 +25,13 @@ struct Footprint {
   mlir::Value view = {}; ///< The copied one if a copy accesses a buffer, else null for those.
   mlir::Type tile = {};  ///< In registers or shared memory; null where only rows are known.
   llvm::SmallVector<Coordinate, 2> position = {};
-  int64_t ofWarp[2] = {}; ///< If each warp accesses its own rows only: how many; and columns.
-  bool ofProduct = false; ///< Of a warpgroup's, which all lanes wait for.
+  int64_t ofWarp[2] = {};   ///< If each warp accesses its own rows only: how many; and columns.
+  bool ofProduct = false;   ///< Of a warpgroup's, which all lanes wait for.
+  bool ofFirstWarp = false; ///< No other warp accesses anything, wherever it is.
 
   bool operator==(const Footprint &) const = default;
-  /// Whether it names values of a loop, which are others in its next iteration.
-  bool namesValuesOf(mlir::Operation *loop) const;
+  /// Keeps what does not depend on values of a loop, which are others in its next iteration.
+  void forgetValuesOf(mlir::Operation *loop);
   /// Whether several threads load the same element; only one of them stores it.
   bool hasCopies() const;
   /// Whether those threads are of one warp.

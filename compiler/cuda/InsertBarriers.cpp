@@ -52,11 +52,13 @@ private:
     return hasSameFootprint(other) && (bothWrite || !footprint->hasCopies());
   }
   bool isOfSameWarps(const Access &other) const {
-    if (hasSameFootprint(other) && footprint->hasCopiesOfOneWarp())
-      return true;
-    return footprint && other.footprint &&
-           ((hasSameRows(other) && footprint->isOfSameWarps(*other.footprint, /*dim=*/0)) ||
-            (begin == other.begin && type == other.type && footprint->isOfSameWarps(*other.footprint, /*dim=*/1)));
+    if (!footprint || !other.footprint)
+      return false;
+    bool hasSameColumns = begin == other.begin && type == other.type;
+    return (footprint->ofFirstWarp && other.footprint->ofFirstWarp) ||
+           (hasSameFootprint(other) && footprint->hasCopiesOfOneWarp()) ||
+           (hasSameRows(other) && footprint->isOfSameWarps(*other.footprint, /*dim=*/0)) ||
+           (hasSameColumns && footprint->isOfSameWarps(*other.footprint, /*dim=*/1));
   }
   /// Whether a row has the same bytes of each panel; panels lie one after the other, and each tile of a ring begins at
   /// a multiple of 1024 bytes.
@@ -95,8 +97,8 @@ public:
   /// In the next iteration of a loop, what an iteration has computed is something else.
   void forgetValuesOf(Operation *loop) {
     for (Access &access : accesses_)
-      if (access.footprint && access.footprint->namesValuesOf(loop))
-        access.footprint.reset();
+      if (access.footprint)
+        access.footprint->forgetValuesOf(loop);
   }
   void orderInWarp() {
     for (Access &access : accesses_)

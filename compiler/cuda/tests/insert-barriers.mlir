@@ -335,6 +335,29 @@ func.func @warps_in_a_loop(%l: !tile.view<1xf32>, %i: index, %n: index) {
 
 // -----
 
+#r = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+#all = #sm.layout<registers = [], lanes = [0:16:1, *:2], warps = [*:4]>
+
+// Of 16 rows only the first warp has any, wherever they are; of elements that all warps hold, only its own are stored, but
+// all of them load.
+// CHECK-LABEL: func @elements_of_the_first_warp
+// CHECK: tile.store
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: sm.barrier warp
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: sm.barrier{{$}}
+// CHECK-NEXT: tile.load
+func.func @elements_of_the_first_warp(%l: !tile.view<1xf32>, %x: tensor<16xf32, #all>, %i: index, %j: index) {
+  tile.store %x, %l[%i] : tensor<16xf32, #all>, !tile.view<1xf32>
+  %a = tile.load %l[%j] : !tile.view<1xf32> -> tensor<16xf32, #r>
+  tile.store %a, %l[%i] : tensor<16xf32, #r>, !tile.view<1xf32>
+  %b = tile.load %l[%j] : !tile.view<1xf32> -> tensor<16xf32, #all>
+  return
+}
+
+// -----
+
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 !ring = !sm.shared<2x64x64xbf16, 128>
