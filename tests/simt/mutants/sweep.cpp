@@ -103,7 +103,7 @@ bool overlapsWithoutTurns(const SweptKernel &, const Schedule &schedule) {
   return schedule.num_products == 2 && schedule.persistent == 0;
 }
 bool hasBias(const SweptKernel &kernel, const Schedule &) { return kernel.variant == "bias"; }
-bool waitsForKeysLast(const SweptKernel &kernel, const Schedule &schedule) {
+bool isSerialOrHasBias(const SweptKernel &kernel, const Schedule &schedule) {
   return hasRoles(kernel, schedule) && (!overlaps(kernel, schedule) || hasBias(kernel, schedule));
 }
 bool hasBiasAndNoOverlap(const SweptKernel &kernel, const Schedule &schedule) {
@@ -130,12 +130,13 @@ constexpr Explained kExplained[] = {
     {kRelaxed, kBias, hasBias},
     // The producer's next barrier of the warp orders the same lanes before consumers give the slot back.
     {kWarp, kQueries, hasRoles},
-    {kWarp, kKeys, waitsForKeysLast},
+    {kWarp, kKeys, isSerialOrHasBias},
     {kWarp, kValues, overlapsWithoutTurns},
     {kWarp, kBias, hasBias},
     // Of two products that are started together the second one needs none, but ptxas puts one there (C7519).
     {" (wgmma.fence at", kUpdate, overlaps},
-    // Behind what consumers move by elements; they have one more between that and the product.
+    // Of values that the producer moves by elements: consumers have one behind their receipt, because they give a
+    // bias's tile back to TMA.
     {" (fence.proxy.async at", kValues, hasBiasAndNoOverlap},
 };
 
