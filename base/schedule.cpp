@@ -13,6 +13,7 @@ constexpr ScheduleField kFields[] = {
     {"num_stages", &Schedule::num_stages},
     {"num_roles", &Schedule::num_roles},
     {"num_products", &Schedule::num_products},
+    {"held_operands", &Schedule::held_operands},
     {"heads_per_group", &Schedule::heads_per_group},
     {"persistent", &Schedule::persistent},
 };

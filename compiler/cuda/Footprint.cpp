@@ -89,6 +89,14 @@ static std::optional<Footprint> footprintOf(sm::WriteOp write) {
   return isOfWarps && !footprint.hasCopies() ? std::optional(footprint) : std::nullopt;
 }
 
+/// Lanes may read for each other in their warp.
+static std::optional<Footprint> footprintOf(sm::ReadOp read) {
+  RankedTensorType tile = read.getResult().getType();
+  if (read.getReshaped())
+    return std::nullopt;
+  return Footprint{.ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
+}
+
 void Footprint::forgetValuesOf(Operation *loop) {
   auto isInside = [&](Value value) { return value && loop->isAncestor(value.getParentBlock()->getParentOp()); };
   if (isInside(view) || llvm::any_of(position, [&](const Coordinate &coordinate) {
@@ -113,6 +121,8 @@ bool Footprint::isOfSameWarps(const Footprint &other, unsigned dim) const {
 std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
   if (auto write = dyn_cast<sm::WriteOp>(op))
     return ::footprintOf(write);
+  if (auto read = dyn_cast<sm::ReadOp>(op))
+    return ::footprintOf(read);
   if (auto product = dyn_cast<sm::MmaOp>(op))
     return ::footprintOf(product, place);
   if (auto product = dyn_cast<sm::WgmmaOp>(op))

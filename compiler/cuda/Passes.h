@@ -16,6 +16,7 @@ std::unique_ptr<mlir::Pass> createDeferReductions();
 std::unique_ptr<mlir::Pass> createSpecializeWarps();
 std::unique_ptr<mlir::Pass> createOverlapProducts();
 std::unique_ptr<mlir::Pass> createPipelineCopies();
+std::unique_ptr<mlir::Pass> createHoldOperands();
 std::unique_ptr<mlir::Pass> createAllocateShared();
 std::unique_ptr<mlir::Pass> createIssueLoadsEarly();
 std::unique_ptr<mlir::Pass> createArrangeAdditions();

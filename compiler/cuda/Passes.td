@@ -77,6 +77,16 @@ def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
+def HoldOperands : Pass<"hold-operands", "::mlir::ModuleOp"> {
+  let summary = "left operands that a loop does not change stay in registers";
+  let description = [{
+    In modules with `tile.held_operands` of 2. A left operand of 16-bit elements that products of a loop read, and that is made before
+    the loop, is read into registers there, once. Products of warpgroups hold it only beside other operands that a
+    loop carries in registers, as those that overlap do: else ptxas 13.0 writes into it, without a word.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def AllocateShared : Pass<"allocate-shared"> {
   let summary = "what is still a value in shared memory gets a buffer";
   let description = [{

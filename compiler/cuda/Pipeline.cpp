@@ -22,6 +22,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createSpecializeWarps());
   passes.addPass(createOverlapProducts());
   passes.addPass(createPipelineCopies());
+  passes.addPass(createHoldOperands());
   passes.addPass(createAllocateShared());
   passes.addPass(createIssueLoadsEarly());
   passes.addPass(createArrangeAdditions());

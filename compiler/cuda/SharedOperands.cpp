@@ -2,7 +2,6 @@
 #include "compiler/cuda/SharedOperands.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -36,6 +35,13 @@ static void readBack(tile::LoadOp load, Value shared) {
     load.replaceAllUsesWith(sm::ReadOp::create(b, load.getLoc(), load.getType(), shared, false).getResult());
   }
   load.erase();
+}
+
+Value packed(ImplicitLocOpBuilder &b, Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  auto words = RankedTensorType::get({type.getDimSize(0), (type.getDimSize(1) + 1) / 2}, b.getI32Type(),
+                                     sm::ofPairs(sm::layoutOf(tile), 1));
+  return sm::PackOp::create(b, words, tile);
 }
 
 //===-- Products
@@ -125,13 +131,6 @@ private:
                         Value right) {
     return sm::MmaOp::create(b, accumulators, left, right, shapeOf(dot).k, dot.getAcc(), dot.getTransposeLhs(),
                              dot.getTransposeRhs(), dot.getAllowTf32());
-  }
-
-  static Value packed(ImplicitLocOpBuilder &b, Value tile) {
-    auto type = cast<RankedTensorType>(tile.getType());
-    auto words = RankedTensorType::get({type.getDimSize(0), (type.getDimSize(1) + 1) / 2}, b.getI32Type(),
-                                       sm::ofPairs(sm::layoutOf(tile), 1));
-    return sm::PackOp::create(b, words, tile);
   }
 
   static Value multiplyAsync(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,

@@ -6,6 +6,7 @@
 #include "compiler/cuda/WarpGrid.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace tegula::cuda {
 
@@ -18,6 +19,9 @@ struct PlannedDot {
 /// Replaces products by `sm.mma`, and their operands by `sm.fetch`, `sm.stage` or `sm.read`. All tiles have their
 /// layouts, and every operand is in the layout that it must be in.
 void lowerDots(llvm::ArrayRef<PlannedDot> dots);
+
+/// A tile of 16-bit numbers as the tensor cores of warpgroups take it from registers: two to a number.
+mlir::Value packed(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
 
 /// Large loads outside loops and large stores of fragments go through shared memory, where they are coalesced.
 void lowerLoadsAndStores(mlir::func::FuncOp function);

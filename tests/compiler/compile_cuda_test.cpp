@@ -174,6 +174,10 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   expectRefusal(r, ErrorCode::Unsupported, "num_roles is 2, which only sm_90a has instructions for, not sm_90");
   r.schedule = {.num_products = 2};
   expectRefusal(r, ErrorCode::InvalidArgument, "num_products is 2, which needs num_roles of 2");
+  r.target.arch = "sm_90a";
+  r.schedule = {.num_roles = 2, .held_operands = 2};
+  expectRefusal(r, ErrorCode::InvalidArgument,
+                "held_operands is 2, which with num_roles of 2 needs num_products of 2");
 }
 
 /// c = a b, 64 rows per instance, with the depth in steps.

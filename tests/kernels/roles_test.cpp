@@ -126,6 +126,17 @@ TEST(Roles, ProductsThatOverlapChangeNoBit) {
   EXPECT_EQ(attention(64, Causal::none, overlapped, 0), attention(64, Causal::none, kRoles, 0));
 }
 
+TEST(Roles, HeldOperandsChangeNoBit) {
+  Schedule held = kRoles;
+  held.num_products = 2;
+  held.held_operands = 2;
+  for (int64_t dim : {64, 40, 128})
+    EXPECT_EQ(attention(dim, Causal::bottom_right, held, 0), attention(dim, Causal::bottom_right, kRoles, 0)) << dim;
+  held.persistent = 1;
+  EXPECT_EQ(attention(64, Causal::none, held, 0), attention(64, Causal::none, kRoles, 0));
+  EXPECT_EQ(attention(64, Causal::none, held, 3), attention(64, Causal::none, kRoles, 0));
+}
+
 TEST(Roles, TheOrderOfBlocksChangesNoBit) {
   const std::vector<uint16_t> expected = attention(64, Causal::bottom_right, kRoles, 0);
   Schedule order = kRoles;

@@ -38,7 +38,11 @@ TEST_P(SimtRoles, WithSmallTiles) {
   overlapping.num_products = 2;
   grouped.heads_per_group = 2;
   inTurns.persistent = 1;
-  Schedules schedules[] = {schedulesOf(small, 65, 130), schedulesOf(overlapping, 64, 192), schedulesOf(grouped, 40, 5),
+  Schedule held = overlapping;
+  held.held_operands = 2;
+  held.persistent = 1;
+  Schedules schedules[] = {schedulesOf(small, 65, 130),   schedulesOf(overlapping, 64, 192),
+                           schedulesOf(grouped, 40, 5),   schedulesOf(held, 70, 100),
                            schedulesOf(inTurns, 70, 100), schedulesOf(inTurns, 190, 60)}; // Some turns are empty.
   int64_t launches = 0;
   for (uint64_t seed = 0; launches < most && !HasFailure(); ++seed)
