@@ -226,6 +226,7 @@ LogicalResult cuda::lower(Threads &t, sm::CopyInOp op) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
+  waitForBoxesOver(t, op, op.getShared());
   Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/false, {t.warp(), t.warps()}).emit();
   return success();
 }
@@ -239,9 +240,15 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   if (rowsOfWarp != 0 && rowsOfWarp * t.warps() != rows)
     return op.emitOpError("has rows_of_warp ")
            << rowsOfWarp << ", but " << t.warps() << " warps share " << rows << " rows";
-  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/true,
-       {t.warp(), t.warps(), rowsOfWarp})
-      .emit();
+  const View view = t.view(op.getView());
+  const Warps warps{t.warp(), t.warps(), rowsOfWarp};
+  auto copy = [&] { return Copy(t, op.getShared(), view, position, op.getShape(), /*out=*/true, warps); };
+  // What TMA cannot store is hardly ever aligned.
+  if (canStoreBoxes(op))
+    t.either(
+        areBoxes(t, op), [&] { storeBoxes(t, op); }, [&] { copy().elements(); });
+  else
+    copy().emit();
   return success();
 }
 

@@ -131,13 +131,7 @@ struct Section {
 /// The bytes of a buffer; of a ring all slots, because which one it is shows only at run time.
 static Access accessTo(Value place, Kind kind) {
   auto type = dyn_cast<sm::SharedType>(place.getType());
-  if (auto receive = place.getDefiningOp<sm::ReceiveOp>())
-    place = receive.getTile();
-  if (auto columns = place.getDefiningOp<sm::ColumnsOp>())
-    place = columns.getMatrix();
-  if (auto slot = place.getDefiningOp<sm::SlotOp>())
-    place = slot.getRing();
-  if (auto alloc = place.getDefiningOp<sm::AllocOp>()) {
+  if (sm::AllocOp alloc = sm::allocOf(place)) {
     auto begin = static_cast<int64_t>(*alloc.getOffset());
     return {kind, Value(), begin, begin + alloc.getType().bytes(), type};
   }

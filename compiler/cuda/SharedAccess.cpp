@@ -220,12 +220,14 @@ static void writeMatrices(Threads &t, sm::WriteOp op, SharedTile &matrices) {
 LogicalResult cuda::lower(Threads &t, sm::WriteOp op) {
   RankedTensorType tile = op.getTile().getType();
   sm::LayoutAttr layout = sm::layoutOf(tile);
+  waitForBoxesOver(t, op, op.getShared());
   auto matrices = matricesOf(t, tile, op.getShared());
   if (matrices && t.arch() >= 90 && isExact(layout, tile, op.getShared().getType())) {
     writeMatrices(t, op, *matrices);
-    return success();
+  } else {
+    writeRuns(t, op);
+    clearRest(t, layout, op.getShared());
   }
-  writeRuns(t, op);
-  clearRest(t, layout, op.getShared());
+  publishToBoxes(t, op.getShared());
   return success();
 }

@@ -39,7 +39,7 @@ unsigned registerCount(mlir::RankedTensorType tile);
 /// What a register's number contributes to its coordinates.
 sm::Coordinates registerOffset(mlir::RankedTensorType tile, unsigned reg);
 
-/// What TMA must know of a tensor that a function feeds from.
+/// What TMA must know of a tensor that a function copies boxes of.
 struct TensorMap {
   int64_t parameter; ///< Its number among the function's.
   int64_t rows;      ///< Of a box.
@@ -201,6 +201,22 @@ mlir::LogicalResult lower(Threads &t, sm::WriteOp op);
 mlir::LogicalResult lower(Threads &t, sm::CopyInOp op);
 mlir::LogicalResult lower(Threads &t, sm::CopyOutOp op);
 
+// Boxes.cpp
+/// Whether TMA could be asked to store the tile. It reads it later: who writes there waits.
+bool canStoreBoxes(sm::CopyOutOp copy);
+/// i1: whether the tensors and positions of this launch are such that TMA can copy the tile.
+mlir::Value areBoxes(Threads &t, sm::FeedOp feed);
+mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
+/// Starts the copies, whose bytes count at the mbarrier `full`. One lane does.
+void loadBoxes(Threads &t, sm::FeedOp feed, mlir::Value full);
+/// Starts the copies of this warp's rows.
+void storeBoxes(Threads &t, sm::CopyOutOp copy);
+/// Waits until boxes that this warp stores have been read, where `writer` will write over them.
+void waitForBoxesOver(Threads &t, mlir::Operation *writer, mlir::Value place);
+/// Lets TMA see what this thread has written to a place, if boxes of it may be stored.
+void publishToBoxes(Threads &t, mlir::Value place);
+mlir::LogicalResult lower(Threads &t, sm::IsBoxOp op);
+
 /// Does what `feed` says by the plain accesses of one warp.
 void copyByWarp(Threads &t, sm::FeedOp feed);
 
@@ -215,7 +231,6 @@ mlir::LogicalResult lower(Threads &t, sm::WgmmaWaitOp op);
 // Roles.cpp
 mlir::LogicalResult lower(Threads &t, sm::MbarriersOp op);
 mlir::LogicalResult lower(Threads &t, sm::FeedOp op);
-mlir::LogicalResult lower(Threads &t, sm::IsBoxOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReceiveOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReleaseOp op);
 mlir::LogicalResult lower(Threads &t, sm::TurnsOp op);

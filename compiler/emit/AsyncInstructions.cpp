@@ -86,13 +86,23 @@ private:
 
 Type Instructions::tensorMapType() { return LLVM::LLVMPointerType::get(b_.getContext()); }
 
-void Instructions::copyBox(Value shared, Value tensorMap, Value mbarrier, ValueRange coordinates) {
+void Instructions::loadBox(Value shared, Value tensorMap, Value mbarrier, ValueRange coordinates) {
   Assembly assembly(b_);
   std::string to = assembly.input(shared), from = assembly.input(tensorMap), at = assembly.inputs(coordinates);
   assembly.create("cp.async.bulk.tensor." + Twine(coordinates.size()) +
                   "d.shared::cluster.global.mbarrier::complete_tx::bytes [" + to + "], [" + from + ", " + at + "], [" +
                   assembly.input(mbarrier) + "];");
 }
+
+void Instructions::storeBox(Value tensorMap, ValueRange coordinates, Value shared) {
+  Assembly assembly(b_);
+  std::string to = assembly.input(tensorMap), at = assembly.inputs(coordinates);
+  assembly.create("cp.async.bulk.tensor." + Twine(coordinates.size()) + "d.global.shared::cta.bulk_group [" + to +
+                  ", " + at + "], [" + assembly.input(shared) + "];");
+}
+
+void Instructions::commitBoxes() { Assembly(b_).create("cp.async.bulk.commit_group;"); }
+void Instructions::waitBoxes() { Assembly(b_).create("cp.async.bulk.wait_group.read 0;"); }
 
 void Instructions::initMbarrier(Value mbarrier, unsigned arrivals) {
   Assembly assembly(b_);

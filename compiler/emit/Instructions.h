@@ -62,7 +62,12 @@ public:
   /// Starts copying a box of a tensor to shared memory (128-byte aligned). `coordinates` are those of its first element
   /// (i32), innermost dimension first; what lies outside the tensor is 0. Its bytes count at the mbarrier. One lane
   /// does.
-  void copyBox(mlir::Value shared, mlir::Value tensorMap, mlir::Value mbarrier, mlir::ValueRange coordinates);
+  void loadBox(mlir::Value shared, mlir::Value tensorMap, mlir::Value mbarrier, mlir::ValueRange coordinates);
+  /// The inverse; what lies outside the tensor is not stored. It belongs to the group that the next commitBoxes ends.
+  void storeBox(mlir::Value tensorMap, mlir::ValueRange coordinates, mlir::Value shared);
+  void commitBoxes();
+  /// Waits until all boxes that this thread stores have been read.
+  void waitBoxes();
   /// An mbarrier is 8 bytes of shared memory. Its phase ends when `arrivals` threads have arrived and the bytes that
   /// they expect have come.
   void initMbarrier(mlir::Value mbarrier, unsigned arrivals);

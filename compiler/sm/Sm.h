@@ -22,4 +22,7 @@ namespace tegula::sm {
 /// out is what its threads have been started with.
 int64_t registersOfBlock(int64_t warps);
 
+/// The buffer in which a tile in shared memory lies, as slot, columns or received tile of it; null if it is none's.
+AllocOp allocOf(mlir::Value tile);
+
 } // namespace tegula::sm

@@ -249,7 +249,7 @@ def Sm_CopyOutOp : Sm_Op<"copy_out", [MemoryEffects<[MemRead, MemWrite]>]> {
     `view[position + x] = shared[x]` for every x inside `shape` that lies inside the view. Element types are equal.
 
     With `rows_of_warp`, warp w copies rows w * rows_of_warp and up, which are those that its own lanes have written, and
-    will write next: warps need not wait for each other.
+    will write next: warps need not wait for each other. Consumers (`sm.roles`) have TMA store them where it can.
 
     ```mlir
     sm.copy_out %o_s, %O[%i, %c0] [128, 128] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>

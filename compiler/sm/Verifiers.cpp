@@ -185,6 +185,16 @@ LogicalResult ReceiveOp::verify() {
   return success();
 }
 
+AllocOp tegula::sm::allocOf(Value tile) {
+  if (auto receive = tile.getDefiningOp<ReceiveOp>())
+    tile = receive.getTile();
+  if (auto columns = tile.getDefiningOp<ColumnsOp>())
+    tile = columns.getMatrix();
+  if (auto slot = tile.getDefiningOp<SlotOp>())
+    tile = slot.getRing();
+  return tile.getDefiningOp<AllocOp>();
+}
+
 int64_t tegula::sm::registersOfBlock(int64_t warps) {
   constexpr int64_t ofMultiprocessor = 64 << 10, mostOfThread = 255, unit = 8;
   return std::min(ofMultiprocessor / (warpSize * warps), mostOfThread) / unit * unit * warps;

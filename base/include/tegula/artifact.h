@@ -51,7 +51,7 @@ struct AssemblerReport {
   std::string notes; ///< Warnings and notes, one a line.
 };
 
-/// A tensor that a kernel copies from in boxes, by TMA: the launch describes it as a CUtensorMap of 16-bit elements
+/// A tensor that a kernel copies from or to in boxes, by TMA: the launch describes it as a CUtensorMap of 16-bit elements
 /// whose boxes lie in shared memory with a swizzle of 128 bytes.
 struct TensorMap {
   int parameter = 0;   ///< Its index in Artifact::parameters.

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Tiles that TMA copies between tensors and shared memory: boxes of 16-bit elements, each as wide as a panel.
+#include "compiler/cuda/Threads.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using Compare = Scalars::Compare;
+
+constexpr int64_t kElementBytes = 2, kPanelBytes = 128, kPanelElements = kPanelBytes / kElementBytes;
+
+//===-- Tensor maps ----------------------------------------------------------------------------------------------===//
+
+/// Only of tiles that are as wide as the tensor can what lies beside them have to become 0.
+static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
+  return matchPattern(position.back(), m_Zero()) ? shape.back() : TensorMap::kAllColumns;
+}
+
+TensorMap::TensorMap(Value view, int64_t rows, int64_t columns)
+    : parameter(cast<BlockArgument>(tile::tensorOf(view)).getArgNumber()), rows(rows), columns(columns) {}
+
+static TensorMap mapOf(sm::FeedOp feed) {
+  ArrayRef<int64_t> shape = feed.getShape();
+  return {feed.getView(), shape.front(),
+          feed.getBoxOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
+}
+
+/// That of the feeds with box_only: the first tile's, too, which begins where the tensor does.
+static TensorMap mapOf(sm::IsBoxOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
+
+/// A warp's rows are a box of their own.
+static TensorMap mapOf(sm::CopyOutOp copy) {
+  return {copy.getView(), static_cast<int64_t>(*copy.getRowsOfWarp()), copy.getShape().back()};
+}
+
+bool cuda::canStoreBoxes(sm::CopyOutOp copy) {
+  sm::SharedType type = copy.getShared().getType();
+  return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && type.elementBytes() == kElementBytes &&
+         type.getPanel() == kPanelBytes && type.getShape() == copy.getShape() &&
+         matchPattern(copy.getPosition().back(), m_Zero());
+}
+
+void Threads::findTensorMaps() {
+  auto add = [&](const TensorMap &map) {
+    if (!llvm::is_contained(tensorMaps_, map))
+      tensorMaps_.push_back(map);
+  };
+  source_.walk([&](sm::FeedOp feed) { add(mapOf(feed)); });
+  source_.walk([&](sm::CopyOutOp copy) {
+    if (canStoreBoxes(copy))
+      add(mapOf(copy));
+  });
+}
+
+static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
+
+Value Threads::parameterOf(const TensorMap &map) {
+  return target_.getArgument(static_cast<unsigned>(numberOf(tensorMaps_, map)));
+}
+
+Value Threads::exists(const TensorMap &map) {
+  Value flags = target_.getArguments().back();
+  Value bit = arith::AndIOp::create(b, flags, s.i64(int64_t{1} << numberOf(tensorMaps_, map)));
+  return s.compare(Compare::ne, bit, 0);
+}
+
+//===-- Boxes ----------------------------------------------------------------------------------------------------===//
+
+/// Positions beyond 32 bits are outside of any tensor that TMA can address, as are the limits.
+static Value toCoordinate(Threads &t, Value index) {
+  if (auto cast = index.getDefiningOp<arith::IndexCastOp>(); cast && cast.getIn().getType().isInteger(32))
+    return cast.getIn();
+  constexpr int64_t first = -(int64_t{1} << 30), last = std::numeric_limits<int32_t>::max();
+  Value wide = t.s.toI64(index);
+  wide = t.b.createOrFold<arith::MaxSIOp>(wide, t.s.i64(first));
+  return t.s.toI32(t.b.createOrFold<arith::MinSIOp>(wide, t.s.i64(last)));
+}
+
+/// Where a tile begins in the tensor behind the view, or its `row` (index), innermost dimension first.
+static SmallVector<Value> coordinatesOf(Threads &t, Value view, ValueRange position, Value row) {
+  SmallVector<Value> coordinates;
+  auto add = [&](ArrayRef<Value> indices) {
+    for (Value index : llvm::reverse(indices))
+      coordinates.push_back(toCoordinate(t, index));
+  };
+  SmallVector<Value> first = t.scalars(position);
+  if (row)
+    first.front() = t.s.add(first.front(), row);
+  add(first);
+  for (auto slice = view.getDefiningOp<tile::SliceOp>(); slice; slice = slice.getView().getDefiningOp<tile::SliceOp>())
+    add(t.scalars(slice.getIndices()));
+  return coordinates;
+}
+
+/// Calls `copy` with the place of a panel and its part's of the tensor.
+static void forEachPanel(Threads &t, sm::SharedType type, Value place, SmallVector<Value> coordinates,
+                         function_ref<void(Value, ValueRange)> copy) {
+  const int64_t panelBytes = type.getShape()[0] * kPanelBytes;
+  Value firstColumn = coordinates.front();
+  for (int64_t panel = 0; panel < type.getShape()[1] / kPanelElements; ++panel) {
+    coordinates.front() = t.s.add(firstColumn, panel * kPanelElements);
+    copy(t.s.add(place, panel * panelBytes), coordinates);
+  }
+}
+
+void cuda::loadBoxes(Threads &t, sm::FeedOp feed, Value full) {
+  sm::SharedType type = feed.getTile().getType();
+  SmallVector<Value> coordinates = coordinatesOf(t, feed.getView(), feed.getPosition(), /*row=*/nullptr);
+  t.gpu.arriveExpecting(full, type.bytes());
+  forEachPanel(t, type, t.sharedAddress(feed.getTile()), coordinates,
+               [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(feed)), full, at); });
+}
+
+/// The first row of this warp.
+static Value rowOfWarp(Threads &t, sm::CopyOutOp copy) {
+  return t.s.mul(t.warp(), static_cast<int64_t>(*copy.getRowsOfWarp()));
+}
+
+void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
+  OpBuilder::InsertionGuard guard(t.b);
+  Value isFirst = t.s.compare(Compare::eq, t.lane(), 0);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+  Value row = rowOfWarp(t, copy), place = t.s.mul(row, kPanelBytes);
+  place = t.s.add(place, t.sharedAddress(copy.getShared()));
+  SmallVector<Value> coordinates = coordinatesOf(t, copy.getView(), copy.getPosition(), t.s.toIndex(row));
+  forEachPanel(t, copy.getShared().getType(), place, coordinates,
+               [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(copy)), at, place); });
+  t.gpu.commitBoxes();
+}
+
+static bool overlap(sm::AllocOp one, sm::AllocOp other) {
+  auto endsBefore = [](sm::AllocOp first, sm::AllocOp second) {
+    return static_cast<int64_t>(*first.getOffset()) + first.getType().bytes() <=
+           static_cast<int64_t>(*second.getOffset());
+  };
+  return !endsBefore(one, other) && !endsBefore(other, one);
+}
+
+static bool shareALoop(Operation *one, Operation *other) {
+  for (auto loop = one->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
+    if (loop->isAncestor(other))
+      return true;
+  return false;
+}
+
+/// Whether what is stored may still be read when `writer` begins.
+static bool mayBeInFlight(sm::CopyOutOp copy, Operation *writer) {
+  Operation *before = copy, *after = nullptr;
+  while (!(after = before->getBlock()->findAncestorOpInBlock(*writer)))
+    before = before->getParentOp();
+  return canStoreBoxes(copy) && (shareALoop(copy, writer) || before->isBeforeInBlock(after));
+}
+
+void cuda::waitForBoxesOver(Threads &t, Operation *writer, Value place) {
+  auto roles = writer->getParentOfType<sm::RolesOp>();
+  if (!roles)
+    return;
+  WalkResult search = roles.getConsumer().walk([&](sm::CopyOutOp copy) {
+    bool isOver = overlap(sm::allocOf(copy.getShared()), sm::allocOf(place));
+    return isOver && mayBeInFlight(copy, writer) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!search.wasInterrupted())
+    return;
+  t.gpu.waitBoxes();
+  t.gpu.syncWarp();
+}
+
+void cuda::publishToBoxes(Threads &t, Value place) {
+  auto isStored = [](Operation *user) {
+    auto copy = dyn_cast<sm::CopyOutOp>(user);
+    return copy && canStoreBoxes(copy);
+  };
+  if (llvm::any_of(place.getUsers(), isStored))
+    t.gpu.fenceAsync();
+}
+
+//===-- Whether they can -----------------------------------------------------------------------------------------===//
+
+/// A GPU takes a box that begins elsewhere for an illegal instruction.
+static Value beginsAtMultipleOf16Bytes(Threads &t, ValueRange position) {
+  constexpr int64_t chunkBytes = 16;
+  Value bytes = t.s.mul(t.s.toI32(t.scalar(position.back())), kElementBytes);
+  return t.s.compare(Compare::eq, t.s.rem(bytes, chunkBytes), 0);
+}
+
+template <class Op> static Value isBox(Threads &t, Op op) {
+  Value exists = t.exists(mapOf(op));
+  return t.s.both(exists, beginsAtMultipleOf16Bytes(t, op.getPosition()));
+}
+
+Value cuda::areBoxes(Threads &t, sm::FeedOp feed) { return isBox(t, feed); }
+
+/// A GPU takes a box that is stored before the first row or matrix for an illegal instruction, too.
+Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
+  Value areBoxes = t.exists(mapOf(copy)), row = t.s.toIndex(rowOfWarp(t, copy));
+  auto require = [&](Value index) { areBoxes = t.s.both(areBoxes, t.s.compare(Compare::sge, index, 0)); };
+  require(t.s.add(row, t.scalar(copy.getPosition().front())));
+  for (auto slice = copy.getView().getDefiningOp<tile::SliceOp>(); slice;
+       slice = slice.getView().getDefiningOp<tile::SliceOp>())
+    for (Value index : slice.getIndices())
+      require(t.scalar(index));
+  return areBoxes;
+}
+
+LogicalResult cuda::lower(Threads &t, sm::IsBoxOp op) {
+  t.define(op.getResult(), isBox(t, op));
+  return success();
+}

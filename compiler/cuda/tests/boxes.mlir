@@ -1,0 +1,84 @@
+// RUN: tegula-opt %s --lower-to-threads --cse --split-input-file | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// A lane of each warp stores the warp's rows in boxes of a panel, where TMA can: the tensor has a map, and neither rows
+// nor matrices begin before the first. Else all lanes do. What was written is seen by TMA, and is still there when it is read.
+// CHECK: tile.tensor_maps = [array<i64: 0, 16, 128>]
+// CHECK-LABEL: func.func @stored(
+// CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
+// CHECK: setmaxnreg.inc
+// CHECK-NOT: wait_group
+// CHECK: stmatrix
+// CHECK: fence.proxy.async.shared::cta;
+// CHECK: nvvm.bar.warp.sync
+// CHECK: %[[HAS:.*]] = arith.cmpi ne, %{{.*}}, %c0_i64
+// CHECK: %[[ROW:.*]] = arith.cmpi sge, %{{.*}}, %c0
+// CHECK: %[[BOTH:.*]] = arith.andi %[[HAS]], %[[ROW]]
+// CHECK: %[[HEAD:.*]] = arith.cmpi sge, %{{.*}}, %c0
+// CHECK: %[[ALL:.*]] = arith.andi %[[BOTH]], %[[HEAD]]
+// CHECK: scf.if %[[ALL]] {
+// CHECK: scf.if
+// CHECK-COUNT-2: cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$0, {$1, $2, $3}], [$4];{{.*}} %[[MAP]],
+// CHECK: cp.async.bulk.commit_group;
+// CHECK: } else {
+// CHECK: st.global
+// CHECK: }
+// CHECK: cp.async.bulk.wait_group.read 0;
+module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+  func.func @stored(%o: !tile.view<3xbf16>, %head: index, %i: index) {
+    sm.roles producer 24 {
+    } consumer 240 {
+      %c0 = arith.constant 0 : index
+      %x = arith.constant dense<1.0> : tensor<64x128xbf16, #c>
+      %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xbf16, 128>
+      sm.write %x, %s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
+      sm.barrier warp
+      %matrix = tile.slice %o[%head] : !tile.view<3xbf16> -> !tile.view<2xbf16>
+      sm.copy_out %s, %matrix[%i, %c0] [64, 128] rows_of_warp 16 : !sm.shared<64x128xbf16, 128>, !tile.view<2xbf16>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Who writes over rows that TMA may still read waits, in the same buffer or another one in its place.
+// CHECK-LABEL: func.func @stored_again(
+// CHECK: setmaxnreg.inc
+// CHECK: scf.for
+// CHECK: cp.async.bulk.wait_group.read 0;
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: stmatrix
+// CHECK: cp.async.bulk.commit_group;
+// CHECK: cp.async.bulk.wait_group.read 0;
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: st.shared
+// CHECK-NOT: wait_group
+// CHECK: st.shared
+// CHECK: cp.async.bulk.wait_group.read 0;
+module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
+  func.func @stored_again(%o: !tile.view<2xbf16>, %n: index) {
+    sm.roles producer 24 {
+    } consumer 240 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
+      %z = arith.constant dense<1.0> : tensor<64x16xf32, #d>
+      %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
+      %other = sm.alloc {offset = 4096 : i64} : !sm.shared<64x16xf32, 64>
+      %beside = sm.alloc {offset = 8192 : i64} : !sm.shared<64x16xf32, 64>
+      scf.for %i = %c0 to %n step %c64 {
+        sm.write %x, %s : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
+        sm.barrier warp
+        sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      }
+      sm.write %z, %other : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
+      sm.write %z, %beside : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
+    }
+    return
+  }
+}
