@@ -45,14 +45,17 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
     return {box(1, {16, 32}), box(2, {32})};
   std::vector<ScheduleBox> boxes = {box(4, {64, 128, 192, 256}), box(8, {128, 256})};
   if (target.arch == "sm_90a" && sizeOf(problem.dtype) == 2)
-    for (auto [warps, rows] : {std::pair(4, 64), std::pair(8, 128), std::pair(12, 192)})
-      boxes.push_back({{&Schedule::block_m, {rows}},
-                       {&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224}},
-                       {&Schedule::num_warps, {warps}},
-                       {&Schedule::num_stages, {2, 3, 4}},
-                       {&Schedule::num_roles, {2}},
-                       {&Schedule::num_products, {0, 2}},
-                       {&Schedule::persistent, {0, 1}}});
+    for (auto [warps, rows] : {std::pair(4, 64), std::pair(8, 128), std::pair(12, 192)}) {
+      ScheduleBox serial = {
+          {&Schedule::block_m, {rows}},    {&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224}},
+          {&Schedule::num_warps, {warps}}, {&Schedule::num_stages, {2, 3, 4}},
+          {&Schedule::num_roles, {2}},     {&Schedule::persistent, {0, 1}}};
+      ScheduleBox overlapped = serial;
+      overlapped.push_back({&Schedule::num_products, {2}});
+      overlapped.push_back({&Schedule::held_operands, {0, 2}});
+      boxes.push_back(std::move(serial));
+      boxes.push_back(std::move(overlapped));
+    }
   return boxes;
 }
 
@@ -70,7 +73,11 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
   if (s.num_roles == 2) {  // Warpgroups read Q, too, from shared memory.
     if (s.persistent != 0) // While O passes through it, the next block's Q, K and V come.
       demand.shared_bytes += bytes * s.block_m * (v + qk);
-    demand.shared_traffic = demand.shared_traffic / 4 + double(bytes * s.block_m * qk);
+    demand.shared_traffic /= 4;
+    if (s.held_operands == 2)
+      demand.register_words += s.block_m * qk / words;
+    else
+      demand.shared_traffic += double(bytes * s.block_m * qk);
     demand.warpgroup_products = true;
     if (s.num_products == 2) // The weights of one block beside the scores of the next.
       demand.register_words += scores / words;

@@ -73,6 +73,11 @@ constexpr Schedule inTurns(int block_m, int block_n) {
   return schedule;
 }
 
+constexpr Schedule held(Schedule schedule) {
+  schedule.held_operands = 2;
+  return schedule;
+}
+
 constexpr Schedule grouped(Schedule schedule, int heads) {
   schedule.heads_per_group = heads;
   return schedule;
@@ -85,16 +90,15 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, overlapped(192, 112), {.plain = true, .window = true}},
-    {kHopper, kForward, 2, 64, 113, inTurns(128, 128), {.causal = true, .plain = true, .most_keys = 2048}},
-    {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.causal = true, .plain = true, .most_keys = 4096}},
+    {kHopper, kForward, 2, 64, 113, held(inTurns(128, 128)), {.causal = true, .plain = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.causal = true, .bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 64, 201, grouped(fed(192, 112), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 113, overlapped(192, 112)},
-    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.causal = true, .plain = true}},
-    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .most_keys = 4096}},
-    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .window = true}},
     {kHopper, kForward, 2, 128, 225, overlapped(128, 128), {.plain = true, .ranges = true}},
+    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .window = true}},
+    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.causal = true, .plain = true}},
+    {kHopper, kForward, 2, 128, 225, held(inTurns(128, 128)), {.plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 128, 209, grouped(overlapped(128, 112), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 145, overlapped(128, 112)},

@@ -36,8 +36,7 @@ Value groupSize(View q, View k) { return wide(narrow(q.dim(1)) / narrow(k.dim(1)
 Value kvHead(Value head, View q, View k) { return wide(narrow(head) / narrow(groupSize(q, k))); }
 
 namespace {
-/// All blocks of queries, by groups of heads: in a group the first blocks of all heads come first, then their second
-/// ones, and so on.
+/// The blocks of queries of all heads.
 class QueryBlocks {
 public:
   QueryBlocks(const AttentionConfig &config, View q)
@@ -52,12 +51,8 @@ public:
     return (narrow(programId(2)) * heads_ + narrow(programId(1))) * perHead_ + narrow(programId(0));
   }
 
-  /// The block of this number in the group of `heads` that begins with this one; block perHead() where there is none.
-  QueryBlock at(Value first, Value heads, Value number) const {
-    Value head = first + number % heads;
-    Value exists = head < allHeads_, block = min(number / heads, perHead_);
-    return {wide(head / heads_), wide(head % heads_), wide(select(exists, block, perHead_))};
-  }
+  /// The block of this number in a head; block perHead() where there is none.
+  QueryBlock at(Value head, Value block) const { return {wide(head / heads_), wide(head % heads_), wide(block)}; }
 
 private:
   Value heads_, allHeads_, perHead_;
@@ -65,17 +60,24 @@ private:
 } // namespace
 
 /// One after another, so that all instances have as much to do although blocks see fewer and fewer keys: whoever has
-/// the longest block of one round has the shortest of the next, and a group of heads takes two rounds if it can.
+/// the longest block of one round has the shortest of the next, and a group of heads takes two rounds if it can. Where
+/// heads have few blocks, a round takes all those of a head, which read the same keys: they come from memory just as
+/// fast as they are needed, and not all in the first of two rounds.
 static void inTurns(const QueryBlocks &blocks, const std::function<void(const QueryBlock &)> &body) {
-  Value programs = narrow(numPrograms(0));
+  constexpr int few = 8;
+  Value programs = narrow(numPrograms(0)), perHead = blocks.perHead();
   Value here = narrow(programId(0)), back = programs - 1 - here;
-  Value group = min(max(2 * programs / blocks.perHead(), 1), blocks.allHeads());
-  Value rounds = (group * blocks.perHead() + (programs - 1)) / programs;
+  Value group = min(max(2 * programs / perHead, 1), blocks.allHeads()), inGroup = group * perHead;
+  Value rounds = (inGroup + (programs - 1)) / programs;
   Value groups = (blocks.allHeads() + group - 1) / group;
+  Value areFew = perHead <= few, divisor = select(areFew, perHead, group);
   for (Value turn : parallelRange(0, wide(groups * rounds))) {
-    Value round = narrow(turn) % rounds;
+    Value round = narrow(turn) % rounds, first = narrow(turn) / rounds * group;
     Value number = round * programs + select(round % 2 == 0, here, back);
-    body(blocks.at(narrow(turn) / rounds * group, group, number));
+    Value major = number / divisor, minor = number % divisor;
+    Value head = first + select(areFew, major, minor), isHead = head < blocks.allHeads();
+    Value block = select(areFew, minor, major), exists = isHead & (number < inGroup);
+    body(blocks.at(head, select(exists, block, perHead)));
   }
 }
 
@@ -86,9 +88,9 @@ void forQueryBlocks(const AttentionConfig &config, View q, const std::function<v
   if (config.persistent)
     return inTurns(blocks, body);
   Value group = constant(i32, config.heads_per_group), number = blocks.ofInstance();
-  Value first = number / (blocks.perHead() * group) * group;
-  Value heads = min(blocks.allHeads() - first, group);
-  body(blocks.at(first, heads, number - first * blocks.perHead()));
+  Value first = number / (blocks.perHead() * group) * group, rest = number - first * blocks.perHead();
+  Value heads = min(blocks.allHeads() - first, group), head = first + rest % heads;
+  body(blocks.at(head, rest / heads));
 }
 
 //===-- Scores ---------------------------------------------------------------------------------------------------===//
