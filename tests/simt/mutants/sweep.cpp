@@ -168,7 +168,8 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
   };
   if (schedule.num_roles == 2) {
     // Each slot is filled again, that of queries in a program's third turn, and the last block is ragged. With a causal
-    // mask, the first of two blocks of queries see no key where there is one block of keys.
+    // mask, the first of two blocks of queries see no key where there is one block of keys. Last turns without a block
+    // store nothing; with an even number of heads none is without.
     const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
     const int64_t heads = schedule.persistent == 0 ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
@@ -177,7 +178,7 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     return {{of(isWindow ? many : queries, many, heads)},
             {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
             {of(queries, few, heads)},
-            {of(queries, few, heads), {3, 0, 0, 0}}};
+            {of(queries, few, schedule.persistent == 0 ? 1 : 4), {3, 0, 0, 0}}};
   }
   const int64_t queries = schedule.block_m + 40, keys = 2 * schedule.block_n + 40;
   return {{of(queries, keys)},
