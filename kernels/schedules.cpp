@@ -101,7 +101,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 225, held(inTurns(128, 128)), {.plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 128, 209, grouped(overlapped(128, 112), 4), {.tiles_of_scores = true}},
-    {kHopper, kForward, 2, 128, 145, overlapped(128, 112)},
+    {kHopper, kForward, 2, 128, 225, held(inTurns(128, 128))},
     {kHopper, kForward, 2, 256, 225, overlapped(128, 64)},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}, {.bare = true}},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},

@@ -242,13 +242,12 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
            << rowsOfWarp << ", but " << t.warps() << " warps share " << rows << " rows";
   const View view = t.view(op.getView());
   const Warps warps{t.warp(), t.warps(), rowsOfWarp};
-  auto copy = [&] { return Copy(t, op.getShared(), view, position, op.getShape(), /*out=*/true, warps); };
-  // What TMA cannot store is hardly ever aligned.
+  auto byThreads = [&] { Copy(t, op.getShared(), view, position, op.getShape(), /*out=*/true, warps).emit(); };
   if (canStoreBoxes(op))
     t.either(
-        areBoxes(t, op), [&] { storeBoxes(t, op); }, [&] { copy().elements(); });
+        areBoxes(t, op), [&] { storeBoxes(t, op); }, byThreads);
   else
-    copy().emit();
+    byThreads();
   return success();
 }
 

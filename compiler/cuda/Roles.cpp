@@ -92,6 +92,13 @@ static void waitForSlot(Threads &t, sm::FeedOp op) {
   t.gpu.syncWarp();
 }
 
+/// Whether products take what comes with the mbarriers from shared memory, beside plain reads.
+static bool isReadByProducts(Value mbarriers) {
+  return llvm::any_of(mbarriers.getUsers(), [](Operation *user) {
+    return isa<sm::ReceiveOp>(user) && llvm::any_of(user->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
+  });
+}
+
 LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
   Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
   waitForSlot(t, op);
@@ -104,7 +111,8 @@ LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
   t.b.setInsertionPointToStart(branch.elseBlock());
   if (!op.getBoxOnly()) {
     copyByWarp(t, op);
-    t.gpu.fenceAsync();
+    if (isReadByProducts(op.getMbarriers()))
+      t.gpu.fenceAsync();
     t.gpu.syncWarp();
   }
   t.gpu.arrive(full, isFirst);

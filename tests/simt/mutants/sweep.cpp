@@ -178,7 +178,8 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     return {{of(isWindow ? many : queries, many, heads)},
             {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
             {of(queries, few, heads)},
-            {of(queries, few, schedule.persistent == 0 ? 1 : 4), {3, 0, 0, 0}}};
+            {of(queries, few, heads), {3, 0, 0, 0}},
+            {of(queries, few, schedule.persistent == 0 ? 1 : 4)}};
   }
   const int64_t queries = schedule.block_m + 40, keys = 2 * schedule.block_n + 40;
   return {{of(queries, keys)},
