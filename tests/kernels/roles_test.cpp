@@ -62,6 +62,7 @@ struct Setting {
   int64_t gap = 0; ///< Numbers between rows.
   int64_t concurrency = 3;
   std::vector<TensorRef> bias = {}; ///< One of bf16 or none.
+  int64_t queries = kQueries;
 };
 
 /// Its outputs.
@@ -72,20 +73,20 @@ std::vector<uint16_t> attention(const Setting &setting) {
   Expected<std::shared_ptr<SimtDevice>> device = simtDevice(options);
   auto compiler = makeInProcessCompiler();
   KernelCache cache(*compiler, *device);
-  const int64_t dim = setting.dim, gap = setting.gap;
+  const int64_t dim = setting.dim, gap = setting.gap, queries = setting.queries;
   AttentionProblem problem{
       .dtype = bf16, .head_dim = static_cast<int>(dim), .value_dim = static_cast<int>(dim), .causal = setting.causal};
   if (!setting.bias.empty())
     problem.variant = additiveBias(bf16);
   Expected<AttentionPlan> plan = AttentionPlan::make(problem, cache, setting.schedule);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
-  Matrix q(2, kQueries, dim, gap, 1), k(1, kKeys, dim, gap, 2), v(1, kKeys, dim, gap, 3), o(2, kQueries, dim, gap, 4);
-  std::vector<float> lse(2 * kQueries);
+  Matrix q(2, queries, dim, gap, 1), k(1, kKeys, dim, gap, 2), v(1, kKeys, dim, gap, 3), o(2, queries, dim, gap, 4);
+  std::vector<float> lse(2 * queries);
   const Status status = plan->forward({.q = q.view(),
                                        .k = k.view(),
                                        .v = v.view(),
                                        .o = o.view(),
-                                       .lse = contiguous(lse.data(), f32, {1, 2, kQueries}),
+                                       .lse = contiguous(lse.data(), f32, {1, 2, queries}),
                                        .scale = 0.125f,
                                        .variant = setting.bias});
   EXPECT_TRUE(status.ok()) << status.message();
@@ -147,6 +148,16 @@ TEST(Roles, TheOrderOfBlocksChangesNoBit) {
     EXPECT_EQ(attention(64, Causal::bottom_right, order, 0, concurrency), expected) << concurrency;
   order.heads_per_group = 0;
   EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
+}
+
+TEST(Roles, TheOrderOfManyBlocksChangesNoBit) {
+  Setting setting{.causal = Causal::bottom_right, .schedule = kRoles, .queries = 600}; // More than 8 blocks a head.
+  const std::vector<uint16_t> expected = attention(setting);
+  setting.schedule.persistent = 1;
+  for (int64_t concurrency : {1, 3, 7, 100}) {
+    setting.concurrency = concurrency;
+    EXPECT_EQ(attention(setting), expected) << concurrency;
+  }
 }
 
 /// The same, with a bias of these strides that begins `shift` numbers into memory. TMA cannot address it unless the

@@ -168,18 +168,21 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
   };
   if (schedule.num_roles == 2) {
     // Each slot is filled again, that of queries in a program's third turn, and the last block is ragged. With a causal
-    // mask, the first of two blocks of queries see no key where there is one block of keys. Last turns without a block
-    // store nothing; with an even number of heads none is without.
+    // mask, the first of two blocks of queries see no key where there is one block of keys.
     const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
-    const int64_t heads = schedule.persistent == 0 ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
+    const bool isInTurns = schedule.persistent != 0;
+    const int64_t heads = !isInTurns ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
     const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
     // A window shows as many keys to the last queries only.
-    return {{of(isWindow ? many : queries, many, heads)},
-            {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
-            {of(queries, few, heads)},
-            {of(queries, few, heads), {3, 0, 0, 0}},
-            {of(queries, few, schedule.persistent == 0 ? 1 : 4)}};
+    std::vector<SweptLaunch> launches = {{of(isWindow ? many : queries, many, heads)},
+                                         {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
+                                         {of(queries, few, heads)},
+                                         {of(queries, few, heads), {3, 0, 0, 0}}};
+    // One program has a block in every other turn, and another one ends with a block, which it stores.
+    if (isInTurns)
+      launches.push_back({of(2 * schedule.block_m + 40, few, 2)});
+    return launches;
   }
   const int64_t queries = schedule.block_m + 40, keys = 2 * schedule.block_n + 40;
   return {{of(queries, keys)},
