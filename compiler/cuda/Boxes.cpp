@@ -37,11 +37,35 @@ static TensorMap mapOf(sm::CopyOutOp copy) {
   return {copy.getView(), static_cast<int64_t>(*copy.getRowsOfWarp()), copy.getShape().back()};
 }
 
+static bool overlap(sm::AllocOp one, sm::AllocOp other) {
+  auto endsBefore = [](sm::AllocOp first, sm::AllocOp second) {
+    return static_cast<int64_t>(*first.getOffset()) + first.getType().bytes() <=
+           static_cast<int64_t>(*second.getOffset());
+  };
+  return !endsBefore(one, other) && !endsBefore(other, one);
+}
+
+/// Whether consumers write another buffer in the same place: warps would have to wait for each other's boxes.
+static bool sharesItsPlace(sm::CopyOutOp copy) {
+  sm::AllocOp own = sm::allocOf(copy.getShared());
+  auto isOver = [&](Value place) {
+    sm::AllocOp other = sm::allocOf(place);
+    return other != own && overlap(other, own);
+  };
+  WalkResult search = copy->getParentOfType<sm::RolesOp>().getConsumer().walk([&](Operation *op) {
+    auto write = dyn_cast<sm::WriteOp>(op);
+    auto copyIn = dyn_cast<sm::CopyInOp>(op);
+    bool found = (write && isOver(write.getShared())) || (copyIn && isOver(copyIn.getShared()));
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return search.wasInterrupted();
+}
+
 bool cuda::canStoreBoxes(sm::CopyOutOp copy) {
   sm::SharedType type = copy.getShared().getType();
   return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && type.elementBytes() == kElementBytes &&
          type.getPanel() == kPanelBytes && type.getShape() == copy.getShape() &&
-         matchPattern(copy.getPosition().back(), m_Zero());
+         matchPattern(copy.getPosition().back(), m_Zero()) && !sharesItsPlace(copy);
 }
 
 void Threads::findTensorMaps() {
@@ -132,14 +156,6 @@ void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   t.gpu.commitBoxes();
 }
 
-static bool overlap(sm::AllocOp one, sm::AllocOp other) {
-  auto endsBefore = [](sm::AllocOp first, sm::AllocOp second) {
-    return static_cast<int64_t>(*first.getOffset()) + first.getType().bytes() <=
-           static_cast<int64_t>(*second.getOffset());
-  };
-  return !endsBefore(one, other) && !endsBefore(other, one);
-}
-
 static bool shareALoop(Operation *one, Operation *other) {
   for (auto loop = one->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
     if (loop->isAncestor(other))
@@ -152,29 +168,26 @@ static bool mayBeInFlight(sm::CopyOutOp copy, Operation *writer) {
   Operation *before = copy, *after = nullptr;
   while (!(after = before->getBlock()->findAncestorOpInBlock(*writer)))
     before = before->getParentOp();
-  return canStoreBoxes(copy) && (shareALoop(copy, writer) || before->isBeforeInBlock(after));
+  return shareALoop(copy, writer) || before->isBeforeInBlock(after);
 }
 
-void cuda::waitForBoxesOver(Threads &t, Operation *writer, Value place) {
-  auto roles = writer->getParentOfType<sm::RolesOp>();
-  if (!roles)
-    return;
-  WalkResult search = roles.getConsumer().walk([&](sm::CopyOutOp copy) {
-    bool isOver = overlap(sm::allocOf(copy.getShared()), sm::allocOf(place));
-    return isOver && mayBeInFlight(copy, writer) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  if (!search.wasInterrupted())
+static sm::CopyOutOp storedCopyOf(Value place) {
+  for (Operation *user : place.getUsers())
+    if (auto copy = dyn_cast<sm::CopyOutOp>(user); copy && canStoreBoxes(copy))
+      return copy;
+  return {};
+}
+
+void cuda::waitForBoxesOf(Threads &t, sm::WriteOp write) {
+  sm::CopyOutOp copy = storedCopyOf(write.getShared());
+  if (!copy || !mayBeInFlight(copy, write))
     return;
   t.gpu.waitBoxes();
   t.gpu.syncWarp();
 }
 
-void cuda::publishToBoxes(Threads &t, Value place) {
-  auto isStored = [](Operation *user) {
-    auto copy = dyn_cast<sm::CopyOutOp>(user);
-    return copy && canStoreBoxes(copy);
-  };
-  if (llvm::any_of(place.getUsers(), isStored))
+void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
+  if (storedCopyOf(write.getShared()))
     t.gpu.fenceAsync();
 }
 

@@ -220,7 +220,7 @@ static void writeMatrices(Threads &t, sm::WriteOp op, SharedTile &matrices) {
 LogicalResult cuda::lower(Threads &t, sm::WriteOp op) {
   RankedTensorType tile = op.getTile().getType();
   sm::LayoutAttr layout = sm::layoutOf(tile);
-  waitForBoxesOver(t, op, op.getShared());
+  waitForBoxesOf(t, op);
   auto matrices = matricesOf(t, tile, op.getShared());
   if (matrices && t.arch() >= 90 && isExact(layout, tile, op.getShared().getType())) {
     writeMatrices(t, op, *matrices);
@@ -228,6 +228,6 @@ LogicalResult cuda::lower(Threads &t, sm::WriteOp op) {
     writeRuns(t, op);
     clearRest(t, layout, op.getShared());
   }
-  publishToBoxes(t, op.getShared());
+  publishToBoxes(t, op);
   return success();
 }

@@ -211,10 +211,10 @@ mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 void loadBoxes(Threads &t, sm::FeedOp feed, mlir::Value full);
 /// Starts the copies of this warp's rows.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
-/// Waits until boxes that this warp stores have been read, where `writer` will write over them.
-void waitForBoxesOver(Threads &t, mlir::Operation *writer, mlir::Value place);
-/// Lets TMA see what this thread has written to a place, if boxes of it may be stored.
-void publishToBoxes(Threads &t, mlir::Value place);
+/// Waits until boxes that this warp has stored from the place that `write` overwrites have been read.
+void waitForBoxesOf(Threads &t, sm::WriteOp write);
+/// Lets TMA see what this thread has written, if boxes of it may be stored.
+void publishToBoxes(Threads &t, sm::WriteOp write);
 mlir::LogicalResult lower(Threads &t, sm::IsBoxOp op);
 
 /// Does what `feed` says by the plain accesses of one warp.

@@ -46,22 +46,24 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Who writes over rows that TMA may still read waits, in the same buffer or another one in its place.
+// Who writes over rows that TMA may still read waits. Rows whose place another buffer shares are stored by threads.
+// CHECK: tile.tensor_maps = [array<i64: 0, 16, 64>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc
 // CHECK: scf.for
 // CHECK: cp.async.bulk.wait_group.read 0;
 // CHECK-NEXT: nvvm.bar.warp.sync
-// CHECK: stmatrix
+// CHECK: nvvm.stmatrix
 // CHECK: cp.async.bulk.commit_group;
-// CHECK: cp.async.bulk.wait_group.read 0;
-// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK-NOT: bulk
+// CHECK: nvvm.stmatrix
+// CHECK-NOT: bulk
+// CHECK: st.global
+// CHECK-NOT: bulk
 // CHECK: st.shared
-// CHECK-NOT: wait_group
-// CHECK: st.shared
 // CHECK: cp.async.bulk.wait_group.read 0;
-module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
-  func.func @stored_again(%o: !tile.view<2xbf16>, %n: index) {
+module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
+  func.func @stored_again(%o: !tile.view<2xbf16>, %p: !tile.view<2xbf16>, %n: index) {
     sm.roles producer 24 {
     } consumer 240 {
       %c0 = arith.constant 0 : index
@@ -69,15 +71,17 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
       %x = arith.constant dense<1.0> : tensor<64x64xbf16, #c>
       %z = arith.constant dense<1.0> : tensor<64x16xf32, #d>
       %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
-      %other = sm.alloc {offset = 4096 : i64} : !sm.shared<64x16xf32, 64>
-      %beside = sm.alloc {offset = 8192 : i64} : !sm.shared<64x16xf32, 64>
+      %shared = sm.alloc {offset = 8192 : i64} : !sm.shared<64x64xbf16, 128>
+      %other = sm.alloc {offset = 12288 : i64} : !sm.shared<64x16xf32, 64>
       scf.for %i = %c0 to %n step %c64 {
         sm.write %x, %s : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
         sm.barrier warp
         sm.copy_out %s, %o[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        sm.write %x, %shared : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
+        sm.barrier warp
+        sm.copy_out %shared, %p[%i, %c0] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        sm.write %z, %other : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
       }
-      sm.write %z, %other : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
-      sm.write %z, %beside : tensor<64x16xf32, #d>, !sm.shared<64x16xf32, 64>
     }
     return
   }
