@@ -11,9 +11,10 @@ from command_line import CommandLineTest
 SMALL = ["attention", "--target", "simt", "--heads", "1", "--seqlen-q", "70", "--seqlen-k", "200", "--dtype", "bf16"]
 
 FORWARD = pathlib.Path(__file__).parents[2] / "kernels" / "flash2_forward.cpp"
-# Where it stores its results.
-STORES = [f"{FORWARD.name}:{number}" for number, line in enumerate(FORWARD.read_text().splitlines(), 1)
-          if ".store(" in line]
+
+
+def lines_with(text):
+    return {f"{FORWARD.name}:{number}" for number, line in enumerate(FORWARD.read_text().splitlines(), 1) if text in line}
 
 
 class Simt(CommandLineTest):
@@ -57,16 +58,18 @@ class Simt(CommandLineTest):
                 self.assertEqual(row["transactions"], row["ideal"], row)
 
     def test_schedules_with_roles_access_memory_without_waste(self):
-        # Lanes store the result only: in the loop TMA writes tiles and wgmma reads them, both under a swizzle.
+        # Lanes store the result and read what they hold: in the loop TMA writes tiles and wgmma reads them, under a swizzle.
         for dtype, dim, causal in itertools.product(["bf16", "f16"], ["64", "128"], ["none", "bottom_right"]):
             with self.subTest(f"{dtype} {dim} {causal}"):
                 report = json.loads(self.run_tegula(
                     "attention", "--target", "simt:sm_90a", "--untuned", "--heads", "1", "--seqlen-q", "200",
                     "--seqlen-k", "300", "--dtype", dtype, "--head-dim", dim, "--causal", causal, "--traffic",
                     "--json").stdout)
-                self.assertIn("num_roles=2", report["forward"]["schedule"])
+                schedule = report["forward"]["schedule"]
+                self.assertIn("num_roles=2", schedule)
+                held = lines_with("Value q = Q") if "held_operands=2" in schedule else set()
                 rows = report["simt"]["traffic"]
-                self.assertEqual({row["place"].split("/")[-1] for row in rows}, set(STORES))
+                self.assertEqual({row["place"].split("/")[-1] for row in rows}, lines_with(".store(") | held)
                 for row in rows:
                     self.assertEqual(row["transactions"], row["ideal"], row)
 
