@@ -70,7 +70,7 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
                 .product_flops = 2 * double(scores) * row,
                 .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
                 .exponentials = double(scores)};
-  if (s.num_roles == 2) {  // Warpgroups read Q, too, from shared memory.
+  if (s.num_roles == 2) {  // Warpgroups read Q, too, from shared memory, unless they hold it.
     if (s.persistent != 0) // While O passes through it, the next block's Q, K and V come.
       demand.shared_bytes += bytes * s.block_m * (v + qk);
     demand.shared_traffic /= 4;

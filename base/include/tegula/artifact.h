@@ -51,12 +51,13 @@ struct AssemblerReport {
   std::string notes; ///< Warnings and notes, one a line.
 };
 
-/// A tensor that a kernel copies from or to in boxes, by TMA: the launch describes it as a CUtensorMap of 16-bit elements
-/// whose boxes lie in shared memory with a swizzle of 128 bytes.
+/// A tensor that a kernel copies from or to in boxes, by TMA: the launch describes it as a CUtensorMap of 16-bit
+/// elements whose boxes lie in shared memory with a swizzle of 128 bytes.
 struct TensorMap {
-  int parameter = 0;   ///< Its index in Artifact::parameters.
-  int box_rows = 0;    ///< Along the last dimension but one; a box has 64 elements along the last and 1 along others.
-  int64_t columns = 0; ///< At most so many elements of the last dimension count; those after them read as 0.
+  int parameter = 0; ///< Its index in Artifact::parameters.
+  int box_rows = 0;  ///< Along the last dimension but one; a box has 64 elements along the last and 1 along others.
+  int64_t columns =
+      0; ///< At most so many elements of the last dimension count; those after them read as 0 and are not stored.
 
   bool operator==(const TensorMap &) const = default;
 };
