@@ -156,21 +156,7 @@ void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   t.gpu.commitBoxes();
 }
 
-static bool shareALoop(Operation *one, Operation *other) {
-  for (auto loop = one->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
-    if (loop->isAncestor(other))
-      return true;
-  return false;
-}
-
-/// Whether what is stored may still be read when `writer` begins.
-static bool mayBeInFlight(sm::CopyOutOp copy, Operation *writer) {
-  Operation *before = copy, *after = nullptr;
-  while (!(after = before->getBlock()->findAncestorOpInBlock(*writer)))
-    before = before->getParentOp();
-  return shareALoop(copy, writer) || before->isBeforeInBlock(after);
-}
-
+/// The boxes that are stored from a place, if any are.
 static sm::CopyOutOp storedCopyOf(Value place) {
   for (Operation *user : place.getUsers())
     if (auto copy = dyn_cast<sm::CopyOutOp>(user); copy && canStoreBoxes(copy))
@@ -179,8 +165,7 @@ static sm::CopyOutOp storedCopyOf(Value place) {
 }
 
 void cuda::waitForBoxesOf(Threads &t, sm::WriteOp write) {
-  sm::CopyOutOp copy = storedCopyOf(write.getShared());
-  if (!copy || !mayBeInFlight(copy, write))
+  if (!storedCopyOf(write.getShared()))
     return;
   t.gpu.waitBoxes();
   t.gpu.syncWarp();
