@@ -29,9 +29,6 @@ static TensorMap mapOf(sm::FeedOp feed) {
           feed.getBoxOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
 }
 
-/// That of the feeds with box_only: the first tile's, too, which begins where the tensor does.
-static TensorMap mapOf(sm::IsBoxOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
-
 /// A warp's rows are a box of their own.
 static TensorMap mapOf(sm::CopyOutOp copy) {
   return {copy.getView(), static_cast<int64_t>(*copy.getRowsOfWarp()), copy.getShape().back()};
@@ -74,6 +71,7 @@ void Threads::findTensorMaps() {
       tensorMaps_.push_back(map);
   };
   source_.walk([&](sm::FeedOp feed) { add(mapOf(feed)); });
+  mapsOfFeeds_ = tensorMaps_.size();
   source_.walk([&](sm::CopyOutOp copy) {
     if (canStoreBoxes(copy))
       add(mapOf(copy));
@@ -86,11 +84,14 @@ Value Threads::parameterOf(const TensorMap &map) {
   return target_.getArgument(static_cast<unsigned>(numberOf(tensorMaps_, map)));
 }
 
-Value Threads::exists(const TensorMap &map) {
+Value Threads::exist(int64_t bits) {
   Value flags = target_.getArguments().back();
-  Value bit = arith::AndIOp::create(b, flags, s.i64(int64_t{1} << numberOf(tensorMaps_, map)));
-  return s.compare(Compare::ne, bit, 0);
+  return s.compare(Compare::eq, arith::AndIOp::create(b, flags, s.i64(bits)), bits);
 }
+
+Value Threads::exists(const TensorMap &map) { return exist(int64_t{1} << numberOf(tensorMaps_, map)); }
+
+Value Threads::canFeedBoxes() { return exist((int64_t{1} << mapsOfFeeds_) - 1); }
 
 //===-- Boxes ----------------------------------------------------------------------------------------------------===//
 
@@ -146,8 +147,7 @@ static Value rowOfWarp(Threads &t, sm::CopyOutOp copy) {
 
 void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   OpBuilder::InsertionGuard guard(t.b);
-  Value isFirst = t.s.compare(Compare::eq, t.lane(), 0);
-  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
   Value row = rowOfWarp(t, copy), place = t.s.mul(row, kPanelBytes);
   place = t.s.add(place, t.sharedAddress(copy.getShared()));
   SmallVector<Value> coordinates = coordinatesOf(t, copy.getView(), copy.getPosition(), t.s.toIndex(row));
@@ -178,19 +178,28 @@ void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
 
 //===-- Whether they can -----------------------------------------------------------------------------------------===//
 
-/// A GPU takes a box that begins elsewhere for an illegal instruction.
+/// Whether it is known to be: a constant, or what a loop counts up.
+static bool isMultipleOf(Value index, int64_t divisor) {
+  auto isConstant = [&](Value value) {
+    APInt constant;
+    return matchPattern(value, m_ConstantInt(&constant)) && constant.getSExtValue() % divisor == 0;
+  };
+  auto argument = dyn_cast<BlockArgument>(index);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  bool isCounter = loop && argument == loop.getInductionVar();
+  return isCounter ? isConstant(loop.getLowerBound()) && isConstant(loop.getStep()) : isConstant(index);
+}
+
+/// A GPU takes a box that begins elsewhere for an illegal instruction. i1, null if it always does.
 static Value beginsAtMultipleOf16Bytes(Threads &t, ValueRange position) {
-  constexpr int64_t chunkBytes = 16;
-  Value bytes = t.s.mul(t.s.toI32(t.scalar(position.back())), kElementBytes);
-  return t.s.compare(Compare::eq, t.s.rem(bytes, chunkBytes), 0);
+  constexpr int64_t elements = 16 / kElementBytes;
+  Value column = position.back();
+  if (isMultipleOf(column, elements))
+    return nullptr;
+  return t.s.compare(Compare::eq, t.s.rem(t.s.toI32(t.scalar(column)), elements), 0);
 }
 
-template <class Op> static Value isBox(Threads &t, Op op) {
-  Value exists = t.exists(mapOf(op));
-  return t.s.both(exists, beginsAtMultipleOf16Bytes(t, op.getPosition()));
-}
-
-Value cuda::areBoxes(Threads &t, sm::FeedOp feed) { return isBox(t, feed); }
+Value cuda::isBox(Threads &t, sm::FeedOp feed) { return beginsAtMultipleOf16Bytes(t, feed.getPosition()); }
 
 /// A GPU takes a box that is stored before the first row or matrix for an illegal instruction, too.
 Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
@@ -205,6 +214,7 @@ Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
 }
 
 LogicalResult cuda::lower(Threads &t, sm::IsBoxOp op) {
-  t.define(op.getResult(), isBox(t, op));
+  Value begins = beginsAtMultipleOf16Bytes(t, op.getPosition());
+  t.define(op.getResult(), begins ? t.s.both(t.canFeedBoxes(), begins) : t.canFeedBoxes());
   return success();
 }

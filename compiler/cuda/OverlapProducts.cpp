@@ -149,7 +149,7 @@ private:
     clone(b, map, firstEnd_);
     clone(b, map, rest_);
     clone(b, map, late_);
-    Value second = arith::AddIOp::create(b, loop_.getLowerBound(), loop_.getStep());
+    Value second = b.createOrFold<arith::AddIOp>(loop_.getLowerBound(), loop_.getStep());
     auto later = scf::ForOp::create(b, second, loop_.getUpperBound(), loop_.getStep(), passedOn(map));
     buildLater(later);
     buildEnd(b, later.getResults());

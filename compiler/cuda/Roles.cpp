@@ -3,6 +3,7 @@
 #include "compiler/cuda/Threads.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -39,9 +40,25 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
     gpu.waitBoxes(); // Its shared memory ends with the program instance.
   b.setInsertionPointToStart(branch.thenBlock());
   gpu.setRegisters(roles.getProducerRegisters(), /*more=*/false);
-  // One warp is enough: the hardware copies.
   b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_)).thenBlock());
-  return lowerBlock(roles.getProducer().front());
+  return lowerProducer(roles.getProducer().front());
+}
+
+/// One lane is enough where the hardware copies, and it must be one: another that came a round late to a slot would see
+/// the parity of another phase, which may never end. Else one warp copies.
+LogicalResult Threads::lowerProducer(Block &producer) {
+  if (mapsOfFeeds_ == 0)
+    return lowerBlock(producer);
+  auto branch = scf::IfOp::create(b, canFeedBoxes(), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
+  feedsBoxes_ = true;
+  if (failed(lowerBlock(producer)))
+    return failure();
+  b.setInsertionPointToStart(branch.elseBlock());
+  feedsBoxes_ = false;
+  return lowerBlock(producer);
 }
 
 //===-- Rings ----------------------------------------------------------------------------------------------------===//
@@ -62,7 +79,7 @@ LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
   int64_t slots = op.getType().getSlots();
   Value first = t.reserve(2 * slots * kMbarrierBytes);
   t.define(op.getResult(), first);
-  Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.s.compare(Compare::eq, t.lane(), 0));
+  Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
   for (int64_t slot = 0; slot < slots; ++slot) {
@@ -82,40 +99,67 @@ static Value emptyMbarrier(Threads &t, Value mbarriers, Value slot) {
   return t.s.add(fullMbarrier(t, mbarriers, slot), slots * kMbarrierBytes);
 }
 
-/// The phase before the first one counts as over. A lane that came a round too late would see the parity of another
-/// phase, which may never end; so none goes on alone.
+/// The phase before the first one counts as over.
 static void waitForSlot(Threads &t, sm::FeedOp op) {
-  if (!isRefilled(op.getMbarriers()))
-    return;
-  t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
-                     t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
-  t.gpu.syncWarp();
+  if (isRefilled(op.getMbarriers()))
+    t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
+                       t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
 }
 
-/// Whether products take what comes with the mbarriers from shared memory, beside plain reads.
-static bool isReadByProducts(Value mbarriers) {
-  return llvm::any_of(mbarriers.getUsers(), [](Operation *user) {
-    return isa<sm::ReceiveOp>(user) && llvm::any_of(user->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
+static bool isFedLater(Value tile, sm::FeedOp feed) {
+  auto receive = tile.getDefiningOp<sm::ReceiveOp>();
+  return receive && llvm::any_of(receive.getMbarriers().getUsers(), [&](Operation *user) {
+           Operation *op = feed->getBlock()->findAncestorOpInBlock(*user);
+           return isa<sm::FeedOp>(user) && op && feed->isBeforeInBlock(op);
+         });
+}
+
+/// Whether products take the tile from shared memory, and no later tile's fence covers it: products need both operands.
+static bool needsFence(sm::FeedOp feed) {
+  auto isLast = [&](Operation *user) {
+    auto product = dyn_cast<sm::WgmmaOp>(user);
+    return product && !isFedLater(product.getLhs(), feed) && !isFedLater(product.getRhs(), feed);
+  };
+  return llvm::any_of(feed.getMbarriers().getUsers(), [&](Operation *user) {
+    return isa<sm::ReceiveOp>(user) && llvm::any_of(user->getUsers(), isLast);
   });
 }
 
-LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
-  Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
+static void feedBox(Threads &t, sm::FeedOp op, Value full) {
   waitForSlot(t, op);
-  Value isFirst = t.s.compare(Compare::eq, t.lane(), 0);
-  auto branch = scf::IfOp::create(t.b, areBoxes(t, op), /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(branch.thenBlock());
-  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
-  loadBoxes(t, op, full);
-  t.b.setInsertionPointToStart(branch.elseBlock());
-  if (!op.getBoxOnly()) {
-    copyByWarp(t, op);
-    if (isReadByProducts(op.getMbarriers()))
-      t.gpu.fenceAsync();
-    t.gpu.syncWarp();
+  auto load = [&] { loadBoxes(t, op, full); };
+  if (Value isBox = cuda::isBox(t, op))
+    t.either(isBox, load, [&] { t.gpu.arrive(full, /*predicate=*/{}); });
+  else
+    load();
+}
+
+/// Consumers get no tile that lanes still wait to fill: none comes a round late to a slot.
+static void feedElements(Threads &t, sm::FeedOp op, Value full) {
+  waitForSlot(t, op);
+  copyByWarp(t, op);
+  if (needsFence(op))
+    t.gpu.fenceAsync();
+  t.gpu.syncWarp();
+  t.gpu.arrive(full, t.isFirstLane());
+}
+
+LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
+  if (!op.getBoxOnly() && !matchPattern(op.getPosition().back(), m_Zero()))
+    return op.emitOpError(
+        "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which box_only "
+        "allows for");
+  Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
+  if (t.feedsBoxes()) {
+    feedBox(t, op, full);
+  } else if (!op.getBoxOnly()) {
+    feedElements(t, op, full);
+  } else {
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
+    waitForSlot(t, op);
+    t.gpu.arrive(full, /*predicate=*/{});
   }
-  t.gpu.arrive(full, isFirst);
   return success();
 }
 
@@ -126,7 +170,7 @@ LogicalResult cuda::lower(Threads &t, sm::ReceiveOp op) {
 }
 
 LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
-  Value speaks = t.s.compare(Compare::eq, t.lane(), 0);
+  Value speaks = t.isFirstLane();
   if (op.getEachWarp())
     t.gpu.syncWarp();
   else

@@ -177,20 +177,20 @@ public:
   }
 
 private:
-  static constexpr int64_t kProducerRegisters = 32;
-
-  /// What the producer leaves of the multiprocessor, in multiples of 8.
-  int64_t consumerRegisters() const {
-    constexpr int64_t most = 240, unit = 8;
-    int64_t left = sm::registersOfBlock(warps_ + warpsOfGroup) - warpsOfGroup * kProducerRegisters;
-    return std::min(most, left / warps_ / unit * unit);
+  /// Multiples of 8. A producer needs 32, and with blocks in turns 40, which costs two warpgroups of consumers nothing.
+  void shareRegisters() {
+    constexpr int64_t mostOfConsumer = 240, leastOfProducer = 32, mostOfProducer = 40, unit = 8;
+    const int64_t all = sm::registersOfBlock(warps_ + warpsOfGroup);
+    consumerRegisters_ = std::min(mostOfConsumer, (all - warpsOfGroup * leastOfProducer) / warps_ / unit * unit);
+    producerRegisters_ = std::min(mostOfProducer, (all - warps_ * consumerRegisters_) / warpsOfGroup / unit * unit);
   }
 
   /// All of the program becomes the consumers'.
   void makeRoles() {
     Block &body = function_.getBody().front();
     b_.setInsertionPoint(body.getTerminator());
-    roles_ = sm::RolesOp::create(b_, kProducerRegisters, consumerRegisters());
+    shareRegisters();
+    roles_ = sm::RolesOp::create(b_, producerRegisters_, consumerRegisters_);
     Block &consumer = roles_.getConsumer().emplaceBlock();
     consumer.getOperations().splice(consumer.end(), body.getOperations(), body.begin(), roles_->getIterator());
     b_.setInsertionPointToEnd(&consumer);
@@ -353,10 +353,10 @@ private:
   }
 
   /// Behind the product before the one that needs the tile: what lies between products is then one stretch of code,
-  /// which the assembler can interleave.
+  /// which the assembler can interleave. Behind a fence, too, which would do the work of the producer's for this tile.
   void placeReceive(Operation *user) {
     for (Operation *op = user->getPrevNode(); op; op = op->getPrevNode())
-      if (isa<sm::WgmmaWaitOp>(op))
+      if (isa<sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
         return b_.setInsertionPointAfter(op);
     b_.setInsertionPoint(user);
   }
@@ -389,7 +389,7 @@ private:
 
   func::FuncOp function_;
   SmallVector<sm::FetchOp> fetches_;
-  int64_t stages_, warps_;
+  int64_t stages_, warps_, producerRegisters_ = 0, consumerRegisters_ = 0;
   LocBuilder b_;
   sm::RolesOp roles_;
   IRMapping map_; ///< From the program to the producer's part of it.
@@ -412,7 +412,7 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
 
   int64_t stages() { return integer("tile.num_stages", 2); }
 
-  /// As many as find room beside the other tiles.
+  /// As many as find room beside the other tiles. They come first: their fences are then where receives look for them.
   void addLoads(func::FuncOp function, SmallVector<sm::FetchOp> &fetches) {
     constexpr int64_t ofMbarriers = 1 << 10;
     int64_t room = integer("tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
@@ -427,8 +427,8 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
       room -= bytes;
       loads.push_back(load);
     });
-    for (tile::LoadOp load : loads)
-      fetches.push_back(fetchBox(load));
+    for (tile::LoadOp load : llvm::reverse(loads))
+      fetches.insert(fetches.begin(), fetchBox(load));
   }
 
   void specialize(func::FuncOp function) {

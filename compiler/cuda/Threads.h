@@ -77,6 +77,7 @@ public:
   llvm::SmallVector<mlir::Value> unpacked(mlir::Type element, unsigned count, llvm::ArrayRef<mlir::Value> words);
   mlir::Value lane() const { return lane_; } ///< i32
   mlir::Value warp() const { return warp_; } ///< i32
+  mlir::Value isFirstLane() { return s.compare(Scalars::Compare::eq, lane_, 0); }
   int64_t warps() const { return warps_; }
   /// 80 for sm_80.
   int64_t arch() const { return arch_; }
@@ -117,10 +118,14 @@ public:
 
   //===-- Roles --------------------------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
+  /// In the part of a producer in which one lane asks TMA for tiles, rather than a warp copies them.
+  bool feedsBoxes() const { return feedsBoxes_; }
   /// The kernel's parameter that describes it to TMA.
   mlir::Value parameterOf(const TensorMap &map);
   /// i1: whether the runtime could describe it.
   mlir::Value exists(const TensorMap &map);
+  /// i1: whether it could describe all tensors of which producers feed tiles.
+  mlir::Value canFeedBoxes();
 
 private:
   void buildSignature();
@@ -132,13 +137,17 @@ private:
   mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
   mlir::LogicalResult lowerRegion(mlir::Block &from, mlir::Block *to, bool pack);
   mlir::LogicalResult lowerRole(mlir::Block &role, unsigned registers, bool more);
+  mlir::LogicalResult lowerProducer(mlir::Block &producer);
+  mlir::Value exist(int64_t bits);
 
   mlir::func::FuncOp source_, target_;
   mlir::Operation *entryEnd_ = nullptr; ///< The last op of what atEntry has emitted.
   mlir::Value lane_, warp_, sharedBase_;
   int64_t warps_, arch_, sharedBytes_;
   bool hasRoles_ = false; ///< Inside an sm.roles.
-  llvm::SmallVector<TensorMap> tensorMaps_;
+  bool feedsBoxes_ = false;
+  llvm::SmallVector<TensorMap> tensorMaps_; ///< Those of feeds come first.
+  size_t mapsOfFeeds_ = 0;
   std::optional<int64_t> scratchOffset_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // on the heap: registers() stays valid
   llvm::DenseMap<mlir::Value, View> views_;
@@ -204,9 +213,10 @@ mlir::LogicalResult lower(Threads &t, sm::CopyOutOp op);
 // Boxes.cpp
 /// Whether TMA could be asked to store the tile. It reads it later: who writes there waits.
 bool canStoreBoxes(sm::CopyOutOp copy);
-/// i1: whether the tensors and positions of this launch are such that TMA can copy the tile.
-mlir::Value areBoxes(Threads &t, sm::FeedOp feed);
+/// i1: whether the tensors and positions of this launch are such that TMA can store the tile.
 mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
+/// i1: whether the tile begins where a box can; null if it always does.
+mlir::Value isBox(Threads &t, sm::FeedOp feed);
 /// Starts the copies, whose bytes count at the mbarrier `full`. One lane does.
 void loadBoxes(Threads &t, sm::FeedOp feed, mlir::Value full);
 /// Starts the copies of this warp's rows.

@@ -2,6 +2,7 @@
 // What the assembler made of the schedules that ship with roles: nothing serial, nothing spilled, and the order that
 // the schedule asks for.
 #include "compiler/client/InProcessCompiler.h"
+#include "compiler/emit/Emit.h"
 #include "kernels/schedules.h"
 #include "sass/checks.h"
 #include "tegula/attention.h"
@@ -23,26 +24,29 @@ std::vector<ShippedSchedule> schedulesWithRoles() {
   return schedules;
 }
 
-Expected<Artifact> assemble(const ShippedSchedule &shipped) {
+/// With `emit`, up to that phase.
+Expected<Artifact> compile(const ShippedSchedule &shipped, const std::string &emit = "") {
   Expected<AttentionRecipe> recipe = resolve(shipped.problem, "flash2_forward", kHopper, shipped.schedule);
   if (!recipe)
     return recipe.status();
   Expected<Program> program = findAttentionProgram("flash2_forward")->record(recipe->config);
   if (!program)
     return program.status();
-  return makeInProcessCompiler()->compile({program->text, recipe->schedule, kHopper, ""});
+  return makeInProcessCompiler()->compile({program->text, recipe->schedule, kHopper, emit});
 }
 
 /// Warpgroups in turn start both products, and compute weights while the others' run; else weights lie between two
-/// products. The tile of the next product is received as early as possible, and so is that of a variant's tensor, which
-/// is released when it is in registers.
+/// products. The tile of the next product is received as early as possible: behind that of a variant's tensor, which is
+/// then in registers.
 std::string declaredOrder(const ShippedSchedule &shipped) {
   const std::vector<VariantTensor> &tensors = shipped.problem.variant.tensors;
   const bool hasTile = !tensors.empty() && tensors[0].axes.back() == Axis::seqlen_k;
-  const std::string tile = hasTile ? "receive, release, release" : "release";
   if (shipped.schedule.num_products == 2)
-    return "receive, turn, product, receive, product, pass, wait 1, " + tile + ", wait 0, release, exponentials";
-  return "receive, product, wait 0, receive, " + tile + ", exponentials, product, wait 0, release";
+    return std::string("receive, turn, product, receive, product, pass, wait 1, release, ") +
+           (hasTile ? "receive, release, " : "") + "wait 0, release, exponentials";
+  return std::string("receive, product, wait 0, ") +
+         (hasTile ? "release, receive, receive, release" : "receive, release") +
+         ", exponentials, product, wait 0, release";
 }
 
 std::string nameOf(const ShippedSchedule &shipped) {
@@ -57,7 +61,7 @@ class Assembled : public ::testing::TestWithParam<ShippedSchedule> {};
 
 TEST_P(Assembled, AsTheScheduleDeclares) {
   const Schedule &schedule = GetParam().schedule;
-  Expected<Artifact> artifact = assemble(GetParam());
+  Expected<Artifact> artifact = compile(GetParam());
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   if (artifact->report.assembler.empty())
     GTEST_SKIP() << "no ptxas is on this machine";
@@ -86,7 +90,80 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
   EXPECT_GE(testing::exponentialsOf(*sass, loops[0]), schedule.block_m * schedule.block_n / threads);
 }
 
+/// Mutants that no run on the CPU shows (tests/simt/mutants): the assembler notices them, or makes the same code.
+class Mutated : public ::testing::TestWithParam<ShippedSchedule> {
+protected:
+  void SetUp() override {
+    Expected<Artifact> artifact = compile(GetParam(), "ptx");
+    ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+    ptx = artifact->text;
+    if (assembled(ptx); report.assembler.empty())
+      GTEST_SKIP() << "no ptxas is on this machine";
+  }
+
+  std::string assembled(const std::string &text) {
+    Expected<std::string> cubin = emit::assemble(text, *emit::resolveGpu(kHopper.arch), report);
+    EXPECT_TRUE(cubin.ok()) << cubin.status().message();
+    return cubin.ok() ? *cubin : "";
+  }
+
+  /// What accesses or orders shared memory.
+  std::vector<std::string> sharedOpcodes(const std::string &text) {
+    Expected<std::string> listing = testing::disassemble(assembled(text));
+    EXPECT_TRUE(listing.ok()) << listing.status().message();
+    Expected<testing::Sass> sass = testing::Sass::parse(*listing);
+    EXPECT_TRUE(sass.ok()) << sass.status().message();
+    std::vector<std::string> opcodes;
+    for (const testing::SassInstruction &instruction : sass->code())
+      for (std::string_view name :
+           {"SYNCS", "UTMA", "HGMMA", "WARPGROUP", "LDS", "STS", "BAR", "WARPSYNC", "FENCE", "MEMBAR"})
+        if (instruction.opcode.starts_with(name))
+          opcodes.push_back(instruction.opcode);
+    return opcodes;
+  }
+
+  std::string ptx;
+  AssemblerReport report; ///< Of the last assembly.
+};
+
+/// How often.
+int replaceAll(std::string &text, const std::string &from, const std::string &to) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size(), ++count)
+    text.replace(at, from.size(), to);
+  return count;
+}
+
+TEST_P(Mutated, ArrivalsAndWaitsThatOrderNoMemoryAreTheSameCode) {
+  if (testing::findDisassembler().empty())
+    GTEST_SKIP() << "no nvdisasm is on this machine";
+  const size_t version = ptx.find(".version ");
+  ptx.replace(version, ptx.find('\n', version) - version, ".version 8.6"); // The first that has both.
+  std::string weaker = ptx;
+  EXPECT_GT(replaceAll(weaker, "mbarrier.arrive.shared::cta", "mbarrier.arrive.relaxed.cta.shared::cta"), 1);
+  EXPECT_GT(replaceAll(weaker, "try_wait.parity.shared::cta", "try_wait.parity.relaxed.cta.shared::cta"), 1);
+  EXPECT_EQ(sharedOpcodes(weaker), sharedOpcodes(ptx));
+}
+
+TEST_P(Mutated, ProductsThatOverlapNeedAFenceEach) {
+  if (GetParam().schedule.num_products != 2)
+    GTEST_SKIP() << "nothing overlaps";
+  const std::string fence = "wgmma.fence.sync.aligned;", commit = "wgmma.commit_group", wait = "wgmma.wait_group";
+  int fences = 0;
+  for (size_t at = 0; (at = ptx.find(commit, at)) != std::string::npos; ++at) {
+    const size_t next = ptx.find(fence, at);
+    if (next == std::string::npos || next > ptx.find(wait, at))
+      continue;
+    assembled(std::string(ptx).replace(next, fence.size(), ""));
+    EXPECT_THAT(report.notes, ::testing::HasSubstr("C7519"));
+    ++fences;
+  }
+  EXPECT_EQ(fences, 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Hopper, Assembled, ::testing::ValuesIn(schedulesWithRoles()),
+                         [](const auto &info) { return nameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(Hopper, Mutated, ::testing::ValuesIn(schedulesWithRoles()),
                          [](const auto &info) { return nameOf(info.param); });
 
 /// Two head dimensions, element types and masks, and those in turns.

@@ -12,7 +12,7 @@
 // CHECK: stmatrix
 // CHECK: fence.proxy.async.shared::cta;
 // CHECK: nvvm.bar.warp.sync
-// CHECK: %[[HAS:.*]] = arith.cmpi ne, %{{.*}}, %c0_i64
+// CHECK: %[[HAS:.*]] = arith.cmpi eq, %{{.*}}, %c1_i64
 // CHECK: %[[ROW:.*]] = arith.cmpi sge, %{{.*}}, %c0
 // CHECK: %[[BOTH:.*]] = arith.andi %[[HAS]], %[[ROW]]
 // CHECK: %[[HEAD:.*]] = arith.cmpi sge, %{{.*}}, %c0

@@ -1,10 +1,9 @@
-// RUN: tegula-opt %s --lower-to-threads --cse --split-input-file | FileCheck %s
+// RUN: tegula-opt %s --lower-to-threads --cse --split-input-file --verify-diagnostics | FileCheck %s
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // Warps from the 4th on are producers, of which one works. The tensor map is the first parameter, the word that says
-// whether it holds is the last. No lane of the
-// warp that works falls behind at a wait, although one alone starts a copy. A box is a panel of 64 columns; K-major descriptors advance by 32 bytes a step.
+// whether it holds is the last. One lane does all where TMA knows all tensors, else one warp. A box is a panel of 64 columns; K-major descriptors advance by 32 bytes a step.
 // CHECK: tile.tensor_maps = [array<i64: 0, 32, 96>]
 // CHECK-LABEL: func.func @fed(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr, {{.*}}, %[[FLAGS:arg[0-9]+]]: i64)
@@ -16,15 +15,15 @@
 // CHECK: %[[PRODUCER:.*]] = arith.cmpi sge, %{{.*}}, %c4_i32
 // CHECK: scf.if %[[PRODUCER]] {
 // CHECK: setmaxnreg.dec.sync.aligned.u32 24;
-// CHECK: mbarrier.try_wait.parity
-// CHECK-NEXT: nvvm.bar.warp.sync
 // CHECK: %[[BIT:.*]] = arith.andi %[[FLAGS]], %c1_i64
-// CHECK: %[[HAS:.*]] = arith.cmpi ne, %[[BIT]]
+// CHECK: %[[HAS:.*]] = arith.cmpi eq, %[[BIT]], %c1_i64
 // CHECK: scf.if %[[HAS]] {
-// CHECK: scf.if
+// CHECK-NEXT: scf.if
+// CHECK: mbarrier.try_wait.parity
 // CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], 8192;
 // CHECK-COUNT-2: cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];
 // CHECK: } else {
+// CHECK: mbarrier.try_wait.parity
 // CHECK: scf.for
 // CHECK: fence.proxy.async
 // CHECK: nvvm.bar.warp.sync
@@ -74,15 +73,18 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK-LABEL: func.func @boxes_only(
 // CHECK: setmaxnreg.dec
 // CHECK: %[[BIT:.*]] = arith.andi
-// CHECK: %[[HAS:.*]] = arith.cmpi ne, %[[BIT]]
+// CHECK: %[[HAS:.*]] = arith.cmpi eq, %[[BIT]]
+// CHECK: scf.if %[[HAS]] {
+// CHECK: mbarrier.try_wait.parity
 // CHECK: %[[ALIGNED:.*]] = arith.cmpi eq
-// CHECK: %[[IS_BOX:.*]] = arith.andi %[[HAS]], %[[ALIGNED]]
-// CHECK: scf.if %[[IS_BOX]] {
+// CHECK: scf.if %[[ALIGNED]] {
 // CHECK: cp.async.bulk.tensor.2d
 // CHECK: } else {
+// CHECK: mbarrier.arrive.shared
+// CHECK: } else {
+// CHECK: mbarrier.try_wait.parity
 // CHECK-NOT: scf.for
-// CHECK-NOT: fence.proxy.async
-// CHECK: @$0 mbarrier.arrive
+// CHECK: mbarrier.arrive.shared
 // CHECK: setmaxnreg.inc
 // CHECK: mbarrier.try_wait.parity
 // CHECK-NOT: %c2_i64
@@ -177,14 +179,6 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
-// A box begins at a multiple of 16 bytes; from other columns elements are moved.
-// CHECK-LABEL: func @from_any_column(
-// CHECK: %[[BYTES:.*]] = arith.muli %{{.*}}, %c2_i32
-// CHECK: %[[REST:.*]] = arith.remui %[[BYTES]], %c16_i32
-// CHECK: %[[ALIGNED:.*]] = arith.cmpi eq, %[[REST]], %c0_i32
-// CHECK: %[[BOX:.*]] = arith.andi %{{.*}}, %[[ALIGNED]]
-// CHECK: scf.if %[[BOX]]
-// CHECK: cp.async.bulk.tensor
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 16384 : i64} {
   func.func @from_any_column(%v: !tile.view<2xbf16>, %column: index) {
     %c0 = arith.constant 0 : index
@@ -193,6 +187,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     %b = sm.mbarriers : !sm.mbarriers<1>
     sm.roles producer 24 {
       %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
+      // expected-error@+1 {{begins at any column; TMA copies such a tile only from multiples of 16 bytes, which box_only allows for}}
       sm.feed %v[%c0, %column] [32, 96], %t, %b[%i] phase %i
         : !tile.view<2xbf16>, !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
     } consumer 240 {

@@ -11,7 +11,7 @@
 // CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<1>
 // CHECK: %[[KS:.*]] = sm.alloc : !sm.shared<3x64x64xbf16, 128>
 // CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
-// CHECK: sm.roles producer 32 {
+// CHECK: sm.roles producer 40 {
 // CHECK: %[[ROW:.*]] = arith.muli
 // CHECK: %[[QT:.*]] = sm.slot %[[QS]]
 // CHECK: sm.feed %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %[[QT]], %[[QB]]
@@ -58,7 +58,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_
 
 // The producer reads for itself where the loop ends.
 // CHECK-LABEL: func @a_bound_from_memory
-// CHECK: sm.roles producer 32 {
+// CHECK: sm.roles producer 40 {
 // CHECK: %[[END:.*]] = tile.gather %arg1[%{{.*}}] : !tile.view<1xi32>, index -> i32
 // CHECK: %[[N:.*]] = arith.index_cast %[[END]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[N]]
@@ -93,7 +93,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
 // either case.
 // CHECK-LABEL: func @a_tile_for_registers
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64x128xbf16, 128>
-// CHECK: sm.roles producer 32 {
+// CHECK: sm.roles producer 40 {
 // CHECK: sm.feed %arg1[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} box_only
 // CHECK: } consumer
 // CHECK: sm.wgmma_wait

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Tries all mutants of all kernels that ship, or of those whose target and name contain a word, and prints a table as
-// Markdown.
+// Tries all mutants of all kernels that ship, of the one that is named, or of those whose name contains the words, and
+// prints a table as Markdown. With --list, prints the names.
 #include "mutants/sweep.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -21,12 +22,21 @@ struct Group {
   std::vector<std::string> survivors;
 };
 
-std::vector<SweptKernel> kernelsThatContain(const std::string &word) {
+std::string nameOf(const SweptKernel &kernel) { return kernel.target + " " + kernel.name(); }
+
+/// Those of that name; if there is none, those whose name contains the words.
+std::vector<SweptKernel> kernelsCalled(const std::string &words) {
   std::vector<SweptKernel> kernels = sweptKernels();
+  const bool isName = std::ranges::find(kernels, words, nameOf) != kernels.end();
   std::erase_if(kernels, [&](const SweptKernel &kernel) {
-    return (kernel.target + " " + kernel.name()).find(word) == std::string::npos;
+    return isName ? nameOf(kernel) != words : nameOf(kernel).find(words) == std::string::npos;
   });
   return kernels;
+}
+
+void list() {
+  for (const SweptKernel &kernel : sweptKernels())
+    std::printf("%s\n", nameOf(kernel).c_str());
 }
 
 std::string textOf(const SweptKernel &kernel, const Schedule &schedule) {
@@ -48,10 +58,13 @@ void add(std::vector<Group> &groups, const SweptKernel &kernel, const Sweep &swe
 } // namespace
 
 int main(int argc, char **argv) {
+  const std::string words = argc > 1 ? argv[1] : "";
+  if (words == "--list")
+    return list(), 0;
   std::vector<Group> groups;
   bool ok = true;
-  for (const SweptKernel &kernel : kernelsThatContain(argc > 1 ? argv[1] : "")) {
-    std::fprintf(stderr, "%s %s\n", kernel.target.c_str(), kernel.name().c_str());
+  for (const SweptKernel &kernel : kernelsCalled(words)) {
+    std::fprintf(stderr, "%s\n", nameOf(kernel).c_str());
     Expected<Sweep> result = sweep(kernel);
     if (!result) {
       std::fprintf(stderr, "  %s\n", result.status().message().c_str());
