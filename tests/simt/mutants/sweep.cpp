@@ -154,7 +154,8 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     std::vector<SweptLaunch> launches = {{of(isWindow ? many : queries, many, heads)},
                                          {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
                                          {of(queries, few, heads)},
-                                         {of(queries, few, heads), {3, 0, 0, 0}}};
+                                         {of(queries, few, heads), {3, 0, 0, 0}},
+                                         {of(queries, 0, heads), {3, 0, 0, 0}}};
     // One program has a block in every other turn, and another one ends with a block, which it stores.
     if (isInTurns)
       launches.push_back({of(2 * schedule.block_m + 40, few, 2)});
