@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
       continue;
     }
     add(groups, kernel, *result);
-    for (const std::string &mutant : unexplained(kernel, *result)) {
+    for (const std::string &mutant : unexplained(*result)) {
       std::fprintf(stderr, "  not explained: %s\n", mutant.c_str());
       ok = false;
     }

@@ -33,7 +33,7 @@ void expectExplained(const SweptKernel &kernel) {
   Expected<Sweep> result = sweep(kernel);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_GT(result->mutants, 5);
-  EXPECT_THAT(unexplained(kernel, *result), IsEmpty());
+  EXPECT_THAT(unexplained(*result), IsEmpty());
 }
 
 constexpr Schedule kSmall{.block_m = 32, .block_n = 32, .num_warps = 2, .num_stages = 2};
@@ -88,8 +88,8 @@ TEST(Mutants, ThatAreNotExplainedAreNamed) {
       mutantAt("Value q =", "7 (mbarrier.arrive"), mutantAt("softmax.update", "8 (wgmma.fence"),
       mutantAt("softmax.update", "9 (wgmma.fence"), mutantAt("Value v =", "10 (wgmma.fence")};
   const Schedule serial{.num_roles = 2}, overlapping{.num_roles = 2, .num_products = 2};
-  EXPECT_EQ(unexplained(withRoles({}), {.schedule = serial, .survivors = survivors}), survivors);
-  EXPECT_THAT(unexplained(withRoles({}), {.schedule = overlapping, .survivors = survivors}),
+  EXPECT_EQ(unexplained({.schedule = serial, .survivors = survivors}), survivors);
+  EXPECT_THAT(unexplained({.schedule = overlapping, .survivors = survivors}),
               ::testing::ElementsAre(survivors[0], survivors[2], survivors[3]));
 }
 
