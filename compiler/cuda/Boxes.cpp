@@ -29,6 +29,9 @@ static TensorMap mapOf(sm::FeedOp feed) {
           feed.getBoxOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
 }
 
+/// That of the feeds with box_only: the first tile's, too, which begins where the tensor does.
+static TensorMap mapOf(sm::IsBoxOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
+
 /// A warp's rows are a box of their own.
 static TensorMap mapOf(sm::CopyOutOp copy) {
   return {copy.getView(), static_cast<int64_t>(*copy.getRowsOfWarp()), copy.getShape().back()};
@@ -65,20 +68,23 @@ bool cuda::canStoreBoxes(sm::CopyOutOp copy) {
          matchPattern(copy.getPosition().back(), m_Zero()) && !sharesItsPlace(copy);
 }
 
+static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
+
 void Threads::findTensorMaps() {
   auto add = [&](const TensorMap &map) {
     if (!llvm::is_contained(tensorMaps_, map))
       tensorMaps_.push_back(map);
+    return int64_t{1} << numberOf(tensorMaps_, map);
   };
-  source_.walk([&](sm::FeedOp feed) { add(mapOf(feed)); });
-  mapsOfFeeds_ = tensorMaps_.size();
+  source_.walk([&](sm::FeedOp feed) {
+    const int64_t bit = add(mapOf(feed));
+    neededMaps_ |= feed.getBoxOnly() ? 0 : bit;
+  });
   source_.walk([&](sm::CopyOutOp copy) {
     if (canStoreBoxes(copy))
       add(mapOf(copy));
   });
 }
-
-static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
 
 Value Threads::parameterOf(const TensorMap &map) {
   return target_.getArgument(static_cast<unsigned>(numberOf(tensorMaps_, map)));
@@ -91,7 +97,11 @@ Value Threads::exist(int64_t bits) {
 
 Value Threads::exists(const TensorMap &map) { return exist(int64_t{1} << numberOf(tensorMaps_, map)); }
 
-Value Threads::canFeedBoxes() { return exist((int64_t{1} << mapsOfFeeds_) - 1); }
+Value Threads::canFeedBoxes() { return exist(neededMaps_); }
+
+Value Threads::canFeedBoxes(const TensorMap &map) {
+  return exist(neededMaps_ | int64_t{1} << numberOf(tensorMaps_, map));
+}
 
 //===-- Boxes ----------------------------------------------------------------------------------------------------===//
 
@@ -190,16 +200,17 @@ static bool isMultipleOf(Value index, int64_t divisor) {
   return isCounter ? isConstant(loop.getLowerBound()) && isConstant(loop.getStep()) : isConstant(index);
 }
 
-/// A GPU takes a box that begins elsewhere for an illegal instruction. i1, null if it always does.
-static Value beginsAtMultipleOf16Bytes(Threads &t, ValueRange position) {
+/// A GPU takes a box that does not begin at a multiple of 16 bytes for an illegal instruction.
+template <class Op> static Value isBoxOf(Threads &t, Op op) {
   constexpr int64_t elements = 16 / kElementBytes;
-  Value column = position.back();
+  Value isFed = t.canFeedBoxes(mapOf(op)), column = op.getPosition().back();
   if (isMultipleOf(column, elements))
-    return nullptr;
-  return t.s.compare(Compare::eq, t.s.rem(t.s.toI32(t.scalar(column)), elements), 0);
+    return isFed;
+  Value rest = t.s.rem(t.s.toI32(t.scalar(column)), elements);
+  return t.s.both(isFed, t.s.compare(Compare::eq, rest, 0));
 }
 
-Value cuda::isBox(Threads &t, sm::FeedOp feed) { return beginsAtMultipleOf16Bytes(t, feed.getPosition()); }
+Value cuda::isBox(Threads &t, sm::FeedOp feed) { return isBoxOf(t, feed); }
 
 /// A GPU takes a box that is stored before the first row or matrix for an illegal instruction, too.
 Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
@@ -214,7 +225,6 @@ Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
 }
 
 LogicalResult cuda::lower(Threads &t, sm::IsBoxOp op) {
-  Value begins = beginsAtMultipleOf16Bytes(t, op.getPosition());
-  t.define(op.getResult(), begins ? t.s.both(t.canFeedBoxes(), begins) : t.canFeedBoxes());
+  t.define(op.getResult(), isBoxOf(t, op));
   return success();
 }

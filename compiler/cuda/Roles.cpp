@@ -47,7 +47,7 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
 /// One lane is enough where the hardware copies, and it must be one: another that came a round late to a slot would see
 /// the parity of another phase, which may never end. Else one warp copies.
 LogicalResult Threads::lowerProducer(Block &producer) {
-  if (mapsOfFeeds_ == 0)
+  if (tensorMaps_.empty())
     return lowerBlock(producer);
   auto branch = scf::IfOp::create(b, canFeedBoxes(), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -128,8 +128,8 @@ static bool needsFence(sm::FeedOp feed) {
 static void feedBox(Threads &t, sm::FeedOp op, Value full) {
   waitForSlot(t, op);
   auto load = [&] { loadBoxes(t, op, full); };
-  if (Value isBox = cuda::isBox(t, op))
-    t.either(isBox, load, [&] { t.gpu.arrive(full, /*predicate=*/{}); });
+  if (op.getBoxOnly())
+    t.either(isBox(t, op), load, [&] { t.gpu.arrive(full, /*predicate=*/{}); });
   else
     load();
 }

@@ -124,8 +124,10 @@ public:
   mlir::Value parameterOf(const TensorMap &map);
   /// i1: whether the runtime could describe it.
   mlir::Value exists(const TensorMap &map);
-  /// i1: whether it could describe all tensors of which producers feed tiles.
+  /// i1: whether it could describe all tensors of which producers feed tiles, but for those with box_only.
   mlir::Value canFeedBoxes();
+  /// i1: and this one, too.
+  mlir::Value canFeedBoxes(const TensorMap &map);
 
 private:
   void buildSignature();
@@ -146,8 +148,8 @@ private:
   int64_t warps_, arch_, sharedBytes_;
   bool hasRoles_ = false; ///< Inside an sm.roles.
   bool feedsBoxes_ = false;
-  llvm::SmallVector<TensorMap> tensorMaps_; ///< Those of feeds come first.
-  size_t mapsOfFeeds_ = 0;
+  llvm::SmallVector<TensorMap> tensorMaps_;
+  int64_t neededMaps_ = 0; ///< By bits, of feeds but for those with box_only.
   std::optional<int64_t> scratchOffset_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // on the heap: registers() stays valid
   llvm::DenseMap<mlir::Value, View> views_;
@@ -215,7 +217,7 @@ mlir::LogicalResult lower(Threads &t, sm::CopyOutOp op);
 bool canStoreBoxes(sm::CopyOutOp copy);
 /// i1: whether the tensors and positions of this launch are such that TMA can store the tile.
 mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
-/// i1: whether the tile begins where a box can; null if it always does.
+/// i1: whether the tile begins where a box can, and TMA knows all that it must.
 mlir::Value isBox(Threads &t, sm::FeedOp feed);
 /// Starts the copies, whose bytes count at the mbarrier `full`. One lane does.
 void loadBoxes(Threads &t, sm::FeedOp feed, mlir::Value full);

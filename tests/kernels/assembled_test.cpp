@@ -18,9 +18,11 @@ using ::testing::IsEmpty, ::testing::SizeIs;
 
 const Target kHopper = {"cuda", "sm_90a", ""};
 
-std::vector<ShippedSchedule> schedulesWithRoles() {
+std::vector<ShippedSchedule> schedulesWithRoles(int least_products = 0) {
   std::vector<ShippedSchedule> schedules = shippedSchedules(kHopper, "flash2_forward");
-  std::erase_if(schedules, [](const ShippedSchedule &shipped) { return shipped.schedule.num_roles != 2; });
+  std::erase_if(schedules, [&](const ShippedSchedule &shipped) {
+    return shipped.schedule.num_roles != 2 || shipped.schedule.num_products < least_products;
+  });
   return schedules;
 }
 
@@ -145,9 +147,9 @@ TEST_P(Mutated, ArrivalsAndWaitsThatOrderNoMemoryAreTheSameCode) {
   EXPECT_EQ(sharedOpcodes(weaker), sharedOpcodes(ptx));
 }
 
-TEST_P(Mutated, ProductsThatOverlapNeedAFenceEach) {
-  if (GetParam().schedule.num_products != 2)
-    GTEST_SKIP() << "nothing overlaps";
+class MutatedProducts : public Mutated {};
+
+TEST_P(MutatedProducts, ThatOverlapNeedAFenceEach) {
   const std::string fence = "wgmma.fence.sync.aligned;", commit = "wgmma.commit_group", wait = "wgmma.wait_group";
   int fences = 0;
   for (size_t at = 0; (at = ptx.find(commit, at)) != std::string::npos; ++at) {
@@ -164,6 +166,8 @@ TEST_P(Mutated, ProductsThatOverlapNeedAFenceEach) {
 INSTANTIATE_TEST_SUITE_P(Hopper, Assembled, ::testing::ValuesIn(schedulesWithRoles()),
                          [](const auto &info) { return nameOf(info.param); });
 INSTANTIATE_TEST_SUITE_P(Hopper, Mutated, ::testing::ValuesIn(schedulesWithRoles()),
+                         [](const auto &info) { return nameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(Hopper, MutatedProducts, ::testing::ValuesIn(schedulesWithRoles(/*least_products=*/2)),
                          [](const auto &info) { return nameOf(info.param); });
 
 /// Two head dimensions, element types and masks, and those in turns.

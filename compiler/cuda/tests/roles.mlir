@@ -72,12 +72,12 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: tile.tensor_maps = [array<i64: 0, 64, 2147483647>]
 // CHECK-LABEL: func.func @boxes_only(
 // CHECK: setmaxnreg.dec
-// CHECK: %[[BIT:.*]] = arith.andi
-// CHECK: %[[HAS:.*]] = arith.cmpi eq, %[[BIT]]
-// CHECK: scf.if %[[HAS]] {
 // CHECK: mbarrier.try_wait.parity
-// CHECK: %[[ALIGNED:.*]] = arith.cmpi eq
-// CHECK: scf.if %[[ALIGNED]] {
+// CHECK: %[[BIT:.*]] = arith.andi %{{.*}}, %c1_i64
+// CHECK: %[[HAS:.*]] = arith.cmpi eq, %[[BIT]], %c1_i64
+// CHECK: %[[ALIGNED:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
+// CHECK: %[[IS_BOX:.*]] = arith.andi %[[HAS]], %[[ALIGNED]]
+// CHECK: scf.if %[[IS_BOX]] {
 // CHECK: cp.async.bulk.tensor.2d
 // CHECK: } else {
 // CHECK: mbarrier.arrive.shared
