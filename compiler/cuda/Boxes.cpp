@@ -74,7 +74,7 @@ void Threads::findTensorMaps() {
   auto add = [&](const TensorMap &map) {
     if (!llvm::is_contained(tensorMaps_, map))
       tensorMaps_.push_back(map);
-    return int64_t{1} << numberOf(tensorMaps_, map);
+    return bitOf(map);
   };
   source_.walk([&](sm::FeedOp feed) {
     const int64_t bit = add(mapOf(feed));
@@ -90,18 +90,16 @@ Value Threads::parameterOf(const TensorMap &map) {
   return target_.getArgument(static_cast<unsigned>(numberOf(tensorMaps_, map)));
 }
 
-Value Threads::exist(int64_t bits) {
+int64_t Threads::bitOf(const TensorMap &map) const { return int64_t{1} << numberOf(tensorMaps_, map); }
+
+Value Threads::areKnown(int64_t bits) {
   Value flags = target_.getArguments().back();
   return s.compare(Compare::eq, arith::AndIOp::create(b, flags, s.i64(bits)), bits);
 }
 
-Value Threads::exists(const TensorMap &map) { return exist(int64_t{1} << numberOf(tensorMaps_, map)); }
-
-Value Threads::canFeedBoxes() { return exist(neededMaps_); }
-
-Value Threads::canFeedBoxes(const TensorMap &map) {
-  return exist(neededMaps_ | int64_t{1} << numberOf(tensorMaps_, map));
-}
+Value Threads::exists(const TensorMap &map) { return areKnown(bitOf(map)); }
+Value Threads::canFeedBoxes() { return areKnown(neededMaps_); }
+Value Threads::canFeedBoxes(const TensorMap &map) { return areKnown(neededMaps_ | bitOf(map)); }
 
 //===-- Boxes ----------------------------------------------------------------------------------------------------===//
 

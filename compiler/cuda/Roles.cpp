@@ -146,9 +146,8 @@ static void feedElements(Threads &t, sm::FeedOp op, Value full) {
 
 LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
   if (!op.getBoxOnly() && !matchPattern(op.getPosition().back(), m_Zero()))
-    return op.emitOpError(
-        "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which box_only "
-        "allows for");
+    return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
+                               "box_only allows for";
   Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
   if (t.feedsBoxes()) {
     feedBox(t, op, full);

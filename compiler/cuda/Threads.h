@@ -124,9 +124,9 @@ public:
   mlir::Value parameterOf(const TensorMap &map);
   /// i1: whether the runtime could describe it.
   mlir::Value exists(const TensorMap &map);
-  /// i1: whether it could describe all tensors of which producers feed tiles, but for those with box_only.
+  /// i1: whether it could describe all tensors of which producers feed tiles, but for those with box_only; with `map`,
+  /// that one, too.
   mlir::Value canFeedBoxes();
-  /// i1: and this one, too.
   mlir::Value canFeedBoxes(const TensorMap &map);
 
 private:
@@ -140,7 +140,9 @@ private:
   mlir::LogicalResult lowerRegion(mlir::Block &from, mlir::Block *to, bool pack);
   mlir::LogicalResult lowerRole(mlir::Block &role, unsigned registers, bool more);
   mlir::LogicalResult lowerProducer(mlir::Block &producer);
-  mlir::Value exist(int64_t bits);
+  int64_t bitOf(const TensorMap &map) const;
+  /// i1: whether the runtime could describe all tensors of these bits.
+  mlir::Value areKnown(int64_t bits);
 
   mlir::func::FuncOp source_, target_;
   mlir::Operation *entryEnd_ = nullptr; ///< The last op of what atEntry has emitted.

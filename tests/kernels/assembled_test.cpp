@@ -99,7 +99,7 @@ protected:
     Expected<Artifact> artifact = compile(GetParam(), "ptx");
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
     ptx = artifact->text;
-    if (assembled(ptx); report.assembler.empty())
+    if (assembled(".version 8.1\n.target sm_90a\n.address_size 64\n"); report.assembler.empty())
       GTEST_SKIP() << "no ptxas is on this machine";
   }
 
@@ -112,9 +112,10 @@ protected:
   /// What accesses or orders shared memory.
   std::vector<std::string> sharedOpcodes(const std::string &text) {
     Expected<std::string> listing = testing::disassemble(assembled(text));
-    EXPECT_TRUE(listing.ok()) << listing.status().message();
-    Expected<testing::Sass> sass = testing::Sass::parse(*listing);
+    Expected<testing::Sass> sass = listing ? testing::Sass::parse(*listing) : listing.status();
     EXPECT_TRUE(sass.ok()) << sass.status().message();
+    if (!sass)
+      return {};
     std::vector<std::string> opcodes;
     for (const testing::SassInstruction &instruction : sass->code())
       for (std::string_view name :
@@ -144,7 +145,10 @@ TEST_P(Mutated, ArrivalsAndWaitsThatOrderNoMemoryAreTheSameCode) {
   std::string weaker = ptx;
   EXPECT_GT(replaceAll(weaker, "mbarrier.arrive.shared::cta", "mbarrier.arrive.relaxed.cta.shared::cta"), 1);
   EXPECT_GT(replaceAll(weaker, "try_wait.parity.shared::cta", "try_wait.parity.relaxed.cta.shared::cta"), 1);
-  EXPECT_EQ(sharedOpcodes(weaker), sharedOpcodes(ptx));
+  const std::vector<std::string> opcodes = sharedOpcodes(ptx);
+  EXPECT_GT(std::count_if(opcodes.begin(), opcodes.end(), [](const auto &name) { return name.starts_with("SYNCS"); }),
+            4);
+  EXPECT_EQ(sharedOpcodes(weaker), opcodes);
 }
 
 class MutatedProducts : public Mutated {};
