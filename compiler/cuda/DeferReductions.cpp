@@ -109,13 +109,25 @@ static tile::ReduceOp extremeBehind(Value value) {
   return found;
 }
 
+/// Erases what only `value` was computed for, unless something else needs it.
+static void eraseDead(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !isOpTriviallyDead(op))
+    return;
+  SetVector<Value> operands(llvm::from_range, op->getOperands());
+  op->erase();
+  llvm::for_each(operands, eraseDead);
+}
+
 /// The extreme of a row is the extreme of one of its parts: what holds for some row holds for some part. The branch is
 /// harmless where it is not needed, and what only it needs moves there.
 static void askParts(tile::AnyOp any) {
   tile::ReduceOp reduce = extremeBehind(any.getCondition());
   if (!reduce)
     return;
-  any.getConditionMutable().assign(OnParts(any, reduce)(any.getCondition()));
+  Value ofRows = any.getCondition();
+  any.getConditionMutable().assign(OnParts(any, reduce)(ofRows));
+  eraseDead(ofRows);
   DominanceInfo dominance(any->getParentOfType<ModuleOp>());
   for (Operation *user : any->getUsers())
     controlFlowSink(

@@ -8,6 +8,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace tegula::cuda {
 #define GEN_PASS_DEF_OVERLAPPRODUCTS
@@ -61,9 +62,17 @@ public:
         [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, loop_.getInitArgs()); });
     loop_.replaceAllUsesWith(branch.getResults());
     loop_.erase();
+    simplify(branch.getThenRegion());
   }
 
 private:
+  /// The first iteration knows what the loop carries.
+  static void simplify(Region &iterations) {
+    RewritePatternSet patterns(iterations.getContext());
+    scf::IfOp::getCanonicalizationPatterns(patterns, patterns.getContext());
+    (void)applyPatternsGreedily(iterations, std::move(patterns));
+  }
+
   Block *body() { return loop_.getBody(); }
   BlockArgument carriedSum() { return loop_.getRegionIterArg(sum_); }
 

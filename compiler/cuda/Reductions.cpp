@@ -72,14 +72,18 @@ Value Reduction::identity() {
   return arith::getIdentityValue(kind, element(), t_.b, t_.b.getLoc(), /*useOnlyFiniteValue=*/false);
 }
 
+/// In threes where the assembler knows an instruction for that (VIMNMX3 of sm_90).
 Value Reduction::treeOf(SmallVector<Value> values) {
+  const size_t arity = kind_ != tile::Reduction::Add && isa<IntegerType>(element()) ? 3 : 2;
   while (values.size() > 1) {
-    SmallVector<Value> halved;
-    for (size_t i = 0; i + 1 < values.size(); i += 2)
-      halved.push_back(combine(values[i], values[i + 1]));
-    if (values.size() % 2)
-      halved.push_back(values.back());
-    values = std::move(halved);
+    SmallVector<Value> fewer;
+    for (ArrayRef<Value> rest = values; !rest.empty(); rest = rest.drop_front(std::min(arity, rest.size()))) {
+      Value result = rest.front();
+      for (Value value : rest.take_front(arity).drop_front())
+        result = combine(result, value);
+      fewer.push_back(result);
+    }
+    values = std::move(fewer);
   }
   return values.front();
 }

@@ -192,28 +192,67 @@ static Value rescaling(LocBuilder &b, Value old, Value m, bool fuse) {
   return math::Exp2Op::create(b, arith::AddFOp::create(b, oldOrigin, minusOrigin(b, m)));
 }
 
+static Value scaled(LocBuilder &b, Value rows, Value scale) {
+  return scale ? arith::MulFOp::create(b, rows, tile::BroadcastOp::create(b, rows.getType(), scale)) : rows;
+}
+
+static Value isAbove(LocBuilder &b, Value x, Value limit) {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, limit);
+}
+
+/// The largest of each row as integers, of which sm_90 compares three at a time: the maximum where that is positive,
+/// else some element of the row.
+static Value largestAsIntegers(LocBuilder &b, Value s, Type rows) {
+  auto ofBits = [&](Type type) { return cast<RankedTensorType>(type).clone(b.getI32Type()); };
+  Value bits = arith::BitcastOp::create(b, ofBits(s.getType()), s);
+  return arith::BitcastOp::create(b, rows, reduceRows(b, tile::Reduction::Max, bits, ofBits(rows)));
+}
+
+/// The maxima of rows, of which `largest` are the largest as integers.
+static Value maximaOf(LocBuilder &b, Value s, Value largest) {
+  Type rows = largest.getType();
+  Value zero = floatConstant(b, rows, 0);
+  Value any = tile::AnyOp::create(b, arith::CmpFOp::create(b, arith::CmpFPredicate::ULE, largest, zero));
+  auto branch = scf::IfOp::create(
+      b, any,
+      [&](OpBuilder &builder, Location loc) {
+        LocBuilder then(loc, builder);
+        scf::YieldOp::create(then, reduceRows(then, tile::Reduction::Max, s, rows));
+      },
+      [&](OpBuilder &keep, Location loc) { scf::YieldOp::create(keep, loc, largest); });
+  return branch.getResult(0);
+}
+
 namespace {
-/// A row's maximum and sum, and what its output is multiplied by.
+/// A row's maximum and sum, what its output is multiplied by, and whether that does anything.
 struct Rows {
-  Value m, l, alpha;
+  Value m, l, alpha, any;
 };
 } // namespace
 
-/// The rows of which `exceeds` holds, relative to `blockMax`.
-static Rows raised(LocBuilder &b, Value any, Value exceeds, Value blockMax, tile::SoftmaxUpdateOp op, bool fuse) {
+/// Rows with scores above `limit` become relative to their maximum. Only where a limit is negative, as it hardly ever
+/// is, are the largest as integers not enough to know that there are none.
+static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op, bool fuse) {
   Value oldMax = op.getMax(), oldSum = op.getSum();
+  Type rows = oldMax.getType();
+  Value largest = largestAsIntegers(b, s.tile, rows), isNegative = isAbove(b, floatConstant(b, rows, 0), limit);
+  Value mayExceed = arith::OrIOp::create(b, isAbove(b, scaled(b, largest, s.scale), limit), isNegative);
   auto raise = [&](OpBuilder &builder, Location loc) {
     LocBuilder then(loc, builder);
+    Value blockMax = scaled(then, maximaOf(then, s.tile, largest), s.scale);
+    Value exceeds = isAbove(then, blockMax, limit);
     Value m = arith::SelectOp::create(then, exceeds, blockMax, oldMax);
     Value alpha = rescaling(then, oldMax, m, fuse);
     Value l = arith::MulFOp::create(then, oldSum, alpha);
-    scf::YieldOp::create(then, ValueRange{m, l, alpha});
+    Value isSeen = isAbove(then, oldMax, floatConstant(then, rows, -infinity));
+    Value any = tile::AnyOp::create(then, arith::AndIOp::create(then, exceeds, isSeen));
+    scf::YieldOp::create(then, ValueRange{m, l, alpha, any});
   };
-  Value one = floatConstant(b, oldMax.getType(), 1);
-  auto branch = scf::IfOp::create(b, any, raise, [&](OpBuilder &keep, Location loc) {
-    scf::YieldOp::create(keep, loc, ValueRange{oldMax, oldSum, one});
+  Value one = floatConstant(b, rows, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
+  auto branch = scf::IfOp::create(b, tile::AnyOp::create(b, mayExceed), raise, [&](OpBuilder &keep, Location loc) {
+    scf::YieldOp::create(keep, loc, ValueRange{oldMax, oldSum, one, none});
   });
-  return {branch.getResult(0), branch.getResult(1), branch.getResult(2)};
+  return {branch.getResult(0), branch.getResult(1), branch.getResult(2), branch.getResult(3)};
 }
 
 static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
@@ -234,13 +273,8 @@ static State roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Type rows = op.getMax().getType(), narrow = getElementTypeOrSelf(op.getValues());
   bool fuse = narrow.isBF16(); // Whose rounding hides that of the maximum.
   ScaledScores s = fuse ? withoutScale(op.getScores()) : ScaledScores{op.getScores(), {}};
-  Value blockMax = reduceRows(b, tile::Reduction::Max, s.tile, rows);
-  if (s.scale)
-    blockMax = arith::MulFOp::create(b, blockMax, tile::BroadcastOp::create(b, rows, s.scale));
   Value limit = arith::AddFOp::create(b, op.getMax(), floatConstant(b, rows, threshold * ln2));
-  Value exceeds = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, blockMax, limit);
-  Value any = tile::AnyOp::create(b, exceeds);
-  auto [m, l, alpha] = raised(b, any, exceeds, blockMax, op, fuse);
+  auto [m, l, alpha, any] = raised(b, s, limit, op, fuse);
   Value p = probabilities(b, s, m, fuse);
   Value newSum = arith::AddFOp::create(b, l, reduceRows(b, tile::Reduction::Add, p, rows));
   Value weights = arith::TruncFOp::create(b, cast<RankedTensorType>(p.getType()).clone(narrow), p);

@@ -33,7 +33,9 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
 
     With `round-probabilities`, for machines whose products of 16-bit numbers are much faster: where the values have 16
     bits, the probabilities are rounded to their type before the product (their sums are not). A row keeps its maximum until it has
-    grown by more than 2^8, so that the sum and the output are hardly ever rescaled; that is under a `tile.any`. An
+    grown by more than 2^8, so that the sum and the output are hardly ever rescaled; that is under a `tile.any`. Whether a score has
+    grown so much is asked of the largest as integers, as long as the limit is not negative: sm_90 finds the largest of three
+    integers in one instruction, and of two floats. An
     output that is rounded, too, is multiplied by an approximate reciprocal of the sum (`afn`).
     Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
     of m, which that type hides and f16 does not. Where such scores are products with a scalar, masked or not, the multiplication moves

@@ -64,6 +64,29 @@ OpFoldResult TransposeOp::fold(FoldAdaptor constants) {
   return composeTransposes(*this) ? OpFoldResult(getResult()) : nullptr;
 }
 
+/// What a condition of tiles is everywhere, if constants tell. (arith compares constant scalars only.)
+static std::optional<bool> knownCondition(Value condition) {
+  Operation *op = condition.getDefiningOp();
+  if (auto compare = dyn_cast_if_present<arith::CmpFOp>(op)) {
+    SplatElementsAttr lhs, rhs;
+    if (!matchPattern(compare.getLhs(), m_Constant(&lhs)) || !matchPattern(compare.getRhs(), m_Constant(&rhs)))
+      return {};
+    return arith::applyCmpPredicate(compare.getPredicate(), lhs.getSplatValue<APFloat>(), rhs.getSplatValue<APFloat>());
+  }
+  if (!isa_and_present<arith::OrIOp, arith::AndIOp>(op))
+    return {};
+  std::optional<bool> lhs = knownCondition(op->getOperand(0)), rhs = knownCondition(op->getOperand(1));
+  const bool decides = isa<arith::OrIOp>(op);
+  if (lhs == decides || rhs == decides)
+    return decides;
+  return lhs && rhs ? std::optional(!decides) : std::nullopt;
+}
+
+OpFoldResult AnyOp::fold(FoldAdaptor) {
+  std::optional<bool> known = knownCondition(getCondition());
+  return known ? OpFoldResult(BoolAttr::get(getContext(), *known)) : OpFoldResult();
+}
+
 //===-- Dot ------------------------------------------------------------------------------------------------------===//
 
 /// The matrix whose transpose `value` is; null if it is none.

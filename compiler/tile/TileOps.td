@@ -289,6 +289,7 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
   let arguments = (ins Tile_TileOf<[I1]>:$condition);
   let results = (outs I1:$result);
   let assemblyFormat = "$condition attr-dict `:` type($condition)";
+  let hasFolder = 1;
 }
 
 //===-- Online softmax ---------------------------------------------------------------------------------------------===//

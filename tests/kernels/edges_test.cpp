@@ -118,7 +118,8 @@ TEST(Edges, WhatAMaskHidesMayBeHuge) {
 /// exp(0 - lse) overflows for scores below -88: padding must not count as score 0, whatever the length modulo the tile.
 TEST(Edges, VeryNegativeScoresAtEveryLengthModuloTheTile) {
   for (int64_t keys = 33; keys <= 64; ++keys)
-    for (oracle::Family family : {oracle::Family::shifted_down, oracle::Family::far_down}) {
+    for (oracle::Family family :
+         {oracle::Family::shifted_down, oracle::Family::far_down, oracle::Family::growing_below}) {
       Case c = caseOf(Algorithm::flash2, keys + 3, keys);
       c.shape.batch = 1;
       c.family = family;

@@ -10,17 +10,18 @@
 namespace tegula::oracle {
 
 enum class Family {
-  normal,       ///< N(0, 1).
-  enlarged,     ///< N(0, 16): scores 16 times as large.
-  outliers,     ///< N(0, 1), and one in a thousand N(0, 1) + N(0, 100) (FlashAttention-3, section 4.3).
-  growing_max,  ///< The largest score of a row grows with the key: the online softmax must rescale at each block.
-  falling_max,  ///< The reverse.
-  one_hot,      ///< Each row's score of one key exceeds all others by 200 or more, if head_dim >= 16.
-  sinks,        ///< The scores of the first four keys are about 12 larger.
-  shifted_up,   ///< All scores are about 120 larger.
-  shifted_down, ///< All scores are about 120 smaller: exp(0 - lse) overflows where padding counts as score 0.
-  far_down,     ///< All scores are about 51000 smaller: below any finite stand-in for -inf.
-  uniform,      ///< q = 0: all scores are equal.
+  normal,        ///< N(0, 1).
+  enlarged,      ///< N(0, 16): scores 16 times as large.
+  outliers,      ///< N(0, 1), and one in a thousand N(0, 1) + N(0, 100) (FlashAttention-3, section 4.3).
+  growing_max,   ///< The largest score of a row grows with the key: the online softmax must rescale at each block.
+  growing_below, ///< So does it here, but all scores are negative: they compare the other way round as integers.
+  falling_max,   ///< The reverse of growing_max.
+  one_hot,       ///< Each row's score of one key exceeds all others by 200 or more, if head_dim >= 16.
+  sinks,         ///< The scores of the first four keys are about 12 larger.
+  shifted_up,    ///< All scores are about 120 larger.
+  shifted_down,  ///< All scores are about 120 smaller: exp(0 - lse) overflows where padding counts as score 0.
+  far_down,      ///< All scores are about 51000 smaller: below any finite stand-in for -inf.
+  uniform,       ///< q = 0: all scores are equal.
 };
 
 std::span<const Family> allFamilies();

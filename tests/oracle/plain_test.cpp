@@ -134,6 +134,7 @@ TEST(Inputs, ShiftsMoveTheLogSumExp) {
   EXPECT_NEAR(lse(Family::shifted_up), 120, 20);
   EXPECT_NEAR(lse(Family::shifted_down), -120, 20);
   EXPECT_NEAR(lse(Family::far_down), -51000, 100);
+  EXPECT_NEAR(lse(Family::growing_below), -20, 20);
 }
 
 } // namespace

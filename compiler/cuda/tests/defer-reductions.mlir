@@ -35,6 +35,29 @@ func.func @condition(%s: tensor<64x32xf32, #c>, %m: tensor<64xf32, #rows>) -> te
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
+// So it is where the condition alone is computed from the maximum, outside of the branch.
+// CHECK-LABEL: func @condition_of_its_own
+// CHECK-NOT: tile.reduce
+// CHECK: scf.if
+// CHECK: tile.reduce max
+func.func @condition_of_its_own(%s: tensor<64x32xf32, #c>, %m: tensor<64xf32, #rows>) -> tensor<64xf32, #rows> {
+  %max = tile.reduce max %s axis 1 : tensor<64x32xf32, #c> -> tensor<64xf32, #rows>
+  %double = arith.addf %max, %max : tensor<64xf32, #rows>
+  %exceeds = arith.cmpf ogt, %double, %m : tensor<64xf32, #rows>
+  %any = tile.any %exceeds : tensor<64xi1, #rows>
+  %new = scf.if %any -> tensor<64xf32, #rows> {
+    scf.yield %max : tensor<64xf32, #rows>
+  } else {
+    scf.yield %m : tensor<64xf32, #rows>
+  }
+  return %new : tensor<64xf32, #rows>
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+
 // The loop carries a sum for each lane of a row.
 // CHECK-LABEL: func @sum
 // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64x4xf32

@@ -84,18 +84,41 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND-DAG: %[[LOG2E_S:.*]] = arith.constant dense<1.44269502> : tensor<64x32xf32>
 // ROUND-DAG: %[[MARGIN:.*]] = arith.constant dense<5.54517746> : tensor<64xf32>
 // ROUND-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<64xf32>
-// ROUND: %[[BLOCK_MAX:.*]] = tile.reduce max %[[S]] axis 1
+// ROUND-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64xf32>
+// ROUND-DAG: %[[MINUS_INF:.*]] = arith.constant dense<0xFF800000> : tensor<64xf32>
+// ROUND-DAG: %[[NONE:.*]] = arith.constant false
 // ROUND: %[[LIMIT:.*]] = arith.addf %[[M]], %[[MARGIN]]
+
+// The largest as integers tell whether there is a larger score, if the limit is not negative:
+// ROUND: %[[BITS:.*]] = arith.bitcast %[[S]] : tensor<64x32xf32> to tensor<64x32xi32>
+// ROUND: %[[LARGEST_BITS:.*]] = tile.reduce max %[[BITS]] axis 1 : tensor<64x32xi32>
+// ROUND: %[[LARGEST:.*]] = arith.bitcast %[[LARGEST_BITS]] : tensor<64xi32> to tensor<64xf32>
+// ROUND: %[[NEGATIVE:.*]] = arith.cmpf ogt, %[[ZERO]], %[[LIMIT]]
+// ROUND: %[[ABOVE:.*]] = arith.cmpf ogt, %[[LARGEST]], %[[LIMIT]]
+// ROUND: %[[MAY_EXCEED:.*]] = arith.ori %[[ABOVE]], %[[NEGATIVE]]
+// ROUND: %[[ANY:.*]] = tile.any %[[MAY_EXCEED]]
+// ROUND: %[[ROWS:.*]]:4 = scf.if %[[ANY]]
+
+// They are maxima where they are positive:
+// ROUND: %[[UNKNOWN:.*]] = arith.cmpf ule, %[[LARGEST]], %[[ZERO]]
+// ROUND: %[[ANY_UNKNOWN:.*]] = tile.any %[[UNKNOWN]]
+// ROUND: %[[BLOCK_MAX:.*]] = scf.if %[[ANY_UNKNOWN]]
+// ROUND: %[[MAX:.*]] = tile.reduce max %[[S]] axis 1 : tensor<64x32xf32>
+// ROUND: scf.yield %[[MAX]]
+// ROUND: scf.yield %[[LARGEST]]
 // ROUND: %[[EXCEEDS:.*]] = arith.cmpf ogt, %[[BLOCK_MAX]], %[[LIMIT]]
-// ROUND: %[[ANY:.*]] = tile.any %[[EXCEEDS]]
-// ROUND: %[[ROWS:.*]]:3 = scf.if %[[ANY]]
 // ROUND: %[[RAISED:.*]] = arith.select %[[EXCEEDS]], %[[BLOCK_MAX]], %[[M]]
 // ROUND: %[[OLD:.*]] = arith.mulf %[[M]], %[[LOG2E]]
 // ROUND: %[[CHANGE:.*]] = arith.addf %[[OLD]],
 // ROUND: %[[ALPHA:.*]] = math.exp2 %[[CHANGE]]
 // ROUND: %[[SUM:.*]] = arith.mulf %[[L]], %[[ALPHA]]
-// ROUND: scf.yield %[[RAISED]], %[[SUM]], %[[ALPHA]]
-// ROUND: scf.yield %[[M]], %[[L]], %[[ONE]]
+
+// A row without a key so far has no output to rescale:
+// ROUND: %[[SEEN:.*]] = arith.cmpf ogt, %[[M]], %[[MINUS_INF]]
+// ROUND: %[[RESCALED:.*]] = arith.andi %[[EXCEEDS]], %[[SEEN]]
+// ROUND: %[[ANY_RESCALED:.*]] = tile.any %[[RESCALED]]
+// ROUND: scf.yield %[[RAISED]], %[[SUM]], %[[ALPHA]], %[[ANY_RESCALED]]
+// ROUND: scf.yield %[[M]], %[[L]], %[[ONE]], %[[NONE]]
 // ROUND: %[[ORIGIN:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ROWS]]#0
 // ROUND: %[[MINUS_ORIGIN:.*]] = arith.mulf %[[ORIGIN]], %[[MINUS_LOG2E]]
 // ROUND: %[[COLUMN:.*]] = tile.reshape %[[MINUS_ORIGIN]]
@@ -105,7 +128,7 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: %[[BLOCK_SUM:.*]] = tile.reduce add %[[P]] axis 1 : tensor<64x32xf32>
 // ROUND: arith.addf %[[ROWS]]#1, %[[BLOCK_SUM]]
 // ROUND: %[[ROUNDED:.*]] = arith.truncf %[[P]] : tensor<64x32xf32> to tensor<64x32xbf16>
-// ROUND: %[[OUTPUT:.*]] = scf.if %[[ANY]]
+// ROUND: %[[OUTPUT:.*]] = scf.if %[[ROWS]]#3
 // ROUND: arith.mulf %[[O]],
 // ROUND: scf.yield %[[O]]
 // ROUND: tile.dot %[[ROUNDED]], %[[V]] acc %[[OUTPUT]]
@@ -143,7 +166,8 @@ func.func @f32_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf32>, %m: tensor<
 // ROUND: arith.negf %[[X]]
 // ROUND: scf.yield %[[X]]
 // ROUND: %[[S:.*]] = arith.select %[[MASK]], %[[SIGNED]], %{{.*}} : tensor<64x32xi1>
-// ROUND: %[[MAX:.*]] = tile.reduce max %[[S]]
+// ROUND: %[[MAX:.*]] = scf.if %{{.*}} -> (tensor<64xf32>) {
+// ROUND: tile.reduce max %[[S]]
 // ROUND: arith.mulf %[[MAX]],
 // ROUND: %[[FACTORS:.*]] = tile.broadcast %{{.*}} : f32 -> tensor<64x32xf32>
 // ROUND: math.fma %[[S]], %[[FACTORS]]

@@ -124,3 +124,26 @@ func.func @a_sum_that_starts_at_zero_needs_no_acc(%a: tensor<4x4xf32>) -> tensor
   %0 = tile.dot %a, %a acc %zero : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
+
+// CHECK-LABEL: @some_condition_of_constants
+// CHECK-SAME: (%[[X:.*]]: tensor<4xf32>)
+// CHECK-DAG: %[[TRUE:.*]] = arith.constant true
+// CHECK-DAG: %[[FALSE:.*]] = arith.constant false
+// CHECK: %[[UNKNOWN:.*]] = tile.any
+// CHECK-NEXT: return %[[TRUE]], %[[FALSE]], %[[TRUE]], %[[FALSE]], %[[UNKNOWN]]
+func.func @some_condition_of_constants(%x: tensor<4xf32>) -> (i1, i1, i1, i1, i1) {
+  %minus_inf = arith.constant dense<0xFF800000> : tensor<4xf32>
+  %zero = arith.constant dense<0.0> : tensor<4xf32>
+  %holds = arith.cmpf ogt, %zero, %minus_inf : tensor<4xf32>
+  %fails = arith.cmpf ogt, %minus_inf, %zero : tensor<4xf32>
+  %depends = arith.cmpf ogt, %x, %zero : tensor<4xf32>
+  %or = arith.ori %depends, %holds : tensor<4xi1>
+  %and = arith.andi %fails, %depends : tensor<4xi1>
+  %both = arith.andi %holds, %depends : tensor<4xi1>
+  %0 = tile.any %holds : tensor<4xi1>
+  %1 = tile.any %fails : tensor<4xi1>
+  %2 = tile.any %or : tensor<4xi1>
+  %3 = tile.any %and : tensor<4xi1>
+  %4 = tile.any %both : tensor<4xi1>
+  return %0, %1, %2, %3, %4 : i1, i1, i1, i1, i1
+}
