@@ -14,6 +14,7 @@ constexpr ScheduleField kFields[] = {
     {"num_roles", &Schedule::num_roles},
     {"num_products", &Schedule::num_products},
     {"held_operands", &Schedule::held_operands},
+    {"instances_per_sm", &Schedule::instances_per_sm},
     {"heads_per_group", &Schedule::heads_per_group},
     {"persistent", &Schedule::persistent},
 };

@@ -78,6 +78,11 @@ constexpr Schedule held(Schedule schedule) {
   return schedule;
 }
 
+constexpr Schedule shared(Schedule schedule, int instances_per_sm) {
+  schedule.instances_per_sm = instances_per_sm;
+  return schedule;
+}
+
 constexpr Schedule grouped(Schedule schedule, int heads) {
   schedule.heads_per_group = heads;
   return schedule;
@@ -90,6 +95,13 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, overlapped(192, 112), {.plain = true, .window = true}},
+    {kHopper,
+     kForward,
+     2,
+     64,
+     57,
+     shared(held(inTurns(64, 64)), 3),
+     {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 113, held(inTurns(128, 128)), {.causal = true, .plain = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.causal = true, .bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true}},

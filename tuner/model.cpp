@@ -28,19 +28,25 @@ constexpr double kBusyWarps = 8;
 
 int registersOf(const Demand &demand, int threads) { return int(demand.register_words / threads) + kRegistersBeside; }
 
+/// That the schedule asks for at least.
+int64_t askedInstances(const Schedule &schedule) { return std::max(1, schedule.instances_per_sm); }
+
 /// Program instances on a multiprocessor at the same time.
-int64_t residentInstances(const Demand &demand, int threads, const TuningMachine &machine) {
+int64_t residentInstances(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
+  int threads = 32 * schedule.num_warps;
   int64_t registers = std::min(registersOf(demand, threads), kMostRegisters);
-  return std::min({kMostInstances, kRegisters / (registers * threads),
-                   machine.shared_bytes_per_multiprocessor / (demand.shared_bytes + kReservedShared)});
+  int64_t fitting = std::min({kMostInstances, kRegisters / (registers * threads),
+                              machine.shared_bytes_per_multiprocessor / (demand.shared_bytes + kReservedShared)});
+  return std::max(fitting, askedInstances(schedule));
 }
 
 std::string whyImpossible(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
-  int threads = 32 * schedule.num_warps, registers = registersOf(demand, threads);
-  int64_t most = std::min<int64_t>(kMostRegisters, kRegisters / threads);
-  if (demand.shared_bytes > machine.shared_bytes_per_block)
-    return fmt::format("needs {} KiB of shared memory, there are {}", demand.shared_bytes >> 10,
-                       machine.shared_bytes_per_block >> 10);
+  int64_t threads = 32 * schedule.num_warps, registers = registersOf(demand, int(threads));
+  int64_t most = std::min<int64_t>(kMostRegisters, kRegisters / (threads * askedInstances(schedule)));
+  int64_t shared = std::min(machine.shared_bytes_per_block,
+                            machine.shared_bytes_per_multiprocessor / askedInstances(schedule) - kReservedShared);
+  if (demand.shared_bytes > shared)
+    return fmt::format("needs {} KiB of shared memory, there are {}", demand.shared_bytes >> 10, shared >> 10);
   if (registers > double(most) * kDoubt)
     return fmt::format("needs {} registers a thread, there are {}", registers, most);
   return "";
@@ -48,8 +54,7 @@ std::string whyImpossible(const Schedule &schedule, const Demand &demand, const 
 
 /// Clocks of a launch, roughly.
 double gpuCost(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
-  int threads = 32 * schedule.num_warps;
-  int64_t resident = std::max<int64_t>(1, residentInstances(demand, threads, machine));
+  int64_t resident = residentInstances(schedule, demand, machine);
   double products = demand.product_flops / (kProductFlops * (demand.warpgroup_products ? 2 : 1)),
          shared = demand.shared_traffic / kSharedBytes, exponentials = demand.exponentials / kExponentials;
   double busy = std::min(1.0, double(resident * schedule.num_warps) / kBusyWarps);

@@ -44,7 +44,7 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     it as before, since one warp that moves elements would be slower than all of them.
 
     The producer's warps come on top of the others, as `tile.producer_warps` says from then on. Registers are shared out
-    so that the multiprocessor holds one block.
+    so that the multiprocessor holds `tile.instances_per_sm` blocks (1 if the module has no such attribute).
 
     A program without such a fetch in a loop stays as it is, with a remark; later passes then let all warps copy.
   }];
@@ -56,7 +56,8 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
   let description = [{
     In modules with `tile.num_products` of 2. Where the last product of a consumers' loop only adds to what the loop
     carries, it is started one iteration later, together with that iteration's first product. Several warpgroups take turns at
-    starting both, so that the tensor cores work for one while the others compute.
+    starting both, so that the tensor cores work for one while the others compute. The first iteration, now on its own, is simplified:
+    it knows that there is no maximum yet.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }

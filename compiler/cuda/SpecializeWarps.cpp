@@ -158,8 +158,9 @@ struct Turn {
 
 class Specialization {
 public:
-  Specialization(func::FuncOp function, SmallVector<sm::FetchOp> fetches, int64_t stages, int64_t warps)
-      : function_(function), fetches_(std::move(fetches)), stages_(stages), warps_(warps),
+  Specialization(func::FuncOp function, SmallVector<sm::FetchOp> fetches, int64_t stages, int64_t warps,
+                 int64_t instances)
+      : function_(function), fetches_(std::move(fetches)), stages_(stages), warps_(warps), instances_(instances),
         b_(function.getLoc(), function.getContext()) {}
 
   void run() {
@@ -180,7 +181,7 @@ private:
   /// Multiples of 8. A producer needs 32, and with blocks in turns 40, which costs two warpgroups of consumers nothing.
   void shareRegisters() {
     constexpr int64_t mostOfConsumer = 240, leastOfProducer = 32, mostOfProducer = 40, unit = 8;
-    const int64_t all = sm::registersOfBlock(warps_ + warpsOfGroup);
+    const int64_t all = sm::registersOfBlock(warps_ + warpsOfGroup, instances_);
     consumerRegisters_ = std::min(mostOfConsumer, (all - warpsOfGroup * leastOfProducer) / warps_ / unit * unit);
     producerRegisters_ = std::min(mostOfProducer, (all - warps_ * consumerRegisters_) / warpsOfGroup / unit * unit);
   }
@@ -389,7 +390,7 @@ private:
 
   func::FuncOp function_;
   SmallVector<sm::FetchOp> fetches_;
-  int64_t stages_, warps_, producerRegisters_ = 0, consumerRegisters_ = 0;
+  int64_t stages_, warps_, instances_, producerRegisters_ = 0, consumerRegisters_ = 0;
   LocBuilder b_;
   sm::RolesOp roles_;
   IRMapping map_; ///< From the program to the producer's part of it.
@@ -442,7 +443,9 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
       return;
     }
     addLoads(function, fetches);
-    Specialization(function, std::move(fetches), stages(), integer("tile.num_warps", 4)).run();
+    Specialization(function, std::move(fetches), stages(), integer("tile.num_warps", 4),
+                   integer("tile.instances_per_sm", 1))
+        .run();
     getOperation()->setAttr("tile.producer_warps", Builder(&getContext()).getI64IntegerAttr(warpsOfGroup));
   }
 };

@@ -24,6 +24,7 @@ const Decision kDecisions[] = {
     {"num_roles", "tile.num_roles", &Schedule::num_roles, 1, {1, 2}},
     {"num_products", "tile.num_products", &Schedule::num_products, 1, {1, 2}},
     {"held_operands", "tile.held_operands", &Schedule::held_operands, 1, {1, 2}},
+    {"instances_per_sm", "tile.instances_per_sm", &Schedule::instances_per_sm, 1, {1, 2, 3, 4}},
 };
 
 int64_t attributeOf(ModuleOp module, StringRef name) {
@@ -51,6 +52,12 @@ Status decide(const Decision &decision, const Schedule &schedule, ModuleOp modul
   return {};
 }
 
+/// Bytes of shared memory that a program instance may have. The multiprocessor keeps some of each for itself.
+int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
+  constexpr int64_t reserved = 1 << 10;
+  return (target.sharedBytes + reserved) / instances - reserved;
+}
+
 } // namespace
 
 Status GpuCompilation::prepare(ModuleOp module) {
@@ -62,9 +69,9 @@ Status GpuCompilation::prepare(ModuleOp module) {
     return Status(ErrorCode::InvalidArgument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
-  setAttribute(module, "tile.shared_limit", target_.sharedBytes);
   for (const Decision &decision : kDecisions)
     TEGULA_RETURN_IF_ERROR(decide(decision, request_.schedule, module));
+  setAttribute(module, "tile.shared_limit", sharedLimit(target_, attributeOf(module, "tile.instances_per_sm")));
   return checkRoles(module);
 }
 
@@ -96,12 +103,17 @@ Status GpuCompilation::describeLaunch() {
       static_cast<int>(32 * (attributeOf(module, "tile.num_warps") + attributeOf(module, "tile.producer_warps")));
   artifact_.tensor_maps = tensorMapsOf(module);
   artifact_.shared_bytes = attributeOf(module, "tile.shared_bytes");
-  if (artifact_.shared_bytes <= target_.sharedBytes)
+  artifact_.instances_per_sm = static_cast<int>(attributeOf(module, "tile.instances_per_sm"));
+  int64_t limit = attributeOf(module, "tile.shared_limit");
+  if (artifact_.shared_bytes <= limit)
     return {};
-  return Status(ErrorCode::ResourceExhausted, "a program instance needs " + std::to_string(artifact_.shared_bytes) +
+  const bool isAlone = artifact_.instances_per_sm == 1;
+  std::string who =
+      isAlone ? "a program instance" : "each of " + std::to_string(artifact_.instances_per_sm) + " program instances";
+  return Status(ErrorCode::ResourceExhausted, who + " needs " + std::to_string(artifact_.shared_bytes) +
                                                   " bytes of shared memory, " + target_.arch + " has " +
-                                                  std::to_string(target_.sharedBytes) +
-                                                  "; lower block_m, block_n or num_stages");
+                                                  std::to_string(limit) + "; lower block_m, block_n" +
+                                                  (isAlone ? " or num_stages" : ", num_stages or instances_per_sm"));
 }
 
 } // namespace tegula

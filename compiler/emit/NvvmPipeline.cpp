@@ -105,18 +105,19 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
 
   void makeKernel(LLVM::LLVMFuncOp function) {
     Builder b(&getContext());
-    auto warps = [&](StringRef name, int64_t otherwise) {
+    auto number = [&](StringRef name, int64_t otherwise) {
       auto attribute = getOperation()->getAttrOfType<IntegerAttr>(name);
       return attribute ? attribute.getInt() : otherwise;
     };
-    auto threads = static_cast<int32_t>(32 * (warps("tile.num_warps", 1) + warps("tile.producer_warps", 0)));
+    auto threads = static_cast<int32_t>(32 * (number("tile.num_warps", 1) + number("tile.producer_warps", 0)));
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({threads}));
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (isa<LLVM::LLVMPointerType>(function.getArgument(i).getType()))
         makeTensorMap(function, i);
     // Without it ptxas now and then spills registers to make room for blocks that shared memory has no room for.
-    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      b.getI32IntegerAttr(static_cast<int32_t>(number("tile.instances_per_sm", 1))));
   }
 };
 

@@ -64,7 +64,7 @@ void Block::startLanes() {
 
 /// ptxas gives a kernel that moves registers between its warps an equal share for all to start with.
 void Block::startWarps() {
-  const auto registers = std::min(kRegisters / lanesOfInstance() / 8 * 8, kMostRegisters);
+  const auto registers = std::min(kRegisters / (lanesOfInstance() * launch_->instancesPerSm) / 8 * 8, kMostRegisters);
   freeRegisters_.assign(launch_->cluster, 0);
   for (Warp &warp : warps_)
     warp = {.elected = choose_->below(kWarp), .registers = registers, .groups = {}};

@@ -36,6 +36,7 @@ struct Launch {
   Grid grid;
   uint32_t cluster; ///< Program instances along x that run together.
   uint32_t sharedBytes;
+  uint32_t instancesPerSm; ///< They share its registers.
   SimtSchedule schedule;
   Findings &findings;
   Instances &instances;

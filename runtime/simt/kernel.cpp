@@ -82,6 +82,7 @@ protected:
                         .grid = grid,
                         .cluster = code_.cluster,
                         .sharedBytes = code_.shared_bytes,
+                        .instancesPerSm = code_.instances_per_sm,
                         .schedule = schedule(),
                         .findings = findings,
                         .instances = together,
@@ -148,6 +149,8 @@ Status checkBlock(const Artifact &artifact) {
                    std::to_string(kMostThreads));
   if (artifact.shared_bytes < 0 || artifact.shared_bytes > kMostSharedBytes)
     return invalid("shared_bytes is " + std::to_string(artifact.shared_bytes));
+  if (artifact.instances_per_sm < 1)
+    return invalid("instances_per_sm is " + std::to_string(artifact.instances_per_sm) + ", but must be at least 1");
   return {};
 }
 
@@ -194,6 +197,7 @@ Expected<std::shared_ptr<Kernel>> loadKernel(const Artifact &artifact, std::shar
                   .sites = parseSites(artifact.kernel, static_cast<const char *>(*sites)),
                   .threads = static_cast<uint32_t>(artifact.threads),
                   .shared_bytes = static_cast<uint32_t>(artifact.shared_bytes),
+                  .instances_per_sm = static_cast<uint32_t>(artifact.instances_per_sm),
                   .tensor_maps = artifact.tensor_maps};
   return makeKernel(artifact.kernel, artifact.parameters, std::move(code),
                     std::make_shared<SharedObject>(std::move(*object)), std::move(device));

@@ -47,6 +47,7 @@ struct KernelCode {
   std::vector<SimtSite> sites; ///< By number.
   uint32_t threads = kWarp;
   uint32_t shared_bytes = 0;
+  uint32_t instances_per_sm = 1;
   std::vector<TensorMap> tensor_maps = {};
   uint32_t cluster = 1; ///< Program instances along x that run at the same time and see each other's shared memory.
 };

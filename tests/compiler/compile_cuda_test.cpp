@@ -174,10 +174,11 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   expectRefusal(r, ErrorCode::Unsupported, "num_roles is 2, which only sm_90a has instructions for, not sm_90");
   r.schedule = {.num_products = 2};
   expectRefusal(r, ErrorCode::InvalidArgument, "num_products is 2, which needs num_roles of 2");
+  r.schedule = {.instances_per_sm = 5};
+  expectRefusal(r, ErrorCode::InvalidArgument, "instances_per_sm is 5; legal are 1, 2, 3, 4, and 0");
   r.target.arch = "sm_90a";
   r.schedule = {.num_roles = 2, .held_operands = 2};
-  expectRefusal(r, ErrorCode::InvalidArgument,
-                "held_operands is 2, which with num_roles of 2 needs num_products of 2");
+  expectRefusal(r, ErrorCode::InvalidArgument, "held_operands is 2, which with num_roles of 2 needs num_products of 2");
 }
 
 /// c = a b, 64 rows per instance, with the depth in steps.
@@ -264,7 +265,17 @@ TEST(CompileCuda, TooMuchSharedMemoryIsRefused) {
   r.schedule.num_warps = 16;
   r.target.arch = "sm_86";
   expectRefusal(r, ErrorCode::ResourceExhausted,
-                "needs 262144 bytes of shared memory, sm_86 has 101376; lower block_m, block_n or num_stages");
+                "a program instance needs 262144 bytes of shared memory, sm_86 has 101376; lower block_m, block_n or "
+                "num_stages");
+  r = request();
+  r.schedule.instances_per_sm = 4;
+  r.schedule.num_stages = 8;
+  EXPECT_EQ(compile(r)->instances_per_sm, 4);
+  r = request(kTooLarge);
+  r.schedule = {.num_warps = 16, .instances_per_sm = 2};
+  expectRefusal(r, ErrorCode::ResourceExhausted,
+                "each of 2 program instances needs 262144 bytes of shared memory, sm_80 has 82944; lower block_m, "
+                "block_n, num_stages or instances_per_sm");
 }
 
 } // namespace

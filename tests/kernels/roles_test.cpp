@@ -118,6 +118,12 @@ TEST(Roles, WarpgroupsAndStagesChangeNoBit) {
   EXPECT_EQ(attention(64, Causal::bottom_right, twoGroups, 0), attention(64, Causal::bottom_right, kRoles, 0));
 }
 
+TEST(Roles, InstancesThatShareAMultiprocessorChangeNoBit) {
+  Schedule shared = kRoles;
+  shared.instances_per_sm = 3;
+  EXPECT_EQ(attention(64, Causal::bottom_right, shared, 0), attention(64, Causal::bottom_right, kRoles, 0));
+}
+
 TEST(Roles, ProductsThatOverlapChangeNoBit) {
   Schedule overlapped = kRoles;
   overlapped.num_products = 2;

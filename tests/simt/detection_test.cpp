@@ -242,6 +242,17 @@ TEST(SimtDetection, RegistersThatNobodyGivesBack) {
   EXPECT_THAT(outcome.findings.front().message, testing::HasSubstr("384 of 512 lanes wait for ever"));
 }
 
+/// 256 lanes have 256 registers each to share out, or, beside another instance, 128.
+void halfForEachRole(const Me &me) { me.ops->set_registers(me.lane, 2, me.thread() < 128 ? 56 : 200); }
+TEST(SimtDetection, RegistersOfAnotherInstance) {
+  struct Run lanes {
+    .kernel = asKernel<halfForEachRole>, .in = {0}, .threads = 256, .instances_per_sm = 2
+  };
+  EXPECT_TRUE(run(lanes).findings.empty());
+  lanes.instances_per_sm = 3;
+  EXPECT_THAT(run(lanes).findings, testing::SizeIs(1));
+}
+
 /// The first warp fills a slot each time the second one has emptied it. One lane fills, but all of them wait.
 template <bool Together> void feed(const Me &me) {
   constexpr uint32_t full = kSimtSharedBase, empty = full + 8, slot = 64;

@@ -30,6 +30,7 @@ Outcome run(const Run &run) {
                                         .sites = numberedSites(),
                                         .threads = run.threads,
                                         .shared_bytes = run.shared_bytes,
+                                        .instances_per_sm = run.instances_per_sm,
                                         .cluster = run.cluster},
                                        nullptr, device().state());
   device().setSchedule(run.schedule);

@@ -18,6 +18,7 @@ struct Run {
   size_t out_words = 1;
   uint32_t threads = 32;
   uint32_t shared_bytes = 4096;
+  uint32_t instances_per_sm = 1;
   SimtSchedule schedule = {};
   int64_t instances = 1;
   uint32_t cluster = 1;

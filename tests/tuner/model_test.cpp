@@ -69,6 +69,10 @@ TEST(Model, RulesOutWhatDoesNotFit) {
   EXPECT_THAT(judged(forward, "block_m=256 block_n=64 num_warps=4 num_stages=1").why,
               HasSubstr("registers a thread, there are 255"));
   EXPECT_EQ(judged(forward, "block_m=128 block_n=64 num_warps=4 num_stages=2").why, "");
+  EXPECT_THAT(judged(forward, "block_m=128 block_n=64 num_warps=4 num_stages=2 instances_per_sm=3").why,
+              HasSubstr("needs 96 KiB of shared memory, there are 75"));
+  EXPECT_THAT(judged(forward, "block_m=128 block_n=64 num_warps=4 num_stages=1 instances_per_sm=3").why,
+              HasSubstr("registers a thread, there are 170"));
 }
 
 TEST(Model, PrefersWhatIsKnownToBeFast) {

@@ -72,6 +72,7 @@ struct Artifact {
   int64_t scratch_bytes = 0;          ///< cpu: private memory that one running program instance needs.
   int threads = 0;                    ///< cuda, simt: threads of one program instance.
   int64_t shared_bytes = 0;           ///< cuda, simt: dynamic shared memory of one program instance.
+  int instances_per_sm = 1;           ///< cuda, simt: how many share a multiprocessor's registers.
   std::vector<TensorMap> tensor_maps; ///< cuda, simt.
   AssemblerReport report;             ///< cuda.
 };

@@ -171,19 +171,20 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.shar
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // A loop around the loop: the inner ring's turn goes on from one outer iteration to the next, and the outer loop's tile
-// is released when the inner loop has read it for the last time, by each warp, as there may be no such time.
+// is released when the inner loop has read it for the last time, by each warp, as there may be no such time. The
+// multiprocessor has two more such instances.
 // CHECK-LABEL: func @two_loops
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>
 // CHECK: %[[QS:.*]] = sm.alloc : !sm.shared<2x64x64xbf16, 128>
 // CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<2>
 // CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
-// CHECK: sm.roles producer
+// CHECK: sm.roles producer 32 {
 // CHECK: scf.for {{.*}} iter_args(%[[QSLOT:.*]] = %{{.*}}, %[[QPHASE:.*]] = %{{.*}}, %[[SLOT0:.*]] = %{{.*}}, %[[PHASE0:.*]] = %{{.*}}) -> (i32, i32, i32, i32)
 // CHECK: sm.feed %[[Q]]{{.*}} %[[QB]][%[[QSLOT]]] phase %[[QPHASE]]
 // CHECK: %[[K_TURN:.*]]:2 = scf.for {{.*}} iter_args(%[[SLOT:.*]] = %[[SLOT0]], %[[PHASE:.*]] = %[[PHASE0]])
 // CHECK: sm.feed %[[K]]{{.*}} %[[KB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: scf.yield %{{.*}}, %{{.*}}, %[[K_TURN]]#0, %[[K_TURN]]#1
-// CHECK: } consumer
+// CHECK: } consumer 128 {
 // CHECK: scf.for
 // CHECK: sm.receive %{{.*}}, %[[QB]]
 // CHECK: scf.for
@@ -192,7 +193,8 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.shar
 // CHECK: sm.release %[[KB]]
 // CHECK: scf.yield
 // CHECK: sm.release %[[QB]][%{{.*}}] each_warp
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 3 : i64} {
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 3 : i64,
+                   tile.instances_per_sm = 3 : i64} {
   func.func @two_loops(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index

@@ -1,15 +1,15 @@
 // RUN: tegula-opt %s --cuda-nvvm --split-input-file --mlir-print-debuginfo | FileCheck %s
 
-// A kernel has as many threads as the schedule says, and may have all registers that these leave it.
+// A kernel has as many threads as the schedule says, and may have all registers that these and other instances leave it.
 // CHECK-LABEL: llvm.func @kernel(%arg0: i64
-// CHECK-SAME: attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 256>}
+// CHECK-SAME: attributes {nvvm.kernel, nvvm.minctasm = 3 : i32, nvvm.reqntid = array<i32: 256>}
 // CHECK: llvm.icmp "slt" %{{.*}}, %{{.*}} : i64
 // CHECK: llvm.cond_br
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%{{.*}}) : (f32) -> f32
 // CHECK-NOT: scf.
 // CHECK-NOT: unrealized_conversion_cast
 // CHECK: emissionKind = DebugDirectivesOnly
-module attributes {tile.num_warps = 8 : i64} {
+module attributes {tile.num_warps = 8 : i64, tile.instances_per_sm = 3 : i64} {
   func.func @kernel(%n: i64) attributes {tile.kernel} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index

@@ -93,6 +93,18 @@ func.func @consumer_that_feeds(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
 
 // -----
 
+module attributes {tile.num_warps = 4 : i64, tile.instances_per_sm = 3 : i64} {
+  func.func @too_many_registers_beside_other_blocks() {
+    // expected-error @+1 {{needs 21504 registers; its threads start with 20480}}
+    sm.roles producer 32 {
+    } consumer 136 {
+    }
+    return
+  }
+}
+
+// -----
+
 module attributes {tile.num_warps = 12 : i64} {
   func.func @too_many_registers() {
     // expected-error @+1 {{needs 96256 registers; its threads start with 65536}}
