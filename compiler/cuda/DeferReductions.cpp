@@ -39,6 +39,8 @@ static RankedTensorType typeOfParts(tile::ReduceOp reduce, Type element) {
 
 /// Lets `reduce` combine parts, which it returns.
 static Value split(tile::ReduceOp reduce) {
+  if (auto parts = reduce.getSource().getDefiningOp<sm::PartialReduceOp>())
+    return parts;
   OpBuilder b(reduce);
   RankedTensorType type = typeOfParts(reduce, cast<RankedTensorType>(reduce.getType()).getElementType());
   Value parts =

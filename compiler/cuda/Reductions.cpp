@@ -178,14 +178,32 @@ static bool isWithinWarp(Operation *op) {
   return isMemoryEffectFree(op);
 }
 
+/// Adds the branches that depend on the condition: those that it guards, and those that conditions guard which come out
+/// of them. False if it is needed for something else.
+static bool findBranches(Value condition, SetVector<Operation *> &branches) {
+  return llvm::all_of(condition.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (auto yield = dyn_cast<scf::YieldOp>(user); yield && isa<scf::IfOp>(yield->getParentOp()))
+      return findBranches(yield->getParentOp()->getResult(use.getOperandNumber()), branches);
+    if (!isa<scf::IfOp>(user))
+      return false;
+    branches.insert(user);
+    return llvm::all_of(user->getResults(),
+                        [&](Value result) { return !result.getType().isInteger(1) || findBranches(result, branches); });
+  });
+}
+
+static bool isWithinWarps(Operation *branch) {
+  WalkResult search = branch->walk([](Operation *inside) {
+    return inside->getNumRegions() || isWithinWarp(inside) ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !search.wasInterrupted();
+}
+
 /// A warp answers for itself, unless it would then miss a barrier.
 LogicalResult cuda::lower(Threads &t, tile::AnyOp op) {
-  bool isForWarps = llvm::all_of(op->getUsers(), [](Operation *branch) {
-    WalkResult search = branch->walk([](Operation *inside) {
-      return inside->getNumRegions() || isWithinWarp(inside) ? WalkResult::advance() : WalkResult::interrupt();
-    });
-    return !search.wasInterrupted();
-  });
+  SetVector<Operation *> branches;
+  bool isForWarps = findBranches(op, branches) && llvm::all_of(branches, isWithinWarps);
   if (!isForWarps) {
     t.define(op, t.s.i1(true));
     return success();

@@ -59,6 +59,15 @@ TEST_P(SimtKernels, WithSmallTiles) {
   RecordProperty("launches", int(launches));
 }
 
+/// Warps that share rows must go through the same barriers, although each sees scores of its own grow.
+TEST_P(SimtKernels, WithWarpsThatShareRows) {
+  Case c = caseOf({.block_m = 24, .block_n = 48, .num_warps = 4}, 51, 150);
+  c.family = oracle::Family::growing_below;
+  Schedules schedules(c, "simt");
+  for (uint64_t seed = 0; seed < 3; ++seed)
+    schedules.run(seed);
+}
+
 std::string nameOf(const ::testing::TestParamInfo<SimtKernels::ParamType> &info) {
   const auto [algorithm, dtype, dim] = info.param;
   constexpr std::string_view names[] = {"standard", "flash1", "flash2"};
