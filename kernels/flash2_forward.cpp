@@ -51,7 +51,7 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
           {&Schedule::num_warps, {warps}}, {&Schedule::num_stages, {2, 3, 4}},
           {&Schedule::num_roles, {2}},     {&Schedule::persistent, {0, 1}}};
       if (warps == 4) // One warpgroup alone leaves room for other instances, and waits that they fill.
-        serial.push_back({&Schedule::instances_per_sm, {0, 2, 3}});
+        serial.push_back({&Schedule::instances_per_sm, {0, 2, 3, 4}});
       ScheduleBox overlapped = serial;
       overlapped.push_back({&Schedule::num_products, {2}});
       overlapped.push_back({&Schedule::held_operands, {0, 2}});

@@ -88,6 +88,10 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
   return schedule;
 }
 
+/// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
+constexpr Schedule kThreeInTurns = shared(held(inTurns(64, 64)), 3);
+constexpr Schedule kFourByHeads = grouped(shared(fed(64, 64), 4), 8);
+
 constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward";
 
 // The first row that fits counts.
@@ -95,14 +99,8 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, overlapped(192, 112), {.plain = true, .window = true}},
-    {kHopper,
-     kForward,
-     2,
-     64,
-     57,
-     shared(held(inTurns(64, 64)), 3),
-     {.causal = true, .plain = true, .most_keys = 2048}},
-    {kHopper, kForward, 2, 64, 113, held(inTurns(128, 128)), {.causal = true, .plain = true, .most_keys = 4096}},
+    {kHopper, kForward, 2, 64, 57, kThreeInTurns, {.causal = true, .plain = true, .most_keys = 1024}},
+    {kHopper, kForward, 2, 64, 41, kFourByHeads, {.causal = true, .plain = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.causal = true, .bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 64, 201, grouped(fed(192, 112), 4), {.tiles_of_scores = true}},
@@ -114,6 +112,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 128, 209, grouped(overlapped(128, 112), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 225, held(inTurns(128, 128))},
+    {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 8), {.causal = true}},
     {kHopper, kForward, 2, 256, 225, overlapped(128, 64)},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}, {.bare = true}},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
