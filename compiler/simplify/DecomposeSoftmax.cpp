@@ -208,6 +208,16 @@ static Value largestAsIntegers(LocBuilder &b, Value s, Type rows) {
   return arith::BitcastOp::create(b, rows, reduceRows(b, tile::Reduction::Max, bits, ofBits(rows)));
 }
 
+/// Whether whole rows of scores may be negative, as those from which something has been subtracted.
+static bool mayBeNegative(Value scores) {
+  Operation *op = scores.getDefiningOp();
+  if (auto mask = dyn_cast_if_present<arith::SelectOp>(op))
+    return mayBeNegative(mask.getTrueValue());
+  if (auto branch = dyn_cast_if_present<scf::IfOp>(op))
+    return mayBeNegative(branch.thenYield().getOperand(cast<OpResult>(scores).getResultNumber()));
+  return isa_and_present<arith::AddFOp, arith::SubFOp, math::FmaOp>(op);
+}
+
 /// The maxima of rows, of which `largest` are the largest as integers.
 static Value maximaOf(LocBuilder &b, Value s, Value largest) {
   Type rows = largest.getType();
@@ -230,16 +240,19 @@ struct Rows {
 };
 } // namespace
 
-/// Rows with scores above `limit` become relative to their maximum. Only where a limit is negative, as it hardly ever
-/// is, are the largest as integers not enough to know that there are none.
+/// Rows with scores above `limit` become relative to their maximum. The largest as integers tell that there are none,
+/// unless the limit is negative, which it hardly ever is where scores are not.
 static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op, bool fuse) {
   Value oldMax = op.getMax(), oldSum = op.getSum();
   Type rows = oldMax.getType();
-  Value largest = largestAsIntegers(b, s.tile, rows), isNegative = isAbove(b, floatConstant(b, rows, 0), limit);
-  Value mayExceed = arith::OrIOp::create(b, isAbove(b, scaled(b, largest, s.scale), limit), isNegative);
+  const bool asIntegers = !mayBeNegative(s.tile);
+  Value largest = asIntegers ? largestAsIntegers(b, s.tile, rows) : reduceRows(b, tile::Reduction::Max, s.tile, rows);
+  Value mayExceed = isAbove(b, scaled(b, largest, s.scale), limit);
+  if (asIntegers)
+    mayExceed = arith::OrIOp::create(b, mayExceed, isAbove(b, floatConstant(b, rows, 0), limit));
   auto raise = [&](OpBuilder &builder, Location loc) {
     LocBuilder then(loc, builder);
-    Value blockMax = scaled(then, maximaOf(then, s.tile, largest), s.scale);
+    Value blockMax = scaled(then, asIntegers ? maximaOf(then, s.tile, largest) : largest, s.scale);
     Value exceeds = isAbove(then, blockMax, limit);
     Value m = arith::SelectOp::create(then, exceeds, blockMax, oldMax);
     Value alpha = rescaling(then, oldMax, m, fuse);

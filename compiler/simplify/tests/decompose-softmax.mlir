@@ -93,8 +93,8 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: %[[BITS:.*]] = arith.bitcast %[[S]] : tensor<64x32xf32> to tensor<64x32xi32>
 // ROUND: %[[LARGEST_BITS:.*]] = tile.reduce max %[[BITS]] axis 1 : tensor<64x32xi32>
 // ROUND: %[[LARGEST:.*]] = arith.bitcast %[[LARGEST_BITS]] : tensor<64xi32> to tensor<64xf32>
-// ROUND: %[[NEGATIVE:.*]] = arith.cmpf ogt, %[[ZERO]], %[[LIMIT]]
 // ROUND: %[[ABOVE:.*]] = arith.cmpf ogt, %[[LARGEST]], %[[LIMIT]]
+// ROUND: %[[NEGATIVE:.*]] = arith.cmpf ogt, %[[ZERO]], %[[LIMIT]]
 // ROUND: %[[MAY_EXCEED:.*]] = arith.ori %[[ABOVE]], %[[NEGATIVE]]
 // ROUND: %[[ANY:.*]] = tile.any %[[MAY_EXCEED]]
 // ROUND: %[[ROWS:.*]]:4 = scf.if %[[ANY]]
@@ -210,6 +210,21 @@ module {
       %masked = arith.select %mask, %products, %minus_infinity : tensor<64x32xi1>, tensor<64x32xf32>
       scf.yield %masked : tensor<64x32xf32>
     }
+    %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+    return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  }
+
+  // Whole rows of scores from which something is subtracted may be negative: they are compared as what they are.
+  // ROUND-LABEL: @shifted
+  // ROUND-NOT: arith.bitcast
+  // ROUND: tile.dot
+  func.func @shifted(%x: tensor<64x32xf32>, %shift: tensor<64x32xf32>, %mask: tensor<64x32xi1>, %v: tensor<32x128xbf16>,
+                     %m: tensor<64xf32>, %l: tensor<64xf32>, %o: tensor<64x128xf32>)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
+    %minus_infinity = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+    %shifted = arith.subf %x, %shift : tensor<64x32xf32>
+    %s = arith.select %mask, %shifted, %minus_infinity : tensor<64x32xi1>, tensor<64x32xf32>
     %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
       : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
     return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
