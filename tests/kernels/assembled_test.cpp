@@ -43,9 +43,12 @@ Expected<Artifact> compile(const ShippedSchedule &shipped, const std::string &em
 std::string declaredOrder(const ShippedSchedule &shipped) {
   const std::vector<VariantTensor> &tensors = shipped.problem.variant.tensors;
   const bool hasTile = !tensors.empty() && tensors[0].axes.back() == Axis::seqlen_k;
-  if (shipped.schedule.num_products == 2)
-    return std::string("receive, turn, product, receive, product, pass, wait 1, release, ") +
-           (hasTile ? "receive, release, " : "") + "wait 0, release, exponentials";
+  if (shipped.schedule.num_products == 2) {
+    const bool takesTurns = shipped.schedule.num_warps > 4; // One warpgroup has nobody to wait for.
+    return std::string("receive, ") + (takesTurns ? "turn, " : "") + "product, receive, product, " +
+           (takesTurns ? "pass, " : "") + "wait 1, release, " + (hasTile ? "receive, release, " : "") +
+           "wait 0, release, exponentials";
+  }
   return std::string("receive, product, wait 0, ") +
          (hasTile ? "release, receive, receive, release" : "receive, release") +
          ", exponentials, product, wait 0, release";
