@@ -220,7 +220,7 @@ Expected<Artifact> parseArtifact(std::string_view bytes) {
   artifact.scratch_bytes = reader.number("scratch_bytes");
   artifact.threads = reader.number<int>("threads");
   artifact.shared_bytes = reader.number("shared_bytes");
-  artifact.instances_per_sm = static_cast<int>(reader.number("instances_per_sm"));
+  artifact.instances_per_sm = reader.number<int>("instances_per_sm");
   for (int64_t count = reader.number("parameters"); count > 0 && reader.good(); --count)
     artifact.parameters.push_back(readParameter(reader));
   for (int64_t count = reader.number("tensor_maps"); count > 0 && reader.good(); --count)

@@ -78,7 +78,7 @@ constexpr Schedule held(Schedule schedule) {
   return schedule;
 }
 
-constexpr Schedule shared(Schedule schedule, int instances_per_sm) {
+constexpr Schedule severalPerSm(Schedule schedule, int instances_per_sm) {
   schedule.instances_per_sm = instances_per_sm;
   return schedule;
 }
@@ -89,8 +89,8 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 }
 
 /// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
-constexpr Schedule kThreeInTurns = shared(held(inTurns(64, 64)), 3);
-constexpr Schedule kFourByHeads = grouped(shared(fed(64, 64), 4), 8);
+constexpr Schedule kThreeInTurns = severalPerSm(held(inTurns(64, 64)), 3);
+constexpr Schedule kFourByHeads = grouped(severalPerSm(fed(64, 64), 4), 8);
 
 constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward";
 

@@ -56,8 +56,8 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
   let description = [{
     In modules with `tile.num_products` of 2. Where the last product of a consumers' loop only adds to what the loop
     carries, it is started one iteration later, together with that iteration's first product. Several warpgroups take turns at
-    starting both, so that the tensor cores work for one while the others compute. The first iteration, now on its own, is simplified:
-    it knows that there is no maximum yet.
+    starting both, so that the tensor cores work for one while the others compute. The first iteration, now on its own, is folded
+    with what the loop starts from.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }

@@ -193,7 +193,7 @@ static bool findBranches(Value condition, SetVector<Operation *> &branches) {
   });
 }
 
-static bool isWithinWarps(Operation *branch) {
+static bool isBranchOfWarps(Operation *branch) {
   WalkResult search = branch->walk([](Operation *inside) {
     return inside->getNumRegions() || isWithinWarp(inside) ? WalkResult::advance() : WalkResult::interrupt();
   });
@@ -203,7 +203,7 @@ static bool isWithinWarps(Operation *branch) {
 /// A warp answers for itself, unless it would then miss a barrier.
 LogicalResult cuda::lower(Threads &t, tile::AnyOp op) {
   SetVector<Operation *> branches;
-  bool isForWarps = findBranches(op, branches) && llvm::all_of(branches, isWithinWarps);
+  bool isForWarps = findBranches(op, branches) && llvm::all_of(branches, isBranchOfWarps);
   if (!isForWarps) {
     t.define(op, t.s.i1(true));
     return success();

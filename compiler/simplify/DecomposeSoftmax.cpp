@@ -208,7 +208,7 @@ static Value largestAsIntegers(LocBuilder &b, Value s, Type rows) {
   return arith::BitcastOp::create(b, rows, reduceRows(b, tile::Reduction::Max, bits, ofBits(rows)));
 }
 
-/// Whether whole rows of scores may be negative, as those from which something has been subtracted.
+/// Whether whole rows of scores may be negative, as those to which a bias has been added.
 static bool mayBeNegative(Value scores) {
   Operation *op = scores.getDefiningOp();
   if (auto mask = dyn_cast_if_present<arith::SelectOp>(op))

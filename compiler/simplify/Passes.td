@@ -35,7 +35,8 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     bits, the probabilities are rounded to their type before the product (their sums are not). A row keeps its maximum until it has
     grown by more than 2^8, so that the sum and the output are hardly ever rescaled; that is under a `tile.any`. Whether a score has
     grown so much is asked of the largest as integers, as long as the limit is not negative: sm_90 finds the largest of three
-    integers in one instruction, and of two floats. An
+    integers in one instruction, and of two floats. Scores to which something is added or from which it is subtracted, whose rows may be
+    negative as a whole, are compared as floats. An
     output that is rounded, too, is multiplied by an approximate reciprocal of the sum (`afn`).
     Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
     of m, which that type hides and f16 does not. Where such scores are products with a scalar, masked or not, the multiplication moves

@@ -36,6 +36,7 @@ TEST_F(Bundle, LoadsWithoutACompiler) {
   EXPECT_EQ(artifact->binary, "q");
   EXPECT_EQ(artifact->parameters, artifactOf(request("q")).parameters);
   EXPECT_EQ(artifact->scratch_bytes, 64);
+  EXPECT_EQ(artifact->instances_per_sm, 3);
   EXPECT_EQ(load(request("other")).status().message(), "no compiler");
 }
 

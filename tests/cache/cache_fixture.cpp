@@ -46,6 +46,7 @@ Artifact artifactOf(const CompileRequest &request) {
   artifact.binary = request.program;
   artifact.parameters = {{.name = "x", .kind = Parameter::Kind::Tensor, .dtype = bf16, .rank = 2, .written = true}};
   artifact.scratch_bytes = 64;
+  artifact.instances_per_sm = 3;
   artifact.report.notes = "note\n";
   return artifact;
 }

@@ -95,6 +95,12 @@ TEST(CompileCuda, AnArtifactSaysWhatALaunchNeeds) {
   EXPECT_EQ(artifact->shared_bytes, 2 * 64 * 64 * 2);
   EXPECT_EQ(artifact->parameters.size(), 3u);
   EXPECT_TRUE(artifact->parameters[2].written);
+  EXPECT_EQ(artifact->instances_per_sm, 1);
+  CompileRequest shared = request();
+  shared.schedule.instances_per_sm = 4;
+  artifact = compile(shared);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_EQ(artifact->instances_per_sm, 4);
 }
 
 TEST(CompileCuda, EveryPhaseCanBePrinted) {
@@ -267,10 +273,6 @@ TEST(CompileCuda, TooMuchSharedMemoryIsRefused) {
   expectRefusal(r, ErrorCode::ResourceExhausted,
                 "a program instance needs 262144 bytes of shared memory, sm_86 has 101376; lower block_m, block_n or "
                 "num_stages");
-  r = request();
-  r.schedule.instances_per_sm = 4;
-  r.schedule.num_stages = 8;
-  EXPECT_EQ(compile(r)->instances_per_sm, 4);
   r = request(kTooLarge);
   r.schedule = {.num_warps = 16, .instances_per_sm = 2};
   expectRefusal(r, ErrorCode::ResourceExhausted,

@@ -245,12 +245,16 @@ TEST(SimtDetection, RegistersThatNobodyGivesBack) {
 /// 256 lanes have 256 registers each to share out, or, beside another instance, 128.
 void halfForEachRole(const Me &me) { me.ops->set_registers(me.lane, 2, me.thread() < 128 ? 56 : 200); }
 TEST(SimtDetection, RegistersOfAnotherInstance) {
-  struct Run lanes {
-    .kernel = asKernel<halfForEachRole>, .in = {0}, .threads = 256, .instances_per_sm = 2
-  };
+  tegula::test::Run lanes{.kernel = asKernel<halfForEachRole>, .in = {0}, .threads = 256, .instances_per_sm = 2};
   EXPECT_TRUE(run(lanes).findings.empty());
   lanes.instances_per_sm = 3;
   EXPECT_THAT(run(lanes).findings, testing::SizeIs(1));
+}
+
+TEST(SimtArtifact, SaysHowManyInstancesShareAMultiprocessor) {
+  const auto device = *simtDevice();
+  const Artifact none{.target = "simt", .kernel = "k", .threads = 32, .instances_per_sm = 0};
+  EXPECT_EQ(device->load(none).status().message(), "kernel 'k': instances_per_sm is 0, but must be at least 1");
 }
 
 /// The first warp fills a slot each time the second one has emptied it. One lane fills, but all of them wait.

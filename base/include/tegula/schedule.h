@@ -25,8 +25,8 @@ struct Schedule {
   /// 1: each product reads its operands from shared memory. 2: left operands of 16-bit elements that a loop does not
   /// change stay in registers (cuda; with `num_roles` of 2, `num_products` must be 2, too).
   int held_operands = 0;
-  /// So many program instances share a multiprocessor at least: one computes while others wait. Their registers and
-  /// their shared memory are limited to its part (cuda; 0 is 1).
+  /// So many program instances, up to 4, share a multiprocessor at least: one computes while others wait. Each has its
+  /// part of the registers and of the shared memory (cuda; 0 is 1).
   int instances_per_sm = 0;
   /// Program instances start with the first blocks of queries of so many heads, then their second ones, and so on:
   /// rows that see many keys come early, and the keys stay in the cache (flash2_forward; 0 is 1).
