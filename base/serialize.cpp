@@ -11,7 +11,7 @@ namespace tegula {
 namespace {
 
 // The numbers change whenever the meaning of what follows does.
-constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 2\n",
+constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 3\n",
                            kStatus = "tegula-status 1\n";
 
 std::string escaped(std::string_view text) {
@@ -110,6 +110,7 @@ void write(Writer &writer, const Parameter &parameter) {
   writer.field("tensor", parameter.kind == Parameter::Kind::Tensor);
   writer.field("rank", parameter.rank);
   writer.field("written", parameter.written);
+  writer.field("counter", parameter.counter);
 }
 
 Parameter readParameter(Reader &reader) {
@@ -122,6 +123,7 @@ Parameter readParameter(Reader &reader) {
   parameter.kind = reader.number("tensor") != 0 ? Parameter::Kind::Tensor : Parameter::Kind::Scalar;
   parameter.rank = reader.number<int>("rank");
   parameter.written = reader.number("written") != 0;
+  parameter.counter = reader.number("counter") != 0;
   return parameter;
 }
 

@@ -43,6 +43,7 @@ Status describe(func::FuncOp function, Artifact &artifact) {
     auto name = function.getArgAttrOfType<StringAttr>(i, "tile.name");
     parameter.name = name ? name.getValue().str() : "arg" + std::to_string(i);
     parameter.written = function.getArgAttr(i, "tile.written") != nullptr;
+    parameter.counter = function.getArgAttr(i, "tile.counter") != nullptr;
     Type type = function.getArgumentTypes()[i];
     auto view = dyn_cast<tile::ViewType>(type);
     parameter.kind = view ? Parameter::Kind::Tensor : Parameter::Kind::Scalar;

@@ -134,6 +134,30 @@ def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>
   let hasVerifier = 1;
 }
 
+def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the next number of a counter in memory, for one program instance alone";
+  let description = [{
+    Adds 1 to the counter, atomically, and is what it was before. Launches set it to 0 (`tile.counter`). In front of the
+    body of an `scf.while`, which is then a loop of which each iteration runs in one program instance:
+
+    ```mlir
+    scf.while : () -> index {
+      %n = tile.claim %counter : !tile.view<1xi32>
+      %more = arith.cmpi slt, %n, %end : index
+      scf.condition(%more) %n : index
+    } do {
+    ^bb0(%block: index):
+      ...
+      scf.yield
+    } attributes {tile.parallel}
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$counter);
+  let results = (outs Index:$number);
+  let assemblyFormat = "$counter attr-dict `:` qualified(type($counter))";
+  let hasVerifier = 1;
+}
+
 def Tile_GatherOp : Tile_Op<"gather", [
     AlwaysSpeculatable, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "reads single elements at positions given by index tiles, or one at a position of scalars";

@@ -27,9 +27,10 @@ bool tegula::tile::isTileShape(ArrayRef<int64_t> shape) {
 }
 
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  bool isLoop = op->getName().getStringRef() == "scf.for";
+  StringRef name = op->getName().getStringRef();
+  bool isLoop = name == "scf.for" || name == "scf.while";
   if (attribute.getName() == parallelLoop && (!isLoop || !isa<UnitAttr>(attribute.getValue())))
-    return op->emitError() << parallelLoop << " is a unit attribute of an scf.for";
+    return op->emitError() << parallelLoop << " is a unit attribute of an scf.for or scf.while";
   if (attribute.getName() != "tile.version")
     return success();
   auto version = dyn_cast<IntegerAttr>(attribute.getValue());
@@ -112,6 +113,13 @@ LogicalResult LoadOp::verify() {
 
 LogicalResult StoreOp::verify() { return verifyBox(*this, getView().getType(), getPosition(), getTile()); }
 LogicalResult AtomicAddOp::verify() { return verifyBox(*this, getView().getType(), getPosition(), getTile()); }
+
+LogicalResult ClaimOp::verify() {
+  ViewType counter = getCounter().getType();
+  if (counter.getRank() == 1 && counter.getElementType().isInteger(32))
+    return success();
+  return emitOpError() << "counts with " << counter << "; a counter is an i32 of a view of rank 1";
+}
 
 /// Shared by what moves single elements.
 static LogicalResult verifyElements(Operation *op, ViewType view, OperandRange indices, Value tile) {

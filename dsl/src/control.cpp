@@ -41,13 +41,13 @@ void Recorder::openRegion(FlowId flow) {
   region_ = id;
 }
 
-FlowId Recorder::openLoop(NodeId begin, NodeId end, NodeId step, bool parallel, Location where) {
+FlowId Recorder::openLoop(LoopKind kind, std::vector<NodeId> operands, Location where) {
   if (!active_)
     return 0;
-  FlowId id = openFlow(Op::For, {begin, end, step}, where);
+  FlowId id = openFlow(Op::For, std::move(operands), where);
   openRegion(id);
   Flow &flow = graph_.flows[id];
-  flow.parallel = parallel;
+  flow.kind = kind;
   flow.induction = hidden(Op::Argument, {DType::index, {}}, flow.node, -1);
   for (size_t i = 0; i < flow.carried.size(); ++i) {
     Variable &variable = variables_[flow.carried[i].slot];
@@ -55,6 +55,13 @@ FlowId Recorder::openLoop(NodeId begin, NodeId end, NodeId step, bool parallel, 
     variable.current = flow.carried[i].argument;
   }
   return id;
+}
+
+bool Recorder::inLoop() const {
+  for (RegionId region = region_; region != 0; region = graph_.regions[region].parent)
+    if (graph_[graph_.regions[region].owner].op == Op::For)
+      return true;
+  return false;
 }
 
 NodeId Recorder::induction(FlowId loop) const { return active_ ? graph_.flows[loop].induction : 0; }
@@ -104,6 +111,12 @@ void Recorder::finish(FlowId id) {
     NodeId initial = graph_.resolve(carried.initial);
     bool unchanged =
         loop ? carried.yielded[0] == carried.argument : carried.yielded[0] == initial && carried.yielded[1] == initial;
+    if (!unchanged && flow.kind == LoopKind::Claimed) {
+      fail(graph_[flow.node].where,
+           "claimedRange: its iterations, which different program instances run, assign to a Var of outside",
+           {{variables_[carried.slot].where, "the Var is declared here"}});
+      unchanged = true;
+    }
     if (unchanged && loop)
       graph_.nodes[carried.argument].alias = initial;
     if (!unchanged)
@@ -130,24 +143,57 @@ bool Recorder::abandon(FlowId flow) {
 
 //===-- range ----------------------------------------------------------------------------------------------------===//
 
-Range::Range(Operand begin, Operand end, Operand step, bool parallel, Location where)
-    : begin_(begin), end_(end), step_(step), parallel_(parallel), where_(where),
-      recording_(Recorder::current().recording()) {}
+namespace {
 
-Range range(Operand begin, Operand end, Operand step, Location where) { return {begin, end, step, false, where}; }
+uint32_t openRange(LoopKind kind, const Operand &begin, const Operand &end, const Operand &step, Location where) {
+  Recorder &r = Recorder::current();
+  Term steps = r.use(step);
+  if (steps.kind == Term::Kind::Integer && steps.integer <= 0)
+    r.fail(where, "range: the step is " + std::to_string(steps.integer) + "; it must be positive");
+  Converter convert(r, "range", where);
+  NodeId first = convert.position(r.use(begin)), last = convert.position(r.use(end));
+  return r.openLoop(kind, {first, last, convert.position(steps)}, where);
+}
+
+void checkCounter(const Converter &convert, NodeId counter) {
+  Recorder &r = convert.r;
+  if (r.poisoned(counter))
+    return;
+  if (r.type(counter) != Type{i32, {}, 1} || r.node(counter).op != Op::Parameter)
+    convert.fail("the counter is " + describe(r.type(counter)) +
+                 "; it must be a tensor argument of type i32 and rank 1");
+  else if (!r.markCounter(counter))
+    convert.fail("this counter counts another loop; each loop needs its own");
+  if (r.inLoop())
+    convert.fail("this loop is inside of another one; nothing would set its counter back to 0");
+}
+
+uint32_t openClaimed(const View &counter, const Operand &end, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "claimedRange", where);
+  NodeId view = r.use(counter, where);
+  checkCounter(convert, view);
+  return r.openLoop(LoopKind::Claimed, {view, convert.position(r.use(end))}, where);
+}
+
+} // namespace
+
+Range::Range(std::function<uint32_t()> open, Location where)
+    : openLoop_(std::move(open)), where_(where), recording_(Recorder::current().recording()) {}
+
+Range range(Operand begin, Operand end, Operand step, Location where) {
+  return {[=] { return openRange(LoopKind::Ordered, begin, end, step, where); }, where};
+}
 Range parallelRange(Operand begin, Operand end, Operand step, Location where) {
-  return {begin, end, step, true, where};
+  return {[=] { return openRange(LoopKind::Parallel, begin, end, step, where); }, where};
+}
+Range claimedRange(View counter, Operand end, Location where) {
+  return {[=] { return openClaimed(counter, end, where); }, where};
 }
 
 Range::Iterator Range::begin() {
-  Recorder &r = Recorder::current();
-  Term step = r.use(step_);
-  if (step.kind == Term::Kind::Integer && step.integer <= 0)
-    r.fail(where_, "range: the step is " + std::to_string(step.integer) + "; it must be positive");
-  Converter convert(r, "range", where_);
-  NodeId bounds[3] = {convert.position(r.use(begin_)), convert.position(r.use(end_)), convert.position(step)};
-  loop_ = r.openLoop(bounds[0], bounds[1], bounds[2], parallel_, where_);
-  recording_ = r.recording();
+  loop_ = openLoop_();
+  recording_ = Recorder::current().recording();
   open_ = true;
   ran_ = false;
   return Iterator(this);

@@ -148,13 +148,19 @@ struct Carried {
   NodeId result = 0;
 };
 
+enum class LoopKind : uint8_t {
+  Ordered,
+  Parallel,
+  Claimed, ///< Its operands are a counter and the end; it is written as an scf.while.
+};
+
 /// The regions of a For (one) or If (two), and what they carry.
 struct Flow {
   NodeId node;
   std::vector<RegionId> regions;
   std::vector<Carried> carried;
   NodeId induction = 0;
-  bool parallel = false; ///< A loop's.
+  LoopKind kind = LoopKind::Ordered; ///< A loop's.
 };
 
 struct Graph {

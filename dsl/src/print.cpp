@@ -32,9 +32,13 @@ private:
       names_[id] = "%" + node.text;
       text += text.empty() ? "" : ", ";
       text += names_[id] + ": " + mlirText(node.type) + " {tile.name = \"" + node.text + "\"" +
-              (recorder_.parameters()[node.number].written ? ", tile.written}" : "}");
+              attributes(recorder_.parameters()[node.number]) + "}";
     }
     return text;
+  }
+
+  static std::string attributes(const Parameter &parameter) {
+    return std::string(parameter.written ? ", tile.written" : "") + (parameter.counter ? ", tile.counter" : "");
   }
 
   void region(RegionId id) {
@@ -118,6 +122,8 @@ private:
   void loop(NodeId id) {
     const Node &node = graph_[id];
     const Flow &flow = graph_.flows[node.number];
+    if (flow.kind == LoopKind::Claimed)
+      return claimedLoop(node, flow);
     std::string carried;
     begin();
     text_ += results(id);
@@ -129,8 +135,34 @@ private:
     text_ += carried.empty() ? " {\n" : carried + ") -> (" + carriedTypes(flow) + ") {\n";
     nested(flow, 0);
     begin();
-    text_ += flow.parallel ? "} {tile.parallel}" : "}";
+    text_ += flow.kind == LoopKind::Parallel ? "} {tile.parallel}" : "}";
     end(node);
+  }
+
+  void line(const std::string &text, const Node &node) {
+    begin();
+    text_ += text;
+    end(node);
+  }
+
+  void claimedLoop(const Node &node, const Flow &flow) {
+    std::string number = "%" + std::to_string(next_++), isInside = "%" + std::to_string(next_++);
+    begin();
+    text_ += "scf.while : () -> index {\n";
+    ++depth_;
+    line(number + " = tile.claim " + use(node, 0) + " : " + typeOf(node, 0), node);
+    line(isInside + " = arith.cmpi slt, " + number + ", " + use(node, 1) + " : index", node);
+    line("scf.condition(" + isInside + ") " + number + " : index", node);
+    --depth_;
+    begin();
+    text_ += "} do {\n";
+    begin();
+    text_ += "^bb0(" + fresh(flow.induction) + ": index):\n";
+    nested(flow, 0);
+    ++depth_;
+    line("scf.yield", node);
+    --depth_;
+    line("} attributes {tile.parallel}", node);
   }
 
   void branch(NodeId id) {

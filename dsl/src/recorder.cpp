@@ -195,6 +195,12 @@ void Recorder::markWritten(NodeId view) {
   parameters_[graph_[view].number].written = true;
 }
 
+bool Recorder::markCounter(NodeId view) {
+  Parameter &parameter = parameters_[graph_[view].number];
+  parameter.written = true;
+  return !std::exchange(parameter.counter, true);
+}
+
 NodeId Recorder::fail(Location where, std::string message, std::vector<Note> notes, Type guess) {
   if (!active_)
     return 0;

@@ -70,7 +70,12 @@ public:
   Value current(uint32_t slot) const;
 
   // Control flow.
-  FlowId openLoop(NodeId begin, NodeId end, NodeId step, bool parallel, Location where);
+  /// Operands: begin, end and step, or a counter and the end.
+  FlowId openLoop(LoopKind kind, std::vector<NodeId> operands, Location where);
+  /// Whether a loop is open.
+  bool inLoop() const;
+  /// Makes the tensor a counter; false if it is one already.
+  bool markCounter(NodeId view);
   NodeId induction(FlowId loop) const;
   void closeLoop(FlowId loop);
   FlowId openBranch(NodeId condition, Location where);

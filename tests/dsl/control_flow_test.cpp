@@ -129,6 +129,18 @@ TEST(Loop, APromiseOfIndependenceIsWritten) {
   EXPECT_EQ(occurrences(text, "scf.for"), 2) << text;
 }
 
+TEST(Loop, IterationsAreClaimed) {
+  auto body = [](View out, View counter) {
+    for (Value i : claimedRange(counter, 8))
+      out.store(i, 0.0);
+  };
+  Expected<Program> program = record("k", body, TensorArg{"out", f32, 1}, TensorArg{"counter", i32, 1});
+  ASSERT_TRUE(program) << program.status().message();
+  EXPECT_FALSE(program->parameters[0].counter);
+  EXPECT_TRUE(program->parameters[1].counter && program->parameters[1].written);
+  EXPECT_NE(program->text.find("{tile.name = \"counter\", tile.written, tile.counter}"), std::string::npos);
+}
+
 TEST(Loop, InvariantsStayOutside) {
   std::string text = textOf([](View x, View out) {
     Value invariant = exp(x.load(0, {4}));

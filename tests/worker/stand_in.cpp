@@ -36,7 +36,7 @@ void misbehave(const std::string &program) {
 std::string answer(const CompileRequest &request) {
   misbehave(request.program);
   if (request.program == "garbage")
-    return "tegula-artifact 2\n";
+    return "tegula-artifact 3\n";
   if (request.program == "refuse")
     return serialize(Expected<Artifact>(Status(ErrorCode::CompileFailed, "k.cpp:1: error: no")));
   Artifact artifact;

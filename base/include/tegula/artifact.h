@@ -21,6 +21,7 @@ struct Parameter {
   DType dtype = f32;
   int rank = 0;         ///< 1 to 5 for a tensor, 0 for a scalar.
   bool written = false; ///< The kernel stores or adds to this tensor.
+  bool counter = false; ///< An i32 with which the kernel counts: one element, which a launch sets to 0 first.
 
   bool operator==(const Parameter &) const = default;
 };

@@ -156,3 +156,19 @@ func.func @scatter_add_with_indices_of_another_shape(%t: tensor<4xf32>, %v: !til
   tile.scatter_add %t, %v[%i] : tensor<4xf32>, !tile.view<1xf32>, tensor<8xi32>
   return
 }
+
+// -----
+
+func.func @claim_of_a_float(%v: !tile.view<1xf32>) -> index {
+  // expected-error @+1 {{'tile.claim' op counts with '!tile.view<1xf32>'; a counter is an i32 of a view of rank 1}}
+  %0 = tile.claim %v : !tile.view<1xf32>
+  return %0 : index
+}
+
+// -----
+
+func.func @claim_of_a_matrix(%v: !tile.view<2xi32>) -> index {
+  // expected-error @+1 {{a counter is an i32 of a view of rank 1}}
+  %0 = tile.claim %v : !tile.view<2xi32>
+  return %0 : index
+}

@@ -36,7 +36,7 @@ module attributes {tile.version = "1"} {}
 // -----
 
 func.func @parallel_branch(%condition: i1) {
-  // expected-error @+1 {{tile.parallel is a unit attribute of an scf.for}}
+  // expected-error @+1 {{tile.parallel is a unit attribute of an scf.for or scf.while}}
   scf.if %condition {
   } {tile.parallel}
   return

@@ -35,6 +35,21 @@ func.func @boxes(%arg0: !tile.view<2xf32>, %arg1: index) {
   return
 }
 
+//      CHECK:  func.func @claims(%arg0: !tile.view<1xi32> {tile.counter, tile.name = "counter", tile.written}, %arg1: index) {
+// CHECK-NEXT:    %0 = scf.while : () -> index {
+// CHECK-NEXT:      %1 = tile.claim %arg0 : !tile.view<1xi32>
+func.func @claims(%arg0: !tile.view<1xi32> {tile.counter, tile.name = "counter", tile.written}, %arg1: index) {
+  scf.while : () -> index {
+    %n = tile.claim %arg0 : !tile.view<1xi32>
+    %more = arith.cmpi slt, %n, %arg1 : index
+    scf.condition(%more) %n : index
+  } do {
+  ^bb0(%n: index):
+    scf.yield
+  } attributes {tile.parallel}
+  return
+}
+
 //      CHECK:  func.func @elements(%arg0: !tile.view<2xf32>, %arg1: tensor<4x8xi32>, %arg2: tensor<4x8xi64>) {
 // CHECK-NEXT:    %0 = tile.gather %arg0[%arg1, %arg2] : !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64> -> tensor<4x8xf32>
 // CHECK-NEXT:    tile.scatter_add %0, %arg0[%arg1, %arg2] : tensor<4x8xf32>, !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64>

@@ -2,8 +2,9 @@
 // Device control flow.
 #pragma once
 
-#include "tegula/value.h"
+#include "tegula/view.h"
 
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -32,10 +33,10 @@ public:
 private:
   friend Range range(Operand begin, Operand end, Operand step, Location where);
   friend Range parallelRange(Operand begin, Operand end, Operand step, Location where);
-  Range(Operand begin, Operand end, Operand step, bool parallel, Location where);
+  friend Range claimedRange(View counter, Operand end, Location where);
+  Range(std::function<uint32_t()> open, Location where);
 
-  Operand begin_, end_, step_;
-  bool parallel_;
+  std::function<uint32_t()> openLoop_;
   Location where_;
   uint32_t recording_, loop_ = 0;
   bool open_ = false, ran_ = false;
@@ -47,6 +48,11 @@ Range range(Operand begin, Operand end, Operand step = 1, Location where = Locat
 /// The same, with a promise: no iteration accesses an element of a tensor that another one writes. Like program
 /// instances, the iterations then need no order among their accesses to memory.
 Range parallelRange(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
+/// Iterations 0 to end - 1, each of which one program instance runs: whichever comes first. They make the promise of a
+/// parallelRange, and assign to no Var of outside. `counter` is a tensor argument of type i32, rank 1 and one element,
+/// which a launch sets to 0 and nothing else accesses. `end` is the same for all instances. The loop is not inside of
+/// another one.
+Range claimedRange(View counter, Operand end, Location where = Location::current());
 
 /// A reference to a function object `void()` that outlives the call; may be absent.
 class Block {
