@@ -13,6 +13,9 @@ Status checkParameter(const Parameter &parameter) {
     return invalid("parameter '" + parameter.name + "': a tensor of rank " + std::to_string(parameter.rank) +
                    ", but ranks are 1 to " + std::to_string(kMaxRank));
   const DType dtype = parameter.dtype;
+  if (parameter.counter && (parameter.rank != 1 || dtype != i32))
+    return invalid("parameter '" + parameter.name + "': a counter of type " + std::string(toString(dtype)) +
+                   " and rank " + std::to_string(parameter.rank) + ", but counters are i32 of rank 1");
   if (!isTensor && dtype != f32 && dtype != i32 && dtype != i64)
     return invalid("parameter '" + parameter.name + "': a scalar of type " + std::string(toString(dtype)) +
                    ", but scalars are f32, i32 or i64");

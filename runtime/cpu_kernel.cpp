@@ -6,6 +6,7 @@
 #include "shared_object.h"
 
 #include <array>
+#include <cstring>
 
 namespace tegula {
 namespace {
@@ -47,6 +48,8 @@ protected:
                        .instances = grid.x * grid.y * grid.z});
   }
 
+  Status clear(void *memory, size_t bytes, Stream stream) const override { return clearOnCpu(memory, bytes, stream); }
+
 private:
   SharedObject object_;
   CpuKernel entry_;
@@ -58,6 +61,12 @@ private:
 
 Status checkCpuStream(Stream stream) {
   return stream.handle == nullptr ? Status() : invalid("the cpu has only the default stream, whose handle is null");
+}
+
+Status clearOnCpu(void *memory, size_t bytes, Stream stream) {
+  TEGULA_RETURN_IF_ERROR(checkCpuStream(stream));
+  std::memset(memory, 0, bytes);
+  return {};
 }
 
 Expected<std::shared_ptr<Kernel>> loadCpuKernel(const Artifact &artifact, std::shared_ptr<CpuPool> pool) {

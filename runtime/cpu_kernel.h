@@ -14,5 +14,7 @@ Expected<std::shared_ptr<Kernel>> loadCpuKernel(const Artifact &artifact, std::s
 
 /// InvalidArgument for any stream but the default one.
 Status checkCpuStream(Stream stream);
+/// Kernel::clear of kernels that run on the host.
+Status clearOnCpu(void *memory, size_t bytes, Stream stream);
 
 } // namespace tegula

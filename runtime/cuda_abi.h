@@ -124,6 +124,7 @@ inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
   FUNCTION(cuMemGetInfo_v2, (size_t * available, size_t * total))                                                      \
   FUNCTION(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                    \
   FUNCTION(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))                          \
+  FUNCTION(cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))                      \
   FUNCTION(cuStreamSynchronize, (CUstream stream))                                                                     \
   FUNCTION(cuEventCreate, (CUevent * event, unsigned flags))                                                           \
   FUNCTION(cuEventDestroy_v2, (CUevent event))                                                                         \

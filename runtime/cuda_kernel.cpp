@@ -66,8 +66,8 @@ private:
 class CudaKernel final : public Kernel {
 public:
   CudaKernel(const Artifact &artifact, std::shared_ptr<Context> context, Function function, int64_t concurrency)
-      : Kernel(artifact.kernel, artifact.parameters, concurrency), maps_(artifact.tensor_maps, std::move(context)),
-        function_(std::move(function)) {}
+      : Kernel(artifact.kernel, artifact.parameters, concurrency), context_(context),
+        maps_(artifact.tensor_maps, std::move(context)), function_(std::move(function)) {}
 
   const CudaKernelInfo &info() const noexcept { return function_.info(); }
 
@@ -77,7 +77,15 @@ protected:
     return block.launch(function_, grid, stream);
   }
 
+  Status clear(void *memory, size_t bytes, Stream stream) const override {
+    return context_->run("cuMemsetD8Async", ErrorCode::LaunchFailed, [&](const Driver &driver) {
+      return driver.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(memory), 0, bytes,
+                                    static_cast<CUstream>(stream.handle));
+    });
+  }
+
 private:
+  std::shared_ptr<Context> context_;
   mutable TensorMaps maps_;
   Function function_;
 };

@@ -43,6 +43,8 @@ Status checkTensor(const Parameter &parameter, const TensorRef &tensor, AddressR
   if (tensor.rank != parameter.rank)
     return invalidArgument(parameter, "expected rank " + std::to_string(parameter.rank) + ", got rank " +
                                           std::to_string(tensor.rank));
+  if (parameter.counter && tensor.shape[0] != 1)
+    return invalidArgument(parameter, "expected one element, got " + std::to_string(tensor.shape[0]));
   TEGULA_RETURN_IF_ERROR(checkSizes(parameter, tensor));
   const Expected<AddressRange> bytes = addressRange(tensor);
   if (!bytes)
@@ -95,6 +97,13 @@ Status checkArguments(std::span<const Parameter> parameters, std::span<const Arg
 
 } // namespace
 
+Status Kernel::clearCounters(std::span<const Argument> arguments, Stream stream) const {
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].counter)
+      TEGULA_RETURN_IF_ERROR(clear(arguments[i].tensor().data, sizeof(int32_t), stream));
+  return {};
+}
+
 Status Kernel::launch(Grid grid, std::span<const Argument> arguments, Stream stream) const noexcept {
   const ProfileRange range("launch", name_);
   return guarded([&]() -> Status {
@@ -102,6 +111,7 @@ Status Kernel::launch(Grid grid, std::span<const Argument> arguments, Stream str
     TEGULA_RETURN_IF_ERROR(checkArguments(parameters_, arguments));
     if (isEmpty(grid))
       return {};
+    TEGULA_RETURN_IF_ERROR(clearCounters(arguments, stream));
     return run(grid, arguments, stream);
   });
 }

@@ -124,7 +124,18 @@ void Block::atomicAdd(Lane &lane, uint32_t site, uint64_t address, SimtAtomic ty
     return;
   const auto *value = static_cast<const std::byte *>(from);
   for (uint32_t i = 0; i < 4 * count; i += 4)
-    type == SimtAtomic::F32 ? addRelaxed<float>(to + i, value + i) : addRelaxed<int32_t>(to + i, value + i);
+    if (type == SimtAtomic::F32)
+      addRelaxed<float>(to + i, value + i);
+    else
+      addRelaxed<int32_t>(to + i, value + i);
+}
+
+uint32_t Block::fetchAdd(Lane &lane, uint32_t site, uint64_t address, uint32_t increment) {
+  maybeInterrupt(lane);
+  std::byte *to = accessGlobal(lane, address, sizeof increment, accessOf(lane, site, AccessKind::Atomic));
+  if (to == nullptr || address % sizeof increment != 0)
+    return 0;
+  return addRelaxed<uint32_t>(to, reinterpret_cast<const std::byte *>(&increment));
 }
 
 void Block::copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes) {

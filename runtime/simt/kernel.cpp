@@ -102,6 +102,8 @@ protected:
     return report(findings.take(), instances, work);
   }
 
+  Status clear(void *memory, size_t bytes, Stream stream) const override { return clearOnCpu(memory, bytes, stream); }
+
 private:
   /// Without a mutation of another kernel.
   SimtSchedule schedule() const {

@@ -73,11 +73,11 @@ private:
   std::vector<int64_t> words_;
 };
 
-/// Adds a T, as red.relaxed does; `to` is aligned.
-template <class T> void addRelaxed(std::byte *to, const std::byte *from) {
+/// Adds a T, as atom.relaxed does, and returns what was there; `to` is aligned.
+template <class T> T addRelaxed(std::byte *to, const std::byte *from) {
   T value;
   std::memcpy(&value, from, sizeof value);
-  std::atomic_ref(*reinterpret_cast<T *>(to)).fetch_add(value, std::memory_order_relaxed);
+  return std::atomic_ref(*reinterpret_cast<T *>(to)).fetch_add(value, std::memory_order_relaxed);
 }
 
 } // namespace tegula::simt

@@ -72,6 +72,13 @@ const SimtOps simtOps = {
             b.atomicAdd(l, site, address, static_cast<SimtAtomic>(type), count, from);
           });
         },
+    .fetch_add = [](SimtLane *lane, uint32_t site, uint32_t predicate, uint64_t address,
+                    uint32_t increment) -> uint32_t {
+      uint32_t before = 0;
+      onLaneIf(predicate, lane, site, Space::Global,
+               [&](Block &b, Lane &l) { before = b.fetchAdd(l, site, address, increment); });
+      return before;
+    },
     .load_matrices =
         [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to) {
           access(lane, [&](Block &b, Lane &l) { b.loadMatrices(l, site, address, count, transposed != 0, to); });

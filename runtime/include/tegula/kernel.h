@@ -64,10 +64,11 @@ public:
   /// Program instances that the device runs at the same time: its threads, or what its multiprocessors hold.
   int64_t concurrency() const noexcept { return concurrency_; }
 
-  /// Runs every instance of `grid` once, in no particular order, with `arguments` in the order of parameters().
-  /// Nothing has run if it fails. An empty grid is checked like any other and runs nothing.
-  /// InvalidArgument names the parameter; it is returned for a wrong count, kind, dtype or rank, a negative size, a
-  /// size of 2^31 or more (positions inside a kernel have 32 bits), data that is null or not aligned to its elements,
+  /// Runs every instance of `grid` once, in no particular order, with `arguments` in the order of parameters(). What
+  /// the kernel counts with (Parameter::counter) is set to 0 first, in the order of `stream`. Nothing has run if it
+  /// fails. An empty grid is checked like any other and runs nothing. InvalidArgument names the parameter; it is
+  /// returned for a wrong count, kind, dtype or rank, a negative size, a size of 2^31 or more (positions inside a
+  /// kernel have 32 bits), a counter of other than one element, data that is null or not aligned to its elements,
   /// offsets beyond 63 bits, a written tensor that overlaps another argument or itself, and a grid with a negative
   /// count, a count of 2^31 or more, or more than 2^62 instances; on cuda also one with more than 65535 along y or z.
   /// ResourceExhausted if there is no memory for scratch, ForkedChild in a fork of the process that made the device.
@@ -83,8 +84,12 @@ protected:
 
   /// Runs a grid of at least one instance with arguments that launch has checked. May throw; launch does not.
   virtual Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const = 0;
+  /// Sets memory of the device to 0.
+  virtual Status clear(void *memory, size_t bytes, Stream stream) const = 0;
 
 private:
+  Status clearCounters(std::span<const Argument> arguments, Stream stream) const;
+
   std::string name_;
   std::vector<Parameter> parameters_;
   int64_t concurrency_;

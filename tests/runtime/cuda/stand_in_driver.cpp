@@ -423,6 +423,12 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
   return CUDA_SUCCESS;
 }
 
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream) {
+  ENTER_IN_CONTEXT();
+  std::memset(reinterpret_cast<void *>(to), value, bytes);
+  return CUDA_SUCCESS;
+}
+
 CUresult cuStreamSynchronize(CUstream) {
   ENTER_IN_CONTEXT();
   return CUDA_SUCCESS;
