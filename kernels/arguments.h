@@ -17,7 +17,7 @@ std::vector<TensorArg> variantTensors(const AttentionConfig &config);
 /// The variant's tensors, then the gradients that it wants.
 std::vector<TensorArg> variantTensorsAndGradients(const AttentionConfig &config);
 
-inline constexpr size_t kMaxListedTensors = 8;
+inline constexpr size_t kMaxListedTensors = 9;
 
 namespace record_list_details {
 

@@ -27,6 +27,8 @@ struct Step {
   std::shared_ptr<Kernel> kernel;
   GridRows grid;
   std::vector<size_t> places; ///< For each parameter of the kernel, its place among what forEachArgument visits.
+
+  bool counts() const { return grid == GridRows::turns && schedule.persistent == 2; }
 };
 
 std::vector<std::string_view> forwardKernels(Algorithm algorithm) {
@@ -54,10 +56,10 @@ void forEachArgument(const Variant &variant, const AttentionForward &call, const
   visit("o", call.o, false);
   visit("lse", call.lse, false);
   visit("scale", call.scale, false);
-  for (const WorkspaceTensor &entry : workspace.tensors)
-    visit(entry.name, entry.tensor, false);
   for (size_t t = 0; t < variant.tensors.size(); ++t)
     visit(variant.tensors[t].name, call.variant[t], false);
+  for (const WorkspaceTensor &entry : workspace.tensors)
+    visit(entry.name, entry.tensor, false);
 }
 
 template <class Visit>
@@ -74,10 +76,10 @@ void forEachArgument(const Variant &variant, const AttentionBackward &call, cons
       visit(tensor.name, call.variant_gradients[next++], true);
 }
 
-/// The names in the order of forEachArgument.
+/// The names in the order of forEachArgument, of which the last may be missing in a launch.
 std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pass) {
   Expected<WorkspaceLayout> workspace =
-      workspaceLayout(problem.algorithm, pass, {}, problem.head_dim, problem.value_dim);
+      workspaceLayout(problem.algorithm, pass, {}, problem.head_dim, problem.value_dim, /*counts=*/true);
   std::vector<TensorRef> tensors(problem.variant.tensors.size());
   std::vector<std::string> names;
   auto visit = [&](std::string_view name, const Argument &, bool gradient) {
@@ -122,18 +124,24 @@ struct AttentionPlan::State {
   std::vector<Step> forward, backward;
 
   Status add(std::vector<Step> &steps, Pass pass, const Choices &choices);
+  const std::vector<Step> &steps(Pass pass) const { return pass == Pass::forward ? forward : backward; }
+  Expected<WorkspaceLayout> layout(Pass pass, const AttentionShape &shape) const;
   Expected<int64_t> workspaceBytes(Pass pass, const AttentionShape &shape) const noexcept;
   template <class Call> Status launch(Pass pass, const Call &call, const Workspace &workspace, Stream stream) const;
 };
 
+Expected<WorkspaceLayout> AttentionPlan::State::layout(Pass pass, const AttentionShape &shape) const {
+  bool counts = std::any_of(steps(pass).begin(), steps(pass).end(), [](const Step &step) { return step.counts(); });
+  return workspaceLayout(problem.algorithm, pass, shape, problem.head_dim, problem.value_dim, counts);
+}
+
 Expected<int64_t> AttentionPlan::State::workspaceBytes(Pass pass, const AttentionShape &shape) const noexcept {
   return guarded([&]() -> Expected<int64_t> {
     TEGULA_RETURN_IF_ERROR(checkShape(shape));
-    Expected<WorkspaceLayout> layout =
-        workspaceLayout(problem.algorithm, pass, shape, problem.head_dim, problem.value_dim);
-    if (!layout)
-      return layout.status();
-    return layout->bytes;
+    Expected<WorkspaceLayout> workspace = layout(pass, shape);
+    if (!workspace)
+      return workspace.status();
+    return workspace->bytes;
   });
 }
 
@@ -153,19 +161,18 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
   Expected<AttentionShape> shape = checkCall(problem, call);
   if (!shape)
     return shape.status();
-  Expected<WorkspaceLayout> layout =
-      workspaceLayout(problem.algorithm, pass, *shape, problem.head_dim, problem.value_dim);
-  if (!layout)
-    return layout.status();
-  TEGULA_RETURN_IF_ERROR(layout->place(workspace));
+  Expected<WorkspaceLayout> tensors = layout(pass, *shape);
+  if (!tensors)
+    return tensors.status();
+  TEGULA_RETURN_IF_ERROR(tensors->place(workspace));
   std::array<std::byte, 16 << 10> memory; // More than variants usually need.
   std::pmr::monotonic_buffer_resource stack(memory.data(), memory.size());
   std::pmr::vector<Argument> all(&stack), arguments(&stack);
   all.reserve(kUsualArguments);
   arguments.reserve(kUsualArguments);
-  forEachArgument(problem.variant, call, *layout,
+  forEachArgument(problem.variant, call, *tensors,
                   [&](std::string_view, const Argument &argument, bool) { all.push_back(argument); });
-  for (const Step &step : pass == Pass::forward ? forward : backward) {
+  for (const Step &step : steps(pass)) {
     arguments.clear();
     for (size_t place : step.places)
       arguments.push_back(all[place]);
@@ -235,7 +242,7 @@ Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_v
                            .block_m = schedule.block_m,
                            .block_n = schedule.block_n,
                            .heads_per_group = std::max(schedule.heads_per_group, 1),
-                           .persistent = schedule.persistent != 0};
+                           .persistent = schedule.persistent};
     return AttentionRecipe{std::move(config), schedule};
   });
 }

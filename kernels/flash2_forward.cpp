@@ -51,7 +51,7 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
       ScheduleBox serial = {
           {&Schedule::block_m, {rows}},    {&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224}},
           {&Schedule::num_warps, {warps}}, {&Schedule::num_stages, {2, 3, 4}},
-          {&Schedule::num_roles, {2}},     {&Schedule::persistent, {0, 1}}};
+          {&Schedule::num_roles, {2}},     {&Schedule::persistent, {0, 1, 2}}};
       // One warpgroup alone leaves waits that other instances fill. Measured slower at 128, which the model cannot
       // tell.
       if (warps == 4 && std::max(problem.head_dim, problem.value_dim) <= 64)
@@ -98,12 +98,16 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
 const SearchSpace kFlash2ForwardSpace = {boxes, demand};
 
 Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
-  auto kernel = [&config](View q, View k, View v, View o, View lse, Value scale, VariantViews tensors) {
-    forQueryBlocks(config, q,
+  std::vector<TensorArg> listed = variantTensors(config);
+  if (config.claimsBlocks())
+    listed.push_back({"counter", i32, 1});
+  auto kernel = [&config](View q, View k, View v, View o, View lse, Value scale, VariantViews views) {
+    VariantViews tensors = views.first(config.variant.tensors.size()), counter = views.subspan(tensors.size());
+    forQueryBlocks(config, q, counter,
                    [&](const QueryBlock &at) { flash2Forward(config, q, k, v, o, lse, scale, tensors, at); });
   };
-  return recordList("flash2_forward", kernel, variantTensors(config), tensor(config, "q"), tensor(config, "k"),
-                    tensor(config, "v"), tensor(config, "o"), statistic("lse"), ScalarArg{"scale", f32});
+  return recordList("flash2_forward", kernel, listed, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),
+                    tensor(config, "o"), statistic("lse"), ScalarArg{"scale", f32});
 }
 
 } // namespace tegula

@@ -24,10 +24,18 @@ Status checkBlock(const char *name, int size) {
                                    ", or 0 to have it chosen");
 }
 
+Status checkPersistent(int value) {
+  if (value >= 0 && value <= 2)
+    return {};
+  return invalidArgument("persistent", "it is " + text(value) +
+                                           "; it must be 0 (an instance for each block), 1 (blocks in turns) or 2 "
+                                           "(blocks from a counter)");
+}
+
 /// A variant's tensors become parameters beside those of the kernels.
 Status checkNames(const Variant &variant) {
-  std::set<std::string> taken = {"q", "k", "v",   "o", "lse", "do",    "dq",     "dk",   "dv",
-                                 "m", "l", "acc", "s", "p",   "delta", "dq_acc", "scale"};
+  std::set<std::string> taken = {"q", "k", "v",   "o", "lse", "do",    "dq",     "dk",    "dv",
+                                 "m", "l", "acc", "s", "p",   "delta", "dq_acc", "scale", "counter"};
   for (const VariantTensor &tensor : variant.tensors)
     for (const std::string &name : {tensor.name, tensor.wants_gradient ? "d" + tensor.name : std::string()})
       if (!name.empty() && !taken.insert(name).second)
@@ -48,6 +56,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkDim("value_dim", problem.value_dim));
   TEGULA_RETURN_IF_ERROR(checkBlock("block_m", schedule.block_m));
   TEGULA_RETURN_IF_ERROR(checkBlock("block_n", schedule.block_n));
+  TEGULA_RETURN_IF_ERROR(checkPersistent(schedule.persistent));
   TEGULA_RETURN_IF_ERROR(problem.variant.status);
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
   if (problem.backward && problem.algorithm != Algorithm::flash2)

@@ -2,6 +2,7 @@
 #include "plan_workspace.h"
 #include "plan_check.h"
 
+#include <array>
 #include <cstdint>
 #include <limits>
 
@@ -13,17 +14,27 @@ constexpr int64_t kMaxBytes = std::numeric_limits<int64_t>::max() / 2;
 
 struct Request {
   std::string_view name;
-  int64_t last_dim; ///< 0: the tensor is [batch, heads, seqlen_q].
+  int rank;
+  std::array<int64_t, 4> sizes;
+  DType dtype = f32;
 };
 
-std::vector<Request> requests(Algorithm algorithm, Pass pass, const AttentionShape &shape, int head_dim,
-                              int value_dim) {
+std::vector<Request> requests(Algorithm algorithm, Pass pass, const AttentionShape &shape, int head_dim, int value_dim,
+                              bool counts) {
+  auto statistic = [&](std::string_view name) -> Request {
+    return {name, 3, {shape.batch, shape.heads, shape.seqlen_q}};
+  };
+  auto rows = [&](std::string_view name, int64_t columns) -> Request {
+    return {name, 4, {shape.batch, shape.heads, shape.seqlen_q, columns}};
+  };
   if (pass == Pass::backward)
-    return {{"delta", 0}, {"dq_acc", head_dim}};
+    return {statistic("delta"), rows("dq_acc", head_dim)};
   if (algorithm == Algorithm::standard)
-    return {{"s", shape.seqlen_k}, {"p", shape.seqlen_k}};
+    return {rows("s", shape.seqlen_k), rows("p", shape.seqlen_k)};
   if (algorithm == Algorithm::flash1)
-    return {{"m", 0}, {"l", 0}, {"acc", value_dim}};
+    return {statistic("m"), statistic("l"), rows("acc", value_dim)};
+  if (counts)
+    return {{"counter", 1, {1}, i32}};
   return {};
 }
 
@@ -41,18 +52,17 @@ Status WorkspaceLayout::place(const Workspace &workspace) {
 }
 
 Expected<WorkspaceLayout> workspaceLayout(Algorithm algorithm, Pass pass, const AttentionShape &shape, int head_dim,
-                                          int value_dim) {
+                                          int value_dim, bool counts) {
   WorkspaceLayout layout;
-  for (auto [name, last_dim] : requests(algorithm, pass, shape, head_dim, value_dim)) {
-    bool statistic = name == "delta" || name == "m" || name == "l";
-    int64_t sizes[] = {shape.batch, shape.heads, shape.seqlen_q, last_dim};
-    Expected<TensorRef> tensor = contiguous(nullptr, f32, std::span<const int64_t>(sizes, statistic ? 3 : 4));
+  for (const auto &[name, rank, sizes, dtype] : requests(algorithm, pass, shape, head_dim, value_dim, counts)) {
+    Expected<TensorRef> tensor = contiguous(nullptr, dtype, std::span<const int64_t>(sizes.data(), rank));
     Expected<int64_t> count = numel(*tensor);
-    if (!count || *count > (kMaxBytes - layout.bytes) / int64_t(sizeof(float)))
+    const int64_t elementBytes = sizeOf(dtype);
+    if (!count || *count > (kMaxBytes - layout.bytes) / elementBytes)
       return Status(ErrorCode::ResourceExhausted,
                     "the workspace for these shapes would exceed " + std::to_string(kMaxBytes) + " bytes");
     layout.tensors.push_back({name, *tensor, layout.bytes});
-    layout.bytes += (*count * int64_t(sizeof(float)) + kAlignment - 1) / kAlignment * kAlignment;
+    layout.bytes += (*count * elementBytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   return layout;
 }

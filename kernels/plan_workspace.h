@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-/// A contiguous f32 tensor in the workspace, named as the kernels' parameter.
+/// A contiguous tensor in the workspace, named as the kernels' parameter.
 struct WorkspaceTensor {
   std::string_view name;
   TensorRef tensor; ///< Its data is set by place().
@@ -27,7 +27,8 @@ struct WorkspaceLayout {
 enum class Pass { forward, backward };
 
 /// ResourceExhausted if 63 bits cannot hold the number of bytes.
+/// `counts`: instances of the pass claim their blocks. The counter comes last.
 Expected<WorkspaceLayout> workspaceLayout(Algorithm algorithm, Pass pass, const AttentionShape &shape, int head_dim,
-                                          int value_dim);
+                                          int value_dim, bool counts);
 
 } // namespace tegula

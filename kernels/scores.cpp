@@ -40,7 +40,7 @@ namespace {
 class QueryBlocks {
 public:
   QueryBlocks(const AttentionConfig &config, View q)
-      : heads_(narrow(q.dim(1))), allHeads_(narrow(q.dim(0)) * heads_),
+      : group_(config.heads_per_group), heads_(narrow(q.dim(1))), allHeads_(narrow(q.dim(0)) * heads_),
         perHead_(narrow((q.dim(2) + (config.block_m - 1)) / config.block_m)) {}
 
   Value perHead() const { return perHead_; }
@@ -51,10 +51,20 @@ public:
     return (narrow(programId(2)) * heads_ + narrow(programId(1))) * perHead_ + narrow(programId(0));
   }
 
+  /// In the order of Schedule::heads_per_group.
+  QueryBlock ofNumber(Value number) const {
+    if (group_ == 1)
+      return at(number / perHead_, number % perHead_);
+    Value first = number / (perHead_ * group_) * group_, rest = number - first * perHead_;
+    Value heads = min(allHeads_ - first, group_), head = first + rest % heads;
+    return at(head, rest / heads);
+  }
+
   /// The block of this number in a head; block perHead() where there is none.
   QueryBlock at(Value head, Value block) const { return {wide(head / heads_), wide(head % heads_), wide(block)}; }
 
 private:
+  int group_;
   Value heads_, allHeads_, perHead_;
 };
 } // namespace
@@ -81,16 +91,22 @@ static void inTurns(const QueryBlocks &blocks, const std::function<void(const Qu
   }
 }
 
-void forQueryBlocks(const AttentionConfig &config, View q, const std::function<void(const QueryBlock &)> &body) {
-  if (!config.persistent && config.heads_per_group == 1)
+/// Whoever is free takes the next one.
+static void asClaimed(const QueryBlocks &blocks, View counter, const std::function<void(const QueryBlock &)> &body) {
+  for (Value number : claimedRange(counter, wide(blocks.allHeads() * blocks.perHead())))
+    body(blocks.ofNumber(narrow(number)));
+}
+
+void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,
+                    const std::function<void(const QueryBlock &)> &body) {
+  if (config.persistent == 0 && config.heads_per_group == 1)
     return body({programId(2), programId(1), programId(0)});
   QueryBlocks blocks(config, q);
-  if (config.persistent)
+  if (config.claimsBlocks())
+    return asClaimed(blocks, counter.front(), body);
+  if (config.persistent == 1)
     return inTurns(blocks, body);
-  Value group = constant(i32, config.heads_per_group), number = blocks.ofInstance();
-  Value first = number / (blocks.perHead() * group) * group, rest = number - first * blocks.perHead();
-  Value heads = min(blocks.allHeads() - first, group), head = first + rest % heads;
-  body(blocks.at(head, rest / heads));
+  body(blocks.ofNumber(blocks.ofInstance()));
 }
 
 //===-- Scores ---------------------------------------------------------------------------------------------------===//
@@ -122,7 +138,7 @@ Interval Scores::keysFor(Value row, Value lastRow) const {
     begin = max(begin, range.keys(row, head_, tensors_).begin);
     end = min(end, range.keys(lastRow, head_, tensors_).end);
   }
-  if (config_.persistent) // There is a block for each turn, but not all of them have rows.
+  if (config_.persistent == 1) // There is a block for each turn, but not all of them have rows.
     end = select(min(row, head_.seqlen_q - 1 - row) >= 0, end, begin);
   return {begin, end};
 }

@@ -73,8 +73,10 @@ struct QueryBlock {
   Value batch, head, block;
 };
 
-/// Records `body` for the block of queries that a program instance works on, or for those one after another.
-void forQueryBlocks(const AttentionConfig &config, View q, const std::function<void(const QueryBlock &)> &body);
+/// Records `body` for the block of queries that a program instance works on, or for those one after another. If
+/// instances claim them, `counter` is one view.
+void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,
+                    const std::function<void(const QueryBlock &)> &body);
 
 /// Query heads that share one kv head.
 Value groupSize(View q, View k);

@@ -180,7 +180,7 @@ private:
 double frequency(Operation *op) {
   double result = 1;
   for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
-    if (isa<scf::ForOp>(parent))
+    if (isa<LoopLikeOpInterface>(parent))
       result *= kTripsOfALoop;
   return result;
 }

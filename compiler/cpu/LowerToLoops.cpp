@@ -108,6 +108,8 @@ LogicalResult Lowering::lowerOp(Operation *op) {
   loc_ = op->getLoc();
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return lowerFor(loop);
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return lowerWhile(loop);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return lowerIf(branch);
   if (auto slice = dyn_cast<tile::SliceOp>(op)) {
@@ -122,6 +124,8 @@ LogicalResult Lowering::lowerOp(Operation *op) {
     lowerGather(gather);
   } else if (auto scatter = dyn_cast<tile::ScatterAddOp>(op)) {
     lowerScatterAdd(scatter);
+  } else if (auto claim = dyn_cast<tile::ClaimOp>(op)) {
+    lowerClaim(claim);
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
     lowerDot(dot);
   } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
@@ -248,6 +252,29 @@ LogicalResult Lowering::lowerFor(scf::ForOp loop) {
     if (!tileType(value))
       yielded.push_back(scalars_.lookup(value));
   end->setOperands(yielded);
+  return success();
+}
+
+/// Of one that carries scalars alone.
+LogicalResult Lowering::lowerWhile(scf::WhileOp loop) {
+  if (llvm::any_of(loop->getOperands(), tileType) || llvm::any_of(loop->getResults(), tileType))
+    return loop->emitError("the cpu target cannot carry tiles through this loop");
+  SmallVector<Type> types = llvm::map_to_vector(loop.getResultTypes(), computeType);
+  auto lowered = scf::WhileOp::create(builder_, loc(), types, scalars(loop.getInits()), nullptr, nullptr);
+  scalars_.map(loop.getResults(), lowered.getResults());
+  OpBuilder::InsertionGuard guard(builder_);
+  auto lowerInto = [&](Block &from, Block &to) {
+    scalars_.map(from.getArguments(), to.getArguments());
+    builder_.setInsertionPointToEnd(&to);
+    return lowerBlock(from);
+  };
+  if (failed(lowerInto(*loop.getBeforeBody(), *lowered.getBeforeBody())))
+    return failure();
+  scf::ConditionOp condition = loop.getConditionOp();
+  scf::ConditionOp::create(builder_, loc(), scalars_.lookup(condition.getCondition()), scalars(condition.getArgs()));
+  if (failed(lowerInto(*loop.getAfterBody(), *lowered.getAfterBody())))
+    return failure();
+  scf::YieldOp::create(builder_, loc(), scalars(loop.getYieldOp().getOperands()));
   return success();
 }
 

@@ -67,6 +67,7 @@ private:
   mlir::LogicalResult lowerBlock(mlir::Block &block);
   mlir::LogicalResult lowerOp(mlir::Operation *op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
+  mlir::LogicalResult lowerWhile(mlir::scf::WhileOp loop);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
   mlir::LogicalResult lowerScalar(mlir::Operation *op);
   mlir::LogicalResult lowerBranchBody(mlir::Block *from, mlir::Block *to, llvm::ArrayRef<Buffer> results);
@@ -106,6 +107,7 @@ private:
   void lowerGather(tile::GatherOp gather);
   void lowerScalarGather(tile::GatherOp gather);
   void lowerScatterAdd(tile::ScatterAddOp scatter);
+  void lowerClaim(tile::ClaimOp claim);
 
   // Matrix products (Dot.cpp).
   void lowerDot(tile::DotOp dot);
@@ -114,6 +116,9 @@ private:
   mlir::Value index(int64_t value);
   mlir::Value splat(mlir::Value scalar);
   mlir::Value word(int64_t position);
+  llvm::SmallVector<mlir::Value> scalars(mlir::ValueRange values) {
+    return llvm::map_to_vector(values, [&](mlir::Value x) { return scalars_.lookup(x); });
+  }
   mlir::Location loc() const { return loc_; }
 
   mlir::func::FuncOp source_, body_;

@@ -163,4 +163,12 @@ void Lowering::lowerScatterAdd(tile::ScatterAddOp scatter) {
   builder_.restoreInsertionPoint(after);
 }
 
+void Lowering::lowerClaim(tile::ClaimOp claim) {
+  ViewParts view = views_.lookup(claim.getCounter());
+  Value one = arith::ConstantOp::create(builder_, loc(), builder_.getI32IntegerAttr(1));
+  Value number =
+      memref::AtomicRMWOp::create(builder_, loc(), arith::AtomicRMWKind::addi, one, view.flat, ValueRange{view.offset});
+  scalars_.map(claim.getResult(), Value(arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), number)));
+}
+
 } // namespace tegula::cpu

@@ -79,7 +79,7 @@ private:
   static unsigned loopDepth(Operation *op) {
     unsigned depth = 0;
     for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
-      depth += isa<scf::ForOp>(parent);
+      depth += isa<LoopLikeOpInterface>(parent);
     return depth;
   }
 

@@ -229,6 +229,23 @@ LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
   return success();
 }
 
+/// All threads leave with the number, and after them what else needs the scratch memory may write there.
+LogicalResult cuda::lower(Threads &t, tile::ClaimOp op) {
+  Value place = t.scratch(4), counter = t.view(op.getCounter()).base;
+  {
+    Value isFirst = t.s.both(t.s.compare(Scalars::Compare::eq, t.warp(), 0), t.isFirstLane());
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+    Value number = t.gpu.fetchAdd(counter, t.s.i32(1));
+    t.gpu.storeShared(number, place);
+  }
+  t.barrier();
+  Value number = t.gpu.loadShared(t.b.getI32Type(), 1, place).front();
+  t.barrier();
+  t.define(op.getResult(), t.s.toIndex(number));
+  return success();
+}
+
 //===-- Single elements ------------------------------------------------------------------------------------------===//
 
 namespace {

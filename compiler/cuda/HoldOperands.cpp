@@ -39,7 +39,7 @@ static bool areSafe(Operation *op) {
 
 /// Whether iterations that do not make the operand repeat the product.
 static bool isRepeated(Operation *op, Value lhs) {
-  auto loop = op->getParentOfType<scf::ForOp>();
+  auto loop = op->getParentOfType<LoopLikeOpInterface>();
   return loop && loop.isDefinedOutsideOfLoop(lhs);
 }
 
@@ -61,7 +61,7 @@ static Value read(ImplicitLocOpBuilder &b, Value lhs, Operation *product) {
   auto tile = RankedTensorType::get({rows, depth}, cast<sm::SharedType>(lhs.getType()).getElementType(),
                                     sm::operandLayout(b.getContext(), rows, depth, grid->warpsM, grid->warpsN));
   Value held = sm::ReadOp::create(b, tile, lhs, /*reshaped=*/false);
-  if (lhs.getDefiningOp<sm::ReceiveOp>() && isa<scf::ForOp>(lhs.getParentBlock()->getParentOp()))
+  if (lhs.getDefiningOp<sm::ReceiveOp>() && isa<LoopLikeOpInterface>(lhs.getParentBlock()->getParentOp()))
     sm::ProxyFenceOp::create(b); // The next tile in this place is written by TMA.
   return isa<sm::WgmmaOp>(product) ? cuda::packed(b, held) : held;
 }

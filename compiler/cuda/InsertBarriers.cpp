@@ -139,7 +139,7 @@ static Access accessTo(Value place, Kind kind) {
 }
 
 static Kind kindOf(Operation *op, Value place) {
-  if (isa<tile::AtomicAddOp, tile::ScatterAddOp>(op))
+  if (isa<tile::AtomicAddOp, tile::ScatterAddOp, tile::ClaimOp>(op))
     return Kind::add;
   bool shared = isa<sm::SharedType>(place.getType());
   bool writes = shared ? isa<sm::WriteOp, sm::CopyInOp>(op) : isa<tile::StoreOp, sm::CopyOutOp>(op);
@@ -243,29 +243,41 @@ static Section orderAccesses(Block &block, const Accesses &before) {
   return section;
 }
 
-/// An iteration of a loop, or a branch.
-static Section orderRegion(Region &region, const Accesses &before) {
-  Section body = orderAccesses(region.front(), before);
-  if (isa<LoopLikeOpInterface>(region.getParentOp())) {
-    body.head.forgetValuesOf(region.getParentOp());
-    body.tail.forgetValuesOf(region.getParentOp());
+/// An iteration of a loop, whose regions run one after the other; it may end behind each of them.
+static Section orderIteration(LoopLikeOpInterface loop, Accesses before) {
+  Section iteration;
+  for (Region *region : loop.getLoopRegions()) {
+    Section part = orderAccesses(region->front(), before);
+    if (iteration.open)
+      iteration.head.add(part.head);
+    iteration.tail.add(part.tail);
+    iteration.open &= part.open;
+    before = part.tail;
   }
-  return body;
+  iteration.head.forgetValuesOf(loop);
+  iteration.tail.forgetValuesOf(loop);
+  return iteration;
+}
+
+/// There may be no iteration.
+static Section orderLoop(LoopLikeOpInterface loop) {
+  Section iteration = orderIteration(loop, {});
+  Accesses before = loop->hasAttr(tile::parallelLoop) ? iteration.tail.ofSharedMemory() : iteration.tail;
+  if (before.conflictWith(iteration.head))
+    iteration = orderIteration(loop, before);
+  iteration.open = true;
+  return iteration;
 }
 
 /// A conflict with what comes before regions is solved before them: once, and for all branches.
-static Section orderRegions(Operation &op) {
-  bool repeats = isa<LoopLikeOpInterface>(op);
-  Section section{.head = {}, .tail = {}, .open = repeats};
+static Section orderBranches(Operation &op) {
+  Section section{.head = {}, .tail = {}, .open = false};
   for (Region &region : op.getRegions()) {
     if (region.empty()) {
       section.open = true;
       continue;
     }
-    Section body = orderRegion(region, {});
-    Accesses before = op.hasAttr(tile::parallelLoop) ? body.tail.ofSharedMemory() : body.tail;
-    if (repeats && before.conflictWith(body.head))
-      body = orderRegion(region, before);
+    Section body = orderAccesses(region.front(), {});
     section.head.add(body.head);
     section.tail.add(body.tail);
     section.open |= body.open;
@@ -279,8 +291,10 @@ static Section orderAccesses(Operation &op) {
     return orderAccesses(roles.getConsumer().front(), {});
   if (isa<sm::ReceiveOp, sm::ReleaseOp, sm::MbarriersOp, sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
     return {};
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+    return orderLoop(loop);
   if (op.getNumRegions() != 0)
-    return orderRegions(op);
+    return orderBranches(op);
   if (isa<sm::BarrierOp>(op))
     return Section::barrier();
   // A thread waits for its own copies only; those of others have ended at the next barrier.

@@ -4,7 +4,7 @@
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
@@ -49,9 +49,9 @@ private:
 };
 } // namespace
 
-static void issueEarly(scf::ForOp loop) {
-  BlockStart start(*loop.getBody());
-  for (tile::LoadOp load : llvm::make_early_inc_range(loop.getBody()->getOps<tile::LoadOp>())) {
+static void issueEarly(Block &iteration) {
+  BlockStart start(iteration);
+  for (tile::LoadOp load : llvm::make_early_inc_range(iteration.getOps<tile::LoadOp>())) {
     FailureOr<SetVector<Operation *>> operands = movableOperands(load);
     if (!tile::isReadOnly(load.getView()) || failed(operands))
       continue;
@@ -63,6 +63,11 @@ static void issueEarly(scf::ForOp loop) {
 
 namespace {
 struct IssueLoadsEarly : cuda::impl::IssueLoadsEarlyBase<IssueLoadsEarly> {
-  void runOnOperation() override { getOperation()->walk(issueEarly); }
+  void runOnOperation() override {
+    getOperation()->walk([](LoopLikeOpInterface loop) {
+      for (Region *region : loop.getLoopRegions())
+        issueEarly(region->front());
+    });
+  }
 };
 } // namespace

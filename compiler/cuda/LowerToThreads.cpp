@@ -103,15 +103,16 @@ LogicalResult Threads::lowerOp(Operation *op) {
   b.setLoc(op->getLoc());
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](scf::ForOp loop) { return lowerFor(loop); })
+      .Case([&](scf::WhileOp loop) { return lowerWhile(loop); })
       .Case([&](scf::IfOp branch) { return lowerIf(branch); })
       .Case([&](sm::RolesOp roles) { return lowerRoles(roles); })
       .Case<arith::ConstantOp, tile::ProgramIdOp, tile::NumProgramsOp, tile::DimOp, tile::SliceOp, tile::IotaOp,
             tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp, tile::ReduceOp, tile::AnyOp, sm::LinearOp,
-            sm::PartialReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::GatherOp, tile::ScatterAddOp,
-            sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp, sm::WriteOp, sm::CommitOp,
-            sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::PackOp, sm::WgmmaOp, sm::WgmmaWaitOp,
-            sm::MbarriersOp, sm::FeedOp, sm::IsBoxOp, sm::ReceiveOp, sm::ReleaseOp, sm::TurnsOp, sm::TakeTurnOp,
-            sm::PassTurnOp>([&](auto known) { return lower(*this, known); })
+            sm::PartialReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::ClaimOp, tile::GatherOp,
+            tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp,
+            sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::PackOp, sm::WgmmaOp,
+            sm::WgmmaWaitOp, sm::MbarriersOp, sm::FeedOp, sm::IsBoxOp, sm::ReceiveOp, sm::ReleaseOp, sm::ClaimOp,
+            sm::ClaimedOp, sm::TurnsOp, sm::TakeTurnOp, sm::PassTurnOp>([&](auto known) { return lower(*this, known); })
       .Default([&](Operation *other) { return lowerElementwise(*this, other); });
 }
 
@@ -157,6 +158,25 @@ LogicalResult Threads::lowerFor(scf::ForOp loop) {
 static std::pair<Type, unsigned> registersOf(Type type) {
   auto tile = dyn_cast<RankedTensorType>(type);
   return tile ? std::pair(tile.getElementType(), registerCount(tile)) : std::pair(type, 1u);
+}
+
+LogicalResult Threads::lowerWhile(scf::WhileOp loop) {
+  SmallVector<Type> types;
+  for (Type type : loop.getResultTypes()) {
+    auto [element, count] = registersOf(type);
+    types.append(count, element);
+  }
+  auto lowered = scf::WhileOp::create(b, types, flattened(*this, loop.getInits()), nullptr, nullptr);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(lowered.getBeforeBody());
+  defineAll(*this, loop.getBeforeArguments(), loop.getInits(), lowered.getBeforeArguments());
+  if (failed(lowerBlock(*loop.getBeforeBody())))
+    return failure();
+  scf::ConditionOp condition = loop.getConditionOp();
+  scf::ConditionOp::create(b, scalar(condition.getCondition()), flattened(*this, condition.getArgs()));
+  defineAll(*this, loop.getAfterArguments(), condition.getArgs(), lowered.getAfterArguments());
+  defineAll(*this, loop.getResults(), condition.getArgs(), lowered.getResults());
+  return lowerRegion(*loop.getAfterBody(), lowered.getAfterBody(), /*pack=*/false);
 }
 
 static bool isPacked(Type element, unsigned count) { return isa<BFloat16Type, Float16Type>(element) && count % 2 == 0; }

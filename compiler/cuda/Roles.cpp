@@ -77,7 +77,8 @@ static int64_t releases(Threads &t, sm::MbarriersOp op) {
 
 LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
   int64_t slots = op.getType().getSlots();
-  Value first = t.reserve(2 * slots * kMbarrierBytes);
+  bool hasNumbers = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ClaimOp>);
+  Value first = t.reserve((hasNumbers ? 3 : 2) * slots * kMbarrierBytes);
   t.define(op.getResult(), first);
   Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
   OpBuilder::InsertionGuard guard(t.b);
@@ -99,8 +100,14 @@ static Value emptyMbarrier(Threads &t, Value mbarriers, Value slot) {
   return t.s.add(fullMbarrier(t, mbarriers, slot), slots * kMbarrierBytes);
 }
 
+/// Behind the mbarriers.
+static Value numberPlace(Threads &t, Value mbarriers, Value slot) {
+  int64_t slots = cast<sm::MbarriersType>(mbarriers.getType()).getSlots();
+  return t.s.add(fullMbarrier(t, mbarriers, slot), 2 * slots * kMbarrierBytes);
+}
+
 /// The phase before the first one counts as over.
-static void waitForSlot(Threads &t, sm::FeedOp op) {
+template <class Op> static void waitForSlot(Threads &t, Op op) {
   if (isRefilled(op.getMbarriers()))
     t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
                        t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
@@ -175,6 +182,29 @@ LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
   else
     speaks = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), kWarpsOfGroup), 0), speaks);
   t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), speaks);
+  return success();
+}
+
+//===-- Claims ---------------------------------------------------------------------------------------------------===//
+
+/// By the lane that asks TMA for tiles; where a warp copies them, by the first of its lanes for all.
+LogicalResult cuda::lower(Threads &t, sm::ClaimOp op) {
+  Value counter = t.view(op.getCounter()).base, speaks = t.feedsBoxes() ? Value() : t.isFirstLane();
+  auto claim = [&]() -> SmallVector<Value> { return {t.gpu.fetchAdd(counter, t.s.i32(1))}; };
+  auto wait = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
+  waitForSlot(t, op);
+  Value number = speaks ? t.gpu.ofFirstLane(t.either(speaks, t.b.getI32Type(), claim, wait).front()) : claim().front();
+  t.gpu.storeShared(number, numberPlace(t, op.getMbarriers(), op.getSlot()), speaks);
+  t.gpu.arrive(fullMbarrier(t, op.getMbarriers(), op.getSlot()), speaks);
+  t.define(op.getResult(), t.s.toIndex(number));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ClaimedOp op) {
+  t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
+  Value place = numberPlace(t, op.getMbarriers(), op.getSlot());
+  Value number = t.gpu.loadShared(t.b.getI32Type(), 1, place).front();
+  t.define(op.getResult(), t.s.toIndex(t.gpu.ofFirstLane(number)));
   return success();
 }
 

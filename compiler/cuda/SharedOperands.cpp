@@ -177,7 +177,7 @@ static bool isCoalesced(sm::LayoutAttr layout, unsigned rank) {
 void lowerLoadsAndStores(func::FuncOp function) {
   function.walk([](tile::LoadOp load) {
     RankedTensorType type = load.getResult().getType();
-    if (isFetchable(load) && type.getNumElements() >= worthCopying && !load->getParentOfType<scf::ForOp>())
+    if (isFetchable(load) && type.getNumElements() >= worthCopying && !load->getParentOfType<LoopLikeOpInterface>())
       readBack(load, fetch(load, type.getShape()));
   });
   function.walk([](tile::StoreOp store) {
@@ -187,7 +187,7 @@ void lowerLoadsAndStores(func::FuncOp function) {
     ImplicitLocOpBuilder b(store.getLoc(), store);
     Value staged = sm::StageOp::create(b, sharedType(type, type.getShape()), store.getTile());
     // Outside of loops nothing follows that warps could be ahead with, and its addresses cost registers.
-    int64_t rowsOfWarp = store->getParentOfType<scf::ForOp>() ? sm::extentOfWarp(type, /*dim=*/0) : 0;
+    int64_t rowsOfWarp = store->getParentOfType<LoopLikeOpInterface>() ? sm::extentOfWarp(type, /*dim=*/0) : 0;
     sm::CopyOutOp::create(b, staged, store.getView(), store.getPosition(), type.getShape(),
                           rowsOfWarp ? b.getI64IntegerAttr(rowsOfWarp) : IntegerAttr());
     store.erase();

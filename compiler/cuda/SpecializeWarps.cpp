@@ -10,6 +10,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
@@ -21,6 +22,7 @@ using namespace mlir;
 using namespace tegula;
 
 using LocBuilder = ImplicitLocOpBuilder;
+using Loop = LoopLikeOpInterface;
 
 constexpr int64_t warpsOfGroup = 4;
 
@@ -70,12 +72,30 @@ static bool isReadByWarpgroupsOnly(sm::FetchOp fetch) {
   return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
 }
 
-static bool isInLoop(Operation *op) { return isa<scf::ForOp>(op->getParentOp()); }
+static bool isInLoop(Operation *op) { return isa<Loop>(op->getParentOp()); }
+
+/// What claims the iterations of a loop, or null.
+static tile::ClaimOp claimOf(scf::WhileOp loop) {
+  auto claims = loop.getBeforeBody()->getOps<tile::ClaimOp>();
+  return claims.empty() ? tile::ClaimOp() : *claims.begin();
+}
+
+/// Whether a producer can claim the iterations, for consumers that are told nothing but their numbers.
+static bool isClaimed(scf::WhileOp loop) {
+  tile::ClaimOp claim = claimOf(loop);
+  return claim && loop.getInits().empty() && llvm::equal(loop.getConditionOp().getArgs(), claim->getResults()) &&
+         llvm::all_of(loop.getBeforeBody()->without_terminator(),
+                      [&](Operation &op) { return &op == claim || isRepeatable(&op); });
+}
 
 /// Whether a producer can get there: through loops alone, which it can repeat.
 static bool isReachable(Operation *op) {
-  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-  return isa<func::FuncOp>(op->getParentOp()) || (loop && areRepeatable(boundsOf(loop)) && isReachable(loop));
+  Operation *parent = op->getParentOp();
+  if (auto loop = dyn_cast<scf::ForOp>(parent))
+    return areRepeatable(boundsOf(loop)) && isReachable(loop);
+  if (auto loop = dyn_cast<scf::WhileOp>(parent))
+    return isClaimed(loop) && isa<func::FuncOp>(loop->getParentOp());
+  return isa<func::FuncOp>(parent);
 }
 
 /// Whether a producer knows where the tile is, of an sm.fetch or a tile.load.
@@ -121,23 +141,27 @@ static sm::FetchOp fetchBox(tile::LoadOp load) {
 
 //===-- Rings ----------------------------------------------------------------------------------------------------===//
 
+/// Of a loop whose iterations have one number, the first of the block's arguments.
+static Block *bodyOf(Loop loop) { return &loop.getLoopRegions().back()->front(); }
+static ValueRange carriedIn(Loop loop) { return ValueRange(bodyOf(loop)->getArguments()).drop_front(); }
+
 /// Of a ring that is filled in `loop`, if not null. An outer loop's next tile comes while the inner one still works on
 /// this.
-static int64_t slotsIn(scf::ForOp loop, int64_t stages) {
-  bool isInnermost = loop && loop.getBody()->getOps<scf::ForOp>().empty();
+static int64_t slotsIn(Loop loop, int64_t stages) {
+  bool isInnermost = loop && bodyOf(loop)->getOps<scf::ForOp>().empty();
   return isInnermost ? stages : loop ? 2 : 1;
 }
 
 /// Of the ring of an sm.fetch or a tile.load.
 static int64_t ringBytes(Operation *op, sm::SharedType tile, int64_t stages) {
-  return slotsIn(dyn_cast<scf::ForOp>(op->getParentOp()), stages) * tile.bytes();
+  return slotsIn(dyn_cast<Loop>(op->getParentOp()), stages) * tile.bytes();
 }
 
 /// Of what must lie beside the rings: results that are written while a loop around goes on with the next block.
 static int64_t bytesBesideRings(func::FuncOp function) {
   int64_t bytes = 0;
   function.walk([&](sm::StageOp stage) {
-    if (stage->getParentOfType<scf::ForOp>())
+    if (stage->getParentOfType<Loop>())
       bytes += stage.getType().bytes();
   });
   return bytes;
@@ -146,7 +170,7 @@ static int64_t bytesBesideRings(func::FuncOp function) {
 //===-- Roles ----------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// A ring and what says which of its slots is next.
+/// A ring and what says which of its slots is next. Numbers of iterations lie beside the mbarriers, in no ring.
 struct Channel {
   Value ring, mbarriers;
 };
@@ -167,14 +191,18 @@ public:
     makeRoles();
     for (sm::FetchOp fetch : fetches_)
       makeChannel(fetch);
+    findClaims();
     b_.setInsertionPointToStart(&roles_.getProducer().emplaceBlock());
     feedBlock(roles_.getConsumer().front(), {i32(0), i32(0)});
     sm::EndOp::create(b_);
-    for (size_t i = 0; i < fetches_.size(); ++i)
-      if (scf::ForOp loop = loopOf(fetches_[i]); loop && !places_.contains(fetches_[i]))
-        addTurn(loop);
+    for (sm::FetchOp fetch : fetches_)
+      addTurn(fetch);
+    for (tile::ClaimOp claim : claims_)
+      addTurn(claim);
     for (sm::FetchOp fetch : fetches_)
       receive(fetch);
+    for (tile::ClaimOp claim : claims_)
+      receive(claim);
   }
 
 private:
@@ -198,35 +226,51 @@ private:
     sm::EndOp::create(b_);
   }
 
-  static scf::ForOp loopOf(sm::FetchOp fetch) { return dyn_cast<scf::ForOp>(fetch->getParentOp()); }
+  /// Of a fetch or a claim.
+  static Loop loopOf(Operation *op) { return dyn_cast<Loop>(op->getParentOp()); }
 
-  bool isFed(sm::FetchOp fetch) const { return channels_.contains(fetch); }
+  bool isFed(Operation *op) const { return channels_.contains(op); }
 
-  /// Whether the loop has fetches of its own, so that it needs to know which slot is next.
-  bool hasRing(scf::ForOp loop) const {
-    return llvm::any_of(loop.getBody()->getOps<sm::FetchOp>(), [&](sm::FetchOp fetch) { return isFed(fetch); });
+  /// Whether the loop has fetches or a claim of its own, so that it needs to know which slot is next.
+  bool hasRing(Loop loop) const {
+    return llvm::any_of(loop.getLoopRegions(), [&](Region *region) {
+      return llvm::any_of(region->front(), [&](Operation &op) { return isFed(&op); });
+    });
   }
 
   /// The loops with rings from `loop` inwards: it counts the turns of all of them.
-  SmallVector<scf::ForOp> ringsIn(scf::ForOp loop) const {
-    SmallVector<scf::ForOp> rings;
-    loop.walk<WalkOrder::PreOrder>([&](scf::ForOp inner) {
+  SmallVector<Loop> ringsIn(Loop loop) const {
+    SmallVector<Loop> rings;
+    loop->walk<WalkOrder::PreOrder>([&](Loop inner) {
       if (hasRing(inner))
         rings.push_back(inner);
     });
     return rings;
   }
 
+  Value makeMbarriers(Operation *op) {
+    b_.setInsertionPoint(roles_);
+    b_.setLoc(op->getLoc());
+    int64_t slots = slotsIn(loopOf(op), stages_);
+    return sm::MbarriersOp::create(b_, sm::MbarriersType::get(b_.getContext(), slots));
+  }
+
   void makeChannel(sm::FetchOp fetch) {
     b_.setInsertionPoint(roles_);
     b_.setLoc(fetch.getLoc());
     sm::SharedType tile = fetch.getType();
-    int64_t slots = slotsIn(loopOf(fetch), stages_);
-    SmallVector<int64_t> shape{slots};
+    SmallVector<int64_t> shape{slotsIn(loopOf(fetch), stages_)};
     llvm::append_range(shape, tile.getShape());
-    auto ring = sm::SharedType::get(b_.getContext(), shape, tile.getElementType(), tile.getPanel());
-    channels_[fetch] = {sm::AllocOp::create(b_, ring, IntegerAttr()),
-                        sm::MbarriersOp::create(b_, sm::MbarriersType::get(b_.getContext(), slots))};
+    auto type = sm::SharedType::get(b_.getContext(), shape, tile.getElementType(), tile.getPanel());
+    Value ring = sm::AllocOp::create(b_, type, IntegerAttr());
+    channels_[fetch] = {ring, makeMbarriers(fetch)};
+  }
+
+  /// Of the loops in which the producer feeds something.
+  void findClaims() {
+    for (sm::FetchOp fetch : fetches_)
+      if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && claims_.insert(claimOf(loop)))
+        channels_[claimOf(loop)] = {Value(), makeMbarriers(claimOf(loop))};
   }
 
   Value i32(int64_t value) { return arith::ConstantIntOp::create(b_, b_.getI32Type(), value); }
@@ -239,7 +283,7 @@ private:
       b_.setLoc(op.getLoc());
       if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && isFed(fetch))
         feed(fetch, turn);
-      else if (auto loop = dyn_cast<scf::ForOp>(op); loop && !ringsIn(loop).empty())
+      else if (auto loop = dyn_cast<Loop>(op); loop && !ringsIn(loop).empty())
         repeat(loop);
     }
   }
@@ -251,37 +295,80 @@ private:
         b_.clone(*op, map_);
   }
 
-  void repeat(scf::ForOp loop) {
-    loop.walk([&](Operation *op) {
+  void repeat(Loop loop) {
+    loop->walk([&](Operation *op) {
       if (auto inner = dyn_cast<scf::ForOp>(op))
         repeat(boundsOf(inner), loop->getBlock());
-      else if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && isFed(fetch))
-        repeat(fetch->getOperands(), loop->getBlock());
+      else if (isFed(op))
+        repeat(op->getOperands(), loop->getBlock());
     });
-    SmallVector<scf::ForOp> rings = ringsIn(loop);
-    SmallVector<Value> inits;
-    for (scf::ForOp ring : rings) {
-      Turn &turn = turns_.try_emplace(ring, Turn{i32(0), i32(0)}).first->second;
-      inits.append({turn.slot, turn.phase});
-    }
+    SmallVector<Loop> rings = ringsIn(loop);
+    for (Loop ring : rings)
+      turns_.try_emplace(ring, Turn{i32(0), i32(0)});
+    if (auto claimed = dyn_cast<scf::WhileOp>(*loop))
+      repeat(claimed, rings);
+    else
+      repeat(cast<scf::ForOp>(*loop), rings);
+  }
+
+  void repeat(scf::ForOp loop, ArrayRef<Loop> rings) {
     Value lower = map_.lookupOrDefault(loop.getLowerBound()), upper = map_.lookupOrDefault(loop.getUpperBound());
-    auto copy = scf::ForOp::create(b_, lower, upper, map_.lookupOrDefault(loop.getStep()), inits);
-    map_.map(loop.getInductionVar(), copy.getInductionVar());
-    auto setTurns = [&](ValueRange values) {
-      for (auto [i, ring] : llvm::enumerate(rings))
-        turns_[ring] = {values[2 * i], values[2 * i + 1]};
-    };
+    auto copy = scf::ForOp::create(b_, lower, upper, map_.lookupOrDefault(loop.getStep()), turnsOf(rings));
     OpBuilder::InsertionGuard guard(b_);
-    b_.setInsertionPointToStart(copy.getBody());
-    setTurns(copy.getRegionIterArgs());
-    feedBlock(*loop.getBody(), turns_.lookup(loop));
+    repeatIteration(loop, rings, copy);
+  }
+
+  void repeat(scf::WhileOp loop, ArrayRef<Loop> rings) {
+    tile::ClaimOp claim = claimOf(loop);
+    for (Operation &op : *loop.getBeforeBody())
+      repeat(op.getOperands(), loop->getBlock());
+    SmallVector<Value> inits = turnsOf(rings);
+    SmallVector<Type> types(loop.getResultTypes());
+    llvm::append_range(types, ValueRange(inits).getTypes());
+    auto copy = scf::WhileOp::create(b_, types, inits, nullptr, nullptr);
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(copy.getBeforeBody());
+    setTurns(rings, copy.getBeforeArguments());
+    for (Operation &op : loop.getBeforeBody()->without_terminator())
+      if (&op == claim)
+        map_.map(claim, feed(claim, turns_.at(loop)));
+      else
+        b_.clone(op, map_);
+    scf::ConditionOp condition = loop.getConditionOp();
+    SmallVector<Value> passed{map_.lookup(claim.getResult())};
+    llvm::append_range(passed, copy.getBeforeArguments());
+    scf::ConditionOp::create(b_, map_.lookupOrDefault(condition.getCondition()), passed);
+    repeatIteration(loop, rings, copy);
+  }
+
+  /// In the body of `copy`, which counts the turns of `rings`.
+  void repeatIteration(Loop loop, ArrayRef<Loop> rings, Loop copy) {
+    map_.map(bodyOf(loop)->getArgument(0), bodyOf(copy)->getArgument(0));
+    b_.setInsertionPointToStart(bodyOf(copy));
+    setTurns(rings, carriedIn(copy));
+    feedBlock(*bodyOf(loop), turns_.lookup(loop));
     if (hasRing(loop))
       turns_[loop] = after(b_, turns_[loop], slotsIn(loop, stages_));
-    SmallVector<Value> next;
-    for (scf::ForOp ring : rings)
-      next.append({turns_[ring].slot, turns_[ring].phase});
-    scf::YieldOp::create(b_, next);
-    setTurns(copy.getResults());
+    scf::YieldOp::create(b_, turnsOf(rings));
+    setTurns(rings, copy->getResults().take_back(2 * rings.size()));
+  }
+
+  SmallVector<Value> turnsOf(ArrayRef<Loop> rings) {
+    SmallVector<Value> turns;
+    for (Loop ring : rings)
+      turns.append({turns_[ring].slot, turns_[ring].phase});
+    return turns;
+  }
+
+  void setTurns(ArrayRef<Loop> rings, ValueRange values) {
+    for (auto [i, ring] : llvm::enumerate(rings))
+      turns_[ring] = {values[2 * i], values[2 * i + 1]};
+  }
+
+  Value feed(tile::ClaimOp claim, Turn turn) {
+    b_.setLoc(claim.getLoc());
+    Value counter = map_.lookupOrDefault(claim.getCounter());
+    return sm::ClaimOp::create(b_, b_.getIndexType(), counter, channels_.at(claim).mbarriers, turn.slot, turn.phase);
   }
 
   void feed(sm::FetchOp fetch, Turn turn) {
@@ -307,28 +394,64 @@ private:
 
   //===-- Consumers ----------------------------------------------------------------------------------------------===//
 
+  using NextTurn = function_ref<Turn(LocBuilder &, ValueRange)>;
+
   /// The last two of what a loop carries.
   static Turn turnOf(ValueRange values) { return {values.drop_back().back(), values.back()}; }
 
-  /// Lets a loop of the consumers and those around it count its turns.
-  void addTurn(scf::ForOp loop) {
+  /// Lets a loop of the consumers, in which `op` is, and those around it count its turns, unless they do.
+  void addTurn(Operation *op) {
+    Loop loop = loopOf(op);
+    if (!loop || places_.contains(op))
+      return;
     b_.setLoc(loop.getLoc());
     int64_t slots = slotsIn(loop, stages_);
-    for (auto fetch : loop.getBody()->getOps<sm::FetchOp>())
-      places_[fetch] = loop.getNumRegionIterArgs();
-    scf::ForOp inner =
+    for (Region *region : loop.getLoopRegions())
+      for (Operation &fed : region->front())
+        if (isFed(&fed))
+          places_[&fed] = loop.getInits().size();
+    Loop inner =
         addCounters(loop, [&](LocBuilder &b, ValueRange arguments) { return after(b, turnOf(arguments), slots); });
-    while (auto outer = dyn_cast<scf::ForOp>(inner->getParentOp())) {
-      outer = addCounters(outer, [&](LocBuilder &, ValueRange) { return turnOf(inner.getResults()); });
-      auto [slot, phase] = turnOf(outer.getRegionIterArgs());
-      unsigned last = inner.getInitArgs().size() - 1;
-      inner.getInitArgsMutable()[last - 1].assign(slot);
-      inner.getInitArgsMutable()[last].assign(phase);
+    while (Loop outer = loopOf(inner)) {
+      outer = addCounters(outer, [&](LocBuilder &, ValueRange) { return turnOf(inner->getResults()); });
+      auto [slot, phase] = turnOf(carriedIn(outer));
+      MutableArrayRef<OpOperand> inits = inner.getInitsMutable().take_back(2);
+      inits.front().set(slot);
+      inits.back().set(phase);
       inner = outer;
     }
   }
 
-  scf::ForOp addCounters(scf::ForOp loop, function_ref<Turn(LocBuilder &, ValueRange)> next) {
+  Loop addCounters(Loop loop, NextTurn next) {
+    if (auto claimed = dyn_cast<scf::WhileOp>(*loop))
+      return addCounters(claimed, next);
+    return addCounters(cast<scf::ForOp>(*loop), next);
+  }
+
+  Loop addCounters(scf::WhileOp loop, NextTurn next) {
+    b_.setInsertionPoint(loop);
+    SmallVector<Value> inits(loop.getInits());
+    inits.append({i32(0), i32(0)});
+    SmallVector<Type> types(loop.getResultTypes()), added(2, b_.getI32Type());
+    llvm::append_range(types, added);
+    auto counting = scf::WhileOp::create(b_, types, inits, nullptr, nullptr);
+    counting->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+    SmallVector<Location> locations(2, loop.getLoc());
+    counting.getBefore().takeBody(loop.getBefore());
+    counting.getAfter().takeBody(loop.getAfter());
+    auto counters = counting.getBeforeBody()->addArguments(added, locations);
+    counting.getConditionOp().getArgsMutable().append(SmallVector<Value>(counters.begin(), counters.end()));
+    counting.getAfterBody()->addArguments(added, locations);
+    scf::YieldOp yield = counting.getYieldOp();
+    LocBuilder end(loop.getLoc(), yield);
+    Turn turn = next(end, carriedIn(counting));
+    yield.getResultsMutable().append({turn.slot, turn.phase});
+    loop->replaceAllUsesWith(counting->getResults().drop_back(2));
+    loop.erase();
+    return counting;
+  }
+
+  Loop addCounters(scf::ForOp loop, NextTurn next) {
     IRRewriter rewriter(b_.getContext());
     rewriter.setInsertionPoint(loop);
     b_.setInsertionPoint(loop);
@@ -339,7 +462,7 @@ private:
     };
     SmallVector<Value> zeros{i32(0), i32(0)};
     auto replaced = loop.replaceWithAdditionalYields(rewriter, zeros, /*replaceInitOperandUsesInLoop=*/false, yield);
-    return cast<scf::ForOp>(replaced->getOperation());
+    return *replaced;
   }
 
   /// The first or last op of the fetch's block in which a user is.
@@ -368,14 +491,25 @@ private:
       return fetch.erase();
     placeReceive(userIn(fetch, /*last=*/false));
     b_.setLoc(fetch.getLoc());
-    scf::ForOp loop = loopOf(fetch);
-    Turn now = loop ? turnOf(loop.getRegionIterArgs().slice(places_.at(fetch), 2)) : Turn{i32(0), i32(0)};
+    Loop loop = loopOf(fetch);
+    Turn now = loop ? turnOf(carriedIn(loop).slice(places_.at(fetch), 2)) : Turn{i32(0), i32(0)};
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
     Value tile = sm::ReceiveOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
     if (loop)
       release(fetch, channel, now);
     fetch.replaceAllUsesWith(tile);
     fetch.erase();
+  }
+
+  void receive(tile::ClaimOp claim) {
+    b_.setInsertionPoint(claim);
+    b_.setLoc(claim.getLoc());
+    Value mbarriers = channels_.at(claim).mbarriers;
+    auto [slot, phase] = turnOf(ValueRange(claim->getBlock()->getArguments()).slice(places_.at(claim), 2));
+    Value number = sm::ClaimedOp::create(b_, b_.getIndexType(), mbarriers, slot, phase);
+    sm::ReleaseOp::create(b_, mbarriers, slot, /*each_warp=*/true);
+    claim.replaceAllUsesWith(number);
+    claim.erase();
   }
 
   /// After the wait for the last product, of which an inner loop may have none.
@@ -394,9 +528,10 @@ private:
   LocBuilder b_;
   sm::RolesOp roles_;
   IRMapping map_; ///< From the program to the producer's part of it.
-  DenseMap<sm::FetchOp, Channel> channels_;
-  DenseMap<scf::ForOp, Turn> turns_;       ///< In the producer, of the next tiles of a loop's rings.
-  DenseMap<sm::FetchOp, unsigned> places_; ///< Of the turn among what the fetch's loop carries in the consumers.
+  SetVector<tile::ClaimOp> claims_;
+  DenseMap<Operation *, Channel> channels_; ///< Of fetches and claims.
+  DenseMap<Operation *, Turn> turns_;       ///< In the producer, of the next tiles of a loop's rings.
+  DenseMap<Operation *, unsigned> places_;  ///< Of the turn among what its loop carries in the consumers.
 };
 
 struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {

@@ -13,6 +13,7 @@
 namespace mlir::scf {
 class ForOp;
 class IfOp;
+class WhileOp;
 } // namespace mlir::scf
 
 namespace tegula::cuda {
@@ -136,6 +137,7 @@ private:
   mlir::LogicalResult lowerBlock(mlir::Block &block);
   mlir::LogicalResult lowerOp(mlir::Operation *op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
+  mlir::LogicalResult lowerWhile(mlir::scf::WhileOp loop);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
   mlir::LogicalResult lowerRegion(mlir::Block &from, mlir::Block *to, bool pack);
   mlir::LogicalResult lowerRole(mlir::Block &role, unsigned registers, bool more);
@@ -194,6 +196,8 @@ mlir::LogicalResult lower(Threads &t, sm::PartialReduceOp op);
 mlir::LogicalResult lower(Threads &t, tile::LoadOp op);
 mlir::LogicalResult lower(Threads &t, tile::StoreOp op);
 mlir::LogicalResult lower(Threads &t, tile::AtomicAddOp op);
+/// By one thread, for all that run this part of the program.
+mlir::LogicalResult lower(Threads &t, tile::ClaimOp op);
 mlir::LogicalResult lower(Threads &t, tile::GatherOp op);
 mlir::LogicalResult lower(Threads &t, tile::ScatterAddOp op);
 
@@ -247,6 +251,8 @@ mlir::LogicalResult lower(Threads &t, sm::MbarriersOp op);
 mlir::LogicalResult lower(Threads &t, sm::FeedOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReceiveOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReleaseOp op);
+mlir::LogicalResult lower(Threads &t, sm::ClaimOp op);
+mlir::LogicalResult lower(Threads &t, sm::ClaimedOp op);
 mlir::LogicalResult lower(Threads &t, sm::TurnsOp op);
 mlir::LogicalResult lower(Threads &t, sm::TakeTurnOp op);
 mlir::LogicalResult lower(Threads &t, sm::PassTurnOp op);

@@ -158,6 +158,13 @@ public:
     create(predicateText() + mnemonic + vectorSuffix(registers.size()) + type + " " + text, Type());
   }
 
+  /// An access that changes what is there by `operand`, and results in what was there before.
+  Value update(StringRef mnemonic, Value address, Value operand) {
+    constrain(std::string("=") + registerOf(operand.getType()).letter);
+    std::string place = input(address, "[", "]"), by = input(operand);
+    return create(mnemonic + " $0, " + place + ", " + by, operand.getType()).getResult(0);
+  }
+
   static std::string bitsOf(Register reg) { return ".b" + std::to_string(reg.bits); }
 
 private:
@@ -211,11 +218,7 @@ Value Instructions::thread() {
 
 Value Instructions::lane() { return arith::AndIOp::create(b_, thread(), constant(b_, 31)); }
 
-Value Instructions::warp() {
-  Value warp = arith::ShRUIOp::create(b_, thread(), constant(b_, 5));
-  return NVVM::ShflOp::create(b_, b_.getI32Type(), constant(b_, -1), warp, constant(b_, 0), constant(b_, 31),
-                              NVVM::ShflKind::idx, UnitAttr());
-}
+Value Instructions::warp() { return ofFirstLane(arith::ShRUIOp::create(b_, thread(), constant(b_, 5))); }
 
 template <class X, class Y, class Z> static Value registerOf(ImplicitLocOpBuilder &b, unsigned axis) {
   if (axis == 0)
@@ -273,6 +276,10 @@ void Instructions::atomicAdd(ValueRange elements, Value address, Value predicate
     Value place = i == 0 ? address : arith::AddIOp::create(b_, address, offset);
     Access(b_, predicate).store(mnemonic, isFloat ? ".f32" : ".s32", elements.slice(i, width), place);
   }
+}
+
+Value Instructions::fetchAdd(Value address, Value increment) {
+  return Access(b_, nullptr).update("atom.relaxed.gpu.global.add.s32", address, increment);
 }
 
 //===-- Shared memory
@@ -346,6 +353,11 @@ void Instructions::syncWarp() { NVVM::SyncWarpOp::create(b_, constant(b_, -1)); 
 static Value shuffleWord(ImplicitLocOpBuilder &b, Value word, unsigned mask) {
   return NVVM::ShflOp::create(b, word.getType(), constant(b, -1), word, constant(b, mask), constant(b, 31),
                               NVVM::ShflKind::bfly, UnitAttr());
+}
+
+Value Instructions::ofFirstLane(Value word) {
+  Value all = constant(b_, -1), first = constant(b_, 0), lanes = constant(b_, 31);
+  return NVVM::ShflOp::create(b_, b_.getI32Type(), all, word, first, lanes, NVVM::ShflKind::idx, UnitAttr());
 }
 
 Value Instructions::anyLane(Value condition) {

@@ -34,6 +34,8 @@ public:
   /// Relaxed f32 or i32 additions to consecutive elements. Two or four f32 become one instruction where the GPU has it;
   /// the address is then aligned to all of them.
   void atomicAdd(mlir::ValueRange elements, mlir::Value address, mlir::Value predicate);
+  /// A relaxed addition to an i32, and what that was before.
+  mlir::Value fetchAdd(mlir::Value address, mlir::Value increment);
 
   //===-- Shared memory ------------------------------------------------------------------------------------------===//
   /// `count` consecutive elements, in accesses as wide as their total size (at most 16 bytes, aligned to it).
@@ -97,6 +99,8 @@ public:
   //===-- Between lanes ------------------------------------------------------------------------------------------===//
   /// The value that lane ^ mask holds; any element type of a tile.
   mlir::Value shuffleXor(mlir::Value value, unsigned mask);
+  /// The i32 that lane 0 holds; the compiler knows that it is uniform.
+  mlir::Value ofFirstLane(mlir::Value word);
   /// i1: whether the condition holds in some lane of the warp; the compiler knows that this is uniform.
   mlir::Value anyLane(mlir::Value condition);
 

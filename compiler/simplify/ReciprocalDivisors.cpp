@@ -3,9 +3,9 @@
 #include "compiler/simplify/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
 
@@ -76,7 +76,7 @@ static Value divide(Words w, Operation *division, const Divisor &by) {
 }
 
 /// Whether the value is known before the loop; moves there what it is computed from.
-static bool hoist(Value value, scf::ForOp loop) {
+static bool hoist(Value value, LoopLikeOpInterface loop) {
   if (loop.isDefinedOutsideOfLoop(value))
     return true;
   Operation *op = value.getDefiningOp();
@@ -89,7 +89,7 @@ static bool hoist(Value value, scf::ForOp loop) {
 
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 
-static void replaceDivision(Operation *division, scf::ForOp loop) {
+static void replaceDivision(Operation *division, LoopLikeOpInterface loop) {
   Value divisor = division->getOperand(1);
   if (isConstant(divisor) || !hoist(divisor, loop))
     return;
@@ -103,7 +103,7 @@ static void replaceDivision(Operation *division, scf::ForOp loop) {
 namespace {
 struct ReciprocalDivisors : simplify::impl::ReciprocalDivisorsBase<ReciprocalDivisors> {
   void runOnOperation() override {
-    getOperation()->walk<WalkOrder::PreOrder>([](scf::ForOp loop) {
+    getOperation()->walk<WalkOrder::PreOrder>([](LoopLikeOpInterface loop) {
       SmallVector<Operation *> divisions; // A divisor may be the quotient of an earlier one.
       loop.walk<WalkOrder::PreOrder>([&](Operation *op) {
         if (isa<arith::DivSIOp, arith::RemSIOp>(op) && op->getResult(0).getType().isInteger(32))

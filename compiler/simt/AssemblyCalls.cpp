@@ -38,7 +38,7 @@ private:
       return success(); // Of loops around waits, and of ends that are never reached.
     if (first == "mov" || first == "setp" || first == "selp" || first == "vote" || first == "mapa" || first == "tanh")
       return lowerLocal(s);
-    if (first == "ld" || first == "st" || first == "red")
+    if (first == "ld" || first == "st" || first == "red" || first == "atom")
       return lowerAccess(s);
     if (first == "mbarrier")
       return lowerMbarrier(s);
@@ -162,6 +162,8 @@ private:
       return lowerLoad(s, isShared, bits);
     if (s.is("red"))
       return isShared || bits != 32 ? failure() : lowerAdd(s);
+    if (s.is("atom"))
+      return isShared || bits != 32 ? failure() : lowerFetchAdd(s);
     SmallVector<Value> registers = llvm::map_to_vector(members(s.operands[1]), [&](StringRef r) { return word(r); });
     Value bytes = calls_.i32(registers.size() * bits / 8), from = calls_.pack(0, registers);
     if (isShared)
@@ -196,6 +198,15 @@ private:
     Value type = calls_.i32(static_cast<int64_t>(isFloat ? SimtAtomic::F32 : SimtAtomic::I32));
     calls_.call(&SimtOps::atomic_add, {calls_.site(s.mnemonic), guard(s), address(s.operands[0]), type,
                                        calls_.i32(registers.size()), calls_.pack(0, registers)});
+    return success();
+  }
+
+  /// atom.relaxed.gpu.global.add.s32 d, [address], increment
+  LogicalResult lowerFetchAdd(const AsmStatement &s) {
+    if (!s.has("add") || (!s.has("s32") && !s.has("u32")) || s.operands.size() != 3)
+      return failure();
+    Value site = calls_.site(s.mnemonic), predicate = guard(s), place = address(s.operands[1]);
+    define(s.operands[0], calls_.call(&SimtOps::fetch_add, {site, predicate, place, word(s.operands[2])}));
     return success();
   }
 

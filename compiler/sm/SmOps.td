@@ -388,6 +388,39 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "$mbarriers `[` $slot `]` (`each_warp` $each_warp^)? attr-dict `:` qualified(type($mbarriers))";
 }
 
+def Sm_ClaimOp : Sm_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "`tile.claim` of a producer, which tells the consumers the number";
+  let description = [{
+    In a slot of a ring of numbers, as soon as that is empty, for the consumers that ask in this phase. The numbers lie
+    beside the mbarriers.
+
+    ```mlir
+    %n = sm.claim %counter, %b[%slot] phase %phase : !tile.view<1xi32>, !sm.mbarriers<2>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$counter, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
+  let results = (outs Index:$number);
+  let assemblyFormat = [{
+    $counter `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
+    `:` qualified(type($counter)) `,` qualified(type($mbarriers))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_ClaimedOp : Sm_Op<"claimed", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the number that the producer has claimed, once it has";
+  let description = [{
+    ```mlir
+    %n = sm.claimed %b[%slot] phase %phase : !sm.mbarriers<2>
+    sm.release %b[%slot] each_warp : !sm.mbarriers<2>
+    ```
+  }];
+  let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
+  let results = (outs Index:$number);
+  let assemblyFormat = "$mbarriers `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($mbarriers))";
+  let hasVerifier = 1;
+}
+
 def Sm_TurnsOp : Sm_Op<"turns", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the consumers' warpgroups take turns from here on, the first one first";
   let description = [{

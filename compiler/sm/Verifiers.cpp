@@ -185,6 +185,20 @@ LogicalResult ReceiveOp::verify() {
   return success();
 }
 
+LogicalResult ClaimOp::verify() {
+  if (!isInRole(*this, &RolesOp::getProducer))
+    return emitOpError("belongs to a producer");
+  return success();
+}
+
+LogicalResult ClaimedOp::verify() {
+  if (!isInRole(*this, &RolesOp::getConsumer))
+    return emitOpError("belongs to a consumer");
+  if (llvm::none_of(getMbarriers().getUsers(), llvm::IsaPred<ClaimOp>))
+    return emitOpError("asks for a number of a ring in which no producer puts one");
+  return success();
+}
+
 AllocOp tegula::sm::allocOf(Value tile) {
   if (auto receive = tile.getDefiningOp<ReceiveOp>())
     tile = receive.getTile();

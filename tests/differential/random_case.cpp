@@ -84,6 +84,8 @@ Case randomPlan(Random &random, bool on_gpu) {
   c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : randomDim(random);
   int most = largestBlock(c, on_gpu);
   c.schedule = {.block_m = randomBlock(random, most), .block_n = randomBlock(random, most)};
+  if (c.algorithm == Algorithm::flash2)
+    c.schedule.persistent = below(random, 3);
   return c;
 }
 

@@ -82,13 +82,16 @@ std::vector<uint16_t> attention(const Setting &setting) {
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   Matrix q(2, queries, dim, gap, 1), k(1, kKeys, dim, gap, 2), v(1, kKeys, dim, gap, 3), o(2, queries, dim, gap, 4);
   std::vector<float> lse(2 * queries);
+  alignas(64) std::array<unsigned char, 64> workspace;
+  workspace.fill(0xff);
   const Status status = plan->forward({.q = q.view(),
                                        .k = k.view(),
                                        .v = v.view(),
                                        .o = o.view(),
                                        .lse = contiguous(lse.data(), f32, {1, 2, queries}),
                                        .scale = 0.125f,
-                                       .variant = setting.bias});
+                                       .variant = setting.bias},
+                                      {workspace.data(), int64_t(workspace.size())});
   EXPECT_TRUE(status.ok()) << status.message();
   const auto elements = o.elements();
   return {elements.begin(), elements.end()};
@@ -166,6 +169,40 @@ TEST(Roles, TheOrderOfManyBlocksChangesNoBit) {
   }
 }
 
+TEST(Roles, ClaimedBlocksChangeNoBit) {
+  for (int64_t dim : {64, 128})
+    for (Causal causal : {Causal::none, Causal::bottom_right}) {
+      Setting setting{.dim = dim, .causal = causal, .schedule = kRoles, .queries = 600};
+      const std::vector<uint16_t> expected = attention(setting);
+      setting.schedule.persistent = 2;
+      for (auto [heads, concurrency] : {std::pair(0, 1), std::pair(0, 100), std::pair(2, 3), std::pair(3, 7)}) {
+        setting.schedule.heads_per_group = heads;
+        setting.concurrency = concurrency;
+        EXPECT_EQ(attention(setting), expected) << dim << " " << heads << " " << concurrency;
+      }
+      setting.gap = 3; // A warp copies.
+      EXPECT_EQ(attention(setting), expected) << dim;
+    }
+}
+
+TEST(Roles, ClaimedBlocksOfAnyNumberOfWarpgroupsChangeNoBit) {
+  for (int groups : {1, 2, 3}) {
+    Setting setting{.causal = Causal::bottom_right, .schedule = kRoles};
+    setting.schedule.block_m = 64 * groups;
+    setting.schedule.num_warps = 4 * groups;
+    const std::vector<uint16_t> expected = attention(setting);
+    setting.schedule.persistent = 2;
+    EXPECT_EQ(attention(setting), expected) << groups;
+    setting.schedule.num_products = 2;
+    for (int held : {1, 2})
+      for (int64_t gap : {0, 3}) {
+        setting.schedule.held_operands = held;
+        setting.gap = gap;
+        EXPECT_EQ(attention(setting), expected) << groups << " " << held << " " << gap;
+      }
+  }
+}
+
 /// The same, with a bias of these strides that begins `shift` numbers into memory. TMA cannot address it unless the
 /// shift is a multiple of 8.
 std::vector<uint16_t> withBias(Setting setting, const std::array<int64_t, 4> &strides, int64_t shift) {
@@ -182,14 +219,15 @@ std::vector<uint16_t> withBias(Setting setting, const std::array<int64_t, 4> &st
 
 TEST(Roles, ABiasThatTmaCannotAddressChangesNoBit) {
   Setting setting{.causal = Causal::bottom_right, .schedule = kRoles};
-  Setting inTurns = setting, wide = setting;
+  Setting inTurns = setting, claimed = setting, wide = setting;
   inTurns.schedule.persistent = 1;
   wide.schedule.block_n = 80; // More than one panel, the last one not full.
   const std::array<int64_t, 4> strides[] = {{0, kQueries * kKeys, kKeys, 1},
                                             {0, kQueries * (kKeys + 8), kKeys + 8, 1},
                                             {0, 0, kKeys, 1},  // Of all heads.
                                             {0, kKeys, 0, 1}}; // Of all queries.
-  for (const Setting &each : {setting, inTurns, wide})
+  claimed.schedule.persistent = 2;
+  for (const Setting &each : {setting, inTurns, claimed, wide})
     for (const std::array<int64_t, 4> &stride : strides)
       EXPECT_EQ(withBias(each, stride, 0), withBias(each, stride, 1));
 }

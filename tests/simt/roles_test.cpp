@@ -34,16 +34,20 @@ TEST_P(SimtRoles, WithTheTilesThatTheLibraryChooses) {
 TEST_P(SimtRoles, WithSmallTiles) {
   constexpr int64_t most = 100;
   const Schedule small{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .num_roles = 2};
-  Schedule overlapping = small, grouped = small, inTurns = small;
+  Schedule overlapping = small, grouped = small, inTurns = small, claimed = small;
   overlapping.num_products = 2;
   grouped.heads_per_group = 2;
   inTurns.persistent = 1;
+  claimed.persistent = 2;
   Schedule held = overlapping;
   held.held_operands = 2;
   held.persistent = 1;
-  Schedules schedules[] = {schedulesOf(small, 65, 130),   schedulesOf(overlapping, 64, 192),
-                           schedulesOf(grouped, 40, 5),   schedulesOf(held, 70, 100),
-                           schedulesOf(inTurns, 70, 100), schedulesOf(inTurns, 190, 60)}; // Some turns are empty.
+  Schedule claimedHeld = held;
+  claimedHeld.persistent = 2;
+  Schedules schedules[] = {schedulesOf(small, 65, 130),    schedulesOf(overlapping, 64, 192),
+                           schedulesOf(grouped, 40, 5),    schedulesOf(held, 70, 100),
+                           schedulesOf(inTurns, 70, 100),  schedulesOf(inTurns, 190, 60), // Some turns are empty.
+                           schedulesOf(claimed, 190, 100), schedulesOf(claimedHeld, 190, 100)};
   int64_t launches = 0;
   for (uint64_t seed = 0; launches < most && !HasFailure(); ++seed)
     for (Schedules &some : schedules)

@@ -32,7 +32,8 @@ struct Schedule {
   /// rows that see many keys come early, and the keys stay in the cache (flash2_forward; 0 is 1).
   int heads_per_group = 0;
   /// 1: as many program instances as the device runs at the same time work on one block of queries after another, of as
-  /// many heads at a time as two rounds take (flash2_forward; 0: an instance for each block).
+  /// many heads at a time as two rounds take. 2: whichever is free takes the next block, in the order of
+  /// `heads_per_group`, from a counter in the workspace (flash2_forward; 0: an instance for each block).
   int persistent = 0;
 
   bool operator==(const Schedule &) const = default;

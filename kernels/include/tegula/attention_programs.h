@@ -30,7 +30,10 @@ struct AttentionConfig {
   int block_m = 0;         ///< Query rows per tile.
   int block_n = 0;         ///< Keys per tile.
   int heads_per_group = 1; ///< As in Schedule.
-  bool persistent = false; ///< As in Schedule.
+  int persistent = 0;      ///< As in Schedule.
+
+  /// Whether program instances claim their blocks of queries.
+  bool claimsBlocks() const { return persistent == 2; }
 };
 
 /// Which algorithm computes attention.
@@ -70,7 +73,7 @@ Expected<Program> recordStandardOutput(const AttentionConfig &config);  ///< o =
 /// Dao et al. 2022, Algorithm 1. m, l: f32 [batch, heads, seqlen_q]; acc: f32, shaped like o.
 Expected<Program> recordFlash1Forward(const AttentionConfig &config);
 
-/// Dao 2023, Algorithm 1.
+/// Dao 2023, Algorithm 1. With claimsBlocks(), counter: i32 [1], which a launch sets to 0.
 Expected<Program> recordFlash2Forward(const AttentionConfig &config);
 
 // Dao 2023, Algorithm 2, in three programs. delta: f32 [batch, heads, seqlen_q]; dq_acc: f32, shaped like q.

@@ -58,6 +58,7 @@ TEST(Mutants, OfTheOlderAlgorithms) {
 TEST(Mutants, OfRoles) { expectExplained(withRoles({})); }
 TEST(Mutants, OfProductsThatOverlap) { expectExplained(withRoles({.num_products = 2})); }
 TEST(Mutants, OfBlocksInTurns) { expectExplained(withRoles({.persistent = 1})); }
+TEST(Mutants, OfClaimedBlocks) { expectExplained(withRoles({.persistent = 2})); }
 TEST(Mutants, OfABiasThroughARing) {
   SweptKernel kernel = withRoles({});
   kernel.variant = "bias";
