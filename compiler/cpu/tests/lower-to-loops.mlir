@@ -120,3 +120,26 @@ func.func @bf16_is_held_as_f32(%x: !tile.view<1xbf16>) {
   tile.store %n, %x[%c0] : tensor<8xbf16>, !tile.view<1xbf16>
   return
 }
+
+// -----
+
+// CHECK-LABEL: func @iterations_are_claimed
+// CHECK: scf.while : () -> index {
+// CHECK: %[[BEFORE:.*]] = memref.atomic_rmw addi %c1_i32
+// CHECK: %[[NUMBER:.*]] = arith.index_cast %[[BEFORE]] : i32 to index
+// CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]]
+// CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : index
+// CHECK: ^bb0(%[[I:.*]]: index):
+func.func @iterations_are_claimed(%x: !tile.view<1xf32>, %counter: !tile.view<1xi32>, %n: index) {
+  scf.while : () -> index {
+    %number = tile.claim %counter : !tile.view<1xi32>
+    %more = arith.cmpi slt, %number, %n : index
+    scf.condition(%more) %number : index
+  } do {
+  ^bb0(%i: index):
+    %zero = arith.constant dense<0.0> : tensor<8xf32>
+    tile.store %zero, %x[%i] : tensor<8xf32>, !tile.view<1xf32>
+    scf.yield
+  } attributes {tile.parallel}
+  return
+}

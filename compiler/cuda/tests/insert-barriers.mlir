@@ -201,6 +201,37 @@ func.func @barrier_before_a_loop(%n: index, %some: i1, %x: tensor<64x64xbf16, #c
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+
+// The regions of a loop run one after the other, and again.
+// CHECK-LABEL: func @regions_of_a_loop
+// CHECK: scf.while
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.mma
+// CHECK-NEXT: scf.condition
+// CHECK: ^bb0
+// CHECK-NEXT: sm.barrier
+// CHECK-NEXT: sm.write
+// CHECK-NEXT: scf.yield
+// CHECK: sm.barrier
+// CHECK-NEXT: sm.write
+func.func @regions_of_a_loop(%more: i1, %i: index, %x: tensor<64x64xbf16, #c>) {
+  %a = sm.alloc {offset = 0} : !tile
+  scf.while : () -> index {
+    %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    scf.condition(%more) %i : index
+  } do {
+  ^bb0(%j: index):
+    sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+    scf.yield
+  }
+  sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+  return
+}
+
+// -----
+
 #r = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
 
 // Tensors that the program reads and writes are shared memory too. Additions have no order among each other.

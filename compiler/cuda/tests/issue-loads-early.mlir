@@ -22,3 +22,21 @@ func.func @statistics(%lse: !tile.view<1xf32>, %acc: !tile.view<1xf32> {tile.wri
   }
   return
 }
+
+// CHECK-LABEL: func.func @claimed
+// CHECK: ^bb0(%[[I:.*]]: index):
+// CHECK-NEXT: tile.load %{{.*}}[%[[I]]]
+// CHECK-NEXT: sm.barrier
+func.func @claimed(%lse: !tile.view<1xf32>, %counter: !tile.view<1xi32> {tile.written}, %n: index) {
+  scf.while : () -> index {
+    %number = tile.claim %counter : !tile.view<1xi32>
+    %more = arith.cmpi slt, %number, %n : index
+    scf.condition(%more) %number : index
+  } do {
+  ^bb0(%i: index):
+    sm.barrier
+    %l = tile.load %lse[%i] : !tile.view<1xf32> -> tensor<64xf32, #rows>
+    scf.yield
+  }
+  return
+}

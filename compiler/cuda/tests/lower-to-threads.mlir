@@ -457,3 +457,29 @@ func.func @linear(%first: f32, %y: !tile.view<2xf32>) {
   tile.store %x, %y[%c0, %c0] : tensor<32x8xf32, #c>, !tile.view<2xf32>
   return
 }
+
+// -----
+
+// The first thread claims for all.
+// CHECK-LABEL: func.func @claims
+// CHECK: scf.while : () -> index {
+// CHECK: scf.if
+// CHECK: %[[MINE:.*]] = llvm.inline_asm {{.*}}atom.relaxed.gpu.global.add.s32 $0, [$1], $2;
+// CHECK: st.shared.b32
+// CHECK: nvvm.barrier0
+// CHECK: %[[READ:.*]] = llvm.inline_asm {{.*}}ld.shared.b32
+// CHECK: nvvm.barrier0
+// CHECK: %[[NUMBER:.*]] = arith.index_cast %[[READ]] : i32 to index
+// CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]]
+// CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : index
+func.func @claims(%counter: !tile.view<1xi32>, %n: index) {
+  scf.while : () -> index {
+    %number = tile.claim %counter : !tile.view<1xi32>
+    %more = arith.cmpi slt, %number, %n : index
+    scf.condition(%more) %number : index
+  } do {
+  ^bb0(%number: index):
+    scf.yield
+  }
+  return
+}

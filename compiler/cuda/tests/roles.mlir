@@ -198,3 +198,52 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     return
   }
 }
+
+// -----
+
+// One lane claims, tells the number behind the mbarriers, and the others of its warp. Consumers have it from one lane,
+// too, as it must be known to be uniform.
+// CHECK-LABEL: func.func @claimed
+// CHECK: scf.while
+// CHECK: mbarrier.try_wait.parity
+// CHECK: %[[MINE:.*]] = scf.if %{{.*}} -> (i32) {
+// CHECK: atom.relaxed.gpu.global.add.s32 $0, [$1], $2;
+// CHECK: %[[NUMBER:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[MINE]]
+// CHECK: llvm.inline_asm {{.*}}"@$1 st.shared.b32 [$0], $2;"{{.*}} %{{.*}}, %{{.*}}, %[[NUMBER]]
+// CHECK: @$0 mbarrier.arrive.shared::cta.b64 _, [$1];
+// CHECK: scf.condition
+// CHECK: } else {
+// CHECK: scf.while
+// CHECK: mbarrier.try_wait.parity
+// CHECK: %[[READ:.*]] = llvm.inline_asm {{.*}}ld.shared.b32 $0, [$1];
+// CHECK: nvvm.shfl.sync idx %{{.*}}, %[[READ]]
+// CHECK: nvvm.bar.warp.sync
+// CHECK: @$0 mbarrier.arrive.shared::cta.b64 _, [$1];
+// CHECK: scf.condition
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
+  func.func @claimed(%counter: !tile.view<1xi32>, %n: index) {
+    %i = arith.constant 0 : i32
+    %b = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 24 {
+      scf.while (%slot = %i) : (i32) -> (index, i32) {
+        %number = sm.claim %counter, %b[%slot] phase %i : !tile.view<1xi32>, !sm.mbarriers<2>
+        %more = arith.cmpi slt, %number, %n : index
+        scf.condition(%more) %number, %slot : index, i32
+      } do {
+      ^bb0(%number: index, %slot: i32):
+        scf.yield %slot : i32
+      }
+    } consumer 240 {
+      scf.while (%slot = %i) : (i32) -> (index, i32) {
+        %number = sm.claimed %b[%slot] phase %i : !sm.mbarriers<2>
+        sm.release %b[%slot] each_warp : !sm.mbarriers<2>
+        %more = arith.cmpi slt, %number, %n : index
+        scf.condition(%more) %number, %slot : index, i32
+      } do {
+      ^bb0(%number: index, %slot: i32):
+        scf.yield %slot : i32
+      }
+    }
+    return
+  }
+}

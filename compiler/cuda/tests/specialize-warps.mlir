@@ -238,3 +238,98 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The producer claims the iterations and tells their numbers; consumers end when it does. Each loop counts its turns.
+// CHECK-LABEL: func @claimed
+// CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[COUNTER:.*]]: !tile.view<1xi32> {{.*}}, %[[N:.*]]: index)
+// CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<2>
+// CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
+// CHECK: %[[NB:.*]] = sm.mbarriers : !sm.mbarriers<2>
+// CHECK: sm.roles producer 40 {
+// CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (index, i32, i32, i32, i32)
+// CHECK-NEXT: %[[NUMBER:.*]] = sm.claim %[[COUNTER]], %[[NB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[N]]
+// CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
+// CHECK: ^bb0(%[[I:.*]]: index, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
+// CHECK: %[[ROW:.*]] = arith.muli %[[I]]
+// CHECK: sm.feed %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: %[[TURN:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]])
+// CHECK: sm.feed %[[K]]
+// CHECK: scf.yield
+// CHECK: %[[NEXT:.*]] = arith.select
+// CHECK: %[[OTHER:.*]] = arith.select
+// CHECK: scf.yield %[[NEXT]], %[[OTHER]], %[[TURN]]#0, %[[TURN]]#1
+// CHECK: } consumer 232 {
+// CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (index, i32, i32, i32, i32)
+// CHECK-NEXT: %[[NUMBER:.*]] = sm.claimed %[[NB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: sm.release %[[NB]][%[[SLOT]]] each_warp
+// CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[N]]
+// CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
+// CHECK: ^bb0(%[[I:.*]]: index, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
+// CHECK: sm.receive %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: scf.for {{.*}}%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]]) ->
+// CHECK: sm.receive %{{.*}}, %[[KB]]
+// CHECK: sm.release %[[QB]][%[[SLOT]]]
+// CHECK: attributes {tile.parallel}
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
+  func.func @claimed(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %counter: !tile.view<1xi32> {tile.counter, tile.written},
+                     %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+    scf.while : () -> index {
+      %number = tile.claim %counter : !tile.view<1xi32>
+      %more = arith.cmpi slt, %number, %n : index
+      scf.condition(%more) %number : index
+    } do {
+    ^bb0(%i: index):
+      %row = arith.muli %i, %c128 : index
+      %qs = sm.fetch %q[%row, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x64xf32, #c> {
+        %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+        %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
+          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+          -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        scf.yield %s : tensor<128x64xf32, #c>
+      }
+      scf.yield
+    } attributes {tile.parallel}
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// A loop that ends for another reason is not the producer's.
+// CHECK-LABEL: func @not_claimed
+// CHECK-NOT: sm.roles
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
+  // expected-remark @+1 {{has no loop that a producer could feed; all warps copy}}
+  func.func @not_claimed(%q: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+    scf.while (%i = %c0) : (index) -> index {
+      %more = arith.cmpi slt, %i, %n : index
+      scf.condition(%more) %i : index
+    } do {
+    ^bb0(%i: index):
+      %qs = sm.fetch %q[%i, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %f = sm.wgmma %qs, %qs depth 64 acc %zero
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>, tensor<128x64xf32, #c>
+        -> !sm.inflight<tensor<128x64xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+      %next = arith.addi %i, %c1 : index
+      scf.yield %next : index
+    }
+    return
+  }
+}

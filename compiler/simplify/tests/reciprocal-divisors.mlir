@@ -70,3 +70,23 @@ func.func @stays(%n: index, %d: i32, %wide: i64) {
   }
   return
 }
+
+// A loop whose iterations are claimed has turns as well.
+// CHECK-LABEL: @claimed
+// CHECK: arith.divui
+// CHECK: scf.while
+// CHECK-NOT: arith.divsi
+func.func @claimed(%v: !tile.view<1xi32> {tile.written}, %n: index, %d: i32) {
+  scf.while : () -> index {
+    %number = tile.claim %v : !tile.view<1xi32>
+    %more = arith.cmpi slt, %number, %n : index
+    scf.condition(%more) %number : index
+  } do {
+  ^bb0(%number: index):
+    %x = arith.index_cast %number : index to i32
+    %q = arith.divsi %x, %d : i32
+    "test.use"(%q) : (i32) -> ()
+    scf.yield
+  }
+  return
+}
