@@ -139,6 +139,25 @@ TEST(Plan, AsksForAWorkspace) {
             "argument 'workspace': its address is null or not a multiple of 64");
 }
 
+TEST(Plan, CountsBlocksInItsWorkspace) {
+  Case c = base();
+  c.schedule.persistent = 2;
+  Expected<AttentionPlan> plan = planFor(c);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(*plan->forwardWorkspace({2, 4, 2, 5, 6}), 64);
+  EXPECT_EQ(*plan->backwardWorkspace({2, 4, 2, 5, 6}), 192 + 2560);
+  Call call;
+  EXPECT_EQ(plan->forward(call.forward).message(),
+            "argument 'workspace': it has 0 bytes; 64 are needed for these shapes");
+}
+
+TEST(Plan, RefusesAnOrderOfBlocksThatDoesNotExist) {
+  Case c = base();
+  c.schedule.persistent = 3;
+  EXPECT_EQ(planFor(c).status().message(), "argument 'persistent': it is 3; it must be 0 (an instance for each block), "
+                                           "1 (blocks in turns) or 2 (blocks from a counter)");
+}
+
 TEST(Plan, RefusesWorkspacesBeyond63Bits) {
   Call call;
   Expected<int64_t> bytes = call.plan.backwardWorkspace({1 << 30, 1 << 30, 1 << 30, 1 << 30, 1});

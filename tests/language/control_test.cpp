@@ -93,6 +93,26 @@ TEST_P(Control, BranchesChooseTilesAndScalars) {
       EXPECT_EQ(y(i, j), i % 2 == 0 ? (a(i, j) + 100) * 2 : i == 3 ? -a(i, j) : a(i, j));
 }
 
+TEST_P(Control, EachIterationIsClaimedOnce) {
+  constexpr int64_t iterations = 20, instances = 3;
+  auto a = Array<float>::random({iterations, 64}, 5);
+  Array<int32_t> largest({iterations}), runs({iterations}), counter({1}, 77);
+  runOn(
+      Grid{instances, 1, 1},
+      [](View A, View Largest, View Runs, View Counter) {
+        for (Value i : claimedRange(Counter, A.dim(0))) {
+          Largest.store(i, reduceMax(cast(i32, A.at(i).load(0, {64}) * 1000), 0));
+          Runs.atomicAdd(i, fill({1}, 1));
+        }
+      },
+      a, largest, runs, counter);
+  EXPECT_EQ(counter(0), iterations + instances);
+  for (int64_t i = 0; i < iterations; ++i) {
+    EXPECT_EQ(runs(i), 1);
+    EXPECT_EQ(largest(i), int32_t(*std::max_element(&a(i, 0), &a(i, 0) + 64) * 1000));
+  }
+}
+
 TEST_P(Control, InstancesKnowTheirPlaceAndTheGrid) {
   Array<int32_t> y({4, 3, 12});
   runOn(

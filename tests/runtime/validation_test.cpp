@@ -51,6 +51,18 @@ TEST_F(Validation, Rank) {
   EXPECT_INVALID(launchWithQ(contiguous(memory.data(), bf16, {32})), "argument 'q': expected rank 2, got rank 1");
 }
 
+TEST_F(Validation, Counters) {
+  Parameter counter = written("n", i32, 1);
+  counter.counter = true;
+  const auto counting = load(makeDevice(1), artifact("nothing", {counter}));
+  int32_t n = 7;
+  EXPECT_INVALID(counting->launch({1}, {contiguous(&n, i32, {0})}), "argument 'n': expected one element, got 0");
+  EXPECT_OK(counting->launch({0}, {contiguous(&n, i32, {1})}));
+  EXPECT_EQ(n, 7);
+  EXPECT_OK(counting->launch({1}, {contiguous(&n, i32, {1})}));
+  EXPECT_EQ(n, 0);
+}
+
 TEST_F(Validation, Sizes) {
   TensorRef tensor = q;
   tensor.shape[1] = -1;

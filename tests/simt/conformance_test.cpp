@@ -276,6 +276,17 @@ TEST(SimtConformance, AtomicAdditions) {
   EXPECT_EQ(out[2], 100 * 32 - 1);
 }
 
+/// Each thread marks the number that it gets.
+void tickets(const Me &me) { me.store(2 + me.ops->fetch_add(me.lane, 2, 1, me.out(0), 1), me.thread()); }
+
+TEST(SimtConformance, AnAdditionFetchesWhatWasThere) {
+  auto out = results({.kernel = asKernel<tickets>, .in = {0}, .out_words = 65, .threads = 64}); // From -1 on.
+  EXPECT_EQ(out[0], 63);
+  std::sort(out.begin() + 1, out.end());
+  for (int32_t thread = 0; thread < 64; ++thread)
+    EXPECT_EQ(out[1 + thread], thread);
+}
+
 void functions(const Me &me) {
   const auto x = std::bit_cast<float>(me.load(me.thread()));
   me.store(5 * me.thread(), me.ops->exp2(x));

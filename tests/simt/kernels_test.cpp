@@ -59,6 +59,15 @@ TEST_P(SimtKernels, WithSmallTiles) {
   RecordProperty("launches", int(launches));
 }
 
+TEST_P(SimtKernels, WithBlocksInTurnsAndClaimed) {
+  for (int persistent : {1, 2}) {
+    Schedules schedules(caseOf({.block_m = 32, .block_n = 32, .num_warps = 2, .persistent = persistent}, 100, 70),
+                        "simt");
+    for (uint64_t seed = 0; seed < 5; ++seed)
+      schedules.run(seed);
+  }
+}
+
 /// Warps that share rows must go through the same barriers, although each sees scores of its own grow.
 TEST_P(SimtKernels, WithWarpsThatShareRows) {
   Case c = caseOf({.block_m = 24, .block_n = 48, .num_warps = 4}, 51, 150);

@@ -209,7 +209,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: %[[MINE:.*]] = scf.if %{{.*}} -> (i32) {
 // CHECK: atom.relaxed.gpu.global.add.s32 $0, [$1], $2;
 // CHECK: %[[NUMBER:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[MINE]]
-// CHECK: llvm.inline_asm {{.*}}"@$1 st.shared.b32 [$0], $2;"{{.*}} %{{.*}}, %{{.*}}, %[[NUMBER]]
+// CHECK: llvm.inline_asm {{.*}}"@$2 st.shared.b32 [$0], $1;"{{.*}} %{{.*}}, %[[NUMBER]],
 // CHECK: @$0 mbarrier.arrive.shared::cta.b64 _, [$1];
 // CHECK: scf.condition
 // CHECK: } else {

@@ -37,6 +37,19 @@ TEST_F(CudaLaunch, PassesOneBlockOfWords) {
             (std::vector<int64_t>{address(a), 2, 3, 6, -2, 0x3f800000, -2, int64_t{1} << 40, address(out), 5, 1}));
 }
 
+TEST_F(CudaLaunch, ClearsCounters) {
+  Parameter counter = written("n", i32);
+  counter.counter = true;
+  const auto kernel = load(makeCuda(), cudaArtifact("kernel", {counter}));
+  int32_t n = 7;
+  stand_in::forgetCalls();
+  EXPECT_OK(kernel->launch({1}, {contiguous(&n, i32, {1})}, {&foreign}));
+  const std::vector<std::string> calls = stand_in::calls();
+  EXPECT_LT(std::find(calls.begin(), calls.end(), "cuMemsetD8Async"),
+            std::find(calls.begin(), calls.end(), "cuLaunchKernel"));
+  EXPECT_EQ(n, 0);
+}
+
 TEST_F(CudaLaunch, PassesTheLargestBlock) {
   std::vector<Parameter> parameters;
   std::vector<Argument> arguments;

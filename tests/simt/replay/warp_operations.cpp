@@ -159,6 +159,11 @@ void additions(const Me &me) {
   me.ops->atomic_add(me.lane, 3, 1, me.out(1), uint32_t(SimtAtomic::I32), 1, &integer);
 }
 
+void fetchingAdditions(const Me &me) {
+  const uint32_t integer = me.load(me.thread());
+  me.store(32 + me.thread(), me.ops->fetch_add(me.lane, 2, 1, me.out(me.thread()), integer));
+}
+
 //===-- cp.async, and functions -----------------------------------------------------------------------------------===//
 
 void copies(const Me &me) {
@@ -219,6 +224,14 @@ void addOthers(std::vector<Operation> &all) {
                  .in = randomWords(32, 3),
                  .out_words = 2,
                  .fill = 0});
+  all.push_back({.name = "atom.add",
+                 .lanes = asKernel<fetchingAdditions>,
+                 .body = loadWords(0, 1) + "mad.wide.u32 rd0, tid, 4, pout;\n"
+                                           "atom.relaxed.gpu.global.add.s32 r1, [rd0], r0;\nst.global.b32 [rd0+128], "
+                                           "r1;\n",
+                 .in = randomWords(32, 5),
+                 .out_words = 64,
+                 .fill = 7});
   all.push_back({.name = "cp.async",
                  .lanes = asKernel<copies>,
                  .body = std::string(kRow) +
