@@ -53,8 +53,10 @@ public:
 
   /// In the order of Schedule::heads_per_group.
   QueryBlock ofNumber(Value number) const {
-    if (group_ == 1)
-      return at(number / perHead_, number % perHead_);
+    if (group_ == 1) {
+      Value head = number / perHead_;
+      return at(head, number - head * perHead_);
+    }
     Value first = number / (perHead_ * group_) * group_, rest = number - first * perHead_;
     Value heads = min(allHeads_ - first, group_), head = first + rest % heads;
     return at(head, rest / heads);
@@ -93,8 +95,8 @@ static void inTurns(const QueryBlocks &blocks, const std::function<void(const Qu
 
 /// Whoever is free takes the next one.
 static void asClaimed(const QueryBlocks &blocks, View counter, const std::function<void(const QueryBlock &)> &body) {
-  for (Value number : claimedRange(counter, wide(blocks.allHeads() * blocks.perHead())))
-    body(blocks.ofNumber(narrow(number)));
+  for (Value number : claimedRange(counter, blocks.allHeads() * blocks.perHead()))
+    body(blocks.ofNumber(number));
 }
 
 void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,

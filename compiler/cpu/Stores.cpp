@@ -168,7 +168,7 @@ void Lowering::lowerClaim(tile::ClaimOp claim) {
   Value one = arith::ConstantOp::create(builder_, loc(), builder_.getI32IntegerAttr(1));
   Value number =
       memref::AtomicRMWOp::create(builder_, loc(), arith::AtomicRMWKind::addi, one, view.flat, ValueRange{view.offset});
-  scalars_.map(claim.getResult(), Value(arith::IndexCastOp::create(builder_, loc(), builder_.getIndexType(), number)));
+  scalars_.map(claim.getResult(), number);
 }
 
 } // namespace tegula::cpu

@@ -236,13 +236,13 @@ LogicalResult cuda::lower(Threads &t, tile::ClaimOp op) {
     Value isFirst = t.s.both(t.s.compare(Scalars::Compare::eq, t.warp(), 0), t.isFirstLane());
     OpBuilder::InsertionGuard guard(t.b);
     t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
-    Value number = t.gpu.fetchAdd(counter, t.s.i32(1));
+    Value number = t.gpu.fetchIncrement(counter);
     t.gpu.storeShared(number, place);
   }
   t.barrier();
   Value number = t.gpu.loadShared(t.b.getI32Type(), 1, place).front();
   t.barrier();
-  t.define(op.getResult(), t.s.toIndex(number));
+  t.define(op.getResult(), number);
   return success();
 }
 

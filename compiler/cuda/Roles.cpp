@@ -190,13 +190,13 @@ LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
 /// By the lane that asks TMA for tiles; where a warp copies them, by the first of its lanes for all.
 LogicalResult cuda::lower(Threads &t, sm::ClaimOp op) {
   Value counter = t.view(op.getCounter()).base, speaks = t.feedsBoxes() ? Value() : t.isFirstLane();
-  auto claim = [&]() -> SmallVector<Value> { return {t.gpu.fetchAdd(counter, t.s.i32(1))}; };
+  auto claim = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
   auto wait = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
   waitForSlot(t, op);
   Value number = speaks ? t.gpu.ofFirstLane(t.either(speaks, t.b.getI32Type(), claim, wait).front()) : claim().front();
   t.gpu.storeShared(number, numberPlace(t, op.getMbarriers(), op.getSlot()), speaks);
   t.gpu.arrive(fullMbarrier(t, op.getMbarriers(), op.getSlot()), speaks);
-  t.define(op.getResult(), t.s.toIndex(number));
+  t.define(op.getResult(), number);
   return success();
 }
 
@@ -204,7 +204,7 @@ LogicalResult cuda::lower(Threads &t, sm::ClaimedOp op) {
   t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
   Value place = numberPlace(t, op.getMbarriers(), op.getSlot());
   Value number = t.gpu.loadShared(t.b.getI32Type(), 1, place).front();
-  t.define(op.getResult(), t.s.toIndex(t.gpu.ofFirstLane(number)));
+  t.define(op.getResult(), t.gpu.ofFirstLane(number));
   return success();
 }
 

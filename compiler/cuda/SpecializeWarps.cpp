@@ -368,7 +368,7 @@ private:
   Value feed(tile::ClaimOp claim, Turn turn) {
     b_.setLoc(claim.getLoc());
     Value counter = map_.lookupOrDefault(claim.getCounter());
-    return sm::ClaimOp::create(b_, b_.getIndexType(), counter, channels_.at(claim).mbarriers, turn.slot, turn.phase);
+    return sm::ClaimOp::create(b_, b_.getI32Type(), counter, channels_.at(claim).mbarriers, turn.slot, turn.phase);
   }
 
   void feed(sm::FetchOp fetch, Turn turn) {
@@ -506,7 +506,7 @@ private:
     b_.setLoc(claim.getLoc());
     Value mbarriers = channels_.at(claim).mbarriers;
     auto [slot, phase] = turnOf(ValueRange(claim->getBlock()->getArguments()).slice(places_.at(claim), 2));
-    Value number = sm::ClaimedOp::create(b_, b_.getIndexType(), mbarriers, slot, phase);
+    Value number = sm::ClaimedOp::create(b_, b_.getI32Type(), mbarriers, slot, phase);
     sm::ReleaseOp::create(b_, mbarriers, slot, /*each_warp=*/true);
     claim.replaceAllUsesWith(number);
     claim.erase();

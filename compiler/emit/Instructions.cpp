@@ -10,6 +10,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <limits>
+
 namespace tegula::emit {
 
 using namespace mlir;
@@ -278,8 +280,11 @@ void Instructions::atomicAdd(ValueRange elements, Value address, Value predicate
   }
 }
 
-Value Instructions::fetchAdd(Value address, Value increment) {
-  return Access(b_, nullptr).update("atom.relaxed.gpu.global.add.s32", address, increment);
+/// Behind the operand it begins at 0 again, which no one sees. Of an addition the assembler makes one for all lanes of
+/// a warp, which takes registers and time although only one of them is there.
+Value Instructions::fetchIncrement(Value address) {
+  return Access(b_, nullptr)
+      .update("atom.relaxed.gpu.global.inc.u32", address, constant(b_, std::numeric_limits<int32_t>::max()));
 }
 
 //===-- Shared memory

@@ -34,8 +34,8 @@ public:
   /// Relaxed f32 or i32 additions to consecutive elements. Two or four f32 become one instruction where the GPU has it;
   /// the address is then aligned to all of them.
   void atomicAdd(mlir::ValueRange elements, mlir::Value address, mlir::Value predicate);
-  /// A relaxed addition to an i32, and what that was before.
-  mlir::Value fetchAdd(mlir::Value address, mlir::Value increment);
+  /// Adds 1 to an i32, relaxed; what that was before.
+  mlir::Value fetchIncrement(mlir::Value address);
 
   //===-- Shared memory ------------------------------------------------------------------------------------------===//
   /// `count` consecutive elements, in accesses as wide as their total size (at most 16 bytes, aligned to it).

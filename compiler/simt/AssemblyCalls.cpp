@@ -3,6 +3,7 @@
 #include "compiler/emit/Instructions.h"
 #include "compiler/simt/InlineAssembly.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -163,7 +164,7 @@ private:
     if (s.is("red"))
       return isShared || bits != 32 ? failure() : lowerAdd(s);
     if (s.is("atom"))
-      return isShared || bits != 32 ? failure() : lowerFetchAdd(s);
+      return isShared || bits != 32 ? failure() : lowerFetchIncrement(s);
     SmallVector<Value> registers = llvm::map_to_vector(members(s.operands[1]), [&](StringRef r) { return word(r); });
     Value bytes = calls_.i32(registers.size() * bits / 8), from = calls_.pack(0, registers);
     if (isShared)
@@ -201,12 +202,14 @@ private:
     return success();
   }
 
-  /// atom.relaxed.gpu.global.add.s32 d, [address], increment
-  LogicalResult lowerFetchAdd(const AsmStatement &s) {
-    if (!s.has("add") || (!s.has("s32") && !s.has("u32")) || s.operands.size() != 3)
+  /// atom.relaxed.gpu.global.inc.u32 d, [address], 2^31 - 1
+  LogicalResult lowerFetchIncrement(const AsmStatement &s) {
+    APInt last;
+    if (!s.has("inc") || s.operands.size() != 3 || !matchPattern(word(s.operands[2]), m_ConstantInt(&last)) ||
+        !last.isMaxSignedValue())
       return failure();
-    Value site = calls_.site(s.mnemonic), predicate = guard(s), place = address(s.operands[1]);
-    define(s.operands[0], calls_.call(&SimtOps::fetch_add, {site, predicate, place, word(s.operands[2])}));
+    Value site = calls_.site(s.mnemonic), predicate = guard(s);
+    define(s.operands[0], calls_.call(&SimtOps::fetch_increment, {site, predicate, address(s.operands[1])}));
     return success();
   }
 

@@ -399,7 +399,7 @@ def Sm_ClaimOp : Sm_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
     ```
   }];
   let arguments = (ins Tile_ViewType:$counter, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
-  let results = (outs Index:$number);
+  let results = (outs I32:$number);
   let assemblyFormat = [{
     $counter `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
     `:` qualified(type($counter)) `,` qualified(type($mbarriers))
@@ -416,7 +416,7 @@ def Sm_ClaimedOp : Sm_Op<"claimed", [MemoryEffects<[MemRead, MemWrite]>]> {
     ```
   }];
   let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
-  let results = (outs Index:$number);
+  let results = (outs I32:$number);
   let assemblyFormat = "$mbarriers `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($mbarriers))";
   let hasVerifier = 1;
 }

@@ -141,19 +141,19 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
     body of an `scf.while`, which is then a loop of which each iteration runs in one program instance:
 
     ```mlir
-    scf.while : () -> index {
+    scf.while : () -> i32 {
       %n = tile.claim %counter : !tile.view<1xi32>
-      %more = arith.cmpi slt, %n, %end : index
-      scf.condition(%more) %n : index
+      %more = arith.cmpi slt, %n, %end : i32
+      scf.condition(%more) %n : i32
     } do {
-    ^bb0(%block: index):
+    ^bb0(%block: i32):
       ...
       scf.yield
     } attributes {tile.parallel}
     ```
   }];
   let arguments = (ins Tile_ViewType:$counter);
-  let results = (outs Index:$number);
+  let results = (outs I32:$number);
   let assemblyFormat = "$counter attr-dict `:` qualified(type($counter))";
   let hasVerifier = 1;
 }

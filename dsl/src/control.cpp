@@ -48,7 +48,7 @@ FlowId Recorder::openLoop(LoopKind kind, std::vector<NodeId> operands, Location 
   openRegion(id);
   Flow &flow = graph_.flows[id];
   flow.kind = kind;
-  flow.induction = hidden(Op::Argument, {DType::index, {}}, flow.node, -1);
+  flow.induction = hidden(Op::Argument, {kind == LoopKind::Claimed ? i32 : DType::index, {}}, flow.node, -1);
   for (size_t i = 0; i < flow.carried.size(); ++i) {
     Variable &variable = variables_[flow.carried[i].slot];
     flow.carried[i].argument = hidden(Op::Argument, variable.type, flow.node, i);
@@ -173,7 +173,7 @@ uint32_t openClaimed(const View &counter, const Operand &end, Location where) {
   Converter convert(r, "claimedRange", where);
   NodeId view = r.use(counter, where);
   checkCounter(convert, view);
-  return r.openLoop(LoopKind::Claimed, {view, convert.position(r.use(end))}, where);
+  return r.openLoop(LoopKind::Claimed, {view, convert.cast(convert.position(r.use(end)), i32)}, where);
 }
 
 } // namespace

@@ -148,16 +148,16 @@ private:
   void claimedLoop(const Node &node, const Flow &flow) {
     std::string number = "%" + std::to_string(next_++), isInside = "%" + std::to_string(next_++);
     begin();
-    text_ += "scf.while : () -> index {\n";
+    text_ += "scf.while : () -> i32 {\n";
     ++depth_;
     line(number + " = tile.claim " + use(node, 0) + " : " + typeOf(node, 0), node);
-    line(isInside + " = arith.cmpi slt, " + number + ", " + use(node, 1) + " : index", node);
-    line("scf.condition(" + isInside + ") " + number + " : index", node);
+    line(isInside + " = arith.cmpi slt, " + number + ", " + use(node, 1) + " : i32", node);
+    line("scf.condition(" + isInside + ") " + number + " : i32", node);
     --depth_;
     begin();
     text_ += "} do {\n";
     begin();
-    text_ += "^bb0(" + fresh(flow.induction) + ": index):\n";
+    text_ += "^bb0(" + fresh(flow.induction) + ": i32):\n";
     nested(flow, 0);
     ++depth_;
     line("scf.yield", node);

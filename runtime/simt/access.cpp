@@ -130,12 +130,13 @@ void Block::atomicAdd(Lane &lane, uint32_t site, uint64_t address, SimtAtomic ty
       addRelaxed<int32_t>(to + i, value + i);
 }
 
-uint32_t Block::fetchAdd(Lane &lane, uint32_t site, uint64_t address, uint32_t increment) {
+uint32_t Block::fetchIncrement(Lane &lane, uint32_t site, uint64_t address) {
+  constexpr uint32_t one = 1;
   maybeInterrupt(lane);
-  std::byte *to = accessGlobal(lane, address, sizeof increment, accessOf(lane, site, AccessKind::Atomic));
-  if (to == nullptr || address % sizeof increment != 0)
+  std::byte *to = accessGlobal(lane, address, sizeof one, accessOf(lane, site, AccessKind::Atomic));
+  if (to == nullptr || address % sizeof one != 0)
     return 0;
-  return addRelaxed<uint32_t>(to, reinterpret_cast<const std::byte *>(&increment));
+  return addRelaxed<uint32_t>(to, reinterpret_cast<const std::byte *>(&one));
 }
 
 void Block::copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes) {

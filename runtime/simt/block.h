@@ -152,7 +152,7 @@ public:
   void loadShared(Lane &lane, uint32_t site, uint32_t address, uint32_t bytes, void *to);
   void storeShared(Lane &lane, uint32_t site, uint32_t address, uint32_t bytes, const void *from);
   void atomicAdd(Lane &lane, uint32_t site, uint64_t address, SimtAtomic type, uint32_t count, const void *from);
-  uint32_t fetchAdd(Lane &lane, uint32_t site, uint64_t address, uint32_t increment);
+  uint32_t fetchIncrement(Lane &lane, uint32_t site, uint64_t address);
   void loadMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed, void *to);
   void storeMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed, const void *from);
   void copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes);

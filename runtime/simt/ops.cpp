@@ -72,11 +72,10 @@ const SimtOps simtOps = {
             b.atomicAdd(l, site, address, static_cast<SimtAtomic>(type), count, from);
           });
         },
-    .fetch_add = [](SimtLane *lane, uint32_t site, uint32_t predicate, uint64_t address,
-                    uint32_t increment) -> uint32_t {
+    .fetch_increment = [](SimtLane *lane, uint32_t site, uint32_t predicate, uint64_t address) -> uint32_t {
       uint32_t before = 0;
       onLaneIf(predicate, lane, site, Space::Global,
-               [&](Block &b, Lane &l) { before = b.fetchAdd(l, site, address, increment); });
+               [&](Block &b, Lane &l) { before = b.fetchIncrement(l, site, address); });
       return before;
     },
     .load_matrices =

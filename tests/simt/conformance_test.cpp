@@ -277,9 +277,9 @@ TEST(SimtConformance, AtomicAdditions) {
 }
 
 /// Each thread marks the number that it gets.
-void tickets(const Me &me) { me.store(2 + me.ops->fetch_add(me.lane, 2, 1, me.out(0), 1), me.thread()); }
+void tickets(const Me &me) { me.store(2 + me.ops->fetch_increment(me.lane, 2, 1, me.out(0)), me.thread()); }
 
-TEST(SimtConformance, AnAdditionFetchesWhatWasThere) {
+TEST(SimtConformance, AnIncrementFetchesWhatWasThere) {
   auto out = results({.kernel = asKernel<tickets>, .in = {0}, .out_words = 65, .threads = 64}); // From -1 on.
   EXPECT_EQ(out[0], 63);
   std::sort(out.begin() + 1, out.end());

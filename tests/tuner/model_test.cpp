@@ -97,7 +97,7 @@ TEST(Model, AHopperHasCandidatesWithRoles) {
   TuningTask forward = task("flash2_forward", 128);
   TuningMachine hopper = h100();
   hopper.target.arch = "sm_90a";
-  std::vector<Candidate> candidates = *candidatesOf(forward, hopper, 96);
+  std::vector<Candidate> candidates = *candidatesOf(forward, hopper, TuningOptions().most_candidates);
   auto roles = std::count_if(candidates.begin(), candidates.end(), [](const Candidate &c) {
     return c.schedule.num_roles == 2 && c.state == CandidateState::waiting;
   });

@@ -75,8 +75,8 @@ struct SimtOps {
   /// Relaxed additions to `count` consecutive elements of type SimtAtomic.
   void (*atomic_add)(SimtLane *, uint32_t site, uint32_t predicate, uint64_t address, uint32_t type, uint32_t count,
                      const void *from);
-  /// A relaxed addition to an i32, and what that was before.
-  uint32_t (*fetch_add)(SimtLane *, uint32_t site, uint32_t predicate, uint64_t address, uint32_t increment);
+  /// Adds 1 to an i32, relaxed; what that was before.
+  uint32_t (*fetch_increment)(SimtLane *, uint32_t site, uint32_t predicate, uint64_t address);
   void (*load_matrices)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to);
   void (*store_matrices)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed,
                          const void *from);

@@ -124,21 +124,21 @@ func.func @bf16_is_held_as_f32(%x: !tile.view<1xbf16>) {
 // -----
 
 // CHECK-LABEL: func @iterations_are_claimed
-// CHECK: scf.while : () -> index {
-// CHECK: %[[BEFORE:.*]] = memref.atomic_rmw addi %c1_i32
-// CHECK: %[[NUMBER:.*]] = arith.index_cast %[[BEFORE]] : i32 to index
+// CHECK: scf.while : () -> i32 {
+// CHECK: %[[NUMBER:.*]] = memref.atomic_rmw addi %c1_i32
 // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]]
-// CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : index
-// CHECK: ^bb0(%[[I:.*]]: index):
-func.func @iterations_are_claimed(%x: !tile.view<1xf32>, %counter: !tile.view<1xi32>, %n: index) {
-  scf.while : () -> index {
+// CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : i32
+// CHECK: ^bb0(%[[I:.*]]: i32):
+func.func @iterations_are_claimed(%x: !tile.view<1xf32>, %counter: !tile.view<1xi32>, %last: i32) {
+  scf.while : () -> i32 {
     %number = tile.claim %counter : !tile.view<1xi32>
-    %more = arith.cmpi slt, %number, %n : index
-    scf.condition(%more) %number : index
+    %more = arith.cmpi slt, %number, %last : i32
+    scf.condition(%more) %number : i32
   } do {
-  ^bb0(%i: index):
+  ^bb0(%i: i32):
     %zero = arith.constant dense<0.0> : tensor<8xf32>
-    tile.store %zero, %x[%i] : tensor<8xf32>, !tile.view<1xf32>
+    %row = arith.index_cast %i : i32 to index
+    tile.store %zero, %x[%row] : tensor<8xf32>, !tile.view<1xf32>
     scf.yield
   } attributes {tile.parallel}
   return

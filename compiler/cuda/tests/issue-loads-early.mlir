@@ -24,18 +24,20 @@ func.func @statistics(%lse: !tile.view<1xf32>, %acc: !tile.view<1xf32> {tile.wri
 }
 
 // CHECK-LABEL: func.func @claimed
-// CHECK: ^bb0(%[[I:.*]]: index):
-// CHECK-NEXT: tile.load %{{.*}}[%[[I]]]
+// CHECK: ^bb0(%[[I:.*]]: i32):
+// CHECK-NEXT: %[[ROW:.*]] = arith.index_cast %[[I]]
+// CHECK-NEXT: tile.load %{{.*}}[%[[ROW]]]
 // CHECK-NEXT: sm.barrier
-func.func @claimed(%lse: !tile.view<1xf32>, %counter: !tile.view<1xi32> {tile.written}, %n: index) {
-  scf.while : () -> index {
+func.func @claimed(%lse: !tile.view<1xf32>, %counter: !tile.view<1xi32> {tile.written}, %last: i32) {
+  scf.while : () -> i32 {
     %number = tile.claim %counter : !tile.view<1xi32>
-    %more = arith.cmpi slt, %number, %n : index
-    scf.condition(%more) %number : index
+    %more = arith.cmpi slt, %number, %last : i32
+    scf.condition(%more) %number : i32
   } do {
-  ^bb0(%i: index):
+  ^bb0(%i: i32):
     sm.barrier
-    %l = tile.load %lse[%i] : !tile.view<1xf32> -> tensor<64xf32, #rows>
+    %row = arith.index_cast %i : i32 to index
+    %l = tile.load %lse[%row] : !tile.view<1xf32> -> tensor<64xf32, #rows>
     scf.yield
   }
   return

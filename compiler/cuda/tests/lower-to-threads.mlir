@@ -462,23 +462,22 @@ func.func @linear(%first: f32, %y: !tile.view<2xf32>) {
 
 // The first thread claims for all.
 // CHECK-LABEL: func.func @claims
-// CHECK: scf.while : () -> index {
+// CHECK: scf.while : () -> i32 {
 // CHECK: scf.if
-// CHECK: %[[MINE:.*]] = llvm.inline_asm {{.*}}atom.relaxed.gpu.global.add.s32 $0, [$1], $2;
+// CHECK: %[[MINE:.*]] = llvm.inline_asm {{.*}}atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;
 // CHECK: st.shared.b32
 // CHECK: nvvm.barrier0
-// CHECK: %[[READ:.*]] = llvm.inline_asm {{.*}}ld.shared.b32
+// CHECK: %[[NUMBER:.*]] = llvm.inline_asm {{.*}}ld.shared.b32
 // CHECK: nvvm.barrier0
-// CHECK: %[[NUMBER:.*]] = arith.index_cast %[[READ]] : i32 to index
 // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]]
-// CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : index
-func.func @claims(%counter: !tile.view<1xi32>, %n: index) {
-  scf.while : () -> index {
+// CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : i32
+func.func @claims(%counter: !tile.view<1xi32>, %last: i32) {
+  scf.while : () -> i32 {
     %number = tile.claim %counter : !tile.view<1xi32>
-    %more = arith.cmpi slt, %number, %n : index
-    scf.condition(%more) %number : index
+    %more = arith.cmpi slt, %number, %last : i32
+    scf.condition(%more) %number : i32
   } do {
-  ^bb0(%number: index):
+  ^bb0(%number: i32):
     scf.yield
   }
   return

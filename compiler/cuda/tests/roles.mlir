@@ -207,7 +207,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: scf.while
 // CHECK: mbarrier.try_wait.parity
 // CHECK: %[[MINE:.*]] = scf.if %{{.*}} -> (i32) {
-// CHECK: atom.relaxed.gpu.global.add.s32 $0, [$1], $2;
+// CHECK: atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;
 // CHECK: %[[NUMBER:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[MINE]]
 // CHECK: llvm.inline_asm {{.*}}"@$2 st.shared.b32 [$0], $1;"{{.*}} %{{.*}}, %[[NUMBER]],
 // CHECK: @$0 mbarrier.arrive.shared::cta.b64 _, [$1];
@@ -221,26 +221,26 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: @$0 mbarrier.arrive.shared::cta.b64 _, [$1];
 // CHECK: scf.condition
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
-  func.func @claimed(%counter: !tile.view<1xi32>, %n: index) {
+  func.func @claimed(%counter: !tile.view<1xi32>, %last: i32) {
     %i = arith.constant 0 : i32
     %b = sm.mbarriers : !sm.mbarriers<2>
     sm.roles producer 24 {
-      scf.while (%slot = %i) : (i32) -> (index, i32) {
+      scf.while (%slot = %i) : (i32) -> (i32, i32) {
         %number = sm.claim %counter, %b[%slot] phase %i : !tile.view<1xi32>, !sm.mbarriers<2>
-        %more = arith.cmpi slt, %number, %n : index
-        scf.condition(%more) %number, %slot : index, i32
+        %more = arith.cmpi slt, %number, %last : i32
+        scf.condition(%more) %number, %slot : i32, i32
       } do {
-      ^bb0(%number: index, %slot: i32):
+      ^bb0(%number: i32, %slot: i32):
         scf.yield %slot : i32
       }
     } consumer 240 {
-      scf.while (%slot = %i) : (i32) -> (index, i32) {
+      scf.while (%slot = %i) : (i32) -> (i32, i32) {
         %number = sm.claimed %b[%slot] phase %i : !sm.mbarriers<2>
         sm.release %b[%slot] each_warp : !sm.mbarriers<2>
-        %more = arith.cmpi slt, %number, %n : index
-        scf.condition(%more) %number, %slot : index, i32
+        %more = arith.cmpi slt, %number, %last : i32
+        scf.condition(%more) %number, %slot : i32, i32
       } do {
-      ^bb0(%number: index, %slot: i32):
+      ^bb0(%number: i32, %slot: i32):
         scf.yield %slot : i32
       }
     }

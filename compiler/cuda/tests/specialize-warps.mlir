@@ -245,17 +245,18 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 
 // The producer claims the iterations and tells their numbers; consumers end when it does. Each loop counts its turns.
 // CHECK-LABEL: func @claimed
-// CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[COUNTER:.*]]: !tile.view<1xi32> {{.*}}, %[[N:.*]]: index)
+// CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[COUNTER:.*]]: !tile.view<1xi32> {{.*}}, %[[LAST:.*]]: i32, %{{.*}}: index)
 // CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<2>
 // CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
 // CHECK: %[[NB:.*]] = sm.mbarriers : !sm.mbarriers<2>
 // CHECK: sm.roles producer 40 {
-// CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (index, i32, i32, i32, i32)
+// CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
 // CHECK-NEXT: %[[NUMBER:.*]] = sm.claim %[[COUNTER]], %[[NB]][%[[SLOT]]] phase %[[PHASE]]
-// CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[N]]
+// CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
 // CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
-// CHECK: ^bb0(%[[I:.*]]: index, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
-// CHECK: %[[ROW:.*]] = arith.muli %[[I]]
+// CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
+// CHECK: %[[BLOCK:.*]] = arith.index_cast %[[I]]
+// CHECK: %[[ROW:.*]] = arith.muli %[[BLOCK]]
 // CHECK: sm.feed %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: %[[TURN:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]])
 // CHECK: sm.feed %[[K]]
@@ -264,12 +265,12 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 // CHECK: %[[OTHER:.*]] = arith.select
 // CHECK: scf.yield %[[NEXT]], %[[OTHER]], %[[TURN]]#0, %[[TURN]]#1
 // CHECK: } consumer 232 {
-// CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (index, i32, i32, i32, i32)
+// CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
 // CHECK-NEXT: %[[NUMBER:.*]] = sm.claimed %[[NB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK-NEXT: sm.release %[[NB]][%[[SLOT]]] each_warp
-// CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[N]]
+// CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
 // CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
-// CHECK: ^bb0(%[[I:.*]]: index, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
+// CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
 // CHECK: sm.receive %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: scf.for {{.*}}%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]]) ->
 // CHECK: sm.receive %{{.*}}, %[[KB]]
@@ -277,18 +278,19 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 // CHECK: attributes {tile.parallel}
 module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
   func.func @claimed(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %counter: !tile.view<1xi32> {tile.counter, tile.written},
-                     %n: index) {
+                     %last: i32, %n: index) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c128 = arith.constant 128 : index
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-    scf.while : () -> index {
+    scf.while : () -> i32 {
       %number = tile.claim %counter : !tile.view<1xi32>
-      %more = arith.cmpi slt, %number, %n : index
-      scf.condition(%more) %number : index
+      %more = arith.cmpi slt, %number, %last : i32
+      scf.condition(%more) %number : i32
     } do {
-    ^bb0(%i: index):
-      %row = arith.muli %i, %c128 : index
+    ^bb0(%i: i32):
+      %block = arith.index_cast %i : i32 to index
+      %row = arith.muli %block, %c128 : index
       %qs = sm.fetch %q[%row, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
       %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x64xf32, #c> {
         %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>

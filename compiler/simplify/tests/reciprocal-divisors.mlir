@@ -76,15 +76,14 @@ func.func @stays(%n: index, %d: i32, %wide: i64) {
 // CHECK: arith.divui
 // CHECK: scf.while
 // CHECK-NOT: arith.divsi
-func.func @claimed(%v: !tile.view<1xi32> {tile.written}, %n: index, %d: i32) {
-  scf.while : () -> index {
+func.func @claimed(%v: !tile.view<1xi32> {tile.written}, %last: i32, %d: i32) {
+  scf.while : () -> i32 {
     %number = tile.claim %v : !tile.view<1xi32>
-    %more = arith.cmpi slt, %number, %n : index
-    scf.condition(%more) %number : index
+    %more = arith.cmpi slt, %number, %last : i32
+    scf.condition(%more) %number : i32
   } do {
-  ^bb0(%number: index):
-    %x = arith.index_cast %number : index to i32
-    %q = arith.divsi %x, %d : i32
+  ^bb0(%number: i32):
+    %q = arith.divsi %number, %d : i32
     "test.use"(%q) : (i32) -> ()
     scf.yield
   }

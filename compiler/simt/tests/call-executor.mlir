@@ -1,7 +1,7 @@
 // RUN: tegula-opt %s --call-executor --split-input-file --verify-diagnostics | FileCheck %s
 
 // The words of the parameters are read from memory; shared memory begins at a fixed address.
-// CHECK: llvm.mlir.global external constant @memory.sites("ld.global.v4.b32 kernel.cpp:7\0Ast.shared.v4.b32 kernel.cpp:8\0Ared.relaxed.gpu.global.add.f32 kernel.cpp:9\0Aatom.relaxed.gpu.global.add.s32 kernel.cpp:10\0A\00")
+// CHECK: llvm.mlir.global external constant @memory.sites("ld.global.v4.b32 kernel.cpp:7\0Ast.shared.v4.b32 kernel.cpp:8\0Ared.relaxed.gpu.global.add.f32 kernel.cpp:9\0Aatom.relaxed.gpu.global.inc.u32 kernel.cpp:10\0A\00")
 // CHECK-LABEL: llvm.func @memory(
 // CHECK-SAME: %[[OPS:.*]]: !llvm.ptr, %[[LANE:.*]]: !llvm.ptr, %[[WORDS:.*]]: !llvm.ptr) {
 // CHECK: %[[ADDRESS:.*]] = llvm.load %[[WORDS]] : !llvm.ptr -> i64
@@ -10,7 +10,7 @@
 // CHECK: %[[SITE:.*]] = llvm.mlir.constant(0 : i32)
 // CHECK: %[[LOAD:.*]] = llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
 // CHECK: llvm.call %[[LOAD]](%[[LANE]], %[[SITE]], %{{.*}}, %[[ADDRESS]], %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, i32, i32, i64, i32, !llvm.ptr) -> ()
-// CHECK: llvm.call %{{.*}}(%[[LANE]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, i32, i32, i64, i32) -> i32
+// CHECK: llvm.call %{{.*}}(%[[LANE]], %{{.*}}, %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, i32, i32, i64) -> i32
 // CHECK-NOT: llvm.inline_asm
 llvm.mlir.global external @tegula_shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
 llvm.func @memory(%address: i64, %other: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32>} {
@@ -22,7 +22,8 @@ llvm.func @memory(%address: i64, %other: i64) attributes {nvvm.kernel, nvvm.reqn
   %a = llvm.extractvalue %v[0] : !llvm.struct<(i32, i32, i32, i32)>
   llvm.inline_asm has_side_effects "@$5 st.shared.v4.b32 [$0], {$1, $2, $3, $4};", "r,r,r,r,r,b,~{memory}" %base, %a, %a, %a, %a, %true : (i32, i32, i32, i32, i32, i1) -> () loc("kernel.cpp":8:0)
   llvm.inline_asm has_side_effects "red.relaxed.gpu.global.add.f32 [$0], $1;", "l,f,~{memory}" %other, %one : (i64, f32) -> () loc("kernel.cpp":9:0)
-  %before = llvm.inline_asm has_side_effects "atom.relaxed.gpu.global.add.s32 $0, [$1], $2;", "=r,l,r,~{memory}" %other, %a : (i64, i32) -> i32 loc("kernel.cpp":10:0)
+  %most = llvm.mlir.constant(2147483647 : i32) : i32
+  %before = llvm.inline_asm has_side_effects "atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}" %other, %most : (i64, i32) -> i32 loc("kernel.cpp":10:0)
   llvm.return
 }
 

@@ -48,10 +48,10 @@ Range range(Operand begin, Operand end, Operand step = 1, Location where = Locat
 /// The same, with a promise: no iteration accesses an element of a tensor that another one writes. Like program
 /// instances, the iterations then need no order among their accesses to memory.
 Range parallelRange(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
-/// Iterations 0 to end - 1, each of which one program instance runs: whichever comes first. They make the promise of a
-/// parallelRange, and assign to no Var of outside. `counter` is a tensor argument of type i32, rank 1 and one element,
-/// which a launch sets to 0 and nothing else accesses. `end` is the same for all instances. The loop is not inside of
-/// another one.
+/// Iterations 0 to end - 1, numbers of type i32, each of which one program instance runs: whichever comes first. They
+/// make the promise of a parallelRange, and assign to no Var of outside. `counter` is a tensor argument of type i32,
+/// rank 1 and one element, which a launch sets to 0 and nothing else accesses. `end` is the same for all instances. The
+/// loop is not inside of another one.
 Range claimedRange(View counter, Operand end, Location where = Location::current());
 
 /// A reference to a function object `void()` that outlives the call; may be absent.

@@ -159,9 +159,9 @@ void additions(const Me &me) {
   me.ops->atomic_add(me.lane, 3, 1, me.out(1), uint32_t(SimtAtomic::I32), 1, &integer);
 }
 
-void fetchingAdditions(const Me &me) {
-  const uint32_t integer = me.load(me.thread());
-  me.store(32 + me.thread(), me.ops->fetch_add(me.lane, 2, 1, me.out(me.thread()), integer));
+void increments(const Me &me) {
+  me.store(me.thread(), me.load(me.thread()) / 2);
+  me.store(32 + me.thread(), me.ops->fetch_increment(me.lane, 2, 1, me.out(me.thread())));
 }
 
 //===-- cp.async, and functions -----------------------------------------------------------------------------------===//
@@ -224,14 +224,14 @@ void addOthers(std::vector<Operation> &all) {
                  .in = randomWords(32, 3),
                  .out_words = 2,
                  .fill = 0});
-  all.push_back({.name = "atom.add",
-                 .lanes = asKernel<fetchingAdditions>,
-                 .body = loadWords(0, 1) + "mad.wide.u32 rd0, tid, 4, pout;\n"
-                                           "atom.relaxed.gpu.global.add.s32 r1, [rd0], r0;\nst.global.b32 [rd0+128], "
-                                           "r1;\n",
+  all.push_back({.name = "atom.inc",
+                 .lanes = asKernel<increments>,
+                 .body = loadWords(0, 1) +
+                         "shr.u32 r0, r0, 1;\nmad.wide.u32 rd0, tid, 4, pout;\nst.global.b32 [rd0], r0;\n"
+                         "atom.relaxed.gpu.global.inc.u32 r1, [rd0], 2147483647;\n"
+                         "st.global.b32 [rd0+128], r1;\n",
                  .in = randomWords(32, 5),
-                 .out_words = 64,
-                 .fill = 7});
+                 .out_words = 64});
   all.push_back({.name = "cp.async",
                  .lanes = asKernel<copies>,
                  .body = std::string(kRow) +
