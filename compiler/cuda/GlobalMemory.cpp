@@ -233,7 +233,8 @@ LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
 LogicalResult cuda::lower(Threads &t, tile::ClaimOp op) {
   Value place = t.scratch(4), counter = t.view(op.getCounter()).base;
   {
-    Value isFirst = t.s.both(t.s.compare(Scalars::Compare::eq, t.warp(), 0), t.isFirstLane());
+    Value isFirstWarp = t.s.compare(Scalars::Compare::eq, t.warp(), 0);
+    Value isFirst = t.s.both(isFirstWarp, t.isFirstLane());
     OpBuilder::InsertionGuard guard(t.b);
     t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
     Value number = t.gpu.fetchIncrement(counter);

@@ -203,8 +203,7 @@ LogicalResult cuda::lower(Threads &t, sm::ClaimOp op) {
 LogicalResult cuda::lower(Threads &t, sm::ClaimedOp op) {
   t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
   Value place = numberPlace(t, op.getMbarriers(), op.getSlot());
-  Value number = t.gpu.loadShared(t.b.getI32Type(), 1, place).front();
-  t.define(op.getResult(), t.gpu.ofFirstLane(number));
+  t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, place));
   return success();
 }
 

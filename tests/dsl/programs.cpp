@@ -61,6 +61,16 @@ void nestedLoops(View x, View out, Value count) {
   out.store(0, total + current);
 }
 
+void claimedLoop(View x, View out, View counter, Value count) {
+  Value scale = exp(x.load(0, {16}));
+  for (Value i : claimedRange(counter, ceilDiv(count, 16))) {
+    Var sum = x.load(i * 16, {16});
+    for (Value j : range(0, i))
+      sum += x.load(j * 16, {16});
+    out.store(i * 16, sum * scale);
+  }
+}
+
 void branches(View x, View out, Value count) {
   Var kept = x.load(0, {16});
   Var level = constant(f32, 1);
@@ -129,6 +139,11 @@ constexpr GoldenProgram kPrograms[] = {
     {"nested_loops",
      [] {
        return record("nested_loops", nestedLoops, tensor("x", f32, 1), tensor("out", f32, 1), ScalarArg{"count", i64});
+     }},
+    {"claimed_loop",
+     [] {
+       return record("claimed_loop", claimedLoop, tensor("x", f32, 1), tensor("out", f32, 1), tensor("counter", i32, 1),
+                     ScalarArg{"count", i32});
      }},
     {"branches",
      [] {

@@ -201,8 +201,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
-// One lane claims, tells the number behind the mbarriers, and the others of its warp. Consumers have it from one lane,
-// too, as it must be known to be uniform.
+// One lane claims, and tells the others of its warp and, behind the mbarriers, the consumers.
 // CHECK-LABEL: func.func @claimed
 // CHECK: scf.while
 // CHECK: mbarrier.try_wait.parity
@@ -215,8 +214,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: } else {
 // CHECK: scf.while
 // CHECK: mbarrier.try_wait.parity
-// CHECK: %[[READ:.*]] = llvm.inline_asm {{.*}}ld.shared.b32 $0, [$1];
-// CHECK: nvvm.shfl.sync idx %{{.*}}, %[[READ]]
+// CHECK: llvm.inline_asm {{.*}}ld.shared.b32 $0, [$1];
 // CHECK: nvvm.bar.warp.sync
 // CHECK: @$0 mbarrier.arrive.shared::cta.b64 _, [$1];
 // CHECK: scf.condition
