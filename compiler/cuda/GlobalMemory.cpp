@@ -229,9 +229,10 @@ LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
   return success();
 }
 
-/// All threads leave with the number, and after them what else needs the scratch memory may write there.
+/// It begins with a barrier: all have read the last number.
 LogicalResult cuda::lower(Threads &t, tile::ClaimOp op) {
-  Value place = t.scratch(4), counter = t.view(op.getCounter()).base;
+  Value place = t.reserve(4), counter = t.view(op.getCounter()).base;
+  t.barrier();
   {
     Value isFirstWarp = t.s.compare(Scalars::Compare::eq, t.warp(), 0);
     Value isFirst = t.s.both(isFirstWarp, t.isFirstLane());
@@ -241,9 +242,7 @@ LogicalResult cuda::lower(Threads &t, tile::ClaimOp op) {
     t.gpu.storeShared(number, place);
   }
   t.barrier();
-  Value number = t.gpu.loadShared(t.b.getI32Type(), 1, place).front();
-  t.barrier();
-  t.define(op.getResult(), number);
+  t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, place));
   return success();
 }
 

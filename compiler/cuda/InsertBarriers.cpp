@@ -139,7 +139,7 @@ static Access accessTo(Value place, Kind kind) {
 }
 
 static Kind kindOf(Operation *op, Value place) {
-  if (isa<tile::AtomicAddOp, tile::ScatterAddOp, tile::ClaimOp>(op))
+  if (isa<tile::AtomicAddOp, tile::ScatterAddOp>(op))
     return Kind::add;
   bool shared = isa<sm::SharedType>(place.getType());
   bool writes = shared ? isa<sm::WriteOp, sm::CopyInOp>(op) : isa<tile::StoreOp, sm::CopyOutOp>(op);
@@ -163,6 +163,9 @@ static Section sectionOf(Operation *op) {
   }
   return section;
 }
+
+/// All threads meet there: whoever claims tells the others.
+static bool isBarrier(Operation *op) { return isa<sm::BarrierOp, tile::ClaimOp>(op); }
 
 //===-- Waits ----------------------------------------------------------------------------------------------------===//
 
@@ -197,8 +200,8 @@ static Accesses endedBy(sm::WaitOp wait) {
 static void sink(sm::WaitOp wait) {
   Accesses ended = endedBy(wait);
   auto mayComeBefore = [&](Operation *op) {
-    bool isAsynchronous = isa<sm::CommitOp, sm::WaitOp, sm::CopyInOp, sm::BarrierOp, sm::RolesOp>(op);
-    return isAsynchronous || (op->getNumRegions() == 0 && sectionOf(op).head.conflictWith(ended))
+    bool isAsynchronous = isa<sm::CommitOp, sm::WaitOp, sm::CopyInOp, sm::RolesOp>(op);
+    return isAsynchronous || isBarrier(op) || (op->getNumRegions() == 0 && sectionOf(op).head.conflictWith(ended))
                ? WalkResult::interrupt()
                : WalkResult::advance();
   };
@@ -295,7 +298,7 @@ static Section orderAccesses(Operation &op) {
     return orderLoop(loop);
   if (op.getNumRegions() != 0)
     return orderBranches(op);
-  if (isa<sm::BarrierOp>(op))
+  if (isBarrier(&op))
     return Section::barrier();
   // A thread waits for its own copies only; those of others have ended at the next barrier.
   if (auto wait = dyn_cast<sm::WaitOp>(op))
@@ -311,7 +314,7 @@ static bool mayComeAfter(Operation *op, const Accesses &ended) {
     auto slot = copy ? copy.getShared().getDefiningOp<sm::SlotOp>() : sm::SlotOp();
     if (slot && slot.getRing().getType().getShape().front() > 1)
       return WalkResult::advance();
-    bool isOther = isa<sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::RolesOp>(inside);
+    bool isOther = isa<sm::CommitOp, sm::WaitOp, sm::RolesOp>(inside) || isBarrier(inside);
     bool isEarly = inside->getNumRegions() == 0 && sectionOf(inside).head.conflictWith(ended);
     return isOther || isEarly ? WalkResult::interrupt() : WalkResult::advance();
   });
@@ -354,11 +357,12 @@ static void fenceBarriers(func::FuncOp function) {
     return readsWhatThreadsWrote(product) ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (search.wasInterrupted())
-    function.walk([](sm::BarrierOp barrier) {
-      if (barrier.getWarp())
+    function.walk([](Operation *op) {
+      auto barrier = dyn_cast<sm::BarrierOp>(op);
+      if (!isBarrier(op) || (barrier && barrier.getWarp()))
         return;
-      OpBuilder b(barrier);
-      sm::ProxyFenceOp::create(b, barrier.getLoc());
+      OpBuilder b(op);
+      sm::ProxyFenceOp::create(b, op->getLoc());
     });
 }
 

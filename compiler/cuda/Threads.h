@@ -196,7 +196,7 @@ mlir::LogicalResult lower(Threads &t, sm::PartialReduceOp op);
 mlir::LogicalResult lower(Threads &t, tile::LoadOp op);
 mlir::LogicalResult lower(Threads &t, tile::StoreOp op);
 mlir::LogicalResult lower(Threads &t, tile::AtomicAddOp op);
-/// By one thread, for all that run this part of the program.
+/// By one thread, for all that run this part of the program. A barrier, too.
 mlir::LogicalResult lower(Threads &t, tile::ClaimOp op);
 mlir::LogicalResult lower(Threads &t, tile::GatherOp op);
 mlir::LogicalResult lower(Threads &t, tile::ScatterAddOp op);

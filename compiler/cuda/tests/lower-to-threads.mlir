@@ -463,12 +463,12 @@ func.func @linear(%first: f32, %y: !tile.view<2xf32>) {
 // The first thread claims for all.
 // CHECK-LABEL: func.func @claims
 // CHECK: scf.while : () -> i32 {
+// CHECK: nvvm.barrier0
 // CHECK: scf.if
 // CHECK: %[[MINE:.*]] = llvm.inline_asm {{.*}}atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;
 // CHECK: st.shared.b32
 // CHECK: nvvm.barrier0
 // CHECK: %[[NUMBER:.*]] = llvm.inline_asm {{.*}}ld.shared.b32
-// CHECK: nvvm.barrier0
 // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]]
 // CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : i32
 func.func @claims(%counter: !tile.view<1xi32>, %last: i32) {

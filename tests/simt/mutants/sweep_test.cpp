@@ -58,7 +58,12 @@ TEST(Mutants, OfTheOlderAlgorithms) {
 TEST(Mutants, OfRoles) { expectExplained(withRoles({})); }
 TEST(Mutants, OfProductsThatOverlap) { expectExplained(withRoles({.num_products = 2})); }
 TEST(Mutants, OfBlocksInTurns) { expectExplained(withRoles({.persistent = 1})); }
-TEST(Mutants, OfClaimedBlocks) { expectExplained(withRoles({.persistent = 2})); }
+TEST(Mutants, OfClaimedBlocks) {
+  expectExplained(withRoles({.persistent = 2}));
+  Schedule withoutRoles = kSmall;
+  withoutRoles.persistent = 2;
+  expectExplained(small("flash2_forward", withoutRoles));
+}
 TEST(Mutants, OfABiasThroughARing) {
   SweptKernel kernel = withRoles({});
   kernel.variant = "bias";
