@@ -83,9 +83,9 @@ static tile::ClaimOp claimOf(scf::WhileOp loop) {
 /// Whether a producer can claim the iterations, for consumers that are told nothing but their numbers.
 static bool isClaimed(scf::WhileOp loop) {
   tile::ClaimOp claim = claimOf(loop);
-  return claim && loop.getInits().empty() && llvm::equal(loop.getConditionOp().getArgs(), claim->getResults()) &&
-         llvm::all_of(loop.getBeforeBody()->without_terminator(),
-                      [&](Operation &op) { return &op == claim || isRepeatable(&op); });
+  scf::ConditionOp end = loop.getConditionOp();
+  return claim && loop.getInits().empty() && llvm::equal(end.getArgs(), claim->getResults()) &&
+         llvm::all_of(sliceOf(end.getCondition()), [&](Operation *op) { return op == claim || isRepeatable(op); });
 }
 
 /// Whether a producer can get there: through loops alone, which it can repeat.
@@ -320,8 +320,8 @@ private:
 
   void repeat(scf::WhileOp loop, ArrayRef<Loop> rings) {
     tile::ClaimOp claim = claimOf(loop);
-    for (Operation &op : *loop.getBeforeBody())
-      repeat(op.getOperands(), loop->getBlock());
+    Value condition = loop.getConditionOp().getCondition();
+    repeat(condition, loop->getBlock());
     SmallVector<Value> inits = turnsOf(rings);
     SmallVector<Type> types(loop.getResultTypes());
     llvm::append_range(types, ValueRange(inits).getTypes());
@@ -329,15 +329,11 @@ private:
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(copy.getBeforeBody());
     setTurns(rings, copy.getBeforeArguments());
-    for (Operation &op : loop.getBeforeBody()->without_terminator())
-      if (&op == claim)
-        map_.map(claim, feed(claim, turns_.at(loop)));
-      else
-        b_.clone(op, map_);
-    scf::ConditionOp condition = loop.getConditionOp();
-    SmallVector<Value> passed{map_.lookup(claim.getResult())};
+    SmallVector<Value> passed{feed(claim, turns_.at(loop))};
     llvm::append_range(passed, copy.getBeforeArguments());
-    scf::ConditionOp::create(b_, map_.lookupOrDefault(condition.getCondition()), passed);
+    map_.map(claim.getResult(), passed.front());
+    repeat(condition, loop.getBeforeBody());
+    scf::ConditionOp::create(b_, map_.lookupOrDefault(condition), passed);
     repeatIteration(loop, rings, copy);
   }
 

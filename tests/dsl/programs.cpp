@@ -61,16 +61,6 @@ void nestedLoops(View x, View out, Value count) {
   out.store(0, total + current);
 }
 
-void claimedLoop(View x, View out, View counter, Value count) {
-  Value scale = exp(x.load(0, {16}));
-  for (Value i : claimedRange(counter, ceilDiv(count, 16))) {
-    Var sum = x.load(i * 16, {16});
-    for (Value j : range(0, i))
-      sum += x.load(j * 16, {16});
-    out.store(i * 16, sum * scale);
-  }
-}
-
 void branches(View x, View out, Value count) {
   Var kept = x.load(0, {16});
   Var level = constant(f32, 1);
@@ -123,6 +113,16 @@ void gradient(View x, View bias, View dbias, View dx) {
   dx.store(0, differentiate(masked, s, fill({8, 8}, 1.0), gathered));
 }
 
+void claimedLoop(View x, View out, View counter, Value count) {
+  Value scale = exp(x.load(0, {16}));
+  for (Value i : claimedRange(counter, ceilDiv(count, 16))) {
+    Var sum = x.load(i * 16, {16});
+    for (Value j : range(0, i))
+      sum += x.load(j * 16, {16});
+    out.store(i * 16, sum * scale);
+  }
+}
+
 TensorArg tensor(const char *name, DType dtype, int rank) { return {name, dtype, rank}; }
 
 constexpr GoldenProgram kPrograms[] = {
@@ -139,11 +139,6 @@ constexpr GoldenProgram kPrograms[] = {
     {"nested_loops",
      [] {
        return record("nested_loops", nestedLoops, tensor("x", f32, 1), tensor("out", f32, 1), ScalarArg{"count", i64});
-     }},
-    {"claimed_loop",
-     [] {
-       return record("claimed_loop", claimedLoop, tensor("x", f32, 1), tensor("out", f32, 1), tensor("counter", i32, 1),
-                     ScalarArg{"count", i32});
      }},
     {"branches",
      [] {
@@ -162,6 +157,11 @@ constexpr GoldenProgram kPrograms[] = {
      [] {
        return record("gradient", gradient, tensor("x", f32, 2), tensor("bias", bf16, 3), tensor("dbias", f32, 3),
                      tensor("dx", f32, 2));
+     }},
+    {"claimed_loop",
+     [] {
+       return record("claimed_loop", claimedLoop, tensor("x", f32, 1), tensor("out", f32, 1), tensor("counter", i32, 1),
+                     ScalarArg{"count", i32});
      }},
 };
 
