@@ -129,11 +129,22 @@ Status AttentionData::allocate(int64_t workspace_bytes) {
       return tensor.status();
     placement.tensor = std::move(*tensor);
   }
-  Expected<Buffer> memory = device_->allocate(workspace_bytes);
+  return allocateWorkspace(workspace_bytes);
+}
+
+Status AttentionData::allocateWorkspace(int64_t bytes) {
+  Expected<Buffer> memory = device_->allocate(bytes);
   if (!memory)
     return memory.status();
   workspace_ = std::move(*memory);
   return {};
+}
+
+Status AttentionData::makeRoomFor(const AttentionPlan &plan) {
+  Expected<int64_t> bytes = neededWorkspace(plan, attention_);
+  if (!bytes)
+    return bytes.status();
+  return *bytes > workspace_.bytes() ? allocateWorkspace(*bytes) : Status();
 }
 
 Status AttentionData::fillInputs() const {

@@ -35,6 +35,8 @@ public:
   Device &device() const { return *device_; }
   const AttentionTensors &tensors() const { return tensors_; }
   const Variant &variant() const { return attention_.problem.variant; }
+  /// Before launches of another plan of the same problem, whose schedule may need more workspace.
+  Status makeRoomFor(const AttentionPlan &plan);
   int64_t workspaceBytes() const { return workspace_.bytes(); }
   /// Of all tensors and the workspace.
   int64_t bytes() const;
@@ -44,6 +46,7 @@ private:
       : attention_(attention), device_(std::move(device)) {}
 
   Status allocate(int64_t workspace_bytes);
+  Status allocateWorkspace(int64_t bytes);
   Status fillInputs() const;
   Status fillVariant() const;
 

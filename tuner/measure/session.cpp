@@ -122,6 +122,7 @@ Status Session::prepare(const AttentionPlan &plan) {
 }
 
 Expected<tools::AttentionErrors> Session::check(const AttentionPlan &plan) {
+  TEGULA_RETURN_IF_ERROR(check_data_->makeRoomFor(plan));
   TEGULA_RETURN_IF_ERROR(check_data_->spoilOutputs());
   TEGULA_RETURN_IF_ERROR(check_data_->forward(plan));
   if (task_.problem.backward)
@@ -151,6 +152,8 @@ Status Session::makeRotation(const AttentionPlan &plan) {
 Expected<std::vector<double>> Session::time(const AttentionPlan &plan, int launches) {
   if (rotation_.empty())
     TEGULA_RETURN_IF_ERROR(makeRotation(plan));
+  for (tools::AttentionData &data : rotation_)
+    TEGULA_RETURN_IF_ERROR(data.makeRoomFor(plan));
   while (timers_.size() < size_t(launches)) {
     Expected<std::unique_ptr<Timer>> timer = device_->makeTimer();
     if (!timer)
