@@ -13,6 +13,7 @@ constexpr ScheduleField kFields[] = {
     {"num_stages", &Schedule::num_stages},
     {"num_roles", &Schedule::num_roles},
     {"num_products", &Schedule::num_products},
+    {"num_attempts", &Schedule::num_attempts},
     {"held_operands", &Schedule::held_operands},
     {"instances_per_sm", &Schedule::instances_per_sm},
     {"heads_per_group", &Schedule::heads_per_group},

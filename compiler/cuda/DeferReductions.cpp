@@ -140,10 +140,11 @@ static void askParts(tile::AnyOp any) {
 //===-- Sums -----------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// A sum that a loop carries, multiplied by factors of whole rows and increased by reduced tiles.
+/// A sum that a loop carries, multiplied by factors of whole rows and increased by reduced tiles, of which branches may
+/// choose one. Whether what is added is too large may be asked, too.
 class CarriedSum {
 public:
-  explicit CarriedSum(tile::ReduceOp reduce) : reduce_(reduce) {}
+  explicit CarriedSum(Operation *addition) : addition_(addition) {}
 
   /// Lets the loop carry a sum for each part, if it only does what has been said.
   void deferReduction() {
@@ -151,39 +152,68 @@ public:
       return;
     for (Value value : values_)
       value.setType(typeOf(value));
-    Value parts = split(reduce_);
+    for (tile::ReduceOp reduce : reduces_) {
+      Value parts = split(reduce);
+      values_.insert(parts);
+      reduce.replaceAllUsesWith(parts);
+    }
     for (Operation *op : operations_)
       for (OpOperand &operand : op->getOpOperands())
-        if (operand.get() == reduce_.getResult())
-          operand.set(parts);
-        else if (isa<RankedTensorType>(operand.get().getType()) && !values_.contains(operand.get()))
+        if (isa<RankedTensorType>(operand.get().getType()) && !values_.contains(operand.get()))
           operand.set(forParts(*op, operand.get()));
-    reduce_.erase();
+    llvm::for_each(questions_, askParts);
     startFromZero();
+    for (tile::ReduceOp reduce : reduces_)
+      reduce.erase();
   }
 
 private:
   Type typeOf(Value value) const {
-    return typeOfParts(reduce_, cast<RankedTensorType>(value.getType()).getElementType());
+    return typeOfParts(reduces_.front(), cast<RankedTensorType>(value.getType()).getElementType());
   }
 
   Value forParts(Operation &user, Value rows) {
     OpBuilder b(&user);
-    return ::forParts(b, rows, reduce_);
+    return ::forParts(b, rows, reduces_.front());
   }
 
   bool find() {
-    if (reduce_.getKind() != tile::Reduction::Add || !isSpread(reduce_) || !reduce_->hasOneUse())
+    loop_ = dyn_cast<scf::ForOp>(addition_->getParentOp());
+    if (!loop_ || !addition_->hasOneUse() || !isa<scf::YieldOp>(*addition_->user_begin()))
       return false;
-    Operation *sum = *reduce_->user_begin();
-    loop_ = dyn_cast<scf::ForOp>(sum->getParentOp());
-    if (!loop_ || !isa<arith::AddFOp, arith::AddIOp>(sum) || !sum->hasOneUse() ||
-        !isa<scf::YieldOp>(*sum->user_begin()))
+    number_ = addition_->use_begin()->getOperandNumber();
+    return matchPattern(loop_.getInitArgs()[number_], m_AnyZeroFloat()) && (isSum(0) || isSum(1));
+  }
+
+  /// Whether operand `added` is what is added.
+  bool isSum(unsigned added) {
+    operations_.clear();
+    values_.clear();
+    reduces_.clear();
+    add(addition_);
+    return isReduced(addition_->getOperand(added)) && isScaled(addition_->getOperand(1 - added)) && isClosed();
+  }
+
+  /// Whether the value is a reduced tile, or one of several; collects what is between.
+  bool isReduced(Value value) {
+    if (auto reduce = value.getDefiningOp<tile::ReduceOp>()) {
+      reduces_.insert(reduce);
+      values_.insert(value);
+      tile::ReduceOp first = reduces_.front();
+      return reduce.getKind() == tile::Reduction::Add && isSpread(reduce) &&
+             reduce.getSource().getType() == first.getSource().getType();
+    }
+    return isChosen(value, [&](Value chosen) { return isReduced(chosen); });
+  }
+
+  /// Whether a branch chooses the value from two for which `isFit` holds.
+  bool isChosen(Value value, function_ref<bool(Value)> isFit) {
+    auto branch = value.getDefiningOp<scf::IfOp>();
+    if (!branch)
       return false;
-    number_ = sum->use_begin()->getOperandNumber();
-    Value before = sum->getOperand(sum->getOperand(0) == reduce_.getResult() ? 1 : 0);
-    add(sum);
-    return isScaled(before) && matchPattern(loop_.getInitArgs()[number_], m_AnyZeroFloat()) && isClosed();
+    unsigned number = cast<OpResult>(value).getResultNumber();
+    values_.insert(value);
+    return isFit(branch.thenYield().getOperand(number)) && isFit(branch.elseYield().getOperand(number));
   }
 
   void add(Operation *op) {
@@ -204,19 +234,37 @@ private:
       add(op);
       return true;
     }
-    auto branch = dyn_cast_if_present<scf::IfOp>(op);
-    if (!branch)
-      return false;
-    unsigned number = cast<OpResult>(value).getResultNumber();
-    values_.insert(value);
-    return isScaled(branch.thenYield().getOperand(number)) && isScaled(branch.elseYield().getOperand(number));
+    return isChosen(value, [&](Value chosen) { return isScaled(chosen); });
+  }
+
+  /// Whether it asks if sums are above a limit: for work that is rarely needed.
+  static bool isQuestion(Operation *op) {
+    auto compare = dyn_cast<arith::CmpFOp>(op);
+    return compare && compare.getPredicate() == arith::CmpFPredicate::UGT &&
+           matchPattern(compare.getRhs(), m_Constant()) && llvm::all_of(op->getUsers(), llvm::IsaPred<tile::AnyOp>);
+  }
+
+  /// If no part is above its share of the limit, their sum is not above the limit.
+  static void askParts(Operation *question) {
+    SplatElementsAttr limit;
+    matchPattern(question->getOperand(1), m_Constant(&limit));
+    auto type = cast<RankedTensorType>(question->getOperand(0).getType());
+    APFloat share = limit.getSplatValue<APFloat>();
+    APFloat parts(share.getSemantics(), static_cast<uint64_t>(type.getShape().back()));
+    share.divide(parts, APFloat::rmTowardZero);
+    OpBuilder b(question);
+    question->setOperand(1, arith::ConstantOp::create(b, question->getLoc(), SplatElementsAttr::get(type, share)));
+    question->getResult(0).setType(type.clone(b.getI1Type()));
   }
 
   /// Whether nothing else looks at the values.
-  bool isClosed() const {
+  bool isClosed() {
+    questions_.clear();
     return llvm::all_of(values_, [&](Value value) {
       return llvm::all_of(value.getUses(), [&](OpOperand &use) {
         Operation *user = use.getOwner();
+        if (isQuestion(user))
+          return questions_.insert(user), true;
         if (!isa<scf::YieldOp>(user))
           return operations_.contains(user);
         unsigned number = use.getOperandNumber();
@@ -238,22 +286,26 @@ private:
     result.replaceAllUsesExcept(reduced, reduced);
   }
 
-  tile::ReduceOp reduce_;
+  Operation *addition_;
   scf::ForOp loop_;
   unsigned number_ = 0;
-  SetVector<Operation *> operations_;
+  SetVector<tile::ReduceOp> reduces_;
+  SetVector<Operation *> operations_, questions_;
   SetVector<Value> values_;
 };
 
 struct DeferReductions : cuda::impl::DeferReductionsBase<DeferReductions> {
   void runOnOperation() override {
     SmallVector<tile::AnyOp> conditions;
-    SmallVector<tile::ReduceOp> sums;
+    SmallVector<Operation *> additions;
     getOperation()->walk([&](tile::AnyOp any) { conditions.push_back(any); });
     llvm::for_each(conditions, askParts);
-    getOperation()->walk([&](tile::ReduceOp reduce) { sums.push_back(reduce); });
-    for (tile::ReduceOp reduce : sums)
-      CarriedSum(reduce).deferReduction();
+    getOperation()->walk([&](Operation *op) {
+      if (isa<arith::AddFOp, arith::AddIOp>(op))
+        additions.push_back(op);
+    });
+    for (Operation *addition : additions)
+      CarriedSum(addition).deferReduction();
   }
 };
 } // namespace

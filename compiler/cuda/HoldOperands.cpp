@@ -16,11 +16,12 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
-/// The left operand of a product that could as well be in registers, else null.
+/// The left operand of a product that could as well be in registers, else null. Products of warps beside those of
+/// warpgroups are rare.
 static Value sharedLhsOf(Operation *op) {
   Value lhs;
   if (auto product = dyn_cast<sm::MmaOp>(op); product && !product.getTransposeLhs())
-    lhs = product.getLhs();
+    lhs = llvm::none_of(product.getLhs().getUsers(), llvm::IsaPred<sm::WgmmaOp>) ? product.getLhs() : Value();
   else if (auto product = dyn_cast<sm::WgmmaOp>(op))
     lhs = product.getLhs();
   auto type = lhs ? dyn_cast<sm::SharedType>(lhs.getType()) : sm::SharedType();

@@ -107,7 +107,7 @@ LogicalResult Threads::lowerOp(Operation *op) {
       .Case([&](scf::IfOp branch) { return lowerIf(branch); })
       .Case([&](sm::RolesOp roles) { return lowerRoles(roles); })
       .Case<arith::ConstantOp, tile::ProgramIdOp, tile::NumProgramsOp, tile::DimOp, tile::SliceOp, tile::IotaOp,
-            tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp, tile::ReduceOp, tile::AnyOp, sm::LinearOp,
+            tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp, tile::ReduceOp, tile::AnyOp, sm::LinearOp, sm::PinOp,
             sm::PartialReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::ClaimOp, tile::GatherOp,
             tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp,
             sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::PackOp, sm::WgmmaOp,

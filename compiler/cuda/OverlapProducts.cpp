@@ -84,7 +84,9 @@ private:
       end = end->getNextNode();
     for (Operation &op : body()->without_terminator()) {
       bool isOfLast = last_->isBeforeInBlock(&op) && isa<sm::WgmmaWaitOp, sm::ReleaseOp>(op);
-      if (receive && (&op == receive || &op == slot))
+      if (comparesWithFirst(&op))
+        comparisons_.push_back(&op);
+      else if (receive && (&op == receive || &op == slot))
         lastHead_.push_back(&op);
       else if (isOfLast)
         lastEnd_.push_back(&op);
@@ -99,6 +101,21 @@ private:
       for (Value operand : op->getOperands())
         if (operand.getParentBlock() == body() && !isInLast(operand.getDefiningOp()))
           handedOver_.insert(operand);
+  }
+
+  /// Whether it asks if this is the first iteration or a later one, which is known as soon as that stands alone.
+  bool comparesWithFirst(Operation *op) {
+    auto compare = dyn_cast<arith::CmpIOp>(op);
+    return compare && compare.getLhs() == loop_.getInductionVar() && compare.getRhs() == loop_.getLowerBound() &&
+           llvm::is_contained({arith::CmpIPredicate::eq, arith::CmpIPredicate::ne}, compare.getPredicate());
+  }
+
+  /// Of a later iteration.
+  void knowComparisons(LocBuilder &b, IRMapping &map) {
+    for (Operation *op : comparisons_) {
+      const bool isLater = cast<arith::CmpIOp>(op).getPredicate() == arith::CmpIPredicate::ne;
+      map.map(op->getResult(0), Value(arith::ConstantIntOp::create(b, b.getI1Type(), isLater)));
+    }
   }
 
   bool isInLast(Operation *op) {
@@ -153,6 +170,7 @@ private:
     IRMapping map;
     map.map(loop_.getInductionVar(), loop_.getLowerBound());
     map.map(loop_.getRegionIterArgs(), loop_.getInitArgs());
+    clone(b, map, comparisons_);
     clone(b, map, head_);
     b.clone(*first_, map);
     clone(b, map, firstEnd_);
@@ -174,6 +192,7 @@ private:
         map.map(carried, arguments.front());
         arguments = arguments.drop_front();
       }
+    knowComparisons(b, map);
     clone(b, map, head_);
     if (takesTurns_)
       sm::TakeTurnOp::create(b);
@@ -213,7 +232,8 @@ private:
   /// An iteration but for the two products, in order: what comes before the first, its wait and what that frees, the
   /// rest, of which some must wait for the last product; and what belongs to that.
   SmallVector<Operation *> head_, firstEnd_, rest_, late_, lastHead_, lastEnd_;
-  SetVector<Value> handedOver_; ///< What the last product needs of the rest.
+  SmallVector<Operation *> comparisons_; ///< With the first iteration.
+  SetVector<Value> handedOver_;          ///< What the last product needs of the rest.
 };
 
 struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {

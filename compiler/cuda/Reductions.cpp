@@ -175,16 +175,18 @@ static bool isWithinWarp(Operation *op) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return llvm::none_of(sm::layoutOf(reduce.getSource()).getWarps(),
                          [&](const sm::Digit &digit) { return digit.dim == static_cast<int32_t>(reduce.getAxis()); });
-  return isMemoryEffectFree(op);
+  return isMemoryEffectFree(op) || isa<sm::MmaOp, sm::ProxyFenceOp, tile::LoadOp>(op);
 }
 
-/// Adds the branches that depend on the condition: those that it guards, and those that conditions guard which come out
-/// of them. False if it is needed for something else.
+/// Adds the branches that depend on the condition: those that it guards, alone or with others, and those that
+/// conditions guard which come out of them. False if it is needed for something else.
 static bool findBranches(Value condition, SetVector<Operation *> &branches) {
   return llvm::all_of(condition.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
     if (auto yield = dyn_cast<scf::YieldOp>(user); yield && isa<scf::IfOp>(yield->getParentOp()))
       return findBranches(yield->getParentOp()->getResult(use.getOperandNumber()), branches);
+    if (isa<arith::AndIOp>(user))
+      return findBranches(user->getResult(0), branches);
     if (!isa<scf::IfOp>(user))
       return false;
     branches.insert(user);

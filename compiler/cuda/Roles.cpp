@@ -175,12 +175,23 @@ LogicalResult cuda::lower(Threads &t, sm::ReceiveOp op) {
   return success();
 }
 
+/// Whether lanes have met since they received the tile: all that was done with it is a product of the warpgroup.
+static bool haveMet(sm::ReleaseOp op) {
+  return llvm::any_of(op.getMbarriers().getUsers(), [&](Operation *user) {
+    auto isProduct = [&](Operation *reader) {
+      return isa<sm::WgmmaOp>(reader) && reader->getBlock() == op->getBlock();
+    };
+    return isa<sm::ReceiveOp>(user) && user->getBlock() == op->getBlock() && !user->use_empty() &&
+           llvm::all_of(user->getUsers(), isProduct);
+  });
+}
+
 LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
   Value speaks = t.isFirstLane();
-  if (op.getEachWarp())
-    t.gpu.syncWarp();
-  else
+  if (!op.getEachWarp())
     speaks = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), kWarpsOfGroup), 0), speaks);
+  else if (!haveMet(op))
+    t.gpu.syncWarp();
   t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), speaks);
   return success();
 }

@@ -51,6 +51,12 @@ LogicalResult cuda::lower(Threads &t, sm::LinearOp op) {
   return success();
 }
 
+/// A number that comes out of a lane is none that anybody knows.
+LogicalResult cuda::lower(Threads &t, sm::PinOp op) {
+  t.define(op, t.gpu.shuffleXor(t.scalar(op.getSource()), 0));
+  return success();
+}
+
 /// Defines `result`, whose element at x is that of `source` at `toSource(x)` in the same thread.
 static LogicalResult pick(Threads &t, Value source, Value result,
                           function_ref<sm::Coordinates(const sm::Coordinates &)> toSource) {

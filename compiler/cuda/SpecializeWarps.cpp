@@ -68,8 +68,10 @@ static bool isBox(sm::FetchOp fetch) {
          type.getShape()[0] <= mostRows && matchPattern(fetch.getPosition().back(), m_Zero());
 }
 
-static bool isReadByWarpgroupsOnly(sm::FetchOp fetch) {
-  return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
+/// Products of warps may read what those of warpgroups do, too.
+static bool isReadByProducts(sm::FetchOp fetch) {
+  return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp, sm::MmaOp>) &&
+         llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
 }
 
 static bool isInLoop(Operation *op) { return isa<Loop>(op->getParentOp()); }
@@ -104,7 +106,7 @@ template <class Op> static bool isKnown(Op op) {
          llvm::none_of(op->getOperands(), isCarried);
 }
 
-static bool canBeFed(sm::FetchOp fetch) { return isKnown(fetch) && isBox(fetch) && isReadByWarpgroupsOnly(fetch); }
+static bool canBeFed(sm::FetchOp fetch) { return isKnown(fetch) && isBox(fetch) && isReadByProducts(fetch); }
 
 /// What a tile that goes to registers needs in shared memory.
 static sm::SharedType boxType(RankedTensorType tile) {
@@ -375,7 +377,7 @@ private:
       position.push_back(map_.lookupOrDefault(index));
     Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, turn.slot);
     sm::FeedOp::create(b_, map_.lookupOrDefault(fetch.getView()), position, fetch.getShape(), tile, channel.mbarriers,
-                       turn.slot, turn.phase, /*box_only=*/!isReadByWarpgroupsOnly(fetch));
+                       turn.slot, turn.phase, /*box_only=*/!isReadByProducts(fetch));
   }
 
   /// The phase changes with each round.
@@ -513,9 +515,14 @@ private:
     Operation *last = userIn(fetch, /*last=*/true);
     auto product = dyn_cast<sm::WgmmaOp>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
-    if (!isReadByWarpgroupsOnly(fetch)) // What follows in the slot is written by TMA.
+    if (!isReadByProducts(fetch)) // What follows in the slot is written by TMA.
       sm::ProxyFenceOp::create(b_);
     sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product);
+    for (Operation *reader : fetch->getUsers())
+      if (isa<sm::MmaOp>(reader) && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
+        b_.setInsertionPointAfter(reader);
+        sm::ProxyFenceOp::create(b_);
+      }
   }
 
   func::FuncOp function_;

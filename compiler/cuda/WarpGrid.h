@@ -22,7 +22,8 @@ struct ProductShape {
 ProductShape shapeOf(tile::DotOp dot);
 /// Whether tensor cores compute it; otherwise threads do, in f32.
 bool onTensorCores(tile::DotOp dot);
-/// Whether whole warpgroups compute it on this grid: sm.wgmma. Only modules with `tile.num_roles` of 2 want that.
+/// Whether whole warpgroups compute it on this grid: sm.wgmma. Only modules with `tile.num_roles` of 2 want that, and not
+/// of products with `tile.each_warp`.
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid);
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid);

@@ -23,6 +23,7 @@ const Decision kDecisions[] = {
     {"num_stages", "tile.num_stages", &Schedule::num_stages, 2, {1, 2, 3, 4, 5, 6, 7, 8}},
     {"num_roles", "tile.num_roles", &Schedule::num_roles, 1, {1, 2}},
     {"num_products", "tile.num_products", &Schedule::num_products, 1, {1, 2}},
+    {"num_attempts", "tile.num_attempts", &Schedule::num_attempts, 1, {1, 2}},
     {"held_operands", "tile.held_operands", &Schedule::held_operands, 1, {1, 2}},
     {"instances_per_sm", "tile.instances_per_sm", &Schedule::instances_per_sm, 1, {1, 2, 3, 4}},
 };
@@ -79,6 +80,8 @@ Status GpuCompilation::checkRoles(ModuleOp module) const {
   bool hasRoles = attributeOf(module, "tile.num_roles") == 2, overlaps = attributeOf(module, "tile.num_products") == 2;
   if (overlaps && !hasRoles)
     return Status(ErrorCode::InvalidArgument, "num_products is 2, which needs num_roles of 2");
+  if (attributeOf(module, "tile.num_attempts") == 2 && !hasRoles)
+    return Status(ErrorCode::InvalidArgument, "num_attempts is 2, which needs num_roles of 2");
   if (hasRoles && !overlaps && attributeOf(module, "tile.held_operands") == 2)
     return Status(ErrorCode::InvalidArgument, "held_operands is 2, which with num_roles of 2 needs num_products of 2");
   if (!hasRoles || target_.arch == "sm_90a")

@@ -41,10 +41,17 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
     of m, which that type hides and f16 does not. Where such scores are products with a scalar, masked or not, the multiplication moves
     into the multiply-add, and only its sign is applied to the scores.
+
+    In modules with `tile.num_attempts` of 2, where the scores of a loop's iteration come out of one product by arithmetic and loads,
+    exponentials come first, relative to the maxima before: nobody looks for a larger score. Under a `tile.any` that asks whether a
+    row's sum is far too large (or no number), each warp computes the product of its rows once more (`tile.each_warp`), from a position
+    that is pinned (`sm.pin`), and then maxima and exponentials in the usual order, as the first iteration does. What bf16 scores have
+    added to their product, such as a bias, goes into the exponents as a second multiply-add. Else a remark says that this is not possible.
   }];
   let options = [Option<"roundProbabilities", "round-probabilities", "bool", "false",
                         "probabilities have the element type of 16-bit values">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+                           "::tegula::sm::SmDialect",
                            "::tegula::tile::TileDialect"];
 }
 

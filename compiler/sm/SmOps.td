@@ -5,6 +5,7 @@
 
 include "compiler/sm/SmDialect.td"
 include "compiler/tile/TileDialect.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Sm_Op<string mnemonic, list<Trait> traits = []> : Op<Sm_Dialect, mnemonic, traits>;
@@ -29,6 +30,21 @@ def Sm_LinearOp : Sm_Op<"linear", [Pure]> {
   let results = (outs RankedTensorOf<[F32]>:$result);
   let assemblyFormat = "$first $steps attr-dict `:` type($result)";
   let hasVerifier = 1;
+}
+
+def Sm_PinOp : Sm_Op<"pin", [Pure, SameOperandsAndResultType]> {
+  let summary = "the same number, from which everything is computed anew";
+  let description = [{
+    Neither the compiler nor the assembler sees that it is the same, so that they keep nothing from before that depends
+    on it: for what is rarely done. All lanes of a warp have one number.
+
+    ```mlir
+    %again = sm.pin %position : i32
+    ```
+  }];
+  let arguments = (ins I32:$source);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
 }
 
 //===-- Values: where a tile is wanted -----------------------------------------------------------------------------===//

@@ -180,6 +180,8 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   expectRefusal(r, ErrorCode::Unsupported, "num_roles is 2, which only sm_90a has instructions for, not sm_90");
   r.schedule = {.num_products = 2};
   expectRefusal(r, ErrorCode::InvalidArgument, "num_products is 2, which needs num_roles of 2");
+  r.schedule = {.num_attempts = 2};
+  expectRefusal(r, ErrorCode::InvalidArgument, "num_attempts is 2, which needs num_roles of 2");
   r.schedule = {.instances_per_sm = 5};
   expectRefusal(r, ErrorCode::InvalidArgument, "instances_per_sm is 5; legal are 1, 2, 3, 4, and 0");
   r.target.arch = "sm_90a";

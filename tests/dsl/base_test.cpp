@@ -60,7 +60,7 @@ TEST(Schedule, ErrorsNameTheWord) {
   EXPECT_EQ(
       parseSchedule("block_k=3").status().message(),
       "schedule: 'block_k=3' is not name=number with a name of block_m, block_n, num_warps, num_stages, num_roles, "
-      "num_products, held_operands, instances_per_sm, heads_per_group, persistent");
+      "num_products, num_attempts, held_operands, instances_per_sm, heads_per_group, persistent");
 }
 
 } // namespace

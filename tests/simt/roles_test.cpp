@@ -54,6 +54,33 @@ TEST_P(SimtRoles, WithSmallTiles) {
       launches += some.run(seed);
 }
 
+/// Scores that outgrow the first block's by 2^80, and rows that see nothing of it: some warps compute theirs again.
+TEST_P(SimtRoles, WithSecondAttempts) {
+  using oracle::Family;
+  const auto [dtype, dim, causal] = GetParam();
+  Case c = attentionCase(dtype, dim, 70, 260);
+  c.causal = causal;
+  c.backward = false;
+  Schedule serial{.block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 2, .num_roles = 2, .num_attempts = 2};
+  Schedule overlapped = serial;
+  overlapped.num_products = 2;
+  Schedule inTurns = overlapped;
+  inTurns.held_operands = 2;
+  inTurns.persistent = 1;
+  for (const Schedule &schedule : {serial, overlapped, inTurns})
+    for (auto [variant, family] : {std::pair("none", Family::growing_max), std::pair("none", Family::growing_below),
+                                   std::pair("none", Family::one_hot), std::pair("none", Family::far_down),
+                                   std::pair("window_br", Family::normal), std::pair("alibi_br", Family::growing_max),
+                                   std::pair("bias", Family::growing_max), std::pair("documents", Family::normal)}) {
+      c.schedule = schedule;
+      c.variant = variant;
+      c.family = family;
+      Schedules schedules(c, "simt:sm_90a");
+      for (uint64_t seed = 0; seed < 2; ++seed)
+        schedules.run(seed);
+    }
+}
+
 std::string nameOf(const ::testing::TestParamInfo<SimtRoles::ParamType> &info) {
   const auto [dtype, dim, causal] = info.param;
   return std::string(toString(dtype)) + "_" + std::to_string(dim) + (causal == Causal::none ? "_full" : "_causal");

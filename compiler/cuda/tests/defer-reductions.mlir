@@ -101,3 +101,44 @@ func.func @sum_that_is_read(%p: tensor<64x32xf32, #c>, %out: !tile.view<1xf32>, 
   }
   return
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+
+// What is added may come out of a branch. A question whether it is above a limit is one for each of the four parts, with
+// a quarter of the limit.
+// CHECK-LABEL: func @sum_of_a_branch
+// CHECK: scf.for {{.*}} iter_args(%[[L:.*]] = %{{.*}})
+// CHECK-NOT: tile.reduce
+// CHECK: %[[PARTS:.*]] = sm.partial_reduce add %{{.*}} axis 1 : {{.*}} -> tensor<64x4xf32,
+// CHECK: %[[QUARTER:.*]] = arith.constant dense<2.000000e+00> : tensor<64x4xf32,
+// CHECK: %[[ABOVE:.*]] = arith.cmpf ugt, %[[PARTS]], %[[QUARTER]] : tensor<64x4xf32,
+// CHECK: %[[ANY:.*]] = tile.any %[[ABOVE]] : tensor<64x4xi1,
+// CHECK: %[[ADDED:.*]] = scf.if %[[ANY]]
+// CHECK: %[[AGAIN:.*]] = sm.partial_reduce add
+// CHECK: scf.yield %[[AGAIN]]
+// CHECK: scf.yield %[[PARTS]]
+// CHECK: arith.addf %[[L]], %[[ADDED]] : tensor<64x4xf32,
+// CHECK: tile.reduce add
+func.func @sum_of_a_branch(%n: index, %p: tensor<64x32xf32, #c>, %q: tensor<64x32xf32, #c>) -> tensor<64xf32, #rows> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<64xf32, #rows>
+  %limit = arith.constant dense<8.0> : tensor<64xf32, #rows>
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%l = %zero) -> tensor<64xf32, #rows> {
+    %first = tile.reduce add %p axis 1 : tensor<64x32xf32, #c> -> tensor<64xf32, #rows>
+    %above = arith.cmpf ugt, %first, %limit : tensor<64xf32, #rows>
+    %any = tile.any %above : tensor<64xi1, #rows>
+    %added = scf.if %any -> tensor<64xf32, #rows> {
+      %again = tile.reduce add %q axis 1 : tensor<64x32xf32, #c> -> tensor<64xf32, #rows>
+      scf.yield %again : tensor<64xf32, #rows>
+    } else {
+      scf.yield %first : tensor<64xf32, #rows>
+    }
+    %new = arith.addf %l, %added : tensor<64xf32, #rows>
+    scf.yield %new : tensor<64xf32, #rows>
+  }
+  return %sum : tensor<64xf32, #rows>
+}

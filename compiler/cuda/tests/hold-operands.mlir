@@ -115,3 +115,26 @@ module {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// A product of warps beside one of warpgroups is rare: it holds nothing for itself.
+// CHECK-LABEL: func @rare_product
+// CHECK-NOT: sm.read
+module attributes {tile.held_operands = 2 : i64} {
+  // expected-remark @+1 {{has no loop of products that could keep its left operand in registers}}
+  func.func @rare_product(%n: index, %q: !sm.shared<64x64xbf16, 128>, %k: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    scf.for %j = %c0 to %n step %c64 {
+      %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %t = sm.mma %q, %k depth 64 {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> tensor<64x64xf32, #c>
+    }
+    return
+  }
+}

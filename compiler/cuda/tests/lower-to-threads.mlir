@@ -482,3 +482,18 @@ func.func @claims(%counter: !tile.view<1xi32>, %last: i32) {
   }
   return
 }
+
+// -----
+
+// What comes out of a lane nobody knows, not even that it is what went in.
+// CHECK-LABEL: func @pinned
+// CHECK: nvvm.shfl.sync bfly
+func.func @pinned(%x: i32, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %y = sm.pin %x : i32
+  %first = arith.index_cast %y : i32 to index
+  scf.for %i = %first to %n step %c1 {
+  }
+  return
+}

@@ -4,7 +4,7 @@
 #words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
 
 // The first iteration lacks the second product, later ones have that of the iteration before, and one is left. It knows
-// what the loop carries: half of 0 is 0.
+// what the loop carries: half of 0 is 0. It knows that it is the first, too, and the others that they are not.
 // CHECK-LABEL: func @two_products
 // CHECK: consumer
 // CHECK: sm.turns
@@ -12,6 +12,7 @@
 // CHECK: scf.if
 // CHECK: sm.wgmma %[[Q]]
 // CHECK: sm.wgmma_wait 0
+// CHECK-NOT: arith.mulf
 // CHECK: %[[P0:.*]] = sm.pack
 // CHECK: %[[LAST:.*]]:4 = scf.for {{.*}} iter_args({{.*}}, %[[P:.*]] = %[[P0]], %[[SUM:.*]] = %cst)
 // CHECK-NEXT: %[[K:.*]] = sm.receive
@@ -24,9 +25,10 @@
 // CHECK-NEXT: sm.release
 // What needs the sum, or what the running product reads, comes after that has ended:
 // CHECK-NEXT: %[[E:.*]] = math.exp2 %[[SCORES]]
+// CHECK-NEXT: %[[HALF:.*]] = arith.mulf %[[E]]
 // CHECK: %[[OUTPUT:.*]] = sm.wgmma_wait 0 %[[O]]
 // CHECK-NEXT: sm.release
-// CHECK: arith.truncf %[[E]]
+// CHECK: arith.truncf %[[HALF]]
 // CHECK: sm.pack
 // CHECK: arith.mulf %[[OUTPUT]]
 // CHECK: scf.yield
@@ -64,7 +66,14 @@ module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.p
         %vs = sm.slot %vring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
         %v = sm.receive %vs, %vb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %e = math.exp2 %s : tensor<128x64xf32, #c>
-        %p = arith.truncf %e : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
+        %later = arith.cmpi ne, %j, %c0 : index
+        %weights = scf.if %later -> tensor<128x64xf32, #c> {
+          %less = arith.mulf %e, %half : tensor<128x64xf32, #c>
+          scf.yield %less : tensor<128x64xf32, #c>
+        } else {
+          scf.yield %e : tensor<128x64xf32, #c>
+        }
+        %p = arith.truncf %weights : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
         %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
         %scaled = arith.mulf %o, %half : tensor<128x64xf32, #c>
         %g = sm.wgmma %words, %v depth 64 acc %scaled

@@ -335,3 +335,39 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// A product that a warp makes alone may read the same tile: each warp releases it behind that, which ends with a fence
+// since TMA writes there next.
+// CHECK-LABEL: func @a_second_product
+// CHECK: consumer
+// CHECK: %[[TILE:.*]] = sm.receive
+// CHECK: sm.wgmma_wait
+// CHECK-NOT: sm.release
+// CHECK: scf.if
+// CHECK: sm.mma %{{.*}}, %[[TILE]]
+// CHECK-NEXT: sm.proxy_fence
+// CHECK: sm.release %{{.*}} each_warp
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+  func.func @a_second_product(%k: !tile.view<2xbf16>, %qs: !sm.shared<64x64xbf16, 128>, %n: index, %rare: i1) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    scf.for %j = %c0 to %n step %c64 {
+      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %qs, %ks depth 64 {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %t = scf.if %rare -> tensor<64x64xf32, #c> {
+        %again = sm.mma %qs, %ks depth 64 {transpose_rhs}
+          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> tensor<64x64xf32, #c>
+        scf.yield %again : tensor<64x64xf32, #c>
+      } else {
+        scf.yield %s : tensor<64x64xf32, #c>
+      }
+    }
+    return
+  }
+}

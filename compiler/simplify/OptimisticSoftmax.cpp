@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// Probabilities relative to the maxima that rows had before. Nobody looks for new ones: the sum of a row, which is
+// needed anyway, tells whether some probability has become too large; the block's scores are then computed a second
+// time.
+#include "compiler/simplify/Constants.h"
+#include "compiler/simplify/ScaledScores.h"
+#include "compiler/simplify/Softmax.h"
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+namespace tegula::simplify {
+namespace {
+
+//===-- Scores a second time -------------------------------------------------------------------------------------===//
+
+/// How the scores of an iteration come out of the only product behind them.
+class ScoreChain {
+public:
+  ScoreChain(scf::ForOp loop, const ScaledScores &scores) : loop_(loop), scores_(scores) {
+    isRepeatable_ = collect(sourceOf(scores.tile)) && (!scores.added || collect(sourceOf(scores.added)));
+  }
+
+  /// Arithmetic, loads, and products of whole fragments are.
+  bool isRepeatable() const { return isRepeatable_ && product_; }
+
+  /// From a product that each warp computes for itself. The position is pinned, so that nothing is kept for this.
+  ScaledScores again(LocBuilder &b) {
+    IRMapping map;
+    Value position = arith::IndexCastOp::create(b, b.getI32Type(), loop_.getInductionVar());
+    Value pinned = sm::PinOp::create(b, position);
+    map.map(loop_.getInductionVar(), arith::IndexCastOp::create(b, b.getIndexType(), pinned).getResult());
+    auto product = cast<tile::DotOp>(b.clone(*product_));
+    product->setAttr("tile.each_warp", b.getUnitAttr());
+    map.map(product_.getResult(), product.getResult());
+    for (Operation *op : between_)
+      b.clone(*op, map);
+    Value added = scores_.added ? map.lookupOrDefault(scores_.added) : Value();
+    return {map.lookupOrDefault(scores_.tile), scores_.scale, added};
+  }
+
+private:
+  /// The op of an iteration that `value` comes from, or null.
+  Operation *sourceOf(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op ? loop_.getBody()->findAncestorOpInBlock(*op) : nullptr;
+  }
+
+  bool collect(Operation *op) {
+    if (!op || op == product_ || between_.contains(op))
+      return true;
+    if (auto dot = dyn_cast<tile::DotOp>(op)) {
+      constexpr int64_t columnsOfWarps = 16; // Of 8 more, warpgroups read less than warps do.
+      const bool isOnly = !product_ && !dot.getAcc();
+      product_ = dot;
+      return isOnly && dot.getType().getDimSize(1) % columnsOfWarps == 0;
+    }
+    if (!isMemoryEffectFree(op) && !isa<tile::LoadOp>(op))
+      return false;
+    WalkResult search = op->walk([&](Operation *inside) {
+      const bool areCollected = llvm::all_of(inside->getOperands(), [&](Value operand) {
+        Operation *source = sourceOf(operand);
+        return source == op || collect(source);
+      });
+      return areCollected && !isa<tile::DotOp>(inside) ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    between_.insert(op);
+    return !search.wasInterrupted();
+  }
+
+  scf::ForOp loop_;
+  ScaledScores scores_;
+  tile::DotOp product_;
+  llvm::SetVector<Operation *> between_; ///< Operands first.
+  bool isRepeatable_ = false;
+};
+
+//===-- Updates --------------------------------------------------------------------------------------------------===//
+
+/// What the scores of a block make of rows: the maximum and the sum before, relative to it, the factor of the output
+/// and whether that does anything; the block's probabilities and their sums.
+struct BlockUpdate {
+  Value m, l, alpha, any, p, sum;
+
+  SmallVector<Value> values() const { return {m, l, alpha, any, p, sum}; }
+  static BlockUpdate of(scf::IfOp branch) {
+    ResultRange values = branch.getResults();
+    return {values[0], values[1], values[2], values[3], values[4], values[5]};
+  }
+};
+
+class OptimisticUpdate {
+public:
+  OptimisticUpdate(tile::SoftmaxUpdateOp op, scf::ForOp loop, ScaledScores scores, bool fuse)
+      : op_(op), loop_(loop), scores_(scores), rows_(op.getMax().getType()), fuse_(fuse) {}
+
+  State run(LocBuilder &b) {
+    ScoreChain chain(loop_, scores_);
+    Value first = loop_.getLowerBound(), position = loop_.getInductionVar();
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, position, first);
+    BlockUpdate update = branch(
+        b, isFirst, [&](LocBuilder &b) { return carefully(b, scores_); }, [&](LocBuilder &b) { return fast(b); });
+    Value tooLarge =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, update.sum, floatConstant(b, rows_, largestSum()));
+    Value isLater = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, position, first);
+    Value isWrong = arith::AndIOp::create(b, tile::AnyOp::create(b, tooLarge), isLater);
+    update = branch(
+        b, isWrong, [&](LocBuilder &b) { return carefully(b, chain.again(b)); }, [&](LocBuilder &) { return update; });
+    Value l = arith::AddFOp::create(b, update.l, update.sum);
+    return {update.m, l, accumulate(b, op_, update.p, update.any, update.alpha)};
+  }
+
+private:
+  using Build = function_ref<BlockUpdate(LocBuilder &)>;
+
+  static BlockUpdate branch(LocBuilder &b, Value condition, Build then, Build otherwise) {
+    auto yield = [](Build build) {
+      return [build](OpBuilder &builder, Location loc) {
+        LocBuilder b(loc, builder);
+        SmallVector<Value> values = build(b).values();
+        scf::YieldOp::create(b, values);
+      };
+    };
+    return BlockUpdate::of(scf::IfOp::create(b, condition, yield(then), yield(otherwise)));
+  }
+
+  /// Above it a probability may exceed what its type or sums of f32 can hold; below it none does. Far enough above what
+  /// raises a maximum that each time some row's is raised.
+  double largestSum() const { return fuse_ ? 0x1p80 : 0x1p15; }
+
+  Value sums(LocBuilder &b, Value p) { return reduceRows(b, tile::Reduction::Add, p, rows_); }
+
+  /// Relative to the old maxima. A row that has seen nothing has none: any score is then far too large.
+  BlockUpdate fast(LocBuilder &b) {
+    constexpr double belowAll = -1e37;
+    Value m = op_.getMax();
+    Value p = probabilities(b, scores_, selectWhere(b, m, -infinity, belowAll, m), fuse_);
+    Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
+    return {m, op_.getSum(), one, none, p, sums(b, p)};
+  }
+
+  BlockUpdate carefully(LocBuilder &b, ScaledScores scores) {
+    if (scores.added)
+      scores = {computed(b, scores)};
+    Value oldMax = op_.getMax();
+    Value limit = arith::AddFOp::create(b, oldMax, floatConstant(b, rows_, raisedAbove * ln2));
+    Value largest = scaled(b, reduceRows(b, tile::Reduction::Max, scores.tile, rows_), scores.scale);
+    Value exceeds = isAbove(b, largest, limit);
+    Value m = arith::SelectOp::create(b, exceeds, largest, oldMax);
+    Value alpha = rescaling(b, oldMax, m, fuse_);
+    Value l = arith::MulFOp::create(b, op_.getSum(), alpha);
+    Value isSeen = isAbove(b, oldMax, floatConstant(b, rows_, -infinity));
+    Value any = tile::AnyOp::create(b, arith::AndIOp::create(b, exceeds, isSeen));
+    Value p = probabilities(b, scores, exponentOrigin(b, m), fuse_);
+    return {m, l, alpha, any, p, sums(b, p)};
+  }
+
+  tile::SoftmaxUpdateOp op_;
+  scf::ForOp loop_;
+  ScaledScores scores_;
+  Type rows_;
+  bool fuse_;
+};
+
+} // namespace
+
+std::optional<State> optimisticUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
+  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  if (!loop || !ScoreChain(loop, {op.getScores()}).isRepeatable())
+    return std::nullopt;
+  const bool fuse = getElementTypeOrSelf(op.getValues()).isBF16(); // Whose rounding hides that of the maximum.
+  ScaledScores scores = fuse ? withoutScale(op.getScores(), /*andAdded=*/true) : ScaledScores{op.getScores()};
+  return OptimisticUpdate(op, loop, scores, fuse).run(b);
+}
+
+} // namespace tegula::simplify

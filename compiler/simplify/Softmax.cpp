@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/simplify/Softmax.h"
+
+#include "compiler/simplify/Constants.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+namespace tegula::simplify {
+
+Value acrossColumns(LocBuilder &b, Value rows, Type type) {
+  auto rowsType = cast<RankedTensorType>(rows.getType());
+  auto columnType = RankedTensorType::get({rowsType.getDimSize(0), 1}, rowsType.getElementType());
+  return tile::BroadcastOp::create(b, type, tile::ReshapeOp::create(b, columnType, rows));
+}
+
+Value reduceRows(LocBuilder &b, tile::Reduction kind, Value matrix, Type type) {
+  return tile::ReduceOp::create(b, type, kind, matrix, /*axis=*/1);
+}
+
+Value isAbove(LocBuilder &b, Value x, Value limit) {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, limit);
+}
+
+Value selectWhere(LocBuilder &b, Value x, double value, double yes, Value no) {
+  Value equal = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, floatConstant(b, x.getType(), value));
+  return arith::SelectOp::create(b, equal, floatConstant(b, no.getType(), yes), no);
+}
+
+Value exponentOrigin(LocBuilder &b, Value max) { return selectWhere(b, max, -infinity, 0, max); }
+
+Value relativeExp(LocBuilder &b, Value x, Value origin) {
+  Value difference = arith::SubFOp::create(b, x, origin);
+  return math::Exp2Op::create(b, arith::MulFOp::create(b, difference, floatConstant(b, x.getType(), log2e)));
+}
+
+Value minusOrigin(LocBuilder &b, Value origin) {
+  return arith::MulFOp::create(b, origin, floatConstant(b, origin.getType(), -log2e));
+}
+
+Value rescaling(LocBuilder &b, Value old, Value m, bool fuse) {
+  Value origin = exponentOrigin(b, m);
+  if (!fuse)
+    return relativeExp(b, old, origin);
+  Value oldOrigin = arith::MulFOp::create(b, old, floatConstant(b, m.getType(), log2e));
+  return math::Exp2Op::create(b, arith::AddFOp::create(b, oldOrigin, minusOrigin(b, origin)));
+}
+
+static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
+  auto branch = scf::IfOp::create(
+      b, any,
+      [&](OpBuilder &builder, Location loc) {
+        LocBuilder then(loc, builder);
+        scf::YieldOp::create(then, arith::MulFOp::create(then, o, acrossColumns(then, alpha, o.getType())).getResult());
+      },
+      [&](OpBuilder &keep, Location loc) { scf::YieldOp::create(keep, loc, o); });
+  return branch.getResult(0);
+}
+
+Value accumulate(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value any, Value alpha) {
+  Type narrow = getElementTypeOrSelf(op.getValues());
+  Value weights = arith::TruncFOp::create(b, cast<RankedTensorType>(p.getType()).clone(narrow), p);
+  // The output comes last, since it may still be under way.
+  Value o = rescaled(b, any, alpha, op.getOutput());
+  return tile::DotOp::create(b, o.getType(), weights, op.getValues(), o);
+}
+
+} // namespace tegula::simplify

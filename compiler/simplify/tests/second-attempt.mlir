@@ -1,0 +1,124 @@
+// RUN: tegula-opt %s --decompose-softmax=round-probabilities --canonicalize --cse --verify-diagnostics | FileCheck %s
+
+module attributes {tile.num_attempts = 2 : i64} {
+
+// CHECK-LABEL: @masked_and_scaled
+// CHECK: scf.for %[[J:.*]] = %{{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}, %{{.*}} = %{{.*}})
+// CHECK: %[[PRODUCT:.*]] = tile.dot %[[Q:.*]], %[[K:.*]] {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16>
+// The mask is applied to the product, whose factor goes into the exponents:
+// CHECK: %[[SCORES:.*]] = arith.select
+// The first block's maximum comes before its exponentials:
+// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[J]],
+// CHECK: %[[FIRST:.*]]:6 = scf.if %[[IS_FIRST]]
+// CHECK:   tile.reduce max %[[SCORES]] axis 1
+// CHECK: } else {
+// Those of later ones are relative to the maximum before. In rows that have seen nothing they are far too large:
+// CHECK:   %[[UNSEEN:.*]] = arith.cmpf oeq, %[[M]],
+// CHECK:   %[[ORIGIN:.*]] = arith.select %[[UNSEEN]], %{{.*}}, %[[M]]
+// CHECK-NOT: tile.reduce max
+// CHECK:   %[[EXPONENTS:.*]] = math.fma %[[SCORES]],
+// CHECK:   %[[P:.*]] = math.exp2 %[[EXPONENTS]]
+// CHECK:   %[[SUM:.*]] = tile.reduce add %[[P]] axis 1
+// CHECK:   scf.yield %[[M]], %[[L]], %{{.*}}, %false, %[[P]], %[[SUM]]
+// CHECK: }
+// Each warp computes the product of its rows again where a sum is too large, or no number:
+// CHECK: %[[TOO_LARGE:.*]] = arith.cmpf ugt, %[[FIRST]]#5,
+// CHECK-DAG: %[[ANY:.*]] = tile.any %[[TOO_LARGE]]
+// CHECK-DAG: %[[IS_LATER:.*]] = arith.cmpi ne, %[[J]],
+// CHECK: %[[IS_WRONG:.*]] = arith.andi %[[ANY]], %[[IS_LATER]]
+// CHECK: scf.if %[[IS_WRONG]]
+// CHECK:   %[[PINNED:.*]] = sm.pin
+// CHECK:   tile.dot %[[Q]], %[[K]] {tile.each_warp, transpose_rhs}
+// CHECK:   tile.reduce max
+// CHECK: } else {
+// CHECK:   scf.yield %[[FIRST]]#0,
+func.func @masked_and_scaled(%q: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %V: !tile.view<2xbf16>, %scale: f32,
+                             %m0: tensor<64xf32>, %l0: tensor<64xf32>, %o0: tensor<64x64xf32>, %end: index)
+    -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %minus_inf = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+  %r:3 = scf.for %j = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+    %k = tile.load %K[%j, %c0] : !tile.view<2xbf16> -> tensor<32x64xbf16>
+    %v = tile.load %V[%j, %c0] : !tile.view<2xbf16> -> tensor<32x64xbf16>
+    %s = tile.dot %q, %k {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    %scales = tile.broadcast %scale : f32 -> tensor<64x32xf32>
+    %scaled = arith.mulf %s, %scales : tensor<64x32xf32>
+    %first = arith.index_cast %j : index to i32
+    %firsts = tile.broadcast %first : i32 -> tensor<64x32xi32>
+    %zeros = arith.constant dense<7> : tensor<64x32xi32>
+    %visible = arith.cmpi slt, %firsts, %zeros : tensor<64x32xi32>
+    %masked = arith.select %visible, %scaled, %minus_inf : tensor<64x32xi1>, tensor<64x32xf32>
+    %m1, %l1, %o1 = tile.softmax_update %masked, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  }
+  return %r#2 : tensor<64x64xf32>
+}
+
+// What is added goes into the exponents, too; its own factor becomes part of a second multiply-add.
+// CHECK-LABEL: @with_a_term
+// CHECK-SAME: %[[DISTANCES:[a-z0-9]+]]: tensor<64x32xf32>
+// CHECK: tile.dot
+// CHECK: scf.if
+// CHECK: } else {
+// CHECK: %[[REST:.*]] = math.fma %[[DISTANCES]],
+// CHECK: math.fma %{{.*}}, %{{.*}}, %[[REST]] :
+// CHECK: math.exp2
+func.func @with_a_term(%q: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %v: tensor<32x64xbf16>, %scale: f32, %slope: f32,
+                       %distances: tensor<64x32xf32>, %m0: tensor<64xf32>, %l0: tensor<64xf32>,
+                       %o0: tensor<64x64xf32>, %end: index) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %r:3 = scf.for %j = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+    %k = tile.load %K[%j, %c0] : !tile.view<2xbf16> -> tensor<32x64xbf16>
+    %s = tile.dot %q, %k {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    %scales = tile.broadcast %scale : f32 -> tensor<64x32xf32>
+    %slopes = tile.broadcast %slope : f32 -> tensor<64x32xf32>
+    %term = arith.mulf %distances, %slopes : tensor<64x32xf32>
+    %minus = arith.negf %term : tensor<64x32xf32>
+    %scores = math.fma %s, %scales, %minus : tensor<64x32xf32>
+    %m1, %l1, %o1 = tile.softmax_update %scores, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  }
+  return %r#2 : tensor<64x64xf32>
+}
+
+// Fragments of warps have 16 columns.
+// CHECK-LABEL: @half_a_fragment
+// CHECK-NOT: tile.each_warp
+func.func @half_a_fragment(%q: tensor<64x64xbf16>, %k: tensor<24x64xbf16>, %v: tensor<24x64xbf16>, %m0: tensor<64xf32>,
+                           %l0: tensor<64xf32>, %o0: tensor<64x64xf32>, %end: index) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c24 = arith.constant 24 : index
+  %r:3 = scf.for %j = %c0 to %end step %c24 iter_args(%m = %m0, %l = %l0, %o = %o0)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+    %s = tile.dot %q, %k {transpose_rhs} : tensor<64x64xbf16>, tensor<24x64xbf16> -> tensor<64x24xf32>
+    // expected-remark @+1 {{has scores that cannot be computed a second time; maxima come before exponentials}}
+    %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+      : tensor<64x24xf32>, tensor<24x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  }
+  return %r#2 : tensor<64x64xf32>
+}
+
+// CHECK-LABEL: @given_scores
+// CHECK-NOT: tile.each_warp
+func.func @given_scores(%s: tensor<64x32xf32>, %v: tensor<32x64xbf16>, %m0: tensor<64xf32>, %l0: tensor<64xf32>,
+                        %o0: tensor<64x64xf32>, %end: index) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %r:3 = scf.for %j = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+    // expected-remark @+1 {{has scores that cannot be computed a second time; maxima come before exponentials}}
+    %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  }
+  return %r#2 : tensor<64x64xf32>
+}
+
+}
