@@ -59,6 +59,9 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
       ScheduleBox overlapped = serial;
       overlapped.push_back({&Schedule::num_products, {2}});
       overlapped.push_back({&Schedule::held_operands, {0, 2}});
+      ScheduleBox optimistic = overlapped;
+      optimistic.push_back({&Schedule::num_attempts, {2}});
+      boxes.push_back(std::move(optimistic));
       boxes.push_back(std::move(serial));
       boxes.push_back(std::move(overlapped));
     }

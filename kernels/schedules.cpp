@@ -73,6 +73,18 @@ constexpr Schedule inTurns(int block_m, int block_n) {
   return schedule;
 }
 
+/// Whoever is free takes the next block.
+constexpr Schedule claimed(Schedule schedule) {
+  schedule.persistent = 2;
+  return schedule;
+}
+
+/// Exponentials first: what waits for the tensor cores gains, at the price of power and of the first block.
+constexpr Schedule optimistic(Schedule schedule) {
+  schedule.num_attempts = 2;
+  return schedule;
+}
+
 constexpr Schedule held(Schedule schedule) {
   schedule.held_operands = 2;
   return schedule;
@@ -90,7 +102,11 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 
 /// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
 constexpr Schedule kThreeInTurns = severalPerSm(held(inTurns(64, 64)), 3);
-constexpr Schedule kFourByHeads = grouped(severalPerSm(fed(64, 64), 4), 8);
+constexpr Schedule kThreeClaimed = claimed(grouped(kThreeInTurns, 4));
+constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4), 8));
+
+/// Where they see many.
+constexpr Schedule kLargeClaimed = claimed(grouped(overlapped(192, 128), 4));
 
 constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward";
 
@@ -99,20 +115,24 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 113, overlapped(192, 112), {.plain = true, .window = true}},
-    {kHopper, kForward, 2, 64, 57, kThreeInTurns, {.causal = true, .plain = true, .most_keys = 1024}},
+    {kHopper, kForward, 2, 64, 57, kThreeInTurns, {.causal = true, .plain = true, .most_keys = 512}},
+    {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 41, kFourByHeads, {.causal = true, .plain = true, .most_keys = 4096}},
-    {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.causal = true, .bf16 = true, .plain = true}},
+    {kHopper, kForward, 2, 64, 137, kLargeClaimed, {.causal = true, .bf16 = true, .plain = true}},
+    {kHopper, kForward, 2, 64, 137, claimed(overlapped(192, 128)), {.bf16 = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 64, 201, grouped(fed(192, 112), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 113, overlapped(192, 112)},
-    {kHopper, kForward, 2, 128, 225, overlapped(128, 128), {.plain = true, .ranges = true}},
-    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.plain = true, .window = true}},
-    {kHopper, kForward, 2, 128, 225, inTurns(128, 128), {.causal = true, .plain = true}},
-    {kHopper, kForward, 2, 128, 225, held(inTurns(128, 128)), {.plain = true, .most_keys = 8192}},
-    {kHopper, kForward, 2, 128, 225, fed(192, 128), {.plain = true}},
-    {kHopper, kForward, 2, 128, 209, grouped(overlapped(128, 112), 4), {.tiles_of_scores = true}},
+    {kHopper, kForward, 2, 128, 225, optimistic(overlapped(128, 128)), {.plain = true, .ranges = true}},
+    {kHopper, kForward, 2, 128, 225, claimed(overlapped(128, 128)), {.plain = true, .window = true}},
+    {kHopper, kForward, 2, 128, 225, optimistic(inTurns(128, 128)), {.causal = true, .plain = true}},
+    {kHopper, kForward, 2, 128, 225, claimed(held(overlapped(128, 128))), {.plain = true, .most_keys = 512}},
+    {kHopper, kForward, 2, 128, 225, optimistic(held(inTurns(128, 128))), {.plain = true}},
+    {kHopper, kForward, 2, 128, 209, optimistic(overlapped(128, 112)), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 225, held(inTurns(128, 128))},
+    {kHopper, kForward, 2, 256, 225, optimistic(grouped(overlapped(128, 64), 8)), {.causal = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 8), {.causal = true}},
+    {kHopper, kForward, 2, 256, 225, optimistic(overlapped(128, 64)), {.most_keys = 1024}},
     {kHopper, kForward, 2, 256, 225, overlapped(128, 64)},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}, {.bare = true}},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},

@@ -57,15 +57,28 @@ public:
       Value head = number / perHead_;
       return at(head, number - head * perHead_);
     }
-    Value first = number / (perHead_ * group_) * group_, rest = number - first * perHead_;
+    Value first = firstHead(number), rest = number - first * perHead_;
     Value heads = min(allHeads_ - first, group_), head = first + rest % heads;
     return at(head, rest / heads);
   }
+
+  /// The same order, but the last group has as many heads as the others: one divisor less in registers, for some numbers
+  /// without a block.
+  QueryBlock ofClaim(Value number) const {
+    if (group_ == 1)
+      return ofNumber(number);
+    Value first = firstHead(number), rest = number - first * perHead_;
+    Value head = first + rest % group_;
+    return at(head, select(head < allHeads_, rest / group_, perHead_));
+  }
+  Value allClaims() const { return (allHeads_ + group_ - 1) / group_ * group_ * perHead_; }
 
   /// The block of this number in a head; block perHead() where there is none.
   QueryBlock at(Value head, Value block) const { return {wide(head / heads_), wide(head % heads_), wide(block)}; }
 
 private:
+  Value firstHead(Value number) const { return number / (perHead_ * group_) * group_; }
+
   int group_;
   Value heads_, allHeads_, perHead_;
 };
@@ -95,8 +108,8 @@ static void inTurns(const QueryBlocks &blocks, const std::function<void(const Qu
 
 /// Whoever is free takes the next one.
 static void asClaimed(const QueryBlocks &blocks, View counter, const std::function<void(const QueryBlock &)> &body) {
-  for (Value number : claimedRange(counter, blocks.allHeads() * blocks.perHead()))
-    body(blocks.ofNumber(number));
+  for (Value number : claimedRange(counter, blocks.allClaims()))
+    body(blocks.ofClaim(number));
 }
 
 void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,
@@ -140,7 +153,7 @@ Interval Scores::keysFor(Value row, Value lastRow) const {
     begin = max(begin, range.keys(row, head_, tensors_).begin);
     end = min(end, range.keys(lastRow, head_, tensors_).end);
   }
-  if (config_.persistent == 1) // There is a block for each turn, but not all of them have rows.
+  if (config_.persistent != 0) // There is a block for each turn, but not all of them have rows.
     end = select(min(row, head_.seqlen_q - 1 - row) >= 0, end, begin);
   return {begin, end};
 }

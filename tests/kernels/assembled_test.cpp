@@ -18,16 +18,29 @@ using ::testing::IsEmpty, ::testing::SizeIs;
 
 const Target kHopper = {"cuda", "sm_90a", ""};
 
-/// Those that ship, and where blocks are taken in turns, with blocks from a counter instead: not for three warpgroups,
-/// beside which a producer has 32 registers, too few for numbers that the assembler does not know to be uniform.
+std::string nameOf(const ShippedSchedule &shipped) {
+  const auto &[problem, schedule] = shipped;
+  std::string name = "D" + std::to_string(problem.head_dim) + "_" + std::string(toString(problem.dtype)) +
+                     (problem.causal == Causal::none ? "" : "_causal") + "_" + std::to_string(schedule.block_m) +
+                     (problem.variant.name.empty() ? "" : "_" + problem.variant.name);
+  name += schedule.num_attempts == 2 ? "_optimistic" : "";
+  return name + (schedule.persistent == 2 ? "_claimed" : schedule.persistent == 1 ? "_in_turns" : "");
+}
+
+/// Those that ship, and where blocks are taken in turns, with blocks from a counter instead: not for all of three
+/// warpgroups, beside which a producer has 32 registers, too few for numbers that the assembler does not know to be
+/// uniform.
 std::vector<ShippedSchedule> schedulesWithRoles(int least_products = 0) {
   std::vector<ShippedSchedule> schedules = shippedSchedules(kHopper, "flash2_forward");
-  for (size_t i = 0, shipped = schedules.size(); i < shipped; ++i)
-    if (schedules[i].schedule.persistent == 1 && schedules[i].schedule.num_warps <= 8 &&
-        schedules[i].problem.variant.name.empty()) {
-      schedules.push_back(schedules[i]);
-      schedules.back().schedule.persistent = 2;
-    }
+  for (size_t i = 0, shipped = schedules.size(); i < shipped; ++i) {
+    ShippedSchedule claimed = schedules[i];
+    claimed.schedule.persistent = 2;
+    const bool ships = std::any_of(schedules.begin(), schedules.end(),
+                                   [&](const ShippedSchedule &other) { return nameOf(other) == nameOf(claimed); });
+    if (schedules[i].schedule.persistent == 1 && claimed.schedule.num_warps <= 8 &&
+        claimed.problem.variant.name.empty() && !ships)
+      schedules.push_back(claimed);
+  }
   std::erase_if(schedules, [&](const ShippedSchedule &shipped) {
     return shipped.schedule.num_roles != 2 || shipped.schedule.num_products < least_products;
   });
@@ -47,27 +60,24 @@ Expected<Artifact> compile(const ShippedSchedule &shipped, const std::string &em
 
 /// Warpgroups in turn start both products, and compute weights while the others' run; else weights lie between two
 /// products. The tile of the next product is received as early as possible: behind that of a variant's tensor, which is
-/// then in registers.
+/// then in registers. Keys from which scores may be computed a second time are released behind the exponentials.
 std::string declaredOrder(const ShippedSchedule &shipped) {
+  const Schedule &schedule = shipped.schedule;
   const std::vector<VariantTensor> &tensors = shipped.problem.variant.tensors;
-  const bool hasTile = !tensors.empty() && tensors[0].axes.back() == Axis::seqlen_k;
-  if (shipped.schedule.num_products == 2) {
-    const bool takesTurns = shipped.schedule.num_warps > 4; // One warpgroup has nobody to wait for.
+  const bool hasTile = !tensors.empty() && tensors[0].axes.back() == Axis::seqlen_k,
+             mayRepeat = schedule.num_attempts == 2;
+  const bool takesTurns = schedule.num_warps > 4; // One warpgroup has nobody to wait for.
+  const std::string tile = hasTile ? "receive, release, " : "";
+  if (schedule.num_products == 2)
     return std::string("receive, ") + (takesTurns ? "turn, " : "") + "product, receive, product, " +
-           (takesTurns ? "pass, " : "") + "wait 1, release, " + (hasTile ? "receive, release, " : "") +
-           "wait 0, release, exponentials";
-  }
+           (takesTurns ? "pass, " : "") + "wait 1, " +
+           (mayRepeat ? tile + "exponentials, release, wait 0, release"
+                      : "release, " + tile + "wait 0, release, exponentials");
   return std::string("receive, product, wait 0, ") +
-         (hasTile ? "release, receive, receive, release" : "receive, release") +
-         ", exponentials, product, wait 0, release";
-}
-
-std::string nameOf(const ShippedSchedule &shipped) {
-  const auto &[problem, schedule] = shipped;
-  std::string name = "D" + std::to_string(problem.head_dim) + "_" + std::string(toString(problem.dtype)) +
-                     (problem.causal == Causal::none ? "" : "_causal") + "_" + std::to_string(schedule.block_m) +
-                     (problem.variant.name.empty() ? "" : "_" + problem.variant.name);
-  return name + (schedule.persistent == 2 ? "_claimed" : schedule.persistent == 1 ? "_in_turns" : "");
+         (hasTile     ? "release, receive, receive, release, exponentials"
+          : mayRepeat ? "receive, exponentials, release"
+                      : "receive, release, exponentials") +
+         ", product, wait 0, release";
 }
 
 class Assembled : public ::testing::TestWithParam<ShippedSchedule> {};
