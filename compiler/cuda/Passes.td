@@ -26,7 +26,8 @@ def DeferReductions : Pass<"defer-reductions"> {
   let description = [{
     A reduction along a row ends with a few steps from lane to lane that everything waits for. A `tile.any` on a condition of row maxima
     asks the parts that threads hold instead, and the maxima move to the branch that it guards. A sum that a loop
-    carries, at most multiplied by factors of rows, is carried in parts and combined behind the loop.
+    carries, at most multiplied by factors of rows, is carried in parts and combined behind the loop; branches may choose what is
+    added. A `tile.any` that asks whether that is above a limit asks each part for its share.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
 }
@@ -37,7 +38,8 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     In modules with `tile.num_roles` of 2. Each `sm.fetch` whose place follows from scalars and loop variables alone, and that
     tensor cores of warpgroups read, moves to a producer, together with the scalar arithmetic and the loops around it:
     what is left of the program without any tile. The consumers run the rest, receive each tile before its first use and
-    release its slot after the last one. Rings in a loop have `tile.num_stages` slots, others one.
+    release its slot after the last one. Rings in a loop have `tile.num_stages` slots, others one. Products of warps may read
+    the same tile; a fence follows them, since TMA writes there next, and each warp releases the slot.
 
     So does each large `tile.load` of 16-bit elements in a loop, whose tile goes to registers, if its ring finds room in
     `tile.shared_limit` bytes: where TMA can copy it. Where it cannot, which the consumers ask too (`sm.is_box`), they load
@@ -57,7 +59,7 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
     In modules with `tile.num_products` of 2. Where the last product of a consumers' loop only adds to what the loop
     carries, it is started one iteration later, together with that iteration's first product. Several warpgroups take turns at
     starting both, so that the tensor cores work for one while the others compute. The first iteration, now on its own, is folded
-    with what the loop starts from.
+    with what the loop starts from; comparisons of the loop's variable with its first value are known in both.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
@@ -83,7 +85,8 @@ def HoldOperands : Pass<"hold-operands", "::mlir::ModuleOp"> {
   let description = [{
     In modules with `tile.held_operands` of 2. A left operand of 16-bit elements that products of a loop read, and that is made before
     the loop, is read into registers there, once. Products of warpgroups hold it only beside other operands that a
-    loop carries in registers, as those that overlap do: else ptxas 13.0 writes into it, without a word.
+    loop carries in registers, as those that overlap do: else ptxas 13.0 writes into it, without a word. Products of warps beside
+    them are rare, and keep reading shared memory.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }

@@ -134,7 +134,7 @@ private:
   }
 
   /// Above it a probability may exceed what its type or sums of f32 can hold; below it none does. Far enough above what
-  /// raises a maximum that each time some row's is raised.
+  /// raises a maximum that each time some row's is raised, in tiles of up to 128 columns.
   double largestSum() const { return fuse_ ? 0x1p80 : 0x1p15; }
 
   Value sums(LocBuilder &b, Value p) { return reduceRows(b, tile::Reduction::Add, p, rows_); }

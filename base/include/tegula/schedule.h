@@ -22,9 +22,9 @@ struct Schedule {
   /// 1: a warpgroup waits for each product. 2: the last one of an iteration runs beside the first of the next, and
   /// warpgroups take turns (cuda, `num_roles` of 2).
   int num_products = 0;
-  /// 1: a row's largest score is found before its exponentials. 2: exponentials are relative to the maximum that the row
-  /// had before; its sum, which is needed anyway, tells whether that was wrong, and scores are then computed a second time
-  /// (online softmax of 16-bit types; cuda, `num_roles` of 2).
+  /// 1: a row's largest score is found before its exponentials. 2: exponentials are relative to the maximum that the
+  /// row had before; its sum, which is needed anyway, tells whether that was wrong, and scores are then computed a
+  /// second time (online softmax of 16-bit types; cuda, `num_roles` of 2).
   int num_attempts = 0;
   /// 1: each product reads its operands from shared memory. 2: left operands of 16-bit elements that a loop does not
   /// change stay in registers (cuda; with `num_roles` of 2, `num_products` must be 2, too).
