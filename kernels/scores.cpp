@@ -62,8 +62,8 @@ public:
     return at(head, rest / heads);
   }
 
-  /// The same order, but the last group has as many heads as the others: one divisor less in registers, for some numbers
-  /// without a block.
+  /// The same order, but the last group has as many heads as the others: one divisor less in registers, for some
+  /// numbers without a block.
   QueryBlock ofClaim(Value number) const {
     if (group_ == 1)
       return ofNumber(number);

@@ -22,6 +22,7 @@ Value Threads::scratch(int64_t bytes) {
 Value Threads::reserve(int64_t bytes) {
   int64_t offset = llvm::alignTo(sharedBytes_, 8);
   sharedBytes_ = offset + bytes;
+  scratchOffset_.reset(); // Scratch that grows must not reach here.
   return sharedMemory(offset);
 }
 

@@ -240,8 +240,10 @@ private:
   /// Whether it asks if sums are above a limit: for work that is rarely needed.
   static bool isQuestion(Operation *op) {
     auto compare = dyn_cast<arith::CmpFOp>(op);
+    SplatElementsAttr limit;
     return compare && compare.getPredicate() == arith::CmpFPredicate::UGT &&
-           matchPattern(compare.getRhs(), m_Constant()) && llvm::all_of(op->getUsers(), llvm::IsaPred<tile::AnyOp>);
+           matchPattern(compare.getRhs(), m_Constant(&limit)) &&
+           llvm::all_of(op->getUsers(), llvm::IsaPred<tile::AnyOp>);
   }
 
   /// If no part is above its share of the limit, their sum is not above the limit.
@@ -251,7 +253,7 @@ private:
     auto type = cast<RankedTensorType>(question->getOperand(0).getType());
     APFloat share = limit.getSplatValue<APFloat>();
     APFloat parts(share.getSemantics(), static_cast<uint64_t>(type.getShape().back()));
-    share.divide(parts, APFloat::rmTowardZero);
+    share.divide(parts, APFloat::rmTowardNegative);
     OpBuilder b(question);
     question->setOperand(1, arith::ConstantOp::create(b, question->getLoc(), SplatElementsAttr::get(type, share)));
     question->getResult(0).setType(type.clone(b.getI1Type()));

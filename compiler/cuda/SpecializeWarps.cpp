@@ -517,7 +517,8 @@ private:
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
     if (!isReadByProducts(fetch)) // What follows in the slot is written by TMA.
       sm::ProxyFenceOp::create(b_);
-    sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product);
+    const bool isReadByLanes = !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
+    sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product || isReadByLanes);
     for (Operation *reader : fetch->getUsers())
       if (isa<sm::MmaOp>(reader) && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
         b_.setInsertionPointAfter(reader);

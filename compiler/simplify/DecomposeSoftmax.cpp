@@ -30,7 +30,7 @@ using LocBuilder = ImplicitLocOpBuilder;
 //===-- Operations -----------------------------------------------------------------------------------------------===//
 
 /// FlashAttention-2 as it is written.
-static State update(LocBuilder &b, tile::SoftmaxUpdateOp op) {
+static SoftmaxState update(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Value s = op.getScores(), m = op.getMax();
   Type rows = m.getType();
   Value newMax = arith::MaxNumFOp::create(b, m, reduceRows(b, tile::Reduction::Max, s, rows));
@@ -76,13 +76,6 @@ static Value maximaOf(LocBuilder &b, Value s, Value largest) {
   return branch.getResult(0);
 }
 
-namespace {
-/// A row's maximum and sum, what its output is multiplied by, and whether that does anything.
-struct Rows {
-  Value m, l, alpha, any;
-};
-} // namespace
-
 /// Rows with scores above `limit` become relative to their maximum. The largest as integers tell that there are none,
 /// unless the limit is negative, which it hardly ever is where scores are not.
 static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op, bool fuse) {
@@ -96,12 +89,7 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
   auto raise = [&](OpBuilder &builder, Location loc) {
     LocBuilder then(loc, builder);
     Value blockMax = scaled(then, asIntegers ? maximaOf(then, s.tile, largest) : largest, s.scale);
-    Value exceeds = isAbove(then, blockMax, limit);
-    Value m = arith::SelectOp::create(then, exceeds, blockMax, oldMax);
-    Value alpha = rescaling(then, oldMax, m, fuse);
-    Value l = arith::MulFOp::create(then, oldSum, alpha);
-    Value isSeen = isAbove(then, oldMax, floatConstant(then, rows, -infinity));
-    Value any = tile::AnyOp::create(then, arith::AndIOp::create(then, exceeds, isSeen));
+    auto [m, l, alpha, any] = raisedTo(then, op, blockMax, limit, fuse);
     scf::YieldOp::create(then, ValueRange{m, l, alpha, any});
   };
   Value one = floatConstant(b, rows, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
@@ -113,7 +101,7 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
 
 /// For tensor cores. Rows are rescaled only where their maximum has grown by 2^8; there are few after the first block,
 /// and probabilities up to 2^8 instead of 1 are as exact.
-static State roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
+static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Type rows = op.getMax().getType();
   bool fuse = getElementTypeOrSelf(op.getValues()).isBF16(); // Whose rounding hides that of the maximum.
   ScaledScores s = fuse ? withoutScale(op.getScores(), /*andAdded=*/false) : ScaledScores{op.getScores()};
@@ -129,11 +117,11 @@ static bool isOptimistic(Operation *op) {
   return attempts && attempts.getInt() == 2;
 }
 
-static State decomposed(LocBuilder &b, tile::SoftmaxUpdateOp op, bool roundProbabilities) {
+static SoftmaxState decomposed(LocBuilder &b, tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   if (!roundProbabilities || getElementTypeOrSelf(op.getValues()).isF32())
     return update(b, op);
   if (isOptimistic(op)) {
-    if (std::optional<State> state = optimisticUpdate(b, op))
+    if (std::optional<SoftmaxState> state = optimisticUpdate(b, op))
       return *state;
     op.emitRemark("has scores that cannot be computed a second time; maxima come before exponentials");
   }

@@ -30,7 +30,7 @@ public:
     isRepeatable_ = collect(sourceOf(scores.tile)) && (!scores.added || collect(sourceOf(scores.added)));
   }
 
-  /// Arithmetic, loads, and products of whole fragments are.
+  /// Arithmetic, loads of what nobody writes, and products of whole fragments are.
   bool isRepeatable() const { return isRepeatable_ && product_; }
 
   /// From a product that each warp computes for itself. The position is pinned, so that nothing is kept for this.
@@ -40,7 +40,7 @@ public:
     Value pinned = sm::PinOp::create(b, position);
     map.map(loop_.getInductionVar(), arith::IndexCastOp::create(b, b.getIndexType(), pinned).getResult());
     auto product = cast<tile::DotOp>(b.clone(*product_));
-    product->setAttr("tile.each_warp", b.getUnitAttr());
+    product->setAttr(tile::eachWarp, b.getUnitAttr());
     map.map(product_.getResult(), product.getResult());
     for (Operation *op : between_)
       b.clone(*op, map);
@@ -64,7 +64,8 @@ private:
       product_ = dot;
       return isOnly && dot.getType().getDimSize(1) % columnsOfWarps == 0;
     }
-    if (!isMemoryEffectFree(op) && !isa<tile::LoadOp>(op))
+    auto load = dyn_cast<tile::LoadOp>(op);
+    if (!isMemoryEffectFree(op) && !(load && tile::isReadOnly(load.getView())))
       return false;
     WalkResult search = op->walk([&](Operation *inside) {
       const bool areCollected = llvm::all_of(inside->getOperands(), [&](Value operand) {
@@ -103,7 +104,7 @@ public:
   OptimisticUpdate(tile::SoftmaxUpdateOp op, scf::ForOp loop, ScaledScores scores, bool fuse)
       : op_(op), loop_(loop), scores_(scores), rows_(op.getMax().getType()), fuse_(fuse) {}
 
-  State run(LocBuilder &b) {
+  SoftmaxState run(LocBuilder &b) {
     ScoreChain chain(loop_, scores_);
     Value first = loop_.getLowerBound(), position = loop_.getInductionVar();
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, position, first);
@@ -135,11 +136,11 @@ private:
 
   /// Above it a probability may exceed what its type or sums of f32 can hold; below it none does. Far enough above what
   /// raises a maximum that each time some row's is raised, in tiles of up to 128 columns.
-  double largestSum() const { return fuse_ ? 0x1p80 : 0x1p15; }
+  double largestSum() const { return fuse_ ? 0x1p40 : 0x1p15; }
 
   Value sums(LocBuilder &b, Value p) { return reduceRows(b, tile::Reduction::Add, p, rows_); }
 
-  /// Relative to the old maxima. A row that has seen nothing has none: any score is then far too large.
+  /// Relative to the old maxima. A row that has seen nothing has none: any score above -1e37 is then far too large.
   BlockUpdate fast(LocBuilder &b) {
     constexpr double belowAll = -1e37;
     Value m = op_.getMax();
@@ -154,12 +155,7 @@ private:
     Value oldMax = op_.getMax();
     Value limit = arith::AddFOp::create(b, oldMax, floatConstant(b, rows_, raisedAbove * ln2));
     Value largest = scaled(b, reduceRows(b, tile::Reduction::Max, scores.tile, rows_), scores.scale);
-    Value exceeds = isAbove(b, largest, limit);
-    Value m = arith::SelectOp::create(b, exceeds, largest, oldMax);
-    Value alpha = rescaling(b, oldMax, m, fuse_);
-    Value l = arith::MulFOp::create(b, op_.getSum(), alpha);
-    Value isSeen = isAbove(b, oldMax, floatConstant(b, rows_, -infinity));
-    Value any = tile::AnyOp::create(b, arith::AndIOp::create(b, exceeds, isSeen));
+    auto [m, l, alpha, any] = raisedTo(b, op_, largest, limit, fuse_);
     Value p = probabilities(b, scores, exponentOrigin(b, m), fuse_);
     return {m, l, alpha, any, p, sums(b, p)};
   }
@@ -173,7 +169,7 @@ private:
 
 } // namespace
 
-std::optional<State> optimisticUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
+std::optional<SoftmaxState> optimisticUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
   if (!loop || !ScoreChain(loop, {op.getScores()}).isRepeatable())
     return std::nullopt;

@@ -42,7 +42,7 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     of m, which that type hides and f16 does not. Where such scores are products with a scalar, masked or not, the multiplication moves
     into the multiply-add, and only its sign is applied to the scores.
 
-    In modules with `tile.num_attempts` of 2, where the scores of a loop's iteration come out of one product by arithmetic and loads,
+    In modules with `tile.num_attempts` of 2 and of 16-bit values, where the scores of a loop's iteration come out of one product by arithmetic and loads,
     exponentials come first, relative to the maxima before: nobody looks for a larger score. Under a `tile.any` that asks whether a
     row's sum is far too large (or no number), each warp computes the product of its rows once more (`tile.each_warp`), from a position
     that is pinned (`sm.pin`), and then maxima and exponentials in the usual order, as the first iteration does. What bf16 scores have

@@ -113,7 +113,9 @@ Value scaled(LocBuilder &b, Value rows, Value scale) {
 Value computed(LocBuilder &b, const ScaledScores &s) {
   if (!s.added)
     return scaled(b, s.tile, s.scale);
-  return math::FmaOp::create(b, s.tile, splat(b, s.tile.getType(), s.scale), s.added);
+  Value sum = math::FmaOp::create(b, s.tile, splat(b, s.tile.getType(), s.scale), s.added);
+  // Masked scores are -inf, whatever would be added to them: it may be no number.
+  return selectWhere(b, s.tile, -infinity, -infinity, sum);
 }
 
 static Value log2eTimes(LocBuilder &b, Value scalar, double sign, Type tile) {

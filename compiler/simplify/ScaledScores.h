@@ -6,7 +6,8 @@
 
 namespace tegula::simplify {
 
-/// tile * scale + added, with a positive scalar `scale`. Null stands for 1 and for 0.
+/// tile * scale + added where `tile` is not -inf, with a positive scalar `scale`. Null stands for 1 and for 0; only a
+/// scaled tile has something added.
 struct ScaledScores {
   mlir::Value tile, scale = {}, added = {};
 };

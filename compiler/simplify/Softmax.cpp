@@ -51,6 +51,16 @@ Value rescaling(LocBuilder &b, Value old, Value m, bool fuse) {
   return math::Exp2Op::create(b, arith::AddFOp::create(b, oldOrigin, minusOrigin(b, origin)));
 }
 
+Rows raisedTo(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit, bool fuse) {
+  Value exceeds = isAbove(b, largest, limit), old = op.getMax();
+  Value m = arith::SelectOp::create(b, exceeds, largest, old);
+  Value alpha = rescaling(b, old, m, fuse);
+  Value l = arith::MulFOp::create(b, op.getSum(), alpha);
+  Value isSeen = isAbove(b, old, floatConstant(b, old.getType(), -infinity));
+  Value any = tile::AnyOp::create(b, arith::AndIOp::create(b, exceeds, isSeen));
+  return {m, l, alpha, any};
+}
+
 static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
   auto branch = scf::IfOp::create(
       b, any,

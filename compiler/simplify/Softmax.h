@@ -17,7 +17,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double raisedAbove = 8;
 
 /// Of rows: the maximum and the sum of all scores so far, and the output before it is divided by the sum.
-struct State {
+struct SoftmaxState {
   mlir::Value m, l, o;
 };
 
@@ -38,12 +38,20 @@ mlir::Value relativeExp(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Valu
 mlir::Value minusOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
 /// exp(old - m), rounded as the probabilities are: exactly 1 in a row whose maximum stays.
 mlir::Value rescaling(mlir::ImplicitLocOpBuilder &b, mlir::Value old, mlir::Value m, bool fuse);
+/// A row's maximum and sum, what its output is multiplied by, and whether that does anything.
+struct Rows {
+  mlir::Value m, l, alpha, any;
+};
+
+/// Rows whose `largest` score is above `limit` become relative to it.
+Rows raisedTo(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit,
+              bool fuse);
 /// The product of the probabilities `p` of a block and its values, added to the output so far, which is multiplied by
 /// `alpha` first if there is `any` row in which that does something.
 mlir::Value accumulate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value any,
                        mlir::Value alpha);
 
 /// Exponentials first, relative to the maxima before; none if the scores cannot be computed a second time.
-std::optional<State> optimisticUpdate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op);
+std::optional<SoftmaxState> optimisticUpdate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op);
 
 } // namespace tegula::simplify

@@ -16,6 +16,8 @@ namespace tegula::tile {
 constexpr int64_t programVersion = 1;
 /// Of a loop whose iterations access nothing that another one writes.
 constexpr llvm::StringLiteral parallelLoop = "tile.parallel";
+/// Of a tile.dot that warps compute by themselves.
+constexpr llvm::StringLiteral eachWarp = "tile.each_warp";
 
 /// A tile has 1 to 5 static, positive dimensions and at most 2^20 elements: larger ones are mistakes, and every pass
 /// may hold one tile's elements in memory.

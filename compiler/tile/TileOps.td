@@ -305,7 +305,7 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
   let summary = "whether a condition holds for some element, as far as a part of the program knows";
   let description = [{
     A target may answer for the elements that a group of threads holds. So it is for work that is rarely needed: an
-    `scf.if` on it whose branches give the same wherever the condition does not hold.
+    `scf.if` on it whose branches mean the same wherever the condition does not hold.
 
     ```mlir
     %some = tile.any %exceeds : tensor<64xi1>

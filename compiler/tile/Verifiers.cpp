@@ -31,6 +31,8 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   bool isLoop = name == "scf.for" || name == "scf.while";
   if (attribute.getName() == parallelLoop && (!isLoop || !isa<UnitAttr>(attribute.getValue())))
     return op->emitError() << parallelLoop << " is a unit attribute of an scf.for or scf.while";
+  if (attribute.getName() == eachWarp && (!isa<DotOp>(op) || !isa<UnitAttr>(attribute.getValue())))
+    return op->emitError() << eachWarp << " is a unit attribute of a tile.dot";
   if (attribute.getName() != "tile.version")
     return success();
   auto version = dyn_cast<IntegerAttr>(attribute.getValue());

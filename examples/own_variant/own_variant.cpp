@@ -36,17 +36,18 @@ Status runAttention(const AttentionShape &shape, float scale, Arrays &x) {
   Expected<AttentionPlan> plan = AttentionPlan::make(problem, cache);
   if (!plan)
     return plan.status();
-  Expected<int64_t> bytes = plan->backwardWorkspace(shape);
-  if (!bytes)
-    return bytes.status();
-  Expected<Buffer> memory = (*device)->allocate(*bytes);
+  Expected<int64_t> forward_bytes = plan->forwardWorkspace(shape), backward_bytes = plan->backwardWorkspace(shape);
+  if (!forward_bytes || !backward_bytes)
+    return forward_bytes ? backward_bytes.status() : forward_bytes.status();
+  Expected<Buffer> memory = (*device)->allocate(std::max(*forward_bytes, *backward_bytes));
   if (!memory)
     return memory.status();
+  const Workspace workspace{memory->data(), memory->bytes()};
 
   AttentionForward forward{.q = x.view(x.q), .k = x.view(x.k), .v = x.view(x.v), .o = x.view(x.o)};
   forward.lse = x.rows(x.lse);
   forward.scale = scale;
-  TEGULA_RETURN_IF_ERROR(plan->forward(forward));
+  TEGULA_RETURN_IF_ERROR(plan->forward(forward, workspace));
 
   AttentionBackward backward{.q = forward.q, .k = forward.k, .v = forward.v, .o = forward.o, .lse = forward.lse};
   backward.d_o = x.view(x.d_o);
@@ -54,7 +55,7 @@ Status runAttention(const AttentionShape &shape, float scale, Arrays &x) {
   backward.dk = x.view(x.dk);
   backward.dv = x.view(x.dv);
   backward.scale = scale;
-  return plan->backward(backward, {memory->data(), memory->bytes()});
+  return plan->backward(backward, workspace);
 }
 
 int main() {

@@ -28,6 +28,13 @@ TEST(LaunchGrid, IsNotEmptyWhereADeviceHoldsNoInstance) {
   EXPECT_EQ(gridOf({.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = 0}, 0), std::tuple(0, 1, 1));
 }
 
+/// So that the device refuses what a counter of 31 bits cannot count.
+TEST(LaunchGrid, HasAnInstanceForEachOfTooManyClaims) {
+  constexpr int64_t kMany = int64_t(1) << 30;
+  EXPECT_EQ(gridOf({.batch = 1, .heads = kMany, .kv_heads = 1, .seqlen_q = 128}, 132, 2), std::tuple(132, 1, 1));
+  EXPECT_EQ(gridOf({.batch = 2, .heads = kMany, .kv_heads = 1, .seqlen_q = 128}, 132, 2), std::tuple(2 * kMany, 1, 1));
+}
+
 TEST(LaunchGrid, CountsBlocksBeyond64Bits) {
   constexpr int64_t kLarge = int64_t(1) << 32;
   EXPECT_EQ(gridOf({.batch = 2, .heads = kLarge, .kv_heads = 1, .seqlen_q = 128 * kLarge}, 132), std::tuple(132, 1, 1));

@@ -3,6 +3,7 @@
 #include "schedules.h"
 
 #include <gtest/gtest.h>
+#include <limits>
 #include <tuple>
 
 using namespace tegula;
@@ -54,7 +55,7 @@ TEST_P(SimtRoles, WithSmallTiles) {
       launches += some.run(seed);
 }
 
-/// Scores that outgrow the first block's by 2^80, and rows that see nothing of it: some warps compute theirs again.
+/// Scores that outgrow the first block's by 2^40, and rows that see nothing of it: some warps compute theirs again.
 TEST_P(SimtRoles, WithSecondAttempts) {
   using oracle::Family;
   const auto [dtype, dim, causal] = GetParam();
@@ -79,6 +80,27 @@ TEST_P(SimtRoles, WithSecondAttempts) {
       for (uint64_t seed = 0; seed < 2; ++seed)
         schedules.run(seed);
     }
+}
+
+/// What a mask hides may be no number: a bias is often not written there.
+TEST_P(SimtRoles, WithBiasesThatAMaskHides) {
+  const auto [dtype, dim, causal] = GetParam();
+  Case c = attentionCase(dtype, dim, 70, 100);
+  c.causal = Causal::bottom_right;
+  c.variant = "bias";
+  c.backward = false;
+  c.schedule = {.block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 2, .num_roles = 2, .num_attempts = 2};
+  c.schedule.num_products = causal == Causal::none ? 1 : 2;
+  Schedules(c, "simt:sm_90a").run(0);
+  Tensors hidden = makeTensors(c);
+  const oracle::Shape &s = c.shape;
+  std::vector<float> bias = hidden.variant.tensors[0].numbers();
+  for (size_t n = 0; n < bias.size(); ++n)
+    if (int64_t(n) % s.seqlen_k > int64_t(n) / s.seqlen_k % s.seqlen_q + s.seqlen_k - s.seqlen_q)
+      bias[n] = n % 2 ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
+  hidden.variant.tensors[0] = TestTensor(dtype, {s.batch, s.heads, s.seqlen_q, s.seqlen_k}, c.layout, c.poison, bias);
+  ASSERT_TRUE(launch(c, hidden).ok());
+  EXPECT_EQ(check(hidden, measure(c, hidden)), ""); // The oracle has the numbers as they were.
 }
 
 std::string nameOf(const ::testing::TestParamInfo<SimtRoles::ParamType> &info) {

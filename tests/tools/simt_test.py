@@ -10,11 +10,12 @@ from command_line import CommandLineTest
 
 SMALL = ["attention", "--target", "simt", "--heads", "1", "--seqlen-q", "70", "--seqlen-k", "200", "--dtype", "bf16"]
 
-FORWARD = pathlib.Path(__file__).parents[2] / "kernels" / "flash2_forward.cpp"
+KERNELS = pathlib.Path(__file__).parents[2] / "kernels"
 
 
-def lines_with(text):
-    return {f"{FORWARD.name}:{number}" for number, line in enumerate(FORWARD.read_text().splitlines(), 1) if text in line}
+def lines_with(text, file="flash2_forward.cpp"):
+    lines = (KERNELS / file).read_text().splitlines()
+    return {f"{file}:{number}" for number, line in enumerate(lines, 1) if text in line}
 
 
 class Simt(CommandLineTest):
@@ -58,7 +59,7 @@ class Simt(CommandLineTest):
                 self.assertEqual(row["transactions"], row["ideal"], row)
 
     def test_schedules_with_roles_access_memory_without_waste(self):
-        # Lanes store the result and read what they hold: in the loop TMA writes tiles and wgmma reads them, under a swizzle.
+        # Lanes store the result, read what they hold and which block is theirs: in the loop TMA writes tiles and wgmma reads them, under a swizzle.
         for dtype, dim, causal in itertools.product(["bf16", "f16"], ["64", "128"], ["none", "bottom_right"]):
             with self.subTest(f"{dtype} {dim} {causal}"):
                 report = json.loads(self.run_tegula(
@@ -68,8 +69,9 @@ class Simt(CommandLineTest):
                 schedule = report["forward"]["schedule"]
                 self.assertIn("num_roles=2", schedule)
                 held = lines_with("Value q = Q") if "held_operands=2" in schedule else set()
+                claimed = lines_with("claimedRange(", "scores.cpp") if "persistent=2" in schedule else set()
                 rows = report["simt"]["traffic"]
-                self.assertEqual({row["place"].split("/")[-1] for row in rows}, lines_with(".store(") | held)
+                self.assertEqual({row["place"].split("/")[-1] for row in rows}, lines_with(".store(") | held | claimed)
                 for row in rows:
                     self.assertEqual(row["transactions"], row["ideal"], row)
 

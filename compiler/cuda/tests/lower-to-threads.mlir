@@ -497,3 +497,34 @@ func.func @pinned(%x: i32, %n: index) {
   }
   return
 }
+
+// -----
+
+#c = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [1:4:1]>
+#r = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
+#many = #sm.layout<registers = [0:16:1], lanes = [0:32:16], warps = [1:4:1]>
+#sums = #sm.layout<registers = [0:16:1], lanes = [0:32:16], warps = [*:4]>
+
+// A number that was claimed lies beside what warps exchange, also where they exchange more later on.
+// CHECK: module attributes {{.*}}tile.shared_bytes = 5136
+// CHECK-LABEL: func @claimed_between_reductions
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
+  func.func @claimed_between_reductions(%counter: !tile.view<1xi32>, %last: i32, %o: !tile.view<1xf32>) {
+    %c0 = arith.constant 0 : index
+    %few = arith.constant dense<1.0> : tensor<64x4xf32, #c>
+    %more = arith.constant dense<1.0> : tensor<512x4xf32, #many>
+    %a = tile.reduce add %few axis 1 : tensor<64x4xf32, #c> -> tensor<64xf32, #r>
+    tile.store %a, %o[%c0] : tensor<64xf32, #r>, !tile.view<1xf32>
+    scf.while : () -> i32 {
+      %number = tile.claim %counter : !tile.view<1xi32>
+      %exists = arith.cmpi slt, %number, %last : i32
+      scf.condition(%exists) %number : i32
+    } do {
+    ^bb0(%i: i32):
+      %b = tile.reduce add %more axis 1 : tensor<512x4xf32, #many> -> tensor<512xf32, #sums>
+      tile.store %b, %o[%c0] : tensor<512xf32, #sums>, !tile.view<1xf32>
+      scf.yield
+    }
+    return
+  }
+}

@@ -105,6 +105,28 @@ func.func @half_a_fragment(%q: tensor<64x64xbf16>, %k: tensor<24x64xbf16>, %v: t
   return %r#2 : tensor<64x64xf32>
 }
 
+// A tensor that the program writes may hold something else by then.
+// CHECK-LABEL: @a_written_bias
+// CHECK-NOT: tile.each_warp
+func.func @a_written_bias(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %v: tensor<32x64xbf16>,
+                          %B: !tile.view<2xf32> {tile.written}, %m0: tensor<64xf32>, %l0: tensor<64xf32>,
+                          %o0: tensor<64x64xf32>, %end: index) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %r:3 = scf.for %j = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+    %s = tile.dot %q, %k {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    %bias = tile.load %B[%c0, %j] : !tile.view<2xf32> -> tensor<64x32xf32>
+    %scores = arith.addf %s, %bias : tensor<64x32xf32>
+    // expected-remark @+1 {{has scores that cannot be computed a second time; maxima come before exponentials}}
+    %m1, %l1, %o1 = tile.softmax_update %scores, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    tile.store %scores, %B[%c0, %j] : tensor<64x32xf32>, !tile.view<2xf32>
+    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  }
+  return %r#2 : tensor<64x64xf32>
+}
+
 // CHECK-LABEL: @given_scores
 // CHECK-NOT: tile.each_warp
 func.func @given_scores(%s: tensor<64x32xf32>, %v: tensor<32x64xbf16>, %m0: tensor<64xf32>, %l0: tensor<64xf32>,

@@ -35,6 +35,15 @@ module attributes {tile.version = "1"} {}
 
 // -----
 
+func.func @branch_of_each_warp(%condition: i1) {
+  // expected-error @+1 {{tile.each_warp is a unit attribute of a tile.dot}}
+  scf.if %condition {
+  } {tile.each_warp}
+  return
+}
+
+// -----
+
 func.func @parallel_branch(%condition: i1) {
   // expected-error @+1 {{tile.parallel is a unit attribute of an scf.for or scf.while}}
   scf.if %condition {
