@@ -130,17 +130,18 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
     const bool isInTurns = schedule.persistent != 0;
     const int64_t heads = !isInTurns ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
+    const int64_t shortHeads = schedule.persistent == 2 ? std::max<int64_t>(heads, 5) : heads; // Claims have no order.
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
     const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
     // A window shows as many keys to the last queries only.
     std::vector<SweptLaunch> launches = {{of(isWindow ? many : queries, many, heads)},
                                          {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
                                          {of(queries, few, heads)},
-                                         {of(queries, few, heads), {3, 0, 0, 0}},
+                                         {of(queries, few, shortHeads), {3, 0, 0, 0}},
                                          {of(queries, 0, heads), {3, 0, 0, 0}}};
     // Scores outgrow those of the first block so far that they are computed a second time.
     if (schedule.num_attempts == 2)
-      launches.push_back({.shape = of(isWindow ? many : queries, many, heads), .factor = 100});
+      launches.push_back({.shape = of(isWindow ? many : queries, many + 2 * schedule.block_n, heads), .factor = 100});
     // One program has a block in every other turn, and another one ends with a block, which it stores.
     if (isInTurns)
       launches.push_back({of(2 * schedule.block_m + 40, few, 2)});
