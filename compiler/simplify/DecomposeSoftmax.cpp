@@ -118,8 +118,11 @@ static bool isOptimistic(Operation *op) {
 }
 
 static SoftmaxState decomposed(LocBuilder &b, tile::SoftmaxUpdateOp op, bool roundProbabilities) {
-  if (!roundProbabilities || getElementTypeOrSelf(op.getValues()).isF32())
+  if (!roundProbabilities || getElementTypeOrSelf(op.getValues()).isF32()) {
+    if (isOptimistic(op))
+      op.emitRemark("keeps probabilities in 32 bits; maxima come before exponentials");
     return update(b, op);
+  }
   if (isOptimistic(op)) {
     if (std::optional<SoftmaxState> state = optimisticUpdate(b, op))
       return *state;

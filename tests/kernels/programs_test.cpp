@@ -68,6 +68,16 @@ TEST(Programs, VariantTensorsComeLastAndTheirGradientsAfterThem) {
   EXPECT_EQ(std::vector(names.end() - 3, names.end()), (std::vector<std::string>{"bias", "slopes", "*dbias"}));
 }
 
+TEST(Programs, RefuseMoreTensorsThanTheyCanList) {
+  AttentionConfig config = kConfig;
+  config.variant.tensors.resize(9, {.name = "t", .dtype = f32, .axes = {Axis::heads}});
+  config.persistent = 2;
+  EXPECT_EQ(
+      recordFlash2Forward(config).status().message(),
+      "a variant has too many tensors and gradients: 10 with the counter of blocks, if there is one; at most 9 are "
+      "supported");
+}
+
 TEST(Programs, AreFoundByName) {
   EXPECT_EQ(findAttentionProgram("flash1_forward")->name, "flash1_forward");
   Expected<AttentionProgram> unknown = findAttentionProgram("flash3_forward");

@@ -127,6 +127,16 @@ func.func @a_written_bias(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %v: te
   return %r#2 : tensor<64x64xf32>
 }
 
+// CHECK-LABEL: @values_of_32_bits
+// CHECK-NOT: tile.each_warp
+func.func @values_of_32_bits(%s: tensor<64x32xf32>, %v: tensor<32x64xf32>, %m: tensor<64xf32>, %l: tensor<64xf32>,
+                             %o: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // expected-remark @+1 {{keeps probabilities in 32 bits; maxima come before exponentials}}
+  %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+    : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  return %o1 : tensor<64x64xf32>
+}
+
 // CHECK-LABEL: @given_scores
 // CHECK-NOT: tile.each_warp
 func.func @given_scores(%s: tensor<64x32xf32>, %v: tensor<32x64xbf16>, %m0: tensor<64xf32>, %l0: tensor<64xf32>,
