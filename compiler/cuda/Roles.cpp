@@ -175,7 +175,8 @@ LogicalResult cuda::lower(Threads &t, sm::ReceiveOp op) {
   return success();
 }
 
-/// Whether lanes have met since they received the tile: all that was done with it is a product of the warpgroup.
+/// Whether lanes have met since they received the tile, which a block does once: all that was done with it is a product
+/// of the warpgroup.
 static bool haveMet(sm::ReleaseOp op) {
   return llvm::any_of(op.getMbarriers().getUsers(), [&](Operation *user) {
     auto isProduct = [&](Operation *reader) {

@@ -130,7 +130,8 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
     const bool isInTurns = schedule.persistent != 0;
     const int64_t heads = !isInTurns ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
-    const int64_t shortHeads = schedule.persistent == 2 ? std::max<int64_t>(heads, 5) : heads; // Claims have no order.
+    // With claims no order says which program comes to a third turn: so many blocks that some does.
+    const int64_t shortHeads = schedule.persistent == 2 ? std::max<int64_t>(heads, 5) : heads;
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
     const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
     // A window shows as many keys to the last queries only.
