@@ -180,7 +180,10 @@ ScoreIndex Scores::at(Value row, Value key) const {
 
 ScoreStrip Scores::ofQueries(Value row) const {
   Value last = min(row + config_.block_m, head_.seqlen_q) - 1;
-  return {*this, ScoreStrip::Of::queries, row, last, keysFor(row, last)};
+  ScoreStrip strip = {*this, ScoreStrip::Of::queries, row, last, keysFor(row, last)};
+  if (config_.variant.peak)
+    strip.beginBeside(row + head_.shift(*config_.variant.peak));
+  return strip;
 }
 
 ScoreStrip Scores::ofKeys(Value key) const {
@@ -203,6 +206,22 @@ ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Int
     seenByAll_.push_back({narrow(bounds(last, head, scores.tensors_).begin),
                           narrow(min(bounds(first, head, scores.tensors_).end, end))});
   }
+}
+
+// In 32 bits, of which a loop has enough.
+void ScoreStrip::beginBeside(Value position) {
+  auto [begin, end] = visited_;
+  auto inTiles = [size = scores_.config_.block_n](Value length) { return narrow(length) / size * size; };
+  Value first = max(min(position - begin, end - begin - 1), 0);
+  rotation_.emplace(inTiles(first), inTiles(end - begin + (scores_.config_.block_n - 1)));
+}
+
+Value ScoreStrip::position(Value turn) const {
+  if (!rotation_)
+    return turn;
+  auto [first, round] = *rotation_;
+  Value here = narrow(turn) + first;
+  return wide(select(here < narrow(visited_.begin) + round, here, here - round));
 }
 
 ScoreIndex ScoreStrip::at(Value position) const {

@@ -5,6 +5,7 @@
 #include "tegula/attention_programs.h"
 
 #include <functional>
+#include <optional>
 
 namespace tegula {
 
@@ -41,8 +42,11 @@ private:
 /// belongs to the strip as a whole is computed where it is made: before the loop.
 class ScoreStrip {
 public:
-  /// Where there may be scores: the blocks to visit begin at `begin`.
+  /// Where there may be scores: the blocks to visit begin at `begin`, and follow each other.
   Interval visited() const { return visited_; }
+  /// Where the tile lies whose turn comes when that at `turn` would: there, or where the variant has a peak, from the
+  /// tile beside that on, those before it last.
+  Value position(Value turn) const;
 
   // Of the tile at `position` along the strip.
 
@@ -56,8 +60,13 @@ public:
 private:
   friend class Scores;
   enum class Of { queries, keys };
+  struct Rotation {
+    Value first; ///< i32: the tile whose turn comes first, and the end of the last one, counted from `visited_.begin`.
+    Value round;
+  };
   ScoreStrip(const Scores &scores, Of of, Value first, Value last, Interval visited);
 
+  void beginBeside(Value position);
   ScoreIndex at(Value position) const;
   Value inRange(size_t range, Value position, const ScoreIndex &index) const;
 
@@ -65,6 +74,7 @@ private:
   Of of_;
   Value first_;
   Interval visited_;
+  std::optional<Rotation> rotation_;
   std::vector<Interval> seenByAll_; ///< For each range: by every query or key of the strip.
 };
 

@@ -68,7 +68,7 @@ Variant softcap(double cap) {
 }
 
 Variant alibi(Alignment alignment) {
-  Variant variant{.name = "alibi", .tensors = {{"slopes", f32, {Axis::heads}}}};
+  Variant variant{.name = "alibi", .tensors = {{"slopes", f32, {Axis::heads}}}, .peak = alignment};
   variant.score = [alignment](Value score, const ScoreIndex &at, VariantViews tensors) {
     Value distance = cast(f32, abs(at.diagonal(alignment) - at.key)); // [rows, keys]
     return score - tensors[0].gather(at.head) * distance;
@@ -125,6 +125,7 @@ Variant combine(Variant first, Variant second) {
     variant.ranges.push_back({withTensorsFrom(split, range.keys), withTensorsFrom(split, range.queries)});
   variant.mask = both(first.mask, second.mask, split);
   variant.score = chain(first.score, second.score, split);
+  variant.peak = first.peak ? first.peak : second.peak;
   variant.status = first.status.ok() ? second.status : first.status;
   return variant;
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// The order in which a forward kernel visits its tiles of keys.
+#include "kernels/scores.h"
+#include "language/machine.h"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+
+namespace tegula {
+namespace {
+
+using language::Array;
+using ::testing::ElementsAre;
+
+constexpr int kBlockM = 32, kBlockN = 16, kMostTurns = 16;
+
+struct Visits {
+  int64_t seqlen_q, seqlen_k, row;
+  Causal causal = Causal::none;
+};
+
+/// First keys of the tiles beside queries `row` to `row + kBlockM - 1`, in the order of their turns.
+std::vector<int> visited(const Variant &variant, const Visits &v) {
+  Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
+  Array<int32_t> positions({kMostTurns}, -1);
+  AttentionConfig config{.dtype = f32,
+                         .head_dim = 8,
+                         .value_dim = 8,
+                         .causal = v.causal,
+                         .variant = variant,
+                         .block_m = kBlockM,
+                         .block_n = kBlockN};
+  auto kernel = [&](View Q, View K, View P) {
+    Value zero = constant(DType::index, 0);
+    Scores scores(config, Q, K, zero, zero, {});
+    ScoreStrip strip = scores.ofQueries(constant(DType::index, v.row));
+    Var next = zero;
+    for (Value turn : range(strip.visited().begin, strip.visited().end, kBlockN)) {
+      P.store(next, broadcast(cast(i32, strip.position(turn)), {1}));
+      next = next + 1;
+    }
+  };
+  language::run(language::testedLanes().front(), Grid{1, 1, 1}, kernel, q, k, positions);
+  return {positions.data.begin(), std::find(positions.data.begin(), positions.data.end(), -1)};
+}
+
+Variant peaked(Alignment alignment) { return {.name = "peaked", .peak = alignment}; }
+
+TEST(OrderOfKeys, IsAscendingWithoutAPeak) {
+  EXPECT_THAT(visited({}, {.seqlen_q = 96, .seqlen_k = 70, .row = 32}), ElementsAre(0, 16, 32, 48, 64));
+}
+
+TEST(OrderOfKeys, BeginsBesideTheFirstQueryOfTheBlock) {
+  const Variant variant = peaked(Alignment::top_left);
+  EXPECT_THAT(visited(variant, {.seqlen_q = 96, .seqlen_k = 70, .row = 0}), ElementsAre(0, 16, 32, 48, 64));
+  EXPECT_THAT(visited(variant, {.seqlen_q = 96, .seqlen_k = 70, .row = 32}), ElementsAre(32, 48, 64, 0, 16));
+}
+
+TEST(OrderOfKeys, StaysAmongTheKeys) {
+  // Beside the last queries there are no keys; beside the first ones there are none either.
+  EXPECT_THAT(visited(peaked(Alignment::top_left), {.seqlen_q = 96, .seqlen_k = 40, .row = 64}),
+              ElementsAre(32, 0, 16));
+  EXPECT_THAT(visited(peaked(Alignment::bottom_right), {.seqlen_q = 96, .seqlen_k = 40, .row = 0}),
+              ElementsAre(0, 16, 32));
+  EXPECT_THAT(visited(peaked(Alignment::top_left), {.seqlen_q = 96, .seqlen_k = 0, .row = 0}), ElementsAre());
+}
+
+TEST(OrderOfKeys, FollowsTheAlignment) {
+  EXPECT_THAT(visited(peaked(Alignment::bottom_right), {.seqlen_q = 32, .seqlen_k = 70, .row = 0}),
+              ElementsAre(32, 48, 64, 0, 16));
+}
+
+TEST(OrderOfKeys, GoesAroundWithinWhatIsVisited) {
+  const Variant window = combine(slidingWindow(32, 0, Alignment::top_left), peaked(Alignment::top_left));
+  EXPECT_THAT(visited(window, {.seqlen_q = 128, .seqlen_k = 128, .row = 64}), ElementsAre(64, 80, 32, 48));
+  EXPECT_THAT(
+      visited(peaked(Alignment::top_left), {.seqlen_q = 128, .seqlen_k = 128, .row = 64, .causal = Causal::top_left}),
+      ElementsAre(64, 80, 0, 16, 32, 48));
+}
+
+TEST(OrderOfKeys, OfTwoVariantsIsThatOfTheFirstWithAPeak) {
+  const Variant near = peaked(Alignment::top_left), far = peaked(Alignment::bottom_right);
+  EXPECT_EQ(combine(near, far).peak, Alignment::top_left);
+  EXPECT_EQ(combine(softcap(30), far).peak, Alignment::bottom_right);
+  EXPECT_EQ(alibi(Alignment::bottom_right).peak, Alignment::bottom_right);
+}
+
+} // namespace
+} // namespace tegula
