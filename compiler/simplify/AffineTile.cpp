@@ -209,3 +209,24 @@ std::optional<AffineTile> AffineTiles::analyze(Value value) {
     return rhs->times(lhs->constant());
   return rhs->isConstant() ? lhs->times(rhs->constant()) : std::optional<AffineTile>();
 }
+
+std::optional<AffineTile> AffineTiles::excess(Value value) {
+  auto compare = value.getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return std::nullopt;
+  std::optional<AffineTile> lhs = find(compare.getLhs()), rhs = find(compare.getRhs());
+  if (!lhs || !rhs)
+    return std::nullopt;
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::sle:
+    return lhs->minus(*rhs);
+  case arith::CmpIPredicate::slt:
+    return lhs->minus(*rhs).plus(1);
+  case arith::CmpIPredicate::sge:
+    return rhs->minus(*lhs);
+  case arith::CmpIPredicate::sgt:
+    return rhs->minus(*lhs).plus(1);
+  default:
+    return std::nullopt;
+  }
+}

@@ -66,6 +66,8 @@ class AffineTiles {
 public:
   /// Nothing if `tile` is not affine.
   std::optional<AffineTile> find(mlir::Value tile);
+  /// A tile that is at most 0 exactly where `compare` holds; nothing if it is no compare of affine tiles by order.
+  std::optional<AffineTile> excess(mlir::Value compare);
 
 private:
   std::optional<AffineTile> analyze(mlir::Value tile);

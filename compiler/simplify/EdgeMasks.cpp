@@ -24,6 +24,24 @@ using LocBuilder = ImplicitLocOpBuilder;
 constexpr int64_t smallestTile = 256;
 
 namespace {
+/// Some compares of a mask, and what tells that all of them hold for the whole tile: an affine tile that is at most 0,
+/// or a scalar that is true.
+struct EdgeTerm {
+  std::optional<AffineTile> bound;
+  Value scalar;
+  SmallVector<Value> compares;
+  bool isLower = false; ///< It holds for columns behind one, not for those before one.
+
+  bool has(Value compare) const { return is_contained(compares, compare); }
+
+  Value holdsEverywhere(LocBuilder &b) const {
+    if (scalar)
+      return scalar;
+    auto [below, above] = bound->sides(b);
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, below, above);
+  }
+};
+
 /// The conjunction that decides one select. Told from the rest of it are compares of affine tiles, and terms that a
 /// scalar makes true for the whole tile: `or` of that scalar and a tile.
 class EdgeMask {
@@ -31,31 +49,35 @@ public:
   explicit EdgeMask(Value mask) : mask_(mask) { collect(mask); }
 
   /// Whether there are such terms, and they may hold for a whole tile.
-  bool isWorthTesting() const { return (!bounds_.empty() || !scalars_.empty()) && !neverUniform_; }
+  bool isWorthTesting() const { return !terms_.empty() && !neverUniform_; }
 
-  /// Whether each of them holds for every element.
-  Value uniformlyTrue(LocBuilder &b) const {
-    SmallVector<Value> terms(scalars_);
-    for (const AffineTile &bound : bounds_) {
-      auto [below, above] = bound.sides(b);
-      terms.push_back(arith::CmpIOp::create(b, arith::CmpIPredicate::sle, below, above));
-    }
-    Value all = terms.front();
-    for (Value term : ArrayRef(terms).drop_front())
-      all = arith::AndIOp::create(b, all, term);
-    return all;
+  /// Lower limits of columns, or the other terms: at other tiles.
+  auto terms(bool areLower) const {
+    return llvm::make_filter_range(terms_, [=](const EdgeTerm &term) { return term.isLower == areLower; });
+  }
+  ArrayRef<EdgeTerm> terms() const { return terms_; }
+
+  /// The mask without these terms; null if nothing is left.
+  Value remainder(LocBuilder &b) const {
+    Kept kept;
+    return keep(
+        b, mask_, [&](Value compare) { return isEdge(compare) ? Value() : compare; }, kept);
   }
 
-  /// What is left of the mask where they hold; null if nothing is.
-  Value remainder(LocBuilder &b) { return remainder(b, mask_); }
-
-  /// The mask, with these terms computed at `b`.
-  Value recompute(LocBuilder &b) {
+  /// The mask with nothing but these terms, computed at `b`.
+  template <class Terms> Value only(LocBuilder &b, Terms terms) {
+    Kept kept;
     IRMapping copies;
-    return recompute(b, mask_, copies);
+    auto choose = [&](Value compare) {
+      const bool isChosen = llvm::any_of(terms, [&](const EdgeTerm &term) { return term.has(compare); });
+      return isChosen ? recompute(b, compare, copies) : Value();
+    };
+    return keep(b, mask_, choose, kept);
   }
 
 private:
+  using Kept = DenseMap<Value, Value>; // of conjunctions; null where nothing is kept
+
   /// Whether each element of the result is one of the operand's, or the conjunction of two.
   static bool isConjunction(Operation *op) {
     return isa_and_present<arith::AndIOp, tile::ReshapeOp>(op) ||
@@ -87,74 +109,58 @@ private:
     if (isConjunction(op))
       llvm::for_each(op->getOperands(), [&](Value operand) { collect(operand); });
     else if (Value scalar = sufficientScalar(value))
-      scalars_.push_back(scalar);
-    else if (std::optional<AffineTile> excess = excessOf(value))
-      addBound(excess->largest(cast<RankedTensorType>(value.getType()).getShape()));
+      terms_.push_back({{}, scalar, {value}});
+    else if (std::optional<AffineTile> excess = tiles_.excess(value))
+      addBound(excess->largest(cast<RankedTensorType>(value.getType()).getShape()), value, excess->steps().back() < 0);
   }
 
-  /// A tile that is at most 0 exactly where the compare `value` holds; nothing if that is not affine.
-  std::optional<AffineTile> excessOf(Value value) {
-    auto compare = value.getDefiningOp<arith::CmpIOp>();
-    if (!compare)
-      return std::nullopt;
-    std::optional<AffineTile> lhs = tiles_.find(compare.getLhs()), rhs = tiles_.find(compare.getRhs());
-    if (!lhs || !rhs)
-      return std::nullopt;
-    switch (compare.getPredicate()) {
-    case arith::CmpIPredicate::sle:
-      return lhs->minus(*rhs);
-    case arith::CmpIPredicate::slt:
-      return lhs->minus(*rhs).plus(1);
-    case arith::CmpIPredicate::sge:
-      return rhs->minus(*lhs);
-    case arith::CmpIPredicate::sgt:
-      return rhs->minus(*lhs).plus(1);
-    default:
-      return std::nullopt;
-    }
-  }
-
-  /// Of bounds that differ by a constant only the tightest is kept: it implies the others.
-  void addBound(AffineTile bound) {
+  /// Of bounds that differ by a constant the tightest implies the others.
+  void addBound(AffineTile bound, Value compare, bool isLower) {
     if (bound.isConstant()) {
       neverUniform_ |= bound.constant() > 0;
+      alwaysTrue_.insert(compare);
       return;
     }
-    auto same = llvm::find_if(bounds_, [&](const AffineTile &other) { return bound.minus(other).isConstant(); });
-    if (same == bounds_.end())
-      bounds_.push_back(std::move(bound));
-    else if (bound.constant() > same->constant())
-      *same = std::move(bound);
+    auto same = llvm::find_if(
+        terms_, [&](const EdgeTerm &term) { return term.bound && bound.minus(*term.bound).isConstant(); });
+    if (same == terms_.end()) {
+      terms_.push_back({std::move(bound), {}, {compare}, isLower});
+      return;
+    }
+    same->compares.push_back(compare);
+    if (bound.constant() > same->bound->constant())
+      same->bound = std::move(bound);
   }
 
-  Value remainder(LocBuilder &b, Value value) {
+  bool isEdge(Value compare) const {
+    return alwaysTrue_.contains(compare) ||
+           llvm::any_of(terms_, [&](const EdgeTerm &term) { return term.has(compare); });
+  }
+
+  /// What is left of the conjunction `value` if `choose` gives what stands for a compare, null for nothing.
+  static Value keep(LocBuilder &b, Value value, function_ref<Value(Value)> choose, Kept &kept) {
     Operation *op = value.getDefiningOp();
     if (!isConjunction(op))
-      return excessOf(value) || sufficientScalar(value) ? Value() : value;
-    auto [it, isNew] = remainders_.try_emplace(value);
-    return isNew ? remainders_[value] = remainderOfConjunction(b, op) : it->second;
-  }
-
-  Value remainderOfConjunction(LocBuilder &b, Operation *op) {
+      return choose(value);
+    if (auto it = kept.find(value); it != kept.end())
+      return it->second;
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      if (Value left = remainder(b, operand))
+      if (Value left = keep(b, operand, choose, kept))
         operands.push_back(left);
-    if (operands.size() == op->getNumOperands())
-      return cloneWith(b, op, operands);
-    return operands.empty() ? Value() : operands.front();
+    const bool isWhole = operands.size() == op->getNumOperands();
+    return kept[value] = isWhole ? cloneWith(b, op, operands) : operands.empty() ? Value() : operands.front();
   }
 
   /// Compares that are not affine are not moved.
   Value recompute(LocBuilder &b, Value value, IRMapping &copies) {
     if (Value copy = copies.lookupOrNull(value))
       return copy;
-    Operation *op = value.getDefiningOp();
     if (seen_.contains(value) && sufficientScalar(value))
       return recomputeHere(b, value, copies);
     bool isScalar = !isa<RankedTensorType>(value.getType());
-    bool isMask = seen_.contains(value) && (isConjunction(op) || excessOf(value));
-    if (isScalar || (!isMask && !tiles_.find(value)))
+    bool isCompare = seen_.contains(value) && tiles_.excess(value);
+    if (isScalar || (!isCompare && !tiles_.find(value)))
       return value;
     return copy(b, value, copies, [&](Value operand) { return recompute(b, operand, copies); });
   }
@@ -184,33 +190,55 @@ private:
 
   Value mask_;
   AffineTiles tiles_;
-  DenseSet<Value> seen_;              // the mask and what it is the conjunction of
-  SmallVector<AffineTile> bounds_;    // each must be at most 0
-  SmallVector<Value> scalars_;        // each must be true
-  bool neverUniform_ = false;         // a constant bound is above 0
-  DenseMap<Value, Value> remainders_; // of conjunctions; null where nothing remains
+  DenseSet<Value> seen_; // the mask and what it is the conjunction of
+  SmallVector<EdgeTerm> terms_;
+  DenseSet<Value> alwaysTrue_; // compares
+  bool neverUniform_ = false;  // a constant bound is above 0
 };
 } // namespace
+
+/// `yes()` where the condition holds, else `no()`.
+static Value branch(LocBuilder &b, Value condition, function_ref<Value()> yes, function_ref<Value()> no, Type type) {
+  auto branch = scf::IfOp::create(b, type, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, yes());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, no());
+  return branch.getResult(0);
+}
 
 static void branchOnEdge(arith::SelectOp select) {
   EdgeMask mask(select.getCondition());
   if (!mask.isWorthTesting())
     return;
   LocBuilder b(select.getLoc(), select);
-  Value inside = mask.uniformlyTrue(b);
-  auto branch = scf::IfOp::create(b, select.getType(), inside, /*withElseRegion=*/true);
+  auto masked = [&](Value by, Value tile) -> Value {
+    return by ? arith::SelectOp::create(b, by, tile, select.getFalseValue()) : tile;
+  };
+  auto hold = [&](auto terms) {
+    Value all;
+    for (const EdgeTerm &term : terms) {
+      Value holds = term.holdsEverywhere(b);
+      all = all ? Value(arith::AndIOp::create(b, all, holds)) : holds;
+    }
+    return all;
+  };
+  Value above = hold(mask.terms(/*areLower=*/true)), below = hold(mask.terms(/*areLower=*/false));
+  Value inside = above && below ? Value(arith::AndIOp::create(b, above, below)) : above ? above : below;
 
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value unmasked = select.getTrueValue();
-  if (Value remainder = mask.remainder(b))
-    unmasked = arith::SelectOp::create(b, remainder, unmasked, select.getFalseValue());
-  scf::YieldOp::create(b, unmasked);
-
-  b.setInsertionPointToStart(branch.elseBlock());
-  Value edge = mask.recompute(b);
-  scf::YieldOp::create(b, Value(arith::SelectOp::create(b, edge, select.getTrueValue(), select.getFalseValue())));
-
-  select.replaceAllUsesWith(branch.getResult(0));
+  auto unmasked = [&] { return masked(mask.remainder(b), select.getTrueValue()); };
+  auto atEdge = [&] {
+    Value tile = unmasked();
+    if (!above || !below)
+      return masked(mask.only(b, mask.terms()), tile);
+    for (auto [areLower, holds] : {std::pair(true, above), std::pair(false, below)})
+      tile = branch(
+          b, holds, [&] { return tile; }, [&] { return masked(mask.only(b, mask.terms(areLower)), tile); },
+          tile.getType());
+    return tile;
+  };
+  select.replaceAllUsesWith(branch(b, inside, unmasked, atEdge, select.getType()));
   select.erase();
 }
 

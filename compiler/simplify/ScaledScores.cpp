@@ -22,6 +22,13 @@ static Value splatOf(Value tile) {
 
 static Value splat(LocBuilder &b, Type tile, Value scalar) { return tile::BroadcastOp::create(b, tile, scalar); }
 
+/// Whether nothing but one op, or what is in its regions, uses `value`.
+static bool hasOneUser(Value value) {
+  auto userHere = [&](Operation *user) { return value.getParentBlock()->findAncestorOpInBlock(*user); };
+  Operation *first = value.use_empty() ? nullptr : userHere(*value.user_begin());
+  return first && llvm::all_of(value.getUsers(), [&](Operation *user) { return userHere(user) == first; });
+}
+
 /// The factor and the term that all elements of `scores`, but for masked ones, have last; no factor if there is none.
 static ScaledScores partsOf(Value scores) {
   Operation *op = scores.getDefiningOp();
@@ -32,7 +39,7 @@ static ScaledScores partsOf(Value scores) {
   if (auto mask = dyn_cast_if_present<arith::SelectOp>(op))
     return matchPattern(mask.getFalseValue(), m_NegInfFloat()) ? partsOf(mask.getTrueValue()) : ScaledScores();
   auto branch = dyn_cast_if_present<scf::IfOp>(op);
-  if (!branch || branch.getNumResults() != 1 || !scores.hasOneUse())
+  if (!branch || branch.getNumResults() != 1 || !hasOneUser(scores))
     return {};
   ScaledScores then = partsOf(branch.thenYield().getOperand(0)), other = partsOf(branch.elseYield().getOperand(0));
   return then.scale == other.scale && then.added == other.added ? then : ScaledScores();
@@ -60,6 +67,8 @@ public:
       return arith::SelectOp::create(b, mask.getCondition(), scores(mask.getTrueValue(), op), mask.getFalseValue());
     }
     auto branch = cast<scf::IfOp>(op);
+    if (!done_.insert(branch).second)
+      return tile;
     scf::YieldOp then = branch.thenYield(), otherwise = branch.elseYield();
     if (Value whole = then.getOperand(0); isLast(whole.getDefiningOp())) {
       LocBuilder b(op->getLoc(), op);
@@ -93,6 +102,7 @@ private:
 
   LocBuilder &b_;
   Value scale_, isNegative_, isPositive_;
+  DenseSet<Operation *> done_;
 };
 } // namespace
 

@@ -69,7 +69,8 @@ func.func @end_of_keys_twice(%key: i32, %end: index, %s: tensor<16x16xf32>, %p: 
   return %1, %2 : tensor<16x16xf32>, tensor<16x16xf32>
 }
 
-// Between row - 9 and row + 4, and at most row: the second bound on the same side is implied.
+// Between row - 9 and row + 4, and at most row: the second bound on the same side is implied. Where one side is met the
+// other one seldom is: each has a branch of its own.
 
 // CHECK-LABEL: @window
 // CHECK-SAME: (%[[ROW:.*]]: index, %[[KEY:.*]]: index,
@@ -81,8 +82,18 @@ func.func @end_of_keys_twice(%key: i32, %end: index, %s: tensor<16x16xf32>, %p: 
 // CHECK: %[[RIGHT:.*]] = arith.cmpi sle, %[[KEY]], %[[RIGHT_LIMIT]] : index
 // CHECK: %[[INSIDE:.*]] = arith.andi %[[LEFT]], %[[RIGHT]] : i1
 // CHECK-NEXT: scf.if %[[INSIDE]]
-// CHECK-COUNT-3: arith.cmpi
+// CHECK-NEXT: scf.yield %[[S:.*]] : tensor
+// CHECK-NEXT: } else {
+// CHECK-NEXT: %[[FROM_LEFT:.*]] = scf.if %[[LEFT]]
+// CHECK-NEXT: scf.yield %[[S]]
+// CHECK-COUNT-1: arith.cmpi
 // CHECK-NOT: arith.cmpi
+// CHECK: %[[FROM_BOTH:.*]] = scf.if %[[RIGHT]]
+// CHECK-NEXT: scf.yield %[[FROM_LEFT]]
+// CHECK-COUNT-2: arith.cmpi
+// CHECK-NOT: arith.cmpi
+// CHECK: arith.select %{{.*}}, %[[FROM_LEFT]]
+// CHECK: scf.yield %[[FROM_BOTH]]
 func.func @window(%row: index, %key: index, %s: tensor<16x16xf32>) -> tensor<16x16xf32> {
   %minus_inf = arith.constant dense<0xFF800000> : tensor<16x16xf32>
   %left = arith.constant dense<9> : tensor<16x16xindex>
@@ -137,9 +148,10 @@ func.func @narrow_window(%row: index, %s: tensor<16x16xf32>) -> tensor<16x16xf32
 // CHECK-NEXT: %[[INSIDE:.*]] = arith.select %[[SAME]], %[[S:[^ ,]*]],
 // CHECK-NEXT: scf.yield %[[INSIDE]]
 // CHECK: else
-// CHECK: arith.cmpi slt
-// CHECK: %[[BOTH:.*]] = arith.andi %[[SAME]]
-// CHECK: arith.select %[[BOTH]], %[[S]],
+// CHECK: %[[OF_DOCUMENT:.*]] = arith.select %[[SAME]], %[[S]],
+// CHECK: %[[EXISTS:.*]] = arith.cmpi slt
+// CHECK: %[[EXIST:.*]] = tile.broadcast
+// CHECK: arith.select %[[EXIST]], %[[OF_DOCUMENT]],
 func.func @documents(%query_document: tensor<16x16xi32>, %key_document: tensor<16x16xi32>, %key: i32, %end: i32,
                      %s: tensor<16x16xf32>) -> tensor<16x16xf32> {
   %minus_inf = arith.constant dense<0xFF800000> : tensor<16x16xf32>
@@ -162,7 +174,7 @@ func.func @documents(%query_document: tensor<16x16xi32>, %key_document: tensor<1
 // CHECK-SAME: (%[[BOUNDS:.*]]: !tile.view<1xi32>, %[[WHOLE:.*]]: i1, %[[S:.*]]: tensor<16x16xf32>,
 // CHECK-NOT: tile.gather
 // CHECK: %[[BEFORE_END:.*]] = arith.cmpi sle
-// CHECK: %[[INSIDE:.*]] = arith.andi %[[WHOLE]], %[[BEFORE_END]] : i1
+// CHECK: %[[INSIDE:.*]] = arith.andi %[[BEFORE_END]], %[[WHOLE]] : i1
 // CHECK-NEXT: scf.if %[[INSIDE]]
 // CHECK-NEXT: scf.yield %[[S]]
 // CHECK: else
