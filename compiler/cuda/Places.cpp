@@ -43,6 +43,15 @@ Place Threads::place(RankedTensorType tile) {
   return places_[{layout, tile.getRank()}] = place;
 }
 
+SmallVector<Value, 5> Threads::originAnew(RankedTensorType tile) {
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  Place place;
+  place.origin.assign(tile.getRank(), s.i32(0));
+  addDigits(s, pinned(lane_), layout.getLanes(), place);
+  addDigits(s, warp_, layout.getWarps(), place);
+  return place.origin;
+}
+
 /// The largest coordinate that these digits contribute to `dim`.
 static int64_t largest(ArrayRef<sm::Digit> digits, unsigned dim) {
   int64_t sum = 0;

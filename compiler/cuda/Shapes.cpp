@@ -32,28 +32,39 @@ LogicalResult cuda::lower(Threads &t, tile::IotaOp op) {
   return success();
 }
 
+/// Positions that are compared with limits, as few tiles are, are not kept for it.
 LogicalResult cuda::lower(Threads &t, sm::LinearOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
+  const bool isFloat = tile.getElementType().isF32();
+  auto sum = [&](Value a, Value b) -> Value {
+    if (isFloat)
+      return arith::AddFOp::create(t.b, a, b);
+    return arith::AddIOp::create(t.b, a, b, arith::IntegerOverflowFlags::nsw);
+  };
+  auto number = [&](int64_t x) -> TypedAttr {
+    if (isFloat)
+      return t.b.getF32FloatAttr(static_cast<float>(x));
+    return t.b.getI32IntegerAttr(static_cast<int32_t>(x));
+  };
   Value steps = t.s.i32(0);
-  for (auto [origin, step] : llvm::zip_equal(t.place(tile).origin, op.getSteps()))
+  for (auto [origin, step] : llvm::zip_equal(isFloat ? t.place(tile).origin : t.originAnew(tile), op.getSteps()))
     steps = t.s.add(steps, t.s.mul(origin, step));
-  Type f32 = t.b.getF32Type();
-  Value first = arith::AddFOp::create(t.b, t.scalar(op.getFirst()), arith::SIToFPOp::create(t.b, f32, steps));
+  if (isFloat)
+    steps = arith::SIToFPOp::create(t.b, tile.getElementType(), steps);
+  Value first = sum(t.scalar(op.getFirst()), steps);
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
     int64_t distance = 0;
     for (auto [offset, step] : llvm::zip_equal(registerOffset(tile, reg), op.getSteps()))
       distance += offset * step;
-    Value constant = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(static_cast<float>(distance)));
-    registers.push_back(arith::AddFOp::create(t.b, first, constant));
+    registers.push_back(sum(first, arith::ConstantOp::create(t.b, number(distance))));
   }
   t.define(op, registers);
   return success();
 }
 
-/// A number that comes out of a lane is none that anybody knows.
 LogicalResult cuda::lower(Threads &t, sm::PinOp op) {
-  t.define(op, t.gpu.shuffleXor(t.scalar(op.getSource()), 0));
+  t.define(op, t.pinned(t.scalar(op.getSource())));
   return success();
 }
 

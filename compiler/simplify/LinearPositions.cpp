@@ -35,8 +35,38 @@ static void countUp(arith::SIToFPOp conversion) {
   conversion.erase();
 }
 
+/// `number`, but no further from 0 than any tile is long.
+static Value nearZero(ImplicitLocOpBuilder &b, Value number) {
+  constexpr int64_t far = int64_t(1) << 30;
+  number = arith::MinSIOp::create(b, number, arith::ConstantIndexOp::create(b, far));
+  number = arith::MaxSIOp::create(b, number, arith::ConstantIndexOp::create(b, -far));
+  return arith::IndexCastOp::create(b, b.getI32Type(), number);
+}
+
+/// Positions that differ along one dimension only cost little as they are.
+static bool growAlongSeveral(const AffineTile &tile) {
+  return llvm::count_if(tile.steps(), [](int64_t step) { return step != 0; }) > 1;
+}
+
+static void compareWithConstant(arith::CmpIOp compare) {
+  auto type = dyn_cast<RankedTensorType>(compare.getType());
+  std::optional<AffineTile> excess = type ? AffineTiles().excess(compare) : std::nullopt;
+  if (!excess || !growAlongSeveral(*excess))
+    return;
+  ImplicitLocOpBuilder b(compare.getLoc(), compare);
+  auto numbers = RankedTensorType::get(type.getShape(), b.getI32Type());
+  Value linear = sm::LinearOp::create(b, numbers, nearZero(b, excess->first(b)), excess->steps());
+  Value zero = arith::ConstantOp::create(b, DenseElementsAttr::get(numbers, b.getI32IntegerAttr(0)));
+  Value isWithin = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, linear, zero);
+  compare.replaceAllUsesWith(isWithin);
+  compare.erase();
+}
+
 namespace {
 struct LinearPositions : simplify::impl::LinearPositionsBase<LinearPositions> {
-  void runOnOperation() override { getOperation()->walk(countUp); }
+  void runOnOperation() override {
+    getOperation()->walk(countUp);
+    getOperation()->walk(compareWithConstant);
+  }
 };
 } // namespace

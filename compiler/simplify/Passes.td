@@ -80,6 +80,9 @@ def EdgeMasks : Pass<"edge-masks"> {
     Where a conjunct is the `or` of a tile and a scalar, one that holds for the whole tile by what its author knows, the scalar
     is tested and the tile computed in the other branch, with what it gathers from tensors that the program only reads.
 
+    Lower limits of columns, as windows have, and the others are met at different tiles: there, each has a branch of its
+    own, so that the edge of a window costs what the diagonal does.
+
     Other conjuncts of the mask remain on both sides. Tiles of fewer than 256 elements stay as they
     are. Rounding: none, results are the same in every bit.
 
@@ -158,7 +161,11 @@ def LinearPositions : Pass<"linear-positions"> {
 
     Exact up to 2^24, as the conversion is. Beyond, where that rounds, the addition rounds once more.
 
-    After canonicalisation.
+    A compare of tiles that grow along several dimensions, as the mask of a diagonal does, becomes one of such numbers
+    with 0: a compare of one register with a constant for each distance, instead of two positions and a compare for each
+    element.
+
+    After `edge-masks`, which wants to see the positions.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::tegula::sm::SmDialect"];
 }

@@ -21,9 +21,9 @@ void buildSimplifyPipeline(mlir::OpPassManager &passes) {
 void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createHoistGathers());
   passes.addPass(createLoadAffineGathers());
-  passes.addPass(createLinearPositions());
   passes.addNestedPass<mlir::func::FuncOp>(createFuseMultiplyAdds());
   passes.addPass(createEdgeMasks());
+  passes.addPass(createLinearPositions());
   passes.addPass(createDecomposeSoftmax({.roundProbabilities = true}));
   passes.addPass(createBase2Exponentials());
   passes.addPass(createReciprocalDivisors());

@@ -16,18 +16,20 @@ def Sm_Tile : Type<
 
 //===-- Values -----------------------------------------------------------------------------------------------------===//
 
-def Sm_LinearOp : Sm_Op<"linear", [Pure]> {
-  let summary = "f32 numbers that grow by a constant along each dimension";
+def Sm_LinearOp : Sm_Op<"linear", [Pure, TypesMatchWith<"the first number is an element of the result", "result", "first",
+    "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
+  let summary = "numbers that grow by a constant along each dimension";
   let description = [{
     `result[i, j] = first + (steps[0] * i + steps[1] * j)`, where the part of the sum that depends on the thread is added
-    first: one addition for each element that a thread holds.
+    first: one addition of a constant for each element that a thread holds, and none where an integer is compared with
+    a constant. Integers do not overflow.
 
     ```mlir
     %distances = sm.linear %first [1, -1] : tensor<128x64xf32>
     ```
   }];
-  let arguments = (ins F32:$first, DenseI64ArrayAttr:$steps);
-  let results = (outs RankedTensorOf<[F32]>:$result);
+  let arguments = (ins AnyTypeOf<[F32, I32]>:$first, DenseI64ArrayAttr:$steps);
+  let results = (outs RankedTensorOf<[F32, I32]>:$result);
   let assemblyFormat = "$first $steps attr-dict `:` type($result)";
   let hasVerifier = 1;
 }

@@ -104,6 +104,38 @@ template <class T> void checkIntegers(int lanes) {
 TEST_P(Language, Integers32) { checkIntegers<int32_t>(GetParam()); }
 TEST_P(Language, Integers64) { checkIntegers<int64_t>(GetParam()); }
 
+/// GPUs compare distances with 0, which numbers this far apart must not overflow.
+TEST_P(Language, Integers32AcrossADiagonal) {
+  constexpr int64_t rows = 16, columns = 32;
+  constexpr int32_t least = std::numeric_limits<int32_t>::min(), most = std::numeric_limits<int32_t>::max();
+  const std::vector<int32_t> numbers = {least, -1000, -17, 0, 7, 1000, most - int32_t(columns)};
+  const auto size = static_cast<int64_t>(numbers.size());
+  Array<int32_t> x({size}), below({size * size, rows, columns}), within({size * size, rows, columns});
+  x.data = numbers;
+  runOn(
+      Grid{size, 1, 1},
+      [size](View X, View Below, View Within) {
+        Value row = asColumn(X.gather(programId(0)) + iota(rows));
+        Value ones = cast(i32, fill({rows, columns}, 1.0)), zeros = ones * 0;
+        for (Value i : range(0, size)) {
+          Value column = asRow(X.gather(i) + iota(columns));
+          Value isBelow = column <= row, isWithin = isBelow & (column > row - 20);
+          Below.at(programId(0) * size + i).store({0, 0}, select(isBelow, ones, zeros));
+          Within.at(programId(0) * size + i).store({0, 0}, select(isWithin, ones, zeros));
+        }
+      },
+      x, below, within);
+  for (int64_t a = 0; a < size; ++a)
+    for (int64_t b = 0; b < size; ++b)
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j) {
+          const int64_t distance = x(a) + i - (x(b) + j);
+          ASSERT_EQ(below(a * size + b, i, j), distance >= 0) << x(a) << " + " << i << ", " << x(b) << " + " << j;
+          if (x(a) != least) // row - 20 wraps around.
+            ASSERT_EQ(within(a * size + b, i, j), distance >= 0 && distance < 20) << x(a) << " + " << i;
+        }
+}
+
 /// GPUs multiply by the reciprocal of a divisor that a loop does not change.
 TEST_P(Language, DivisorsThatALoopKeeps) {
   constexpr int32_t least = std::numeric_limits<int32_t>::min(), most = std::numeric_limits<int32_t>::max();

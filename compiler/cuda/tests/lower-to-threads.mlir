@@ -460,6 +460,23 @@ func.func @linear(%first: f32, %y: !tile.view<2xf32>) {
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1], lanes = [1:4:2, 0:8:1], warps = [0:4:8]>
+
+// Integers: the thread's place comes from the lane anew, so that nothing is kept for what is rarely done.
+// CHECK-LABEL: func.func @integers
+// CHECK: nvvm.shfl.sync bfly
+// CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %{{.*}} overflow<nsw> : i32
+// CHECK: arith.addi %[[FIRST]], %c0_i32{{.*}} overflow<nsw> : i32
+// CHECK: arith.addi %[[FIRST]], %c-1_i32{{.*}} overflow<nsw> : i32
+func.func @integers(%first: i32, %y: !tile.view<2xi32>) {
+  %c0 = arith.constant 0 : index
+  %x = sm.linear %first [1, -1] : tensor<32x8xi32, #c>
+  tile.store %x, %y[%c0, %c0] : tensor<32x8xi32, #c>, !tile.view<2xi32>
+  return
+}
+
+// -----
+
 // The first thread claims for all.
 // CHECK-LABEL: func.func @claims
 // CHECK: scf.while : () -> i32 {

@@ -33,3 +33,44 @@ func.func @other_integers_are_converted(%x: tensor<64xi32>) -> tensor<64xf32> {
   %0 = arith.sitofp %x : tensor<64xi32> to tensor<64xf32>
   return %0 : tensor<64xf32>
 }
+
+// A mask of a diagonal: distances are compared with 0. They are computed from one number, which is far from overflow.
+
+// CHECK-LABEL: @diagonal
+// CHECK-SAME: %[[I:[a-z0-9]*]]: index, %[[J:[a-z0-9]*]]: index
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0> : tensor<64x32xi32>
+// CHECK-DAG: %[[FAR:.*]] = arith.constant 1073741824 : index
+// CHECK-DAG: %[[MINUS_FAR:.*]] = arith.constant -1073741824 : index
+// CHECK: %[[DISTANCE:.*]] = arith.subi %[[J]], %[[I]] : index
+// CHECK: %[[NOT_FAR:.*]] = arith.minsi %[[DISTANCE]], %[[FAR]]
+// CHECK: %[[NEAR:.*]] = arith.maxsi %[[NOT_FAR]], %[[MINUS_FAR]]
+// CHECK: %[[FIRST:.*]] = arith.index_cast %[[NEAR]] : index to i32
+// CHECK: %[[NUMBERS:.*]] = sm.linear %[[FIRST]] [-1, 1] : tensor<64x32xi32>
+// CHECK: arith.cmpi sle, %[[NUMBERS]], %[[ZERO]]
+func.func @diagonal(%i: index, %j: index) -> tensor<64x32xi1> {
+  %i32 = arith.index_cast %i : index to i32
+  %j32 = arith.index_cast %j : index to i32
+  %i0 = tile.broadcast %i32 : i32 -> tensor<64xi32>
+  %j0 = tile.broadcast %j32 : i32 -> tensor<32xi32>
+  %rows = tile.iota : tensor<64xi32>
+  %keys = tile.iota : tensor<32xi32>
+  %row = arith.addi %i0, %rows : tensor<64xi32>
+  %key = arith.addi %j0, %keys : tensor<32xi32>
+  %column = tile.reshape %row : tensor<64xi32> -> tensor<64x1xi32>
+  %line = tile.reshape %key : tensor<32xi32> -> tensor<1x32xi32>
+  %a = tile.broadcast %column : tensor<64x1xi32> -> tensor<64x32xi32>
+  %b = tile.broadcast %line : tensor<1x32xi32> -> tensor<64x32xi32>
+  %0 = arith.cmpi sge, %a, %b : tensor<64x32xi32>
+  return %0 : tensor<64x32xi1>
+}
+
+// CHECK-LABEL: @an_end_of_keys_stays
+// CHECK-NOT: sm.linear
+func.func @an_end_of_keys_stays(%j: i32, %end: i32) -> tensor<32xi1> {
+  %j0 = tile.broadcast %j : i32 -> tensor<32xi32>
+  %keys = tile.iota : tensor<32xi32>
+  %key = arith.addi %j0, %keys : tensor<32xi32>
+  %ends = tile.broadcast %end : i32 -> tensor<32xi32>
+  %0 = arith.cmpi slt, %key, %ends : tensor<32xi32>
+  return %0 : tensor<32xi1>
+}
