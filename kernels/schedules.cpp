@@ -108,6 +108,10 @@ constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4
 /// Where they see many.
 constexpr Schedule kLargeClaimed = claimed(grouped(overlapped(192, 128), 4));
 
+constexpr Schedule kSquareClaimed = optimistic(claimed(overlapped(128, 128)));
+/// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
+constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
+
 constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward";
 
 // The first row that fits counts.
@@ -123,13 +127,16 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true}},
     {kHopper, kForward, 2, 64, 201, grouped(fed(192, 112), 4), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 113, overlapped(192, 112)},
-    {kHopper, kForward, 2, 128, 225, optimistic(overlapped(128, 128)), {.plain = true, .ranges = true}},
-    {kHopper, kForward, 2, 128, 225, claimed(overlapped(128, 128)), {.plain = true, .window = true}},
-    {kHopper, kForward, 2, 128, 225, optimistic(inTurns(128, 128)), {.causal = true, .plain = true}},
+    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.plain = true, .ranges = true}},
+    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.plain = true, .window = true}},
+    {kHopper, kForward, 2, 128, 225, optimistic(inTurns(128, 128)), {.causal = true, .plain = true, .most_keys = 8192}},
+    {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, claimed(held(overlapped(128, 128))), {.plain = true, .most_keys = 512}},
-    {kHopper, kForward, 2, 128, 225, optimistic(held(inTurns(128, 128))), {.plain = true}},
+    {kHopper, kForward, 2, 128, 225, optimistic(held(inTurns(128, 128))), {.plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 209, optimistic(overlapped(128, 112)), {.tiles_of_scores = true}},
-    {kHopper, kForward, 2, 128, 225, held(inTurns(128, 128))},
+    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.causal = true}},
+    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.most_keys = 1024}},
+    {kHopper, kForward, 2, 128, 129, kThreeFlat},
     {kHopper, kForward, 2, 256, 225, optimistic(grouped(overlapped(128, 64), 8)), {.causal = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 8), {.causal = true}},
     {kHopper, kForward, 2, 256, 225, optimistic(overlapped(128, 64)), {.most_keys = 1024}},
