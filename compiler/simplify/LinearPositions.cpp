@@ -35,9 +35,11 @@ static void countUp(arith::SIToFPOp conversion) {
   conversion.erase();
 }
 
-/// `number`, but no further from 0 than any tile is long.
+/// Numbers in 32 bits: the first one of a tile is no further from 0 than this, the others no further from it.
+constexpr int64_t far = int64_t(1) << 30;
+
+/// `number`, or one that far from 0, on the same side of it as all others of the tile.
 static Value nearZero(ImplicitLocOpBuilder &b, Value number) {
-  constexpr int64_t far = int64_t(1) << 30;
   number = arith::MinSIOp::create(b, number, arith::ConstantIndexOp::create(b, far));
   number = arith::MaxSIOp::create(b, number, arith::ConstantIndexOp::create(b, -far));
   return arith::IndexCastOp::create(b, b.getI32Type(), number);
@@ -48,10 +50,20 @@ static bool growAlongSeveral(const AffineTile &tile) {
   return llvm::count_if(tile.steps(), [](int64_t step) { return step != 0; }) > 1;
 }
 
+static bool isNarrow(const AffineTile &tile, ArrayRef<int64_t> shape) {
+  int64_t room = far;
+  for (auto [step, size] : llvm::zip_equal(tile.steps(), shape)) {
+    if (std::abs(step) > room / size)
+      return false;
+    room -= std::abs(step) * size;
+  }
+  return true;
+}
+
 static void compareWithConstant(arith::CmpIOp compare) {
   auto type = dyn_cast<RankedTensorType>(compare.getType());
   std::optional<AffineTile> excess = type ? AffineTiles().excess(compare) : std::nullopt;
-  if (!excess || !growAlongSeveral(*excess))
+  if (!excess || !growAlongSeveral(*excess) || !isNarrow(*excess, type.getShape()))
     return;
   ImplicitLocOpBuilder b(compare.getLoc(), compare);
   auto numbers = RankedTensorType::get(type.getShape(), b.getI32Type());

@@ -74,3 +74,25 @@ func.func @an_end_of_keys_stays(%j: i32, %end: i32) -> tensor<32xi1> {
   %0 = arith.cmpi slt, %key, %ends : tensor<32xi32>
   return %0 : tensor<32xi1>
 }
+
+// Distances in 32 bits would overflow within the tile.
+
+// CHECK-LABEL: @steep
+// CHECK-NOT: sm.linear
+func.func @steep(%i: index, %j: index) -> tensor<64x32xi1> {
+  %factor = arith.constant dense<33554432> : tensor<64x32xindex>
+  %i0 = tile.broadcast %i : index -> tensor<64x32xindex>
+  %j0 = tile.broadcast %j : index -> tensor<64x32xindex>
+  %rows = tile.iota : tensor<64xindex>
+  %keys = tile.iota : tensor<32xindex>
+  %column = tile.reshape %rows : tensor<64xindex> -> tensor<64x1xindex>
+  %line = tile.reshape %keys : tensor<32xindex> -> tensor<1x32xindex>
+  %a0 = tile.broadcast %column : tensor<64x1xindex> -> tensor<64x32xindex>
+  %b0 = tile.broadcast %line : tensor<1x32xindex> -> tensor<64x32xindex>
+  %a1 = arith.addi %a0, %i0 : tensor<64x32xindex>
+  %b1 = arith.addi %b0, %j0 : tensor<64x32xindex>
+  %a = arith.muli %a1, %factor : tensor<64x32xindex>
+  %b = arith.muli %b1, %factor : tensor<64x32xindex>
+  %0 = arith.cmpi sge, %a, %b : tensor<64x32xindex>
+  return %0 : tensor<64x32xi1>
+}
