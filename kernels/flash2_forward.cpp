@@ -62,8 +62,9 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
       overlapped.push_back({&Schedule::held_operands, {0, 2}});
       ScheduleBox optimistic = overlapped;
       optimistic.push_back({&Schedule::num_attempts, {2}});
-      if (warps == 12) // Three warpgroups have no registers for more.
-        optimistic[1] = {&Schedule::block_n, {64, 80}};
+      for (ScheduleAxis &axis : optimistic)
+        if (warps == 12 && axis.field == &Schedule::block_n) // Three warpgroups have no registers for more.
+          axis.values = {64, 80};
       boxes.push_back(std::move(optimistic));
       boxes.push_back(std::move(serial));
       boxes.push_back(std::move(overlapped));

@@ -108,6 +108,7 @@ constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4
 /// Where they see many.
 constexpr Schedule kLargeClaimed = claimed(grouped(overlapped(192, 128), 4));
 
+/// For few keys of each row, and where three warpgroups spill.
 constexpr Schedule kSquareClaimed = optimistic(claimed(overlapped(128, 128)));
 /// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
 constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
@@ -134,6 +135,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 225, claimed(held(overlapped(128, 128))), {.plain = true, .most_keys = 512}},
     {kHopper, kForward, 2, 128, 225, optimistic(held(inTurns(128, 128))), {.plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 209, optimistic(overlapped(128, 112)), {.tiles_of_scores = true}},
+    // Score modifications. With a causal mask and up to 1k keys they were not timed.
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.causal = true}},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.most_keys = 1024}},
     {kHopper, kForward, 2, 128, 129, kThreeFlat},

@@ -29,27 +29,31 @@ static Value addDigits(Scalars &s, Value index, ArrayRef<sm::Digit> digits, Plac
   return first;
 }
 
+/// Of the thread that is this lane of this warp.
+static Place placeOf(Scalars &s, RankedTensorType tile, Value lane, Value warp) {
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  Place place;
+  place.origin.assign(tile.getRank(), s.i32(0));
+  Value firstLane = addDigits(s, lane, layout.getLanes(), place);
+  place.writes = s.both(firstLane, addDigits(s, warp, layout.getWarps(), place));
+  return place;
+}
+
 Place Threads::place(RankedTensorType tile) {
   sm::LayoutAttr layout = sm::layoutOf(tile);
   auto [entry, isNew] = places_.try_emplace({layout, tile.getRank()});
   if (!isNew)
     return entry->second;
   Place place;
-  place.writes = atEntry([&] {
-    place.origin.assign(tile.getRank(), s.i32(0));
-    Value firstLane = addDigits(s, lane_, layout.getLanes(), place);
-    return s.both(firstLane, addDigits(s, warp_, layout.getWarps(), place));
+  atEntry([&] {
+    place = placeOf(s, tile, lane_, warp_);
+    return place.writes;
   });
   return places_[{layout, tile.getRank()}] = place;
 }
 
 SmallVector<Value, 5> Threads::originAnew(RankedTensorType tile) {
-  sm::LayoutAttr layout = sm::layoutOf(tile);
-  Place place;
-  place.origin.assign(tile.getRank(), s.i32(0));
-  addDigits(s, pinned(lane_), layout.getLanes(), place);
-  addDigits(s, warp_, layout.getWarps(), place);
-  return place.origin;
+  return placeOf(s, tile, pinned(lane_), warp_).origin;
 }
 
 /// The largest coordinate that these digits contribute to `dim`.

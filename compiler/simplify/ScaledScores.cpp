@@ -102,7 +102,7 @@ private:
 
   LocBuilder &b_;
   Value scale_, isNegative_, isPositive_;
-  DenseSet<Operation *> done_;
+  DenseSet<Operation *> done_; ///< Branches: both sides of the next one may hand on what one yields.
 };
 } // namespace
 

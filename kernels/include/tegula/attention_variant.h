@@ -93,7 +93,7 @@ struct Variant {
   /// f32 [rows, keys]: the score that goes into the softmax, from scale * q k^T. Empty: unchanged.
   std::function<Value(Value score, const ScoreIndex &, VariantViews)> score = {};
   /// Scores fall with the distance from this diagonal: the forward kernel begins there, so that a row's largest score
-  /// comes early and late rescaling stays rare. Only an order: results differ by rounding.
+  /// comes early, and late rescaling and second attempts stay rare. Only an order: results differ by rounding.
   std::optional<Alignment> peak = {};
   /// What is wrong with the parameters the variant was made from; reported when it is used.
   Status status = {};
