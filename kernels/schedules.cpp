@@ -33,6 +33,7 @@ struct Only {
   bool ranges = false; ///< It has ranges, whose edges need some more.
   bool tiles_of_scores = false;
   bool window = false;
+  bool peak = false;     ///< The variant says beside which diagonal its scores are largest.
   int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
 
   bool admits(const AttentionProblem &problem) const {
@@ -40,7 +41,8 @@ struct Only {
            (!(plain || bare) || (!problem.variant.score && !problem.variant.mask)) &&
            (!bare || (problem.variant.bands.empty() && problem.variant.ranges.empty())) &&
            (!ranges || !problem.variant.ranges.empty()) && (!tiles_of_scores || hasTilesOfScores(problem.variant)) &&
-           (!window || hasWindow(problem.variant)) && (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
+           (!window || hasWindow(problem.variant)) && (!peak || problem.variant.peak) &&
+           (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
   }
 };
 
@@ -90,6 +92,11 @@ constexpr Schedule held(Schedule schedule) {
   return schedule;
 }
 
+constexpr Schedule staged(Schedule schedule, int num_stages) {
+  schedule.num_stages = num_stages;
+  return schedule;
+}
+
 constexpr Schedule severalPerSm(Schedule schedule, int instances_per_sm) {
   schedule.instances_per_sm = instances_per_sm;
   return schedule;
@@ -134,11 +141,13 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, claimed(held(overlapped(128, 128))), {.plain = true, .most_keys = 512}},
     {kHopper, kForward, 2, 128, 225, optimistic(held(inTurns(128, 128))), {.plain = true, .most_keys = 8192}},
-    {kHopper, kForward, 2, 128, 209, optimistic(overlapped(128, 112)), {.tiles_of_scores = true}},
-    // Score modifications. With a causal mask and up to 1k keys they were not timed.
-    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.causal = true}},
+    {kHopper, kForward, 2, 128, 217, staged(optimistic(overlapped(192, 64)), 3), {.tiles_of_scores = true}},
+    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.causal = true, .most_keys = 4096}},
+    {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true}},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.most_keys = 1024}},
-    {kHopper, kForward, 2, 128, 129, kThreeFlat},
+    {kHopper, kForward, 2, 128, 129, kThreeFlat, {.peak = true}},
+    {kHopper, kForward, 2, 128, 129, kThreeFlat, {.plain = true}},
+    {kHopper, kForward, 2, 128, 225, claimed(kThreeFlat)},
     {kHopper, kForward, 2, 256, 225, optimistic(grouped(overlapped(128, 64), 8)), {.causal = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 8), {.causal = true}},
     {kHopper, kForward, 2, 256, 225, optimistic(overlapped(128, 64)), {.most_keys = 1024}},
@@ -221,8 +230,8 @@ std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_
   const auto add = [&](const Row &row, AttentionProblem problem) {
     problem.head_dim = problem.value_dim = row.largest_dim;
     problem.expected.seqlen_k = row.only.most_keys != 0 ? row.only.most_keys : int64_t(1) << 20;
-    for (const Variant &variant : {Variant(), softcap(30), additiveBias(problem.dtype), documents(),
-                                   slidingWindow(1024, 0, Alignment::bottom_right)}) {
+    for (const Variant &variant : {Variant(), softcap(30), alibi(Alignment::bottom_right), additiveBias(problem.dtype),
+                                   documents(), slidingWindow(1024, 0, Alignment::bottom_right)}) {
       problem.variant = variant;
       const auto *chosen = std::find_if(std::begin(kRows), std::end(kRows),
                                         [&](const Row &other) { return fits(other, target, program, problem); });

@@ -197,14 +197,16 @@ private:
 };
 } // namespace
 
-/// `yes()` where the condition holds, else `no()`.
-static Value branch(LocBuilder &b, Value condition, function_ref<Value()> yes, function_ref<Value()> no, Type type) {
+/// `fast()` where the condition holds, else `always()`, which would be right there, too.
+static Value shortcut(LocBuilder &b, Value condition, function_ref<Value()> fast, function_ref<Value()> always,
+                      Type type) {
   auto branch = scf::IfOp::create(b, type, condition, /*withElseRegion=*/true);
+  branch->setAttr(tile::shortcut, b.getUnitAttr());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, yes());
+  scf::YieldOp::create(b, fast());
   b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, no());
+  scf::YieldOp::create(b, always());
   return branch.getResult(0);
 }
 
@@ -233,12 +235,12 @@ static void branchOnEdge(arith::SelectOp select) {
     if (!above || !below)
       return masked(mask.only(b, mask.terms()), tile);
     for (auto [areLower, holds] : {std::pair(true, above), std::pair(false, below)})
-      tile = branch(
+      tile = shortcut(
           b, holds, [&] { return tile; }, [&] { return masked(mask.only(b, mask.terms(areLower)), tile); },
           tile.getType());
     return tile;
   };
-  select.replaceAllUsesWith(branch(b, inside, unmasked, atEdge, select.getType()));
+  select.replaceAllUsesWith(shortcut(b, inside, unmasked, atEdge, select.getType()));
   select.erase();
 }
 

@@ -23,6 +23,9 @@ namespace {
 
 //===-- Scores a second time -------------------------------------------------------------------------------------===//
 
+/// What becomes of branches that save masks inside of the edges (`tile.shortcut`).
+enum class Shortcuts { keep, take, avoid };
+
 /// How the scores of an iteration come out of the only product behind them.
 class ScoreChain {
 public:
@@ -33,7 +36,23 @@ public:
   /// Arithmetic, loads of what nobody writes, and products of whole fragments are.
   bool isRepeatable() const { return isRepeatable_ && product_; }
 
-  /// From a product that each warp computes for itself. The position is pinned, so that nothing is kept for this.
+  /// The branch between special functions of these scores and their exponentials, or null. It would keep the assembler
+  /// from interleaving the two.
+  scf::IfOp dividingBranch() const {
+    const bool isSlow = llvm::any_of(between_, [](Operation *op) {
+      return isa<math::MathDialect>(op->getDialect()) && !isa<math::FmaOp, math::AbsFOp>(op);
+    });
+    return isSlow ? scores_.tile.getDefiningOp<scf::IfOp>() : nullptr;
+  }
+
+  /// From the same product.
+  ScaledScores repeated(LocBuilder &b, Shortcuts shortcuts) {
+    IRMapping map;
+    return repeated(b, shortcuts, map);
+  }
+
+  /// From a product that each warp computes for itself. The position is pinned, so that nothing is kept for this. It is
+  /// rare code: it may be slow, and costs compile time as any other does.
   ScaledScores again(LocBuilder &b) {
     IRMapping map;
     Value position = arith::IndexCastOp::create(b, b.getI32Type(), loop_.getInductionVar());
@@ -42,13 +61,30 @@ public:
     auto product = cast<tile::DotOp>(b.clone(*product_));
     product->setAttr(tile::eachWarp, b.getUnitAttr());
     map.map(product_.getResult(), product.getResult());
+    return repeated(b, Shortcuts::keep, map);
+  }
+
+private:
+  ScaledScores repeated(LocBuilder &b, Shortcuts shortcuts, IRMapping &map) {
     for (Operation *op : between_)
-      b.clone(*op, map);
+      clone(b, op, shortcuts, map);
     Value added = scores_.added ? map.lookupOrDefault(scores_.added) : Value();
     return {map.lookupOrDefault(scores_.tile), scores_.scale, added};
   }
 
-private:
+  static void clone(LocBuilder &b, Operation *op, Shortcuts shortcuts, IRMapping &map) {
+    if (shortcuts == Shortcuts::keep || !op->hasAttr(tile::shortcut)) {
+      b.clone(*op, map);
+      return;
+    }
+    auto branch = cast<scf::IfOp>(op);
+    Block *side = shortcuts == Shortcuts::take ? branch.thenBlock() : branch.elseBlock();
+    for (Operation &inside : side->without_terminator())
+      clone(b, &inside, shortcuts, map);
+    for (auto [result, value] : llvm::zip_equal(branch.getResults(), side->getTerminator()->getOperands()))
+      map.map(result, map.lookupOrDefault(value));
+  }
+
   /// The op of an iteration that `value` comes from, or null.
   Operation *sourceOf(Value value) {
     Operation *op = value.getDefiningOp();
@@ -108,8 +144,7 @@ public:
     ScoreChain chain(loop_, scores_);
     Value first = loop_.getLowerBound(), position = loop_.getInductionVar();
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, position, first);
-    BlockUpdate update = branch(
-        b, isFirst, [&](LocBuilder &b) { return carefully(b, scores_); }, [&](LocBuilder &b) { return fast(b); });
+    BlockUpdate update = firstAttempt(b, isFirst, chain);
     Value tooLarge =
         arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, update.sum, floatConstant(b, rows_, largestSum()));
     Value isLater = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, position, first);
@@ -122,6 +157,19 @@ public:
 
 private:
   using Build = function_ref<BlockUpdate(LocBuilder &)>;
+
+  BlockUpdate firstAttempt(LocBuilder &b, Value isFirst, ScoreChain &chain) {
+    scf::IfOp dividing = chain.dividingBranch();
+    if (!dividing)
+      return branch(
+          b, isFirst, [&](LocBuilder &b) { return carefully(b, scores_); },
+          [&](LocBuilder &b) { return fast(b, scores_); });
+    auto inside = [&](LocBuilder &b) { return fast(b, chain.repeated(b, Shortcuts::take)); };
+    auto atEdge = [&](LocBuilder &b) { return fast(b, chain.repeated(b, Shortcuts::avoid)); };
+    return branch(
+        b, isFirst, [&](LocBuilder &b) { return carefully(b, chain.repeated(b, Shortcuts::keep)); },
+        [&](LocBuilder &b) { return branch(b, dividing.getCondition(), inside, atEdge); });
+  }
 
   static BlockUpdate branch(LocBuilder &b, Value condition, Build then, Build otherwise) {
     auto yield = [](Build build) {
@@ -141,10 +189,10 @@ private:
   Value sums(LocBuilder &b, Value p) { return reduceRows(b, tile::Reduction::Add, p, rows_); }
 
   /// Relative to the old maxima. A row that has seen nothing has none: any score above -1e37 is then far too large.
-  BlockUpdate fast(LocBuilder &b) {
+  BlockUpdate fast(LocBuilder &b, const ScaledScores &scores) {
     constexpr double belowAll = -1e37;
     Value m = op_.getMax();
-    Value p = probabilities(b, scores_, selectWhere(b, m, -infinity, belowAll, m), fuse_);
+    Value p = probabilities(b, scores, selectWhere(b, m, -infinity, belowAll, m), fuse_);
     Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
     return {m, op_.getSum(), one, none, p, sums(b, p)};
   }

@@ -18,6 +18,8 @@ constexpr int64_t programVersion = 1;
 constexpr llvm::StringLiteral parallelLoop = "tile.parallel";
 /// Of a tile.dot that warps compute by themselves.
 constexpr llvm::StringLiteral eachWarp = "tile.each_warp";
+/// Of an scf.if whose second side is right in any case, and only slower than the first where that may be taken.
+constexpr llvm::StringLiteral shortcut = "tile.shortcut";
 
 /// A tile has 1 to 5 static, positive dimensions and at most 2^20 elements: larger ones are mistakes, and every pass
 /// may hold one tile's elements in memory.

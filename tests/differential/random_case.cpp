@@ -67,7 +67,8 @@ oracle::Family withGradients(oracle::Family family, std::string_view variant) {
   using oracle::Family;
   if (family == Family::far_down)
     return Family::shifted_down;
-  const bool isFlat = family == Family::growing_max || family == Family::growing_below || family == Family::falling_max;
+  const bool isFlat = family == Family::growing_max || family == Family::growing_below ||
+                      family == Family::crossing_zero || family == Family::falling_max;
   return isFlat && variant.find("softcap") != std::string_view::npos ? Family::enlarged : family;
 }
 

@@ -79,6 +79,8 @@ void shape(Inputs &in, const Shape &shape, double scale, Family family, Random &
     return addToScores(in, shape, scale, [&](int64_t key) { return 60 * double(key) / last; });
   case Family::growing_below:
     return addToScores(in, shape, scale, [&](int64_t key) { return 100 * double(key) / last - 120; });
+  case Family::crossing_zero:
+    return addToScores(in, shape, scale, [&](int64_t key) { return 120 * double(key) / last - 60; });
   case Family::falling_max:
     return addToScores(in, shape, scale, [&](int64_t key) { return -60 * double(key) / last; });
   case Family::one_hot:
@@ -102,12 +104,13 @@ void roundAll(std::vector<float> &x, DType dtype) {
     number = rounded(number, dtype);
 }
 
-constexpr Family kFamilies[] = {Family::normal,        Family::enlarged,     Family::outliers, Family::growing_max,
-                                Family::growing_below, Family::falling_max,  Family::one_hot,  Family::sinks,
-                                Family::shifted_up,    Family::shifted_down, Family::far_down, Family::uniform};
-constexpr std::string_view kFamilyNames[] = {"normal",        "enlarged",     "outliers", "growing_max",
-                                             "growing_below", "falling_max",  "one_hot",  "sinks",
-                                             "shifted_up",    "shifted_down", "far_down", "uniform"};
+constexpr Family kFamilies[] = {Family::normal,        Family::enlarged,      Family::outliers,     Family::growing_max,
+                                Family::growing_below, Family::crossing_zero, Family::falling_max,  Family::one_hot,
+                                Family::sinks,         Family::shifted_up,    Family::shifted_down, Family::far_down,
+                                Family::uniform};
+constexpr std::string_view kFamilyNames[] = {"normal",        "enlarged",    "outliers", "growing_max", "growing_below",
+                                             "crossing_zero", "falling_max", "one_hot",  "sinks",       "shifted_up",
+                                             "shifted_down",  "far_down",    "uniform"};
 
 } // namespace
 

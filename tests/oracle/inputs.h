@@ -15,6 +15,7 @@ enum class Family {
   outliers,      ///< N(0, 1), and one in a thousand N(0, 1) + N(0, 100) (FlashAttention-3, section 4.3).
   growing_max,   ///< The largest score of a row grows with the key: the online softmax must rescale at each block.
   growing_below, ///< So does it here, but all scores are negative: they compare the other way round as integers.
+  crossing_zero, ///< So does it, from -60 to 60: a softcap's last scores, too, are far larger than its first ones.
   falling_max,   ///< The reverse of growing_max.
   one_hot,       ///< Each row's score of one key exceeds all others by 200 or more, if head_dim >= 16.
   sinks,         ///< The scores of the first four keys are about 12 larger.

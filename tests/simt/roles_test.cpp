@@ -72,7 +72,8 @@ TEST_P(SimtRoles, WithSecondAttempts) {
     for (auto [variant, family] : {std::pair("none", Family::growing_max), std::pair("none", Family::growing_below),
                                    std::pair("none", Family::one_hot), std::pair("none", Family::far_down),
                                    std::pair("window_br", Family::normal), std::pair("alibi_br", Family::growing_max),
-                                   std::pair("bias", Family::growing_max), std::pair("documents", Family::normal)}) {
+                                   std::pair("bias", Family::growing_max), std::pair("documents", Family::normal),
+                                   std::pair("softcap", Family::crossing_zero)}) {
       c.schedule = schedule;
       c.variant = variant;
       c.family = family;

@@ -2,7 +2,7 @@
 // One attention problem with its sizes, and what it costs.
 #pragma once
 
-#include "oracle/oracle.h"
+#include "oracle/inputs.h"
 #include "tegula/attention.h"
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct AttentionCase {
   AttentionProblem problem;
   AttentionShape shape;
   float scale = 0;
+  oracle::Family family = oracle::Family::normal; ///< Of q, k and v.
   uint64_t seed = 0;
   Schedule schedule = {};                ///< What is 0 is chosen by the library.
   const NamedVariant *variant = nullptr; ///< What made the problem's variant; null if there is none, or no name for it.

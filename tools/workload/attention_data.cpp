@@ -151,6 +151,13 @@ Status AttentionData::fillInputs() const {
   uint64_t seed = 4 * attention_.seed;
   for (const DeviceTensor *tensor : {&tensors_.q, &tensors_.k, &tensors_.v, &tensors_.d_o})
     TEGULA_RETURN_IF_ERROR(fillWithNormalNumbers(*device_, *tensor, seed++));
+  if (attention_.family != oracle::Family::normal) {
+    const oracle::Inputs inputs = oracle::makeInputs(oracleShape(attention_), attention_.scale,
+                                                     attention_.problem.dtype, attention_.family, attention_.seed);
+    TEGULA_RETURN_IF_ERROR(upload(*device_, inputs.q, tensors_.q));
+    TEGULA_RETURN_IF_ERROR(upload(*device_, inputs.k, tensors_.k));
+    TEGULA_RETURN_IF_ERROR(upload(*device_, inputs.v, tensors_.v));
+  }
   TEGULA_RETURN_IF_ERROR(fillVariant());
   return clearVariantGradients();
 }

@@ -17,6 +17,7 @@
 // CHECK: %[[MASK:.*]] = arith.cmpi sle
 // CHECK-NEXT: %[[MASKED:.*]] = arith.select %[[MASK]], %[[S]]
 // CHECK-NEXT: scf.yield %[[MASKED]]
+// CHECK-NEXT: } {tile.shortcut}
 // CHECK: return %[[RESULT]]
 func.func @causal(%row: index, %key: index, %shift: i32, %s: tensor<64x32xf32>) -> tensor<64x32xf32> {
   %minus_inf = arith.constant dense<0xFF800000> : tensor<64x32xf32>

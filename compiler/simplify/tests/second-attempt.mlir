@@ -87,6 +87,54 @@ func.func @with_a_term(%q: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %v: tenso
   return %r#2 : tensor<64x64xf32>
 }
 
+// A branch between a special function and the exponentials would keep the assembler from interleaving them: both sides
+// have both, and the one at the edge its mask. The first block's scores, and those of a second attempt, keep the branch.
+// CHECK-LABEL: @masked_behind_a_tanh
+// CHECK-SAME: %[[INSIDE:[a-z0-9]+]]: i1
+// CHECK: scf.for
+// CHECK: %[[PRODUCT:.*]] = tile.dot
+// CHECK-NOT: math.tanh
+// CHECK: scf.if %{{.*}} -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, i1
+// CHECK:   math.tanh %[[PRODUCT]]
+// CHECK:   scf.if %[[INSIDE]] -> (tensor<64x32xf32>)
+// CHECK:   tile.reduce max
+// CHECK: } else {
+// CHECK:   scf.if %[[INSIDE]] -> (tensor<64x32xf32>, tensor<64xf32>)
+// CHECK-NEXT: math.tanh %[[PRODUCT]]
+// CHECK-NOT:  arith.select %{{.*}} tensor<64x32xi1>
+// CHECK:      math.exp2
+// CHECK:    } else {
+// CHECK-NEXT: math.tanh %[[PRODUCT]]
+// CHECK-NEXT: arith.select %{{.*}} tensor<64x32xi1>
+// CHECK:      math.exp2
+// CHECK: scf.if
+// CHECK:   %[[AGAIN:.*]] = tile.dot {{.*}} {tile.each_warp, transpose_rhs}
+// CHECK:   math.tanh %[[AGAIN]]
+// CHECK:   scf.if %[[INSIDE]] -> (tensor<64x32xf32>)
+func.func @masked_behind_a_tanh(%inside: i1, %visible: tensor<64x32xi1>, %q: tensor<64x64xbf16>,
+                                %K: !tile.view<2xbf16>, %v: tensor<32x64xbf16>, %m0: tensor<64xf32>,
+                                %l0: tensor<64xf32>, %o0: tensor<64x64xf32>, %end: index) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %minus_inf = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+  %r:3 = scf.for %j = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+    %k = tile.load %K[%j, %c0] : !tile.view<2xbf16> -> tensor<32x64xbf16>
+    %s = tile.dot %q, %k {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    %capped = math.tanh %s : tensor<64x32xf32>
+    %masked = scf.if %inside -> tensor<64x32xf32> {
+      scf.yield %capped : tensor<64x32xf32>
+    } else {
+      %hidden = arith.select %visible, %capped, %minus_inf : tensor<64x32xi1>, tensor<64x32xf32>
+      scf.yield %hidden : tensor<64x32xf32>
+    } {tile.shortcut}
+    %m1, %l1, %o1 = tile.softmax_update %masked, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  }
+  return %r#2 : tensor<64x64xf32>
+}
+
 // Fragments of warps have 16 columns.
 // CHECK-LABEL: @half_a_fragment
 // CHECK-NOT: tile.each_warp

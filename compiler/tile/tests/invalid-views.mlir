@@ -44,6 +44,15 @@ func.func @branch_of_each_warp(%condition: i1) {
 
 // -----
 
+func.func @shortcut_of_nothing(%condition: i1) {
+  // expected-error @+1 {{tile.shortcut is a unit attribute of an scf.if with two sides}}
+  scf.if %condition {
+  } {tile.shortcut}
+  return
+}
+
+// -----
+
 func.func @parallel_branch(%condition: i1) {
   // expected-error @+1 {{tile.parallel is a unit attribute of an scf.for or scf.while}}
   scf.if %condition {

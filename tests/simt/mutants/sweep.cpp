@@ -30,7 +30,8 @@ std::string list(const std::vector<std::string> &mutants) {
 AttentionCase caseOf(const SweptKernel &kernel, const SweptLaunch &launch) {
   AttentionCase attention{.problem = kernel.problem,
                           .shape = launch.shape,
-                          .scale = launch.factor / float(std::sqrt(double(kernel.problem.head_dim))),
+                          .scale = 1 / float(std::sqrt(double(kernel.problem.head_dim))),
+                          .family = launch.family,
                           .schedule = kernel.schedule,
                           .row_gaps = launch.row_gaps};
   if (const tools::NamedVariant *variant = tools::findVariant(kernel.variant))
@@ -142,7 +143,8 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
                                          {of(queries, 0, heads), {3, 0, 0, 0}}};
     // Scores outgrow those of the first block so far that they are computed a second time.
     if (schedule.num_attempts == 2)
-      launches.push_back({.shape = of(isWindow ? many : queries, many + 2 * schedule.block_n, heads), .factor = 100});
+      launches.push_back({.shape = of(isWindow ? many : queries, many + 2 * schedule.block_n, heads),
+                          .family = oracle::Family::crossing_zero});
     // One program has a block in every other turn, and another one ends with a block, which it stores.
     if (isInTurns)
       launches.push_back({of(2 * schedule.block_m + 40, few, 2)});

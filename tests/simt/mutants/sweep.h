@@ -15,7 +15,7 @@ namespace tegula::testing {
 struct SweptLaunch {
   AttentionShape shape;
   tools::RowGaps row_gaps = {}; ///< 3 keeps TMA from addressing a tensor.
-  float factor = 1;             ///< Of the scores, besides the usual one.
+  oracle::Family family = oracle::Family::normal;
 };
 
 /// A kernel of attention: one program with the schedule that the library chooses for a problem, or with `schedule`.
