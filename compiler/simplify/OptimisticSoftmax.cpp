@@ -42,7 +42,8 @@ public:
     const bool isSlow = llvm::any_of(between_, [](Operation *op) {
       return isa<math::MathDialect>(op->getDialect()) && !isa<math::FmaOp, math::AbsFOp>(op);
     });
-    return isSlow ? scores_.tile.getDefiningOp<scf::IfOp>() : nullptr;
+    auto branch = scores_.tile.getDefiningOp<scf::IfOp>();
+    return isSlow && branch && branch->hasAttr(tile::shortcut) ? branch : nullptr;
   }
 
   /// From the same product.
@@ -51,8 +52,7 @@ public:
     return repeated(b, shortcuts, map);
   }
 
-  /// From a product that each warp computes for itself. The position is pinned, so that nothing is kept for this. It is
-  /// rare code: it may be slow, and costs compile time as any other does.
+  /// From a product that each warp computes for itself. The position is pinned, so that nothing is kept for this.
   ScaledScores again(LocBuilder &b) {
     IRMapping map;
     Value position = arith::IndexCastOp::create(b, b.getI32Type(), loop_.getInductionVar());
