@@ -155,22 +155,25 @@ static void fuseSums(func::FuncOp function) {
   });
 }
 
-/// Whether there are products, and all are of bf16.
-static bool multipliesBf16Only(func::FuncOp function) {
-  bool any = false, only = true;
+/// The elements of all products' operands.
+static SmallPtrSet<Type, 3> multipliedTypes(func::FuncOp function) {
+  SmallPtrSet<Type, 3> types;
   function.walk([&](tile::DotOp dot) {
-    any = true;
-    only &= getElementTypeOrSelf(dot.getLhs()).isBF16() && getElementTypeOrSelf(dot.getRhs()).isBF16();
+    types.insert(getElementTypeOrSelf(dot.getLhs()));
+    types.insert(getElementTypeOrSelf(dot.getRhs()));
   });
-  return any && only;
+  return types;
 }
 
 namespace {
 struct FuseMultiplyAdds : simplify::impl::FuseMultiplyAddsBase<FuseMultiplyAdds> {
   void runOnOperation() override {
-    if (!multipliesBf16Only(getOperation()))
+    const SmallPtrSet<Type, 3> types = multipliedTypes(getOperation());
+    if (types.empty() || !llvm::all_of(types, llvm::IsaPred<BFloat16Type, Float16Type>))
       return;
     getOperation().walk(combineFactors);
+    if (!llvm::all_of(types, llvm::IsaPred<BFloat16Type>))
+      return;
     getOperation().walk(fuseExponent);
     fuseSums(getOperation());
   }

@@ -101,11 +101,12 @@ def FuseMultiplyAdds : Pass<"fuse-multiply-adds", "::mlir::func::FuncOp"> {
     Before, factors and divisors that are the same for all elements of an f32 tile become one factor, a scalar, so that a
     division costs no more than a multiplication: `x * c / d` becomes `x * (c * (1 / d))`. That is
     as accurate unless the factor leaves the range of f32: a divisor below 2^-126 gives infinities, and NaN for x = 0.
+    In functions all of whose dots are of 16-bit numbers.
 
     Then sums and differences of f32 tiles, one side of which is a product that nothing else needs: `x * y - z` becomes
     `fma(x, y, -z)`.
 
-    Only in functions all of whose dots are of bf16 numbers. The multiply-add does not round x * c as the pass did that
+    The multiply-adds only in functions all of whose dots are of bf16 numbers. One does not round x * c as the pass did that
     computed b from the same scores, and rounds c * log2e and b * log2e instead: the result is off by some 3 |b| 2^-24,
     2^-7 for scores of 50,000. bf16, itself rounded by 2^-8, nearly hides that; f16 gradients show it, most of all where one
     key has all of a row's probability or the row's gradients sum to 0. Infinite a, b and x give what they gave.

@@ -128,3 +128,17 @@ func.func @one_factor(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %c: f32) -
   %1 = arith.divf %0, %five : tensor<64x32xf32>
   return %1 : tensor<64x32xf32>
 }
+
+// CHECK-LABEL: @one_factor_for_f16
+// CHECK: %[[FACTORS:.*]] = tile.broadcast %{{.*}} : f32 -> tensor<64x32xf32>
+// CHECK: arith.mulf %{{.*}}, %[[FACTORS]] : tensor<64x32xf32>
+// CHECK-NOT: arith.divf
+// CHECK: return
+func.func @one_factor_for_f16(%q: tensor<64x16xf16>, %k: tensor<32x16xf16>, %c: f32) -> tensor<64x32xf32> {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xf16>, tensor<32x16xf16> -> tensor<64x32xf32>
+  %cs = tile.broadcast %c : f32 -> tensor<64x32xf32>
+  %0 = arith.mulf %x, %cs : tensor<64x32xf32>
+  %five = arith.constant dense<5.0> : tensor<64x32xf32>
+  %1 = arith.divf %0, %five : tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
