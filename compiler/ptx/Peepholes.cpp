@@ -44,6 +44,8 @@ private:
       return chooseTwice(cast<SelectInst>(instruction));
     case Instruction::InsertElement:
       return packConversions(instruction);
+    case Instruction::FPExt:
+      return widenHalf(instruction);
     default:
       return nullptr;
     }
@@ -131,6 +133,19 @@ private:
       return nullptr;
     Intrinsic::ID id = type->getElementType()->isHalfTy() ? Intrinsic::nvvm_ff2f16x2_rn : Intrinsic::nvvm_ff2bf16x2_rn;
     return builder_.CreateIntrinsic(id, {high, low});
+  }
+
+  /// A bf16 is the upper half of the f32 that it is. Of one in the upper half of a word the assembler makes two
+  /// instructions: down, and up again.
+  Value *widenHalf(Instruction &instruction) {
+    Value *pair = nullptr, *word = nullptr;
+    uint64_t index = 0;
+    if (!match(&instruction, m_FPExt(m_ExtractElt(m_Value(pair), m_ConstantInt(index)))) ||
+        !match(pair, m_BitCast(m_Value(word))) || !word->getType()->isIntegerTy(32) ||
+        !instruction.getType()->isFloatTy() || !cast<VectorType>(pair->getType())->getElementType()->isBFloatTy())
+      return nullptr;
+    Value *bits = index == 0 ? builder_.CreateShl(word, 16) : builder_.CreateAnd(word, 0xffff0000);
+    return builder_.CreateBitCast(bits, instruction.getType());
   }
 
   Function &function_;

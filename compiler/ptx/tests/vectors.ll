@@ -31,6 +31,22 @@ define ptx_kernel void @halves(i32 %w) {
   ret void
 }
 
+; A bf16 is the upper half of an f32.
+; CHECK-LABEL: .visible .entry widens(
+define ptx_kernel void @widens(i32 %w) {
+  ; CHECK-NOT: cvt
+  ; CHECK-DAG: shl.b32 %r[[A:[0-9]+]], %r[[W:[0-9]+]], 16;
+  ; CHECK-DAG: and.b32 %r[[B:[0-9]+]], %r[[W]], -65536;
+  %v = bitcast i32 %w to <2 x bfloat>
+  %a = extractelement <2 x bfloat> %v, i64 0
+  %b = extractelement <2 x bfloat> %v, i64 1
+  %x = fpext bfloat %a to float
+  %y = fpext bfloat %b to float
+  ; CHECK: st %r[[A]], %r[[B]];
+  call void asm sideeffect "st $0, $1;", "f,f"(float %x, float %y)
+  ret void
+}
+
 ; CHECK-LABEL: .visible .entry bytes(
 define ptx_kernel void @bytes(i32 %w) {
   ; CHECK: shr.u32 %r[[S:[0-9]+]], %r{{[0-9]+}}, 8;
