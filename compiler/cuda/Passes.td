@@ -38,7 +38,8 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     In modules with `tile.num_roles` of 2. Each `sm.fetch` whose place follows from scalars and loop variables alone, and that
     tensor cores of warpgroups read, moves to a producer, together with the scalar arithmetic and the loops around it:
     what is left of the program without any tile. The consumers run the rest, receive each tile before its first use and
-    release its slot after the last one. Rings in a loop have `tile.num_stages` slots, others one. Products of warps may read
+    release its slot after the last one. Rings in a loop have `tile.num_stages` slots, others one, and the producer feeds
+    them in the order in which their slots come back, so that it waits for none behind a later one. Products of warps may read
     the same tile; a fence follows them, since TMA writes there next, and each warp releases the slot.
 
     So does each large `tile.load` of 16-bit elements in a loop, whose tile goes to registers, if its ring finds room in

@@ -281,13 +281,31 @@ private:
 
   /// The producer's part of a block, in which `turn` is that of the block's own fetches.
   void feedBlock(Block &block, Turn turn) {
+    SmallVector<sm::FetchOp> due;
     for (Operation &op : block) {
-      b_.setLoc(op.getLoc());
-      if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && isFed(fetch))
-        feed(fetch, turn);
-      else if (auto loop = dyn_cast<Loop>(op); loop && !ringsIn(loop).empty())
+      if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && isFed(fetch)) {
+        due.push_back(fetch);
+      } else if (auto loop = dyn_cast<Loop>(op); loop && !ringsIn(loop).empty()) {
+        feed(due, turn);
+        b_.setLoc(op.getLoc());
         repeat(loop);
+      }
     }
+    feed(due, turn);
+    b_.setLoc(block.back().getLoc());
+  }
+
+  /// In the order in which slots come back: none waits for that of a tile which is needed longer.
+  void feed(SmallVector<sm::FetchOp> &due, Turn turn) {
+    llvm::stable_sort(due, [](sm::FetchOp one, sm::FetchOp other) {
+      Operation *last = userIn(one, /*last=*/true), *otherLast = userIn(other, /*last=*/true);
+      return last && otherLast && last != otherLast && last->isBeforeInBlock(otherLast);
+    });
+    for (sm::FetchOp fetch : due) {
+      b_.setLoc(fetch.getLoc());
+      feed(fetch, turn);
+    }
+    due.clear();
   }
 
   /// Clones what `values` are computed from inside `block`, unless that is there already.

@@ -46,7 +46,9 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     exponentials come first, relative to the maxima before: nobody looks for a larger score. Under a `tile.any` that asks whether a
     row's sum is far too large (or no number), each warp computes the product of its rows once more (`tile.each_warp`), from a position
     that is pinned (`sm.pin`), and then maxima and exponentials in the usual order, as the first iteration does. What bf16 scores have
-    added to their product, such as a bias, goes into the exponents as a second multiply-add. Else, and for 32-bit values, a remark says so.
+    added to their product, such as a bias, goes into the exponents as a second multiply-add. Where special functions lie between the product
+    and an edge's branch (`tile.shortcut`), both sides of it compute scores and exponentials, since the assembler interleaves nothing across
+    a branch. Else, and for 32-bit values, a remark says so.
   }];
   let options = [Option<"roundProbabilities", "round-probabilities", "bool", "false",
                         "probabilities have the element type of 16-bit values">];
@@ -74,7 +76,7 @@ def EdgeMasks : Pass<"edge-masks"> {
       scf.yield %s : tensor<128x64xf32>
     } else {
       (%allowed and %masked as before)
-    }
+    } {tile.shortcut}
     ```
 
     Where a conjunct is the `or` of a tile and a scalar, one that holds for the whole tile by what its author knows, the scalar

@@ -94,6 +94,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
 // CHECK-LABEL: func @a_tile_for_registers
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64x128xbf16, 128>
 // CHECK: sm.roles producer 40 {
+// CHECK: sm.feed %arg0[
 // CHECK: sm.feed %arg1[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} box_only
 // CHECK: } consumer
 // CHECK: sm.wgmma_wait
@@ -367,6 +368,39 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_
       } else {
         scf.yield %s : tensor<64x64xf32, #c>
       }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Tiles are fed in the order in which their slots come back: keys that may be read a second time behind the bias.
+// CHECK-LABEL: func @slots_that_come_back_first
+// CHECK: sm.roles producer
+// CHECK: sm.feed %arg1[
+// CHECK: sm.feed %arg0[
+// CHECK: consumer
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+  func.func @slots_that_come_back_first(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>,
+                                        %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %b = tile.load %bias[%c0, %j] : !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
+      %w = arith.extf %b : tensor<64x64xbf16, #c> to tensor<64x64xf32, #c>
+      %y = arith.addf %s, %w : tensor<64x64xf32, #c>
+      %again = sm.mma %qs, %ks depth 64 acc %y {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
+      scf.yield %again : tensor<64x64xf32, #c>
     }
     return
   }
