@@ -202,10 +202,31 @@ static bool isBranchOfWarps(Operation *branch) {
   return !search.wasInterrupted();
 }
 
-/// A warp answers for itself, unless it would then miss a barrier.
+/// Which rows, the first dimension, each warp holds of a tile; other dimensions are copies.
+static sm::Digits rowsOfWarps(Value tile) {
+  sm::Digits rows;
+  for (const sm::Digit &digit : sm::layoutOf(tile).getWarps()) {
+    if (digit.dim == 0 || rows.empty() || rows.back().dim == 0)
+      rows.push_back(digit.dim == 0 ? digit : sm::Digit{sm::Digit::copies, digit.size, 0});
+    else
+      rows.back().size *= digit.size;
+  }
+  return rows;
+}
+
+/// Whether each warp has of the branch's tiles the rows that it asks for.
+static bool isOfRows(Operation *branch, Value condition) {
+  return llvm::all_of(branch->getResults(), [&](Value result) {
+    return !isa<RankedTensorType>(result.getType()) || rowsOfWarps(result) == rowsOfWarps(condition);
+  });
+}
+
+/// A warp answers for itself, unless it would then miss a barrier, or decide about rows of others.
 LogicalResult cuda::lower(Threads &t, tile::AnyOp op) {
   SetVector<Operation *> branches;
-  bool isForWarps = findBranches(op, branches) && llvm::all_of(branches, isBranchOfWarps);
+  const bool isForWarps = findBranches(op, branches) && llvm::all_of(branches, [&](Operation *branch) {
+                            return isBranchOfWarps(branch) && isOfRows(branch, op.getCondition());
+                          });
   if (!isForWarps) {
     t.define(op, t.s.i1(true));
     return success();

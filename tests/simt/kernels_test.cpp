@@ -77,6 +77,15 @@ TEST_P(SimtKernels, WithWarpsThatShareRows) {
     schedules.run(seed);
 }
 
+/// Warps that share the columns of the output hold other rows of the scores than those that they multiply.
+TEST_P(SimtKernels, WithOneRow) {
+  Case c = caseOf({.block_m = 1, .block_n = 48, .num_warps = 4}, 5, 115);
+  c.family = oracle::Family::growing_max;
+  Schedules schedules(c, "simt");
+  for (uint64_t seed = 0; seed < 2; ++seed)
+    schedules.run(seed);
+}
+
 std::string nameOf(const ::testing::TestParamInfo<SimtKernels::ParamType> &info) {
   const auto [algorithm, dtype, dim] = info.param;
   constexpr std::string_view names[] = {"standard", "flash1", "flash2"};
