@@ -37,7 +37,7 @@ private:
       artifact_.text = emit::toText(*module);
       return {};
     }
-    Expected<std::string> ptx = ptx::toPtx(*module, {target_.arch, target_.ptx});
+    Expected<std::string> ptx = ptx::toPtx(*module, {target_.arch, target_.ptx, target_.number});
     if (!ptx)
       return ptx.status();
     if (!wants(kPtxPhase))

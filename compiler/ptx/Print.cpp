@@ -165,7 +165,7 @@ Expected<std::string> toPtx(Module &module, const Target &target) {
       continue;
     applyPeepholes(kernel);
     Code code;
-    TEGULA_RETURN_IF_ERROR(Selection(kernel, code).run());
+    TEGULA_RETURN_IF_ERROR(Selection(kernel, code, target).run());
     Printer printer(code, out);
     printer.print(kernel);
     printer.printFiles();

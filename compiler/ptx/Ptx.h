@@ -5,6 +5,7 @@
 
 #include "tegula/status.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ namespace tegula::ptx {
 struct Target {
   std::string_view arch;    ///< "sm_90a"
   std::string_view version; ///< Of PTX: "8.1".
+  int64_t number = 0;       ///< 90
 };
 
 /// The module's kernel. Internal, naming it, if there is an instruction, an intrinsic or a type in it that our own

@@ -4,6 +4,7 @@
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
 
 namespace tegula::ptx {
 
@@ -18,6 +19,7 @@ Status Selection::run() {
   }
   block_ = &code_.blocks.front();
   loadParameters();
+  locateShared();
   // A definition then comes before its uses, except those of phis.
   for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&kernel_))
     select(*block);
@@ -63,6 +65,20 @@ void Selection::loadParameters() {
     }
     Operand address = emit("mov.b64 $0, " + name, RegisterClass::b64, {});
     define(&argument, emit("cvta.param.u64 $0, $1", RegisterClass::b64, address));
+  }
+}
+
+/// From sm_90 on the address depends on the block's place in its cluster, so that the assembler reads a special register,
+/// more than 20 cycles, wherever the address is needed. The sum with a number that it does not know to be 0 it keeps.
+void Selection::locateShared() {
+  constexpr StringLiteral unknownZero = "shr.u32 $0, $1, 31"; // No grid has 2^31 blocks.
+  if (target_.number < 90)
+    return;
+  for (GlobalVariable &variable : kernel_.getParent()->globals()) {
+    Operand address = emit("mov.b32 $0, " + variable.getName(), RegisterClass::b32, {});
+    Operand program = emit("mov.u32 $0, %ctaid.x", RegisterClass::b32, {});
+    Operand zero = emit(unknownZero, RegisterClass::b32, program);
+    define(&variable, emit("add.s32 $0, $1, $2", RegisterClass::b32, {address, zero}));
   }
 }
 

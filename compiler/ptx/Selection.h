@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/ptx/Code.h"
+#include "compiler/ptx/Ptx.h"
 
 #include "tegula/status.h"
 
@@ -22,7 +23,8 @@ bool isMachineInstruction(const llvm::User &user);
 class Selection {
 public:
   /// Appends the kernel's blocks to `code`, which is empty.
-  Selection(llvm::Function &kernel, Code &code) : kernel_(kernel), code_(code) {}
+  Selection(llvm::Function &kernel, Code &code, const Target &target)
+      : kernel_(kernel), code_(code), target_(target) {}
 
   Status run();
 
@@ -54,6 +56,7 @@ private:
 
   //===-- Blocks -------------------------------------------------------------------------------------------------===//
   void loadParameters();
+  void locateShared();
   void select(llvm::BasicBlock &block);
   void prepare(llvm::PHINode &phi);
   void beginPhis(llvm::BasicBlock &block);
@@ -91,6 +94,7 @@ private:
 
   llvm::Function &kernel_;
   Code &code_;
+  const Target &target_;
   Status status_;
   llvm::DenseMap<llvm::Value *, Operands> values_;
   llvm::DenseMap<llvm::Value *, Operand> packed_;

@@ -88,7 +88,7 @@ Expected<std::string> ptxOf(const char *path) {
   if (!module)
     return Status(ErrorCode::InvalidArgument, problem.getMessage().str());
   Expected<emit::GpuTarget> gpu = emit::resolveGpu("sm_90a");
-  return ptx::toPtx(*module, {gpu->arch, gpu->ptx});
+  return ptx::toPtx(*module, {gpu->arch, gpu->ptx, gpu->number});
 }
 
 } // namespace

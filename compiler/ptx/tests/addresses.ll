@@ -3,10 +3,14 @@
 ; CHECK: .extern .shared .align 1024 .b8 memory[];
 @memory = external addrspace(3) global [0 x i8], align 1024
 
+; From sm_90 on the place of shared memory is a sum that the assembler cannot compute again.
 ; Numbers are added last, where accesses take them for free; sums without them are computed once.
 ; CHECK-LABEL: .visible .entry shared(
 define ptx_kernel void @shared(i32 %x, i32 %y) {
-  ; CHECK: mov.b32 %r[[BASE:[0-9]+]], memory;
+  ; CHECK: mov.b32 %r[[MEMORY:[0-9]+]], memory;
+  ; CHECK-NEXT: mov.u32 %r[[PROGRAM:[0-9]+]], %ctaid.x;
+  ; CHECK-NEXT: shr.u32 %r[[ZERO:[0-9]+]], %r[[PROGRAM]], 31;
+  ; CHECK-NEXT: add.s32 %r[[BASE:[0-9]+]], %r[[MEMORY]], %r[[ZERO]];
   ; CHECK: add.s32 %r[[SUM:[0-9]+]], %r[[BASE]], %r[[X:[0-9]+]];
   ; CHECK: add.s32 %r[[A:[0-9]+]], %r[[SUM]], 64;
   %a = add i32 %x, add (i32 ptrtoint (ptr addrspace(3) @memory to i32), i32 64)
