@@ -15,6 +15,7 @@ std::unique_ptr<mlir::Pass> createAssignLayouts();
 std::unique_ptr<mlir::Pass> createDeferReductions();
 std::unique_ptr<mlir::Pass> createSpecializeWarps();
 std::unique_ptr<mlir::Pass> createOverlapProducts();
+std::unique_ptr<mlir::Pass> createReadEarly();
 std::unique_ptr<mlir::Pass> createPipelineCopies();
 std::unique_ptr<mlir::Pass> createHoldOperands();
 std::unique_ptr<mlir::Pass> createAllocateShared();

@@ -65,6 +65,15 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
 
+def ReadEarly : Pass<"read-early"> {
+  let summary = "tiles that go to registers are read while products are in flight";
+  let description = [{
+    What reads a tile that TMA has brought into registers moves before the wait for the product that comes before it,
+    with all that it is computed from: the latency of shared memory is then part of that of the tensor cores. The slot
+    is given back behind the next wait that leaves no product in flight: the fence before that takes until then.
+  }];
+}
+
 def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
   let summary = "copies to shared memory run ahead of the loop that reads them";
   let description = [{

@@ -21,6 +21,7 @@ void buildLayoutsPipeline(mlir::OpPassManager &passes) {
 void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createSpecializeWarps());
   passes.addPass(createOverlapProducts());
+  passes.addPass(createReadEarly());
   passes.addPass(createPipelineCopies());
   passes.addPass(createHoldOperands());
   passes.addPass(createAllocateShared());

@@ -176,9 +176,9 @@ LogicalResult cuda::lower(Threads &t, sm::ReceiveOp op) {
 }
 
 /// Whether lanes have met since they received the tile, which a block does once: all that was done with it is a product
-/// of the warpgroup.
+/// of the warpgroup. A fence says that they have read it, or another that comes back with it.
 static bool haveMet(sm::ReleaseOp op) {
-  return llvm::any_of(op.getMbarriers().getUsers(), [&](Operation *user) {
+  return !isa<sm::ProxyFenceOp>(op->getPrevNode()) && llvm::any_of(op.getMbarriers().getUsers(), [&](Operation *user) {
     auto isProduct = [&](Operation *reader) {
       return isa<sm::WgmmaOp>(reader) && reader->getBlock() == op->getBlock();
     };

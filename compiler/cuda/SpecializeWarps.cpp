@@ -74,6 +74,9 @@ static bool isReadByProducts(sm::FetchOp fetch) {
          llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
 }
 
+/// Products of warpgroups read it for all lanes.
+static bool isReadByLanes(sm::FetchOp fetch) { return !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>); }
+
 static bool isInLoop(Operation *op) { return isa<Loop>(op->getParentOp()); }
 
 /// What claims the iterations of a loop, or null.
@@ -295,11 +298,30 @@ private:
     b_.setLoc(block.back().getLoc());
   }
 
-  /// In the order in which slots come back: none waits for that of a tile which is needed longer.
+  /// Of a tile that goes to registers, one of the same loop that each warp gives back later: the slots of both come
+  /// back with that. Null if there is none.
+  sm::FetchOp companionOf(sm::FetchOp fetch) {
+    if (isReadByProducts(fetch) || fetch->use_empty())
+      return {};
+    auto found = llvm::find_if(fetches_, [&](sm::FetchOp other) {
+      return other->getBlock() == fetch->getBlock() && isReadByProducts(other) && isReadByLanes(other) &&
+             userIn(fetch, /*last=*/true)->isBeforeInBlock(userIn(other, /*last=*/true));
+    });
+    return found == fetches_.end() ? sm::FetchOp() : *found;
+  }
+
+  /// In the order in which slots come back: none waits for that of a tile which is needed longer, and what does not
+  /// wait itself comes behind its companion.
   void feed(SmallVector<sm::FetchOp> &due, Turn turn) {
-    llvm::stable_sort(due, [](sm::FetchOp one, sm::FetchOp other) {
-      Operation *last = userIn(one, /*last=*/true), *otherLast = userIn(other, /*last=*/true);
-      return last && otherLast && last != otherLast && last->isBeforeInBlock(otherLast);
+    auto last = [&](sm::FetchOp fetch) {
+      sm::FetchOp companion = companionOf(fetch);
+      return userIn(companion ? companion : fetch, /*last=*/true);
+    };
+    llvm::stable_sort(due, [&](sm::FetchOp one, sm::FetchOp other) {
+      Operation *end = last(one), *otherEnd = last(other);
+      if (end == otherEnd)
+        return !companionOf(one) && companionOf(other);
+      return end && otherEnd && end->isBeforeInBlock(otherEnd);
     });
     for (sm::FetchOp fetch : due) {
       b_.setLoc(fetch.getLoc());
@@ -511,7 +533,9 @@ private:
     Turn now = loop ? turnOf(carriedIn(loop).slice(places_.at(fetch), 2)) : Turn{i32(0), i32(0)};
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
     Value tile = sm::ReceiveOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
-    if (loop)
+    if (sm::FetchOp companion = loop ? companionOf(fetch) : sm::FetchOp())
+      withCompanions_.insert(companion);
+    else if (loop)
       release(fetch, channel, now);
     fetch.replaceAllUsesWith(tile);
     fetch.erase();
@@ -533,12 +557,12 @@ private:
     Operation *last = userIn(fetch, /*last=*/true);
     auto product = dyn_cast<sm::WgmmaOp>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
-    if (!isReadByProducts(fetch)) // What follows in the slot is written by TMA.
+    const bool isFenced = !isReadByProducts(fetch) || withCompanions_.contains(fetch);
+    if (isFenced) // What follows in the slot is written by TMA.
       sm::ProxyFenceOp::create(b_);
-    const bool isReadByLanes = !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
-    sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product || isReadByLanes);
+    sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product || isReadByLanes(fetch));
     for (Operation *reader : fetch->getUsers())
-      if (isa<sm::MmaOp>(reader) && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
+      if (isa<sm::MmaOp>(reader) && !isFenced && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
         b_.setInsertionPointAfter(reader);
         sm::ProxyFenceOp::create(b_);
       }
@@ -552,6 +576,7 @@ private:
   IRMapping map_; ///< From the program to the producer's part of it.
   SetVector<tile::ClaimOp> claims_;
   DenseMap<Operation *, Channel> channels_; ///< Of fetches and claims.
+  DenseSet<Operation *> withCompanions_;    ///< Fetches with whose slots others come back.
   DenseMap<Operation *, Turn> turns_;       ///< In the producer, of the next tiles of a loop's rings.
   DenseMap<Operation *, unsigned> places_;  ///< Of the turn among what its loop carries in the consumers.
 };

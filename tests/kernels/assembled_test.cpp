@@ -67,14 +67,16 @@ std::string declaredOrder(const ShippedSchedule &shipped) {
   const bool hasTile = !tensors.empty() && tensors[0].axes.back() == Axis::seqlen_k,
              mayRepeat = schedule.num_attempts == 2;
   const bool takesTurns = schedule.num_warps > 4; // One warpgroup has nobody to wait for.
-  const std::string tile = hasTile ? "receive, release, " : "";
+  const std::string tile = hasTile ? "receive, " : "";
   if (schedule.num_products == 2)
     return std::string("receive, ") + (takesTurns ? "turn, " : "") + "product, receive, product, " +
-           (takesTurns ? "pass, " : "") + "wait 1, " +
-           (mayRepeat ? tile + "exponentials, release, wait 0, release"
-                      : "release, " + tile + "wait 0, release, exponentials");
-  return std::string("receive, product, wait 0, ") +
-         (hasTile     ? "release, receive, receive, release, exponentials"
+           (takesTurns ? "pass, " : "") + tile + "wait 1, " +
+           (mayRepeat && hasTile ? "exponentials, wait 0, release, release" // Keys and the tile together.
+            : mayRepeat          ? "exponentials, release, wait 0, release"
+            : hasTile            ? "release, wait 0, release, release, exponentials"
+                                 : "release, wait 0, release, exponentials");
+  return "receive, product, " + tile + "wait 0, " +
+         (hasTile     ? "release, receive, release, exponentials"
           : mayRepeat ? "receive, exponentials, release"
                       : "receive, release, exponentials") +
          ", product, wait 0, release";

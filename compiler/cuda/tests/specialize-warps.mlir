@@ -377,15 +377,20 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Tiles are fed in the order in which their slots come back: keys that may be read a second time behind the bias.
-// CHECK-LABEL: func @slots_that_come_back_first
+// The slot of a bias comes back with that of the keys, which each warp may read once more: the producer waits for that one
+// first, and one release behind a fence serves for both.
+// CHECK-LABEL: func @slots_that_come_back_together
 // CHECK: sm.roles producer
+// CHECK: sm.feed %arg0[{{.*}}, %[[KEYS:[0-9]+]][
 // CHECK: sm.feed %arg1[
-// CHECK: sm.feed %arg0[
 // CHECK: consumer
+// CHECK-NOT: sm.release
+// CHECK: sm.proxy_fence
+// CHECK-NEXT: sm.release %[[KEYS]]{{.*}} each_warp
+// CHECK-NOT: sm.release
 module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
-  func.func @slots_that_come_back_first(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>,
-                                        %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
+  func.func @slots_that_come_back_together(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>,
+                                           %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
