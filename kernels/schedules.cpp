@@ -110,7 +110,9 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 /// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
 constexpr Schedule kThreeInTurns = severalPerSm(held(inTurns(64, 64)), 3);
 constexpr Schedule kThreeClaimed = claimed(grouped(kThreeInTurns, 4));
+constexpr Schedule kThreeSmall = optimistic(severalPerSm(overlapped(64, 64), 3));
 constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4), 8));
+constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4), 8));
 
 /// Where they see many.
 constexpr Schedule kLargeClaimed = claimed(grouped(overlapped(192, 128), 4));
@@ -119,22 +121,25 @@ constexpr Schedule kLargeClaimed = claimed(grouped(overlapped(192, 128), 4));
 constexpr Schedule kSquareClaimed = optimistic(claimed(overlapped(128, 128)));
 /// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
 constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
+constexpr Schedule kThreeWide = optimistic(overlapped(192, 96));
 
 constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward";
 
 // The first row that fits counts.
 constexpr Row kRows[] = {
-    {kHopper, kForward, 2, 64, 113, grouped(overlapped(192, 128), 4), {.bf16 = true, .plain = true, .ranges = true}},
-    {kHopper, kForward, 2, 64, 113, grouped(fed(192, 128), 4), {.plain = true, .ranges = true}},
-    {kHopper, kForward, 2, 64, 113, overlapped(192, 112), {.plain = true, .window = true}},
+    {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .ranges = true}},
+    {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .window = true}},
     {kHopper, kForward, 2, 64, 57, kThreeInTurns, {.causal = true, .plain = true, .most_keys = 512}},
     {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 41, kFourByHeads, {.causal = true, .plain = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 64, 137, kLargeClaimed, {.causal = true, .bf16 = true, .plain = true}},
     {kHopper, kForward, 2, 64, 137, claimed(overlapped(192, 128)), {.bf16 = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true}},
-    {kHopper, kForward, 2, 64, 201, grouped(fed(192, 112), 4), {.tiles_of_scores = true}},
-    {kHopper, kForward, 2, 64, 113, overlapped(192, 112)},
+    {kHopper, kForward, 2, 64, 145, staged(optimistic(overlapped(192, 64)), 3), {.tiles_of_scores = true}},
+    {kHopper, kForward, 2, 64, 41, kFourByHeads, {.peak = true, .most_keys = 2048}},
+    {kHopper, kForward, 2, 64, 33, kFourNarrow, {.most_keys = 2048}},
+    {kHopper, kForward, 2, 64, 73, grouped(kThreeWide, 4), {.causal = true}},
+    {kHopper, kForward, 2, 64, 73, kThreeWide},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.plain = true, .window = true}},
     {kHopper, kForward, 2, 128, 225, optimistic(inTurns(128, 128)), {.causal = true, .plain = true, .most_keys = 8192}},
