@@ -24,13 +24,20 @@ using LocBuilder = ImplicitLocOpBuilder;
 constexpr int64_t smallestTile = 256;
 
 namespace {
+/// Where a term can fail: terms that fail at other tiles have a branch each.
+enum class Side : uint8_t {
+  lower, ///< It holds for columns behind one.
+  upper, ///< For those before one.
+  any,   ///< A scalar says.
+};
+
 /// Some compares of a mask, and what tells that all of them hold for the whole tile: an affine tile that is at most 0,
 /// or a scalar that is true.
 struct EdgeTerm {
+  Side side;
   std::optional<AffineTile> bound;
   Value scalar;
   SmallVector<Value> compares;
-  bool isLower = false; ///< It holds for columns behind one, not for those before one.
 
   bool has(Value compare) const { return is_contained(compares, compare); }
 
@@ -51,11 +58,9 @@ public:
   /// Whether there are such terms, and they may hold for a whole tile.
   bool isWorthTesting() const { return !terms_.empty() && !neverUniform_; }
 
-  /// Lower limits of columns, or the other terms: at other tiles.
-  auto terms(bool areLower) const {
-    return llvm::make_filter_range(terms_, [=](const EdgeTerm &term) { return term.isLower == areLower; });
+  auto terms(Side side) const {
+    return llvm::make_filter_range(terms_, [=](const EdgeTerm &term) { return term.side == side; });
   }
-  ArrayRef<EdgeTerm> terms() const { return terms_; }
 
   /// The mask without these terms; null if nothing is left.
   Value remainder(LocBuilder &b) const {
@@ -64,13 +69,18 @@ public:
         b, mask_, [&](Value compare) { return isEdge(compare) ? Value() : compare; }, kept);
   }
 
-  /// The mask with nothing but these terms, computed at `b`.
-  template <class Terms> Value only(LocBuilder &b, Terms terms) {
+  /// The mask with nothing but the terms of this side, computed at `b`; `isEdge`: where not all of them hold.
+  Value only(LocBuilder &b, Side side, bool isEdge) {
     Kept kept;
     IRMapping copies;
+    auto chosen = terms(side);
+    const bool isScalarFalse = isEdge && side == Side::any && llvm::hasSingleElement(chosen);
     auto choose = [&](Value compare) {
-      const bool isChosen = llvm::any_of(terms, [&](const EdgeTerm &term) { return term.has(compare); });
-      return isChosen ? recompute(b, compare, copies) : Value();
+      if (llvm::none_of(chosen, [&](const EdgeTerm &term) { return term.has(compare); }))
+        return Value();
+      if (side == Side::any)
+        return recomputeHere(b, isScalarFalse ? scalarOr(compare).tile : compare, copies);
+      return recompute(b, compare, copies);
     };
     return keep(b, mask_, choose, kept);
   }
@@ -93,13 +103,18 @@ private:
     return isa<RankedTensorType>(source.getType()) ? repeatedScalar(source) : source;
   }
 
-  /// The scalar that makes the whole tile true; null if there is none.
-  static Value sufficientScalar(Value value) {
+  /// What a tile is the `or` of, if one is a scalar, which makes the whole tile true; nulls if none is.
+  struct ScalarOr {
+    Value scalar, tile;
+  };
+  static ScalarOr scalarOr(Value value) {
     auto either = value.getDefiningOp<arith::OrIOp>();
     if (!either)
       return {};
-    Value scalar = repeatedScalar(either.getLhs());
-    return scalar ? scalar : repeatedScalar(either.getRhs());
+    for (auto [one, other] : {std::pair(either.getLhs(), either.getRhs()), {either.getRhs(), either.getLhs()}})
+      if (Value scalar = repeatedScalar(one))
+        return {scalar, other};
+    return {};
   }
 
   void collect(Value value) {
@@ -108,14 +123,15 @@ private:
     Operation *op = value.getDefiningOp();
     if (isConjunction(op))
       llvm::for_each(op->getOperands(), [&](Value operand) { collect(operand); });
-    else if (Value scalar = sufficientScalar(value))
-      terms_.push_back({{}, scalar, {value}});
+    else if (Value scalar = scalarOr(value).scalar)
+      terms_.push_back({Side::any, {}, scalar, {value}});
     else if (std::optional<AffineTile> excess = tiles_.excess(value))
-      addBound(excess->largest(cast<RankedTensorType>(value.getType()).getShape()), value, excess->steps().back() < 0);
+      addBound(excess->largest(cast<RankedTensorType>(value.getType()).getShape()), value,
+               excess->steps().back() < 0 ? Side::lower : Side::upper);
   }
 
   /// Of bounds that differ by a constant the tightest implies the others.
-  void addBound(AffineTile bound, Value compare, bool isLower) {
+  void addBound(AffineTile bound, Value compare, Side side) {
     if (bound.isConstant()) {
       neverUniform_ |= bound.constant() > 0;
       alwaysTrue_.insert(compare);
@@ -124,7 +140,7 @@ private:
     auto same = llvm::find_if(
         terms_, [&](const EdgeTerm &term) { return term.bound && bound.minus(*term.bound).isConstant(); });
     if (same == terms_.end()) {
-      terms_.push_back({std::move(bound), {}, {compare}, isLower});
+      terms_.push_back({side, std::move(bound), {}, {compare}});
       return;
     }
     same->compares.push_back(compare);
@@ -156,8 +172,6 @@ private:
   Value recompute(LocBuilder &b, Value value, IRMapping &copies) {
     if (Value copy = copies.lookupOrNull(value))
       return copy;
-    if (seen_.contains(value) && sufficientScalar(value))
-      return recomputeHere(b, value, copies);
     bool isScalar = !isa<RankedTensorType>(value.getType());
     bool isCompare = seen_.contains(value) && tiles_.excess(value);
     if (isScalar || (!isCompare && !tiles_.find(value)))
@@ -197,18 +211,19 @@ private:
 };
 } // namespace
 
-/// `fast()` where the condition holds, else `always()`, which would be right there, too.
-static Value shortcut(LocBuilder &b, Value condition, function_ref<Value()> fast, function_ref<Value()> always,
-                      Type type) {
+static scf::IfOp branchOn(LocBuilder &b, Value condition, function_ref<Value()> then, function_ref<Value()> otherwise,
+                          Type type) {
   auto branch = scf::IfOp::create(b, type, condition, /*withElseRegion=*/true);
-  branch->setAttr(tile::shortcut, b.getUnitAttr());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, fast());
+  scf::YieldOp::create(b, then());
   b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, always());
-  return branch.getResult(0);
+  scf::YieldOp::create(b, otherwise());
+  return branch;
 }
+
+/// Of a branch whose second side is right in any case.
+static void markShortcut(scf::IfOp branch) { branch->setAttr(tile::shortcut, UnitAttr::get(branch.getContext())); }
 
 static void branchOnEdge(arith::SelectOp select) {
   EdgeMask mask(select.getCondition());
@@ -218,29 +233,37 @@ static void branchOnEdge(arith::SelectOp select) {
   auto masked = [&](Value by, Value tile) -> Value {
     return by ? arith::SelectOp::create(b, by, tile, select.getFalseValue()) : tile;
   };
-  auto hold = [&](auto terms) {
-    Value all;
-    for (const EdgeTerm &term : terms) {
-      Value holds = term.holdsEverywhere(b);
-      all = all ? Value(arith::AndIOp::create(b, all, holds)) : holds;
-    }
-    return all;
-  };
-  Value above = hold(mask.terms(/*areLower=*/true)), below = hold(mask.terms(/*areLower=*/false));
-  Value inside = above && below ? Value(arith::AndIOp::create(b, above, below)) : above ? above : below;
+  SmallVector<std::pair<Side, Value>> sides; // and what tells that they hold everywhere
+  Value inside;
+  auto both = [&](Value one, Value other) { return one ? Value(arith::AndIOp::create(b, one, other)) : other; };
+  for (Side side : {Side::lower, Side::upper, Side::any}) {
+    Value holds;
+    for (const EdgeTerm &term : mask.terms(side))
+      holds = both(holds, term.holdsEverywhere(b));
+    if (!holds)
+      continue;
+    sides.push_back({side, holds});
+    inside = both(inside, holds);
+  }
 
   auto unmasked = [&] { return masked(mask.remainder(b), select.getTrueValue()); };
   auto atEdge = [&] {
     Value tile = unmasked();
-    if (!above || !below)
-      return masked(mask.only(b, mask.terms()), tile);
-    for (auto [areLower, holds] : {std::pair(true, above), std::pair(false, below)})
-      tile = shortcut(
-          b, holds, [&] { return tile; }, [&] { return masked(mask.only(b, mask.terms(areLower)), tile); },
+    if (sides.size() == 1)
+      return masked(mask.only(b, sides.front().first, /*isEdge=*/false), tile);
+    for (auto [side, holds] : sides) {
+      scf::IfOp branch = branchOn(
+          b, holds, [&] { return tile; }, [&] { return masked(mask.only(b, side, /*isEdge=*/true), tile); },
           tile.getType());
+      if (side != Side::any)
+        markShortcut(branch);
+      tile = branch.getResult(0);
+    }
     return tile;
   };
-  select.replaceAllUsesWith(shortcut(b, inside, unmasked, atEdge, select.getType()));
+  scf::IfOp branch = branchOn(b, inside, unmasked, atEdge, select.getType());
+  markShortcut(branch);
+  select.replaceAllUsesWith(branch.getResult(0));
   select.erase();
 }
 

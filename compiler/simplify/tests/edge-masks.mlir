@@ -169,7 +169,8 @@ func.func @documents(%query_document: tensor<16x16xi32>, %key_document: tensor<1
   return %0 : tensor<16x16xf32>
 }
 
-// One scalar is enough for the whole tile. Then neither the rows' bounds are read nor anything is compared.
+// One scalar is enough for the whole tile. Then neither the rows' bounds are read nor anything is compared. At the end of the
+// keys, too, it decides on its own, and where it is false, nobody asks again.
 
 // CHECK-LABEL: @range
 // CHECK-SAME: (%[[BOUNDS:.*]]: !tile.view<1xi32>, %[[WHOLE:.*]]: i1, %[[S:.*]]: tensor<16x16xf32>,
@@ -179,10 +180,18 @@ func.func @documents(%query_document: tensor<16x16xi32>, %key_document: tensor<1
 // CHECK-NEXT: scf.if %[[INSIDE]]
 // CHECK-NEXT: scf.yield %[[S]]
 // CHECK: else
+// CHECK-NEXT: %[[EXISTING:.*]] = scf.if %[[BEFORE_END]]
+// CHECK: scf.if %[[WHOLE]]
+// CHECK-NEXT: scf.yield %[[EXISTING]]
+// CHECK: else
 // CHECK: %[[OF_ROWS:.*]] = tile.gather %[[BOUNDS]]
 // CHECK: arith.cmpi slt, %{{.*}} : tensor<16x16xi32>
-// CHECK: arith.ori
-// CHECK: arith.select
+// CHECK-NEXT: arith.select
+// CHECK-NEXT: scf.yield
+// That side is wrong where the scalar is true: no shortcut.
+// CHECK-NEXT: }{{$}}
+// CHECK-NEXT: scf.yield
+// CHECK-NEXT: } {tile.shortcut}
 func.func @range(%bounds: !tile.view<1xi32>, %whole: i1, %s: tensor<16x16xf32>, %row: i32, %key: i32, %end: i32)
     -> tensor<16x16xf32> {
   %minus_inf = arith.constant dense<0xFF800000> : tensor<16x16xf32>
