@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include "compiler/cuda/FedTiles.h"
 #include "compiler/cuda/Passes.h"
 
-#include "compiler/sm/Sm.h"
-
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 
@@ -20,129 +17,12 @@ namespace tegula::cuda {
 
 using namespace mlir;
 using namespace tegula;
+using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 using Loop = LoopLikeOpInterface;
 
 constexpr int64_t warpsOfGroup = 4;
-
-//===-- Which fetches --------------------------------------------------------------------------------------------===//
-
-/// What the values are computed from, operands first.
-static SetVector<Operation *> sliceOf(ValueRange values) {
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.inclusive = true;
-  SetVector<Operation *> slice;
-  for (Value value : values)
-    if (Operation *op = value.getDefiningOp())
-      (void)getBackwardSlice(op, &slice, options);
-  return slice;
-}
-
-/// All that a loop needs but what it carries.
-static SmallVector<Value> boundsOf(scf::ForOp loop) {
-  return {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
-}
-
-/// Whether a loop carries it.
-static bool isCarried(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
-  return loop && argument != loop.getInductionVar();
-}
-
-/// Whether `op` is arithmetic on scalars, or reads one.
-static bool isRepeatable(Operation *op) {
-  return op->getNumRegions() == 0 && isMemoryEffectFree(op) && llvm::none_of(op->getOperands(), isCarried) &&
-         llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
-}
-
-static bool areRepeatable(ValueRange values) { return llvm::all_of(sliceOf(values), isRepeatable); }
-
-/// Whether a box of the tensor behind the view is the tile: nothing beside it has to become 0.
-static bool isBox(sm::FetchOp fetch) {
-  constexpr int64_t mostRows = 256;
-  sm::SharedType type = fetch.getType();
-  return type.getPanel() == 128 && type.elementBytes() == 2 && type.getShape()[0] == fetch.getShape()[0] &&
-         type.getShape()[0] <= mostRows && matchPattern(fetch.getPosition().back(), m_Zero());
-}
-
-/// Products of warps may read what those of warpgroups do, too.
-static bool isReadByProducts(sm::FetchOp fetch) {
-  return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp, sm::MmaOp>) &&
-         llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
-}
-
-/// Products of warpgroups read it for all lanes.
-static bool isReadByLanes(sm::FetchOp fetch) { return !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>); }
-
-static bool isInLoop(Operation *op) { return isa<Loop>(op->getParentOp()); }
-
-/// What claims the iterations of a loop, or null.
-static tile::ClaimOp claimOf(scf::WhileOp loop) {
-  auto claims = loop.getBeforeBody()->getOps<tile::ClaimOp>();
-  return claims.empty() ? tile::ClaimOp() : *claims.begin();
-}
-
-/// Whether a producer can claim the iterations, for consumers that are told nothing but their numbers.
-static bool isClaimed(scf::WhileOp loop) {
-  tile::ClaimOp claim = claimOf(loop);
-  scf::ConditionOp end = loop.getConditionOp();
-  return claim && loop.getInits().empty() && llvm::equal(end.getArgs(), claim->getResults()) &&
-         llvm::all_of(sliceOf(end.getCondition()), [&](Operation *op) { return op == claim || isRepeatable(op); });
-}
-
-/// Whether a producer can get there: through loops alone, which it can repeat.
-static bool isReachable(Operation *op) {
-  Operation *parent = op->getParentOp();
-  if (auto loop = dyn_cast<scf::ForOp>(parent))
-    return areRepeatable(boundsOf(loop)) && isReachable(loop);
-  if (auto loop = dyn_cast<scf::WhileOp>(parent))
-    return isClaimed(loop) && isa<func::FuncOp>(loop->getParentOp());
-  return isa<func::FuncOp>(parent);
-}
-
-/// Whether a producer knows where the tile is, of an sm.fetch or a tile.load.
-template <class Op> static bool isKnown(Op op) {
-  return isReachable(op) && tile::isReadOnly(op.getView()) && areRepeatable(op->getOperands()) &&
-         llvm::none_of(op->getOperands(), isCarried);
-}
-
-static bool canBeFed(sm::FetchOp fetch) { return isKnown(fetch) && isBox(fetch) && isReadByProducts(fetch); }
-
-/// What a tile that goes to registers needs in shared memory.
-static sm::SharedType boxType(RankedTensorType tile) {
-  constexpr int64_t panelBytes = 128, panelElements = 64;
-  const auto columns = static_cast<int64_t>(llvm::alignTo(tile.getDimSize(1), panelElements));
-  return sm::SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), panelBytes);
-}
-
-/// Of a tile that goes to registers, beside which nothing has to become 0. Smaller ones are not worth a ring.
-static bool canBeFed(tile::LoadOp load) {
-  constexpr int64_t mostRows = 256, leastElements = 1024;
-  RankedTensorType type = load.getResult().getType();
-  bool isMatrix = type.getRank() == 2 && type.getElementTypeBitWidth() == 16 && type.getDimSize(0) <= mostRows;
-  return isMatrix && type.getNumElements() >= leastElements && !load.getFill() && isInLoop(load) && isKnown(load);
-}
-
-/// The tile comes from shared memory if TMA can copy it there. Else each thread loads its own elements, as one warp
-/// could not move them fast enough.
-static sm::FetchOp fetchBox(tile::LoadOp load) {
-  LocBuilder b(load.getLoc(), load);
-  RankedTensorType type = load.getResult().getType();
-  ArrayRef<int64_t> shape = type.getShape();
-  auto fetch = sm::FetchOp::create(b, boxType(type), load.getView(), load.getPosition(), shape);
-  Value isBox = sm::IsBoxOp::create(b, b.getI1Type(), load.getView(), load.getPosition(), shape);
-  auto branch = scf::IfOp::create(b, type, isBox, /*withElseRegion=*/true);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false)));
-  load.replaceAllUsesWith(branch.getResult(0));
-  b.setInsertionPointToStart(branch.elseBlock());
-  auto yield = scf::YieldOp::create(b, load.getResult());
-  load->moveBefore(yield);
-  return fetch;
-}
 
 //===-- Rings ----------------------------------------------------------------------------------------------------===//
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Which tiles a producer can feed.
+#pragma once
+
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tegula::cuda {
+
+/// What the values are computed from, operands first.
+llvm::SetVector<mlir::Operation *> sliceOf(mlir::ValueRange values);
+
+/// All that a loop needs but what it carries.
+llvm::SmallVector<mlir::Value> boundsOf(mlir::scf::ForOp loop);
+
+/// What claims the iterations of a loop, or null.
+tile::ClaimOp claimOf(mlir::scf::WhileOp loop);
+
+bool isInLoop(mlir::Operation *op);
+
+/// Products of warps may read what those of warpgroups do, too.
+bool isReadByProducts(sm::FetchOp fetch);
+
+/// Products of warpgroups read it for all lanes.
+bool isReadByLanes(sm::FetchOp fetch);
+
+/// Of a tile that products read where it is fetched.
+bool canBeFed(sm::FetchOp fetch);
+
+/// Of a tile that goes to registers, beside which nothing has to become 0. Smaller ones are not worth a ring.
+bool canBeFed(tile::LoadOp load);
+
+/// What a tile that goes to registers needs in shared memory.
+sm::SharedType boxType(mlir::RankedTensorType tile);
+
+/// The tile comes from shared memory if TMA can copy it there. Else each thread loads its own elements, as one warp
+/// could not move them fast enough.
+sm::FetchOp fetchBox(tile::LoadOp load);
+
+} // namespace tegula::cuda
