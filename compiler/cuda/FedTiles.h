@@ -23,7 +23,7 @@ bool isInLoop(mlir::Operation *op);
 /// Products of warps may read what those of warpgroups do, too.
 bool isReadByProducts(sm::FetchOp fetch);
 
-/// Products of warpgroups read it for all lanes.
+/// By more than products of warpgroups, which read it for all lanes at once.
 bool isReadByLanes(sm::FetchOp fetch);
 
 /// Of a tile that products read where it is fetched.

@@ -76,6 +76,8 @@ public:
     makeRoles();
     for (sm::FetchOp fetch : fetches_)
       makeChannel(fetch);
+    for (sm::FetchOp fetch : fetches_)
+      findCompanion(fetch);
     findClaims();
     b_.setInsertionPointToStart(&roles_.getProducer().emplaceBlock());
     feedBlock(roles_.getConsumer().front(), {i32(0), i32(0)});
@@ -151,6 +153,18 @@ private:
     channels_[fetch] = {ring, makeMbarriers(fetch)};
   }
 
+  /// A tile that goes to registers comes back with one of the same loop that each warp gives back later.
+  void findCompanion(sm::FetchOp fetch) {
+    if (isReadByProducts(fetch) || fetch->use_empty())
+      return;
+    auto isLater = [&](sm::FetchOp other) {
+      return other->getBlock() == fetch->getBlock() && isReadByProducts(other) && isReadByLanes(other) &&
+             userIn(fetch, /*last=*/true)->isBeforeInBlock(userIn(other, /*last=*/true));
+    };
+    if (auto found = llvm::find_if(fetches_, isLater); found != fetches_.end())
+      companions_[fetch] = *found;
+  }
+
   /// Of the loops in which the producer feeds something.
   void findClaims() {
     for (sm::FetchOp fetch : fetches_)
@@ -178,29 +192,17 @@ private:
     b_.setLoc(block.back().getLoc());
   }
 
-  /// Of a tile that goes to registers, one of the same loop that each warp gives back later: the slots of both come
-  /// back with that. Null if there is none.
-  sm::FetchOp companionOf(sm::FetchOp fetch) {
-    if (isReadByProducts(fetch) || fetch->use_empty())
-      return {};
-    auto found = llvm::find_if(fetches_, [&](sm::FetchOp other) {
-      return other->getBlock() == fetch->getBlock() && isReadByProducts(other) && isReadByLanes(other) &&
-             userIn(fetch, /*last=*/true)->isBeforeInBlock(userIn(other, /*last=*/true));
-    });
-    return found == fetches_.end() ? sm::FetchOp() : *found;
-  }
-
   /// In the order in which slots come back: none waits for that of a tile which is needed longer, and what does not
   /// wait itself comes behind its companion.
   void feed(SmallVector<sm::FetchOp> &due, Turn turn) {
     auto last = [&](sm::FetchOp fetch) {
-      sm::FetchOp companion = companionOf(fetch);
+      sm::FetchOp companion = companions_.lookup(fetch);
       return userIn(companion ? companion : fetch, /*last=*/true);
     };
     llvm::stable_sort(due, [&](sm::FetchOp one, sm::FetchOp other) {
       Operation *end = last(one), *otherEnd = last(other);
       if (end == otherEnd)
-        return !companionOf(one) && companionOf(other);
+        return !companions_.contains(one) && companions_.contains(other);
       return end && otherEnd && end->isBeforeInBlock(otherEnd);
     });
     for (sm::FetchOp fetch : due) {
@@ -413,9 +415,7 @@ private:
     Turn now = loop ? turnOf(carriedIn(loop).slice(places_.at(fetch), 2)) : Turn{i32(0), i32(0)};
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
     Value tile = sm::ReceiveOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
-    if (sm::FetchOp companion = loop ? companionOf(fetch) : sm::FetchOp())
-      withCompanions_.insert(companion);
-    else if (loop)
+    if (loop && !companions_.contains(fetch))
       release(fetch, channel, now);
     fetch.replaceAllUsesWith(tile);
     fetch.erase();
@@ -437,7 +437,7 @@ private:
     Operation *last = userIn(fetch, /*last=*/true);
     auto product = dyn_cast<sm::WgmmaOp>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
-    const bool isFenced = !isReadByProducts(fetch) || withCompanions_.contains(fetch);
+    const bool isFenced = !isReadByProducts(fetch) || llvm::is_contained(llvm::make_second_range(companions_), fetch);
     if (isFenced) // What follows in the slot is written by TMA.
       sm::ProxyFenceOp::create(b_);
     sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product || isReadByLanes(fetch));
@@ -455,10 +455,10 @@ private:
   sm::RolesOp roles_;
   IRMapping map_; ///< From the program to the producer's part of it.
   SetVector<tile::ClaimOp> claims_;
-  DenseMap<Operation *, Channel> channels_; ///< Of fetches and claims.
-  DenseSet<Operation *> withCompanions_;    ///< Fetches with whose slots others come back.
-  DenseMap<Operation *, Turn> turns_;       ///< In the producer, of the next tiles of a loop's rings.
-  DenseMap<Operation *, unsigned> places_;  ///< Of the turn among what its loop carries in the consumers.
+  DenseMap<Operation *, Channel> channels_;       ///< Of fetches and claims.
+  DenseMap<Operation *, sm::FetchOp> companions_; ///< Of fetches whose slots come back with those of others.
+  DenseMap<Operation *, Turn> turns_;             ///< In the producer, of the next tiles of a loop's rings.
+  DenseMap<Operation *, unsigned> places_;        ///< Of the turn among what its loop carries in the consumers.
 };
 
 struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {

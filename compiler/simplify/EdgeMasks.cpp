@@ -69,12 +69,12 @@ public:
         b, mask_, [&](Value compare) { return isEdge(compare) ? Value() : compare; }, kept);
   }
 
-  /// The mask with nothing but the terms of this side, computed at `b`; `isEdge`: where not all of them hold.
-  Value only(LocBuilder &b, Side side, bool isEdge) {
+  /// The mask with nothing but the terms of this side, computed at `b`, `mayAllHold` or not.
+  Value only(LocBuilder &b, Side side, bool mayAllHold) {
     Kept kept;
     IRMapping copies;
     auto chosen = terms(side);
-    const bool isScalarFalse = isEdge && side == Side::any && llvm::hasSingleElement(chosen);
+    const bool isScalarFalse = !mayAllHold && side == Side::any && llvm::hasSingleElement(chosen);
     auto choose = [&](Value compare) {
       if (llvm::none_of(chosen, [&](const EdgeTerm &term) { return term.has(compare); }))
         return Value();
@@ -250,10 +250,10 @@ static void branchOnEdge(arith::SelectOp select) {
   auto atEdge = [&] {
     Value tile = unmasked();
     if (sides.size() == 1)
-      return masked(mask.only(b, sides.front().first, /*isEdge=*/false), tile);
+      return masked(mask.only(b, sides.front().first, /*mayAllHold=*/true), tile);
     for (auto [side, holds] : sides) {
       scf::IfOp branch = branchOn(
-          b, holds, [&] { return tile; }, [&] { return masked(mask.only(b, side, /*isEdge=*/true), tile); },
+          b, holds, [&] { return tile; }, [&] { return masked(mask.only(b, side, /*mayAllHold=*/false), tile); },
           tile.getType());
       if (side != Side::any)
         markShortcut(branch);

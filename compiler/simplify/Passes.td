@@ -82,8 +82,9 @@ def EdgeMasks : Pass<"edge-masks"> {
     Where a conjunct is the `or` of a tile and a scalar, one that holds for the whole tile by what its author knows, the scalar
     is tested and the tile computed in the other branch, with what it gathers from tensors that the program only reads.
 
-    Lower limits of columns, as windows have, and the others are met at different tiles: there, each has a branch of its
-    own, so that the edge of a window costs what the diagonal does.
+    Lower limits of columns, as windows have, upper ones and scalars are met at different tiles: there, each has a branch
+    of its own, so that the edge of a window costs what the diagonal does. Where a scalar is false its tile is not asked
+    again whether it is true: that branch is no shortcut.
 
     Other conjuncts of the mask remain on both sides. Tiles of fewer than 256 elements stay as they
     are. Rounding: none, results are the same in every bit.

@@ -410,3 +410,43 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// So do two of them.
+// CHECK-LABEL: func @two_slots_with_a_third
+// CHECK: sm.roles producer
+// CHECK: sm.feed %arg0[{{.*}}, %[[KEYS:[0-9]+]][
+// CHECK: sm.feed %arg1[
+// CHECK: sm.feed %arg2[
+// CHECK: consumer
+// CHECK-NOT: sm.release
+// CHECK: sm.proxy_fence
+// CHECK-NEXT: sm.release %[[KEYS]]{{.*}} each_warp
+// CHECK-NOT: sm.release
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+  func.func @two_slots_with_a_third(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %other: !tile.view<2xbf16>,
+                                           %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %b = tile.load %bias[%c0, %j] : !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
+      %d = tile.load %other[%c0, %j] : !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
+      %e = arith.addf %b, %d : tensor<64x64xbf16, #c>
+      %w = arith.extf %e : tensor<64x64xbf16, #c> to tensor<64x64xf32, #c>
+      %y = arith.addf %s, %w : tensor<64x64xf32, #c>
+      %again = sm.mma %qs, %ks depth 64 acc %y {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
+      scf.yield %again : tensor<64x64xf32, #c>
+    }
+    return
+  }
+}
