@@ -124,6 +124,11 @@ class CompileTest(CommandLineTest):
                                  environment={"TEGULA_CC": "/nowhere/tegula-cc"})
         self.assertIn("'/nowhere/tegula-cc' cannot be started", result.stderr)
 
+    def test_a_dash_is_standard_output(self):
+        plain = self.run_tegula("compile", "-", "--emit", "tile", stdin=PROGRAM)
+        self.assertIn(MARKS["tile"], plain.stdout)
+        self.assertEqual(self.run_tegula("compile", "-", "--emit", "tile", "-o", "-", stdin=PROGRAM).stdout, plain.stdout)
+
     def test_output_that_cannot_be_written_names_the_option(self):
         result = self.run_tegula("compile", "-", "--emit", "tile", "-o", "/dev/null/x", stdin=PROGRAM, code=2)
         self.assertEqual(result.stderr, "tegula: --output: cannot write '/dev/null/x': Not a directory\n")

@@ -84,13 +84,14 @@ Status compileCommand(const CompileOptions &options) {
   TEGULA_RETURN_IF_ERROR(checkOptions(options));
   if (!options.bundle.empty())
     return bundle(options);
-  if (isBinary(options) && options.output.empty() && isatty(STDOUT_FILENO))
+  const bool toStandardOutput = options.output.empty() || options.output == "-";
+  if (isBinary(options) && toStandardOutput && isatty(STDOUT_FILENO))
     return {ErrorCode::InvalidArgument,
             fmt::format("--emit: '{}' is not text; name a file with -o FILE", options.emit)};
   Expected<std::string> result = lower(options);
   if (!result)
     return result.status();
-  return options.output.empty() ? print(*result) : writeFile("--output", options.output, *result);
+  return toStandardOutput ? print(*result) : writeFile("--output", options.output, *result);
 }
 
 } // namespace tegula::tools

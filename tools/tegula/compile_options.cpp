@@ -81,7 +81,7 @@ void addCompileOptions(CLI::App &command, CompileOptions &options) {
       .add_option("--bundle", options.bundle,
                   "Instead of --emit: add the compiled kernel to this folder, which\nhosts load without a compiler")
       ->type_name("FOLDER");
-  command.add_option("-o,--output", options.output, "Write there instead of to standard output")->type_name("FILE");
+  command.add_option("-o,--output", options.output, "Write there instead of to standard output (-)")->type_name("FILE");
   addSchedule(command, options.schedule);
   command.footer(kExamples);
 }
