@@ -112,6 +112,7 @@ constexpr Schedule kThreeInTurns = severalPerSm(held(inTurns(64, 64)), 3);
 constexpr Schedule kThreeClaimed = claimed(grouped(kThreeInTurns, 4));
 constexpr Schedule kThreeSmall = optimistic(severalPerSm(overlapped(64, 64), 3));
 constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4), 8));
+/// For scores that take more registers, such as those of a softcap.
 constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4), 8));
 
 /// Where they see many.

@@ -97,17 +97,13 @@ std::vector<Row> rowsOf(const Machine &machine, const ProblemGrid &grid, const N
   CaseMeasurement ofModified(machine, modified, grid.seconds / rounds),
       ofPlain(machine, plain.attention, grid.seconds / rounds);
   std::vector<Row> modifiedRows, plainRows;
-  auto runBoth = [&] {
+  for (tools::Stopwatch watch; watch.milliseconds() < warmUpMs(machine);)
+    ofModified.forward(0), ofPlain.forward(0);
+  for (int round = 0; round < rounds; ++round) {
     modifiedRows.push_back(ofModified.forward(flopsOf(modified, scoresOf(variant, attention.shape))));
     plainRows.push_back(ofPlain.forward(forwardFlops(plain.attention)));
     plainRows.back().ms *= plain.share;
-  };
-  for (tools::Stopwatch watch; watch.milliseconds() < warmUpMs(machine);)
-    runBoth();
-  modifiedRows.clear();
-  plainRows.clear();
-  for (int round = 0; round < rounds; ++round)
-    runBoth();
+  }
   std::vector<Row> rows = {median(std::move(modifiedRows)), median(std::move(plainRows))};
   rows[1].algorithm = kUnmodified;
   for (Row &row : rows) {

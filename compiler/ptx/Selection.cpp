@@ -68,8 +68,8 @@ void Selection::loadParameters() {
   }
 }
 
-/// From sm_90 on the address depends on the block's place in its cluster, so that the assembler reads a special register,
-/// more than 20 cycles, wherever the address is needed. The sum with a number that it does not know to be 0 it keeps.
+/// From sm_90 on the address depends on the block's place in its cluster, so that the assembler reads a special register
+/// wherever the address is needed. The sum with a number that it does not know to be 0 it keeps.
 void Selection::locateShared() {
   constexpr StringLiteral unknownZero = "shr.u32 $0, $1, 31"; // No grid has 2^31 blocks.
   if (target_.number < 90)
