@@ -51,25 +51,24 @@ void Selection::copy(Operand to, Operand from) {
 
 //===-- Parameters -----------------------------------------------------------------------------------------------===//
 
+std::string Selection::parameterName(const Argument &parameter) const {
+  return (kernel_.getName() + "_param_" + Twine(parameter.getArgNo())).str();
+}
+
 void Selection::loadParameters() {
   for (Argument &argument : kernel_.args()) {
     RegisterClass registerClass = classOf(argument.getType());
-    std::string name = (kernel_.getName() + "_param_" + Twine(argument.getArgNo())).str();
-    if (argument.use_empty())
+    std::string name = parameterName(argument);
+    if (argument.use_empty() || argument.hasByValAttr())
       continue;
-    if (!argument.hasByValAttr()) {
-      if (argument.getType()->getScalarSizeInBits() < 32)
-        refuse("a parameter of less than 32 bits");
-      define(&argument, emit("ld.param." + toString(registerClass) + " $0, [" + name + "]", registerClass, {}));
-      continue;
-    }
-    Operand address = emit("mov.b64 $0, " + name, RegisterClass::b64, {});
-    define(&argument, emit("cvta.param.u64 $0, $1", RegisterClass::b64, address));
+    if (argument.getType()->getScalarSizeInBits() < 32)
+      refuse("a parameter of less than 32 bits");
+    define(&argument, emit("ld.param." + toString(registerClass) + " $0, [" + name + "]", registerClass, {}));
   }
 }
 
-/// From sm_90 on the address depends on the block's place in its cluster, so that the assembler reads a special register
-/// wherever the address is needed. The sum with a number that it does not know to be 0 it keeps.
+/// From sm_90 on the address depends on the block's place in its cluster, so that the assembler reads a special
+/// register wherever the address is needed. The sum with a number that it does not know to be 0 it keeps.
 void Selection::locateShared() {
   constexpr StringLiteral unknownZero = "shr.u32 $0, $1, 31"; // No grid has 2^31 blocks.
   if (target_.number < 90)
@@ -96,9 +95,9 @@ void Selection::select(BasicBlock &block) {
       endPhis(block);
     select(instruction);
   }
-  for (Constant *constant : computedConstants_)
-    values_.erase(constant);
-  computedConstants_.clear();
+  for (Value *value : computedHere_)
+    values_.erase(value);
+  computedHere_.clear();
 }
 
 /// A phi has two sets of registers: one that only the blocks before it write and only its own block reads, so that no

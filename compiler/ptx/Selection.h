@@ -36,6 +36,7 @@ private:
   RegisterClass classOf(llvm::Type *type);
   Operands elements(llvm::Value *value);
   Operands elementsOf(llvm::Constant *constant);
+  Operands addressOf(llvm::Argument *parameter);
   Operand scalar(llvm::Value *value) { return elements(value).front(); }
   /// The same in what an instruction may name: a predicate is always a register.
   Operand readable(llvm::Value *value);
@@ -55,6 +56,7 @@ private:
   Operand refuse(const llvm::Twine &what);
 
   //===-- Blocks -------------------------------------------------------------------------------------------------===//
+  std::string parameterName(const llvm::Argument &parameter) const;
   void loadParameters();
   void locateShared();
   void select(llvm::BasicBlock &block);
@@ -100,7 +102,7 @@ private:
   llvm::DenseMap<llvm::Value *, Operand> packed_;
   llvm::DenseMap<llvm::PHINode *, Operands> incoming_; ///< What the blocks before a phi's write.
   llvm::DenseMap<llvm::BasicBlock *, unsigned> numbers_;
-  llvm::SmallVector<llvm::Constant *> computedConstants_; ///< In this block.
+  llvm::SmallVector<llvm::Value *> computedHere_; ///< Constants and addresses of parameters, in this block.
   Block *block_ = nullptr;
   const llvm::DILocation *place_ = nullptr;
 };

@@ -65,6 +65,8 @@ ArrayRef<Operand> Selection::elements(Value *value) {
     return known->second;
   if (auto *constant = dyn_cast<Constant>(value))
     return elementsOf(constant);
+  if (auto *argument = dyn_cast<Argument>(value); argument && argument->hasByValAttr())
+    return addressOf(argument);
   refuse("the value " + describe(*value));
   define(value, SmallVector<Operand>(classesOf(value->getType()).size()));
   return values_[value];
@@ -93,26 +95,34 @@ ArrayRef<Operand> Selection::elementsOf(Constant *constant) {
   if (isa<GlobalVariable>(constant)) {
     RegisterClass registerClass = classOf(type);
     define(constant, emit("mov." + toString(registerClass) + " $0, " + constant->getName(), registerClass, {}));
-    computedConstants_.push_back(constant);
+    computedHere_.push_back(constant);
   } else if (auto *expression = dyn_cast<ConstantExpr>(constant)) {
     Instruction *instruction = expression->getAsInstruction();
     select(*instruction);
     define(constant, SmallVector<Operand>(elements(instruction)));
     values_.erase(instruction);
     instruction->deleteValue();
-    computedConstants_.push_back(constant);
+    computedHere_.push_back(constant);
   } else if (type->isVectorTy() || type->isStructTy()) {
     SmallVector<Operand> all;
     for (unsigned i = 0; i < classesOf(type).size(); ++i)
       all.push_back(scalar(constant->getAggregateElement(i)));
     define(constant, all);
-    computedConstants_.push_back(constant);
+    computedHere_.push_back(constant);
   } else {
     define(constant, literalOf(*constant));
     if (!isa<ConstantData>(constant))
       refuse("the constant " + describe(*constant));
   }
   return values_[constant];
+}
+
+/// For this block: it would take two registers in all loops before.
+ArrayRef<Operand> Selection::addressOf(Argument *parameter) {
+  Operand place = emit("mov.b64 $0, " + parameterName(*parameter), RegisterClass::b64, {});
+  define(parameter, emit("cvta.param.u64 $0, $1", RegisterClass::b64, place));
+  computedHere_.push_back(parameter);
+  return values_[parameter];
 }
 
 //===-- Sizes ----------------------------------------------------------------------------------------------------===//

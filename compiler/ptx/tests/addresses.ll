@@ -51,6 +51,13 @@ define ptx_kernel void @boxes(ptr byval([128 x i8]) align 64 "nvvm.grid_constant
   ; CHECK: cvta.param.u64 %rd[[M:[0-9]+]], %rd[[P]];
   ; CHECK: copy [%rd[[M]]];
   call void asm sideeffect "copy [$0];", "l"(ptr %map)
+  br label %next
+next:
+  ; Its address is found where it is used: no loop before keeps it in registers.
+  ; CHECK: mov.b64 %rd[[P:[0-9]+]], boxes_param_0;
+  ; CHECK: cvta.param.u64 %rd[[M:[0-9]+]], %rd[[P]];
+  ; CHECK: copy [%rd[[M]]];
+  call void asm sideeffect "copy [$0];", "l"(ptr %map)
   ret void
 }
 attributes #0 = { "nvvm.reqntid"="128" "nvvm.minctasm"="1" }
