@@ -174,6 +174,14 @@ static bool isCoalesced(sm::LayoutAttr layout, unsigned rank) {
   return first.dim == static_cast<int32_t>(rank) - 1 && first.size >= 16 && first.stride <= 2;
 }
 
+/// Outside of loops nothing follows that warps could be ahead with, and the addresses cost registers. TMA alone makes
+/// up for that, where there is much to store.
+static bool isStoredByWarps(tile::StoreOp store) {
+  constexpr int64_t wide = 256;
+  bool isWide = store.getTile().getType().getDimSize(1) >= wide;
+  return store->getParentOfType<LoopLikeOpInterface>() || (wantsRoles(store) && isWide);
+}
+
 void lowerLoadsAndStores(func::FuncOp function) {
   function.walk([](tile::LoadOp load) {
     RankedTensorType type = load.getResult().getType();
@@ -186,8 +194,7 @@ void lowerLoadsAndStores(func::FuncOp function) {
       return;
     ImplicitLocOpBuilder b(store.getLoc(), store);
     Value staged = sm::StageOp::create(b, sharedType(type, type.getShape()), store.getTile());
-    // Outside of loops nothing follows that warps could be ahead with, and its addresses cost registers.
-    int64_t rowsOfWarp = store->getParentOfType<LoopLikeOpInterface>() ? sm::extentOfWarp(type, /*dim=*/0) : 0;
+    int64_t rowsOfWarp = isStoredByWarps(store) ? sm::extentOfWarp(type, /*dim=*/0) : 0;
     sm::CopyOutOp::create(b, staged, store.getView(), store.getPosition(), type.getShape(),
                           rowsOfWarp ? b.getI64IntegerAttr(rowsOfWarp) : IntegerAttr());
     store.erase();

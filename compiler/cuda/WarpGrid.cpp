@@ -20,7 +20,7 @@ bool onTensorCores(tile::DotOp dot) {
   return lhs == rhs && (!lhs.isF32() || dot.getAllowTf32());
 }
 
-static bool wantsRoles(Operation *op) {
+bool wantsRoles(Operation *op) {
   auto roles = op->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("tile.num_roles");
   return roles && roles.getInt() == 2;
 }

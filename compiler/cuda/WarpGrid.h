@@ -22,8 +22,10 @@ struct ProductShape {
 ProductShape shapeOf(tile::DotOp dot);
 /// Whether tensor cores compute it; otherwise threads do, in f32.
 bool onTensorCores(tile::DotOp dot);
-/// Whether whole warpgroups compute it on this grid: sm.wgmma. Only modules with `tile.num_roles` of 2 want that, and not
-/// of products with `tile.each_warp`.
+/// Whether the op's module has `tile.num_roles` of 2.
+bool wantsRoles(mlir::Operation *op);
+/// Whether whole warpgroups compute it on this grid: sm.wgmma. Only modules with roles want that, and not of products
+/// with `tile.each_warp`.
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid);
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid);

@@ -94,3 +94,46 @@ func.func @indices(%o: !tile.view<1xi32>) {
   tile.store %i, %o[%c0] : tensor<64xi32>, !tile.view<1xi32>
   return
 }
+
+// -----
+
+// Between roles each warp stores its own rows of a wide result.
+// CHECK-LABEL: func.func @wide
+// CHECK: sm.copy_out {{.*}} [64, 256] rows_of_warp 16 :
+// CHECK-LABEL: func.func @narrow
+// CHECK: sm.copy_out {{.*}} [64, 128] :
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
+  func.func @wide(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o: !tile.view<2xbf16>) {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %k[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+    %b = tile.load %v[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x256xbf16>
+    %r = tile.dot %a, %b : tensor<64x64xbf16>, tensor<64x256xbf16> -> tensor<64x256xf32>
+    %n = arith.truncf %r : tensor<64x256xf32> to tensor<64x256xbf16>
+    tile.store %n, %o[%c0, %c0] : tensor<64x256xbf16>, !tile.view<2xbf16>
+    return
+  }
+  func.func @narrow(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o: !tile.view<2xbf16>) {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %k[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+    %b = tile.load %v[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x128xbf16>
+    %r = tile.dot %a, %b : tensor<64x64xbf16>, tensor<64x128xbf16> -> tensor<64x128xf32>
+    %n = arith.truncf %r : tensor<64x128xf32> to tensor<64x128xbf16>
+    tile.store %n, %o[%c0, %c0] : tensor<64x128xbf16>, !tile.view<2xbf16>
+    return
+  }
+}
+
+// -----
+
+// Without roles all threads store it together.
+// CHECK-LABEL: func.func @wide_without_roles
+// CHECK: sm.copy_out {{.*}} [64, 256] :
+func.func @wide_without_roles(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o: !tile.view<2xbf16>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %k[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+  %b = tile.load %v[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x256xbf16>
+  %r = tile.dot %a, %b : tensor<64x64xbf16>, tensor<64x256xbf16> -> tensor<64x256xf32>
+  %n = arith.truncf %r : tensor<64x256xf32> to tensor<64x256xbf16>
+  tile.store %n, %o[%c0, %c0] : tensor<64x256xbf16>, !tile.view<2xbf16>
+  return
+}
