@@ -133,16 +133,13 @@ Value Scores::firstQuery(Value block) const {
   bool laterSeeMore =
       !config_.variant.ranges.empty() ||
       std::any_of(bands_.begin(), bands_.end(), [](const Band &band) { return band.right.has_value(); });
-  if (laterSeeMore) {
-    Value blocks = (head_.seqlen_q + (config_.block_m - 1)) / config_.block_m;
-    return (blocks - 1 - block) * config_.block_m;
-  }
-  return block * config_.block_m;
+  return laterSeeMore ? head_.seqlen_q - (block + 1) * config_.block_m : block * config_.block_m;
 }
 
-Interval Scores::keysFor(Value row, Value lastRow) const {
+Interval Scores::keysFor(Value firstRow, Value lastRow) const {
   Var begin = constant(DType::index, 0);
   Var end = head_.seqlen_k;
+  Value row = max(firstRow, 0);
   for (const Band &band : bands_) {
     if (band.left)
       begin = max(begin, row + head_.shift(band.alignment) - *band.left);
@@ -154,7 +151,7 @@ Interval Scores::keysFor(Value row, Value lastRow) const {
     end = min(end, range.keys(lastRow, head_, tensors_).end);
   }
   if (config_.persistent != 0) // There is a block for each turn, but not all of them have rows.
-    end = select(min(row, head_.seqlen_q - 1 - row) >= 0, end, begin);
+    end = select(min(lastRow, head_.seqlen_q - 1 - row) >= 0, end, begin);
   return {begin, end};
 }
 

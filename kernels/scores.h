@@ -17,7 +17,8 @@ public:
   Scores(const AttentionConfig &config, View q, View k, Value batch, Value head, VariantViews tensors);
 
   /// The first row of a block of queries, where block 0 starts first: the blocks that see the most keys come first, so
-  /// that no long one is left for the end.
+  /// that no long one is left for the end. Then block 0 ends with the last query, and the block that has fewer than
+  /// block_m, whose first row is negative, is one that sees few keys.
   Value firstQuery(Value block) const;
 
   /// The scores of queries `row` to `row + block_m - 1`; the strip goes along the keys.
@@ -28,7 +29,7 @@ public:
 private:
   friend class ScoreStrip;
 
-  Interval keysFor(Value row, Value lastRow) const;
+  Interval keysFor(Value firstRow, Value lastRow) const;
   Interval queriesFor(Value key, Value lastKey) const;
   ScoreIndex at(Value row, Value key) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The order in which a forward kernel visits its tiles of keys.
+// The order of a forward kernel's blocks of queries, and in which each visits its tiles of keys.
 #include "kernels/scores.h"
 #include "language/machine.h"
 
@@ -42,6 +42,37 @@ std::vector<int> visited(const Variant &variant, const Visits &v) {
   };
   language::run(language::testedLanes().front(), Grid{1, 1, 1}, kernel, q, k, positions);
   return {positions.data.begin(), std::find(positions.data.begin(), positions.data.end(), -1)};
+}
+
+/// The first queries of the blocks, in their order.
+std::vector<int> firstQueries(const Visits &v) {
+  Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
+  const int64_t blocks = (v.seqlen_q + kBlockM - 1) / kBlockM;
+  Array<int32_t> queries({blocks}, -1);
+  AttentionConfig config{.dtype = f32, .head_dim = 8, .value_dim = 8, .causal = v.causal, .block_m = kBlockM};
+  auto kernel = [&](View Q, View K, View P) {
+    Value zero = constant(DType::index, 0), block = programId(0);
+    Scores scores(config, Q, K, zero, zero, {});
+    P.store(block, broadcast(cast(i32, scores.firstQuery(block)), {1}));
+  };
+  language::run(language::testedLanes().front(), Grid{static_cast<int>(blocks), 1, 1}, kernel, q, k, queries);
+  return queries.data;
+}
+
+TEST(BlocksOfQueries, AscendWhereAllSeeTheSameKeys) {
+  EXPECT_THAT(firstQueries({.seqlen_q = 70, .seqlen_k = 70}), ElementsAre(0, 32, 64));
+}
+
+TEST(BlocksOfQueries, BeginWithTheLastQueryWhereItSeesMost) {
+  EXPECT_THAT(firstQueries({.seqlen_q = 70, .seqlen_k = 70, .causal = Causal::top_left}), ElementsAre(38, 6, -26));
+  EXPECT_THAT(firstQueries({.seqlen_q = 1, .seqlen_k = 70, .causal = Causal::bottom_right}), ElementsAre(-31));
+}
+
+TEST(BlocksOfQueries, SeeNothingMoreForRowsBeforeTheFirst) {
+  EXPECT_THAT(visited({}, {.seqlen_q = 70, .seqlen_k = 70, .row = -26, .causal = Causal::bottom_right}),
+              ElementsAre(0));
+  EXPECT_THAT(visited(slidingWindow(16, 0, Alignment::bottom_right), {.seqlen_q = 6, .seqlen_k = 70, .row = -26}),
+              ElementsAre(48, 64));
 }
 
 Variant peaked(Alignment alignment) { return {.name = "peaked", .peak = alignment}; }
