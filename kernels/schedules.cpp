@@ -27,7 +27,6 @@ bool hasWindow(const Variant &variant) {
 /// Which problems a row is for. What is false or 0 stands for all.
 struct Only {
   bool causal = false;
-  bool bf16 = false;   ///< Exponents of f16 need more registers.
   bool plain = false;  ///< No score modification and no mask of a variant's: they need registers, too.
   bool bare = false;   ///< No variant at all.
   bool ranges = false; ///< It has ranges, whose edges need some more.
@@ -37,7 +36,7 @@ struct Only {
   int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
 
   bool admits(const AttentionProblem &problem) const {
-    return (!causal || problem.causal != Causal::none) && (!bf16 || problem.dtype == tegula::bf16) &&
+    return (!causal || problem.causal != Causal::none) &&
            (!(plain || bare) || (!problem.variant.score && !problem.variant.mask)) &&
            (!bare || (problem.variant.bands.empty() && problem.variant.ranges.empty())) &&
            (!ranges || !problem.variant.ranges.empty()) && (!tiles_of_scores || hasTilesOfScores(problem.variant)) &&
@@ -115,9 +114,6 @@ constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4
 /// For scores that take more registers, such as those of a softcap.
 constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4), 8));
 
-/// Where they see many.
-constexpr Schedule kLargeClaimed = claimed(grouped(overlapped(192, 128), 4));
-
 /// For few keys of each row, and where three warpgroups spill.
 constexpr Schedule kSquareClaimed = optimistic(claimed(overlapped(128, 128)));
 /// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
@@ -132,10 +128,8 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .window = true}},
     {kHopper, kForward, 2, 64, 57, kThreeInTurns, {.causal = true, .plain = true, .most_keys = 512}},
     {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 2048}},
-    {kHopper, kForward, 2, 64, 41, kFourByHeads, {.causal = true, .plain = true, .most_keys = 4096}},
-    {kHopper, kForward, 2, 64, 137, kLargeClaimed, {.causal = true, .bf16 = true, .plain = true}},
-    {kHopper, kForward, 2, 64, 137, claimed(overlapped(192, 128)), {.bf16 = true, .plain = true, .most_keys = 2048}},
-    {kHopper, kForward, 2, 64, 137, inTurns(192, 128), {.plain = true}},
+    {kHopper, kForward, 2, 64, 129, claimed(grouped(overlapped(192, 112), 8)), {.causal = true, .plain = true}},
+    {kHopper, kForward, 2, 64, 137, claimed(overlapped(192, 128)), {.plain = true}},
     {kHopper, kForward, 2, 64, 145, staged(optimistic(overlapped(192, 64)), 3), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 41, kFourByHeads, {.peak = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 33, kFourNarrow, {.most_keys = 2048}},
@@ -154,6 +148,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 129, kThreeFlat, {.peak = true}},
     {kHopper, kForward, 2, 128, 129, kThreeFlat, {.plain = true}},
     {kHopper, kForward, 2, 128, 225, claimed(kThreeFlat)},
+    {kHopper, kForward, 2, 256, 225, optimistic(fed(128, 64)), {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 256, 225, optimistic(grouped(overlapped(128, 64), 8)), {.causal = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 8), {.causal = true}},
     {kHopper, kForward, 2, 256, 225, optimistic(overlapped(128, 64)), {.most_keys = 1024}},
