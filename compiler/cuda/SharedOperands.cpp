@@ -174,18 +174,30 @@ static bool isCoalesced(sm::LayoutAttr layout, unsigned rank) {
   return first.dim == static_cast<int32_t>(rank) - 1 && first.size >= 16 && first.stride <= 2;
 }
 
+static bool isInLoop(Operation *op) { return op->getParentOfType<LoopLikeOpInterface>() != nullptr; }
+
+/// Whether a loop has tiles in registers beside what its products leave there.
+static bool loadsMatricesInLoops(func::FuncOp function) {
+  WalkResult search = function.walk([](tile::LoadOp load) {
+    const bool found = isInLoop(load) && load.getResult().getType().getRank() == 2;
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return search.wasInterrupted();
+}
+
 /// Outside of loops nothing follows that warps could be ahead with, and the addresses cost registers. TMA alone makes
 /// up for that, where there is much to store.
 static bool isStoredByWarps(tile::StoreOp store) {
   constexpr int64_t wide = 256;
-  bool isWide = store.getTile().getType().getDimSize(1) >= wide;
-  return store->getParentOfType<LoopLikeOpInterface>() || (wantsRoles(store) && isWide);
+  const bool isWide = store.getTile().getType().getDimSize(1) >= wide;
+  return isInLoop(store) ||
+         (isWide && wantsRoles(store) && !loadsMatricesInLoops(store->getParentOfType<func::FuncOp>()));
 }
 
 void lowerLoadsAndStores(func::FuncOp function) {
   function.walk([](tile::LoadOp load) {
     RankedTensorType type = load.getResult().getType();
-    if (isFetchable(load) && type.getNumElements() >= worthCopying && !load->getParentOfType<LoopLikeOpInterface>())
+    if (isFetchable(load) && type.getNumElements() >= worthCopying && !isInLoop(load))
       readBack(load, fetch(load, type.getShape()));
   });
   function.walk([](tile::StoreOp store) {
