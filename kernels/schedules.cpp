@@ -118,6 +118,7 @@ constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4)
 constexpr Schedule kSquareClaimed = optimistic(claimed(overlapped(128, 128)));
 /// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
 constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
+constexpr Schedule kThreeDeep = staged(optimistic(overlapped(192, 64)), 3);
 constexpr Schedule kThreeWide = optimistic(overlapped(192, 96));
 
 constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward";
@@ -130,7 +131,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 129, claimed(grouped(overlapped(192, 112), 8)), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 64, 137, claimed(overlapped(192, 128)), {.plain = true}},
-    {kHopper, kForward, 2, 64, 145, staged(optimistic(overlapped(192, 64)), 3), {.tiles_of_scores = true}},
+    {kHopper, kForward, 2, 64, 145, kThreeDeep, {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 41, kFourByHeads, {.peak = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 33, kFourNarrow, {.most_keys = 2048}},
     {kHopper, kForward, 2, 64, 73, grouped(kThreeWide, 4), {.causal = true}},
@@ -141,14 +142,12 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, claimed(held(overlapped(128, 128))), {.plain = true, .most_keys = 512}},
     {kHopper, kForward, 2, 128, 225, optimistic(held(inTurns(128, 128))), {.plain = true, .most_keys = 8192}},
-    {kHopper, kForward, 2, 128, 217, staged(optimistic(overlapped(192, 64)), 3), {.tiles_of_scores = true}},
+    {kHopper, kForward, 2, 128, 217, kThreeDeep, {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.causal = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true}},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.most_keys = 1024}},
-    {kHopper, kForward, 2, 128, 129, kThreeFlat, {.peak = true}},
-    {kHopper, kForward, 2, 128, 129, kThreeFlat, {.plain = true}},
-    {kHopper, kForward, 2, 128, 225, claimed(kThreeFlat)},
-    {kHopper, kForward, 2, 256, 225, optimistic(fed(128, 64)), {.tiles_of_scores = true}},
+    {kHopper, kForward, 2, 128, 169, staged(kThreeFlat, 3), {.peak = true}},
+    {kHopper, kForward, 2, 128, 145, kThreeDeep},
     {kHopper, kForward, 2, 256, 225, optimistic(grouped(overlapped(128, 64), 8)), {.causal = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 8), {.causal = true}},
     {kHopper, kForward, 2, 256, 225, optimistic(overlapped(128, 64)), {.most_keys = 1024}},
