@@ -108,7 +108,7 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 
 /// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
 constexpr Schedule kThreeInTurns = severalPerSm(held(inTurns(64, 64)), 3);
-constexpr Schedule kThreeClaimed = claimed(grouped(kThreeInTurns, 4));
+constexpr Schedule kThreeClaimed = optimistic(claimed(grouped(severalPerSm(overlapped(64, 80), 3), 8)));
 constexpr Schedule kThreeSmall = optimistic(severalPerSm(overlapped(64, 64), 3));
 constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4), 8));
 /// For scores that take more registers, such as those of a softcap.
@@ -128,7 +128,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .window = true}},
     {kHopper, kForward, 2, 64, 57, kThreeInTurns, {.causal = true, .plain = true, .most_keys = 512}},
-    {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 2048}},
+    {kHopper, kForward, 2, 64, 65, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 129, claimed(grouped(overlapped(192, 112), 8)), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 64, 137, claimed(overlapped(192, 128)), {.plain = true}},
     {kHopper, kForward, 2, 64, 145, kThreeDeep, {.tiles_of_scores = true}},
@@ -148,9 +148,8 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.most_keys = 1024}},
     {kHopper, kForward, 2, 128, 169, staged(kThreeFlat, 3), {.peak = true}},
     {kHopper, kForward, 2, 128, 145, kThreeDeep},
-    {kHopper, kForward, 2, 256, 225, optimistic(grouped(overlapped(128, 64), 8)), {.causal = true, .most_keys = 1024}},
-    {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 8), {.causal = true}},
     {kHopper, kForward, 2, 256, 225, optimistic(overlapped(128, 64)), {.most_keys = 1024}},
+    {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 8), {.causal = true}},
     {kHopper, kForward, 2, 256, 225, overlapped(128, 64)},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}, {.bare = true}},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
