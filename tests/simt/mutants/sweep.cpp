@@ -145,9 +145,10 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     if (schedule.num_attempts == 2)
       launches.push_back({.shape = of(isWindow ? many : queries, many + 2 * schedule.block_n, heads),
                           .family = oracle::Family::crossing_zero});
-    // One program has a block in every other turn, and another one ends with a block, which it stores.
+    // One program has a block in every other turn, and another one ends with a block, which it stores: the last claims
+    // have one where no group of heads lacks any.
     if (isInTurns)
-      launches.push_back({of(2 * schedule.block_m + 40, few, 2)});
+      launches.push_back({of(2 * schedule.block_m + 40, few, std::max(2, schedule.heads_per_group))});
     return launches;
   }
   const int64_t queries = schedule.block_m + 40, keys = 2 * schedule.block_n + 40;
