@@ -174,12 +174,12 @@ static bool isCoalesced(sm::LayoutAttr layout, unsigned rank) {
   return first.dim == static_cast<int32_t>(rank) - 1 && first.size >= 16 && first.stride <= 2;
 }
 
-static bool isInLoop(Operation *op) { return op->getParentOfType<LoopLikeOpInterface>() != nullptr; }
+static bool hasLoopAround(Operation *op) { return op->getParentOfType<LoopLikeOpInterface>() != nullptr; }
 
 /// Whether a loop has tiles in registers beside what its products leave there.
 static bool loadsMatricesInLoops(func::FuncOp function) {
   WalkResult search = function.walk([](tile::LoadOp load) {
-    const bool found = isInLoop(load) && load.getResult().getType().getRank() == 2;
+    const bool found = hasLoopAround(load) && load.getResult().getType().getRank() == 2;
     return found ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
@@ -190,14 +190,14 @@ static bool loadsMatricesInLoops(func::FuncOp function) {
 static bool isStoredByWarps(tile::StoreOp store) {
   constexpr int64_t wide = 256;
   const bool isWide = store.getTile().getType().getDimSize(1) >= wide;
-  return isInLoop(store) ||
+  return hasLoopAround(store) ||
          (isWide && wantsRoles(store) && !loadsMatricesInLoops(store->getParentOfType<func::FuncOp>()));
 }
 
 void lowerLoadsAndStores(func::FuncOp function) {
   function.walk([](tile::LoadOp load) {
     RankedTensorType type = load.getResult().getType();
-    if (isFetchable(load) && type.getNumElements() >= worthCopying && !isInLoop(load))
+    if (isFetchable(load) && type.getNumElements() >= worthCopying && !hasLoopAround(load))
       readBack(load, fetch(load, type.getShape()));
   });
   function.walk([](tile::StoreOp store) {

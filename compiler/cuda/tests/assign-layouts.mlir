@@ -137,3 +137,30 @@ func.func @wide_without_roles(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o
   tile.store %n, %o[%c0, %c0] : tensor<64x256xbf16>, !tile.view<2xbf16>
   return
 }
+
+// -----
+
+// Nor where a loop has other tiles in registers.
+// CHECK-LABEL: func.func @wide_beside_a_tile
+// CHECK: sm.copy_out {{.*}} [64, 256] :
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
+  func.func @wide_beside_a_tile(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o: !tile.view<2xbf16>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %zero = arith.constant dense<0.0> : tensor<64x256xf32>
+    %r = scf.for %i = %c0 to %c8 step %c1 iter_args(%sum = %zero) -> (tensor<64x256xf32>) {
+      %a = tile.load %k[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %b = tile.load %v[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x256xbf16>
+      %d = tile.dot %a, %b : tensor<64x64xbf16>, tensor<64x256xbf16> -> tensor<64x256xf32>
+      %t = tile.load %v[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x256xbf16>
+      %w = arith.extf %t : tensor<64x256xbf16> to tensor<64x256xf32>
+      %x = arith.addf %d, %w : tensor<64x256xf32>
+      %next = arith.addf %sum, %x : tensor<64x256xf32>
+      scf.yield %next : tensor<64x256xf32>
+    }
+    %n = arith.truncf %r : tensor<64x256xf32> to tensor<64x256xbf16>
+    tile.store %n, %o[%c0, %c0] : tensor<64x256xbf16>, !tile.view<2xbf16>
+    return
+  }
+}
