@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -164,23 +165,30 @@ void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   t.gpu.commitBoxes();
 }
 
-/// The boxes that are stored from a place, if any are.
-static sm::CopyOutOp storedCopyOf(Value place) {
+/// Of boxes that are stored from a place.
+static SmallVector<sm::CopyOutOp> storedCopiesOf(Value place) {
+  SmallVector<sm::CopyOutOp> copies;
   for (Operation *user : place.getUsers())
     if (auto copy = dyn_cast<sm::CopyOutOp>(user); copy && canStoreBoxes(copy))
-      return copy;
-  return {};
+      copies.push_back(copy);
+  return copies;
+}
+
+/// Whether the copy may have begun when the write does: in an iteration before, at least.
+static bool mayPrecede(sm::CopyOutOp copy, sm::WriteOp write) {
+  return write->getParentOfType<LoopLikeOpInterface>() || copy->getBlock() != write->getBlock() ||
+         copy->isBeforeInBlock(write);
 }
 
 void cuda::waitForBoxesOf(Threads &t, sm::WriteOp write) {
-  if (!storedCopyOf(write.getShared()))
+  if (llvm::none_of(storedCopiesOf(write.getShared()), [&](sm::CopyOutOp copy) { return mayPrecede(copy, write); }))
     return;
   t.gpu.waitBoxes();
   t.gpu.syncWarp();
 }
 
 void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
-  if (storedCopyOf(write.getShared()))
+  if (!storedCopiesOf(write.getShared()).empty())
     t.gpu.fenceAsync();
 }
 

@@ -234,7 +234,7 @@ mlir::Value isBox(Threads &t, sm::FeedOp feed);
 void loadBoxes(Threads &t, sm::FeedOp feed, mlir::Value full);
 /// Starts the copies of this warp's rows.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
-/// Waits until boxes that this warp has stored from the place that `write` overwrites have been read.
+/// Waits until boxes that this warp has stored from the place that `write` overwrites have been read, if any may have.
 void waitForBoxesOf(Threads &t, sm::WriteOp write);
 /// Lets TMA see what this thread has written, if boxes of it may be stored.
 void publishToBoxes(Threads &t, sm::WriteOp write);

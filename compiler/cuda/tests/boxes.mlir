@@ -8,7 +8,7 @@
 // CHECK-LABEL: func.func @stored(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
-// CHECK: cp.async.bulk.wait_group.read 0;
+// CHECK-NOT: wait_group
 // CHECK: stmatrix
 // CHECK: fence.proxy.async.shared::cta;
 // CHECK: nvvm.bar.warp.sync
