@@ -133,6 +133,8 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     const int64_t heads = !isInTurns ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
     // With claims no order says which program comes to a third turn: so many blocks that some does.
     const int64_t shortHeads = schedule.persistent == 2 ? std::max<int64_t>(heads, 5) : heads;
+    // Without keys nothing but its own barrier keeps a lane of the producer from falling rounds behind.
+    const int64_t emptyHeads = schedule.persistent == 2 ? 24 : heads;
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
     const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
     // A window shows as many keys to the last queries only.
@@ -140,7 +142,7 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
                                          {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
                                          {of(queries, few, heads)},
                                          {of(queries, few, shortHeads), {3, 0, 0, 0}},
-                                         {of(queries, 0, heads), {3, 0, 0, 0}}};
+                                         {of(queries, 0, emptyHeads), {3, 0, 0, 0}}};
     // Scores outgrow those of the first block so far that they are computed a second time.
     if (schedule.num_attempts == 2)
       launches.push_back({.shape = of(isWindow ? many : queries, many + 2 * schedule.block_n, heads),
