@@ -133,7 +133,12 @@ Value Scores::firstQuery(Value block) const {
   bool laterSeeMore =
       !config_.variant.ranges.empty() ||
       std::any_of(bands_.begin(), bands_.end(), [](const Band &band) { return band.right.has_value(); });
-  return laterSeeMore ? head_.seqlen_q - (block + 1) * config_.block_m : block * config_.block_m;
+  if (!laterSeeMore)
+    return block * config_.block_m;
+  if (config_.block_m > config_.block_n)
+    return head_.seqlen_q - (block + 1) * config_.block_m;
+  Value blocks = (head_.seqlen_q + (config_.block_m - 1)) / config_.block_m;
+  return (blocks - 1 - block) * config_.block_m;
 }
 
 Interval Scores::keysFor(Value firstRow, Value lastRow) const {

@@ -17,8 +17,9 @@ public:
   Scores(const AttentionConfig &config, View q, View k, Value batch, Value head, VariantViews tensors);
 
   /// The first row of a block of queries, where block 0 starts first: the blocks that see the most keys come first, so
-  /// that no long one is left for the end. Then block 0 ends with the last query, and the block that has fewer than
-  /// block_m, whose first row is negative, is one that sees few keys.
+  /// that no long one is left for the end. Blocks larger than those of keys then end with the last query, and the one
+  /// that has fewer rows than block_m, of which the first is negative, sees few keys. Others begin with the first query,
+  /// beside whose blocks of keys they lie: one of them has the edge.
   Value firstQuery(Value block) const;
 
   /// The scores of queries `row` to `row + block_m - 1`; the strip goes along the keys.

@@ -45,11 +45,12 @@ std::vector<int> visited(const Variant &variant, const Visits &v) {
 }
 
 /// The first queries of the blocks, in their order.
-std::vector<int> firstQueries(const Visits &v) {
+std::vector<int> firstQueries(const Visits &v, int block_n = kBlockN) {
   Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
   const int64_t blocks = (v.seqlen_q + kBlockM - 1) / kBlockM;
   Array<int32_t> queries({blocks}, -1);
-  AttentionConfig config{.dtype = f32, .head_dim = 8, .value_dim = 8, .causal = v.causal, .block_m = kBlockM};
+  AttentionConfig config{
+      .dtype = f32, .head_dim = 8, .value_dim = 8, .causal = v.causal, .block_m = kBlockM, .block_n = block_n};
   auto kernel = [&](View Q, View K, View P) {
     Value zero = constant(DType::index, 0), block = programId(0);
     Scores scores(config, Q, K, zero, zero, {});
@@ -66,6 +67,11 @@ TEST(BlocksOfQueries, AscendWhereAllSeeTheSameKeys) {
 TEST(BlocksOfQueries, BeginWithTheLastQueryWhereItSeesMost) {
   EXPECT_THAT(firstQueries({.seqlen_q = 70, .seqlen_k = 70, .causal = Causal::top_left}), ElementsAre(38, 6, -26));
   EXPECT_THAT(firstQueries({.seqlen_q = 1, .seqlen_k = 70, .causal = Causal::bottom_right}), ElementsAre(-31));
+}
+
+TEST(BlocksOfQueries, LieBesideBlocksOfAsManyKeys) {
+  EXPECT_THAT(firstQueries({.seqlen_q = 70, .seqlen_k = 70, .causal = Causal::top_left}, kBlockM),
+              ElementsAre(64, 32, 0));
 }
 
 TEST(BlocksOfQueries, SeeNothingMoreForRowsBeforeTheFirst) {

@@ -136,12 +136,10 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     // Without keys nothing but its own barrier keeps a lane of the producer from falling rounds behind.
     const int64_t emptyHeads = schedule.persistent == 2 ? 24 : heads;
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
-    // Beside ragged rows consumers are slow, and a producer that does not wait gets ahead within a block of queries.
-    const int64_t longer = isWindow ? many : many + 3 * schedule.block_n;
     const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
     // A window shows as many keys to the last queries only.
     std::vector<SweptLaunch> launches = {{of(isWindow ? many : queries, many, heads)},
-                                         {of(isWindow ? many : 100, longer, heads), {3, 3, 3, 3}},
+                                         {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
                                          {of(queries, few, heads)},
                                          {of(queries, few, shortHeads), {3, 0, 0, 0}},
                                          {of(queries, 0, emptyHeads), {3, 0, 0, 0}}};
