@@ -18,8 +18,8 @@ public:
 
   /// The first row of a block of queries, where block 0 starts first: the blocks that see the most keys come first, so
   /// that no long one is left for the end. Blocks larger than those of keys then end with the last query, and the one
-  /// that has fewer rows than block_m, of which the first is negative, sees few keys. Others begin with the first query,
-  /// beside whose blocks of keys they lie: one of them has the edge.
+  /// that has fewer rows than block_m, of which the first is negative, sees few keys. Others begin with the first
+  /// query: as large as blocks of keys, they have one edge each then, and would have two.
   Value firstQuery(Value block) const;
 
   /// The scores of queries `row` to `row + block_m - 1`; the strip goes along the keys.

@@ -19,17 +19,21 @@ struct Visits {
   Causal causal = Causal::none;
 };
 
+AttentionConfig configOf(const Visits &v, const Variant &variant, int block_n) {
+  return {.dtype = f32,
+          .head_dim = 8,
+          .value_dim = 8,
+          .causal = v.causal,
+          .variant = variant,
+          .block_m = kBlockM,
+          .block_n = block_n};
+}
+
 /// First keys of the tiles beside queries `row` to `row + kBlockM - 1`, in the order of their turns.
 std::vector<int> visited(const Variant &variant, const Visits &v) {
   Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
   Array<int32_t> positions({kMostTurns}, -1);
-  AttentionConfig config{.dtype = f32,
-                         .head_dim = 8,
-                         .value_dim = 8,
-                         .causal = v.causal,
-                         .variant = variant,
-                         .block_m = kBlockM,
-                         .block_n = kBlockN};
+  const AttentionConfig config = configOf(v, variant, kBlockN);
   auto kernel = [&](View Q, View K, View P) {
     Value zero = constant(DType::index, 0);
     Scores scores(config, Q, K, zero, zero, {});
@@ -49,8 +53,7 @@ std::vector<int> firstQueries(const Visits &v, int block_n = kBlockN) {
   Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
   const int64_t blocks = (v.seqlen_q + kBlockM - 1) / kBlockM;
   Array<int32_t> queries({blocks}, -1);
-  AttentionConfig config{
-      .dtype = f32, .head_dim = 8, .value_dim = 8, .causal = v.causal, .block_m = kBlockM, .block_n = block_n};
+  const AttentionConfig config = configOf(v, {}, block_n);
   auto kernel = [&](View Q, View K, View P) {
     Value zero = constant(DType::index, 0), block = programId(0);
     Scores scores(config, Q, K, zero, zero, {});
