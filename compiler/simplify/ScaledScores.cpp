@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
@@ -106,9 +107,10 @@ private:
 };
 } // namespace
 
-ScaledScores withoutScale(Value scores, bool andAdded) {
+ScaledScores scoresOf(tile::SoftmaxUpdateOp op, bool andAdded) {
+  Value scores = op.getScores();
   auto [tile, scale, added] = partsOf(scores);
-  if (!scale || (added && !andAdded))
+  if (!getElementTypeOrSelf(op.getValues()).isBF16() || !scale || (added && !andAdded))
     return {scores};
   LocBuilder b(scores.getLoc(), scores.getContext());
   b.setInsertionPointAfterValue(scale);
@@ -143,10 +145,8 @@ static Value exponentsOf(LocBuilder &b, Value x, Value minusOrigins) {
   return math::FmaOp::create(b, product.getLhs(), factor, minusOrigins);
 }
 
-Value probabilities(LocBuilder &b, const ScaledScores &s, Value origin, bool fuse) {
+Value probabilities(LocBuilder &b, const ScaledScores &s, Value origin) {
   Type matrix = s.tile.getType();
-  if (!fuse)
-    return relativeExp(b, s.tile, acrossColumns(b, origin, matrix));
   Value minusOrigins = acrossColumns(b, minusOrigin(b, origin), matrix);
   if (!s.scale)
     return math::Exp2Op::create(b, math::FmaOp::create(b, s.tile, floatConstant(b, matrix, log2e), minusOrigins));
