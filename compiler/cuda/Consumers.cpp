@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// What consumers do in place of fetches: they receive tiles from rings, whose turns their loops count.
+#include "compiler/cuda/FedTiles.h"
+#include "compiler/cuda/Rings.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+/// The last two of what a loop carries.
+static Turn turnOf(ValueRange values) { return {values.drop_back().back(), values.back()}; }
+
+namespace {
+class Consumers {
+public:
+  Consumers(const Rings &rings, sm::RolesOp roles) : rings_(rings), b_(roles.getLoc(), roles.getContext()) {}
+
+  void receive() {
+    for (sm::FetchOp fetch : rings_.fetches())
+      addTurn(fetch);
+    for (tile::ClaimOp claim : rings_.claims())
+      addTurn(claim);
+    for (sm::FetchOp fetch : rings_.fetches())
+      receive(fetch);
+    for (tile::ClaimOp claim : rings_.claims())
+      receive(claim);
+  }
+
+private:
+  using NextTurn = function_ref<Turn(LocBuilder &, ValueRange)>;
+
+  Value i32(int64_t value) { return arith::ConstantIntOp::create(b_, b_.getI32Type(), value); }
+
+  /// Lets a loop of the consumers, in which `op` is, and those around it count its turns, unless they do.
+  void addTurn(Operation *op) {
+    Loop loop = loopOf(op);
+    if (!loop || places_.contains(op))
+      return;
+    b_.setLoc(loop.getLoc());
+    int64_t slots = rings_.slotsIn(loop);
+    for (Region *region : loop.getLoopRegions())
+      for (Operation &fed : region->front())
+        if (rings_.isFed(&fed))
+          places_[&fed] = loop.getInits().size();
+    Loop inner =
+        addCounters(loop, [&](LocBuilder &b, ValueRange arguments) { return turnOf(arguments).next(b, slots); });
+    while (Loop outer = loopOf(inner)) {
+      outer = addCounters(outer, [&](LocBuilder &, ValueRange) { return turnOf(inner->getResults()); });
+      auto [slot, phase] = turnOf(carriedIn(outer));
+      MutableArrayRef<OpOperand> inits = inner.getInitsMutable().take_back(2);
+      inits.front().set(slot);
+      inits.back().set(phase);
+      inner = outer;
+    }
+  }
+
+  Loop addCounters(Loop loop, NextTurn next) {
+    if (auto claimed = dyn_cast<scf::WhileOp>(*loop))
+      return addCounters(claimed, next);
+    return addCounters(cast<scf::ForOp>(*loop), next);
+  }
+
+  Loop addCounters(scf::WhileOp loop, NextTurn next) {
+    b_.setInsertionPoint(loop);
+    SmallVector<Value> inits(loop.getInits());
+    inits.append({i32(0), i32(0)});
+    SmallVector<Type> types(loop.getResultTypes()), added(2, b_.getI32Type());
+    llvm::append_range(types, added);
+    auto counting = scf::WhileOp::create(b_, types, inits, nullptr, nullptr);
+    counting->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+    SmallVector<Location> locations(2, loop.getLoc());
+    counting.getBefore().takeBody(loop.getBefore());
+    counting.getAfter().takeBody(loop.getAfter());
+    auto counters = counting.getBeforeBody()->addArguments(added, locations);
+    counting.getConditionOp().getArgsMutable().append(SmallVector<Value>(counters.begin(), counters.end()));
+    counting.getAfterBody()->addArguments(added, locations);
+    scf::YieldOp yield = counting.getYieldOp();
+    LocBuilder end(loop.getLoc(), yield);
+    Turn turn = next(end, carriedIn(counting));
+    yield.getResultsMutable().append({turn.slot, turn.phase});
+    loop->replaceAllUsesWith(counting->getResults().drop_back(2));
+    loop.erase();
+    return counting;
+  }
+
+  Loop addCounters(scf::ForOp loop, NextTurn next) {
+    IRRewriter rewriter(b_.getContext());
+    rewriter.setInsertionPoint(loop);
+    b_.setInsertionPoint(loop);
+    auto yield = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> added) -> SmallVector<Value> {
+      LocBuilder b(loc, end);
+      Turn turn = next(b, ValueRange(added));
+      return {turn.slot, turn.phase};
+    };
+    SmallVector<Value> zeros{i32(0), i32(0)};
+    auto replaced = loop.replaceWithAdditionalYields(rewriter, zeros, /*replaceInitOperandUsesInLoop=*/false, yield);
+    return *replaced;
+  }
+
+  /// Behind the product before the one that needs the tile: what lies between products is then one stretch of code,
+  /// which the assembler can interleave. Behind a fence, too, which would do the work of the producer's for this tile.
+  void placeReceive(Operation *user) {
+    for (Operation *op = user->getPrevNode(); op; op = op->getPrevNode())
+      if (isa<sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
+        return b_.setInsertionPointAfter(op);
+    b_.setInsertionPoint(user);
+  }
+
+  void receive(sm::FetchOp fetch) {
+    Channel channel = rings_.of(fetch);
+    if (fetch->use_empty())
+      return fetch.erase();
+    placeReceive(userIn(fetch, /*last=*/false));
+    b_.setLoc(fetch.getLoc());
+    Loop loop = loopOf(fetch);
+    Turn now = loop ? turnOf(carriedIn(loop).slice(places_.at(fetch), 2)) : Turn{i32(0), i32(0)};
+    Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
+    Value tile = sm::ReceiveOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
+    if (loop && !rings_.companionOf(fetch))
+      release(fetch, channel, now);
+    fetch.replaceAllUsesWith(tile);
+    fetch.erase();
+  }
+
+  void receive(tile::ClaimOp claim) {
+    b_.setInsertionPoint(claim);
+    b_.setLoc(claim.getLoc());
+    Value mbarriers = rings_.of(claim).mbarriers;
+    auto [slot, phase] = turnOf(ValueRange(claim->getBlock()->getArguments()).slice(places_.at(claim), 2));
+    Value number = sm::ClaimedOp::create(b_, b_.getI32Type(), mbarriers, slot, phase);
+    sm::ReleaseOp::create(b_, mbarriers, slot, /*each_warp=*/true);
+    claim.replaceAllUsesWith(number);
+    claim.erase();
+  }
+
+  /// After the wait for the last product, of which an inner loop may have none.
+  void release(sm::FetchOp fetch, Channel channel, Turn turn) {
+    Operation *last = userIn(fetch, /*last=*/true);
+    auto product = dyn_cast<sm::WgmmaOp>(last);
+    b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
+    const bool isFenced = !isReadByProducts(fetch) || rings_.isCompanion(fetch);
+    if (isFenced) // What follows in the slot is written by TMA.
+      sm::ProxyFenceOp::create(b_);
+    sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product || isReadByLanes(fetch));
+    for (Operation *reader : fetch->getUsers())
+      if (isa<sm::MmaOp>(reader) && !isFenced && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
+        b_.setInsertionPointAfter(reader);
+        sm::ProxyFenceOp::create(b_);
+      }
+  }
+
+  const Rings &rings_;
+  LocBuilder b_;
+  DenseMap<Operation *, unsigned> places_; ///< Of a fetch's or claim's turn among what its loop carries.
+};
+} // namespace
+
+void cuda::buildConsumers(const Rings &rings, sm::RolesOp roles) { Consumers(rings, roles).receive(); }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// What a producer does: the loops of the consumers' program, with its fetches only.
+#include "compiler/cuda/FedTiles.h"
+#include "compiler/cuda/Rings.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+namespace {
+class Producer {
+public:
+  Producer(const Rings &rings, sm::RolesOp roles)
+      : rings_(rings), roles_(roles), b_(roles.getLoc(), roles.getContext()) {}
+
+  void build() {
+    b_.setInsertionPointToStart(&roles_.getProducer().emplaceBlock());
+    feedBlock(roles_.getConsumer().front(), {i32(0), i32(0)});
+    sm::EndOp::create(b_);
+  }
+
+private:
+  Value i32(int64_t value) { return arith::ConstantIntOp::create(b_, b_.getI32Type(), value); }
+
+  /// The producer's part of a block, in which `turn` is that of the block's own fetches.
+  void feedBlock(Block &block, Turn turn) {
+    SmallVector<sm::FetchOp> due;
+    for (Operation &op : block) {
+      if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && rings_.isFed(fetch)) {
+        due.push_back(fetch);
+      } else if (auto loop = dyn_cast<Loop>(op); loop && !rings_.loopsIn(loop).empty()) {
+        feed(due, turn);
+        b_.setLoc(op.getLoc());
+        repeat(loop);
+      }
+    }
+    feed(due, turn);
+    b_.setLoc(block.back().getLoc());
+  }
+
+  /// In the order in which slots come back: none waits for that of a tile which is needed longer, and what does not
+  /// wait itself comes behind its companion.
+  void feed(SmallVector<sm::FetchOp> &due, Turn turn) {
+    auto last = [&](sm::FetchOp fetch) {
+      sm::FetchOp companion = rings_.companionOf(fetch);
+      return userIn(companion ? companion : fetch, /*last=*/true);
+    };
+    llvm::stable_sort(due, [&](sm::FetchOp one, sm::FetchOp other) {
+      Operation *end = last(one), *otherEnd = last(other);
+      if (end == otherEnd)
+        return !rings_.companionOf(one) && rings_.companionOf(other);
+      return end && otherEnd && end->isBeforeInBlock(otherEnd);
+    });
+    for (sm::FetchOp fetch : due) {
+      b_.setLoc(fetch.getLoc());
+      feed(fetch, turn);
+    }
+    due.clear();
+  }
+
+  /// Clones what `values` are computed from inside `block`, unless that is there already.
+  void repeat(ValueRange values, Block *block) {
+    for (Operation *op : sliceOf(values))
+      if (op->getBlock() == block && !map_.contains(op->getResult(0)))
+        b_.clone(*op, map_);
+  }
+
+  void repeat(Loop loop) {
+    loop->walk([&](Operation *op) {
+      if (auto inner = dyn_cast<scf::ForOp>(op))
+        repeat(boundsOf(inner), loop->getBlock());
+      else if (rings_.isFed(op))
+        repeat(op->getOperands(), loop->getBlock());
+    });
+    SmallVector<Loop> loops = rings_.loopsIn(loop);
+    for (Loop inner : loops)
+      turns_.try_emplace(inner, Turn{i32(0), i32(0)});
+    if (auto claimed = dyn_cast<scf::WhileOp>(*loop))
+      repeat(claimed, loops);
+    else
+      repeat(cast<scf::ForOp>(*loop), loops);
+  }
+
+  void repeat(scf::ForOp loop, ArrayRef<Loop> loops) {
+    Value lower = map_.lookupOrDefault(loop.getLowerBound()), upper = map_.lookupOrDefault(loop.getUpperBound());
+    auto copy = scf::ForOp::create(b_, lower, upper, map_.lookupOrDefault(loop.getStep()), turnsOf(loops));
+    OpBuilder::InsertionGuard guard(b_);
+    repeatIteration(loop, loops, copy);
+  }
+
+  void repeat(scf::WhileOp loop, ArrayRef<Loop> loops) {
+    tile::ClaimOp claim = claimOf(loop);
+    Value condition = loop.getConditionOp().getCondition();
+    repeat(condition, loop->getBlock());
+    SmallVector<Value> inits = turnsOf(loops);
+    SmallVector<Type> types(loop.getResultTypes());
+    llvm::append_range(types, ValueRange(inits).getTypes());
+    auto copy = scf::WhileOp::create(b_, types, inits, nullptr, nullptr);
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(copy.getBeforeBody());
+    setTurns(loops, copy.getBeforeArguments());
+    SmallVector<Value> passed{feed(claim, turns_.at(loop))};
+    llvm::append_range(passed, copy.getBeforeArguments());
+    map_.map(claim.getResult(), passed.front());
+    repeat(condition, loop.getBeforeBody());
+    scf::ConditionOp::create(b_, map_.lookupOrDefault(condition), passed);
+    repeatIteration(loop, loops, copy);
+  }
+
+  /// In the body of `copy`, which counts the turns of `loops`.
+  void repeatIteration(Loop loop, ArrayRef<Loop> loops, Loop copy) {
+    map_.map(bodyOf(loop)->getArgument(0), bodyOf(copy)->getArgument(0));
+    b_.setInsertionPointToStart(bodyOf(copy));
+    setTurns(loops, carriedIn(copy));
+    feedBlock(*bodyOf(loop), turns_.lookup(loop));
+    if (rings_.areFilledIn(loop))
+      turns_[loop] = turns_[loop].next(b_, rings_.slotsIn(loop));
+    scf::YieldOp::create(b_, turnsOf(loops));
+    setTurns(loops, copy->getResults().take_back(2 * loops.size()));
+  }
+
+  SmallVector<Value> turnsOf(ArrayRef<Loop> loops) {
+    SmallVector<Value> turns;
+    for (Loop loop : loops)
+      turns.append({turns_[loop].slot, turns_[loop].phase});
+    return turns;
+  }
+
+  void setTurns(ArrayRef<Loop> loops, ValueRange values) {
+    for (auto [i, loop] : llvm::enumerate(loops))
+      turns_[loop] = {values[2 * i], values[2 * i + 1]};
+  }
+
+  Value feed(tile::ClaimOp claim, Turn turn) {
+    b_.setLoc(claim.getLoc());
+    Value counter = map_.lookupOrDefault(claim.getCounter());
+    return sm::ClaimOp::create(b_, b_.getI32Type(), counter, rings_.of(claim).mbarriers, turn.slot, turn.phase);
+  }
+
+  void feed(sm::FetchOp fetch, Turn turn) {
+    repeat(fetch->getOperands(), fetch->getBlock());
+    Channel channel = rings_.of(fetch);
+    SmallVector<Value> position;
+    for (Value index : fetch.getPosition())
+      position.push_back(map_.lookupOrDefault(index));
+    Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, turn.slot);
+    sm::FeedOp::create(b_, map_.lookupOrDefault(fetch.getView()), position, fetch.getShape(), tile, channel.mbarriers,
+                       turn.slot, turn.phase, /*box_only=*/!isReadByProducts(fetch));
+  }
+
+  const Rings &rings_;
+  sm::RolesOp roles_;
+  LocBuilder b_;
+  IRMapping map_;                     ///< From the consumers' program.
+  DenseMap<Operation *, Turn> turns_; ///< Of the next tiles of a loop's rings.
+};
+} // namespace
+
+void cuda::buildProducer(const Rings &rings, sm::RolesOp roles) { Producer(rings, roles).build(); }

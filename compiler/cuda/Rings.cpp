@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/Rings.h"
+
+#include "compiler/cuda/FedTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+int64_t cuda::slotsIn(Loop loop, int64_t stages) {
+  bool isInnermost = loop && bodyOf(loop)->getOps<scf::ForOp>().empty();
+  return isInnermost ? stages : loop ? 2 : 1;
+}
+
+Turn Turn::next(LocBuilder &b, int64_t slots) const {
+  auto constant = [&](int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); };
+  Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, constant(slots - 1));
+  Value following = arith::AddIOp::create(b, slot, constant(1));
+  Value other = arith::XOrIOp::create(b, phase, constant(1));
+  return {arith::SelectOp::create(b, closes, constant(0), following), arith::SelectOp::create(b, closes, other, phase)};
+}
+
+Operation *cuda::userIn(sm::FetchOp fetch, bool last) {
+  Operation *found = nullptr;
+  for (Operation *user : fetch->getUsers()) {
+    Operation *op = fetch->getBlock()->findAncestorOpInBlock(*user);
+    if (!found || found->isBeforeInBlock(op) == last)
+      found = op;
+  }
+  return found;
+}
+
+Rings::Rings(LocBuilder &b, ArrayRef<sm::FetchOp> fetches, int64_t stages) : fetches_(fetches), stages_(stages) {
+  for (sm::FetchOp fetch : fetches_)
+    makeChannel(b, fetch);
+  for (sm::FetchOp fetch : fetches_)
+    findCompanion(fetch);
+  for (sm::FetchOp fetch : fetches_)
+    if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && claims_.insert(claimOf(loop)))
+      channels_[claimOf(loop)] = {Value(), makeMbarriers(b, claimOf(loop))};
+}
+
+Value Rings::makeMbarriers(LocBuilder &b, Operation *op) {
+  b.setLoc(op->getLoc());
+  return sm::MbarriersOp::create(b, sm::MbarriersType::get(b.getContext(), slotsIn(loopOf(op))));
+}
+
+void Rings::makeChannel(LocBuilder &b, sm::FetchOp fetch) {
+  b.setLoc(fetch.getLoc());
+  sm::SharedType tile = fetch.getType();
+  SmallVector<int64_t> shape{slotsIn(loopOf(fetch))};
+  llvm::append_range(shape, tile.getShape());
+  auto type = sm::SharedType::get(b.getContext(), shape, tile.getElementType(), tile.getPanel());
+  Value ring = sm::AllocOp::create(b, type, IntegerAttr());
+  channels_[fetch] = {ring, makeMbarriers(b, fetch)};
+}
+
+/// A tile that goes to registers comes back with one of the same loop that each warp gives back later.
+void Rings::findCompanion(sm::FetchOp fetch) {
+  if (isReadByProducts(fetch) || fetch->use_empty())
+    return;
+  auto isLater = [&](sm::FetchOp other) {
+    return other->getBlock() == fetch->getBlock() && isReadByProducts(other) && isReadByLanes(other) &&
+           userIn(fetch, /*last=*/true)->isBeforeInBlock(userIn(other, /*last=*/true));
+  };
+  if (auto found = llvm::find_if(fetches_, isLater); found != fetches_.end())
+    companions_[fetch] = *found;
+}
+
+bool Rings::areFilledIn(Loop loop) const {
+  return llvm::any_of(loop.getLoopRegions(), [&](Region *region) {
+    return llvm::any_of(region->front(), [&](Operation &op) { return isFed(&op); });
+  });
+}
+
+SmallVector<Loop> Rings::loopsIn(Loop loop) const {
+  SmallVector<Loop> loops;
+  loop->walk<WalkOrder::PreOrder>([&](Loop inner) {
+    if (areFilledIn(inner))
+      loops.push_back(inner);
+  });
+  return loops;
+}
