@@ -78,7 +78,7 @@ static Value maximaOf(LocBuilder &b, Value s, Value largest) {
 
 /// Rows with scores above `limit` become relative to their maximum. The largest as integers tell that there are none,
 /// unless the limit is negative, which it hardly ever is where scores are not.
-static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op) {
+static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op, bool fuse) {
   Value oldMax = op.getMax(), oldSum = op.getSum();
   Type rows = oldMax.getType();
   const bool asIntegers = !mayBeNegative(s.tile);
@@ -89,7 +89,7 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
   auto raise = [&](OpBuilder &builder, Location loc) {
     LocBuilder then(loc, builder);
     Value blockMax = scaled(then, asIntegers ? maximaOf(then, s.tile, largest) : largest, s.scale);
-    auto [m, l, alpha, any] = raisedTo(then, op, blockMax, limit);
+    auto [m, l, alpha, any] = raisedTo(then, op, blockMax, limit, fuse);
     scf::YieldOp::create(then, ValueRange{m, l, alpha, any});
   };
   Value one = floatConstant(b, rows, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
@@ -103,10 +103,11 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
 /// and probabilities up to 2^8 instead of 1 are as exact.
 static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Type rows = op.getMax().getType();
-  ScaledScores s = scoresOf(op, /*andAdded=*/false);
+  bool fuse = getElementTypeOrSelf(op.getValues()).isBF16(); // Whose rounding hides that of the maximum.
+  ScaledScores s = fuse ? withoutScale(op.getScores(), /*andAdded=*/false) : ScaledScores{op.getScores()};
   Value limit = arith::AddFOp::create(b, op.getMax(), floatConstant(b, rows, raisedAbove * ln2));
-  auto [m, l, alpha, any] = raised(b, s, limit, op);
-  Value p = probabilities(b, s, exponentOrigin(b, m));
+  auto [m, l, alpha, any] = raised(b, s, limit, op, fuse);
+  Value p = probabilities(b, s, exponentOrigin(b, m), fuse);
   Value newSum = arith::AddFOp::create(b, l, reduceRows(b, tile::Reduction::Add, p, rows));
   return {m, newSum, accumulate(b, op, p, any, alpha)};
 }
@@ -148,29 +149,10 @@ static void decomposeOutput(tile::SoftmaxOutputOp op, bool roundProbabilities) {
   op.erase();
 }
 
-/// The update that `max` comes out of, of a loop or two; null if it is not known.
-static tile::SoftmaxUpdateOp updateOf(Value max) {
-  auto loop = max.getDefiningOp<scf::ForOp>();
-  if (!loop)
-    return max.getDefiningOp<tile::SoftmaxUpdateOp>();
-  return updateOf(loop.getYieldedValues()[cast<OpResult>(max).getResultNumber()]);
-}
-
-/// The exponent, to base 2, of a row's largest probability: what `minusOrigin` rounds off.
-static Value exponentOfLargest(LocBuilder &b, Value max) {
-  return math::FmaOp::create(b, max, floatConstant(b, max.getType(), log2e), minusOrigin(b, max));
-}
-
-/// What f16 probabilities have in common because of a rounded origin is no part of the result: gradients, which take
-/// exp(s - lse), show it.
-static void decomposeLse(tile::SoftmaxLseOp op, bool roundProbabilities) {
+static void decomposeLse(tile::SoftmaxLseOp op) {
   LocBuilder b(op.getLoc(), op);
   Value m = op.getMax(), l = op.getSum();
-  Value logarithm = math::Log2Op::create(b, l);
-  tile::SoftmaxUpdateOp update = updateOf(m);
-  if (roundProbabilities && update && getElementTypeOrSelf(update.getValues()).isF16())
-    logarithm = arith::SubFOp::create(b, logarithm, exponentOfLargest(b, m));
-  Value lse = math::FmaOp::create(b, logarithm, floatConstant(b, l.getType(), ln2), m);
+  Value lse = math::FmaOp::create(b, math::Log2Op::create(b, l), floatConstant(b, l.getType(), ln2), m);
   op.replaceAllUsesWith(selectWhere(b, l, 0, -infinity, lse));
   op.erase();
 }
@@ -181,12 +163,11 @@ struct DecomposeSoftmax : simplify::impl::DecomposeSoftmaxBase<DecomposeSoftmax>
   using Base::Base;
 
   void runOnOperation() override {
-    // As long as they know their updates.
-    getOperation()->walk([&](tile::SoftmaxLseOp lse) { decomposeLse(lse, roundProbabilities); });
     getOperation()->walk([&](Operation *op) {
       TypeSwitch<Operation *>(op)
           .Case([&](tile::SoftmaxUpdateOp update) { decomposeUpdate(update, roundProbabilities); })
-          .Case([&](tile::SoftmaxOutputOp output) { decomposeOutput(output, roundProbabilities); });
+          .Case([&](tile::SoftmaxOutputOp output) { decomposeOutput(output, roundProbabilities); })
+          .Case<tile::SoftmaxLseOp>(decomposeLse);
     });
   }
 };

@@ -137,8 +137,8 @@ struct BlockUpdate {
 
 class OptimisticUpdate {
 public:
-  OptimisticUpdate(tile::SoftmaxUpdateOp op, scf::ForOp loop, ScaledScores scores)
-      : op_(op), loop_(loop), scores_(scores), rows_(op.getMax().getType()) {}
+  OptimisticUpdate(tile::SoftmaxUpdateOp op, scf::ForOp loop, ScaledScores scores, bool fuse)
+      : op_(op), loop_(loop), scores_(scores), rows_(op.getMax().getType()), fuse_(fuse) {}
 
   SoftmaxState run(LocBuilder &b) {
     ScoreChain chain(loop_, scores_);
@@ -184,7 +184,7 @@ private:
 
   /// Above it a probability may exceed what its type or sums of f32 can hold; below it none does. Far enough above what
   /// raises a maximum that each time some row's is raised, in tiles of up to 128 columns.
-  double largestSum() { return getElementTypeOrSelf(op_.getValues()).isBF16() ? 0x1p40 : 0x1p15; }
+  double largestSum() const { return fuse_ ? 0x1p40 : 0x1p15; }
 
   Value sums(LocBuilder &b, Value p) { return reduceRows(b, tile::Reduction::Add, p, rows_); }
 
@@ -192,7 +192,7 @@ private:
   BlockUpdate fast(LocBuilder &b, const ScaledScores &scores) {
     constexpr double belowAll = -1e37;
     Value m = op_.getMax();
-    Value p = probabilities(b, scores, selectWhere(b, m, -infinity, belowAll, m));
+    Value p = probabilities(b, scores, selectWhere(b, m, -infinity, belowAll, m), fuse_);
     Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
     return {m, op_.getSum(), one, none, p, sums(b, p)};
   }
@@ -203,8 +203,8 @@ private:
     Value oldMax = op_.getMax();
     Value limit = arith::AddFOp::create(b, oldMax, floatConstant(b, rows_, raisedAbove * ln2));
     Value largest = scaled(b, reduceRows(b, tile::Reduction::Max, scores.tile, rows_), scores.scale);
-    auto [m, l, alpha, any] = raisedTo(b, op_, largest, limit);
-    Value p = probabilities(b, scores, exponentOrigin(b, m));
+    auto [m, l, alpha, any] = raisedTo(b, op_, largest, limit, fuse_);
+    Value p = probabilities(b, scores, exponentOrigin(b, m), fuse_);
     return {m, l, alpha, any, p, sums(b, p)};
   }
 
@@ -212,6 +212,7 @@ private:
   scf::ForOp loop_;
   ScaledScores scores_;
   Type rows_;
+  bool fuse_;
 };
 
 } // namespace
@@ -220,7 +221,9 @@ std::optional<SoftmaxState> optimisticUpdate(LocBuilder &b, tile::SoftmaxUpdateO
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
   if (!loop || !ScoreChain(loop, {op.getScores()}).isRepeatable())
     return std::nullopt;
-  return OptimisticUpdate(op, loop, scoresOf(op, /*andAdded=*/true)).run(b);
+  const bool fuse = getElementTypeOrSelf(op.getValues()).isBF16(); // Whose rounding hides that of the maximum.
+  ScaledScores scores = fuse ? withoutScale(op.getScores(), /*andAdded=*/true) : ScaledScores{op.getScores()};
+  return OptimisticUpdate(op, loop, scores, fuse).run(b);
 }
 
 } // namespace tegula::simplify

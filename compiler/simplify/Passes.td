@@ -38,10 +38,9 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     integers in one instruction, and of two floats. Scores to which something is added or from which it is subtracted, whose rows may be
     negative as a whole, are compared as floats. An
     output that is rounded, too, is multiplied by an approximate reciprocal of the sum (`afn`).
-    They are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element. The rounding of m * log2e is the same for a
-    whole row, so that the output does not have it; of f16 values the log-sum-exp, whose error gradients would show, is relieved of
-    it. Where scores of bf16 values are products with a scalar, masked or not, the multiplication moves into the multiply-add, too, and
-    only its sign is applied to the scores; those of f16 values are rounded before, as in a backward pass.
+    Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
+    of m, which that type hides and f16 does not. Where such scores are products with a scalar, masked or not, the multiplication moves
+    into the multiply-add, and only its sign is applied to the scores.
 
     In modules with `tile.num_attempts` of 2 and of 16-bit values, where the scores of a loop's iteration come out of one product by arithmetic and loads,
     exponentials come first, relative to the maxima before: nobody looks for a larger score. Under a `tile.any` that asks whether a

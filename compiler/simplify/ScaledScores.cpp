@@ -7,7 +7,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
@@ -107,10 +106,9 @@ private:
 };
 } // namespace
 
-ScaledScores scoresOf(tile::SoftmaxUpdateOp op, bool andAdded) {
-  Value scores = op.getScores();
+ScaledScores withoutScale(Value scores, bool andAdded) {
   auto [tile, scale, added] = partsOf(scores);
-  if (!getElementTypeOrSelf(op.getValues()).isBF16() || !scale || (added && !andAdded))
+  if (!scale || (added && !andAdded))
     return {scores};
   LocBuilder b(scores.getLoc(), scores.getContext());
   b.setInsertionPointAfterValue(scale);
@@ -145,8 +143,10 @@ static Value exponentsOf(LocBuilder &b, Value x, Value minusOrigins) {
   return math::FmaOp::create(b, product.getLhs(), factor, minusOrigins);
 }
 
-Value probabilities(LocBuilder &b, const ScaledScores &s, Value origin) {
+Value probabilities(LocBuilder &b, const ScaledScores &s, Value origin, bool fuse) {
   Type matrix = s.tile.getType();
+  if (!fuse)
+    return relativeExp(b, s.tile, acrossColumns(b, origin, matrix));
   Value minusOrigins = acrossColumns(b, minusOrigin(b, origin), matrix);
   if (!s.scale)
     return math::Exp2Op::create(b, math::FmaOp::create(b, s.tile, floatConstant(b, matrix, log2e), minusOrigins));

@@ -2,8 +2,6 @@
 // Scores whose last multiplication and addition are still to be done: exponents take them in.
 #pragma once
 
-#include "compiler/tile/Tile.h"
-
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace tegula::simplify {
@@ -14,15 +12,14 @@ struct ScaledScores {
   mlir::Value tile, scale = {}, added = {};
 };
 
-/// Those of `op`. Of bf16 values: without a multiplication by a scalar, but for its sign, and if `andAdded` without
-/// what is added after it. Others round the products, as a backward pass does that computes them again.
-ScaledScores scoresOf(tile::SoftmaxUpdateOp op, bool andAdded);
+/// Takes a multiplication by a scalar, but for its sign, out of `scores`, and if `andAdded` what is added after it.
+ScaledScores withoutScale(mlir::Value scores, bool andAdded);
 /// The scores themselves.
 mlir::Value computed(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s);
 /// A number for each row, multiplied by the scale.
 mlir::Value scaled(mlir::ImplicitLocOpBuilder &b, mlir::Value rows, mlir::Value scale);
-/// exp(s - origin) with an origin for each row, in as few multiply-adds per element as there can be. The origin to base
-/// 2 is rounded, which all probabilities of a row then have in common.
-mlir::Value probabilities(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin);
+/// exp(s - origin) with an origin for each row, in as few multiply-adds per element as there can be if `fuse`: the
+/// scaled origin is then rounded.
+mlir::Value probabilities(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin, bool fuse);
 
 } // namespace tegula::simplify

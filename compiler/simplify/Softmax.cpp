@@ -43,16 +43,18 @@ Value minusOrigin(LocBuilder &b, Value origin) {
   return arith::MulFOp::create(b, origin, floatConstant(b, origin.getType(), -log2e));
 }
 
-Value rescaling(LocBuilder &b, Value old, Value m) {
+Value rescaling(LocBuilder &b, Value old, Value m, bool fuse) {
   Value origin = exponentOrigin(b, m);
+  if (!fuse)
+    return relativeExp(b, old, origin);
   Value oldOrigin = arith::MulFOp::create(b, old, floatConstant(b, m.getType(), log2e));
   return math::Exp2Op::create(b, arith::AddFOp::create(b, oldOrigin, minusOrigin(b, origin)));
 }
 
-Rows raisedTo(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit) {
+Rows raisedTo(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit, bool fuse) {
   Value exceeds = isAbove(b, largest, limit), old = op.getMax();
   Value m = arith::SelectOp::create(b, exceeds, largest, old);
-  Value alpha = rescaling(b, old, m);
+  Value alpha = rescaling(b, old, m, fuse);
   Value l = arith::MulFOp::create(b, op.getSum(), alpha);
   Value isSeen = isAbove(b, old, floatConstant(b, old.getType(), -infinity));
   Value any = tile::AnyOp::create(b, arith::AndIOp::create(b, exceeds, isSeen));

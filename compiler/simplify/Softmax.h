@@ -37,14 +37,15 @@ mlir::Value relativeExp(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Valu
 /// What is added to exponents to base 2 that are relative to `origin`.
 mlir::Value minusOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
 /// exp(old - m), rounded as the probabilities are: exactly 1 in a row whose maximum stays.
-mlir::Value rescaling(mlir::ImplicitLocOpBuilder &b, mlir::Value old, mlir::Value m);
+mlir::Value rescaling(mlir::ImplicitLocOpBuilder &b, mlir::Value old, mlir::Value m, bool fuse);
 /// A row's maximum and sum, what its output is multiplied by, and whether that does anything.
 struct Rows {
   mlir::Value m, l, alpha, any;
 };
 
 /// Rows whose `largest` score is above `limit` become relative to it.
-Rows raisedTo(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit);
+Rows raisedTo(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit,
+              bool fuse);
 /// The product of the probabilities `p` of a block and its values, added to the output so far, which is multiplied by
 /// `alpha` first if there is `any` row in which that does something.
 mlir::Value accumulate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value any,
