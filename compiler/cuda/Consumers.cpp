@@ -3,8 +3,6 @@
 #include "compiler/cuda/FedTiles.h"
 #include "compiler/cuda/Rings.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-
 using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
@@ -19,7 +17,7 @@ class Consumers {
 public:
   Consumers(const Rings &rings, sm::RolesOp roles) : rings_(rings), b_(roles.getLoc(), roles.getContext()) {}
 
-  void receive() {
+  void build() {
     for (sm::FetchOp fetch : rings_.fetches())
       addTurn(fetch);
     for (tile::ClaimOp claim : rings_.claims())
@@ -32,8 +30,6 @@ public:
 
 private:
   using NextTurn = function_ref<Turn(LocBuilder &, ValueRange)>;
-
-  Value i32(int64_t value) { return arith::ConstantIntOp::create(b_, b_.getI32Type(), value); }
 
   /// Lets a loop of the consumers, in which `op` is, and those around it count its turns, unless they do.
   void addTurn(Operation *op) {
@@ -66,8 +62,9 @@ private:
 
   Loop addCounters(scf::WhileOp loop, NextTurn next) {
     b_.setInsertionPoint(loop);
+    const Turn first = Turn::first(b_);
     SmallVector<Value> inits(loop.getInits());
-    inits.append({i32(0), i32(0)});
+    inits.append({first.slot, first.phase});
     SmallVector<Type> types(loop.getResultTypes()), added(2, b_.getI32Type());
     llvm::append_range(types, added);
     auto counting = scf::WhileOp::create(b_, types, inits, nullptr, nullptr);
@@ -96,8 +93,9 @@ private:
       Turn turn = next(b, ValueRange(added));
       return {turn.slot, turn.phase};
     };
-    SmallVector<Value> zeros{i32(0), i32(0)};
-    auto replaced = loop.replaceWithAdditionalYields(rewriter, zeros, /*replaceInitOperandUsesInLoop=*/false, yield);
+    const Turn first = Turn::first(b_);
+    SmallVector<Value> inits{first.slot, first.phase};
+    auto replaced = loop.replaceWithAdditionalYields(rewriter, inits, /*replaceInitOperandUsesInLoop=*/false, yield);
     return *replaced;
   }
 
@@ -117,7 +115,7 @@ private:
     placeReceive(userIn(fetch, /*last=*/false));
     b_.setLoc(fetch.getLoc());
     Loop loop = loopOf(fetch);
-    Turn now = loop ? turnOf(carriedIn(loop).slice(places_.at(fetch), 2)) : Turn{i32(0), i32(0)};
+    Turn now = loop ? turnOf(carriedIn(loop).slice(places_.at(fetch), 2)) : Turn::first(b_);
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
     Value tile = sm::ReceiveOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
     if (loop && !rings_.companionOf(fetch))
@@ -159,4 +157,4 @@ private:
 };
 } // namespace
 
-void cuda::buildConsumers(const Rings &rings, sm::RolesOp roles) { Consumers(rings, roles).receive(); }
+void cuda::buildConsumers(const Rings &rings, sm::RolesOp roles) { Consumers(rings, roles).build(); }

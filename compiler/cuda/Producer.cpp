@@ -3,7 +3,6 @@
 #include "compiler/cuda/FedTiles.h"
 #include "compiler/cuda/Rings.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -20,13 +19,11 @@ public:
 
   void build() {
     b_.setInsertionPointToStart(&roles_.getProducer().emplaceBlock());
-    feedBlock(roles_.getConsumer().front(), {i32(0), i32(0)});
+    feedBlock(roles_.getConsumer().front(), Turn::first(b_));
     sm::EndOp::create(b_);
   }
 
 private:
-  Value i32(int64_t value) { return arith::ConstantIntOp::create(b_, b_.getI32Type(), value); }
-
   /// The producer's part of a block, in which `turn` is that of the block's own fetches.
   void feedBlock(Block &block, Turn turn) {
     SmallVector<sm::FetchOp> due;
@@ -79,7 +76,7 @@ private:
     });
     SmallVector<Loop> loops = rings_.loopsIn(loop);
     for (Loop inner : loops)
-      turns_.try_emplace(inner, Turn{i32(0), i32(0)});
+      turns_.try_emplace(inner, Turn::first(b_));
     if (auto claimed = dyn_cast<scf::WhileOp>(*loop))
       repeat(claimed, loops);
     else

@@ -16,12 +16,15 @@ int64_t cuda::slotsIn(Loop loop, int64_t stages) {
   return isInnermost ? stages : loop ? 2 : 1;
 }
 
+static Value i32(LocBuilder &b, int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); }
+
+Turn Turn::first(LocBuilder &b) { return {i32(b, 0), i32(b, 0)}; }
+
 Turn Turn::next(LocBuilder &b, int64_t slots) const {
-  auto constant = [&](int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); };
-  Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, constant(slots - 1));
-  Value following = arith::AddIOp::create(b, slot, constant(1));
-  Value other = arith::XOrIOp::create(b, phase, constant(1));
-  return {arith::SelectOp::create(b, closes, constant(0), following), arith::SelectOp::create(b, closes, other, phase)};
+  Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, i32(b, slots - 1));
+  Value following = arith::AddIOp::create(b, slot, i32(b, 1));
+  Value other = arith::XOrIOp::create(b, phase, i32(b, 1));
+  return {arith::SelectOp::create(b, closes, i32(b, 0), following), arith::SelectOp::create(b, closes, other, phase)};
 }
 
 Operation *cuda::userIn(sm::FetchOp fetch, bool last) {

@@ -28,6 +28,7 @@ int64_t slotsIn(Loop loop, int64_t stages);
 struct Turn {
   mlir::Value slot, phase;
 
+  static Turn first(mlir::ImplicitLocOpBuilder &b);
   /// In a ring of so many slots. The phase changes with each round.
   Turn next(mlir::ImplicitLocOpBuilder &b, int64_t slots) const;
 };
@@ -40,7 +41,7 @@ struct Channel {
 /// Those of a program's fetches, and of the claims of the loops that these are in.
 class Rings {
 public:
-  /// Places them where `b` is. A loop's has `stages` slots.
+  /// Places them where `b` is. An innermost loop's has `stages` slots.
   Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::FetchOp> fetches, int64_t stages);
 
   llvm::ArrayRef<sm::FetchOp> fetches() const { return fetches_; }
@@ -52,6 +53,7 @@ public:
 
   /// Whose slots come back together with this one's; null for most.
   sm::FetchOp companionOf(sm::FetchOp fetch) const { return companions_.lookup(fetch); }
+  /// Whether another's slots come back with this one's.
   bool isCompanion(sm::FetchOp fetch) const { return llvm::is_contained(llvm::make_second_range(companions_), fetch); }
 
   /// Whether the loop has fetches or a claim of its own, so that it needs to know which slot is next.
