@@ -55,7 +55,7 @@ private:
         .Case<NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::LdMatrixOp, NVVM::StMatrixOp, NVVM::CpAsyncOp,
               NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp, NVVM::Barrier0Op, NVVM::BarrierOp,
               NVVM::BarrierArriveOp, NVVM::ElectSyncOp, NVVM::SyncWarpOp, NVVM::MmaOp, NVVM::ConvertFloatToTF32Op,
-              LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp, LLVM::FPTruncOp>(
+              LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp, LLVM::FPTruncOp, LLVM::SelectOp>(
             [&](auto known) { return lower(known); })
         .Default([&](Operation *other) -> LogicalResult {
           return isa<NVVM::NVVMDialect>(other->getDialect()) ? unknown(other) : success();
@@ -262,6 +262,16 @@ private:
     Value word = calls_.compute(&SimtOps::to_bf16, op.getArg());
     Value half = LLVM::TruncOp::create(b, b.getI16Type(), word);
     return replace(op, LLVM::BitcastOp::create(b, op.getType(), half).getResult());
+  }
+
+  /// Of bits, because a host without bf16 would widen the choice and call that function, too.
+  LogicalResult lower(LLVM::SelectOp op) {
+    if (!op.getType().isBF16())
+      return success();
+    auto bits = [&](Value value) -> Value { return LLVM::BitcastOp::create(b, b.getI16Type(), value); };
+    Value yes = bits(op.getTrueValue()), no = bits(op.getFalseValue());
+    Value chosen = LLVM::SelectOp::create(b, op.getCondition(), yes, no);
+    return replace(op, LLVM::BitcastOp::create(b, op.getType(), chosen).getResult());
   }
 
   LLVM::LLVMFuncOp kernel_;

@@ -118,3 +118,21 @@ llvm.func @turns() {
   "nvvm.barrier"(%id, %threads) <{operandSegmentSizes = array<i32: 1, 1, 0>}> {sm.turn} : (i32, i32) -> () loc("kernel.cpp":2:0)
   llvm.return
 }
+
+// -----
+
+// A host without bf16 would call its compiler's library for these.
+// CHECK-LABEL: llvm.func @host_without_bf16(
+// CHECK-NOT: llvm.fptrunc
+// CHECK: %[[YES:.*]] = llvm.bitcast %{{.*}} : bf16 to i16
+// CHECK: %[[NO:.*]] = llvm.bitcast %{{.*}} : bf16 to i16
+// CHECK: %[[CHOSEN:.*]] = llvm.select %{{.*}}, %[[YES]], %[[NO]] : i1, i16
+// CHECK: %[[RESULT:.*]] = llvm.bitcast %[[CHOSEN]] : i16 to bf16
+// CHECK: llvm.store %[[RESULT]]
+llvm.func @host_without_bf16(%x: f32, %other: bf16, %condition: i1, %place: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32>} {
+  %narrow = llvm.fptrunc %x : f32 to bf16
+  %chosen = llvm.select %condition, %narrow, %other : i1, bf16
+  %pointer = llvm.inttoptr %place : i64 to !llvm.ptr
+  llvm.store %chosen, %pointer : bf16, !llvm.ptr
+  llvm.return
+}
