@@ -35,8 +35,8 @@ static SoftmaxState update(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Type rows = m.getType();
   Value newMax = arith::MaxNumFOp::create(b, m, reduceRows(b, tile::Reduction::Max, s, rows));
   Value origin = exponentOrigin(b, newMax);
-  Value p = relativeExp(b, s, acrossColumns(b, origin, s.getType()));
-  Value alpha = relativeExp(b, m, origin);
+  Value p = math::Exp2Op::create(b, relativeExponent(b, s, acrossColumns(b, origin, s.getType())));
+  Value alpha = math::Exp2Op::create(b, relativeExponent(b, m, origin));
   Value newSum = math::FmaOp::create(b, op.getSum(), alpha, reduceRows(b, tile::Reduction::Add, p, rows));
   Value o = op.getOutput();
   Value rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
@@ -78,7 +78,7 @@ static Value maximaOf(LocBuilder &b, Value s, Value largest) {
 
 /// Rows with scores above `limit` become relative to their maximum. The largest as integers tell that there are none,
 /// unless the limit is negative, which it hardly ever is where scores are not.
-static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op, bool fuse) {
+static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op) {
   Value oldMax = op.getMax(), oldSum = op.getSum();
   Type rows = oldMax.getType();
   const bool asIntegers = !mayBeNegative(s.tile);
@@ -89,7 +89,7 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
   auto raise = [&](OpBuilder &builder, Location loc) {
     LocBuilder then(loc, builder);
     Value blockMax = scaled(then, asIntegers ? maximaOf(then, s.tile, largest) : largest, s.scale);
-    auto [m, l, alpha, any] = raisedTo(then, op, blockMax, limit, fuse);
+    auto [m, l, alpha, any] = raisedTo(then, op, blockMax, limit);
     scf::YieldOp::create(then, ValueRange{m, l, alpha, any});
   };
   Value one = floatConstant(b, rows, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
@@ -99,23 +99,45 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
   return {branch.getResult(0), branch.getResult(1), branch.getResult(2), branch.getResult(3)};
 }
 
+/// Whether the op's module has 2 as this setting.
+static bool isTwo(Operation *op, StringRef setting) {
+  auto attribute = op->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(setting);
+  return attribute && attribute.getInt() == 2;
+}
+
+/// Whether exponents may be fused. Warps that feed themselves have no registers for both kinds.
+static bool mayFuse(tile::SoftmaxUpdateOp op) { return hidesRounding(op) || isTwo(op, "tile.num_roles"); }
+
+/// Of probabilities relative to the maxima `m`.
+static Value exponents(LocBuilder &b, const ScaledScores &s, Value m, tile::SoftmaxUpdateOp op) {
+  Value origin = exponentOrigin(b, m);
+  if (hidesRounding(op))
+    return fusedExponents(b, s, origin);
+  if (!mayFuse(op))
+    return exactExponents(b, s, origin);
+  auto yield = [&](Value (*exponents)(LocBuilder &, const ScaledScores &, Value)) {
+    return [&s, origin, exponents](OpBuilder &builder, Location loc) {
+      LocBuilder b(loc, builder);
+      scf::YieldOp::create(b, exponents(b, s, origin));
+    };
+  };
+  Value any = tile::AnyOp::create(b, isFarFromZero(b, origin));
+  return scf::IfOp::create(b, any, yield(exactExponents), yield(fusedExponents)).getResult(0);
+}
+
 /// For tensor cores. Rows are rescaled only where their maximum has grown by 2^8; there are few after the first block,
 /// and probabilities up to 2^8 instead of 1 are as exact.
 static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Type rows = op.getMax().getType();
-  bool fuse = getElementTypeOrSelf(op.getValues()).isBF16(); // Whose rounding hides that of the maximum.
-  ScaledScores s = fuse ? withoutScale(op.getScores(), /*andAdded=*/false) : ScaledScores{op.getScores()};
+  ScaledScores s = mayFuse(op) ? withoutScale(op.getScores(), /*andAdded=*/false) : ScaledScores{op.getScores()};
   Value limit = arith::AddFOp::create(b, op.getMax(), floatConstant(b, rows, raisedAbove * ln2));
-  auto [m, l, alpha, any] = raised(b, s, limit, op, fuse);
-  Value p = probabilities(b, s, exponentOrigin(b, m), fuse);
+  auto [m, l, alpha, any] = raised(b, s, limit, op);
+  Value p = math::Exp2Op::create(b, exponents(b, s, m, op));
   Value newSum = arith::AddFOp::create(b, l, reduceRows(b, tile::Reduction::Add, p, rows));
   return {m, newSum, accumulate(b, op, p, any, alpha)};
 }
 
-static bool isOptimistic(Operation *op) {
-  auto attempts = op->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("tile.num_attempts");
-  return attempts && attempts.getInt() == 2;
-}
+static bool isOptimistic(Operation *op) { return isTwo(op, "tile.num_attempts"); }
 
 static SoftmaxState decomposed(LocBuilder &b, tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   if (!roundProbabilities || getElementTypeOrSelf(op.getValues()).isF32()) {

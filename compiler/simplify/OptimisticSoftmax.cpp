@@ -137,8 +137,9 @@ struct BlockUpdate {
 
 class OptimisticUpdate {
 public:
-  OptimisticUpdate(tile::SoftmaxUpdateOp op, scf::ForOp loop, ScaledScores scores, bool fuse)
-      : op_(op), loop_(loop), scores_(scores), rows_(op.getMax().getType()), fuse_(fuse) {}
+  OptimisticUpdate(tile::SoftmaxUpdateOp op, scf::ForOp loop)
+      : op_(op), loop_(loop), scores_(withoutScale(op.getScores(), /*andAdded=*/true)), rows_(op.getMax().getType()),
+        hidesRounding_(hidesRounding(op)) {}
 
   SoftmaxState run(LocBuilder &b) {
     ScoreChain chain(loop_, scores_);
@@ -184,17 +185,24 @@ private:
 
   /// Above it a probability may exceed what its type or sums of f32 can hold; below it none does. Far enough above what
   /// raises a maximum that each time some row's is raised, in tiles of up to 128 columns.
-  double largestSum() const { return fuse_ ? 0x1p40 : 0x1p15; }
+  double largestSum() const { return hidesRounding_ ? 0x1p40 : 0x1p15; }
 
   Value sums(LocBuilder &b, Value p) { return reduceRows(b, tile::Reduction::Add, p, rows_); }
 
-  /// Relative to the old maxima. A row that has seen nothing has none: any score above -1e37 is then far too large.
+  /// Relative to the old maxima. A row that has none yet, or one that is too large for a fused exponent, is relative to
+  /// -1e37 instead: any score above that is then far too large.
   BlockUpdate fast(LocBuilder &b, const ScaledScores &scores) {
-    constexpr double belowAll = -1e37;
-    Value m = op_.getMax();
-    Value p = probabilities(b, scores, selectWhere(b, m, -infinity, belowAll, m), fuse_);
+    Value m = op_.getMax(), p = math::Exp2Op::create(b, fusedExponents(b, scores, fastOrigin(b)));
     Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
     return {m, op_.getSum(), one, none, p, sums(b, p)};
+  }
+
+  Value fastOrigin(LocBuilder &b) {
+    constexpr double belowAll = -1e37;
+    Value m = op_.getMax();
+    if (hidesRounding_)
+      return selectWhere(b, m, -infinity, belowAll, m);
+    return arith::SelectOp::create(b, isFarFromZero(b, m), floatConstant(b, rows_, belowAll), m);
   }
 
   BlockUpdate carefully(LocBuilder &b, ScaledScores scores) {
@@ -203,8 +211,9 @@ private:
     Value oldMax = op_.getMax();
     Value limit = arith::AddFOp::create(b, oldMax, floatConstant(b, rows_, raisedAbove * ln2));
     Value largest = scaled(b, reduceRows(b, tile::Reduction::Max, scores.tile, rows_), scores.scale);
-    auto [m, l, alpha, any] = raisedTo(b, op_, largest, limit, fuse_);
-    Value p = probabilities(b, scores, exponentOrigin(b, m), fuse_);
+    auto [m, l, alpha, any] = raisedTo(b, op_, largest, limit);
+    auto exponents = hidesRounding_ ? fusedExponents : exactExponents;
+    Value p = math::Exp2Op::create(b, exponents(b, scores, exponentOrigin(b, m)));
     return {m, l, alpha, any, p, sums(b, p)};
   }
 
@@ -212,7 +221,7 @@ private:
   scf::ForOp loop_;
   ScaledScores scores_;
   Type rows_;
-  bool fuse_;
+  bool hidesRounding_;
 };
 
 } // namespace
@@ -221,9 +230,7 @@ std::optional<SoftmaxState> optimisticUpdate(LocBuilder &b, tile::SoftmaxUpdateO
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
   if (!loop || !ScoreChain(loop, {op.getScores()}).isRepeatable())
     return std::nullopt;
-  const bool fuse = getElementTypeOrSelf(op.getValues()).isBF16(); // Whose rounding hides that of the maximum.
-  ScaledScores scores = fuse ? withoutScale(op.getScores(), /*andAdded=*/true) : ScaledScores{op.getScores()};
-  return OptimisticUpdate(op, loop, scores, fuse).run(b);
+  return OptimisticUpdate(op, loop).run(b);
 }
 
 } // namespace tegula::simplify

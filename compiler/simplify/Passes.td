@@ -39,14 +39,17 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     negative as a whole, are compared as floats. An
     output that is rounded, too, is multiplied by an approximate reciprocal of the sum (`afn`).
     Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
-    of m, which that type hides and f16 does not. Where such scores are products with a scalar, masked or not, the multiplication moves
-    into the multiply-add, and only its sign is applied to the scores.
+    of m, which that type hides. Where such scores are products with a scalar, masked or not, the multiplication moves into the
+    multiply-add, and only its sign is applied to the scores. f16 hides such errors only of maxima up to 512: in modules with
+    `tile.num_roles` of 2 a `tile.any` asks for larger ones, and there the exponents are `(s * scale - m) * log2e`, as they always are in
+    others, whose warps have no registers for both.
 
     In modules with `tile.num_attempts` of 2 and of 16-bit values, where the scores of a loop's iteration come out of one product by arithmetic and loads,
     exponentials come first, relative to the maxima before: nobody looks for a larger score. Under a `tile.any` that asks whether a
     row's sum is far too large (or no number), each warp computes the product of its rows once more (`tile.each_warp`), from a position
-    that is pinned (`sm.pin`), and then maxima and exponentials in the usual order, as the first iteration does. What bf16 scores have
-    added to their product, such as a bias, goes into the exponents as a second multiply-add. Where special functions lie between the product
+    that is pinned (`sm.pin`), and then maxima and exponentials in the usual order, as the first iteration does. First attempts are fused in
+    both types, and what scores have added to their product, such as a bias, goes into the exponents as a second multiply-add; f16
+    rows with maxima beyond 512 fail there, and their second attempt is not fused. Where special functions lie between the product
     and an edge's branch (`tile.shortcut`), both sides of it compute scores and exponentials, since the assembler interleaves nothing across
     a branch. Else, and for 32-bit values, a remark says so.
   }];

@@ -143,16 +143,18 @@ static Value exponentsOf(LocBuilder &b, Value x, Value minusOrigins) {
   return math::FmaOp::create(b, product.getLhs(), factor, minusOrigins);
 }
 
-Value probabilities(LocBuilder &b, const ScaledScores &s, Value origin, bool fuse) {
+Value fusedExponents(LocBuilder &b, const ScaledScores &s, Value origin) {
   Type matrix = s.tile.getType();
-  if (!fuse)
-    return relativeExp(b, s.tile, acrossColumns(b, origin, matrix));
   Value minusOrigins = acrossColumns(b, minusOrigin(b, origin), matrix);
   if (!s.scale)
-    return math::Exp2Op::create(b, math::FmaOp::create(b, s.tile, floatConstant(b, matrix, log2e), minusOrigins));
+    return math::FmaOp::create(b, s.tile, floatConstant(b, matrix, log2e), minusOrigins);
   Value rest = s.added ? exponentsOf(b, s.added, minusOrigins) : minusOrigins;
   Value factor = log2eTimes(b, s.scale, 1, matrix);
-  return math::Exp2Op::create(b, math::FmaOp::create(b, s.tile, factor, rest));
+  return math::FmaOp::create(b, s.tile, factor, rest);
+}
+
+Value exactExponents(LocBuilder &b, const ScaledScores &s, Value origin) {
+  return relativeExponent(b, computed(b, s), acrossColumns(b, origin, s.tile.getType()));
 }
 
 } // namespace tegula::simplify

@@ -18,8 +18,10 @@ ScaledScores withoutScale(mlir::Value scores, bool andAdded);
 mlir::Value computed(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s);
 /// A number for each row, multiplied by the scale.
 mlir::Value scaled(mlir::ImplicitLocOpBuilder &b, mlir::Value rows, mlir::Value scale);
-/// exp(s - origin) with an origin for each row, in as few multiply-adds per element as there can be if `fuse`: the
-/// scaled origin is then rounded.
-mlir::Value probabilities(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin, bool fuse);
+/// (s - origin) log2(e) with an origin for each row, in as few multiply-adds per element as there can be: scores are
+/// not rounded, the scaled origin is.
+mlir::Value fusedExponents(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin);
+/// The same with scores rounded and the difference first: exactly 0 where a score is the origin.
+mlir::Value exactExponents(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin);
 
 } // namespace tegula::simplify

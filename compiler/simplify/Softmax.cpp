@@ -34,27 +34,35 @@ Value selectWhere(LocBuilder &b, Value x, double value, double yes, Value no) {
 
 Value exponentOrigin(LocBuilder &b, Value max) { return selectWhere(b, max, -infinity, 0, max); }
 
-Value relativeExp(LocBuilder &b, Value x, Value origin) {
+Value relativeExponent(LocBuilder &b, Value x, Value origin) {
   Value difference = arith::SubFOp::create(b, x, origin);
-  return math::Exp2Op::create(b, arith::MulFOp::create(b, difference, floatConstant(b, x.getType(), log2e)));
+  return arith::MulFOp::create(b, difference, floatConstant(b, x.getType(), log2e));
 }
 
 Value minusOrigin(LocBuilder &b, Value origin) {
   return arith::MulFOp::create(b, origin, floatConstant(b, origin.getType(), -log2e));
 }
 
-Value rescaling(LocBuilder &b, Value old, Value m, bool fuse) {
-  Value origin = exponentOrigin(b, m);
-  if (!fuse)
-    return relativeExp(b, old, origin);
+bool hidesRounding(tile::SoftmaxUpdateOp op) { return getElementTypeOrSelf(op.getValues()).isBF16(); }
+
+Value isFarFromZero(LocBuilder &b, Value origin) {
+  constexpr double far = 512;
+  return isAbove(b, math::AbsFOp::create(b, origin), floatConstant(b, origin.getType(), far));
+}
+
+/// exp(old - m), rounded as the probabilities are: exactly 1 in a row whose maximum stays.
+static Value rescaling(LocBuilder &b, tile::SoftmaxUpdateOp op, Value m) {
+  Value old = op.getMax(), origin = exponentOrigin(b, m);
+  if (!hidesRounding(op))
+    return math::Exp2Op::create(b, relativeExponent(b, old, origin));
   Value oldOrigin = arith::MulFOp::create(b, old, floatConstant(b, m.getType(), log2e));
   return math::Exp2Op::create(b, arith::AddFOp::create(b, oldOrigin, minusOrigin(b, origin)));
 }
 
-Rows raisedTo(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit, bool fuse) {
+Rows raisedTo(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit) {
   Value exceeds = isAbove(b, largest, limit), old = op.getMax();
   Value m = arith::SelectOp::create(b, exceeds, largest, old);
-  Value alpha = rescaling(b, old, m, fuse);
+  Value alpha = rescaling(b, op, m);
   Value l = arith::MulFOp::create(b, op.getSum(), alpha);
   Value isSeen = isAbove(b, old, floatConstant(b, old.getType(), -infinity));
   Value any = tile::AnyOp::create(b, arith::AndIOp::create(b, exceeds, isSeen));

@@ -30,22 +30,25 @@ mlir::Value selectWhere(mlir::ImplicitLocOpBuilder &b, mlir::Value x, double val
 
 /// The maximum, and 0 where that is -inf, so that subtracting it from another -inf gives no NaN.
 mlir::Value exponentOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value max);
-/// exp(x - origin). The difference comes first, and nothing is fused: it is exactly 0 where x is the maximum, so that
-/// the largest probability is exactly 1, and so is the factor of a row whose maximum stays. An error in that factor
-/// would be raised to the power of the number of blocks.
-mlir::Value relativeExp(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value origin);
+/// (x - origin) log2(e). The difference comes first, and nothing is fused: it is exactly 0 where x is the maximum, so
+/// that the largest probability is exactly 1, and so is the factor of a row whose maximum stays. An error in that
+/// factor would be raised to the power of the number of blocks.
+mlir::Value relativeExponent(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value origin);
 /// What is added to exponents to base 2 that are relative to `origin`.
 mlir::Value minusOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
-/// exp(old - m), rounded as the probabilities are: exactly 1 in a row whose maximum stays.
-mlir::Value rescaling(mlir::ImplicitLocOpBuilder &b, mlir::Value old, mlir::Value m, bool fuse);
+/// Whether the type of the values, which is the probabilities', hides that the origin of fused exponents is rounded,
+/// however large it is.
+bool hidesRounding(tile::SoftmaxUpdateOp op);
+/// Where other types may show it. Elsewhere the largest probability is off 1 by less than 2^-13, and f16 rounds it
+/// to 1.
+mlir::Value isFarFromZero(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
 /// A row's maximum and sum, what its output is multiplied by, and whether that does anything.
 struct Rows {
   mlir::Value m, l, alpha, any;
 };
 
 /// Rows whose `largest` score is above `limit` become relative to it.
-Rows raisedTo(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit,
-              bool fuse);
+Rows raisedTo(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit);
 /// The product of the probabilities `p` of a block and its values, added to the output so far, which is multiplied by
 /// `alpha` first if there is `any` row in which that does something.
 mlir::Value accumulate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value any,

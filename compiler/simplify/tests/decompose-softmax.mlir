@@ -263,3 +263,29 @@ module {
     return %0 : tensor<64x128xf32>
   }
 }
+
+// Where warps have registers for both, exponents of f16 are fused, too, unless some row's maximum is so large that its
+// rounding would show: then scores are rounded first, as the backward pass rounds them.
+module attributes {tile.num_roles = 2 : i64} {
+  // ROUND-LABEL: @f16_of_roles
+  // ROUND: %[[DISTANCE:.*]] = math.absf %{{.*}} : tensor<64xf32>
+  // ROUND: %[[FAR:.*]] = arith.cmpf ogt, %[[DISTANCE]],
+  // ROUND: %[[ANY:.*]] = tile.any %[[FAR]]
+  // ROUND: %[[EXPONENTS:.*]] = scf.if %[[ANY]]
+  // ROUND:   %[[ROUNDED:.*]] = arith.mulf
+  // ROUND:   %[[DIFFERENCE:.*]] = arith.subf %[[ROUNDED]],
+  // ROUND:   arith.mulf %[[DIFFERENCE]],
+  // ROUND: } else {
+  // ROUND:   math.fma
+  // ROUND: }
+  // ROUND: math.exp2 %[[EXPONENTS]]
+  func.func @f16_of_roles(%x: tensor<64x32xf32>, %factor: f32, %v: tensor<32x128xf16>, %m: tensor<64xf32>,
+                          %l: tensor<64xf32>, %o: tensor<64x128xf32>)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
+    %factors = tile.broadcast %factor : f32 -> tensor<64x32xf32>
+    %s = arith.mulf %x, %factors : tensor<64x32xf32>
+    %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x128xf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+    return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  }
+}
