@@ -6,6 +6,7 @@
 #include "tegula/tuning_store.h"
 #include "tegula/worker_compiler.h"
 
+#include <bit>
 #include <mutex>
 
 namespace tegula {
@@ -61,9 +62,15 @@ ArtifactCacheOptions cacheOptions(const tegula_context_options &options) {
   return result;
 }
 
+/// Plans are made for powers of two. What is no length stays for its error.
+int64_t roundedUp(int64_t length) {
+  constexpr int64_t longest = int64_t{1} << 62;
+  return length > 0 && length <= longest ? int64_t(std::bit_ceil(uint64_t(length))) : length;
+}
+
 /// Of fields only: what lies between them may be anything.
 ProblemKey keyOf(const tegula_attention_problem &problem) {
-  static_assert(sizeof(tegula_attention_problem) == 8 * sizeof(int32_t) + 3 * sizeof(int64_t), "there are no gaps");
+  static_assert(sizeof(tegula_attention_problem) == 8 * sizeof(int32_t) + 5 * sizeof(int64_t), "there are no gaps");
   ProblemKey key;
   std::memcpy(key.data(), &problem, key.size());
   return key;
@@ -102,6 +109,8 @@ Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) 
   if (!fields)
     return fields.status();
   fields->struct_size = sizeof *fields;
+  fields->seqlen_q = roundedUp(fields->seqlen_q);
+  fields->seqlen_k = roundedUp(fields->seqlen_k);
   const ProblemKey key = keyOf(*fields);
   {
     const std::shared_lock lock(mutex_);

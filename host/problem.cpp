@@ -11,6 +11,8 @@ static_assert(TEGULA_CAUSAL_NONE == int(Causal::none) && TEGULA_CAUSAL_TOP_LEFT 
 static_assert(TEGULA_OK == int(ErrorCode::Ok) && TEGULA_NEEDS_COMPILE == int(ErrorCode::NeedsCompile) &&
               TEGULA_INTERNAL == int(ErrorCode::Internal));
 
+constexpr int64_t kLongest = int64_t{1} << 40;
+
 constexpr int32_t kAllVariations =
     TEGULA_WINDOW | TEGULA_SOFTCAP | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_DOCUMENTS | TEGULA_BIAS;
 
@@ -21,6 +23,13 @@ Status outOfRange(const std::string &name, int64_t value, int64_t last) {
 
 Status checkRange(const std::string &name, int64_t value, int64_t last) {
   return value >= 0 && value <= last ? Status() : outOfRange(name, value, last);
+}
+
+/// What is 0 stays as it is.
+Status readLength(const char *name, int64_t length, int64_t &expected) {
+  TEGULA_RETURN_IF_ERROR(checkRange(name, length, kLongest));
+  expected = length != 0 ? length : expected;
+  return {};
 }
 
 Variant variantOf(const tegula_attention_problem &problem) {
@@ -55,6 +64,8 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   result.causal = static_cast<Causal>(problem->causal);
   result.variant = variantOf(*problem);
   result.backward = problem->backward != 0;
+  TEGULA_RETURN_IF_ERROR(readLength("seqlen_q", problem->seqlen_q, result.expected.seqlen_q));
+  TEGULA_RETURN_IF_ERROR(readLength("seqlen_k", problem->seqlen_k, result.expected.seqlen_k));
   return result;
 }
 

@@ -48,7 +48,8 @@ def view(tensor):
 
 def problem_of(q, v, causal):
     return tegula.Problem(dtype=DTYPES[q.dtype], head_dim=q.shape[-1], value_dim=v.shape[-1], backward=1,
-                          causal=tegula.CAUSAL_TOP_LEFT if causal else tegula.CAUSAL_NONE)
+                          causal=tegula.CAUSAL_TOP_LEFT if causal else tegula.CAUSAL_NONE,
+                          seqlen_q=q.shape[-2], seqlen_k=v.shape[-2])
 
 
 @torch.library.custom_op("tegula::attention", mutates_args=())

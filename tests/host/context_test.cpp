@@ -38,7 +38,7 @@ TEST(Versions, ANewerHostMayUseOnlyWhatThereIs) {
   newer.more[3] = 1;
   const Outcome outcome = context.supports(newer.known);
   EXPECT_EQ(outcome.code, TEGULA_UNSUPPORTED);
-  EXPECT_THAT(outcome.message, HasSubstr("argument 'problem': its struct_size is 72; this library knows 56 bytes"));
+  EXPECT_THAT(outcome.message, HasSubstr("argument 'problem': its struct_size is 88; this library knows 72 bytes"));
 }
 
 TEST(Versions, AForgottenSizeIsAnError) {
@@ -101,6 +101,31 @@ TEST(Policy, DecidesHowFarACallGoes) {
   tegula_attention_problem other = problem();
   other.head_dim = 24;
   EXPECT_EQ(context.plan(other).outcome().code, TEGULA_NEEDS_COMPILE);
+}
+
+TEST(Plans, AreMadeForPowersOfTwo) {
+  const Context context = makeContext();
+  auto plansAfter = [&](int64_t seqlen_q, int64_t seqlen_k) {
+    tegula_attention_problem lengths = problem();
+    lengths.seqlen_q = seqlen_q;
+    lengths.seqlen_k = seqlen_k;
+    EXPECT_TRUE(isOk(context.plan(lengths).outcome()));
+    return context.counters()->plans;
+  };
+  EXPECT_EQ(plansAfter(0, 0), 1);
+  EXPECT_EQ(plansAfter(300, 512), 2);
+  EXPECT_EQ(plansAfter(512, 257), 2);
+  EXPECT_EQ(plansAfter(513, 512), 3);
+  EXPECT_EQ(plansAfter(0, 0), 3);
+}
+
+TEST(Plans, AreNotMadeForImpossibleLengths) {
+  const Context context = makeContext();
+  tegula_attention_problem wrong = problem();
+  wrong.seqlen_k = -1;
+  const Outcome outcome = context.plan(wrong).outcome();
+  EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_THAT(outcome.message, HasSubstr("argument 'seqlen_k': it is -1; it must be from 0 to 1099511627776"));
 }
 
 } // namespace

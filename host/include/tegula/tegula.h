@@ -168,6 +168,9 @@ typedef struct tegula_attention_problem {
   int32_t bottom_right; /* Of the variations' diagonal: not 0 counts from the last query. */
   int64_t window_left, window_right;
   double softcap;
+  /* About how long sequences will be; 0: 4096. Kernels are chosen for that and compute all lengths. Each power of two has a
+   * plan of its own, and kernels where others are faster. */
+  int64_t seqlen_q, seqlen_k;
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */
