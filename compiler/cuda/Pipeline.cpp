@@ -29,6 +29,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createArrangeAdditions());
   passes.addPass(createPlanShared());
   passes.addPass(createInsertBarriers());
+  passes.addPass(createEndWarpgroupsEarly());
 }
 
 void buildThreadsPipeline(mlir::OpPassManager &passes) {

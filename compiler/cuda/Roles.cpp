@@ -227,6 +227,11 @@ constexpr int64_t kFirstTurn = 2, kThreadsOfTurn = 2 * kWarpsOfGroup * sm::warpS
 static Value warpgroup(Threads &t) { return t.s.div(t.warp(), kWarpsOfGroup); }
 static int64_t lastWarpgroup(Threads &t) { return t.warps() / kWarpsOfGroup - 1; }
 
+LogicalResult cuda::lower(Threads &t, sm::WarpgroupOp op) {
+  t.define(op.getResult(), t.s.toIndex(warpgroup(t)));
+  return success();
+}
+
 LogicalResult cuda::lower(Threads &t, sm::TurnsOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
   OpBuilder::InsertionGuard guard(t.b);

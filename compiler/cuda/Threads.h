@@ -179,6 +179,7 @@ mlir::LogicalResult lower(Threads &t, mlir::arith::ConstantOp op);
 mlir::LogicalResult lower(Threads &t, tile::IotaOp op);
 mlir::LogicalResult lower(Threads &t, sm::LinearOp op);
 mlir::LogicalResult lower(Threads &t, sm::PinOp op);
+mlir::LogicalResult lower(Threads &t, sm::WarpgroupOp op);
 mlir::LogicalResult lower(Threads &t, tile::BroadcastOp op);
 mlir::LogicalResult lower(Threads &t, tile::ReshapeOp op);
 mlir::LogicalResult lower(Threads &t, tile::TransposeOp op);

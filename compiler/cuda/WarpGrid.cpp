@@ -20,10 +20,7 @@ bool onTensorCores(tile::DotOp dot) {
   return lhs == rhs && (!lhs.isF32() || dot.getAllowTf32());
 }
 
-bool wantsRoles(Operation *op) {
-  auto roles = op->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("tile.num_roles");
-  return roles && roles.getInt() == 2;
-}
+bool wantsRoles(Operation *op) { return tile::isTwo(op, "tile.num_roles"); }
 
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid) {
   constexpr int64_t warpsOfGroup = 4, rowsOfWarp = 16, mostColumns = 256;

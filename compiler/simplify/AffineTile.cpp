@@ -159,6 +159,11 @@ Value AffineTile::first(LocBuilder &b) const {
   return sum.result();
 }
 
+bool tegula::simplify::isConjunction(Operation *op) {
+  return isa_and_present<arith::AndIOp, tile::ReshapeOp>(op) ||
+         (isa_and_present<tile::BroadcastOp>(op) && isa<RankedTensorType>(op->getOperand(0).getType()));
+}
+
 //===-- Recognition ----------------------------------------------------------------------------------------------===//
 
 std::optional<AffineTile> AffineTiles::find(Value tile) {

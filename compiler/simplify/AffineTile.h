@@ -42,6 +42,8 @@ public:
   /// Whether elements of a tile of this shape grow by 1 along `dim`, and by nothing along other dimensions.
   bool countsAlong(size_t dim, llvm::ArrayRef<int64_t> shape) const;
   int64_t constant() const { return constant_; }
+  /// All scalars in it.
+  auto scalars() const { return llvm::make_first_range(scalars_); }
   /// Whether all numbers in it are so small that no operation above overflows.
   bool isSmall() const;
 
@@ -60,6 +62,9 @@ private:
   Terms scalars_;
   llvm::SmallVector<int64_t, 4> steps_;
 };
+
+/// Whether each element of the result is one of the operand's, or the conjunction of two.
+bool isConjunction(mlir::Operation *op);
 
 /// Recognises affine tiles.
 class AffineTiles {

@@ -99,14 +99,8 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
   return {branch.getResult(0), branch.getResult(1), branch.getResult(2), branch.getResult(3)};
 }
 
-/// Whether the op's module has 2 as this setting.
-static bool isTwo(Operation *op, StringRef setting) {
-  auto attribute = op->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(setting);
-  return attribute && attribute.getInt() == 2;
-}
-
 /// Whether exponents may be fused. Warps that feed themselves have no registers for both kinds.
-static bool mayFuse(tile::SoftmaxUpdateOp op) { return hidesRounding(op) || isTwo(op, "tile.num_roles"); }
+static bool mayFuse(tile::SoftmaxUpdateOp op) { return hidesRounding(op) || tile::isTwo(op, "tile.num_roles"); }
 
 /// Of probabilities relative to the maxima `m`.
 static Value exponents(LocBuilder &b, const ScaledScores &s, Value m, tile::SoftmaxUpdateOp op) {
@@ -137,7 +131,7 @@ static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   return {m, newSum, accumulate(b, op, p, any, alpha)};
 }
 
-static bool isOptimistic(Operation *op) { return isTwo(op, "tile.num_attempts"); }
+static bool isOptimistic(Operation *op) { return tile::isTwo(op, "tile.num_attempts"); }
 
 static SoftmaxState decomposed(LocBuilder &b, tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   if (!roundProbabilities || getElementTypeOrSelf(op.getValues()).isF32()) {

@@ -88,12 +88,6 @@ public:
 private:
   using Kept = DenseMap<Value, Value>; // of conjunctions; null where nothing is kept
 
-  /// Whether each element of the result is one of the operand's, or the conjunction of two.
-  static bool isConjunction(Operation *op) {
-    return isa_and_present<arith::AndIOp, tile::ReshapeOp>(op) ||
-           (isa_and_present<tile::BroadcastOp>(op) && isa<RankedTensorType>(op->getOperand(0).getType()));
-  }
-
   /// The scalar of which all elements are copies, if `tile` is such a tile.
   static Value repeatedScalar(Value tile) {
     Operation *op = tile.getDefiningOp();

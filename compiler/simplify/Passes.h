@@ -17,6 +17,7 @@ std::unique_ptr<mlir::Pass> createEdgeMasks();
 std::unique_ptr<mlir::Pass> createFuseMultiplyAdds();
 std::unique_ptr<mlir::Pass> createGuardDivision();
 std::unique_ptr<mlir::Pass> createHoistGathers();
+std::unique_ptr<mlir::Pass> createLimitRows();
 std::unique_ptr<mlir::Pass> createLinearPositions();
 std::unique_ptr<mlir::Pass> createLoadAffineGathers();
 std::unique_ptr<mlir::Pass> createReciprocalDivisors();

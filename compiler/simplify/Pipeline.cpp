@@ -22,6 +22,7 @@ void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createHoistGathers());
   passes.addPass(createLoadAffineGathers());
   passes.addNestedPass<mlir::func::FuncOp>(createFuseMultiplyAdds());
+  passes.addPass(createLimitRows());
   passes.addPass(createEdgeMasks());
   passes.addPass(createLinearPositions());
   passes.addPass(createDecomposeSoftmax({.roundProbabilities = true}));

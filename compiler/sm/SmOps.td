@@ -49,6 +49,22 @@ def Sm_PinOp : Sm_Op<"pin", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$source attr-dict `:` type($source)";
 }
 
+def Sm_RowLimitOp : Sm_Op<"row_limit", [Pure, AllTypesMatch<["bound", "result"]>]> {
+  let summary = "the bound of a loop over columns, of which the first rows need less";
+  let description = [{
+    The result is `bound`. An iteration at `first + x` or behind it changes nothing for the first x rows of the loop's
+    tiles: warps that hold no others may leave the loop there.
+
+    ```mlir
+    %end = sm.row_limit %bound first %diagonal : index
+    %r = scf.for %j = %c0 to %end step %c64 ...
+    ```
+  }];
+  let arguments = (ins Index:$bound, Index:$first);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$bound `first` $first attr-dict `:` type($result)";
+}
+
 //===-- Values: where a tile is wanted -----------------------------------------------------------------------------===//
 
 def Sm_FetchOp : Sm_Op<"fetch", [MemoryEffects<[MemRead]>]> {
@@ -468,6 +484,12 @@ def Sm_PassTurnOp : Sm_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 //===-- Warpgroups -------------------------------------------------------------------------------------------------===//
+
+def Sm_WarpgroupOp : Sm_Op<"warpgroup", [Pure]> {
+  let summary = "the number of this warpgroup among the consumers";
+  let results = (outs Index:$number);
+  let assemblyFormat = "attr-dict `:` type($number)";
+}
 
 def Sm_WgmmaOp : Sm_Op<"wgmma", [MemoryEffects<[MemRead]>]> {
   let summary = "starts the product of `sm.mma` on the tensor cores of warpgroups";

@@ -25,6 +25,9 @@ constexpr llvm::StringLiteral shortcut = "tile.shortcut";
 /// may hold one tile's elements in memory.
 bool isTileShape(llvm::ArrayRef<int64_t> shape);
 
+/// Whether the module of `op` has 2 as this setting of its schedule, such as `tile.num_roles`.
+bool isTwo(mlir::Operation *op, llvm::StringRef setting);
+
 /// The view that `view` is sliced from, in the end: a tensor that the program was given.
 mlir::Value tensorOf(mlir::Value view);
 /// Whether the program only reads the tensor behind `view`.

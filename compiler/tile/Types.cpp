@@ -14,6 +14,12 @@ Value tegula::tile::tensorOf(Value view) {
   return view;
 }
 
+bool tegula::tile::isTwo(Operation *op, StringRef setting) {
+  ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  auto attribute = module->getAttrOfType<IntegerAttr>(setting);
+  return attribute && attribute.getInt() == 2;
+}
+
 bool tegula::tile::isReadOnly(Value view) {
   auto argument = dyn_cast<BlockArgument>(tensorOf(view));
   auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();

@@ -1,0 +1,86 @@
+// RUN: tegula-opt %s --end-warpgroups-early --canonicalize --cse --split-input-file | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The first warpgroup leaves out what its 64 rows do not see: one iteration at most, for one slot is all that the
+// producer fills without it. It takes the turns of the others. The last warpgroup does all.
+// CHECK-LABEL: func @two_slots
+// CHECK-SAME: (%[[N:[a-z0-9]*]]: index, %[[FIRST:[a-z0-9]*]]: index
+// CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
+// CHECK: consumer
+// CHECK: %[[GROUP:.*]] = sm.warpgroup : index
+// CHECK: %[[ITERATIONS:.*]] = arith.divsi %{{.*}}, %[[C64]] : index
+// CHECK: %[[ALL:.*]] = arith.maxsi %[[ITERATIONS]], %[[C0]] : index
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[GROUP]], %[[C1]] : index
+// CHECK: %[[ROWS:.*]] = arith.muli %[[NUMBER]], %[[C64]] : index
+// CHECK: %[[END:.*]] = arith.addi %[[FIRST]], %[[ROWS]] : index
+// CHECK: %[[SEEN:.*]] = arith.divsi %{{.*}}, %[[C64]] : index
+// CHECK: %[[IS_LAST:.*]] = arith.cmpi eq, %[[GROUP]], %[[C1]] : index
+// CHECK: %[[OWN:.*]] = arith.select %[[IS_LAST]], %[[ALL]], %{{.*}} : index
+// CHECK: %[[BOUND:.*]] = arith.muli %[[OWN]], %[[C64]] : index
+// CHECK: scf.for %{{.*}} = %[[C0]] to %[[BOUND]] step %[[C64]]
+// CHECK: sm.wgmma
+// CHECK: scf.for %{{.*}} = %[[OWN]] to %[[ALL]] step %[[C1]] {
+// CHECK-NEXT: sm.take_turn
+// CHECK-NEXT: sm.pass_turn
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @two_slots(%n: index, %first: index) {
+    %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
+    %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %kb = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 232 {
+      sm.turns
+      %zero = arith.constant 0 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+      %end = sm.row_limit %n first %first : index
+      scf.for %j = %c0 to %end step %c64 {
+        %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %k = sm.receive %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        sm.take_turn
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+        sm.pass_turn
+        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        sm.release %kb[%zero] : !sm.mbarriers<2>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The producer would wait for the slot of what was left out.
+// CHECK-LABEL: func @one_slot
+// CHECK-SAME: (%[[N:[a-z0-9]*]]: index,
+// CHECK-NOT: sm.row_limit
+// CHECK: scf.for %{{.*}} to %[[N]]
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @one_slot(%n: index, %first: index) {
+    %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
+    %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
+    %kb = sm.mbarriers : !sm.mbarriers<1>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+      %end = sm.row_limit %n first %first : index
+      scf.for %j = %c0 to %end step %c64 {
+        %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %k = sm.receive %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        sm.release %kb[%zero] : !sm.mbarriers<1>
+      }
+    }
+    return
+  }
+}
