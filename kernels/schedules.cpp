@@ -108,7 +108,7 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 
 /// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
 constexpr Schedule kThreeInTurns = severalPerSm(held(inTurns(64, 64)), 3);
-constexpr Schedule kThreeClaimed = optimistic(claimed(grouped(severalPerSm(overlapped(64, 80), 3), 8)));
+constexpr Schedule kThreeClaimed = optimistic(claimed(grouped(severalPerSm(overlapped(64, 64), 3), 8)));
 constexpr Schedule kThreeSmall = optimistic(severalPerSm(overlapped(64, 64), 3));
 constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4), 8));
 /// For scores that take more registers, such as those of a softcap.
@@ -128,7 +128,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .window = true}},
     {kHopper, kForward, 2, 64, 57, kThreeInTurns, {.causal = true, .plain = true, .most_keys = 512}},
-    {kHopper, kForward, 2, 64, 65, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 2048}},
+    {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 129, claimed(grouped(overlapped(192, 112), 8)), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 64, 137, claimed(overlapped(192, 128)), {.plain = true}},
     {kHopper, kForward, 2, 64, 145, kThreeDeep, {.tiles_of_scores = true}},
@@ -141,7 +141,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 225, optimistic(inTurns(128, 128)), {.causal = true, .plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, claimed(held(overlapped(128, 128))), {.plain = true, .most_keys = 512}},
-    {kHopper, kForward, 2, 128, 225, optimistic(held(inTurns(128, 128))), {.plain = true, .most_keys = 8192}},
+    {kHopper, kForward, 2, 128, 225, optimistic(held(inTurns(128, 128))), {.plain = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 128, 217, kThreeDeep, {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.causal = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true}},
