@@ -45,11 +45,6 @@ static bool hasBarrierOfAll(scf::ForOp loop) {
   return search.wasInterrupted();
 }
 
-static Value iterations(LocBuilder &b, Value distance, int64_t step) {
-  Value rounded = arith::AddIOp::create(b, distance, arith::ConstantIndexOp::create(b, step - 1));
-  return arith::DivSIOp::create(b, rounded, arith::ConstantIndexOp::create(b, step));
-}
-
 /// The turns of the iterations that a warpgroup does not do: all take equally many.
 static void passTurns(LocBuilder &b, Value first, Value end) {
   auto rest = scf::ForOp::create(b, first, end, arith::ConstantIndexOp::create(b, 1));
@@ -62,22 +57,23 @@ static void passTurns(LocBuilder &b, Value first, Value end) {
 static void endEarly(scf::ForOp loop) {
   auto limit = loop.getUpperBound().getDefiningOp<sm::RowLimitOp>();
   const std::optional<int64_t> step = getConstantIntValue(loop.getStep());
-  constexpr int64_t groups = 2; // Three have no registers for what is left to do behind the loop.
   const int64_t spare = spareIterations(loop);
-  if (!limit || !step || *step > kRowsOfGroup || groupsOf(loop) != groups || spare < 1 || hasBarrierOfAll(loop))
+  // Three warpgroups have no registers for what is left to do behind the loop.
+  if (!limit || !step || *step > kRowsOfGroup || groupsOf(loop) != 2 || spare < 1 || hasBarrierOfAll(loop))
     return;
   LocBuilder b(loop.getLoc(), loop);
   auto index = [&](int64_t number) -> Value { return arith::ConstantIndexOp::create(b, number); };
-  Value lower = loop.getLowerBound(), group = sm::WarpgroupOp::create(b, b.getIndexType());
-  Value all = iterations(b, arith::SubIOp::create(b, limit.getBound(), lower), *step);
-  all = arith::MaxSIOp::create(b, all, index(0));
-  Value rows = arith::MulIOp::create(b, arith::AddIOp::create(b, group, index(1)), index(kRowsOfGroup));
-  Value end = arith::AddIOp::create(b, limit.getFirst(), rows);
-  Value needed = iterations(b, arith::SubIOp::create(b, end, lower), *step);
-  Value least = arith::SubIOp::create(b, all, index(spare));
-  needed = arith::MaxSIOp::create(b, needed, arith::MaxSIOp::create(b, least, index(0)));
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, index(groups - 1));
-  Value own = arith::SelectOp::create(b, isLast, all, arith::MinSIOp::create(b, needed, all));
+  Value lower = loop.getLowerBound();
+  auto iterationsUntil = [&](Value end) -> Value {
+    Value rounded = arith::AddIOp::create(b, arith::SubIOp::create(b, end, lower), index(*step - 1));
+    return arith::MaxSIOp::create(b, arith::DivSIOp::create(b, rounded, index(*step)), index(0));
+  };
+  Value all = iterationsUntil(limit.getBound());
+  Value needed = iterationsUntil(arith::AddIOp::create(b, limit.getFirst(), index(kRowsOfGroup)));
+  needed = arith::MaxSIOp::create(b, needed, arith::SubIOp::create(b, all, index(spare)));
+  Value group = sm::WarpgroupOp::create(b, b.getIndexType());
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, index(0));
+  Value own = arith::SelectOp::create(b, isFirst, arith::MinSIOp::create(b, needed, all), all);
   loop.setUpperBound(arith::AddIOp::create(b, lower, arith::MulIOp::create(b, own, index(*step))));
   if (loop.getBody()->getOps<sm::TakeTurnOp>().empty())
     return;

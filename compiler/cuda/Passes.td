@@ -171,8 +171,8 @@ def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
   let summary = "warpgroups leave a loop where their rows see no more";
   let description = [{
     Of a block of 128 queries beside the diagonal the first 64 need 64 keys less than the others. Where the bound of the loop of
-    two warpgroups is a `sm.row_limit`, and its tiles have no more keys than that, each gets a bound of its own, and takes the turns of the
-    iterations that it leaves out. The last one does all: who receives the producer's last tile keeps shared memory alive until then.
+    two warpgroups is a `sm.row_limit`, and its tiles have no more keys than that, the first one gets a bound of its own, and takes the turns of
+    the iterations that it leaves out. The other does all: who receives the producer's last tile keeps shared memory alive until then.
 
     As many as a ring has slots, but for one: what a warpgroup leaves out it does not give back, and no slot is filled again
     after those. So nothing has to be received behind the loop, which no other loop is around.

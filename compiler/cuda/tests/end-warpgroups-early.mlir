@@ -3,22 +3,27 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
 // The first warpgroup leaves out what its 64 rows do not see: one iteration at most, for one slot is all that the
-// producer fills without it. It takes the turns of the others. The last warpgroup does all.
+// producer fills without it. It takes the turns of the others. The other warpgroup does all.
 // CHECK-LABEL: func @two_slots
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index, %[[FIRST:[a-z0-9]*]]: index
 // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[C63:.*]] = arith.constant 63 : index
 // CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
+// CHECK-DAG: %[[C127:.*]] = arith.constant 127 : index
 // CHECK: consumer
-// CHECK: %[[GROUP:.*]] = sm.warpgroup : index
-// CHECK: %[[ITERATIONS:.*]] = arith.divsi %{{.*}}, %[[C64]] : index
+// CHECK: %[[ROUNDED:.*]] = arith.addi %[[N]], %[[C63]] : index
+// CHECK: %[[ITERATIONS:.*]] = arith.divsi %[[ROUNDED]], %[[C64]] : index
 // CHECK: %[[ALL:.*]] = arith.maxsi %[[ITERATIONS]], %[[C0]] : index
-// CHECK: %[[NUMBER:.*]] = arith.addi %[[GROUP]], %[[C1]] : index
-// CHECK: %[[ROWS:.*]] = arith.muli %[[NUMBER]], %[[C64]] : index
-// CHECK: %[[END:.*]] = arith.addi %[[FIRST]], %[[ROWS]] : index
-// CHECK: %[[SEEN:.*]] = arith.divsi %{{.*}}, %[[C64]] : index
-// CHECK: %[[IS_LAST:.*]] = arith.cmpi eq, %[[GROUP]], %[[C1]] : index
-// CHECK: %[[OWN:.*]] = arith.select %[[IS_LAST]], %[[ALL]], %{{.*}} : index
+// CHECK: %[[SEEN:.*]] = arith.addi %[[FIRST]], %[[C127]] : index
+// CHECK: %[[NEEDED:.*]] = arith.divsi %[[SEEN]], %[[C64]] : index
+// CHECK: %[[NOT_NEGATIVE:.*]] = arith.maxsi %[[NEEDED]], %[[C0]] : index
+// CHECK: %[[LEAST:.*]] = arith.subi %[[ALL]], %[[C1]] : index
+// CHECK: %[[MOST:.*]] = arith.maxsi %[[NOT_NEGATIVE]], %[[LEAST]] : index
+// CHECK: %[[GROUP:.*]] = sm.warpgroup : index
+// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[GROUP]], %[[C0]] : index
+// CHECK: %[[EARLY:.*]] = arith.minsi %[[MOST]], %[[ALL]] : index
+// CHECK: %[[OWN:.*]] = arith.select %[[IS_FIRST]], %[[EARLY]], %[[ALL]] : index
 // CHECK: %[[BOUND:.*]] = arith.muli %[[OWN]], %[[C64]] : index
 // CHECK: scf.for %{{.*}} = %[[C0]] to %[[BOUND]] step %[[C64]]
 // CHECK: sm.wgmma
