@@ -48,8 +48,8 @@ static void forEachConjunct(Value mask, function_ref<void(Value)> visit) {
     forEachConjunct(operand, visit);
 }
 
-/// The position of the loop from which on row 0 sees less than all columns of the tile, if `compare` hides a row's
-/// columns one behind the one that it hides from the row before.
+/// The last position of the loop whose first column row 0 sees, if `compare` shows each row one column more than the
+/// row before.
 static std::optional<AffineTile> diagonalOf(Value compare, scf::ForOp loop) {
   constexpr int64_t steps[] = {-1, 1};
   std::optional<AffineTile> excess = AffineTiles().excess(compare);
