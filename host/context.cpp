@@ -3,10 +3,10 @@
 
 #include "hooks.h"
 #include "tegula/cuda_device.h"
+#include "tegula/tuned_schedules.h"
 #include "tegula/tuning_store.h"
 #include "tegula/worker_compiler.h"
 
-#include <bit>
 #include <mutex>
 
 namespace tegula {
@@ -62,11 +62,8 @@ ArtifactCacheOptions cacheOptions(const tegula_context_options &options) {
   return result;
 }
 
-/// Plans are made for powers of two. What is no length stays for its error.
-int64_t roundedUp(int64_t length) {
-  constexpr int64_t longest = int64_t{1} << 62;
-  return length > 0 && length <= longest ? int64_t(std::bit_ceil(uint64_t(length))) : length;
-}
+/// Plans are made for the lengths that schedules are remembered for. What is no length stays for its error.
+int64_t lengthClass(int64_t length) { return length > 0 ? shapeClass({.seqlen_k = length}).seqlen_k : length; }
 
 /// Of fields only: what lies between them may be anything.
 ProblemKey keyOf(const tegula_attention_problem &problem) {
@@ -109,8 +106,8 @@ Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) 
   if (!fields)
     return fields.status();
   fields->struct_size = sizeof *fields;
-  fields->seqlen_q = roundedUp(fields->seqlen_q);
-  fields->seqlen_k = roundedUp(fields->seqlen_k);
+  fields->seqlen_q = lengthClass(fields->seqlen_q);
+  fields->seqlen_k = lengthClass(fields->seqlen_k);
   const ProblemKey key = keyOf(*fields);
   {
     const std::shared_lock lock(mutex_);

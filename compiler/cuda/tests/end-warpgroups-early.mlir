@@ -89,3 +89,70 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// All meet in each iteration.
+// CHECK-LABEL: func @with_a_barrier
+// CHECK-SAME: (%[[N:[a-z0-9]*]]: index,
+// CHECK-NOT: sm.row_limit
+// CHECK: scf.for %{{.*}} to %[[N]]
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @with_a_barrier(%n: index, %first: index) {
+    %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
+    %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %kb = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+      %end = sm.row_limit %n first %first : index
+      scf.for %j = %c0 to %end step %c64 {
+        %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %k = sm.receive %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        sm.barrier
+        sm.release %kb[%zero] : !sm.mbarriers<2>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:12:16]>
+
+// Three warpgroups.
+// CHECK-LABEL: func @three_warpgroups
+// CHECK-SAME: (%[[N:[a-z0-9]*]]: index,
+// CHECK-NOT: sm.row_limit
+// CHECK: scf.for %{{.*}} to %[[N]]
+module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
+  func.func @three_warpgroups(%n: index, %first: index) {
+    %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>
+    %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %kb = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 160 {
+      %zero = arith.constant 0 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
+      %end = sm.row_limit %n first %first : index
+      scf.for %j = %c0 to %end step %c64 {
+        %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %k = sm.receive %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<192x64xf32, #c>>
+        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x64xf32, #c>> -> tensor<192x64xf32, #c>
+        sm.release %kb[%zero] : !sm.mbarriers<2>
+      }
+    }
+    return
+  }
+}
