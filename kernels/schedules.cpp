@@ -107,7 +107,7 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 }
 
 /// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
-constexpr Schedule kThreeInTurns = severalPerSm(held(inTurns(64, 64)), 3);
+constexpr Schedule kThreeHeld = held(claimed(severalPerSm(overlapped(64, 64), 3)));
 constexpr Schedule kThreeClaimed = optimistic(claimed(grouped(severalPerSm(overlapped(64, 64), 3), 8)));
 constexpr Schedule kThreeSmall = optimistic(severalPerSm(overlapped(64, 64), 3));
 constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4), 8));
@@ -116,6 +116,7 @@ constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4)
 
 /// For few keys of each row, and where three warpgroups spill.
 constexpr Schedule kSquareClaimed = optimistic(claimed(overlapped(128, 128)));
+constexpr Schedule kFlatClaimed = claimed(overlapped(192, 128));
 /// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
 constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
 constexpr Schedule kThreeDeep = staged(optimistic(overlapped(192, 64)), 3);
@@ -127,10 +128,11 @@ constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward",
 constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .window = true}},
-    {kHopper, kForward, 2, 64, 57, kThreeInTurns, {.causal = true, .plain = true, .most_keys = 512}},
-    {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 2048}},
+    {kHopper, kForward, 2, 64, 57, kThreeHeld, {.causal = true, .plain = true, .most_keys = 512}},
+    {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 1024}},
+    {kHopper, kForward, 2, 64, 137, grouped(kFlatClaimed, 16), {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 129, claimed(grouped(overlapped(192, 112), 8)), {.causal = true, .plain = true}},
-    {kHopper, kForward, 2, 64, 137, claimed(overlapped(192, 128)), {.plain = true}},
+    {kHopper, kForward, 2, 64, 137, kFlatClaimed, {.plain = true}},
     {kHopper, kForward, 2, 64, 145, kThreeDeep, {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 41, kFourByHeads, {.peak = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 33, kFourNarrow, {.most_keys = 2048}},

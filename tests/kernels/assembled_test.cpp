@@ -21,7 +21,8 @@ const Target kHopper = {"cuda", "sm_90a", ""};
 std::string nameOf(const ShippedSchedule &shipped) {
   const auto &[problem, schedule] = shipped;
   std::string name = "D" + std::to_string(problem.head_dim) + "_" + std::string(toString(problem.dtype)) +
-                     (problem.causal == Causal::none ? "" : "_causal") + "_" + std::to_string(schedule.block_m) +
+                     (problem.causal == Causal::none ? "" : "_causal") + "_" + std::to_string(schedule.block_m) + "x" +
+                     std::to_string(schedule.block_n) +
                      (problem.variant.name.empty() ? "" : "_" + problem.variant.name);
   name += schedule.num_attempts == 2 ? "_optimistic" : "";
   return name + (schedule.persistent == 2 ? "_claimed" : schedule.persistent == 1 ? "_in_turns" : "");
