@@ -116,11 +116,13 @@ constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4)
 
 /// For few keys of each row, and where three warpgroups spill.
 constexpr Schedule kSquareClaimed = optimistic(claimed(overlapped(128, 128)));
-constexpr Schedule kFlatClaimed = claimed(overlapped(192, 128));
 /// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
 constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
 constexpr Schedule kThreeDeep = staged(optimistic(overlapped(192, 64)), 3);
 constexpr Schedule kThreeWide = optimistic(overlapped(192, 96));
+constexpr Schedule kWideClaimed = claimed(overlapped(192, 128));
+/// For a head_dim of 256, of which shared memory holds fewer keys.
+constexpr Schedule kNarrow = optimistic(overlapped(128, 64));
 
 constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward";
 
@@ -130,9 +132,9 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .window = true}},
     {kHopper, kForward, 2, 64, 57, kThreeHeld, {.causal = true, .plain = true, .most_keys = 512}},
     {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 1024}},
-    {kHopper, kForward, 2, 64, 137, grouped(kFlatClaimed, 16), {.causal = true, .plain = true, .most_keys = 2048}},
+    {kHopper, kForward, 2, 64, 137, grouped(kWideClaimed, 16), {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 129, claimed(grouped(overlapped(192, 112), 8)), {.causal = true, .plain = true}},
-    {kHopper, kForward, 2, 64, 137, kFlatClaimed, {.plain = true}},
+    {kHopper, kForward, 2, 64, 137, kWideClaimed, {.plain = true}},
     {kHopper, kForward, 2, 64, 145, kThreeDeep, {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 41, kFourByHeads, {.peak = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 33, kFourNarrow, {.most_keys = 2048}},
@@ -150,9 +152,10 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.most_keys = 1024}},
     {kHopper, kForward, 2, 128, 169, staged(kThreeFlat, 3), {.peak = true}},
     {kHopper, kForward, 2, 128, 145, kThreeDeep},
-    {kHopper, kForward, 2, 256, 225, optimistic(overlapped(128, 64)), {.most_keys = 1024}},
-    {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 8), {.causal = true}},
-    {kHopper, kForward, 2, 256, 225, overlapped(128, 64)},
+    {kHopper, kForward, 2, 256, 225, kNarrow, {.most_keys = 1024}},
+    {kHopper, kForward, 2, 256, 225, grouped(kNarrow, 8), {.causal = true, .most_keys = 4096}},
+    {kHopper, kForward, 2, 256, 225, grouped(overlapped(128, 64), 4), {.causal = true}},
+    {kHopper, kForward, 2, 256, 225, kNarrow},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 96, .num_warps = 4, .num_stages = 2}, {.bare = true}},
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", kForward, 2, 128, 100, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}, {.bare = true}},

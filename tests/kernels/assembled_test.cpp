@@ -24,6 +24,7 @@ std::string nameOf(const ShippedSchedule &shipped) {
                      (problem.causal == Causal::none ? "" : "_causal") + "_" + std::to_string(schedule.block_m) + "x" +
                      std::to_string(schedule.block_n) +
                      (problem.variant.name.empty() ? "" : "_" + problem.variant.name);
+  name += schedule.heads_per_group > 1 ? "_grouped" : "";
   name += schedule.num_attempts == 2 ? "_optimistic" : "";
   return name + (schedule.persistent == 2 ? "_claimed" : schedule.persistent == 1 ? "_in_turns" : "");
 }
