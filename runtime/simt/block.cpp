@@ -204,12 +204,16 @@ void Block::arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t thr
 }
 
 void Block::takeTurn(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
+  if (!choose_->obeysTurns())
+    return;
   Barrier &barrier = come(lane, site, id, threads);
   barrier.isTurn = true;
   waitAt(barrier, lane, site);
 }
 
 void Block::passTurn(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
+  if (!choose_->obeysTurns())
+    return;
   Barrier &barrier = come(lane, site, id, threads);
   barrier.isTurn = true;
   if (barrier.come == barrier.threads)

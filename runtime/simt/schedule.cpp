@@ -6,7 +6,8 @@
 
 namespace tegula {
 namespace {
-constexpr std::string_view kSchedulers[] = {"uniform", "priority", "eager", "lazy", "laggard"};
+constexpr std::string_view kSchedulers[kSimtSchedulers] = {"uniform", "priority", "eager",
+                                                           "lazy",    "laggard",  "runaway"};
 }
 
 std::string_view toString(SimtScheduler scheduler) { return kSchedulers[static_cast<size_t>(scheduler)]; }
@@ -23,7 +24,8 @@ std::optional<SimtScheduler> parseSimtScheduler(std::string_view word) {
 namespace tegula::simt {
 
 Chooser::Chooser(SimtScheduler scheduler, uint64_t seed, uint32_t warps)
-    : scheduler_(scheduler), random_(seed), priorities_(warps), laggards_(warps), hurrying_(warps) {
+    : scheduler_(scheduler), random_(seed), warpsOfPriority_(scheduler == SimtScheduler::Runaway ? 4 : 1),
+      priorities_(warps), laggards_(warps), hurrying_(warps) {
   for (uint32_t &priority : priorities_)
     priority = random_.next();
   for (uint32_t &lane : laggards_)
@@ -32,12 +34,11 @@ Chooser::Chooser(SimtScheduler scheduler, uint64_t seed, uint32_t warps)
 }
 
 uint32_t Chooser::lane(std::span<const uint32_t> ready, uint32_t last) {
-  const bool isPriority = scheduler_ == SimtScheduler::Priority;
   if (scheduler_ == SimtScheduler::Laggard)
     ready = withoutLaggards(ready);
-  const uint32_t warp = isPriority ? firstWarp(ready) : anyWarp(ready);
+  const uint32_t warp = hasPriorities() ? firstWarp(ready) : anyWarp(ready);
   // Near the warp's last lane first, as a whole warp costs less to run in order than in a random one.
-  const uint32_t from = (isPriority || random_.below(4) != 0 ? last + 1 : random_.next()) % 32;
+  const uint32_t from = (hasPriorities() || random_.below(4) != 0 ? last + 1 : random_.next()) % 32;
   return 32 * warp +
          (static_cast<uint32_t>(std::countr_zero(std::rotr(ready[warp], static_cast<int>(from)))) + from) % 32;
 }
@@ -55,7 +56,7 @@ uint32_t Chooser::firstWarp(std::span<const uint32_t> ready) {
     priorities_[random_.below(static_cast<uint32_t>(ready.size()))] = random_.next();
   uint32_t best = anyWarp(ready);
   for (uint32_t warp = 0; warp < ready.size(); ++warp)
-    if (ready[warp] != 0 && priorities_[warp] > priorities_[best])
+    if (ready[warp] != 0 && priorityOf(warp) > priorityOf(best))
       best = warp;
   return best;
 }
@@ -83,11 +84,9 @@ std::span<const uint32_t> Chooser::withoutLaggards(std::span<const uint32_t> rea
 bool Chooser::copyLandsAtOnce() {
   if (scheduler_ == SimtScheduler::Eager)
     return true;
-  return scheduler_ != SimtScheduler::Lazy && random_.below(4) == 0;
+  return !landsLate() && random_.below(4) == 0;
 }
 
-bool Chooser::copyLandsNow() {
-  return scheduler_ != SimtScheduler::Lazy && scheduler_ != SimtScheduler::Eager && random_.below(32) == 0;
-}
+bool Chooser::copyLandsNow() { return !landsLate() && scheduler_ != SimtScheduler::Eager && random_.below(32) == 0; }
 
 } // namespace tegula::simt

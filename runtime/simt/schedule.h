@@ -34,7 +34,8 @@ public:
   /// Whether some lane is ready that need not lag behind copies.
   bool anyHurries(std::span<const uint32_t> ready) const;
   /// Whether a lane stops at a memory access, where it need not.
-  bool interrupts() { return scheduler_ != SimtScheduler::Priority && random_.next() < kRarely; }
+  bool interrupts() { return !hasPriorities() && random_.next() < kRarely; }
+  bool obeysTurns() const { return scheduler_ != SimtScheduler::Runaway; }
   bool copyLandsAtOnce();
   bool copyLandsNow();
   uint32_t below(uint32_t limit) { return random_.below(limit); }
@@ -42,13 +43,17 @@ public:
 private:
   static constexpr uint32_t kRarely = ~0U / 256;
 
+  bool hasPriorities() const { return scheduler_ == SimtScheduler::Priority || scheduler_ == SimtScheduler::Runaway; }
+  bool landsLate() const { return scheduler_ == SimtScheduler::Lazy || scheduler_ == SimtScheduler::Runaway; }
+  uint32_t priorityOf(uint32_t warp) const { return priorities_[warp / warpsOfPriority_]; }
   uint32_t anyWarp(std::span<const uint32_t> ready);
   uint32_t firstWarp(std::span<const uint32_t> ready);
   std::span<const uint32_t> withoutLaggards(std::span<const uint32_t> ready);
 
   SimtScheduler scheduler_;
   Random random_;
-  std::vector<uint32_t> priorities_; ///< Of each warp.
+  uint32_t warpsOfPriority_;
+  std::vector<uint32_t> priorities_; ///< Of each so many warps; then some that nobody has.
   std::vector<uint32_t> laggards_;   ///< A lane of each warp, as a mask.
   std::vector<uint32_t> hurrying_;   ///< What withoutLaggards returns.
   bool lastIsLast_ = false;          ///< Of laggards, that of the last warp.

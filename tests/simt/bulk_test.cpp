@@ -109,7 +109,7 @@ template <class Visit> void forEachByte(Visit visit) {
 std::vector<SimtSchedule> schedules() {
   std::vector<SimtSchedule> all;
   for (uint32_t i = 0; i < 8; ++i)
-    all.push_back({.scheduler = SimtScheduler(i % 5), .seed = i});
+    all.push_back({.scheduler = SimtScheduler(i % kSimtSchedulers), .seed = i});
   return all;
 }
 

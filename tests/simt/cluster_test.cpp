@@ -47,8 +47,8 @@ Run runOf(SimtKernel kernel, const SimtSchedule &schedule) {
 
 TEST(SimtCluster, InstancesReadEachOthersMemory) {
   for (uint32_t i = 0; i < 40; ++i) {
-    const auto out =
-        results(runOf(asKernel<readNeighbour<Defect::None>>, {.scheduler = SimtScheduler(i % 5), .seed = i}));
+    const auto out = results(
+        runOf(asKernel<readNeighbour<Defect::None>>, {.scheduler = SimtScheduler(i % kSimtSchedulers), .seed = i}));
     for (uint32_t program = 0; program < 8; ++program)
       for (uint32_t thread = 0; thread < 64; ++thread)
         ASSERT_EQ(uint32_t(out[64 * program + thread]),
@@ -100,7 +100,7 @@ TEST(SimtCluster, ArrivalsAtAnotherInstancesMbarrier) {
     ::tegula::test::Run lanes{.kernel = asKernel<arriveRemotely>,
                               .in = {0},
                               .out_words = 128,
-                              .schedule = {.scheduler = SimtScheduler(i % 5), .seed = i},
+                              .schedule = {.scheduler = SimtScheduler(i % kSimtSchedulers), .seed = i},
                               .instances = kCluster};
     lanes.cluster = kCluster;
     const auto out = results(lanes);

@@ -12,10 +12,9 @@ namespace {
 
 std::vector<SimtSchedule> schedules() {
   std::vector<SimtSchedule> all;
-  for (SimtScheduler scheduler : {SimtScheduler::Uniform, SimtScheduler::Priority, SimtScheduler::Eager,
-                                  SimtScheduler::Lazy, SimtScheduler::Laggard})
+  for (uint32_t scheduler = 0; scheduler < kSimtSchedulers; ++scheduler)
     for (uint64_t seed = 0; seed < 10; ++seed)
-      all.push_back({.scheduler = scheduler, .seed = seed});
+      all.push_back({.scheduler = SimtScheduler(scheduler), .seed = seed});
   return all;
 }
 
@@ -90,6 +89,16 @@ TEST(SimtDetection, WhoArrivesAtABarrierOrdersMemory) { expectClean(asKernel<wri
 /// So a kernel that is clean does not need its turns: leaving one out is another schedule, and no mutant.
 TEST(SimtDetection, TurnsDoNotOrderMemory) {
   expectFault(asKernel<writeThenRead<Order::Turn>>, SimtFault::Race, "race on shared memory");
+}
+
+void takeTurnOfNobody(const Me &me) { me.ops->take_turn(me.lane, 3, 1, 64); }
+TEST(SimtDetection, TurnsDoNotHoldUpWhoRunsAway) {
+  auto findingsOf = [](SimtScheduler scheduler) {
+    return run({.kernel = asKernel<takeTurnOfNobody>, .in = {0}, .schedule = {.scheduler = scheduler}}).findings;
+  };
+  EXPECT_THAT(findingsOf(SimtScheduler::Priority),
+              testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::Deadlock)));
+  EXPECT_THAT(findingsOf(SimtScheduler::Runaway), testing::IsEmpty());
 }
 
 /// Neighbours write the halves of a word.

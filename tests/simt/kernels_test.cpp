@@ -39,7 +39,7 @@ protected:
 TEST_P(SimtKernels, WithTheTilesThatTheLibraryChooses) {
   for (const auto &[queries, keys] : {std::pair{100, 260}, std::pair{260, 100}, std::pair{1, 129}}) {
     Schedules schedules(caseOf({}, queries, keys), "simt");
-    for (uint64_t seed = 0; seed < 5; ++seed)
+    for (uint64_t seed = 0; seed < kSimtSchedulers; ++seed)
       schedules.run(seed);
   }
 }
@@ -63,7 +63,7 @@ TEST_P(SimtKernels, WithBlocksInTurnsAndClaimed) {
   for (int persistent : {1, 2}) {
     Schedules schedules(caseOf({.block_m = 32, .block_n = 32, .num_warps = 2, .persistent = persistent}, 100, 70),
                         "simt");
-    for (uint64_t seed = 0; seed < 5; ++seed)
+    for (uint64_t seed = 0; seed < kSimtSchedulers; ++seed)
       schedules.run(seed);
   }
 }

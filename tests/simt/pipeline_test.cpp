@@ -161,7 +161,7 @@ template <Defect Which> void stream(const Me &me) { Stream{me, Which}.run(); }
 std::vector<SimtSchedule> schedules() {
   std::vector<SimtSchedule> all;
   for (uint32_t i = 0; i < 40; ++i)
-    all.push_back({.scheduler = SimtScheduler(i % 5), .seed = i / 5});
+    all.push_back({.scheduler = SimtScheduler(i % kSimtSchedulers), .seed = i / kSimtSchedulers});
   return all;
 }
 
@@ -261,7 +261,7 @@ TEST(SimtPipeline, Mutations) {
   for (uint32_t site : {3U, 5U, 7U, 8U, 11U, 13U, 14U, 15U, 17U, 19U, 20U, 22U, 23U}) {
     std::vector<SimtFinding> found;
     for (uint32_t i = 0; i < 10 && found.empty(); ++i)
-      found = runStream(asKernel<stream<Defect::None>>, {.scheduler = SimtScheduler(i % 5),
+      found = runStream(asKernel<stream<Defect::None>>, {.scheduler = SimtScheduler(i % kSimtSchedulers),
                                                          .seed = i,
                                                          .mutation = SimtMutation{.kernel = "lanes", .site = site}})
                   .findings;

@@ -62,7 +62,7 @@ void expectProduct(const ProductCase &c, uint64_t seed) {
                             .out_words = in.size(),
                             .threads = 128,
                             .shared_bytes = uint32_t(running.shared.size()),
-                            .schedule = {.scheduler = SimtScheduler(seed % 5), .seed = seed}});
+                            .schedule = {.scheduler = SimtScheduler(seed % kSimtSchedulers), .seed = seed}});
   for (uint32_t lane = 0; lane < 128; ++lane)
     for (uint32_t i = 0; i < c.columns / 2; ++i) {
       const auto [row, column] = place(lane, i);

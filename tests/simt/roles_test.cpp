@@ -27,7 +27,7 @@ protected:
 TEST_P(SimtRoles, WithTheTilesThatTheLibraryChooses) {
   Schedules schedules[] = {schedulesOf({}, 200, 300), schedulesOf({}, 300, 140), schedulesOf({}, 1, 129),
                            schedulesOf({}, 100, 260, Layout::padded)};
-  for (uint64_t seed = 0; seed < 5; ++seed)
+  for (uint64_t seed = 0; seed < kSimtSchedulers; ++seed)
     for (Schedules &some : schedules)
       some.run(seed);
 }

@@ -31,7 +31,7 @@ Case attentionCase(DType dtype, int64_t head_dim, int64_t queries, int64_t keys)
 Schedules::Schedules(const Case &c, const std::string &target) : case_(c), device_(simtTestDevice(target)) {}
 
 int64_t Schedules::run(uint64_t seed) {
-  device_.setSchedule({.scheduler = SimtScheduler(seed % 5), .seed = seed});
+  device_.setSchedule({.scheduler = SimtScheduler(seed % kSimtSchedulers), .seed = seed});
   Tensors tensors = makeTensors(case_);
   const Status status = launch(case_, tensors);
   const SimtReport report = device_.takeReport();

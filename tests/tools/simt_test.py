@@ -23,7 +23,7 @@ class Simt(CommandLineTest):
         return json.loads(self.run_tegula(*SMALL, "--json", *options, code=code).stdout)
 
     def test_every_scheduler_finds_nothing_and_gives_the_same_bits(self):
-        for scheduler in ["uniform", "priority", "eager", "lazy", "laggard"]:
+        for scheduler in ["uniform", "priority", "eager", "lazy", "laggard", "runaway"]:
             with self.subTest(scheduler):
                 report = self.figures("--schedules", "5", "--scheduler", scheduler, "--check")
                 simt = report["simt"]

@@ -216,9 +216,10 @@ private:
 
 void addExplorationOptions(CLI::App &command, ExplorationOptions &o) {
   addNumber(command, "--schedules", o.schedules, 1, kMostSchedules, "simt: orders of lanes to try (1)");
-  addWord(command, "--scheduler", {"uniform", "priority", "eager", "lazy", "laggard"}, o.scheduler, parseSimtScheduler,
+  addWord(command, "--scheduler", {"uniform", "priority", "eager", "lazy", "laggard", "runaway"}, o.scheduler,
+          parseSimtScheduler,
           "simt: uniform, priority (one warp goes ahead), eager or lazy\n(copies land at once, or at the last moment), "
-          "or laggard (a\nlane of each warp falls behind) (uniform)");
+          "laggard (a\nlane of each warp falls behind) or runaway (four warps go ahead,\nturns or not) (uniform)");
   command
       .add_option("--mutate", o.mutate,
                   "simt: leave out, weaken or delay barriers, waits and fences,\none at a time: all, those of kernels, "

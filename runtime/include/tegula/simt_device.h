@@ -21,10 +21,13 @@ enum class SimtScheduler : uint8_t {
   Eager,    ///< Lanes as Uniform; copies land at once.
   Lazy,     ///< Lanes as Uniform; copies land when they are waited for.
   Laggard,  ///< As Uniform, but one lane of each warp goes on only where all others wait.
+  /// As Priority for a warpgroup of four warps, which no turn holds up; copies land when they are waited for.
+  Runaway,
 };
+constexpr uint32_t kSimtSchedulers = 6;
 
 std::string_view toString(SimtScheduler scheduler);
-/// The inverse of toString: "uniform", "priority", "eager", "lazy", "laggard".
+/// The inverse of toString: "uniform", "priority", "eager", "lazy", "laggard", "runaway".
 std::optional<SimtScheduler> parseSimtScheduler(std::string_view word);
 
 /// What is done to an instruction that orders others.

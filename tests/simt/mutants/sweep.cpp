@@ -57,11 +57,17 @@ struct Remaining {
   }
 };
 
-Expected<Exploration> tryMutants(const AttentionRun &run, SimtDevice &device, SimtScheduler scheduler,
+/// What finds most at once comes first.
+struct Orders {
+  SimtScheduler scheduler;
+  int64_t schedules;
+};
+constexpr Orders kOrders[] = {{SimtScheduler::Uniform, 2}, {SimtScheduler::Laggard, 4}, {SimtScheduler::Runaway, 4}};
+
+Expected<Exploration> tryMutants(const AttentionRun &run, SimtDevice &device, const Orders &orders,
                                  const std::string &mutants) {
-  const int64_t schedules = scheduler == SimtScheduler::Laggard ? 4 : 2;
   Expected<Exploration> exploration =
-      explore(run, device, {.schedules = schedules, .scheduler = scheduler, .mutate = mutants},
+      explore(run, device, {.schedules = orders.schedules, .scheduler = orders.scheduler, .mutate = mutants},
               /*seed=*/1, run.plan().problem().backward);
   if (exploration && !exploration->findings.empty())
     return Status(ErrorCode::LaunchFailed, exploration->findings.front().message);
@@ -69,21 +75,23 @@ Expected<Exploration> tryMutants(const AttentionRun &run, SimtDevice &device, Si
 }
 
 /// Those that a launch does not show are what remains, how many it has tried.
-Expected<int64_t> tryLaunch(const AttentionRun &run, SimtDevice &device, const std::string &mutants,
-                            Remaining &remaining) {
-  Expected<Exploration> tried = tryMutants(run, device, SimtScheduler::Uniform, mutants);
-  if (!tried)
-    return tried.status();
-  const int64_t all = tried->mutants_total + int64_t(tried->unreached.size());
-  remaining.names = std::move(tried->unreached);
-  if (tried->survivors.empty())
-    return all;
-  Expected<Exploration> late = tryMutants(run, device, SimtScheduler::Laggard, list(tried->survivors));
-  if (!late)
-    return late.status();
-  remaining.reached.insert(late->survivors.begin(), late->survivors.end());
-  std::ranges::move(late->survivors, std::back_inserter(remaining.names));
-  std::ranges::move(late->unreached, std::back_inserter(remaining.names));
+Expected<int64_t> tryLaunch(const AttentionRun &run, SimtDevice &device, std::string mutants, Remaining &remaining) {
+  remaining.names.clear();
+  std::vector<std::string> survivors;
+  int64_t all = 0;
+  for (const Orders &orders : kOrders) {
+    Expected<Exploration> tried = tryMutants(run, device, orders, mutants);
+    if (!tried)
+      return tried.status();
+    all = std::max(all, tried->mutants_total + int64_t(tried->unreached.size()));
+    std::ranges::move(tried->unreached, std::back_inserter(remaining.names));
+    survivors = std::move(tried->survivors);
+    if (survivors.empty())
+      return all;
+    remaining.reached.insert(survivors.begin(), survivors.end());
+    mutants = list(survivors);
+  }
+  std::ranges::move(survivors, std::back_inserter(remaining.names));
   return all;
 }
 
