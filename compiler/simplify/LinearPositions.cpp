@@ -19,7 +19,7 @@ using namespace tegula::simplify;
 
 static void countUp(arith::SIToFPOp conversion) {
   auto type = dyn_cast<RankedTensorType>(conversion.getType());
-  if (!type || !type.getElementType().isF32())
+  if (!type || !type.getElementType().isF32() || !getElementTypeOrSelf(conversion.getIn()).isInteger(32))
     return;
   auto magnitude = conversion.getIn().getDefiningOp<math::AbsIOp>();
   std::optional<AffineTile> positions = AffineTiles().find(magnitude ? magnitude.getOperand() : conversion.getIn());

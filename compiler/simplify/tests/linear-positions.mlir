@@ -34,6 +34,19 @@ func.func @other_integers_are_converted(%x: tensor<64xi32>) -> tensor<64xf32> {
   return %0 : tensor<64xf32>
 }
 
+// Numbers that 32 bits do not hold.
+// CHECK-LABEL: @wide_integers_are_converted
+// CHECK-NOT: sm.linear
+// CHECK: arith.sitofp %{{.*}} : tensor<64xi64> to tensor<64xf32>
+func.func @wide_integers_are_converted(%n: i64) -> tensor<64xf32> {
+  %rows = tile.iota : tensor<64xi32>
+  %wide = arith.extsi %rows : tensor<64xi32> to tensor<64xi64>
+  %first = tile.broadcast %n : i64 -> tensor<64xi64>
+  %sum = arith.addi %first, %wide : tensor<64xi64>
+  %0 = arith.sitofp %sum : tensor<64xi64> to tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
 // A mask of a diagonal: distances are compared with 0. They are computed from one number, which is far from overflow.
 
 // CHECK-LABEL: @diagonal
