@@ -26,6 +26,11 @@ std::string findMeasurer() {
   return std::filesystem::exists(beside, error) ? beside : folder / "../bin/tegula-measure";
 }
 
+Failure failureOf(const Status &status) {
+  const bool isLate = status.code() == ErrorCode::CompileTimeout;
+  return {isLate ? CandidateState::hung : CandidateState::faulted, status.message()};
+}
+
 } // namespace
 
 Measurer::Measurer(std::string program, const TuningTask &task, const TuningMachine &machine, uint64_t seed,
@@ -64,7 +69,9 @@ Expected<Json> Measurer::ask(const std::string &message, std::chrono::millisecon
   Expected<std::string> answer = process_->ask(message, std::chrono::steady_clock::now() + patience);
   if (!answer) {
     process_.reset();
-    return answer.status();
+    if (answer.status().code() != ErrorCode::CompileTimeout)
+      return answer.status();
+    return Status(ErrorCode::CompileTimeout, fmt::format("took longer than {:.3g} s", 1e-3 * double(patience.count())));
   }
   Json json = Json::parse(*answer, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
@@ -113,12 +120,6 @@ Expected<Json> Measurer::askOnce(size_t candidate, Json request, std::chrono::mi
     TEGULA_RETURN_IF_ERROR(prepare(candidate));
   request["id"] = candidate;
   return ask(request.dump() + "\n", patience);
-}
-
-Failure Measurer::failureOf(const Status &status) const {
-  if (status.code() == ErrorCode::CompileTimeout)
-    return {CandidateState::hung, fmt::format("took longer than {:.3g} s", 1e-3 * double(patience_.count()))};
-  return {CandidateState::faulted, status.message()};
 }
 
 Answer<double> Measurer::check(size_t candidate) {

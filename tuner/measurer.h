@@ -59,7 +59,6 @@ private:
   Status prepare(size_t candidate);
   Expected<Json> askAbout(size_t candidate, Json request, std::chrono::milliseconds patience);
   Expected<Json> askOnce(size_t candidate, Json request, std::chrono::milliseconds patience);
-  Failure failureOf(const Status &status) const;
 
   std::string program_;
   std::string open_;                ///< A message.

@@ -84,8 +84,7 @@ Expected<std::vector<Candidate>> candidatesOf(const TuningTask &task, const Tuni
   Expected<SearchSpace> space = findSearchSpace(task.program);
   if (!space)
     return space.status();
-  AttentionProblem problem = task.problem;
-  problem.expected = task.shape;
+  const AttentionProblem problem = task.problemOfShape();
   Expected<AttentionRecipe> untuned = resolve(problem, task.program, machine.target);
   if (!untuned)
     return untuned.status();

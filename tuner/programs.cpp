@@ -11,7 +11,7 @@ Expected<CompiledProgram> compile(const TuningTask &task, std::string_view progr
   Expected<AttentionProgram> entry = findAttentionProgram(program);
   if (!entry)
     return entry.status();
-  Expected<AttentionRecipe> recipe = resolve(task.problem, program, target, schedule);
+  Expected<AttentionRecipe> recipe = resolve(task.problemOfShape(), program, target, schedule);
   if (!recipe)
     return recipe.status();
   Expected<Program> recorded = entry->record(recipe->config);

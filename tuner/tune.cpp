@@ -254,17 +254,28 @@ private:
   bool stopped_ = false;
 };
 
+bool hasProgram(const AttentionProblem &problem, std::string_view program) {
+  return std::ranges::count(programsOf(problem), program) != 0;
+}
+
 Status checkTask(const TuningTask &task) {
   const AttentionShape &shape = task.shape;
   if (!task.problem.variant.name.empty())
     return {ErrorCode::Unsupported,
             "variants cannot be tuned; tune the problem without it, whose schedules serve it too"};
-  std::vector<std::string_view> programs = programsOf(task.problem);
-  if (std::find(programs.begin(), programs.end(), task.program) == programs.end())
+  if (!hasProgram(task.problem, task.program))
     return {ErrorCode::InvalidArgument, fmt::format("the problem has no program '{}'", task.program)};
+  AttentionProblem forward = task.problem;
+  forward.backward = false;
+  if (task.problem.backward && hasProgram(forward, task.program))
+    return {ErrorCode::InvalidArgument,
+            fmt::format("'{}' belongs to the forward pass, and is tuned without a backward one", task.program)};
   for (int64_t size : {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k})
     if (size < 1)
       return {ErrorCode::InvalidArgument, "an empty shape cannot be tuned; every size must be 1 or more"};
+  if (shape.heads % shape.kv_heads != 0)
+    return {ErrorCode::InvalidArgument,
+            fmt::format("{} kv_heads do not divide the {} heads of q", shape.kv_heads, shape.heads)};
   return {};
 }
 

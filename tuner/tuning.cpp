@@ -33,6 +33,12 @@ Expected<TuningMachine> gpuMachine(int ordinal) {
 
 } // namespace
 
+AttentionProblem TuningTask::problemOfShape() const {
+  AttentionProblem expecting = problem;
+  expecting.expected = shape;
+  return expecting;
+}
+
 std::string_view toString(CandidateState state) { return kStates[size_t(state)]; }
 
 std::optional<CandidateState> parseCandidateState(std::string_view word) {

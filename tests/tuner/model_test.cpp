@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What is said about schedules before they are compiled, against what the compiler says afterwards.
 #include "compiler/client/InProcessCompiler.h"
+#include "messages.h"
 #include "model.h"
+#include "programs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -109,6 +111,23 @@ TEST(Model, AHopperHasCandidatesWithRoles) {
   const std::vector<Candidate> others = *candidatesOf(forward, h100(), 96);
   for (const Candidate &candidate : others)
     EXPECT_EQ(candidate.schedule.num_roles, 0);
+}
+
+struct NothingToCompile : Compiler {
+  Expected<Artifact> compile(const CompileRequest &) override { return Artifact(); }
+};
+
+/// Else the process that measures would look for kernels that nobody has sent.
+TEST(Programs, BothProcessesChooseTheOthersForTheShape) {
+  TuningTask backward = task("flash2_backward", 128);
+  backward.shape.seqlen_q = backward.shape.seqlen_k = 1024;
+  backward.problem.expected.seqlen_k = 1 << 20;
+  const Target hopper{"cuda", "sm_90a", ""};
+  NothingToCompile compiler;
+  const std::vector<CompiledProgram> others = *compileOthers(backward, hopper, compiler);
+  const AttentionProblem measured = taskOf(toJson(backward)).problemOfShape();
+  EXPECT_EQ(others.front().request.schedule, resolve(measured, "flash2_forward", hopper)->schedule);
+  EXPECT_NE(others.front().request.schedule, resolve(backward.problem, "flash2_forward", hopper)->schedule);
 }
 
 TEST(Model, TheUntunedScheduleComesFirstAndOnce) {

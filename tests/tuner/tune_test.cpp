@@ -162,6 +162,14 @@ TEST(Tune, RefusesWhatCannotBeTuned) {
   wrong.shape.heads = 0;
   EXPECT_EQ(tune(wrong, machine(), compiler, options()).status().code(), ErrorCode::InvalidArgument);
   wrong = task();
+  wrong.shape.kv_heads = 3;
+  EXPECT_THAT(tune(wrong, machine(), compiler, options()).status().message(),
+              HasSubstr("3 kv_heads do not divide the 2"));
+  wrong = task();
+  wrong.problem.backward = true;
+  EXPECT_THAT(tune(wrong, machine(), compiler, options()).status().message(),
+              HasSubstr("'flash2_forward' belongs to the forward pass"));
+  wrong = task();
   wrong.problem.variant = softcap(30);
   EXPECT_EQ(tune(wrong, machine(), compiler, options()).status().code(), ErrorCode::Unsupported);
 }

@@ -93,7 +93,7 @@ void Session::load(size_t id, const Schedule &schedule) {
 Expected<AttentionPlan> Session::makePlan(const Schedule &schedule) {
   TunedSchedules tuned;
   tuned.add({task_.program, problemClass(task_.problem), shapeClass(task_.shape), schedule});
-  return AttentionPlan::make(task_.problem, *cache_, {}, &tuned);
+  return AttentionPlan::make(task_.problemOfShape(), *cache_, {}, &tuned);
 }
 
 tools::AttentionCase Session::caseOf(const AttentionShape &shape) const {
@@ -136,6 +136,7 @@ Expected<tools::AttentionErrors> Session::check(const AttentionPlan &plan) {
 
 Status Session::makeRotation(const AttentionPlan &plan) {
   tools::AttentionCase attention = caseOf(task_.shape);
+  std::vector<tools::AttentionData> rotation;
   int64_t copies = 2;
   for (int64_t n = 0; n < copies; ++n) {
     Expected<tools::AttentionData> data = tools::AttentionData::make(attention, plan, device_);
@@ -144,9 +145,11 @@ Status Session::makeRotation(const AttentionPlan &plan) {
     TEGULA_RETURN_IF_ERROR(data->forward(plan)); // The backward pass reads what it writes.
     copies = std::clamp<int64_t>(2 * cacheBytes(device_->target().name) / std::max<int64_t>(1, data->bytes()) + 2, 2,
                                  kMostCopies);
-    rotation_.push_back(std::move(*data));
+    rotation.push_back(std::move(*data));
   }
-  return device_->synchronize();
+  TEGULA_RETURN_IF_ERROR(device_->synchronize());
+  rotation_ = std::move(rotation);
+  return {};
 }
 
 Expected<std::vector<double>> Session::time(const AttentionPlan &plan, int launches) {

@@ -19,11 +19,14 @@
 
 namespace tegula {
 
-/// What is tuned. A backward program needs `problem.backward`.
+/// What is tuned. `problem.backward` says whether a backward program is.
 struct TuningTask {
   AttentionProblem problem; ///< Without a variant: what is found serves variants too.
   AttentionShape shape;
   std::string program; ///< One that has a search space: "flash2_forward", "flash2_backward".
+
+  /// The problem of launches of that shape, whatever `problem` expects.
+  AttentionProblem problemOfShape() const;
 };
 
 /// What results depend on besides the task. Those of one machine say nothing about another.
@@ -45,7 +48,7 @@ Expected<TuningMachine> tuningMachine(std::string_view target, const Compiler &c
 
 /// How far a candidate came, from first to last.
 enum class CandidateState {
-  impossible, ///< The model: does not fit into shared memory or registers, or leaves warps without work.
+  impossible, ///< The model: does not fit into shared memory or registers.
   unlikely,   ///< The model: too many others should be faster.
   waiting,    ///< The time ran out, or somebody stopped the tuning.
   refused,    ///< The compiler did not make it.
@@ -89,7 +92,7 @@ struct Tuning {
   TuningMachine machine;
   std::vector<Candidate> candidates = {};    ///< The first has the schedule that would be used without tuning.
   std::optional<size_t> best = {};           ///< Index of the fastest that is right; none if none was timed.
-  bool complete = false;                     ///< Nobody stopped it.
+  bool complete = false;                     ///< Nobody stopped the race.
   std::optional<Exhaustive> exhaustive = {}; ///< Then `ms` of all candidates is from there.
   bool known = false;                        ///< Not measured now, but read from a store.
   double seconds = 0;
@@ -113,7 +116,8 @@ struct TuningOptions {
   /// Compile, check and time everything that the compiler takes, to the end, whatever the model and the race say. There
   /// is no budget then.
   bool exhaustive = false;
-  std::string measurer = {}; ///< The program that runs candidates; empty: tegula-measure beside the running program.
+  std::string measurer =
+      {}; ///< The program that runs candidates; empty: tegula-measure where this code is, or in ../bin.
   std::function<void(const TuningProgress &)> progress = {};
   std::function<bool()> stopped = {}; ///< Asked often: true ends the tuning with what it has.
 };
