@@ -4,6 +4,7 @@
 #include "text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tegula {
@@ -11,6 +12,14 @@ namespace tegula {
 DType widened(DType dtype) { return isFloat(dtype) ? f32 : dtype == DType::i8 ? DType::i32 : dtype; }
 
 bool isInteger(DType dtype) { return !isFloat(dtype) && dtype != DType::i1; }
+
+bool isValueOf(DType dtype, double number) {
+  if (dtype == DType::i1)
+    return number == 0 || number == 1;
+  const int bits = dtype == DType::index ? 64 : 8 * static_cast<int>(sizeOf(dtype));
+  const double limit = std::ldexp(1.0, bits - 1);
+  return number >= -limit && number < limit && number == std::trunc(number);
+}
 
 //===-- Words ----------------------------------------------------------------------------------------------------===//
 

@@ -50,5 +50,7 @@ public:
 /// The dtype in which arithmetic on `dtype` is done.
 DType widened(DType dtype);
 bool isInteger(DType dtype); ///< i8, i32, i64 or index
+/// Whether an integer or i1 can be this number.
+bool isValueOf(DType dtype, double number);
 
 } // namespace tegula

@@ -17,7 +17,7 @@ public:
   std::vector<bool> run() {
     for (const Region &region : graph_.regions)
       for (NodeId anchor : region.anchors)
-        if (info(graph_[anchor].op).form != Form::Hidden && graph_[anchor].op != Op::For && graph_[anchor].op != Op::If)
+        if (graph_[anchor].op != Op::For && graph_[anchor].op != Op::If)
           need(anchor);
     while (!pending_.empty()) {
       NodeId id = pending_.back();

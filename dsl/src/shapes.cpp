@@ -73,12 +73,11 @@ Value fill(Shape shape, Operand scalar, Location where) {
 Value constant(DType dtype, double value, Location where) {
   Recorder &r = Recorder::current();
   Converter convert(r, "constant", where);
-  bool whole = std::fabs(value) < 0x1p63 && value == std::trunc(value);
   if (isFloat(dtype)) {
     Term literal{.kind = Term::Kind::Floating, .floating = value, .made = where};
     return r.value(convert.constant(dtype, literal), where);
   }
-  if (!whole || (dtype == DType::i1 && value != 0 && value != 1))
+  if (!isValueOf(dtype, value))
     return r.value(
         convert.fail(numberText(f32, value) + " is not an " + std::string(toString(dtype)) + " value", {}, {dtype, {}}),
         where);

@@ -180,8 +180,12 @@ Value View::load(Position position, Shape shape, double fill, Location where) co
     return r.value(r.poison(type), where);
   std::string text;
   if (fill != 0) {
-    if (!isFloat(type.dtype) && fill != static_cast<double>(static_cast<int32_t>(fill)))
-      return r.value(convert.fail("fill must be a 32-bit whole number for " + describe(r.type(view)), {}, type), where);
+    const DType legal = type.dtype == DType::i8 ? DType::i8 : DType::i32;
+    if (!isFloat(type.dtype) && !isValueOf(legal, fill))
+      return r.value(convert.fail("fill is " + numberText(f32, fill) + "; it must be an " +
+                                      std::string(toString(legal)) + " value for " + describe(r.type(view)),
+                                  {}, type),
+                     where);
     text = " {fill = " + numberText(type.dtype, fill) + " : " + std::string(toString(type.dtype)) + "}";
   }
   return r.value(r.read(Op::Load, type, std::move(operands), where, std::move(text)), where);

@@ -14,6 +14,6 @@ ERROR_PROGRAM(View, View B, View, Value, Value) {
   fill({4}, x); // expect-error: fill: f32 [4, 8] (line 7) is not a scalar; use broadcast
   fill({}, 1.0); // expect-error: fill: the shape [] is not legal
   iota(-1); // expect-error: iota: the shape [-1] is not legal
-  constant(i32, 0.5); // expect-error: constant: 0.5 is not an i32 value
+  constant(i32, 0.5); constant(i8, 300); // expect-error: constant: 0.5 is not an i32 value // expect-error: constant: 300.0 is not an i8 value
   programId(3); // expect-error: programId: axis 3 is not 0, 1 or 2
 }
