@@ -11,7 +11,7 @@ namespace tegula {
 namespace {
 
 // The numbers change whenever the meaning of what follows does.
-constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 3\n",
+constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 4\n",
                            kStatus = "tegula-status 1\n";
 
 std::string escaped(std::string_view text) {
@@ -209,6 +209,7 @@ std::string serialize(const Artifact &artifact) {
   for (const TensorMap &map : artifact.tensor_maps)
     write(writer, map);
   write(writer, artifact.report);
+  writer.field("remarks", artifact.remarks);
   writer.field("binary_bytes", static_cast<int64_t>(artifact.binary.size()));
   writer.field("text_bytes", static_cast<int64_t>(artifact.text.size()));
   return writer.take() + artifact.binary + artifact.text;
@@ -228,6 +229,7 @@ Expected<Artifact> parseArtifact(std::string_view bytes) {
   for (int64_t count = reader.number("tensor_maps"); count > 0 && reader.good(); --count)
     artifact.tensor_maps.push_back(readTensorMap(reader));
   artifact.report = readReport(reader);
+  artifact.remarks = reader.text("remarks");
   const auto binaryBytes = reader.number<size_t>("binary_bytes"), textBytes = reader.number<size_t>("text_bytes");
   artifact.binary = reader.bytes(binaryBytes);
   artifact.text = reader.bytes(textBytes);

@@ -32,6 +32,18 @@ Status checkPersistent(int value) {
                                            "(blocks from a counter)");
 }
 
+Status checkHeadsPerGroup(const Schedule &schedule) {
+  constexpr int most = 1024;
+  if (schedule.heads_per_group < 0 || schedule.heads_per_group > most)
+    return invalidArgument("heads_per_group", "it is " + text(schedule.heads_per_group) + "; it must be from 1 to " +
+                                                  text(most) + ", or 0 for 1");
+  if (schedule.heads_per_group > 1 && schedule.persistent == 1)
+    return invalidArgument("heads_per_group", "it is " + text(schedule.heads_per_group) +
+                                                  ", but blocks in turns (persistent of 1) have an order of their own; "
+                                                  "it must be 0 or 1");
+  return {};
+}
+
 /// A variant's tensors become parameters beside those of the kernels.
 Status checkNames(const Variant &variant) {
   std::set<std::string> taken = {"q", "k", "v",   "o", "lse", "do",    "dq",     "dk",    "dv",
@@ -57,6 +69,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkBlock("block_m", schedule.block_m));
   TEGULA_RETURN_IF_ERROR(checkBlock("block_n", schedule.block_n));
   TEGULA_RETURN_IF_ERROR(checkPersistent(schedule.persistent));
+  TEGULA_RETURN_IF_ERROR(checkHeadsPerGroup(schedule));
   TEGULA_RETURN_IF_ERROR(problem.variant.status);
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
   if (problem.backward && problem.algorithm != Algorithm::flash2)

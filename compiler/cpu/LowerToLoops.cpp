@@ -330,8 +330,7 @@ struct LowerToLoopsPass : impl::LowerToLoopsBase<LowerToLoopsPass> {
       getOperation().emitError("a program must have exactly one function, this one has ") << kernels.size();
       return signalPassFailure();
     }
-    auto lanes = getOperation()->getAttrOfType<IntegerAttr>("tile.lanes");
-    if (failed(Lowering(kernels.front(), lanes ? lanes.getInt() : 8).run()))
+    if (failed(Lowering(kernels.front(), tile::setting(getOperation(), "tile.lanes", 8)).run()))
       signalPassFailure();
   }
 };

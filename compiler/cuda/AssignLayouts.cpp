@@ -187,10 +187,8 @@ private:
 
 struct AssignLayouts : cuda::impl::AssignLayoutsBase<AssignLayouts> {
   void runOnOperation() override {
-    auto module = cast<ModuleOp>(getOperation());
-    auto warps = module->getAttrOfType<IntegerAttr>("tile.num_warps");
-    module.walk(
-        [&](func::FuncOp function) { LayoutAssignment(function, warps ? warps.getInt() : defaultWarps).run(); });
+    const int64_t warps = tile::setting(getOperation(), "tile.num_warps", defaultWarps);
+    getOperation()->walk([&](func::FuncOp function) { LayoutAssignment(function, warps).run(); });
   }
 };
 

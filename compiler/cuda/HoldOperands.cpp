@@ -83,8 +83,7 @@ static void hold(Value lhs, ArrayRef<Operation *> products) {
 namespace {
 struct HoldOperands : cuda::impl::HoldOperandsBase<HoldOperands> {
   void runOnOperation() override {
-    auto held = getOperation()->getAttrOfType<IntegerAttr>("tile.held_operands");
-    if (held && held.getInt() == 2)
+    if (tile::isTwo(getOperation(), "tile.held_operands"))
       for (auto function : getOperation().getOps<func::FuncOp>())
         hold(function);
   }
@@ -101,7 +100,8 @@ struct HoldOperands : cuda::impl::HoldOperandsBase<HoldOperands> {
         repeated.insert(lhs);
     });
     if (repeated.empty())
-      function.emitRemark("has no loop of products that could keep its left operand in registers");
+      function.emitRemark(
+          "held_operands of 2: there is no loop of products that could keep its left operand in registers");
     for (Value lhs : repeated)
       ::hold(lhs, products[lhs]);
   }

@@ -20,14 +20,9 @@ using namespace tegula::cuda;
 
 //===-- Function -------------------------------------------------------------------------------------------------===//
 
-static int64_t moduleInteger(func::FuncOp function, StringRef name, int64_t otherwise) {
-  auto attribute = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(name);
-  return attribute ? attribute.getInt() : otherwise;
-}
-
 Threads::Threads(func::FuncOp source)
-    : b(source.getLoc(), source.getContext()), source_(source), warps_(moduleInteger(source, "tile.num_warps", 4)),
-      arch_(moduleInteger(source, "tile.arch", 80)), sharedBytes_(moduleInteger(source, "tile.shared_bytes", 0)) {}
+    : b(source.getLoc(), source.getContext()), source_(source), warps_(tile::setting(source, "tile.num_warps", 4)),
+      arch_(tile::setting(source, "tile.arch", 80)), sharedBytes_(tile::setting(source, "tile.shared_bytes", 0)) {}
 
 LogicalResult Threads::run() {
   findTensorMaps();

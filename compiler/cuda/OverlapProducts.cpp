@@ -238,15 +238,13 @@ private:
 
 struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
   void runOnOperation() override {
-    auto products = getOperation()->getAttrOfType<IntegerAttr>("tile.num_products");
-    if (products && products.getInt() == 2)
+    if (tile::isTwo(getOperation(), "tile.num_products"))
       getOperation()->walk([&](sm::RolesOp roles) { overlap(roles); });
   }
 
   static void overlap(sm::RolesOp roles) {
     constexpr int64_t warpsOfGroup = 4;
-    auto warps = roles->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("tile.num_warps");
-    bool takesTurns = warps && warps.getInt() > warpsOfGroup, isOverlapped = false;
+    bool takesTurns = tile::setting(roles, "tile.num_warps", warpsOfGroup) > warpsOfGroup, isOverlapped = false;
     roles.getConsumer().walk([&](scf::ForOp loop) {
       if (Overlap overlap(loop, takesTurns); overlap.isPossible()) {
         overlap.run();
@@ -254,7 +252,7 @@ struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
       }
     });
     if (!isOverlapped) {
-      roles.emitRemark("has no loop of products that could overlap; they follow each other");
+      roles.emitRemark("num_products of 2: there is no loop of products that could overlap; they follow each other");
       return;
     }
     if (!takesTurns)

@@ -173,8 +173,7 @@ private:
 
 struct PipelineCopies : cuda::impl::PipelineCopiesBase<PipelineCopies> {
   void runOnOperation() override {
-    auto attribute = getOperation()->getAttrOfType<IntegerAttr>("tile.num_stages");
-    int64_t stages = attribute ? attribute.getInt() : 2;
+    const int64_t stages = tile::setting(getOperation(), "tile.num_stages", 2);
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
       if (isInnermost(loop))

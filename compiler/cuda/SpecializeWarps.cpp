@@ -34,16 +34,25 @@ static int64_t bytesBesideRings(func::FuncOp function) {
   return bytes;
 }
 
-/// All of the program becomes the consumers'. Registers of a thread are multiples of 8. A producer needs 32, and with
-/// blocks in turns 40, which costs two warpgroups of consumers nothing.
-static sm::RolesOp makeRoles(func::FuncOp function, int64_t warps, int64_t instances) {
-  constexpr int64_t mostOfConsumer = 240, leastOfProducer = 32, mostOfProducer = 40, unit = 8;
-  const int64_t all = sm::registersOfBlock(warps + warpsOfGroup, instances);
-  const int64_t ofConsumer = std::min(mostOfConsumer, (all - warpsOfGroup * leastOfProducer) / warps / unit * unit);
-  const int64_t ofProducer = std::min(mostOfProducer, (all - warps * ofConsumer) / warpsOfGroup / unit * unit);
+namespace {
+/// Of a thread, in multiples of 8. A producer needs 32, and with blocks in turns 40, which costs two warpgroups of
+/// consumers nothing.
+struct Registers {
+  Registers(int64_t warps, int64_t instances) {
+    constexpr int64_t mostOfConsumer = 240, leastOfProducer = 32, mostOfProducer = 40, unit = 8;
+    const int64_t all = sm::registersOfBlock(warps + warpsOfGroup, instances);
+    ofConsumer = std::min(mostOfConsumer, (all - warpsOfGroup * leastOfProducer) / warps / unit * unit);
+    ofProducer = std::min(mostOfProducer, (all - warps * ofConsumer) / warpsOfGroup / unit * unit);
+  }
+  int64_t ofConsumer, ofProducer;
+};
+} // namespace
+
+/// All of the program becomes the consumers'.
+static sm::RolesOp makeRoles(func::FuncOp function, Registers registers) {
   Block &body = function.getBody().front();
   LocBuilder b(function.getLoc(), body.getTerminator());
-  auto roles = sm::RolesOp::create(b, ofProducer, ofConsumer);
+  auto roles = sm::RolesOp::create(b, registers.ofProducer, registers.ofConsumer);
   Block &consumer = roles.getConsumer().emplaceBlock();
   consumer.getOperations().splice(consumer.end(), body.getOperations(), body.begin(), roles->getIterator());
   b.setInsertionPointToEnd(&consumer);
@@ -54,22 +63,18 @@ static sm::RolesOp makeRoles(func::FuncOp function, int64_t warps, int64_t insta
 namespace {
 struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
   void runOnOperation() override {
-    if (integer("tile.num_roles", 1) == 2)
+    if (tile::isTwo(getOperation(), "tile.num_roles"))
       for (auto function : getOperation().getOps<func::FuncOp>())
         specialize(function);
   }
 
-  int64_t integer(StringRef name, int64_t otherwise) {
-    auto attribute = getOperation()->getAttrOfType<IntegerAttr>(name);
-    return attribute ? attribute.getInt() : otherwise;
-  }
-
-  int64_t stages() { return integer("tile.num_stages", 2); }
+  int64_t stages() { return tile::setting(getOperation(), "tile.num_stages", 2); }
 
   /// As many as find room beside the other tiles. They come first: their fences are then where receives look for them.
   void addLoads(func::FuncOp function, SmallVector<sm::FetchOp> &fetches) {
     constexpr int64_t ofMbarriers = 1 << 10;
-    int64_t room = integer("tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
+    int64_t room =
+        tile::setting(getOperation(), "tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
     room -= bytesBesideRings(function);
     for (sm::FetchOp fetch : fetches)
       room -= ringBytes(fetch, fetch.getType(), stages());
@@ -92,11 +97,20 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
         fetches.push_back(fetch);
     });
     if (llvm::none_of(fetches, isInLoop)) {
-      function.emitRemark("has no loop that a producer could feed; all warps copy");
+      function.emitRemark("num_roles of 2: there is no loop that a producer could feed; all warps copy");
       return;
     }
     addLoads(function, fetches);
-    sm::RolesOp roles = makeRoles(function, integer("tile.num_warps", 4), integer("tile.instances_per_sm", 1));
+    const int64_t warps = tile::setting(getOperation(), "tile.num_warps", 4),
+                  instances = tile::setting(getOperation(), "tile.instances_per_sm", 1);
+    const Registers registers(warps, instances);
+    if (registers.ofConsumer < sm::leastRegisters) {
+      function.emitError("num_warps of ")
+          << warps << " and instances_per_sm of " << instances << " leave a thread " << registers.ofConsumer
+          << " registers; it must have " << sm::leastRegisters << " at least";
+      return signalPassFailure();
+    }
+    sm::RolesOp roles = makeRoles(function, registers);
     LocBuilder b(roles.getLoc(), roles);
     const Rings rings(b, fetches, stages());
     buildProducer(rings, roles);

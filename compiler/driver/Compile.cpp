@@ -29,6 +29,7 @@ Expected<Artifact> Compilation::run() {
   TEGULA_RETURN_IF_ERROR(runPasses());
   if (artifact_.text.empty())
     TEGULA_RETURN_IF_ERROR(generateCode());
+  artifact_.remarks = source_.remarks();
   return std::move(artifact_);
 }
 

@@ -15,12 +15,13 @@ using namespace mlir;
 
 namespace {
 
-/// The cpu has neither warps nor copies to pipeline. Block sizes were obeyed when the program was recorded.
+/// The cpu has neither warps nor copies to pipeline. What else there is was obeyed when the program was recorded.
 Status checkSchedule(const Schedule &schedule) {
-  for (auto [name, value] : {std::pair("num_warps", schedule.num_warps), std::pair("num_stages", schedule.num_stages)})
-    if (value != 0)
+  constexpr std::string_view recorded[] = {"block_m", "block_n", "heads_per_group", "persistent"};
+  for (const ScheduleField &field : scheduleFields())
+    if (const int value = schedule.*field.member; value != 0 && !llvm::is_contained(recorded, field.name))
       return Status(ErrorCode::InvalidArgument,
-                    std::string(name) + " is " + std::to_string(value) + "; the cpu target has none, legal is 0");
+                    std::string(field.name) + " is " + std::to_string(value) + "; the cpu target has none, legal is 0");
   return {};
 }
 

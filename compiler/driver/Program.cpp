@@ -65,9 +65,14 @@ Status describe(func::FuncOp function, Artifact &artifact) {
 SourceProgram::SourceProgram() : context_(programDialects(), MLIRContext::Threading::DISABLED) {
   context_.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) { collect(diagnostic); });
   context_.loadAllAvailableDialects();
+  context_.printOpOnDiagnostic(false); // The user's line says more than pages of a late phase.
 }
 
 void SourceProgram::collect(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Remark) {
+    llvm::raw_string_ostream(remarks_) << place(diagnostic.getLocation()) << diagnostic << '\n';
+    return;
+  }
   llvm::raw_string_ostream stream(messages_);
   bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
   stream << place(diagnostic.getLocation()) << (isError ? "error: " : "note: ") << diagnostic << '\n';
@@ -76,7 +81,8 @@ void SourceProgram::collect(Diagnostic &diagnostic) {
 }
 
 Status SourceProgram::failure() const {
-  return Status(ErrorCode::CompileFailed, messages_.empty() ? "the compiler gave no reason" : messages_);
+  StringRef reasons = StringRef(messages_).rtrim('\n');
+  return Status(ErrorCode::CompileFailed, reasons.empty() ? "the compiler gave no reason" : reasons.str());
 }
 
 Status SourceProgram::parse(const std::string &text, Artifact &artifact) {

@@ -18,6 +18,8 @@ public:
   Status parse(const std::string &text, Artifact &artifact);
   /// The diagnostics so far as one CompileFailed.
   Status failure() const;
+  /// The remarks so far, one a line.
+  const std::string &remarks() const { return remarks_; }
 
   mlir::MLIRContext *context() { return &context_; }
   mlir::ModuleOp module() { return *module_; }
@@ -27,7 +29,7 @@ private:
 
   mlir::MLIRContext context_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
-  std::string messages_;
+  std::string messages_, remarks_;
 };
 
 } // namespace tegula

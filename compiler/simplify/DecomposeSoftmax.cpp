@@ -136,13 +136,13 @@ static bool isOptimistic(Operation *op) { return tile::isTwo(op, "tile.num_attem
 static SoftmaxState decomposed(LocBuilder &b, tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   if (!roundProbabilities || getElementTypeOrSelf(op.getValues()).isF32()) {
     if (isOptimistic(op))
-      op.emitRemark("keeps probabilities in 32 bits; maxima come before exponentials");
+      op.emitRemark("num_attempts of 2: probabilities stay in 32 bits; maxima come before exponentials");
     return update(b, op);
   }
   if (isOptimistic(op)) {
     if (std::optional<SoftmaxState> state = optimisticUpdate(b, op))
       return *state;
-    op.emitRemark("has scores that cannot be computed a second time; maxima come before exponentials");
+    op.emitRemark("num_attempts of 2: scores cannot be computed a second time; maxima come before exponentials");
   }
   return roundedUpdate(b, op);
 }

@@ -21,6 +21,8 @@ namespace tegula::sm {
 /// The registers of one lane in all warps together, of a block that shares a multiprocessor with `blocks` - 1 others:
 /// what roles may share out is what its threads have been started with.
 int64_t registersOfBlock(int64_t warps, int64_t blocks);
+/// Of a thread: a role needs so many.
+constexpr int64_t leastRegisters = 24;
 
 /// The buffer in which a tile in shared memory lies, as slot, columns or received tile of it; null if it is none's.
 AllocOp allocOf(mlir::Value tile);

@@ -215,19 +215,16 @@ int64_t tegula::sm::registersOfBlock(int64_t warps, int64_t blocks) {
 }
 
 LogicalResult RolesOp::verify() {
-  auto moduleNumber = [&](StringRef name, int64_t otherwise) {
-    auto module = (*this)->getParentOfType<ModuleOp>();
-    auto attribute = module ? module->getAttrOfType<IntegerAttr>(name) : IntegerAttr();
-    return attribute ? attribute.getInt() : otherwise;
-  };
-  int64_t consumers = moduleNumber("tile.num_warps", 4), producers = moduleNumber("tile.producer_warps", 4);
+  int64_t consumers = tile::setting(*this, "tile.num_warps", 4),
+          producers = tile::setting(*this, "tile.producer_warps", 4);
   if (consumers % 4 || producers % 4)
     return emitOpError("divides ") << producers << " + " << consumers << " warps; roles are whole warpgroups of 4";
   for (auto count : {static_cast<int64_t>(getProducerRegisters()), static_cast<int64_t>(getConsumerRegisters())})
-    if (count < 24 || count > 256 || count % 8)
-      return emitOpError("gives a thread ") << count << " registers; legal are multiples of 8 from 24 to 256";
+    if (count < leastRegisters || count > 256 || count % 8)
+      return emitOpError("gives a thread ")
+             << count << " registers; legal are multiples of 8 from " << leastRegisters << " to 256";
   int64_t used = producers * getProducerRegisters() + consumers * getConsumerRegisters();
-  int64_t blocks = moduleNumber("tile.instances_per_sm", 1);
+  int64_t blocks = tile::setting(*this, "tile.instances_per_sm", 1);
   if (int64_t all = registersOfBlock(producers + consumers, blocks); used > all)
     return emitOpError("needs ") << warpSize * used << " registers; its threads start with " << warpSize * all;
   if (!isa_and_present<func::ReturnOp>((*this)->getNextNode()))

@@ -25,8 +25,10 @@ constexpr llvm::StringLiteral shortcut = "tile.shortcut";
 /// may hold one tile's elements in memory.
 bool isTileShape(llvm::ArrayRef<int64_t> shape);
 
-/// Whether the module of `op` has 2 as this setting of its schedule, such as `tile.num_roles`.
-bool isTwo(mlir::Operation *op, llvm::StringRef setting);
+/// A number on the module that `op` is or is in, such as `tile.num_warps`; `otherwise` if it has none of this name.
+int64_t setting(mlir::Operation *op, llvm::StringRef name, int64_t otherwise);
+/// Whether that is 2.
+bool isTwo(mlir::Operation *op, llvm::StringRef name);
 
 /// The view that `view` is sliced from, in the end: a tensor that the program was given.
 mlir::Value tensorOf(mlir::Value view);

@@ -14,11 +14,13 @@ Value tegula::tile::tensorOf(Value view) {
   return view;
 }
 
-bool tegula::tile::isTwo(Operation *op, StringRef setting) {
+int64_t tegula::tile::setting(Operation *op, StringRef name, int64_t otherwise) {
   ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  auto attribute = module->getAttrOfType<IntegerAttr>(setting);
-  return attribute && attribute.getInt() == 2;
+  auto attribute = module ? module->getAttrOfType<IntegerAttr>(name) : IntegerAttr();
+  return attribute ? attribute.getInt() : otherwise;
 }
+
+bool tegula::tile::isTwo(Operation *op, StringRef name) { return setting(op, name, /*otherwise=*/1) == 2; }
 
 bool tegula::tile::isReadOnly(Value view) {
   auto argument = dyn_cast<BlockArgument>(tensorOf(view));

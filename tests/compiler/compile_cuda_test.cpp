@@ -212,6 +212,16 @@ module attributes {tile.version = 1 : i64} {
 }
 )";
 
+TEST(CompileCuda, WhatAScheduleAsksForInVainIsARemark) {
+  CompileRequest r = request();
+  r.target.arch = "sm_90a";
+  r.schedule = {.num_roles = 2, .num_products = 2};
+  Expected<Artifact> artifact = compile(r);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_THAT(artifact->remarks, HasSubstr("num_roles of 2: there is no loop that a producer could feed"));
+  EXPECT_EQ(compile(request())->remarks, "");
+}
+
 TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
   CompileRequest r = request(kLoop);
   r.target.arch = "sm_90a";

@@ -91,7 +91,8 @@ TEST(Compile, CpusThatAreUnknownOrTooOldAreRefused) {
 }
 
 TEST(Compile, UnknownTargetsAndPhasesAreRefused) {
-  expectRefusal(compile(kProgram, "", "", "tpu"), ErrorCode::Unsupported, "target: 'tpu' is not known; legal are cpu, cuda, simt");
+  expectRefusal(compile(kProgram, "", "", "tpu"), ErrorCode::Unsupported,
+                "target: 'tpu' is not known; legal are cpu, cuda, simt");
   expectRefusal(compile(kProgram, "ptx"), ErrorCode::InvalidArgument,
                 "emit: no phase is called 'ptx'; legal are tile, simplify, plan, loops, llvm, asm");
 }
@@ -102,6 +103,9 @@ TEST(Compile, WhatACpuCannotObeyIsRefused) {
   request.schedule.num_stages = 3;
   expectRefusal(makeInProcessCompiler()->compile(request), ErrorCode::InvalidArgument,
                 "num_stages is 3; the cpu target has none, legal is 0");
+  request.schedule = {.instances_per_sm = 2};
+  expectRefusal(makeInProcessCompiler()->compile(request), ErrorCode::InvalidArgument,
+                "instances_per_sm is 2; the cpu target has none, legal is 0");
 }
 
 TEST(Compile, TextThatIsNoProgramIsRefusedAtItsLine) {

@@ -156,6 +156,13 @@ TEST(Plan, RefusesAnOrderOfBlocksThatDoesNotExist) {
   c.schedule.persistent = 3;
   EXPECT_EQ(planFor(c).status().message(), "argument 'persistent': it is 3; it must be 0 (an instance for each block), "
                                            "1 (blocks in turns) or 2 (blocks from a counter)");
+  c.schedule = {.heads_per_group = 1025};
+  EXPECT_EQ(planFor(c).status().message(),
+            "argument 'heads_per_group': it is 1025; it must be from 1 to 1024, or 0 for 1");
+  c.schedule = {.heads_per_group = 2, .persistent = 1};
+  EXPECT_EQ(planFor(c).status().message(),
+            "argument 'heads_per_group': it is 2, but blocks in turns (persistent of 1) have an order of their own; it "
+            "must be 0 or 1");
 }
 
 TEST(Plan, RefusesWorkspacesBeyond63Bits) {

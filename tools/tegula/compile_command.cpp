@@ -54,6 +54,15 @@ std::string toText(const Artifact &artifact) {
   return report.notes.empty() ? text : text + "\n" + report.notes + "\n";
 }
 
+/// What became of a schedule belongs to no phase.
+void printRemarks(const Artifact &artifact) {
+  std::string_view rest = artifact.remarks;
+  for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+    fmt::print(stderr, "tegula: remark: {}\n", rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+}
+
 bool isBinary(const CompileOptions &options) { return options.emit == "object" || options.emit == "cubin"; }
 
 Status bundle(const CompileOptions &options) {
@@ -63,7 +72,10 @@ Status bundle(const CompileOptions &options) {
     return {ErrorCode::InvalidArgument, "--arch: without a GPU here, a bundle needs to be told which it is for"};
   TEGULA_RETURN_IF_ERROR(findProgram(options, request));
   Expected<Artifact> artifact = makeCompiler()->compile(request);
-  return artifact ? addToBundle(options.bundle, {{request, std::move(*artifact)}}) : artifact.status();
+  if (!artifact)
+    return artifact.status();
+  printRemarks(*artifact);
+  return addToBundle(options.bundle, {{request, std::move(*artifact)}});
 }
 
 Expected<std::string> lower(const CompileOptions &options) {
@@ -75,6 +87,7 @@ Expected<std::string> lower(const CompileOptions &options) {
   Expected<Artifact> artifact = makeCompiler()->compile(request);
   if (!artifact)
     return artifact.status();
+  printRemarks(*artifact);
   return report ? toText(*artifact) : std::move(isBinary(options) ? artifact->binary : artifact->text);
 }
 

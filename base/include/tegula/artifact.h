@@ -76,6 +76,7 @@ struct Artifact {
   int instances_per_sm = 1;           ///< cuda, simt: how many share a multiprocessor's registers.
   std::vector<TensorMap> tensor_maps; ///< cuda, simt.
   AssemblerReport report;             ///< cuda.
+  std::string remarks; ///< What the schedule asked for and the program has no use for, each a line that says why.
 };
 
 /// cpu artifacts export `kernel` with this type: runs the program instances `first` to `last - 1` of a grid in the

@@ -95,7 +95,7 @@ module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.p
 // CHECK-NOT: sm.turns
 module attributes {tile.num_products = 2 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @no_products() {
-    // expected-remark @+1 {{has no loop of products that could overlap; they follow each other}}
+    // expected-remark @+1 {{num_products of 2: there is no loop of products that could overlap; they follow each other}}
     sm.roles producer 32 {
     } consumer 232 {
     }

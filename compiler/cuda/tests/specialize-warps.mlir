@@ -221,7 +221,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_
 
 // Where the rows to load are only known from memory, all warps copy.
 module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
-  // expected-remark @+3 {{has no loop that a producer could feed; all warps copy}}
+  // expected-remark @+3 {{num_roles of 2: there is no loop that a producer could feed; all warps copy}}
   // CHECK-LABEL: func @rows_from_memory
   // CHECK-NOT: sm.roles
   func.func @rows_from_memory(%k: !tile.view<2xbf16>, %p: !tile.view<1xi32>, %n: index) {
@@ -315,7 +315,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_
 // CHECK-LABEL: func @not_claimed
 // CHECK-NOT: sm.roles
 module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
-  // expected-remark @+1 {{has no loop that a producer could feed; all warps copy}}
+  // expected-remark @+1 {{num_roles of 2: there is no loop that a producer could feed; all warps copy}}
   func.func @not_claimed(%q: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -446,6 +446,28 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_
       %again = sm.mma %qs, %ks depth 64 acc %y {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
       scf.yield %again : tensor<64x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:16:16]>
+
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 16 : i64, tile.instances_per_sm = 4 : i64} {
+  // expected-error @+1 {{num_warps of 16 and instances_per_sm of 4 leave a thread 16 registers; it must have 24 at least}}
+  func.func @too_few_registers(%q: !sm.shared<256x64xbf16, 128>, %k: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<256x64xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<256x64xf32, #c> {
+      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<256x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<256x64xf32, #c>
+        -> !sm.inflight<tensor<256x64xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<256x64xf32, #c>> -> tensor<256x64xf32, #c>
+      scf.yield %s : tensor<256x64xf32, #c>
     }
     return
   }
