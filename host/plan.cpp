@@ -154,12 +154,6 @@ tegula_status run(const tegula_plan *plan, const CArgs *cArgs, tegula_error **er
   });
 }
 
-Status writeBytes(const Expected<int64_t> &bytes, int64_t *to) {
-  if (bytes && to != nullptr)
-    *to = *bytes;
-  return bytes.status();
-}
-
 } // namespace
 } // namespace tegula
 
@@ -195,8 +189,15 @@ tegula_status tegula_plan_workspace(const tegula_plan *plan, const tegula_attent
                                .kv_heads = shape->kv_heads,
                                .seqlen_q = shape->seqlen_q,
                                .seqlen_k = shape->seqlen_k};
-    TEGULA_RETURN_IF_ERROR(writeBytes(plan->plan.forwardWorkspace(sizes), forward_bytes));
-    return writeBytes(plan->plan.backwardWorkspace(sizes), backward_bytes);
+    const Expected<int64_t> forward = plan->plan.forwardWorkspace(sizes);
+    const Expected<int64_t> backward = plan->plan.backwardWorkspace(sizes);
+    if (!forward || !backward)
+      return (forward ? backward : forward).status();
+    if (forward_bytes != nullptr)
+      *forward_bytes = *forward;
+    if (backward_bytes != nullptr)
+      *backward_bytes = *backward;
+    return {};
   });
 }
 

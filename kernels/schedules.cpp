@@ -174,7 +174,6 @@ constexpr Row kRows[] = {
     {"cuda", kBackward, 4, 128, 144, {.block_m = 32, .block_n = 64, .num_warps = 8, .num_stages = 2}},
     {"cuda", kBackward, 4, 128, 72, {.block_m = 32, .block_n = 32, .num_warps = 4, .num_stages = 1}},
     {"cuda", kBackward, 4, 256, 136, {.block_m = 32, .block_n = 32, .num_warps = 4, .num_stages = 1}},
-    {"cuda", kBackward, 4, 256, 98, {.block_m = 16, .block_n = 16, .num_warps = 2, .num_stages = 1}},
     {"cuda", "", 4, 64, 96, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", "", 4, 128, 177, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", "", 4, 128, 96, {.block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 1}},

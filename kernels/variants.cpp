@@ -7,7 +7,8 @@ namespace {
 Status checkPositive(const char *what, double value) {
   if (value > 0 && value <= 1e30)
     return {};
-  return {ErrorCode::InvalidArgument, std::string(what) + " is " + std::to_string(value) + "; it must be positive"};
+  return {ErrorCode::InvalidArgument,
+          std::string(what) + " is " + std::to_string(value) + "; it must be above 0, and 1e30 at most"};
 }
 
 Status checkWindow(const char *side, int64_t size) {

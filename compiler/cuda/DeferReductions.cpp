@@ -303,7 +303,7 @@ struct DeferReductions : cuda::impl::DeferReductionsBase<DeferReductions> {
     getOperation()->walk([&](tile::AnyOp any) { conditions.push_back(any); });
     llvm::for_each(conditions, askParts);
     getOperation()->walk([&](Operation *op) {
-      if (isa<arith::AddFOp, arith::AddIOp>(op))
+      if (isa<arith::AddFOp>(op))
         additions.push_back(op);
     });
     for (Operation *addition : additions)

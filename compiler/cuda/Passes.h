@@ -27,7 +27,7 @@ std::unique_ptr<mlir::Pass> createInsertBarriers();
 std::unique_ptr<mlir::Pass> createLowerToThreads();
 
 void buildLayoutsPipeline(mlir::OpPassManager &passes); ///< assign-layouts, defer-reductions
-void buildSharedPipeline(mlir::OpPassManager &passes);  ///< specialize-warps to insert-barriers
+void buildSharedPipeline(mlir::OpPassManager &passes);  ///< specialize-warps to end-warpgroups-early
 void buildThreadsPipeline(mlir::OpPassManager &passes); ///< lower-to-threads
 void registerPasses();
 

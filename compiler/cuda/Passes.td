@@ -142,7 +142,7 @@ def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let description = [{
     Buffers whose lives do not overlap share memory. A life reaches from the first access to the last one, over the
     whole of a loop that lies between the alloc and an access inside, and from a copy_in to a wait that covers it on
-    every path, unless it goes into a ring. Large buffers choose first, each the lowest place that is free. `tile.shared_bytes` on the module says
+    every path, unless it goes into a ring. Large buffers choose first, each the place of another of its size, or else the lowest that is free. `tile.shared_bytes` on the module says
     how much is needed.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The phase `simplify`: target-neutral passes. Passes.td says what each does.
+// The phase `simplify`: what programs of all targets need, or of GPUs. Passes.td says what each does.
 #pragma once
 
 #include <memory>

@@ -54,7 +54,7 @@ static Divisor invert(Words w, Value divisor) {
   return {isZero, magnitude, arith::DivUIOp::create(w.b, most, magnitude)};
 }
 
-/// The reciprocal is above 2^32 / magnitude - 1 and magnitudes of dividends are at most 2^31, so that the first
+/// The reciprocal is 2^32 / magnitude - 1 at least, and magnitudes of dividends are at most 2^31, so that the first
 /// quotient is right or too small by 1.
 static Value divide(Words w, Operation *division, const Divisor &by) {
   Value x = division->getOperand(0), divisor = division->getOperand(1), magnitude = w.magnitude(x);

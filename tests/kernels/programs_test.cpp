@@ -151,11 +151,12 @@ TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {
             "argument 'block_m': it is -1; it must be from 1 to 1024, or 0 to have it chosen");
   EXPECT_EQ(refusal(good, {.block_n = 2048}),
             "argument 'block_n': it is 2048; it must be from 1 to 1024, or 0 to have it chosen");
-  EXPECT_EQ(with([](auto &p) { p.variant = softcap(0); }), "softcap: cap is 0.000000; it must be positive");
+  EXPECT_EQ(with([](auto &p) { p.variant = softcap(0); }),
+            "softcap: cap is 0.000000; it must be above 0, and 1e30 at most");
   EXPECT_EQ(with([](auto &p) { p.variant = slidingWindow(3, -1, Alignment::top_left); }),
             "slidingWindow: right is -1; it must be from 0 to 1073741824");
   EXPECT_EQ(with([](auto &p) { p.variant = combine(softcap(-1), softcap(1)); }),
-            "softcap: cap is -1.000000; it must be positive");
+            "softcap: cap is -1.000000; it must be above 0, and 1e30 at most");
   EXPECT_EQ(with([](auto &p) { p.variant = combine(documents(), documents()); }),
             "argument 'variant': its tensor 'key_begin' has the name of another one");
   EXPECT_EQ(with([](auto &p) {

@@ -24,7 +24,8 @@ Phases of the cuda target:
   shared    copies in flight, buffers, barriers
   threads   the program of one thread
   nvvm      the same with the machine's instructions
-  calls     simt only: instructions as calls of the executor
+  calls     simt only: instructions as calls of the executor;
+            then llvm, asm and object, as for the cpu
   llvm      optimised LLVM IR
   ptx       the assembler's input
   cubin     the machine code that the runtime loads
@@ -34,8 +35,8 @@ Examples:
   tegula compile program.mlir --target cpu --emit loops
   tegula compile program.mlir --target cpu --emit object -o program.so
   producer | tegula compile - --emit asm | less
-  tegula compile --kernel flash2_forward --target cuda --arch sm_90 --dtype bf16 --head-dim 128 --emit ptx
-  tegula compile --kernel flash2_forward --target cuda --arch sm_90 --dtype bf16 --head-dim 128 --bundle kernels
+  tegula compile --kernel flash2_forward --target cuda --arch sm_90a --dtype bf16 --head-dim 128 --emit ptx
+  tegula compile --kernel flash2_forward --target cuda --arch sm_90a --dtype bf16 --head-dim 128 --bundle kernels
 
 Exit code: 0 if all went well, 1 if the compiler refuses the program, 2 for bad input.)";
 
@@ -74,7 +75,7 @@ void addCompileOptions(CLI::App &command, CompileOptions &options) {
       ->type_name("WORD");
   command
       .add_option("--arch", options.arch,
-                  "cpu: a processor's name; cuda, simt: such as sm_90\n(this machine's; without a GPU sm_80)")
+                  "cpu: a processor's name; cuda, simt: such as sm_90a\n(this machine's; without a GPU sm_80)")
       ->type_name("NAME");
   command.add_option("--emit", options.emit, "The phase to stop after, see below")->type_name("WORD");
   command

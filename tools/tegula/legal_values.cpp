@@ -53,7 +53,10 @@ CLI::Validator oneOf(std::vector<std::string> words) {
 }
 
 void addTarget(CLI::App &command, std::string &target) {
-  command.add_option("--target", target, "Where to run: cpu, cuda (a GPU), or auto for the best there is (auto)")
+  command
+      .add_option("--target", target,
+                  "Where to run: cpu, cuda (a GPU), simt (sm_80's code, imitated),\nsimt:sm_90a, or auto for the best "
+                  "there is (auto)")
       ->check(oneOf(targetWords()))
       ->type_name("WORD");
 }

@@ -34,7 +34,7 @@ struct AttentionProblem {
   Causal causal = Causal::none;
   Variant variant = {};
   bool backward = false; ///< Compile the backward pass too; only flash2 has one.
-  /// The shape that tuned schedules are looked up for; launches of any other are as correct.
+  /// The shape that schedules are looked up for, tuned ones and the table's; launches of any other are as correct.
   AttentionShape expected = {.batch = 4, .heads = 16, .kv_heads = 16, .seqlen_q = 4096, .seqlen_k = 4096};
 };
 
@@ -64,7 +64,8 @@ struct AttentionBackward {
   std::span<const TensorRef> variant_gradients = {}; ///< f32, added to; one per tensor that wants a gradient.
 };
 
-/// The compiled kernels of one problem. Immutable; copies share the kernels.
+/// The compiled kernels of one problem. Immutable; copies share the kernels. One that make() has not made, or that was
+/// moved from, may be assigned to and destroyed, no more.
 class AttentionPlan {
 public:
   /// Records and compiles, unless `cache` has the kernels already. What is 0 in `schedule` is chosen for each kernel:
@@ -98,7 +99,7 @@ struct AttentionRecipe {
   Schedule schedule; ///< Has the block sizes of `config`.
 };
 
-/// What make() records and compiles for a program on a target: nothing is 0 in `config`.
+/// What make() records and compiles for a program on a target: no size is 0 in `config`.
 /// The errors are those of make().
 Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
                                   const Schedule &given = {}, const TunedSchedules *tuned = nullptr) noexcept;
