@@ -136,7 +136,7 @@ class TuneTest(CommandLineTest):
 
     def test_bad_input(self):
         result = self.run_tegula("tune", "--target", "simt", code=2)
-        self.assertIn("'simt' cannot be tuned for; legal are cpu and cuda", result.stderr)
+        self.assertIn("--target: 'simt' is not one of auto, cpu or cuda", result.stderr)
         self.assertIn("--candidates: '0' is not a whole number", self.tune("--candidates", "0", code=2).stderr)
         self.assertIn("must be 1 or more", self.tune("--seqlen-q", "0", code=2).stderr)
         self.assertEqual(re.findall("Traceback|internal", result.stderr), [])

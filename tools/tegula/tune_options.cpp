@@ -21,7 +21,11 @@ constexpr int kMostCandidates = 100000;
 
 void addTuneOptions(CLI::App &command, TuneOptions &o) {
   addProblemOptions(command, o.attention);
-  addTarget(command, o.attention.target);
+  command
+      .add_option("--target", o.attention.target,
+                  "What to tune for: cpu, cuda (a GPU), or auto for the best there is (auto)")
+      ->check(oneOf({"auto", "cpu", "cuda"}))
+      ->type_name("WORD");
   command.add_flag("--backward", o.attention.backward, "Tune the backward pass instead of the forward pass");
   command.add_option("--budget", o.budget, "Seconds to spend (60)")->check(number())->type_name("NUMBER");
   addNumber(command, "--candidates", o.candidates, 1, kMostCandidates, "Schedules to compile at most (192)");
