@@ -33,8 +33,9 @@ void addList(CLI::App &command, const char *name, std::vector<T> &values, CLI::V
 }
 
 void addGrid(CLI::App &command, BenchOptions &o) {
-  addList(command, "--head-dim", o.head_dims, wholeNumber(8, 256), "NUMBERS", "Head dimensions (64,128,256)");
-  addList(command, "--seqlen", o.seqlens, wholeNumber(1, kMost), "NUMBERS", "Sequence lengths (512 to 16384)");
+  addList(command, "--head-dim", o.head_dims, wholeNumber(8, 256), "NUMBERS", "Head dimensions (64,128,256; cpu: 64)");
+  addList(command, "--seqlen", o.seqlens, wholeNumber(1, kMost), "NUMBERS",
+          "Sequence lengths (512 to 16384; cpu: 256,512)");
   addList(command, "--causal", o.causals, oneOf(causalWords()), "WORDS", "Masks (none,bottom_right)");
   addList(command, "--passes", o.passes, oneOf({"forward", "backward"}), "WORDS", "Passes (forward,backward)");
   addList(command, "--algorithms", o.algorithms, oneOf(algorithmWords()), "WORDS",
@@ -42,9 +43,10 @@ void addGrid(CLI::App &command, BenchOptions &o) {
   addList(command, "--variants", o.variants, oneOf(variantNames()), "WORDS",
           "Instead of plain attention: what variants cost, forward, beside\nplain attention over as many blocks: of\n" +
               enumeration(variantNames()));
-  addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType, "Element type: f32, f16 or bf16 (bf16)");
-  addNumber(command, "--tokens", o.tokens, 1, kMost, "Tokens of a batch (16384)");
-  addNumber(command, "--hidden", o.hidden, 8, kMost, "Numbers of a token: heads times --head-dim (2048)");
+  addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType,
+          "Element type: f32, f16 or bf16 (bf16; cpu: f32)");
+  addNumber(command, "--tokens", o.tokens, 1, kMost, "Tokens of a batch (16384; cpu: 512)");
+  addNumber(command, "--hidden", o.hidden, 8, kMost, "Numbers of a token: heads times --head-dim (2048; cpu: 256)");
 }
 
 } // namespace
