@@ -102,6 +102,7 @@ void HostContext::readSchedules(const tegula_context_options &options) {
 }
 
 Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) {
+  TEGULA_RETURN_IF_ERROR(fork_.check()); // A child has neither the threads of an executor nor who holds the mutex.
   Expected<tegula_attention_problem> fields = readStruct("problem", from);
   if (!fields)
     return fields.status();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api.h"
+#include "fork.h"
 #include "tegula/artifact_cache.h"
 #include "tegula/kernel_cache.h"
 #include "tegula/tuned_schedules.h"
@@ -46,6 +47,7 @@ private:
   /// Compiles the kernels of a plan side by side, if the host has an executor; failures show when the plan is made.
   void compileAhead(const AttentionProblem &problem);
 
+  const ForkGuard fork_;
   const tegula_hooks hooks_;
   std::shared_ptr<Device> device_;
   std::shared_ptr<ArtifactCache> artifacts_;

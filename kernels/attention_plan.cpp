@@ -172,13 +172,20 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
   arguments.reserve(kUsualArguments);
   forEachArgument(problem.variant, call, *tensors,
                   [&](std::string_view, const Argument &argument, bool) { all.push_back(argument); });
-  for (const Step &step : steps(pass)) {
+  const auto argumentsOf = [&](const Step &step) -> std::span<const Argument> {
     arguments.clear();
     for (size_t place : step.places)
       arguments.push_back(all[place]);
-    TEGULA_RETURN_IF_ERROR(step.kernel->launch(launchGrid(step.grid, *shape, step.schedule, step.kernel->concurrency()),
-                                               arguments, stream));
-  }
+    return arguments;
+  };
+  const auto gridOf = [&](const Step &step) {
+    return launchGrid(step.grid, *shape, step.schedule, step.kernel->concurrency());
+  };
+  if (steps(pass).size() > 1)
+    for (const Step &step : steps(pass))
+      TEGULA_RETURN_IF_ERROR(step.kernel->check(gridOf(step), argumentsOf(step)));
+  for (const Step &step : steps(pass))
+    TEGULA_RETURN_IF_ERROR(step.kernel->launch(gridOf(step), argumentsOf(step), stream));
   return {};
 }
 

@@ -104,11 +104,17 @@ Status Kernel::clearCounters(std::span<const Argument> arguments, Stream stream)
   return {};
 }
 
+Status Kernel::check(Grid grid, std::span<const Argument> arguments) const noexcept {
+  return guarded([&]() -> Status {
+    TEGULA_RETURN_IF_ERROR(checkGrid(grid));
+    return checkArguments(parameters_, arguments);
+  });
+}
+
 Status Kernel::launch(Grid grid, std::span<const Argument> arguments, Stream stream) const noexcept {
   const ProfileRange range("launch", name_);
   return guarded([&]() -> Status {
-    TEGULA_RETURN_IF_ERROR(checkGrid(grid));
-    TEGULA_RETURN_IF_ERROR(checkArguments(parameters_, arguments));
+    TEGULA_RETURN_IF_ERROR(check(grid, arguments));
     if (isEmpty(grid))
       return {};
     TEGULA_RETURN_IF_ERROR(clearCounters(arguments, stream));

@@ -78,11 +78,9 @@ struct KernelCache::State {
 
   std::pair<std::shared_ptr<Entry>, bool> findOrInsert(const std::string &key) {
     const std::lock_guard lock(mutex);
-    std::shared_ptr<Entry> &entry = entries[key];
-    const bool isNew = !entry;
-    if (isNew)
-      entry = std::make_shared<Entry>();
-    return {entry, isNew};
+    if (const auto found = entries.find(key); found != entries.end())
+      return {found->second, false};
+    return {entries.emplace(key, std::make_shared<Entry>()).first->second, true};
   }
 
   void fill(Entry &entry, const std::string &key, const CompileRequest &request, CompilePolicy policy) noexcept {

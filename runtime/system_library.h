@@ -42,11 +42,12 @@ Status forkedAfterUse(const SystemLibrary &library);
 /// The functions of a library, bound once for each value of its environment variable. `Functions` has a member
 /// `library()`, static, and `bindings()`. What such libraries keep does not survive a fork.
 template <class Functions> Expected<const Functions *> functionsOf() {
-  static struct {
+  struct Cache {
     ForkGuard fork;
     std::mutex mutex;
     std::map<std::string, std::unique_ptr<const Functions>> loaded;
-  } cache;
+  };
+  static Cache &cache = *new Cache; // Never destroyed: devices that a host keeps in globals call it at exit.
   const SystemLibrary library = Functions::library();
   if (cache.fork.inChild())
     return forkedAfterUse(library);

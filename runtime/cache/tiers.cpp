@@ -15,7 +15,7 @@ Lookup look(const Folder &folder, const ArtifactKey &key) {
   if (!bytes)
     return {.fault = fault == ReadFault::failed};
   Expected<Artifact> artifact = decodeEntryFor(key, *bytes);
-  return artifact ? Lookup{.artifact = std::move(*artifact)} : Lookup{.fault = true};
+  return artifact ? Lookup{.artifact = std::move(*artifact)} : Lookup{.fault = true, .damaged = true};
 }
 
 /// After a prune there is room for a while.
@@ -62,7 +62,7 @@ Lookup UserTier::find(const ArtifactKey &key) {
   if (folder == nullptr)
     return lookup;
   lookup = look(*folder, key);
-  if (lookup.fault)
+  if (lookup.damaged)
     folder->remove(key.digest);
   if (lookup.artifact)
     folder->markUsed(key.digest);
@@ -89,8 +89,10 @@ void ReadOnlyTier::open() {
   folder_ = Folder::open(path_, Folder::Access::read_only, fault);
   fault_ = !folder_; // Somebody has named it.
   const std::optional<std::string> manifest = folder_ ? folder_->read(kManifestFile, fault) : std::nullopt;
-  if (!manifest)
+  if (!manifest) {
+    fault_ |= fault == ReadFault::failed;
     return;
+  }
   bundle_ = parseManifest(*manifest);
   fault_ = !bundle_;
 }

@@ -18,6 +18,7 @@ namespace tegula {
 struct Lookup {
   std::optional<Artifact> artifact = {};
   bool fault = false;
+  bool damaged = false; ///< It could be read, and is no entry of this key.
 };
 
 /// The folder of a user. Opened when it is first needed, made when there is something to write.

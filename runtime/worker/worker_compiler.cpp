@@ -95,6 +95,11 @@ private:
   std::vector<WorkerProcess> idle_;
 };
 
+Deadline deadlineIn(std::chrono::milliseconds time) {
+  const Deadline now = Deadline::clock::now();
+  return time < std::chrono::duration_cast<std::chrono::milliseconds>(kNoDeadline - now) ? now + time : kNoDeadline;
+}
+
 /// Whether a worker that gave this answer is as good as new. Refusals leave traces: lld, for one, may not run again.
 bool isUnharmed(const Expected<Artifact> &result) {
   const ErrorCode code = result.status().code();
@@ -145,8 +150,7 @@ private:
     Expected<WorkerPool::Lease> lease = pool_.take();
     if (!lease)
       return lease.status();
-    const Expected<std::string> answer =
-        lease->worker().ask(request, std::chrono::steady_clock::now() + options_.time_limit);
+    const Expected<std::string> answer = lease->worker().ask(request, deadlineIn(options_.time_limit));
     if (!answer)
       return withReproducer(answer.status(), request);
     Expected<Artifact> result = parseResult(*answer);

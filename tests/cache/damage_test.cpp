@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +55,20 @@ TEST_F(Damage, EveryLengthCounts) {
   writeFile(path, bytes + "x");
   chmod(path.c_str(), 0600);
   EXPECT_TRUE(isMiss());
+}
+
+TEST_F(Damage, WhatLacksADescriptorIsNotRemoved) {
+  ArtifactCache cache(options());
+  ASSERT_TRUE(cache.get(compiler, request("another")).ok()); // The folder is open now.
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const bool found = cache.get(compiler, wanted, {}, CompilePolicy::load_only).ok();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_FALSE(found);
+  EXPECT_EQ(cache.counters().faults, 1);
+  EXPECT_TRUE(cache.get(compiler, wanted, {}, CompilePolicy::load_only).ok());
 }
 
 TEST_F(Damage, AnEntryOfAnotherKeyIsForeign) {

@@ -103,6 +103,16 @@ TEST_F(Tiers, AReadOnlyFolderIsNotRepaired) {
   EXPECT_EQ(readFile(path), "garbage");
 }
 
+TEST_F(Tiers, ABundleWhoseManifestOthersMayWriteIsAFault) {
+  TemporaryFolder other;
+  const std::string manifest = other.path() + "/manifest.txt";
+  writeFile(manifest, "anything");
+  chmod(manifest.c_str(), 0666);
+  ArtifactCache cache({.directory = "", .read_only = {other.path()}});
+  ASSERT_TRUE(cache.get(compiler, request("p")).ok());
+  EXPECT_EQ(cache.counters().faults, 1);
+}
+
 TEST_F(Tiers, AHostCanKeepTheBytesItself) {
   const auto store = std::make_shared<MapStore>();
   {

@@ -3,6 +3,8 @@
 #include "harness/case.h"
 #include "harness/machine.h"
 
+#include <cmath>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tegula::testing {
@@ -108,6 +110,17 @@ TEST(Plan, RefusesOutputsThatOverlap) {
   call.backward.dq.data = call.backward.q.data;
   EXPECT_EQ(call.plan.backward(call.backward).message(),
             "argument 'dq': it is written, but shares memory with 'q'; outputs need memory of their own");
+}
+
+/// A retry would add to the bias gradient again.
+TEST(Plan, NothingOfABackwardPassRunsIfItsLastKernelIsRefused) {
+  Call call("bias");
+  ScratchMemory scratch(*call.plan.backwardWorkspace({2, 4, 2, 5, 6}));
+  ASSERT_TRUE(call.plan.forward(call.forward).ok());
+  call.backward.dq.data = nullptr;
+  EXPECT_THAT(call.plan.backward(call.backward, scratch.get()).message(), ::testing::HasSubstr("'dq'"));
+  for (float x : call.tensors.dk.numbers())
+    EXPECT_TRUE(std::isnan(x)); // As it was poisoned.
 }
 
 TEST(Plan, RefusesAWrongNumberOfVariantTensors) {

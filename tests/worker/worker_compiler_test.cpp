@@ -92,6 +92,11 @@ TEST_F(WorkerTest, SurvivesAHang) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 1200ms);
 }
 
+TEST_F(WorkerTest, ATimeLimitMayBeForEver) {
+  options.time_limit = std::chrono::milliseconds::max();
+  EXPECT_TRUE(compiler()->compile(request("a")).ok());
+}
+
 TEST_F(WorkerTest, SurvivesLackOfMemory) {
   options.memory_bytes = 64 << 20;
   const auto one = compiler();

@@ -78,6 +78,9 @@ public:
     return launch(grid, std::span<const Argument>(arguments.begin(), arguments.size()), stream);
   }
 
+  /// What launch would refuse of these: kernels that follow each other are checked before the first one runs.
+  Status check(Grid grid, std::span<const Argument> arguments) const noexcept;
+
 protected:
   Kernel(std::string name, std::vector<Parameter> parameters, int64_t concurrency)
       : name_(std::move(name)), parameters_(std::move(parameters)), concurrency_(concurrency) {}
