@@ -64,6 +64,11 @@ FrameEnd receiveAll(int socket, char *bytes, size_t count, Deadline deadline) {
 
 } // namespace
 
+Deadline deadlineIn(std::chrono::milliseconds time) {
+  const Deadline now = Deadline::clock::now();
+  return time < std::chrono::duration_cast<std::chrono::milliseconds>(kNoDeadline - now) ? now + time : kNoDeadline;
+}
+
 FrameEnd sendFrame(int socket, std::string_view bytes, Deadline deadline) {
   const uint64_t length = bytes.size();
   char header[sizeof length];

@@ -66,7 +66,7 @@ void Measurer::add(size_t candidate, const Schedule &schedule, const CompiledPro
 }
 
 Expected<Json> Measurer::ask(const std::string &message, std::chrono::milliseconds patience) {
-  Expected<std::string> answer = process_->ask(message, std::chrono::steady_clock::now() + patience);
+  Expected<std::string> answer = process_->ask(message, deadlineIn(patience));
   if (!answer) {
     process_.reset();
     if (answer.status().code() != ErrorCode::CompileTimeout)

@@ -95,11 +95,6 @@ private:
   std::vector<WorkerProcess> idle_;
 };
 
-Deadline deadlineIn(std::chrono::milliseconds time) {
-  const Deadline now = Deadline::clock::now();
-  return time < std::chrono::duration_cast<std::chrono::milliseconds>(kNoDeadline - now) ? now + time : kNoDeadline;
-}
-
 /// Whether a worker that gave this answer is as good as new. Refusals leave traces: lld, for one, may not run again.
 bool isUnharmed(const Expected<Artifact> &result) {
   const ErrorCode code = result.status().code();

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace tegula::host;
 using namespace tegula::test;
@@ -68,6 +70,22 @@ TEST(Hooks, SeeEveryCompilation) {
   EXPECT_EQ(std::count_if(host.compilations.begin(), host.compilations.end(),
                           [](const auto &c) { return c.finished && c.status == TEGULA_OK && c.milliseconds > 0; }),
             4);
+}
+
+/// It has none of the executor's threads, and would wait for their work.
+TEST(Hooks, ForAForkedChildNothingIsSubmitted) {
+  Host host;
+  tegula_context_options options = host.options();
+  options.hooks.submit = [](void *, void (*)(void *), void *) {};
+  const Context context = makeContext(options);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(context.plan(problem()).outcome().code);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == TEGULA_FORKED_CHILD);
 }
 
 TEST(Hooks, RunTheCompilationsSideBySide) {

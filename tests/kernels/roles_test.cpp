@@ -79,7 +79,10 @@ std::vector<uint16_t> attention(const Setting &setting) {
   if (!setting.bias.empty())
     problem.variant = additiveBias(bf16);
   Expected<AttentionPlan> plan = AttentionPlan::make(problem, cache, setting.schedule);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  if (!plan) {
+    ADD_FAILURE() << plan.status().message();
+    return {};
+  }
   Matrix q(2, queries, dim, gap, 1), k(1, kKeys, dim, gap, 2), v(1, kKeys, dim, gap, 3), o(2, queries, dim, gap, 4);
   std::vector<float> lse(2 * queries);
   alignas(64) std::array<unsigned char, 64> workspace;
@@ -152,11 +155,10 @@ TEST(Roles, TheOrderOfBlocksChangesNoBit) {
   Schedule order = kRoles;
   order.heads_per_group = 2;
   EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
+  order = kRoles;
   order.persistent = 1;
   for (int64_t concurrency : {1, 3, 100})
     EXPECT_EQ(attention(64, Causal::bottom_right, order, 0, concurrency), expected) << concurrency;
-  order.heads_per_group = 0;
-  EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
 }
 
 TEST(Roles, TheOrderOfManyBlocksChangesNoBit) {

@@ -12,6 +12,8 @@ namespace tegula {
 
 using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr Deadline kNoDeadline = Deadline::max();
+/// None where the clock ends before.
+Deadline deadlineIn(std::chrono::milliseconds time);
 
 /// What ended the transfer of a frame.
 enum class FrameEnd {

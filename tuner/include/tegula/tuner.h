@@ -116,8 +116,7 @@ struct TuningOptions {
   /// Compile, check and time everything that the compiler takes, to the end, whatever the model and the race say. There
   /// is no budget then.
   bool exhaustive = false;
-  std::string measurer =
-      {}; ///< The program that runs candidates; empty: tegula-measure where this code is, or in ../bin.
+  std::string measurer = {}; ///< Runs candidates; empty: the tegula-measure beside this code, or in ../bin.
   std::function<void(const TuningProgress &)> progress = {};
   std::function<bool()> stopped = {}; ///< Asked often: true ends the tuning with what it has.
 };
