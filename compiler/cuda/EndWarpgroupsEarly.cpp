@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/Passes.h"
-
+#include "compiler/cuda/Rings.h"
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,6 +16,7 @@ namespace tegula::cuda {
 
 using namespace mlir;
 using namespace tegula;
+using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
@@ -31,18 +32,33 @@ static int64_t groupsOf(scf::ForOp loop) {
   return sm::extentOfWarp(tile, /*dim=*/0) == kRowsOfWarp ? tile.getDimSize(0) / kRowsOfGroup : 0;
 }
 
-/// How many iterations the producer may be ahead of a warpgroup that has left: no slot is filled again after those.
-static int64_t spareIterations(scf::ForOp loop) {
-  int64_t slots = std::numeric_limits<int64_t>::max();
-  for (auto receive : loop.getBody()->getOps<sm::ReceiveOp>())
-    slots = std::min<int64_t>(slots, receive.getMbarriers().getType().getSlots());
-  return slots - 1;
-}
-
 static bool hasBarrierOfAll(scf::ForOp loop) {
   WalkResult search = loop.getBody()->walk(
       [](sm::BarrierOp barrier) { return barrier.getWarp() ? WalkResult::advance() : WalkResult::interrupt(); });
   return search.wasInterrupted();
+}
+
+/// The fewest that a ring of the loop has.
+static int64_t slotsOf(scf::ForOp loop) {
+  int64_t slots = std::numeric_limits<int64_t>::max();
+  for (auto receive : loop.getBody()->getOps<sm::ReceiveOp>())
+    slots = std::min<int64_t>(slots, receive.getMbarriers().getType().getSlots());
+  return slots;
+}
+
+/// The place among the loop's results of the slot that its rings go on with, before the phase; some tile may be
+/// received an iteration late. None if it is not known, or if something else in the loop's block goes on there.
+static std::optional<unsigned> placeOfTurn(scf::ForOp loop) {
+  std::optional<unsigned> place;
+  for (auto receive : loop.getBody()->getOps<sm::ReceiveOp>()) {
+    auto slot = dyn_cast<BlockArgument>(receive.getSlot());
+    if (!slot || slot.getOwner() != loop.getBody())
+      return std::nullopt;
+    if (!isa<BlockArgument>(loop.getTiedLoopYieldedValue(slot)->get()))
+      place = loop.getTiedLoopResult(slot).getResultNumber();
+  }
+  auto isEnd = [&](Operation *user) { return user == loop->getBlock()->getTerminator(); };
+  return place && llvm::all_of(loop.getResult(*place).getUsers(), isEnd) ? place : std::nullopt;
 }
 
 /// The turns of the iterations that a warpgroup does not do: all take equally many.
@@ -54,31 +70,72 @@ static void passTurns(LocBuilder &b, Value first, Value end) {
   sm::PassTurnOp::create(b);
 }
 
+/// Whether the ring's slots come back. Then each warp gives them back for itself from now on.
+static bool releaseByWarps(Value mbarriers) {
+  bool isReleased = false;
+  for (Operation *user : mbarriers.getUsers())
+    if (auto release = dyn_cast<sm::ReleaseOp>(user)) {
+      release.setEachWarp(true);
+      isReleased = true;
+    }
+  return isReleased;
+}
+
+/// The tiles of those iterations, whose slots are filled again when all warpgroups have given them back. No product
+/// brings the warps of one together that leaves them out.
+static void giveBack(LocBuilder &b, scf::ForOp loop, unsigned placeOfTurn, Value first, Value end) {
+  ResultRange turn = loop.getResults().slice(placeOfTurn, 2);
+  auto rest = scf::ForOp::create(b, first, end, arith::ConstantIndexOp::create(b, 1), turn);
+  for (auto [before, after] : llvm::zip(turn, rest.getResults()))
+    before.replaceAllUsesExcept(after, rest);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(rest.getBody());
+  const Turn now{rest.getRegionIterArg(0), rest.getRegionIterArg(1)};
+  for (auto receive : loop.getBody()->getOps<sm::ReceiveOp>()) {
+    auto ring = receive.getTile().getDefiningOp<sm::SlotOp>().getRing();
+    Value mbarriers = receive.getMbarriers();
+    Value tile = sm::SlotOp::create(b, receive.getType(), ring, now.slot);
+    sm::ReceiveOp::create(b, receive.getType(), tile, mbarriers, now.slot, now.phase);
+    if (releaseByWarps(mbarriers))
+      sm::ReleaseOp::create(b, mbarriers, now.slot, /*each_warp=*/true);
+  }
+  const Turn next = now.next(b, slotsOf(loop));
+  scf::YieldOp::create(b, ValueRange{next.slot, next.phase});
+}
+
 static void endEarly(scf::ForOp loop) {
   auto limit = loop.getUpperBound().getDefiningOp<sm::RowLimitOp>();
   const std::optional<int64_t> step = getConstantIntValue(loop.getStep());
-  const int64_t spare = spareIterations(loop);
-  // Three warpgroups have no registers for what is left to do behind the loop.
-  if (!limit || !step || *step > kRowsOfGroup || groupsOf(loop) != 2 || spare < 1 || hasBarrierOfAll(loop))
+  const int64_t groups = groupsOf(loop);
+  if (!limit || !step || *step > kRowsOfGroup * (groups - 1) || hasBarrierOfAll(loop))
+    return;
+  const bool isRepeated = loop->getParentOfType<LoopLikeOpInterface>() != nullptr;
+  const std::optional<unsigned> place = isRepeated ? placeOfTurn(loop) : std::nullopt;
+  const int64_t spare = slotsOf(loop) - 1;
+  if (isRepeated ? !place : groups != 2 || spare < 1)
     return;
   LocBuilder b(loop.getLoc(), loop);
   auto index = [&](int64_t number) -> Value { return arith::ConstantIndexOp::create(b, number); };
-  Value lower = loop.getLowerBound();
+  Value lower = loop.getLowerBound(), group = sm::WarpgroupOp::create(b, b.getIndexType());
   auto iterationsUntil = [&](Value end) -> Value {
     Value rounded = arith::AddIOp::create(b, arith::SubIOp::create(b, end, lower), index(*step - 1));
     return arith::MaxSIOp::create(b, arith::DivSIOp::create(b, rounded, index(*step)), index(0));
   };
   Value all = iterationsUntil(limit.getBound());
-  Value needed = iterationsUntil(arith::AddIOp::create(b, limit.getFirst(), index(kRowsOfGroup)));
-  needed = arith::MaxSIOp::create(b, needed, arith::SubIOp::create(b, all, index(spare)));
-  Value group = sm::WarpgroupOp::create(b, b.getIndexType());
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, index(0));
-  Value own = arith::SelectOp::create(b, isFirst, arith::MinSIOp::create(b, needed, all), all);
+  Value rows = arith::MulIOp::create(b, arith::AddIOp::create(b, group, index(1)), index(kRowsOfGroup));
+  Value own = arith::MinSIOp::create(b, iterationsUntil(arith::AddIOp::create(b, limit.getFirst(), rows)), all);
+  if (!isRepeated) {
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, index(groups - 1));
+    Value least = arith::SubIOp::create(b, all, index(spare));
+    own = arith::SelectOp::create(b, isLast, all, arith::MaxSIOp::create(b, own, least));
+  }
   loop.setUpperBound(arith::AddIOp::create(b, lower, arith::MulIOp::create(b, own, index(*step))));
-  if (loop.getBody()->getOps<sm::TakeTurnOp>().empty())
-    return;
   b.setInsertionPointAfter(loop);
-  passTurns(b, own, all);
+  if (!loop.getBody()->getOps<sm::TakeTurnOp>().empty())
+    passTurns(b, own, all);
+  b.setInsertionPoint(loop->getBlock()->getTerminator()); // Behind the last product, which still holds a slot.
+  if (isRepeated)
+    giveBack(b, loop, *place, own, all);
 }
 
 namespace {

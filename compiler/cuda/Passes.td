@@ -170,12 +170,15 @@ def InsertBarriers : Pass<"insert-barriers"> {
 def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
   let summary = "warpgroups leave a loop where their rows see no more";
   let description = [{
-    Of a block of 128 queries beside the diagonal the first 64 need 64 keys less than the others. Where the bound of the loop of
-    two warpgroups is a `sm.row_limit`, and its tiles have no more keys than that, the first one gets a bound of its own, and takes the turns of
-    the iterations that it leaves out. The other does all: who receives the producer's last tile keeps shared memory alive until then.
+    Of a block of 192 queries beside the diagonal the first 64 need 128 keys less than the last, the second 64. Where the bound of
+    a loop is a `sm.row_limit`, each warpgroup gets a bound of its own, and takes the turns of the iterations that it leaves out.
 
-    As many as a ring has slots, but for one: what a warpgroup leaves out it does not give back, and no slot is filled again
-    after those. So nothing has to be received behind the loop, which no other loop is around.
+    In another loop, as of a kernel that works on one block after another, it then receives what it has left out, and gives it
+    back: the next block's tiles come behind those. Each warp does so for itself, and in the loop, too, because a slot counts
+    either warps or warpgroups.
+
+    In no other loop, nothing is received behind it. Two warpgroups leave out no more iterations than a ring has slots, but for
+    one: no slot is filled again after those. The last does all: who receives the producer's last tile keeps shared memory alive until then.
 
     After barriers are in place: a loop in which the consumers meet stays as it is.
   }];

@@ -8,7 +8,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::simplify {
@@ -64,7 +63,7 @@ static std::optional<AffineTile> diagonalOf(Value compare, scf::ForOp loop) {
 static void limitRows(scf::ForOp loop) {
   tile::SoftmaxUpdateOp update = softmaxOf(loop);
   Value mask = update ? maskOf(update.getScores()) : Value();
-  if (!mask || loop->getParentOfType<LoopLikeOpInterface>())
+  if (!mask)
     return;
   std::optional<AffineTile> diagonal;
   forEachConjunct(mask, [&](Value conjunct) {

@@ -101,8 +101,8 @@ def LimitRows : Pass<"limit-rows", "::mlir::ModuleOp"> {
   let summary = "says which columns the first rows of a tile still see";
   let description = [{
     For modules with `tile.num_roles` of 2, whose warps hold rows of their own and do not wait for each other. The bound of a
-    loop that is one online softmax, and in no other loop, becomes a `sm.row_limit` where the mask of its scores hides from
-    each row the columns behind a diagonal: what is hidden as a whole leaves the row's state as it is.
+    loop that is one online softmax becomes a `sm.row_limit` where the mask of its scores hides from each row the columns
+    behind a diagonal: what is hidden as a whole leaves the row's state as it is.
 
     Before edges of masks become branches.
   }];

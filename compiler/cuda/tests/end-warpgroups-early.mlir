@@ -10,20 +10,22 @@
 // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[C63:.*]] = arith.constant 63 : index
 // CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
-// CHECK-DAG: %[[C127:.*]] = arith.constant 127 : index
 // CHECK: consumer
+// CHECK: %[[GROUP:.*]] = sm.warpgroup : index
 // CHECK: %[[ROUNDED:.*]] = arith.addi %[[N]], %[[C63]] : index
 // CHECK: %[[ITERATIONS:.*]] = arith.divsi %[[ROUNDED]], %[[C64]] : index
 // CHECK: %[[ALL:.*]] = arith.maxsi %[[ITERATIONS]], %[[C0]] : index
-// CHECK: %[[SEEN:.*]] = arith.addi %[[FIRST]], %[[C127]] : index
-// CHECK: %[[NEEDED:.*]] = arith.divsi %[[SEEN]], %[[C64]] : index
+// CHECK: %[[GROUPS:.*]] = arith.addi %[[GROUP]], %[[C1]] : index
+// CHECK: %[[ROWS:.*]] = arith.muli %[[GROUPS]], %[[C64]] : index
+// CHECK: %[[SEEN:.*]] = arith.addi %[[FIRST]], %[[ROWS]] : index
+// CHECK: %[[SEEN_ROUNDED:.*]] = arith.addi %[[SEEN]], %[[C63]] : index
+// CHECK: %[[NEEDED:.*]] = arith.divsi %[[SEEN_ROUNDED]], %[[C64]] : index
 // CHECK: %[[NOT_NEGATIVE:.*]] = arith.maxsi %[[NEEDED]], %[[C0]] : index
+// CHECK: %[[EARLY:.*]] = arith.minsi %[[NOT_NEGATIVE]], %[[ALL]] : index
+// CHECK: %[[IS_LAST:.*]] = arith.cmpi eq, %[[GROUP]], %[[C1]] : index
 // CHECK: %[[LEAST:.*]] = arith.subi %[[ALL]], %[[C1]] : index
-// CHECK: %[[MOST:.*]] = arith.maxsi %[[NOT_NEGATIVE]], %[[LEAST]] : index
-// CHECK: %[[GROUP:.*]] = sm.warpgroup : index
-// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[GROUP]], %[[C0]] : index
-// CHECK: %[[EARLY:.*]] = arith.minsi %[[MOST]], %[[ALL]] : index
-// CHECK: %[[OWN:.*]] = arith.select %[[IS_FIRST]], %[[EARLY]], %[[ALL]] : index
+// CHECK: %[[MOST:.*]] = arith.maxsi %[[EARLY]], %[[LEAST]] : index
+// CHECK: %[[OWN:.*]] = arith.select %[[IS_LAST]], %[[ALL]], %[[MOST]] : index
 // CHECK: %[[BOUND:.*]] = arith.muli %[[OWN]], %[[C64]] : index
 // CHECK: scf.for %{{.*}} = %[[C0]] to %[[BOUND]] step %[[C64]]
 // CHECK: sm.wgmma
@@ -151,6 +153,111 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<192x64xf32, #c>>
         %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x64xf32, #c>> -> tensor<192x64xf32, #c>
         sm.release %kb[%zero] : !sm.mbarriers<2>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:12:16]>
+
+// Each of three leaves out what its own rows do not see, and then gives back what has come all the same: there is a next
+// tile. Slots come back from each warp, in the loop, too.
+// CHECK-LABEL: func @in_another_loop
+// CHECK-SAME: (%[[N:[a-z0-9]*]]: index, %[[FIRST:[a-z0-9]*]]: index
+// CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
+// CHECK-DAG: %[[C128:.*]] = arith.constant 128 : index
+// CHECK: scf.for %{{.*}} iter_args(%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}})
+// CHECK: %[[GROUP:.*]] = sm.warpgroup : index
+// CHECK: %[[ALL:.*]] = arith.maxsi
+// CHECK: %[[GROUPS:.*]] = arith.addi %[[GROUP]], %[[C1]] : index
+// CHECK: %[[ROWS:.*]] = arith.muli %[[GROUPS]], %[[C64]] : index
+// CHECK: %[[SEEN:.*]] = arith.addi %[[FIRST]], %[[ROWS]] : index
+// CHECK: %[[OWN:.*]] = arith.minsi %{{.*}}, %[[ALL]] : index
+// CHECK: %[[BOUND:.*]] = arith.muli %[[OWN]], %[[C128]] : index
+// CHECK: %[[TURN:.*]]:2 = scf.for %{{.*}} to %[[BOUND]] step %[[C128]] iter_args(%{{.*}} = %[[SLOT]], %{{.*}} = %[[PHASE]])
+// CHECK: sm.wgmma
+// CHECK: sm.release %{{.*}} each_warp
+// CHECK: %[[REST:.*]]:2 = scf.for %{{.*}} = %[[OWN]] to %[[ALL]] step %[[C1]] iter_args(%[[S:.*]] = %[[TURN]]#0, %[[P:.*]] = %[[TURN]]#1)
+// CHECK: %[[K:.*]] = sm.slot %{{.*}}[%[[S]]]
+// CHECK: sm.receive %[[K]], %[[B:.*]][%[[S]]] phase %[[P]]
+// CHECK: sm.release %[[B]][%[[S]]] each_warp
+// CHECK-NOT: sm.take_turn
+// CHECK: scf.yield
+// CHECK: scf.yield %[[REST]]#0, %[[REST]]#1
+module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
+  func.func @in_another_loop(%n: index, %first: index, %tiles: index) {
+    %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>
+    %kring = sm.alloc : !sm.shared<2x128x64xbf16, 128>
+    %kb = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 160 {
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c128 = arith.constant 128 : index
+      %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
+      scf.for %i = %c0 to %tiles step %c1 iter_args(%slot = %zero, %phase = %zero) -> (i32, i32) {
+        %end = sm.row_limit %n first %first : index
+        %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
+          %ks = sm.slot %kring[%s] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+          %k = sm.receive %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
+          %t = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
+          sm.release %kb[%s] : !sm.mbarriers<2>
+          %s1 = arith.xori %s, %one : i32
+          %p1 = arith.xori %p, %s : i32
+          scf.yield %s1, %p1 : i32, i32
+        }
+        scf.yield %r#0, %r#1 : i32, i32
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:12:16]>
+
+// Something goes on with the ring where the loop has left it.
+// CHECK-LABEL: func @followed_by_another
+// CHECK-SAME: (%[[N:[a-z0-9]*]]: index
+// CHECK-NOT: sm.warpgroup
+// CHECK: scf.for %{{.*}} to %[[N]]
+// CHECK-NOT: each_warp
+module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
+  func.func @followed_by_another(%n: index, %first: index, %tiles: index) {
+    %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>
+    %kring = sm.alloc : !sm.shared<2x128x64xbf16, 128>
+    %kb = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 160 {
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c128 = arith.constant 128 : index
+      %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
+      scf.for %i = %c0 to %tiles step %c1 iter_args(%slot = %zero, %phase = %zero) -> (i32, i32) {
+        %end = sm.row_limit %n first %first : index
+        %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
+          %ks = sm.slot %kring[%s] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+          %k = sm.receive %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
+          %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
+          %t = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
+          sm.release %kb[%s] : !sm.mbarriers<2>
+          %s1 = arith.xori %s, %one : i32
+          %p1 = arith.xori %p, %s : i32
+          scf.yield %s1, %p1 : i32, i32
+        }
+        %ks = sm.slot %kring[%r#0] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+        %k = sm.receive %ks, %kb[%r#0] phase %r#1 : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
+        scf.yield %r#0, %r#1 : i32, i32
       }
     }
     return
