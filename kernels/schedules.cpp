@@ -33,6 +33,7 @@ struct Only {
   bool tiles_of_scores = false;
   bool window = false;
   bool peak = false;     ///< The variant says beside which diagonal its scores are largest.
+  bool half = false;     ///< Elements are f16.
   int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
 
   bool admits(const AttentionProblem &problem) const {
@@ -41,7 +42,7 @@ struct Only {
            (!bare || (problem.variant.bands.empty() && problem.variant.ranges.empty())) &&
            (!ranges || !problem.variant.ranges.empty()) && (!tiles_of_scores || hasTilesOfScores(problem.variant)) &&
            (!window || hasWindow(problem.variant)) && (!peak || problem.variant.peak) &&
-           (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
+           (!half || problem.dtype == f16) && (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
   }
 };
 
@@ -116,6 +117,7 @@ constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4)
 
 /// For few keys of each row, and where three warpgroups spill.
 constexpr Schedule kSquareClaimed = optimistic(claimed(overlapped(128, 128)));
+constexpr Schedule kSquareInTurns = optimistic(inTurns(128, 128));
 /// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
 constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
 constexpr Schedule kThreeDeep = staged(optimistic(overlapped(192, 64)), 3);
@@ -133,7 +135,7 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 57, kThreeHeld, {.causal = true, .plain = true, .most_keys = 512}},
     {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 64, 137, grouped(kWideClaimed, 16), {.causal = true, .plain = true, .most_keys = 2048}},
-    {kHopper, kForward, 2, 64, 129, claimed(grouped(overlapped(192, 112), 8)), {.causal = true, .plain = true}},
+    {kHopper, kForward, 2, 64, 137, grouped(kWideClaimed, 8), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 64, 137, kWideClaimed, {.plain = true}},
     {kHopper, kForward, 2, 64, 145, kThreeDeep, {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 41, kFourByHeads, {.peak = true, .most_keys = 2048}},
@@ -142,14 +144,14 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 73, kThreeWide},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.plain = true, .window = true}},
-    {kHopper, kForward, 2, 128, 225, optimistic(inTurns(128, 128)), {.causal = true, .plain = true, .most_keys = 8192}},
+    {kHopper, kForward, 2, 128, 225, kSquareInTurns, {.causal = true, .plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true, .plain = true}},
-    {kHopper, kForward, 2, 128, 225, claimed(held(overlapped(128, 128))), {.plain = true, .most_keys = 512}},
-    {kHopper, kForward, 2, 128, 225, optimistic(held(inTurns(128, 128))), {.plain = true, .most_keys = 1024}},
+    {kHopper, kForward, 2, 128, 225, kSquareInTurns, {.plain = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 128, 217, kThreeDeep, {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.causal = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true}},
     {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.most_keys = 1024}},
+    {kHopper, kForward, 2, 128, 145, kThreeDeep, {.peak = true, .half = true}},
     {kHopper, kForward, 2, 128, 169, staged(kThreeFlat, 3), {.peak = true}},
     {kHopper, kForward, 2, 128, 145, kThreeDeep},
     {kHopper, kForward, 2, 256, 225, kNarrow, {.most_keys = 1024}},

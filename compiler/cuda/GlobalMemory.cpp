@@ -19,7 +19,10 @@ namespace {
 /// of register offsets that are inside both the view and the tile.
 class Window {
 public:
-  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile);
+  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile)
+      : Window(t, view, position, tile, t.place(tile).origin) {}
+  /// Of a thread whose first element is there.
+  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin);
 
   Value address(unsigned reg);
   /// Whether the register holds an element of the tile that is inside the view, as those of a whole tile are. Null if
@@ -57,10 +60,9 @@ static bool isNotNegative(Value x) {
   return matchPattern(x, m_ConstantInt(&value)) && value.isNonNegative();
 }
 
-Window::Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile)
-    : t_(t), view_(view), position_(position), tile_(tile), base_(view.base) {
+Window::Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin)
+    : t_(t), view_(view), position_(position), tile_(tile), base_(view.base), origin_(origin) {
   Scalars &s = t.s;
-  origin_ = llvm::to_vector(t.place(tile).origin);
   low_.resize(position_.size());
   high_.resize(position_.size());
   for (auto [dim, at] : llvm::enumerate(position_)) {
@@ -197,10 +199,10 @@ LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
 
 LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
-  Value writes = t.place(tile).writes;
+  Place place = t.placeAnew(tile);
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin);
   for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile())))
-    t.gpu.store(element, window.address(reg), t.s.both(window.inside(reg), writes));
+    t.gpu.store(element, window.address(reg), t.s.both(window.inside(reg), place.writes));
   return success();
 }
 

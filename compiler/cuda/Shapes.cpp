@@ -47,7 +47,7 @@ LogicalResult cuda::lower(Threads &t, sm::LinearOp op) {
     return t.b.getI32IntegerAttr(static_cast<int32_t>(x));
   };
   Value steps = t.s.i32(0);
-  for (auto [origin, step] : llvm::zip_equal(isFloat ? t.place(tile).origin : t.originAnew(tile), op.getSteps()))
+  for (auto [origin, step] : llvm::zip_equal((isFloat ? t.place(tile) : t.placeAnew(tile)).origin, op.getSteps()))
     steps = t.s.add(steps, t.s.mul(origin, step));
   if (isFloat)
     steps = arith::SIToFPOp::create(t.b, tile.getElementType(), steps);

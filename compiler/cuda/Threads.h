@@ -103,8 +103,8 @@ public:
   //===-- Which elements a thread holds --------------------------------------------------------------------------===//
   /// Made once per layout, at the function's entry.
   Place place(mlir::RankedTensorType tile);
-  /// Place::origin, computed here from the number of the lane, so that nothing of it stays in registers.
-  llvm::SmallVector<mlir::Value, 5> originAnew(mlir::RankedTensorType tile);
+  /// The same, computed here from the number of the lane, so that nothing of it stays in registers.
+  Place placeAnew(mlir::RankedTensorType tile);
   /// The same i32, but nobody knows: a number that comes out of a lane.
   mlir::Value pinned(mlir::Value number) { return gpu.shuffleXor(number, 0); }
   /// Whether the register holds an element of the tile along `dim` rather than padding. Null if all threads' do.

@@ -45,11 +45,6 @@ static Value nearZero(ImplicitLocOpBuilder &b, Value number) {
   return arith::IndexCastOp::create(b, b.getI32Type(), number);
 }
 
-/// Positions that differ along one dimension only cost little as they are.
-static bool growAlongSeveral(const AffineTile &tile) {
-  return llvm::count_if(tile.steps(), [](int64_t step) { return step != 0; }) > 1;
-}
-
 static bool isNarrow(const AffineTile &tile, ArrayRef<int64_t> shape) {
   int64_t room = far;
   for (auto [step, size] : llvm::zip_equal(tile.steps(), shape)) {
@@ -63,7 +58,7 @@ static bool isNarrow(const AffineTile &tile, ArrayRef<int64_t> shape) {
 static void compareWithConstant(arith::CmpIOp compare) {
   auto type = dyn_cast<RankedTensorType>(compare.getType());
   std::optional<AffineTile> excess = type ? AffineTiles().excess(compare) : std::nullopt;
-  if (!excess || !growAlongSeveral(*excess) || !isNarrow(*excess, type.getShape()))
+  if (!excess || excess->isConstant() || !isNarrow(*excess, type.getShape()))
     return;
   ImplicitLocOpBuilder b(compare.getLoc(), compare);
   auto numbers = RankedTensorType::get(type.getShape(), b.getI32Type());

@@ -180,9 +180,9 @@ def LinearPositions : Pass<"linear-positions"> {
 
     Exact up to 2^24, as the conversion is. Beyond, where that rounds, the addition rounds once more.
 
-    A compare of tiles that grow along several dimensions, as the mask of a diagonal does, becomes one of such numbers
-    with 0: a compare of one register with a constant for each distance, instead of two positions and a compare for each
-    element.
+    A compare of tiles that grow like that, as the masks of a diagonal and of the last keys are, becomes one of such
+    numbers with 0: a compare of one register with a constant for each distance, instead of positions and a compare for
+    each element. The assembler would keep the parts of positions that a loop does not change, dozens of registers.
 
     After `edge-masks`, which wants to see the positions.
   }];

@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 namespace tegula {
 namespace {
@@ -24,7 +26,7 @@ std::string nameOf(const ShippedSchedule &shipped) {
                      (problem.causal == Causal::none ? "" : "_causal") + "_" + std::to_string(schedule.block_m) + "x" +
                      std::to_string(schedule.block_n) +
                      (problem.variant.name.empty() ? "" : "_" + problem.variant.name);
-  name += schedule.heads_per_group > 1 ? "_grouped" : "";
+  name += schedule.heads_per_group > 1 ? "_groups_of_" + std::to_string(schedule.heads_per_group) : "";
   name += schedule.num_attempts == 2 ? "_optimistic" : "";
   return name + (schedule.persistent == 2 ? "_claimed" : schedule.persistent == 1 ? "_in_turns" : "");
 }
@@ -49,15 +51,23 @@ std::vector<ShippedSchedule> schedulesWithRoles(int least_products = 0) {
   return schedules;
 }
 
-/// With `emit`, up to that phase.
-Expected<Artifact> compile(const ShippedSchedule &shipped, const std::string &emit = "") {
+Expected<CompileRequest> requestFor(const ShippedSchedule &shipped) {
   Expected<AttentionRecipe> recipe = resolve(shipped.problem, "flash2_forward", kHopper, shipped.schedule);
   if (!recipe)
     return recipe.status();
   Expected<Program> program = findAttentionProgram("flash2_forward")->record(recipe->config);
   if (!program)
     return program.status();
-  return makeInProcessCompiler()->compile({program->text, recipe->schedule, kHopper, emit});
+  return CompileRequest{program->text, recipe->schedule, kHopper, ""};
+}
+
+/// With `emit`, up to that phase.
+Expected<Artifact> compile(const ShippedSchedule &shipped, const std::string &emit = "") {
+  Expected<CompileRequest> request = requestFor(shipped);
+  if (!request)
+    return request.status();
+  request->emit = emit;
+  return makeInProcessCompiler()->compile(*request);
 }
 
 /// Warpgroups in turn start both products, and compute weights while the others' run; else weights lie between two
@@ -115,6 +125,41 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
   EXPECT_EQ(testing::orderOf(*sass, loops[0]), declaredOrder(GetParam()));
   const int threads = 32 * schedule.num_warps;
   EXPECT_GE(testing::exponentialsOf(*sass, loops[0]), schedule.block_m * schedule.block_n / threads);
+}
+
+/// Whatever masks, variants and lengths are given: one combination may fit in registers, another not.
+class Combinations : public ::testing::TestWithParam<std::tuple<int, DType>> {
+protected:
+  void spillsNothing(const AttentionProblem &problem) {
+    const ShippedSchedule chosen{problem, chooseSchedule(kHopper, "flash2_forward", problem, {}, nullptr)};
+    SCOPED_TRACE(nameOf(chosen));
+    Expected<CompileRequest> request = requestFor(chosen);
+    ASSERT_TRUE(request.ok()) << request.status().message();
+    if (!known_.insert(toString(request->schedule) + request->program).second)
+      return;
+    Expected<Artifact> artifact = makeInProcessCompiler()->compile(*request);
+    ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+    EXPECT_EQ(artifact->report.spill_bytes, 0);
+    EXPECT_THAT(artifact->report.notes, IsEmpty());
+  }
+
+private:
+  std::set<std::string> known_; ///< What was compiled.
+};
+
+TEST_P(Combinations, SpillNothing) {
+  const auto [dim, dtype] = GetParam();
+  for (auto [alignment, causal] :
+       {std::pair(Alignment::top_left, Causal::top_left), std::pair(Alignment::bottom_right, Causal::bottom_right)})
+    for (const Variant &variant : {Variant(), softcap(30), alibi(alignment), slidingWindow(1024, 0, alignment),
+                                   prefixLm(alignment), documents(), additiveBias(dtype)})
+      for (Causal mask : {Causal::none, causal})
+        for (int64_t keys : {512, 1024, 2048, 4096, 8192, 16384}) {
+          AttentionProblem problem{
+              .dtype = dtype, .head_dim = dim, .value_dim = dim, .causal = mask, .variant = variant};
+          problem.expected.seqlen_k = keys;
+          spillsNothing(problem);
+        }
 }
 
 /// Mutants that no run on the CPU shows (tests/simt/mutants): the assembler notices them, or makes the same code.
@@ -194,6 +239,12 @@ TEST_P(MutatedProducts, ThatOverlapNeedAFenceEach) {
 
 INSTANTIATE_TEST_SUITE_P(Hopper, Assembled, ::testing::ValuesIn(schedulesWithRoles()),
                          [](const auto &info) { return nameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(Hopper, Combinations,
+                         ::testing::Combine(::testing::Values(64, 96, 128, 192, 256), ::testing::Values(f16, bf16)),
+                         [](const auto &info) {
+                           return "D" + std::to_string(std::get<0>(info.param)) + "_" +
+                                  std::string(toString(std::get<1>(info.param)));
+                         });
 INSTANTIATE_TEST_SUITE_P(Hopper, Mutated, ::testing::ValuesIn(schedulesWithRoles()),
                          [](const auto &info) { return nameOf(info.param); });
 INSTANTIATE_TEST_SUITE_P(Hopper, MutatedProducts, ::testing::ValuesIn(schedulesWithRoles(/*least_products=*/2)),
