@@ -102,21 +102,33 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
 /// Whether exponents may be fused. Warps that feed themselves have no registers for both kinds.
 static bool mayFuse(tile::SoftmaxUpdateOp op) { return hidesRounding(op) || tile::isTwo(op, "tile.num_roles"); }
 
+/// Fused, but exact in rows whose origin is far from 0. These become differences, with a scale of 1 and an origin of 0,
+/// and the multiply-adds are common to all: behind the branch the assembler interleaves them with exponentials.
+static Value fusedNearZero(LocBuilder &b, const ScaledScores &s, Value origin) {
+  auto matrix = cast<RankedTensorType>(s.tile.getType());
+  Type rows = origin.getType();
+  Value isFar = isFarFromZero(b, origin);
+  auto differences = [&](OpBuilder &builder, Location loc) {
+    LocBuilder then(loc, builder);
+    Value difference = arith::SubFOp::create(then, computed(then, s), acrossColumns(then, origin, matrix));
+    Value inFarRows = acrossColumns(then, isFar, matrix.clone(then.getI1Type()));
+    scf::YieldOp::create(then, arith::SelectOp::create(then, inFarRows, difference, s.tile).getResult());
+  };
+  auto scores = [&](OpBuilder &otherwise, Location loc) { scf::YieldOp::create(otherwise, loc, s.tile); };
+  Value tile = scf::IfOp::create(b, tile::AnyOp::create(b, isFar), differences, scores).getResult(0);
+  Value one = floatConstant(b, rows, 1), zero = floatConstant(b, rows, 0);
+  Value scale = arith::SelectOp::create(b, isFar, one, scaled(b, one, s.scale));
+  Value factor = arith::MulFOp::create(b, scale, floatConstant(b, rows, log2e));
+  Value minus = minusOrigin(b, arith::SelectOp::create(b, isFar, zero, origin));
+  return math::FmaOp::create(b, tile, acrossColumns(b, factor, matrix), acrossColumns(b, minus, matrix));
+}
+
 /// Of probabilities relative to the maxima `m`.
 static Value exponents(LocBuilder &b, const ScaledScores &s, Value m, tile::SoftmaxUpdateOp op) {
   Value origin = exponentOrigin(b, m);
   if (hidesRounding(op))
     return fusedExponents(b, s, origin);
-  if (!mayFuse(op))
-    return exactExponents(b, s, origin);
-  auto yield = [&](Value (*exponents)(LocBuilder &, const ScaledScores &, Value)) {
-    return [&s, origin, exponents](OpBuilder &builder, Location loc) {
-      LocBuilder b(loc, builder);
-      scf::YieldOp::create(b, exponents(b, s, origin));
-    };
-  };
-  Value any = tile::AnyOp::create(b, isFarFromZero(b, origin));
-  return scf::IfOp::create(b, any, yield(exactExponents), yield(fusedExponents)).getResult(0);
+  return mayFuse(op) ? fusedNearZero(b, s, origin) : exactExponents(b, s, origin);
 }
 
 /// For tensor cores. Rows are rescaled only where their maximum has grown by 2^8; there are few after the first block,

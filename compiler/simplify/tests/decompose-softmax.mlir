@@ -264,20 +264,24 @@ module {
   }
 }
 
-// Where warps have registers for both, exponents of f16 are fused, too, unless some row's maximum is so large that its
-// rounding would show: then scores are rounded first, as the backward pass rounds them.
+// Where warps have registers for both, exponents of f16 are fused, too, but for rows whose maximum is so large that its
+// rounding would show: their scores are rounded first, as the backward pass rounds them.
 module attributes {tile.num_roles = 2 : i64} {
   // ROUND-LABEL: @f16_of_roles
   // ROUND: %[[DISTANCE:.*]] = math.absf %{{.*}} : tensor<64xf32>
   // ROUND: %[[FAR:.*]] = arith.cmpf ogt, %[[DISTANCE]],
   // ROUND: %[[ANY:.*]] = tile.any %[[FAR]]
-  // ROUND: %[[EXPONENTS:.*]] = scf.if %[[ANY]]
+  // ROUND: %[[TILE:.*]] = scf.if %[[ANY]]
   // ROUND:   %[[ROUNDED:.*]] = arith.mulf
   // ROUND:   %[[DIFFERENCE:.*]] = arith.subf %[[ROUNDED]],
-  // ROUND:   arith.mulf %[[DIFFERENCE]],
+  // ROUND:   %[[SCORES:.*]] = arith.select %{{.*}}, %[[DIFFERENCE]], %[[PRODUCT:.*]] : tensor<64x32xi1>
+  // ROUND:   scf.yield %[[SCORES]]
   // ROUND: } else {
-  // ROUND:   math.fma
+  // ROUND:   scf.yield %[[PRODUCT]]
   // ROUND: }
+  // ROUND: arith.select %[[FAR]], %[[ONE:.*]], %{{.*}} : tensor<64xi1>
+  // ROUND: arith.select %[[FAR]], %[[ZERO:.*]], %{{.*}} : tensor<64xi1>
+  // ROUND: %[[EXPONENTS:.*]] = math.fma %[[TILE]],
   // ROUND: math.exp2 %[[EXPONENTS]]
   func.func @f16_of_roles(%x: tensor<64x32xf32>, %factor: f32, %v: tensor<32x128xf16>, %m: tensor<64xf32>,
                           %l: tensor<64xf32>, %o: tensor<64x128xf32>)
