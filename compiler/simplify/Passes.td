@@ -41,8 +41,8 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
     of m, which that type hides. Where such scores are products with a scalar, masked or not, the multiplication moves into the
     multiply-add, and only its sign is applied to the scores. f16 hides such errors only of maxima up to 512: in modules with
-    `tile.num_roles` of 2 a `tile.any` asks for larger ones, and there the exponents are `(s * scale - m) * log2e`, as they always are in
-    others, whose warps have no registers for both.
+    `tile.num_roles` of 2 a `tile.any` asks for larger ones, and in their rows `s` becomes `s * scale - m` before the multiply-add that all
+    rows have. In other modules, whose warps have no registers for that, exponents are always `(s * scale - m) * log2e`.
 
     In modules with `tile.num_attempts` of 2 and of 16-bit values, where the scores of a loop's iteration come out of one product by arithmetic and loads,
     exponentials come first, relative to the maxima before: nobody looks for a larger score. Under a `tile.any` that asks whether a
@@ -182,7 +182,7 @@ def LinearPositions : Pass<"linear-positions"> {
 
     A compare of tiles that grow like that, as the masks of a diagonal and of the last keys are, becomes one of such
     numbers with 0: a compare of one register with a constant for each distance, instead of positions and a compare for
-    each element. The assembler would keep the parts of positions that a loop does not change, dozens of registers.
+    each element. The assembler would keep the parts of positions that a loop does not change, in 31 registers for 128 keys.
 
     After `edge-masks`, which wants to see the positions.
   }];
