@@ -11,8 +11,8 @@
 namespace tegula {
 
 /// Plain data. A field left at 0 is the compiler's to choose; any other value is obeyed or refused, or, where it is
-/// legal but the program has no use for it, named in Artifact::remarks. What names a program is for that one alone. Block
-/// sizes belong here although the program is recorded with them: a tuner searches them together with the rest.
+/// legal but the program has no use for it, named in Artifact::remarks. What names a program is for that one alone.
+/// Block sizes belong here although the program is recorded with them: a tuner searches them together with the rest.
 struct Schedule {
   int block_m = 0;    ///< Query rows per tile.
   int block_n = 0;    ///< Key rows per tile.
