@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tiles in registers from and to global memory, element by element.
 #include "compiler/cuda/Threads.h"
+#include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -199,7 +200,8 @@ LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
 
 LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
-  Place place = t.placeAnew(tile);
+  // Warps that are fed have no other use for the place.
+  Place place = tile::isTwo(op, "tile.num_roles") ? t.placeAnew(tile) : t.place(tile);
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin);
   for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile())))
     t.gpu.store(element, window.address(reg), t.s.both(window.inside(reg), place.writes));

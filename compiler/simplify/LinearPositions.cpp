@@ -2,6 +2,7 @@
 #include "compiler/simplify/AffineTile.h"
 #include "compiler/simplify/Passes.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -45,6 +46,11 @@ static Value nearZero(ImplicitLocOpBuilder &b, Value number) {
   return arith::IndexCastOp::create(b, b.getI32Type(), number);
 }
 
+/// Positions that differ along one dimension only cost little as they are, if warps have them anyway, for their loads.
+static bool growsAlongSeveral(const AffineTile &tile) {
+  return llvm::count_if(tile.steps(), [](int64_t step) { return step != 0; }) > 1;
+}
+
 static bool isNarrow(const AffineTile &tile, ArrayRef<int64_t> shape) {
   int64_t room = far;
   for (auto [step, size] : llvm::zip_equal(tile.steps(), shape)) {
@@ -59,6 +65,8 @@ static void compareWithConstant(arith::CmpIOp compare) {
   auto type = dyn_cast<RankedTensorType>(compare.getType());
   std::optional<AffineTile> excess = type ? AffineTiles().excess(compare) : std::nullopt;
   if (!excess || excess->isConstant() || !isNarrow(*excess, type.getShape()))
+    return;
+  if (!growsAlongSeveral(*excess) && !tile::isTwo(compare, "tile.num_roles"))
     return;
   ImplicitLocOpBuilder b(compare.getLoc(), compare);
   auto numbers = RankedTensorType::get(type.getShape(), b.getI32Type());

@@ -180,9 +180,10 @@ def LinearPositions : Pass<"linear-positions"> {
 
     Exact up to 2^24, as the conversion is. Beyond, where that rounds, the addition rounds once more.
 
-    A compare of tiles that grow like that, as the masks of a diagonal and of the last keys are, becomes one of such
-    numbers with 0: a compare of one register with a constant for each distance, instead of positions and a compare for
-    each element. The assembler would keep the parts of positions that a loop does not change, in 31 registers for 128 keys.
+    A compare of tiles that grow along several dimensions, as the mask of a diagonal does, becomes one of such numbers
+    with 0: a compare of one register with a constant for each distance, instead of two positions and a compare for each
+    element. In modules with `tile.num_roles` of 2 so does one along one dimension, such as the mask of the last keys: the
+    assembler would keep what a loop does not change of the positions, in 31 registers for 128 keys. Elsewhere loads have them anyway.
 
     After `edge-masks`, which wants to see the positions.
   }];

@@ -139,6 +139,8 @@ protected:
       return;
     Expected<Artifact> artifact = makeInProcessCompiler()->compile(*request);
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+    if (artifact->report.assembler.empty())
+      GTEST_SKIP() << "no ptxas is on this machine";
     EXPECT_EQ(artifact->report.spill_bytes, 0);
     EXPECT_THAT(artifact->report.notes, IsEmpty());
   }
@@ -159,6 +161,8 @@ TEST_P(Combinations, SpillNothing) {
               .dtype = dtype, .head_dim = dim, .value_dim = dim, .causal = mask, .variant = variant};
           problem.expected.seqlen_k = keys;
           spillsNothing(problem);
+          if (IsSkipped())
+            return;
         }
 }
 

@@ -62,7 +62,7 @@ struct Orders {
   SimtScheduler scheduler;
   int64_t schedules;
 };
-constexpr Orders kOrders[] = {{SimtScheduler::Uniform, 2}, {SimtScheduler::Laggard, 4}, {SimtScheduler::Runaway, 16}};
+constexpr Orders kOrders[] = {{SimtScheduler::Uniform, 2}, {SimtScheduler::Laggard, 8}, {SimtScheduler::Runaway, 16}};
 
 Expected<Exploration> tryMutants(const AttentionRun &run, SimtDevice &device, const Orders &orders,
                                  const std::string &mutants) {
