@@ -37,6 +37,43 @@ func.func @causal(%row: index, %shift: index, %end: index, %s: tensor<64x32xf32>
   return %r#2 : tensor<64x64xf32>
 }
 
+// As of a program that works on one block of queries after another.
+// CHECK-LABEL: @in_another_loop
+// CHECK: scf.for
+// CHECK: %[[LIMIT:.*]] = sm.row_limit
+// CHECK: scf.for %{{.*}} to %[[LIMIT]]
+func.func @in_another_loop(%row: index, %shift: index, %end: index, %s: tensor<64x32xf32>, %v: tensor<32x64xbf16>,
+                  %m0: tensor<64xf32>, %l0: tensor<64xf32>, %o0: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %minus_inf = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+  %i = tile.iota : tensor<64xi32>
+  %j = tile.iota : tensor<32xi32>
+  %diagonal = arith.addi %row, %shift : index
+  %diagonal32 = arith.index_cast %diagonal : index to i32
+  %first_row = tile.broadcast %diagonal32 : i32 -> tensor<64xi32>
+  %rows = arith.addi %first_row, %i : tensor<64xi32>
+  %row_column = tile.reshape %rows : tensor<64xi32> -> tensor<64x1xi32>
+  %b = tile.broadcast %row_column : tensor<64x1xi32> -> tensor<64x32xi32>
+  %all = scf.for %n = %c0 to %end step %c32 iter_args(%last = %o0) -> (tensor<64x64xf32>) {
+  %r:3 = scf.for %key = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+    %key32 = arith.index_cast %key : index to i32
+    %first_key = tile.broadcast %key32 : i32 -> tensor<32xi32>
+    %keys = arith.addi %first_key, %j : tensor<32xi32>
+    %key_row = tile.reshape %keys : tensor<32xi32> -> tensor<1x32xi32>
+    %a = tile.broadcast %key_row : tensor<1x32xi32> -> tensor<64x32xi32>
+    %mask = arith.cmpi sle, %a, %b : tensor<64x32xi32>
+    %masked = arith.select %mask, %s, %minus_inf : tensor<64x32xi1>, tensor<64x32xf32>
+    %m1, %l1, %o1 = tile.softmax_update %masked, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  }
+  scf.yield %r#2 : tensor<64x64xf32>
+  }
+  return %all : tensor<64x64xf32>
+}
+
 // The first rows see the last columns of a mask that hides what lies before a diagonal.
 // CHECK-LABEL: @window
 // CHECK-NOT: sm.row_limit
