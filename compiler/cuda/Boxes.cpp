@@ -31,7 +31,7 @@ static TensorMap mapOf(sm::FeedOp feed) {
 }
 
 /// That of the feeds with box_only: the first tile's, too, which begins where the tensor does.
-static TensorMap mapOf(sm::IsBoxOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
+static TensorMap mapOf(sm::FillOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
 
 /// A warp's rows are a box of their own.
 static TensorMap mapOf(sm::CopyOutOp copy) {
@@ -217,6 +217,7 @@ template <class Op> static Value isBoxOf(Threads &t, Op op) {
 }
 
 Value cuda::isBox(Threads &t, sm::FeedOp feed) { return isBoxOf(t, feed); }
+Value cuda::isBox(Threads &t, sm::FillOp fill) { return isBoxOf(t, fill); }
 
 /// A GPU takes a box that is stored before the first row or matrix for an illegal instruction, too.
 Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
@@ -228,9 +229,4 @@ Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
     for (Value index : slice.getIndices())
       require(t.scalar(index));
   return areBoxes;
-}
-
-LogicalResult cuda::lower(Threads &t, sm::IsBoxOp op) {
-  t.define(op.getResult(), isBoxOf(t, op));
-  return success();
 }

@@ -32,10 +32,10 @@ struct Deal {
   int64_t rowRepeats, panelRepeats;
 };
 
-/// Who copies: `count` warps, of which this is the one with the number `warp`. Or each warp its own rows, if it has
-/// any.
+/// Who copies: `count` warps, of which this is the one with the number `warp`, and this its lane `lane`. Or each warp
+/// its own rows, if it has any.
 struct Warps {
-  Value warp;
+  Value lane, warp;
   int64_t count, rowsOfEach = 0;
 };
 
@@ -52,7 +52,7 @@ public:
     rowBytes = s.mul(s.toI64(view.strides[0]), elementBytes());
     if (warps.rowsOfEach != 0)
       firstRow = s.mul(warps.warp, rows);
-    thread = firstRow ? t.lane() : s.add(s.mul(warps.warp, sm::warpSize), t.lane());
+    thread = firstRow ? warps.lane : s.add(s.mul(warps.warp, sm::warpSize), warps.lane);
   }
 
   void emit() {
@@ -226,8 +226,17 @@ LogicalResult cuda::lower(Threads &t, sm::CopyInOp op) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
-  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/false, {t.warp(), t.warps()}).emit();
+  const Warps all{t.lane(), t.warp(), t.warps()};
+  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/false, all).emit();
   return success();
+}
+
+template <class Op> static LogicalResult checkRowsOfWarp(Threads &t, Op op, int64_t rowsOfWarp, sm::SharedType tile) {
+  int64_t rows = tile.getShape()[0];
+  if (rowsOfWarp * t.warps() == rows)
+    return success();
+  return op.emitOpError("has rows_of_warp ")
+         << rowsOfWarp << ", but " << t.warps() << " warps share " << rows << " rows";
 }
 
 LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
@@ -235,12 +244,10 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp().value_or(0));
-  int64_t rows = op.getShared().getType().getShape()[0];
-  if (rowsOfWarp != 0 && rowsOfWarp * t.warps() != rows)
-    return op.emitOpError("has rows_of_warp ")
-           << rowsOfWarp << ", but " << t.warps() << " warps share " << rows << " rows";
+  if (rowsOfWarp != 0 && failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getShared().getType())))
+    return failure();
   const View view = t.view(op.getView());
-  const Warps warps{t.warp(), t.warps(), rowsOfWarp};
+  const Warps warps{t.lane(), t.warp(), t.warps(), rowsOfWarp};
   auto byThreads = [&] { Copy(t, op.getShared(), view, position, op.getShape(), /*out=*/true, warps).emit(); };
   if (canStoreBoxes(op))
     t.either(
@@ -250,7 +257,22 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   return success();
 }
 
-void cuda::copyByWarp(Threads &t, sm::FeedOp feed) {
-  SmallVector<Value> position = llvm::map_to_vector(feed.getPosition(), [&](Value x) { return t.scalar(x); });
-  Copy(t, feed.getTile(), t.view(feed.getView()), position, feed.getShape(), /*out=*/false, {t.s.i32(0), 1}).elements();
+template <class Op> static void moveElements(Threads &t, Op op, Warps warps) {
+  SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
+  Copy(t, op.getTile(), t.view(op.getView()), position, op.getShape(), /*out=*/false, warps).elements();
+}
+
+void cuda::moveByWarp(Threads &t, sm::FeedOp feed) { moveElements(t, feed, {t.lane(), t.s.i32(0), 1}); }
+
+LogicalResult cuda::lower(Threads &t, sm::FillOp op) {
+  auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp());
+  if (failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getTile().getType())))
+    return failure();
+  auto isThere = [] {};
+  t.either(isBox(t, op), isThere, [&] {
+    const Value lane = t.pinned(t.lane()); // Nothing of what is rarely needed stays in registers.
+    moveElements(t, op, {lane, t.warp(), t.warps(), rowsOfWarp});
+    t.gpu.syncWarp();
+  });
+  return success();
 }

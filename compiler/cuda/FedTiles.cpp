@@ -101,7 +101,8 @@ bool cuda::canBeFed(tile::LoadOp load) {
   constexpr int64_t mostRows = 256, leastElements = 1024;
   RankedTensorType type = load.getResult().getType();
   bool isMatrix = type.getRank() == 2 && type.getElementTypeBitWidth() == 16 && type.getDimSize(0) <= mostRows;
-  return isMatrix && type.getNumElements() >= leastElements && !load.getFill() && isInLoop(load) && isKnown(load);
+  return isMatrix && type.getNumElements() >= leastElements && !load.getFill() && isInLoop(load) && isKnown(load) &&
+         sm::extentOfWarp(type, /*dim=*/0) != 0;
 }
 
 sm::FetchOp cuda::fetchBox(tile::LoadOp load) {
@@ -109,13 +110,8 @@ sm::FetchOp cuda::fetchBox(tile::LoadOp load) {
   RankedTensorType type = load.getResult().getType();
   ArrayRef<int64_t> shape = type.getShape();
   auto fetch = sm::FetchOp::create(b, boxType(type), load.getView(), load.getPosition(), shape);
-  Value isBox = sm::IsBoxOp::create(b, b.getI1Type(), load.getView(), load.getPosition(), shape);
-  auto branch = scf::IfOp::create(b, type, isBox, /*withElseRegion=*/true);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false)));
-  load.replaceAllUsesWith(branch.getResult(0));
-  b.setInsertionPointToStart(branch.elseBlock());
-  auto yield = scf::YieldOp::create(b, load.getResult());
-  load->moveBefore(yield);
+  sm::FillOp::create(b, fetch, load.getView(), load.getPosition(), shape, sm::extentOfWarp(type, /*dim=*/0));
+  load.replaceAllUsesWith(Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false)));
+  load.erase();
   return fetch;
 }

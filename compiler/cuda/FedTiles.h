@@ -29,14 +29,14 @@ bool isReadByLanes(sm::FetchOp fetch);
 /// Of a tile that products read where it is fetched.
 bool canBeFed(sm::FetchOp fetch);
 
-/// Of a tile that goes to registers, beside which nothing has to become 0. Smaller ones are not worth a ring.
+/// Of a tile that goes to registers, rows of its own to each warp. Smaller ones are not worth a ring.
 bool canBeFed(tile::LoadOp load);
 
 /// What a tile that goes to registers needs in shared memory.
 sm::SharedType boxType(mlir::RankedTensorType tile);
 
-/// The tile comes from shared memory if TMA can copy it there. Else each thread loads its own elements, as one warp
-/// could not move them fast enough.
+/// The tile comes from shared memory. Where TMA cannot copy it there, the warps that read it do, as one could not move
+/// it fast enough.
 sm::FetchOp fetchBox(tile::LoadOp load);
 
 } // namespace tegula::cuda

@@ -292,7 +292,7 @@ static Section orderAccesses(Operation &op) {
   // Producers share nothing with each other.
   if (auto roles = dyn_cast<sm::RolesOp>(op))
     return orderAccesses(roles.getConsumer().front(), {});
-  if (isa<sm::ReceiveOp, sm::ReleaseOp, sm::MbarriersOp, sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
+  if (isa<sm::ReceiveOp, sm::FillOp, sm::ReleaseOp, sm::MbarriersOp, sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
     return {};
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
     return orderLoop(loop);

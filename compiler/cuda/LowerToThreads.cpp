@@ -106,7 +106,7 @@ LogicalResult Threads::lowerOp(Operation *op) {
             sm::PartialReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::ClaimOp, tile::GatherOp,
             tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp,
             sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::PackOp, sm::WgmmaOp,
-            sm::WgmmaWaitOp, sm::MbarriersOp, sm::FeedOp, sm::IsBoxOp, sm::ReceiveOp, sm::ReleaseOp, sm::ClaimOp,
+            sm::WgmmaWaitOp, sm::MbarriersOp, sm::FeedOp, sm::ReceiveOp, sm::FillOp, sm::ReleaseOp, sm::ClaimOp,
             sm::ClaimedOp, sm::WarpgroupOp, sm::TurnsOp, sm::TakeTurnOp, sm::PassTurnOp>(
           [&](auto known) { return lower(*this, known); })
       .Default([&](Operation *other) { return lowerElementwise(*this, other); });

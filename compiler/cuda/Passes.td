@@ -43,8 +43,8 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     the same tile; a fence follows them, since TMA writes there next, and each warp releases the slot.
 
     So does each large `tile.load` of 16-bit elements in a loop, whose tile goes to registers, if its ring finds room in
-    `tile.shared_limit` bytes: where TMA can copy it. Where it cannot, which the consumers ask too (`sm.is_box`), they load
-    it as before, since one warp that moves elements would be slower than all of them. Where each warp gives back another tile
+    `tile.shared_limit` bytes: where TMA can copy it. Where it cannot, each of the warps
+    that read it moves its own rows there (`sm.fill`), since one warp would be slower than all of them. Where each warp gives back another tile
     of the loop later than it has read this one, both come back with that: the producer waits once for the two.
 
     The producer's warps come on top of the others, as `tile.producer_warps` says from then on. Registers are shared out

@@ -3,7 +3,6 @@
 
 #include "compiler/sm/Sm.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
@@ -17,11 +16,27 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
-/// The branch that reads the tile into registers; null if something else reads it.
-static scf::IfOp readerOf(sm::ReceiveOp receive) {
-  auto read = receive->hasOneUse() ? dyn_cast<sm::ReadOp>(*receive->user_begin()) : sm::ReadOp();
-  auto branch = read ? dyn_cast<scf::IfOp>(read->getParentOp()) : scf::IfOp();
-  return branch && branch->getBlock() == receive->getBlock() ? branch : scf::IfOp();
+namespace {
+/// How a received tile gets into registers.
+struct Reader {
+  sm::FillOp fill;
+  sm::ReadOp read;
+};
+} // namespace
+
+/// None if something else reads the tile.
+static std::optional<Reader> readerOf(sm::ReceiveOp receive) {
+  Reader reader;
+  for (Operation *user : receive->getUsers()) {
+    if (auto fill = dyn_cast<sm::FillOp>(user))
+      reader.fill = fill;
+    else if (auto read = dyn_cast<sm::ReadOp>(user); read && !reader.read)
+      reader.read = read;
+    else
+      return std::nullopt;
+  }
+  bool isInBlock = reader.fill && reader.read && reader.read->getBlock() == receive->getBlock();
+  return isInBlock ? std::optional(reader) : std::nullopt;
 }
 
 /// The wait between which and `op` no loop lies.
@@ -41,8 +56,8 @@ static sm::WgmmaWaitOp lastWaitAfter(Operation *op) {
 }
 
 /// That of the slot, or of another one with which it comes back: the first behind a fence of the block.
-static sm::ReleaseOp releaseAfter(scf::IfOp branch) {
-  for (Operation *op = branch->getNextNode(); op; op = op->getNextNode())
+static sm::ReleaseOp releaseAfter(sm::ReadOp read) {
+  for (Operation *op = read->getNextNode(); op; op = op->getNextNode())
     if (isa<sm::ProxyFenceOp>(op))
       return dyn_cast<sm::ReleaseOp>(op->getNextNode());
   return {};
@@ -64,14 +79,16 @@ struct ReadEarly : cuda::impl::ReadEarlyBase<ReadEarly> {
     getOperation()->walk([&](sm::ReceiveOp receive) { receives.push_back(receive); });
     IRRewriter rewriter(&getContext());
     for (sm::ReceiveOp receive : receives) {
-      scf::IfOp branch = readerOf(receive);
-      if (!branch)
+      std::optional<Reader> reader = readerOf(receive);
+      if (!reader)
         continue;
-      if (sm::WgmmaWaitOp wait = waitBefore(branch);
-          wait && succeeded(moveOperationDependencies(rewriter, branch, wait)))
-        branch->moveBefore(wait);
-      sm::WgmmaWaitOp wait = lastWaitAfter(branch);
-      sm::ReleaseOp release = releaseAfter(branch);
+      auto [fill, read] = *reader;
+      if (sm::WgmmaWaitOp wait = waitBefore(fill); wait && succeeded(moveOperationDependencies(rewriter, fill, wait))) {
+        fill->moveBefore(wait);
+        read->moveBefore(wait);
+      }
+      sm::WgmmaWaitOp wait = lastWaitAfter(read);
+      sm::ReleaseOp release = releaseAfter(read);
       if (wait && release && release->isBeforeInBlock(wait))
         moveBehind(wait, release);
     }

@@ -223,6 +223,7 @@ mlir::LogicalResult lower(Threads &t, sm::WriteOp op);
 // Copies.cpp
 mlir::LogicalResult lower(Threads &t, sm::CopyInOp op);
 mlir::LogicalResult lower(Threads &t, sm::CopyOutOp op);
+mlir::LogicalResult lower(Threads &t, sm::FillOp op);
 
 // Boxes.cpp
 /// Whether TMA could be asked to store the tile. It reads it later: who writes there waits.
@@ -231,6 +232,7 @@ bool canStoreBoxes(sm::CopyOutOp copy);
 mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 /// i1: whether the tile begins where a box can, and TMA knows all that it must.
 mlir::Value isBox(Threads &t, sm::FeedOp feed);
+mlir::Value isBox(Threads &t, sm::FillOp fill);
 /// Starts the copies, whose bytes count at the mbarrier `full`. One lane does.
 void loadBoxes(Threads &t, sm::FeedOp feed, mlir::Value full);
 /// Starts the copies of this warp's rows.
@@ -239,10 +241,9 @@ void storeBoxes(Threads &t, sm::CopyOutOp copy);
 void waitForBoxesOf(Threads &t, sm::WriteOp write);
 /// Lets TMA see what this thread has written, if boxes of it may be stored.
 void publishToBoxes(Threads &t, sm::WriteOp write);
-mlir::LogicalResult lower(Threads &t, sm::IsBoxOp op);
 
 /// Does what `feed` says by the plain accesses of one warp.
-void copyByWarp(Threads &t, sm::FeedOp feed);
+void moveByWarp(Threads &t, sm::FeedOp feed);
 
 // Mma.cpp
 mlir::LogicalResult lower(Threads &t, sm::MmaOp op);

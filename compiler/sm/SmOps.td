@@ -358,8 +358,8 @@ def Sm_FeedOp : Sm_Op<"feed", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "fills a slot of a ring as soon as it is empty";
   let description = [{
     What `sm.fetch` says, for the consumers that receive the slot in this phase: 0 in the first round through the ring,
-    then 1, then 0 again. The producer does not wait for the data. Where the tile is no box (`sm.is_box`), the producer moves
-    the elements, or with `box_only` hands the slot over as it is. Where nobody releases the ring's slots, they come back with
+    then 1, then 0 again. The producer does not wait for the data. Where TMA cannot copy the tile, the producer moves the
+    elements, or with `box_only` hands the slot over as it is, for consumers to fill (`sm.fill`). Where nobody releases the ring's slots, they come back with
     those of another that it has waited for in this round.
 
     ```mlir
@@ -377,20 +377,6 @@ def Sm_FeedOp : Sm_Op<"feed", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Sm_IsBoxOp : Sm_Op<"is_box", [MemoryEffects<[MemRead]>]> {
-  let summary = "whether TMA can copy a tile: the strides of its tensor and its place allow that";
-  let description = [{
-    Of a tile that the producer feeds. The same for all threads.
-
-    ```mlir
-    %fed = sm.is_box %bias[%i, %j] [128, 64] : !tile.view<2xbf16>
-    ```
-  }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape);
-  let results = (outs I1:$result);
-  let assemblyFormat = "$view `[` $position `]` $shape attr-dict `:` qualified(type($view))";
-}
-
 def Sm_ReceiveOp : Sm_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["tile", "result"]>]> {
   let summary = "a slot of a ring, once it is full";
   let description = [{
@@ -405,6 +391,25 @@ def Sm_ReceiveOp : Sm_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>, AllType
     `:` qualified(type($tile)) `,` qualified(type($mbarriers))
   }];
   let hasVerifier = 1;
+}
+
+def Sm_FillOp : Sm_Op<"fill", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "what TMA could not bring of a tile that was received";
+  let description = [{
+    What `sm.feed` with `box_only` says, if the strides of the tensor or the place of the tile forbid TMA to copy it; else
+    nothing. Warp w moves rows w * rows_of_warp and up, which its own lanes read afterwards: warps need not wait for each
+    other.
+
+    ```mlir
+    sm.fill %tile, %bias[%i, %j] [128, 64] rows_of_warp 16 : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
+    ```
+  }];
+  let arguments = (ins Sm_SharedType:$tile, Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$rows_of_warp);
+  let assemblyFormat = [{
+    $tile `,` $view `[` $position `]` $shape `rows_of_warp` $rows_of_warp attr-dict
+    `:` qualified(type($tile)) `,` qualified(type($view))
+  }];
 }
 
 def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {

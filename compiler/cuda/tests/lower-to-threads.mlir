@@ -463,6 +463,18 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
 
 // -----
 
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
+  func.func @rows_that_no_warp_fills(%y: !tile.view<2xbf16>) {
+    %c0 = arith.constant 0 : index
+    %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
+    // expected-error @below {{has rows_of_warp 8, but 4 warps share 64 rows}}
+    sm.fill %a, %y[%c0, %c0] [64, 64] rows_of_warp 8 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+    return
+  }
+}
+
+// -----
+
 #c = #sm.layout<registers = [1:2:1], lanes = [1:4:2, 0:8:1], warps = [0:4:8]>
 
 // One conversion for the thread's place, then one addition for each element.

@@ -9,9 +9,9 @@
 // CHECK: %[[KEYS:.*]] = sm.mbarriers
 // CHECK: %[[S:.*]] = sm.wgmma
 // CHECK-NEXT: %[[O:.*]] = sm.wgmma
-// CHECK-DAG: %[[IS_BOX:.*]] = sm.is_box
+// CHECK-DAG: %[[NEXT:.*]] = arith.addi
 // CHECK-DAG: %[[TILE:.*]] = sm.receive %{{.*}}, %[[BIASES]]
-// CHECK: scf.if %[[IS_BOX]]
+// CHECK: sm.fill %[[TILE]], %{{.*}}[%{{.*}}, %[[NEXT]]]
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK: sm.wgmma_wait 1 %[[S]]
 // CHECK-NOT: sm.proxy_fence
@@ -34,16 +34,10 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
         -> !sm.inflight<tensor<64x64xf32, #c>>
       %scores = sm.wgmma_wait 1 %s : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
       %next = arith.addi %i, %i : index
-      %is_box = sm.is_box %bias[%i, %next] [64, 64] : !tile.view<2xbf16>
       %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
       %tile = sm.receive %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
-      %b = scf.if %is_box -> tensor<64x64xbf16, #c> {
-        %read = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
-        scf.yield %read : tensor<64x64xbf16, #c>
-      } else {
-        %load = tile.load %bias[%i, %next] : !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
-        scf.yield %load : tensor<64x64xbf16, #c>
-      }
+      sm.fill %tile, %bias[%i, %next] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
       sm.proxy_fence
       sm.release %biases[%slot] each_warp : !sm.mbarriers<2>
       %output = sm.wgmma_wait 0 %o : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
@@ -57,18 +51,18 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// What the branch asks is known behind the wait only; and no product is in flight later.
+// Where the tile lies is known behind the wait only; and no product is in flight later.
 // CHECK-LABEL: func @after_the_product
 // CHECK: sm.wgmma_wait
 // CHECK: tile.any
-// CHECK-NEXT: sm.slot
-// CHECK-NEXT: sm.receive
-// CHECK-NEXT: scf.if
+// CHECK: sm.receive
+// CHECK-NEXT: sm.fill
+// CHECK-NEXT: sm.read
 // CHECK: sm.proxy_fence
 // CHECK-NEXT: sm.release
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @after_the_product(%q: !sm.shared<64x64xbf16, 128>, %k: !sm.shared<64x64xbf16, 128>, %slot: i32,
-                               %none: tensor<64x64xbf16, #c>, %limit: tensor<64x64xf32, #c>) {
+                               %bias: !tile.view<2xbf16>, %limit: tensor<64x64xf32, #c>) {
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
     %biases = sm.mbarriers : !sm.mbarriers<2>
     sm.roles producer 32 {
@@ -78,14 +72,11 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
       %scores = sm.wgmma_wait 0 %s : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
       %above = arith.cmpf ogt, %scores, %limit : tensor<64x64xf32, #c>
       %any = tile.any %above : tensor<64x64xi1, #c>
+      %i = arith.index_castui %any : i1 to index
       %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
       %tile = sm.receive %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
-      %b = scf.if %any -> tensor<64x64xbf16, #c> {
-        %read = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
-        scf.yield %read : tensor<64x64xbf16, #c>
-      } else {
-        scf.yield %none : tensor<64x64xbf16, #c>
-      }
+      sm.fill %tile, %bias[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
       sm.proxy_fence
       sm.release %biases[%slot] each_warp : !sm.mbarriers<2>
     }

@@ -67,7 +67,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// With box_only the slot is handed over although TMA cannot fill it. Consumers ask what the producer asks; columns of the
+// With box_only the slot is handed over although TMA cannot fill it. Consumers ask what the producer asks, and fill it then; columns of the
 // tensor count to their end, because the tile may begin at any; also where a consumer knows that it begins with the first.
 // CHECK: tile.tensor_maps = [array<i64: 0, 64, 2147483647>]
 // CHECK-LABEL: func.func @boxes_only(
@@ -89,12 +89,16 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: mbarrier.try_wait.parity
 // CHECK-NOT: %c2_i64
 // CHECK: %[[FED:.*]] = arith.andi %{{.*}}, %{{.*}} : i1
-// CHECK-NOT: %c2_i64
-// CHECK: %[[OWN:.*]] = arith.andi %[[FED]], %{{.*}} : i1
-// CHECK: scf.if %[[OWN]] -> (i32
-// CHECK: ldmatrix
-// CHECK: } else {
+// CHECK: scf.if %[[FED]] {
+// CHECK-NEXT: } else {
+// CHECK: nvvm.shfl.sync
+// CHECK: scf.for
 // CHECK: ld.global
+// CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: %c2_i64
+// CHECK: scf.if %{{.*}} {
+// CHECK-NEXT: } else {
+// CHECK: ldmatrix
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
   func.func @boxes_only(%v: !tile.view<2xbf16>, %j: index) {
     %i = arith.constant 0 : i32
@@ -107,17 +111,10 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     } consumer 240 {
       %t = sm.slot %ring[%i] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
       %k = sm.receive %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
-      %fed = sm.is_box %v[%j, %j] [64, 16] : !tile.view<2xbf16>
+      sm.fill %k, %v[%j, %j] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %c0 = arith.constant 0 : index
-      %first = sm.is_box %v[%j, %c0] [64, 16] : !tile.view<2xbf16>
-      %both = arith.andi %fed, %first : i1
-      %x = scf.if %both -> tensor<64x16xbf16, #c> {
-        %own = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
-        scf.yield %own : tensor<64x16xbf16, #c>
-      } else {
-        %own = tile.load %v[%j, %j] : !tile.view<2xbf16> -> tensor<64x16xbf16, #c>
-        scf.yield %own : tensor<64x16xbf16, #c>
-      }
+      sm.fill %k, %v[%j, %c0] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      %x = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
       sm.release %b[%i] each_warp : !sm.mbarriers<1>
       tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
     }

@@ -89,8 +89,8 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A tile that goes to registers comes by TMA or not at all: then each thread loads its elements. The slot changes hands in
-// either case.
+// A tile that goes to registers comes by TMA or not at all: then each warp fills its rows. The slot changes hands in either
+// case.
 // CHECK-LABEL: func @a_tile_for_registers
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64x128xbf16, 128>
 // CHECK: sm.roles producer 40 {
@@ -99,12 +99,8 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
 // CHECK: } consumer
 // CHECK: sm.wgmma_wait
 // CHECK: %[[TILE:.*]] = sm.receive %{{.*}} : !sm.shared<64x128xbf16, 128>
-// CHECK: %[[IS_BOX:.*]] = sm.is_box %arg1[%{{.*}}, %{{.*}}] [64, 80]
-// CHECK: scf.if %[[IS_BOX]]
+// CHECK-NEXT: sm.fill %[[TILE]], %arg1[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
 // CHECK-NEXT: sm.read %[[TILE]]
-// CHECK: else
-// CHECK-NEXT: tile.load %arg1
-// CHECK: }
 // CHECK-NEXT: sm.proxy_fence
 // CHECK-NEXT: sm.release %{{.*}} each_warp
 // CHECK: tile.load %arg3
@@ -144,7 +140,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 // CHECK-COUNT-1: sm.feed
 // CHECK-NOT: sm.feed
 // CHECK: } consumer
-// CHECK-NOT: sm.is_box
+// CHECK-NOT: sm.fill
 // CHECK: tile.load %arg1
 module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.shared_limit = 40000 : i64} {
   func.func @a_tile_without_room(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index,
