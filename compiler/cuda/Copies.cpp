@@ -18,24 +18,29 @@ using Compare = Scalars::Compare;
 constexpr int64_t kChunkBytes = 16;
 /// Up to so many chunks a thread are moved without a loop.
 constexpr int64_t kUnrolled = 16;
+/// So many elements of a consumer's thread are in flight, beside whose tiles there are registers for that.
+constexpr int64_t kElementsInFlight = 8;
 
 /// The coordinates of a tile along one dimension that lie inside the view: first, and how many (i32).
 struct Inside {
   Value first, count;
 };
 
-/// How chunks are dealt out. Threads: `perRow` along a panel's row, then `rows` rows, then panels; each thread repeats
-/// that for further rows and panels.
+/// How pieces, which are chunks or elements, are dealt out. Threads: `perRow` along a strip's row, then `rows` rows,
+/// then strips; each thread repeats that for further rows and strips.
 struct Deal {
-  int64_t perRow, rows, panels; ///< Threads.
-  int64_t panelElements;
-  int64_t rowRepeats, panelRepeats;
+  int64_t pieceElements;
+  int64_t perRow, rows, strips; ///< Threads.
+  int64_t rowRepeats, stripRepeats;
+
+  int64_t stripElements() const { return perRow * pieceElements; }
+  bool isOfChunks() const { return pieceElements > 1; }
 };
 
-/// Who copies: `count` warps, of which this is the one with the number `warp`, and this its lane `lane`. Or each warp
-/// its own rows, if it has any.
+/// Who copies: `count` warps, of which this is the one with the number `warp`. Or each warp its own rows, if it has
+/// any.
 struct Warps {
-  Value lane, warp;
+  Value warp;
   int64_t count, rowsOfEach = 0;
 };
 
@@ -52,7 +57,7 @@ public:
     rowBytes = s.mul(s.toI64(view.strides[0]), elementBytes());
     if (warps.rowsOfEach != 0)
       firstRow = s.mul(warps.warp, rows);
-    thread = firstRow ? warps.lane : s.add(s.mul(warps.warp, sm::warpSize), warps.lane);
+    thread = firstRow ? t.lane() : s.add(s.mul(warps.warp, sm::warpSize), t.lane());
   }
 
   void emit() {
@@ -60,17 +65,11 @@ public:
     int64_t panel = sm::panelFor(type.getShape()[1], elementBytes());
     if (panel == 0)
       return elements();
-    auto branch = scf::IfOp::create(t.b, TypeRange(), isFriendly(), /*addElseBlock=*/true);
-    OpBuilder::InsertionGuard guard(t.b);
-    t.b.setInsertionPointToStart(branch.thenBlock());
-    chunks(panel);
-    t.b.setInsertionPointToStart(branch.elseBlock());
-    elements();
+    t.either(
+        isFriendly(), [&] { pieces(dealOut(chunkElements(), panel / kChunkBytes)); }, [&] { elements(); });
   }
 
-  //===-- Elements
-  //---------------------------------------------------------------------------------------------------===//
-
+  /// One after the other, in the fewest registers.
   void elements() {
     int64_t columns = type.getShape()[1];
     auto loop = scf::ForOp::create(t.b, thread, s.i32(rows * columns), s.i32(threads));
@@ -82,6 +81,13 @@ public:
     Value place = SharedTile(t, shared, origin).at({0, 0});
     Value isIn = s.both(isInside(inside[0], row, 0), isInside(inside[1], column, 0));
     moveElement(place, globalAddress(row, column, s.mul(s.toI64(view.strides[1]), elementBytes())), isIn);
+  }
+
+  /// Several at a time. For what is rarely done: what threads need for it is computed here, instead of before, where it
+  /// would stay in registers.
+  void elementsInFlight() {
+    thread = t.pinned(thread);
+    pieces(dealOut(1, std::gcd(type.getShape()[1], threads)));
   }
 
 private:
@@ -114,43 +120,40 @@ private:
     return s.add(s.add(view.base, rows), columns);
   }
 
-  //===-- Chunks
+  //===-- Pieces
   //-----------------------------------------------------------------------------------------------------===//
 
-  Deal dealOut(int64_t panel) const {
-    Deal deal;
-    deal.perRow = panel / kChunkBytes;
-    deal.panelElements = panel / elementBytes();
-    deal.rows = std::gcd(rows, threads / deal.perRow);
-    deal.panels = threads / deal.perRow / deal.rows;
+  Deal dealOut(int64_t pieceElements, int64_t perRow) const {
+    Deal deal{.pieceElements = pieceElements, .perRow = perRow};
+    deal.rows = std::gcd(rows, threads / perRow);
+    deal.strips = threads / perRow / deal.rows;
     deal.rowRepeats = rows / deal.rows;
-    deal.panelRepeats = llvm::divideCeil(type.getShape()[1] / deal.panelElements, deal.panels);
+    deal.stripRepeats = llvm::divideCeil(type.getShape()[1], deal.stripElements() * deal.strips);
     return deal;
   }
 
   Origin originOf(const Deal &deal) {
-    Value chunk = s.rem(thread, deal.perRow), rest = s.div(thread, deal.perRow);
-    Value row = s.rem(rest, deal.rows), panel = s.div(rest, deal.rows);
-    Value column = s.add(s.mul(panel, deal.panelElements), s.mul(chunk, chunkElements()));
+    Value piece = s.rem(thread, deal.perRow), rest = s.div(thread, deal.perRow);
+    Value row = s.rem(rest, deal.rows), strip = s.div(rest, deal.rows);
+    Value column = s.add(s.mul(strip, deal.stripElements()), s.mul(piece, deal.pieceElements));
     Origin origin{{fromFirstRow(row), column}, SmallVector<sm::Spread>(2)};
     for (int64_t first = 0; first < type.getShape()[0]; first += rows)
       for (int64_t i = 0; i < deal.rows; ++i)
         origin.spread[0].bits |= first + i;
     origin.spread[0].last = type.getShape()[0] - rows + deal.rows - 1;
-    for (int64_t i = 0; i < deal.panels * deal.perRow; ++i)
-      origin.spread[1].bits |= i * chunkElements();
-    origin.spread[1].last = (deal.panels * deal.perRow - 1) * chunkElements();
+    for (int64_t i = 0; i < deal.strips * deal.perRow; ++i)
+      origin.spread[1].bits |= i * deal.pieceElements;
+    origin.spread[1].last = (deal.strips * deal.perRow - 1) * deal.pieceElements;
     return origin;
   }
 
-  void chunks(int64_t panel) {
-    Deal deal = dealOut(panel);
+  void pieces(const Deal &deal) {
     Origin origin = originOf(deal);
-    int64_t unrolled = deal.rowRepeats;
-    while (unrolled > 1 && (unrolled * deal.panelRepeats > kUnrolled || deal.rowRepeats % unrolled != 0))
+    int64_t unrolled = deal.rowRepeats, most = deal.isOfChunks() ? kUnrolled : kElementsInFlight;
+    while (unrolled > 1 && (unrolled * deal.stripRepeats > most || deal.rowRepeats % unrolled != 0))
       --unrolled;
     if (unrolled == deal.rowRepeats)
-      return someChunks(deal, origin, unrolled);
+      return somePieces(deal, origin, unrolled);
     auto loop = scf::ForOp::create(t.b, s.i32(0), s.i32(rows), s.i32(unrolled * deal.rows));
     OpBuilder::InsertionGuard guard(t.b);
     t.b.setInsertionPointToStart(loop.getBody());
@@ -158,38 +161,47 @@ private:
     for (int64_t row = 0; row < rows; row += unrolled * deal.rows)
       origin.spread[0].bits |= row;
     origin.spread[0].last += rows - unrolled * deal.rows;
-    someChunks(deal, origin, unrolled);
+    somePieces(deal, origin, unrolled);
   }
 
-  /// The rows that are inside the view in this column: one comparison for each chunk is left.
+  /// The rows that are inside the view in this column: one comparison for each piece is left.
   Inside rowsOf(Value column, int64_t distance) {
     return {inside[0].first, s.select(isInside(inside[1], column, distance), inside[0].count, s.i32(0))};
   }
 
-  /// The thread's chunks of `repeats` rows.
-  void someChunks(const Deal &deal, const Origin &origin, int64_t repeats) {
+  /// The thread's pieces of `repeats` rows.
+  void somePieces(const Deal &deal, const Origin &origin, int64_t repeats) {
     SharedTile tile(t, shared, origin);
-    Value row = globalAddress(origin.coordinates[0], origin.coordinates[1], s.i64(elementBytes()));
+    Value columnBytes = s.mul(deal.isOfChunks() ? s.i64(1) : s.toI64(view.strides[1]), elementBytes());
+    Value row = globalAddress(origin.coordinates[0], origin.coordinates[1], columnBytes);
     Value rowStep = s.mul(rowBytes, deal.rows);
+    const int64_t columnStep = deal.strips * deal.stripElements();
     SmallVector<Inside> rows;
-    for (int64_t j = 0; j < deal.panelRepeats; ++j)
-      rows.push_back(rowsOf(origin.coordinates[1], j * deal.panels * deal.panelElements));
+    for (int64_t j = 0; j < deal.stripRepeats; ++j)
+      rows.push_back(rowsOf(origin.coordinates[1], j * columnStep));
     for (int64_t i = 0; i < repeats; ++i) {
-      for (int64_t j = 0; j < deal.panelRepeats; ++j) {
-        int64_t distance[] = {i * deal.rows, j * deal.panels * deal.panelElements};
-        Value global = s.add(row, distance[1] * elementBytes());
-        moveChunk(tile, distance, global, isInside(rows[j], origin.coordinates[0], distance[0]));
+      for (int64_t j = 0; j < deal.stripRepeats; ++j) {
+        int64_t distance[] = {i * deal.rows, j * columnStep};
+        Value global = s.add(row, s.mul(columnBytes, distance[1]));
+        move(deal, tile, distance, global, isInside(rows[j], origin.coordinates[0], distance[0]));
       }
       row = s.add(row, rowStep);
     }
   }
 
-  void moveChunk(SharedTile &tile, ArrayRef<int64_t> distance, Value global, Value isIn) {
+  void move(const Deal &deal, SharedTile &tile, ArrayRef<int64_t> distance, Value global, Value isIn) {
     Value exists = tile.contains(distance), place = tile.at(distance);
-    // Chunks beyond the buffer are outside the view too.
+    // Pieces beyond the buffer are outside the view too.
     OpBuilder::InsertionGuard guard(t.b);
     if (exists)
       t.b.setInsertionPointToStart(scf::IfOp::create(t.b, exists).thenBlock());
+    if (deal.isOfChunks())
+      moveChunk(place, global, isIn);
+    else
+      moveElement(place, global, isIn);
+  }
+
+  void moveChunk(Value place, Value global, Value isIn) {
     if (out)
       t.gpu.storeVector(t.gpu.loadShared(t.b.getI32Type(), 4, place), global, isIn);
     else
@@ -211,7 +223,7 @@ private:
   Scalars &s;
   Value shared;
   sm::SharedType type;
-  const View &view;
+  View view;
   SmallVector<Value, 2> position;
   ArrayRef<int64_t> shape;
   bool out;
@@ -226,8 +238,7 @@ LogicalResult cuda::lower(Threads &t, sm::CopyInOp op) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
-  const Warps all{t.lane(), t.warp(), t.warps()};
-  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/false, all).emit();
+  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/false, {t.warp(), t.warps()}).emit();
   return success();
 }
 
@@ -247,7 +258,7 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   if (rowsOfWarp != 0 && failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getShared().getType())))
     return failure();
   const View view = t.view(op.getView());
-  const Warps warps{t.lane(), t.warp(), t.warps(), rowsOfWarp};
+  const Warps warps{t.warp(), t.warps(), rowsOfWarp};
   auto byThreads = [&] { Copy(t, op.getShared(), view, position, op.getShape(), /*out=*/true, warps).emit(); };
   if (canStoreBoxes(op))
     t.either(
@@ -257,12 +268,13 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   return success();
 }
 
-template <class Op> static void moveElements(Threads &t, Op op, Warps warps) {
+/// What `op` says, by plain accesses.
+template <class Op> static Copy plainCopy(Threads &t, Op op, Warps warps) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
-  Copy(t, op.getTile(), t.view(op.getView()), position, op.getShape(), /*out=*/false, warps).elements();
+  return Copy(t, op.getTile(), t.view(op.getView()), position, op.getShape(), /*out=*/false, warps);
 }
 
-void cuda::moveByWarp(Threads &t, sm::FeedOp feed) { moveElements(t, feed, {t.lane(), t.s.i32(0), 1}); }
+void cuda::copyByWarp(Threads &t, sm::FeedOp feed) { plainCopy(t, feed, {t.s.i32(0), 1}).elements(); }
 
 LogicalResult cuda::lower(Threads &t, sm::FillOp op) {
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp());
@@ -270,8 +282,7 @@ LogicalResult cuda::lower(Threads &t, sm::FillOp op) {
     return failure();
   auto isThere = [] {};
   t.either(isBox(t, op), isThere, [&] {
-    const Value lane = t.pinned(t.lane()); // Nothing of what is rarely needed stays in registers.
-    moveElements(t, op, {lane, t.warp(), t.warps(), rowsOfWarp});
+    plainCopy(t, op, {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
     t.gpu.syncWarp();
   });
   return success();

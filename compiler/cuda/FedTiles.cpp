@@ -105,13 +105,40 @@ bool cuda::canBeFed(tile::LoadOp load) {
          sm::extentOfWarp(type, /*dim=*/0) != 0;
 }
 
+/// What `index` is, if it was pinned (`sm.pin`).
+static Value unpinned(Value index) {
+  auto outer = index.getDefiningOp<arith::IndexCastOp>();
+  auto pin = outer ? outer.getIn().getDefiningOp<sm::PinOp>() : sm::PinOp();
+  auto inner = pin ? pin.getSource().getDefiningOp<arith::IndexCastOp>() : arith::IndexCastOp();
+  return inner ? inner.getIn() : index;
+}
+
+/// The loads of the same tile in branches behind `load`, such as those of second attempts.
+static SmallVector<tile::LoadOp> repeatsOf(tile::LoadOp load) {
+  SmallVector<tile::LoadOp> repeats;
+  for (Operation *user : load.getView().getUsers()) {
+    auto other = dyn_cast<tile::LoadOp>(user);
+    Operation *branch = load->getBlock()->findAncestorOpInBlock(*user);
+    if (other && isa_and_nonnull<scf::IfOp>(branch) && load->isBeforeInBlock(branch) && !other.getFill() &&
+        other.getType() == load.getType() &&
+        llvm::equal(llvm::map_range(other.getPosition(), unpinned), load.getPosition()))
+      repeats.push_back(other);
+  }
+  return repeats;
+}
+
 sm::FetchOp cuda::fetchBox(tile::LoadOp load) {
+  SmallVector<tile::LoadOp> reads = repeatsOf(load);
+  reads.push_back(load);
   LocBuilder b(load.getLoc(), load);
   RankedTensorType type = load.getResult().getType();
   ArrayRef<int64_t> shape = type.getShape();
   auto fetch = sm::FetchOp::create(b, boxType(type), load.getView(), load.getPosition(), shape);
   sm::FillOp::create(b, fetch, load.getView(), load.getPosition(), shape, sm::extentOfWarp(type, /*dim=*/0));
-  load.replaceAllUsesWith(Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false)));
-  load.erase();
+  for (tile::LoadOp read : reads) {
+    b.setInsertionPoint(read);
+    read.replaceAllUsesWith(Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false)));
+    read.erase();
+  }
   return fetch;
 }

@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace tegula;
 
 namespace {
-/// How a received tile gets into registers.
+/// How a received tile gets into registers, for the first time.
 struct Reader {
   sm::FillOp fill;
   sm::ReadOp read;
@@ -30,13 +30,12 @@ static std::optional<Reader> readerOf(sm::ReceiveOp receive) {
   for (Operation *user : receive->getUsers()) {
     if (auto fill = dyn_cast<sm::FillOp>(user))
       reader.fill = fill;
-    else if (auto read = dyn_cast<sm::ReadOp>(user); read && !reader.read)
-      reader.read = read;
-    else
+    else if (auto read = dyn_cast<sm::ReadOp>(user); !read)
       return std::nullopt;
+    else if (read->getBlock() == receive->getBlock())
+      reader.read = read;
   }
-  bool isInBlock = reader.fill && reader.read && reader.read->getBlock() == receive->getBlock();
-  return isInBlock ? std::optional(reader) : std::nullopt;
+  return reader.fill && reader.read ? std::optional(reader) : std::nullopt;
 }
 
 /// The wait between which and `op` no loop lies.

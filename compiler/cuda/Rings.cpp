@@ -62,15 +62,15 @@ void Rings::makeChannel(LocBuilder &b, sm::FetchOp fetch) {
   channels_[fetch] = {ring, makeMbarriers(b, fetch)};
 }
 
-/// A tile that goes to registers comes back with one of the same loop that each warp gives back later.
+/// A tile that goes to registers comes back with one of the same loop that each warp gives back no sooner.
 void Rings::findCompanion(sm::FetchOp fetch) {
   if (isReadByProducts(fetch) || fetch->use_empty())
     return;
-  auto isLater = [&](sm::FetchOp other) {
+  auto canTakeAlong = [&](sm::FetchOp other) {
     return other->getBlock() == fetch->getBlock() && isReadByProducts(other) && isReadByLanes(other) &&
-           userIn(fetch, /*last=*/true)->isBeforeInBlock(userIn(other, /*last=*/true));
+           !userIn(other, /*last=*/true)->isBeforeInBlock(userIn(fetch, /*last=*/true));
   };
-  if (auto found = llvm::find_if(fetches_, isLater); found != fetches_.end())
+  if (auto found = llvm::find_if(fetches_, canTakeAlong); found != fetches_.end())
     companions_[fetch] = *found;
 }
 

@@ -144,7 +144,7 @@ static void feedBox(Threads &t, sm::FeedOp op, Value full) {
 /// Consumers get no tile that lanes still wait to fill: none comes a round late to a slot.
 static void feedElements(Threads &t, sm::FeedOp op, Value full) {
   waitForSlot(t, op);
-  moveByWarp(t, op);
+  copyByWarp(t, op);
   if (needsFence(op))
     t.gpu.fenceAsync();
   t.gpu.syncWarp();

@@ -243,7 +243,7 @@ void waitForBoxesOf(Threads &t, sm::WriteOp write);
 void publishToBoxes(Threads &t, sm::WriteOp write);
 
 /// Does what `feed` says by the plain accesses of one warp.
-void moveByWarp(Threads &t, sm::FeedOp feed);
+void copyByWarp(Threads &t, sm::FeedOp feed);
 
 // Mma.cpp
 mlir::LogicalResult lower(Threads &t, sm::MmaOp op);

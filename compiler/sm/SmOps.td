@@ -359,8 +359,8 @@ def Sm_FeedOp : Sm_Op<"feed", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{
     What `sm.fetch` says, for the consumers that receive the slot in this phase: 0 in the first round through the ring,
     then 1, then 0 again. The producer does not wait for the data. Where TMA cannot copy the tile, the producer moves the
-    elements, or with `box_only` hands the slot over as it is, for consumers to fill (`sm.fill`). Where nobody releases the ring's slots, they come back with
-    those of another that it has waited for in this round.
+    elements, or with `box_only` hands the slot over as it is, for consumers to fill (`sm.fill`). Where nobody releases
+    the ring's slots, they come back with those of another that it has waited for in this round.
 
     ```mlir
     sm.feed %K[%j, %c0] [128, 128], %tile, %b[%slot] phase %phase

@@ -93,7 +93,8 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK-NEXT: } else {
 // CHECK: nvvm.shfl.sync
 // CHECK: scf.for
-// CHECK: ld.global
+// CHECK-COUNT-8: ld.global.b16
+// CHECK-NOT: ld.global.b16
 // CHECK: nvvm.bar.warp.sync
 // CHECK-NOT: %c2_i64
 // CHECK: scf.if %{{.*}} {

@@ -134,6 +134,56 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
+// In a branch behind, the same tile is read from the same slot, which comes back behind that; another tile is loaded.
+// CHECK-LABEL: func @a_tile_read_again
+// CHECK: } consumer
+// CHECK: %[[TILE:.*]] = sm.receive %{{.*}} : !sm.shared<64x128xbf16, 128>
+// CHECK-NEXT: sm.fill %[[TILE]]
+// CHECK-NEXT: sm.read %[[TILE]]
+// CHECK: scf.if
+// CHECK: sm.read %[[TILE]]
+// CHECK: tile.load %arg1
+// CHECK-NOT: tile.load
+// CHECK: sm.proxy_fence
+// CHECK-NEXT: sm.release %{{.*}} each_warp
+module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
+  func.func @a_tile_read_again(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index, %again: i1,
+                               %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c80 = arith.constant 80 : index
+    %zero = arith.constant dense<0.0> : tensor<64x80xbf16, #c>
+    %none = arith.constant dense<0.0> : tensor<64x80xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c80 iter_args(%sum = %none) -> tensor<64x80xf32, #c> {
+      %ks = sm.fetch %k[%j, %c0] [80, 64] : !tile.view<2xbf16> -> !sm.shared<80x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<80x64xbf16, 128>, tensor<64x80xf32, #c>
+        -> !sm.inflight<tensor<64x80xf32, #c>>
+      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x80xf32, #c>> -> tensor<64x80xf32, #c>
+      %b = tile.load %bias[%c0, %j] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
+      %x = scf.if %again -> tensor<64x80xbf16, #c> {
+        %number = arith.index_cast %j : index to i32
+        %pinned = sm.pin %number : i32
+        %at = arith.index_cast %pinned : i32 to index
+        %same = tile.load %bias[%c0, %at] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
+        %other = tile.load %bias[%at, %at] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
+        %both = arith.addf %same, %other : tensor<64x80xbf16, #c>
+        scf.yield %both : tensor<64x80xbf16, #c>
+      } else {
+        scf.yield %zero : tensor<64x80xbf16, #c>
+      }
+      %y = arith.addf %b, %x : tensor<64x80xbf16, #c>
+      %w = arith.extf %y : tensor<64x80xbf16, #c> to tensor<64x80xf32, #c>
+      %z = arith.addf %s, %w : tensor<64x80xf32, #c>
+      scf.yield %z : tensor<64x80xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
 // Without room for another ring it is loaded as before.
 // CHECK-LABEL: func @a_tile_without_room
 // CHECK: sm.roles producer
