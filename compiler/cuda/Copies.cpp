@@ -277,6 +277,8 @@ template <class Op> static Copy plainCopy(Threads &t, Op op, Warps warps) {
 void cuda::copyByWarp(Threads &t, sm::FeedOp feed) { plainCopy(t, feed, {t.s.i32(0), 1}).elements(); }
 
 LogicalResult cuda::lower(Threads &t, sm::FillOp op) {
+  if (op.getPosition().size() != 2)
+    return op.emitOpError("fills only matrices");
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp());
   if (failed(checkRowsOfWarp(t, op, rowsOfWarp, op.getTile().getType())))
     return failure();

@@ -29,7 +29,8 @@ bool isReadByLanes(sm::FetchOp fetch);
 /// Of a tile that products read where it is fetched.
 bool canBeFed(sm::FetchOp fetch);
 
-/// Of a tile that goes to registers, rows of its own to each warp. Smaller ones are not worth a ring.
+/// Of a tile that goes to registers, rows of its own to each warp, and beside which nothing has to become 0. Smaller
+/// ones are not worth a ring.
 bool canBeFed(tile::LoadOp load);
 
 /// What a tile that goes to registers needs in shared memory.

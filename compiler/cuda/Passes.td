@@ -43,10 +43,10 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     the same tile; a fence follows them, since TMA writes there next, and each warp releases the slot.
 
     So does each large `tile.load` of 16-bit elements in a loop, whose tile goes to registers, if its ring finds room in
-    `tile.shared_limit` bytes: where TMA can copy it. Where it cannot, each of the warps
-    that read it moves its own rows there (`sm.fill`), since one warp would be slower than all of them. What a
-    branch behind loads once more, such as a second attempt, is read from the same slot. Where each warp gives back
-    another tile of the loop no sooner, both come back with that: the producer waits once for the two.
+    `tile.shared_limit` bytes: where TMA can copy it. Where it cannot, each of the warps that read it moves its own rows
+    there (`sm.fill`), since one warp would be slower than all of them. What a branch behind loads once more, such as a
+    second attempt, is read from the same slot. Where each warp gives back another tile of the loop no sooner, both come
+    back with that: the producer waits once for the two.
 
     The producer's warps come on top of the others, as `tile.producer_warps` says from then on. Registers are shared out
     so that the multiprocessor holds `tile.instances_per_sm` blocks (1 if the module has no such attribute).

@@ -285,6 +285,37 @@ func.func @columns_between_warps(%x: !tile.view<1xi32>) {
 
 #parts = #sm.layout<registers = [0:2:8], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// What others have written to shared memory a warp reads for itself, too.
+// CHECK-LABEL: func.func @own_reads
+// CHECK: %[[ANY:.*]] = nvvm.vote.sync any
+// CHECK: scf.if %[[ANY]]
+// CHECK: ldmatrix
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
+  func.func @own_reads(%s: !tile.view<2xf32>, %y: !tile.view<2xbf16>) {
+    %c0 = arith.constant 0 : index
+    %b = sm.alloc {offset = 0 : i64} : !sm.shared<64x16xbf16, 32>
+    %a = tile.load %s[%c0, %c0] : !tile.view<2xf32> -> tensor<64x16xf32, #acc>
+    %zero = arith.constant dense<0.0> : tensor<64x4xf32, #parts>
+    %none = arith.constant dense<0.0> : tensor<64x16xbf16, #acc>
+    %p = sm.partial_reduce max %a axis 1 : tensor<64x16xf32, #acc> -> tensor<64x4xf32, #parts>
+    %positive = arith.cmpf ogt, %p, %zero : tensor<64x4xf32, #parts>
+    %any = tile.any %positive : tensor<64x4xi1, #parts>
+    %r = scf.if %any -> tensor<64x16xbf16, #acc> {
+      %read = sm.read %b : !sm.shared<64x16xbf16, 32> -> tensor<64x16xbf16, #acc>
+      scf.yield %read : tensor<64x16xbf16, #acc>
+    } else {
+      scf.yield %none : tensor<64x16xbf16, #acc>
+    }
+    tile.store %r, %y[%c0, %c0] : tensor<64x16xbf16, #acc>, !tile.view<2xbf16>
+    return
+  }
+}
+
+// -----
+
+#parts = #sm.layout<registers = [0:2:8], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
+#acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #between = #sm.layout<registers = [], lanes = [1:32:1], warps = [0:4:1]>
 #columns = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
 
@@ -469,6 +500,18 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
     %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
     // expected-error @below {{has rows_of_warp 8, but 4 warps share 64 rows}}
     sm.fill %a, %y[%c0, %c0] [64, 64] rows_of_warp 8 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
+  func.func @a_fill_of_a_vector(%y: !tile.view<1xbf16>) {
+    %c0 = arith.constant 0 : index
+    %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
+    // expected-error @below {{fills only matrices}}
+    sm.fill %a, %y[%c0] [64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<1xbf16>
     return
   }
 }

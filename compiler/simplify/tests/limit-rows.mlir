@@ -56,20 +56,20 @@ func.func @in_another_loop(%row: index, %shift: index, %end: index, %s: tensor<6
   %row_column = tile.reshape %rows : tensor<64xi32> -> tensor<64x1xi32>
   %b = tile.broadcast %row_column : tensor<64x1xi32> -> tensor<64x32xi32>
   %all = scf.for %n = %c0 to %end step %c32 iter_args(%last = %o0) -> (tensor<64x64xf32>) {
-  %r:3 = scf.for %key = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
-      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
-    %key32 = arith.index_cast %key : index to i32
-    %first_key = tile.broadcast %key32 : i32 -> tensor<32xi32>
-    %keys = arith.addi %first_key, %j : tensor<32xi32>
-    %key_row = tile.reshape %keys : tensor<32xi32> -> tensor<1x32xi32>
-    %a = tile.broadcast %key_row : tensor<1x32xi32> -> tensor<64x32xi32>
-    %mask = arith.cmpi sle, %a, %b : tensor<64x32xi32>
-    %masked = arith.select %mask, %s, %minus_inf : tensor<64x32xi1>, tensor<64x32xf32>
-    %m1, %l1, %o1 = tile.softmax_update %masked, %v, %m, %l, %o
-      : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
-    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
-  }
-  scf.yield %r#2 : tensor<64x64xf32>
+    %r:3 = scf.for %key = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
+        -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+      %key32 = arith.index_cast %key : index to i32
+      %first_key = tile.broadcast %key32 : i32 -> tensor<32xi32>
+      %keys = arith.addi %first_key, %j : tensor<32xi32>
+      %key_row = tile.reshape %keys : tensor<32xi32> -> tensor<1x32xi32>
+      %a = tile.broadcast %key_row : tensor<1x32xi32> -> tensor<64x32xi32>
+      %mask = arith.cmpi sle, %a, %b : tensor<64x32xi32>
+      %masked = arith.select %mask, %s, %minus_inf : tensor<64x32xi1>, tensor<64x32xf32>
+      %m1, %l1, %o1 = tile.softmax_update %masked, %v, %m, %l, %o
+        : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+      scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    }
+    scf.yield %r#2 : tensor<64x64xf32>
   }
   return %all : tensor<64x64xf32>
 }
