@@ -39,19 +39,24 @@ class Overlap {
 public:
   Overlap(scf::ForOp loop, bool takesTurns) : loop_(loop), takesTurns_(takesTurns), b_(loop.getLoc(), loop) {}
 
-  bool isPossible() {
+  /// Returns why the last product cannot start one iteration later, or an empty string if it can.
+  StringRef obstacle() {
     SmallVector<sm::WgmmaOp> products = llvm::to_vector(loop_.getBody()->getOps<sm::WgmmaOp>());
     if (products.size() < 2)
-      return false;
+      return "the loop has fewer than two products";
     first_ = products.front();
     last_ = products.back();
     Value sum = waitOf(last_).getResult();
     auto yield = cast<scf::YieldOp>(loop_.getBody()->getTerminator());
     if (!sum.hasOneUse() || *sum.user_begin() != yield)
-      return false;
+      return "the iteration itself needs the sum of its last product";
     sum_ = sum.use_begin()->getOperandNumber();
     divide();
-    return isSumFreeUntil(waitOf(first_));
+    if (!isSumFreeUntil(waitOf(first_)))
+      return "the first product needs the sum of the last one of the iteration before";
+    if (llvm::any_of(handedOver_, [](Value value) { return isa<sm::SharedType>(value.getType()); }))
+      return "the last product reads a tile of shared memory that the next iteration may overwrite";
+    return "";
   }
 
   void run() {
@@ -76,8 +81,14 @@ private:
   Block *body() { return loop_.getBody(); }
   BlockArgument carriedSum() { return loop_.getRegionIterArg(sum_); }
 
-  void divide() {
+  /// Returns the receive of a tile that only the last product reads, so that it can be received one iteration later.
+  sm::ReceiveOp receiveOfLast() {
     auto receive = last_.getRhs().getDefiningOp<sm::ReceiveOp>();
+    return receive && receive->hasOneUse() && receive.getTile().hasOneUse() ? receive : sm::ReceiveOp();
+  }
+
+  void divide() {
+    sm::ReceiveOp receive = receiveOfLast();
     Operation *slot = receive ? receive.getTile().getDefiningOp() : nullptr;
     Operation *end = waitOf(first_);
     while (isa<sm::ReleaseOp>(end->getNextNode()))
@@ -244,18 +255,23 @@ struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
 
   static void overlap(sm::RolesOp roles) {
     constexpr int64_t warpsOfGroup = 4;
-    bool takesTurns = tile::setting(roles, "tile.num_warps", warpsOfGroup) > warpsOfGroup, isOverlapped = false;
+    bool takesTurns = tile::setting(roles, "tile.num_warps", warpsOfGroup) > warpsOfGroup;
+    bool hasProducts = false, isOverlapped = false;
     roles.getConsumer().walk([&](scf::ForOp loop) {
-      if (Overlap overlap(loop, takesTurns); overlap.isPossible()) {
-        overlap.run();
-        isOverlapped = true;
+      if (loop.getBody()->getOps<sm::WgmmaOp>().empty())
+        return;
+      hasProducts = true;
+      Overlap overlap(loop, takesTurns);
+      if (StringRef obstacle = overlap.obstacle(); !obstacle.empty()) {
+        loop.emitRemark("num_products of 2 has no effect on this loop, whose products follow each other: ") << obstacle;
+        return;
       }
+      overlap.run();
+      isOverlapped = true;
     });
-    if (!isOverlapped) {
-      roles.emitRemark("num_products of 2: there is no loop of products that could overlap; they follow each other");
-      return;
-    }
-    if (!takesTurns)
+    if (!hasProducts)
+      roles.emitRemark("num_products of 2 has no effect: no loop multiplies on the tensor cores of warpgroups");
+    if (!isOverlapped || !takesTurns)
       return;
     auto start = OpBuilder::atBlockBegin(&roles.getConsumer().front());
     sm::TurnsOp::create(start, roles.getLoc());

@@ -63,6 +63,10 @@ def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
     carries, it is started one iteration later, together with that iteration's first product. Several warpgroups take turns at
     starting both, so that the tensor cores work for one while the others compute. The first iteration, now on its own, is folded
     with what the loop starts from; comparisons of the loop's variable with its first value are known in both.
+
+    A loop stays as it is if the last product reads a tile of shared memory that the iteration computes, or one that an
+    earlier product of the iteration reads, too. The next iteration may overwrite such a tile while the product still
+    reads it. A remark names the reason.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }

@@ -333,6 +333,7 @@ def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {
     `producer` $producer_registers $producer `consumer` $consumer_registers $consumer attr-dict
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def Sm_EndOp : Sm_Op<"end", [Terminator, Pure, HasParent<"RolesOp">]> {

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -230,6 +231,16 @@ LogicalResult RolesOp::verify() {
   if (!isa_and_present<func::ReturnOp>((*this)->getNextNode()))
     return emitOpError("is not the last op of its function");
   return success();
+}
+
+LogicalResult RolesOp::verifyRegions() {
+  WalkResult search = walk([](LoopLikeOpInterface loop) {
+    if (llvm::none_of(loop.getRegionIterArgs(), [](Value carried) { return isa<SharedType>(carried.getType()); }))
+      return WalkResult::advance();
+    loop.emitError("a shared tile crosses an iteration of this loop; no barrier or wait would protect it there");
+    return WalkResult::interrupt();
+  });
+  return failure(search.wasInterrupted());
 }
 
 LogicalResult WgmmaOp::verify() {

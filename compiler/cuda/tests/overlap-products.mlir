@@ -95,9 +95,110 @@ module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.p
 // CHECK-NOT: sm.turns
 module attributes {tile.num_products = 2 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @no_products() {
-    // expected-remark @+1 {{num_products of 2: there is no loop of products that could overlap; they follow each other}}
+    // expected-remark @+1 {{num_products of 2 has no effect: no loop multiplies on the tensor cores of warpgroups}}
     sm.roles producer 32 {
     } consumer 232 {
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+#words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
+#v = #sm.layout<registers = [1:16:1], lanes = [1:4:16, 0:8:1], warps = [0:8:8]>
+
+// The last product reads a tile that the iteration computes. One iteration later, the next tile would be written to the
+// same memory while the product still reads it.
+// CHECK-LABEL: func @computed_right_operand
+// CHECK-NOT: scf.if
+// CHECK: scf.for
+// CHECK: sm.wgmma_wait 0
+// CHECK: sm.stage
+// CHECK: sm.wgmma
+// CHECK: sm.wgmma_wait 0
+module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @computed_right_operand(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
+    %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
+    %kb = sm.mbarriers : !sm.mbarriers<1>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+      // expected-remark @+1 {{num_products of 2 has no effect on this loop, whose products follow each other: the last product reads a tile of shared memory that the next iteration may overwrite}}
+      %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
+          -> (tensor<128x64xf32, #c>, i32) {
+        %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %k = sm.receive %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
+          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
+        %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
+        %values = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #v>
+        %doubled = arith.addf %values, %values : tensor<64x64xbf16, #v>
+        %v = sm.stage %doubled : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
+        %g = sm.wgmma %words, %v depth 64 acc %o
+          : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+          -> !sm.inflight<tensor<128x64xf32, #c>>
+        %next = sm.wgmma_wait 0 %g : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        sm.release %kb[%zero] : !sm.mbarriers<1>
+        %other = arith.xori %phase, %one : i32
+        scf.yield %next, %other : tensor<128x64xf32, #c>, i32
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+#words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
+
+// The last product reads a tile that an earlier product of the iteration reads, too: the slot cannot be received later
+// for the one than for the other.
+// CHECK-LABEL: func @tile_of_two_products
+// CHECK-NOT: scf.if
+// CHECK: scf.for
+// CHECK: %[[K:.*]] = sm.receive
+// CHECK: sm.wgmma %{{.*}}, %[[K]]
+// CHECK: sm.wgmma_wait 0
+// CHECK: sm.wgmma %{{.*}}, %[[K]]
+// CHECK: sm.wgmma_wait 0
+module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @tile_of_two_products(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
+    %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
+    %kb = sm.mbarriers : !sm.mbarriers<1>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+      // expected-remark @+1 {{num_products of 2 has no effect on this loop, whose products follow each other: the last product reads a tile of shared memory that the next iteration may overwrite}}
+      %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
+          -> (tensor<128x64xf32, #c>, i32) {
+        %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %k = sm.receive %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
+          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
+        %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
+        %g = sm.wgmma %words, %k depth 64 acc %o
+          : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+          -> !sm.inflight<tensor<128x64xf32, #c>>
+        %next = sm.wgmma_wait 0 %g : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        sm.release %kb[%zero] : !sm.mbarriers<1>
+        %other = arith.xori %phase, %one : i32
+        scf.yield %next, %other : tensor<128x64xf32, #c>, i32
+      }
     }
     return
   }

@@ -178,3 +178,20 @@ func.func @claimed_by_nobody(%b: !sm.mbarriers<2>, %i: i32) {
   }
   return
 }
+
+// -----
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @shared_tile_in_the_next_iteration(%n: index, %a: !sm.shared<64x64xbf16, 128>) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      // expected-error @+1 {{a shared tile crosses an iteration of this loop; no barrier or wait would protect it there}}
+      %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %a) -> (!sm.shared<64x64xbf16, 128>) {
+        scf.yield %t : !sm.shared<64x64xbf16, 128>
+      }
+    }
+    return
+  }
+}
