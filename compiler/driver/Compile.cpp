@@ -5,6 +5,7 @@
 #include "compiler/driver/Compilation.h"
 #include "compiler/emit/Emit.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
@@ -36,9 +37,9 @@ Expected<Artifact> Compilation::run() {
 Status Compilation::runPasses() {
   for (const MlirPhase &phase : mlirPhases(request_.target.name)) {
     PassManager passes(source_.context(), ModuleOp::getOperationName());
-    passes.enableVerifier(false);
+    passes.enableVerifier(false); // The phase is verified as a whole.
     phase.build(passes);
-    if (failed(passes.run(source_.module())))
+    if (failed(passes.run(source_.module())) || failed(verify(source_.module())))
       return source_.failure();
     if (wants(phase.name) && !wants(kLlvmPhase)) {
       llvm::raw_string_ostream stream(artifact_.text);

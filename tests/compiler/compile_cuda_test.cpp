@@ -248,6 +248,27 @@ TEST(CompileCuda, WhereNothingCanBeFedAllWarpsCopy) {
                                     HasSubstr("wgmma.mma_async"), Not(HasSubstr("mbarrier"))));
 }
 
+/// Roles by hand: whole warpgroups, until a schedule says otherwise.
+const char *const kRoles = R"(
+module attributes {tile.version = 1 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @roles(%a: !tile.view<1xf32> {tile.name = "a"}) {
+    sm.roles producer 40 {
+    } consumer 232 {
+    }
+    return
+  }
+}
+)";
+
+TEST(CompileCuda, WhatAPhaseLeavesIsVerified) {
+  CompileRequest r = request(kRoles);
+  r.target.arch = "sm_90a";
+  r.emit = "ptx";
+  EXPECT_TRUE(compile(r).ok()) << compile(r).status().message();
+  r.schedule.num_warps = 2;
+  expectRefusal(r, ErrorCode::CompileFailed, "divides 4 + 2 warps; roles are whole warpgroups of 4");
+}
+
 TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
   CompileRequest r = request();
   r.target.arch = "sm_75";
