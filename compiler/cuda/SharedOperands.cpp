@@ -56,6 +56,8 @@ public:
     for (PlannedDot planned : dots)
       collect(planned);
     for (PlannedDot planned : dots)
+      widenToPanels(planned);
+    for (PlannedDot planned : dots)
       lower(planned);
     for (auto &[load, shared] : fetched_)
       readBack(load, shared);
@@ -73,10 +75,7 @@ private:
     bool transposed = side == lhs ? planned.dot.getTransposeLhs() : planned.dot.getTransposeRhs();
     int64_t outer = side == lhs ? size.m : size.n;
     bool depthFirst = (side == lhs) == transposed;
-    std::array shape = depthFirst ? std::array{size.k, outer} : std::array{outer, size.k};
-    if (onWarpgroups(planned.dot, planned.grid))
-      shape[1] = llvm::alignTo(shape[1], kPanelElements);
-    return shape;
+    return depthFirst ? std::array{size.k, outer} : std::array{outer, size.k};
   }
 
   static bool takesFromRegisters(PlannedDot planned, Side side) {
@@ -96,6 +95,15 @@ private:
       for (auto [have, need] : llvm::zip(shape, coveredShape(planned, side)))
         have = std::max(have, need);
     }
+  }
+
+  /// Products of warpgroups read whole panels, also of a buffer in which another product covers more columns.
+  void widenToPanels(PlannedDot planned) {
+    if (!onWarpgroups(planned.dot, planned.grid))
+      return;
+    for (Side side : {lhs, rhs})
+      if (auto shape = shapes_.find(operand(planned.dot, side)); shape != shapes_.end())
+        shape->second[1] = llvm::alignTo(shape->second[1], kPanelElements);
   }
 
   Value shared(Value tile) {
