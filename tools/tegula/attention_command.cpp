@@ -31,11 +31,27 @@ Status measure(const AttentionRun &run, AttentionReport &report, Progress &progr
   return {};
 }
 
+/// Returns runs in which loops over keys, queries or query heads have no iteration, for mutants that show only there.
+Expected<std::vector<AttentionRun>> emptyRuns(const AttentionCase &attention, const std::shared_ptr<Device> &device,
+                                              KernelCache &cache, const TunedSchedules &tuned) {
+  std::vector<AttentionRun> runs;
+  for (int64_t AttentionShape::*size : {&AttentionShape::seqlen_k, &AttentionShape::seqlen_q, &AttentionShape::heads}) {
+    AttentionCase empty = attention;
+    empty.shape.*size = 0;
+    Expected<AttentionRun> run = AttentionRun::make(empty, device, cache, &tuned);
+    if (!run)
+      return run.status();
+    runs.push_back(std::move(*run));
+  }
+  return runs;
+}
+
 /// Takes the times of the first order.
-Status exploreOrders(const AttentionRun &run, SimtDevice &device, const AttentionOptions &options,
-                     AttentionReport &report, Progress &progress) {
+Status exploreOrders(const AttentionRun &run, std::span<const AttentionRun> others, SimtDevice &device,
+                     const AttentionOptions &options, AttentionReport &report, Progress &progress) {
   progress.show("running under different orders of lanes");
-  Expected<Exploration> exploration = explore(run, device, options.exploration, options.seed, options.backward);
+  Expected<Exploration> exploration =
+      explore(run, others, device, options.exploration, options.seed, options.backward);
   if (!exploration)
     return exploration.status();
   report.forward_ms = exploration->forward_ms;
@@ -95,10 +111,16 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   report.compile_ms = run->compileMs();
   report.forward_schedule = run->plan().schedule(programsOf(attention->problem).front());
   report.backward_schedule = run->plan().schedule("flash2_backward");
-  if (auto simt = std::dynamic_pointer_cast<SimtDevice>(*device))
-    TEGULA_RETURN_IF_ERROR(exploreOrders(*run, *simt, options, report, progress));
-  else
+  if (auto simt = std::dynamic_pointer_cast<SimtDevice>(*device)) {
+    Expected<std::vector<AttentionRun>> others = std::vector<AttentionRun>();
+    if (!options.exploration.mutate.empty())
+      others = emptyRuns(*attention, *device, cache, tuned);
+    if (!others)
+      return others.status();
+    TEGULA_RETURN_IF_ERROR(exploreOrders(*run, *others, *simt, options, report, progress));
+  } else {
     TEGULA_RETURN_IF_ERROR(measure(*run, report, progress));
+  }
   TEGULA_RETURN_IF_ERROR(inspect(*run, options, report, progress));
   return report;
 }

@@ -109,12 +109,15 @@ std::vector<SimtTraffic> byLine(const std::vector<SimtTraffic> &all) {
 
 class Explorer {
 public:
-  Explorer(const AttentionRun &run, SimtDevice &device, const ExplorationOptions &options, uint64_t seed, bool backward)
-      : run_(run), device_(device), options_(options), seed_(seed), backward_(backward) {}
+  Explorer(const AttentionRun &run, std::span<const AttentionRun> others, SimtDevice &device,
+           const ExplorationOptions &options, uint64_t seed, bool backward)
+      : run_(run), others_(others), device_(device), options_(options), seed_(seed), backward_(backward) {}
 
   Expected<Exploration> explore() {
     for (int64_t i = 0; i < options_.schedules; ++i)
       TEGULA_RETURN_IF_ERROR(runCorrect(i));
+    for (const AttentionRun &other : others_)
+      TEGULA_RETURN_IF_ERROR(runCorrect(other));
     Expected<std::vector<Mutant>> mutants = chosenMutants(device_, options_.mutate);
     if (!mutants)
       return mutants.status();
@@ -125,51 +128,78 @@ public:
 
 private:
   Status runCorrect(int64_t number) {
-    Expected<SimtReport> report = runOnce(number, {});
+    Expected<SimtReport> report = runOnce(run_, number, {});
     if (!report)
       return report.status();
     ++result_.schedules;
     if (number == 0)
       result_.traffic = byLine(report->traffic);
-    for (SimtFinding &finding : report->findings)
-      if (result_.findings.size() < kMostFindings)
-        result_.findings.push_back(std::move(finding));
+    addFindings(*report);
     return compare(number);
   }
 
-  /// Until an order of lanes shows the error.
-  Status runMutant(const Mutant &mutant) {
-    bool reached = false;
+  Status runCorrect(const AttentionRun &other) {
     for (int64_t i = 0; i < options_.schedules; ++i) {
-      Expected<SimtReport> report = runOnce(i, mutant.mutation);
+      Expected<SimtReport> report = runOnce(other, i, {});
       if (!report)
         return report.status();
-      if (!report->findings.empty()) {
-        ++result_.mutants_total;
-        ++result_.mutants_killed;
-        return {};
-      }
-      reached |= report->mutation_reached;
+      addFindings(*report);
     }
-    result_.mutants_total += reached;
-    (reached ? result_.survivors : result_.unreached).push_back(mutant.name);
     return {};
   }
 
-  Expected<SimtReport> runOnce(int64_t number, const std::optional<SimtMutation> &mutation) {
+  void addFindings(SimtReport &report) {
+    for (SimtFinding &finding : report.findings)
+      if (result_.findings.size() < kMostFindings)
+        result_.findings.push_back(std::move(finding));
+  }
+
+  enum class Fate { unreached, survived, killed };
+
+  /// Until an order of lanes shows the error.
+  Expected<Fate> runMutant(const AttentionRun &run, const Mutant &mutant) {
+    bool reached = false;
+    for (int64_t i = 0; i < options_.schedules; ++i) {
+      Expected<SimtReport> report = runOnce(run, i, mutant.mutation);
+      if (!report)
+        return report.status();
+      if (!report->findings.empty())
+        return Fate::killed;
+      reached |= report->mutation_reached;
+    }
+    return reached ? Fate::survived : Fate::unreached;
+  }
+
+  Status runMutant(const Mutant &mutant) {
+    Expected<Fate> fate = runMutant(run_, mutant);
+    for (size_t i = 0; fate && *fate != Fate::killed && i < others_.size(); ++i) {
+      Expected<Fate> there = runMutant(others_[i], mutant);
+      fate = there ? Expected(std::max(*fate, *there)) : there;
+    }
+    if (!fate)
+      return fate.status();
+    result_.mutants_total += *fate != Fate::unreached;
+    result_.mutants_killed += *fate == Fate::killed;
+    if (*fate != Fate::killed)
+      (*fate == Fate::survived ? result_.survivors : result_.unreached).push_back(mutant.name);
+    return {};
+  }
+
+  Expected<SimtReport> runOnce(const AttentionRun &run, int64_t number, const std::optional<SimtMutation> &mutation) {
     device_.setSchedule({.scheduler = options_.scheduler,
                          .seed = seed_ + uint64_t(number),
                          .mutation = mutation,
                          .count_traffic = options_.traffic && number == 0 && !mutation});
+    const bool isFirst = &run == &run_ && number == 0 && !mutation;
     Stopwatch forward;
-    TEGULA_RETURN_IF_ERROR(unlessFound(run_.forward()));
-    if (number == 0 && !mutation)
+    TEGULA_RETURN_IF_ERROR(unlessFound(run.forward()));
+    if (isFirst)
       result_.forward_ms = forward.milliseconds();
-    TEGULA_RETURN_IF_ERROR(run_.data().clearVariantGradients());
+    TEGULA_RETURN_IF_ERROR(run.data().clearVariantGradients());
     Stopwatch backward;
     if (backward_)
-      TEGULA_RETURN_IF_ERROR(unlessFound(run_.backward()));
-    if (number == 0 && !mutation)
+      TEGULA_RETURN_IF_ERROR(unlessFound(run.backward()));
+    if (isFirst)
       result_.backward_ms = backward.milliseconds();
     return device_.takeReport();
   }
@@ -205,6 +235,7 @@ private:
   static constexpr size_t kMostFindings = 100;
 
   const AttentionRun &run_;
+  std::span<const AttentionRun> others_;
   SimtDevice &device_;
   const ExplorationOptions &options_;
   uint64_t seed_;
@@ -238,9 +269,9 @@ int64_t Exploration::count(std::initializer_list<SimtFault> faults) const {
       findings, [&](const SimtFinding &finding) { return std::ranges::find(faults, finding.fault) != faults.end(); });
 }
 
-Expected<Exploration> explore(const AttentionRun &run, SimtDevice &device, const ExplorationOptions &options,
-                              uint64_t seed, bool backward) {
-  return Explorer(run, device, options, seed, backward).explore();
+Expected<Exploration> explore(const AttentionRun &run, std::span<const AttentionRun> others, SimtDevice &device,
+                              const ExplorationOptions &options, uint64_t seed, bool backward) {
+  return Explorer(run, others, device, options, seed, backward).explore();
 }
 
 Status verdict(const Exploration &exploration) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,11 @@ struct Exploration {
   int64_t count(std::initializer_list<SimtFault> faults) const;
 };
 
-/// Runs schedules with the seeds from `seed` on. Mutants are killed by any finding.
-Expected<Exploration> explore(const AttentionRun &run, SimtDevice &device, const ExplorationOptions &options,
-                              uint64_t seed, bool backward);
+/// Runs schedules with the seeds from `seed` on. A mutant is killed by any finding. `others` are runs of the same kernels
+/// with other shapes: they must be clean, too, and a mutant that `run` does not kill is tried with them, since some waits
+/// and barriers matter only where a loop has no iteration.
+Expected<Exploration> explore(const AttentionRun &run, std::span<const AttentionRun> others, SimtDevice &device,
+                              const ExplorationOptions &options, uint64_t seed, bool backward);
 
 /// LaunchFailed if there were findings or mutants survived.
 Status verdict(const Exploration &exploration);

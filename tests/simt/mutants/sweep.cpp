@@ -41,7 +41,7 @@ AttentionCase caseOf(const SweptKernel &kernel, const SweptLaunch &launch) {
 
 bool isIn(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Mutants that no launch has shown yet.
+/// Mutants that no launch has shown.
 struct Remaining {
   std::vector<std::string> names;
   std::set<std::string> reached; ///< Some lane has come to what they change.
@@ -63,37 +63,6 @@ struct Orders {
   int64_t schedules;
 };
 constexpr Orders kOrders[] = {{SimtScheduler::Uniform, 2}, {SimtScheduler::Laggard, 8}, {SimtScheduler::Runaway, 16}};
-
-Expected<Exploration> tryMutants(const AttentionRun &run, SimtDevice &device, const Orders &orders,
-                                 const std::string &mutants) {
-  Expected<Exploration> exploration =
-      explore(run, device, {.schedules = orders.schedules, .scheduler = orders.scheduler, .mutate = mutants},
-              /*seed=*/1, run.plan().problem().backward);
-  if (exploration && !exploration->findings.empty())
-    return Status(ErrorCode::LaunchFailed, exploration->findings.front().message);
-  return exploration;
-}
-
-/// Those that a launch does not show are what remains, how many it has tried.
-Expected<int64_t> tryLaunch(const AttentionRun &run, SimtDevice &device, std::string mutants, Remaining &remaining) {
-  remaining.names.clear();
-  std::vector<std::string> survivors;
-  int64_t all = 0;
-  for (const Orders &orders : kOrders) {
-    Expected<Exploration> tried = tryMutants(run, device, orders, mutants);
-    if (!tried)
-      return tried.status();
-    all = std::max(all, tried->mutants_total + int64_t(tried->unreached.size()));
-    std::ranges::move(tried->unreached, std::back_inserter(remaining.names));
-    survivors = std::move(tried->survivors);
-    if (survivors.empty())
-      return all;
-    remaining.reached.insert(survivors.begin(), survivors.end());
-    mutants = list(survivors);
-  }
-  std::ranges::move(survivors, std::back_inserter(remaining.names));
-  return all;
-}
 
 SweptKernel sweptKernel(const std::string &arch, std::string_view program, const AttentionProblem &problem) {
   SweptKernel kernel{.target = "simt:" + arch, .program = program, .problem = problem};
@@ -183,16 +152,28 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
   if (!recipe)
     return recipe.status();
   Sweep sweep{.schedule = recipe->schedule, .survivors = {}};
-  Remaining remaining;
-  std::string mutants(kernel.program);
+  std::vector<AttentionRun> runs;
   for (const SweptLaunch &launch : launchesOf(kernel, sweep.schedule)) {
     Expected<AttentionRun> run = AttentionRun::make(caseOf(kernel, launch), *device, cache);
     if (!run)
       return run.status();
-    Expected<int64_t> tried = tryLaunch(*run, *simt, mutants, remaining);
+    runs.push_back(std::move(*run));
+  }
+  Remaining remaining;
+  std::string mutants(kernel.program);
+  for (const Orders &orders : kOrders) {
+    Expected<Exploration> tried =
+        explore(runs.front(), std::span(runs).subspan(1), *simt,
+                {.schedules = orders.schedules, .scheduler = orders.scheduler, .mutate = mutants}, /*seed=*/1,
+                first.problem.backward);
     if (!tried)
       return tried.status();
-    sweep.mutants = std::max(sweep.mutants, *tried);
+    if (!tried->findings.empty())
+      return Status(ErrorCode::LaunchFailed, tried->findings.front().message);
+    sweep.mutants = std::max(sweep.mutants, tried->mutants_total + int64_t(tried->unreached.size()));
+    remaining.reached.insert(tried->survivors.begin(), tried->survivors.end());
+    remaining.names = std::move(tried->survivors);
+    std::ranges::move(tried->unreached, std::back_inserter(remaining.names));
     if (remaining.names.empty())
       return sweep;
     mutants = list(remaining.names);

@@ -6,7 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <ostream>
+#include <set>
+
 namespace tegula::testing {
+
+/// For lists of tests.
+static void PrintTo(const SweptKernel &kernel, std::ostream *stream) { *stream << kernel.target << " " << kernel.name(); }
+
 namespace {
 
 using ::testing::IsEmpty;
@@ -68,6 +77,48 @@ TEST(Mutants, OfABiasThroughARing) {
   SweptKernel kernel = withRoles({});
   kernel.variant = "bias";
   expectExplained(kernel);
+}
+
+bool isDefault(const SweptKernel &kernel) {
+  if (kernel.problem.dtype != bf16 || kernel.problem.causal == Causal::none || !kernel.variant.empty() ||
+      (kernel.program != "flash2_forward" && kernel.program != "flash2_backward"))
+    return false;
+  const Target target = {"simt", kernel.target.substr(kernel.target.find(':') + 1), ""};
+  AttentionProblem usual = kernel.problem;
+  usual.expected = AttentionProblem().expected;
+  Expected<AttentionRecipe> own = resolve(kernel.problem, kernel.program, target),
+                            chosen = resolve(usual, kernel.program, target);
+  return own && chosen && own->schedule == chosen->schedule;
+}
+
+/// The kernels that bf16 problems with a causal mask get where nobody says how long sequences are: one for each
+/// architecture, head dimension and pass whose schedule differs.
+std::vector<SweptKernel> defaultKernels() {
+  std::vector<SweptKernel> kernels = sweptKernels();
+  std::erase_if(kernels, std::not_fn(isDefault));
+  return kernels;
+}
+
+std::string wordsOf(const SweptKernel &kernel) {
+  std::string words = kernel.target + "_" + std::string(kernel.program) + "_" + std::to_string(kernel.problem.head_dim);
+  std::ranges::replace(words, ':', '_');
+  return words;
+}
+
+class DefaultMutants : public ::testing::TestWithParam<SweptKernel> {};
+TEST_P(DefaultMutants, AreAllExplained) { expectExplained(GetParam()); }
+INSTANTIATE_TEST_SUITE_P(All, DefaultMutants, ::testing::ValuesIn(defaultKernels()),
+                         [](const auto &info) { return wordsOf(info.param); });
+
+TEST(Mutants, OfDefaultSchedulesIncludeEachHeadDimensionAndPass) {
+  std::set<std::string> words;
+  for (const SweptKernel &kernel : defaultKernels())
+    words.insert(wordsOf(kernel));
+  for (const char *expected :
+       {"simt_sm_80_flash2_forward_64", "simt_sm_80_flash2_forward_128", "simt_sm_80_flash2_forward_256",
+        "simt_sm_80_flash2_backward_64", "simt_sm_80_flash2_backward_128", "simt_sm_80_flash2_backward_256",
+        "simt_sm_90a_flash2_forward_64", "simt_sm_90a_flash2_forward_128", "simt_sm_90a_flash2_forward_256"})
+    EXPECT_TRUE(words.contains(expected)) << expected;
 }
 
 /// A mutant of an instruction that belongs to the line of the forward pass with this text.
