@@ -2,31 +2,77 @@
 #include "tegula/tuned_schedules.h"
 #include "tegula/attention_words.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <limits>
+#include <tuple>
 
 namespace tegula {
 namespace {
 
-/// How many doublings lie between two classes, over all sizes.
-int64_t distance(const ShapeClass &a, const ShapeClass &b) {
-  int64_t sum = 0;
-  for (int64_t ShapeClass::*size :
-       {&ShapeClass::heads, &ShapeClass::group, &ShapeClass::seqlen_q, &ShapeClass::seqlen_k})
-    sum += std::abs(int(std::bit_width(uint64_t(a.*size))) - int(std::bit_width(uint64_t(b.*size))));
-  return sum;
-}
+/// The most queries of a decode step: the rows of the smallest block.
+constexpr int64_t kMostDecoded = 16;
+/// How many doublings may lie between a length that was tuned and one that uses the result.
+constexpr int kNear = 1;
 
 int64_t roundedUp(int64_t size) { return size <= 0 ? 0 : int64_t(std::bit_ceil(uint64_t(size))); }
+
+int doublings(int64_t a, int64_t b) {
+  return std::abs(int(std::bit_width(uint64_t(a))) - int(std::bit_width(uint64_t(b))));
+}
+
+/// Returns how many doublings lie between two classes, over all sizes.
+int distance(const ShapeClass &a, const ShapeClass &b) {
+  return doublings(a.heads, b.heads) + doublings(a.group, b.group) + doublings(a.seqlen_q, b.seqlen_q) +
+         doublings(a.seqlen_k, b.seqlen_k);
+}
+
+std::string_view wordOf(Axis axis) {
+  constexpr std::string_view words[] = {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_k", "any"};
+  return words[size_t(axis)];
+}
+
+/// Returns such as "f32[batch,heads]".
+std::string classOf(const VariantTensor &tensor) {
+  std::string text(toString(tensor.dtype));
+  char before = '[';
+  for (Axis axis : tensor.axes) {
+    text += before + std::string(wordOf(axis));
+    before = ',';
+  }
+  return text + (tensor.axes.empty() ? "[]" : "]");
+}
+
+/// Returns such as "band(1024,0)", or "band(,0)" for one without a bound to the left.
+std::string classOf(const Band &band) {
+  auto reach = [](std::optional<int64_t> bound) { return bound ? std::to_string(roundedUp(*bound)) : ""; };
+  return "band(" + reach(band.left) + "," + reach(band.right) + ")";
+}
+
+/// Returns what problemClass says of a variant, each part after a space; nothing for plain attention. The name comes
+/// last, so that no name looks like another part.
+std::string classOf(const Variant &variant) {
+  std::string text;
+  if (variant.score)
+    text += " score";
+  if (variant.mask)
+    text += " mask";
+  if (variant.peak)
+    text += " peak";
+  if (!variant.ranges.empty())
+    text += " ranges(" + std::to_string(variant.ranges.size()) + ")";
+  for (const Band &band : variant.bands)
+    text += " " + classOf(band);
+  for (const VariantTensor &tensor : variant.tensors)
+    text += " " + classOf(tensor);
+  return variant.name.empty() ? text : text + " " + variant.name;
+}
 
 } // namespace
 
 std::string problemClass(const AttentionProblem &problem) {
   return std::string(toString(problem.algorithm)) + " " + std::string(toString(problem.dtype)) + " " +
          std::to_string(problem.head_dim) + " " + std::to_string(problem.value_dim) + " " +
-         std::string(toString(problem.causal));
+         std::string(toString(problem.causal)) + classOf(problem.variant);
 }
 
 ShapeClass shapeClass(const AttentionShape &shape) {
@@ -36,17 +82,22 @@ ShapeClass shapeClass(const AttentionShape &shape) {
           .seqlen_k = roundedUp(shape.seqlen_k)};
 }
 
+bool isNear(const ShapeClass &tuned, const ShapeClass &shape) {
+  return (tuned.seqlen_q <= kMostDecoded) == (shape.seqlen_q <= kMostDecoded) &&
+         doublings(tuned.seqlen_q, shape.seqlen_q) <= kNear && doublings(tuned.seqlen_k, shape.seqlen_k) <= kNear;
+}
+
 std::optional<Schedule> TunedSchedules::find(std::string_view program, const AttentionProblem &problem) const {
-  std::string wanted = problemClass(problem);
-  ShapeClass shape = shapeClass(problem.expected);
+  if (problem.variant.name.empty() && problem.variant.hasFunctions())
+    return std::nullopt;
+  const std::string wanted = problemClass(problem);
+  const ShapeClass shape = shapeClass(problem.expected);
+  const auto rank = [&](const TunedSchedule &tuned) { return std::tuple(distance(tuned.shape, shape), tuned.shape); };
   const TunedSchedule *best = nullptr;
-  int64_t nearest = std::numeric_limits<int64_t>::max();
-  for (const TunedSchedule &tuned : all_) {
-    if (tuned.program != program || tuned.problem != wanted || distance(tuned.shape, shape) >= nearest)
-      continue;
-    best = &tuned;
-    nearest = distance(tuned.shape, shape);
-  }
+  for (const TunedSchedule &tuned : all_)
+    if (tuned.program == program && tuned.problem == wanted && isNear(tuned.shape, shape) &&
+        (best == nullptr || rank(tuned) < rank(*best)))
+      best = &tuned;
   return best ? std::optional(best->schedule) : std::nullopt;
 }
 

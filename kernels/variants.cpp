@@ -23,6 +23,13 @@ using Mask = decltype(Variant::mask);
 using Score = decltype(Variant::score);
 using Bounds = VisibleRange::Bounds;
 
+std::string nameOfBoth(const Variant &first, const Variant &second) {
+  for (const Variant *part : {&first, &second})
+    if (part->name.empty() && part->hasFunctions())
+      return "";
+  return first.name + (first.name.empty() || second.name.empty() ? "" : "+") + second.name;
+}
+
 Mask both(Mask first, Mask second, size_t split) {
   if (!first && !second)
     return {};
@@ -118,7 +125,7 @@ Variant additiveBias(DType dtype) {
 
 Variant combine(Variant first, Variant second) {
   size_t split = first.tensors.size();
-  Variant variant{.name = first.name + "+" + second.name, .tensors = first.tensors, .bands = first.bands};
+  Variant variant{.name = nameOfBoth(first, second), .tensors = first.tensors, .bands = first.bands};
   variant.tensors.insert(variant.tensors.end(), second.tensors.begin(), second.tensors.end());
   variant.bands.insert(variant.bands.end(), second.bands.begin(), second.bands.end());
   variant.ranges = first.ranges;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Which schedule is used where the caller gives none, or only some of its fields.
 #include "kernels/schedules.h"
+#include "tegula/tuned_schedules.h"
 
 #include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
 
 namespace tegula {
 namespace {
@@ -35,6 +39,38 @@ TEST(ChooseSchedule, RolesThatAreGivenStay) {
   expected.block_n = without.block_n;
   expected.num_stages = without.num_stages;
   EXPECT_EQ(toString(chosen("sm_90a", given)), toString(expected));
+}
+
+/// Schedules of the problem's forward kernel: with a tuned one for `tuned`, and as they ship.
+std::pair<std::string, std::string> chosenAfter(const AttentionProblem &tuned, const AttentionProblem &problem) {
+  const Target target = {"cuda", "sm_90a", ""};
+  TunedSchedules all;
+  all.add({"flash2_forward", problemClass(tuned), shapeClass(tuned.expected), {.block_m = 48, .block_n = 48}});
+  return {toString(chooseSchedule(target, "flash2_forward", problem, {}, &all)),
+          toString(chooseSchedule(target, "flash2_forward", problem, {}, nullptr))};
+}
+
+TEST(ChooseSchedule, ATuningOfPlainAttentionLeavesVariantsTheirRows) {
+  for (const Variant &variant : {softcap(30), alibi(Alignment::top_left), additiveBias(bf16),
+                                 slidingWindow(1024, 0, Alignment::top_left), prefixLm(Alignment::top_left)}) {
+    AttentionProblem modified = kProblem;
+    modified.variant = variant;
+    const auto [chosen, shipped] = chosenAfter(kProblem, modified);
+    EXPECT_EQ(chosen, shipped) << variant.name;
+    EXPECT_NE(chosenAfter(modified, modified).first, shipped) << variant.name;
+  }
+}
+
+TEST(ChooseSchedule, ATuningOfADecodeStepLeavesPrefillsTheirRows) {
+  AttentionProblem decode = kProblem;
+  decode.expected.seqlen_q = 1;
+  for (int64_t queries : {32, 512, 4096}) {
+    AttentionProblem prefill = kProblem;
+    prefill.expected.seqlen_q = queries;
+    const auto [chosen, shipped] = chosenAfter(decode, prefill);
+    EXPECT_EQ(chosen, shipped) << queries;
+  }
+  EXPECT_NE(chosenAfter(decode, decode).first, chosenAfter(decode, decode).second);
 }
 
 TEST(ChooseSchedule, EachProblemOfAShippedScheduleMeetsIt) {

@@ -66,9 +66,9 @@ class TuneTest(CommandLineTest):
         self.assertLessEqual(best["error_ratio"], 2)
         self.assertEqual(best["ms"], min(c["ms"] for c in record["candidates"] if c["state"] == "finalist"))
 
-    def tuned(self):
+    def tuned(self, *arguments):
         """Schedules: one that a tuning has chosen, so to speak, and the one without tuning."""
-        self.tune()
+        self.tune(*arguments)
         (name,) = glob.glob(os.path.join(self.folder, "schedules", "*"))
         record = load(name)
         record["best"] = next(n for n, c in enumerate(record["candidates"]) if n and "ms" in c)
@@ -78,13 +78,14 @@ class TuneTest(CommandLineTest):
         return [record["candidates"][n]["schedule"] for n in (record["best"], 0)]
 
     def test_hosts_use_the_result(self):
-        def schedule(environment):
-            return subprocess.run([os.environ["TEGULA_PRINT_SCHEDULES"]], env=os.environ | environment, text=True,
-                                  check=True, capture_output=True).stdout.strip()
+        def schedule(environment, *lengths):
+            return subprocess.run([os.environ["TEGULA_PRINT_SCHEDULES"], *lengths], env=os.environ | environment,
+                                  text=True, check=True, capture_output=True).stdout.strip()
 
         tuned, untuned = self.tuned()
-        self.assertEqual(schedule(self.environment), tuned)
-        self.assertEqual(schedule({"TEGULA_CACHE_DIR": self.folder + "/other"}), untuned)
+        self.assertEqual(schedule(self.environment, "100", "120"), tuned)
+        self.assertEqual(schedule(self.environment), untuned, "4096 queries and keys")
+        self.assertEqual(schedule({"TEGULA_CACHE_DIR": self.folder + "/other"}, "100", "120"), untuned)
 
     def test_attention_uses_the_result(self):
         tuned, untuned = self.tuned()
@@ -94,9 +95,11 @@ class TuneTest(CommandLineTest):
             return json.loads(result.stdout)["forward"]["schedule"]
 
         self.assertEqual(schedule(), tuned)
-        self.assertEqual(schedule("--seqlen-q", "300"), tuned)
+        self.assertEqual(schedule("--seqlen-q", "200"), tuned)
         self.assertEqual(schedule("--untuned"), untuned)
         self.assertEqual(schedule("--causal", "top_left"), untuned)
+        self.assertEqual(schedule("--seqlen-q", "300"), untuned)
+        self.assertEqual(schedule("--variant", "softcap"), untuned)
 
     def test_the_landscape_and_the_figures_go_to_files(self):
         drawing, figures = os.path.join(self.folder, "t.svg"), os.path.join(self.folder, "t.json")

@@ -82,6 +82,7 @@ struct VisibleRange {
 /// A variation of attention. The functions run while a kernel is recorded; one forward and one backward program serve
 /// every variant, the backward one by differentiating `score`.
 struct Variant {
+  /// Stands for what the functions compute where variants are told apart (problemClass): give each its own.
   std::string name;
   std::vector<VariantTensor> tensors = {};
   /// A query sees only keys that lie in every band ...
@@ -97,6 +98,8 @@ struct Variant {
   std::optional<Alignment> peak = {};
   /// What is wrong with the parameters the variant was made from; reported when it is used.
   Status status = {};
+
+  bool hasFunctions() const { return score || mask || !ranges.empty(); }
 };
 
 /// score -> cap * tanh(score / cap), for cap > 0 (Gemma 2, section 2); with `fastTanh` for 16-bit types.
@@ -126,7 +129,8 @@ Variant documents();
 Variant additiveBias(DType dtype);
 
 /// Both: a query sees what both let it see, and the score goes through `first`, then `second`.
-/// Their tensors must have different names.
+/// Their tensors must have different names. The name joins both names with a "+"; it is empty if a part has functions
+/// and no name.
 Variant combine(Variant first, Variant second);
 
 } // namespace tegula
