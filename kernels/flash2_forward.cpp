@@ -79,7 +79,7 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
   Demand demand{.shared_bytes = bytes * (s.block_m * qk + s.num_stages * s.block_n * (qk + v)),
                 .register_words = scores + s.block_m * v, // S or P, O.
                 .instances = blocks(shape.seqlen_q, s.block_m) * shape.heads * shape.batch,
-                .iterations = double(blocks(shape.seqlen_k, s.block_n)) * visibleShare(problem),
+                .iterations = visitedBlocks(problem, shape.seqlen_k, s.block_n, s.block_m),
                 .product_flops = 2 * double(scores) * row,
                 .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
                 .exponentials = double(scores)};

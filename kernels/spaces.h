@@ -2,14 +2,28 @@
 // The search spaces of the kernels that have one, each defined beside its kernel.
 #pragma once
 
+#include "blocks.h"
 #include "tegula/search_space.h"
+
+#include <algorithm>
 
 namespace tegula {
 
 extern const SearchSpace kFlash2ForwardSpace;
 extern const SearchSpace kFlash2BackwardSpace;
 
-/// The part of all pairs of a query and a key that a mask leaves.
-inline double visibleShare(const AttentionProblem &problem) { return problem.causal == Causal::none ? 1 : 0.5; }
+/// Returns how many blocks of keys a block of queries visits on average, or the other way round: there are `positions`
+/// in blocks of `block`, and `rows` in the block that visits them. A mask on one side leaves half of them, and one on
+/// both sides those that a window touches.
+inline double visitedBlocks(const AttentionProblem &problem, int64_t positions, int block, int rows) {
+  constexpr int64_t unbounded = int64_t(1) << 40;
+  int64_t left = unbounded, right = problem.causal == Causal::none ? unbounded : 0;
+  for (const Band &band : problem.variant.bands) {
+    left = std::min(left, band.left.value_or(unbounded));
+    right = std::min(right, band.right.value_or(unbounded));
+  }
+  const double all = double(blocks(positions, block)), window = double(left + right + rows) / block + 1;
+  return std::min(left + right < 2 * unbounded ? all / 2 : all, window);
+}
 
 } // namespace tegula

@@ -3,6 +3,7 @@
 
 #include "tegula/attention_words.h"
 #include "tegula/serialize.h"
+#include "workload/named_variants.h"
 
 namespace tegula::tuning {
 namespace {
@@ -31,6 +32,13 @@ template <class Parse> auto parsed(const Json &json, const char *name, Parse par
   return *value;
 }
 
+/// Makes the variant that a member names; none for "".
+Variant variantOf(const Json &json, DType dtype) {
+  if (json.at("variant") == "")
+    return {};
+  return parsed(json, "variant", tools::findVariant).make(dtype);
+}
+
 } // namespace
 
 std::string kernelMessage(const CompiledProgram &program) {
@@ -57,15 +65,18 @@ Json toJson(const TuningTask &task) {
   return {{"program", task.program},          {"algorithm", toString(problem.algorithm)},
           {"dtype", toString(problem.dtype)}, {"head_dim", problem.head_dim},
           {"value_dim", problem.value_dim},   {"causal", toString(problem.causal)},
-          {"backward", problem.backward},     {"shape", toJson(task.shape)}};
+          {"variant", problem.variant.name},  {"backward", problem.backward},
+          {"shape", toJson(task.shape)}};
 }
 
 TuningTask taskOf(const Json &json) {
-  return {.problem = {.dtype = parsed(json, "dtype", parseDType),
+  const DType dtype = parsed(json, "dtype", parseDType);
+  return {.problem = {.dtype = dtype,
                       .algorithm = parsed(json, "algorithm", parseAlgorithm),
                       .head_dim = json.at("head_dim"),
                       .value_dim = json.at("value_dim"),
                       .causal = parsed(json, "causal", parseCausal),
+                      .variant = variantOf(json, dtype),
                       .backward = json.at("backward")},
           .shape = shapeOf(json.at("shape")),
           .program = json.at("program")};

@@ -4,7 +4,7 @@
 // Each frame from the tuner is one line of JSON with a verb as "do", and bytes after it for `kernel`; the answer is a
 // line of JSON, with the members "code" and "message" if the request failed.
 //
-//   open     target, task, seed   -> {}            first of all: what is to be run, and where
+//   open     target, task, seed   -> {}            first of all: what is to be run, and where; a variant by its name
 //   kernel   request_bytes        -> {}            a CompileRequest and its Artifact follow
 //   load     id, schedule         -> {}            begins to make a candidate of kernels that have come before
 //   prepare  id                   -> {}            computes the reference for all checks, with any candidate's plan

@@ -22,6 +22,6 @@ inline bool isSame(const TuningMachine &a, const TuningMachine &b) {
 }
 
 /// Changes whenever the meaning of a member of a file does.
-inline constexpr int kFormat = 2;
+inline constexpr int kFormat = 3;
 
 } // namespace tegula::tuning

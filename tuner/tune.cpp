@@ -8,6 +8,7 @@
 #include "race.h"
 #include "tegula/cpu_info.h"
 #include "tegula/guard.h"
+#include "workload/named_variants.h"
 #include "workload/timing.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace tegula {
 
@@ -260,9 +262,6 @@ bool hasProgram(const AttentionProblem &problem, std::string_view program) {
 
 Status checkTask(const TuningTask &task) {
   const AttentionShape &shape = task.shape;
-  if (!task.problem.variant.name.empty())
-    return {ErrorCode::Unsupported,
-            "variants cannot be tuned; tune the problem without it, whose schedules serve it too"};
   if (!hasProgram(task.problem, task.program))
     return {ErrorCode::InvalidArgument, fmt::format("the problem has no program '{}'", task.program)};
   AttentionProblem forward = task.problem;
@@ -279,12 +278,32 @@ Status checkTask(const TuningTask &task) {
   return {};
 }
 
+/// Returns the task with the variant of its class that tegula-measure can make by its name.
+Expected<TuningTask> measurable(TuningTask task) {
+  const std::string wanted = problemClass(task.problem), name = task.problem.variant.name;
+  task.problem.variant = {};
+  if (problemClass(task.problem) == wanted)
+    return task;
+  for (const tools::NamedVariant &variant : tools::namedVariants()) {
+    task.problem.variant = variant.make(task.problem.dtype);
+    if (problemClass(task.problem) == wanted)
+      return task;
+  }
+  return Status(ErrorCode::Unsupported,
+                fmt::format("the variant '{}' cannot be tuned, because there is no reference to check candidates with; "
+                            "there is one for {}, with the parameters of `tegula attention --variant`",
+                            name, fmt::join(tools::variantNames(), ", ")));
+}
+
 } // namespace
 
 Expected<Tuning> tune(const TuningTask &task, const TuningMachine &machine, Compiler &compiler,
                       const TuningOptions &options) {
   TEGULA_RETURN_IF_ERROR(checkTask(task));
-  return guarded([&] { return Tuner(task, machine, compiler, options).run(); });
+  return guarded([&]() -> Expected<Tuning> {
+    Expected<TuningTask> named = measurable(task);
+    return named ? Tuner(*named, machine, compiler, options).run() : named.status();
+  });
 }
 
 } // namespace tegula

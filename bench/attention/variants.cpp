@@ -89,10 +89,7 @@ std::vector<Row> rowsOf(const Machine &machine, const ProblemGrid &grid, const N
                         const AttentionCase &attention) {
   constexpr int rounds = 3;
   AttentionCase modified = attention;
-  tools::setVariant(modified, variant);
-  modified.variant_values = [&](std::string_view tensor, const std::vector<int64_t> &shape) {
-    return tools::measuredValues(tensor, shape, attention.shape);
-  };
+  tools::setMeasuredVariant(modified, variant);
   const Unmodified plain = unmodified(machine, variant, modified);
   CaseMeasurement ofModified(machine, modified, grid.seconds / rounds),
       ofPlain(machine, plain.attention, grid.seconds / rounds);

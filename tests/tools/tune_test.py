@@ -101,6 +101,31 @@ class TuneTest(CommandLineTest):
         self.assertEqual(schedule("--seqlen-q", "300"), untuned)
         self.assertEqual(schedule("--variant", "softcap"), untuned)
 
+    def test_variants_are_tuned_each_on_its_own(self):
+        tuned, untuned = self.tuned("--variant", "softcap")
+
+        def schedule(*arguments):
+            result = self.run_tegula("attention", *SMALL, "--json", "--check", *arguments, environment=self.environment)
+            return json.loads(result.stdout)["forward"]["schedule"]
+
+        self.assertEqual(schedule("--variant", "softcap"), tuned)
+        self.assertEqual(schedule(), untuned)
+        self.assertEqual(schedule("--variant", "alibi"), untuned)
+        again = self.tune("--variant", "softcap").stdout
+        self.assertIn("flash2 f32 16 16 none score softcap", again)
+        self.assertIn("known from an earlier tuning", again)
+        self.assertNotIn("known", self.tune("--variant", "alibi").stdout)
+        self.assertEqual(sorted(record["task"]["variant"] for record in self.records()), ["alibi", "softcap"])
+
+    def test_every_variant_can_be_tuned_forward_and_backward(self):
+        for variant in "softcap", "alibi", "sliding_window", "prefix_lm", "documents", "bias":
+            for backward in [], ["--backward"]:
+                with self.subTest(variant=variant, backward=backward):
+                    self.tune("--variant", variant, *backward)
+        self.assertEqual(len(self.records()), 12)
+        for record in self.records():
+            self.assertLessEqual(record["candidates"][record["best"]]["error_ratio"], 2)
+
     def test_the_landscape_and_the_figures_go_to_files(self):
         drawing, figures = os.path.join(self.folder, "t.svg"), os.path.join(self.folder, "t.json")
         self.tune("--backward", "--svg", drawing, "--json", figures)

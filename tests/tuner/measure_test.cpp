@@ -2,6 +2,7 @@
 // The whole tuner on the cores of this machine, with the real compiler and the real tegula-measure.
 #include "compiler/client/InProcessCompiler.h"
 #include "tegula/tuner.h"
+#include "workload/named_variants.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,16 +12,18 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Hides keys after the query where nobody asked for it, for some schedules.
+/// Compiles another variant than the one that was asked for, for some schedules.
 class WrongForSome : public Compiler {
 public:
+  explicit WrongForSome(Variant variant) : variant_(std::move(variant)) {}
+
   Expected<Artifact> compile(const CompileRequest &request) override {
     if (request.schedule.block_m != 32)
       return compiler_->compile(request);
     AttentionConfig config{.dtype = f32,
                            .head_dim = 16,
                            .value_dim = 16,
-                           .causal = Causal::top_left,
+                           .variant = variant_,
                            .block_m = request.schedule.block_m,
                            .block_n = request.schedule.block_n};
     CompileRequest other = request;
@@ -29,6 +32,7 @@ public:
   }
 
 private:
+  const Variant variant_;
   std::unique_ptr<Compiler> compiler_ = makeInProcessCompiler();
 };
 
@@ -69,7 +73,7 @@ TEST(Measure, ForwardAndBackward) {
 }
 
 TEST(Measure, AWrongCandidateIsRejectedByTheReference) {
-  WrongForSome compiler;
+  WrongForSome compiler({.name = "causal", .bands = {{.right = 0, .alignment = Alignment::top_left}}});
   TuningOptions all = options();
   all.most_candidates = 1000;
   all.budget_seconds = 300;
@@ -84,6 +88,40 @@ TEST(Measure, AWrongCandidateIsRejectedByTheReference) {
       EXPECT_THAT(candidate.why, HasSubstr("the error ratio may be at most 2, but o has"));
   }
   EXPECT_GT(wrong, 3u);
+}
+
+TEST(Measure, EachVariantForwardAndBackward) {
+  for (const tools::NamedVariant &variant : tools::namedVariants())
+    for (bool backward : {false, true}) {
+      std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+      TuningTask modified = task(backward);
+      modified.problem.variant = variant.make(f32);
+      TuningOptions few = options();
+      few.most_candidates = 2;
+      Tuning tuning = tuned(modified, *compiler, few);
+      ASSERT_NE(tuning.winner(), nullptr) << variant.name << "\n" << toTable(tuning);
+      EXPECT_EQ(tuning.count(CandidateState::beaten) + tuning.count(CandidateState::finalist), 2u)
+          << variant.name << "\n"
+          << toTable(tuning);
+    }
+}
+
+TEST(Measure, ACandidateThatLosesItsVariantIsRejected) {
+  const std::pair<Variant, Variant> losses[] = {
+      {softcap(30), softcap(20)},
+      {slidingWindow(1024, 0, Alignment::top_left), slidingWindow(2000, 0, Alignment::top_left)}};
+  for (const auto &[asked, compiled] : losses) {
+    WrongForSome compiler(compiled);
+    TuningTask modified = task(false);
+    modified.problem.variant = asked;
+    modified.shape.seqlen_q = modified.shape.seqlen_k = 1200;
+    TuningOptions all = options();
+    all.most_candidates = 1000;
+    all.budget_seconds = 300;
+    Tuning tuning = tuned(modified, compiler, all);
+    for (const Candidate &candidate : tuning.candidates)
+      EXPECT_EQ(candidate.state == CandidateState::wrong, candidate.schedule.block_m == 32) << toTable(tuning);
+  }
 }
 
 TEST(Measure, OnlyKnownTargetsHaveAMachine) {

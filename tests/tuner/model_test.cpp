@@ -77,6 +77,21 @@ TEST(Model, RulesOutWhatDoesNotFit) {
               HasSubstr("registers a thread, there are 170"));
 }
 
+TEST(Model, AWindowOfKeysIsVisitedAlone) {
+  const Schedule schedule = *parseSchedule("block_m=128 block_n=64 num_warps=4 num_stages=2");
+  for (const char *program : {"flash2_forward", "flash2_backward"}) {
+    TuningTask task = tuning::task(program, 64);
+    const double all = demandOf(task, schedule).iterations;
+    EXPECT_EQ(all, program == std::string_view("flash2_forward") ? 64 : 32);
+    task.problem.causal = Causal::top_left;
+    EXPECT_EQ(demandOf(task, schedule).iterations, all / 2);
+    task.problem.variant = slidingWindow(1024, 0, Alignment::top_left);
+    EXPECT_LT(demandOf(task, schedule).iterations, all / 3);
+    task.problem.variant = slidingWindow(1 << 20, 0, Alignment::top_left);
+    EXPECT_EQ(demandOf(task, schedule).iterations, all / 2) << "causal attention alone sees no more";
+  }
+}
+
 TEST(Model, PrefersWhatIsKnownToBeFast) {
   TuningTask forward = task("flash2_forward", 128);
   double good = judged(forward, "block_m=128 block_n=64 num_warps=4 num_stages=2").model_cost;

@@ -35,6 +35,45 @@ TEST_F(StoreTest, JsonGoesBothWays) {
   EXPECT_EQ(toJson(*parsed), toJson(tuning));
 }
 
+TEST_F(StoreTest, JsonNamesTheVariant) {
+  tuning.task.problem.variant = softcap(30);
+  Expected<Tuning> parsed = parseTuning(toJson(tuning));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(problemClass(parsed->task.problem), problemClass(tuning.task.problem));
+  EXPECT_EQ(toJson(*parsed), toJson(tuning));
+  tuning.task.problem.variant.name = "softcup";
+  EXPECT_THAT(parseTuning(toJson(tuning)).status().message(), testing::HasSubstr("variant is \"softcup\""));
+}
+
+TEST_F(StoreTest, AVariantHasItsOwnResult) {
+  ASSERT_TRUE(store().save(tuning).ok());
+  Tuning capped = tuning;
+  capped.task.problem.variant = softcap(30);
+  EXPECT_FALSE(store().find(capped.task, capped.machine));
+  capped.best = 0;
+  ASSERT_TRUE(store().save(capped).ok());
+  EXPECT_EQ(files().size(), 2u);
+  EXPECT_EQ(store().find(capped.task, capped.machine)->winner()->schedule, capped.winner()->schedule);
+  EXPECT_EQ(store().find(tuning.task, tuning.machine)->winner()->schedule, tuning.winner()->schedule);
+  const TunedSchedules schedules = store().schedules(tuning.machine);
+  EXPECT_EQ(schedules.find("flash2_forward", capped.task.problemOfShape()), capped.winner()->schedule);
+  EXPECT_EQ(schedules.find("flash2_forward", tuning.task.problemOfShape()), tuning.winner()->schedule);
+}
+
+TEST_F(StoreTest, AnotherFormatDoesNotCountAndIsReplaced) {
+  ASSERT_TRUE(store().save(tuning).ok());
+  std::string old = toJson(tuning);
+  const std::string format = "\"format\": 3";
+  ASSERT_NE(old.find(format), std::string::npos);
+  old.replace(old.find(format), format.size(), "\"format\": 2");
+  std::ofstream(files().front(), std::ios::trunc) << old;
+  EXPECT_FALSE(store().find(tuning.task, tuning.machine));
+  EXPECT_EQ(store().schedules(tuning.machine).size(), 0u);
+  ASSERT_TRUE(store().save(tuning).ok());
+  EXPECT_EQ(files().size(), 1u);
+  EXPECT_TRUE(store().find(tuning.task, tuning.machine));
+}
+
 TEST_F(StoreTest, FindsWhatWasSaved) {
   EXPECT_FALSE(store().find(tuning.task, tuning.machine));
   ASSERT_TRUE(store().save(tuning).ok());
@@ -91,7 +130,7 @@ TEST_F(StoreTest, WhatCannotBeReadDoesNotCount) {
     EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << length;
     EXPECT_EQ(store().schedules(tuning.machine).size(), 0u);
   }
-  for (const char *text : {"[]", "null", "{\"format\": 1}", "\xff", "{\"format\": 2, \"task\": 3}"}) {
+  for (const char *text : {"[]", "null", "{\"format\": 1}", "\xff", "{\"format\": 3, \"task\": 3}"}) {
     std::ofstream(file, std::ios::trunc) << text;
     EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << text;
   }

@@ -169,9 +169,27 @@ TEST(Tune, RefusesWhatCannotBeTuned) {
   wrong.problem.backward = true;
   EXPECT_THAT(tune(wrong, machine(), compiler, options()).status().message(),
               HasSubstr("'flash2_forward' belongs to the forward pass"));
-  wrong = task();
-  wrong.problem.variant = softcap(30);
-  EXPECT_EQ(tune(wrong, machine(), compiler, options()).status().code(), ErrorCode::Unsupported);
+  for (const Variant &variant : {slidingWindow(7, 0, Alignment::top_left), combine(softcap(30), documents())}) {
+    wrong = task();
+    wrong.problem.variant = variant;
+    const Status status = tune(wrong, machine(), compiler, options()).status();
+    EXPECT_EQ(status.code(), ErrorCode::Unsupported);
+    EXPECT_THAT(status.message(), HasSubstr("the variant '" + variant.name + "' cannot be tuned"));
+    EXPECT_THAT(status.message(), HasSubstr("there is one for softcap, alibi, sliding_window"));
+  }
+}
+
+TEST(Tune, AVariantIsTunedWithTheOneOfItsClassThatHasAName) {
+  FakeCompiler compiler;
+  TuningTask capped = task();
+  capped.problem.variant = softcap(50);
+  TuningOptions few = options();
+  few.most_candidates = 5;
+  Expected<Tuning> tuning = tune(capped, machine(), compiler, few);
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  ASSERT_NE(tuning->winner(), nullptr);
+  EXPECT_EQ(problemClass(tuning->task.problem), problemClass(capped.problem));
+  EXPECT_THAT(toTable(*tuning), HasSubstr("flash2 f32 64 64 none score softcap"));
 }
 
 TEST(Tune, SaysSoIfNothingCanBeMeasured) {

@@ -8,11 +8,13 @@ namespace {
 constexpr const char *kExamples = R"(Examples:
   tegula tune --dtype bf16 --head-dim 128 --heads 16 --seqlen-q 4096
   tegula tune --target cpu --backward --svg landscape.svg
+  tegula tune --dtype bf16 --head-dim 128 --heads 16 --seqlen-q 4096 --variant softcap
   tegula tune --dtype bf16 --seqlen-q 8192 --exhaustive     measures everything, to show what the tuner missed
 
 What is found is kept in the folder `schedules` of $TEGULA_CACHE_DIR, $XDG_CACHE_HOME/tegula or ~/.cache/tegula,
-for this device, driver and compiler. `tegula attention` and `tegula bench` use it, for sizes that are near, too;
-with --untuned they do not. Ctrl-C ends a tuning and keeps what it has found so far.
+for this device, driver and compiler. `tegula attention` and `tegula bench` use it for the same variant and lengths
+that differ by a factor of 2 at most; with --untuned they do not. Ctrl-C ends a tuning and keeps what it has found
+so far.
 Exit code: 0 if a schedule was found, 1 if none or something failed, 2 for bad input.)";
 
 constexpr int kMostCandidates = 100000;
@@ -21,6 +23,7 @@ constexpr int kMostCandidates = 100000;
 
 void addTuneOptions(CLI::App &command, TuneOptions &o) {
   addProblemOptions(command, o.attention);
+  addVariantOption(command, o.attention.kernel);
   command
       .add_option("--target", o.attention.target,
                   "What to tune for: cpu, cuda (a GPU), or auto for the best there is (auto)")

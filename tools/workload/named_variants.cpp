@@ -166,4 +166,11 @@ void setVariant(AttentionCase &attention, const NamedVariant &variant) {
   };
 }
 
+void setMeasuredVariant(AttentionCase &attention, const NamedVariant &variant) {
+  setVariant(attention, variant);
+  attention.variant_values = [shape = attention.shape](std::string_view tensor, const std::vector<int64_t> &sizes) {
+    return measuredValues(tensor, sizes, shape);
+  };
+}
+
 } // namespace tegula::tools

@@ -51,5 +51,7 @@ std::vector<float> randomValues(std::string_view tensor, const std::vector<int64
 
 /// Makes it the variant of the problem, with randomValues in its tensors.
 void setVariant(AttentionCase &attention, const NamedVariant &variant);
+/// Makes it the variant of the problem, with measuredValues in its tensors.
+void setMeasuredVariant(AttentionCase &attention, const NamedVariant &variant);
 
 } // namespace tegula::tools

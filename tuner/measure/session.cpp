@@ -15,13 +15,22 @@ constexpr int64_t kCheckedQueries = 531, kCheckedKeys = 597;
 
 constexpr int64_t kMostCopies = 64;
 
-AttentionShape checkedShape(const AttentionShape &shape) {
-  int64_t group = std::min<int64_t>(2, shape.heads / shape.kv_heads);
+/// Returns how far the widest band reaches: shorter sequences do not show where it ends.
+int64_t reachOf(const Variant &variant) {
+  int64_t reach = 0;
+  for (const Band &band : variant.bands)
+    reach = std::max({reach, band.left.value_or(0), band.right.value_or(0)});
+  return reach;
+}
+
+AttentionShape checkedShape(const TuningTask &task) {
+  const AttentionShape &shape = task.shape;
+  const int64_t group = std::min<int64_t>(2, shape.heads / shape.kv_heads), reach = reachOf(task.problem.variant);
   return {.batch = 1,
           .heads = 2,
           .kv_heads = 2 / group,
-          .seqlen_q = std::min(shape.seqlen_q, kCheckedQueries),
-          .seqlen_k = std::min(shape.seqlen_k, kCheckedKeys)};
+          .seqlen_q = std::min(shape.seqlen_q, reach + kCheckedQueries),
+          .seqlen_k = std::min(shape.seqlen_k, reach + kCheckedKeys)};
 }
 
 double largestRatio(const tools::AttentionErrors &errors) {
@@ -72,6 +81,7 @@ Json Session::answer(const Json &request, std::string_view bytes) {
 
 Status Session::open(const Json &request) {
   task_ = taskOf(request.at("task"));
+  variant_ = tools::findVariant(task_.problem.variant.name);
   seed_ = request.at("seed");
   Expected<std::shared_ptr<Device>> device = tools::openDevice(request.at("target").get<std::string>());
   if (!device)
@@ -96,11 +106,15 @@ Expected<AttentionPlan> Session::makePlan(const Schedule &schedule) {
   return AttentionPlan::make(task_.problemOfShape(), *cache_, {}, &tuned);
 }
 
-tools::AttentionCase Session::caseOf(const AttentionShape &shape) const {
-  return {.problem = task_.problem,
-          .shape = shape,
-          .scale = float(1 / std::sqrt(double(task_.problem.head_dim))),
-          .seed = seed_};
+tools::AttentionCase Session::caseOf(const AttentionShape &shape,
+                                     void (*set_variant)(tools::AttentionCase &, const tools::NamedVariant &)) const {
+  tools::AttentionCase attention{.problem = task_.problem,
+                                 .shape = shape,
+                                 .scale = float(1 / std::sqrt(double(task_.problem.head_dim))),
+                                 .seed = seed_};
+  if (variant_ != nullptr)
+    set_variant(attention, *variant_);
+  return attention;
 }
 
 /// The pass that the program belongs to.
@@ -109,7 +123,7 @@ Status Session::run(const AttentionPlan &plan, const tools::AttentionData &data)
 }
 
 Status Session::prepare(const AttentionPlan &plan) {
-  tools::AttentionCase attention = caseOf(checkedShape(task_.shape));
+  tools::AttentionCase attention = caseOf(checkedShape(task_), tools::setVariant);
   Expected<tools::AttentionData> data = tools::AttentionData::make(attention, plan, device_);
   if (!data)
     return data.status();
@@ -124,6 +138,7 @@ Status Session::prepare(const AttentionPlan &plan) {
 Expected<tools::AttentionErrors> Session::check(const AttentionPlan &plan) {
   TEGULA_RETURN_IF_ERROR(check_data_->makeRoomFor(plan));
   TEGULA_RETURN_IF_ERROR(check_data_->spoilOutputs());
+  TEGULA_RETURN_IF_ERROR(check_data_->clearVariantGradients());
   TEGULA_RETURN_IF_ERROR(check_data_->forward(plan));
   if (task_.problem.backward)
     TEGULA_RETURN_IF_ERROR(check_data_->backward(plan));
@@ -135,7 +150,7 @@ Expected<tools::AttentionErrors> Session::check(const AttentionPlan &plan) {
 }
 
 Status Session::makeRotation(const AttentionPlan &plan) {
-  tools::AttentionCase attention = caseOf(task_.shape);
+  tools::AttentionCase attention = caseOf(task_.shape, tools::setMeasuredVariant);
   std::vector<tools::AttentionData> rotation;
   int64_t copies = 2;
   for (int64_t n = 0; n < copies; ++n) {

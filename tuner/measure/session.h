@@ -36,9 +36,12 @@ private:
   Status run(const AttentionPlan &plan, const tools::AttentionData &data) const;
   /// As many copies of the problem as it takes for a launch to find nothing of its own in the caches.
   Status makeRotation(const AttentionPlan &plan);
-  tools::AttentionCase caseOf(const AttentionShape &shape) const;
+  /// Makes the task's problem at a shape; `set_variant` says what the tensors of its variant hold.
+  tools::AttentionCase caseOf(const AttentionShape &shape,
+                              void (*set_variant)(tools::AttentionCase &, const tools::NamedVariant &)) const;
 
   TuningTask task_;
+  const tools::NamedVariant *variant_ = nullptr; ///< The task's; null for plain attention.
   uint64_t seed_ = 0;
   std::shared_ptr<Device> device_;
   ReceivedKernels kernels_;

@@ -21,7 +21,9 @@ namespace tegula {
 
 /// What is tuned. `problem.backward` says whether a backward program is.
 struct TuningTask {
-  AttentionProblem problem; ///< Without a variant: what is found serves variants too.
+  /// Its variant, if it has one, must be of the class (problemClass) of one that `tegula attention --variant` names.
+  /// Candidates are compiled, checked and timed with the latter. The result serves this class alone.
+  AttentionProblem problem;
   AttentionShape shape;
   std::string program; ///< One that has a search space: "flash2_forward", "flash2_backward".
 
