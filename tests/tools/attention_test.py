@@ -23,7 +23,7 @@ class JsonTest(CommandLineTest):
     def test_forward_has_these_keys_and_no_others(self):
         answer = self.attention(*SMALL)
         self.assertEqual(
-            list(answer), ["target", "device", "dtype", "shape", "causal", "compile_ms", "forward"])
+            list(answer), ["target", "device", "dtype", "shape", "causal", "compile_ms", "compilations", "forward"])
         self.assertEqual(answer["shape"], {"batch": 2, "heads": 4, "kv_heads": 2, "seqlen_q": 17, "seqlen_k": 33,
                                            "head_dim": 16, "value_dim": 16, "row_gaps": [0, 0, 0, 0]})
         self.assertEqual([answer["target"], answer["dtype"], answer["causal"]], [TARGET, "f32", "none"])

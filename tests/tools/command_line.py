@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Runs the command line under test; TEGULA names it, TEGULA_TEST_TARGET the target to test (cpu)."""
 
+import atexit
 import os
 import subprocess
+import tempfile
 import unittest
 
 
 TARGET = os.environ.get("TEGULA_TEST_TARGET", "cpu")
+
+# What the user has tuned or compiled changes nothing, and is not changed.
+_cache = tempfile.TemporaryDirectory()
+atexit.register(_cache.cleanup)
+os.environ.pop("TEGULA_CACHE_DIR", None)
+os.environ["XDG_CACHE_HOME"] = _cache.name
 
 
 class CommandLineTest(unittest.TestCase):

@@ -30,6 +30,14 @@ TEST(Report, JsonSaysNullForNumbersThatAreNotFinite) {
   EXPECT_TRUE(json["forward"]["error_ratio"].is_null());
 }
 
+TEST(Report, SaysHowManyKernelsWereCompiled) {
+  AttentionReport report = reportWithErrors(0.5);
+  report.compilations = 1;
+  report.cached = 3;
+  EXPECT_EQ(nlohmann::json::parse(toJson(report))["compilations"], 1);
+  EXPECT_NE(toTable(report).find("kernels: 1 compiled, 3 from the cache\n"), std::string::npos);
+}
+
 TEST(Report, NoWorkIsZeroTeraflops) {
   nlohmann::json json = nlohmann::json::parse(toJson(reportWithErrors(0)));
   EXPECT_EQ(json["forward"]["tflops"], 0);

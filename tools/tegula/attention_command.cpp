@@ -99,7 +99,8 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   Progress progress;
   progress.show("compiling");
   std::unique_ptr<Compiler> compiler = makeCompiler();
-  KernelCache cache(*compiler, *device);
+  const std::shared_ptr<ArtifactCache> kernels = openKernels((*device)->target(), options.no_cache);
+  KernelCache cache(*compiler, *device, {.artifacts = kernels});
   TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
   Expected<AttentionRun> run = AttentionRun::make(*attention, *device, cache, &tuned);
   if (!run)
@@ -109,6 +110,8 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   report.target = (*device)->target().name;
   report.device = describe(**device);
   report.compile_ms = run->compileMs();
+  report.compilations = kernels->counters().compilations;
+  report.cached = kernels->counters().hits;
   report.forward_schedule = run->plan().schedule(programsOf(attention->problem).front());
   report.backward_schedule = run->plan().schedule("flash2_backward");
   if (auto simt = std::dynamic_pointer_cast<SimtDevice>(*device)) {

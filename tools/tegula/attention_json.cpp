@@ -83,6 +83,7 @@ std::string toJson(const AttentionReport &report) {
   if (report.attention.variant)
     json["variant"] = report.attention.variant->name;
   json["compile_ms"] = report.compile_ms;
+  json["compilations"] = report.compilations;
   json["forward"] = forwardOf(report);
   if (report.backward_ms)
     json["backward"] = backwardOf(report);

@@ -34,6 +34,7 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
   addTarget(command, o.target);
   addSchedule(command, o.schedule);
   addUntuned(command, o.untuned);
+  addNoCache(command, o.no_cache);
   command
       .add_option("--row-gaps", o.row_gaps,
                   "Numbers between the rows of q, k, v and o, with commas, or one for\nall: rows that begin at "

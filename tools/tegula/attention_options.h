@@ -31,6 +31,7 @@ struct AttentionOptions {
   bool check = false;
   bool json = false;
   bool untuned = false;
+  bool no_cache = false;
   std::string save;
 };
 

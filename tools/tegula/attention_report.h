@@ -6,6 +6,7 @@
 #include "workload/attention_case.h"
 #include "workload/attention_check.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -16,7 +17,9 @@ struct AttentionReport {
   std::string target;
   std::string device;
   Schedule forward_schedule, backward_schedule; ///< Of the first kernel, and of flash2_backward.
-  double compile_ms = 0;
+  double compile_ms = 0;                        ///< From recording to loaded kernels.
+  int64_t compilations = 0;                     ///< Kernels that were compiled ...
+  int64_t cached = 0;                           ///< ... and that were found on disk.
   double forward_ms = 0;
   std::optional<double> backward_ms;
   std::optional<AttentionErrors> errors;

@@ -73,7 +73,9 @@ std::string explorationTable(const Exploration &exploration) {
 } // namespace
 
 std::string toTable(const AttentionReport &report) {
-  std::string text = heading(report) + fmt::format("\n  {:<9} {:>10.3f} ms\n", "compile", report.compile_ms);
+  std::string text = heading(report);
+  text += fmt::format("\n  {:<9} {:>10.3f} ms, kernels: {} compiled, {} from the cache\n", "compile", report.compile_ms,
+                      report.compilations, report.cached);
   text += timeLine("forward", report.forward_ms, forwardFlops(report.attention), report.forward_schedule);
   if (report.backward_ms)
     text += timeLine("backward", *report.backward_ms, backwardFlops(report.attention), report.backward_schedule);

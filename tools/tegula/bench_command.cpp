@@ -37,7 +37,7 @@ Expected<Report> measure(const BenchOptions &options) {
   if (!device)
     return device.status();
   std::unique_ptr<Compiler> compiler = makeCompiler();
-  KernelCache cache(*compiler, *device);
+  KernelCache cache(*compiler, *device, {.artifacts = openKernels((*device)->target(), options.no_cache)});
   TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
   bench::Machine machine{*device, cache, &tuned};
   bench::ProblemGrid grid = problemGrid(options, (*device)->target().name);

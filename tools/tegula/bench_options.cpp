@@ -56,6 +56,7 @@ void addBenchOptions(CLI::App &command, BenchOptions &o) {
   addTarget(command, o.target);
   addSchedule(command, o.schedule);
   addUntuned(command, o.untuned);
+  addNoCache(command, o.no_cache);
   command.add_option("--seconds", o.seconds, "Time for each measurement (0.3)")->check(number())->type_name("NUMBER");
   command
       .add_flag(

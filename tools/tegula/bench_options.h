@@ -29,6 +29,7 @@ struct BenchOptions {
   bool ladder = false;
   bool no_check = false;
   bool untuned = false;
+  bool no_cache = false;
   std::vector<std::string> add; ///< Files with rows measured elsewhere.
   std::string json;             ///< Files to write; empty means none.
   std::string svg;

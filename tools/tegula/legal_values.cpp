@@ -75,6 +75,10 @@ void addUntuned(CLI::App &command, bool &untuned) {
   command.add_flag("--untuned", untuned, "Do not use what `tegula tune` has found");
 }
 
+void addNoCache(CLI::App &command, bool &no_cache) {
+  command.add_flag("--no-cache", no_cache, "Compile every kernel, and keep none (`tegula cache`)");
+}
+
 static std::string joined(const std::vector<std::string> &words, const char *last) {
   if (words.size() < 2)
     return fmt::format("{}", fmt::join(words, ""));

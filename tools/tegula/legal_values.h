@@ -45,6 +45,9 @@ void addSchedule(CLI::App &command, Schedule &schedule);
 /// The flag --untuned.
 void addUntuned(CLI::App &command, bool &untuned);
 
+/// The flag --no-cache.
+void addNoCache(CLI::App &command, bool &no_cache);
+
 /// The words a, b and c as "a, b or c".
 std::string alternatives(const std::vector<std::string> &words);
 /// The words a, b and c as "a, b and c".

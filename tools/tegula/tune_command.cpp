@@ -4,6 +4,7 @@
 #include "files.h"
 #include "progress.h"
 #include "tegula/cpu_info.h"
+#include "tegula/cuda_device.h"
 #include "tegula/tuning_store.h"
 #include "workload/open_device.h"
 
@@ -55,16 +56,27 @@ std::optional<Tuning> findKnown(const TuneOptions &options, const TuningStore &s
   return known && known->complete ? std::move(known) : std::nullopt;
 }
 
+/// Returns what Device::driver does for the target, without opening the device: `tegula-measure` has the only context
+/// on a GPU.
+std::string driverOf(const Target &target) {
+  if (target.name != "cuda")
+    return "";
+  Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
+  return gpus && !gpus->empty() ? std::to_string(gpus->front().driver_version) : "";
+}
+
 Expected<Tuning> findOrMeasure(const TuneOptions &options) {
   Expected<AttentionCase> attention = attentionCase(options.attention);
   if (!attention)
     return attention.status();
   TuningTask task{attention->problem, attention->shape,
                   attention->problem.backward ? "flash2_backward" : "flash2_forward"};
-  std::unique_ptr<Compiler> compiler = makeCompiler(usableCores());
-  Expected<TuningMachine> machine = tuningMachine(resolveTarget(options.attention.target), *compiler);
+  std::unique_ptr<Compiler> worker = makeCompiler(usableCores());
+  Expected<TuningMachine> machine = tuningMachine(resolveTarget(options.attention.target), *worker);
   if (!machine)
     return machine.status();
+  const std::shared_ptr<ArtifactCache> kernels = openKernels(machine->target, options.attention.no_cache);
+  std::unique_ptr<Compiler> compiler = makeCachingCompiler(*worker, *kernels, driverOf(machine->target));
   TuningStore store;
   if (std::optional<Tuning> known = findKnown(options, store, task, *machine))
     return std::move(*known);

@@ -32,6 +32,7 @@ void addTuneOptions(CLI::App &command, TuneOptions &o) {
   command.add_flag("--backward", o.attention.backward, "Tune the backward pass instead of the forward pass");
   command.add_option("--budget", o.budget, "Seconds to spend (60)")->check(number())->type_name("NUMBER");
   addNumber(command, "--candidates", o.candidates, 1, kMostCandidates, "Schedules to compile at most (192)");
+  addNoCache(command, o.attention.no_cache);
   command.add_flag("--again", o.again, "Measure even if the result is known");
   command.add_flag("--exhaustive", o.exhaustive, "Then time every schedule to the end and compare; takes minutes");
   command.add_option("--json", o.json, "Write all figures there")->type_name("FILE");
