@@ -92,6 +92,8 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
     else
       demand.shared_traffic += double(bytes * s.block_m * qk);
     demand.warpgroup_products = true;
+    if (hasTilesOfScores(problem.variant))
+      demand.shared_bytes += 2 * s.num_stages * scores;
     if (s.num_products == 2) // The weights of one block beside the scores of the next.
       demand.register_words += scores / words;
   } else {

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The schedules that are used where nobody chose one.
 #include "schedules.h"
+#include "spaces.h"
 #include "tegula/tuned_schedules.h"
 
 #include <algorithm>
 
 namespace tegula {
 namespace {
-
-/// Whether a tensor of the variant's has a 16-bit element for each score, whose tiles lie in shared memory beside those
-/// of the keys.
-bool hasTilesOfScores(const Variant &variant) {
-  return std::any_of(variant.tensors.begin(), variant.tensors.end(), [](const VariantTensor &tensor) {
-    const std::vector<Axis> &axes = tensor.axes;
-    return axes.size() >= 2 && axes[axes.size() - 2] == Axis::seqlen_q && axes.back() == Axis::seqlen_k &&
-           sizeOf(tensor.dtype) == 2;
-  });
-}
 
 /// Whether queries see a window of the keys only: then small blocks visit fewer beside it.
 bool hasWindow(const Variant &variant) {

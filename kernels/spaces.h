@@ -12,6 +12,16 @@ namespace tegula {
 extern const SearchSpace kFlash2ForwardSpace;
 extern const SearchSpace kFlash2BackwardSpace;
 
+/// Returns whether a tensor of the variant has a 16-bit element for each score. Where a producer copies, their tiles
+/// lie in shared memory with those of the keys.
+inline bool hasTilesOfScores(const Variant &variant) {
+  return std::any_of(variant.tensors.begin(), variant.tensors.end(), [](const VariantTensor &tensor) {
+    const std::vector<Axis> &axes = tensor.axes;
+    return axes.size() >= 2 && axes[axes.size() - 2] == Axis::seqlen_q && axes.back() == Axis::seqlen_k &&
+           sizeOf(tensor.dtype) == 2;
+  });
+}
+
 /// Returns how many blocks of keys a block of queries visits on average, or the other way round: there are `positions`
 /// in blocks of `block`, and `rows` in the block that visits them. A mask on one side leaves half of them, and one on
 /// both sides those that a window touches.

@@ -37,8 +37,8 @@ Demand demandOf(const TuningTask &task, const Schedule &schedule) {
 }
 
 /// Bytes of shared memory of the compiled program.
-int64_t sharedBytes(const TuningTask &task, const Schedule &schedule) {
-  Target target = h100().target;
+int64_t sharedBytes(const TuningTask &task, const Schedule &schedule, const char *arch = "sm_90") {
+  const Target target = {"cuda", arch, ""};
   Expected<AttentionRecipe> recipe = resolve(task.problem, task.program, target, schedule);
   Expected<Program> program = findAttentionProgram(task.program)->record(recipe->config);
   Expected<Artifact> artifact = makeInProcessCompiler()->compile(
@@ -56,6 +56,20 @@ TEST(Model, CountsSharedMemoryAsTheCompilerDoes) {
   TuningTask backward = task("flash2_backward", 64);
   Schedule schedule{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2};
   EXPECT_EQ(demandOf(backward, schedule).shared_bytes, sharedBytes(backward, schedule));
+}
+
+TEST(Model, CountsTheTilesOfABias) {
+  const char *schedule = "block_m=128 block_n=64 num_warps=8 num_stages=3 num_roles=2 num_products=2";
+  TuningTask biased = task("flash2_forward", 64);
+  const int64_t plain = demandOf(biased, *parseSchedule(schedule)).shared_bytes;
+  const int64_t compiled = sharedBytes(biased, *parseSchedule(schedule), "sm_90a");
+  EXPECT_NEAR(double(plain), double(compiled), 256) << "mbarriers are not counted";
+  const int64_t tiles = 3 * 128 * 64 * 2;
+  biased.problem.variant = additiveBias(bf16);
+  EXPECT_EQ(demandOf(biased, *parseSchedule(schedule)).shared_bytes, plain + tiles);
+  EXPECT_NEAR(double(sharedBytes(biased, *parseSchedule(schedule), "sm_90a")), double(compiled + tiles), 256);
+  biased.problem.variant = additiveBias(f32);
+  EXPECT_EQ(demandOf(biased, *parseSchedule(schedule)).shared_bytes, plain);
 }
 
 Candidate judged(const TuningTask &task, const char *schedule) {

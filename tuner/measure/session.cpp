@@ -12,6 +12,8 @@ namespace {
 
 // Of the check: several blocks of every candidate, the last of them cut off, and more than one head.
 constexpr int64_t kCheckedQueries = 531, kCheckedKeys = 597;
+// Positions after the first one that a band does not reach: more than the largest block.
+constexpr int64_t kCheckedBeyondBand = 275;
 
 constexpr int64_t kMostCopies = 64;
 
@@ -29,8 +31,8 @@ AttentionShape checkedShape(const TuningTask &task) {
   return {.batch = 1,
           .heads = 2,
           .kv_heads = 2 / group,
-          .seqlen_q = std::min(shape.seqlen_q, reach + kCheckedQueries),
-          .seqlen_k = std::min(shape.seqlen_k, reach + kCheckedKeys)};
+          .seqlen_q = std::min(shape.seqlen_q, std::max(kCheckedQueries, reach + kCheckedBeyondBand)),
+          .seqlen_k = std::min(shape.seqlen_k, std::max(kCheckedKeys, reach + kCheckedBeyondBand))};
 }
 
 double largestRatio(const tools::AttentionErrors &errors) {
