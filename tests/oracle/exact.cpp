@@ -27,7 +27,7 @@ Outputs forward(const Shape &shape, const Rules &rules, double scale, const Inpu
 }
 
 Gradients backward(const Shape &shape, const Rules &rules, double scale, const Inputs &in,
-                   const std::vector<float> &d_o) {
+                   const std::vector<float> &d_o, const std::vector<float> &d_lse) {
   Gradients out{std::vector<double>(shape.sizeQ()), std::vector<double>(shape.sizeK()),
                 std::vector<double>(shape.sizeV())};
   forEachRow(shape, [&](const Row &row) {
@@ -38,10 +38,11 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
       dp[j] = product(&d_o[row.o], &in.v[row.v + j * shape.value_dim], shape.value_dim);
       mean += r.p[j] * dp[j];
     }
+    const double dLse = d_lse.empty() ? 0 : d_lse[row.lse]; // The derivative of lse with respect to a score is p.
     for (int64_t j = 0; j < shape.seqlen_k; ++j) {
       if (!r.seen[j])
         continue;
-      double ds = r.p[j] * (dp[j] - mean);
+      double ds = r.p[j] * (dp[j] - mean + dLse);
       for (size_t t = rules.steps.size(); t-- > 0;)
         ds = rules.steps[t].backward.exact(r.before[t][j], row.at(j), ds);
       int64_t k = row.k + j * shape.head_dim, v = row.v + j * shape.value_dim;

@@ -21,41 +21,56 @@ double dotted(const std::vector<double> &a, const std::vector<float> &b) {
   return sum;
 }
 
-/// d sum(o * d_o) / d x[n] for a number of `inputs`, by central differences.
-double slope(const Shape &shape, const Rules &rules, Inputs inputs, const std::vector<float> &d_o,
+/// The gradients of a loss with respect to what the forward pass gives. An empty d_lse stands for zeros.
+struct Upstream {
+  std::vector<float> d_o, d_lse;
+
+  double loss(const Outputs &out) const { return dotted(out.o, d_o) + (d_lse.empty() ? 0 : dotted(out.lse, d_lse)); }
+};
+
+/// d loss / d x[n] for a number of `inputs`, by central differences.
+double slope(const Shape &shape, const Rules &rules, Inputs inputs, const Upstream &upstream,
              std::vector<float> Inputs::*which, size_t n) {
   float x = (inputs.*which)[n], h = 0x1p-10f;
   (inputs.*which)[n] = x + h;
-  double above = dotted(forward(shape, rules, 0.5, inputs).o, d_o);
+  double above = upstream.loss(forward(shape, rules, 0.5, inputs));
   (inputs.*which)[n] = x - h;
-  double below = dotted(forward(shape, rules, 0.5, inputs).o, d_o);
+  double below = upstream.loss(forward(shape, rules, 0.5, inputs));
   return (above - below) / (2 * h);
 }
 
-void expectGradientsMatchSlopes(const Shape &shape, const Rules &rules) {
+void expectGradientsMatchSlopes(const Shape &shape, const Rules &rules, const std::vector<float> &d_lse = {}) {
   Inputs inputs = makeInputs(shape, 0.5, f16, Family::normal, 1);
   for (auto *x : {&inputs.q, &inputs.k, &inputs.v})
     for (float &number : *x)
       number = std::ldexp(std::round(std::ldexp(number, 8)), -8); // so that x +- h is exact
-  std::vector<float> d_o = normalNumbers(shape.sizeO(), f32, 2);
-  Gradients gradients = backward(shape, rules, 0.5, inputs, d_o);
+  const Upstream upstream{normalNumbers(shape.sizeO(), f32, 2), d_lse};
+  Gradients gradients = backward(shape, rules, 0.5, inputs, upstream.d_o, upstream.d_lse);
   using Pair = std::pair<std::vector<float> Inputs::*, std::vector<double> Gradients::*>;
   for (auto [input, gradient] :
        {Pair{&Inputs::q, &Gradients::dq}, Pair{&Inputs::k, &Gradients::dk}, Pair{&Inputs::v, &Gradients::dv}})
     for (size_t n = 0; n < (inputs.*input).size(); ++n)
-      EXPECT_NEAR((gradients.*gradient)[n], slope(shape, rules, inputs, d_o, input, n), 1e-4) << "element " << n;
+      EXPECT_NEAR((gradients.*gradient)[n], slope(shape, rules, inputs, upstream, input, n), 1e-4) << "element " << n;
 }
 
 TEST(Exact, GradientsMatchFiniteDifferences) { expectGradientsMatchSlopes(kSmall, {}); }
 
-TEST(Exact, GradientsMatchFiniteDifferencesWithAllRules) {
+Rules allRules() {
   Rules rules;
   addCausal(rules, kSmall, Corner::bottom_right);
   addWindow(rules, kSmall, 2, 0, Corner::bottom_right);
   addAlibi(rules, kSmall, {0.5f, 0.25f, 0.125f, 1.0f}, Corner::bottom_right);
   addSoftcap(rules, 2.0);
   addBias(rules, kSmall, normalNumbers(2 * 4 * 5 * 7, f32, 3), nullptr);
-  expectGradientsMatchSlopes(kSmall, rules);
+  return rules;
+}
+
+TEST(Exact, GradientsMatchFiniteDifferencesWithAllRules) { expectGradientsMatchSlopes(kSmall, allRules()); }
+
+TEST(Exact, GradientsOfLseMatchFiniteDifferences) {
+  const std::vector<float> d_lse = normalNumbers(kSmall.sizeLse(), f32, 5);
+  expectGradientsMatchSlopes(kSmall, {}, d_lse);
+  expectGradientsMatchSlopes(kSmall, allRules(), d_lse);
 }
 
 TEST(Exact, BiasGradientMatchesFiniteDifferences) {
@@ -101,9 +116,11 @@ TEST(Exact, RowsWithoutKeysAreZero) {
   EXPECT_EQ(out.lse[1], -infinity);
   EXPECT_GT(out.lse[2], -infinity);
   EXPECT_EQ(out.o[0], 0);
-  Gradients gradients = backward(shape, rules, 1, inputs, normalNumbers(shape.sizeO(), f32, 2));
-  for (int n = 0; n < 2 * 8; ++n)
-    EXPECT_EQ(gradients.dq[n], 0);
+  for (const std::vector<float> &d_lse : {std::vector<float>(), normalNumbers(shape.sizeLse(), f32, 5)}) {
+    Gradients gradients = backward(shape, rules, 1, inputs, normalNumbers(shape.sizeO(), f32, 2), d_lse);
+    for (int n = 0; n < 2 * 8; ++n)
+      EXPECT_EQ(gradients.dq[n], 0);
+  }
 }
 
 TEST(Exact, NoKeysAtAll) {

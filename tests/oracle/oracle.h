@@ -91,16 +91,18 @@ struct Gradients {
 /// O = softmax(S) V in 64 bits. Rows that see no key: o = 0, lse = -inf.
 Outputs forward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs);
 
-/// The gradients of sum(o * d_o) in 64 bits.
+/// The gradients of sum(o * d_o) + sum(lse * d_lse) in 64 bits, where rows that see no key count for nothing. An empty
+/// `d_lse` stands for zeros.
 Gradients backward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs,
-                   const std::vector<float> &d_o);
+                   const std::vector<float> &d_o, const std::vector<float> &d_lse = {});
 
 // The plain formula in low precision, as the FlashAttention papers write it: S, each modification of it, P, O, dP and
 // dS are rounded to `dtype`, as an eager framework would by writing each of them to a tensor; arithmetic, LSE and D are
 // f32.
 //
 //   S = scale Q K^T     P = softmax(S)       O = P V      LSE = log(rowsum(exp(S)))
-//   P = exp(S - LSE)    D = rowsum(dO O)    dS = P (dO V^T - D)    dQ = scale dS K    dK = scale dS^T Q    dV = P^T dO
+//   P = exp(S - LSE)    D = rowsum(dO O) - dLSE    dS = P (dO V^T - D)
+//   dQ = scale dS K     dK = scale dS^T Q          dV = P^T dO
 //
 // The order of its sums is nobody's choice, and the error of one order may be close to 0 by luck: with few rows it
 // often is. So there are several runs: run 0 takes each sum in the order of memory; the others in random ones, and with
@@ -108,7 +110,8 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
 Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs, DType dtype,
                      int run = 0);
 Gradients plainBackward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs,
-                        const std::vector<float> &d_o, DType dtype, int run = 0);
+                        const std::vector<float> &d_o, DType dtype, int run = 0,
+                        const std::vector<float> &d_lse = {});
 
 /// How many runs show how large the plain formula's error is: the fewer rows, the more.
 int plainRuns(const Shape &shape);

@@ -110,8 +110,9 @@ public:
     return {restored(o, value_, valueUnit_, dtype_), std::move(lse)};
   }
 
-  Gradients backward(const std::vector<float> &upstream) {
+  Gradients backward(const std::vector<float> &upstream, const std::vector<float> &d_lse) {
     d_o_ = arranged(upstream, value_, gradientUnit_);
+    d_lse_ = d_lse;
     dq_.resize(shape_.sizeQ());
     dk_.resize(shape_.sizeK());
     dv_.resize(shape_.sizeV());
@@ -167,13 +168,14 @@ private:
       addScaled(o, v(row, j), soft.p[j], shape_.value_dim);
   }
 
-  /// rowsum(dO O), in an order of its own: dP is another sum of products.
+  /// rowsum(dO O) - dLSE, the sum in an order of its own: dP is another sum of products.
   float deltaOf(const Row &row, const Softmax &soft) const {
     std::vector<float> o(shape_.value_dim);
     addOutput(o.data(), row, soft);
     for (float &x : o)
       x = round(x);
-    return productBackwards(&d_o_[row.o], o.data(), shape_.value_dim);
+    const float sum = productBackwards(&d_o_[row.o], o.data(), shape_.value_dim);
+    return d_lse_.empty() ? sum : sum - float(valueUnit_ * gradientUnit_ * d_lse_[row.lse]);
   }
 
   void addGradients(const Row &row) {
@@ -210,7 +212,7 @@ private:
   float origin_;                            // exponentials are relative to the row's maximum minus this
   double valueUnit_ = 1, gradientUnit_ = 1; // what v and d_o are multiplied by
   Inputs in_;
-  std::vector<float> d_o_, dq_, dk_, dv_;
+  std::vector<float> d_o_, d_lse_, dq_, dk_, dv_;
 };
 
 } // namespace
@@ -224,8 +226,8 @@ Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const
 }
 
 Gradients plainBackward(const Shape &shape, const Rules &rules, double scale, const Inputs &in,
-                        const std::vector<float> &d_o, DType dtype, int run) {
-  return Plain(shape, rules, scale, in, dtype, run).backward(d_o);
+                        const std::vector<float> &d_o, DType dtype, int run, const std::vector<float> &d_lse) {
+  return Plain(shape, rules, scale, in, dtype, run).backward(d_o, d_lse);
 }
 
 } // namespace tegula::oracle

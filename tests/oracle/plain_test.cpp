@@ -32,6 +32,24 @@ TEST(Plain, ErrorIsOfTheOrderOfTheElementType) {
   }
 }
 
+TEST(Plain, GradientsOfLseAreAsGoodInEveryRun) {
+  for (DType dtype : {f32, f16, bf16}) {
+    const Inputs inputs = makeInputs(kShape, kScale, dtype, Family::normal, 7);
+    const std::vector<float> d_o = normalNumbers(kShape.sizeO(), dtype, 8);
+    const std::vector<float> d_lse = normalNumbers(kShape.sizeLse(), f32, 9);
+    const Gradients exact = backward(kShape, {}, kScale, inputs, d_o, d_lse);
+    EXPECT_GT(plainError(backward(kShape, {}, kScale, inputs, d_o).dq, exact.dq), 0.1) << "d_lse matters";
+    for (int run = 0; run < 4; ++run) {
+      const Gradients plain = plainBackward(kShape, {}, kScale, inputs, d_o, dtype, run, d_lse);
+      for (double error :
+           {plainError(plain.dq, exact.dq), plainError(plain.dk, exact.dk), plainError(plain.dv, exact.dv)}) {
+        EXPECT_GT(error, unitRoundoff(dtype) / 16) << toString(dtype);
+        EXPECT_LT(error, unitRoundoff(dtype) * 32) << toString(dtype);
+      }
+    }
+  }
+}
+
 TEST(Plain, EmptyRowsAreZero) {
   Shape shape = kShape;
   shape.seqlen_k = 0;
