@@ -134,11 +134,8 @@ void HostContext::compileAhead(const AttentionProblem &problem) {
   for (std::string_view name : programsOf(problem))
     tasks.push_back([this, name, &problem] {
       (void)guarded([&]() -> Status {
-        const Expected<AttentionRecipe> recipe = resolve(problem, name, kernels_.target(), {}, &tuned_);
-        if (!recipe)
-          return recipe.status();
-        const Expected<Program> program = findAttentionProgram(name)->record(recipe->config);
-        return program ? kernels_.get(program->text, recipe->schedule).status() : program.status();
+        const Expected<RecordedKernel> kernel = recordKernel(problem, name, kernels_.target(), {}, &tuned_);
+        return kernel ? kernels_.get(kernel->program.text, kernel->schedule).status() : kernel.status();
       });
     });
   runOnHost(hooks_, tasks);
@@ -148,12 +145,8 @@ Status HostContext::supports(const tegula_attention_problem *from) const {
   const Expected<AttentionProblem> problem = readProblem(from);
   if (!problem)
     return problem.status();
-  for (std::string_view name : programsOf(*problem)) {
-    const Expected<AttentionRecipe> recipe = resolve(*problem, name, device_->target());
-    if (!recipe)
-      return recipe.status();
-    TEGULA_RETURN_IF_ERROR(findAttentionProgram(name)->record(recipe->config).status());
-  }
+  for (std::string_view name : programsOf(*problem))
+    TEGULA_RETURN_IF_ERROR(recordKernel(*problem, name, device_->target()).status());
   return {};
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/attention.h"
 
+#include "argument_places.h"
 #include "launch_grid.h"
 #include "plan_check.h"
 #include "plan_workspace.h"
-#include "schedules.h"
+#include "recipe.h"
 #include "tegula/attention_words.h"
 #include "tegula/guard.h"
 #include "tegula/profile_range.h"
@@ -20,6 +21,10 @@ namespace {
 /// What the kernels of a pass take together, unless a variant has many tensors.
 constexpr size_t kUsualArguments = 32;
 
+bool claimsBlocks(GridRows grid, const Schedule &schedule) {
+  return grid == GridRows::turns && schedule.persistent == 2;
+}
+
 /// One kernel of a pass.
 struct Step {
   std::string_view program;
@@ -28,21 +33,11 @@ struct Step {
   GridRows grid;
   std::vector<size_t> places; ///< For each parameter of the kernel, its place among what forEachArgument visits.
 
-  bool counts() const { return grid == GridRows::turns && schedule.persistent == 2; }
+  bool counts() const { return claimsBlocks(grid, schedule); }
 };
-
-std::vector<std::string_view> forwardKernels(Algorithm algorithm) {
-  if (algorithm == Algorithm::standard)
-    return {"standard_scores", "standard_softmax", "standard_output"};
-  return {algorithm == Algorithm::flash1 ? "flash1_forward" : "flash2_forward"};
-}
 
 AttentionForward forwardPart(const AttentionBackward &call) {
   return {call.q, call.k, call.v, call.o, call.lse, call.scale, call.variant};
-}
-
-std::vector<std::string_view> backwardKernels() {
-  return {"flash2_backward_preprocess", "flash2_backward", "flash2_backward_postprocess"};
 }
 
 /// Calls visit(name, argument, is_gradient) for all that the kernels of a pass may have as parameters. A gradient's
@@ -76,10 +71,10 @@ void forEachArgument(const Variant &variant, const AttentionBackward &call, cons
       visit(tensor.name, call.variant_gradients[next++], true);
 }
 
-/// The names in the order of forEachArgument, of which the last may be missing in a launch.
-std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pass) {
+/// The names in the order of forEachArgument, for kernels that count blocks or do not.
+std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pass, bool counts) {
   Expected<WorkspaceLayout> workspace =
-      workspaceLayout(problem.algorithm, pass, {}, problem.head_dim, problem.value_dim, /*counts=*/true);
+      workspaceLayout(problem.algorithm, pass, {}, problem.head_dim, problem.value_dim, counts);
   std::vector<TensorRef> tensors(problem.variant.tensors.size());
   std::vector<std::string> names;
   auto visit = [&](std::string_view name, const Argument &, bool gradient) {
@@ -100,21 +95,20 @@ struct Choices {
   const TunedSchedules *tuned;
 };
 
-Expected<Step> makeStep(const AttentionProgram &entry, const AttentionProblem &problem, const Choices &choices,
-                        std::span<const std::string> names) {
-  Expected<AttentionRecipe> recipe = resolve(problem, entry.name, choices.cache.target(), choices.given, choices.tuned);
-  if (!recipe)
-    return recipe.status();
-  Expected<Program> program = entry.record(recipe->config);
-  if (!program)
-    return program.status();
-  Expected<std::shared_ptr<Kernel>> kernel = choices.cache.get(program->text, recipe->schedule);
+Expected<Step> makeStep(std::string_view name, const AttentionProblem &problem, const Choices &choices, Pass pass) {
+  Expected<RecordedKernel> recorded = recordKernel(problem, name, choices.cache.target(), choices.given, choices.tuned);
+  if (!recorded)
+    return recorded.status();
+  const Schedule &schedule = recorded->schedule;
+  Expected<std::shared_ptr<Kernel>> kernel = choices.cache.get(recorded->program.text, schedule);
   if (!kernel)
-    return kernel.status();
-  Step step{entry.name, recipe->schedule, *kernel, entry.grid, {}};
-  for (const Parameter &parameter : (*kernel)->parameters())
-    step.places.push_back(size_t(std::find(names.begin(), names.end(), parameter.name) - names.begin()));
-  return step;
+    return withProblem(kernel.status(), problem);
+  const GridRows grid = findAttentionProgram(name)->grid;
+  Expected<std::vector<size_t>> places =
+      argumentPlaces(name, (*kernel)->parameters(), argumentNames(problem, pass, claimsBlocks(grid, schedule)));
+  if (!places)
+    return withProblem(places.status(), problem);
+  return Step{name, schedule, *kernel, grid, std::move(*places)};
 }
 
 } // namespace
@@ -146,9 +140,8 @@ Expected<int64_t> AttentionPlan::State::workspaceBytes(Pass pass, const Attentio
 }
 
 Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const Choices &choices) {
-  std::vector<std::string> names = argumentNames(problem, pass);
   for (std::string_view name : pass == Pass::forward ? forwardKernels(problem.algorithm) : backwardKernels()) {
-    Expected<Step> step = makeStep(*findAttentionProgram(name), problem, choices, names);
+    Expected<Step> step = makeStep(name, problem, choices, pass);
     if (!step)
       return step.status();
     steps.push_back(std::move(*step));
@@ -234,32 +227,6 @@ Schedule AttentionPlan::schedule(std::string_view program) const noexcept {
       if (step.program == program)
         return step.schedule;
   return {};
-}
-
-Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
-                                  const Schedule &given, const TunedSchedules *tuned) noexcept {
-  return guarded([&]() -> Expected<AttentionRecipe> {
-    TEGULA_RETURN_IF_ERROR(checkProblem(problem, given));
-    Schedule schedule = chooseSchedule(target, program, problem, given, tuned);
-    AttentionConfig config{.dtype = problem.dtype,
-                           .head_dim = problem.head_dim,
-                           .value_dim = problem.value_dim,
-                           .causal = problem.causal,
-                           .variant = problem.variant,
-                           .block_m = schedule.block_m,
-                           .block_n = schedule.block_n,
-                           .heads_per_group = std::max(schedule.heads_per_group, 1),
-                           .persistent = schedule.persistent};
-    return AttentionRecipe{std::move(config), schedule};
-  });
-}
-
-std::vector<std::string_view> programsOf(const AttentionProblem &problem) {
-  std::vector<std::string_view> programs = forwardKernels(problem.algorithm);
-  if (problem.backward)
-    for (std::string_view program : backwardKernels())
-      programs.push_back(program);
-  return programs;
 }
 
 } // namespace tegula

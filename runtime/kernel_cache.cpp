@@ -4,7 +4,6 @@
 #include "cache/key.h"
 #include "fork.h"
 #include "tegula/guard.h"
-#include "tegula/profile_range.h"
 
 #include <atomic>
 #include <mutex>
@@ -72,7 +71,7 @@ struct KernelCache::State {
     const std::lock_guard lock(mutex);
     const auto found = entries.find(key);
     if (found == entries.end() || !found->second->ready)
-      return needsCompile(artifactKey(request));
+      return needsCompile(request, artifactKey(request));
     return *found->second->result;
   }
 
@@ -88,9 +87,11 @@ struct KernelCache::State {
     entry.result.emplace(guarded([&]() -> Result {
       const Expected<Artifact> artifact = getArtifact(request, policy);
       keep = isLasting(artifact.status().code());
-      const Result result = artifact ? device->load(*artifact) : artifact.status();
+      if (!artifact)
+        return artifact.status();
+      const Result result = device->load(*artifact);
       keep |= result.ok();
-      return result;
+      return result ? result : ofKernel(result.status(), request);
     }));
     if (!keep) {
       const std::lock_guard lock(mutex);
@@ -104,9 +105,8 @@ struct KernelCache::State {
     if (artifacts)
       return artifacts->get(compiler, request, device->driver(), policy);
     if (policy != CompilePolicy::allow)
-      return needsCompile(artifactKey(request));
-    const ProfileRange range("compile", functionName(request.program));
-    return compiler.compile(request);
+      return needsCompile(request, artifactKey(request));
+    return compileKernel(compiler, request);
   }
 };
 

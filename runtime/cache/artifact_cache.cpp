@@ -6,7 +6,6 @@
 #include "cache/tiers.h"
 #include "tegula/cache_directory.h"
 #include "tegula/guard.h"
-#include "tegula/profile_range.h"
 
 #include <atomic>
 #include <deque>
@@ -89,8 +88,7 @@ struct ArtifactCache::State {
   Expected<Artifact> compile(Compiler &compiler, const CompileRequest &request) {
     ++misses;
     ++compilations;
-    const ProfileRange range("compile", functionName(request.program));
-    return compiler.compile(request);
+    return compileKernel(compiler, request);
   }
 
   /// Nobody else compiles it meanwhile, unless that takes too long.
@@ -133,7 +131,7 @@ Expected<Artifact> ArtifactCache::get(Compiler &compiler, const CompileRequest &
       return std::move(*artifact);
     if (policy != CompilePolicy::allow) {
       ++state_->misses;
-      return needsCompile(key);
+      return needsCompile(request, key);
     }
     if (known)
       return state_->compileAndSave(compiler, request, key);

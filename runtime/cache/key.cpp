@@ -2,6 +2,7 @@
 #include "cache/key.h"
 
 #include "digest.h"
+#include "tegula/profile_range.h"
 
 #include <cctype>
 
@@ -68,16 +69,37 @@ std::string_view functionName(std::string_view program) {
   return program.substr(0, program.find('('));
 }
 
-/// The first two lines of a request, and the name of its function.
-static std::string summary(std::string_view request) {
-  const std::string_view head = request.substr(0, request.find('\n', request.find('\n') + 1));
-  const std::string_view name = functionName(request);
-  return (name.empty() ? "" : "kernel " + std::string(name) + "\n") + std::string(head);
+/// A line of a message; none if there is no text.
+static std::string line(const char *title, const std::string &text) {
+  return text.empty() ? "" : std::string("\n") + title + " " + text;
 }
 
-Status needsCompile(const ArtifactKey &key) {
-  return {ErrorCode::NeedsCompile,
-          "a kernel is not at hand, and compiling it is not allowed\n" + summary(key.request) + "\nkey " + key.digest};
+Status ofKernel(const Status &status, std::string_view name, const Target &target, const Schedule &schedule) {
+  std::string machine = target.name;
+  for (const std::string *part : {&target.arch, &target.features})
+    machine += (part->empty() ? "" : " ") + *part;
+  const std::string fields = toString(schedule);
+  return {status.code(), status.message() + line("kernel", std::string(name)) + line("target", machine) +
+                             line("schedule", fields.empty() ? "of the compiler's choice" : fields)};
+}
+
+Status ofKernel(const Status &status, const CompileRequest &request) {
+  return ofKernel(status, functionName(request.program), request.target, request.schedule);
+}
+
+Status needsCompile(const CompileRequest &request, const ArtifactKey &key) {
+  return ofKernel(
+      {ErrorCode::NeedsCompile,
+       "a kernel is not at hand, and the policy does not allow compiling it; allow that, or bring the kernel "
+       "in a bundle (tegula compile --bundle)\nkey " +
+           key.digest},
+      request);
+}
+
+Expected<Artifact> compileKernel(Compiler &compiler, const CompileRequest &request) {
+  const ProfileRange range("compile", functionName(request.program));
+  Expected<Artifact> artifact = compiler.compile(request);
+  return artifact ? std::move(artifact) : ofKernel(artifact.status(), request);
 }
 
 } // namespace tegula

@@ -14,4 +14,13 @@ std::string withoutLocations(std::string_view program);
 /// The name of a program's function; empty if there is none.
 std::string_view functionName(std::string_view program);
 
+/// Returns `status` with lines that name the request's kernel.
+Status ofKernel(const Status &status, const CompileRequest &request);
+
+/// NeedsCompile, with the kernel and its key.
+Status needsCompile(const CompileRequest &request, const ArtifactKey &key);
+
+/// Compiles, as a range that profilers show. Errors name the kernel.
+Expected<Artifact> compileKernel(Compiler &compiler, const CompileRequest &request);
+
 } // namespace tegula

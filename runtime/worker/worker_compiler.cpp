@@ -104,9 +104,11 @@ bool isUnharmed(const Expected<Artifact> &result) {
 /// The limit that an error is about.
 std::string limitOf(ErrorCode code, const WorkerOptions &options) {
   if (code == ErrorCode::CompileTimeout)
-    return "; the limit is " + std::to_string(options.time_limit.count()) + " ms";
+    return "; the limit is " + std::to_string(options.time_limit.count()) +
+           " ms; raise WorkerOptions::time_limit (in C: compile_time_limit_ms)";
   if (code == ErrorCode::ResourceExhausted)
-    return "; the limit is " + std::to_string(options.memory_bytes >> 20) + " MiB";
+    return "; the limit is " + std::to_string(options.memory_bytes >> 20) +
+           " MiB; raise WorkerOptions::memory_bytes (in C: compile_memory_bytes)";
   return "";
 }
 

@@ -65,9 +65,27 @@ TEST_F(Policy, ACallMayHaveItsOwn) {
 TEST_F(Policy, ARefusalSaysWhatIsMissing) {
   KernelCache cache(compiler, device, with(CompilePolicy::load_only));
   const Status status = cache.get("func.func @scale_rows(%x: f32)", {.block_m = 32}).status();
-  EXPECT_THAT(status.message(),
-              ::testing::MatchesRegex("a kernel is not at hand, and compiling it is not allowed\n"
-                                      "kernel scale_rows\ntarget cpu  \nschedule block_m=32\nkey [0-9a-f]{32}"));
+  EXPECT_THAT(
+      status.message(),
+      ::testing::MatchesRegex("a kernel is not at hand, and the policy does not allow compiling it; allow that, or "
+                              "bring the kernel in a bundle \\(tegula compile --bundle\\)\nkey [0-9a-f]{32}\n"
+                              "kernel scale_rows\ntarget cpu\nschedule block_m=32"));
+}
+
+TEST_F(Policy, AFailureSaysOfWhichKernel) {
+  class Refuses final : public Compiler {
+  public:
+    Expected<Artifact> compile(const CompileRequest &) override {
+      return Status(ErrorCode::CompileFailed, "no registers are left");
+    }
+    std::string identity(const Target &) const override { return ""; }
+  } refuses;
+  KernelCache cache(refuses, device);
+  for (int time = 0; time < 2; ++time) // The second one is kept.
+    EXPECT_EQ(cache.get("func.func @scale_rows(%x: f32)", {.block_m = 32}).status().message(),
+              "no registers are left\nkernel scale_rows\ntarget cpu\nschedule block_m=32");
+  EXPECT_EQ(cache.get("func.func @scale_rows(%x: f32)").status().message(),
+            "no registers are left\nkernel scale_rows\ntarget cpu\nschedule of the compiler's choice");
 }
 
 TEST_F(Policy, WithoutAnyCacheOfArtifactsToo) {

@@ -65,6 +65,11 @@ TEST(Options, AreChecked) {
   EXPECT_EQ(makeContext().setPolicy(-1).code, TEGULA_INVALID_ARGUMENT);
 }
 
+/// How a message names the first kernel of problem().
+const char *const kForwardKernel =
+    "\nkernel flash2_forward\ntarget cpu\nschedule block_m=96 block_n=96\n"
+    "attention dtype=f32 algorithm=flash2 head_dim=16 value_dim=16 causal=none variant=none";
+
 TEST(Options, ThereMayBeNoCompiler) {
   tegula_context_options none = options();
   none.compiler = "/nowhere/tegula-cc";
@@ -73,17 +78,26 @@ TEST(Options, ThereMayBeNoCompiler) {
   const Outcome outcome = makeContext(none).forward(problem(), sequence.forward());
   EXPECT_EQ(outcome.code, TEGULA_UNSUPPORTED);
   EXPECT_THAT(outcome.message, HasSubstr("cannot be started"));
+  EXPECT_THAT(outcome.message, HasSubstr(kForwardKernel));
 }
 
 TEST(Options, LimitsAreKept) {
   tegula_context_options limited = options();
   limited.cache_directory = "";
   limited.compile_memory_bytes = 16 << 20;
-  EXPECT_EQ(makeContext(limited).plan(problem()).outcome().code, TEGULA_RESOURCE_EXHAUSTED);
+  Outcome outcome = makeContext(limited).plan(problem()).outcome();
+  EXPECT_EQ(outcome.code, TEGULA_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(outcome.message,
+              HasSubstr("the limit is 16 MiB; raise WorkerOptions::memory_bytes (in C: compile_memory_bytes)"));
+  EXPECT_THAT(outcome.message, HasSubstr(kForwardKernel));
   limited = options();
   limited.cache_directory = "";
   limited.compile_time_limit_ms = 1;
-  EXPECT_EQ(makeContext(limited).plan(problem()).outcome().code, TEGULA_COMPILE_TIMEOUT);
+  outcome = makeContext(limited).plan(problem()).outcome();
+  EXPECT_EQ(outcome.code, TEGULA_COMPILE_TIMEOUT);
+  EXPECT_THAT(outcome.message,
+              HasSubstr("the limit is 1 ms; raise WorkerOptions::time_limit (in C: compile_time_limit_ms)"));
+  EXPECT_THAT(outcome.message, HasSubstr(kForwardKernel));
 }
 
 TEST(Policy, DecidesHowFarACallGoes) {
@@ -93,14 +107,23 @@ TEST(Policy, DecidesHowFarACallGoes) {
   const Context context = makeContext(strict);
   const Outcome outcome = context.plan(problem()).outcome();
   EXPECT_EQ(outcome.code, TEGULA_NEEDS_COMPILE);
-  EXPECT_THAT(outcome.message, HasSubstr("kernel flash2_forward\ntarget cpu"));
+  EXPECT_THAT(outcome.message, ::testing::StartsWith("a kernel is not at hand, and the policy does not allow compiling "
+                                                     "it; allow that, or bring the kernel in a bundle"));
+  EXPECT_THAT(outcome.message, HasSubstr(kForwardKernel));
   ASSERT_TRUE(isOk(context.setPolicy(TEGULA_LOAD_ONLY)));
   EXPECT_TRUE(isOk(context.plan(problem()).outcome()));
   EXPECT_EQ(context.counters()->compilations, 0);
   EXPECT_EQ(context.counters()->hits, 4);
   tegula_attention_problem other = problem();
   other.head_dim = 24;
-  EXPECT_EQ(context.plan(other).outcome().code, TEGULA_NEEDS_COMPILE);
+  other.causal = TEGULA_CAUSAL_TOP_LEFT;
+  other.variations = TEGULA_WINDOW | TEGULA_SOFTCAP;
+  other.softcap = 30;
+  const Outcome missing = context.plan(other).outcome();
+  EXPECT_EQ(missing.code, TEGULA_NEEDS_COMPILE);
+  EXPECT_THAT(missing.message,
+              HasSubstr("\nattention dtype=f32 algorithm=flash2 head_dim=24 value_dim=24 causal=top_left "
+                        "variant=sliding_window+softcap"));
 }
 
 TEST(Plans, AreMadeForPowersOfTwo) {

@@ -178,6 +178,30 @@ TEST(Plan, RefusesAnOrderOfBlocksThatDoesNotExist) {
             "must be 0 or 1");
 }
 
+/// Gives the first parameter of each kernel another name.
+class Renames final : public Compiler {
+public:
+  Expected<Artifact> compile(const CompileRequest &request) override {
+    Expected<Artifact> artifact = machine().compiler->compile(request);
+    if (artifact)
+      artifact->parameters[0].name = "queries";
+    return artifact;
+  }
+  std::string identity(const Target &) const override { return ""; }
+};
+
+TEST(Plan, ChecksTheParametersOfKernelsWhenItIsMade) {
+  Renames renames;
+  KernelCache cache(renames, machine().device);
+  const Status status =
+      AttentionPlan::make({.dtype = f32, .head_dim = 16, .value_dim = 16}, cache, {.block_m = 16, .block_n = 16})
+          .status();
+  EXPECT_EQ(status.code(), ErrorCode::Internal);
+  EXPECT_THAT(status.message(),
+              ::testing::StartsWith("program 'flash2_forward': its parameter 'queries' is no argument; "
+                                    "the arguments of a launch are q, k, v, o, lse, scale\n"));
+}
+
 TEST(Plan, RefusesWorkspacesBeyond63Bits) {
   Call call;
   Expected<int64_t> bytes = call.plan.backwardWorkspace({1 << 30, 1 << 30, 1 << 30, 1 << 30, 1});

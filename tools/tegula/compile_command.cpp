@@ -33,14 +33,11 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
   AttentionProblem problem = problemOf(options.choice);
   if (const NamedVariant *variant = findVariant(options.choice.variant))
     problem.variant = variant->make(problem.dtype);
-  Expected<AttentionRecipe> recipe = resolve(problem, options.kernel, request.target, options.schedule);
-  if (!recipe)
-    return recipe.status();
-  Expected<Program> program = findAttentionProgram(options.kernel)->record(recipe->config);
-  if (!program)
-    return program.status();
-  request.program = std::move(program->text);
-  request.schedule = recipe->schedule;
+  Expected<RecordedKernel> kernel = recordKernel(problem, options.kernel, request.target, options.schedule);
+  if (!kernel)
+    return kernel.status();
+  request.program = std::move(kernel->program.text);
+  request.schedule = kernel->schedule;
   return {};
 }
 

@@ -34,7 +34,7 @@ enum {
   TEGULA_INVALID_ARGUMENT = 1,   /* The message names the argument, its value and what is legal. */
   TEGULA_INVALID_PROGRAM = 2,
   TEGULA_UNSUPPORTED = 3,        /* The message names the nearest thing that is. */
-  TEGULA_NEEDS_COMPILE = 4,      /* The policy forbids to compile; the message has the key. */
+  TEGULA_NEEDS_COMPILE = 4,      /* The policy forbids to compile; the message names the kernel. */
   TEGULA_COMPILE_FAILED = 5,
   TEGULA_COMPILE_CRASHED = 6,    /* The message has the path of a reproducer. */
   TEGULA_COMPILE_TIMEOUT = 7,

@@ -71,7 +71,8 @@ public:
   /// Records and compiles, unless `cache` has the kernels already. What is 0 in `schedule` is chosen for each kernel:
   /// by `tuned`, if that is given and knows the problem and all of `schedule` is 0, else by a table. InvalidArgument
   /// names the field of `problem` or `schedule`, its value and what is legal; Unsupported names the nearest problem
-  /// that is supported; otherwise errors of KernelCache::get.
+  /// that is supported; otherwise errors of KernelCache::get, which name the kernel and the problem. Internal if a
+  /// kernel has a parameter that no launch has an argument for.
   static Expected<AttentionPlan> make(const AttentionProblem &problem, KernelCache &cache,
                                       const Schedule &schedule = {}, const TunedSchedules *tuned = nullptr) noexcept;
 
@@ -100,9 +101,19 @@ struct AttentionRecipe {
 };
 
 /// What make() records and compiles for a program on a target: no size is 0 in `config`.
-/// The errors are those of make().
+/// InvalidArgument as from make().
 Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
                                   const Schedule &given = {}, const TunedSchedules *tuned = nullptr) noexcept;
+
+/// A kernel of a plan before it is compiled.
+struct RecordedKernel {
+  Program program;
+  Schedule schedule;
+};
+
+/// Resolves and records. Errors of recording name the program and the problem.
+Expected<RecordedKernel> recordKernel(const AttentionProblem &problem, std::string_view program, const Target &target,
+                                      const Schedule &given = {}, const TunedSchedules *tuned = nullptr) noexcept;
 
 /// The programs of a plan in the order in which they run: those of the forward pass, then of the backward pass.
 std::vector<std::string_view> programsOf(const AttentionProblem &problem);

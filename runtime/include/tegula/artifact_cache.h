@@ -79,7 +79,7 @@ public:
 
   /// Finds, or compiles and saves. Of the processes that want the same artifact at the same time, one compiles it.
   /// `driver`: the build of what will load the artifact. NeedsCompile, with the key, if `policy` is not allow and
-  /// nothing is found; otherwise the errors of Compiler::compile.
+  /// nothing is found; otherwise the errors of Compiler::compile. All name the kernel, its target and its schedule.
   Expected<Artifact> get(Compiler &compiler, const CompileRequest &request, std::string_view driver = {},
                          CompilePolicy policy = CompilePolicy::allow) noexcept;
 
@@ -90,8 +90,8 @@ private:
   std::unique_ptr<State> state_;
 };
 
-/// NeedsCompile, with what is wanted and its key.
-Status needsCompile(const ArtifactKey &key);
+/// Returns `status` with lines that name the kernel that it is about, as errors of ArtifactCache::get have them.
+Status ofKernel(const Status &status, std::string_view name, const Target &target, const Schedule &schedule);
 
 //===-- Looking after a folder ---------------------------------------------------------------------------------===//
 

@@ -33,7 +33,8 @@ public:
   /// most once for each: calls that arrive meanwhile wait for that result. A refusal by the compiler is kept and given
   /// again; after any other failure (a crash, a timeout, lack of memory) the next call tries anew.
   /// Errors: those of Compiler::compile and Device::load; NeedsCompile, with the key, if the policy does not let it
-  /// go on; ForkedChild in a fork of the process that made the cache.
+  /// go on. They end with lines that name the kernel, its target and its schedule. ForkedChild in a fork of the process
+  /// that made the cache.
   Expected<std::shared_ptr<Kernel>> get(std::string_view program, const Schedule &schedule = {}) noexcept;
   /// The same under another policy than the cache's.
   Expected<std::shared_ptr<Kernel>> get(std::string_view program, const Schedule &schedule,

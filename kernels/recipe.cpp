@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "recipe.h"
+
+#include "plan_check.h"
+#include "schedules.h"
+#include "tegula/attention_words.h"
+#include "tegula/guard.h"
+
+#include <algorithm>
+
+namespace tegula {
+namespace {
+
+std::string describe(const AttentionProblem &problem) {
+  const std::string variant = problem.variant.name.empty() ? "none" : problem.variant.name;
+  return "attention dtype=" + std::string(toString(problem.dtype)) +
+         " algorithm=" + std::string(toString(problem.algorithm)) + " head_dim=" + std::to_string(problem.head_dim) +
+         " value_dim=" + std::to_string(problem.value_dim) + " causal=" + std::string(toString(problem.causal)) +
+         " variant=" + variant;
+}
+
+} // namespace
+
+std::vector<std::string_view> forwardKernels(Algorithm algorithm) {
+  if (algorithm == Algorithm::standard)
+    return {"standard_scores", "standard_softmax", "standard_output"};
+  return {algorithm == Algorithm::flash1 ? "flash1_forward" : "flash2_forward"};
+}
+
+std::vector<std::string_view> backwardKernels() {
+  return {"flash2_backward_preprocess", "flash2_backward", "flash2_backward_postprocess"};
+}
+
+std::vector<std::string_view> programsOf(const AttentionProblem &problem) {
+  std::vector<std::string_view> programs = forwardKernels(problem.algorithm);
+  if (problem.backward)
+    for (std::string_view program : backwardKernels())
+      programs.push_back(program);
+  return programs;
+}
+
+Status withProblem(const Status &status, const AttentionProblem &problem) {
+  return {status.code(), status.message() + "\n" + describe(problem)};
+}
+
+Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
+                                  const Schedule &given, const TunedSchedules *tuned) noexcept {
+  return guarded([&]() -> Expected<AttentionRecipe> {
+    TEGULA_RETURN_IF_ERROR(checkProblem(problem, given));
+    Schedule schedule = chooseSchedule(target, program, problem, given, tuned);
+    AttentionConfig config{.dtype = problem.dtype,
+                           .head_dim = problem.head_dim,
+                           .value_dim = problem.value_dim,
+                           .causal = problem.causal,
+                           .variant = problem.variant,
+                           .block_m = schedule.block_m,
+                           .block_n = schedule.block_n,
+                           .heads_per_group = std::max(schedule.heads_per_group, 1),
+                           .persistent = schedule.persistent};
+    return AttentionRecipe{std::move(config), schedule};
+  });
+}
+
+Expected<RecordedKernel> recordKernel(const AttentionProblem &problem, std::string_view program, const Target &target,
+                                      const Schedule &given, const TunedSchedules *tuned) noexcept {
+  return guarded([&]() -> Expected<RecordedKernel> {
+    const Expected<AttentionProgram> entry = findAttentionProgram(program);
+    if (!entry)
+      return entry.status();
+    const Expected<AttentionRecipe> recipe = resolve(problem, program, target, given, tuned);
+    if (!recipe)
+      return recipe.status();
+    Expected<Program> recorded = entry->record(recipe->config);
+    if (!recorded)
+      return withProblem(ofKernel(recorded.status(), program, target, recipe->schedule), problem);
+    return RecordedKernel{std::move(*recorded), recipe->schedule};
+  });
+}
+
+} // namespace tegula

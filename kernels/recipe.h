@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Which kernels a plan has, and what each is compiled from.
+#pragma once
+
+#include "tegula/attention.h"
+
+#include <string_view>
+#include <vector>
+
+namespace tegula {
+
+// The programs of a pass in the order in which they run.
+std::vector<std::string_view> forwardKernels(Algorithm algorithm);
+std::vector<std::string_view> backwardKernels();
+
+/// Returns `status` with a line that names the problem, which nobody below knows of.
+Status withProblem(const Status &status, const AttentionProblem &problem);
+
+} // namespace tegula
