@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "plan_check.h"
 
-#include <limits>
-
 namespace tegula {
 namespace {
 
@@ -69,10 +67,14 @@ Status checkSizes(const CallTensor &entry, const AttentionShape &shape) {
   return entry.last_dim ? checkSize(entry, rank, "last size", entry.last_dim) : Status();
 }
 
-/// Of a tensor that makes no sense: everything, so that it is said to overlap.
-AddressRange rangeOf(const TensorRef &tensor) {
-  Expected<AddressRange> range = addressRange(tensor);
-  return range ? *range : AddressRange{0, std::numeric_limits<uintptr_t>::max()};
+/// Sets where the tensor lies.
+Status locate(CallTensor &entry) {
+  const Expected<AddressRange> range = addressRange(*entry.tensor);
+  if (!range)
+    return invalidArgument(nameOf(entry), range.status().message() + "; its sizes and strides must stay inside of the "
+                                                                     "memory that it lies in");
+  entry.range = *range;
+  return {};
 }
 
 Status checkOverlaps(std::span<const CallTensor> tensors) {
@@ -87,15 +89,15 @@ Status checkOverlaps(std::span<const CallTensor> tensors) {
 
 /// `tensors` starts with q and k.
 Expected<AttentionShape> checkAll(std::span<CallTensor> tensors) {
-  for (CallTensor &entry : tensors) {
+  for (const CallTensor &entry : tensors)
     TEGULA_RETURN_IF_ERROR(checkKind(entry));
-    entry.range = rangeOf(*entry.tensor);
-  }
   const int64_t *q = tensors[0].tensor->shape, *k = tensors[1].tensor->shape;
   AttentionShape shape{.batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = k[2]};
   for (const CallTensor &entry : tensors)
     TEGULA_RETURN_IF_ERROR(checkSizes(entry, shape));
   TEGULA_RETURN_IF_ERROR(checkShape(shape));
+  for (CallTensor &entry : tensors)
+    TEGULA_RETURN_IF_ERROR(locate(entry));
   TEGULA_RETURN_IF_ERROR(checkOverlaps(tensors));
   return shape;
 }

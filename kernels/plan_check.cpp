@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kMaxHeadDim = 256;
 constexpr int kMaxBlock = 1024;
+constexpr int64_t kSizeLimit = int64_t(1) << 31; // As for every launch.
 
 std::string text(int64_t number) { return std::to_string(number); }
 
@@ -86,6 +87,10 @@ Status checkShape(const AttentionShape &shape) {
   for (auto [name, size] : sizes)
     if (size < 0)
       return invalidArgument(name, "it is " + text(size) + "; it must be 0 or more");
+  for (auto [name, size] : sizes)
+    if (size >= kSizeLimit)
+      return invalidArgument(name, "it is " + text(size) + "; it must be below " + text(kSizeLimit) +
+                                       " (2^31), because positions in a kernel have 32 bits");
   if (shape.kv_heads == 0 ? shape.heads != 0 : shape.heads % shape.kv_heads != 0)
     return invalidArgument("kv_heads", "it is " + text(shape.kv_heads) + ", which does not divide the " +
                                            text(shape.heads) + " heads of q");

@@ -109,6 +109,32 @@ TEST(Call, SaysWhatIsWrong) {
   expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'variation': it is null");
 }
 
+TEST(Call, SizesThatAKernelCannotCountAreNamed) {
+  const Context context = makeContext();
+  Sequence sequence(10);
+  tegula_forward_args args = sequence.forward();
+  args.k.shape[2] = args.v.shape[2] = int64_t{1} << 40;
+  const Outcome outcome = context.forward(problem(), args);
+  EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(outcome.message, "argument 'seqlen_k': it is 1099511627776; it must be below 2147483648 (2^31), because "
+                             "positions in a kernel have 32 bits");
+  tegula_backward_args backward = sequence.backward();
+  for (tegula_tensor *tensor : {&backward.q, &backward.o, &backward.lse, &backward.d_o, &backward.dq})
+    tensor->shape[2] = int64_t{1} << 40;
+  EXPECT_THAT(context.backward(problem(), backward).message, HasSubstr("argument 'seqlen_q': it is 1099511627776"));
+}
+
+TEST(Call, StridesThatReachBeyondAddressesAreNamed) {
+  const Context context = makeContext();
+  Sequence sequence(10);
+  tegula_forward_args args = sequence.forward();
+  args.k.strides[2] = int64_t{1} << 62;
+  const Outcome outcome = context.forward(problem(), args);
+  EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(outcome.message, "argument 'k': the offset of an element exceeds 63 bits; its sizes and strides must stay "
+                             "inside of the memory that it lies in");
+}
+
 TEST(Call, NullIsAnArgumentLikeAnother) {
   const Context context = makeContext();
   const tegula_attention_problem some = problem();

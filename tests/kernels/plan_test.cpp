@@ -178,6 +178,12 @@ TEST(Plan, RefusesAnOrderOfBlocksThatDoesNotExist) {
             "must be 0 or 1");
 }
 
+TEST(Plan, RefusesSizesThatAKernelCannotCount) {
+  EXPECT_EQ(refusal([](auto &call) { call.k.shape[2] = call.v.shape[2] = int64_t{1} << 40; }),
+            "argument 'seqlen_k': it is 1099511627776; it must be below 2147483648 (2^31), because positions in a "
+            "kernel have 32 bits");
+}
+
 /// Gives the first parameter of each kernel another name.
 class Renames final : public Compiler {
 public:
