@@ -32,8 +32,20 @@ Status readLength(const char *name, int64_t length, int64_t &expected) {
   return {};
 }
 
+/// A causal mask has a diagonal already, which its variations share.
+Status checkDiagonal(const tegula_attention_problem &problem) {
+  constexpr int32_t diagonal = TEGULA_WINDOW | TEGULA_ALIBI | TEGULA_PREFIX_LM;
+  if (problem.bottom_right == 0 || problem.causal != TEGULA_CAUSAL_TOP_LEFT || (problem.variations & diagonal) == 0)
+    return {};
+  return {ErrorCode::InvalidArgument,
+          "argument 'bottom_right': it is " + std::to_string(problem.bottom_right) +
+              ", but 'causal' is TEGULA_CAUSAL_TOP_LEFT (1); a problem has one diagonal: set bottom_right = 0 to count "
+              "from the first query, or causal = TEGULA_CAUSAL_BOTTOM_RIGHT (2) to count from the last one"};
+}
+
 Variant variantOf(const tegula_attention_problem &problem) {
-  const Alignment alignment = problem.bottom_right != 0 ? Alignment::bottom_right : Alignment::top_left;
+  const bool countsFromLast = problem.bottom_right != 0 || problem.causal == TEGULA_CAUSAL_BOTTOM_RIGHT;
+  const Alignment alignment = countsFromLast ? Alignment::bottom_right : Alignment::top_left;
   Variant all;
   auto add = [&](int32_t flag, auto make) {
     if ((problem.variations & flag) != 0)
@@ -57,6 +69,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
   TEGULA_RETURN_IF_ERROR(checkRange("causal", problem->causal, TEGULA_CAUSAL_BOTTOM_RIGHT));
   TEGULA_RETURN_IF_ERROR(checkRange("variations", problem->variations, kAllVariations));
+  TEGULA_RETURN_IF_ERROR(checkDiagonal(*problem));
   AttentionProblem result;
   result.dtype = static_cast<DType>(problem->dtype);
   result.head_dim = problem->head_dim;

@@ -10,6 +10,7 @@ namespace {
 // In the order of the enumerators.
 constexpr std::string_view kAlgorithms[] = {"standard", "flash1", "flash2"};
 constexpr std::string_view kCausal[] = {"none", "top_left", "bottom_right"};
+constexpr std::string_view kAlignments[] = {"top_left", "bottom_right"};
 
 template <class Enum, size_t Size>
 std::optional<Enum> find(const std::string_view (&words)[Size], std::string_view word) {
@@ -28,5 +29,7 @@ std::vector<std::string> algorithmWords() { return {std::begin(kAlgorithms), std
 std::string_view toString(Causal causal) { return kCausal[size_t(causal)]; }
 std::optional<Causal> parseCausal(std::string_view word) { return find<Causal>(kCausal, word); }
 std::vector<std::string> causalWords() { return {std::begin(kCausal), std::end(kCausal)}; }
+
+std::string_view toString(Alignment alignment) { return kAlignments[size_t(alignment)]; }
 
 } // namespace tegula

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "plan_check.h"
+#include "diagonals.h"
 
 #include <set>
 
@@ -73,6 +74,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkHeadsPerGroup(schedule));
   TEGULA_RETURN_IF_ERROR(problem.variant.status);
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
+  TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));
   if (problem.backward && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::Unsupported, "this algorithm has no backward pass; flash2 has one"};
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tegula/attention_variant.h"
+#include "diagonals.h"
 
 namespace tegula {
 namespace {
@@ -64,6 +64,15 @@ Bounds gathered(size_t first) {
   };
 }
 
+/// A score has one peak.
+Status checkPeaks(const Variant &first, const Variant &second) {
+  if (!first.peak || !second.peak || *first.peak == *second.peak)
+    return {};
+  return {ErrorCode::InvalidArgument, "combine: the peak of '" + first.name + "' is at " +
+                                          std::string(toString(*first.peak)) + ", that of '" + second.name + "' at " +
+                                          std::string(toString(*second.peak)) + kOneDiagonal};
+}
+
 } // namespace
 
 Variant softcap(double cap) {
@@ -101,7 +110,7 @@ Variant prefixLm(Alignment alignment) {
     Value isPrefix = key < tensors[0].gather(at.batch);
     return {select(isPrefix, 0, key - at.shift(alignment)), at.seqlen_q};
   };
-  variant.ranges = {{keys, queries}};
+  variant.ranges = {{keys, queries, alignment}};
   return variant;
 }
 
@@ -130,11 +139,14 @@ Variant combine(Variant first, Variant second) {
   variant.bands.insert(variant.bands.end(), second.bands.begin(), second.bands.end());
   variant.ranges = first.ranges;
   for (const VisibleRange &range : second.ranges)
-    variant.ranges.push_back({withTensorsFrom(split, range.keys), withTensorsFrom(split, range.queries)});
+    variant.ranges.push_back(
+        {withTensorsFrom(split, range.keys), withTensorsFrom(split, range.queries), range.alignment});
   variant.mask = both(first.mask, second.mask, split);
   variant.score = chain(first.score, second.score, split);
   variant.peak = first.peak ? first.peak : second.peak;
   variant.status = first.status.ok() ? second.status : first.status;
+  if (variant.status.ok())
+    variant.status = checkPeaks(first, second);
   return variant;
 }
 

@@ -34,13 +34,20 @@ int largestBlock(const Case &c, bool on_gpu) {
   return row_bytes <= 256 ? 96 : row_bytes <= 512 ? 64 : 32;
 }
 
-std::string randomVariant(Random &random) {
+std::string anyVariant(Random &random) {
   if (chance(random, 40))
     return "none";
   std::string name(pick(random, variantParts()));
   std::string_view second = pick(random, variantParts());
   auto kind = [](std::string_view part) { return part.substr(0, part.find('_')); };
   return chance(random, 30) && kind(second) != kind(name) ? name + "+" + std::string(second) : name;
+}
+
+/// One whose diagonal is that of the mask.
+std::string randomVariant(Random &random, Causal causal) {
+  while (true)
+    if (std::string variant = anyVariant(random); hasOneDiagonal(variant, causal))
+      return variant;
 }
 
 /// Rings of buffers come round, and their last block is ragged.
@@ -80,7 +87,7 @@ Case randomPlan(Random &random, bool on_gpu) {
   c.algorithm = chance(random, 70) ? Algorithm::flash2 : chance(random, 50) ? Algorithm::flash1 : Algorithm::standard;
   c.backward = c.algorithm == Algorithm::flash2;
   c.causal = Causal(below(random, 3));
-  c.variant = randomVariant(random);
+  c.variant = randomVariant(random, c.causal);
   c.shape.head_dim = randomDim(random);
   c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : randomDim(random);
   int most = largestBlock(c, on_gpu);
@@ -97,7 +104,7 @@ Case randomPlan(Random &random, const ShippedSchedule &shipped) {
   c.dtype = chance(random, 50) ? f16 : bf16;
   c.backward = false;
   c.causal = Causal(below(random, 3));
-  c.variant = randomVariant(random);
+  c.variant = randomVariant(random, c.causal);
   c.shape.head_dim = dim(problem.head_dim);
   c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : dim(problem.value_dim);
   c.schedule = shipped.schedule;

@@ -31,6 +31,59 @@ TEST(Call, ComputesVariations) {
   EXPECT_TRUE(sequence.isRight(capped));
 }
 
+/// Draws which keys each query sees, a row of 'x' and '.' for each query. All scores are 0, and each key's value is a
+/// unit vector of its own. Returns the error's message instead, if there is one.
+std::string seenKeys(const tegula_attention_problem &problem, int64_t queries, int64_t keys) {
+  constexpr int64_t dim = 16; // At least as many as there are keys.
+  std::vector<float> q(queries * dim), k(keys * dim), v(keys * dim), o(queries * dim), lse(queries);
+  for (int64_t key = 0; key < keys; ++key)
+    v[key * dim + key] = 1;
+  auto args = make<tegula_forward_args>();
+  args.q = tensor(q.data(), TEGULA_F32, {1, 1, queries, dim});
+  args.k = tensor(k.data(), TEGULA_F32, {1, 1, keys, dim});
+  args.v = tensor(v.data(), TEGULA_F32, {1, 1, keys, dim});
+  args.o = tensor(o.data(), TEGULA_F32, {1, 1, queries, dim});
+  args.lse = tensor(lse.data(), TEGULA_F32, {1, 1, queries});
+  if (const Outcome outcome = makeContext().forward(problem, args); !outcome)
+    return outcome.message;
+  std::string picture;
+  for (int64_t query = 0; query < queries; ++query, picture += ' ')
+    for (int64_t key = 0; key < keys; ++key)
+      picture += o[query * dim + key] > 0 ? 'x' : '.';
+  return picture;
+}
+
+TEST(Call, AMaskAndAVariationHaveOneDiagonal) {
+  tegula_attention_problem window = problem();
+  window.backward = 0;
+  window.variations = TEGULA_WINDOW;
+  window.window_left = 2;
+  window.window_right = 1;
+  window.causal = TEGULA_CAUSAL_BOTTOM_RIGHT;
+  EXPECT_EQ(seenKeys(window, 2, 9), ".....xxx. ......xxx ");
+  window.bottom_right = 1;
+  EXPECT_EQ(seenKeys(window, 2, 9), ".....xxx. ......xxx ");
+  window.causal = TEGULA_CAUSAL_NONE;
+  EXPECT_EQ(seenKeys(window, 2, 9), ".....xxxx ......xxx ");
+  window.bottom_right = 0;
+  EXPECT_EQ(seenKeys(window, 2, 9), "xx....... xxx...... ");
+  window.causal = TEGULA_CAUSAL_TOP_LEFT;
+  EXPECT_EQ(seenKeys(window, 2, 9), "x........ xx....... ");
+  window.bottom_right = 1;
+  EXPECT_EQ(seenKeys(window, 2, 9),
+            "argument 'bottom_right': it is 1, but 'causal' is TEGULA_CAUSAL_TOP_LEFT (1); a problem has one diagonal: "
+            "set bottom_right = 0 to count from the first query, or causal = TEGULA_CAUSAL_BOTTOM_RIGHT (2) to count "
+            "from the last one");
+}
+
+TEST(Call, ADiagonalThatNoVariationCountsFromIsNoContradiction) {
+  tegula_attention_problem plain = problem();
+  plain.backward = 0;
+  plain.causal = TEGULA_CAUSAL_TOP_LEFT;
+  plain.bottom_right = 1;
+  EXPECT_EQ(seenKeys(plain, 2, 4), "x... xx.. ");
+}
+
 TEST(Call, TakesTheTensorsOfVariations) {
   const Context context = makeContext();
   tegula_attention_problem biased = problem();

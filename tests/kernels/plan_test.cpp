@@ -178,6 +178,40 @@ TEST(Plan, RefusesAnOrderOfBlocksThatDoesNotExist) {
             "must be 0 or 1");
 }
 
+/// What make() answers for a problem with this causal mask and variant.
+std::string refusalOf(Causal causal, const Variant &variant) {
+  const AttentionProblem problem{
+      .dtype = f32, .head_dim = 16, .value_dim = 16, .causal = causal, .variant = variant, .backward = false};
+  const Status status = AttentionPlan::make(problem, *machine().cache).status();
+  EXPECT_EQ(status.code(), status.ok() ? ErrorCode::Ok : ErrorCode::InvalidArgument);
+  return status.message();
+}
+
+TEST(Plan, HasOneDiagonal) {
+  constexpr Alignment first = Alignment::top_left, last = Alignment::bottom_right;
+  const char *const advice = "; a problem has one diagonal: make all of them top_left, or all bottom_right";
+  EXPECT_EQ(refusalOf(Causal::bottom_right, slidingWindow(3, 0, first)),
+            std::string("argument 'variant': a band of 'sliding_window' counts from top_left, but 'causal' is "
+                        "bottom_right") +
+                advice);
+  EXPECT_EQ(refusalOf(Causal::top_left, prefixLm(last)),
+            std::string("argument 'variant': a range of 'prefix_lm' counts from bottom_right, but 'causal' is "
+                        "top_left") +
+                advice);
+  EXPECT_EQ(refusalOf(Causal::top_left, alibi(last)),
+            std::string("argument 'variant': the peak of 'alibi' is at bottom_right, but 'causal' is top_left") +
+                advice);
+  EXPECT_EQ(refusalOf(Causal::none, combine(slidingWindow(3, 0, first), alibi(last))),
+            std::string("argument 'variant': the peak of 'sliding_window+alibi' is at bottom_right, but a band of it "
+                        "counts from top_left") +
+                advice);
+  EXPECT_EQ(refusalOf(Causal::none, combine(alibi(first), combine(softcap(3), alibi(last)))),
+            std::string("combine: the peak of 'alibi' is at top_left, that of 'softcap+alibi' at bottom_right") +
+                advice);
+  EXPECT_EQ(refusalOf(Causal::bottom_right, combine(slidingWindow(3, 0, last), alibi(last))), "");
+  EXPECT_EQ(refusalOf(Causal::top_left, documents()), "");
+}
+
 TEST(Plan, RefusesSizesThatAKernelCannotCount) {
   EXPECT_EQ(refusal([](auto &call) { call.k.shape[2] = call.v.shape[2] = int64_t{1} << 40; }),
             "argument 'seqlen_k': it is 1099511627776; it must be below 2147483648 (2^31), because positions in a "
@@ -206,6 +240,18 @@ TEST(Plan, ChecksTheParametersOfKernelsWhenItIsMade) {
   EXPECT_THAT(status.message(),
               ::testing::StartsWith("program 'flash2_forward': its parameter 'queries' is no argument; "
                                     "the arguments of a launch are q, k, v, o, lse, scale\n"));
+}
+
+TEST(Plan, ErrorsOfCompilingNameTheKernel) {
+  KernelCache cache(*machine().compiler, machine().device, {.policy = CompilePolicy::load_only});
+  const AttentionProblem problem{
+      .dtype = bf16, .head_dim = 16, .value_dim = 24, .causal = Causal::bottom_right, .variant = softcap(3)};
+  const Status status = AttentionPlan::make(problem, cache, {.block_m = 16, .block_n = 32}).status();
+  EXPECT_EQ(status.code(), ErrorCode::NeedsCompile);
+  EXPECT_THAT(status.message(), ::testing::HasSubstr("kernel flash2_forward\ntarget "));
+  EXPECT_THAT(status.message(), ::testing::HasSubstr("\nschedule block_m=16 block_n=32"));
+  EXPECT_THAT(status.message(), ::testing::EndsWith("\nattention dtype=bf16 algorithm=flash2 head_dim=16 value_dim=24 "
+                                                    "causal=bottom_right variant=softcap"));
 }
 
 TEST(Plan, RefusesWorkspacesBeyond63Bits) {

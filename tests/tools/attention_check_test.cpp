@@ -56,7 +56,7 @@ AttentionArrays exactArrays(const AttentionCase &attention) {
     if (attention.problem.variant.tensors[n].wants_gradient)
       tensorGradients.emplace_back(tensors[n].size());
   if (attention.variant)
-    attention.variant->add_rules(rules, shape, tensors, &tensorGradients);
+    attention.variant->add_rules(rules, {shape, cornerOf(attention.problem), tensors}, &tensorGradients);
   oracle::Inputs inputs = oracle::makeInputs(shape, attention.scale, f32, oracle::Family::normal, 1);
   std::vector<float> d_o = oracle::normalNumbers(shape.sizeO(), f32, 2);
   oracle::Outputs outputs = oracle::forward(shape, rules, attention.scale, inputs);

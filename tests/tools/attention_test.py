@@ -120,6 +120,13 @@ class SaveTest(CommandLineTest):
             self.assertAlmostEqual(o[column], expected, places=5)
         self.assertAlmostEqual(arrays["lse"][-1], max(scores) + math.log(sum(weights)), places=5)
 
+    def test_a_variant_has_the_diagonal_of_the_causal_mask(self):
+        sizes = "--heads 1 --kv-heads 1 --head-dim 16 --seqlen-q 3 --seqlen-k 1100 --variant sliding_window".split()
+        for causal, expected in ("top_left", [1, 2, 3]), ("bottom_right", [1025, 1025, 1025]), ("none", [1, 2, 3]):
+            # All scores are about 0, so that exp(lse) counts the keys that a query sees.
+            _, lse = self.save(*sizes, "--scale", "1e-30", "--causal", causal)["lse"]
+            self.assertEqual([round(math.exp(x)) for x in lse[:3]], expected)
+
     def test_the_seed_decides_a_variants_tensors_which_decide_the_output(self):
         first, again, other = (self.save("--variant", "documents", "--seed", seed) for seed in "113")
         self.assertEqual(first, again)

@@ -32,7 +32,7 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
   }
   AttentionProblem problem = problemOf(options.choice);
   if (const NamedVariant *variant = findVariant(options.choice.variant))
-    problem.variant = variant->make(problem.dtype);
+    problem.variant = variant->make(problem);
   Expected<RecordedKernel> kernel = recordKernel(problem, options.kernel, request.target, options.schedule);
   if (!kernel)
     return kernel.status();

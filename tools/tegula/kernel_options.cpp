@@ -18,8 +18,10 @@ void addKernelOptions(CLI::App &command, KernelOptions &o) {
 
 void addVariantOption(CLI::App &command, KernelOptions &o) {
   command
-      .add_option("--variant", o.variant,
-                  "Scores masked or modified as `tegula bench --variants` measures it:\n" + enumeration(variantNames()))
+      .add_option(
+          "--variant", o.variant,
+          "Scores masked or modified as `tegula bench --variants` measures it, with\nthe diagonal of --causal: " +
+              enumeration(variantNames()))
       ->check(oneOf(variantNames()))
       ->type_name("WORD");
 }

@@ -76,11 +76,11 @@ struct Part {
 
 oracle::Rules Part::rules(VariantGradients &gradients) const {
   oracle::Rules rules;
-  const Causal causal = attention.problem.causal;
-  if (causal != Causal::none)
-    addCausal(rules, shape, causal == Causal::top_left ? oracle::Corner::top_left : oracle::Corner::bottom_right);
+  const oracle::Corner corner = cornerOf(attention.problem);
+  if (attention.problem.causal != Causal::none)
+    addCausal(rules, shape, corner);
   if (attention.variant)
-    attention.variant->add_rules(rules, shape, variant, gradients.empty() ? nullptr : &gradients);
+    attention.variant->add_rules(rules, {shape, corner, variant}, gradients.empty() ? nullptr : &gradients);
   return rules;
 }
 

@@ -8,7 +8,6 @@
 namespace tegula::tools {
 namespace {
 
-using oracle::Corner;
 using oracle::Position;
 using oracle::Rules;
 
@@ -17,31 +16,29 @@ constexpr int64_t kWindow = 1024, kDocument = 2048;
 
 //===-- What each computes ----------------------------------------------------------------------------------------===//
 
-void addSoftcapRules(Rules &rules, const oracle::Shape &, const VariantArrays &, VariantGradients *) {
-  addSoftcap(rules, kCap);
+void addSoftcapRules(Rules &rules, const RuleInputs &, VariantGradients *) { addSoftcap(rules, kCap); }
+
+void addAlibiRules(Rules &rules, const RuleInputs &in, VariantGradients *) {
+  addAlibi(rules, in.shape, in.tensors[0], in.corner);
 }
 
-void addAlibiRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors, VariantGradients *) {
-  addAlibi(rules, shape, tensors[0], Corner::top_left);
+void addWindowRules(Rules &rules, const RuleInputs &in, VariantGradients *) {
+  addWindow(rules, in.shape, kWindow, 0, in.corner);
 }
 
-void addWindowRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &, VariantGradients *) {
-  addWindow(rules, shape, kWindow, 0, Corner::top_left);
+void addPrefixRules(Rules &rules, const RuleInputs &in, VariantGradients *) {
+  addPrefix(rules, in.shape, {in.tensors[0].begin(), in.tensors[0].end()}, in.corner);
 }
 
-void addPrefixRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors, VariantGradients *) {
-  addPrefix(rules, shape, {tensors[0].begin(), tensors[0].end()}, Corner::top_left);
-}
-
-void addDocumentRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors, VariantGradients *) {
-  rules.visible.push_back([begin = tensors[0], end = tensors[1], queries = shape.seqlen_q](const Position &p) {
+void addDocumentRules(Rules &rules, const RuleInputs &in, VariantGradients *) {
+  rules.visible.push_back([begin = in.tensors[0], end = in.tensors[1], queries = in.shape.seqlen_q](const Position &p) {
     const auto query = static_cast<size_t>(p.batch * queries + p.query);
     return begin[query] <= float(p.key) && float(p.key) < end[query];
   });
 }
 
-void addBiasRules(Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors, VariantGradients *gradients) {
-  addBias(rules, shape, tensors[0], gradients ? &gradients->front() : nullptr);
+void addBiasRules(Rules &rules, const RuleInputs &in, VariantGradients *gradients) {
+  addBias(rules, in.shape, in.tensors[0], gradients ? &gradients->front() : nullptr);
 }
 
 //===-- Which keys are visited ------------------------------------------------------------------------------------===//
@@ -58,14 +55,19 @@ KeySpan documentKeys(const AttentionShape &s, int64_t first, int64_t last) {
   return {first / kDocument * kDocument, std::min((last / kDocument + 1) * kDocument, s.seqlen_k)};
 }
 
+Alignment alignmentOf(const AttentionProblem &problem) {
+  return problem.causal == Causal::bottom_right ? Alignment::bottom_right : Alignment::top_left;
+}
+
 constexpr NamedVariant kVariants[] = {
-    {"softcap", [](DType) { return softcap(kCap); }, addSoftcapRules, allKeys},
-    {"alibi", [](DType) { return alibi(Alignment::top_left); }, addAlibiRules, allKeys},
-    {"sliding_window", [](DType) { return slidingWindow(kWindow, 0, Alignment::top_left); }, addWindowRules,
-     windowKeys},
-    {"prefix_lm", [](DType) { return prefixLm(Alignment::top_left); }, addPrefixRules, prefixKeys},
-    {"documents", [](DType) { return documents(); }, addDocumentRules, documentKeys},
-    {"bias", additiveBias, addBiasRules, allKeys},
+    {"softcap", [](const AttentionProblem &) { return softcap(kCap); }, addSoftcapRules, allKeys},
+    {"alibi", [](const AttentionProblem &problem) { return alibi(alignmentOf(problem)); }, addAlibiRules, allKeys},
+    {"sliding_window", [](const AttentionProblem &problem) { return slidingWindow(kWindow, 0, alignmentOf(problem)); },
+     addWindowRules, windowKeys},
+    {"prefix_lm", [](const AttentionProblem &problem) { return prefixLm(alignmentOf(problem)); }, addPrefixRules,
+     prefixKeys},
+    {"documents", [](const AttentionProblem &) { return documents(); }, addDocumentRules, documentKeys},
+    {"bias", [](const AttentionProblem &problem) { return additiveBias(problem.dtype); }, addBiasRules, allKeys},
 };
 
 //===-- What their tensors hold -----------------------------------------------------------------------------------===//
@@ -123,6 +125,10 @@ bool isBound(std::string_view tensor) { return tensor.ends_with("_begin") || ten
 
 } // namespace
 
+oracle::Corner cornerOf(const AttentionProblem &problem) {
+  return problem.causal == Causal::bottom_right ? oracle::Corner::bottom_right : oracle::Corner::top_left;
+}
+
 std::span<const NamedVariant> namedVariants() { return kVariants; }
 
 const NamedVariant *findVariant(std::string_view name) {
@@ -158,7 +164,7 @@ std::vector<float> randomValues(std::string_view tensor, const std::vector<int64
 }
 
 void setVariant(AttentionCase &attention, const NamedVariant &variant) {
-  attention.problem.variant = variant.make(attention.problem.dtype);
+  attention.problem.variant = variant.make(attention.problem);
   attention.variant = &variant;
   attention.variant_values = [shape = attention.shape, seed = attention.seed](std::string_view tensor,
                                                                               const std::vector<int64_t> &sizes) {

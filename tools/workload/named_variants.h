@@ -23,15 +23,27 @@ using VariantArrays = std::vector<std::vector<float>>;
 /// The gradients of those that want one.
 using VariantGradients = std::vector<std::vector<double>>;
 
+/// What a variant's rules are made from.
+struct RuleInputs {
+  const oracle::Shape &shape;
+  oracle::Corner corner; ///< Of the problem's diagonal.
+  const VariantArrays &tensors;
+};
+
+/// The corner of a problem's diagonal: that of its causal mask, or top_left if there is none.
+oracle::Corner cornerOf(const AttentionProblem &problem);
+
 /// softcap (30), alibi, sliding_window (causal, 1024 keys back), prefix_lm, documents and bias (for each head and
-/// batch). tools/bench-peers has the same ones by the same names.
+/// batch). tools/bench-peers has the same ones by the same names. They have the diagonal of the problem's causal mask,
+/// and top_left if there is none.
 struct NamedVariant {
   std::string_view name;
-  Variant (*make)(DType dtype);
+  /// The variant for a problem, of which only the element type and the mask count.
+  Variant (*make)(const AttentionProblem &problem);
   /// Adds what the variant does to the oracle's rules. They read `tensors` and, if it is not null, add to `gradients`.
-  void (*add_rules)(oracle::Rules &rules, const oracle::Shape &shape, const VariantArrays &tensors,
-                    VariantGradients *gradients);
-  /// The keys that queries `first` to `last` see, from the first to the last one, if tensors hold measuredValues.
+  void (*add_rules)(oracle::Rules &rules, const RuleInputs &inputs, VariantGradients *gradients);
+  /// The keys that queries `first` to `last` see without a causal mask, from the first to the last one, if tensors hold
+  /// measuredValues.
   KeySpan (*measured_keys)(const AttentionShape &shape, int64_t first, int64_t last);
 };
 

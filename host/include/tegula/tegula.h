@@ -144,7 +144,7 @@ enum { TEGULA_F32 = 0, TEGULA_F16 = 1, TEGULA_BF16 = 2, TEGULA_I64 = 3, TEGULA_I
 enum { TEGULA_CAUSAL_NONE = 0, TEGULA_CAUSAL_TOP_LEFT = 1, TEGULA_CAUSAL_BOTTOM_RIGHT = 2 };
 
 /* Variations, applied in this order; together where they are or-ed. The tensors that they read are passed with each
- * call, in this order too. */
+ * call, in this order too. The diagonal is that of the causal mask, if there is one. */
 enum {
   TEGULA_WINDOW = 1,    /* Keys from diagonal - window_left to diagonal + window_right. */
   TEGULA_SOFTCAP = 2,   /* score -> softcap * tanh(score / softcap) */
@@ -165,7 +165,10 @@ typedef struct tegula_attention_problem {
   int32_t causal;       /* TEGULA_CAUSAL_... */
   int32_t backward;     /* Not 0: the backward pass, too. */
   int32_t variations;   /* TEGULA_WINDOW | ... */
-  int32_t bottom_right; /* Of the variations' diagonal: not 0 counts from the last query. */
+  /* The diagonal of TEGULA_WINDOW, _ALIBI and _PREFIX_LM. With TEGULA_CAUSAL_NONE, 0 counts from the first query, and
+   * all else from the last one. A causal mask decides: beside TEGULA_CAUSAL_BOTTOM_RIGHT both mean the last query, and
+   * beside TEGULA_CAUSAL_TOP_LEFT it must be 0. */
+  int32_t bottom_right;
   int64_t window_left, window_right;
   double softcap;
   /* About how long sequences will be; 0: 4096. Kernels are chosen for that and compute all lengths. Each power of two has a

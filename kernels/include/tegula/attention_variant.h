@@ -15,7 +15,8 @@
 namespace tegula {
 
 /// How queries and keys are lined up where their numbers differ: query 0 beside key 0, or the last query beside the
-/// last key. The key beside query i is i, or i + seqlen_k - seqlen_q.
+/// last key. The key beside query i is i, or i + seqlen_k - seqlen_q. All parts of a problem have the same diagonal:
+/// its causal mask, and its variant's bands, ranges and peak. make() refuses others.
 enum class Alignment { top_left, bottom_right };
 
 /// Which head, and how many queries and keys it has. All are scalars.
@@ -77,6 +78,7 @@ struct VisibleRange {
 
   Bounds keys;    ///< The keys that a query sees.
   Bounds queries; ///< The queries that see a key: query i is one of key j's where key j is one of query i's.
+  std::optional<Alignment> alignment = {}; ///< Of the diagonal that the bounds count from; none if they use none.
 };
 
 /// A variation of attention. The functions run while a kernel is recorded; one forward and one backward program serve
@@ -129,8 +131,8 @@ Variant documents();
 Variant additiveBias(DType dtype);
 
 /// Both: a query sees what both let it see, and the score goes through `first`, then `second`.
-/// Their tensors must have different names. The name joins both names with a "+"; it is empty if a part has functions
-/// and no name.
+/// Their tensors must have different names, and their peaks one diagonal. The name joins both names with a "+"; it is
+/// empty if a part has functions and no name.
 Variant combine(Variant first, Variant second);
 
 } // namespace tegula

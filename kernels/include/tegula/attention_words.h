@@ -19,4 +19,6 @@ std::string_view toString(Causal causal);
 std::optional<Causal> parseCausal(std::string_view word);
 std::vector<std::string> causalWords();
 
+std::string_view toString(Alignment alignment);
+
 } // namespace tegula

@@ -184,6 +184,15 @@ std::vector<TensorRef> refsOf(const std::vector<TestTensor> &tensors) {
 
 std::span<const std::string_view> variantParts() { return kParts; }
 
+bool hasOneDiagonal(std::string_view name, Causal causal) {
+  bool first = causal == Causal::top_left, last = causal == Causal::bottom_right;
+  for (std::string_view part : split(name)) {
+    first |= part.ends_with("_tl");
+    last |= part.ends_with("_br");
+  }
+  return !first || !last;
+}
+
 Variant makeVariant(std::string_view name, DType dtype) {
   std::vector<std::string_view> parts = split(name);
   Variant variant = partOf(parts[0], dtype);

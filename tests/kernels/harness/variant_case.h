@@ -14,6 +14,9 @@ namespace tegula::testing {
 /// Names of single variants; those joined by '+' are combined: "softcap+alibi_br". "none" is plain attention.
 std::span<const std::string_view> variantParts();
 
+/// Whether all parts of it count from the diagonal of a causal mask, or of each other, if they count from one.
+bool hasOneDiagonal(std::string_view name, Causal causal);
+
 /// The variant that the kernels record. `dtype` is that of the problem.
 Variant makeVariant(std::string_view name, DType dtype);
 

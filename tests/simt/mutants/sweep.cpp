@@ -67,7 +67,7 @@ constexpr Orders kOrders[] = {{SimtScheduler::Uniform, 2}, {SimtScheduler::Lagga
 SweptKernel sweptKernel(const std::string &arch, std::string_view program, const AttentionProblem &problem) {
   SweptKernel kernel{.target = "simt:" + arch, .program = program, .problem = problem};
   for (const tools::NamedVariant &variant : tools::namedVariants())
-    if (variant.make(kernel.problem.dtype).name == problem.variant.name)
+    if (variant.make(kernel.problem).name == problem.variant.name)
       kernel.variant = variant.name;
   kernel.problem.backward = program.starts_with("flash2_backward");
   kernel.problem.algorithm = program.starts_with("standard") ? Algorithm::standard

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "diagonals.h"
+
+#include "plan_check.h"
+
+namespace tegula {
+namespace {
+
+/// A part of a problem, and where it counts from.
+struct Part {
+  enum class Kind { causal, band, range, peak } kind;
+  Alignment alignment;
+};
+
+std::vector<Part> partsOf(const AttentionProblem &problem) {
+  std::vector<Part> parts;
+  if (problem.causal != Causal::none)
+    parts.push_back(
+        {Part::Kind::causal, problem.causal == Causal::top_left ? Alignment::top_left : Alignment::bottom_right});
+  for (const Band &band : problem.variant.bands)
+    parts.push_back({Part::Kind::band, band.alignment});
+  for (const VisibleRange &range : problem.variant.ranges)
+    if (range.alignment)
+      parts.push_back({Part::Kind::range, *range.alignment});
+  if (problem.variant.peak)
+    parts.push_back({Part::Kind::peak, *problem.variant.peak});
+  return parts;
+}
+
+/// `variant`: how the sentence calls it.
+std::string clause(const Part &part, const std::string &variant) {
+  const std::string where(toString(part.alignment));
+  switch (part.kind) {
+  case Part::Kind::causal:
+    return "'causal' is " + where;
+  case Part::Kind::band:
+    return "a band of " + variant + " counts from " + where;
+  case Part::Kind::range:
+    return "a range of " + variant + " counts from " + where;
+  case Part::Kind::peak:
+    return "the peak of " + variant + " is at " + where;
+  }
+  return "";
+}
+
+} // namespace
+
+Status checkDiagonals(const AttentionProblem &problem) {
+  const std::vector<Part> parts = partsOf(problem);
+  for (const Part &part : parts)
+    if (part.alignment != parts.front().alignment)
+      return invalidArgument("variant", clause(part, "'" + problem.variant.name + "'") + ", but " +
+                                            clause(parts.front(), "it") + kOneDiagonal);
+  return {};
+}
+
+} // namespace tegula
