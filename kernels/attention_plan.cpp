@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <memory_resource>
 
@@ -43,30 +44,30 @@ AttentionForward forwardPart(const AttentionBackward &call) {
 /// Calls visit(name, argument, is_gradient) for all that the kernels of a pass may have as parameters. A gradient's
 /// parameter is named `d` + name.
 template <class Visit>
-void forEachArgument(const Variant &variant, const AttentionForward &call, const WorkspaceLayout &workspace,
+void forEachArgument(const AttentionProblem &problem, const AttentionForward &call, const WorkspaceLayout &workspace,
                      Visit visit) {
   visit("q", call.q, false);
   visit("k", call.k, false);
   visit("v", call.v, false);
   visit("o", call.o, false);
   visit("lse", call.lse, false);
-  visit("scale", call.scale, false);
-  for (size_t t = 0; t < variant.tensors.size(); ++t)
-    visit(variant.tensors[t].name, call.variant[t], false);
+  visit("scale", scoreFactor(call.scale, problem.head_dim), false);
+  for (size_t t = 0; t < problem.variant.tensors.size(); ++t)
+    visit(problem.variant.tensors[t].name, call.variant[t], false);
   for (const WorkspaceTensor &entry : workspace.tensors)
     visit(entry.name, entry.tensor, false);
 }
 
 template <class Visit>
-void forEachArgument(const Variant &variant, const AttentionBackward &call, const WorkspaceLayout &workspace,
+void forEachArgument(const AttentionProblem &problem, const AttentionBackward &call, const WorkspaceLayout &workspace,
                      Visit visit) {
-  forEachArgument(variant, forwardPart(call), workspace, visit);
+  forEachArgument(problem, forwardPart(call), workspace, visit);
   visit("do", call.d_o, false);
   visit("dq", call.dq, false);
   visit("dk", call.dk, false);
   visit("dv", call.dv, false);
   size_t next = 0;
-  for (const VariantTensor &tensor : variant.tensors)
+  for (const VariantTensor &tensor : problem.variant.tensors)
     if (tensor.wants_gradient)
       visit(tensor.name, call.variant_gradients[next++], true);
 }
@@ -81,10 +82,9 @@ std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pas
     names.push_back((gradient ? "d" : "") + std::string(name));
   };
   if (pass == Pass::forward)
-    forEachArgument(problem.variant, AttentionForward{.variant = tensors}, *workspace, visit);
+    forEachArgument(problem, AttentionForward{.variant = tensors}, *workspace, visit);
   else
-    forEachArgument(problem.variant, AttentionBackward{.variant = tensors, .variant_gradients = tensors}, *workspace,
-                    visit);
+    forEachArgument(problem, AttentionBackward{.variant = tensors, .variant_gradients = tensors}, *workspace, visit);
   return names;
 }
 
@@ -163,7 +163,7 @@ Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace
   std::pmr::vector<Argument> all(&stack), arguments(&stack);
   all.reserve(kUsualArguments);
   arguments.reserve(kUsualArguments);
-  forEachArgument(problem.variant, call, *tensors,
+  forEachArgument(problem, call, *tensors,
                   [&](std::string_view, const Argument &argument, bool) { all.push_back(argument); });
   const auto argumentsOf = [&](const Step &step) -> std::span<const Argument> {
     arguments.clear();
@@ -217,6 +217,10 @@ Status AttentionPlan::backward(const AttentionBackward &call, const Workspace &w
       return invalidArgument("backward", "it is false in the plan's problem; make the plan with .backward = true");
     return state_->launch(Pass::backward, call, workspace, stream);
   });
+}
+
+float scoreFactor(float scale, int head_dim) noexcept {
+  return scale != 0 ? scale : float(1 / std::sqrt(double(head_dim)));
 }
 
 const AttentionProblem &AttentionPlan::problem() const noexcept { return state_->problem; }

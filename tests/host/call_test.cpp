@@ -84,6 +84,23 @@ TEST(Call, ADiagonalThatNoVariationCountsFromIsNoContradiction) {
   EXPECT_EQ(seenKeys(plain, 2, 4), "x... xx.. ");
 }
 
+TEST(Call, AScaleOf0IsTheUsualOne) {
+  const Context context = makeContext();
+  Sequence usual(40), unset(40);
+  ASSERT_TRUE(isOk(context.forward(problem(), usual.forward())));
+  ASSERT_TRUE(isOk(context.backward(problem(), usual.backward())));
+  tegula_forward_args forward = unset.forward();
+  forward.scale = 0;
+  ASSERT_TRUE(isOk(context.forward(problem(), forward)));
+  tegula_backward_args backward = unset.backward();
+  backward.scale = 0;
+  ASSERT_TRUE(isOk(context.backward(problem(), backward)));
+  EXPECT_EQ(unset.o, usual.o);
+  EXPECT_EQ(unset.lse, usual.lse);
+  EXPECT_EQ(unset.dq, usual.dq);
+  EXPECT_EQ(unset.dk, usual.dk);
+}
+
 TEST(Call, TakesTheTensorsOfVariations) {
   const Context context = makeContext();
   tegula_attention_problem biased = problem();

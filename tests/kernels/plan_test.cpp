@@ -212,6 +212,21 @@ TEST(Plan, HasOneDiagonal) {
   EXPECT_EQ(refusalOf(Causal::top_left, documents()), "");
 }
 
+TEST(Plan, AScaleOf0IsTheUsualOne) {
+  Call usual, unset;
+  usual.forward.scale = usual.backward.scale = 0.25f; // 1 / sqrt(16)
+  unset.forward.scale = unset.backward.scale = 0;
+  for (Call *call : {&usual, &unset}) {
+    ScratchMemory scratch(*call->plan.backwardWorkspace({2, 4, 2, 5, 6}));
+    ASSERT_EQ(call->plan.forward(call->forward).message(), "");
+    ASSERT_EQ(call->plan.backward(call->backward, scratch.get()).message(), "");
+  }
+  EXPECT_EQ(unset.tensors.o.bits(), usual.tensors.o.bits());
+  EXPECT_EQ(unset.tensors.lse.bits(), usual.tensors.lse.bits());
+  EXPECT_EQ(unset.tensors.dq.bits(), usual.tensors.dq.bits());
+  EXPECT_EQ(unset.tensors.dk.bits(), usual.tensors.dk.bits());
+}
+
 TEST(Plan, RefusesSizesThatAKernelCannotCount) {
   EXPECT_EQ(refusal([](auto &call) { call.k.shape[2] = call.v.shape[2] = int64_t{1} << 40; }),
             "argument 'seqlen_k': it is 1099511627776; it must be below 2147483648 (2^31), because positions in a "
@@ -252,6 +267,17 @@ TEST(Plan, ErrorsOfCompilingNameTheKernel) {
   EXPECT_THAT(status.message(), ::testing::HasSubstr("\nschedule block_m=16 block_n=32"));
   EXPECT_THAT(status.message(), ::testing::EndsWith("\nattention dtype=bf16 algorithm=flash2 head_dim=16 value_dim=24 "
                                                     "causal=bottom_right variant=softcap"));
+}
+
+TEST(Plan, ErrorsOfRecordingNameTheKernel) {
+  AttentionProblem problem{.dtype = f32, .head_dim = 16, .value_dim = 16, .variant = {.name = "wide"}};
+  for (int n = 0; n < 10; ++n)
+    problem.variant.tensors.push_back({"x" + std::to_string(n), f32, {Axis::heads}});
+  const Status status = AttentionPlan::make(problem, *machine().cache).status();
+  EXPECT_EQ(status.code(), ErrorCode::InvalidArgument);
+  EXPECT_THAT(status.message(), ::testing::StartsWith("a variant has too many tensors and gradients: 10"));
+  EXPECT_THAT(status.message(), ::testing::HasSubstr("\nkernel flash2_forward\n"));
+  EXPECT_THAT(status.message(), ::testing::EndsWith("variant=wide"));
 }
 
 TEST(Plan, RefusesWorkspacesBeyond63Bits) {

@@ -120,6 +120,11 @@ class SaveTest(CommandLineTest):
             self.assertAlmostEqual(o[column], expected, places=5)
         self.assertAlmostEqual(arrays["lse"][-1], max(scores) + math.log(sum(weights)), places=5)
 
+    def test_a_scale_of_0_is_the_usual_one(self):
+        usual, unset = self.save(), self.save("--scale", "0")
+        for name in "o", "lse":
+            self.assertEqual(max(abs(a - b) for a, b in zip(usual[name][1], unset[name][1])), 0)
+
     def test_a_variant_has_the_diagonal_of_the_causal_mask(self):
         sizes = "--heads 1 --kv-heads 1 --head-dim 16 --seqlen-q 3 --seqlen-k 1100 --variant sliding_window".split()
         for causal, expected in ("top_left", [1, 2, 3]), ("bottom_right", [1025, 1025, 1025]), ("none", [1, 2, 3]):

@@ -3,7 +3,6 @@
 #include "legal_values.h"
 #include "tegula/attention_words.h"
 
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -70,7 +69,7 @@ void addProblemOptions(CLI::App &command, AttentionOptions &o) {
   addNumber(command, "--seqlen-q", o.seqlen_q, 0, kLargestSize, "Queries (--seqlen-k, or 1024)");
   addNumber(command, "--seqlen-k", o.seqlen_k, 0, kLargestSize, "Keys and values (--seqlen-q, or 1024)");
   addKernelOptions(command, o.kernel);
-  command.add_option("--scale", o.scale, "Factor on the scores (1 / sqrt(--head-dim))")
+  command.add_option("--scale", o.scale, "Factor on the scores; 0: 1 / sqrt(--head-dim) (0)")
       ->check(number())
       ->type_name("NUMBER");
   command.add_option("--seed", o.seed, "Decides the random inputs; simt: and the first order of lanes (0)")
@@ -112,7 +111,7 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
                        .seqlen_q = o.seqlen_q.value_or(o.seqlen_k.value_or(kDefaultSeqlen)),
                        .seqlen_k = o.seqlen_k.value_or(o.seqlen_q.value_or(kDefaultSeqlen))};
   problem.expected = shape;
-  float scale = float(o.scale.value_or(1 / std::sqrt(double(o.kernel.head_dim))));
+  float scale = scoreFactor(float(o.scale), problem.head_dim);
   AttentionCase attention{
       .problem = problem, .shape = shape, .scale = scale, .seed = o.seed, .schedule = o.schedule, .row_gaps = *gaps};
   if (const NamedVariant *variant = findVariant(o.kernel.variant))

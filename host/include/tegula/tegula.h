@@ -190,7 +190,7 @@ typedef struct tegula_tensor {
  * v, dv [batch, kv_heads, seqlen_k, value_dim]  heads is a multiple of kv_heads. */
 typedef struct tegula_forward_args {
   uint32_t struct_size;
-  float scale;                     /* Usually 1 / sqrt(head_dim). */
+  float scale;                     /* Factor on the scores; 0: 1 / sqrt(head_dim). */
   tegula_tensor q, k, v;
   tegula_tensor o, lse;            /* Written. */
   const tegula_tensor *variation;  /* The tensors that the variations read. */
@@ -203,7 +203,7 @@ typedef struct tegula_forward_args {
 /* The gradients of sum(o * d_o), where o and lse are what the forward pass wrote. */
 typedef struct tegula_backward_args {
   uint32_t struct_size;
-  float scale;
+  float scale;              /* As in the forward call. */
   tegula_tensor q, k, v, o, lse, d_o;
   tegula_tensor dq, dk, dv; /* Written. */
   const tegula_tensor *variation;

@@ -47,11 +47,14 @@ struct Workspace {
   int64_t bytes = 0;
 };
 
+/// Returns the factor on the scores that a call's `scale` stands for: 1 / sqrt(head_dim) if it is 0.
+float scoreFactor(float scale, int head_dim) noexcept;
+
 /// Tensors as in attention_programs.h, with any strides.
 struct AttentionForward {
   TensorRef q = {}, k = {}, v = {};
   TensorRef o = {}, lse = {};              ///< Written.
-  float scale = 0;                         ///< Usually 1 / sqrt(head_dim).
+  float scale = 0;                         ///< Factor on the scores; 0: 1 / sqrt(head_dim).
   std::span<const TensorRef> variant = {}; ///< One per Variant::tensors.
 };
 
