@@ -68,6 +68,7 @@ Status read(const tegula_backward_args *from, Backward &to) {
     return args.status();
   TEGULA_RETURN_IF_ERROR(readShared(*args, to));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.d_o, "d_o", args->d_o));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.d_lse, "d_lse", args->d_lse));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dq, "dq", args->dq));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dk, "dk", args->dk));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dv, "dv", args->dv));

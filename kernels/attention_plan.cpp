@@ -63,6 +63,7 @@ void forEachArgument(const AttentionProblem &problem, const AttentionBackward &c
                      Visit visit) {
   forEachArgument(problem, forwardPart(call), workspace, visit);
   visit("do", call.d_o, false);
+  visit("dlse", call.d_lse, false);
   visit("dq", call.dq, false);
   visit("dk", call.dk, false);
   visit("dv", call.dv, false);

@@ -109,6 +109,19 @@ Status checkCount(const char *name, size_t actual, size_t expected) {
                                    std::to_string(expected));
 }
 
+/// A tensor without dimensions is none.
+Status checkLseGradient(const AttentionProblem &problem, const TensorRef &d_lse) {
+  const bool isGiven = d_lse.rank != 0;
+  if (isGiven && !problem.lse_gradient)
+    return invalidArgument("d_lse",
+                           "it is given, but 'lse_gradient' is false in the plan's problem; make the plan with "
+                           ".lse_gradient = true, or leave d_lse out");
+  if (!isGiven && problem.lse_gradient)
+    return invalidArgument("d_lse", "it is missing, but 'lse_gradient' is true in the plan's problem; pass it, or make "
+                                    "the plan with .lse_gradient = false");
+  return {};
+}
+
 void addVariant(std::vector<CallTensor> &tensors, const Variant &variant, std::span<const TensorRef> given) {
   for (size_t t = 0; t < variant.tensors.size(); ++t)
     tensors.push_back({variant.tensors[t].name, &given[t], variant.tensors[t].dtype, variant.tensors[t].axes});
@@ -145,6 +158,7 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
   for (const VariantTensor &tensor : problem.variant.tensors)
     gradients += tensor.wants_gradient;
   TEGULA_RETURN_IF_ERROR(checkCount("variant_gradients", call.variant_gradients.size(), gradients));
+  TEGULA_RETURN_IF_ERROR(checkLseGradient(problem, call.d_lse));
   std::vector<CallTensor> tensors = {{"q", &call.q, problem.dtype, kOfQ, problem.head_dim},
                                      {"k", &call.k, problem.dtype, kOfK, problem.head_dim},
                                      {"v", &call.v, problem.dtype, kOfK, problem.value_dim},
@@ -154,6 +168,8 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
                                      {"dq", &call.dq, problem.dtype, kOfQ, problem.head_dim, true},
                                      {"dk", &call.dk, problem.dtype, kOfK, problem.head_dim, true},
                                      {"dv", &call.dv, problem.dtype, kOfK, problem.value_dim, true}};
+  if (problem.lse_gradient)
+    tensors.push_back({"d_lse", &call.d_lse, f32, kOfQ});
   addVariant(tensors, problem.variant, call.variant);
   addGradients(tensors, problem.variant, call.variant_gradients);
   return checkAll(tensors);

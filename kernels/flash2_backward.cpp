@@ -66,13 +66,24 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   dV.at(batch, kv_head).store(j, dv);         // [block_n, value_dim]
 }
 
-void preprocess(const AttentionConfig &c, View O, View dO, View D, View dQ) {
+/// dS = P (dP - D) + P dLSE = P (dP - (D - dLSE)). A row that sees no key has P = 0, and a dLSE that may be infinite.
+Value lseGradient(View L, View dL, Value i, int block_m) {
+  Value lse = L.load(i, {block_m});   // [block_m]
+  Value dlse = dL.load(i, {block_m}); // [block_m]
+  return select(lse == -infinity, 0.0, dlse);
+}
+
+/// `lse`: none, or L and dL.
+void preprocess(const AttentionConfig &c, View O, View dO, View D, View dQ, VariantViews lse) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);
   Value batch = programId(2);
   Value o = O.at(batch, head).load(i, {c.block_m, c.value_dim});     // [block_m, value_dim]
   Value do_i = dO.at(batch, head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
-  D.at(batch, head).store(i, rowSum(do_i * o));                      // [block_m]
+  Value sum = rowSum(do_i * o);                                      // [block_m]
+  Value delta =                                                      // [block_m]
+      c.lse_gradient ? sum - lseGradient(lse[0].at(batch, head), lse[1].at(batch, head), i, c.block_m) : sum;
+  D.at(batch, head).store(i, delta);                                 // [block_m]
   dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));   // [block_m, head_dim]
 }
 
@@ -112,9 +123,14 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
 const SearchSpace kFlash2BackwardSpace = {boxes, demand};
 
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config) {
-  auto kernel = [&config](View o, View d_o, View delta, View dq_acc) { preprocess(config, o, d_o, delta, dq_acc); };
-  return record("flash2_backward_preprocess", kernel, tensor(config, "o"), tensor(config, "do"), statistic("delta"),
-                accumulator("dq_acc"));
+  auto kernel = [&config](View o, View d_o, View delta, View dq_acc, VariantViews lse) {
+    preprocess(config, o, d_o, delta, dq_acc, lse);
+  };
+  std::vector<TensorArg> lse;
+  if (config.lse_gradient)
+    lse = {statistic("lse"), statistic("dlse")};
+  return recordList("flash2_backward_preprocess", kernel, lse, tensor(config, "o"), tensor(config, "do"),
+                    statistic("delta"), accumulator("dq_acc"));
 }
 
 Expected<Program> recordFlash2Backward(const AttentionConfig &config) {

@@ -48,8 +48,8 @@ Status checkHeadsPerGroup(const Schedule &schedule) {
 
 /// A variant's tensors become parameters beside those of the kernels.
 Status checkNames(const Variant &variant) {
-  std::set<std::string> taken = {"q", "k", "v",   "o", "lse", "do",    "dq",     "dk",    "dv",
-                                 "m", "l", "acc", "s", "p",   "delta", "dq_acc", "scale", "counter"};
+  std::set<std::string> taken = {"q", "k",   "v", "o", "lse",   "do",     "dq",    "dk",      "dv",  "m",
+                                 "l", "acc", "s", "p", "delta", "dq_acc", "scale", "counter", "dlse"};
   for (const VariantTensor &tensor : variant.tensors)
     for (const std::string &name : {tensor.name, tensor.wants_gradient ? "d" + tensor.name : std::string()})
       if (!name.empty() && !taken.insert(name).second)
@@ -77,6 +77,9 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));
   if (problem.backward && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::Unsupported, "this algorithm has no backward pass; flash2 has one"};
+  if (problem.lse_gradient && !problem.backward)
+    return invalidArgument("lse_gradient",
+                           "it is true, but 'backward' is false; it must be false without a backward pass");
   return {};
 }
 

@@ -2,7 +2,9 @@
 """Attention as an operator of PyTorch, with its gradient, on PyTorch's memory and streams; compared with PyTorch's own."""
 
 import functools
+import math
 import sys
+from typing import Optional
 
 try:
     import torch
@@ -46,10 +48,10 @@ def view(tensor):
     return tegula.Tensor(tensor.data_ptr(), dtype, tensor.dim(), tuple(tensor.shape), tuple(tensor.stride()))
 
 
-def problem_of(q, v, causal):
+def problem_of(q, v, causal, lse_gradient=False):
     return tegula.Problem(dtype=DTYPES[q.dtype], head_dim=q.shape[-1], value_dim=v.shape[-1], backward=1,
                           causal=tegula.CAUSAL_TOP_LEFT if causal else tegula.CAUSAL_NONE,
-                          seqlen_q=q.shape[-2], seqlen_k=v.shape[-2])
+                          seqlen_q=q.shape[-2], seqlen_k=v.shape[-2], lse_gradient=lse_gradient)
 
 
 @torch.library.custom_op("tegula::attention", mutates_args=())
@@ -71,43 +73,64 @@ def _(q, k, v, scale, causal):
 
 @torch.library.custom_op("tegula::attention_backward", mutates_args=())
 def attention_backward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, o: torch.Tensor, lse: torch.Tensor,
-                       d_o: torch.Tensor, scale: float,
+                       d_o: torch.Tensor, d_lse: Optional[torch.Tensor], scale: float,
                        causal: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The gradients of q, k and v. d_lse is None where nothing depends on lse."""
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     args = tegula.BackwardArgs(scale=scale, q=view(q), k=view(k), v=view(v), o=view(o), lse=view(lse), d_o=view(d_o),
                                dq=view(dq), dk=view(dk), dv=view(dv), stream=stream_of(q))
-    context(q.device).backward(problem_of(q, v, causal), args)
+    if d_lse is not None:
+        args.d_lse = view(d_lse)
+    context(q.device).backward(problem_of(q, v, causal, lse_gradient=d_lse is not None), args)
     return dq, dk, dv
 
 
 @attention_backward.register_fake
-def _(q, k, v, o, lse, d_o, scale, causal):
+def _(q, k, v, o, lse, d_o, d_lse, scale, causal):
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
 def setup_context(ctx, inputs, output):
     q, k, v, ctx.scale, ctx.causal = inputs
     ctx.save_for_backward(q, k, v, *output)
+    ctx.set_materialize_grads(False)
 
 
 def backward(ctx, d_o, d_lse):
+    """Either gradient is None where nothing depends on its output."""
     q, k, v, o, lse = ctx.saved_tensors
-    return *attention_backward(q, k, v, o, lse, d_o, ctx.scale, ctx.causal), None, None
+    d_o = torch.zeros_like(o) if d_o is None else d_o
+    return *attention_backward(q, k, v, o, lse, d_o, d_lse, ctx.scale, ctx.causal), None, None
 
 
 attention.register_autograd(backward, setup_context=setup_context)
 
 
-def largest_difference(device, dtype, causal):
+def expected(q, k, v, scale, causal):
+    """o and lse as PyTorch computes them."""
+    o = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
+    s = scale * q.float() @ k.float().transpose(-2, -1)
+    hidden = torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).triu(1)
+    return o, torch.logsumexp(s.masked_fill(hidden, -math.inf) if causal else s, dim=-1)
+
+
+LOSSES = {"o": lambda o, lse, d_o, d_lse: (o * d_o).sum(), "lse": lambda o, lse, d_o, d_lse: (lse * d_lse).sum(),
+          "both": lambda o, lse, d_o, d_lse: (o * d_o).sum() + (lse * d_lse).sum()}
+
+
+def largest_difference(device, dtype, causal, loss):
+    """Of the outputs and of the gradients of a loss that depends on one of them, or on both."""
     torch.manual_seed(1)
     leaves = [torch.randn(2, 200, 4, 64, dtype=dtype, device=device, requires_grad=True) for _ in range(3)]
     q, k, v = (leaf.transpose(1, 2) for leaf in leaves)
     d_o = torch.randn(2, 4, 200, 64, dtype=dtype, device=device)
+    d_lse = torch.randn(2, 4, 200, device=device)
     results = []
-    for function in (lambda: attention(q, k, v, 0.125, causal)[0],
-                     lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=0.125)):
-        o = function()
-        results.append([o.detach(), *torch.autograd.grad(o, leaves, d_o, retain_graph=True)])
+    for function in attention, expected:
+        o, lse = function(q, k, v, 0.125, causal)
+        gradients = torch.autograd.grad(LOSSES[loss](o, lse, d_o, d_lse), leaves, retain_graph=True, allow_unused=True,
+                                        materialize_grads=True)
+        results.append([o.detach(), lse.detach(), *gradients])
     return max((a - b).abs().max().item() for a, b in zip(*results))
 
 
@@ -118,9 +141,11 @@ def main():
     good = True
     for device, dtype, bound in cases:
         for causal in False, True:
-            difference = largest_difference(device, dtype, causal)
-            print(f"{device} {dtype} causal={causal}: largest difference from PyTorch's attention {difference:.1e}")
-            good &= difference < bound
+            for loss in LOSSES:
+                difference = largest_difference(device, dtype, causal, loss)
+                print(f"{device} {dtype} causal={causal} loss of {loss}: largest difference from PyTorch's attention "
+                      f"{difference:.1e}")
+                good &= difference < bound
     return 0 if good else 1
 
 

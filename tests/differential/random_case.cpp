@@ -86,6 +86,7 @@ Case randomPlan(Random &random, bool on_gpu) {
   c.dtype = pick(random, std::initializer_list<DType>{f32, f16, bf16});
   c.algorithm = chance(random, 70) ? Algorithm::flash2 : chance(random, 50) ? Algorithm::flash1 : Algorithm::standard;
   c.backward = c.algorithm == Algorithm::flash2;
+  c.lse_gradient = c.backward && chance(random, 30);
   c.causal = Causal(below(random, 3));
   c.variant = randomVariant(random, c.causal);
   c.shape.head_dim = randomDim(random);

@@ -12,7 +12,8 @@ namespace {
 TEST(Bundle, RunsWithoutACompiler) {
   const std::string folder = sharedFolder() + "/bundle";
   for (const char *kernel :
-       {"flash2_forward", "flash2_backward_preprocess", "flash2_backward", "flash2_backward_postprocess"})
+       {"flash2_forward", "flash2_backward_preprocess", "flash2_backward_preprocess --lse-gradient", "flash2_backward",
+        "flash2_backward_postprocess"})
     ASSERT_EQ(std::system((std::string(TEGULA " compile --dtype f32 --head-dim 16 --kernel ") + kernel + " --bundle '" +
                            folder + "'")
                               .c_str()),
@@ -30,6 +31,10 @@ TEST(Bundle, RunsWithoutACompiler) {
   EXPECT_TRUE(sequence.isRight(problem()));
   ASSERT_TRUE(isOk(context.backward(problem(), sequence.backward())));
   EXPECT_EQ(context.counters()->read_only_hits, 4);
+  tegula_attention_problem both = problem();
+  both.lse_gradient = 1;
+  EXPECT_TRUE(isOk(context.plan(both).outcome()));
+  EXPECT_EQ(context.counters()->read_only_hits, 5); // The other kernels are loaded already.
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // One call for attention.
 #include "host/host_fixture.h"
 
+#include <cstddef>
 #include <gmock/gmock.h>
 
 using namespace tegula::host;
@@ -99,6 +100,66 @@ TEST(Call, AScaleOf0IsTheUsualOne) {
   EXPECT_EQ(unset.lse, usual.lse);
   EXPECT_EQ(unset.dq, usual.dq);
   EXPECT_EQ(unset.dk, usual.dk);
+}
+
+/// sum(o * d_o) + sum(lse * d_lse) after a forward call.
+double lossOf(const Context &context, Sequence &sequence, const std::vector<float> &d_lse) {
+  EXPECT_TRUE(isOk(context.forward(problem(), sequence.forward())));
+  double sum = 0;
+  for (size_t n = 0; n < sequence.o.size(); ++n)
+    sum += double(sequence.o[n]) * sequence.d_o[n];
+  for (size_t n = 0; n < sequence.lse.size(); ++n)
+    sum += double(sequence.lse[n]) * d_lse[n];
+  return sum;
+}
+
+TEST(Call, TakesTheGradientOfLse) {
+  const Context context = makeContext();
+  tegula_attention_problem both = problem();
+  both.lse_gradient = 1;
+  Sequence sequence(20);
+  std::vector<float> d_lse(20);
+  for (int i = 0; i < 20; ++i)
+    d_lse[i] = float(i % 7) - 3;
+  lossOf(context, sequence, d_lse);
+  tegula_backward_args backward = sequence.backward();
+  backward.d_lse = tensor(d_lse.data(), TEGULA_F32, {1, 1, 20});
+  ASSERT_TRUE(isOk(context.backward(both, backward)));
+  const auto expectSlope = [&](std::vector<float> &x, const std::vector<float> &dx, size_t place) {
+    constexpr float step = 1e-2f;
+    const float before = x[place];
+    x[place] = before + step;
+    const double above = lossOf(context, sequence, d_lse);
+    x[place] = before - step;
+    EXPECT_NEAR((above - lossOf(context, sequence, d_lse)) / (2 * step), dx[place], 2e-3) << place;
+    x[place] = before;
+  };
+  for (size_t place = 3; place < 320; place += 61) {
+    expectSlope(sequence.q, sequence.dq, place);
+    expectSlope(sequence.k, sequence.dk, place);
+    expectSlope(sequence.v, sequence.dv, place);
+  }
+}
+
+TEST(Call, AGradientOfLseIsNeverDropped) {
+  const Context context = makeContext();
+  Sequence sequence(20);
+  std::vector<float> d_lse(20, 1);
+  tegula_backward_args backward = sequence.backward();
+  backward.d_lse = tensor(d_lse.data(), TEGULA_F32, {1, 1, 20});
+  EXPECT_THAT(context.backward(problem(), backward).message,
+              HasSubstr("argument 'd_lse': it is given, but 'lse_gradient' is false"));
+  backward.struct_size = offsetof(tegula_backward_args, d_lse); // Of a host that knows of none.
+  EXPECT_TRUE(isOk(context.backward(problem(), backward)));
+  tegula_attention_problem both = problem();
+  both.lse_gradient = 1;
+  EXPECT_THAT(context.backward(both, backward).message,
+              HasSubstr("argument 'd_lse': it is missing, but 'lse_gradient' is true"));
+  both.backward = 0;
+  EXPECT_THAT(context.supports(both).message,
+              HasSubstr("argument 'lse_gradient': it is true, but 'backward' is false"));
+  both.reserved = 1;
+  EXPECT_THAT(context.supports(both).message, HasSubstr("argument 'reserved': it is 1; it must be from 0 to 0"));
 }
 
 TEST(Call, TakesTheTensorsOfVariations) {

@@ -53,6 +53,12 @@ TEST(Programs, ParametersAreThoseOfTheDocumentation) {
   EXPECT_EQ(parameterNames(*recordFlash2Backward(kConfig)),
             (Names{"q", "k", "v", "do", "lse", "delta", "*dq_acc", "*dk", "*dv", "scale"}));
   EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(kConfig)), (Names{"o", "do", "*delta", "*dq_acc"}));
+  AttentionConfig takesGradient = kConfig;
+  takesGradient.lse_gradient = true;
+  EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(takesGradient)),
+            (Names{"o", "do", "*delta", "*dq_acc", "lse", "dlse"}));
+  EXPECT_EQ(recordFlash2Backward(takesGradient)->text, recordFlash2Backward(kConfig)->text);
+  EXPECT_EQ(recordFlash2Forward(takesGradient)->text, recordFlash2Forward(kConfig)->text);
   EXPECT_EQ(parameterNames(*recordFlash2BackwardPostprocess(kConfig)), (Names{"dq_acc", "*dq", "scale"}));
   EXPECT_EQ(parameterNames(*recordFlash1Forward(kConfig)),
             (Names{"q", "k", "v", "*o", "*lse", "*m", "*l", "*acc", "scale"}));

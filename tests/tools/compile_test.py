@@ -62,6 +62,14 @@ class CompileTest(CommandLineTest):
         result = self.run_tegula("compile", "-", "--variant", "softcap", "--emit", "tile", stdin=PROGRAM, code=2)
         self.assertIn("--variant: it modifies a --kernel", result.stderr)
 
+    def test_the_gradient_of_lse_is_an_argument_of_the_kernel_that_takes_it(self):
+        options = "--kernel flash2_backward_preprocess --head-dim 16 --emit tile".split()
+        without, taken = (self.run_tegula("compile", *options, *more).stdout for more in ([], ["--lse-gradient"]))
+        self.assertNotIn('"dlse"', without)
+        self.assertIn('"dlse"', taken)
+        result = self.run_tegula("compile", "-", "--lse-gradient", "--emit", "tile", stdin=PROGRAM, code=2)
+        self.assertIn("--lse-gradient: it modifies a --kernel", result.stderr)
+
     def test_every_phase_from_standard_input(self):
         for phase, mark in MARKS.items():
             with self.subTest(phase):

@@ -31,6 +31,7 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
     return text.status();
   }
   AttentionProblem problem = problemOf(options.choice);
+  problem.backward = problem.lse_gradient = options.lse_gradient;
   if (const NamedVariant *variant = findVariant(options.choice.variant))
     problem.variant = variant->make(problem);
   Expected<RecordedKernel> kernel = recordKernel(problem, options.kernel, request.target, options.schedule);

@@ -64,6 +64,7 @@ void addSource(CLI::App &command, CompileOptions &o) {
       ->type_name("NAME");
   addKernelOptions(command, o.choice);
   addVariantOption(command, o.choice);
+  command.add_flag("--lse-gradient", o.lse_gradient, "The backward pass takes the gradient of LSE, too");
 }
 
 } // namespace
@@ -96,6 +97,8 @@ Status checkOptions(const CompileOptions &options) {
                                             : "--kernel: it takes the place of PROGRAM; give one of them"};
   if (options.kernel.empty() && !options.choice.variant.empty())
     return {ErrorCode::InvalidArgument, "--variant: it modifies a --kernel; PROGRAM is what it is"};
+  if (options.kernel.empty() && options.lse_gradient)
+    return {ErrorCode::InvalidArgument, "--lse-gradient: it modifies a --kernel; PROGRAM is what it is"};
   if (!options.bundle.empty())
     return options.emit.empty() && options.output.empty()
                ? Status()

@@ -174,6 +174,8 @@ typedef struct tegula_attention_problem {
   /* About how long sequences will be; 0: 4096. Kernels are chosen for that and compute all lengths. Each power of two has a
    * plan of its own, and kernels where others are faster. */
   int64_t seqlen_q, seqlen_k;
+  int32_t lse_gradient; /* Not 0: the backward pass takes d_lse, for losses that depend on lse. Needs `backward`. */
+  int32_t reserved;     /* 0. */
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */
@@ -200,7 +202,8 @@ typedef struct tegula_forward_args {
   void *stream;                    /* CUstream or cudaStream_t; NULL on the cpu, which works inside the call. */
 } tegula_forward_args;
 
-/* The gradients of sum(o * d_o), where o and lse are what the forward pass wrote. */
+/* The gradients of sum(o * d_o) + sum(lse * d_lse), where o and lse are what the forward pass wrote, and rows that see no
+ * key count for nothing, whatever their d_lse is. */
 typedef struct tegula_backward_args {
   uint32_t struct_size;
   float scale;              /* As in the forward call. */
@@ -213,6 +216,7 @@ typedef struct tegula_backward_args {
   void *workspace;
   int64_t workspace_bytes;
   void *stream;
+  tegula_tensor d_lse;      /* f32, shaped like lse, if the problem has lse_gradient; else all 0. */
 } tegula_backward_args;
 
 /* TEGULA_OK, or TEGULA_UNSUPPORTED or TEGULA_INVALID_ARGUMENT with the reason. Compiles nothing. */

@@ -34,6 +34,9 @@ struct AttentionProblem {
   Causal causal = Causal::none;
   Variant variant = {};
   bool backward = false; ///< Compile the backward pass too; only flash2 has one.
+  /// The backward pass takes AttentionBackward::d_lse: for losses that depend on lse, such as a z-loss or partial
+  /// results that are merged. The forward pass is the same.
+  bool lse_gradient = false;
   /// The shape that schedules are looked up for, tuned ones and the table's; launches of any other are as correct.
   AttentionShape expected = {.batch = 4, .heads = 16, .kv_heads = 16, .seqlen_q = 4096, .seqlen_k = 4096};
 };
@@ -58,9 +61,11 @@ struct AttentionForward {
   std::span<const TensorRef> variant = {}; ///< One per Variant::tensors.
 };
 
-/// The gradients of sum(o * d_o), where o and lse are what forward wrote.
+/// The gradients of sum(o * d_o) + sum(lse * d_lse), where o and lse are what forward wrote, and rows that see no key
+/// count for nothing, whatever their d_lse is.
 struct AttentionBackward {
   TensorRef q = {}, k = {}, v = {}, o = {}, lse = {}, d_o = {};
+  TensorRef d_lse = {}; ///< f32, shaped like lse; with AttentionProblem::lse_gradient, and only then.
   TensorRef dq = {}, dk = {}, dv = {};               ///< Written; shaped like q, k and v.
   float scale = 0;                                   ///< As in the forward call.
   std::span<const TensorRef> variant = {};           ///< One per Variant::tensors.

@@ -31,6 +31,7 @@ struct AttentionConfig {
   int block_n = 0;         ///< Keys per tile.
   int heads_per_group = 1; ///< As in Schedule.
   int persistent = 0;      ///< As in Schedule.
+  bool lse_gradient = false; ///< As in AttentionProblem.
 
   /// Whether program instances claim their blocks of queries.
   bool claimsBlocks() const { return persistent == 2; }
@@ -77,7 +78,8 @@ Expected<Program> recordFlash1Forward(const AttentionConfig &config);
 Expected<Program> recordFlash2Forward(const AttentionConfig &config);
 
 // Dao 2023, Algorithm 2, in three programs. delta: f32 [batch, heads, seqlen_q]; dq_acc: f32, shaped like q.
-Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config);  ///< delta = rowsum(do o), dq_acc = 0
+/// delta = rowsum(do o), dq_acc = 0. With lse_gradient, delta = rowsum(do o) - dlse, where lse is not -inf.
+Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config);
 Expected<Program> recordFlash2Backward(const AttentionConfig &config);            ///< dk, dv, dq_acc
 Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config); ///< dq = scale dq_acc
 

@@ -15,7 +15,8 @@ AttentionProblem problemOf(const Case &c) {
           .value_dim = int(c.shape.value_dim),
           .causal = c.causal,
           .variant = makeVariant(c.variant, c.dtype),
-          .backward = c.backward};
+          .backward = c.backward,
+          .lse_gradient = c.lse_gradient};
 }
 
 AttentionShape shapeOf(const oracle::Shape &s) { return {s.batch, s.heads, s.kv_heads, s.seqlen_q, s.seqlen_k}; }
@@ -54,6 +55,7 @@ Status launchBackward(const Case &c, const AttentionPlan &plan, Tensors &t) {
                          .o = t.o.ref(),
                          .lse = t.lse.ref(),
                          .d_o = t.d_o.ref(),
+                         .d_lse = c.lse_gradient ? t.d_lse.ref() : TensorRef(),
                          .dq = t.dq.ref(),
                          .dk = t.dk.ref(),
                          .dv = t.dv.ref(),
@@ -71,6 +73,8 @@ std::vector<TestTensor *> Tensors::outputs() { return {&o, &lse, &dq, &dk, &dv};
 
 std::vector<TestTensor *> Tensors::all() {
   std::vector<TestTensor *> tensors = {&q, &k, &v, &o, &lse, &d_o, &dq, &dk, &dv};
+  if (!upstream_lse.empty())
+    tensors.push_back(&d_lse);
   for (TestTensor &tensor : variant.tensors)
     tensors.push_back(&tensor);
   for (TestTensor &tensor : variant.gradients)
@@ -102,6 +106,10 @@ Tensors makeTensors(const Case &c) {
             .variant = makeRun(c.variant, s, c.dtype, c.layout, c.poison, c.seed),
             .inputs = std::move(in),
             .upstream = std::move(upstream)};
+  if (c.lse_gradient) {
+    t.upstream_lse = oracle::normalNumbers(s.sizeLse(), f32, c.seed + 2);
+    t.d_lse = TestTensor(f32, {s.batch, s.heads, s.seqlen_q}, c.layout, c.poison, t.upstream_lse);
+  }
   addCausal(t.variant.exact, c);
   addCausal(t.variant.plain, c);
   return t;

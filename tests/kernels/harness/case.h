@@ -17,6 +17,7 @@ struct Case {
   std::string variant = "none";
   Schedule schedule = {};
   bool backward = true;
+  bool lse_gradient = false; ///< The backward pass takes the gradient of lse, too.
   oracle::Shape shape = {};
   oracle::Family family = oracle::Family::normal;
   Layout layout = Layout::contiguous;
@@ -33,9 +34,11 @@ Expected<Case> parseCase(std::string_view text);
 /// The tensors of one run, in the case's layout.
 struct Tensors {
   TestTensor q, k, v, o, lse, d_o, dq, dk, dv;
+  TestTensor d_lse; ///< Empty unless the case has lse_gradient.
   VariantRun variant;
-  oracle::Inputs inputs;       ///< The numbers in q, k and v.
-  std::vector<float> upstream; ///< Those in d_o.
+  oracle::Inputs inputs;           ///< The numbers in q, k and v.
+  std::vector<float> upstream;     ///< Those in d_o.
+  std::vector<float> upstream_lse; ///< Those in d_lse.
 
   std::vector<TestTensor *> all();
   std::vector<TestTensor *> outputs();

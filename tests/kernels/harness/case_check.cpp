@@ -17,7 +17,7 @@ struct Exact {
 Exact exactResults(const Case &c, const Tensors &t) {
   float scale = float(c.scale());
   return {forward(c.shape, t.variant.exact, scale, t.inputs),
-          c.backward ? backward(c.shape, t.variant.exact, scale, t.inputs, t.upstream) : Gradients()};
+          c.backward ? backward(c.shape, t.variant.exact, scale, t.inputs, t.upstream, t.upstream_lse) : Gradients()};
 }
 
 std::vector<NamedError> measureKernels(const Case &c, const Tensors &t, const Exact &exact) {
@@ -45,7 +45,8 @@ std::vector<double> plainErrors(const Case &c, const Tensors &t, const Exact &ex
     return errors;
   if (t.variant.plain_bias)
     std::fill(t.variant.plain_bias->begin(), t.variant.plain_bias->end(), 0);
-  Gradients gradients = plainBackward(c.shape, t.variant.plain, c.scale(), t.inputs, t.upstream, c.dtype, run);
+  Gradients gradients =
+      plainBackward(c.shape, t.variant.plain, c.scale(), t.inputs, t.upstream, c.dtype, run, t.upstream_lse);
   errors.push_back(plainError(gradients.dq, exact.gradients.dq));
   errors.push_back(plainError(gradients.dk, exact.gradients.dk));
   errors.push_back(plainError(gradients.dv, exact.gradients.dv));

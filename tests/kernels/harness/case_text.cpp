@@ -74,6 +74,8 @@ bool set(Case &c, const std::string &key, const std::string &word) {
       return setNumber(c.schedule.*field.member, word);
   if (key == "backward")
     return setNumber(c.backward, word);
+  if (key == "lse_gradient")
+    return setNumber(c.lse_gradient, word);
   if (key == "family")
     return choose(c.family, familyNames(), word);
   if (key == "layout")
@@ -90,8 +92,9 @@ std::string toString(const Case &c) {
   const oracle::Shape &s = c.shape;
   text << "dtype=" << toString(c.dtype) << " algorithm=" << kAlgorithms[size_t(c.algorithm)]
        << " causal=" << kCausal[size_t(c.causal)] << " variant=" << c.variant << " " << toString(c.schedule)
-       << (c.schedule == Schedule() ? "" : " ") << "backward=" << c.backward << " batch=" << s.batch
-       << " heads=" << s.heads << " kv_heads=" << s.kv_heads << " seqlen_q=" << s.seqlen_q << " seqlen_k=" << s.seqlen_k
+       << (c.schedule == Schedule() ? "" : " ") << "backward=" << c.backward
+       << (c.lse_gradient ? " lse_gradient=1" : "") << " batch=" << s.batch << " heads=" << s.heads
+       << " kv_heads=" << s.kv_heads << " seqlen_q=" << s.seqlen_q << " seqlen_k=" << s.seqlen_k
        << " head_dim=" << s.head_dim << " value_dim=" << s.value_dim << " family=" << toString(c.family)
        << " layout=" << toString(c.layout) << " poison=" << kPoisonNames[placeOf(c.poison)] << " seed=" << c.seed;
   return text.str();

@@ -11,8 +11,8 @@ namespace tegula::testing {
 /// NVRTC.
 Expected<std::string> compileReference(const Case &c, const std::string &arch);
 
-/// The same as measure() with one run of the plain formula, for a case without a variant, on a GPU: there are many
-/// rows.
+/// The same as measure() with one run of the plain formula, for a case without a variant and without
+/// lse_gradient, on a GPU: there are many rows.
 Expected<std::vector<NamedError>> measureOnGpu(const Case &c, const Tensors &tensors);
 
 } // namespace tegula::testing
