@@ -1,7 +1,18 @@
-# What hosts get: `cmake --install`, find_package(tegula), and a Debian package.
+# What users get: `cmake --install`, find_package(tegula), and a Debian package. The target `installed` builds all of it.
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tegula)
+# The library finds tegula-cc in ../bin or ../../bin; the command line finds tegula-cc and tegula-measure beside itself.
+set(programs tegula tegula-opt tegula-cc tegula-measure)
+add_custom_target(installed DEPENDS tegula_host ${programs})
+
+# The first rule that runs: says what to do if something was not built.
+foreach(target tegula_host ${programs})
+  install(CODE "
+    if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
+      message(FATAL_ERROR \"$<TARGET_FILE_NAME:${target}> is not built. Build the target `installed` first: cmake --build ${PROJECT_BINARY_DIR} --target installed\")
+    endif()")
+endforeach()
 
 set_target_properties(tegula_host PROPERTIES EXPORT_NAME tegula)
 install(TARGETS tegula_host EXPORT tegula)
@@ -10,9 +21,14 @@ foreach(folder base dsl runtime kernels host)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/tegula DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endforeach()
 
-# Beside the library, where it is looked for.
-set_target_properties(tegula-cc PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS tegula-cc DESTINATION ${CMAKE_INSTALL_LIBDIR}/tegula)
+# LLVM's shared libraries stay where they are. With LLVM inside, the compiler is a shared library of ours.
+if(TEGULA_STATIC_LLVM)
+  install(TARGETS tegula_inprocess)
+  file(RELATIVE_PATH libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}")
+endif()
+set_target_properties(${programs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS ${programs})
 
 file(CONFIGURE OUTPUT tegulaConfig.cmake CONTENT "include(\${CMAKE_CURRENT_LIST_DIR}/tegulaTargets.cmake)\n" @ONLY)
 write_basic_package_version_file(tegulaConfigVersion.cmake COMPATIBILITY SameMajorVersion)

@@ -13,8 +13,9 @@ struct Arrays {
   std::vector<float> d_o, dq, dk, dv;
   tegula::AttentionShape shape;
 
-  /// Random q, k, v and d_o; room for the rest.
-  Arrays(const tegula::AttentionShape &shape, float scale);
+  /// Fills q, k, v and d_o with random numbers and makes room for the rest. As many keys as queries; every head has its
+  /// own keys.
+  explicit Arrays(const tegula::AttentionShape &shape);
 
   /// [batch, heads, seqlen, kDim]
   tegula::TensorRef view(std::vector<float> &x) const;
@@ -23,4 +24,4 @@ struct Arrays {
 };
 
 /// Prints how far each result is from double precision; false if one is too far.
-bool checkDilatedRecency(const tegula::AttentionShape &shape, float scale, const Arrays &arrays);
+bool checkDilatedRecency(float scale, const Arrays &arrays);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // An attention of your own, forward and backward: say which scores exist and what happens to them.
 #include "check.h"
-#include "compiler/client/InProcessCompiler.h"
 #include "tegula/attention.h"
+#include "tegula/worker_compiler.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -27,7 +27,7 @@ Status runAttention(const AttentionShape &shape, float scale, Arrays &x) {
   Expected<std::shared_ptr<Device>> device = cpuDevice();
   if (!device)
     return device.status();
-  std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  std::unique_ptr<Compiler> compiler = makeWorkerCompiler();
   KernelCache cache(*compiler, *device);
 
   AttentionProblem problem{.dtype = f32, .head_dim = kDim, .value_dim = kDim};
@@ -61,10 +61,10 @@ Status runAttention(const AttentionShape &shape, float scale, Arrays &x) {
 int main() {
   AttentionShape shape{.batch = 2, .heads = 4, .kv_heads = 4, .seqlen_q = 200, .seqlen_k = 200};
   const float scale = 0.125f;
-  Arrays arrays(shape, scale);
+  Arrays arrays(shape);
   if (Status status = runAttention(shape, scale, arrays); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());
     return 1;
   }
-  return checkDilatedRecency(shape, scale, arrays) ? 0 : 1;
+  return checkDilatedRecency(scale, arrays) ? 0 : 1;
 }

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Attention as an operator of PyTorch, with its gradient, on PyTorch's memory and streams; compared with PyTorch's own."""
+"""Attention as an operator of PyTorch, with its gradient, on PyTorch's memory and streams; compared with PyTorch's own.
+
+With Tegula installed in DIR: LIBTEGULA=DIR/lib/libtegula.so.1 python3 torch_op.py
+"""
 
 import functools
 import math

@@ -23,12 +23,11 @@ Expected<std::string> findWorker() {
     return std::string(program);
   }
   const std::filesystem::path folder = ownFolder();
-  for (const char *place : {"tegula-cc", "../bin/tegula-cc", "tegula/tegula-cc", "../libexec/tegula/tegula-cc"})
+  for (const char *place : {"tegula-cc", "../bin/tegula-cc", "../../bin/tegula-cc"})
     if (std::string path = folder / place; access(path.c_str(), X_OK) == 0)
       return path;
-  return Status(ErrorCode::Unsupported,
-                "there is no compiler: tegula-cc is neither in '" + folder.string() +
-                    "' nor in ../bin, tegula or ../libexec/tegula from there; $TEGULA_CC can name it");
+  return Status(ErrorCode::Unsupported, "there is no compiler: tegula-cc is neither in '" + folder.string() +
+                                            "' nor in ../bin or ../../bin from there; $TEGULA_CC can name it");
 }
 
 } // namespace tegula

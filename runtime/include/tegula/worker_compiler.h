@@ -12,8 +12,8 @@
 namespace tegula {
 
 struct WorkerOptions {
-  /// Path of tegula-cc. Empty: $TEGULA_CC (set but empty: none), or found beside this library or program, in ../bin,
-  /// tegula/ or ../libexec/tegula.
+  /// Path of tegula-cc. Empty: $TEGULA_CC (set but empty: none), or found beside this library or program, in ../bin
+  /// or in ../../bin.
   std::string program = {};
   int workers = 2;                               ///< At most as many at a time; further compilations wait.
   std::chrono::milliseconds time_limit{120'000}; ///< For one compilation.

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""examples/torch_op/libtegula.py calls the installed library ($LIBTEGULA) on memory of Python's own, without PyTorch."""
+
+import ctypes
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples" / "torch_op"))
+import libtegula as tegula  # noqa: E402
+
+HEADS, LENGTH, DIM = 2, 10, 8
+SIZE = HEADS * LENGTH * DIM
+
+
+def view(numbers):
+    """[1, HEADS, LENGTH, DIM], or [1, HEADS, LENGTH] of fewer numbers."""
+    shape = (1, HEADS, LENGTH, DIM)[:4 if len(numbers) == SIZE else 3]
+    strides = [len(numbers)]
+    for size in shape[:-1]:
+        strides.append(strides[-1] // size)
+    strides = strides[1:] + [1]
+    return tegula.Tensor(ctypes.addressof(numbers), tegula.F32, len(shape), shape, tuple(strides))
+
+
+class LibtegulaTest(unittest.TestCase):
+    def setUp(self):
+        self.context = tegula.Context(tegula.ContextOptions())
+        self.problem = tegula.Problem(dtype=tegula.F32, head_dim=DIM, backward=1, causal=tegula.CAUSAL_TOP_LEFT)
+        numbers = ctypes.c_float * SIZE
+        # All keys are alike: attention is the mean of the values so far.
+        self.q, self.k, self.d_o = numbers(*[0.5] * SIZE), numbers(*[0.25] * SIZE), numbers(*[1] * SIZE)
+        self.v = numbers(*[i // DIM % LENGTH for i in range(SIZE)])
+        self.o, self.dq, self.dk, self.dv = numbers(), numbers(), numbers(), numbers()
+        self.lse = (ctypes.c_float * (HEADS * LENGTH))()
+
+    def views(self, *names):
+        return {name: view(getattr(self, name)) for name in names}
+
+    def test_forward_and_backward(self):
+        self.context.forward(self.problem, tegula.ForwardArgs(scale=1, **self.views(*"q k v o lse".split())))
+        for i in range(SIZE):
+            self.assertAlmostEqual(self.o[i], (i // DIM % LENGTH) / 2, places=5)
+        self.context.backward(self.problem, tegula.BackwardArgs(
+            scale=1, **self.views(*"q k v o lse d_o dq dk dv".split())))
+        for i in range(SIZE):
+            key = i // DIM % LENGTH
+            self.assertAlmostEqual(self.dq[i], 0, places=5)
+            self.assertAlmostEqual(self.dv[i], sum(1 / (row + 1) for row in range(key, LENGTH)), places=5)
+
+    def test_an_error_is_an_exception(self):
+        with self.assertRaisesRegex(RuntimeError, "argument 'lse': it has rank 0"):
+            self.context.forward(self.problem, tegula.ForwardArgs(scale=1, **self.views(*"q k v o".split())))
+
+
+if __name__ == "__main__":
+    unittest.main()
