@@ -5,6 +5,7 @@
 #include "compiler/emit/Emit.h"
 #include "kernels/schedules.h"
 #include "sass/checks.h"
+#include "support/missing_tool.h"
 #include "tegula/attention.h"
 
 #include <gmock/gmock.h>
@@ -101,13 +102,13 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
   Expected<Artifact> artifact = compile(GetParam());
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   if (artifact->report.assembler.empty())
-    GTEST_SKIP() << "no ptxas is on this machine";
+    return missingTool("ptxas");
   EXPECT_THAT(artifact->report.notes, IsEmpty()); // C75xx: products made serial, waits added.
   EXPECT_EQ(artifact->report.spill_bytes, 0);
   EXPECT_EQ(artifact->report.stack_bytes, 0);
 
   if (testing::findDisassembler().empty())
-    GTEST_SKIP() << "no nvdisasm is on this machine";
+    return missingTool("nvdisasm");
   Expected<std::string> listing = testing::disassemble(artifact->binary);
   ASSERT_TRUE(listing.ok()) << listing.status().message();
   Expected<testing::Sass> sass = testing::Sass::parse(*listing);
@@ -140,7 +141,7 @@ protected:
     Expected<Artifact> artifact = makeInProcessCompiler()->compile(*request);
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
     if (artifact->report.assembler.empty())
-      GTEST_SKIP() << "no ptxas is on this machine";
+      return missingTool("ptxas");
     EXPECT_EQ(artifact->report.spill_bytes, 0);
     EXPECT_THAT(artifact->report.notes, IsEmpty());
   }
@@ -161,7 +162,7 @@ TEST_P(Combinations, SpillNothing) {
               .dtype = dtype, .head_dim = dim, .value_dim = dim, .causal = mask, .variant = variant};
           problem.expected.seqlen_k = keys;
           spillsNothing(problem);
-          if (IsSkipped())
+          if (IsSkipped() || HasFatalFailure())
             return;
         }
 }
@@ -174,7 +175,7 @@ protected:
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
     ptx = artifact->text;
     if (assembled(".version 8.1\n.target sm_90a\n.address_size 64\n"); report.assembler.empty())
-      GTEST_SKIP() << "no ptxas is on this machine";
+      return missingTool("ptxas");
   }
 
   std::string assembled(const std::string &text) {
@@ -213,7 +214,7 @@ int replaceAll(std::string &text, const std::string &from, const std::string &to
 
 TEST_P(Mutated, ArrivalsAndWaitsThatOrderNoMemoryAreTheSameCode) {
   if (testing::findDisassembler().empty())
-    GTEST_SKIP() << "no nvdisasm is on this machine";
+    return missingTool("nvdisasm");
   const size_t version = ptx.find(".version ");
   ptx.replace(version, ptx.find('\n', version) - version, ".version 8.6"); // The first that has both.
   std::string weaker = ptx;

@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import unittest
 
+from missing_tool import missing_tool
+
 ROOT = pathlib.Path(__file__).parents[2]
 TOUR = (ROOT / "docs" / "tour.md").read_text()
 TEGULA = os.environ["TEGULA"]
@@ -43,11 +45,11 @@ class TourTest(unittest.TestCase):
         self.assertGreaterEqual(len(list(excerpts())), 8)
         has_assembler = "ptxas" in self.output_of('tegula compile $kernel --schedule "$schedule" --emit report')
         for command, lines in excerpts():
-            if not has_assembler and ("report" in command or "cubin" in command):
-                continue
-            if "nvdisasm" in command and not shutil.which("nvdisasm"):
-                continue
             with self.subTest(command):
+                if not has_assembler and ("report" in command or "cubin" in command):
+                    missing_tool("ptxas")
+                if "nvdisasm" in command and not shutil.which("nvdisasm"):
+                    missing_tool("nvdisasm")
                 rest = iter(map(normal, self.output_of(command).splitlines()))
                 for line in lines:
                     self.assertTrue(any(normal(line) in printed for printed in rest), f"is not printed there: {line}")
