@@ -32,11 +32,11 @@ template <class Parse> auto parsed(const Json &json, const char *name, Parse par
   return *value;
 }
 
-/// Makes the variant that a member names; none for "".
-Variant variantOf(const Json &json, DType dtype) {
+/// Makes the variant that a member names, for the rest of its problem; none for "".
+Variant variantOf(const Json &json, const AttentionProblem &problem) {
   if (json.at("variant") == "")
     return {};
-  return parsed(json, "variant", tools::findVariant).make(dtype);
+  return parsed(json, "variant", tools::findVariant).make(problem);
 }
 
 } // namespace
@@ -70,16 +70,14 @@ Json toJson(const TuningTask &task) {
 }
 
 TuningTask taskOf(const Json &json) {
-  const DType dtype = parsed(json, "dtype", parseDType);
-  return {.problem = {.dtype = dtype,
-                      .algorithm = parsed(json, "algorithm", parseAlgorithm),
-                      .head_dim = json.at("head_dim"),
-                      .value_dim = json.at("value_dim"),
-                      .causal = parsed(json, "causal", parseCausal),
-                      .variant = variantOf(json, dtype),
-                      .backward = json.at("backward")},
-          .shape = shapeOf(json.at("shape")),
-          .program = json.at("program")};
+  AttentionProblem problem{.dtype = parsed(json, "dtype", parseDType),
+                           .algorithm = parsed(json, "algorithm", parseAlgorithm),
+                           .head_dim = json.at("head_dim"),
+                           .value_dim = json.at("value_dim"),
+                           .causal = parsed(json, "causal", parseCausal),
+                           .backward = json.at("backward")};
+  problem.variant = variantOf(json, problem);
+  return {.problem = problem, .shape = shapeOf(json.at("shape")), .program = json.at("program")};
 }
 
 Json failure(const Status &status) { return {{"code", int(status.code())}, {"message", status.message()}}; }

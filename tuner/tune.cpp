@@ -285,7 +285,7 @@ Expected<TuningTask> measurable(TuningTask task) {
   if (problemClass(task.problem) == wanted)
     return task;
   for (const tools::NamedVariant &variant : tools::namedVariants()) {
-    task.problem.variant = variant.make(task.problem.dtype);
+    task.problem.variant = variant.make(task.problem);
     if (problemClass(task.problem) == wanted)
       return task;
   }

@@ -95,7 +95,7 @@ TEST(Measure, EachVariantForwardAndBackward) {
     for (bool backward : {false, true}) {
       std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
       TuningTask modified = task(backward);
-      modified.problem.variant = variant.make(f32);
+      modified.problem.variant = variant.make(modified.problem);
       TuningOptions few = options();
       few.most_candidates = 2;
       Tuning tuning = tuned(modified, *compiler, few);
