@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: MIT
+"""The implementations of attention that tools/bench-rounds times, through PyTorch. Each has a name and the functions
+forward(case) and backward(case), which return a `Work`."""
+
+import dataclasses
+import functools
+import math
+import pathlib
+import sys
+import time
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch_op"))
+import libtegula as tegula  # noqa: E402
+import torch_op  # noqa: E402
+
+GRAPH_MS = 2  # A graph holds as many launches as take about this long.
+MOST_LAUNCHES = 50
+
+
+@dataclasses.dataclass
+class Case:
+    """Tensors of [batch, heads, seqlen, head_dim]."""
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    d_o: torch.Tensor
+    causal: bool
+
+    def copies(self):
+        """Returns copies of q, k and v that gradients are computed for."""
+        return [tensor.clone().requires_grad_() for tensor in (self.q, self.k, self.v)]
+
+    def transposed_copies(self):
+        """Returns copies as [batch, seqlen, heads, head_dim], which FlashAttention's own interface takes."""
+        return [tensor.transpose(1, 2).contiguous() for tensor in (self.q, self.k, self.v, self.d_o)]
+
+
+class Work:
+    """One implementation's launch, repeated. The launches are recorded in a CUDA graph, so that the time of the host does
+    not count. If that fails they are enqueued one by one."""
+
+    def __init__(self, launch, restore=lambda tensor: tensor):
+        self.launch, self.restore = launch, restore
+        for _ in range(3):
+            self.results = launch()
+        torch.cuda.synchronize()
+        self.graph, self.launches, self.how = None, 1, "stream"
+        ms = min(self.run(3))
+        try:
+            self.record(max(1, min(MOST_LAUNCHES, math.ceil(GRAPH_MS / ms))))
+        except RuntimeError as error:
+            print(f"bench-rounds: no CUDA graph ({str(error)[:100]})", file=sys.stderr)
+            torch.cuda.synchronize()
+
+    def record(self, launches):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode="relaxed"):
+            for _ in range(launches):
+                results = self.launch()
+        self.graph, self.launches, self.results, self.how = graph, launches, results, "graph"
+
+    def step(self):
+        if self.graph:
+            self.graph.replay()
+        else:
+            self.results = self.launch()
+
+    def run(self, count):
+        """Runs `count` launches or more. Returns ms of each, or the mean of those in one graph."""
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(math.ceil(count / self.launches) + 1)]
+        marks[0].record()
+        for mark in marks[1:]:
+            self.step()
+            mark.record()
+        marks[-1].synchronize()
+        return [before.elapsed_time(after) / self.launches for before, after in zip(marks, marks[1:])]
+
+    def outputs(self):
+        """Returns what a launch writes into tensors that hold NaN before it."""
+        for tensor in self.results:
+            tensor.detach().fill_(math.nan)
+        self.step()
+        torch.cuda.synchronize()
+        return [self.restore(tensor).float() for tensor in self.results]
+
+
+class Tegula:
+    name = "Tegula"
+
+    @staticmethod
+    def problem(case, backward):
+        length = case.q.shape[-2]
+        causal = tegula.CAUSAL_BOTTOM_RIGHT if case.causal else tegula.CAUSAL_NONE
+        return tegula.Problem(dtype=torch_op.DTYPES[case.q.dtype], head_dim=case.q.shape[-1], seqlen_q=length,
+                              seqlen_k=length, causal=causal, backward=backward)
+
+    @classmethod
+    def launch_forward(cls, case, o, lse, backward):
+        tensors = dict(zip("q k v o lse".split(), map(torch_op.view, (case.q, case.k, case.v, o, lse))))
+        args = tegula.ForwardArgs(scale=case.q.shape[-1]**-0.5, stream=torch_op.stream_of(case.q), **tensors)
+        torch_op.context(case.q.device).forward(cls.problem(case, backward), args)
+
+    @classmethod
+    def forward(cls, case):
+        o, lse = torch.empty_like(case.q), torch.empty(case.q.shape[:-1], device=case.q.device)
+
+        def launch():
+            cls.launch_forward(case, o, lse, backward=0)
+            return [o]
+
+        return Work(launch)
+
+    @classmethod
+    def backward(cls, case):
+        o, lse = torch.empty_like(case.q), torch.empty(case.q.shape[:-1], device=case.q.device)
+        gradients = [torch.empty_like(tensor) for tensor in (case.q, case.k, case.v)]
+        cls.launch_forward(case, o, lse, backward=1)
+        tensors = dict(zip("q k v o lse d_o dq dk dv".split(),
+                           map(torch_op.view, (case.q, case.k, case.v, o, lse, case.d_o, *gradients))))
+        problem = cls.problem(case, backward=1)
+
+        def launch():
+            args = tegula.BackwardArgs(scale=case.q.shape[-1]**-0.5, stream=torch_op.stream_of(case.q), **tensors)
+            torch_op.context(case.q.device).backward(problem, args)
+            return gradients
+
+        work = Work(launch)
+        work.inputs = o, lse  # The views do not keep their memory.
+        return work
+
+
+class Sdpa:
+    """PyTorch's scaled_dot_product_attention with one of its back ends."""
+
+    def __init__(self, name, backend):
+        self.name, self.backend = name, backend
+
+    def attention(self, q, k, v, causal):
+        with sdpa_kernel(self.backend):
+            return scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    def forward(self, case):
+        return Work(lambda: [self.attention(case.q, case.k, case.v, case.causal)])
+
+    def backward(self, case):
+        leaves = case.copies()
+        o = self.attention(*leaves, case.causal)
+        return Work(lambda: torch.autograd.grad(o, leaves, case.d_o, retain_graph=True))
+
+
+def heads_first(tensor):
+    return tensor.transpose(1, 2)
+
+
+class FlashAttention3:
+    """FlashAttention-3's own PyTorch interface. Some builds have no backward pass."""
+    name = "FlashAttention-3"
+
+    def __init__(self):
+        import flash_attn_interface
+        self.interface = flash_attn_interface
+
+    def attention(self, q, k, v, causal):
+        o = self.interface.flash_attn_func(q, k, v, causal=causal)
+        return o[0] if isinstance(o, tuple) else o
+
+    def forward(self, case):
+        q, k, v, _ = case.transposed_copies()
+        return Work(lambda: [self.attention(q, k, v, case.causal)], heads_first)
+
+    def backward(self, case):
+        *leaves, d_o = case.transposed_copies()
+        o = self.attention(*[leaf.requires_grad_() for leaf in leaves], case.causal)
+        return Work(lambda: torch.autograd.grad(o, leaves, d_o, retain_graph=True), heads_first)
+
+
+class JaxWork:
+    """A launch through JAX, which has a stream of its own: the host's clock times many launches in a row."""
+    how = "jax"
+
+    def __init__(self, jax, launch):
+        self.jax, self.launch = jax, launch
+        jax.block_until_ready(launch())
+
+    def run(self, count):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(count):
+            results = self.launch()
+        self.jax.block_until_ready(results)
+        return [(time.perf_counter() - start) * 1000 / count]
+
+    def outputs(self):
+        results = self.jax.block_until_ready(self.launch())
+        return [heads_first(torch.from_dlpack(result)).float() for result in results]
+
+
+class FlashAttention3Jax:
+    """FlashAttention-3 of the package dew-flash-attn-cu13, called through JAX. It has a backward pass."""
+    name = "FlashAttention-3"
+    library = "libdew_flash_attn3.so"
+
+    def __init__(self):
+        import ctypes
+        import os
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        import jax
+        self.jax = jax
+        path = next((path for folder in sys.path if (path := pathlib.Path(folder, self.library)).is_file()), self.library)
+        functions = ctypes.CDLL(str(path))
+        for name in "fwd", "bwd":
+            target = jax.ffi.pycapsule(getattr(functions, f"dew_flash3_mha_{name}"))
+            jax.ffi.register_ffi_target(f"dew_flash3_mha_{name}", target, platform="CUDA")
+
+    def functions(self, case):
+        """Returns the forward and the backward pass for tensors as [batch, seqlen, heads, head_dim]."""
+        import numpy
+        batch, heads, length, head_dim = case.q.shape
+        f32, shape = self.jax.numpy.float32, self.jax.ShapeDtypeStruct
+        tensor = shape((batch, length, heads, head_dim), self.jax.numpy.dtype(str(case.q.dtype).split(".")[1]))
+        scratch = shape((heads * (batch * length + 128 * (batch + 1)),), f32)
+        results = {"fwd": (tensor, shape((batch, heads, length), f32), shape((1, 1, 1, 1), f32), shape((1, 1, 1), f32)),
+                   "bwd": (tensor, tensor, tensor, scratch, scratch)}
+        options = {"softmax_scale": numpy.float64(head_dim**-0.5), "is_causal": case.causal,
+                   "window_size_left": numpy.int64(-1), "window_size_right": numpy.int64(-1)}
+
+        def compiled(name, kept):
+            call = self.jax.ffi.ffi_call(f"dew_flash3_mha_{name}", results[name])
+            return self.jax.jit(lambda *tensors: call(*tensors, **options)[:kept])
+
+        return compiled("fwd", 2), compiled("bwd", 3)
+
+    def tensors(self, case):
+        torch.cuda.synchronize()
+        return [self.jax.dlpack.from_dlpack(tensor) for tensor in case.transposed_copies()]
+
+    def forward(self, case):
+        (q, k, v, _), (forward, _) = self.tensors(case), self.functions(case)
+        return JaxWork(self.jax, lambda: forward(q, k, v)[:1])
+
+    def backward(self, case):
+        (q, k, v, d_o), (forward, backward) = self.tensors(case), self.functions(case)
+        o, lse = self.jax.block_until_ready(forward(q, k, v))
+        return JaxWork(self.jax, lambda: backward(d_o, q, k, v, o, lse))
+
+
+class FirstThatWorks:
+    """Several ways to one implementation: each pass takes the first that runs it."""
+
+    def __init__(self, name, ways):
+        self.name, self.ways, self.absent = name, [], []
+        for way in ways:
+            self.attempt(way.__name__, lambda: self.ways.append(way()), self.absent)
+        if not self.ways:
+            raise ImportError("; ".join(self.absent))
+
+    def attempt(self, name, work, reasons):
+        try:
+            return work()
+        except Exception as error:  # Whatever a foreign package raises.
+            reasons.append(f"{name}: {str(error)[:120]}")
+
+    def first(self, direction, case):
+        reasons = list(self.absent)
+        for way in self.ways:
+            if work := self.attempt(type(way).__name__, lambda: getattr(way, direction)(case), reasons):
+                return work
+        raise RuntimeError("; ".join(reasons))
+
+    forward = functools.partialmethod(first, "forward")
+    backward = functools.partialmethod(first, "backward")
+
+
+def make_case(head_dim, causal, seqlen, dtype, tokens, hidden, device="cuda"):
+    shape = max(1, tokens // seqlen), max(1, hidden // head_dim), seqlen, head_dim
+    q, k, v, d_o = (torch.randn(shape, device=device, dtype=getattr(torch, dtype)) for _ in range(4))
+    return Case(q, k, v, d_o, causal)
+
+
+def difference(results, reference):
+    """Returns the largest difference of a tensor from its reference, relative to the reference's length."""
+    return max(((a - b).norm() / b.norm()).item() for a, b in zip(results, reference, strict=True))
+
+
+def versions():
+    major, rest = divmod(torch.backends.cudnn.version(), 10000)
+    return {"pytorch": torch.__version__, "cuda": torch.version.cuda, "cudnn": f"{major}.{rest // 100}.{rest % 100}"}
+
+
+MAKERS = {"tegula": Tegula,
+          "cudnn": lambda: Sdpa("cuDNN", SDPBackend.CUDNN_ATTENTION),
+          "fa2": lambda: Sdpa("FlashAttention-2", SDPBackend.FLASH_ATTENTION),
+          "fa3": lambda: FirstThatWorks("FlashAttention-3", [FlashAttention3, FlashAttention3Jax])}
+
+
+def everything(peers):
+    """Returns the implementations by the names that files of results use, and why others cannot be imported."""
+    implementations, absent = {}, {}
+    for name in ["tegula", *peers]:
+        try:
+            implementations[name] = MAKERS[name]()
+        except ImportError as error:
+            absent[name] = str(error)
+    return implementations, absent
