@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""docs/performance.md and its drawings, from files of measurements."""
+
+import re
+import textwrap
+
+from performance import plot, results, tables
+
+HEAD = """# Performance
+
+<!-- tools/performance-page writes this page from bench/results/*.json. Change those files, not the page. -->
+
+This page compares Tegula's attention with other implementations on the same machine. A ratio above 1 means that Tegula is
+faster. The files in [bench/results](../bench/results) hold all figures, with machine, commit, date and method.
+
+## Summary
+
+The summary has the lowest, the median and the highest figure of each comparison. The tables below have every figure.
+
+{summary}
+
+## Method
+
+`tools/bench-rounds` times all implementations in one process, in interleaved rounds. Each round gives every implementation
+one window, by default of 100 ms after 30 ms that are not timed. Every other round runs in reversed order, so that all
+implementations meet the same heat and the same power limit. The figure is the median over the windows. Before it is timed,
+each implementation writes into tensors that hold NaN, and the results must agree with each other. Operations are counted as
+in the FlashAttention papers: `4 B H N^2 D` forward, half of that with a causal mask, and 2.5 times as many backward. Backward
+times include the programs before and after the main one. On an H100, long windows matter: at the power limit, a kernel that
+keeps the tensor cores busier gets a lower clock, and short windows hide that. Ratios vary by 2 to 4 % between runs.
+
+This command measures on a GPU and writes the main file. The library may come from another machine, for example from
+`tools/bundle`:
+
+    LIBTEGULA=build/lib/libtegula.so.1 tools/bench-rounds --fa3 DIR --json bench/results/h100_attention.json
+
+`--fa3` names the folder that FlashAttention-3 is imported from; without it that column stays empty. The command needs PyTorch
+with CUDA. Afterwards `tools/performance-page` writes this page, its plots and the summary in README.md. It needs Python only.
+"""
+
+TAIL = """## Other measurements
+
+| command | what it measures |
+|---|---|
+| `tegula bench --json bench.json --svg bench.svg` | attention over a grid of problems, checked first; the machine's limits; memory traffic |
+| `tegula bench --ladder` | each step from the textbook formula to the fastest schedule |
+| `tegula bench --variants softcap,alibi,bias` | the cost of masks and score modifications, compared with plain attention over as many tiles |
+| `tools/bench-peers --json peers.json` | FlashAttention-2, cuDNN and Triton; with `--variants all`, FlexAttention |
+| `tegula bench --add peers.json` | the same table and plot with figures of `tools/bench-peers` in it |
+| `tegula-bench-cpu` | attention on this machine's cores, compared with OpenBLAS's matrix product; memory |
+| `tegula-bench-compile` | C++ to PTX or, with `--emit ""`, to machine code, in a warm process |
+| `tegula-bench-launch` | a launch, compared with the driver's own call |
+| `tegula-bench-host` | a host's first launch in a new process, and looking up a plan |
+
+`tegula bench` is in `build/bin`, as are the `tegula-bench-*` programs. For a GPU machine without LLVM, `tools/bundle` packs
+everything into one file; `tools/bundle-run` runs the tests and the benchmarks there.
+"""
+
+BEGIN, END = "<!-- begin: summary of docs/performance.md -->\n", "<!-- end: summary -->"
+
+
+LABELS = {"gpu": "{}", "cpu": "{}", "host": "{}", "compiler": "{}", "driver": "driver {}", "power_limit_w": "power limit {:.0f} W",
+          "max_sm_clock_mhz": "SM clock at most {} MHz", "pytorch": "PyTorch {}", "cuda": "CUDA {}", "cudnn": "cuDNN {}",
+          "llvm": "LLVM {}"}
+
+
+def prose(text):
+    return textwrap.fill(text, 125, break_long_words=False, break_on_hyphens=False)
+
+
+def spread(rows, field, unit):
+    """Returns the range of a reading over all results, or nothing."""
+    values = [result[field] for row in rows for result in row["results"].values() if result and result.get(field)]
+    return [f"{min(values):.0f} to {max(values):.0f} {unit}"] if values else []
+
+
+def origin(data):
+    """Returns where the figures of a file come from."""
+    parts = [", ".join(LABELS[key].format(value) for key, value in data["machine"].items() if value is not None)]
+    parts.append(f"Commit {data['commit'] or 'not recorded'}" + (f", {data['date']}" if data["date"] else ""))
+    if data["kind"] == "attention":
+        readings = spread(data["rows"], "sm_clock_mhz", "MHz") + spread(data["rows"], "power_w", "W")
+        if readings:
+            parts.append("SM clock and power while measuring: " + ", ".join(readings))
+    link = f"[{data['name']}.json](../bench/results/{data['name']}.json)"
+    return prose(f"{'. '.join(parts)}. {data['method']['text']} Data: {link}.")
+
+
+def drawing_name(data, direction):
+    return f"performance-{data['name'].replace('_', '-')}-{direction}.svg"
+
+
+def section(data):
+    parts = [f"## {data['title']}"]
+    if data.get("about"):
+        parts.append(prose(data["about"]))
+    if data["kind"] == "table":
+        parts.append(tables.plain(data))
+    for direction in tables.directions_of(data) if data["kind"] == "attention" else []:
+        parts.append(f"### {direction.capitalize()}, {tables.unit_of(data)}")
+        parts.append(tables.attention(data, direction))
+        if data.get("plot"):
+            parts.append(f"![{data['title']}, {direction}]({drawing_name(data, direction)})")
+    return "\n\n".join([*parts, origin(data)]) + "\n"
+
+
+def page(files):
+    return "\n".join([HEAD.format(summary=tables.summary(files)), *map(section, files), TAIL])
+
+
+def drawings(files):
+    """Returns {name: text} of all drawings."""
+    return {drawing_name(data, direction): plot.draw(data, direction)
+            for data in files if data["kind"] == "attention" and data.get("plot")
+            for direction in tables.directions_of(data)}
+
+
+def with_summary(readme, files):
+    """Returns README.md with the summary between its two comments."""
+    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
+    if len(pattern.findall(readme)) != 1:
+        raise ValueError(f"README.md must have the lines {BEGIN.strip()!r} and {END.strip()!r} once")
+    return pattern.sub(lambda _: BEGIN + tables.summary(files) + "\n" + END, readme)
+
+
+def outputs(root):
+    """Returns {path: text} of all that is generated, and the drawings in docs/ that nothing makes any more."""
+    files = results.read_all(root / "bench" / "results")
+    texts = {root / "docs" / "performance.md": page(files)}
+    texts |= {root / "docs" / name: text for name, text in drawings(files).items()}
+    stale = [path for path in sorted((root / "docs").glob("performance-*.svg")) if path not in texts]
+    texts[root / "README.md"] = with_summary((root / "README.md").read_text(), files)
+    return texts, stale
