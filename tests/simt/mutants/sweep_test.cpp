@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every synchronisation of a kernel is needed, or docs/benchmarks.md says why it is there: of a kernel of each kind;
+// Every synchronisation of a kernel is needed, or docs/testing.md says why it is there: of a kernel of each kind;
 // the report next to this file tries all that ship.
 #include "mutants/sweep.h"
 
