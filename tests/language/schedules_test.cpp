@@ -294,9 +294,9 @@ Expected<Results> runOn(const std::shared_ptr<Device> &device, Compiler &compile
   auto matrix = [](auto &data, DType dtype) {
     return Argument(contiguous(data.data(), dtype, {int64_t(data.size()) / kColumns, kColumns}));
   };
-  TEGULA_RETURN_IF_ERROR((*kernel)->launch(
-      Grid{(kRows + rows - 1) / rows, 1, 1},
-      {matrix(a, bf16), matrix(b, bf16), matrix(c, bf16), matrix(results.y, f32), matrix(results.z, f32)}));
+  TEGULA_RETURN_IF_ERROR(
+      (*kernel)->launch(Grid{(kRows + rows - 1) / rows, 1, 1}, {matrix(a, bf16), matrix(b, bf16), matrix(c, bf16),
+                                                                matrix(results.y, f32), matrix(results.z, f32)}));
   return results;
 }
 

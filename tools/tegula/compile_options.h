@@ -11,9 +11,9 @@
 namespace tegula::tools {
 
 struct CompileOptions {
-  std::string program;  ///< A file's name, "-", or empty if there is a kernel.
-  std::string kernel;   ///< One of attentionPrograms(), or empty.
-  KernelOptions choice; ///< What the kernel is specialised for.
+  std::string program;       ///< A file's name, "-", or empty if there is a kernel.
+  std::string kernel;        ///< One of attentionPrograms(), or empty.
+  KernelOptions choice;      ///< What the kernel is specialised for.
   bool lse_gradient = false; ///< As in AttentionProblem.
   std::string target = "cpu";
   std::string arch;   ///< Empty: this machine's.

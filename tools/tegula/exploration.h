@@ -41,9 +41,9 @@ struct Exploration {
   int64_t count(std::initializer_list<SimtFault> faults) const;
 };
 
-/// Runs schedules with the seeds from `seed` on. A mutant is killed by any finding. `others` are runs of the same kernels
-/// with other shapes: they must be clean, too, and a mutant that `run` does not kill is tried with them, since some waits
-/// and barriers matter only where a loop has no iteration.
+/// Runs schedules with the seeds from `seed` on. A mutant is killed by any finding. `others` are runs of the same
+/// kernels with other shapes: they must be clean, too, and a mutant that `run` does not kill is tried with them, since
+/// some waits and barriers matter only where a loop has no iteration.
 Expected<Exploration> explore(const AttentionRun &run, std::span<const AttentionRun> others, SimtDevice &device,
                               const ExplorationOptions &options, uint64_t seed, bool backward);
 

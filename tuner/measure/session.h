@@ -4,10 +4,10 @@
 
 #include "messages.h"
 #include "received_kernels.h"
+#include "tegula/cpu_info.h"
 #include "tegula/timer.h"
 #include "workload/attention_check.h"
 #include "workload/attention_data.h"
-#include "tegula/cpu_info.h"
 
 #include <future>
 #include <map>

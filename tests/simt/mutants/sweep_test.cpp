@@ -14,7 +14,9 @@
 namespace tegula::testing {
 
 /// For lists of tests.
-static void PrintTo(const SweptKernel &kernel, std::ostream *stream) { *stream << kernel.target << " " << kernel.name(); }
+static void PrintTo(const SweptKernel &kernel, std::ostream *stream) {
+  *stream << kernel.target << " " << kernel.name();
+}
 
 namespace {
 
