@@ -221,13 +221,21 @@ static bool isOfRows(Operation *branch, Value condition) {
   });
 }
 
-/// A warp answers for itself, unless it would then miss a barrier, or decide about rows of others.
+/// Whether a tile is one number, which all warps hold.
+static bool isOneNumber(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getNumElements() == 1 &&
+         llvm::all_of(sm::layoutOf(tile).getWarps(),
+                      [](const sm::Digit &digit) { return digit.dim == sm::Digit::copies; });
+}
+
+/// A warp answers for itself, unless it would then miss a barrier, or decide about rows of others. About one number
+/// all give the same answer.
 LogicalResult cuda::lower(Threads &t, tile::AnyOp op) {
   SetVector<Operation *> branches;
   const bool isForWarps = findBranches(op, branches) && llvm::all_of(branches, [&](Operation *branch) {
                             return isBranchOfWarps(branch) && isOfRows(branch, op.getCondition());
                           });
-  if (!isForWarps) {
+  if (!isForWarps && !isOneNumber(op.getCondition())) {
     t.define(op, t.s.i1(true));
     return success();
   }

@@ -132,6 +132,20 @@ int64_t sizeOr1(Value value, size_t axis) { return axis < value.shape().size() ?
 Value dot(Operand a, Operand b, Location where) { return product(a, b, nullptr, where); }
 Value dot(Operand a, Operand b, Operand acc, Location where) { return product(a, b, &acc, where); }
 
+Value any(Operand condition, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "any", where);
+  NodeId id = convert.condition(r.use(condition));
+  if (r.poisoned(id) || r.type(id).scalar())
+    return r.value(id, where);
+  // One number, which all threads know: they take the same branch. A maximum a target may leave in parts.
+  Var count = select(r.value(id, where), 1, 0, where);
+  for (int axis = int(r.type(id).shape.size()); axis-- > 0;)
+    count = reduceSum(count, axis, where);
+  NodeId some = r.use({count > 0, where}).id;
+  return r.value(r.pure(Op::Any, {DType::i1, {}}, {some}, where), where);
+}
+
 Value reduceMax(Operand x, int axis, Location where) { return reduce("reduceMax", "max", x, axis, where); }
 Value reduceMin(Operand x, int axis, Location where) { return reduce("reduceMin", "min", x, axis, where); }
 Value reduceSum(Operand x, int axis, Location where) { return reduce("reduceSum", "add", x, axis, where); }

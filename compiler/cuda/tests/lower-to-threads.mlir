@@ -318,6 +318,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #between = #sm.layout<registers = [], lanes = [1:32:1], warps = [0:4:1]>
 #columns = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
+#number = #sm.layout<registers = [], lanes = [*:32], warps = [*:4]>
 
 // Each thread reduces what it holds, and each warp asks for itself.
 // CHECK-LABEL: func.func @parts
@@ -344,6 +345,29 @@ func.func @parts(%s: !tile.view<2xf32>, %y: !tile.view<1xi32>) {
   }
   %tile = tile.broadcast %r : i32 -> tensor<32xi32, #columns>
   tile.store %tile, %y[%c0] : tensor<32xi32, #columns>, !tile.view<1xi32>
+  return
+}
+
+// About one number, which all warps hold, all give the same answer: they may combine something in the branch.
+// CHECK-LABEL: func.func @one_number
+// CHECK: %[[ANY:.*]] = nvvm.vote.sync any
+// CHECK: scf.if %[[ANY]]
+// CHECK: nvvm.barrier
+func.func @one_number(%x: !tile.view<1xi32>, %n: i32) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<1> : tensor<4x32xi32, #between>
+  %given = tile.broadcast %n : i32 -> tensor<1xi32, #number>
+  %none = arith.constant dense<0> : tensor<1xi32, #number>
+  %positive = arith.cmpi sgt, %given, %none : tensor<1xi32, #number>
+  %zero = arith.constant dense<0> : tensor<32xi32, #columns>
+  %any = tile.any %positive : tensor<1xi1, #number>
+  %r = scf.if %any -> tensor<32xi32, #columns> {
+    %s = tile.reduce add %a axis 0 : tensor<4x32xi32, #between> -> tensor<32xi32, #columns>
+    scf.yield %s : tensor<32xi32, #columns>
+  } else {
+    scf.yield %zero : tensor<32xi32, #columns>
+  }
+  tile.store %r, %x[%c0] : tensor<32xi32, #columns>, !tile.view<1xi32>
   return
 }
 

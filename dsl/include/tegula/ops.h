@@ -65,12 +65,18 @@ Value operator<=(Operand a, Operand b);
 Value operator>(Operand a, Operand b);
 Value operator>=(Operand a, Operand b);
 Value select(Operand condition, Operand yes, Operand no, Location where = Location::current());
+Value isFinite(Operand x, Location where = Location::current()); ///< i1: neither NaN nor an infinity.
 
 // What mixes elements.
 /// [m, k] x [k, n] -> f32 [m, n], accumulated in f32.
 Value dot(Operand a, Operand b, Location where = Location::current());
 /// acc + a x b
 Value dot(Operand a, Operand b, Operand acc, Location where = Location::current());
+/// acc + a x b, where the sum for an element of the result takes only those products whose place in `seen` is
+/// true, i1 that broadcasts to [m, k]. A NaN or an infinity in b reaches no other element, unlike 0 times it. Far slower than a dot.
+Value dotWhere(Value seen, Value a, Value b, Operand acc, Location where = Location::current());
+/// Whether a condition is true for some element of a tile: an i1 scalar, for when().
+Value any(Operand condition, Location where = Location::current());
 Value reduceMax(Operand x, int axis, Location where = Location::current());
 Value reduceMin(Operand x, int axis, Location where = Location::current());
 Value reduceSum(Operand x, int axis, Location where = Location::current());
@@ -87,6 +93,8 @@ public:
   OnlineSoftmax(Value m, Value l, Value o, Location where = Location::current());
   /// scores f32 [rows, keys], -inf where a key must not be seen; values [keys, value_dim].
   void update(Operand scores, Operand values, Location where = Location::current());
+  /// The same, but a NaN or an infinity among the values of a key reaches only rows that see the key. Far slower.
+  void updateWhereSeen(Value scores, Value values, Location where = Location::current());
   Value output(Location where = Location::current()) const; ///< f32 [rows, value_dim]; 0 in rows that saw no key.
   /// f32 [rows], natural logarithm; -inf in rows that saw no key.
   Value logSumExp(Location where = Location::current()) const;
