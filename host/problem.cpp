@@ -78,9 +78,9 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   result.variant = variantOf(*problem);
   result.backward = problem->backward != 0;
   result.lse_gradient = problem->lse_gradient != 0;
+  result.contain_nonfinite = problem->contain_nonfinite != 0;
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_q", problem->seqlen_q, result.expected.seqlen_q));
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_k", problem->seqlen_k, result.expected.seqlen_k));
-  TEGULA_RETURN_IF_ERROR(checkRange("reserved", problem->reserved, 0));
   return result;
 }
 

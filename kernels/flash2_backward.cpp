@@ -29,6 +29,62 @@ Value loadLse(View L, Value i, int block_m) {
   return select(lse == -infinity, infinity, lse);
 }
 
+/// One query head's tensors.
+struct Head {
+  View Q, dO, L, D, dQ;
+};
+
+/// A block of keys, and the values.
+struct KeyBlock {
+  Value k, v; ///< [block_n, head_dim], [block_n, value_dim]
+};
+
+/// A block of queries beside a block of keys.
+struct Tile {
+  Value q, do_i; ///< [block_m, head_dim], [block_m, value_dim]
+  Value seen;    ///< i1, broadcasts to [block_m, block_n]: false where there is no score.
+  Value p, ds;   ///< [block_m, block_n], rounded.
+};
+
+/// exp(s - lse), 0 where there is no score: also in rows whose lse is NaN, if that matters.
+Value probabilities(const AttentionConfig &c, Value seen, Value s, Value lse) {
+  if (c.contain_nonfinite)
+    return select(seen, exp(s - asColumn(lse)), 0.0);
+  return exp(select(seen, s, -infinity) - asColumn(lse));
+}
+
+/// The tile of queries `i` and following. What modifications of scores gather gets its gradient.
+Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, const ScoreStrip &strip, Value i,
+            Value scale, std::span<const ViewGradient> gradients) {
+  Value q = at.Q.load(i, {c.block_m, c.head_dim});      // [block_m, head_dim]
+  Value do_i = at.dO.load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
+  Value lse = loadLse(at.L, i, c.block_m);              // [block_m]
+  Value delta = at.D.load(i, {c.block_m});              // [block_m]
+
+  // A modification takes and gives only numbers where a NaN is to be contained: neither hidden scores nor what it makes
+  // of them, nor their derivatives, may leave it.
+  const bool contains = c.contain_nonfinite, modifies = contains && c.variant.score;
+  Value allowed = strip.allowed(i);                                        // [block_m, block_n]
+  Value exists = contains ? allowed & asColumn(lse != infinity) : allowed; // [block_m, block_n]
+  Value product = dot(q, transpose(keys.k)) * scale;                       // [block_m, block_n]
+  Value s = modifies ? select(exists, product, 0.0) : product;             // [block_m, block_n]
+  Value modified = strip.modify(s, i);                                     // [block_m, block_n]
+  Value seen = modifies ? exists & (modified != -infinity) : exists;       // [block_m, block_n]
+  Value p = probabilities(c, seen, modified, lse);                         // [block_m, block_n]
+  Value dp = dot(do_i, transpose(keys.v));                                 // [block_m, block_n]
+  Value dmodified = select(seen, (dp - asColumn(delta)) * p, 0.0);         // [block_m, block_n]
+  Value ds = differentiate(modified, s, dmodified, gradients);             // [block_m, block_n]
+  return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, modifies ? select(seen, ds, 0.0) : ds)};
+}
+
+/// dS K. A NaN or an infinity in a key that a query does not see makes NaN of 0 times it: then once more, with care.
+Value dqOf(const AttentionConfig &c, const Tile &tile, Value k) {
+  Var dq = dot(tile.ds, k); // [block_m, head_dim]
+  if (c.contain_nonfinite)
+    when(any(!isFinite(dq)), [&] { dq = dotWhere(tile.seen, tile.ds, k, 0.0); });
+  return dq;
+}
+
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View L, View D, View dQ, View dK,
                     View dV, Value scale, VariantViews views) {
   Value j = programId(0) * c.block_n;
@@ -36,32 +92,35 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   Value batch = programId(2);
   Value group = groupSize(Q, K);
 
-  Value k = K.at(batch, kv_head).load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
-  Value v = V.at(batch, kv_head).load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
-  Var dk = fill({c.block_n, c.head_dim}, 0.0);                      // [block_n, head_dim]
-  Var dv = fill({c.block_n, c.value_dim}, 0.0);                     // [block_n, value_dim]
-  for (Value member : range(0, group)) {
-    Value head = kv_head * group + member;
-    Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
-    ScoreStrip strip = scores.ofKeys(j);
-    for (Value i : range(strip.visited().begin, strip.visited().end, c.block_m)) {
-      Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim});      // [block_m, head_dim]
-      Value do_i = dO.at(batch, head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
-      Value lse = loadLse(L.at(batch, head), i, c.block_m);              // [block_m]
-      Value delta = D.at(batch, head).load(i, {c.block_m});              // [block_m]
-
-      Value s = dot(q, transpose(k)) * scale;                              // [block_m, block_n]
-      Value modified = strip.modify(s, i);                                 // [block_m, block_n]
-      Value allowed = strip.allowed(i);                                    // [block_m, block_n]
-      Value p = exp(select(allowed, modified, -infinity) - asColumn(lse)); // [block_m, block_n]
-      dv = dot(transpose(cast(c.dtype, p)), do_i, dv);                     // [block_n, value_dim]
-      Value dp = dot(do_i, transpose(v));                                  // [block_m, block_n]
-      Value dmodified = select(allowed, (dp - asColumn(delta)) * p, 0.0);  // [block_m, block_n]
-      Value ds = cast(c.dtype, differentiate(modified, s, dmodified, gradientsOf(c.variant, views)));
-      dk = dot(transpose(ds), q, dk);              // [block_n, head_dim]
-      dQ.at(batch, head).atomicAdd(i, dot(ds, k)); // [block_m, head_dim]
+  KeyBlock keys = {K.at(batch, kv_head).load(j, {c.block_n, c.head_dim}),
+                   V.at(batch, kv_head).load(j, {c.block_n, c.value_dim})};
+  Var dk = fill({c.block_n, c.head_dim}, 0.0);  // [block_n, head_dim]
+  Var dv = fill({c.block_n, c.value_dim}, 0.0); // [block_n, value_dim]
+  auto forEachTile = [&](std::span<const ViewGradient> gradients, auto add) {
+    for (Value member : range(0, group)) {
+      Value head = kv_head * group + member;
+      Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
+      ScoreStrip strip = scores.ofKeys(j);
+      for (Value i : range(strip.visited().begin, strip.visited().end, c.block_m)) {
+        Head at = {Q.at(batch, head), dO.at(batch, head), L.at(batch, head), D.at(batch, head), dQ.at(batch, head)};
+        add(at, i, tileAt(c, at, keys, strip, i, scale, gradients));
+      }
     }
-  }
+  };
+  forEachTile(gradientsOf(c.variant, views), [&](const Head &at, Value i, const Tile &tile) {
+    dv = dot(transpose(tile.p), tile.do_i, dv); // [block_n, value_dim]
+    dk = dot(transpose(tile.ds), tile.q, dk);   // [block_n, head_dim]
+    at.dQ.atomicAdd(i, dqOf(c, tile, keys.k));  // [block_m, head_dim]
+  });
+  if (c.contain_nonfinite)
+    when(any(!isFinite(dk)) | any(!isFinite(dv)), [&] {
+      dk = fill({c.block_n, c.head_dim}, 0.0);
+      dv = fill({c.block_n, c.value_dim}, 0.0);
+      forEachTile({}, [&](const Head &, Value, const Tile &tile) {
+        dv = dotWhere(transpose(tile.seen), transpose(tile.p), tile.do_i, dv);
+        dk = dotWhere(transpose(tile.seen), transpose(tile.ds), tile.q, dk);
+      });
+    });
   dK.at(batch, kv_head).store(j, dk * scale); // [block_n, head_dim]
   dV.at(batch, kv_head).store(j, dv);         // [block_n, value_dim]
 }

@@ -21,15 +21,22 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
   View V_h = V.at(batch, kv_head);
 
   Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
-  OnlineSoftmax softmax(c.block_m, c.value_dim);
   ScoreStrip strip = scores.ofQueries(i);
-  for (Value turn : range(strip.visited().begin, strip.visited().end, c.block_n)) {
-    Value j = strip.position(turn);
-    Value k = K_h.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
-    Value v = V_h.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
-    Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
-    softmax.update(strip.masked(s, j), v);
-  }
+  auto attend = [&](auto update) {
+    OnlineSoftmax softmax(c.block_m, c.value_dim);
+    for (Value turn : range(strip.visited().begin, strip.visited().end, c.block_n)) {
+      Value j = strip.position(turn);
+      Value k = K_h.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
+      Value v = V_h.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
+      Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
+      update(softmax, strip.masked(s, j), v);
+    }
+    return softmax;
+  };
+  OnlineSoftmax softmax = attend([](OnlineSoftmax &softmax, Value s, Value v) { softmax.update(s, v); });
+  if (c.contain_nonfinite) // A hidden value that is no number has made NaN of 0 times it: once more, with care.
+    when(any(!isFinite(softmax.undivided())),
+         [&] { softmax = attend([](OnlineSoftmax &softmax, Value s, Value v) { softmax.updateWhereSeen(s, v); }); });
   O.at(batch, head).store(i, softmax.output());    // [block_m, value_dim]
   L.at(batch, head).store(i, softmax.logSumExp()); // [block_m]
 }

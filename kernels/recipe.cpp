@@ -16,7 +16,8 @@ std::string describe(const AttentionProblem &problem) {
   return "attention dtype=" + std::string(toString(problem.dtype)) +
          " algorithm=" + std::string(toString(problem.algorithm)) + " head_dim=" + std::to_string(problem.head_dim) +
          " value_dim=" + std::to_string(problem.value_dim) + " causal=" + std::string(toString(problem.causal)) +
-         " variant=" + variant + (problem.lse_gradient ? " lse_gradient=true" : "");
+         " variant=" + variant + (problem.lse_gradient ? " lse_gradient=true" : "") +
+         (problem.contain_nonfinite ? " contain_nonfinite=true" : "");
 }
 
 } // namespace
@@ -57,7 +58,8 @@ Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_v
                            .block_n = schedule.block_n,
                            .heads_per_group = std::max(schedule.heads_per_group, 1),
                            .persistent = schedule.persistent,
-                           .lse_gradient = problem.lse_gradient};
+                           .lse_gradient = problem.lse_gradient,
+                           .contain_nonfinite = problem.contain_nonfinite || target.name == "cpu"};
     return AttentionRecipe{std::move(config), schedule};
   });
 }

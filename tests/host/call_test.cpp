@@ -158,8 +158,6 @@ TEST(Call, AGradientOfLseIsNeverDropped) {
   both.backward = 0;
   EXPECT_THAT(context.supports(both).message,
               HasSubstr("argument 'lse_gradient': it is true, but 'backward' is false"));
-  both.reserved = 1;
-  EXPECT_THAT(context.supports(both).message, HasSubstr("argument 'reserved': it is 1; it must be from 0 to 0"));
 }
 
 TEST(Call, TakesTheTensorsOfVariations) {

@@ -30,9 +30,15 @@ TEST(Harness, ACaseIsALineOfText) {
   c.schedule.num_warps = 12;
   c.schedule.num_roles = 2;
   c.family = oracle::Family::enlarged;
+  c.sharpness = 0.25;
+  c.slope = 0.75;
+  c.contain_nonfinite = true;
   Expected<Case> parsed = parseCase(toString(c));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(parsed->schedule, c.schedule);
+  EXPECT_EQ(parsed->sharpness, 0.25);
+  EXPECT_EQ(parsed->slope, 0.75);
+  EXPECT_TRUE(parsed->contain_nonfinite);
   EXPECT_EQ(toString(*parsed), toString(c));
   c.schedule = {};
   parsed = parseCase(toString(c));

@@ -14,6 +14,9 @@ void addKernelOptions(CLI::App &command, KernelOptions &o) {
   addWord(command, "--causal", causalWords(), o.causal, parseCausal,
           "Hide later keys: none, or with query 0 beside key 0 (top_left),\n"
           "or the last query beside the last key (bottom_right) (none)");
+  command.add_flag("--contain-nonfinite", o.contain_nonfinite,
+                   "NaN and infinities reach only results that see their row. It costs\n"
+                   "time on a GPU; on the cpu it always holds");
 }
 
 void addVariantOption(CLI::App &command, KernelOptions &o) {
@@ -30,7 +33,8 @@ AttentionProblem problemOf(const KernelOptions &o) {
   return {.dtype = o.dtype,
           .head_dim = int(o.head_dim),
           .value_dim = int(o.value_dim.value_or(o.head_dim)),
-          .causal = o.causal};
+          .causal = o.causal,
+          .contain_nonfinite = o.contain_nonfinite};
 }
 
 } // namespace tegula::tools

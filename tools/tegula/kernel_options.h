@@ -20,6 +20,7 @@ struct KernelOptions {
   std::optional<int64_t> value_dim;
   DType dtype = f32;
   Causal causal = Causal::none;
+  bool contain_nonfinite = false;
   std::string variant; ///< One of variantNames(), or empty.
 };
 

@@ -175,7 +175,9 @@ typedef struct tegula_attention_problem {
    * plan of its own, and kernels where others are faster. */
   int64_t seqlen_q, seqlen_k;
   int32_t lse_gradient; /* Not 0: the backward pass takes d_lse, for losses that depend on lse. Needs `backward`. */
-  int32_t reserved;     /* 0. */
+  /* Not 0: NaN and infinities in rows of q, k, v and d_o reach only results that see the row. It costs time on a GPU. On
+   * the cpu it always holds. */
+  int32_t contain_nonfinite;
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */

@@ -16,7 +16,8 @@ AttentionProblem problemOf(const Case &c) {
           .causal = c.causal,
           .variant = makeVariant(c.variant, c.dtype),
           .backward = c.backward,
-          .lse_gradient = c.lse_gradient};
+          .lse_gradient = c.lse_gradient,
+          .contain_nonfinite = c.contain_nonfinite};
 }
 
 AttentionShape shapeOf(const oracle::Shape &s) { return {s.batch, s.heads, s.kv_heads, s.seqlen_q, s.seqlen_k}; }
@@ -67,7 +68,7 @@ Status launchBackward(const Case &c, const AttentionPlan &plan, Tensors &t) {
 
 } // namespace
 
-double Case::scale() const { return 1 / std::sqrt(double(shape.head_dim)); }
+double Case::scale() const { return sharpness / std::sqrt(double(shape.head_dim)); }
 
 std::vector<TestTensor *> Tensors::outputs() { return {&o, &lse, &dq, &dk, &dv}; }
 
@@ -103,7 +104,7 @@ Tensors makeTensors(const Case &c) {
             .dq = output(q),
             .dk = output(k),
             .dv = output(v),
-            .variant = makeRun(c.variant, s, c.dtype, c.layout, c.poison, c.seed),
+            .variant = makeRun(c.variant, s, c.dtype, c.layout, c.poison, c.seed, c.slope),
             .inputs = std::move(in),
             .upstream = std::move(upstream)};
   if (c.lse_gradient) {

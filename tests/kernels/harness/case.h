@@ -23,6 +23,9 @@ struct Case {
   Layout layout = Layout::contiguous;
   Poison poison = Poison::nan;
   uint64_t seed = 1;
+  double sharpness = 1; ///< The scale is this over sqrt(head_dim).
+  bool contain_nonfinite = false; ///< As in AttentionProblem.
+  double slope = 0;     ///< ALiBi's slopes go up to this in equal steps; 0: they are those of its paper.
 
   double scale() const;
 };
@@ -53,7 +56,7 @@ Expected<AttentionPlan> planFor(const Case &c);
 Status launch(const Case &c, Tensors &tensors);
 
 struct NamedError {
-  std::string_view name; ///< "o", "lse", "dq", "dk", "dv" or "dbias".
+  std::string_view name; ///< "o", "lse", "dq", "dk", "dv" or "dbias"; "dv of softmax": dv beside another plain formula.
   oracle::Error error;
 };
 

@@ -49,6 +49,12 @@ template <class Integer> bool setNumber(Integer &target, const std::string &word
   return !word.empty() && *end == '\0';
 }
 
+bool setNumber(double &target, const std::string &word) {
+  char *end = nullptr;
+  target = std::strtod(word.c_str(), &end);
+  return !word.empty() && *end == '\0';
+}
+
 bool setPoison(Poison &poison, std::string_view word) {
   size_t place = 0;
   return choose(place, kPoisonNames, word) && (poison = kPoisons[place], true);
@@ -82,6 +88,12 @@ bool set(Case &c, const std::string &key, const std::string &word) {
     return choose(c.layout, layoutNames(), word);
   if (key == "poison")
     return setPoison(c.poison, word);
+  if (key == "sharpness")
+    return setNumber(c.sharpness, word);
+  if (key == "contain_nonfinite")
+    return setNumber(c.contain_nonfinite, word);
+  if (key == "slope")
+    return setNumber(c.slope, word);
   return key == "seed" && setNumber(c.seed, word);
 }
 
@@ -97,6 +109,12 @@ std::string toString(const Case &c) {
        << " kv_heads=" << s.kv_heads << " seqlen_q=" << s.seqlen_q << " seqlen_k=" << s.seqlen_k
        << " head_dim=" << s.head_dim << " value_dim=" << s.value_dim << " family=" << toString(c.family)
        << " layout=" << toString(c.layout) << " poison=" << kPoisonNames[placeOf(c.poison)] << " seed=" << c.seed;
+  if (c.sharpness != 1)
+    text << " sharpness=" << c.sharpness;
+  if (c.contain_nonfinite)
+    text << " contain_nonfinite=1";
+  if (c.slope != 0)
+    text << " slope=" << c.slope;
   return text.str();
 }
 

@@ -27,6 +27,7 @@ struct Builder {
   Layout layout;
   Poison poison;
   uint64_t seed;
+  double slope;
   VariantRun &run;
 
   template <class Add> void both(Add add) {
@@ -52,7 +53,8 @@ struct Builder {
 void Builder::alibi(Corner corner) {
   std::vector<float> slopes(shape.heads);
   for (int64_t h = 0; h < shape.heads; ++h)
-    slopes[h] = float(std::exp2(-8.0 * double(h + 1) / double(shape.heads)));
+    slopes[h] = slope == 0 ? float(std::exp2(-8.0 * double(h + 1) / double(shape.heads)))
+                           : float(slope * double(h + 1) / double(shape.heads));
   run.tensors.emplace_back(f32, std::vector<int64_t>{shape.heads}, layout, poison, slopes);
   both([&](oracle::Rules &rules) { addAlibi(rules, shape, slopes, corner); });
 }
@@ -204,10 +206,10 @@ Variant makeVariant(std::string_view name, DType dtype) {
 std::vector<TensorRef> VariantRun::tensorRefs() const { return refsOf(tensors); }
 std::vector<TensorRef> VariantRun::gradientRefs() const { return refsOf(gradients); }
 
-VariantRun makeRun(std::string_view name, const Shape &shape, DType dtype, Layout layout, Poison poison,
-                   uint64_t seed) {
+VariantRun makeRun(std::string_view name, const Shape &shape, DType dtype, Layout layout, Poison poison, uint64_t seed,
+                   double slope) {
   VariantRun run;
-  Builder builder{shape, dtype, layout, poison, seed, run};
+  Builder builder{shape, dtype, layout, poison, seed, slope, run};
   for (std::string_view part : split(name))
     builder.add(part);
   return run;

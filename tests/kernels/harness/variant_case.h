@@ -31,7 +31,8 @@ struct VariantRun {
   std::vector<TensorRef> gradientRefs() const;
 };
 
+/// `slope`: as in Case.
 VariantRun makeRun(std::string_view name, const oracle::Shape &shape, DType dtype, Layout layout, Poison poison,
-                   uint64_t seed);
+                   uint64_t seed, double slope = 0);
 
 } // namespace tegula::testing
