@@ -7,6 +7,8 @@
 namespace tegula::testing {
 namespace {
 
+constexpr double kSlopes[] = {0.25, 0.75, 1};
+constexpr double kSharpnesses[] = {0.25, 4, 16};
 constexpr int64_t kMaxScores = 30000; // keeps the oracle's triple loops short
 
 int64_t below(Random &random, int64_t limit) { return int64_t(random() % uint64_t(limit)); }
@@ -68,6 +70,16 @@ int64_t randomLength(Random &random, int block) {
   }
 }
 
+/// Far more queries than keys, or the reverse: where the far ones are on the same side of the diagonal, and slopes are
+/// steep, all scores of a row are far below 0.
+void makeOblong(Case &c, Random &random) {
+  constexpr int64_t few[] = {65, 129, 255}, many[] = {257, 513, 1025};
+  c.shape.seqlen_q = pick(random, many);
+  c.shape.seqlen_k = pick(random, few);
+  if (chance(random, 30))
+    std::swap(c.shape.seqlen_q, c.shape.seqlen_k);
+}
+
 /// 16 bits hold no digit of the gradients of scores that are too small, nor of those that a softcap's tanh flattens to
 /// within a rounding of 1; the plain formula has none either.
 oracle::Family withGradients(oracle::Family family, std::string_view variant) {
@@ -120,6 +132,8 @@ Case randomLaunch(const Case &plan, Random &random) {
     s.seqlen_k = severalBlocks(random, plan.schedule.block_n);
   else
     s.seqlen_k = chance(random, 40) ? s.seqlen_q : randomLength(random, plan.schedule.block_n);
+  if (chance(random, 4))
+    makeOblong(c, random);
   int64_t heads = std::max<int64_t>(1, kMaxScores / std::max<int64_t>(1, s.seqlen_q * s.seqlen_k));
   int64_t group = std::min<int64_t>(1 + below(random, 4), heads);
   s.kv_heads = 1 + below(random, std::min<int64_t>(3, heads / group));
@@ -131,6 +145,10 @@ Case randomLaunch(const Case &plan, Random &random) {
   c.layout = pick(random, kLayouts);
   c.poison = pick(random, kPoisons);
   c.seed = random() % 1000000;
+  if (chance(random, 40))
+    c.slope = pick(random, kSlopes);
+  if (chance(random, 15))
+    c.sharpness = pick(random, kSharpnesses);
   return c;
 }
 

@@ -64,7 +64,7 @@ TEST_F(Gpu, ReferenceAgreesWithTheOracle) {
       Expected<std::vector<NamedError>> gpu = measureOnGpu(c, t);
       ASSERT_TRUE(gpu.ok()) << gpu.status().message();
       double margin = plainMargin(dtype);
-      for (size_t n = 0; n < host.size(); ++n) {
+      for (size_t n = 0; n < gpu->size(); ++n) {
         EXPECT_NEAR(gpu->at(n).error.worst, host[n].error.worst, 1e-3 * host[n].error.worst) << host[n].name;
         EXPECT_LE(gpu->at(n).error.plain, margin * host[n].error.plain) << host[n].name;
         EXPECT_GE(gpu->at(n).error.plain, host[n].error.plain / margin) << host[n].name;

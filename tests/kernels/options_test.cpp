@@ -104,6 +104,21 @@ TEST(Flash2, InputsThatBreakSoftmax) {
       }
 }
 
+/// All scores of a row far below 0: P is exp(S - LSE), and f32 numbers are far apart there.
+TEST(Flash2, SteepSlopes) {
+  Case c = small();
+  c.dtype = f32;
+  c.schedule = {};
+  c.variant = "alibi_tl";
+  c.slope = 1;
+  c.shape = {.heads = 2, .kv_heads = 1, .seqlen_q = 1025, .seqlen_k = 255, .head_dim = 80, .value_dim = 80};
+  EXPECT_EQ(runCase(c), "");
+  c.causal = Causal::top_left;
+  c.variant = "window_tl+softcap+alibi_tl";
+  c.shape = {.heads = 2, .kv_heads = 1, .seqlen_q = 257, .seqlen_k = 129, .head_dim = 96, .value_dim = 64};
+  EXPECT_EQ(runCase(c), "");
+}
+
 /// Scores of 15,000 to 30,000 that f32 rounds, and probabilities of exactly 1: an error of the exponents is an error of
 /// the results, since the plain formula has none.
 TEST(Flash2, InputsWithHugeExactScores) {

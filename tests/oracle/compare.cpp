@@ -21,7 +21,7 @@ double smallestRounding(DType dtype) { return dtype == f16 ? 0x1p-25 : 0x1p-126;
 
 } // namespace
 
-double Error::ratio() const { return worst == 0 ? 0 : worst / std::max(plain, rounding); }
+double Error::ratio() const { return worst == 0 ? 0 : worst / (std::max(plain, rounding) + lse); }
 
 Error measure(const std::vector<float> &x, const std::vector<double> &exact, DType dtype) {
   Error error;

@@ -4,6 +4,8 @@
 #include "oracle/oracle.h"
 #include "oracle/rows.h"
 
+#include <cmath>
+
 namespace tegula::oracle {
 namespace {
 
@@ -51,6 +53,22 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
       addScaled(&out.dv[v], r.p[j], &d_o[row.o], shape.value_dim);
     }
   });
+  return out;
+}
+
+std::vector<double> lseRoundingInDv(const Shape &shape, const Rules &rules, double scale, const Inputs &in,
+                                    const std::vector<float> &d_o) {
+  std::vector<double> out(shape.sizeV());
+  forEachRow(shape, [&](const Row &row) {
+    ExactRow r = exactRow(shape, rules, scale, in, row);
+    for (int64_t j = 0; j < shape.seqlen_k; ++j)
+      for (int64_t c = 0; r.seen[j] && c < shape.value_dim; ++c) {
+        const double error = 0x1p-24 * r.lse * r.p[j] * d_o[row.o + c];
+        out[row.v + j * shape.value_dim + c] += error * error;
+      }
+  });
+  for (double &x : out)
+    x = std::sqrt(x);
   return out;
 }
 

@@ -107,14 +107,22 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
 // The order of its sums is nobody's choice, and the error of one order may be close to 0 by luck: with few rows it
 // often is. So there are several runs: run 0 takes each sum in the order of memory; the others in random ones, and with
 // 16-bit types in other units of v and d_o, so that other numbers are rounded.
+struct PlainGradients : Gradients {
+  std::vector<double> dv_of_softmax; ///< P^T dO with P = softmax(S), which no rounding of LSE spoils.
+};
 Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs, DType dtype,
                      int run = 0);
-Gradients plainBackward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs,
-                        const std::vector<float> &d_o, DType dtype, int run = 0,
-                        const std::vector<float> &d_lse = {});
+PlainGradients plainBackward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs,
+                             const std::vector<float> &d_o, DType dtype, int run = 0,
+                             const std::vector<float> &d_lse = {});
 
 /// How many runs show how large the plain formula's error is: the fewer rows, the more.
 int plainRuns(const Shape &shape);
+
+/// How far dV may be off because LSE is one f32 number: P is exp(S - LSE), and LSE is rounded by up to |LSE| 2^-24. For
+/// each element the root of the sum of (|LSE| 2^-24 P dO)^2 over all rows, whose roundings have nothing in common.
+std::vector<double> lseRoundingInDv(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs,
+                                    const std::vector<float> &d_o);
 
 /// How far a result is from the exact one, measured by how far the plain formula is.
 struct Error {
@@ -122,7 +130,9 @@ struct Error {
   double plain = 0;    ///< max |plain - exact| of all runs.
   double rounding = 0; ///< One rounding of the largest exact number to the element type; at least of a subnormal one.
 
-  /// worst / max(plain, rounding): at most 2 for a good result.
+  double lse = 0; ///< What rounding LSE does to the result, where `plain` is of a formula that does without.
+
+  /// worst / (max(plain, rounding) + lse): at most 2 for a good result.
   double ratio() const;
 };
 

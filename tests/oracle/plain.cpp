@@ -110,17 +110,19 @@ public:
     return {restored(o, value_, valueUnit_, dtype_), std::move(lse)};
   }
 
-  Gradients backward(const std::vector<float> &upstream, const std::vector<float> &d_lse) {
+  PlainGradients backward(const std::vector<float> &upstream, const std::vector<float> &d_lse) {
     d_o_ = arranged(upstream, value_, gradientUnit_);
     d_lse_ = d_lse;
     dq_.resize(shape_.sizeQ());
     dk_.resize(shape_.sizeK());
     dv_.resize(shape_.sizeV());
+    dvOfSoftmax_.resize(shape_.sizeV());
     for (const Row &row : rows_)
       addGradients(row);
     double unit = valueUnit_ * gradientUnit_;
-    return {restored(dq_, head_, unit, dtype_), restored(dk_, head_, unit, dtype_),
-            restored(dv_, value_, gradientUnit_, dtype_)};
+    return {{restored(dq_, head_, unit, dtype_), restored(dk_, head_, unit, dtype_),
+             restored(dv_, value_, gradientUnit_, dtype_)},
+            restored(dvOfSoftmax_, value_, gradientUnit_, dtype_)};
   }
 
 private:
@@ -191,6 +193,7 @@ private:
       addScaled(&dq_[row.q], k(row, j), ds, shape_.head_dim);
       addScaled(&dk_[row.k + j * shape_.head_dim], q(row), ds, shape_.head_dim);
       addScaled(&dv_[row.v + j * shape_.value_dim], &d_o_[row.o], p, shape_.value_dim);
+      addScaled(&dvOfSoftmax_[row.v + j * shape_.value_dim], &d_o_[row.o], soft.p[j], shape_.value_dim);
     }
   }
 
@@ -212,7 +215,7 @@ private:
   float origin_;                            // exponentials are relative to the row's maximum minus this
   double valueUnit_ = 1, gradientUnit_ = 1; // what v and d_o are multiplied by
   Inputs in_;
-  std::vector<float> d_o_, d_lse_, dq_, dk_, dv_;
+  std::vector<float> d_o_, d_lse_, dq_, dk_, dv_, dvOfSoftmax_;
 };
 
 } // namespace
@@ -225,8 +228,8 @@ Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const
   return Plain(shape, rules, scale, in, dtype, run).forward();
 }
 
-Gradients plainBackward(const Shape &shape, const Rules &rules, double scale, const Inputs &in,
-                        const std::vector<float> &d_o, DType dtype, int run, const std::vector<float> &d_lse) {
+PlainGradients plainBackward(const Shape &shape, const Rules &rules, double scale, const Inputs &in,
+                             const std::vector<float> &d_o, DType dtype, int run, const std::vector<float> &d_lse) {
   return Plain(shape, rules, scale, in, dtype, run).backward(d_o, d_lse);
 }
 

@@ -88,6 +88,24 @@ TEST(Plain, RunsDifferInUnitsThatStepsDoNotSee) {
   EXPECT_GT(plainError(other, first), 0);
 }
 
+/// A thousand keys away, steep slopes put all scores of a row far below 0, where f32 numbers are far apart.
+TEST(Plain, RoundingLseIsAllThatSetsDvApartFromThatOfSoftmax) {
+  Shape shape = kShape;
+  shape.seqlen_q = 1025;
+  Rules rules;
+  addAlibi(rules, shape, std::vector<float>(4, 0.75f), Corner::top_left);
+  Inputs inputs = makeInputs(shape, kScale, f32, Family::normal, 7);
+  std::vector<float> d_o = normalNumbers(shape.sizeO(), f32, 8);
+  Gradients exact = backward(shape, rules, kScale, inputs, d_o);
+  PlainGradients plain = plainBackward(shape, rules, kScale, inputs, d_o, f32);
+  double of_lse = 0, of_softmax = plainError(plain.dv_of_softmax, exact.dv);
+  for (double x : lseRoundingInDv(shape, rules, kScale, inputs, d_o))
+    of_lse = std::max(of_lse, x);
+  EXPECT_GT(plainError(plain.dv, exact.dv), 2 * of_softmax);
+  EXPECT_LT(plainError(plain.dv, exact.dv), 2 * (of_softmax + of_lse));
+  EXPECT_LT(of_lse, 4 * plainError(plain.dv, exact.dv));
+}
+
 TEST(Plain, FewRowsTakeMoreRuns) {
   EXPECT_EQ(plainRuns({.heads = 2, .seqlen_q = 1}), 16);
   EXPECT_EQ(plainRuns({.heads = 2, .seqlen_q = 256}), 8);
@@ -112,6 +130,12 @@ TEST(Error, IsMeasuredByThePlainFormulas) {
 TEST(Error, OneRoundingIsTheLeastPlainError) {
   EXPECT_EQ(errorOf({2.0f}, {2.0}, {2.0}, bf16).ratio(), 0);
   EXPECT_EQ(errorOf({2.0f + 0x1p-7f}, {2.0}, {2.0}, bf16).ratio(), 1);
+}
+
+TEST(Error, WhatRoundingLseDoesIsAllowed) {
+  Error error = errorOf({1.5f, 2.0f}, {1.25, 2.0}, {1.0, 2.0}, f32);
+  error.lse = 0.25;
+  EXPECT_EQ(error.ratio(), 1.0);
 }
 
 TEST(Error, SubnormalNumbersMayBeZero) {

@@ -12,12 +12,18 @@ using oracle::Gradients, oracle::Outputs, oracle::plainError;
 struct Exact {
   Outputs outputs;
   Gradients gradients;
+  double lse_rounding_in_dv = 0; ///< The largest.
 };
 
 Exact exactResults(const Case &c, const Tensors &t) {
   float scale = float(c.scale());
-  return {forward(c.shape, t.variant.exact, scale, t.inputs),
-          c.backward ? backward(c.shape, t.variant.exact, scale, t.inputs, t.upstream, t.upstream_lse) : Gradients()};
+  Exact exact{forward(c.shape, t.variant.exact, scale, t.inputs), {}};
+  if (!c.backward)
+    return exact;
+  exact.gradients = backward(c.shape, t.variant.exact, scale, t.inputs, t.upstream, t.upstream_lse);
+  for (double x : lseRoundingInDv(c.shape, t.variant.exact, scale, t.inputs, t.upstream))
+    exact.lse_rounding_in_dv = std::max(exact.lse_rounding_in_dv, x);
+  return exact;
 }
 
 std::vector<NamedError> measureKernels(const Case &c, const Tensors &t, const Exact &exact) {
@@ -32,6 +38,8 @@ std::vector<NamedError> measureKernels(const Case &c, const Tensors &t, const Ex
   add("dq", t.dq, exact.gradients.dq, c.dtype);
   add("dk", t.dk, exact.gradients.dk, c.dtype);
   add("dv", t.dv, exact.gradients.dv, c.dtype);
+  add("dv of softmax", t.dv, exact.gradients.dv, c.dtype);
+  errors.back().error.lse = exact.lse_rounding_in_dv;
   if (t.variant.exact_bias)
     add("dbias", t.variant.gradients[0], *t.variant.exact_bias, c.dtype);
   return errors;
@@ -45,11 +53,12 @@ std::vector<double> plainErrors(const Case &c, const Tensors &t, const Exact &ex
     return errors;
   if (t.variant.plain_bias)
     std::fill(t.variant.plain_bias->begin(), t.variant.plain_bias->end(), 0);
-  Gradients gradients =
+  oracle::PlainGradients gradients =
       plainBackward(c.shape, t.variant.plain, c.scale(), t.inputs, t.upstream, c.dtype, run, t.upstream_lse);
   errors.push_back(plainError(gradients.dq, exact.gradients.dq));
   errors.push_back(plainError(gradients.dk, exact.gradients.dk));
   errors.push_back(plainError(gradients.dv, exact.gradients.dv));
+  errors.push_back(plainError(gradients.dv_of_softmax, exact.gradients.dv));
   if (t.variant.plain_bias)
     errors.push_back(plainError(*t.variant.plain_bias, *t.variant.exact_bias));
   return errors;
