@@ -4,6 +4,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -120,12 +122,27 @@ void optimize(Module &module, TargetMachine &machine) {
   runPasses(module, &machine, kCpuPasses);
 }
 
+/// Compares numbers of bf16 as f32. LLVM makes comparisons of f32 narrower where it can, and those that it cannot select
+/// it converts back one operand at a time: also a constant, which no such instruction of PTX takes.
+static void widenComparisons(Module &module) {
+  for (Function &function : module)
+    for (Instruction &instruction : make_early_inc_range(instructions(function))) {
+      auto *compare = dyn_cast<FCmpInst>(&instruction);
+      if (!compare || !compare->getOperand(0)->getType()->isBFloatTy())
+        continue;
+      IRBuilder<> builder(compare);
+      for (Use &operand : compare->operands())
+        operand.set(builder.CreateFPExt(operand.get(), builder.getFloatTy()));
+    }
+}
+
 // Addresses in shared memory have 32 bits.
 void optimizeForGpu(Module &module) {
   module.setDataLayout(
       "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64");
   module.setTargetTriple(Triple("nvptx64-nvidia-cuda"));
   runPasses(module, nullptr, kGpuPasses);
+  widenComparisons(module);
 }
 
 namespace {
