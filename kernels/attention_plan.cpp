@@ -141,7 +141,9 @@ Expected<int64_t> AttentionPlan::State::workspaceBytes(Pass pass, const Attentio
 }
 
 Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const Choices &choices) {
-  for (std::string_view name : pass == Pass::forward ? forwardKernels(problem.algorithm) : backwardKernels()) {
+  for (std::string_view name : pass == Pass::forward ? forwardKernels(problem) : backwardKernels()) {
+    if (name == "flash2_forward_contain" && choices.cache.target().name == "cpu") // There is nothing to repair.
+      continue;
     Expected<Step> step = makeStep(name, problem, choices, pass);
     if (!step)
       return step.status();

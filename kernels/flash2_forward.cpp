@@ -11,34 +11,58 @@
 namespace tegula {
 namespace {
 
-void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale, VariantViews tensors,
-                   const QueryBlock &at) {
-  auto [batch, head, block] = at;
-  Value kv_head = kvHead(head, Q, K);
-  Scores scores(c, Q, K, batch, head, tensors);
-  Value i = scores.firstQuery(block);
-  View K_h = K.at(batch, kv_head);
-  View V_h = V.at(batch, kv_head);
+/// A block of queries, and the keys and values that its rows see.
+struct Strip {
+  Strip(const AttentionConfig &c, View Q, View K, View V, VariantViews tensors, const QueryBlock &at)
+      : c(c), scores(c, Q, K, at.batch, at.head, tensors), i(scores.firstQuery(at.block)),
+        K(K.at(at.batch, kvHead(at.head, Q, K))), V(V.at(at.batch, kvHead(at.head, Q, K))),
+        q(Q.at(at.batch, at.head).load(i, {c.block_m, c.head_dim})), strip(scores.ofQueries(i)) {}
 
-  Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
-  ScoreStrip strip = scores.ofQueries(i);
-  auto attend = [&](auto update) {
+  /// softmax(S) V. `update` takes an OnlineSoftmax, scores and values.
+  template <class Update> OnlineSoftmax attend(Value scale, Update update) const {
     OnlineSoftmax softmax(c.block_m, c.value_dim);
     for (Value turn : range(strip.visited().begin, strip.visited().end, c.block_n)) {
       Value j = strip.position(turn);
-      Value k = K_h.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
-      Value v = V_h.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
-      Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
+      Value k = K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
+      Value v = V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
+      Value s = dot(q, transpose(k)) * scale;        // [block_m, block_n]
       update(softmax, strip.masked(s, j), v);
     }
     return softmax;
-  };
-  OnlineSoftmax softmax = attend([](OnlineSoftmax &softmax, Value s, Value v) { softmax.update(s, v); });
-  if (c.contain_nonfinite) // A hidden value that is no number has made NaN of 0 times it: once more, with care.
-    when(any(!isFinite(softmax.undivided())),
-         [&] { softmax = attend([](OnlineSoftmax &softmax, Value s, Value v) { softmax.updateWhereSeen(s, v); }); });
-  O.at(batch, head).store(i, softmax.output());    // [block_m, value_dim]
-  L.at(batch, head).store(i, softmax.logSumExp()); // [block_m]
+  }
+
+  /// A value that a row does not see may be no number: 0 times it is NaN, which does not arise here.
+  OnlineSoftmax attendWhereSeen(Value scale) const {
+    return attend(scale, [](OnlineSoftmax &softmax, Value s, Value v) { softmax.updateWhereSeen(s, v); });
+  }
+
+  const AttentionConfig &c;
+  Scores scores;
+  Value i; ///< The first row.
+  View K, V;
+  Value q; ///< [block_m, head_dim]
+  ScoreStrip strip;
+};
+
+void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale, VariantViews tensors,
+                   const QueryBlock &at) {
+  const Strip block(c, Q, K, V, tensors, at);
+  OnlineSoftmax softmax = block.attend(scale, [](OnlineSoftmax &softmax, Value s, Value v) { softmax.update(s, v); });
+  if (c.contain_nonfinite)
+    when(any(!isFinite(softmax.undivided())), [&] { softmax = block.attendWhereSeen(scale); });
+  O.at(at.batch, at.head).store(block.i, softmax.output());    // [block_m, value_dim]
+  L.at(at.batch, at.head).store(block.i, softmax.logSumExp()); // [block_m]
+}
+
+/// What is not finite in o, once more. What is finite keeps its bits.
+void flash2ForwardContain(const AttentionConfig &c, View Q, View K, View V, View O, Value scale, VariantViews tensors) {
+  const QueryBlock at = {programId(2), programId(1), programId(0)};
+  Value i = Scores(c, Q, K, at.batch, at.head, tensors).firstQuery(at.block);
+  Value o = O.at(at.batch, at.head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
+  when(any(!isFinite(o)), [&] {
+    const Strip block(c, Q, K, V, tensors, at);
+    O.at(at.batch, at.head).store(block.i, select(isFinite(o), cast(f32, o), block.attendWhereSeen(scale).output()));
+  });
 }
 
 std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &problem) {
@@ -124,6 +148,14 @@ Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
   };
   return recordList("flash2_forward", kernel, listed, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),
                     tensor(config, "o"), statistic("lse"), ScalarArg{"scale", f32});
+}
+
+Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config) {
+  auto kernel = [&config](View q, View k, View v, View o, Value scale, VariantViews tensors) {
+    flash2ForwardContain(config, q, k, v, o, scale, tensors);
+  };
+  return recordList("flash2_forward_contain", kernel, variantTensors(config), tensor(config, "q"), tensor(config, "k"),
+                    tensor(config, "v"), tensor(config, "o"), ScalarArg{"scale", f32});
 }
 
 } // namespace tegula

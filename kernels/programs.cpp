@@ -10,6 +10,7 @@ constexpr AttentionProgram kPrograms[] = {
     {"standard_output", GridRows::queries, recordStandardOutput},
     {"flash1_forward", GridRows::none, recordFlash1Forward},
     {"flash2_forward", GridRows::turns, recordFlash2Forward},
+    {"flash2_forward_contain", GridRows::queries, recordFlash2ForwardContain},
     {"flash2_backward_preprocess", GridRows::queries, recordFlash2BackwardPreprocess},
     {"flash2_backward", GridRows::keys, recordFlash2Backward},
     {"flash2_backward_postprocess", GridRows::queries, recordFlash2BackwardPostprocess},

@@ -20,12 +20,22 @@ std::string describe(const AttentionProblem &problem) {
          (problem.contain_nonfinite ? " contain_nonfinite=true" : "");
 }
 
+/// Returns whether a program itself contains NaN and infinities. On a GPU that would take registers and shared memory
+/// from the forward pass: there, another program repairs the results.
+bool contains(const AttentionProblem &problem, std::string_view program, const Target &target) {
+  return target.name == "cpu" || (problem.contain_nonfinite && program == "flash2_backward");
+}
+
 } // namespace
 
-std::vector<std::string_view> forwardKernels(Algorithm algorithm) {
-  if (algorithm == Algorithm::standard)
+std::vector<std::string_view> forwardKernels(const AttentionProblem &problem) {
+  if (problem.algorithm == Algorithm::standard)
     return {"standard_scores", "standard_softmax", "standard_output"};
-  return {algorithm == Algorithm::flash1 ? "flash1_forward" : "flash2_forward"};
+  if (problem.algorithm == Algorithm::flash1)
+    return {"flash1_forward"};
+  if (problem.contain_nonfinite)
+    return {"flash2_forward", "flash2_forward_contain"};
+  return {"flash2_forward"};
 }
 
 std::vector<std::string_view> backwardKernels() {
@@ -33,7 +43,7 @@ std::vector<std::string_view> backwardKernels() {
 }
 
 std::vector<std::string_view> programsOf(const AttentionProblem &problem) {
-  std::vector<std::string_view> programs = forwardKernels(problem.algorithm);
+  std::vector<std::string_view> programs = forwardKernels(problem);
   if (problem.backward)
     for (std::string_view program : backwardKernels())
       programs.push_back(program);
@@ -59,7 +69,7 @@ Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_v
                            .heads_per_group = std::max(schedule.heads_per_group, 1),
                            .persistent = schedule.persistent,
                            .lse_gradient = problem.lse_gradient,
-                           .contain_nonfinite = problem.contain_nonfinite || target.name == "cpu"};
+                           .contain_nonfinite = contains(problem, program, target)};
     return AttentionRecipe{std::move(config), schedule};
   });
 }

@@ -10,7 +10,7 @@
 namespace tegula {
 
 // The programs of a pass in the order in which they run.
-std::vector<std::string_view> forwardKernels(Algorithm algorithm);
+std::vector<std::string_view> forwardKernels(const AttentionProblem &problem);
 std::vector<std::string_view> backwardKernels();
 
 /// Returns `status` with a line that names the problem, which nobody below knows of.

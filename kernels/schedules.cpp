@@ -25,6 +25,7 @@ struct Only {
   bool window = false;
   bool peak = false;     ///< The variant says beside which diagonal its scores are largest.
   bool half = false;     ///< Elements are f16.
+  bool contain = false;  ///< NaN and infinities are contained, which takes registers and shared memory.
   int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
 
   bool admits(const AttentionProblem &problem) const {
@@ -33,7 +34,8 @@ struct Only {
            (!bare || (problem.variant.bands.empty() && problem.variant.ranges.empty())) &&
            (!ranges || !problem.variant.ranges.empty()) && (!tiles_of_scores || hasTilesOfScores(problem.variant)) &&
            (!window || hasWindow(problem.variant)) && (!peak || problem.variant.peak) &&
-           (!half || problem.dtype == f16) && (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
+           (!half || problem.dtype == f16) && (!contain || problem.contain_nonfinite) &&
+           (most_keys == 0 || problem.expected.seqlen_k <= most_keys);
   }
 };
 
@@ -117,7 +119,8 @@ constexpr Schedule kWideClaimed = claimed(overlapped(192, 128));
 /// For a head_dim of 256, of which shared memory holds fewer keys.
 constexpr Schedule kNarrow = optimistic(overlapped(128, 64));
 
-constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward";
+constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward",
+                           kContain = "flash2_forward_contain";
 
 // The first row that fits counts.
 constexpr Row kRows[] = {
@@ -156,6 +159,17 @@ constexpr Row kRows[] = {
     // Where 100 KiB are all there is, two instances share them. Chosen for that and for no spills, not timed.
     {"cuda", kForward, 2, 128, 48, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}},
     {"cuda", kForward, 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 2}},
+    {"cuda", kBackward, 2, 64, 96, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}, {.contain = true}},
+    {"cuda",
+     kBackward,
+     2,
+     128,
+     160,
+     {.block_m = 64, .block_n = 64, .num_warps = 8, .num_stages = 1},
+     {.contain = true}},
+    {"cuda", kBackward, 0, 256, 96, {.block_m = 16, .block_n = 16, .num_warps = 2, .num_stages = 1}, {.contain = true}},
+    {"cuda", kContain, 2, 128, 96, {.block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 1}},
+    {"cuda", kContain, 0, 256, 96, {.block_m = 16, .block_n = 16, .num_warps = 2, .num_stages = 1}},
     {"cuda", kBackward, 2, 64, 160, {.block_m = 128, .block_n = 128, .num_warps = 8, .num_stages = 2}, {.bare = true}},
     {"cuda", kBackward, 2, 64, 136, {.block_m = 128, .block_n = 96, .num_warps = 8, .num_stages = 2}},
     {"cuda", kBackward, 2, 64, 96, {.block_m = 64, .block_n = 128, .num_warps = 8, .num_stages = 2}},
@@ -210,6 +224,8 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
   if (tuned != nullptr && given == Schedule())
     if (std::optional<Schedule> schedule = tuned->find(program, problem))
       return *schedule;
+  if (program == kContain) // Hardly ever has something to do; its blocks need not be those of others.
+    given = {};
   // Roles and what comes with them belong to a row's own tiles: whoever gives tiles gets what he has given.
   const bool isFree = given == Schedule();
   auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row &row) {

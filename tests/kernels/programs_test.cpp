@@ -90,7 +90,8 @@ TEST(Programs, AreFoundByName) {
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.status().message(),
             "there is no attention program 'flash3_forward', only standard_scores, standard_softmax, standard_output, "
-            "flash1_forward, flash2_forward, flash2_backward_preprocess, flash2_backward, flash2_backward_postprocess");
+            "flash1_forward, flash2_forward, flash2_forward_contain, flash2_backward_preprocess, flash2_backward, "
+            "flash2_backward_postprocess");
 }
 
 TEST(Resolve, FillsInBlockSizes) {

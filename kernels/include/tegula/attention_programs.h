@@ -32,7 +32,7 @@ struct AttentionConfig {
   int heads_per_group = 1;        ///< As in Schedule.
   int persistent = 0;             ///< As in Schedule.
   bool lse_gradient = false;      ///< As in AttentionProblem.
-  bool contain_nonfinite = false; ///< As in AttentionProblem.
+  bool contain_nonfinite = false; ///< As in AttentionProblem, by this program alone.
 
   /// Whether program instances claim their blocks of queries.
   bool claimsBlocks() const { return persistent == 2; }
@@ -61,6 +61,7 @@ struct AttentionProgram {
 };
 
 /// All of them: standard_scores, standard_softmax, standard_output, flash1_forward, flash2_forward,
+/// flash2_forward_contain,
 /// flash2_backward_preprocess, flash2_backward, flash2_backward_postprocess.
 std::span<const AttentionProgram> attentionPrograms();
 
@@ -77,6 +78,8 @@ Expected<Program> recordFlash1Forward(const AttentionConfig &config);
 
 /// Dao 2023, Algorithm 1. With claimsBlocks(), counter: i32 [1], which a launch sets to 0.
 Expected<Program> recordFlash2Forward(const AttentionConfig &config);
+/// Computes blocks of o that are not finite once more: what a row does not see changes no number of it.
+Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config);
 
 // Dao 2023, Algorithm 2, in three programs. delta: f32 [batch, heads, seqlen_q]; dq_acc: f32, shaped like q.
 /// delta = rowsum(do o), dq_acc = 0. With lse_gradient, delta = rowsum(do o) - dlse, where lse is not -inf.
