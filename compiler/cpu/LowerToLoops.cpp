@@ -227,7 +227,8 @@ LogicalResult Lowering::lowerFor(scf::ForOp loop) {
     Buffer target = allocate(tileType(init), orders[i]);
     materialize(init, target);
     targets.push_back(target);
-    buffers_[loop.getRegionIterArg(i)] = buffers_[loop.getResult(i)] = target;
+    buffers_[loop.getRegionIterArg(i)] = target;
+    buffers_[loop.getResult(i)] = target;
   }
   auto lowered =
       scf::ForOp::create(builder_, loc(), scalars_.lookup(loop.getLowerBound()), scalars_.lookup(loop.getUpperBound()),
