@@ -12,9 +12,9 @@
 namespace tegula {
 namespace {
 
-/// No program and no artifact is as long; a length beyond comes from a process that has gone mad.
+/// The longest frame. No program and no artifact is as long: a greater length comes from a process that is broken.
 constexpr uint64_t kLongestFrame = uint64_t{1} << 30;
-/// Bytes are only asked for as they come, so that a wrong length costs no memory.
+/// The most bytes to allocate at a time. A wrong length therefore costs no memory.
 constexpr size_t kChunk = 1 << 20;
 
 int millisecondsTo(Deadline deadline) {

@@ -38,7 +38,7 @@ Status invalid(std::string_view word, const std::string &why) {
   return {ErrorCode::InvalidArgument, "schedule: '" + std::string(word) + "' " + why};
 }
 
-/// `word` is `name=number`.
+/// Sets the field that `word`, which is `name=number`, names.
 Status parseWord(std::string_view word, Schedule &schedule) {
   size_t equals = word.find('=');
   const ScheduleField *field = findField(word.substr(0, equals));

@@ -10,7 +10,7 @@
 namespace tegula {
 namespace {
 
-// The numbers change whenever the meaning of what follows does.
+// Each number changes whenever the meaning of the lines after it changes.
 constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 4\n",
                            kStatus = "tegula-status 1\n";
 
@@ -50,7 +50,7 @@ private:
   std::string_view prefix_;
 };
 
-/// Takes fields in the order in which they were written; after one that is not there, nothing more is good.
+/// Reads fields in the order in which they were written. After a field that is missing, good() is false.
 class Reader {
 public:
   Reader(std::string_view bytes, std::string_view first, std::string_view prefix)
@@ -75,7 +75,7 @@ public:
     return result;
   }
 
-  /// All that is left.
+  /// Returns the bytes that have not been read.
   std::string_view rest() const { return rest_; }
   bool good() const { return good_; }
   void refuse() { good_ = false; }

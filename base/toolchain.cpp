@@ -23,7 +23,7 @@ bool canExecute(const std::string &path) {
   return stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-/// Directories of $PATH; an empty one is not looked at.
+/// Looks for a program in the directories of $PATH. Skips an empty entry.
 std::string findInPath(const std::string &name) {
   const char *variable = secure_getenv("PATH");
   std::string_view rest = variable != nullptr ? variable : "";
@@ -52,7 +52,7 @@ std::string toHex(const unsigned char *bytes, size_t count) {
 
 size_t aligned(size_t bytes) { return (bytes + 3) / 4 * 4; }
 
-/// The build id among the notes of a segment.
+/// Returns the build id among the notes of a segment.
 std::string findNote(const std::vector<unsigned char> &notes) {
   for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
     Elf64_Nhdr note;
@@ -77,7 +77,8 @@ void appendWord(std::string &text, unsigned word) {
   text += digits;
 }
 
-/// Of this machine: maker, model, and what it can do. (ebx of leaf 1 and edx of leaf 7 differ between cores.)
+/// Returns the maker, the model and the features of this machine's processor. (ebx of leaf 1 and edx of leaf 7 differ
+/// between cores.)
 std::string processor() {
   std::string text;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -90,7 +91,7 @@ std::string processor() {
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0)
     for (unsigned word : {ebx, ecx})
       appendWord(text, word);
-  // The system may have switched vectors off that the processor has.
+  // The operating system may have switched off vector units that the processor has.
   return text + (__builtin_cpu_supports("avx2") ? "+" : "-") + (__builtin_cpu_supports("avx512f") ? "+" : "-");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From C to C++ and back.
+// Conversions between the C interface and C++.
 #pragma once
 
 #include "tegula/attention.h"
@@ -11,10 +11,10 @@
 
 namespace tegula {
 
-/// The code of `status`; its message goes to *error.
+/// Returns the code of `status`, and gives its message to *error.
 tegula_status report(const Status &status, tegula_error **error) noexcept;
 
-/// Runs a function that returns a Status, and reports what it throws, too.
+/// Runs a function that returns a Status, and reports the status. An exception is reported, too.
 template <class Function> tegula_status answer(tegula_error **error, Function &&function) noexcept {
   return report(guarded(function), error);
 }
@@ -22,8 +22,9 @@ template <class Function> tegula_status answer(tegula_error **error, Function &&
 Status nullArgument(const char *name);
 Status badSize(const char *name, uint32_t size, size_t known);
 
-/// The structure as this library knows it: fields that the caller's version did not have are 0. InvalidArgument for
-/// null and for a size that cannot be; Unsupported if the caller's is newer and uses what this library does not know.
+/// Returns the structure as this library knows it. Fields that the caller's version did not have are 0. InvalidArgument
+/// for null and for a size that cannot be. Unsupported if the caller's structure is newer and sets fields that this
+/// library does not know.
 template <class T> Expected<T> readStruct(const char *name, const T *from) {
   if (from == nullptr)
     return nullArgument(name);
@@ -40,7 +41,7 @@ template <class T> Expected<T> readStruct(const char *name, const T *from) {
 }
 
 Expected<AttentionProblem> readProblem(const tegula_attention_problem *problem);
-/// With checked dtype and rank.
+/// Converts a tensor, and checks its dtype and rank.
 Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor);
 
 } // namespace tegula

@@ -62,10 +62,11 @@ ArtifactCacheOptions cacheOptions(const tegula_context_options &options) {
   return result;
 }
 
-/// Plans are made for the lengths that schedules are remembered for. What is no length stays for its error.
+/// Returns the length for which schedules are kept, because a plan is made for it. Returns a length that is not
+/// positive unchanged; the check of the problem reports it.
 int64_t lengthClass(int64_t length) { return length > 0 ? shapeClass({.seqlen_k = length}).seqlen_k : length; }
 
-/// Of fields only: what lies between them may be anything.
+/// Returns the bytes of the fields. The structure has no gaps, whose bytes could differ between equal problems.
 ProblemKey keyOf(const tegula_attention_problem &problem) {
   static_assert(sizeof(tegula_attention_problem) == 10 * sizeof(int32_t) + 5 * sizeof(int64_t), "there are no gaps");
   ProblemKey key;
@@ -102,7 +103,7 @@ void HostContext::readSchedules(const tegula_context_options &options) {
 }
 
 Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) {
-  TEGULA_RETURN_IF_ERROR(fork_.check()); // A child has neither the threads of an executor nor who holds the mutex.
+  TEGULA_RETURN_IF_ERROR(fork_.check()); // A child lacks the executor's threads and the thread that holds the mutex.
   Expected<tegula_attention_problem> fields = readStruct("problem", from);
   if (!fields)
     return fields.status();

@@ -16,7 +16,7 @@
 
 namespace tegula {
 
-/// A problem by its fields, each always in the same bytes.
+/// The key of a problem: its fields, each always in the same bytes.
 using ProblemKey = std::array<char, sizeof(tegula_attention_problem)>;
 
 struct ProblemKeyHash {
@@ -25,12 +25,12 @@ struct ProblemKeyHash {
   }
 };
 
-/// Everything behind a tegula_context; plans keep it alive.
+/// The implementation of a tegula_context. Plans keep it alive.
 class HostContext {
 public:
   static Expected<std::shared_ptr<HostContext>> make(const tegula_context_options &options);
 
-  /// The plan of a problem, found or made.
+  /// Finds or makes the plan of a problem.
   Expected<AttentionPlan> plan(const tegula_attention_problem *problem);
   Status supports(const tegula_attention_problem *problem) const;
   void setPolicy(CompilePolicy policy) noexcept { kernels_.setPolicy(policy); }
@@ -42,7 +42,7 @@ public:
 private:
   HostContext(const tegula_context_options &options, std::shared_ptr<Device> device);
 
-  /// What `tegula tune` has found.
+  /// Reads the schedules that `tegula tune` has found for the device.
   void readSchedules(const tegula_context_options &options);
   /// Compiles the kernels of a plan side by side, if the host has an executor; failures show when the plan is made.
   void compileAhead(const AttentionProblem &problem);

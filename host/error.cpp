@@ -14,7 +14,7 @@ tegula_status report(const Status &status, tegula_error **error) noexcept {
     try {
       *error = new tegula_error{status.message()};
     } catch (const std::bad_alloc &) {
-      *error = nullptr; // Which reads as "out of memory".
+      *error = nullptr; // The host reads null as "out of memory".
     }
   return static_cast<tegula_status>(status.code());
 }

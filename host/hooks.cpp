@@ -56,7 +56,7 @@ public:
   }
 
 private:
-  /// Called through the host's C, which no exception may cross.
+  /// Receives bytes from the host. No exception may leave it, because the host's C code calls it.
   static void receive(void *to, const void *bytes, size_t size) noexcept {
     auto &result = *static_cast<std::optional<std::string> *>(to);
     try {
@@ -69,7 +69,7 @@ private:
   const tegula_hooks hooks_;
 };
 
-/// Counts tasks down.
+/// A count of tasks that are not done yet.
 struct Countdown {
   std::mutex mutex;
   std::condition_variable done;

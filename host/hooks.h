@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A host's functions as what the libraries ask for.
+// Objects that call a host's hooks.
 #pragma once
 
 #include "tegula/artifact_cache.h"
@@ -11,13 +11,13 @@
 
 namespace tegula {
 
-/// Tells the host of each compilation.
+/// Makes a compiler that tells the host of each compilation.
 std::unique_ptr<Compiler> makeObservedCompiler(Compiler &compiler, const tegula_hooks &hooks);
 
-/// Null if the host keeps nothing.
+/// Makes a store that keeps artifacts with the host; null if the host keeps nothing.
 std::shared_ptr<ArtifactStore> makeHostStore(const tegula_hooks &hooks);
 
-/// Runs all tasks on the host's executor, which there must be, and waits for them. Tasks must not throw.
+/// Runs all tasks on the host's executor and waits for them. The hooks must have an executor. Tasks must not throw.
 void runOnHost(const tegula_hooks &hooks, const std::vector<std::function<void()>> &tasks);
 
 } // namespace tegula

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Candidates compiled in threads, handed over as they are done.
+// Compiles candidates in threads and returns each as soon as it is done.
 #pragma once
 
 #include "messages.h"
@@ -25,12 +25,12 @@ public:
   using Compile = std::function<Expected<CompiledProgram>(size_t candidate)>;
 
   CompileQueue(std::vector<size_t> candidates, int threads, Compile compile);
-  /// Waits for what is being compiled; starts nothing more.
+  /// Waits for running compilations and starts no more.
   ~CompileQueue();
 
-  /// Whether all have been handed over.
+  /// Returns true if next() has returned every candidate.
   bool empty() const { return handed_over_ == candidates_.size(); }
-  /// One that is done; nullopt if none is, after a moment.
+  /// Returns a candidate that is done. Waits at most `moment` for one, then returns nullopt.
   std::optional<Compiled> next(std::chrono::milliseconds moment);
 
 private:
@@ -41,7 +41,7 @@ private:
   const Compile compile_;
   size_t handed_over_ = 0;
 
-  std::mutex mutex_; ///< Of the next three.
+  std::mutex mutex_; ///< Guards the next three members.
   std::condition_variable is_done_;
   size_t taken_ = 0;
   std::deque<Compiled> done_;

@@ -15,7 +15,7 @@
 
 namespace tegula::tuning {
 
-/// What happened instead of an answer.
+/// The failure of a candidate, in place of an answer.
 struct Failure {
   CandidateState state; ///< `faulted`, `hung` or `wrong`.
   std::string why;
@@ -24,8 +24,8 @@ struct Failure {
 /// An answer, or how the candidate failed.
 template <class T> using Answer = std::variant<T, Failure>;
 
-/// Keeps a process for measuring alive: after one that died or had to be killed comes another, which gets again what
-/// its candidates need.
+/// Owns the process that measures. If the process dies or must be killed, the next request starts another, which
+/// receives the kernels of its candidates again.
 class Measurer {
 public:
   Measurer(std::string program, const TuningTask &task, const TuningMachine &machine, uint64_t seed,
@@ -34,44 +34,46 @@ public:
   /// Internal, with a reason, if the program does not start or cannot do what the task asks for.
   Status start();
 
-  /// Programs that every candidate's plan needs; before start().
+  /// Adds programs that every candidate's plan needs. Call it before start().
   void share(const std::vector<CompiledProgram> &programs);
   /// Lets the process load the candidate while others are checked.
   void add(size_t candidate, const Schedule &schedule, const CompiledProgram &program);
 
-  /// The largest error ratio.
+  /// Runs the check and returns the largest error ratio.
   Answer<double> check(size_t candidate);
-  /// Milliseconds of one launch; makes the tensors, and decides how long a candidate may take from now on.
+  /// Makes the tensors, returns the milliseconds of one launch, and sets how long a candidate may take from then on.
   Answer<double> warmUp(size_t candidate);
-  /// Milliseconds of each launch.
+  /// Returns the milliseconds of each launch.
   Answer<std::vector<double>> time(size_t candidate, int launches);
 
 private:
   struct Entry {
     Schedule schedule;
-    std::string kernel; ///< A message.
+    std::string kernel; ///< The message that sends the kernel.
   };
 
-  /// After an error of the process itself (CompileCrashed, CompileTimeout) it is gone.
+  /// Sends a message and returns the answer. After an error of the process itself (CompileCrashed, CompileTimeout), the
+  /// process is gone.
   Expected<Json> ask(const std::string &message, std::chrono::milliseconds patience);
   Status load(size_t candidate);
-  /// Has the reference computed, once for each process.
+  /// Has the process compute the reference, once for each process.
   Status prepare(size_t candidate);
   Expected<Json> askAbout(size_t candidate, Json request, std::chrono::milliseconds patience);
   Expected<Json> askOnce(size_t candidate, Json request, std::chrono::milliseconds patience);
 
   std::string program_;
-  std::string open_;                ///< A message.
-  std::vector<std::string> shared_; ///< Messages.
+  std::string open_;                ///< The message `open`.
+  std::vector<std::string> shared_; ///< Messages that send the shared programs.
   std::chrono::milliseconds patience_;
   std::map<size_t, Entry> entries_;
 
-  // The process at hand, and what it has.
+  // The current process and its state.
   std::optional<WorkerProcess> process_;
   std::set<size_t> loaded_;
-  std::set<size_t> answered_; ///< Of these: has been asked about, so that it is loaded indeed.
+  std::set<size_t> answered_; ///< The part of loaded_ that has answered, and so is loaded indeed.
   bool has_reference_ = false;
-  /// A process died while it loaded more than it was asked about: now each candidate is loaded when it is asked about.
+  /// True after a process died while it loaded several candidates. Each candidate is then loaded with its first
+  /// request.
   bool one_by_one_ = false;
 };
 

@@ -24,7 +24,7 @@ AttentionShape shapeOf(const Json &json) {
           .seqlen_k = json.at("seqlen_k")};
 }
 
-/// The value that `parse` finds in a member; throws what a wrong type throws if there is none.
+/// Returns the value that `parse` finds in a member. If there is none, throws the exception of a wrong type.
 template <class Parse> auto parsed(const Json &json, const char *name, Parse parse) {
   auto value = parse(json.at(name).get<std::string>());
   if (!value)

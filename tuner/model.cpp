@@ -9,29 +9,29 @@
 namespace tegula::tuning {
 namespace {
 
-// Of every GPU from sm_80 on (CUDA C++ Programming Guide, table of compute capabilities).
-constexpr int64_t kRegisters = 65536; ///< Of a multiprocessor, 32 bits each.
-constexpr int kMostRegisters = 255;   ///< Of a thread.
+// Limits of every GPU from sm_80 on (CUDA C++ Programming Guide, table of compute capabilities).
+constexpr int64_t kRegisters = 65536; ///< Registers of a multiprocessor, 32 bits each.
+constexpr int kMostRegisters = 255;   ///< The most registers of a thread.
 constexpr int64_t kMostInstances = 32;
-constexpr int64_t kReservedShared = 1024; ///< That the system takes of each instance.
+constexpr int64_t kReservedShared = 1024; ///< Bytes of shared memory that the system reserves for each instance.
 
-/// Registers of a thread for addresses, indices and what is on its way.
+/// Registers of a thread for addresses, indices and values in flight.
 constexpr int kRegistersBeside = 32;
-/// The estimate of registers is not exact: only what is clearly beyond the limit is ruled out.
+/// The factor by which the estimate of registers may exceed the limit, because it is not exact.
 constexpr double kDoubt = 1.15;
 
-// What a multiprocessor does in a clock: operations of its tensor cores, bytes of shared memory, exponentials (with the
-// arithmetic beside them); clocks that an iteration takes besides.
+// The work of a multiprocessor in one clock: operations of its tensor cores, bytes of shared memory, exponentials with
+// their arithmetic. The last constant is the number of clocks that each iteration takes in addition.
 constexpr double kProductFlops = 2048, kSharedBytes = 128, kExponentials = 10, kIterationClocks = 150;
-/// Warps that it takes to keep a multiprocessor busy.
+/// The number of warps that keep a multiprocessor busy.
 constexpr double kBusyWarps = 8;
 
 int registersOf(const Demand &demand, int threads) { return int(demand.register_words / threads) + kRegistersBeside; }
 
-/// That the schedule asks for at least.
+/// Returns the least number of instances that the schedule asks for.
 int64_t askedInstances(const Schedule &schedule) { return std::max(1, schedule.instances_per_sm); }
 
-/// Program instances on a multiprocessor at the same time.
+/// Returns the number of program instances on a multiprocessor at the same time.
 int64_t residentInstances(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
   int threads = 32 * schedule.num_warps;
   int64_t registers = std::min(registersOf(demand, threads), kMostRegisters);
@@ -52,13 +52,13 @@ std::string whyImpossible(const Schedule &schedule, const Demand &demand, const 
   return "";
 }
 
-/// Clocks of a launch, roughly.
+/// Returns a rough estimate of the clocks of a launch.
 double gpuCost(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
   int64_t resident = residentInstances(schedule, demand, machine);
   double products = demand.product_flops / (kProductFlops * (demand.warpgroup_products ? 2 : 1)),
          shared = demand.shared_traffic / kSharedBytes, exponentials = demand.exponentials / kExponentials;
   double busy = std::min(1.0, double(resident * schedule.num_warps) / kBusyWarps);
-  // What one instance does not overlap, another one hides.
+  // Other instances hide the part that one instance does not overlap.
   double longest = std::max({products, shared, exponentials});
   double iteration = longest + (products + shared + exponentials - longest + kIterationClocks) / double(resident + 1);
   double waves = std::ceil(double(demand.instances) / double(machine.multiprocessors * resident));
@@ -75,7 +75,7 @@ void judge(Candidate &candidate, const Demand &demand, const TuningMachine &mach
     candidate.state = CandidateState::impossible;
     return;
   }
-  // On a cpu all blocks cost the same arithmetic: fewer iterations, fewer interruptions.
+  // On a cpu, all block sizes cost the same arithmetic. Fewer iterations mean fewer interruptions.
   candidate.model_cost =
       gpu ? gpuCost(candidate.schedule, demand, machine) : double(demand.instances) * demand.iterations;
 }
@@ -95,7 +95,7 @@ Expected<std::vector<Candidate>> candidatesOf(const TuningTask &task, const Tuni
   for (Candidate &candidate : all)
     judge(candidate, space->demand(problem, task.shape, candidate.schedule), machine);
 
-  all.front().state = CandidateState::waiting; // Somebody has measured it before.
+  all.front().state = CandidateState::waiting; // The schedule without tuning has been measured before.
   all.front().why.clear();
   std::sort(all.begin() + 1, all.end(), [](const Candidate &a, const Candidate &b) {
     return std::pair(a.state == CandidateState::impossible, a.model_cost) <

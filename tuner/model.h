@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can be said about a candidate before it is compiled.
+// The model: judges candidates before they are compiled.
 #pragma once
 
 #include "tegula/search_space.h"
@@ -7,12 +7,12 @@
 
 namespace tegula::tuning {
 
-/// Every schedule of the task's search space, that of the untuned library first, as `impossible`, `unlikely` (beyond
-/// `most`, by cost) or `waiting`. The latter are in the order of their cost, after the first one. Unsupported if the
-/// program has no search space.
+/// Returns every schedule of the task's search space, the one of the untuned library first. Each is `impossible`,
+/// `unlikely` (more than `most` others cost less) or `waiting`. After the first one, those that wait are in the order
+/// of their cost. Unsupported if the program has no search space.
 Expected<std::vector<Candidate>> candidatesOf(const TuningTask &task, const TuningMachine &machine, int most);
 
-/// Fills in the cost, and why it is impossible if it is.
+/// Sets the cost of a candidate. If it is impossible, sets the state and the reason.
 void judge(Candidate &candidate, const Demand &demand, const TuningMachine &machine);
 
 } // namespace tegula::tuning

@@ -12,11 +12,11 @@ namespace {
 
 struct Round {
   int laps;
-  double margin; ///< How much slower than the leader one may be, to be in the next round.
+  double margin; ///< A runner whose best sample is slower than the leader's median by more than this part leaves.
 };
 
 constexpr Round kSchedule[] = {{1, 0.30}, {1, 0.15}, {2, 0.08}, {4, 0.06}, {6, 0.04}, {10, 0}};
-/// Who is as close to the leader as this stays whatever the others do.
+/// A runner that is at most this part slower than the leader stays in the race, however many others do.
 constexpr double kClose = 0.04;
 
 } // namespace

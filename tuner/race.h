@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who is fastest, with as few samples of the slow ones as it takes.
+// Finds the fastest runner with few samples of the slow ones.
 #pragma once
 
 #include <cstddef>
@@ -8,34 +8,35 @@
 
 namespace tegula::tuning {
 
-/// Runs rounds of laps. In each lap everybody who is still in the race is timed once, so that clock and temperature are
-/// the same for all; after a round those leave whose best sample is worse than the leader's median by the round's
-/// margin, and of the others the slower half that is not close to the leader. The last round is for those who are close
-/// to the leader.
+/// A race of runners in rounds of laps. Each lap times each running runner once, so that clock and temperature are the
+/// same for all. After a round, a runner leaves if its best sample is worse than the leader's median by the round's
+/// margin. Of the others, the slower half leaves, except runners close to the leader. Only runners close to the leader
+/// run the last round.
 class Race {
 public:
-  /// With `to_the_end` nobody leaves before the last round.
+  /// If `to_the_end`, no runner leaves before the last round.
   Race(size_t runners, bool to_the_end, unsigned seed);
 
   bool finished() const { return round_ == kRounds || running_.empty(); }
-  /// Who is still in the race.
+  /// Returns the runners that are still in the race.
   const std::vector<size_t> &running() const { return running_; }
-  /// Those in the order of the next lap, which is another one each time: how fast one is depends on who was before.
+  /// Returns the running runners in the order of the next lap. The order changes with each lap, because a runner's time
+  /// depends on the runner before it.
   std::vector<size_t> nextLap();
   int laps() const;
   bool isLastRound() const { return round_ + 1 == kRounds; }
   void endRound();
-  /// From 0 to 1, by the rounds that have ended.
+  /// Returns the part of the rounds that have ended, from 0 to 1.
   double progress() const { return double(round_) / double(kRounds); }
 
   void add(size_t runner, const std::vector<double> &samples);
-  /// Somebody cannot go on.
+  /// Removes a runner that cannot go on.
   void retire(size_t runner);
 
-  /// How many have samples.
+  /// Returns the number of runners that have samples.
   size_t timed() const;
   const std::vector<double> &samples(size_t runner) const { return samples_[runner]; }
-  double median(size_t runner) const; ///< Of at least one sample.
+  double median(size_t runner) const; ///< Needs at least one sample.
 
 private:
   static constexpr size_t kRounds = 6;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What those who write results and those who read them agree on.
+// The format of the files of results, for the code that writes them and the code that reads them.
 #pragma once
 
 #include "cache/folder.h"
@@ -15,13 +15,13 @@ inline std::optional<Folder> openStore(const std::filesystem::path &path) {
   return Folder::open(path.string(), Folder::Access::own, fault);
 }
 
-/// Whether results for `a` hold for `b`. Nobody knows whether two unknown compilers are the same.
+/// Returns true if results for `a` hold for `b`. False for unknown compilers, which may differ.
 inline bool isSame(const TuningMachine &a, const TuningMachine &b) {
   return a.target.name == b.target.name && a.target.arch == b.target.arch && a.device == b.device &&
          a.driver == b.driver && a.compiler == b.compiler && !a.compiler.empty();
 }
 
-/// Changes whenever the meaning of a member of a file does.
+/// The number of the format. It changes whenever the meaning of a member of a file changes.
 inline constexpr int kFormat = 3;
 
 } // namespace tegula::tuning

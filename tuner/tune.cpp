@@ -28,13 +28,13 @@ namespace {
 constexpr double kShareToCompile = 0.6;
 /// Bytes of registers that a thread keeps in memory outside the loop, as a rule.
 constexpr int kHarmlessSpill = 64;
-/// How ptxas begins what it says about products that it made serial and register budgets that it ignored.
+/// The beginning of ptxas's notes on matrix products that it serialized and register budgets that it ignored.
 constexpr std::string_view kSlowCodeNote = "(C75";
 /// Kernels that are faster than this are launched several times in each lap.
 constexpr double kShortMs = 10;
 constexpr int kLaunchesOfShort = 3;
-/// In the last round each warms the machine up for itself: clocks follow the power that a kernel takes, which is not
-/// the same for all.
+/// The time that each kernel runs at a stretch in the last round. The GPU's clock follows the power that the kernel
+/// takes, so that each kernel needs time to reach its own clock.
 constexpr double kLastRoundMs = 25;
 constexpr int kMostLaunches = 64;
 
@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  /// Whether to end what may take a share of the budget.
+  /// Returns true if work that may take this share of the budget must end.
   bool isOver(double share) {
     stopped_ = stopped_ || (options_.stopped && options_.stopped());
     bool late = 1e-3 * stopwatch_.milliseconds() > share * options_.budget_seconds;
@@ -96,7 +96,7 @@ private:
     tuning_.candidates[index].why = std::move(failure.why);
   }
 
-  /// Lenient: what the assembler says against a candidate does not count.
+  /// Compiles and checks candidates. If `lenient`, spills and notes of ptxas do not rule a candidate out.
   void compileAndCheck(const std::vector<size_t> &indices, bool lenient) {
     int threads = options_.compile_threads > 0 ? options_.compile_threads : usableCores();
     CompileQueue queue(indices, threads, [&](size_t index) {
@@ -108,7 +108,7 @@ private:
     size_t done = 0;
     while ((!queue.empty() || !unchecked.empty()) && !isOver(kShareToCompile)) {
       report("compiling and checking", double(done) / double(indices.size()));
-      // What is compiled is sent first, to be loaded while others are checked.
+      // Compiled candidates are sent first, so that they are loaded while others are checked.
       if (std::optional<Compiled> compiled = queue.next(std::chrono::milliseconds(unchecked.empty() ? 50 : 0))) {
         size_t index = compiled->candidate;
         if (accept(index, compiled->program, lenient)) {
@@ -125,7 +125,7 @@ private:
     }
   }
 
-  /// Whether to go on with what the compiler made.
+  /// Returns true if the candidate goes on with the program that the compiler made.
   bool accept(size_t index, const Expected<CompiledProgram> &program, bool lenient) {
     Candidate &candidate = tuning_.candidates[index];
     if (!program) {
@@ -136,7 +136,7 @@ private:
     candidate.registers = report.registers;
     candidate.spill_bytes = report.spill_bytes;
     candidate.shared_bytes = program->artifact.shared_bytes;
-    bool first = index == 0; // What ships stays in the race: something must be left.
+    bool first = index == 0; // The schedule without tuning stays in the race, so that one candidate is left.
     std::string objection;
     if (report.spill_bytes > kHarmlessSpill)
       objection = fmt::format("spills {} bytes", report.spill_bytes);
@@ -157,7 +157,7 @@ private:
     candidate.state = CandidateState::checked;
   }
 
-  /// How often to launch in each lap; warms the machine up.
+  /// Returns the number of launches in each lap, and warms the machine up.
   int launchesFor(size_t index) {
     Answer<double> ms = measurer_.warmUp(index);
     return std::holds_alternative<double>(ms) && std::get<double>(ms) <= kShortMs ? kLaunchesOfShort : 1;
@@ -167,7 +167,7 @@ private:
     return int(std::min<double>(kLastRoundMs / std::max(ms, 1e-3), kMostLaunches));
   }
 
-  /// Times runner by runner until the race is over; `fail` is told who cannot go on.
+  /// Times runner by runner until the race is over. Calls `fail` for each runner that cannot go on.
   template <class Fail> void runLaps(Race &race, const std::vector<size_t> &runners, Fail fail) {
     int few = launchesFor(runners.front());
     for (; !race.finished() && !isOver(1); race.endRound())
@@ -214,7 +214,7 @@ private:
     tuning_.best = fastest(race, runners);
   }
 
-  /// Index of the fastest of those who are still in the race.
+  /// Returns the index of the fastest candidate that is still in the race.
   std::optional<size_t> fastest(const Race &race, const std::vector<size_t> &runners) const {
     std::optional<size_t> best;
     for (size_t runner : race.running()) {
@@ -226,7 +226,7 @@ private:
     return best;
   }
 
-  /// Times all that compiles and is right, and sees which of the closest is the fastest.
+  /// Times every candidate that compiles and is right to the end, and finds the fastest.
   void measureAll() {
     std::vector<size_t> excluded =
         indicesOf({CandidateState::impossible, CandidateState::unlikely, CandidateState::spilled});
@@ -240,7 +240,7 @@ private:
     runLaps(race, runners, [](size_t, const Failure &) {});
     keepSamples(race, runners);
     tuning_.exhaustive = {.timed = race.timed(), .best = fastest(race, runners)};
-    // What the tuner made of them stays visible.
+    // The state that the tuner gave them stays visible.
     for (size_t index : excluded)
       if (tuning_.candidates[index].timed()) {
         tuning_.candidates[index].state = judged[index].state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words and sums of tuner.h.
+// The simple functions of tuner.h.
 #include "tegula/tuner.h"
 
 #include "tegula/cpu_info.h"

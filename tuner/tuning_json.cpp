@@ -25,7 +25,7 @@ Json toJson(const Candidate &c) {
   return json;
 }
 
-/// Throws what parseTuning catches.
+/// Parses a candidate. parseTuning catches the exceptions.
 Candidate candidateOf(const Json &json) {
   Expected<Schedule> schedule = parseSchedule(json.at("schedule").get<std::string>());
   std::optional<CandidateState> state = parseCandidateState(json.at("state").get<std::string>());
@@ -44,7 +44,7 @@ Candidate candidateOf(const Json &json) {
           .samples = json.value("samples", 0)};
 }
 
-/// For whom the result is the right one: what hosts look for.
+/// Returns the class of problems and shapes that the result serves. Hosts look for it.
 Json classOf(const TuningTask &task) {
   const ShapeClass shape = shapeClass(task.shape);
   return {{"program", task.program},    {"problem", problemClass(task.problem)},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What hosts read of the store: the schedules, without the figures of every candidate. Files are parsed as events,
-// because destroying a tree of nlohmann::json takes memory, and ends the process when there is none.
+// Reads the schedules of the store for hosts, without the figures of every candidate. Files are parsed as events,
+// because destroying a tree of nlohmann::json takes memory, and ends the process if there is none.
 #include "store_files.h"
 #include "tegula/cache_directory.h"
 #include "tegula/tuning_store.h"
@@ -17,19 +17,19 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The strings and whole numbers of an object and of the objects in it, by their paths ("class.heads"). What lies in an
-/// array does not count.
+/// The strings and whole numbers of an object and of the objects in it, by their paths ("class.heads"). Members of
+/// arrays do not count.
 class Members final : public nlohmann::json_sax<json> {
 public:
-  /// False for anything but a whole value.
+  /// Parses a text. Returns false for anything but one complete value.
   bool read(const std::string &text) { return json::sax_parse(text, this); }
 
-  /// Empty if there is no such string.
+  /// Returns the string at a path; empty if there is none.
   std::string string(const std::string &path) const {
     const auto found = strings_.find(path);
     return found != strings_.end() ? found->second : "";
   }
-  /// 0 if there is no such number.
+  /// Returns the number at a path; 0 if there is none.
   int64_t number(const std::string &path) const {
     const auto found = numbers_.find(path);
     return found != numbers_.end() ? found->second : 0;
@@ -128,7 +128,7 @@ TunedSchedules TuningStore::schedules(const TuningMachine &machine) const noexce
   try {
     readSchedules(folder_, machine, all);
   } catch (...) {
-    // Without memory, plans have the schedules that were read so far.
+    // If memory runs out, plans have the schedules that were read so far.
   }
   return all;
 }

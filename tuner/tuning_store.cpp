@@ -33,7 +33,7 @@ struct HeldLock {
   Folder::Lock lock;
 };
 
-/// The name only finds the file; what counts is what the file says.
+/// Returns the name of the file of a result. The name only finds the file; its contents must hold the key, too.
 std::string fileName(const TuningTask &task, const TuningMachine &machine) {
   ShapeClass shape = shapeClass(task.shape);
   std::string key = task.program;

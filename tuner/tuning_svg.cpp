@@ -17,12 +17,12 @@ struct Colour {
   double red, green, blue;
 };
 
-/// From the slowest to the fastest: dark blue to yellow (the ends of viridis, and its middle).
+/// The colours from the slowest to the fastest: dark blue to yellow (the ends and the middle of viridis).
 constexpr Colour kSlow = {68, 1, 84}, kMiddle = {33, 145, 140}, kFast = {253, 231, 37};
 
 double between(double a, double b, double share) { return a + share * (b - a); }
 
-/// `share` 0 is the slowest, 1 the fastest.
+/// Returns the colour of a speed; `share` 0 is the slowest, 1 the fastest.
 std::string colour(double share) {
   const Colour &from = share < 0.5 ? kSlow : kMiddle, &to = share < 0.5 ? kMiddle : kFast;
   double part = share < 0.5 ? 2 * share : 2 * share - 1;
@@ -42,7 +42,7 @@ std::string text(double x, double y, const char *anchor, const std::string &word
                      escaped(words));
 }
 
-/// The fields that are not an axis of a panel.
+/// Returns the title of a panel: the fields that are not an axis of it.
 std::string panelOf(Schedule schedule) {
   schedule.block_m = schedule.block_n = 0;
   return toString(schedule);
@@ -105,7 +105,7 @@ private:
   std::string cell(const Candidate &c) const {
     double x = kLeft + kCellWidth * place(columns_, c.schedule.block_n);
     double y = kTop + kCellHeight * place(rows_, c.schedule.block_m);
-    double share = c.timed() ? std::clamp(2 * best_ms_ / c.ms - 1, 0.0, 1.0) : 0; // Half the speed counts as none.
+    double share = c.timed() ? std::clamp(2 * best_ms_ / c.ms - 1, 0.0, 1.0) : 0; // Half speed is slowest.
     std::string fill = c.timed() ? colour(share) : "#ddd",
                 words = c.timed() ? fmt::format("{:.4g}", c.ms) : std::string(toString(c.state));
     std::string why = c.why.empty() ? "" : ": " + c.why;

@@ -9,7 +9,7 @@
 namespace tegula {
 namespace {
 
-/// Failures that are shown one by one; the others are counted.
+/// The number of failures that are shown one by one; the others are counted.
 constexpr size_t kShownFailures = 12;
 
 std::string heading(const Tuning &tuning) {
@@ -33,7 +33,7 @@ std::string timedRows(const Tuning &tuning) {
       timed.push_back(&candidate);
   if (timed.empty())
     return "nothing was timed\n";
-  // A few samples of what was beaten early may look better than all of the winner's.
+  // A few samples of a candidate that lost early may look better than the many samples of the winner.
   bool by_time = tuning.exhaustive.has_value();
   auto rank = [&](const Candidate *c) { return std::pair(!by_time && c->state != CandidateState::finalist, c->ms); };
   std::sort(timed.begin(), timed.end(), [&](const Candidate *a, const Candidate *b) { return rank(a) < rank(b); });

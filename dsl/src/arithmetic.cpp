@@ -7,13 +7,13 @@
 namespace tegula {
 namespace {
 
-/// The line of an infix operator. g++ reports the operator's line and clang each operand's; the later one is the same
-/// for both unless the right operand itself spans lines.
+/// Returns the line of an infix operator. g++ reports the operator's line, clang the line of each operand. The later
+/// line is the same for both unless the right operand itself spans lines.
 Location later(const Operand &a, const Operand &b) {
   return a.where().line() > b.where().line() ? a.where() : b.where();
 }
 
-/// What operands an operation takes.
+/// The kinds of operands that an operation takes.
 enum class Domain : uint8_t { Numbers, Integers, Bits, Anything };
 
 const char *outside(Domain domain, DType dtype) {
@@ -85,7 +85,7 @@ Value compare(const char *name, const Operand &a, const Operand &b, const char *
                  convert.where);
 }
 
-/// Functions of a real number: integers are converted to f32.
+/// Records a function of a real number. Integers are converted to f32.
 Value real(const char *name, const Operand &x, Location where, Op op) {
   Recorder &r = Recorder::current();
   Converter convert(r, name, where);

@@ -20,7 +20,7 @@ NodeId Recorder::hidden(Op op, Type type, NodeId owner, int64_t number) {
                  .owner = owner});
 }
 
-/// Every Var that is visible here may be carried; those that turn out not to change are dropped at the end.
+/// Opens a loop or branch. It carries every Var that is visible here; finish() drops the Vars that do not change.
 FlowId Recorder::openFlow(Op op, std::vector<NodeId> operands, Location where) {
   FlowId id = graph_.flows.size();
   NodeId node = append(
@@ -101,7 +101,7 @@ void Recorder::closeBranch(FlowId branch) {
   finish(branch);
 }
 
-/// Back in the parent region: what changed becomes a result, what did not is its initial value everywhere.
+/// Returns to the parent region. A Var that changed becomes a result; another Var has its initial value everywhere.
 void Recorder::finish(FlowId id) {
   region_ = graph_.regions[region_].parent;
   Flow &flow = graph_.flows[id];

@@ -81,7 +81,7 @@ bool Converter::poisoned(const std::vector<Term> &terms) const {
 
 namespace {
 
-/// The integer type in which `a` and `b` meet. An index scalar takes the type of an integer tile.
+/// Returns the integer type in which `a` and `b` meet. An index scalar takes the type of an integer tile.
 DType commonInteger(const Type &a, const Type &b) {
   bool aIndex = a.dtype == DType::index, bIndex = b.dtype == DType::index;
   if (aIndex && !bIndex)
@@ -91,7 +91,7 @@ DType commonInteger(const Type &a, const Type &b) {
   return sizeOf(a.dtype) >= sizeOf(b.dtype) ? a.dtype : b.dtype;
 }
 
-/// nullopt if only one of them is a condition.
+/// Returns the dtype that two operands have in common; nullopt if only one of them is a condition.
 std::optional<DType> commonPair(const Type &a, const Type &b) {
   if (a.dtype == b.dtype)
     return a.dtype;
@@ -143,7 +143,8 @@ std::optional<DType> Converter::arithmeticType(const std::vector<Term> &terms) c
 
 namespace {
 
-/// [1] repeats along everything, like a scalar: a single element that was read from memory has this shape.
+/// Returns true for a shape that repeats along everything: a scalar's, and [1], the shape of a single element that was
+/// read from memory.
 bool repeatsFreely(const Shape &shape) { return shape.empty() || shape == Shape{1}; }
 
 /// Widens dimensions of size 1 of `common` to those of `shape`; false if other sizes differ.

@@ -15,12 +15,12 @@ class Converter {
 public:
   Converter(Recorder &r, std::string name, Location where) : r(r), name(std::move(name)), where(where) {}
 
-  // What an operand is; false or nullopt after an error or for poison.
+  // Questions about operands. Answers are false or nullopt after an error or for poison.
   bool poisoned(const Term &term) const { return !term.literal() && r.poisoned(term.id); }
   bool poisoned(const std::vector<Term> &terms) const;
-  /// The dtype in which `terms` meet: f16 and bf16 widen to f32, i8 to i32.
+  /// Returns the dtype in which `terms` meet: f16 and bf16 widen to f32, i8 to i32.
   std::optional<DType> arithmeticType(const std::vector<Term> &terms) const;
-  /// The dtype that can hold all `terms` without widening a single one.
+  /// Returns the dtype that can hold all `terms` without widening a single one.
   std::optional<DType> commonType(const std::vector<Term> &terms) const;
   std::optional<Shape> commonShape(const std::vector<Term> &terms) const;
 
@@ -29,15 +29,15 @@ public:
   NodeId cast(NodeId id, DType dtype) const;
   NodeId broadcast(NodeId id, const Shape &shape) const;
   NodeId reshape(NodeId id, Shape shape) const;
-  NodeId to(const Term &term, DType dtype) const; ///< The operand's own shape; a literal is a scalar.
+  NodeId to(const Term &term, DType dtype) const; ///< Keeps the operand's shape; a literal becomes a scalar.
   NodeId to(const Term &term, DType dtype, const Shape &shape) const;
-  NodeId condition(const Term &term) const; ///< i1
+  NodeId condition(const Term &term) const; ///< Returns an i1.
   NodeId position(const Term &term) const;  ///< An index scalar.
   NodeId node(const Term &term) const;      ///< A literal becomes f32, i32 or i1.
 
-  // Words.
+  // Descriptions for errors.
   DType naturalType(const Term &term) const;
-  std::string describe(const Term &term) const; ///< "bf16 [64, 128] (line 12)"
+  std::string describe(const Term &term) const; ///< Such as "bf16 [64, 128] (line 12)".
   NodeId fail(const std::string &what, const std::vector<Term> &about = {}, Type guess = {}) const;
   Type guess(const std::vector<Term> &terms) const;
   bool checkShape(const Shape &shape) const;
@@ -47,10 +47,10 @@ public:
   Location where;
 };
 
-/// The dtype in which arithmetic on `dtype` is done.
+/// Returns the dtype in which arithmetic on `dtype` is done.
 DType widened(DType dtype);
-bool isInteger(DType dtype); ///< i8, i32, i64 or index
-/// Whether an integer or i1 can be this number.
+bool isInteger(DType dtype); ///< True for i8, i32, i64 and index.
+/// Returns true if an integer or i1 can be this number.
 bool isValueOf(DType dtype, double number);
 
 } // namespace tegula

@@ -19,7 +19,7 @@ class Diagnostics {
 public:
   void add(Location where, std::string message, std::vector<Note> notes);
   bool empty() const { return errors_.empty(); }
-  /// One Status for all errors, sorted by line, each once.
+  /// Returns one Status for all errors, sorted by line, each once.
   Status status() const;
 
 private:

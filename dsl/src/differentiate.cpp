@@ -29,7 +29,7 @@ public:
   }
 
 private:
-  /// Whether the input, or an element that has a gradient, flows into a node. Fills postorder_ with those that say yes,
+  /// Returns true if the input, or an element that has a gradient, flows into a node. Appends such nodes to postorder_,
   /// operands first.
   bool active(NodeId root) {
     std::vector<std::pair<NodeId, size_t>> path = {{root, 0}};
@@ -62,14 +62,14 @@ private:
     return node.op == Op::Gather && isFloat(node.type.dtype) && gradients_.count(listed(node.operands[0]));
   }
 
-  /// The view among those that have a gradient of which `view` is a slice, or 0.
+  /// Returns the view that has a gradient and of which `view` is a slice, or 0.
   NodeId listed(NodeId view) const {
     while (!gradients_.count(view) && r_.node(view).op == Op::Slice)
       view = r_.node(view).operands[0];
     return gradients_.count(view) ? view : 0;
   }
 
-  /// The slice of the gradient that corresponds to `view`, which is a slice of `whole`.
+  /// Returns the slice of the gradient that corresponds to `view`, which is a slice of `whole`.
   NodeId counterpart(NodeId view, NodeId whole, NodeId gradient) {
     if (view == whole)
       return gradient;
@@ -79,7 +79,7 @@ private:
     return r_.pure(Op::Slice, {f32, {}, slice.type.view_rank}, std::move(operands), slice.where);
   }
 
-  /// What a node's value is made of; through loops and branches too.
+  /// Returns the nodes from which a node's value is computed, also through loops and branches.
   std::vector<NodeId> sourcesOf(NodeId id) const {
     const Node &node = r_.node(id);
     if (id == input_ || node.op == Op::Gather)
@@ -96,9 +96,10 @@ private:
     return sources;
   }
 
-  // Emission. Everything stands at the line of the operation that is differentiated.
+  // Emission. Each node gets the line of the operation that is differentiated.
 
-  /// The adjoint of a scalar that is repeated to a tile is a tile of size 1: the scalars beside it become such tiles.
+  /// Broadcasts the scalar `x` to the shape of `g`. The adjoint of a scalar that is repeated to a tile is a tile of
+  /// size 1; scalars that are combined with it must become such tiles.
   NodeId beside(NodeId g, NodeId x, Location where) {
     return Converter(r_, "differentiate", where).broadcast(x, r_.type(g).shape);
   }
@@ -191,7 +192,7 @@ private:
     }
   }
 
-  /// Functions of one number.
+  /// Adds the adjoint of a function of one number.
   bool function(const Node &node, NodeId y, NodeId g) {
     NodeId x = node.operands.empty() ? 0 : node.operands[0];
     Location at = node.where;
@@ -227,9 +228,9 @@ private:
     }
     case Op::ExtF:
     case Op::TruncF:
-      break; // Adjoints are f32 whatever they belong to.
+      break; // Adjoints are f32, whatever dtype the value has.
     default:
-      // Conversions of integers and conditions, and comparisons, are constant between their steps.
+      // Conversions from integers and conditions, and comparisons, are piecewise constant.
       return node.op == Op::IntToFloat || node.op == Op::ConditionToFloat || !isFloat(node.type.dtype);
     }
     add(x, g, at);
@@ -256,7 +257,7 @@ private:
     }
   }
 
-  /// The adjoint of repeating a tile, or a scalar: the sum over its copies.
+  /// Returns the adjoint of repeating a tile or a scalar: the sum over its repetitions.
   NodeId sumTo(const Converter &convert, NodeId g, const Shape &shape) {
     if (shape.empty())
       return convert.reshape(sumTo(convert, g, Shape(r_.type(g).shape.size(), 1)), {1});

@@ -9,7 +9,7 @@ namespace {
 
 bool readsMemory(Op op) { return op == Op::Load || op == Op::Gather; }
 
-/// Marks what effects need, and the loops and branches around it.
+/// Marks the nodes that effects need, and the loops and branches around them.
 class Liveness {
 public:
   explicit Liveness(const Graph &graph) : graph_(graph), live_(graph.nodes.size()) {}
@@ -58,8 +58,8 @@ private:
   std::vector<NodeId> pending_;
 };
 
-/// Walks the program once in its order. Without `rank`, finds the order in which loads are needed; with it, places
-/// loads before the anchor that follows them.
+/// Walks the program once in its order. Without `rank`, it finds the order in which loads are needed. With `rank`, it
+/// places loads before the anchor that follows them.
 class Walk {
 public:
   Walk(const Graph &graph, const std::vector<bool> &live, const std::vector<uint32_t> *rank)
@@ -157,7 +157,7 @@ private:
   const Graph &graph_;
   const std::vector<uint32_t> *rank_;
   std::vector<bool> placed_;
-  std::vector<std::vector<NodeId>> waiting_; // By region: its live reads, sorted.
+  std::vector<std::vector<NodeId>> waiting_; // The live reads of each region, sorted; by RegionId.
   std::vector<NodeId> reads_;
   Order order_;
 };

@@ -114,7 +114,7 @@ private:
     }
   }
 
-  /// " %tile, %view[%position]"
+  /// Returns a text such as " %tile, %view[%position]".
   std::string target(const Node &node) {
     return " " + use(node, 0) + ", " + use(node, 1) + "[" + operands(node, 2) + "]";
   }
@@ -197,7 +197,7 @@ private:
     --depth_;
   }
 
-  /// "%4:2 = ", and the names of the results.
+  /// Returns a text such as "%4:2 = ", and names the results.
   std::string results(NodeId id) {
     std::vector<NodeId> carried;
     for (const Carried &each : graph_.flows[graph_[id].number].carried)

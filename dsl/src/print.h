@@ -8,7 +8,7 @@
 
 namespace tegula {
 
-/// The program as MLIR text (docs/design.md).
+/// Returns the program as MLIR text (docs/design.md).
 std::string print(const Recorder &recorder, std::string_view name);
 
 } // namespace tegula

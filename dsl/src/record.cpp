@@ -12,7 +12,7 @@ namespace tegula {
 namespace record_details {
 namespace {
 
-/// Makes a recorder the current one, and puts back the one before.
+/// Makes a recorder the current one while the object lives, then restores the previous one.
 class Activation {
 public:
   explicit Activation(Recorder &recorder) : outer_(Recorder::exchange(&recorder)) {}

@@ -134,8 +134,8 @@ std::string Recorder::keyOf(const Node &node) const {
   return key + node.text;
 }
 
-/// The node of the innermost open region that computes the same, or a new one. Of equal nodes between the same two
-/// anchors the first line counts, whatever the order in which the C++ compiler evaluates arguments.
+/// Returns the node of the innermost open region that computes the same, or a new node. If equal nodes lie between the
+/// same two anchors, the first line counts, whatever the order in which the C++ compiler evaluates arguments.
 NodeId Recorder::share(Node node, std::string key) {
   for (NodeId operand : node.operands)
     if (poisoned(operand))

@@ -21,14 +21,14 @@ struct Term {
   NodeId id = 0;
   int64_t integer = 0;
   double floating = 0;
-  Location made; ///< The line of the expression whose value this is; equal expressions share a node.
+  Location made; ///< The line of the expression that has this value. Equal expressions share a node.
 
   bool literal() const { return kind != Kind::Node; }
 };
 
 class Recorder {
 public:
-  /// The recorder of this thread. Outside record() it is one that ignores everything, so that nothing can crash.
+  /// Returns the recorder of this thread. Outside record(), the recorder ignores everything, so that nothing can crash.
   static Recorder &current();
   static Recorder *exchange(Recorder *recorder);
 
@@ -46,7 +46,7 @@ public:
   static Location madeAt(Value value) { return value.made_; }
   bool owns(uint32_t recording) const { return recording == recording_; }
 
-  // Uses: report a value from elsewhere and give poison in its place.
+  // Uses: report a value from another recording, and return poison in its place.
   NodeId use(Value value, Location where);
   NodeId use(const View &view, Location where) { return use(view.node_, where); }
   Term use(const Operand &operand);
@@ -58,9 +58,9 @@ public:
   NodeId parameter(std::string name, Type type, Location where);
   NodeId pure(Op op, Type type, std::vector<NodeId> operands, Location where, std::string text = {},
               int64_t number = 0);
-  /// A read of memory: stays between the effects around it.
+  /// Records a read of memory, which stays between the effects around it.
   NodeId read(Op op, Type type, std::vector<NodeId> operands, Location where, std::string text = {});
-  /// Operands: tile, view, ...
+  /// Records an effect. Its operands are the tile, the view and the positions.
   void effect(Op op, std::vector<NodeId> operands, Location where);
 
   // Vars.
@@ -70,18 +70,18 @@ public:
   Value current(uint32_t slot) const;
 
   // Control flow.
-  /// Operands: begin, end and step, or a counter and the end.
+  /// Opens a loop. Its operands are begin, end and step, or a counter and the end.
   FlowId openLoop(LoopKind kind, std::vector<NodeId> operands, Location where);
-  /// Whether a loop is open.
+  /// Returns true if a loop is open.
   bool inLoop() const;
-  /// Makes the tensor a counter; false if it is one already.
+  /// Makes the tensor a counter. Returns false if it is one already.
   bool markCounter(NodeId view);
   NodeId induction(FlowId loop) const;
   void closeLoop(FlowId loop);
   FlowId openBranch(NodeId condition, Location where);
   void openOtherwise(FlowId branch);
   void closeBranch(FlowId branch);
-  /// Leaves a loop or branch, and those inside it, as if it had not been entered. False if it is not open.
+  /// Leaves a loop or branch, and those inside it, as if it had not been entered. Returns false if it is not open.
   bool abandon(FlowId flow);
 
   // Errors; the result is poison.
@@ -98,7 +98,7 @@ private:
     RegionId region;
     Location where;
     bool alive;
-    bool poisoned; ///< Its first value was: nothing that is assigned can be checked.
+    bool poisoned; ///< The first value was poison, so that later assignments cannot be checked.
   };
 
   bool inScope(RegionId region) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Positions, tiles from nothing, and what only rearranges elements.
+// Positions, tiles from nothing, and operations that only rearrange elements.
 #include "convert.h"
 #include "tegula/ops.h"
 #include "text.h"
@@ -18,7 +18,7 @@ int64_t elements(const Shape &shape) {
   return count;
 }
 
-/// An operand with a shape, of any dtype; poison after an error.
+/// Returns an operand that has a shape, of any dtype; poison after an error.
 NodeId tile(const Converter &convert, const Operand &x, size_t rank, const char *what) {
   Recorder &r = convert.r;
   Term term = r.use(x);

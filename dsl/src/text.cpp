@@ -25,7 +25,7 @@ std::string special(DType dtype, double value) {
   return std::string("0x").append(sign).append(std::isnan(value) ? nan : inf);
 }
 
-/// MLIR wants a point: "1e-05" becomes "1.0e-05".
+/// Adds the decimal point that MLIR wants: "1e-05" becomes "1.0e-05".
 std::string withPoint(std::string text) {
   if (text.find('.') == std::string::npos)
     text.insert(std::min(text.find('e'), text.size()), ".0");
@@ -36,7 +36,7 @@ bool isWordCharacter(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// The last two components of a path.
+/// Returns the last two components of a path.
 std::string_view shortPath(std::string_view path) {
   size_t slash = path.find_last_of("/\\");
   if (slash == std::string_view::npos || slash == 0)

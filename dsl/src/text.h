@@ -9,17 +9,19 @@
 
 namespace tegula {
 
-/// A number as MLIR reads it for `dtype`: the shortest decimal that gives the same value, hexadecimal for inf and nan.
+/// Returns a number as MLIR reads it for `dtype`: the shortest decimal that gives the same value, hexadecimal for inf
+/// and nan.
 std::string numberText(DType dtype, double value);
 std::string numberText(DType dtype, int64_t value);
-/// "tensor<64x128xbf16>", "f32", "!tile.view<2xbf16>"
+/// Returns a text such as "tensor<64x128xbf16>", "f32" or "!tile.view<2xbf16>".
 std::string mlirText(const Type &type);
-/// `loc("folder/file.cpp":12:0)`: two components of the path, so that programs do not depend on where a checkout lies.
+/// Returns a text such as `loc("folder/file.cpp":12:0)`. It has two components of the path, so that a program does not
+/// depend on the directory of the checkout.
 std::string locText(const Location &where);
 
-/// "bf16 [64, 128]", "an f32 scalar", "a bf16 view of rank 2"
+/// Returns a text such as "bf16 [64, 128]", "an f32 scalar" or "a bf16 view of rank 2".
 std::string describe(const Type &type);
-/// "[64, 128]" and "{64, 128}"
+/// Returns a text such as "[64, 128]" or "{64, 128}".
 std::string listText(const Shape &shape, std::string_view brackets = "[]");
 bool isIdentifier(std::string_view name);
 

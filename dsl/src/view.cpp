@@ -7,7 +7,7 @@
 namespace tegula {
 namespace {
 
-/// `view[position...]` with missing positions 0; empty after an error.
+/// Returns the operands of `view[position...]`; missing positions are 0. Empty after an error.
 std::vector<NodeId> placeIn(const Converter &convert, NodeId view, const std::vector<Operand> &coordinates) {
   Recorder &r = convert.r;
   size_t rank = r.type(view).view_rank;
@@ -26,7 +26,7 @@ std::vector<NodeId> placeIn(const Converter &convert, NodeId view, const std::ve
   return operands;
 }
 
-/// Whether an element of dtype `from` may be written as `to`: floats are rounded, integers may only widen.
+/// Returns true if an element of dtype `from` may be written as `to`: floats are rounded, integers may only widen.
 bool canStore(DType from, DType to) {
   if (isFloat(from) || isFloat(to))
     return isFloat(from) && isFloat(to);
@@ -35,13 +35,13 @@ bool canStore(DType from, DType to) {
   return from == to || (isInteger(from) && sizeOf(from) <= sizeOf(to));
 }
 
-/// The dtype of a literal that is written to a view.
+/// Returns the dtype of a literal that is written to a view.
 DType storedType(const Converter &convert, const Term &term, DType to) {
   bool fits = term.kind == Term::Kind::Integer ? to != DType::i1 : term.kind == Term::Kind::Floating && isFloat(to);
   return term.literal() && fits ? to : convert.naturalType(term);
 }
 
-/// The tile in the view's dtype, with `rank` dimensions; poison after an error.
+/// Returns the tile in the view's dtype, with `rank` dimensions; poison after an error.
 NodeId tileFor(const Converter &convert, const Term &term, DType to, size_t rank) {
   Recorder &r = convert.r;
   if (convert.poisoned(term))
@@ -69,7 +69,7 @@ bool checkAddable(const Converter &convert, NodeId view) {
   return false;
 }
 
-/// A tensor, positions, and a tile that goes there.
+/// Records an effect that writes `tile` to a tensor at `coordinates`.
 void write(Op op, const char *name, NodeId view, const std::vector<Operand> &coordinates, const Operand &tile,
            Location where) {
   Recorder &r = Recorder::current();
@@ -86,7 +86,8 @@ void write(Op op, const char *name, NodeId view, const std::vector<Operand> &coo
 
 bool isScalar(const Recorder &r, const Term &term) { return term.literal() || r.type(term.id).scalar(); }
 
-/// Fixes the dimensions that leading scalars index, but keeps one; those scalars leave `terms`.
+/// Fixes the dimensions that leading scalars index, as long as one dimension is left. Removes those scalars from
+/// `terms`.
 NodeId sliceScalars(const Converter &convert, NodeId view, std::vector<Term> &terms) {
   Recorder &r = convert.r;
   std::vector<NodeId> operands = {view};
@@ -113,7 +114,8 @@ bool checkIndices(const Converter &convert, NodeId view, const std::vector<Term>
   return false;
 }
 
-/// A view and one index per dimension, all tiles of one shape or all scalars; empty after an error.
+/// Returns a view and one index per dimension. The indices are all tiles of one shape or all scalars. Empty after an
+/// error.
 std::vector<NodeId> elementsAt(const Converter &convert, NodeId view, const std::vector<Operand> &indices) {
   std::vector<Term> terms;
   for (const Operand &index : indices)

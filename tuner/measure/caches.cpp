@@ -7,7 +7,7 @@
 
 namespace tegula::tuning {
 
-/// Where nobody tells.
+/// The size to assume if neither the driver nor the system tells.
 constexpr int64_t kUsualBytes = int64_t(32) << 20;
 
 int64_t cacheBytes(std::string_view target) {

@@ -6,7 +6,7 @@
 
 namespace tegula::tuning {
 
-/// Bytes of the largest cache of a target's device: L2 of the first GPU, the last level of a cpu.
+/// Returns the bytes of the largest cache of a target's device: L2 of the first GPU, the last level of a cpu.
 int64_t cacheBytes(std::string_view target);
 
 } // namespace tegula::tuning

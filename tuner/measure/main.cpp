@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// tegula-measure: runs the candidates of the tuner, which starts it with a socket as its standard input and speaks as
-// messages.h says. It ends when the other side closes.
+// tegula-measure: runs the candidates of the tuner. The tuner starts it with a socket as its standard input and sends
+// the messages of messages.h. The program ends when the tuner closes the socket.
 #include "session.h"
 #include "tegula/frame.h"
 
@@ -27,7 +27,7 @@ std::string answerTo(Session &session, const std::string &frame) {
 } // namespace
 
 int main() {
-  prctl(PR_SET_PDEATHSIG, SIGKILL); // A kernel that hangs would outlive who waits for it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // A kernel that hangs would outlive the tuner that waits for it.
   Session session;
   for (std::string frame; receiveFrame(kMeasurerSocket, frame) == FrameEnd::complete;)
     if (sendFrame(kMeasurerSocket, answerTo(session, frame)) != FrameEnd::complete)

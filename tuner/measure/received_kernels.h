@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A compiler that knows only what it has been given. Thread-safe.
+// A compiler that returns only the artifacts that it has received. Thread-safe.
 #pragma once
 
 #include "messages.h"

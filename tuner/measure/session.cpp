@@ -10,9 +10,9 @@
 namespace tegula::tuning {
 namespace {
 
-// Of the check: several blocks of every candidate, the last of them cut off, and more than one head.
+// Lengths of the check. Every candidate has several blocks, of which the last one is partial, and more than one head.
 constexpr int64_t kCheckedQueries = 531, kCheckedKeys = 597;
-// Positions after the first one that a band does not reach: more than the largest block.
+// The number of positions that the check has beyond the reach of a band: more than the largest block.
 constexpr int64_t kCheckedBeyondBand = 275;
 
 constexpr int64_t kMostCopies = 64;
@@ -119,7 +119,7 @@ tools::AttentionCase Session::caseOf(const AttentionShape &shape,
   return attention;
 }
 
-/// The pass that the program belongs to.
+/// Runs the pass that the program belongs to.
 Status Session::run(const AttentionPlan &plan, const tools::AttentionData &data) const {
   return task_.problem.backward ? data.backward(plan) : data.forward(plan);
 }
@@ -180,7 +180,7 @@ Expected<std::vector<double>> Session::time(const AttentionPlan &plan, int launc
       return timer.status();
     timers_.push_back(std::move(*timer));
   }
-  // All are given to the device before the first is waited for, so that none but the first waits for the host.
+  // All launches are enqueued before the first wait, so that only the first launch waits for the host.
   for (int n = 0; n < launches; ++n) {
     const tools::AttentionData &data = rotation_[next_++ % rotation_.size()];
     TEGULA_RETURN_IF_ERROR(timers_[size_t(n)]->start());

@@ -21,12 +21,12 @@ namespace tegula::tuning {
 
 class Session {
 public:
-  /// The answer to one request; throws nlohmann::json::exception if it is malformed.
+  /// Returns the answer to one request. Throws nlohmann::json::exception if the request is malformed.
   Json answer(const Json &request, std::string_view bytes);
 
 private:
   Status open(const Json &request);
-  /// In the background: where there is no assembler, the driver takes its time.
+  /// Loads a candidate in a thread of its own. Without ptxas, the driver assembles the kernel, which takes long.
   void load(size_t id, const Schedule &schedule);
   Expected<AttentionPlan> makePlan(const Schedule &schedule);
   Status prepare(const AttentionPlan &plan);
@@ -34,14 +34,14 @@ private:
   Expected<std::vector<double>> time(const AttentionPlan &plan, int launches);
 
   Status run(const AttentionPlan &plan, const tools::AttentionData &data) const;
-  /// As many copies of the problem as it takes for a launch to find nothing of its own in the caches.
+  /// Makes copies of the problem, until a launch finds nothing of its own tensors in the caches.
   Status makeRotation(const AttentionPlan &plan);
   /// Makes the task's problem at a shape; `set_variant` says what the tensors of its variant hold.
   tools::AttentionCase caseOf(const AttentionShape &shape,
                               void (*set_variant)(tools::AttentionCase &, const tools::NamedVariant &)) const;
 
   TuningTask task_;
-  const tools::NamedVariant *variant_ = nullptr; ///< The task's; null for plain attention.
+  const tools::NamedVariant *variant_ = nullptr; ///< The task's variant; null for plain attention.
   uint64_t seed_ = 0;
   std::shared_ptr<Device> device_;
   ReceivedKernels kernels_;
@@ -52,7 +52,7 @@ private:
   std::optional<tools::AttentionData> check_data_;
   std::optional<tools::AttentionReference> reference_;
   std::vector<tools::AttentionData> rotation_;
-  size_t next_ = 0; ///< Of the rotation.
+  size_t next_ = 0; ///< The number of launches so far, which selects a copy in rotation_.
   std::vector<std::unique_ptr<Timer>> timers_;
 };
 

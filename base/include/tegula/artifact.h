@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What passes between the compiler and everyone else: a request, and an artifact or diagnostics.
+// The compiler's interface: a request goes in, an artifact or diagnostics come out.
 #pragma once
 
 #include "tegula/dtype.h"
@@ -21,16 +21,16 @@ struct Parameter {
   DType dtype = f32;
   int rank = 0;         ///< 1 to 5 for a tensor, 0 for a scalar.
   bool written = false; ///< The kernel stores or adds to this tensor.
-  bool counter = false; ///< An i32 with which the kernel counts: one element, which a launch sets to 0 first.
+  bool counter = false; ///< A tensor of one i32 with which the kernel counts. Each launch sets it to 0 first.
 
   bool operator==(const Parameter &) const = default;
 };
 
 /// The machine to compile for.
 struct Target {
-  std::string name = "cpu"; ///< "cpu", "cuda", or "simt", which runs what cuda would on the host.
+  std::string name = "cpu"; ///< "cpu", "cuda", or "simt", which runs the code of cuda on the host.
   std::string arch;         ///< cpu: an LLVM CPU name; empty means the host's. cuda, simt: "sm_90a".
-  std::string features;     ///< cpu: LLVM feature string; empty means those of `arch`.
+  std::string features;     ///< cpu: LLVM feature string; empty means the features of `arch`.
 };
 
 /// Everything that a compilation depends on, and nothing else.
@@ -43,22 +43,22 @@ struct CompileRequest {
   std::string emit;
 };
 
-/// What the assembler of a GPU says about a kernel.
+/// The report of ptxas on a kernel.
 struct AssemblerReport {
   std::string assembler; ///< Name and version, "ptxas 13.0.88"; empty if none ran and the driver will assemble.
-  int registers = 0;     ///< Of each thread.
-  int spill_bytes = 0;   ///< Stored to and loaded from local memory because registers ran out.
+  int registers = 0;     ///< Registers of each thread.
+  int spill_bytes = 0;   ///< Bytes that ptxas keeps in local memory because registers ran out.
   int stack_bytes = 0;
   std::string notes; ///< Warnings and notes, one a line.
 };
 
-/// A tensor that a kernel copies from or to in boxes, by TMA: the launch describes it as a CUtensorMap of 16-bit
-/// elements whose boxes lie in shared memory with a swizzle of 128 bytes.
+/// A tensor that a kernel loads or stores in boxes, by TMA. The launch describes it as a CUtensorMap of 16-bit
+/// elements; boxes lie in shared memory with a swizzle of 128 bytes.
 struct TensorMap {
-  int parameter = 0; ///< Its index in Artifact::parameters.
-  int box_rows = 0;  ///< Along the last dimension but one; a box has 64 elements along the last and 1 along others.
-  int64_t columns =
-      0; ///< At most so many elements of the last dimension count; those after them read as 0 and are not stored.
+  int parameter = 0; ///< The tensor's index in Artifact::parameters.
+  int box_rows = 0;  ///< Size along the last dimension but one. A box has 64 elements along the last, 1 along others.
+  /// The number of elements along the last dimension that count. Elements after them read as 0 and are not stored.
+  int64_t columns = 0;
 
   bool operator==(const TensorMap &) const = default;
 };
@@ -73,10 +73,10 @@ struct Artifact {
   int64_t scratch_bytes = 0;          ///< cpu: private memory that one running program instance needs.
   int threads = 0;                    ///< cuda, simt: threads of one program instance.
   int64_t shared_bytes = 0;           ///< cuda, simt: dynamic shared memory of one program instance.
-  int instances_per_sm = 1;           ///< cuda, simt: how many share a multiprocessor's registers.
+  int instances_per_sm = 1;           ///< cuda, simt: program instances that share a multiprocessor's registers.
   std::vector<TensorMap> tensor_maps; ///< cuda, simt.
   AssemblerReport report;             ///< cuda.
-  std::string remarks; ///< What the schedule asked for and the program has no use for, each a line that says why.
+  std::string remarks;                ///< Fields of the schedule that have no effect, each in a line that says why.
 };
 
 /// cpu artifacts export `kernel` with this type: runs the program instances `first` to `last - 1` of a grid in the
@@ -91,9 +91,9 @@ using CpuKernel = void (*)(void *const *tensors, const int64_t *words, const int
 
 /// cuda and simt artifacts (see simt_ops.h) take their parameters as one block of 64-bit words, in order: a tensor's
 /// base address, its shape and its strides (in elements), or a scalar in the low bytes of a word. The grid is the
-/// launch's; blocks have Artifact::threads threads. A kernel with tensor maps takes them first, 128 bytes each, and
-/// after all other words one with bit i set if map i describes its tensor: where a stride or an address is not what TMA
-/// can have, the kernel moves elements one by one.
+/// launch's; blocks have Artifact::threads threads. A kernel with tensor maps takes them first, 128 bytes each. Its
+/// last word has bit i set if map i describes its tensor. If TMA cannot have the tensor's address or a stride, bit i is
+/// 0, and the kernel copies elements one by one.
 
 /// Turns programs into artifacts. Implemented by the compiler library in process and by its worker process.
 /// Thread-safe; never throws, aborts or prints.
@@ -101,8 +101,8 @@ class Compiler {
 public:
   virtual ~Compiler() = default;
   virtual Expected<Artifact> compile(const CompileRequest &request) = 0;
-  /// What an artifact for `target` depends on besides the request: the build of the compiler and of the tools that it
-  /// runs. Part of the key under which an artifact is kept; empty if it is not known, and nothing may be kept.
+  /// Returns the build of the compiler and of the tools that it runs, on which an artifact for `target` depends. It is
+  /// part of the key under which an artifact is kept. If it is empty, the build is not known and nothing may be kept.
   virtual std::string identity(const Target &) const { return ""; }
 };
 

@@ -13,11 +13,11 @@ namespace tegula {
 /// `i1` is the result of a comparison and `index` a 64-bit position; tensors in memory hold neither.
 enum class DType : uint8_t { f32, f16, bf16, i64, i32, i8, i1, index };
 
-/// The MLIR spelling, which is also the one users type: "f32", "bf16", "index", ...
+/// Returns the MLIR spelling, which users type, too: "f32", "bf16", "index", ...
 std::string_view toString(DType dtype);
-/// The inverse of toString; nullopt for any other word.
+/// Parses a result of toString; nullopt for any other word.
 std::optional<DType> parseDType(std::string_view text);
-/// Bytes of one element in memory. `i1` counts as 1, `index` as 8.
+/// Returns the bytes of one element in memory. `i1` counts as 1, `index` as 8.
 size_t sizeOf(DType dtype);
 bool isFloat(DType dtype);
 

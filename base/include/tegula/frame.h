@@ -12,17 +12,17 @@ namespace tegula {
 
 using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr Deadline kNoDeadline = Deadline::max();
-/// None where the clock ends before.
+/// Returns the time point after `time` from now on, or kNoDeadline if the clock cannot represent it.
 Deadline deadlineIn(std::chrono::milliseconds time);
 
-/// What ended the transfer of a frame.
+/// The reason why the transfer of a frame ended.
 enum class FrameEnd {
   complete,
-  closed,   ///< The other side is gone, or sends what is no frame.
+  closed,   ///< The other side is gone, or sent bytes that are no frame.
   too_late, ///< The deadline passed.
 };
 
-/// Neither raises a signal. The socket may be blocking or not.
+/// Sends or receives one frame. Neither function raises a signal. The socket may be blocking or not.
 FrameEnd sendFrame(int socket, std::string_view bytes, Deadline deadline = kNoDeadline);
 FrameEnd receiveFrame(int socket, std::string &bytes, Deadline deadline = kNoDeadline);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Requests and results as bytes: what the compile worker is sent and answers, what a cache keeps, what a reproducer is.
+// Requests and results as bytes, for the compile worker, the caches and reproducers.
 #pragma once
 
 #include "tegula/artifact.h"
@@ -9,16 +9,17 @@
 
 namespace tegula {
 
-/// Comments that say how the program was to be compiled, then the program: a file that is MLIR.
+/// Returns a file of MLIR: comments that hold the target, the schedule and the phase, then the program.
 std::string serialize(const CompileRequest &request);
-/// Internal for bytes that serialize() of this version did not make; so also below.
+/// Parses a result of serialize(). Bytes that another version made are an error with the code Internal. The other
+/// parsers below answer in the same way.
 Expected<CompileRequest> parseCompileRequest(std::string_view bytes);
 
-/// Lines of text, then the binary and the text.
+/// Returns lines of text, then the binary and the text of the artifact.
 std::string serialize(const Artifact &artifact);
 Expected<Artifact> parseArtifact(std::string_view bytes);
 
-/// The artifact, or the status in its place.
+/// Returns the artifact as bytes, or the status in its place.
 std::string serialize(const Expected<Artifact> &result);
 Expected<Artifact> parseResult(std::string_view bytes);
 

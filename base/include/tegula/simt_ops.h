@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What code for the simt target calls: the instructions of a GPU, one function each, as plain C.
+// The functions that code for the simt target calls: one for each instruction of a GPU, in plain C.
 //
-// A kernel runs once for each lane of a block. Memory is reached through these functions only: addresses of global
-// memory are not the host's, those of shared memory are 32-bit and begin at kSimtSharedBase. `site` numbers the
-// instruction in the program; the artifact's text says where it came from. An operation does nothing where `predicate`
-// is 0. Operations that PTX calls .sync are for all lanes of a warp; of each, the lane passes its own registers.
+// A kernel runs once for each lane of a block. It reaches memory through these functions only. Addresses of global
+// memory are not the host's; addresses of shared memory are 32-bit and begin at kSimtSharedBase. `site` is the index of
+// the instruction in the program; the artifact's text says where it came from. If `predicate` is 0, the function does
+// nothing. All lanes of a warp call an operation that PTX calls .sync, each with its own registers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tegula {
 struct SimtLane;
 
 inline constexpr uint32_t kSimtSharedBase = 1024;
-/// Shared memory of another program instance of the cluster: its rank + 1 stands above these bits of an address.
+/// An address in the shared memory of another program instance of the cluster has its rank + 1 from this bit on.
 inline constexpr uint32_t kSimtRankShift = 24;
 
 enum class SimtRegister : uint32_t {
@@ -28,33 +28,35 @@ enum class SimtRegister : uint32_t {
   ProgramsZ,
   ClusterRank
 };
-/// The lane whose value is read: own number ^ operand, or the operand.
+/// The index of the lane whose value is read: the own index ^ operand, or the operand.
 enum class SimtShuffle : uint32_t { Xor, Index };
 enum class SimtVote : uint32_t { Any, All, Ballot };
 enum class SimtAtomic : uint32_t { F32, I32 };
-/// mma: m16n8k16 of two bf16 or f16, m16n8k8 of tf32. wgmma: m64nNk16 and m64nNk8. Sums are f32.
+/// Element type of a matrix product. mma: m16n8k16 of bf16 or f16, m16n8k8 of tf32. wgmma: m64nNk16 and m64nNk8.
+/// Accumulators are f32.
 enum class SimtMma : uint32_t { Bf16, F16, Tf32 };
-/// Which accesses a fence makes visible to the asynchronous proxy: all, or initialisations of mbarriers.
+/// The accesses that a fence makes visible to the asynchronous proxy: all, or initialisations of mbarriers.
 enum class SimtFence : uint32_t { AsyncProxy, MbarrierInit };
-/// Direction of a bulk copy: into shared memory; out of it; added, in f32, to what is there.
+/// Kind of a bulk copy: into shared memory; out of it; out of it, with an f32 addition to the elements in global
+/// memory.
 enum class SimtBulk : uint32_t { Load, Store, AddF32 };
 
-/// What a kernel of the simt target sees in the place of a CUtensorMap. Dimension 0 is the innermost, of stride
+/// The simt target's form of a CUtensorMap. Dimension 0 is the innermost, of stride
 /// `element_bytes`; sizes and the box are in elements, strides in bytes.
 struct SimtTensorMap {
-  uint64_t address = 0; ///< In the kernel's global memory.
+  uint64_t address = 0; ///< An address of the kernel's global memory.
   uint32_t rank = 0, element_bytes = 0;
-  uint32_t swizzle = 0; ///< Bytes: 0, 32, 64 or 128.
+  uint32_t swizzle = 0; ///< In bytes: 0, 32, 64 or 128.
   uint32_t box[5] = {};
   uint64_t size[5] = {};
-  uint64_t stride[4] = {}; ///< Of dimensions 1 to 4.
+  uint64_t stride[4] = {}; ///< Strides of dimensions 1 to 4.
 };
-inline constexpr uint32_t kSimtTensorMapBytes = 128; ///< Of a parameter that holds one.
+inline constexpr uint32_t kSimtTensorMapBytes = 128; ///< Size of a parameter that holds a tensor map.
 static_assert(sizeof(SimtTensorMap) <= kSimtTensorMapBytes);
 
 /// One wgmma.mma_async without its accumulators. An operand in shared memory is a matrix descriptor.
 struct SimtWgmma {
-  uint32_t type = 0;    ///< SimtMma.
+  uint32_t type = 0;    ///< A SimtMma.
   uint32_t columns = 0; ///< N, a multiple of 8 up to 256.
   uint32_t accumulate = 1;
   uint32_t a_in_registers = 0;
@@ -64,7 +66,7 @@ struct SimtWgmma {
 };
 
 struct SimtOps {
-  uint32_t (*special)(SimtLane *, uint32_t which); ///< SimtRegister.
+  uint32_t (*special)(SimtLane *, uint32_t which); ///< Reads a SimtRegister.
 
   //===-- Memory -------------------------------------------------------------------------------------------------===//
   void (*load)(SimtLane *, uint32_t site, uint32_t predicate, uint64_t address, uint32_t bytes, void *to);
@@ -72,10 +74,10 @@ struct SimtOps {
   void (*load_shared)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t address, uint32_t bytes, void *to);
   void (*store_shared)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t address, uint32_t bytes,
                        const void *from);
-  /// Relaxed additions to `count` consecutive elements of type SimtAtomic.
+  /// Adds to `count` consecutive elements of type SimtAtomic, each with a relaxed atomic addition.
   void (*atomic_add)(SimtLane *, uint32_t site, uint32_t predicate, uint64_t address, uint32_t type, uint32_t count,
                      const void *from);
-  /// Adds 1 to an i32, relaxed; what that was before.
+  /// Adds 1 to an i32 with a relaxed atomic addition, and returns the value before.
   uint32_t (*fetch_increment)(SimtLane *, uint32_t site, uint32_t predicate, uint64_t address);
   void (*load_matrices)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to);
   void (*store_matrices)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed,
@@ -86,61 +88,63 @@ struct SimtOps {
   void (*copy_async)(SimtLane *, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes);
   void (*commit_copies)(SimtLane *, uint32_t site);
   void (*wait_copies)(SimtLane *, uint32_t site, uint32_t pending);
-  /// 0 threads: all of the block.
+  /// Waits at barrier `id`. If `threads` is 0, all threads of the block take part.
   void (*barrier)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   void (*barrier_arrive)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
-  /// The same where they only decide who comes first: they order no memory.
+  /// The same for barriers that only decide which warpgroup comes first: they order no memory.
   void (*take_turn)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   void (*pass_turn)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   void (*barrier_warp)(SimtLane *, uint32_t site);
   void (*fence_proxy)(SimtLane *, uint32_t site, uint32_t kind); ///< SimtFence.
-  /// Of all lanes of a cluster; what happened before an arrival comes before what follows a wait.
+  /// The barrier of all lanes of a cluster. Accesses before an arrival happen before accesses after a wait.
   void (*cluster_arrive)(SimtLane *, uint32_t site);
   void (*cluster_wait)(SimtLane *, uint32_t site);
 
   //===-- mbarriers: 8 bytes of shared memory --------------------------------------------------------------------===//
   void (*mbarrier_init)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t address, uint32_t count);
-  /// `arrivals` may be 0; `transactions` are bytes that the phase waits for in addition.
+  /// Arrives `arrivals` times, which may be 0. The phase also waits for `transactions` more bytes.
   void (*mbarrier_arrive)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t address, uint32_t arrivals,
                           uint32_t transactions);
-  /// Whether the phase of this parity is over; waits for it if `blocking`.
+  /// Returns 1 if the phase of this parity is over, else 0. If `blocking`, waits until it is over.
   uint32_t (*mbarrier_wait)(SimtLane *, uint32_t site, uint32_t address, uint32_t parity, uint32_t blocking);
 
   //===-- Bulk copies --------------------------------------------------------------------------------------------===//
-  /// `map` and `coordinates` (one for each dimension) are the lane's own memory. `mbarrier` is for loads.
+  /// Starts a copy of one box. `map` and `coordinates` (one for each dimension) are the lane's own memory. A load
+  /// signals `mbarrier`.
   void (*copy_tensor)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t kind, uint32_t shared, const void *map,
                       const void *coordinates, uint32_t mbarrier);
   void (*copy_bulk)(SimtLane *, uint32_t site, uint32_t predicate, uint32_t kind, uint32_t shared, uint64_t global,
                     uint32_t bytes, uint32_t mbarrier);
   void (*commit_bulk)(SimtLane *, uint32_t site);
-  /// `sources`: waits until shared memory has been read only.
+  /// Waits until at most `pending` groups are in flight. If `sources`, only until they have read shared memory.
   void (*wait_bulk)(SimtLane *, uint32_t site, uint32_t pending, uint32_t sources);
 
   //===-- Warpgroups ---------------------------------------------------------------------------------------------===//
-  /// Starts a product (SimtWgmma). `accumulators`: columns / 2 registers, replaced by names of what is in flight, which
-  /// only further products and wgmma_wait understand.
+  /// Starts a product (SimtWgmma). Replaces the `accumulators`, which are columns / 2 registers, by tokens that stand
+  /// for the results. Only further products and wgmma_wait understand tokens.
   void (*wgmma)(SimtLane *, uint32_t site, const void *product, void *accumulators);
   void (*wgmma_fence)(SimtLane *, uint32_t site);
   void (*wgmma_commit)(SimtLane *, uint32_t site);
-  /// Replaces the names in `accumulators` by values.
+  /// Replaces the tokens in `accumulators` by values.
   void (*wgmma_wait)(SimtLane *, uint32_t site, uint32_t pending, uint32_t count, void *accumulators);
-  /// An instruction at `site` reads a register that a product may still be writing.
+  /// Checks a register that the instruction at `site` reads: a product may still be writing it.
   void (*read_accumulator)(SimtLane *, uint32_t site, uint32_t value);
-  /// Of a warp; waits for registers that others give back.
+  /// Sets the number of registers of the warp's threads. More registers wait until other warps have released them.
   void (*set_registers)(SimtLane *, uint32_t site, uint32_t count);
 
   //===-- Between lanes, and arithmetic --------------------------------------------------------------------------===//
   uint32_t (*shuffle)(SimtLane *, uint32_t site, uint32_t kind, uint32_t value, uint32_t operand);
-  /// Of whether `predicate` is not 0 in the lanes of the warp.
+  /// Combines, as a SimtVote, whether `predicate` is not 0 in each lane of the warp.
   uint32_t (*vote)(SimtLane *, uint32_t site, uint32_t kind, uint32_t predicate);
-  uint32_t (*elect)(SimtLane *, uint32_t site); ///< 1 in one lane of the warp.
-  /// a, b, c and d: the registers of the fragments; c and d are four f32, tf32 and pairs of 16 bits are words.
+  uint32_t (*elect)(SimtLane *, uint32_t site); ///< Returns 1 in one lane of the warp, 0 in the others.
+  /// Computes d = a * b + c of a warp. a, b, c and d are the lane's registers of the fragments. c and d are four f32; a
+  /// register of a or b holds one tf32 or a pair of 16-bit elements.
   void (*mma)(SimtLane *, uint32_t site, uint32_t kind, const void *a, const void *b, const void *c, void *d);
   float (*exp2)(float);       ///< Subnormal operands and results are 0.
   float (*log2)(float);       ///< Subnormal operands are 0.
   float (*tanh)(float);       ///< Relative error below 2^-10.9.
-  uint32_t (*to_tf32)(float); ///< To nearest, ties away from zero.
-  uint32_t (*to_bf16)(float); ///< To nearest, ties to even; in the low half.
+  uint32_t (*to_tf32)(float); ///< Rounds to nearest, ties away from zero.
+  uint32_t (*to_bf16)(float); ///< Rounds to nearest, ties to even; the result is in the low half.
 };
 
 /// simt artifacts export `kernel` with this type, and a string `kernel.sites` with one line `INSTRUCTION PLACE` for

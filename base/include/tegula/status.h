@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How every fallible call of Tegula answers: a Status, or an Expected<T>. Nothing throws.
+// The results of calls that can fail: a Status, or an Expected<T>. Nothing throws.
 #pragma once
 
 #include <cassert>
@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-/// What went wrong, in kinds that a host can act on. The numbers are part of the ABI.
+/// The kinds of errors, by what a host can do about them. The numbers are part of the ABI.
 enum class ErrorCode {
   Ok = 0,
   InvalidArgument = 1,    ///< The caller's input; the message names the argument, its value and what is legal.
@@ -27,7 +27,7 @@ enum class ErrorCode {
   Internal = 13,          ///< A defect of Tegula.
 };
 
-/// The name of a code as it is spelt above, such as "InvalidArgument".
+/// Returns the name of a code as it is spelt above, such as "InvalidArgument".
 const char *toString(ErrorCode code);
 
 /// Success, or a code and a message in plain sentences.

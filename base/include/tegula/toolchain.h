@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The programs that make artifacts, by path and by what tells one build from another.
+// The programs that make artifacts: their paths, and how to tell one build from another.
 #pragma once
 
 #include "tegula/artifact.h"
@@ -8,20 +8,22 @@
 
 namespace tegula {
 
-/// The assembler for GPUs: $TEGULA_PTXAS (none, if that is set but empty), or ptxas in $CUDA_HOME/bin, $PATH or
-/// /usr/local/cuda/bin. Empty if there is none.
+/// Returns the path of ptxas: $TEGULA_PTXAS, or ptxas in $CUDA_HOME/bin, $PATH or /usr/local/cuda/bin. Empty if there
+/// is none, and also if $TEGULA_PTXAS is set but empty.
 std::string findAssembler();
 
-/// The file of the program or shared library that `address` lies in.
+/// Returns the file of the program or shared library that `address` lies in.
 std::string fileOf(const void *address);
 
-/// The build of an ELF file, in hex, as the linker noted it (--build-id). Empty if it cannot be read or has none.
+/// Returns the build id of an ELF file, in hex, as the linker noted it (--build-id). Empty if it cannot be read or has
+/// none.
 std::string buildId(const std::string &path);
 
-/// Tells versions of any file apart, by size and time of change, without reading it. Empty if there is no such file.
+/// Returns the size and the time of change of a file, which tell its versions apart without reading it. Empty if there
+/// is no such file.
 std::string fileStamp(const std::string &path);
 
-/// Compiler::identity of a compiler with this build id; empty if that is.
+/// Returns the Compiler::identity of a compiler with this build id; empty if the build id is empty.
 std::string compilerIdentity(const std::string &build, const Target &target);
 
 } // namespace tegula

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the compile worker (tegula-cc) and who starts it agree on.
+// The protocol between the compile worker (tegula-cc) and the process that starts it.
 //
 // `tegula-cc MEMORY_BYTES` is started with a stream socket as its standard input. Until the other end closes, it
-// answers each frame that holds a CompileRequest (serialize.h) with one that holds an artifact or a status.
+// answers each frame that holds a CompileRequest (serialize.h) with a frame that holds an artifact or a status.
 #pragma once
 
 namespace tegula {

@@ -10,7 +10,7 @@
 
 namespace tegula {
 
-/// What range() returns. Its iterator runs the body once: `begin()` opens the device loop, `++` closes it.
+/// The result of range(). Its iterator runs the body once: `begin()` opens the device loop, `++` closes it.
 class Range {
 public:
   class Iterator {
@@ -42,16 +42,17 @@ private:
   bool open_ = false, ran_ = false;
 };
 
-/// A device loop: `for (Value key : range(0, end, block)) { ... }`. The body runs once, while recording; leaving it by
-/// `break`, `return` or an exception is an error of the program. Positions are of type index; step must be positive.
+/// Makes a device loop: `for (Value key : range(0, end, block)) { ... }`. The body runs once, while recording. Leaving
+/// it by `break`, `return` or an exception is an error of the program. Positions are of type index; step must be
+/// positive.
 Range range(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
-/// The same, with a promise: no iteration accesses an element of a tensor that another one writes. Like program
-/// instances, the iterations then need no order among their accesses to memory.
+/// Makes a device loop with a promise: no iteration accesses an element of a tensor that another iteration writes. As
+/// with program instances, accesses to memory of different iterations then need no order.
 Range parallelRange(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
-/// Iterations 0 to end - 1, numbers of type i32, each of which one program instance runs: whichever comes first. They
-/// make the promise of a parallelRange, and assign to no Var of outside. `counter` is a tensor argument of type i32,
-/// rank 1 and one element, which a launch sets to 0 and nothing else accesses. `end` is the same for all instances. The
-/// loop is not inside of another one.
+/// Makes a device loop that shares the iterations 0 to end - 1, of type i32, among the program instances of a launch:
+/// an instance that is free runs the next iteration. Iterations make the promise of a parallelRange, and assign to no
+/// Var from outside the loop. `counter` is a tensor argument of type i32, rank 1 and one element. A launch sets it to
+/// 0; nothing else accesses it. `end` is the same for all instances. The loop is not inside another loop.
 Range claimedRange(View counter, Operand end, Location where = Location::current());
 
 /// A reference to a function object `void()` that outlives the call; may be absent.
@@ -72,7 +73,7 @@ private:
   void (*call_)(void *) = nullptr;
 };
 
-/// A device branch on a scalar condition. Vars assigned inside keep the value of the branch that ran.
+/// Makes a device branch on a scalar condition. Vars assigned inside keep the value of the branch that ran.
 void when(Operand condition, Block then, Block otherwise = {}, Location where = Location::current());
 
 } // namespace tegula

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a kernel function computes with: Value, Var, and Operand, which ties a use to the user's line.
+// The types of device values: Value, Var, and Operand, which ties a use to the user's line.
 #pragma once
 
 #include "tegula/dtype.h"
@@ -17,7 +17,7 @@ using Shape = std::vector<int64_t>;
 class Recorder;
 class Var;
 
-/// A scalar (shape {}) or a tile of the program that is being recorded. Immutable: use Var for what changes.
+/// A scalar (shape {}) or a tile of the program that is being recorded. Immutable: use Var for a value that changes.
 class Value {
 public:
   Value(const Value &) = default;
@@ -62,8 +62,8 @@ private:
   Location where_;
 };
 
-/// A variable: assigned inside device loops and branches, it carries its value out of them; there it keeps its dtype
-/// and shape. A helper function that only reads should take a Value.
+/// A variable. If it is assigned inside a device loop or branch, it carries its value out; there it keeps its dtype and
+/// shape. A helper function that only reads should take a Value.
 class Var {
 public:
   Var(Value initial, Location where = Location::current());

@@ -10,7 +10,7 @@
 
 namespace tegula {
 
-/// Where a tile starts in a view: one position per dimension; trailing ones that are left out are 0.
+/// The start of a tile in a view: one position per dimension. Trailing positions that are left out are 0.
 class Position {
 public:
   Position(Operand first) : coordinates_{first} {}
@@ -28,23 +28,23 @@ class View {
 public:
   DType dtype() const;
   int rank() const;
-  /// Run-time size of one dimension, of type index.
+  /// Returns the run-time size of one dimension, of type index.
   Value dim(int axis, Location where = Location::current()) const;
   /// Fixes leading dimensions: `q.at(batch, head)` is the rank-2 view of one head. An index outside gives an empty
   /// view.
   template <class... I> View at(Operand first, const I &...rest) const { return slice(together(first, rest...)); }
-  /// The tile of `shape` at `position`; elements outside the view read as `fill`.
+  /// Loads the tile of `shape` at `position`. Elements outside the view read as `fill`.
   Value load(Position position, Shape shape, double fill = 0, Location where = Location::current()) const;
   /// Writes a tile; elements outside the view are dropped. The tile is rounded to the view's element type.
   void store(Position position, Operand tile, Location where = Location::current()) const;
-  /// Adds an f32 or i32 tile, atomically per element; elements outside the view are dropped.
+  /// Adds an f32 or i32 tile, atomically per element. Elements outside the view are dropped.
   void atomicAdd(Position position, Operand tile, Location where = Location::current()) const;
-  /// Reads one element per position; index operands broadcast against each other; 0 outside the view. Scalars alone
-  /// read a scalar.
+  /// Reads one element per position; elements outside the view are 0. Index operands broadcast against each other; if
+  /// all are scalars, the result is a scalar.
   template <class... I> Value gather(Operand first, const I &...rest) const {
     return gatherAt(together(first, rest...));
   }
-  /// The adjoint of gather: adds one element per position, atomically.
+  /// Adds one element per position, atomically: the adjoint of gather.
   template <class... I> void scatterAdd(Operand tile, Operand first, const I &...rest) const {
     scatterAddAt(tile, together(first, rest...));
   }
@@ -64,16 +64,16 @@ private:
   Value node_;
 };
 
-/// A view that an expression gathers from, and where its gradient goes.
+/// A view that an expression gathers from, and the view that its gradient is added to.
 struct ViewGradient {
   View view;
   View gradient;
 };
 
-/// Reverse-mode derivative of the recorded elementwise expression that leads from `input` to `output` (same shape):
-/// returns seed * d output / d input, in f32. For each gather in it from a `view` of `gathered`, seed * d output /
-/// d gather is scatter-added to the paired `gradient`. Ops that mix elements (dot, reduce, loads) are errors of the
-/// program.
+/// Returns seed * d output / d input, in f32, by reverse-mode differentiation of the recorded elementwise expression
+/// from `input` to `output`, which have the same shape. For each gather in it from a `view` of `gathered`, seed * d
+/// output / d gather is scatter-added to the paired `gradient`. Ops that mix elements (dot, reduce, loads) are errors
+/// of the program.
 Value differentiate(Value output, Value input, Value seed, std::span<const ViewGradient> gathered = {},
                     Location where = Location::current());
 

@@ -13,7 +13,7 @@
 
 namespace tegula::host {
 
-/// What went wrong; `code` is TEGULA_OK if nothing did.
+/// The outcome of a call; `code` is TEGULA_OK if nothing went wrong.
 struct [[nodiscard]] Outcome {
   tegula_status code = TEGULA_OK;
   std::string message = {};
@@ -46,7 +46,8 @@ template <class Function, class... Arguments> Outcome call(Function function, Ar
   return outcome;
 }
 
-/// A structure of tegula.h with its size set and all else 0: `auto problem = make<tegula_attention_problem>();`.
+/// Returns a structure of tegula.h with its size set and all else 0:
+/// `auto problem = make<tegula_attention_problem>();`.
 template <class T> T make() {
   T value{};
   value.struct_size = sizeof(T);
@@ -59,7 +60,7 @@ public:
 
   Outcome forward(const tegula_forward_args &args) const { return call(tegula_plan_forward, plan_.get(), &args); }
   Outcome backward(const tegula_backward_args &args) const { return call(tegula_plan_backward, plan_.get(), &args); }
-  /// Bytes of workspace.
+  /// Returns the bytes of workspace.
   Result<int64_t> forwardWorkspace(const tegula_attention_shape &shape) const {
     int64_t bytes = 0;
     Outcome outcome = call(tegula_plan_workspace, plan_.get(), &shape, &bytes, static_cast<int64_t *>(nullptr));
@@ -114,7 +115,7 @@ private:
   std::shared_ptr<tegula_context> context_;
 };
 
-/// A tensor in C order. At most 5 sizes.
+/// Returns a tensor in C order. It has at most 5 sizes.
 inline tegula_tensor tensor(void *data, int32_t dtype, std::initializer_list<int64_t> shape) {
   tegula_tensor result{};
   result.data = data;
@@ -131,7 +132,7 @@ inline tegula_tensor tensor(void *data, int32_t dtype, std::initializer_list<int
 
 namespace details {
 
-/// TEGULA_... of a DLDataType; -1 if there is none.
+/// Returns the TEGULA_... constant of a DLDataType; -1 if there is none.
 template <class DataType> int32_t dtypeOf(const DataType &type) {
   enum { integer = 0, floating = 2, bfloat = 4 }; // DLDataTypeCode
   struct Row {
@@ -148,7 +149,7 @@ template <class DataType> int32_t dtypeOf(const DataType &type) {
 
 } // namespace details
 
-/// The view of a DLTensor (dlpack/dlpack.h, which this header does not need).
+/// Returns the view of a DLTensor (dlpack/dlpack.h, which this header does not need).
 template <class DLTensor> Result<tegula_tensor> fromDlpack(const DLTensor &from) {
   tegula_tensor result{};
   result.dtype = details::dtypeOf(from.dtype);

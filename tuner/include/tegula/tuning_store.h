@@ -14,24 +14,25 @@ namespace tegula {
 
 class TuningStore {
 public:
-  /// `schedules` in the user's cache directory; empty if there is none: then nothing is stored or found.
+  /// Returns the directory `schedules` in the user's cache directory. If there is none, the path is empty, and nothing
+  /// is stored or found.
   static std::filesystem::path userFolder();
 
   explicit TuningStore(std::filesystem::path folder = userFolder()) : folder_(std::move(folder)) {}
 
-  /// Replaces what was known for the same key at once: readers see the old file or the new one. ResourceExhausted names
-  /// the folder if that cannot be written to.
+  /// Replaces the result for the same key at once: readers see the old file or the new one. ResourceExhausted names the
+  /// directory if it cannot be written to.
   Status save(const Tuning &tuning) const;
 
-  /// The result for exactly this key. What cannot be read does not count.
+  /// Returns the result for exactly this key. A file that cannot be read does not count.
   std::optional<Tuning> find(const TuningTask &task, const TuningMachine &machine) const;
 
-  /// Keeps other processes of this user from tuning on the machine, whose times would tell nothing then, as long as
-  /// what is returned lives. Waits at most `patience`, and then goes on without.
+  /// Keeps other processes of this user from tuning on the machine as long as the returned object lives, because two
+  /// tunings would disturb each other's times. Waits at most `patience`, and then goes on without the lock.
   std::shared_ptr<void> lock(const TuningMachine &machine, std::chrono::milliseconds patience) const;
 
-  /// All results of a machine, for plans. What cannot be read does not count, and neither does what has no place in
-  /// memory.
+  /// Returns all results of a machine, for plans. A file that cannot be read does not count, nor does a result for
+  /// which memory does not suffice.
   TunedSchedules schedules(const TuningMachine &machine) const noexcept;
 
 private:
