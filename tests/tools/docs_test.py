@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Pages and sources obey the rules of docs_rules.py, as far as docs_ratchet.toml says that they do.
+
+`docs_test.py --all` prints everything that breaks a rule, also where the ratchet does not hold yet.
+"""
+
+import collections
+import os
+import pathlib
+import re
+import sys
+import tomllib
+import unittest
+
+import docs_rules as rules
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RATCHET = tomllib.loads((ROOT / "tests" / "tools" / "docs_ratchet.toml").read_text())
+SKIPPED = re.compile(r"\.(?!ci$).*|build.*|bundle|shared|__pycache__")
+
+
+def files_of_repository():
+    result = []
+    for folder, folders, names in os.walk(ROOT):
+        inside = pathlib.Path(folder) != ROOT
+        folders[:] = [name for name in folders if not (SKIPPED.fullmatch(name) and (not inside or name == "__pycache__"))]
+        result += [str((pathlib.Path(folder) / name).relative_to(ROOT)) for name in names]
+    return sorted(result)
+
+
+def text_of(file):
+    return (ROOT / file).read_text(errors="replace")
+
+
+FILES = files_of_repository()
+PAGES = [file for file in FILES if file == "README.md" or re.fullmatch(r"docs/.*\.md|(?:bench|examples)/.*README\.md", file)]
+SOURCES = [file for file in FILES if re.search(r"\.(?:c|cpp|h|hpp|td|py|cmake)$|CMakeLists\.txt$", file)
+           or "." not in file.rpartition("/")[2] and os.access(ROOT / file, os.X_OK)]
+
+
+def repository():
+    cmake = [text_of(file) for file in FILES if file.endswith(("CMakeLists.txt", ".cmake"))]
+    return rules.Repository(
+        files=FILES, programs=[name for text in cmake for name in rules.programs_of(text)],
+        subcommands=re.findall(r'add_subcommand\("(\w+)"', text_of("tools/tegula/main.cpp")),
+        outside_commands=RATCHET["outside"]["commands"], outside_files=RATCHET["outside"]["files"])
+
+
+REPOSITORY = repository()
+
+
+def reader_from(page):
+    """Returns the function that rules.broken_links asks for the text of a link's target."""
+    def read(target):
+        path = (ROOT / page).parent / target if target else ROOT / page
+        return path.read_text() if path.is_file() and path.suffix == ".md" else "" if path.exists() else None
+    return read
+
+
+RULES = {
+    "links": (PAGES, lambda name, text: rules.broken_links(text, reader_from(name))),
+    "commands": (PAGES, lambda name, text: rules.unknown_commands(text, REPOSITORY)),
+    "paths": (PAGES, lambda name, text: rules.missing_paths(text, REPOSITORY)),
+    "long_lines": (PAGES, lambda name, text: rules.long_lines(text)),
+    "crowded_paragraphs": (PAGES, lambda name, text: rules.crowded_paragraphs(text)),
+    "weak_beginnings": (SOURCES, rules.weak_beginnings),
+    "torn_rulers": (SOURCES, rules.torn_rulers),
+    "banned_words": (PAGES + SOURCES, rules.banned_words),
+}
+
+
+def lies_in(file, folders):
+    return any(folder == "." or file == folder or file.startswith(folder + "/") for folder in folders)
+
+
+def findings(rule, files):
+    check = RULES[rule][1]
+    return [f"{file}:{number}: {sentence}" for file in files for number, sentence in check(file, text_of(file))]
+
+
+class DocsTest(unittest.TestCase):
+    maxDiff = None
+
+    def test_pages_and_sources_are_found(self):
+        for page in "README.md", "docs/glossary.md", "docs/developing.md":
+            self.assertIn(page, PAGES)
+        for source in "base/status.cpp", "tools/dev", "compiler/sm/SmOps.td", "tests/CMakeLists.txt":
+            self.assertIn(source, SOURCES)
+        self.assertIn("tegula", REPOSITORY.programs)
+        self.assertIn("attention", REPOSITORY.subcommands)
+
+    def test_the_ratchet_names_rules_and_files_that_exist(self):
+        self.assertEqual(set(RATCHET) - {"outside"}, set(RULES))
+        for rule in RULES:
+            for file in RATCHET[rule]["holds"] + RATCHET[rule]["except"]:
+                self.assertTrue((ROOT / file).exists(), f"[{rule}] of docs_ratchet.toml names {file}, which does not exist")
+
+    def test_names_in_the_glossary_occur_in_the_files_that_it_lists(self):
+        rows = re.findall(r"^\| ([^|]*) \|.*\| `([^|`]*)` \|$", text_of("docs/glossary.md"), re.MULTILINE)
+        self.assertGreaterEqual(len(rows), 50)
+        names = [(name, file) for words, file in rows for name in re.findall(r"`([\w.]+)`", words)]
+        for name, file in names:
+            last = name.rpartition(".")[2]  # SmOps.td defines sm.feed as "feed".
+            with self.subTest(name):
+                self.assertTrue(re.search(rf"(?<![a-zA-Z]){last}(?![a-z])", text_of(file)), f"is not in {file}")
+
+    def test_each_rule_holds_where_the_ratchet_says_so(self):
+        for rule, (files, _) in RULES.items():
+            held = [file for file in files
+                    if lies_in(file, RATCHET[rule]["holds"]) and not lies_in(file, RATCHET[rule]["except"])]
+            with self.subTest(rule):
+                self.assertEqual("\n".join(findings(rule, held)), "")
+
+
+def print_all():
+    for rule, (files, _) in RULES.items():
+        found = findings(rule, files)
+        print(*found, sep="\n")
+        counts = collections.Counter(finding.split("/")[0] if "/" in finding.split(":")[0] else "." for finding in found)
+        print(f"{rule}: {len(found)} ({', '.join(f'{folder} {count}' for folder, count in sorted(counts.items()))})\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--all"]:
+        print_all()
+    else:
+        unittest.main()
