@@ -20,11 +20,11 @@ struct ProblemGrid {
   std::vector<Causal> causals = {};
   std::vector<Algorithm> algorithms = {};
   bool forward = true, backward = true; ///< Only flash2 has a backward pass.
-  Schedule schedule = {};               ///< What is 0 is chosen by the library.
+  Schedule schedule = {};               ///< The library chooses fields that are 0.
   double seconds = 0.3;                 ///< For each row.
 };
 
-/// What the measurements run on.
+/// The device, kernels and schedules that the measurements use.
 struct Machine {
   std::shared_ptr<Device> device;
   KernelCache &cache;

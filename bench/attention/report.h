@@ -37,7 +37,7 @@ struct Row {
 struct Report {
   std::string device;
   std::string dtype;
-  int64_t tokens = 0; ///< Of a batch.
+  int64_t tokens = 0; ///< Tokens of a batch.
   int64_t hidden = 0; ///< heads * head_dim
   std::vector<Ceiling> ceilings = {};
   std::vector<Row> rows = {};

@@ -18,7 +18,7 @@ template <class Key> auto distinct(const std::vector<Row> &rows, Key key) {
   return values;
 }
 
-/// What the lengths of one line have in common, but for the algorithm.
+/// The values that the rows of one line have in common, except the algorithm.
 using Group = std::tuple<std::string, int, std::string, std::string>;
 inline Group groupOf(const Row &row) { return {row.pass, row.head_dim, row.causal, row.variant}; }
 

@@ -57,7 +57,7 @@ std::string shortTable(const Report &report) {
   return text;
 }
 
-/// What each variant costs over plain attention with as many blocks, and how it compares with others.
+/// Returns the cost of each variant over plain attention with as many blocks, and its ratio to other implementations.
 std::string variantTable(const Report &report) {
   std::string text;
   for (const Group &group : distinct(report.rows, groupOf))

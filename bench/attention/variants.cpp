@@ -59,7 +59,8 @@ Expected<AttentionRecipe> recipeOf(const Machine &machine, const AttentionCase &
   return resolve(attention.problem, "flash2_forward", machine.cache.target(), attention.schedule, machine.tuned);
 }
 
-/// Of a variant that cannot be resolved, and so not be measured either, the same problem.
+/// Returns plain attention with as many blocks. If the variant cannot be resolved, and so not be measured either,
+/// returns plain attention over all keys.
 Unmodified unmodified(const Machine &machine, const NamedVariant &variant, const AttentionCase &modified) {
   Unmodified plain{modified};
   plain.attention.problem.variant = {};

@@ -13,7 +13,7 @@
 
 namespace tegula::bench {
 
-/// What the measurements run on.
+/// The device and the compiler that the measurements use.
 struct Machine {
   std::shared_ptr<Device> device;
   std::unique_ptr<Compiler> compiler;
@@ -36,7 +36,7 @@ Expected<Throughput> attentionThroughput(const Machine &machine, int64_t seqlen,
 struct ExtraMemory {
   Algorithm algorithm = Algorithm::flash2;
   int64_t seqlen = 0;
-  int64_t workspace_bytes = 0; ///< What the plan asks for.
+  int64_t workspace_bytes = 0; ///< Bytes that the plan asks for.
   int64_t peak_bytes = 0;      ///< Growth of the process's resident memory, workspace included.
 };
 Expected<ExtraMemory> extraMemory(const Machine &machine, Algorithm algorithm, int64_t seqlen);

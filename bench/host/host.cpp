@@ -48,7 +48,7 @@ Outcome launch(const Context &context) {
   return context.forward(problem(), args);
 }
 
-/// What a fresh process does: the time of its first launch goes to standard output.
+/// Runs in a fresh process: prints the time of its first launch to standard output.
 int firstLaunch(const char *cache) {
   const auto begin = Clock::now();
   auto options = make<tegula_context_options>();

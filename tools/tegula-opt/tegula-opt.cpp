@@ -70,7 +70,7 @@ struct CommandLine {
   }
 };
 
-/// What is wrong with the request in a file; empty if it compiles.
+/// Compiles the request in a file, and returns the error; empty if it compiles.
 std::string replay(const char *path) {
   auto file = llvm::MemoryBuffer::getFile(path);
   if (!file)

@@ -13,7 +13,7 @@ struct AttentionArrays {
   std::vector<float> q, k, v, o, lse;
   std::vector<float> d_o, dq, dk, dv;                ///< Empty without a backward pass.
   std::vector<std::vector<float>> variant;           ///< As Variant::tensors.
-  std::vector<std::vector<float>> variant_gradients; ///< Of those that want one.
+  std::vector<std::vector<float>> variant_gradients; ///< Gradients of tensors that want one.
 };
 
 Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward);

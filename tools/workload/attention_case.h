@@ -23,11 +23,12 @@ struct AttentionCase {
   AttentionProblem problem;
   AttentionShape shape;
   float scale = 0;
-  oracle::Family family = oracle::Family::normal; ///< Of q, k and v.
+  oracle::Family family = oracle::Family::normal; ///< The family of values of q, k and v.
   uint64_t seed = 0;
-  Schedule schedule = {};                ///< What is 0 is chosen by the library.
-  const NamedVariant *variant = nullptr; ///< What made the problem's variant; null if there is none, or no name for it.
-  /// What a tensor of the problem's variant holds, in C order. If it is empty, or gives nothing, normal numbers.
+  Schedule schedule = {};                ///< The library chooses fields that are 0.
+  const NamedVariant *variant = nullptr; ///< The maker of the problem's variant; null if it has none or no name.
+  /// Returns the values of a tensor of the problem's variant, in C order. If the function is empty, or returns nothing,
+  /// the tensor holds normally distributed values.
   std::function<std::vector<float>(std::string_view tensor, const std::vector<int64_t> &shape)> variant_values = {};
   RowGaps row_gaps = {};
 };

@@ -19,7 +19,7 @@ template <class T> std::vector<T> part(const std::vector<T> &whole, int64_t inde
   return {whole.begin() + index * size, whole.begin() + (index + 1) * size};
 }
 
-/// Those of a variant's tensor, whose axes of batches and heads come first.
+/// Returns part `index`, which is one kv head, of a variant's tensor. The axes of batches and heads come first.
 std::vector<float> part(const std::vector<float> &whole, const VariantTensor &tensor, const AttentionShape &shape,
                         int64_t index) {
   int64_t parts = 1, number = 0;
@@ -120,7 +120,7 @@ AttentionResults plainResults(const Part &p, int run) {
   return results;
 }
 
-/// What is known of an AttentionReference while it is computed.
+/// The results of an AttentionReference while it is computed.
 struct Reference {
   AttentionResults exact;
   std::vector<double> plain;

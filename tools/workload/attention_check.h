@@ -37,13 +37,14 @@ struct AttentionResults {
   std::vector<std::vector<double> *> all();
 };
 
-/// What the inputs in `arrays` should give, to compare any number of results with. A variant needs to have a name.
+/// The exact and the plain results for the inputs in `arrays`, to compare any number of results with. A variant needs
+/// to have a name.
 class AttentionReference {
 public:
   /// Computes on all cores; takes seconds for a thousand rows and grows with the square of their number.
   AttentionReference(const AttentionCase &attention, const AttentionArrays &arrays);
 
-  /// Of results for the same inputs.
+  /// Returns the errors of results for the same inputs.
   AttentionErrors errors(const AttentionArrays &arrays) const;
 
 private:

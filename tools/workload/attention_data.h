@@ -13,7 +13,7 @@ struct AttentionTensors {
   DeviceTensor q, k, v, o, lse;
   DeviceTensor d_o, dq, dk, dv;                ///< Empty unless the problem has a backward pass.
   std::vector<DeviceTensor> variant;           ///< As Variant::tensors.
-  std::vector<DeviceTensor> variant_gradients; ///< Of the backward pass; for those that want one.
+  std::vector<DeviceTensor> variant_gradients; ///< Written by the backward pass; for tensors that want one.
 };
 
 class AttentionData {
@@ -38,7 +38,7 @@ public:
   /// Before launches of another plan of the same problem, whose schedule may need more workspace.
   Status makeRoomFor(const AttentionPlan &plan);
   int64_t workspaceBytes() const { return workspace_.bytes(); }
-  /// Of all tensors and the workspace.
+  /// Returns the bytes of all tensors and the workspace.
   int64_t bytes() const;
 
 private:

@@ -97,7 +97,7 @@ std::vector<int> randomDocuments(int64_t batch, int64_t length, uint64_t seed, u
   return documents;
 }
 
-/// Of each position's document among the other positions: where it begins, or ends.
+/// Returns, for each position, the begin or the end of its document among the other positions.
 std::vector<float> randomBounds(std::string_view tensor, const AttentionShape &s, uint64_t seed) {
   const bool ofKeys = tensor.starts_with("query"), isEnd = tensor.ends_with("_end");
   std::vector<float> bounds;

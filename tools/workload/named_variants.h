@@ -18,15 +18,15 @@ struct KeySpan {
   int64_t begin, end;
 };
 
-/// What each tensor of a variant holds, in C order.
+/// The values of each tensor of a variant, in C order.
 using VariantArrays = std::vector<std::vector<float>>;
-/// The gradients of those that want one.
+/// The gradients of the tensors that want one.
 using VariantGradients = std::vector<std::vector<double>>;
 
-/// What a variant's rules are made from.
+/// The inputs of a variant's rules.
 struct RuleInputs {
   const oracle::Shape &shape;
-  oracle::Corner corner; ///< Of the problem's diagonal.
+  oracle::Corner corner; ///< The corner of the problem's diagonal.
   const VariantArrays &tensors;
 };
 
@@ -52,8 +52,8 @@ std::span<const NamedVariant> namedVariants();
 const NamedVariant *findVariant(std::string_view name);
 std::vector<std::string> variantNames();
 
-/// What a tensor of any of them holds where time is measured: half of the keys as a prefix, documents of 2048 tokens;
-/// else as randomValues.
+/// Returns the values of a tensor of any variant when time is measured: half of the keys as a prefix, documents of 2048
+/// tokens; otherwise the values of randomValues.
 std::vector<float> measuredValues(std::string_view tensor, const std::vector<int64_t> &shape,
                                   const AttentionShape &attention);
 /// The same where results are checked: `seed` decides the prefix and where documents begin. The slopes are those of

@@ -11,7 +11,7 @@
 
 namespace tegula::tools {
 
-/// What openDevice takes.
+/// Returns the words that openDevice takes.
 std::vector<std::string> targetWords();
 
 /// "cpu" or "cuda" for auto, without opening anything; any other word as it is.

@@ -21,7 +21,7 @@ private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Of at least one value.
+/// Returns the median of at least one value.
 double median(std::vector<double> values);
 
 /// Milliseconds of one call of `work`: the median of 3 to 100 calls, as many as fit into `budget_ms`, after one that
