@@ -77,12 +77,14 @@ Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, cons
   return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, modifies ? select(seen, ds, 0.0) : ds)};
 }
 
-/// dS K. A NaN or an infinity in a key that a query does not see makes NaN of 0 times it: then once more, with care.
-Value dqOf(const AttentionConfig &c, const Tile &tile, Value k) {
-  Var dq = dot(tile.ds, k); // [block_m, head_dim]
-  if (c.contain_nonfinite)
-    when(any(!isFinite(dq)), [&] { dq = dotWhere(tile.seen, tile.ds, k, 0.0); });
-  return dq;
+/// Adds dS K to dQ. A NaN or an infinity in a key that a query does not see makes NaN of 0 times it: then once more,
+/// with care.
+void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value k) {
+  Value dq = dot(tile.ds, k); // [block_m, head_dim]
+  if (!c.contain_nonfinite)
+    return dQ.atomicAdd(i, dq);
+  when(
+      allFinite(dq), [&] { dQ.atomicAdd(i, dq); }, [&] { dQ.atomicAdd(i, dotWhere(tile.seen, tile.ds, k, 0.0)); });
 }
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View L, View D, View dQ, View dK,
@@ -110,19 +112,23 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   forEachTile(gradientsOf(c.variant, views), [&](const Head &at, Value i, const Tile &tile) {
     dv = dot(transpose(tile.p), tile.do_i, dv); // [block_n, value_dim]
     dk = dot(transpose(tile.ds), tile.q, dk);   // [block_n, head_dim]
-    at.dQ.atomicAdd(i, dqOf(c, tile, keys.k));  // [block_m, head_dim]
+    addToDq(c, at.dQ, i, tile, keys.k);
   });
+  auto store = [&] {
+    dK.at(batch, kv_head).store(j, dk * scale); // [block_n, head_dim]
+    dV.at(batch, kv_head).store(j, dv);         // [block_n, value_dim]
+  };
+  store();
   if (c.contain_nonfinite)
-    when(any(!isFinite(dk)) | any(!isFinite(dv)), [&] {
+    when(!(allFinite(dk) & allFinite(dv)), [&] {
       dk = fill({c.block_n, c.head_dim}, 0.0);
       dv = fill({c.block_n, c.value_dim}, 0.0);
       forEachTile({}, [&](const Head &, Value, const Tile &tile) {
         dv = dotWhere(transpose(tile.seen), transpose(tile.p), tile.do_i, dv);
         dk = dotWhere(transpose(tile.seen), transpose(tile.ds), tile.q, dk);
       });
+      store();
     });
-  dK.at(batch, kv_head).store(j, dk * scale); // [block_n, head_dim]
-  dV.at(batch, kv_head).store(j, dv);         // [block_n, value_dim]
 }
 
 /// dS = P (dP - D) + P dLSE = P (dP - (D - dLSE)). A row that sees no key has P = 0, and a dLSE that may be infinite.

@@ -48,10 +48,11 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
                    const QueryBlock &at) {
   const Strip block(c, Q, K, V, tensors, at);
   OnlineSoftmax softmax = block.attend(scale, [](OnlineSoftmax &softmax, Value s, Value v) { softmax.update(s, v); });
-  if (c.contain_nonfinite)
-    when(any(!isFinite(softmax.undivided())), [&] { softmax = block.attendWhereSeen(scale); });
-  O.at(at.batch, at.head).store(block.i, softmax.output());    // [block_m, value_dim]
+  View O_h = O.at(at.batch, at.head);
+  O_h.store(block.i, softmax.output());                        // [block_m, value_dim]
   L.at(at.batch, at.head).store(block.i, softmax.logSumExp()); // [block_m]
+  if (c.contain_nonfinite)
+    when(!allFinite(softmax.undivided()), [&] { O_h.store(block.i, block.attendWhereSeen(scale).output()); });
 }
 
 /// What is not finite in o, once more. What is finite keeps its bits.
@@ -59,7 +60,7 @@ void flash2ForwardContain(const AttentionConfig &c, View Q, View K, View V, View
   const QueryBlock at = {programId(2), programId(1), programId(0)};
   Value i = Scores(c, Q, K, at.batch, at.head, tensors).firstQuery(at.block);
   Value o = O.at(at.batch, at.head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
-  when(any(!isFinite(o)), [&] {
+  when(!allFinite(o), [&] {
     const Strip block(c, Q, K, V, tensors, at);
     O.at(at.batch, at.head).store(block.i, select(isFinite(o), cast(f32, o), block.attendWhereSeen(scale).output()));
   });

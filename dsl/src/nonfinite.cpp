@@ -30,6 +30,14 @@ Value finitePart(Value x) { return select(isFinite(x), x, zeros(x)); }
 
 Value isFinite(Operand x, Location where) { return abs(x, where) < infinity; }
 
+/// 0 times a number is 0, and 0 times what is none is NaN: a sum of such products is 0 or NaN.
+Value allFinite(Value x, Location where) {
+  Var sum = cast(f32, x) * 0.0;
+  for (int axis = int(x.shape().size()); axis-- > 0;)
+    sum = reduceSum(sum, axis, where);
+  return !any(sum != 0.0, where);
+}
+
 Value dotWhere(Value seen, Value a, Value b, Operand acc, Location where) {
   Value places = broadcast(seen, a.shape(), where);                       // [m, k]
   Value shown = select(places, a, zeros(a));                              // [m, k]

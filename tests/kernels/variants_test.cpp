@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every ready-made variant, and combinations of them, against the oracle.
 #include "harness/case.h"
+#include "support/test_device.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -92,6 +93,8 @@ std::vector<float> resultsBeside(float number, Case c) {
 
 /// What is visited and masked is multiplied by 0, and 0 NaN is NaN.
 TEST(Variants, BlocksOutsideOfARangeAreNotVisited) {
+  if (!hasGpuCode())
+    GTEST_SKIP() << "the cpu contains what it visits; tegula_kernels_test_simt runs this test";
   for (const char *variant : {"documents", "prefix_tl"})
     for (DType dtype : {f32, bf16}) {
       Case c = caseOf(variant);

@@ -49,7 +49,7 @@ void triangularProduct(View A, View B, View Y, View Slow) {
   Value a = A.load(0, {kRows, kDepth}), b = B.load(0, {kDepth, kColumns});
   Value seen = asColumn(iota(kRows)) >= asRow(iota(kDepth));
   Var y = dot(select(seen, a, 0.0), b), slow = constant(i32, 0);
-  when(any(!isFinite(y)), [&] {
+  when(!allFinite(y), [&] {
     y = dotWhere(seen, a, b, 0.0);
     slow = constant(i32, 1);
   });

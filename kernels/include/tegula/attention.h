@@ -37,8 +37,9 @@ struct AttentionProblem {
   /// The backward pass takes AttentionBackward::d_lse: for losses that depend on lse, such as a z-loss or partial
   /// results that are merged. The forward pass is the same.
   bool lse_gradient = false;
-  /// A NaN or an infinity in q, k, v or d_o changes no result of a query or key that it is hidden from. Of flash2: on
-  /// the cpu that always holds; on a GPU it costs time, and only rows beyond the ends of tensors are safe without it.
+  /// A NaN or an infinity in a row of q, k, v or d_o makes no result NaN that does not see the row. With flash2 that
+  /// always holds on the cpu, where it changes no bit; on a GPU it costs time, and without it only what lies beyond the
+  /// ends of tensors is safe. docs/kernels.md says what exactly holds.
   bool contain_nonfinite = false;
   /// The shape that schedules are looked up for, tuned ones and the table's; launches of any other are as correct.
   AttentionShape expected = {.batch = 4, .heads = 16, .kv_heads = 16, .seqlen_q = 4096, .seqlen_k = 4096};
