@@ -73,7 +73,8 @@ Value dot(Operand a, Operand b, Location where = Location::current());
 /// acc + a x b
 Value dot(Operand a, Operand b, Operand acc, Location where = Location::current());
 /// acc + a x b, where the sum for an element of the result takes only those products whose place in `seen` is
-/// true, i1 that broadcasts to [m, k]. A NaN or an infinity in b reaches no other element, unlike 0 times it. Far slower than a dot.
+/// true, i1 that broadcasts to [m, k]. A NaN or an infinity in b reaches no other element, unlike 0 times it. Far
+/// slower than a dot.
 Value dotWhere(Value seen, Value a, Value b, Operand acc, Location where = Location::current());
 /// Whether no element of a floating-point tile is NaN or an infinity: an i1 scalar, for when(). Cheaper than any().
 Value allFinite(Value x, Location where = Location::current());

@@ -23,9 +23,9 @@ struct Case {
   Layout layout = Layout::contiguous;
   Poison poison = Poison::nan;
   uint64_t seed = 1;
-  double sharpness = 1; ///< The scale is this over sqrt(head_dim).
+  double sharpness = 1;           ///< The scale is this over sqrt(head_dim).
   bool contain_nonfinite = false; ///< As in AttentionProblem.
-  double slope = 0;     ///< ALiBi's slopes go up to this in equal steps; 0: they are those of its paper.
+  double slope = 0;               ///< ALiBi's slopes go up to this in equal steps; 0: they are those of its paper.
 
   double scale() const;
 };
