@@ -55,7 +55,7 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
     when(!allFinite(softmax.undivided()), [&] { O_h.store(block.i, block.attendWhereSeen(scale).output()); });
 }
 
-/// What is not finite in o, once more. What is finite keeps its bits.
+/// Computes the elements of o that are not finite again. Finite elements keep their bits.
 void flash2ForwardContain(const AttentionConfig &c, View Q, View K, View V, View O, Value scale, VariantViews tensors) {
   const QueryBlock at = {programId(2), programId(1), programId(0)};
   Value i = Scores(c, Q, K, at.batch, at.head, tensors).firstQuery(at.block);

@@ -221,7 +221,7 @@ static bool isOfRows(Operation *branch, Value condition) {
   });
 }
 
-/// Whether a tile is one number, which all warps hold.
+/// Returns whether a tile is one number, which all warps hold.
 static bool isOneNumber(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getNumElements() == 1 &&
          llvm::all_of(sm::layoutOf(tile).getWarps(),

@@ -76,9 +76,10 @@ Value dot(Operand a, Operand b, Operand acc, Location where = Location::current(
 /// true, i1 that broadcasts to [m, k]. A NaN or an infinity in b reaches no other element, unlike 0 times it. Far
 /// slower than a dot.
 Value dotWhere(Value seen, Value a, Value b, Operand acc, Location where = Location::current());
-/// Whether no element of a floating-point tile is NaN or an infinity: an i1 scalar, for when(). Cheaper than any().
+/// Returns an i1 scalar for when(): true if no element of a floating-point tile is NaN or an infinity. Cheaper than
+/// any().
 Value allFinite(Value x, Location where = Location::current());
-/// Whether a condition is true for some element of a tile: an i1 scalar, for when().
+/// Returns an i1 scalar for when(): true if the condition is true for some element of the tile.
 Value any(Operand condition, Location where = Location::current());
 Value reduceMax(Operand x, int axis, Location where = Location::current());
 Value reduceMin(Operand x, int axis, Location where = Location::current());
