@@ -11,59 +11,31 @@
 namespace tegula {
 namespace {
 
-/// A block of queries, and the keys and values that its rows see.
-struct Strip {
-  Strip(const AttentionConfig &c, View Q, View K, View V, VariantViews tensors, const QueryBlock &at)
-      : c(c), scores(c, Q, K, at.batch, at.head, tensors), i(scores.firstQuery(at.block)),
-        K(K.at(at.batch, kvHead(at.head, Q, K))), V(V.at(at.batch, kvHead(at.head, Q, K))),
-        q(Q.at(at.batch, at.head).load(i, {c.block_m, c.head_dim})), strip(scores.ofQueries(i)) {}
-
-  /// softmax(S) V. `update` takes an OnlineSoftmax, scores and values.
-  template <class Update> OnlineSoftmax attend(Value scale, Update update) const {
-    OnlineSoftmax softmax(c.block_m, c.value_dim);
-    for (Value turn : range(strip.visited().begin, strip.visited().end, c.block_n)) {
-      Value j = strip.position(turn);
-      Value k = K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
-      Value v = V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
-      Value s = dot(q, transpose(k)) * scale;        // [block_m, block_n]
-      update(softmax, strip.masked(s, j), v);
-    }
-    return softmax;
-  }
-
-  /// A value that a row does not see may be no number: 0 times it is NaN, which does not arise here.
-  OnlineSoftmax attendWhereSeen(Value scale) const {
-    return attend(scale, [](OnlineSoftmax &softmax, Value s, Value v) { softmax.updateWhereSeen(s, v); });
-  }
-
-  const AttentionConfig &c;
-  Scores scores;
-  Value i; ///< The first row.
-  View K, V;
-  Value q; ///< [block_m, head_dim]
-  ScoreStrip strip;
-};
-
 void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale, VariantViews tensors,
                    const QueryBlock &at) {
-  const Strip block(c, Q, K, V, tensors, at);
-  OnlineSoftmax softmax = block.attend(scale, [](OnlineSoftmax &softmax, Value s, Value v) { softmax.update(s, v); });
-  View O_h = O.at(at.batch, at.head);
-  O_h.store(block.i, softmax.output());                        // [block_m, value_dim]
-  L.at(at.batch, at.head).store(block.i, softmax.logSumExp()); // [block_m]
-  if (c.contain_nonfinite)
-    when(!allFinite(softmax.undivided()), [&] { O_h.store(block.i, block.attendWhereSeen(scale).output()); });
-}
+  auto [batch, head, block] = at;
+  Value kv_head = kvHead(head, Q, K);
+  Scores scores(c, Q, K, batch, head, tensors);
+  Value i = scores.firstQuery(block);
+  View K_h = K.at(batch, kv_head);
+  View V_h = V.at(batch, kv_head);
 
-/// Computes the elements of o that are not finite again. Finite elements keep their bits.
-void flash2ForwardContain(const AttentionConfig &c, View Q, View K, View V, View O, Value scale, VariantViews tensors) {
-  const QueryBlock at = {programId(2), programId(1), programId(0)};
-  Value i = Scores(c, Q, K, at.batch, at.head, tensors).firstQuery(at.block);
-  Value o = O.at(at.batch, at.head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
-  when(!allFinite(o), [&] {
-    const Strip block(c, Q, K, V, tensors, at);
-    O.at(at.batch, at.head).store(block.i, select(isFinite(o), cast(f32, o), block.attendWhereSeen(scale).output()));
-  });
+  Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
+  OnlineSoftmax softmax(c.block_m, c.value_dim);
+  ScoreStrip strip = scores.ofQueries(i);
+  for (Value turn : range(strip.visited().begin, strip.visited().end, c.block_n)) {
+    Value j = strip.position(turn);
+    Value k = K_h.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
+    Value v = V_h.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
+    Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
+    softmax.update(strip.masked(s, j), v);
+  }
+  O.at(batch, head).store(i, softmax.output());    // [block_m, value_dim]
+  L.at(batch, head).store(i, softmax.logSumExp()); // [block_m]
+  if (c.contain_nonfinite)
+    when(!allFinite(softmax.undivided()), [&] {
+      storeWhereSeen(c, {q, K_h, V_h, O.at(batch, head), i}, strip, scale);
+    });
 }
 
 std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &problem) {
@@ -149,14 +121,6 @@ Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
   };
   return recordList("flash2_forward", kernel, listed, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),
                     tensor(config, "o"), statistic("lse"), ScalarArg{"scale", f32});
-}
-
-Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config) {
-  auto kernel = [&config](View q, View k, View v, View o, Value scale, VariantViews tensors) {
-    flash2ForwardContain(config, q, k, v, o, scale, tensors);
-  };
-  return recordList("flash2_forward_contain", kernel, variantTensors(config), tensor(config, "q"), tensor(config, "k"),
-                    tensor(config, "v"), tensor(config, "o"), ScalarArg{"scale", f32});
 }
 
 } // namespace tegula

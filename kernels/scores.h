@@ -95,4 +95,14 @@ Value groupSize(View q, View k);
 /// The one that a query head shares.
 Value kvHead(Value head, View q, View k);
 
+/// A block of queries with the keys and values of its head.
+struct ContainedBlock {
+  Value q;      ///< [block_m, head_dim]
+  View K, V, O; ///< Of one head.
+  Value i;      ///< The first row.
+};
+
+/// Stores o of a block such that a NaN or an infinity in a value reaches only rows that see it (flash2_contain.cpp).
+void storeWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip, Value scale);
+
 } // namespace tegula

@@ -39,7 +39,7 @@ OTHERS = [
     ("compile - --kernel flash2_forward --emit tile", "--kernel: it takes the place of PROGRAM; give one of them"),
     ("compile --kernel flash9 --emit tile",
      "--kernel: 'flash9' is not one of standard_scores, standard_softmax, standard_output, flash1_forward, "
-     "flash2_forward, flash2_backward_preprocess, flash2_backward or flash2_backward_postprocess; "
+     "flash2_forward, flash2_forward_contain, flash2_backward_preprocess, flash2_backward or flash2_backward_postprocess; "
      "`tegula compile --help` lists what is legal"),
     ("bench --head-dim 64,nine",
      "--head-dim: 'nine' is not a whole number from 8 to 256; `tegula bench --help` lists what is legal"),

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The forward pass of FlashAttention-2 for blocks whose o is not finite: a NaN or an infinity in a value reaches only
+// rows that see it.
+#include "arguments.h"
+#include "scores.h"
+
+namespace tegula {
+
+/// Returns softmax(S) V, [block_m, value_dim].
+static Value outputWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip,
+                             Value scale) {
+  OnlineSoftmax softmax(c.block_m, c.value_dim);
+  for (Value turn : range(strip.visited().begin, strip.visited().end, c.block_n)) {
+    Value j = strip.position(turn);
+    Value k = block.K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
+    Value v = block.V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
+    Value s = dot(block.q, transpose(k)) * scale;        // [block_m, block_n]
+    softmax.updateWhereSeen(strip.masked(s, j), v);
+  }
+  return softmax.output();
+}
+
+void storeWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip, Value scale) {
+  block.O.store(block.i, outputWhereSeen(c, block, strip, scale));
+}
+
+/// Computes the elements of o that are not finite again. Finite elements keep their bits.
+static void flash2ForwardContain(const AttentionConfig &c, View Q, View K, View V, View O, Value scale,
+                                 VariantViews tensors) {
+  Value batch = programId(2), head = programId(1), kv_head = kvHead(head, Q, K);
+  Scores scores(c, Q, K, batch, head, tensors);
+  Value i = scores.firstQuery(programId(0));
+  View O_h = O.at(batch, head);
+  Value o = O_h.load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
+  when(!allFinite(o), [&] {
+    Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
+    const ContainedBlock block = {q, K.at(batch, kv_head), V.at(batch, kv_head), O_h, i};
+    Value again = outputWhereSeen(c, block, scores.ofQueries(i), scale); // [block_m, value_dim]
+    O_h.store(i, select(isFinite(o), cast(f32, o), again));
+  });
+}
+
+Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config) {
+  auto kernel = [&config](View q, View k, View v, View o, Value scale, VariantViews tensors) {
+    flash2ForwardContain(config, q, k, v, o, scale, tensors);
+  };
+  return recordList("flash2_forward_contain", kernel, variantTensors(config), tensor(config, "q"), tensor(config, "k"),
+                    tensor(config, "v"), tensor(config, "o"), ScalarArg{"scale", f32});
+}
+
+} // namespace tegula
