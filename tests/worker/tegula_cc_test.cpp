@@ -22,11 +22,11 @@ using testing::HasSubstr;
 namespace {
 
 /// A kernel that takes its time: some 0.2 s.
-CompileRequest attention() {
+CompileRequest attention(const Target &target = {}) {
   const AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128, .causal = Causal::top_left};
-  const Expected<AttentionRecipe> recipe = resolve(problem, "flash2_backward", {});
+  const Expected<AttentionRecipe> recipe = resolve(problem, "flash2_backward", target);
   return {
-      .program = recordFlash2Backward(recipe->config)->text, .schedule = recipe->schedule, .target = {}, .emit = ""};
+      .program = recordFlash2Backward(recipe->config)->text, .schedule = recipe->schedule, .target = target, .emit = ""};
 }
 
 class TegulaCc : public testing::Test {
@@ -136,10 +136,7 @@ public:
 };
 
 CompileRequest forGpu() {
-  CompileRequest request = attention();
-  request.target = {.name = "cuda", .arch = "sm_80", .features = ""};
-  request.schedule.num_stages = 1;
-  return request;
+  return attention({.name = "cuda", .arch = "sm_80", .features = ""});
 }
 
 TEST_F(TegulaCc, ATimeoutEndsTheAssemblerToo) {
