@@ -13,7 +13,7 @@ namespace tegula {
 std::vector<std::string_view> forwardKernels(const AttentionProblem &problem);
 std::vector<std::string_view> backwardKernels();
 
-/// Returns `status` with a line that names the problem, which nobody below knows of.
+/// Returns `status` with a line that names the problem. The layers below do not know it.
 Status withProblem(const Status &status, const AttentionProblem &problem);
 
 } // namespace tegula

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a kernel that is not in the bundle ends in.
+/// The error about a kernel that is not in the bundle.
 const char *const kNoCompiler = "no compiler\ntarget cpu\nschedule block_m=32";
 
 /// There is none.
