@@ -83,8 +83,7 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
   Value dq = dot(tile.ds, k); // [block_m, head_dim]
   if (!c.contain_nonfinite)
     return dQ.atomicAdd(i, dq);
-  when(
-      allFinite(dq), [&] { dQ.atomicAdd(i, dq); }, [&] { dQ.atomicAdd(i, dotWhere(tile.seen, tile.ds, k, 0.0)); });
+  when(allFinite(dq), [&] { dQ.atomicAdd(i, dq); }, [&] { dQ.atomicAdd(i, dotWhere(tile.seen, tile.ds, k, 0.0)); });
 }
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View L, View D, View dQ, View dK,
@@ -148,8 +147,8 @@ void preprocess(const AttentionConfig &c, View O, View dO, View D, View dQ, Vari
   Value sum = rowSum(do_i * o);                                      // [block_m]
   Value delta =                                                      // [block_m]
       c.lse_gradient ? sum - lseGradient(lse[0].at(batch, head), lse[1].at(batch, head), i, c.block_m) : sum;
-  D.at(batch, head).store(i, delta);                                 // [block_m]
-  dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));   // [block_m, head_dim]
+  D.at(batch, head).store(i, delta);                               // [block_m]
+  dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0)); // [block_m, head_dim]
 }
 
 void postprocess(const AttentionConfig &c, View dQ_acc, View dQ, Value scale) {

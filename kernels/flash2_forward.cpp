@@ -33,9 +33,8 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
   O.at(batch, head).store(i, softmax.output());    // [block_m, value_dim]
   L.at(batch, head).store(i, softmax.logSumExp()); // [block_m]
   if (c.contain_nonfinite)
-    when(!allFinite(softmax.undivided()), [&] {
-      storeWhereSeen(c, {q, K_h, V_h, O.at(batch, head), i}, strip, scale);
-    });
+    when(!allFinite(softmax.undivided()),
+         [&] { storeWhereSeen(c, {q, K_h, V_h, O.at(batch, head), i}, strip, scale); });
 }
 
 std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &problem) {
@@ -53,22 +52,26 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
   std::vector<ScheduleBox> boxes = {box(4, {64, 128, 192, 256}), box(8, {128, 256})};
   if (target.arch == "sm_90a" && sizeOf(problem.dtype) == 2)
     for (auto [warps, rows] : {std::pair(4, 64), std::pair(8, 128), std::pair(12, 192)}) {
-      ScheduleBox serial = {
-          {&Schedule::block_m, {rows}},    {&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224}},
-          {&Schedule::num_warps, {warps}}, {&Schedule::num_stages, {2, 3, 4}},
-          {&Schedule::num_roles, {2}},     {&Schedule::persistent, {0, 1, 2}}};
+      ScheduleBox roles = {{&Schedule::block_m, {rows}},
+                           {&Schedule::num_warps, {warps}},
+                           {&Schedule::num_stages, {2, 3, 4}},
+                           {&Schedule::roles, {Roles::load}},
+                           {&Schedule::tile_scheduler,
+                            {std::nullopt, TileScheduler::static_persistent, TileScheduler::dynamic_persistent}}};
       // One warpgroup alone leaves waits that other instances fill. Measured slower at 128, which the model cannot
       // tell.
       if (warps == 4 && std::max(problem.head_dim, problem.value_dim) <= 64)
-        serial.push_back({&Schedule::instances_per_sm, {0, 2, 3, 4}});
-      ScheduleBox overlapped = serial;
-      overlapped.push_back({&Schedule::num_products, {2}});
-      overlapped.push_back({&Schedule::held_operands, {0, 2}});
+        roles.push_back({&Schedule::instances_per_sm, {0, 2, 3, 4}});
+      const ScheduleAxis keys(&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224});
+      ScheduleBox serial = roles, overlapped = roles;
+      serial.push_back(keys);
+      overlapped.push_back({&Schedule::overlap, {Overlap::pingpong}});
+      overlapped.push_back({&Schedule::lhs_in_registers, {std::nullopt, true}});
       ScheduleBox optimistic = overlapped;
-      optimistic.push_back({&Schedule::num_attempts, {2}});
-      for (ScheduleAxis &axis : optimistic)
-        if (warps == 12 && axis.field == &Schedule::block_n) // Three warpgroups have no registers for more.
-          axis.values = {64, 80};
+      overlapped.push_back(keys);
+      optimistic.push_back({&Schedule::optimistic_softmax, {true}});
+      // Three warpgroups have no registers for more keys.
+      optimistic.push_back(warps == 12 ? ScheduleAxis(&Schedule::block_n, {64, 80}) : keys);
       boxes.push_back(std::move(optimistic));
       boxes.push_back(std::move(serial));
       boxes.push_back(std::move(overlapped));
@@ -87,18 +90,18 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
                 .product_flops = 2 * double(scores) * row,
                 .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
                 .exponentials = double(scores)};
-  if (s.num_roles == 2) {  // Warpgroups read Q, too, from shared memory, unless they hold it.
-    if (s.persistent != 0) // While O passes through it, the next block's Q, K and V come.
+  if (s.roles == Roles::load) { // Warpgroups read Q, too, from shared memory, unless they hold it.
+    if (isPersistent(s))        // While O passes through it, the next block's Q, K and V come.
       demand.shared_bytes += bytes * s.block_m * (v + qk);
     demand.shared_traffic /= 4;
-    if (s.held_operands == 2)
+    if (s.lhs_in_registers == true)
       demand.register_words += s.block_m * qk / words;
     else
       demand.shared_traffic += double(bytes * s.block_m * qk);
     demand.warpgroup_products = true;
     if (hasTilesOfScores(problem.variant))
       demand.shared_bytes += 2 * s.num_stages * scores;
-    if (s.num_products == 2) // The weights of one block beside the scores of the next.
+    if (s.overlap == Overlap::pingpong) // The weights of one block beside the scores of the next.
       demand.register_words += scores / words;
   } else {
     demand.register_words += s.block_m * qk / words;

@@ -24,11 +24,11 @@ Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &sche
   case GridRows::queries:
     return queries;
   case GridRows::turns: {
-    if (schedule.persistent == 0)
+    if (!isPersistent(schedule))
       return queries;
     const int64_t all = saturatingProduct(saturatingProduct(queries.x, queries.y), queries.z);
     // What does not fit at all is the device's to refuse: an empty grid would do nothing and say so to nobody.
-    const bool isCountable = schedule.persistent != 2 || all <= kMostClaims;
+    const bool isCountable = schedule.tile_scheduler != TileScheduler::dynamic_persistent || all <= kMostClaims;
     return {isCountable ? std::min(std::max<int64_t>(concurrency, 1), all) : all, 1, 1};
   }
   case GridRows::keys:

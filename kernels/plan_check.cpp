@@ -26,23 +26,15 @@ Status checkBlock(const char *name, int size) {
                                    ", or 0 to have it chosen");
 }
 
-Status checkPersistent(int value) {
-  if (value >= 0 && value <= 2)
-    return {};
-  return invalidArgument("persistent", "it is " + text(value) +
-                                           "; it must be 0 (an instance for each block), 1 (blocks in turns) or 2 "
-                                           "(blocks from a counter)");
-}
-
-Status checkHeadsPerGroup(const Schedule &schedule) {
+Status checkHeadsInL2(const Schedule &schedule) {
   constexpr int most = 1024;
-  if (schedule.heads_per_group < 0 || schedule.heads_per_group > most)
-    return invalidArgument("heads_per_group", "it is " + text(schedule.heads_per_group) + "; it must be from 1 to " +
-                                                  text(most) + ", or 0 for 1");
-  if (schedule.heads_per_group > 1 && schedule.persistent == 1)
-    return invalidArgument("heads_per_group", "it is " + text(schedule.heads_per_group) +
-                                                  ", but blocks in turns (persistent of 1) have an order of their own; "
-                                                  "it must be 0 or 1");
+  if (schedule.heads_in_l2 < 0 || schedule.heads_in_l2 > most)
+    return invalidArgument("heads_in_l2", "it is " + text(schedule.heads_in_l2) + "; it must be from 1 to " +
+                                              text(most) + ", or 0 for 1");
+  if (schedule.heads_in_l2 > 1 && schedule.tile_scheduler == TileScheduler::static_persistent)
+    return invalidArgument("heads_in_l2", "it is " + text(schedule.heads_in_l2) +
+                                              ", but tile_scheduler=static_persistent has an order of its own; "
+                                              "it must be 0 or 1");
   return {};
 }
 
@@ -70,8 +62,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkDim("value_dim", problem.value_dim));
   TEGULA_RETURN_IF_ERROR(checkBlock("block_m", schedule.block_m));
   TEGULA_RETURN_IF_ERROR(checkBlock("block_n", schedule.block_n));
-  TEGULA_RETURN_IF_ERROR(checkPersistent(schedule.persistent));
-  TEGULA_RETURN_IF_ERROR(checkHeadsPerGroup(schedule));
+  TEGULA_RETURN_IF_ERROR(checkHeadsInL2(schedule));
   TEGULA_RETURN_IF_ERROR(problem.variant.status);
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));

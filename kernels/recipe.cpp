@@ -66,8 +66,8 @@ Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_v
                            .variant = problem.variant,
                            .block_m = schedule.block_m,
                            .block_n = schedule.block_n,
-                           .heads_per_group = std::max(schedule.heads_per_group, 1),
-                           .persistent = schedule.persistent,
+                           .heads_in_l2 = std::max(schedule.heads_in_l2, 1),
+                           .tile_scheduler = schedule.tile_scheduler.value_or(TileScheduler::single_tile),
                            .lse_gradient = problem.lse_gradient,
                            .contain_nonfinite = contains(problem, program, target)};
     return AttentionRecipe{std::move(config), schedule};

@@ -53,35 +53,35 @@ struct Row {
 
 /// Warpgroups of 64 rows with a producer (docs/design.md).
 constexpr Schedule fed(int block_m, int block_n) {
-  return {.block_m = block_m, .block_n = block_n, .num_warps = block_m / 16, .num_stages = 2, .num_roles = 2};
+  return {.block_m = block_m, .block_n = block_n, .num_warps = block_m / 16, .num_stages = 2, .roles = Roles::load};
 }
 
 constexpr Schedule overlapped(int block_m, int block_n) {
   Schedule schedule = fed(block_m, block_n);
-  schedule.num_products = 2;
+  schedule.overlap = Overlap::pingpong;
   return schedule;
 }
 
 constexpr Schedule inTurns(int block_m, int block_n) {
   Schedule schedule = overlapped(block_m, block_n);
-  schedule.persistent = 1;
+  schedule.tile_scheduler = TileScheduler::static_persistent;
   return schedule;
 }
 
 /// Whoever is free takes the next block.
 constexpr Schedule claimed(Schedule schedule) {
-  schedule.persistent = 2;
+  schedule.tile_scheduler = TileScheduler::dynamic_persistent;
   return schedule;
 }
 
 /// Exponentials first: what waits for the tensor cores gains, at the price of power and of the first block.
 constexpr Schedule optimistic(Schedule schedule) {
-  schedule.num_attempts = 2;
+  schedule.optimistic_softmax = true;
   return schedule;
 }
 
 constexpr Schedule held(Schedule schedule) {
-  schedule.held_operands = 2;
+  schedule.lhs_in_registers = true;
   return schedule;
 }
 
@@ -96,7 +96,7 @@ constexpr Schedule severalPerSm(Schedule schedule, int instances_per_sm) {
 }
 
 constexpr Schedule grouped(Schedule schedule, int heads) {
-  schedule.heads_per_group = heads;
+  schedule.heads_in_l2 = heads;
   return schedule;
 }
 
@@ -229,7 +229,7 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
   // Roles and what comes with them belong to a row's own tiles: whoever gives tiles gets what he has given.
   const bool isFree = given == Schedule();
   auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row &row) {
-    return fits(row, target, program, problem) && (isFree || row.schedule.num_roles == 0);
+    return fits(row, target, program, problem) && (isFree || row.schedule.roles != Roles::load);
   });
   for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages})
     if (given.*field == 0)

@@ -40,7 +40,7 @@ namespace {
 class QueryBlocks {
 public:
   QueryBlocks(const AttentionConfig &config, View q)
-      : group_(config.heads_per_group), heads_(narrow(q.dim(1))), allHeads_(narrow(q.dim(0)) * heads_),
+      : group_(config.heads_in_l2), heads_(narrow(q.dim(1))), allHeads_(narrow(q.dim(0)) * heads_),
         perHead_(narrow((q.dim(2) + (config.block_m - 1)) / config.block_m)) {}
 
   Value perHead() const { return perHead_; }
@@ -51,7 +51,7 @@ public:
     return (narrow(programId(2)) * heads_ + narrow(programId(1))) * perHead_ + narrow(programId(0));
   }
 
-  /// In the order of Schedule::heads_per_group.
+  /// In the order of Schedule::heads_in_l2.
   QueryBlock ofNumber(Value number) const {
     if (group_ == 1) {
       Value head = number / perHead_;
@@ -114,12 +114,12 @@ static void asClaimed(const QueryBlocks &blocks, View counter, const std::functi
 
 void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,
                     const std::function<void(const QueryBlock &)> &body) {
-  if (config.persistent == 0 && config.heads_per_group == 1)
+  if (config.tile_scheduler == TileScheduler::single_tile && config.heads_in_l2 == 1)
     return body({programId(2), programId(1), programId(0)});
   QueryBlocks blocks(config, q);
   if (config.claimsBlocks())
     return asClaimed(blocks, counter.front(), body);
-  if (config.persistent == 1)
+  if (config.tile_scheduler == TileScheduler::static_persistent)
     return inTurns(blocks, body);
   body(blocks.ofNumber(blocks.ofInstance()));
 }
@@ -155,7 +155,8 @@ Interval Scores::keysFor(Value firstRow, Value lastRow) const {
     begin = max(begin, range.keys(row, head_, tensors_).begin);
     end = min(end, range.keys(lastRow, head_, tensors_).end);
   }
-  if (config_.persistent != 0) // There is a block for each turn, but not all of them have rows.
+  if (config_.tile_scheduler !=
+      TileScheduler::single_tile) // There is a block for each turn, but not all of them have rows.
     end = select(min(lastRow, head_.seqlen_q - 1 - row) >= 0, end, begin);
   return {begin, end};
 }

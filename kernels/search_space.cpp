@@ -21,8 +21,8 @@ const Entry kSpaces[] = {
 template <class Visit> void forEach(const ScheduleBox &box, size_t first, Schedule schedule, Visit visit) {
   if (first == box.size())
     return visit(schedule);
-  for (int value : box[first].values) {
-    schedule.*box[first].field = value;
+  for (const auto &choose : box[first].choices()) {
+    choose(schedule);
     forEach(box, first + 1, schedule, visit);
   }
 }

@@ -112,7 +112,7 @@ inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
   FUNCTION(cuDeviceGet, (CUdevice * device, int ordinal))                                                              \
   FUNCTION(cuDeviceGetName, (char *name, int bytes, CUdevice device))                                                  \
   FUNCTION(cuDeviceGetPCIBusId, (char *id, int bytes, CUdevice device))                                                \
-  FUNCTION(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                                     \
+  FUNCTION(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device))                                                      \
   FUNCTION(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device))                          \
   FUNCTION(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                           \
   FUNCTION(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                                            \
@@ -121,7 +121,7 @@ inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
   FUNCTION(cuCtxPopCurrent_v2, (CUcontext * context))                                                                  \
   FUNCTION(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                                       \
   FUNCTION(cuMemFree_v2, (CUdeviceptr address))                                                                        \
-  FUNCTION(cuMemGetInfo_v2, (size_t * available, size_t * total))                                                      \
+  FUNCTION(cuMemGetInfo_v2, (size_t *available, size_t *total))                                                        \
   FUNCTION(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                    \
   FUNCTION(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))                          \
   FUNCTION(cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))                      \

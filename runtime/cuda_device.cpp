@@ -42,8 +42,8 @@ Expected<Buffer> allocateBuffer(const std::shared_ptr<Context> &context, int64_t
 class CudaDevice final : public Device {
 public:
   CudaDevice(const CudaDeviceInfo &info, std::shared_ptr<Context> context)
-      : context_(std::move(context)), name_(info.name),
-        driver_(std::to_string(info.driver_version)), target_{.name = "cuda", .arch = info.arch, .features = ""} {}
+      : context_(std::move(context)), name_(info.name), driver_(std::to_string(info.driver_version)),
+        target_{.name = "cuda", .arch = info.arch, .features = ""} {}
 
   const std::shared_ptr<Context> &context() const noexcept { return context_; }
 

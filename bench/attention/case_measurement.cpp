@@ -64,15 +64,13 @@ CaseMeasurement::CaseMeasurement(const Machine &machine, const AttentionCase &at
       run_(AttentionRun::make(attention, machine.device, machine.cache, machine.tuned)) {}
 
 Row CaseMeasurement::forward(double flops) {
-  return measured(
-      "forward", [&] { return run_->forward(); }, flops, forwardTraffic);
+  return measured("forward", [&] { return run_->forward(); }, flops, forwardTraffic);
 }
 
 Row CaseMeasurement::backward(double flops) {
   if (Status status = run_ ? run_->forward() : Status(); !status.ok())
     return withoutFigures(rowFor(attention_, "backward"), status);
-  return measured(
-      "backward", [&] { return run_->backward(); }, flops, backwardTraffic);
+  return measured("backward", [&] { return run_->backward(); }, flops, backwardTraffic);
 }
 
 Row CaseMeasurement::measured(const char *pass, const std::function<Status()> &work, double flops,

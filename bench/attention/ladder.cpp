@@ -23,7 +23,7 @@ Schedule ofAllGpus(int head_dim) {
 }
 
 Schedule withRoles(int block_m, int block_n) {
-  return {.block_m = block_m, .block_n = block_n, .num_warps = block_m / 16, .num_stages = 2, .num_roles = 2};
+  return {.block_m = block_m, .block_n = block_n, .num_warps = block_m / 16, .num_stages = 2, .roles = Roles::load};
 }
 
 Schedule twoWarpgroups(int) { return withRoles(128, 128); }
@@ -31,22 +31,22 @@ Schedule threeWarpgroups(int) { return withRoles(192, 128); }
 
 Schedule groupedHeads(int) {
   Schedule schedule = withRoles(192, 128);
-  schedule.heads_per_group = 4;
+  schedule.heads_in_l2 = 4;
   return schedule;
 }
 
 /// Where registers allow it with three warpgroups.
 Schedule overlapped(int head_dim) {
   Schedule schedule = withRoles(head_dim <= 64 ? 192 : 128, 128);
-  schedule.num_products = 2;
-  schedule.heads_per_group = 4;
+  schedule.overlap = Overlap::pingpong;
+  schedule.heads_in_l2 = 4;
   return schedule;
 }
 
 Schedule inTurns(int head_dim) {
   Schedule schedule = overlapped(head_dim);
-  schedule.heads_per_group = 0;
-  schedule.persistent = 1;
+  schedule.heads_in_l2 = 0;
+  schedule.tile_scheduler = TileScheduler::static_persistent;
   return schedule;
 }
 

@@ -65,8 +65,7 @@ public:
     int64_t panel = sm::panelFor(type.getShape()[1], elementBytes());
     if (panel == 0)
       return elements();
-    t.either(
-        isFriendly(), [&] { pieces(dealOut(chunkElements(), panel / kChunkBytes)); }, [&] { elements(); });
+    t.either(isFriendly(), [&] { pieces(dealOut(chunkElements(), panel / kChunkBytes)); }, [&] { elements(); });
   }
 
   /// One after the other, in the fewest registers.
@@ -261,8 +260,7 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   const Warps warps{t.warp(), t.warps(), rowsOfWarp};
   auto byThreads = [&] { Copy(t, op.getShared(), view, position, op.getShape(), /*out=*/true, warps).emit(); };
   if (canStoreBoxes(op))
-    t.either(
-        areBoxes(t, op), [&] { storeBoxes(t, op); }, byThreads);
+    t.either(areBoxes(t, op), [&] { storeBoxes(t, op); }, byThreads);
   else
     byThreads();
   return success();

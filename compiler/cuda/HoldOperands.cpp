@@ -83,7 +83,7 @@ static void hold(Value lhs, ArrayRef<Operation *> products) {
 namespace {
 struct HoldOperands : cuda::impl::HoldOperandsBase<HoldOperands> {
   void runOnOperation() override {
-    if (tile::isTwo(getOperation(), "tile.held_operands"))
+    if (tile::isOn(getOperation(), "tile.lhs_in_registers"))
       for (auto function : getOperation().getOps<func::FuncOp>())
         hold(function);
   }
@@ -101,7 +101,7 @@ struct HoldOperands : cuda::impl::HoldOperandsBase<HoldOperands> {
     });
     if (repeated.empty())
       function.emitRemark(
-          "held_operands of 2: there is no loop of products that could keep its left operand in registers");
+          "lhs_in_registers has no effect: there is no loop of products that could keep its left operand in registers");
     for (Value lhs : repeated)
       ::hold(lhs, products[lhs]);
   }

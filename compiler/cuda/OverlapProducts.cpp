@@ -249,7 +249,7 @@ private:
 
 struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
   void runOnOperation() override {
-    if (tile::isTwo(getOperation(), "tile.num_products"))
+    if (tile::isWord(getOperation(), "tile.overlap", "pingpong"))
       getOperation()->walk([&](sm::RolesOp roles) { overlap(roles); });
   }
 
@@ -263,14 +263,14 @@ struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
       hasProducts = true;
       Overlap overlap(loop, takesTurns);
       if (StringRef obstacle = overlap.obstacle(); !obstacle.empty()) {
-        loop.emitRemark("num_products of 2 has no effect on this loop, whose products follow each other: ") << obstacle;
+        loop.emitRemark("overlap=pingpong has no effect on this loop, whose products follow each other: ") << obstacle;
         return;
       }
       overlap.run();
       isOverlapped = true;
     });
     if (!hasProducts)
-      roles.emitRemark("num_products of 2 has no effect: no loop multiplies on the tensor cores of warpgroups");
+      roles.emitRemark("overlap=pingpong has no effect: no loop multiplies on the tensor cores of warpgroups");
     if (!isOverlapped || !takesTurns)
       return;
     auto start = OpBuilder::atBlockBegin(&roles.getConsumer().front());

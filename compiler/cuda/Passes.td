@@ -35,7 +35,7 @@ def DeferReductions : Pass<"defer-reductions"> {
 def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
   let summary = "one role feeds rings in shared memory, the others compute";
   let description = [{
-    In modules with `tile.num_roles` of 2. Each `sm.fetch` whose place follows from scalars and loop variables alone, and that
+    In modules with `tile.roles = "load"`. Each `sm.fetch` whose place follows from scalars and loop variables alone, and that
     tensor cores of warpgroups read, moves to a producer, together with the scalar arithmetic and the loops around it:
     what is left of the program without any tile. The consumers run the rest, receive each tile before its first use and
     release its slot after the last one. Rings in a loop have `tile.num_stages` slots, others one, and the producer feeds
@@ -59,7 +59,7 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
 def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
   let summary = "the last product of an iteration runs beside the first one of the next";
   let description = [{
-    In modules with `tile.num_products` of 2. Where the last product of a consumers' loop only adds to what the loop
+    In modules with `tile.overlap = "pingpong"`. Where the last product of a consumers' loop only adds to what the loop
     carries, it is started one iteration later, together with that iteration's first product. Several warpgroups take turns at
     starting both, so that the tensor cores work for one while the others compute. The first iteration, now on its own, is folded
     with what the loop starts from; comparisons of the loop's variable with its first value are known in both.
@@ -99,7 +99,7 @@ def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
 def HoldOperands : Pass<"hold-operands", "::mlir::ModuleOp"> {
   let summary = "left operands that a loop does not change stay in registers";
   let description = [{
-    In modules with `tile.held_operands` of 2. A left operand of 16-bit elements that products of a loop read, and that is made before
+    In modules with `tile.lhs_in_registers`. A left operand of 16-bit elements that products of a loop read, and that is made before
     the loop, is read into registers there, once. Products of warpgroups hold it only beside other operands that a
     loop carries in registers, as those that overlap do: else ptxas 13.0 writes into it, without a word. Products of warps beside
     them are rare, and keep reading shared memory.

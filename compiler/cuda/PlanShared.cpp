@@ -148,9 +148,8 @@ struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
   SmallVector<Buffer> plan() {
     Lives lives(getOperation());
     SmallVector<Buffer> buffers, placed;
-    getOperation().walk([&](sm::AllocOp alloc) {
-      buffers.push_back({alloc, alloc.getType().bytes(), lives.of(alloc), {}});
-    });
+    getOperation().walk(
+        [&](sm::AllocOp alloc) { buffers.push_back({alloc, alloc.getType().bytes(), lives.of(alloc), {}}); });
     llvm::stable_sort(buffers, [](const Buffer &a, const Buffer &b) { return a.size > b.size; });
     for (Buffer &buffer : buffers) {
       placeAmong(placed, buffer);

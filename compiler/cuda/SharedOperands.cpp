@@ -199,7 +199,7 @@ static bool isStoredByWarps(tile::StoreOp store) {
   constexpr int64_t wide = 256;
   const bool isWide = store.getTile().getType().getDimSize(1) >= wide;
   return hasLoopAround(store) ||
-         (isWide && wantsRoles(store) && !loadsMatricesInLoops(store->getParentOfType<func::FuncOp>()));
+         (isWide && tile::wantsRoles(store) && !loadsMatricesInLoops(store->getParentOfType<func::FuncOp>()));
 }
 
 void lowerLoadsAndStores(func::FuncOp function) {

@@ -63,7 +63,7 @@ static sm::RolesOp makeRoles(func::FuncOp function, Registers registers) {
 namespace {
 struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
   void runOnOperation() override {
-    if (tile::isTwo(getOperation(), "tile.num_roles"))
+    if (tile::wantsRoles(getOperation()))
       for (auto function : getOperation().getOps<func::FuncOp>())
         specialize(function);
   }
@@ -97,7 +97,7 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
         fetches.push_back(fetch);
     });
     if (llvm::none_of(fetches, isInLoop)) {
-      function.emitRemark("num_roles of 2: there is no loop that a producer could feed; all warps copy");
+      function.emitRemark("roles=load has no effect: there is no loop that a producer could feed; all warps copy");
       return;
     }
     addLoads(function, fetches);

@@ -20,12 +20,10 @@ bool onTensorCores(tile::DotOp dot) {
   return lhs == rhs && (!lhs.isF32() || dot.getAllowTf32());
 }
 
-bool wantsRoles(Operation *op) { return tile::isTwo(op, "tile.num_roles"); }
-
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid) {
   constexpr int64_t warpsOfGroup = 4, rowsOfWarp = 16, mostColumns = 256;
   ProductShape shape = shapeOf(dot);
-  return wantsRoles(dot) && !dot->hasAttr(tile::eachWarp) && onTensorCores(dot) &&
+  return tile::wantsRoles(dot) && !dot->hasAttr(tile::eachWarp) && onTensorCores(dot) &&
          !dot.getLhs().getType().getElementType().isF32() && !dot.getTransposeLhs() && grid.n == 1 &&
          grid.m % warpsOfGroup == 0 && shape.m == rowsOfWarp * grid.m && shape.n <= mostColumns;
 }

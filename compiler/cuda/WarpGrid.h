@@ -22,8 +22,6 @@ struct ProductShape {
 ProductShape shapeOf(tile::DotOp dot);
 /// Whether tensor cores compute it; otherwise threads do, in f32.
 bool onTensorCores(tile::DotOp dot);
-/// Whether the op's module has `tile.num_roles` of 2.
-bool wantsRoles(mlir::Operation *op);
 /// Whether whole warpgroups compute it on this grid: sm.wgmma. Only modules with roles want that, and not of products
 /// with `tile.each_warp`.
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid);

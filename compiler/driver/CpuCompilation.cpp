@@ -17,11 +17,11 @@ namespace {
 
 /// The cpu has neither warps nor copies to pipeline. What else there is was obeyed when the program was recorded.
 Status checkSchedule(const Schedule &schedule) {
-  constexpr std::string_view recorded[] = {"block_m", "block_n", "heads_per_group", "persistent"};
+  constexpr std::string_view recorded[] = {"block_m", "block_n", "heads_in_l2", "tile_scheduler"};
   for (const ScheduleField &field : scheduleFields())
-    if (const int value = schedule.*field.member; value != 0 && !llvm::is_contained(recorded, field.name))
+    if (const std::string value = field.text(schedule); !value.empty() && !llvm::is_contained(recorded, field.name))
       return Status(ErrorCode::InvalidArgument,
-                    std::string(field.name) + " is " + std::to_string(value) + "; the cpu target has none, legal is 0");
+                    std::string(field.name) + " is " + value + "; the cpu target has no such field, leave it out");
   return {};
 }
 

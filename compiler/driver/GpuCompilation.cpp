@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/driver/GpuCompilation.h"
 
+#include "compiler/tile/Tile.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -10,21 +12,17 @@ using namespace mlir;
 
 namespace {
 
-/// A field of the schedule as the passes see it.
-struct Decision {
+/// A field of the schedule that passes read as a number from an attribute of the module.
+struct Number {
   const char *name, *attribute;
   int Schedule::*field;
   int64_t usual;
   std::vector<int64_t> legal;
 };
 
-const Decision kDecisions[] = {
+const Number kNumbers[] = {
     {"num_warps", "tile.num_warps", &Schedule::num_warps, 4, {1, 2, 4, 8, 12, 16}},
     {"num_stages", "tile.num_stages", &Schedule::num_stages, 2, {1, 2, 3, 4, 5, 6, 7, 8}},
-    {"num_roles", "tile.num_roles", &Schedule::num_roles, 1, {1, 2}},
-    {"num_products", "tile.num_products", &Schedule::num_products, 1, {1, 2}},
-    {"num_attempts", "tile.num_attempts", &Schedule::num_attempts, 1, {1, 2}},
-    {"held_operands", "tile.held_operands", &Schedule::held_operands, 1, {1, 2}},
     {"instances_per_sm", "tile.instances_per_sm", &Schedule::instances_per_sm, 1, {1, 2, 3, 4}},
 };
 
@@ -37,20 +35,33 @@ void setAttribute(ModuleOp module, StringRef name, int64_t value) {
   module->setAttr(name, Builder(module.getContext()).getI64IntegerAttr(value));
 }
 
-/// The schedule decides, else the text of the program, else we do.
-Status decide(const Decision &decision, const Schedule &schedule, ModuleOp module) {
-  int64_t value = schedule.*decision.field;
+/// Writes a number on the module. The schedule's comes first, then the program's own, then the usual one.
+Status decide(const Number &number, const Schedule &schedule, ModuleOp module) {
+  int64_t value = schedule.*number.field;
   if (value == 0)
-    value = attributeOf(module, decision.attribute);
+    value = attributeOf(module, number.attribute);
   if (value == 0)
-    value = decision.usual;
-  if (!llvm::is_contained(decision.legal, value)) {
-    auto legal = llvm::map_range(decision.legal, [](int64_t n) { return std::to_string(n); });
-    return Status(ErrorCode::InvalidArgument, decision.name + (" is " + std::to_string(value)) + "; legal are " +
+    value = number.usual;
+  if (!llvm::is_contained(number.legal, value)) {
+    auto legal = llvm::map_range(number.legal, [](int64_t n) { return std::to_string(n); });
+    return Status(ErrorCode::InvalidArgument, number.name + (" is " + std::to_string(value)) + "; legal are " +
                                                   llvm::join(legal, ", ") + ", and 0 for the compiler's choice");
   }
-  setAttribute(module, decision.attribute, value);
+  setAttribute(module, number.attribute, value);
   return {};
+}
+
+/// Writes a switch on the module, `tile.` and its name with the value `isOn`. Without a value of the schedule, the
+/// program's own stays.
+void decideSwitch(StringRef name, std::optional<bool> isOn, ModuleOp module) {
+  if (isOn)
+    module->setAttr(("tile." + name).str(), BoolAttr::get(module.getContext(), *isOn));
+}
+
+/// Does so for an enumeration, whose value is a word.
+template <class T> void decideWord(StringRef name, std::optional<T> value, ModuleOp module) {
+  if (value)
+    module->setAttr(("tile." + name).str(), StringAttr::get(module.getContext(), toString(*value)));
 }
 
 /// Bytes of shared memory that a program instance may have. The multiprocessor keeps some of each for itself.
@@ -70,26 +81,31 @@ Status GpuCompilation::prepare(ModuleOp module) {
     return Status(ErrorCode::InvalidArgument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
-  for (const Decision &decision : kDecisions)
-    TEGULA_RETURN_IF_ERROR(decide(decision, request_.schedule, module));
+  const Schedule &schedule = request_.schedule;
+  for (const Number &number : kNumbers)
+    TEGULA_RETURN_IF_ERROR(decide(number, schedule, module));
+  decideWord("roles", schedule.roles, module);
+  decideWord("overlap", schedule.overlap, module);
+  decideSwitch("optimistic_softmax", schedule.optimistic_softmax, module);
+  decideSwitch("lhs_in_registers", schedule.lhs_in_registers, module);
   setAttribute(module, "tile.shared_limit", sharedLimit(target_, attributeOf(module, "tile.instances_per_sm")));
   return checkRoles(module);
 }
 
 Status GpuCompilation::checkRoles(ModuleOp module) const {
-  bool hasRoles = attributeOf(module, "tile.num_roles") == 2, overlaps = attributeOf(module, "tile.num_products") == 2;
+  const bool hasRoles = tile::wantsRoles(module), overlaps = tile::isWord(module, "tile.overlap", "pingpong");
   if (overlaps && !hasRoles)
-    return Status(ErrorCode::InvalidArgument, "num_products is 2, which needs num_roles of 2");
-  if (attributeOf(module, "tile.num_attempts") == 2 && !hasRoles)
-    return Status(ErrorCode::InvalidArgument, "num_attempts is 2, which needs num_roles of 2");
-  if (hasRoles && !overlaps && attributeOf(module, "tile.held_operands") == 2)
-    return Status(ErrorCode::InvalidArgument, "held_operands is 2, which with num_roles of 2 needs num_products of 2");
+    return Status(ErrorCode::InvalidArgument, "overlap is pingpong, which needs roles=load");
+  if (tile::isOn(module, "tile.optimistic_softmax") && !hasRoles)
+    return Status(ErrorCode::InvalidArgument, "optimistic_softmax is true, which needs roles=load");
+  if (hasRoles && !overlaps && tile::isOn(module, "tile.lhs_in_registers"))
+    return Status(ErrorCode::InvalidArgument, "lhs_in_registers is true, which with roles=load needs overlap=pingpong");
   if (!hasRoles || target_.arch == "sm_90a")
     return {};
-  return Status(ErrorCode::Unsupported, "num_roles is 2, which only sm_90a has instructions for, not " + target_.arch);
+  return Status(ErrorCode::Unsupported, "roles is load, which only sm_90a has instructions for, not " + target_.arch);
 }
 
-/// Of sm_90a: what the passes have written on the module.
+/// Returns the TMA descriptions that the passes have written on the module (sm_90a).
 static std::vector<TensorMap> tensorMapsOf(ModuleOp module) {
   std::vector<TensorMap> maps;
   if (auto all = module->getAttrOfType<ArrayAttr>("tile.tensor_maps"))

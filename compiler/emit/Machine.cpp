@@ -122,8 +122,8 @@ void optimize(Module &module, TargetMachine &machine) {
   runPasses(module, &machine, kCpuPasses);
 }
 
-/// Compares numbers of bf16 as f32. LLVM makes comparisons of f32 narrower where it can, and those that it cannot select
-/// it converts back one operand at a time: also a constant, which no such instruction of PTX takes.
+/// Compares numbers of bf16 as f32. LLVM makes comparisons of f32 narrower where it can, and those that it cannot
+/// select it converts back one operand at a time: also a constant, which no such instruction of PTX takes.
 static void widenComparisons(Module &module) {
   for (Function &function : module)
     for (Instruction &instruction : make_early_inc_range(instructions(function))) {

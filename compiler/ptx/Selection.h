@@ -23,8 +23,7 @@ bool isMachineInstruction(const llvm::User &user);
 class Selection {
 public:
   /// Appends the kernel's blocks to `code`, which is empty.
-  Selection(llvm::Function &kernel, Code &code, const Target &target)
-      : kernel_(kernel), code_(code), target_(target) {}
+  Selection(llvm::Function &kernel, Code &code, const Target &target) : kernel_(kernel), code_(code), target_(target) {}
 
   Status run();
 

@@ -100,7 +100,7 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
 }
 
 /// Whether exponents may be fused. Warps that feed themselves have no registers for both kinds.
-static bool mayFuse(tile::SoftmaxUpdateOp op) { return hidesRounding(op) || tile::isTwo(op, "tile.num_roles"); }
+static bool mayFuse(tile::SoftmaxUpdateOp op) { return hidesRounding(op) || tile::wantsRoles(op); }
 
 /// Fused, but exact in rows whose origin is far from 0. These become differences, with a scale of 1 and an origin of 0,
 /// and the multiply-adds are common to all: behind the branch the assembler interleaves them with exponentials.
@@ -143,18 +143,19 @@ static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   return {m, newSum, accumulate(b, op, p, any, alpha)};
 }
 
-static bool isOptimistic(Operation *op) { return tile::isTwo(op, "tile.num_attempts"); }
+static bool isOptimistic(Operation *op) { return tile::isOn(op, "tile.optimistic_softmax"); }
 
 static SoftmaxState decomposed(LocBuilder &b, tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   if (!roundProbabilities || getElementTypeOrSelf(op.getValues()).isF32()) {
     if (isOptimistic(op))
-      op.emitRemark("num_attempts of 2: probabilities stay in 32 bits; maxima come before exponentials");
+      op.emitRemark("optimistic_softmax has no effect: probabilities stay in 32 bits; maxima come before exponentials");
     return update(b, op);
   }
   if (isOptimistic(op)) {
     if (std::optional<SoftmaxState> state = optimisticUpdate(b, op))
       return *state;
-    op.emitRemark("num_attempts of 2: scores cannot be computed a second time; maxima come before exponentials");
+    op.emitRemark(
+        "optimistic_softmax has no effect: scores cannot be computed a second time; maxima come before exponentials");
   }
   return roundedUpdate(b, op);
 }

@@ -65,8 +65,7 @@ public:
   /// The mask without these terms; null if nothing is left.
   Value remainder(LocBuilder &b) const {
     Kept kept;
-    return keep(
-        b, mask_, [&](Value compare) { return isEdge(compare) ? Value() : compare; }, kept);
+    return keep(b, mask_, [&](Value compare) { return isEdge(compare) ? Value() : compare; }, kept);
   }
 
   /// The mask with nothing but the terms of this side, computed at `b`, `mayAllHold` or not.

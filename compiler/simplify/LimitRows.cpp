@@ -79,7 +79,7 @@ static void limitRows(scf::ForOp loop) {
 namespace {
 struct LimitRows : simplify::impl::LimitRowsBase<LimitRows> {
   void runOnOperation() override {
-    if (tile::isTwo(getOperation(), "tile.num_roles"))
+    if (tile::wantsRoles(getOperation()))
       getOperation()->walk(limitRows);
   }
 };

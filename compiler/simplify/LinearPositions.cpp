@@ -66,7 +66,7 @@ static void compareWithConstant(arith::CmpIOp compare) {
   std::optional<AffineTile> excess = type ? AffineTiles().excess(compare) : std::nullopt;
   if (!excess || excess->isConstant() || !isNarrow(*excess, type.getShape()))
     return;
-  if (!growsAlongSeveral(*excess) && !tile::isTwo(compare, "tile.num_roles"))
+  if (!growsAlongSeveral(*excess) && !tile::wantsRoles(compare))
     return;
   ImplicitLocOpBuilder b(compare.getLoc(), compare);
   auto numbers = RankedTensorType::get(type.getShape(), b.getI32Type());

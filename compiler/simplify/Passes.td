@@ -41,10 +41,10 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
     Probabilities of bf16 are `exp2(fma(s, log2e, -(m * log2e)))`: one instruction less per element, for an error of one f32 rounding
     of m, which that type hides. Where such scores are products with a scalar, masked or not, the multiplication moves into the
     multiply-add, and only its sign is applied to the scores. f16 hides such errors only of maxima up to 512: in modules with
-    `tile.num_roles` of 2 a `tile.any` asks for larger ones, and in their rows `s` becomes `s * scale - m` before the multiply-add that all
+    `tile.roles = "load"` a `tile.any` asks for larger ones, and in their rows `s` becomes `s * scale - m` before the multiply-add that all
     rows have. In other modules, whose warps have no registers for that, exponents are always `(s * scale - m) * log2e`.
 
-    In modules with `tile.num_attempts` of 2 and of 16-bit values, where the scores of a loop's iteration come out of one product by arithmetic and loads,
+    In modules with `tile.optimistic_softmax` and of 16-bit values, where the scores of a loop's iteration come out of one product by arithmetic and loads,
     exponentials come first, relative to the maxima before: nobody looks for a larger score. Under a `tile.any` that asks whether a
     row's sum is far too large (or no number), each warp computes the product of its rows once more (`tile.each_warp`), from a position
     that is pinned (`sm.pin`), and then maxima and exponentials in the usual order, as the first iteration does. First attempts are fused in
@@ -100,7 +100,7 @@ def EdgeMasks : Pass<"edge-masks"> {
 def LimitRows : Pass<"limit-rows", "::mlir::ModuleOp"> {
   let summary = "says which columns the first rows of a tile still see";
   let description = [{
-    For modules with `tile.num_roles` of 2, whose warps hold rows of their own and do not wait for each other. The bound of a
+    For modules with `tile.roles = "load"`, whose warps hold rows of their own and do not wait for each other. The bound of a
     loop that is one online softmax becomes a `sm.row_limit` where the mask of its scores hides from each row the columns
     behind a diagonal: what is hidden as a whole leaves the row's state as it is.
 
@@ -182,7 +182,7 @@ def LinearPositions : Pass<"linear-positions"> {
 
     A compare of tiles that grow along several dimensions, as the mask of a diagonal does, becomes one of such numbers
     with 0: a compare of one register with a constant for each distance, instead of two positions and a compare for each
-    element. In modules with `tile.num_roles` of 2 so does one along one dimension, such as the mask of the last keys: the
+    element. In modules with `tile.roles = "load"` so does one along one dimension, such as the mask of the last keys: the
     assembler would keep what a loop does not change of the positions, in 31 registers for 128 keys. Elsewhere loads have them anyway.
 
     After `edge-masks`, which wants to see the positions.

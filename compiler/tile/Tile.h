@@ -25,10 +25,16 @@ constexpr llvm::StringLiteral shortcut = "tile.shortcut";
 /// may hold one tile's elements in memory.
 bool isTileShape(llvm::ArrayRef<int64_t> shape);
 
-/// A number on the module that `op` is or is in, such as `tile.num_warps`; `otherwise` if it has none of this name.
+/// Returns a number on the module that `op` is or is in, such as `tile.num_warps`; `otherwise` if it has none of this
+/// name.
 int64_t setting(mlir::Operation *op, llvm::StringRef name, int64_t otherwise);
-/// Whether that is 2.
-bool isTwo(mlir::Operation *op, llvm::StringRef name);
+/// Returns whether the module that `op` is or is in has the attribute `name`, such as `tile.lhs_in_registers`, with the
+/// value true.
+bool isOn(mlir::Operation *op, llvm::StringRef name);
+/// Returns whether the attribute `name` of the module that `op` is or is in is the string `word`.
+bool isWord(mlir::Operation *op, llvm::StringRef name, llvm::StringRef word);
+/// Returns whether some warps shall only load: `tile.roles = "load"`.
+bool wantsRoles(mlir::Operation *op);
 
 /// The view that `view` is sliced from, in the end: a tensor that the program was given.
 mlir::Value tensorOf(mlir::Value view);

@@ -14,13 +14,27 @@ Value tegula::tile::tensorOf(Value view) {
   return view;
 }
 
-int64_t tegula::tile::setting(Operation *op, StringRef name, int64_t otherwise) {
+template <class T> static T attributeOfModule(Operation *op, StringRef name) {
   ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  auto attribute = module ? module->getAttrOfType<IntegerAttr>(name) : IntegerAttr();
+  return module ? module->getAttrOfType<T>(name) : T();
+}
+
+int64_t tegula::tile::setting(Operation *op, StringRef name, int64_t otherwise) {
+  auto attribute = attributeOfModule<IntegerAttr>(op, name);
   return attribute ? attribute.getInt() : otherwise;
 }
 
-bool tegula::tile::isTwo(Operation *op, StringRef name) { return setting(op, name, /*otherwise=*/1) == 2; }
+bool tegula::tile::isOn(Operation *op, StringRef name) {
+  auto attribute = attributeOfModule<BoolAttr>(op, name);
+  return attribute && attribute.getValue();
+}
+
+bool tegula::tile::isWord(Operation *op, StringRef name, StringRef word) {
+  auto attribute = attributeOfModule<StringAttr>(op, name);
+  return attribute && attribute.getValue() == word;
+}
+
+bool tegula::tile::wantsRoles(Operation *op) { return isWord(op, "tile.roles", "load"); }
 
 bool tegula::tile::isReadOnly(Value view) {
   auto argument = dyn_cast<BlockArgument>(tensorOf(view));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A server in C++17: requests of different lengths on many threads, with the host's own memory and executor. Everything is
-// compiled while it warms up; after that, compiling is forbidden.
+// A server in C++17: requests of different lengths on many threads, with the host's own memory and executor. Everything
+// is compiled while it warms up; after that, compiling is forbidden.
 #include "tegula/tegula.hpp"
 
 #include <atomic>
@@ -98,7 +98,8 @@ tegula_attention_problem problem() {
 
 /// One training step on a sequence whose keys are all alike: attention is then the mean of the values so far.
 bool step(const Context &context, int64_t length) {
-  std::vector<float> q(kHeads * length * kDim, 0.5f), k(q.size(), 0.25f), v(q.size()), o(q.size()), lse(kHeads * length);
+  std::vector<float> q(kHeads * length * kDim, 0.5f), k(q.size(), 0.25f), v(q.size()), o(q.size()),
+      lse(kHeads * length);
   std::vector<float> d_o(q.size(), 1), dq(q.size()), dk(q.size()), dv(q.size());
   for (size_t i = 0; i < v.size(); ++i)
     v[i] = static_cast<float>(i / kDim % length);

@@ -95,8 +95,7 @@ std::string describe(std::optional<int> waitStatus) {
 
 } // namespace
 
-Expected<WorkerProcess> WorkerProcess::start(const std::string &program, int64_t memoryBytes,
-                                             const std::string &role) {
+Expected<WorkerProcess> WorkerProcess::start(const std::string &program, int64_t memoryBytes, const std::string &role) {
   Expected<SocketPair> sockets = makeSockets();
   if (!sockets)
     return sockets.status();

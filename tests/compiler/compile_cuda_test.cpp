@@ -187,17 +187,18 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   expectRefusal(r, ErrorCode::InvalidArgument, "num_stages is 9; legal are 1, 2, 3, 4, 5, 6, 7, 8, and 0");
   r = request();
   r.target.arch = "sm_90";
-  r.schedule.num_roles = 2;
-  expectRefusal(r, ErrorCode::Unsupported, "num_roles is 2, which only sm_90a has instructions for, not sm_90");
-  r.schedule = {.num_products = 2};
-  expectRefusal(r, ErrorCode::InvalidArgument, "num_products is 2, which needs num_roles of 2");
-  r.schedule = {.num_attempts = 2};
-  expectRefusal(r, ErrorCode::InvalidArgument, "num_attempts is 2, which needs num_roles of 2");
+  r.schedule.roles = Roles::load;
+  expectRefusal(r, ErrorCode::Unsupported, "roles is load, which only sm_90a has instructions for, not sm_90");
+  r.schedule = {.overlap = Overlap::pingpong};
+  expectRefusal(r, ErrorCode::InvalidArgument, "overlap is pingpong, which needs roles=load");
+  r.schedule = {.optimistic_softmax = true};
+  expectRefusal(r, ErrorCode::InvalidArgument, "optimistic_softmax is true, which needs roles=load");
   r.schedule = {.instances_per_sm = 5};
   expectRefusal(r, ErrorCode::InvalidArgument, "instances_per_sm is 5; legal are 1, 2, 3, 4, and 0");
   r.target.arch = "sm_90a";
-  r.schedule = {.num_roles = 2, .held_operands = 2};
-  expectRefusal(r, ErrorCode::InvalidArgument, "held_operands is 2, which with num_roles of 2 needs num_products of 2");
+  r.schedule = {.roles = Roles::load, .lhs_in_registers = true};
+  expectRefusal(r, ErrorCode::InvalidArgument,
+                "lhs_in_registers is true, which with roles=load needs overlap=pingpong");
 }
 
 /// c = a b, 64 rows per instance, with the depth in steps.
@@ -226,17 +227,17 @@ module attributes {tile.version = 1 : i64} {
 TEST(CompileCuda, WhatAScheduleAsksForInVainIsARemark) {
   CompileRequest r = request();
   r.target.arch = "sm_90a";
-  r.schedule = {.num_roles = 2, .num_products = 2};
+  r.schedule = {.roles = Roles::load, .overlap = Overlap::pingpong};
   Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
-  EXPECT_THAT(artifact->remarks, HasSubstr("num_roles of 2: there is no loop that a producer could feed"));
+  EXPECT_THAT(artifact->remarks, HasSubstr("roles=load has no effect: there is no loop that a producer could feed"));
   EXPECT_EQ(compile(request())->remarks, "");
 }
 
 TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
   CompileRequest r = request(kLoop);
   r.target.arch = "sm_90a";
-  r.schedule.num_roles = 2;
+  r.schedule.roles = Roles::load;
   Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   EXPECT_EQ(artifact->threads, 2 * 128);
@@ -250,7 +251,7 @@ TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
 TEST(CompileCuda, WhereNothingCanBeFedAllWarpsCopy) {
   CompileRequest r = request();
   r.target.arch = "sm_90a";
-  r.schedule.num_roles = 2;
+  r.schedule.roles = Roles::load;
   r.emit = "ptx";
   Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();

@@ -57,7 +57,8 @@ std::vector<ShippedSchedule> schedulesNamed(const char *word) {
   }
   std::vector<ShippedSchedule> schedules;
   for (const ShippedSchedule &shipped : shippedSchedules(testDevice()->target(), "flash2_forward"))
-    if (shipped.schedule.num_roles == 2 && std::none_of(schedules.begin(), schedules.end(), [&](const auto &other) {
+    if (shipped.schedule.roles == Roles::load &&
+        std::none_of(schedules.begin(), schedules.end(), [&](const auto &other) {
           return other.schedule == shipped.schedule && other.problem.head_dim == shipped.problem.head_dim;
         }))
       schedules.push_back(shipped);

@@ -106,7 +106,7 @@ Case randomPlan(Random &random, bool on_gpu) {
   int most = largestBlock(c, on_gpu);
   c.schedule = {.block_m = randomBlock(random, most), .block_n = randomBlock(random, most)};
   if (c.algorithm == Algorithm::flash2)
-    c.schedule.persistent = below(random, 3);
+    c.schedule.tile_scheduler = TileScheduler(below(random, 3));
   return c;
 }
 
@@ -128,7 +128,7 @@ Case randomLaunch(const Case &plan, Random &random) {
   Case c = plan;
   oracle::Shape &s = c.shape;
   s.seqlen_q = randomLength(random, plan.schedule.block_m);
-  if (plan.schedule.num_roles == 2 && chance(random, 70))
+  if (plan.schedule.roles == Roles::load && chance(random, 70))
     s.seqlen_k = severalBlocks(random, plan.schedule.block_n);
   else
     s.seqlen_k = chance(random, 40) ? s.seqlen_q : randomLength(random, plan.schedule.block_n);

@@ -57,10 +57,51 @@ TEST(Schedule, ErrorsNameTheWord) {
     ASSERT_FALSE(schedule) << text;
     EXPECT_EQ(schedule.status().code(), ErrorCode::InvalidArgument);
   }
+  EXPECT_EQ(parseSchedule("block_k=3").status().message(),
+            "schedule: 'block_k=3' is not name=value with a name of block_m, block_n, num_warps, num_stages, roles, "
+            "overlap, optimistic_softmax, lhs_in_registers, instances_per_sm, heads_in_l2, tile_scheduler");
+}
+
+TEST(Schedule, ErrorsListTheLegalValues) {
+  EXPECT_EQ(parseSchedule("block_m=3x").status().message(),
+            "schedule: 'block_m=3x' needs a whole number from 0 on after '='");
+  EXPECT_EQ(parseSchedule("roles=2").status().message(), "schedule: 'roles=2' needs none or load after '='");
+  EXPECT_EQ(parseSchedule("optimistic_softmax=1").status().message(),
+            "schedule: 'optimistic_softmax=1' needs false or true after '='");
   EXPECT_EQ(
-      parseSchedule("block_k=3").status().message(),
-      "schedule: 'block_k=3' is not name=number with a name of block_m, block_n, num_warps, num_stages, num_roles, "
-      "num_products, num_attempts, held_operands, instances_per_sm, heads_per_group, persistent");
+      parseSchedule("tile_scheduler=persistent").status().message(),
+      "schedule: 'tile_scheduler=persistent' needs single_tile, static_persistent or dynamic_persistent after '='");
+}
+
+TEST(Schedule, FormerNamesAreRefusedWithTheNewOnes) {
+  const std::pair<const char *, const char *> renamed[] = {
+      {"num_roles=2", "roles=none for 1 and roles=load for 2"},
+      {"num_products=2", "overlap=none for 1 and overlap=pingpong for 2"},
+      {"num_attempts=2", "optimistic_softmax=false for 1 and optimistic_softmax=true for 2"},
+      {"held_operands=2", "lhs_in_registers=false for 1 and lhs_in_registers=true for 2"},
+      {"heads_per_group=8", "heads_in_l2"},
+      {"persistent=1", "tile_scheduler=single_tile for 0, static_persistent for 1 and dynamic_persistent for 2"}};
+  for (auto [word, instead] : renamed)
+    EXPECT_EQ(parseSchedule(word).status().message(),
+              "schedule: '" + std::string(word) + "' has another name: write " + instead);
+}
+
+TEST(Schedule, TextsOfAllFieldsAreParsedBack) {
+  const Schedule schedule{.block_m = 64,
+                          .block_n = 32,
+                          .num_warps = 4,
+                          .num_stages = 2,
+                          .roles = Roles::load,
+                          .overlap = Overlap::none,
+                          .optimistic_softmax = false,
+                          .lhs_in_registers = true,
+                          .instances_per_sm = 3,
+                          .heads_in_l2 = 8,
+                          .tile_scheduler = TileScheduler::dynamic_persistent};
+  EXPECT_EQ(toString(schedule), "block_m=64 block_n=32 num_warps=4 num_stages=2 roles=load overlap=none "
+                                "optimistic_softmax=false lhs_in_registers=true instances_per_sm=3 heads_in_l2=8 "
+                                "tile_scheduler=dynamic_persistent");
+  EXPECT_EQ(*parseSchedule(toString(schedule)), schedule);
 }
 
 } // namespace

@@ -167,8 +167,7 @@ TEST(Loop, OnlineSoftmaxInAnOptional) {
 TEST(Branch, CarriesTheVarsThatEitherSideAssigns) {
   std::string text = textOf([](View x, View out) {
     Var a = x.load(0, {4}), b = x.load(4, {4}), unchanged = x.load(8, {4});
-    when(
-        programId() == 0, [&] { a = a + 1.0; }, [&] { b = b + 2.0; });
+    when(programId() == 0, [&] { a = a + 1.0; }, [&] { b = b + 2.0; });
     out.store(0, a + b + unchanged);
   });
   expectContains(text, "-> (tensor<4xf32>, tensor<4xf32>)");

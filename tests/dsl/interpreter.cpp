@@ -168,9 +168,8 @@ private:
         *elementOf(result, index) = *elementOf(source, from);
       });
     else if (op.name == "tile.transpose")
-      forEach(result.shape, [&](const Shape &index) {
-        *elementOf(result, index) = *elementOf(value(op, 0), {index[1], index[0]});
-      });
+      forEach(result.shape,
+              [&](const Shape &index) { *elementOf(result, index) = *elementOf(value(op, 0), {index[1], index[0]}); });
     else if (op.name == "tile.reduce")
       sum(op, result);
     else

@@ -78,8 +78,7 @@ TEST(Record, ExceptionsInsideControlFlowBecomeErrors) {
   ASSERT_FALSE(program);
   expectContains(program.status().message(), "threw an exception: inside");
   expectContains(program.status().message(), "this loop was left by break, return or an exception");
-  EXPECT_TRUE(record(
-      "kernel", [](View out) { out.store(0, 1.0); }, TensorArg{"out", f32, 1}));
+  EXPECT_TRUE(record("kernel", [](View out) { out.store(0, 1.0); }, TensorArg{"out", f32, 1}));
 }
 
 TEST(Record, Nests) {
@@ -164,8 +163,7 @@ TEST(Outside, NothingCrashes) {
   Var sum = fill({4}, 0.0);
   for (Value i : range(0, 8)) {
     sum = sum + cast(f32, i) * dot(x, x);
-    when(
-        i > 3, [&] { sum += 1.0; }, [&] { sum -= select(!(sum > 0), 1.0, 2.0); });
+    when(i > 3, [&] { sum += 1.0; }, [&] { sum -= select(!(sum > 0), 1.0, 2.0); });
   }
   OnlineSoftmax softmax(4, 8);
   softmax.update(sum, transpose(permute(asRow(x), {1, 0})));
@@ -199,8 +197,7 @@ TEST(Outside, ValuesAndVarsFromAnotherRecordingAreErrors) {
 
 TEST(Outside, ValuesMadeThereAreErrors) {
   Value x = iota(8);
-  auto program = record(
-      "kernel", [&](View out) { out.store(0, x + 1); }, TensorArg{"out", i32, 1});
+  auto program = record("kernel", [&](View out) { out.store(0, x + 1); }, TensorArg{"out", i32, 1});
   ASSERT_FALSE(program);
   expectContains(program.status().message(), "this value was made outside of record()");
 }

@@ -27,27 +27,29 @@ std::string nameOf(const ShippedSchedule &shipped) {
                      (problem.causal == Causal::none ? "" : "_causal") + "_" + std::to_string(schedule.block_m) + "x" +
                      std::to_string(schedule.block_n) +
                      (problem.variant.name.empty() ? "" : "_" + problem.variant.name);
-  name += schedule.heads_per_group > 1 ? "_groups_of_" + std::to_string(schedule.heads_per_group) : "";
-  name += schedule.num_attempts == 2 ? "_optimistic" : "";
-  return name + (schedule.persistent == 2 ? "_claimed" : schedule.persistent == 1 ? "_in_turns" : "");
+  name += schedule.heads_in_l2 > 1 ? "_groups_of_" + std::to_string(schedule.heads_in_l2) : "";
+  name += schedule.optimistic_softmax == true ? "_optimistic" : "";
+  return name + (schedule.tile_scheduler == TileScheduler::dynamic_persistent  ? "_claimed"
+                 : schedule.tile_scheduler == TileScheduler::static_persistent ? "_in_turns"
+                                                                               : "");
 }
 
 /// Those that ship, and where blocks are taken in turns, with blocks from a counter instead: not for all of three
 /// warpgroups, beside which a producer has 32 registers, too few for numbers that the assembler does not know to be
 /// uniform.
-std::vector<ShippedSchedule> schedulesWithRoles(int least_products = 0) {
+std::vector<ShippedSchedule> schedulesWithRoles(bool mustOverlap = false) {
   std::vector<ShippedSchedule> schedules = shippedSchedules(kHopper, "flash2_forward");
   for (size_t i = 0, shipped = schedules.size(); i < shipped; ++i) {
     ShippedSchedule claimed = schedules[i];
-    claimed.schedule.persistent = 2;
+    claimed.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
     const bool ships = std::any_of(schedules.begin(), schedules.end(),
                                    [&](const ShippedSchedule &other) { return nameOf(other) == nameOf(claimed); });
-    if (schedules[i].schedule.persistent == 1 && claimed.schedule.num_warps <= 8 &&
+    if (schedules[i].schedule.tile_scheduler == TileScheduler::static_persistent && claimed.schedule.num_warps <= 8 &&
         claimed.problem.variant.name.empty() && !ships)
       schedules.push_back(claimed);
   }
   std::erase_if(schedules, [&](const ShippedSchedule &shipped) {
-    return shipped.schedule.num_roles != 2 || shipped.schedule.num_products < least_products;
+    return shipped.schedule.roles != Roles::load || (mustOverlap && shipped.schedule.overlap != Overlap::pingpong);
   });
   return schedules;
 }
@@ -78,10 +80,10 @@ std::string declaredOrder(const ShippedSchedule &shipped) {
   const Schedule &schedule = shipped.schedule;
   const std::vector<VariantTensor> &tensors = shipped.problem.variant.tensors;
   const bool hasTile = !tensors.empty() && tensors[0].axes.back() == Axis::seqlen_k,
-             mayRepeat = schedule.num_attempts == 2;
+             mayRepeat = schedule.optimistic_softmax == true;
   const bool takesTurns = schedule.num_warps > 4; // One warpgroup has nobody to wait for.
   const std::string tile = hasTile ? "receive, " : "";
-  if (schedule.num_products == 2)
+  if (schedule.overlap == Overlap::pingpong)
     return std::string("receive, ") + (takesTurns ? "turn, " : "") + "product, receive, product, " +
            (takesTurns ? "pass, " : "") + tile + "wait 1, " +
            (mayRepeat && hasTile ? "exponentials, wait 0, release, release" // Keys and the tile together.
@@ -252,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Combinations,
                          });
 INSTANTIATE_TEST_SUITE_P(Hopper, Mutated, ::testing::ValuesIn(schedulesWithRoles()),
                          [](const auto &info) { return nameOf(info.param); });
-INSTANTIATE_TEST_SUITE_P(Hopper, MutatedProducts, ::testing::ValuesIn(schedulesWithRoles(/*least_products=*/2)),
+INSTANTIATE_TEST_SUITE_P(Hopper, MutatedProducts, ::testing::ValuesIn(schedulesWithRoles(/*mustOverlap=*/true)),
                          [](const auto &info) { return nameOf(info.param); });
 
 /// Two head dimensions, element types and masks, and those in turns.

@@ -18,9 +18,9 @@ Schedule chosen(const char *arch, const Schedule &given) {
 }
 
 TEST(ChooseSchedule, RolesAreForHopper) {
-  EXPECT_EQ(chosen("sm_90a", {}).num_roles, 2);
-  EXPECT_EQ(chosen("sm_90", {}).num_roles, 0);
-  EXPECT_EQ(chosen("sm_80", {}).num_roles, 0);
+  EXPECT_EQ(chosen("sm_90a", {}).roles, Roles::load);
+  EXPECT_EQ(chosen("sm_90", {}).roles, std::nullopt);
+  EXPECT_EQ(chosen("sm_80", {}).roles, std::nullopt);
 }
 
 TEST(ChooseSchedule, WhoGivesAFieldGetsNoRolesUnasked) {
@@ -33,7 +33,11 @@ TEST(ChooseSchedule, WhoGivesAFieldGetsNoRolesUnasked) {
 }
 
 TEST(ChooseSchedule, RolesThatAreGivenStay) {
-  const Schedule given{.block_m = 192, .num_warps = 12, .num_roles = 2, .num_products = 2, .persistent = 1};
+  const Schedule given{.block_m = 192,
+                       .num_warps = 12,
+                       .roles = Roles::load,
+                       .overlap = Overlap::pingpong,
+                       .tile_scheduler = TileScheduler::static_persistent};
   const Schedule without = chosen("sm_90", {});
   Schedule expected = given;
   expected.block_n = without.block_n;

@@ -28,7 +28,7 @@ TEST(Harness, ARerunWithOtherBitsIsNamed) {
 TEST(Harness, ACaseIsALineOfText) {
   Case c = small();
   c.schedule.num_warps = 12;
-  c.schedule.num_roles = 2;
+  c.schedule.roles = Roles::load;
   c.family = oracle::Family::enlarged;
   c.sharpness = 0.25;
   c.slope = 0.75;

@@ -8,15 +8,18 @@
 namespace tegula {
 namespace {
 
-std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int64_t concurrency, int persistent = 1) {
-  const Schedule schedule{.block_m = 128, .block_n = 64, .persistent = persistent};
+std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int64_t concurrency,
+                                             TileScheduler scheduler = TileScheduler::static_persistent) {
+  const Schedule schedule{.block_m = 128, .block_n = 64, .tile_scheduler = scheduler};
   const Grid grid = launchGrid(GridRows::turns, shape, schedule, concurrency);
   return {grid.x, grid.y, grid.z};
 }
 
 constexpr AttentionShape kShape{.batch = 2, .heads = 3, .kv_heads = 3, .seqlen_q = 129, .seqlen_k = 100};
 
-TEST(LaunchGrid, HasAnInstanceForEachBlockOfQueries) { EXPECT_EQ(gridOf(kShape, 11, 0), std::tuple(2, 3, 2)); }
+TEST(LaunchGrid, HasAnInstanceForEachBlockOfQueries) {
+  EXPECT_EQ(gridOf(kShape, 11, TileScheduler::single_tile), std::tuple(2, 3, 2));
+}
 
 TEST(LaunchGrid, HasNoMoreTurnsThanBlocks) {
   EXPECT_EQ(gridOf(kShape, 11), std::tuple(11, 1, 1));
@@ -31,8 +34,12 @@ TEST(LaunchGrid, IsNotEmptyWhereADeviceHoldsNoInstance) {
 /// So that the device refuses what a counter of 31 bits cannot count.
 TEST(LaunchGrid, HasAnInstanceForEachOfTooManyClaims) {
   constexpr int64_t kMany = int64_t(1) << 30;
-  EXPECT_EQ(gridOf({.batch = 1, .heads = kMany, .kv_heads = 1, .seqlen_q = 128}, 132, 2), std::tuple(132, 1, 1));
-  EXPECT_EQ(gridOf({.batch = 2, .heads = kMany, .kv_heads = 1, .seqlen_q = 128}, 132, 2), std::tuple(2 * kMany, 1, 1));
+  EXPECT_EQ(
+      gridOf({.batch = 1, .heads = kMany, .kv_heads = 1, .seqlen_q = 128}, 132, TileScheduler::dynamic_persistent),
+      std::tuple(132, 1, 1));
+  EXPECT_EQ(
+      gridOf({.batch = 2, .heads = kMany, .kv_heads = 1, .seqlen_q = 128}, 132, TileScheduler::dynamic_persistent),
+      std::tuple(2 * kMany, 1, 1));
 }
 
 TEST(LaunchGrid, CountsBlocksBeyond64Bits) {

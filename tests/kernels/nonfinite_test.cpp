@@ -191,8 +191,7 @@ TEST(NonFinite, BiasesOfMinusInfinityHideValues) {
         t.variant.tensors[0] = TestTensor(dtype, {s.batch, s.heads, s.seqlen_q, s.seqlen_k}, c.layout, c.poison, bias);
         return t;
       };
-      expectContained(
-          c, make, [](int64_t i, int64_t j) { return j <= i; }, {{.v = {70}}, {.d_o = {5}}}, number);
+      expectContained(c, make, [](int64_t i, int64_t j) { return j <= i; }, {{.v = {70}}, {.d_o = {5}}}, number);
     }
 }
 

@@ -154,7 +154,7 @@ TEST(Plan, AsksForAWorkspace) {
 
 TEST(Plan, CountsBlocksInItsWorkspace) {
   Case c = base();
-  c.schedule.persistent = 2;
+  c.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
   Expected<AttentionPlan> plan = planFor(c);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(*plan->forwardWorkspace({2, 4, 2, 5, 6}), 64);
@@ -166,15 +166,11 @@ TEST(Plan, CountsBlocksInItsWorkspace) {
 
 TEST(Plan, RefusesAnOrderOfBlocksThatDoesNotExist) {
   Case c = base();
-  c.schedule.persistent = 3;
-  EXPECT_EQ(planFor(c).status().message(), "argument 'persistent': it is 3; it must be 0 (an instance for each block), "
-                                           "1 (blocks in turns) or 2 (blocks from a counter)");
-  c.schedule = {.heads_per_group = 1025};
+  c.schedule = {.heads_in_l2 = 1025};
+  EXPECT_EQ(planFor(c).status().message(), "argument 'heads_in_l2': it is 1025; it must be from 1 to 1024, or 0 for 1");
+  c.schedule = {.heads_in_l2 = 2, .tile_scheduler = TileScheduler::static_persistent};
   EXPECT_EQ(planFor(c).status().message(),
-            "argument 'heads_per_group': it is 1025; it must be from 1 to 1024, or 0 for 1");
-  c.schedule = {.heads_per_group = 2, .persistent = 1};
-  EXPECT_EQ(planFor(c).status().message(),
-            "argument 'heads_per_group': it is 2, but blocks in turns (persistent of 1) have an order of their own; it "
+            "argument 'heads_in_l2': it is 2, but tile_scheduler=static_persistent has an order of its own; it "
             "must be 0 or 1");
 }
 

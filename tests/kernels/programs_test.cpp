@@ -48,7 +48,7 @@ TEST(Programs, ParametersAreThoseOfTheDocumentation) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(parameterNames(*recordFlash2Forward(kConfig)), (Names{"q", "k", "v", "*o", "*lse", "scale"}));
   AttentionConfig claims = kConfig;
-  claims.persistent = 2;
+  claims.tile_scheduler = TileScheduler::dynamic_persistent;
   EXPECT_EQ(parameterNames(*recordFlash2Forward(claims)), (Names{"q", "k", "v", "*o", "*lse", "scale", "*counter"}));
   EXPECT_EQ(parameterNames(*recordFlash2Backward(kConfig)),
             (Names{"q", "k", "v", "do", "lse", "delta", "*dq_acc", "*dk", "*dv", "scale"}));
@@ -77,7 +77,7 @@ TEST(Programs, VariantTensorsComeLastAndTheirGradientsAfterThem) {
 TEST(Programs, RefuseMoreTensorsThanTheyCanList) {
   AttentionConfig config = kConfig;
   config.variant.tensors.resize(9, {.name = "t", .dtype = f32, .axes = {Axis::heads}});
-  config.persistent = 2;
+  config.tile_scheduler = TileScheduler::dynamic_persistent;
   EXPECT_EQ(
       recordFlash2Forward(config).status().message(),
       "a variant has too many tensors and gradients: 10 with the counter of blocks, if there is one; at most 9 are "

@@ -105,7 +105,7 @@ std::vector<uint16_t> attention(int64_t dim, Causal causal, const Schedule &sche
   return attention({.dim = dim, .causal = causal, .schedule = schedule, .gap = gap, .concurrency = concurrency});
 }
 
-constexpr Schedule kRoles{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .num_roles = 2};
+constexpr Schedule kRoles{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .roles = Roles::load};
 
 TEST(Roles, WhereTmaCannotAddressTheTensorsTheProducerMovesElements) {
   EXPECT_EQ(attention(64, Causal::none, kRoles, 3), attention(64, Causal::none, kRoles, 0));
@@ -120,7 +120,7 @@ TEST(Roles, HeadsThatAreNoWholePanelArePadded) {
 }
 
 TEST(Roles, WarpgroupsAndStagesChangeNoBit) {
-  Schedule twoGroups{.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 3, .num_roles = 2};
+  Schedule twoGroups{.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 3, .roles = Roles::load};
   EXPECT_EQ(attention(64, Causal::bottom_right, twoGroups, 0), attention(64, Causal::bottom_right, kRoles, 0));
 }
 
@@ -132,7 +132,7 @@ TEST(Roles, InstancesThatShareAMultiprocessorChangeNoBit) {
 
 TEST(Roles, ProductsThatOverlapChangeNoBit) {
   Schedule overlapped = kRoles;
-  overlapped.num_products = 2;
+  overlapped.overlap = Overlap::pingpong;
   EXPECT_EQ(attention(64, Causal::bottom_right, overlapped, 0), attention(64, Causal::bottom_right, kRoles, 0));
   overlapped.block_m = 128;
   overlapped.num_warps = 8;
@@ -141,11 +141,11 @@ TEST(Roles, ProductsThatOverlapChangeNoBit) {
 
 TEST(Roles, HeldOperandsChangeNoBit) {
   Schedule held = kRoles;
-  held.num_products = 2;
-  held.held_operands = 2;
+  held.overlap = Overlap::pingpong;
+  held.lhs_in_registers = true;
   for (int64_t dim : {64, 40, 128})
     EXPECT_EQ(attention(dim, Causal::bottom_right, held, 0), attention(dim, Causal::bottom_right, kRoles, 0)) << dim;
-  held.persistent = 1;
+  held.tile_scheduler = TileScheduler::static_persistent;
   EXPECT_EQ(attention(64, Causal::none, held, 0), attention(64, Causal::none, kRoles, 0));
   EXPECT_EQ(attention(64, Causal::none, held, 3), attention(64, Causal::none, kRoles, 0));
 }
@@ -153,10 +153,10 @@ TEST(Roles, HeldOperandsChangeNoBit) {
 TEST(Roles, TheOrderOfBlocksChangesNoBit) {
   const std::vector<uint16_t> expected = attention(64, Causal::bottom_right, kRoles, 0);
   Schedule order = kRoles;
-  order.heads_per_group = 2;
+  order.heads_in_l2 = 2;
   EXPECT_EQ(attention(64, Causal::bottom_right, order, 0), expected);
   order = kRoles;
-  order.persistent = 1;
+  order.tile_scheduler = TileScheduler::static_persistent;
   for (int64_t concurrency : {1, 3, 100})
     EXPECT_EQ(attention(64, Causal::bottom_right, order, 0, concurrency), expected) << concurrency;
 }
@@ -164,7 +164,7 @@ TEST(Roles, TheOrderOfBlocksChangesNoBit) {
 TEST(Roles, TheOrderOfManyBlocksChangesNoBit) {
   Setting setting{.causal = Causal::bottom_right, .schedule = kRoles, .queries = 600}; // More than 8 blocks a head.
   const std::vector<uint16_t> expected = attention(setting);
-  setting.schedule.persistent = 1;
+  setting.schedule.tile_scheduler = TileScheduler::static_persistent;
   for (int64_t concurrency : {1, 3, 7, 100}) {
     setting.concurrency = concurrency;
     EXPECT_EQ(attention(setting), expected) << concurrency;
@@ -176,9 +176,9 @@ TEST(Roles, ClaimedBlocksChangeNoBit) {
     for (Causal causal : {Causal::none, Causal::bottom_right}) {
       Setting setting{.dim = dim, .causal = causal, .schedule = kRoles, .queries = 600};
       const std::vector<uint16_t> expected = attention(setting);
-      setting.schedule.persistent = 2;
+      setting.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
       for (auto [heads, concurrency] : {std::pair(0, 1), std::pair(0, 100), std::pair(2, 3), std::pair(3, 7)}) {
-        setting.schedule.heads_per_group = heads;
+        setting.schedule.heads_in_l2 = heads;
         setting.concurrency = concurrency;
         EXPECT_EQ(attention(setting), expected) << dim << " " << heads << " " << concurrency;
       }
@@ -193,12 +193,12 @@ TEST(Roles, ClaimedBlocksOfAnyNumberOfWarpgroupsChangeNoBit) {
     setting.schedule.block_m = 64 * groups;
     setting.schedule.num_warps = 4 * groups;
     const std::vector<uint16_t> expected = attention(setting);
-    setting.schedule.persistent = 2;
+    setting.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
     EXPECT_EQ(attention(setting), expected) << groups;
-    setting.schedule.num_products = 2;
-    for (int held : {1, 2})
+    setting.schedule.overlap = Overlap::pingpong;
+    for (bool held : {false, true})
       for (int64_t gap : {0, 3}) {
-        setting.schedule.held_operands = held;
+        setting.schedule.lhs_in_registers = held;
         setting.gap = gap;
         EXPECT_EQ(attention(setting), expected) << groups << " " << held << " " << gap;
       }
@@ -222,13 +222,13 @@ std::vector<uint16_t> withBias(Setting setting, const std::array<int64_t, 4> &st
 TEST(Roles, ABiasThatTmaCannotAddressChangesNoBit) {
   Setting setting{.causal = Causal::bottom_right, .schedule = kRoles};
   Setting inTurns = setting, claimed = setting, wide = setting;
-  inTurns.schedule.persistent = 1;
+  inTurns.schedule.tile_scheduler = TileScheduler::static_persistent;
   wide.schedule.block_n = 80; // More than one panel, the last one not full.
   const std::array<int64_t, 4> strides[] = {{0, kQueries * kKeys, kKeys, 1},
                                             {0, kQueries * (kKeys + 8), kKeys + 8, 1},
                                             {0, 0, kKeys, 1},  // Of all heads.
                                             {0, kKeys, 0, 1}}; // Of all queries.
-  claimed.schedule.persistent = 2;
+  claimed.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
   for (const Setting &each : {setting, inTurns, claimed, wide})
     for (const std::array<int64_t, 4> &stride : strides)
       EXPECT_EQ(withBias(each, stride, 0), withBias(each, stride, 1));

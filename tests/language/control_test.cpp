@@ -83,8 +83,7 @@ TEST_P(Control, BranchesChooseTilesAndScalars) {
         Value row = programId(0);
         Var x = A.at(row).load(0, {9});
         Var factor = constant(f32, 1);
-        when(
-            row % 2 == 0, [&] { x = x + 100, factor = constant(f32, 2); }, [&] { when(row == 3, [&] { x = -x; }); });
+        when(row % 2 == 0, [&] { x = x + 100, factor = constant(f32, 2); }, [&] { when(row == 3, [&] { x = -x; }); });
         Y.at(row).store(0, x * factor);
       },
       a, y);

@@ -39,11 +39,21 @@ struct Bf16 {
 };
 
 template <class T> struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = f32; };
-template <> struct DTypeOf<Bf16> { static constexpr DType value = bf16; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = i64; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = i32; };
-template <> struct DTypeOf<int8_t> { static constexpr DType value = i8; };
+template <> struct DTypeOf<float> {
+  static constexpr DType value = f32;
+};
+template <> struct DTypeOf<Bf16> {
+  static constexpr DType value = bf16;
+};
+template <> struct DTypeOf<int64_t> {
+  static constexpr DType value = i64;
+};
+template <> struct DTypeOf<int32_t> {
+  static constexpr DType value = i32;
+};
+template <> struct DTypeOf<int8_t> {
+  static constexpr DType value = i8;
+};
 
 /// A dense row-major tensor on the host.
 template <class T> struct Array {

@@ -35,12 +35,7 @@ TEST_P(Memory, TilesAtEdgesAreFilledAndClipped) {
 template <class T> void checkCopy(int lanes) {
   auto a = Array<T>::random({6, 37}, 2, -100, 100);
   Array<T> y({6, 37});
-  run(
-      lanes, Grid{1, 1, 1},
-      [](View A, View Y) {
-        Y.store(0, A.load(0, {6, 40}));
-      },
-      a, y);
+  run(lanes, Grid{1, 1, 1}, [](View A, View Y) { Y.store(0, A.load(0, {6, 40})); }, a, y);
   EXPECT_EQ(0, std::memcmp(a.data.data(), y.data.data(), a.data.size() * sizeof(T)));
 }
 

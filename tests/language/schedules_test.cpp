@@ -227,17 +227,17 @@ std::string recorded(const NamedBody &program, int rows) {
 template <class Visit> void forEachSchedule(std::initializer_list<int> stages, Visit visit) {
   for (int warps : {1, 2, 4, 8, 12, 16})
     for (int num_stages : stages)
-      for (int roles : {1, 2})
-        for (int products : {1, 2})
-          for (int attempts : {1, 2})
-            for (int held : {1, 2})
+      for (Roles roles : {Roles::none, Roles::load})
+        for (Overlap overlap : {Overlap::none, Overlap::pingpong})
+          for (bool optimistic : {false, true})
+            for (bool lhsInRegisters : {false, true})
               for (int instances : {1, 2})
                 visit(Schedule{.num_warps = warps,
                                .num_stages = num_stages,
-                               .num_roles = roles,
-                               .num_products = products,
-                               .num_attempts = attempts,
-                               .held_operands = held,
+                               .roles = roles,
+                               .overlap = overlap,
+                               .optimistic_softmax = optimistic,
+                               .lhs_in_registers = lhsInRegisters,
                                .instances_per_sm = instances});
 }
 
@@ -253,7 +253,8 @@ TEST_P(Schedules, EachCompilesOrIsRefusedWithItsReason) {
       compiled += artifact.ok();
       if (!artifact.ok())
         EXPECT_THAT(artifact.status().message(),
-                    ::testing::AnyOf(::testing::HasSubstr("num_roles"), ::testing::HasSubstr("instances_per_sm"),
+                    ::testing::AnyOf(::testing::HasSubstr("roles=load"), ::testing::HasSubstr("roles is load"),
+                                     ::testing::HasSubstr("instances_per_sm"),
                                      ::testing::HasSubstr("bytes of shared memory")))
             << arch << " " << toString(schedule);
     }
@@ -319,7 +320,7 @@ TEST_P(Schedules, RolesComputeWhatTheCpuComputes) {
   int rows = 0, computed = 0;
   Results expected;
   forEachSchedule({2}, [&](const Schedule &schedule) {
-    bool hasRoles = schedule.num_roles == 2 && schedule.instances_per_sm == 1;
+    bool hasRoles = schedule.roles == Roles::load && schedule.instances_per_sm == 1;
     if (!hasRoles || schedule.num_warps < 4)
       return;
     const std::string text = recorded(GetParam(), 16 * schedule.num_warps);

@@ -47,7 +47,7 @@ TEST_P(SimtKernels, WithTheTilesThatTheLibraryChooses) {
 TEST_P(SimtKernels, WithSmallTiles) {
   const Schedule small{.block_m = 32, .block_n = 32, .num_warps = 2};
   Schedule held = small;
-  held.held_operands = 2;
+  held.lhs_in_registers = true;
   const auto [algorithm, dtype, dim] = GetParam();
   const int64_t most = launchesOf(algorithm, dtype, dim);
   int64_t launches = 0;
@@ -60,8 +60,8 @@ TEST_P(SimtKernels, WithSmallTiles) {
 }
 
 TEST_P(SimtKernels, WithBlocksInTurnsAndClaimed) {
-  for (int persistent : {1, 2}) {
-    Schedules schedules(caseOf({.block_m = 32, .block_n = 32, .num_warps = 2, .persistent = persistent}, 100, 70),
+  for (TileScheduler scheduler : {TileScheduler::static_persistent, TileScheduler::dynamic_persistent}) {
+    Schedules schedules(caseOf({.block_m = 32, .block_n = 32, .num_warps = 2, .tile_scheduler = scheduler}, 100, 70),
                         "simt");
     for (uint64_t seed = 0; seed < kSimtSchedulers; ++seed)
       schedules.run(seed);

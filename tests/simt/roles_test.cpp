@@ -34,17 +34,17 @@ TEST_P(SimtRoles, WithTheTilesThatTheLibraryChooses) {
 
 TEST_P(SimtRoles, WithSmallTiles) {
   constexpr int64_t most = 100;
-  const Schedule small{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .num_roles = 2};
+  const Schedule small{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .roles = Roles::load};
   Schedule overlapping = small, grouped = small, inTurns = small, claimed = small;
-  overlapping.num_products = 2;
-  grouped.heads_per_group = 2;
-  inTurns.persistent = 1;
-  claimed.persistent = 2;
+  overlapping.overlap = Overlap::pingpong;
+  grouped.heads_in_l2 = 2;
+  inTurns.tile_scheduler = TileScheduler::static_persistent;
+  claimed.tile_scheduler = TileScheduler::dynamic_persistent;
   Schedule held = overlapping;
-  held.held_operands = 2;
-  held.persistent = 1;
+  held.lhs_in_registers = true;
+  held.tile_scheduler = TileScheduler::static_persistent;
   Schedule claimedHeld = held;
-  claimedHeld.persistent = 2;
+  claimedHeld.tile_scheduler = TileScheduler::dynamic_persistent;
   Schedules schedules[] = {schedulesOf(small, 65, 130),    schedulesOf(overlapping, 64, 192),
                            schedulesOf(grouped, 40, 5),    schedulesOf(held, 70, 100),
                            schedulesOf(inTurns, 70, 100),  schedulesOf(inTurns, 190, 60), // Some turns are empty.
@@ -62,12 +62,13 @@ TEST_P(SimtRoles, WithSecondAttempts) {
   Case c = attentionCase(dtype, dim, 70, 260);
   c.causal = causal;
   c.backward = false;
-  Schedule serial{.block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 2, .num_roles = 2, .num_attempts = 2};
+  Schedule serial{
+      .block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 2, .roles = Roles::load, .optimistic_softmax = true};
   Schedule overlapped = serial;
-  overlapped.num_products = 2;
+  overlapped.overlap = Overlap::pingpong;
   Schedule inTurns = overlapped;
-  inTurns.held_operands = 2;
-  inTurns.persistent = 1;
+  inTurns.lhs_in_registers = true;
+  inTurns.tile_scheduler = TileScheduler::static_persistent;
   for (const Schedule &schedule : {serial, overlapped, inTurns})
     for (auto [variant, family] : {std::pair("none", Family::growing_max), std::pair("none", Family::growing_below),
                                    std::pair("none", Family::one_hot), std::pair("none", Family::far_down),
@@ -90,8 +91,9 @@ TEST_P(SimtRoles, WithBiasesThatAMaskHides) {
   c.causal = Causal::bottom_right;
   c.variant = "bias";
   c.backward = false;
-  c.schedule = {.block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 2, .num_roles = 2, .num_attempts = 2};
-  c.schedule.num_products = causal == Causal::none ? 1 : 2;
+  c.schedule = {
+      .block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 2, .roles = Roles::load, .optimistic_softmax = true};
+  c.schedule.overlap = causal == Causal::none ? Overlap::none : Overlap::pingpong;
   Schedules(c, "simt:sm_90a").run(0);
   Tensors hidden = makeTensors(c);
   const oracle::Shape &s = c.shape;

@@ -10,8 +10,8 @@
 
 namespace tegula::testing {
 
-/// What the environment variable TEGULA_TEST_TARGET names: cpu (also if it is not set), cuda, simt, or auto. Made on first
-/// use; ends the process with a message if there is no such device.
+/// What the environment variable TEGULA_TEST_TARGET names: cpu (also if it is not set), cuda, simt, or auto. Made on
+/// first use; ends the process with a message if there is no such device.
 const std::shared_ptr<Device> &testDevice();
 
 /// Whether it is a GPU.

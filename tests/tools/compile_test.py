@@ -95,13 +95,13 @@ class CompileTest(CommandLineTest):
 
     def test_what_a_schedule_asks_for_in_vain_is_a_remark(self):
         result = self.run_tegula("compile", "--kernel", "flash2_forward", "--target", "cuda", "--arch", "sm_90a", "--dtype", "f32",
-                                 "--schedule", "block_m=64 block_n=32 num_warps=4 num_roles=2", "--emit", "ptx")
-        self.assertRegex(result.stderr, r"^tegula: remark: kernels/\S+:\d+: num_roles of 2: there is no loop .*; all warps copy\n$")
+                                 "--schedule", "block_m=64 block_n=32 num_warps=4 roles=load", "--emit", "ptx")
+        self.assertRegex(result.stderr, r"^tegula: remark: kernels/\S+:\d+: roles=load has no effect: there is no loop .*; all warps copy\n$")
         self.assertIn(".version", result.stdout)
 
     def test_a_refusal_is_a_line_and_no_dump(self):
         result = self.run_tegula("compile", "--kernel", "flash2_forward", "--target", "cuda", "--arch", "sm_90a", "--dtype", "bf16",
-                                 "--schedule", "block_m=256 block_n=16 num_warps=16 num_roles=2 instances_per_sm=4", "--emit", "ptx",
+                                 "--schedule", "block_m=256 block_n=16 num_warps=16 roles=load instances_per_sm=4", "--emit", "ptx",
                                  code=1)
         self.assertRegex(result.stderr, r"error: num_warps of 16 and instances_per_sm of 4 leave a thread 16 registers; .*\n$")
         self.assertEqual(result.stderr.count("\n"), 1)

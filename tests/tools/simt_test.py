@@ -67,9 +67,9 @@ class Simt(CommandLineTest):
                     "--seqlen-k", "300", "--dtype", dtype, "--head-dim", dim, "--causal", causal, "--traffic",
                     "--json").stdout)
                 schedule = report["forward"]["schedule"]
-                self.assertIn("num_roles=2", schedule)
-                held = lines_with("Value q = Q") if "held_operands=2" in schedule else set()
-                claimed = lines_with("claimedRange(", "scores.cpp") if "persistent=2" in schedule else set()
+                self.assertIn("roles=load", schedule)
+                held = lines_with("Value q = Q") if "lhs_in_registers=true" in schedule else set()
+                claimed = lines_with("claimedRange(", "scores.cpp") if "tile_scheduler=dynamic_persistent" in schedule else set()
                 rows = report["simt"]["traffic"]
                 self.assertEqual({row["place"].split("/")[-1] for row in rows}, lines_with(".store(") | held | claimed)
                 for row in rows:

@@ -59,7 +59,7 @@ TEST(Model, CountsSharedMemoryAsTheCompilerDoes) {
 }
 
 TEST(Model, CountsTheTilesOfABias) {
-  const char *schedule = "block_m=128 block_n=64 num_warps=8 num_stages=3 num_roles=2 num_products=2";
+  const char *schedule = "block_m=128 block_n=64 num_warps=8 num_stages=3 roles=load overlap=pingpong";
   TuningTask biased = task("flash2_forward", 64);
   const int64_t plain = demandOf(biased, *parseSchedule(schedule)).shared_bytes;
   const int64_t compiled = sharedBytes(biased, *parseSchedule(schedule), "sm_90a");
@@ -130,16 +130,16 @@ TEST(Model, AHopperHasCandidatesWithRoles) {
   hopper.target.arch = "sm_90a";
   std::vector<Candidate> candidates = *candidatesOf(forward, hopper, TuningOptions().most_candidates);
   auto roles = std::count_if(candidates.begin(), candidates.end(), [](const Candidate &c) {
-    return c.schedule.num_roles == 2 && c.state == CandidateState::waiting;
+    return c.schedule.roles == Roles::load && c.state == CandidateState::waiting;
   });
   EXPECT_GT(roles, 10);
-  Schedule fast{.block_m = 192, .block_n = 112, .num_warps = 12, .num_stages = 2, .num_roles = 2};
+  Schedule fast{.block_m = 192, .block_n = 112, .num_warps = 12, .num_stages = 2, .roles = Roles::load};
   EXPECT_TRUE(std::any_of(candidates.begin(), candidates.end(), [&](const Candidate &c) {
     return c.schedule == fast && c.state == CandidateState::waiting;
   }));
   const std::vector<Candidate> others = *candidatesOf(forward, h100(), 96);
   for (const Candidate &candidate : others)
-    EXPECT_EQ(candidate.schedule.num_roles, 0);
+    EXPECT_EQ(candidate.schedule.roles, std::nullopt);
 }
 
 struct NothingToCompile : Compiler {

@@ -25,8 +25,10 @@ namespace {
 CompileRequest attention(const Target &target = {}) {
   const AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128, .causal = Causal::top_left};
   const Expected<AttentionRecipe> recipe = resolve(problem, "flash2_backward", target);
-  return {
-      .program = recordFlash2Backward(recipe->config)->text, .schedule = recipe->schedule, .target = target, .emit = ""};
+  return {.program = recordFlash2Backward(recipe->config)->text,
+          .schedule = recipe->schedule,
+          .target = target,
+          .emit = ""};
 }
 
 class TegulaCc : public testing::Test {
@@ -135,9 +137,7 @@ public:
   }
 };
 
-CompileRequest forGpu() {
-  return attention({.name = "cuda", .arch = "sm_80", .features = ""});
-}
+CompileRequest forGpu() { return attention({.name = "cuda", .arch = "sm_80", .features = ""}); }
 
 TEST_F(TegulaCc, ATimeoutEndsTheAssemblerToo) {
   const HangingAssembler assembler(options.reproducers);

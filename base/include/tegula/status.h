@@ -12,19 +12,19 @@ namespace tegula {
 /// The kinds of errors, by what a host can do about them. The numbers are part of the ABI.
 enum class ErrorCode {
   Ok = 0,
-  InvalidArgument = 1,    ///< The caller's input; the message names the argument, its value and what is legal.
-  InvalidProgram = 2,     ///< The kernel author's program; the message starts with file:line.
-  Unsupported = 3,        ///< Legal, but not on this target; the message names the nearest thing that is.
-  NeedsCompile = 4,       ///< Compiling was forbidden and no compiled kernel is at hand.
-  CompileFailed = 5,      ///< The compiler refused; the message holds its diagnostics.
-  CompileCrashed = 6,     ///< The compiler died; the message holds the path of a reproducer.
-  CompileTimeout = 7,     ///< The compiler took longer than allowed.
-  ResourceExhausted = 8,  ///< A limit was reached; the message names the limit.
-  LaunchFailed = 9,       ///< The device refused a launch.
-  DeviceLost = 10,        ///< The device's context is poisoned; only a new process helps.
-  ForkedChild = 11,       ///< The process was forked after the library was first used.
-  Cancelled = 12,         ///< The caller asked to stop.
-  Internal = 13,          ///< A defect of Tegula.
+  InvalidArgument = 1,   ///< The caller's input; the message names the argument, its value and what is legal.
+  InvalidProgram = 2,    ///< The kernel author's program; the message starts with file:line.
+  Unsupported = 3,       ///< Legal, but not on this target; the message names the nearest thing that is.
+  NeedsCompile = 4,      ///< Compiling was forbidden and no compiled kernel is at hand.
+  CompileFailed = 5,     ///< The compiler refused; the message holds its diagnostics.
+  CompileCrashed = 6,    ///< The compiler died; the message holds the path of a reproducer.
+  CompileTimeout = 7,    ///< The compiler took longer than allowed.
+  ResourceExhausted = 8, ///< A limit was reached; the message names the limit.
+  LaunchFailed = 9,      ///< The device refused a launch.
+  DeviceLost = 10,       ///< The device's context is poisoned; only a new process helps.
+  ForkedChild = 11,      ///< The process was forked after the library was first used.
+  Cancelled = 12,        ///< The caller asked to stop.
+  Internal = 13,         ///< A defect of Tegula.
 };
 
 /// Returns the name of a code as it is spelt above, such as "InvalidArgument".

@@ -102,7 +102,7 @@ func.func @indices(%o: !tile.view<1xi32>) {
 // CHECK: sm.copy_out {{.*}} [64, 256] rows_of_warp 16 :
 // CHECK-LABEL: func.func @narrow
 // CHECK: sm.copy_out {{.*}} [64, 128] :
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @wide(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o: !tile.view<2xbf16>) {
     %c0 = arith.constant 0 : index
     %a = tile.load %k[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
@@ -143,7 +143,7 @@ func.func @wide_without_roles(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o
 // Nor where a loop has other tiles in registers.
 // CHECK-LABEL: func.func @wide_beside_a_tile
 // CHECK: sm.copy_out {{.*}} [64, 256] :
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @wide_beside_a_tile(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o: !tile.view<2xbf16>) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -173,7 +173,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 // CHECK: %[[A:.*]] = sm.fetch {{.*}} -> !sm.shared<192x128xbf16, 128>
 // CHECK: sm.wgmma %[[A]],
 // CHECK: sm.mma {{.*}}, %[[A]] depth 192 {transpose_lhs}
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 12 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 12 : i64} {
   func.func @rows_of_two_products(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %y: !tile.view<2xf32> {tile.written}) {
     %c0 = arith.constant 0 : index
     %0 = tile.load %a[%c0, %c0] : !tile.view<2xbf16> -> tensor<192x64xbf16>

@@ -14,7 +14,7 @@
 // CHECK: %[[P:.*]] = sm.fetch
 // CHECK: sm.mma %[[P]]
 // CHECK: sm.mma %[[Q]], {{.*}} {transpose_lhs}
-module attributes {tile.held_operands = 2 : i64} {
+module attributes {tile.lhs_in_registers = true} {
   func.func @left_operand(%n: index, %q: !tile.view<2xbf16> {tile.name = "q"}, %k: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
@@ -49,7 +49,7 @@ module attributes {tile.held_operands = 2 : i64} {
 // CHECK: scf.for {{.*}} iter_args(%[[P:[^ ]*]] =
 // CHECK: sm.wgmma %[[HELD]]
 // CHECK: sm.wgmma %[[P]]
-module attributes {tile.held_operands = 2 : i64} {
+module attributes {tile.lhs_in_registers = true} {
   func.func @beside_weights(%n: index, %some: i1, %q: !sm.shared<64x64xbf16, 128>, %k: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
@@ -83,8 +83,8 @@ module attributes {tile.held_operands = 2 : i64} {
 // With weights that an iteration packs and uses itself, ptxas would write them over the held operand.
 // CHECK-LABEL: func @weights_of_the_iteration
 // CHECK-NOT: sm.read
-module attributes {tile.held_operands = 2 : i64} {
-  // expected-remark @+1 {{held_operands of 2: there is no loop of products that could keep its left operand in registers}}
+module attributes {tile.lhs_in_registers = true} {
+  // expected-remark @+1 {{lhs_in_registers has no effect: there is no loop of products that could keep its left operand in registers}}
   func.func @weights_of_the_iteration(%n: index, %q: !sm.shared<64x64xbf16, 128>, %k: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
@@ -123,8 +123,8 @@ module {
 // A product of warps beside one of warpgroups is rare: it holds nothing for itself.
 // CHECK-LABEL: func @rare_product
 // CHECK-NOT: sm.read
-module attributes {tile.held_operands = 2 : i64} {
-  // expected-remark @+1 {{held_operands of 2: there is no loop of products that could keep its left operand in registers}}
+module attributes {tile.lhs_in_registers = true} {
+  // expected-remark @+1 {{lhs_in_registers has no effect: there is no loop of products that could keep its left operand in registers}}
   func.func @rare_product(%n: index, %q: !sm.shared<64x64xbf16, 128>, %k: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index

@@ -53,7 +53,7 @@ func.func @one_thread_stores_each_element(%y: !tile.view<1xf32>) {
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
 // Where a producer feeds the warps, nothing is kept for stores: which lane it is is asked anew.
-module attributes {tile.num_roles = 2 : i64} {
+module attributes {tile.roles = "load"} {
 // CHECK-LABEL: func.func @fed_warps_compute_places_anew
 // CHECK: %[[LANE_AT_ENTRY:.*]] = arith.andi
 // CHECK: %[[LANE:.*]] = nvvm.shfl.sync bfly %{{.*}}, %[[LANE_AT_ENTRY]], %c0_i32

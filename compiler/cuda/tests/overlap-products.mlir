@@ -37,7 +37,7 @@
 // No tile will follow for which the last one would have to make room.
 // CHECK-NOT: sm.release
 // CHECK: } else {
-module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @two_products(%n: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
     %qb = sm.mbarriers : !sm.mbarriers<1>
@@ -93,9 +93,9 @@ module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.p
 
 // CHECK-LABEL: func @no_products
 // CHECK-NOT: sm.turns
-module attributes {tile.num_products = 2 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @no_products() {
-    // expected-remark @+1 {{num_products of 2 has no effect: no loop multiplies on the tensor cores of warpgroups}}
+    // expected-remark @+1 {{overlap=pingpong has no effect: no loop multiplies on the tensor cores of warpgroups}}
     sm.roles producer 32 {
     } consumer 232 {
     }
@@ -118,7 +118,7 @@ module attributes {tile.num_products = 2 : i64, tile.num_warps = 4 : i64, tile.p
 // CHECK: sm.stage
 // CHECK: sm.wgmma
 // CHECK: sm.wgmma_wait 0
-module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @computed_right_operand(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
     %kb = sm.mbarriers : !sm.mbarriers<1>
@@ -129,7 +129,7 @@ module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.p
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
       %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-      // expected-remark @+1 {{num_products of 2 has no effect on this loop, whose products follow each other: the last product reads a tile of shared memory that the next iteration may overwrite}}
+      // expected-remark @+1 {{overlap=pingpong has no effect on this loop, whose products follow each other: the last product reads a tile of shared memory that the next iteration may overwrite}}
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
         %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
@@ -170,7 +170,7 @@ module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.p
 // CHECK: sm.wgmma_wait 0
 // CHECK: sm.wgmma %{{.*}}, %[[K]]
 // CHECK: sm.wgmma_wait 0
-module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @tile_of_two_products(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
     %kb = sm.mbarriers : !sm.mbarriers<1>
@@ -181,7 +181,7 @@ module attributes {tile.num_products = 2 : i64, tile.num_warps = 8 : i64, tile.p
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
       %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-      // expected-remark @+1 {{num_products of 2 has no effect on this loop, whose products follow each other: the last product reads a tile of shared memory that the next iteration may overwrite}}
+      // expected-remark @+1 {{overlap=pingpong has no effect on this loop, whose products follow each other: the last product reads a tile of shared memory that the next iteration may overwrite}}
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
         %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>

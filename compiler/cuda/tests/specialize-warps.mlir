@@ -31,7 +31,7 @@
 // CHECK: %[[S:.*]] = sm.wgmma %[[QR]], %[[KR]]
 // CHECK: sm.wgmma_wait 0 %[[S]]
 // CHECK-NEXT: sm.release %[[KB]][%[[SLOT]]]
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
   func.func @two_loads(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
@@ -65,7 +65,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_
 // CHECK: sm.feed
 // CHECK: } consumer
 // CHECK: tile.gather
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
   func.func @a_bound_from_memory(%k: !tile.view<2xbf16>, %ends: !tile.view<1xi32>, %q: !sm.shared<128x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
@@ -104,7 +104,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
 // CHECK-NEXT: sm.proxy_fence
 // CHECK-NEXT: sm.release %{{.*}} each_warp
 // CHECK: tile.load %arg3
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @a_tile_for_registers(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index, %small: !tile.view<2xf32>,
                                   %q: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
@@ -146,7 +146,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 // CHECK-NOT: tile.load
 // CHECK: sm.proxy_fence
 // CHECK-NEXT: sm.release %{{.*}} each_warp
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @a_tile_read_again(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index, %again: i1,
                                %q: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
@@ -192,7 +192,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 // CHECK: } consumer
 // CHECK-NOT: sm.fill
 // CHECK: tile.load %arg1
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.shared_limit = 40000 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_limit = 40000 : i64} {
   func.func @a_tile_without_room(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index,
                                  %q: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
@@ -240,7 +240,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.shar
 // CHECK: sm.release %[[KB]]
 // CHECK: scf.yield
 // CHECK: sm.release %[[QB]][%{{.*}}] each_warp
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 3 : i64,
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 3 : i64,
                    tile.instances_per_sm = 3 : i64} {
   func.func @two_loops(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
@@ -266,8 +266,8 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // Where the rows to load are only known from memory, all warps copy.
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
-  // expected-remark @+3 {{num_roles of 2: there is no loop that a producer could feed; all warps copy}}
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  // expected-remark @+3 {{roles=load has no effect: there is no loop that a producer could feed; all warps copy}}
   // CHECK-LABEL: func @rows_from_memory
   // CHECK-NOT: sm.roles
   func.func @rows_from_memory(%k: !tile.view<2xbf16>, %p: !tile.view<1xi32>, %n: index) {
@@ -323,7 +323,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64} {
 // CHECK: sm.receive %{{.*}}, %[[KB]]
 // CHECK: sm.release %[[QB]][%[[SLOT]]]
 // CHECK: attributes {tile.parallel}
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
   func.func @claimed(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %counter: !tile.view<1xi32> {tile.counter, tile.written},
                      %last: i32, %n: index) {
     %c0 = arith.constant 0 : index
@@ -360,8 +360,8 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64, tile.num_
 // A loop that ends for another reason is not the producer's.
 // CHECK-LABEL: func @not_claimed
 // CHECK-NOT: sm.roles
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
-  // expected-remark @+1 {{num_roles of 2: there is no loop that a producer could feed; all warps copy}}
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  // expected-remark @+1 {{roles=load has no effect: there is no loop that a producer could feed; all warps copy}}
   func.func @not_claimed(%q: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -398,7 +398,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 8 : i64} {
 // CHECK: sm.mma %{{.*}}, %[[TILE]]
 // CHECK-NEXT: sm.proxy_fence
 // CHECK: sm.release %{{.*}} each_warp
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
   func.func @a_second_product(%k: !tile.view<2xbf16>, %qs: !sm.shared<64x64xbf16, 128>, %n: index, %rare: i1) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
@@ -434,7 +434,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_
 // CHECK: sm.proxy_fence
 // CHECK-NEXT: sm.release %[[KEYS]]{{.*}} each_warp
 // CHECK-NOT: sm.release
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
   func.func @slots_that_come_back_together(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>,
                                            %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
     %c0 = arith.constant 0 : index
@@ -472,7 +472,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_
 // CHECK: sm.proxy_fence
 // CHECK-NEXT: sm.release %[[KEYS]]{{.*}} each_warp
 // CHECK-NOT: sm.release
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
   func.func @two_slots_with_a_third(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %other: !tile.view<2xbf16>,
                                            %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
     %c0 = arith.constant 0 : index
@@ -501,7 +501,7 @@ module attributes {tile.num_roles = 2 : i64, tile.num_warps = 4 : i64, tile.num_
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:16:16]>
 
-module attributes {tile.num_roles = 2 : i64, tile.num_warps = 16 : i64, tile.instances_per_sm = 4 : i64} {
+module attributes {tile.roles = "load", tile.num_warps = 16 : i64, tile.instances_per_sm = 4 : i64} {
   // expected-error @+1 {{num_warps of 16 and instances_per_sm of 4 leave a thread 16 registers; it must have 24 at least}}
   func.func @too_few_registers(%q: !sm.shared<256x64xbf16, 128>, %k: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index

@@ -266,7 +266,7 @@ module {
 
 // Where warps have registers for both, exponents of f16 are fused, too, but for rows whose maximum is so large that its
 // rounding would show: their scores are rounded first, as the backward pass rounds them.
-module attributes {tile.num_roles = 2 : i64} {
+module attributes {tile.roles = "load"} {
   // ROUND-LABEL: @f16_of_roles
   // ROUND: %[[DISTANCE:.*]] = math.absf %{{.*}} : tensor<64xf32>
   // ROUND: %[[FAR:.*]] = arith.cmpf ogt, %[[DISTANCE]],

@@ -1,6 +1,6 @@
 // RUN: tegula-opt %s --limit-rows --canonicalize --cse --split-input-file | FileCheck %s
 
-module attributes {tile.num_roles = 2 : i64} {
+module attributes {tile.roles = "load"} {
 
 // Row r sees keys up to row + shift + r: the rows before x none from row + shift + x on.
 // CHECK-LABEL: @causal

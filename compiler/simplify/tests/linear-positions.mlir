@@ -89,7 +89,7 @@ func.func @an_end_of_keys_stays(%j: i32, %end: i32) -> tensor<32xi1> {
 }
 
 // Warps that a producer feeds have no positions that they could compare.
-module attributes {tile.num_roles = 2 : i64} {
+module attributes {tile.roles = "load"} {
 // CHECK-LABEL: @an_end_of_keys_for_fed_warps
 // CHECK: %[[NUMBERS:.*]] = sm.linear %{{.*}} [1] : tensor<32xi32>
 // CHECK: arith.cmpi sle, %[[NUMBERS]], %{{.*}} : tensor<32xi32>

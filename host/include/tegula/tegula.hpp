@@ -156,7 +156,8 @@ template <class DLTensor> Result<tegula_tensor> fromDlpack(const DLTensor &from)
   if (result.dtype < 0)
     return Outcome{TEGULA_UNSUPPORTED, "dlpack: element types are f32, f16, bf16, i64, i32 and i8, in one lane"};
   if (from.ndim < 0 || from.ndim > 5)
-    return Outcome{TEGULA_UNSUPPORTED, "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5"};
+    return Outcome{TEGULA_UNSUPPORTED,
+                   "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5"};
   result.data = static_cast<char *>(from.data) + from.byte_offset;
   result.rank = from.ndim;
   int64_t stride = 1;

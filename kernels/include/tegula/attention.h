@@ -69,9 +69,9 @@ struct AttentionForward {
 /// count for nothing, whatever their d_lse is.
 struct AttentionBackward {
   TensorRef q = {}, k = {}, v = {}, o = {}, lse = {}, d_o = {};
-  TensorRef d_lse = {}; ///< f32, shaped like lse; with AttentionProblem::lse_gradient, and only then.
-  TensorRef dq = {}, dk = {}, dv = {};               ///< Written; shaped like q, k and v.
-  float scale = 0;                                   ///< As in the forward call.
+  TensorRef d_lse = {};                ///< f32, shaped like lse; with AttentionProblem::lse_gradient, and only then.
+  TensorRef dq = {}, dk = {}, dv = {}; ///< Written; shaped like q, k and v.
+  float scale = 0;                     ///< As in the forward call.
   std::span<const TensorRef> variant = {};           ///< One per Variant::tensors.
   std::span<const TensorRef> variant_gradients = {}; ///< f32, added to; one per tensor that wants a gradient.
 };

@@ -27,15 +27,15 @@ struct AttentionConfig {
   int value_dim = 0;
   Causal causal = Causal::none;
   Variant variant = {};
-  int block_m = 0;                ///< Query rows per tile.
-  int block_n = 0;                ///< Keys per tile.
-  int heads_per_group = 1;        ///< As in Schedule.
-  int persistent = 0;             ///< As in Schedule.
+  int block_m = 0;     ///< Query rows per tile.
+  int block_n = 0;     ///< Keys per tile.
+  int heads_in_l2 = 1; ///< As in Schedule.
+  TileScheduler tile_scheduler = TileScheduler::single_tile;
   bool lse_gradient = false;      ///< As in AttentionProblem.
   bool contain_nonfinite = false; ///< As in AttentionProblem, by this program alone.
 
   /// Whether program instances claim their blocks of queries.
-  bool claimsBlocks() const { return persistent == 2; }
+  bool claimsBlocks() const { return tile_scheduler == TileScheduler::dynamic_persistent; }
 };
 
 /// Which algorithm computes attention.

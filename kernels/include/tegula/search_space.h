@@ -5,15 +5,27 @@
 #include "tegula/attention.h"
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace tegula {
 
-/// Values to try for one field.
-struct ScheduleAxis {
-  int Schedule::*field;
-  std::vector<int> values;
+/// Values to try for one field of a schedule.
+class ScheduleAxis {
+public:
+  /// `values` are those of the field `member`: ScheduleAxis(&Schedule::block_m, {64, 128}).
+  template <class Field> ScheduleAxis(Field Schedule::*member, const std::vector<std::type_identity_t<Field>> &values) {
+    for (const Field &value : values)
+      choices_.push_back([member, value](Schedule &schedule) { schedule.*member = value; });
+  }
+
+  /// Functions that each set the field to one of the values.
+  const std::vector<std::function<void(Schedule &)>> &choices() const { return choices_; }
+
+private:
+  std::vector<std::function<void(Schedule &)>> choices_;
 };
 
 /// Every combination of one value of each axis.

@@ -44,7 +44,8 @@ Expected<TensorRef> contiguous(void *data, DType dtype, std::span<const int64_t>
 
 /// The same for a shape that is written out: `contiguous(q, bf16, {batch, heads, length, 64})`.
 template <size_t Rank>
-requires(Rank <= kMaxRank) TensorRef contiguous(void *data, DType dtype, const int64_t (&shape)[Rank]) {
+  requires(Rank <= kMaxRank)
+TensorRef contiguous(void *data, DType dtype, const int64_t (&shape)[Rank]) {
   return *contiguous(data, dtype, std::span<const int64_t>(shape));
 }
 

@@ -77,7 +77,7 @@ bool set(Case &c, const std::string &key, const std::string &word) {
     return c.variant = word, true;
   for (const ScheduleField &field : scheduleFields())
     if (field.name == key)
-      return setNumber(c.schedule.*field.member, word);
+      return field.parse(c.schedule, word);
   if (key == "backward")
     return setNumber(c.backward, word);
   if (key == "lse_gradient")

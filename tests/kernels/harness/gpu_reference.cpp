@@ -53,9 +53,9 @@ class Run {
 public:
   Run(const Case &c, const Tensors &t, std::string binary)
       : c_(c), binary_(std::move(binary)), q_(upload(t.inputs.q, c.dtype)), k_(upload(t.inputs.k, c.dtype)),
-        v_(upload(t.inputs.v, c.dtype)),
-        d_o_(upload(t.upstream, c.dtype)), sizes_{c.shape.batch,    c.shape.heads, c.shape.kv_heads, c.shape.seqlen_q,
-                                                  c.shape.seqlen_k, shiftOf(c),    float(c.scale())} {}
+        v_(upload(t.inputs.v, c.dtype)), d_o_(upload(t.upstream, c.dtype)),
+        sizes_{c.shape.batch,    c.shape.heads, c.shape.kv_heads, c.shape.seqlen_q,
+               c.shape.seqlen_k, shiftOf(c),    float(c.scale())} {}
 
   Results compute(const std::string &kind) {
     const oracle::Shape &s = c_.shape;

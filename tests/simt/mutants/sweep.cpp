@@ -102,16 +102,17 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
   auto of = [](int64_t queries, int64_t keys, int64_t heads = 1, int64_t kv_heads = 1) {
     return AttentionShape{.batch = 1, .heads = heads, .kv_heads = kv_heads, .seqlen_q = queries, .seqlen_k = keys};
   };
-  if (schedule.num_roles == 2) {
+  if (schedule.roles == Roles::load) {
     // Each slot is filled again, that of queries in a program's third turn, and the last block is ragged. With a causal
     // mask, the first of two blocks of queries see no key where there is one block of keys.
     const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
-    const bool isInTurns = schedule.persistent != 0;
+    const bool isInTurns = isPersistent(schedule);
     const int64_t heads = !isInTurns ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
     // With claims no order says which program comes to a third turn: so many blocks that some does.
-    const int64_t shortHeads = schedule.persistent == 2 ? std::max<int64_t>(heads, 5) : heads;
+    const int64_t shortHeads =
+        schedule.tile_scheduler == TileScheduler::dynamic_persistent ? std::max<int64_t>(heads, 5) : heads;
     // Without keys nothing but its own barrier keeps a lane of the producer from falling rounds behind.
-    const int64_t emptyHeads = schedule.persistent == 2 ? 24 : heads;
+    const int64_t emptyHeads = schedule.tile_scheduler == TileScheduler::dynamic_persistent ? 24 : heads;
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
     const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
     // A window shows as many keys to the last queries only.
@@ -121,13 +122,13 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
                                          {of(queries, few, shortHeads), {3, 0, 0, 0}},
                                          {of(queries, 0, emptyHeads), {3, 0, 0, 0}}};
     // Scores outgrow those of the first block so far that they are computed a second time.
-    if (schedule.num_attempts == 2)
+    if (schedule.optimistic_softmax == true)
       launches.push_back({.shape = of(isWindow ? many : queries, many + 2 * schedule.block_n, heads),
                           .family = oracle::Family::crossing_zero});
     // One program has a block in every other turn, and another one ends with a block, which it stores: the last claims
     // have one where no group of heads lacks any.
     if (isInTurns)
-      launches.push_back({of(2 * schedule.block_m + 40, few, std::max(2, schedule.heads_per_group))});
+      launches.push_back({of(2 * schedule.block_m + 40, few, std::max(2, schedule.heads_in_l2))});
     return launches;
   }
   const int64_t queries = schedule.block_m + 40, keys = 2 * schedule.block_n + 40;
@@ -201,7 +202,7 @@ std::vector<std::string> unexplained(const Sweep &sweep) {
   const auto shownByAssembler = std::ranges::find_if(rest, [](const std::string &mutant) {
     return isIn(mutant, " (wgmma.fence at") && isIn(sourceLine(mutant), "softmax.update(");
   });
-  if (sweep.schedule.num_products == 2 && shownByAssembler != rest.end())
+  if (sweep.schedule.overlap == Overlap::pingpong && shownByAssembler != rest.end())
     rest.erase(shownByAssembler);
   return rest;
 }

@@ -33,7 +33,7 @@ SweptKernel small(std::string_view program, Schedule schedule) {
 SweptKernel withRoles(Schedule schedule) {
   schedule.block_m = schedule.block_n = 64;
   schedule.num_warps = 4;
-  schedule.num_stages = schedule.num_roles = 2;
+  schedule.num_stages = schedule.roles = Roles::load;
   SweptKernel kernel = small("flash2_forward", schedule);
   kernel.target = "simt:sm_90a";
   kernel.problem.head_dim = kernel.problem.value_dim = 64;
@@ -67,12 +67,12 @@ TEST(Mutants, OfTheOlderAlgorithms) {
 }
 
 TEST(Mutants, OfRoles) { expectExplained(withRoles({})); }
-TEST(Mutants, OfProductsThatOverlap) { expectExplained(withRoles({.num_products = 2})); }
-TEST(Mutants, OfBlocksInTurns) { expectExplained(withRoles({.persistent = 1})); }
+TEST(Mutants, OfProductsThatOverlap) { expectExplained(withRoles({.overlap = Overlap::pingpong})); }
+TEST(Mutants, OfBlocksInTurns) { expectExplained(withRoles({.tile_scheduler = TileScheduler::static_persistent})); }
 TEST(Mutants, OfClaimedBlocks) {
-  expectExplained(withRoles({.persistent = 2}));
+  expectExplained(withRoles({.tile_scheduler = TileScheduler::dynamic_persistent}));
   Schedule withoutRoles = kSmall;
-  withoutRoles.persistent = 2;
+  withoutRoles.tile_scheduler = TileScheduler::dynamic_persistent;
   expectExplained(small("flash2_forward", withoutRoles));
 }
 TEST(Mutants, OfABiasThroughARing) {
@@ -146,7 +146,7 @@ TEST(Mutants, ThatAreNotExplainedAreNamed) {
   const std::vector<std::string> survivors = {
       mutantAt("Value q =", "7 (mbarrier.arrive"), mutantAt("softmax.update", "8 (wgmma.fence"),
       mutantAt("softmax.update", "9 (wgmma.fence"), mutantAt("Value v =", "10 (wgmma.fence")};
-  const Schedule serial{.num_roles = 2}, overlapping{.num_roles = 2, .num_products = 2};
+  const Schedule serial{.roles = Roles::load}, overlapping{.roles = Roles::load, .overlap = Overlap::pingpong};
   EXPECT_EQ(unexplained({.schedule = serial, .survivors = survivors}), survivors);
   EXPECT_THAT(unexplained({.schedule = overlapping, .survivors = survivors}),
               ::testing::ElementsAre(survivors[0], survivors[2], survivors[3]));
