@@ -88,7 +88,7 @@ std::string legalNames() {
 }
 
 Status invalid(std::string_view word, const std::string &why) {
-  return {ErrorCode::InvalidArgument, "schedule: '" + std::string(word) + "' " + why};
+  return {ErrorCode::invalid_argument, "schedule: '" + std::string(word) + "' " + why};
 }
 
 /// Sets the field that `word`, which is `name=value`, names.

@@ -99,7 +99,7 @@ private:
 };
 
 Status malformed(const char *what) {
-  return {ErrorCode::Internal, std::string("not ") + what + " that this version of Tegula has written"};
+  return {ErrorCode::internal, std::string("not ") + what + " that this version of Tegula has written"};
 }
 
 constexpr std::string_view kComment = "// ";
@@ -107,7 +107,7 @@ constexpr std::string_view kComment = "// ";
 void write(Writer &writer, const Parameter &parameter) {
   writer.field("parameter", parameter.name);
   writer.field("dtype", toString(parameter.dtype));
-  writer.field("tensor", parameter.kind == Parameter::Kind::Tensor);
+  writer.field("tensor", parameter.kind == Parameter::Kind::tensor);
   writer.field("rank", parameter.rank);
   writer.field("written", parameter.written);
   writer.field("counter", parameter.counter);
@@ -120,7 +120,7 @@ Parameter readParameter(Reader &reader) {
     parameter.dtype = *dtype;
   else
     reader.refuse();
-  parameter.kind = reader.number("tensor") != 0 ? Parameter::Kind::Tensor : Parameter::Kind::Scalar;
+  parameter.kind = reader.number("tensor") != 0 ? Parameter::Kind::tensor : Parameter::Kind::scalar;
   parameter.rank = reader.number<int>("rank");
   parameter.written = reader.number("written") != 0;
   parameter.counter = reader.number("counter") != 0;
@@ -161,7 +161,7 @@ AssemblerReport readReport(Reader &reader) {
 
 Expected<Artifact> readStatus(Reader reader) {
   const int code = reader.number<int>("code");
-  const bool known = code > static_cast<int>(ErrorCode::Ok) && code <= static_cast<int>(ErrorCode::Internal);
+  const bool known = code > static_cast<int>(ErrorCode::ok) && code <= static_cast<int>(ErrorCode::internal);
   if (!reader.good() || !known)
     return malformed("a status");
   return Status(static_cast<ErrorCode>(code), std::string(reader.rest()));

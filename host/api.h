@@ -22,9 +22,9 @@ template <class Function> tegula_status answer(tegula_error **error, Function &&
 Status nullArgument(const char *name);
 Status badSize(const char *name, uint32_t size, size_t known);
 
-/// Returns the structure as this library knows it. Fields that the caller's version did not have are 0. InvalidArgument
-/// for null and for a size that cannot be. Unsupported if the caller's structure is newer and sets fields that this
-/// library does not know.
+/// Returns the structure as this library knows it. Fields that the caller's version did not have are 0.
+/// invalid_argument for null and for a size that cannot be. Returns unsupported if the caller's structure is newer and
+/// sets fields that this library does not know.
 template <class T> Expected<T> readStruct(const char *name, const T *from) {
   if (from == nullptr)
     return nullArgument(name);

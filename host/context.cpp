@@ -15,8 +15,8 @@ namespace {
 Status checkOneOf(const char *name, int32_t value, int32_t last) {
   if (value >= 0 && value <= last)
     return {};
-  return {ErrorCode::InvalidArgument, "argument '" + std::string(name) + "': it is " + std::to_string(value) +
-                                          "; it must be from 0 to " + std::to_string(last)};
+  return {ErrorCode::invalid_argument, "argument '" + std::string(name) + "': it is " + std::to_string(value) +
+                                           "; it must be from 0 to " + std::to_string(last)};
 }
 
 Status checkOptions(const tegula_context_options &options) {
@@ -27,7 +27,7 @@ Status checkOptions(const tegula_context_options &options) {
         std::pair("compile_time_limit_ms", options.compile_time_limit_ms),
         std::pair("compile_memory_bytes", options.compile_memory_bytes)})
     if (value < 0)
-      return {ErrorCode::InvalidArgument,
+      return {ErrorCode::invalid_argument,
               "argument '" + std::string(name) + "': it is " + std::to_string(value) + "; it must be 0 or more"};
   for (size_t i = 0; i < options.read_only_count; ++i)
     if (options.read_only == nullptr || options.read_only[i] == nullptr)
@@ -129,7 +129,7 @@ Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) 
 }
 
 void HostContext::compileAhead(const AttentionProblem &problem) {
-  if (hooks_.submit == nullptr || kernels_.policy() != CompilePolicy::allow)
+  if (hooks_.submit == nullptr || kernels_.policy() != CompilePolicy::compile)
     return;
   std::vector<std::function<void()>> tasks;
   for (std::string_view name : programsOf(problem))

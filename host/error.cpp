@@ -20,14 +20,14 @@ tegula_status report(const Status &status, tegula_error **error) noexcept {
 }
 
 Status nullArgument(const char *name) {
-  return {ErrorCode::InvalidArgument, "argument '" + std::string(name) + "': it is null"};
+  return {ErrorCode::invalid_argument, "argument '" + std::string(name) + "': it is null"};
 }
 
 Status badSize(const char *name, uint32_t size, size_t known) {
   const std::string text = "argument '" + std::string(name) + "': its struct_size is " + std::to_string(size) +
                            "; this library knows " + std::to_string(known) + " bytes";
-  return size > known ? Status(ErrorCode::Unsupported, text + ", and what lies beyond is not 0")
-                      : Status(ErrorCode::InvalidArgument, text);
+  return size > known ? Status(ErrorCode::unsupported, text + ", and what lies beyond is not 0")
+                      : Status(ErrorCode::invalid_argument, text);
 }
 
 } // namespace tegula

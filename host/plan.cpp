@@ -103,7 +103,7 @@ Expected<int64_t> workspaceBytes(const AttentionPlan &plan, const Backward &args
 template <class Args> Status launchWithHostMemory(const tegula_hooks &hooks, const AttentionPlan &plan, Args &args) {
   void *memory = hooks.allocate(hooks.user, args.workspace.bytes, args.stream.handle);
   if (memory == nullptr)
-    return {ErrorCode::ResourceExhausted,
+    return {ErrorCode::resource_exhausted,
             "the host's allocate() has no " + std::to_string(args.workspace.bytes) + " bytes"};
   args.workspace.data = memory;
   const Status status = launch(plan, args);
@@ -121,7 +121,7 @@ template <class Args> Status launchAnyhow(const HostContext &host, const Attenti
   if (host.hooks().allocate != nullptr)
     return launchWithHostMemory(host.hooks(), plan, args);
   if (host.device().target().name != "cpu")
-    return {ErrorCode::InvalidArgument,
+    return {ErrorCode::invalid_argument,
             "argument 'workspace': it is null, and there is no allocate() among the hooks; " + std::to_string(*bytes) +
                 " bytes are needed"};
   const Expected<Buffer> memory = host.device().allocate(*bytes);

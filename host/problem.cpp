@@ -8,8 +8,8 @@ static_assert(TEGULA_F32 == int(DType::f32) && TEGULA_F16 == int(DType::f16) && 
               TEGULA_I64 == int(DType::i64) && TEGULA_I32 == int(DType::i32) && TEGULA_I8 == int(DType::i8));
 static_assert(TEGULA_CAUSAL_NONE == int(Causal::none) && TEGULA_CAUSAL_TOP_LEFT == int(Causal::top_left) &&
               TEGULA_CAUSAL_BOTTOM_RIGHT == int(Causal::bottom_right));
-static_assert(TEGULA_OK == int(ErrorCode::Ok) && TEGULA_NEEDS_COMPILE == int(ErrorCode::NeedsCompile) &&
-              TEGULA_INTERNAL == int(ErrorCode::Internal));
+static_assert(TEGULA_OK == int(ErrorCode::ok) && TEGULA_NEEDS_COMPILE == int(ErrorCode::needs_compile) &&
+              TEGULA_INTERNAL == int(ErrorCode::internal));
 
 constexpr int64_t kLongest = int64_t{1} << 40;
 
@@ -17,7 +17,7 @@ constexpr int32_t kAllVariations =
     TEGULA_WINDOW | TEGULA_SOFTCAP | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_DOCUMENTS | TEGULA_BIAS;
 
 Status outOfRange(const std::string &name, int64_t value, int64_t last) {
-  return {ErrorCode::InvalidArgument,
+  return {ErrorCode::invalid_argument,
           "argument '" + name + "': it is " + std::to_string(value) + "; it must be from 0 to " + std::to_string(last)};
 }
 
@@ -37,7 +37,7 @@ Status checkDiagonal(const tegula_attention_problem &problem) {
   constexpr int32_t diagonal = TEGULA_WINDOW | TEGULA_ALIBI | TEGULA_PREFIX_LM;
   if (problem.bottom_right == 0 || problem.causal != TEGULA_CAUSAL_TOP_LEFT || (problem.variations & diagonal) == 0)
     return {};
-  return {ErrorCode::InvalidArgument,
+  return {ErrorCode::invalid_argument,
           "argument 'bottom_right': it is " + std::to_string(problem.bottom_right) +
               ", but 'causal' is TEGULA_CAUSAL_TOP_LEFT (1); a problem has one diagonal: set bottom_right = 0 to count "
               "from the first query, or causal = TEGULA_CAUSAL_BOTTOM_RIGHT (2) to count from the last one"};

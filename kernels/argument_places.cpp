@@ -15,7 +15,7 @@ std::string listOf(std::span<const std::string> names) {
 
 Status wrongParameter(std::string_view program, const Parameter &parameter, const std::string &problem,
                       std::span<const std::string> names) {
-  return {ErrorCode::Internal, "program '" + std::string(program) + "': its parameter '" + parameter.name + "' " +
+  return {ErrorCode::internal, "program '" + std::string(program) + "': its parameter '" + parameter.name + "' " +
                                    problem + "; the arguments of a launch are " + listOf(names)};
 }
 

@@ -12,8 +12,8 @@
 
 namespace tegula {
 
-/// Returns the place of each parameter of a kernel among the names of the arguments that a launch has. Internal, with
-/// the program and the parameter, if there is no argument of that name, or more than one.
+/// Returns the place of each parameter of a kernel among the names of the arguments that a launch has. Returns
+/// internal, with the program and the parameter, if there is no argument of that name, or more than one.
 Expected<std::vector<size_t>> argumentPlaces(std::string_view program, std::span<const Parameter> parameters,
                                              std::span<const std::string> names);
 

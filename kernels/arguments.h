@@ -44,7 +44,7 @@ Expected<Program> recordList(std::string_view name, const Kernel &kernel, const 
     return record_list_details::recordExactly(std::make_index_sequence<Count>(), name, kernel, list, arguments...);
   if constexpr (Count < kMaxListedTensors)
     return recordList<Count + 1>(name, kernel, list, arguments...);
-  return Status(ErrorCode::InvalidArgument,
+  return Status(ErrorCode::invalid_argument,
                 "a variant has too many tensors and gradients: " + std::to_string(list.size()) +
                     " with the counter of blocks, if there is one; at most " + std::to_string(kMaxListedTensors) +
                     " are supported");

@@ -11,7 +11,7 @@ namespace tegula {
 inline constexpr const char *kOneDiagonal =
     "; a problem has one diagonal: make all of them top_left, or all bottom_right";
 
-/// InvalidArgument, with the two parts, if a part counts from another diagonal than one before it.
+/// Returns invalid_argument, with the two parts, if a part counts from another diagonal than one before it.
 Status checkDiagonals(const AttentionProblem &problem);
 
 } // namespace tegula

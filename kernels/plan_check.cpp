@@ -52,7 +52,7 @@ Status checkNames(const Variant &variant) {
 } // namespace
 
 Status invalidArgument(std::string_view name, std::string problem) {
-  return {ErrorCode::InvalidArgument, "argument '" + std::string(name) + "': " + std::move(problem)};
+  return {ErrorCode::invalid_argument, "argument '" + std::string(name) + "': " + std::move(problem)};
 }
 
 Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
@@ -67,7 +67,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));
   if (problem.backward && problem.algorithm != Algorithm::flash2)
-    return {ErrorCode::Unsupported, "this algorithm has no backward pass; flash2 has one"};
+    return {ErrorCode::unsupported, "this algorithm has no backward pass; flash2 has one"};
   if (problem.lse_gradient && !problem.backward)
     return invalidArgument("lse_gradient",
                            "it is true, but 'backward' is false; it must be false without a backward pass");

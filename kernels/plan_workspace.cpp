@@ -59,7 +59,7 @@ Expected<WorkspaceLayout> workspaceLayout(Algorithm algorithm, Pass pass, const 
     Expected<int64_t> count = numel(*tensor);
     const int64_t elementBytes = sizeOf(dtype);
     if (!count || *count > (kMaxBytes - layout.bytes) / elementBytes)
-      return Status(ErrorCode::ResourceExhausted,
+      return Status(ErrorCode::resource_exhausted,
                     "the workspace for these shapes would exceed " + std::to_string(kMaxBytes) + " bytes");
     layout.tensors.push_back({name, *tensor, layout.bytes});
     layout.bytes += (*count * elementBytes + kAlignment - 1) / kAlignment * kAlignment;

@@ -20,13 +20,13 @@ struct WorkspaceLayout {
   std::vector<WorkspaceTensor> tensors;
   int64_t bytes = 0;
 
-  /// Sets the tensors' data; InvalidArgument if `workspace` is too small or not aligned.
+  /// Sets the tensors' data. Returns invalid_argument if `workspace` is too small or not aligned.
   Status place(const Workspace &workspace);
 };
 
 enum class Pass { forward, backward };
 
-/// ResourceExhausted if 63 bits cannot hold the number of bytes.
+/// Returns resource_exhausted if 63 bits cannot hold the number of bytes.
 /// `counts`: instances of the pass claim their blocks. The counter comes last.
 Expected<WorkspaceLayout> workspaceLayout(Algorithm algorithm, Pass pass, const AttentionShape &shape, int head_dim,
                                           int value_dim, bool counts);

@@ -27,7 +27,8 @@ Expected<AttentionProgram> findAttentionProgram(std::string_view name) {
       return program;
     legal += (legal.empty() ? "" : ", ") + std::string(program.name);
   }
-  return Status(ErrorCode::InvalidArgument, "there is no attention program '" + std::string(name) + "', only " + legal);
+  return Status(ErrorCode::invalid_argument,
+                "there is no attention program '" + std::string(name) + "', only " + legal);
 }
 
 } // namespace tegula

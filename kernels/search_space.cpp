@@ -36,7 +36,7 @@ Expected<SearchSpace> findSearchSpace(std::string_view program) {
       return entry.space;
     legal += (legal.empty() ? "" : ", ") + std::string(entry.program);
   }
-  return Status(ErrorCode::Unsupported, "'" + std::string(program) + "' has no search space; these have: " + legal);
+  return Status(ErrorCode::unsupported, "'" + std::string(program) + "' has no search space; these have: " + legal);
 }
 
 std::vector<Schedule> enumerate(const std::vector<ScheduleBox> &boxes) {

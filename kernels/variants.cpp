@@ -7,7 +7,7 @@ namespace {
 Status checkPositive(const char *what, double value) {
   if (value > 0 && value <= 1e30)
     return {};
-  return {ErrorCode::InvalidArgument,
+  return {ErrorCode::invalid_argument,
           std::string(what) + " is " + std::to_string(value) + "; it must be above 0, and 1e30 at most"};
 }
 
@@ -15,8 +15,8 @@ Status checkWindow(const char *side, int64_t size) {
   constexpr int64_t limit = int64_t(1) << 30;
   if (size >= 0 && size <= limit)
     return {};
-  return {ErrorCode::InvalidArgument, std::string("slidingWindow: ") + side + " is " + std::to_string(size) +
-                                          "; it must be from 0 to " + std::to_string(limit)};
+  return {ErrorCode::invalid_argument, std::string("slidingWindow: ") + side + " is " + std::to_string(size) +
+                                           "; it must be from 0 to " + std::to_string(limit)};
 }
 
 using Mask = decltype(Variant::mask);
@@ -68,9 +68,9 @@ Bounds gathered(size_t first) {
 Status checkPeaks(const Variant &first, const Variant &second) {
   if (!first.peak || !second.peak || *first.peak == *second.peak)
     return {};
-  return {ErrorCode::InvalidArgument, "combine: the peak of '" + first.name + "' is at " +
-                                          std::string(toString(*first.peak)) + ", that of '" + second.name + "' at " +
-                                          std::string(toString(*second.peak)) + kOneDiagonal};
+  return {ErrorCode::invalid_argument, "combine: the peak of '" + first.name + "' is at " +
+                                           std::string(toString(*first.peak)) + ", that of '" + second.name + "' at " +
+                                           std::string(toString(*second.peak)) + kOneDiagonal};
 }
 
 } // namespace

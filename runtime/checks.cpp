@@ -8,7 +8,7 @@ namespace tegula {
 namespace {
 
 Status checkParameter(const Parameter &parameter) {
-  const bool isTensor = parameter.kind == Parameter::Kind::Tensor;
+  const bool isTensor = parameter.kind == Parameter::Kind::tensor;
   if (isTensor && (parameter.rank < 1 || parameter.rank > kMaxRank))
     return invalid("parameter '" + parameter.name + "': a tensor of rank " + std::to_string(parameter.rank) +
                    ", but ranks are 1 to " + std::to_string(kMaxRank));
@@ -53,7 +53,7 @@ Status checkArtifact(const Artifact &artifact, std::string_view target) {
     return invalid("the artifact is for target '" + artifact.target + "', this device is '" + std::string(target) +
                    "'");
   if (artifact.parameters.size() > kMaxParameters)
-    return {ErrorCode::ResourceExhausted,
+    return {ErrorCode::resource_exhausted,
             std::to_string(artifact.parameters.size()) + " parameters, at most " + std::to_string(kMaxParameters)};
   if (artifact.scratch_bytes < 0)
     return invalid("scratch_bytes is " + std::to_string(artifact.scratch_bytes));

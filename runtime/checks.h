@@ -12,15 +12,15 @@
 
 namespace tegula {
 
-inline Status invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
+inline Status invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
-/// InvalidArgument for a negative size.
+/// Returns invalid_argument for a negative size.
 Status checkBytes(int64_t bytes);
 
-/// InvalidArgument for a negative size, and for null where there is something to copy.
+/// Returns invalid_argument for a negative size, and for null where there is something to copy.
 Status checkCopy(const void *to, const void *from, int64_t bytes);
 
-/// InvalidArgument for a count outside 0 to 2^31 - 1, or more than 2^62 instances.
+/// Returns invalid_argument for a count outside 0 to 2^31 - 1, or more than 2^62 instances.
 Status checkGrid(const Grid &grid);
 
 /// "2 x 3 x 4"

@@ -22,7 +22,7 @@ Expected<Buffer> allocateBuffer(int64_t bytes) {
     return Buffer();
   void *data = allocateAligned(bytes);
   if (data == nullptr)
-    return Status(ErrorCode::ResourceExhausted, "no memory for " + std::to_string(bytes) + " bytes");
+    return Status(ErrorCode::resource_exhausted, "no memory for " + std::to_string(bytes) + " bytes");
   return Buffer(std::shared_ptr<void>(data, Free()), bytes);
 }
 
@@ -35,7 +35,7 @@ Expected<int64_t> readMemoryInfo(const char *label) {
   while (file && std::fgets(line, sizeof line, file.get()) != nullptr)
     if (std::sscanf(line, format.c_str(), &kilobytes) == 1)
       return int64_t{kilobytes} * 1024;
-  return Status(ErrorCode::Unsupported, std::string("/proc/meminfo does not say ") + label);
+  return Status(ErrorCode::unsupported, std::string("/proc/meminfo does not say ") + label);
 }
 
 Expected<MemoryInfo> readMemory() {

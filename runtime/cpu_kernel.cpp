@@ -20,7 +20,7 @@ struct Tables {
     void **tensor = tensors.data();
     int64_t *word = words.data();
     for (const Argument &argument : arguments)
-      if (argument.kind() == Parameter::Kind::Tensor) {
+      if (argument.kind() == Parameter::Kind::tensor) {
         *tensor++ = argument.tensor().data;
         word = writeLayout(word, argument.tensor());
       } else {

@@ -70,7 +70,7 @@ Status CpuPool::run(const CpuWork &work) {
   TEGULA_RETURN_IF_ERROR(checkFork());
   void *scratch = threadScratch(work.scratch_bytes);
   if (scratch == nullptr)
-    return {ErrorCode::ResourceExhausted, "no memory for " + std::to_string(work.scratch_bytes) + " bytes of scratch"};
+    return {ErrorCode::resource_exhausted, "no memory for " + std::to_string(work.scratch_bytes) + " bytes of scratch"};
   Launch launch{.work = work, .chunk = chunkOf(work.instances, threads_)};
   const bool wantsHelp = threads_ > 1 && work.instances > launch.chunk;
   if (wantsHelp)

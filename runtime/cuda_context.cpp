@@ -5,10 +5,10 @@ namespace tegula::cuda {
 
 Expected<std::shared_ptr<Context>> Context::make(const Driver &driver, int ordinal) {
   CUdevice device = 0;
-  TEGULA_RETURN_IF_ERROR(driver.status("cuDeviceGet", driver.cuDeviceGet(&device, ordinal), ErrorCode::Unsupported));
+  TEGULA_RETURN_IF_ERROR(driver.status("cuDeviceGet", driver.cuDeviceGet(&device, ordinal), ErrorCode::unsupported));
   const std::shared_ptr<Context> context(new Context(driver, device));
   TEGULA_RETURN_IF_ERROR(driver.status(
-      "cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&context->context_, device), ErrorCode::Unsupported));
+      "cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&context->context_, device), ErrorCode::unsupported));
   return context;
 }
 
@@ -27,7 +27,7 @@ Status Context::failed(const char *entryPoint, CUresult result, ErrorCode otherw
 Status Context::refusal() const {
   if (fork_.inChild())
     return forkedAfterUse(Driver::library());
-  return {ErrorCode::DeviceLost,
+  return {ErrorCode::device_lost,
           "the GPU's context was lost before: " + driver_.describe(fault_) + "; only a new process helps"};
 }
 

@@ -22,7 +22,7 @@ public:
   const Driver &driver() const noexcept { return driver_; }
   CUdevice device() const noexcept { return device_; }
 
-  /// ForkedChild in a child, DeviceLost after a fault.
+  /// forked_child in a child, device_lost after a fault.
   Status check() const {
     return fork_.inChild() || fault_.load(std::memory_order_relaxed) != CUDA_SUCCESS ? refusal() : Status();
   }
@@ -73,7 +73,7 @@ private:
   std::atomic<CUresult> fault_{CUDA_SUCCESS}; ///< The first error after which the context is lost.
 };
 
-/// InvalidArgument unless it is a cuda device.
+/// Returns invalid_argument unless it is a cuda device.
 Expected<std::shared_ptr<Context>> contextOf(Device &device);
 
 } // namespace tegula::cuda

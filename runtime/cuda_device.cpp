@@ -28,7 +28,7 @@ struct FreeMemory {
 
 Expected<Buffer> allocateBuffer(const std::shared_ptr<Context> &context, int64_t bytes) {
   CUdeviceptr memory = 0;
-  const Status status = context->run("cuMemAlloc_v2", ErrorCode::Internal, [&](const Driver &driver) {
+  const Status status = context->run("cuMemAlloc_v2", ErrorCode::internal, [&](const Driver &driver) {
     return driver.cuMemAlloc_v2(&memory, static_cast<size_t>(bytes));
   });
   std::shared_ptr<void> owner;
@@ -83,7 +83,7 @@ public:
 
   Status synchronize(Stream stream) noexcept override {
     return guarded([&] {
-      return context_->run("cuStreamSynchronize", ErrorCode::InvalidArgument, [&](const Driver &driver) {
+      return context_->run("cuStreamSynchronize", ErrorCode::invalid_argument, [&](const Driver &driver) {
         return driver.cuStreamSynchronize(static_cast<CUstream>(stream.handle));
       });
     });
@@ -93,7 +93,7 @@ public:
     return guarded([&]() -> Expected<MemoryInfo> {
       size_t available = 0;
       size_t total = 0;
-      TEGULA_RETURN_IF_ERROR(context_->run("cuMemGetInfo_v2", ErrorCode::Internal, [&](const Driver &driver) {
+      TEGULA_RETURN_IF_ERROR(context_->run("cuMemGetInfo_v2", ErrorCode::internal, [&](const Driver &driver) {
         return driver.cuMemGetInfo_v2(&available, &total);
       }));
       return MemoryInfo{.total_bytes = static_cast<int64_t>(total), .available_bytes = static_cast<int64_t>(available)};
@@ -110,7 +110,7 @@ private:
     return guarded([&]() -> Status {
       TEGULA_RETURN_IF_ERROR(context_->check());
       TEGULA_RETURN_IF_ERROR(checkCopy(to, from, bytes));
-      return bytes == 0 ? Status() : context_->run(entryPoint, ErrorCode::InvalidArgument, call);
+      return bytes == 0 ? Status() : context_->run(entryPoint, ErrorCode::invalid_argument, call);
     });
   }
 
@@ -131,7 +131,7 @@ Expected<std::shared_ptr<Device>> makeDevice(const Driver &driver, int ordinal) 
   if (!info)
     return info.status();
   if (info->compute_capability < kOldestCapability)
-    return Status(ErrorCode::Unsupported, "GPU " + std::to_string(ordinal) + " (" + info->name + ") is " + info->arch +
+    return Status(ErrorCode::unsupported, "GPU " + std::to_string(ordinal) + " (" + info->name + ") is " + info->arch +
                                               ", but sm_80 is the oldest that kernels run on");
   Expected<std::shared_ptr<Context>> context = Context::make(driver, ordinal);
   if (!context)

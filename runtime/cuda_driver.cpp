@@ -6,18 +6,18 @@ namespace {
 
 ErrorCode codeOf(CUresult result, ErrorCode otherwise) {
   if (isFatal(result))
-    return ErrorCode::DeviceLost;
+    return ErrorCode::device_lost;
   if (result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
-    return ErrorCode::InvalidArgument;
+    return ErrorCode::invalid_argument;
   switch (result) {
   case CUDA_ERROR_OUT_OF_MEMORY:
-    return ErrorCode::ResourceExhausted;
+    return ErrorCode::resource_exhausted;
   case CUDA_ERROR_INVALID_CONTEXT: // A stream of another context, or one that was destroyed.
   case CUDA_ERROR_INVALID_HANDLE:
-    return ErrorCode::InvalidArgument;
+    return ErrorCode::invalid_argument;
   case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
   case CUDA_ERROR_NOT_SUPPORTED:
-    return ErrorCode::Unsupported;
+    return ErrorCode::unsupported;
   default:
     return otherwise;
   }

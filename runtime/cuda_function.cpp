@@ -46,7 +46,7 @@ Expected<Function> Function::load(std::shared_ptr<Context> context, const std::s
   Function function(std::move(context), block);
   TEGULA_RETURN_IF_ERROR(function.loadModule(binary));
   const Status found =
-      function.context_->run("cuModuleGetFunction", ErrorCode::InvalidArgument, [&](const Driver &driver) {
+      function.context_->run("cuModuleGetFunction", ErrorCode::invalid_argument, [&](const Driver &driver) {
         return driver.cuModuleGetFunction(&function.function_, function.module_, name.c_str());
       });
   if (!found.ok())
@@ -69,14 +69,14 @@ Status Function::loadModule(const std::string &binary) {
   std::string log(8192, '\0');
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
-  const Status status = context_->run("cuModuleLoadDataEx", ErrorCode::InvalidArgument, [&](const Driver &driver) {
+  const Status status = context_->run("cuModuleLoadDataEx", ErrorCode::invalid_argument, [&](const Driver &driver) {
     return driver.cuModuleLoadDataEx(&module_, binary.c_str(), std::size(options), options, values);
   });
   return status.ok() ? status : Status(status.code(), status.message() + logged(log));
 }
 
 Status Function::readAttribute(CUfunction_attribute attribute, int &value) {
-  return context_->run("cuFuncGetAttribute", ErrorCode::Internal,
+  return context_->run("cuFuncGetAttribute", ErrorCode::internal,
                        [&](const Driver &driver) { return driver.cuFuncGetAttribute(&value, attribute, function_); });
 }
 
@@ -98,19 +98,19 @@ Status Function::prepare() {
     return invalid(std::to_string(block_.threads) + " threads and " + std::to_string(block_.shared_bytes) +
                    " bytes of shared memory are no block");
   if (block_.threads > info_.max_threads)
-    return {ErrorCode::ResourceExhausted, std::to_string(block_.threads) + " threads, but its " +
-                                              std::to_string(info_.registers) + " registers allow at most " +
-                                              std::to_string(info_.max_threads)};
+    return {ErrorCode::resource_exhausted, std::to_string(block_.threads) + " threads, but its " +
+                                               std::to_string(info_.registers) + " registers allow at most " +
+                                               std::to_string(info_.max_threads)};
   const Expected<int64_t> limit = sharedLimit();
   if (!limit)
     return limit.status();
   if (block_.shared_bytes > *limit - info_.static_shared_bytes)
-    return {ErrorCode::ResourceExhausted,
+    return {ErrorCode::resource_exhausted,
             std::to_string(block_.shared_bytes) + " bytes of dynamic and " + std::to_string(info_.static_shared_bytes) +
                 " of static shared memory, but this GPU has " + std::to_string(*limit) + " for a block"};
   if (block_.shared_bytes <= kSharedWithoutAsking)
     return {};
-  return context_->run("cuFuncSetAttribute", ErrorCode::InvalidArgument, [&](const Driver &driver) {
+  return context_->run("cuFuncSetAttribute", ErrorCode::invalid_argument, [&](const Driver &driver) {
     return driver.cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                      static_cast<int>(block_.shared_bytes));
   });
@@ -118,7 +118,7 @@ Status Function::prepare() {
 
 Expected<int64_t> Function::sharedLimit() const {
   int limit = 0;
-  TEGULA_RETURN_IF_ERROR(context_->run("cuDeviceGetAttribute", ErrorCode::Internal, [&](const Driver &driver) {
+  TEGULA_RETURN_IF_ERROR(context_->run("cuDeviceGetAttribute", ErrorCode::internal, [&](const Driver &driver) {
     return driver.cuDeviceGetAttribute(&limit, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                                        context_->device());
   }));
@@ -128,11 +128,11 @@ Expected<int64_t> Function::sharedLimit() const {
 Expected<int64_t> Function::concurrency() const {
   int blocks = 0, multiprocessors = 0;
   TEGULA_RETURN_IF_ERROR(
-      context_->run("cuOccupancyMaxActiveBlocksPerMultiprocessor", ErrorCode::Internal, [&](const Driver &driver) {
+      context_->run("cuOccupancyMaxActiveBlocksPerMultiprocessor", ErrorCode::internal, [&](const Driver &driver) {
         return driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function_, block_.threads,
                                                                   size_t(block_.shared_bytes));
       }));
-  TEGULA_RETURN_IF_ERROR(context_->run("cuDeviceGetAttribute", ErrorCode::Internal, [&](const Driver &driver) {
+  TEGULA_RETURN_IF_ERROR(context_->run("cuDeviceGetAttribute", ErrorCode::internal, [&](const Driver &driver) {
     return driver.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context_->device());
   }));
   return int64_t(blocks) * multiprocessors;
@@ -140,7 +140,7 @@ Expected<int64_t> Function::concurrency() const {
 
 Status Function::launch(Grid grid, Stream stream, void **parameters, void **extra) const {
   TEGULA_RETURN_IF_ERROR(checkCudaGrid(grid));
-  return context_->run("cuLaunchKernel", ErrorCode::LaunchFailed, [&](const Driver &driver) {
+  return context_->run("cuLaunchKernel", ErrorCode::launch_failed, [&](const Driver &driver) {
     return driver.cuLaunchKernel(function_, static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
                                  static_cast<unsigned>(grid.z), static_cast<unsigned>(block_.threads), 1, 1,
                                  static_cast<unsigned>(block_.shared_bytes), static_cast<CUstream>(stream.handle),

@@ -55,7 +55,7 @@ public:
 private:
   void note(const char *entryPoint, CUresult result) {
     if (status_.ok())
-      status_ = driver_.status(entryPoint, result, ErrorCode::Unsupported);
+      status_ = driver_.status(entryPoint, result, ErrorCode::unsupported);
   }
 
   const Driver &driver_;
@@ -73,9 +73,9 @@ Expected<Machine> openMachine() {
   CUresult result = (*driver)->cuInit(0);
   if (result == CUDA_ERROR_NO_DEVICE)
     return machine;
-  TEGULA_RETURN_IF_ERROR((*driver)->status("cuInit", result, ErrorCode::Unsupported));
+  TEGULA_RETURN_IF_ERROR((*driver)->status("cuInit", result, ErrorCode::unsupported));
   result = (*driver)->cuDeviceGetCount(&machine.devices);
-  TEGULA_RETURN_IF_ERROR((*driver)->status("cuDeviceGetCount", result, ErrorCode::Unsupported));
+  TEGULA_RETURN_IF_ERROR((*driver)->status("cuDeviceGetCount", result, ErrorCode::unsupported));
   return machine;
 }
 

@@ -13,7 +13,7 @@ struct Machine {
   int devices = 0;
 };
 
-/// Unsupported, with the reason, if there is no driver or it does not work.
+/// Returns unsupported, with the reason, if there is no driver or it does not work.
 Expected<Machine> openMachine();
 
 /// Of one GPU, by ordinal.

@@ -21,7 +21,7 @@ public:
     const int64_t described = maps.describe(arguments, word);
     word += maps.count() * kTensorMapWords;
     for (const Argument &argument : arguments)
-      if (argument.kind() == Parameter::Kind::Tensor) {
+      if (argument.kind() == Parameter::Kind::tensor) {
         *word++ = reinterpret_cast<intptr_t>(argument.tensor().data);
         word = writeLayout(word, argument.tensor());
       } else {
@@ -78,7 +78,7 @@ protected:
   }
 
   Status clear(void *memory, size_t bytes, Stream stream) const override {
-    return context_->run("cuMemsetD8Async", ErrorCode::LaunchFailed, [&](const Driver &driver) {
+    return context_->run("cuMemsetD8Async", ErrorCode::launch_failed, [&](const Driver &driver) {
       return driver.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(memory), 0, bytes,
                                     static_cast<CUstream>(stream.handle));
     });

@@ -22,7 +22,7 @@ bool encode(Context &context, const TensorMap &map, const TensorRef &tensor, CUt
   std::array<unsigned long long, kMaxRank> sizes, strides;
   std::copy(mapped->sizes.begin(), mapped->sizes.end(), sizes.begin());
   std::copy(mapped->strides.begin(), mapped->strides.end(), strides.begin());
-  const Status status = context.run("cuTensorMapEncodeTiled", ErrorCode::InvalidArgument, [&](const Driver &driver) {
+  const Status status = context.run("cuTensorMapEncodeTiled", ErrorCode::invalid_argument, [&](const Driver &driver) {
     return driver.cuTensorMapEncodeTiled == nullptr
                ? CUDA_ERROR_NOT_FOUND
                : driver.cuTensorMapEncodeTiled(&encoded, CU_TENSOR_MAP_DATA_TYPE_UINT16, mapped->rank, tensor.data,

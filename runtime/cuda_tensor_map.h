@@ -19,7 +19,7 @@ namespace tegula::cuda {
 inline constexpr size_t kMaxTensorMaps = 8;
 inline constexpr size_t kTensorMapWords = sizeof(CUtensorMap) / sizeof(int64_t);
 
-/// InvalidArgument if a launch has no room for the artifact's tensor maps.
+/// Returns invalid_argument if a launch has no room for the artifact's tensor maps.
 Status checkTensorMapCount(const Artifact &artifact);
 
 /// The tensor maps of one kernel's launches. What was made for a tensor is kept for the next launch with it.

@@ -19,12 +19,12 @@ public:
   Event &operator=(const Event &) = delete;
 
   Status create() {
-    return context_->run("cuEventCreate", ErrorCode::Internal,
+    return context_->run("cuEventCreate", ErrorCode::internal,
                          [&](const Driver &driver) { return driver.cuEventCreate(&event_, 0); });
   }
 
   Status record(Stream stream) {
-    const Status status = context_->run("cuEventRecord", ErrorCode::InvalidArgument, [&](const Driver &driver) {
+    const Status status = context_->run("cuEventRecord", ErrorCode::invalid_argument, [&](const Driver &driver) {
       return driver.cuEventRecord(event_, static_cast<CUstream>(stream.handle));
     });
     isRecorded_ = status.ok();
@@ -32,13 +32,13 @@ public:
   }
 
   Status wait() const {
-    return context_->run("cuEventSynchronize", ErrorCode::Internal,
+    return context_->run("cuEventSynchronize", ErrorCode::internal,
                          [&](const Driver &driver) { return driver.cuEventSynchronize(event_); });
   }
 
   Expected<double> millisecondsSince(const Event &start) const {
     float milliseconds = 0;
-    TEGULA_RETURN_IF_ERROR(context_->run("cuEventElapsedTime", ErrorCode::Internal, [&](const Driver &driver) {
+    TEGULA_RETURN_IF_ERROR(context_->run("cuEventElapsedTime", ErrorCode::internal, [&](const Driver &driver) {
       return driver.cuEventElapsedTime(&milliseconds, start.event_, event_);
     }));
     return milliseconds;

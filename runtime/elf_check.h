@@ -8,12 +8,12 @@
 
 namespace tegula {
 
-/// InvalidArgument unless `bytes` are an ELF shared object for this machine whose segments and section table lie
-/// inside. (The loader maps what the header says; beyond the end of the bytes that is a SIGBUS.) What is in them is not
-/// checked.
+/// Returns invalid_argument unless `bytes` are an ELF shared object for this machine whose segments and section table
+/// lie inside. (The loader maps what the header says; beyond the end of the bytes that is a SIGBUS.) What is in them is
+/// not checked.
 Status checkSharedObject(std::string_view bytes);
 
-/// InvalidArgument unless `bytes` are an ELF object for NVIDIA's GPUs whose segments and sections lie inside.
+/// Returns invalid_argument unless `bytes` are an ELF object for NVIDIA's GPUs whose segments and sections lie inside.
 Status checkCubin(std::string_view bytes);
 
 } // namespace tegula

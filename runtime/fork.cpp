@@ -19,7 +19,7 @@ uint64_t forkGeneration() noexcept { return generation.load(std::memory_order_re
 Status ForkGuard::check() const {
   if (!inChild())
     return {};
-  return {ErrorCode::ForkedChild, "the process was forked after this object was made; make a new device in the child"};
+  return {ErrorCode::forked_child, "the process was forked after this object was made; make a new device in the child"};
 }
 
 } // namespace tegula

@@ -16,7 +16,7 @@ class ForkGuard {
 public:
   /// Whether this process is a child of the one that made the guard.
   bool inChild() const noexcept { return generation_ != forkGeneration(); }
-  /// ForkedChild in a child.
+  /// forked_child in a child.
   Status check() const;
 
 private:

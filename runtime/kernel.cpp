@@ -17,7 +17,7 @@ Status invalidArgument(const Parameter &parameter, const std::string &problem) {
 }
 
 std::string word(DType dtype) { return std::string(toString(dtype)); }
-const char *word(Parameter::Kind kind) { return kind == Parameter::Kind::Tensor ? "a tensor" : "a scalar"; }
+const char *word(Parameter::Kind kind) { return kind == Parameter::Kind::tensor ? "a tensor" : "a scalar"; }
 
 Status checkSizes(const Parameter &parameter, const TensorRef &tensor) {
   for (int i = 0; i < tensor.rank; ++i)
@@ -64,7 +64,7 @@ Status checkArgument(const Parameter &parameter, const Argument &argument, Addre
                            std::string("expected ") + word(parameter.kind) + ", got " + word(argument.kind()));
   if (argument.dtype() != parameter.dtype)
     return invalidArgument(parameter, "expected " + word(parameter.dtype) + ", got " + word(argument.dtype()));
-  if (argument.kind() == Parameter::Kind::Tensor)
+  if (argument.kind() == Parameter::Kind::tensor)
     return checkTensor(parameter, argument.tensor(), range);
   return {};
 }

@@ -31,8 +31,8 @@ std::string keyOf(const CompileRequest &request) {
 
 /// Whether the same request, compiled again, must be refused again.
 bool isLasting(ErrorCode code) {
-  return code == ErrorCode::InvalidArgument || code == ErrorCode::InvalidProgram || code == ErrorCode::Unsupported ||
-         code == ErrorCode::CompileFailed;
+  return code == ErrorCode::invalid_argument || code == ErrorCode::invalid_program || code == ErrorCode::unsupported ||
+         code == ErrorCode::compile_failed;
 }
 
 } // namespace
@@ -52,7 +52,7 @@ struct KernelCache::State {
   Result get(const CompileRequest &request, CompilePolicy policy) {
     TEGULA_RETURN_IF_ERROR(fork.check());
     const std::string key = keyOf(request);
-    if (policy == CompilePolicy::forbid)
+    if (policy == CompilePolicy::loaded_only)
       return find(key, request);
     while (true) {
       const auto [entry, isNew] = findOrInsert(key);
@@ -61,7 +61,7 @@ struct KernelCache::State {
       else
         entry->ready.wait(false);
       // Whoever was first may have been allowed less.
-      if (isNew || entry->result->status().code() != ErrorCode::NeedsCompile || policy != CompilePolicy::allow)
+      if (isNew || entry->result->status().code() != ErrorCode::needs_compile || policy != CompilePolicy::compile)
         return *entry->result;
     }
   }
@@ -104,7 +104,7 @@ struct KernelCache::State {
   Expected<Artifact> getArtifact(const CompileRequest &request, CompilePolicy policy) {
     if (artifacts)
       return artifacts->get(compiler, request, device->driver(), policy);
-    if (policy != CompilePolicy::allow)
+    if (policy != CompilePolicy::compile)
       return needsCompile(request, artifactKey(request));
     return compileKernel(compiler, request);
   }

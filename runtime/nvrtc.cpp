@@ -83,7 +83,7 @@ private:
   Status status(const char *function, NvrtcResult result) const {
     if (result == 0)
       return {};
-    return {ErrorCode::CompileFailed, std::string(function) + " failed: " + nvrtc_.describe(result)};
+    return {ErrorCode::compile_failed, std::string(function) + " failed: " + nvrtc_.describe(result)};
   }
 
   Expected<std::string> read(NvrtcResult (*size)(NvrtcProgram, size_t *), NvrtcResult (*fill)(NvrtcProgram, char *)) {

@@ -45,7 +45,7 @@ Status loadProfiler() {
   const Binding binding{"InitializeInjectionNvtx2", reinterpret_cast<void **>(&initialize)};
   TEGULA_RETURN_IF_ERROR(bindLibrary(library, {&binding, 1}));
   makeFunctionTables();
-  return initialize(exportTable) != 0 ? Status() : Status(ErrorCode::Unsupported, "the profiler does not want to");
+  return initialize(exportTable) != 0 ? Status() : Status(ErrorCode::unsupported, "the profiler does not want to");
 }
 
 struct Profiler {

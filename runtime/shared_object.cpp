@@ -19,7 +19,7 @@ namespace tegula {
 namespace {
 
 Status systemError(const char *action) {
-  return {ErrorCode::ResourceExhausted, std::string(action) + " failed: " + std::strerror(errno)};
+  return {ErrorCode::resource_exhausted, std::string(action) + " failed: " + std::strerror(errno)};
 }
 
 Expected<Descriptor> createMemoryFile(const std::string &name) {
@@ -62,7 +62,7 @@ Expected<SharedObject> SharedObject::load(std::string_view bytes, const std::str
   TEGULA_RETURN_IF_ERROR(writeAll(file->number(), bytes));
   void *handle = dlopen(uniquePath(file->number()).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
-    return Status(ErrorCode::InvalidArgument, std::string("the system cannot load the binary: ") + dlerror());
+    return Status(ErrorCode::invalid_argument, std::string("the system cannot load the binary: ") + dlerror());
   return SharedObject(handle);
 }
 
@@ -74,7 +74,7 @@ SharedObject::~SharedObject() {
 Expected<void *> SharedObject::symbol(const std::string &name) const {
   if (void *address = dlsym(handle_, name.c_str()))
     return address;
-  return Status(ErrorCode::InvalidArgument, "the binary has no symbol '" + name + "'");
+  return Status(ErrorCode::invalid_argument, "the binary has no symbol '" + name + "'");
 }
 
 } // namespace tegula

@@ -16,14 +16,15 @@ class SharedObject {
 public:
   /// Loads the bytes of an ELF shared object; no file remains, no descriptor stays open, none of its symbols becomes
   /// visible to others. `name` is what /proc/self/maps and profilers show.
-  /// InvalidArgument if the bytes are refused; ResourceExhausted if memory or descriptors are used up.
+  /// Returns invalid_argument if the bytes are refused. Returns resource_exhausted if memory or descriptors are used
+  /// up.
   static Expected<SharedObject> load(std::string_view bytes, const std::string &name);
 
   SharedObject(SharedObject &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), fork_(other.fork_) {}
   SharedObject &operator=(SharedObject &&) = delete;
   ~SharedObject();
 
-  /// InvalidArgument if there is no such symbol.
+  /// Returns invalid_argument if there is no such symbol.
   Expected<void *> symbol(const std::string &name) const;
 
 private:

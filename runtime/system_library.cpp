@@ -13,7 +13,7 @@ struct Opened {
 };
 
 Status unusable(const SystemLibrary &library, const std::string &problem) {
-  return {ErrorCode::Unsupported,
+  return {ErrorCode::unsupported,
           std::string("no usable ") + library.what + ": " + problem + "; needed is " + library.needed};
 }
 
@@ -53,7 +53,7 @@ Status bindLibrary(const SystemLibrary &library, std::span<const Binding> bindin
 }
 
 Status forkedAfterUse(const SystemLibrary &library) {
-  return {ErrorCode::ForkedChild,
+  return {ErrorCode::forked_child,
           std::string("the process was forked after the ") + library.what + " was first used; start a new process"};
 }
 

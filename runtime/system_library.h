@@ -32,11 +32,11 @@ struct Binding {
   bool optional = false; ///< Stays null where the library has no such symbol.
 };
 
-/// Loads the library, for good, and fills every binding. Unsupported, with the reason, if there is no such file or a
-/// symbol that is not optional is missing.
+/// Loads the library, for good, and fills every binding. Returns unsupported, with the reason, if there is no such file
+/// or a symbol that is not optional is missing.
 Status bindLibrary(const SystemLibrary &library, std::span<const Binding> bindings);
 
-/// ForkedChild.
+/// forked_child.
 Status forkedAfterUse(const SystemLibrary &library);
 
 /// The functions of a library, bound once for each value of its environment variable. `Functions` has a member

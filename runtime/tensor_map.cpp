@@ -17,7 +17,7 @@ constexpr int kMostBoxRows = 256;
 Status checkTensorMap(const Artifact &artifact, const TensorMap &map) {
   const bool exists = map.parameter >= 0 && static_cast<size_t>(map.parameter) < artifact.parameters.size();
   const Parameter parameter = exists ? artifact.parameters[map.parameter] : Parameter();
-  if (!exists || parameter.kind != Parameter::Kind::Tensor || parameter.rank < 2 || sizeOf(parameter.dtype) != 2)
+  if (!exists || parameter.kind != Parameter::Kind::tensor || parameter.rank < 2 || sizeOf(parameter.dtype) != 2)
     return invalid("a tensor map is of parameter " + std::to_string(map.parameter) +
                    ", which is no matrix of 16-bit elements");
   if (map.box_rows < 1 || map.box_rows > kMostBoxRows || map.columns < 1)

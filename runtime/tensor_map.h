@@ -22,7 +22,7 @@ struct MappedTensor {
 /// Nothing where TMA cannot: its addresses are multiples of 16 bytes, and rows are contiguous.
 std::optional<MappedTensor> mapTensor(const TensorMap &map, const TensorRef &tensor) noexcept;
 
-/// InvalidArgument unless the artifact's tensor maps are of its parameters.
+/// Returns invalid_argument unless the artifact's tensor maps are of its parameters.
 Status checkTensorMaps(const Artifact &artifact);
 
 } // namespace tegula

@@ -27,7 +27,7 @@ std::string findMeasurer() {
 }
 
 Failure failureOf(const Status &status) {
-  const bool isLate = status.code() == ErrorCode::CompileTimeout;
+  const bool isLate = status.code() == ErrorCode::compile_timeout;
   return {isLate ? CandidateState::hung : CandidateState::faulted, status.message()};
 }
 
@@ -46,12 +46,12 @@ Status Measurer::start() {
   has_reference_ = false;
   Expected<WorkerProcess> process = WorkerProcess::start(program_, /*memoryBytes=*/0, "the process that measures");
   if (!process)
-    return {ErrorCode::Internal, "candidates cannot be measured: " + process.status().message()};
+    return {ErrorCode::internal, "candidates cannot be measured: " + process.status().message()};
   process_.emplace(std::move(*process));
   Status status = ask(open_, kPatienceToPrepare).status();
   for (size_t n = 0; n < shared_.size() && status.ok(); ++n)
     status = ask(shared_[n], kPatienceToPrepare).status();
-  return status.ok() ? status : Status(ErrorCode::Internal, "candidates cannot be measured: " + status.message());
+  return status.ok() ? status : Status(ErrorCode::internal, "candidates cannot be measured: " + status.message());
 }
 
 void Measurer::share(const std::vector<CompiledProgram> &programs) {
@@ -69,15 +69,16 @@ Expected<Json> Measurer::ask(const std::string &message, std::chrono::millisecon
   Expected<std::string> answer = process_->ask(message, deadlineIn(patience));
   if (!answer) {
     process_.reset();
-    if (answer.status().code() != ErrorCode::CompileTimeout)
+    if (answer.status().code() != ErrorCode::compile_timeout)
       return answer.status();
-    return Status(ErrorCode::CompileTimeout, fmt::format("took longer than {:.3g} s", 1e-3 * double(patience.count())));
+    return Status(ErrorCode::compile_timeout,
+                  fmt::format("took longer than {:.3g} s", 1e-3 * double(patience.count())));
   }
   Json json = Json::parse(*answer, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
-    return Status(ErrorCode::Internal, "the process that measures does not speak JSON");
+    return Status(ErrorCode::internal, "the process that measures does not speak JSON");
   Status status = statusOf(json);
-  if (status.code() == ErrorCode::DeviceLost)
+  if (status.code() == ErrorCode::device_lost)
     process_.reset(); // Only a new process can use the GPU again.
   return status.ok() ? Expected<Json>(std::move(json)) : status;
 }

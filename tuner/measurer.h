@@ -31,7 +31,7 @@ public:
   Measurer(std::string program, const TuningTask &task, const TuningMachine &machine, uint64_t seed,
            std::chrono::milliseconds patience);
 
-  /// Internal, with a reason, if the program does not start or cannot do what the task asks for.
+  /// Returns internal, with a reason, if the program does not start or cannot do what the task asks for.
   Status start();
 
   /// Adds programs that every candidate's plan needs. Call it before start().
@@ -52,8 +52,8 @@ private:
     std::string kernel; ///< The message that sends the kernel.
   };
 
-  /// Sends a message and returns the answer. After an error of the process itself (CompileCrashed, CompileTimeout), the
-  /// process is gone.
+  /// Sends a message and returns the answer. After an error of the process itself (compile_crashed, compile_timeout),
+  /// the process is gone.
   Expected<Json> ask(const std::string &message, std::chrono::milliseconds patience);
   Status load(size_t candidate);
   /// Has the process compute the reference, once for each process.

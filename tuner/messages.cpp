@@ -50,7 +50,7 @@ std::string kernelMessage(const CompiledProgram &program) {
 Expected<CompiledProgram> kernelOf(const Json &json, std::string_view bytes) {
   size_t size = json.at("request_bytes");
   if (size > bytes.size())
-    return Status(ErrorCode::InvalidArgument, "a kernel is cut off");
+    return Status(ErrorCode::invalid_argument, "a kernel is cut off");
   Expected<CompileRequest> request = parseCompileRequest(bytes.substr(0, size));
   if (!request)
     return request.status();

@@ -9,7 +9,7 @@ namespace tegula::tuning {
 
 /// Returns every schedule of the task's search space, the one of the untuned library first. Each is `impossible`,
 /// `unlikely` (more than `most` others cost less) or `waiting`. After the first one, those that wait are in the order
-/// of their cost. Unsupported if the program has no search space.
+/// of their cost. Returns unsupported if the program has no search space.
 Expected<std::vector<Candidate>> candidatesOf(const TuningTask &task, const TuningMachine &machine, int most);
 
 /// Sets the cost of a candidate. If it is impossible, sets the state and the reason.

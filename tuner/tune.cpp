@@ -263,17 +263,17 @@ bool hasProgram(const AttentionProblem &problem, std::string_view program) {
 Status checkTask(const TuningTask &task) {
   const AttentionShape &shape = task.shape;
   if (!hasProgram(task.problem, task.program))
-    return {ErrorCode::InvalidArgument, fmt::format("the problem has no program '{}'", task.program)};
+    return {ErrorCode::invalid_argument, fmt::format("the problem has no program '{}'", task.program)};
   AttentionProblem forward = task.problem;
   forward.backward = false;
   if (task.problem.backward && hasProgram(forward, task.program))
-    return {ErrorCode::InvalidArgument,
+    return {ErrorCode::invalid_argument,
             fmt::format("'{}' belongs to the forward pass, and is tuned without a backward one", task.program)};
   for (int64_t size : {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k})
     if (size < 1)
-      return {ErrorCode::InvalidArgument, "an empty shape cannot be tuned; every size must be 1 or more"};
+      return {ErrorCode::invalid_argument, "an empty shape cannot be tuned; every size must be 1 or more"};
   if (shape.heads % shape.kv_heads != 0)
-    return {ErrorCode::InvalidArgument,
+    return {ErrorCode::invalid_argument,
             fmt::format("{} kv_heads do not divide the {} heads of q", shape.kv_heads, shape.heads)};
   return {};
 }
@@ -289,7 +289,7 @@ Expected<TuningTask> measurable(TuningTask task) {
     if (problemClass(task.problem) == wanted)
       return task;
   }
-  return Status(ErrorCode::Unsupported,
+  return Status(ErrorCode::unsupported,
                 fmt::format("the variant '{}' cannot be tuned, because there is no reference to check candidates with; "
                             "there is one for {}, with the parameters of `tegula attention --variant`",
                             name, fmt::join(tools::variantNames(), ", ")));

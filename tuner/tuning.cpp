@@ -20,7 +20,7 @@ Expected<TuningMachine> gpuMachine(int ordinal) {
   if (!gpus)
     return gpus.status();
   if (ordinal < 0 || size_t(ordinal) >= gpus->size())
-    return Status(ErrorCode::Unsupported, "the driver finds no GPU of this number");
+    return Status(ErrorCode::unsupported, "the driver finds no GPU of this number");
   const CudaDeviceInfo &gpu = (*gpus)[size_t(ordinal)];
   return TuningMachine{.target = {"cuda", gpu.arch, ""},
                        .device = gpu.name,
@@ -55,7 +55,7 @@ size_t Tuning::count(CandidateState state) const {
 
 Expected<TuningMachine> tuningMachine(std::string_view target, const Compiler &compiler, int ordinal) {
   if (target != "cpu" && target != "cuda")
-    return Status(ErrorCode::InvalidArgument,
+    return Status(ErrorCode::invalid_argument,
                   "'" + std::string(target) + "' cannot be tuned for; legal are cpu and cuda");
   Expected<TuningMachine> machine =
       target == "cuda" ? gpuMachine(ordinal) : TuningMachine{.target = {"cpu", "", ""}, .device = cpuDescription()};

@@ -92,7 +92,7 @@ Expected<Tuning> parseTuning(const std::string &text) {
   try {
     Json json = Json::parse(text);
     if (json.at("format") != kFormat)
-      return Status(ErrorCode::InvalidArgument, "it has another format");
+      return Status(ErrorCode::invalid_argument, "it has another format");
     Tuning tuning{.task = tuning::taskOf(json.at("task")),
                   .machine = {.target = {json.at("target"), json.at("arch"), ""},
                               .device = json.at("device"),
@@ -108,7 +108,7 @@ Expected<Tuning> parseTuning(const std::string &text) {
                            .best = indexOf(json["exhaustive"].at("best"), tuning.candidates.size())};
     return tuning;
   } catch (const nlohmann::json::exception &error) {
-    return Status(ErrorCode::InvalidArgument, error.what());
+    return Status(ErrorCode::invalid_argument, error.what());
   }
 }
 

@@ -52,7 +52,7 @@ Status TuningStore::save(const Tuning &tuning) const {
   std::optional<Folder> folder = Folder::make(folder_.string());
   if (folder && folder->write(fileName(tuning.task, tuning.machine), toJson(tuning)))
     return {};
-  return {ErrorCode::ResourceExhausted, "the result cannot be written to '" + folder_.string() + "'"};
+  return {ErrorCode::resource_exhausted, "the result cannot be written to '" + folder_.string() + "'"};
 }
 
 std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningMachine &machine) const {

@@ -28,7 +28,7 @@ Row rowFor(const AttentionCase &attention, const char *pass) {
 
 Row withoutFigures(Row row, const Status &why) {
   row.error = why.message();
-  row.failed = why.code() != ErrorCode::ResourceExhausted;
+  row.failed = why.code() != ErrorCode::resource_exhausted;
   return row;
 }
 

@@ -9,7 +9,7 @@ namespace tegula::bench {
 
 /// TFLOP/s of a product of two matrices of size x size, with f32 accumulators, written in the tile language.
 Expected<double> matrixProductSpeed(const Machine &machine, DType dtype, int64_t size);
-/// The same by cuBLAS. Unsupported where there is none.
+/// The same by cuBLAS. Returns unsupported where there is none.
 Expected<double> cublasSpeed(const Machine &machine, DType dtype, int64_t size);
 /// GB/s, bytes read and bytes written together, of a copy of `bytes` bytes within the device's memory.
 Expected<double> copySpeed(const Machine &machine, int64_t bytes);

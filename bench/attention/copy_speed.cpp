@@ -34,11 +34,11 @@ Expected<double> driverCopyMs(Device &device, const Buffer &to, const Buffer &fr
     return driver.status();
   void *context = nullptr;
   if ((*driver)->retain(&context, 0) != 0 || (*driver)->push(context) != 0)
-    return Status(ErrorCode::LaunchFailed, "the GPU's context cannot be used");
+    return Status(ErrorCode::launch_failed, "the GPU's context cannot be used");
   Expected<double> ms = tools::medianMs(device, [&] {
     int result = (*driver)->copy(reinterpret_cast<uint64_t>(to.data()), reinterpret_cast<uint64_t>(from.data()),
                                  size_t(from.bytes()), nullptr);
-    return result == 0 ? Status() : Status(ErrorCode::LaunchFailed, "the copy failed");
+    return result == 0 ? Status() : Status(ErrorCode::launch_failed, "the copy failed");
   });
   (*driver)->pop(&context);
   (*driver)->release(0);

@@ -39,14 +39,14 @@ constexpr int kAnyAlgorithm = -1;
 
 Status statusOf(const char *what, int result) {
   return result == 0 ? Status()
-                     : Status(ErrorCode::LaunchFailed, std::string(what) + " gave " + std::to_string(result));
+                     : Status(ErrorCode::launch_failed, std::string(what) + " gave " + std::to_string(result));
 }
 
 } // namespace
 
 Expected<double> cublasSpeed(const Machine &machine, DType dtype, int64_t size) {
   if (machine.device->target().name != "cuda")
-    return Status(ErrorCode::Unsupported, "cuBLAS is for GPUs");
+    return Status(ErrorCode::unsupported, "cuBLAS is for GPUs");
   Expected<const Cublas *> cublas = functionsOf<Cublas>();
   if (!cublas)
     return cublas.status();

@@ -31,8 +31,8 @@ struct Machine {
   const TunedSchedules *tuned = nullptr; ///< As in AttentionPlan::make.
 };
 
-/// Compares each kernel of the grid with double precision at a small size. Internal names the problem whose error is
-/// too large.
+/// Compares each kernel of the grid with double precision at a small size. The error internal names the problem whose
+/// error is too large.
 Status checkGrid(const Machine &machine, const ProblemGrid &grid);
 
 /// The rows of the grid; problems that fail, or do not fit into memory, have an error instead of figures. `progress` is

@@ -44,7 +44,7 @@ struct Report {
 };
 
 std::string toJson(const Report &report);
-/// The inverse of toJson. InvalidArgument says what is wrong with the text.
+/// The inverse of toJson. The error invalid_argument says what is wrong with the text.
 Expected<Report> parseReport(const std::string &json);
 
 /// Each row in full, then TFLOP/s of everything in short, then what variants cost.

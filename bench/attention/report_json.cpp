@@ -77,7 +77,7 @@ Expected<Report> parseReport(const std::string &text) {
       report.rows.push_back(rowOf(row));
     return report;
   } catch (const nlohmann::json::exception &error) {
-    return Status(ErrorCode::InvalidArgument, error.what());
+    return Status(ErrorCode::invalid_argument, error.what());
   }
 }
 

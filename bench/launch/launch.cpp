@@ -68,7 +68,7 @@ public:
 
 private:
   Status check(const char *what, CUresult result) const {
-    return result == CUDA_SUCCESS ? Status() : driver_.status(what, result, ErrorCode::LaunchFailed);
+    return result == CUDA_SUCCESS ? Status() : driver_.status(what, result, ErrorCode::launch_failed);
   }
 
   const Driver &driver_;
@@ -80,7 +80,7 @@ private:
 std::vector<int64_t> wordsOf(std::initializer_list<Argument> arguments) {
   std::vector<int64_t> words;
   for (const Argument &argument : arguments)
-    if (argument.kind() == Parameter::Kind::Tensor) {
+    if (argument.kind() == Parameter::Kind::tensor) {
       const TensorRef &tensor = argument.tensor();
       words.push_back(reinterpret_cast<intptr_t>(tensor.data));
       words.insert(words.end(), tensor.shape, tensor.shape + tensor.rank);

@@ -19,7 +19,7 @@ static Status checkEmit(const CompileRequest &request) {
   auto legal = emittable(request.target.name);
   if (request.emit.empty() || llvm::is_contained(legal, request.emit))
     return {};
-  return Status(ErrorCode::InvalidArgument,
+  return Status(ErrorCode::invalid_argument,
                 "emit: no phase is called '" + request.emit + "'; legal are " + llvm::join(legal, ", "));
 }
 
@@ -93,7 +93,7 @@ static std::unique_ptr<Compilation> makeCompilation(const CompileRequest &reques
 Expected<Artifact> compile(const CompileRequest &request) {
   const std::string &target = request.target.name;
   if (mlirPhases(target).empty())
-    return Status(ErrorCode::Unsupported,
+    return Status(ErrorCode::unsupported,
                   "target: '" + target + "' is not known; legal are " + llvm::join(targetNames(), ", "));
   TEGULA_RETURN_IF_ERROR(checkEmit(request));
   return makeCompilation(request)->run();

@@ -13,7 +13,8 @@ namespace tegula {
 /// the assembly of the target. Empty if there is no such target.
 std::vector<std::string_view> emittable(std::string_view target);
 
-/// CompileFailed with one `file:line: error: ...` per diagnostic, or InvalidArgument for a request that makes no sense.
+/// Returns compile_failed with one `file:line: error: ...` per diagnostic, or invalid_argument for a request that makes
+/// no sense.
 Expected<Artifact> compile(const CompileRequest &request);
 
 } // namespace tegula

@@ -20,7 +20,7 @@ Status checkSchedule(const Schedule &schedule) {
   constexpr std::string_view recorded[] = {"block_m", "block_n", "heads_in_l2", "tile_scheduler"};
   for (const ScheduleField &field : scheduleFields())
     if (const std::string value = field.text(schedule); !value.empty() && !llvm::is_contained(recorded, field.name))
-      return Status(ErrorCode::InvalidArgument,
+      return Status(ErrorCode::invalid_argument,
                     std::string(field.name) + " is " + value + "; the cpu target has no such field, leave it out");
   return {};
 }

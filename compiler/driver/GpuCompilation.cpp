@@ -44,8 +44,8 @@ Status decide(const Number &number, const Schedule &schedule, ModuleOp module) {
     value = number.usual;
   if (!llvm::is_contained(number.legal, value)) {
     auto legal = llvm::map_range(number.legal, [](int64_t n) { return std::to_string(n); });
-    return Status(ErrorCode::InvalidArgument, number.name + (" is " + std::to_string(value)) + "; legal are " +
-                                                  llvm::join(legal, ", ") + ", and 0 for the compiler's choice");
+    return Status(ErrorCode::invalid_argument, number.name + (" is " + std::to_string(value)) + "; legal are " +
+                                                   llvm::join(legal, ", ") + ", and 0 for the compiler's choice");
   }
   setAttribute(module, number.attribute, value);
   return {};
@@ -78,7 +78,7 @@ Status GpuCompilation::prepare(ModuleOp module) {
     return target.status();
   target_ = *target;
   if (!request_.target.features.empty())
-    return Status(ErrorCode::InvalidArgument,
+    return Status(ErrorCode::invalid_argument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
   const Schedule &schedule = request_.schedule;
@@ -95,14 +95,15 @@ Status GpuCompilation::prepare(ModuleOp module) {
 Status GpuCompilation::checkRoles(ModuleOp module) const {
   const bool hasRoles = tile::wantsRoles(module), overlaps = tile::isWord(module, "tile.overlap", "pingpong");
   if (overlaps && !hasRoles)
-    return Status(ErrorCode::InvalidArgument, "overlap is pingpong, which needs roles=load");
+    return Status(ErrorCode::invalid_argument, "overlap is pingpong, which needs roles=load");
   if (tile::isOn(module, "tile.optimistic_softmax") && !hasRoles)
-    return Status(ErrorCode::InvalidArgument, "optimistic_softmax is true, which needs roles=load");
+    return Status(ErrorCode::invalid_argument, "optimistic_softmax is true, which needs roles=load");
   if (hasRoles && !overlaps && tile::isOn(module, "tile.lhs_in_registers"))
-    return Status(ErrorCode::InvalidArgument, "lhs_in_registers is true, which with roles=load needs overlap=pingpong");
+    return Status(ErrorCode::invalid_argument,
+                  "lhs_in_registers is true, which with roles=load needs overlap=pingpong");
   if (!hasRoles || target_.arch == "sm_90a")
     return {};
-  return Status(ErrorCode::Unsupported, "roles is load, which only sm_90a has instructions for, not " + target_.arch);
+  return Status(ErrorCode::unsupported, "roles is load, which only sm_90a has instructions for, not " + target_.arch);
 }
 
 /// Returns the TMA descriptions that the passes have written on the module (sm_90a).
@@ -129,10 +130,10 @@ Status GpuCompilation::describeLaunch() {
   const bool isAlone = artifact_.instances_per_sm == 1;
   std::string who =
       isAlone ? "a program instance" : "each of " + std::to_string(artifact_.instances_per_sm) + " program instances";
-  return Status(ErrorCode::ResourceExhausted, who + " needs " + std::to_string(artifact_.shared_bytes) +
-                                                  " bytes of shared memory, " + target_.arch + " has " +
-                                                  std::to_string(limit) + "; lower block_m, block_n" +
-                                                  (isAlone ? " or num_stages" : ", num_stages or instances_per_sm"));
+  return Status(ErrorCode::resource_exhausted, who + " needs " + std::to_string(artifact_.shared_bytes) +
+                                                   " bytes of shared memory, " + target_.arch + " has " +
+                                                   std::to_string(limit) + "; lower block_m, block_n" +
+                                                   (isAlone ? " or num_stages" : ", num_stages or instances_per_sm"));
 }
 
 } // namespace tegula

@@ -13,7 +13,7 @@ public:
 
 protected:
   Status prepare(mlir::ModuleOp module) override;
-  /// Sets what a launch must know; ResourceExhausted if the GPU does not have as much shared memory.
+  /// Sets what a launch must know. Returns resource_exhausted if the GPU does not have as much shared memory.
   Status describeLaunch();
 
   emit::GpuTarget target_;

@@ -46,14 +46,14 @@ Status describe(func::FuncOp function, Artifact &artifact) {
     parameter.counter = function.getArgAttr(i, "tile.counter") != nullptr;
     Type type = function.getArgumentTypes()[i];
     auto view = dyn_cast<tile::ViewType>(type);
-    parameter.kind = view ? Parameter::Kind::Tensor : Parameter::Kind::Scalar;
+    parameter.kind = view ? Parameter::Kind::tensor : Parameter::Kind::scalar;
     parameter.rank = view ? static_cast<int>(view.getRank()) : 0;
     std::string word;
     llvm::raw_string_ostream(word) << (view ? view.getElementType() : type);
     auto dtype = parseDType(word);
     if (!dtype)
-      return Status(ErrorCode::CompileFailed, "parameter '" + parameter.name + "' has type " + word +
-                                                  "; legal are !tile.view<...>, f32, i32, i64 and index");
+      return Status(ErrorCode::compile_failed, "parameter '" + parameter.name + "' has type " + word +
+                                                   "; legal are !tile.view<...>, f32, i32, i64 and index");
     parameter.dtype = *dtype;
     artifact.parameters.push_back(parameter);
   }
@@ -82,19 +82,19 @@ void SourceProgram::collect(Diagnostic &diagnostic) {
 
 Status SourceProgram::failure() const {
   StringRef reasons = StringRef(messages_).rtrim('\n');
-  return Status(ErrorCode::CompileFailed, reasons.empty() ? "the compiler gave no reason" : reasons.str());
+  return Status(ErrorCode::compile_failed, reasons.empty() ? "the compiler gave no reason" : reasons.str());
 }
 
 Status SourceProgram::parse(const std::string &text, Artifact &artifact) {
   if (text.size() > kLongestProgram)
-    return Status(ErrorCode::ResourceExhausted, "the program has " + std::to_string(text.size()) + " bytes; at most " +
-                                                    std::to_string(kLongestProgram) + " are allowed");
+    return Status(ErrorCode::resource_exhausted, "the program has " + std::to_string(text.size()) + " bytes; at most " +
+                                                     std::to_string(kLongestProgram) + " are allowed");
   module_ = parseSourceString<ModuleOp>(text, &context_, "program");
   if (!module_)
     return failure();
   auto functions = llvm::to_vector(module_->getOps<func::FuncOp>());
   if (functions.size() != 1)
-    return Status(ErrorCode::CompileFailed,
+    return Status(ErrorCode::compile_failed,
                   "a program must have exactly one function, this one has " + std::to_string(functions.size()));
   return describe(functions.front(), artifact);
 }

@@ -16,7 +16,7 @@ public:
 
   /// Parses and verifies `text`, and fills in the artifact's kernel name and parameters.
   Status parse(const std::string &text, Artifact &artifact);
-  /// The diagnostics so far as one CompileFailed.
+  /// The diagnostics so far as one compile_failed.
   Status failure() const;
   /// The remarks so far, one a line.
   const std::string &remarks() const { return remarks_; }

@@ -37,7 +37,7 @@ struct CpuTarget {
   int64_t lanes = 8; ///< 32-bit elements of a vector register.
 };
 
-/// Unsupported unless the CPU has AVX2, FMA and F16C.
+/// Returns unsupported unless the CPU has AVX2, FMA and F16C.
 Expected<CpuTarget> resolveCpu(const std::string &arch, const std::string &features);
 
 /// Loops, vectors, memrefs and arithmetic to the LLVM dialect.
@@ -65,7 +65,7 @@ struct GpuTarget {
   int64_t sharedBytes; ///< Of one block, at most.
 };
 
-/// InvalidArgument with the legal names unless the arch is one of them.
+/// Returns invalid_argument with the legal names unless the arch is one of them.
 Expected<GpuTarget> resolveGpu(const std::string &arch);
 
 /// Scalar code with `Instructions` to the LLVM and NVVM dialects; a function with `tile.kernel` becomes a kernel.

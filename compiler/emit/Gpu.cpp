@@ -27,7 +27,7 @@ Expected<GpuTarget> resolveGpu(const std::string &arch) {
       return gpu;
     legal += (legal.empty() ? "" : ", ") + gpu.arch;
   }
-  return Status(ErrorCode::InvalidArgument, "arch: no GPU is called '" + arch + "'; legal are " + legal);
+  return Status(ErrorCode::invalid_argument, "arch: no GPU is called '" + arch + "'; legal are " + legal);
 }
 
 std::unique_ptr<Module> translate(mlir::ModuleOp module, LLVMContext &context) {

@@ -15,7 +15,9 @@ namespace tegula::emit {
 
 namespace {
 
-Status linkFailed(const std::string &why) { return Status(ErrorCode::CompileFailed, "cannot link the kernel: " + why); }
+Status linkFailed(const std::string &why) {
+  return Status(ErrorCode::compile_failed, "cannot link the kernel: " + why);
+}
 
 } // namespace
 

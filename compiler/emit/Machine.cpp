@@ -59,12 +59,12 @@ Expected<CpuTarget> resolveCpu(const std::string &arch, const std::string &featu
   if (features.empty())
     target.features = arch.empty() ? hostFeatures() : featuresOf(arch);
   if (target.features.empty())
-    return Status(ErrorCode::InvalidArgument,
+    return Status(ErrorCode::invalid_argument,
                   "arch: no x86 CPU is called '" + arch +
                       "'; legal are LLVM's names, such as x86-64-v3, znver3, sapphirerapids");
   for (const char *needed : {"avx2", "fma", "f16c"})
     if (!has(target.features, needed))
-      return Status(ErrorCode::Unsupported,
+      return Status(ErrorCode::unsupported,
                     "the cpu target needs a CPU with AVX2, FMA and F16C; '" + target.cpu + "' has no " + needed);
   target.lanes = has(target.features, "avx512f") ? 16 : 8;
   return target;

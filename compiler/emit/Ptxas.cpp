@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kTimeLimit{120};
 
-Status assembleFailed(const Twine &why) { return Status(ErrorCode::CompileFailed, ("ptxas: " + why).str()); }
+Status assembleFailed(const Twine &why) { return Status(ErrorCode::compile_failed, ("ptxas: " + why).str()); }
 
 std::string readFile(const TemporaryFile &file) {
   auto buffer = MemoryBuffer::getFile(file.path());

@@ -156,7 +156,7 @@ Expected<std::string> toPtx(Module &module, const Target &target) {
   out << ".version " << target.version << "\n.target " << target.arch << "\n.address_size 64\n\n";
   for (const GlobalVariable &variable : module.globals()) {
     if (!variable.isDeclaration() || variable.getAddressSpace() != kSharedMemory)
-      return Status(ErrorCode::Internal, "cannot print PTX for the variable " + variable.getName().str());
+      return Status(ErrorCode::internal, "cannot print PTX for the variable " + variable.getName().str());
     out << ".extern .shared .align " << variable.getAlign().valueOrOne().value() << " .b8 " << variable.getName()
         << "[];\n";
   }

@@ -22,8 +22,8 @@ struct Target {
   int64_t number = 0;       ///< 90
 };
 
-/// The module's kernel. Internal, naming it, if there is an instruction, an intrinsic or a type in it that our own
-/// lowering and LLVM's clean-up of it do not make.
+/// The module's kernel. Returns internal, naming it, if there is an instruction, an intrinsic or a type in it that our
+/// own lowering and LLVM's clean-up of it do not make.
 Expected<std::string> toPtx(llvm::Module &module, const Target &target);
 
 } // namespace tegula::ptx

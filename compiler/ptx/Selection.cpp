@@ -28,7 +28,7 @@ Status Selection::run() {
 
 Operand Selection::refuse(const Twine &what) {
   if (status_.ok())
-    status_ = Status(ErrorCode::Internal, ("cannot print PTX for " + what).str());
+    status_ = Status(ErrorCode::internal, ("cannot print PTX for " + what).str());
   return Operand();
 }
 

@@ -107,7 +107,7 @@ private:
     if (s.is("vote.sync.any.pred")) {
       Value predicate = LLVM::ZExtOp::create(b_, b_.getI32Type(), value(s.operands[1], b_.getI1Type()));
       Value any = calls_.call(&SimtOps::vote,
-                              {calls_.site("vote.sync"), calls_.i32(static_cast<int64_t>(SimtVote::Any)), predicate});
+                              {calls_.site("vote.sync"), calls_.i32(static_cast<int64_t>(SimtVote::any)), predicate});
       define(s.operands[0], LLVM::TruncOp::create(b_, b_.getI1Type(), any));
       return success();
     }
@@ -196,7 +196,7 @@ private:
     const bool isFloat = s.has("f32");
     if (!s.has("add") || (!isFloat && !s.has("s32") && !s.has("u32")))
       return failure();
-    Value type = calls_.i32(static_cast<int64_t>(isFloat ? SimtAtomic::F32 : SimtAtomic::I32));
+    Value type = calls_.i32(static_cast<int64_t>(isFloat ? SimtAtomic::f32 : SimtAtomic::i32));
     calls_.call(&SimtOps::atomic_add, {calls_.site(s.mnemonic), guard(s), address(s.operands[0]), type,
                                        calls_.i32(registers.size()), calls_.pack(0, registers)});
     return success();
@@ -262,15 +262,15 @@ private:
     StringRef rest = s.mnemonic;
     const bool loads = rest.find("shared") < rest.find("global");
     if (s.has("reduce"))
-      return s.has("add") && !loads ? std::optional(SimtBulk::AddF32) : std::nullopt;
-    return loads ? SimtBulk::Load : SimtBulk::Store;
+      return s.has("add") && !loads ? std::optional(SimtBulk::add_f32) : std::nullopt;
+    return loads ? SimtBulk::load : SimtBulk::store;
   }
 
   LogicalResult lowerTensorCopy(const AsmStatement &s) {
     std::optional<SimtBulk> kind = kindOf(s);
     if (!kind || s.has("multicast::cluster"))
       return failure();
-    const bool loads = *kind == SimtBulk::Load;
+    const bool loads = *kind == SimtBulk::load;
     SmallVector<StringRef> box = members(s.operands[loads ? 1 : 0]);
     if (box.size() != 2)
       return failure();
@@ -291,7 +291,7 @@ private:
     std::optional<SimtBulk> kind = kindOf(s);
     if (!kind || s.operands.size() < 3)
       return failure();
-    const bool loads = *kind == SimtBulk::Load;
+    const bool loads = *kind == SimtBulk::load;
     call(&SimtOps::copy_bulk,
          std::array{calls_.site(s.mnemonic.split(".mbarrier").first), guard(s), calls_.i32(static_cast<int64_t>(*kind)),
                     address(s.operands[loads ? 0 : 1]), address(s.operands[loads ? 1 : 0]), word(s.operands[2]),
@@ -320,10 +320,10 @@ private:
 
   static std::optional<SimtMma> typeOf(const AsmStatement &s) {
     if (s.has("bf16"))
-      return SimtMma::Bf16;
+      return SimtMma::bf16;
     if (s.has("f16"))
-      return SimtMma::F16;
-    return s.has("tf32") ? std::optional(SimtMma::Tf32) : std::nullopt;
+      return SimtMma::f16;
+    return s.has("tf32") ? std::optional(SimtMma::tf32) : std::nullopt;
   }
 
   /// {d...}, a, b, p, scale of a, scale of b, transposition of a descriptor, of b
@@ -357,9 +357,9 @@ private:
 
   LogicalResult lowerOrder(const AsmStatement &s) {
     if (s.is("fence.proxy.async"))
-      return lowerFence("fence.proxy.async", SimtFence::AsyncProxy);
+      return lowerFence("fence.proxy.async", SimtFence::async_proxy);
     if (s.is("fence.mbarrier_init"))
-      return lowerFence("fence.mbarrier_init", SimtFence::MbarrierInit);
+      return lowerFence("fence.mbarrier_init", SimtFence::mbarrier_init);
     if (s.is("setmaxnreg"))
       call(&SimtOps::set_registers, std::array{calls_.site(s.mnemonic.take_front(14)), word(s.operands[0])});
     else if (s.is("bar.sync") || s.is("barrier.sync"))

@@ -44,14 +44,14 @@ public:
 private:
   LogicalResult rewrite(Operation *op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-        .Case([&](NVVM::ThreadIdXOp op) { return special(op, SimtRegister::Thread); })
-        .Case([&](NVVM::BlockIdXOp op) { return special(op, SimtRegister::ProgramX); })
-        .Case([&](NVVM::BlockIdYOp op) { return special(op, SimtRegister::ProgramY); })
-        .Case([&](NVVM::BlockIdZOp op) { return special(op, SimtRegister::ProgramZ); })
-        .Case([&](NVVM::GridDimXOp op) { return special(op, SimtRegister::ProgramsX); })
-        .Case([&](NVVM::GridDimYOp op) { return special(op, SimtRegister::ProgramsY); })
-        .Case([&](NVVM::GridDimZOp op) { return special(op, SimtRegister::ProgramsZ); })
-        .Case([&](NVVM::ClusterId op) { return special(op, SimtRegister::ClusterRank); })
+        .Case([&](NVVM::ThreadIdXOp op) { return special(op, SimtRegister::thread); })
+        .Case([&](NVVM::BlockIdXOp op) { return special(op, SimtRegister::program_x); })
+        .Case([&](NVVM::BlockIdYOp op) { return special(op, SimtRegister::program_y); })
+        .Case([&](NVVM::BlockIdZOp op) { return special(op, SimtRegister::program_z); })
+        .Case([&](NVVM::GridDimXOp op) { return special(op, SimtRegister::programs_x); })
+        .Case([&](NVVM::GridDimYOp op) { return special(op, SimtRegister::programs_y); })
+        .Case([&](NVVM::GridDimZOp op) { return special(op, SimtRegister::programs_z); })
+        .Case([&](NVVM::ClusterId op) { return special(op, SimtRegister::cluster_rank); })
         .Case<NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::LdMatrixOp, NVVM::StMatrixOp, NVVM::CpAsyncOp,
               NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp, NVVM::Barrier0Op, NVVM::BarrierOp,
               NVVM::BarrierArriveOp, NVVM::ElectSyncOp, NVVM::SyncWarpOp, NVVM::MmaOp, NVVM::ConvertFloatToTF32Op,
@@ -192,16 +192,16 @@ private:
     Type type = op.getVal().getType();
     bool isWord = type.isInteger(32);
     Value word = isWord ? op.getVal() : LLVM::BitcastOp::create(b, b.getI32Type(), op.getVal()).getResult();
-    auto kind = static_cast<int64_t>(isXor ? SimtShuffle::Xor : SimtShuffle::Index);
+    auto kind = static_cast<int64_t>(isXor ? SimtShuffle::lane_xor : SimtShuffle::index);
     Value result = calls_.call(&SimtOps::shuffle, {calls_.site(isXor ? "shfl.sync.bfly" : "shfl.sync.idx"),
                                                    calls_.i32(kind), word, op.getOffset()});
     return replace(op, isWord ? result : LLVM::BitcastOp::create(b, type, result).getResult());
   }
 
   LogicalResult lower(NVVM::VoteSyncOp op) {
-    constexpr std::pair<NVVM::VoteSyncKind, SimtVote> kinds[] = {{NVVM::VoteSyncKind::any, SimtVote::Any},
-                                                                 {NVVM::VoteSyncKind::all, SimtVote::All},
-                                                                 {NVVM::VoteSyncKind::ballot, SimtVote::Ballot}};
+    constexpr std::pair<NVVM::VoteSyncKind, SimtVote> kinds[] = {{NVVM::VoteSyncKind::any, SimtVote::any},
+                                                                 {NVVM::VoteSyncKind::all, SimtVote::all},
+                                                                 {NVVM::VoteSyncKind::ballot, SimtVote::ballot}};
     for (auto [theirs, ours] : kinds)
       if (op.getKind() == theirs) {
         Value result = calls_.call(
@@ -224,11 +224,11 @@ private:
       return std::nullopt;
     NVVM::MMATypes type = *op.getMultiplicandAPtxType();
     if (type == NVVM::MMATypes::bf16 && k == 16)
-      return SimtMma::Bf16;
+      return SimtMma::bf16;
     if (type == NVVM::MMATypes::f16 && k == 16)
-      return SimtMma::F16;
+      return SimtMma::f16;
     if (type == NVVM::MMATypes::tf32 && k == 8)
-      return SimtMma::Tf32;
+      return SimtMma::tf32;
     return std::nullopt;
   }
 

@@ -36,7 +36,7 @@ Status Diagnostics::status() const {
     text += (i ? "\n" : "") + sorted[i].text;
   if (sorted.size() > limit)
     text += "\n" + std::to_string(sorted.size() - limit) + " more errors are not shown";
-  return {ErrorCode::InvalidProgram, text};
+  return {ErrorCode::invalid_program, text};
 }
 
 } // namespace tegula

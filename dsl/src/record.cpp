@@ -87,7 +87,7 @@ Expected<Program> record(const KernelName &name, Block body) {
     Recorder recorder(name.where());
     return run(recorder, name, body);
   } catch (const std::bad_alloc &) {
-    return Status(ErrorCode::ResourceExhausted, "record: out of memory");
+    return Status(ErrorCode::resource_exhausted, "record: out of memory");
   }
 }
 

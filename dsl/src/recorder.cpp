@@ -109,7 +109,7 @@ NodeId Recorder::poison(Type guess) {
 
 NodeId Recorder::parameter(std::string name, Type type, Location where) {
   parameters_.push_back(
-      {name, type.view_rank ? Parameter::Kind::Tensor : Parameter::Kind::Scalar, type.dtype, type.view_rank, false});
+      {name, type.view_rank ? Parameter::Kind::tensor : Parameter::Kind::scalar, type.dtype, type.view_rank, false});
   int64_t number = parameters_.size() - 1;
   return append({.op = Op::Parameter,
                  .type = std::move(type),

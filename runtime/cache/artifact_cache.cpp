@@ -129,7 +129,7 @@ Expected<Artifact> ArtifactCache::get(Compiler &compiler, const CompileRequest &
     const ArtifactKey key = artifactKey(request, known ? identity + ", driver " + std::string(driver) : "");
     if (std::optional<Artifact> artifact = state_->find(key))
       return std::move(*artifact);
-    if (policy != CompilePolicy::allow) {
+    if (policy != CompilePolicy::compile) {
       ++state_->misses;
       return needsCompile(request, key);
     }

@@ -12,7 +12,7 @@ namespace tegula {
 namespace {
 
 Status unusable(const std::string &directory, const std::string &problem) {
-  return {ErrorCode::InvalidArgument, "bundle '" + directory + "': " + problem};
+  return {ErrorCode::invalid_argument, "bundle '" + directory + "': " + problem};
 }
 
 /// What the folder has so far; nothing, if it has no manifest.
@@ -65,11 +65,11 @@ Status addToBundle(const std::string &directory, const std::vector<BundledKernel
     for (const BundledKernel &kernel : kernels) {
       ManifestKernel entry = describe(kernel);
       if (!folder->write(entry.file, kernel.artifact.binary))
-        return {ErrorCode::ResourceExhausted, "bundle '" + directory + "': cannot write '" + entry.file + "'"};
+        return {ErrorCode::resource_exhausted, "bundle '" + directory + "': cannot write '" + entry.file + "'"};
       replace(*all, std::move(entry));
     }
     if (!folder->write(kManifestFile, writeManifest(*all)))
-      return {ErrorCode::ResourceExhausted, "bundle '" + directory + "': cannot write '" + kManifestFile + "'"};
+      return {ErrorCode::resource_exhausted, "bundle '" + directory + "': cannot write '" + kManifestFile + "'"};
     return {};
   });
 }

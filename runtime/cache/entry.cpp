@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kFirstWords = "tegula-entry 1 ";
 
-Status damaged(const char *problem) { return {ErrorCode::Internal, std::string("no entry of the cache: ") + problem}; }
+Status damaged(const char *problem) { return {ErrorCode::internal, std::string("no entry of the cache: ") + problem}; }
 
 } // namespace
 

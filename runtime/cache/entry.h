@@ -20,7 +20,7 @@ struct Entry {
 };
 
 std::string encodeEntry(const ArtifactKey &key, const Artifact &artifact);
-/// Internal, with what is wrong, if a single bit is not as it was written. Views into `bytes`.
+/// Returns internal, with what is wrong, if a single bit is not as it was written. Views into `bytes`.
 Expected<Entry> decodeEntry(std::string_view bytes);
 /// Also if it was written for another key.
 Expected<Artifact> decodeEntryFor(const ArtifactKey &key, std::string_view bytes);

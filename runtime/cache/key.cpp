@@ -89,7 +89,7 @@ Status ofKernel(const Status &status, const CompileRequest &request) {
 
 Status needsCompile(const CompileRequest &request, const ArtifactKey &key) {
   return ofKernel(
-      {ErrorCode::NeedsCompile,
+      {ErrorCode::needs_compile,
        "a kernel is not at hand, and the policy does not allow compiling it; allow that, or bring the kernel "
        "in a bundle (tegula compile --bundle)\nkey " +
            key.digest},

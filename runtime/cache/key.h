@@ -17,7 +17,7 @@ std::string_view functionName(std::string_view program);
 /// Returns `status` with lines that name the request's kernel.
 Status ofKernel(const Status &status, const CompileRequest &request);
 
-/// NeedsCompile, with the kernel and its key.
+/// Returns needs_compile, with the kernel and its key.
 Status needsCompile(const CompileRequest &request, const ArtifactKey &key);
 
 /// Compiles, as a range that profilers show. Errors name the kernel.

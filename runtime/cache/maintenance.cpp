@@ -12,7 +12,7 @@ Expected<Folder> openFolder(const std::string &directory) {
   std::optional<Folder> folder = Folder::open(directory, Folder::Access::own, fault);
   if (folder)
     return std::move(*folder);
-  return Status(ErrorCode::InvalidArgument,
+  return Status(ErrorCode::invalid_argument,
                 "'" + directory + "': " +
                     (fault == ReadFault::absent ? "there is no such folder"
                                                 : "it is no folder of this user that nobody else may write to"));
@@ -26,7 +26,7 @@ CacheEntry readEntry(const Folder &folder, const FolderFile &file) {
   ReadFault fault;
   const std::optional<std::string> bytes = folder.read(file.name, fault);
   const Expected<Entry> decoded =
-      bytes ? decodeEntry(*bytes) : Status(ErrorCode::Internal, "the file cannot be read, or is not this user's");
+      bytes ? decodeEntry(*bytes) : Status(ErrorCode::internal, "the file cannot be read, or is not this user's");
   if (!decoded) {
     entry.status = decoded.status();
     return entry;

@@ -82,12 +82,12 @@ void Block::runLane(void *argument) {
 void Block::finish(Lane &lane) {
   runDelayed(lane);
   if (lane.lastCopy.group > lane.waited)
-    report(SimtFault::PendingCopy, lane.number, lane.lastCopy.site, "is not waited for");
+    report(SimtFault::pending_copy, lane.number, lane.lastCopy.site, "is not waited for");
   if (lane.bulk.started > lane.bulk.read)
-    report(SimtFault::PendingCopy, lane.number, lane.bulk.site, "is not waited for");
+    report(SimtFault::pending_copy, lane.number, lane.bulk.site, "is not waited for");
   const Warpgroup &warpgroup = warpgroupOf(lane);
   if (warpgroup.started > warpOf(lane).waited)
-    report(SimtFault::PendingCopy, lane.number, warpgroup.site, "is not waited for");
+    report(SimtFault::pending_copy, lane.number, warpgroup.site, "is not waited for");
   --running_;
   --runningOf_[rankOf(lane.number)];
   block(lane, LaneState::Done, 0);
@@ -122,7 +122,7 @@ void Block::end() {
     return reportDeadlock();
   for (const auto &[offset, mbarrier] : mbarriers_)
     if (mbarrier.started > mbarrier.waited)
-      report(SimtFault::PendingCopy, mbarrier.lane, mbarrier.copySite, "is not waited for");
+      report(SimtFault::pending_copy, mbarrier.lane, mbarrier.copySite, "is not waited for");
 }
 
 void Block::block(Lane &lane, LaneState state, uint32_t site) {
@@ -146,12 +146,12 @@ Execution Block::executionOf(Lane &lane, uint32_t site, std::function<void()> un
   const auto &mutation = launch_->schedule.mutation;
   if (!mutation || mutation->site != site || lane.isLate)
     return Execution::Normal;
-  if (mutation->change == SimtChange::Delay) {
+  if (mutation->change == SimtChange::delay) {
     lane.delayed = std::move(unchanged);
     return Execution::Not;
   }
   launch_->mutationReached = true;
-  return mutation->change == SimtChange::Weaken ? Execution::Weaker : Execution::Not;
+  return mutation->change == SimtChange::weaken ? Execution::Weaker : Execution::Not;
 }
 
 void Block::runDelayed(Lane &lane) {
@@ -227,13 +227,13 @@ Block::Barrier &Block::come(Lane &lane, uint32_t site, uint32_t id, uint32_t thr
   if (threads == 0)
     threads = lanesOfInstance();
   if (id >= kBarriers || threads % kWarp != 0)
-    report(SimtFault::BarrierMisuse, lane.number, site,
+    report(SimtFault::barrier_misuse, lane.number, site,
            "names barrier " + std::to_string(id) + " for " + std::to_string(threads) +
                " threads; legal are 0 to 15 and multiples of 32");
   if (barrier.come == 0)
     barrier.threads = threads;
   else if (barrier.threads != threads)
-    report(SimtFault::BarrierMisuse, lane.number, site,
+    report(SimtFault::barrier_misuse, lane.number, site,
            "brings " + std::to_string(threads) + " threads to barrier " + std::to_string(id) +
                ", which already waits for " + std::to_string(barrier.threads));
   ++barrier.come;
@@ -266,7 +266,7 @@ void Block::arriveAtCluster(Lane &lane, uint32_t site) {
   if (executionOf(lane, site, [=, this, &lane] { arriveAtCluster(lane, site); }) != Execution::Normal)
     return;
   if (lane.clusterArrivals != lane.clusterWaits)
-    report(SimtFault::BarrierMisuse, lane.number, site, "arrives at the cluster's barrier again without a wait");
+    report(SimtFault::barrier_misuse, lane.number, site, "arrives at the cluster's barrier again without a wait");
   ++lane.clusterArrivals;
   clocks_.publish(lane.number, clusterBarrier_.arriving);
   if (++clusterBarrier_.come < lanes_.size())
@@ -282,7 +282,8 @@ void Block::waitForCluster(Lane &lane, uint32_t site) {
   if (executionOf(lane, site, [=, this, &lane] { waitForCluster(lane, site); }) != Execution::Normal)
     return;
   if (++lane.clusterWaits != lane.clusterArrivals)
-    return report(SimtFault::BarrierMisuse, lane.number, site, "waits at the cluster's barrier without having arrived");
+    return report(SimtFault::barrier_misuse, lane.number, site,
+                  "waits at the cluster's barrier without having arrived");
   while (clusterBarrier_.phase < lane.clusterWaits) {
     clusterBarrier_.waiting.push_back(lane.number);
     block(lane, LaneState::AtCluster, site);

@@ -55,7 +55,7 @@ struct Copy {
 
 /// A bulk copy in flight: rows go from the source to `data` a few at a time, then to where they belong.
 struct BulkCopy {
-  SimtBulk kind = SimtBulk::Load;
+  SimtBulk kind = SimtBulk::load;
   uint32_t lane = 0, site = 0;
   uint32_t shared = 0, swizzle = 0, rowBytes = 0;
   uint32_t mbarrier = 0;                            ///< Of a load: its place.

@@ -35,22 +35,22 @@ void Block::copyTensor(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared
                        const std::array<int32_t, 5> &corner, uint32_t mbarrier) {
   constexpr uint32_t kAlignment = 128;
   if (const std::string problem = problemOf(map); !problem.empty())
-    return report(SimtFault::IllegalMap, lane.number, site,
+    return report(SimtFault::illegal_map, lane.number, site,
                   "copies by a tensor map that no GPU makes: it has " + problem);
   const TensorBox box(map, corner);
   if (shared % kAlignment != 0)
-    report(SimtFault::Misaligned, lane.number, site,
+    report(SimtFault::misaligned, lane.number, site,
            "copies a box to or from shared memory that is not 128-byte aligned");
   if (int64_t{corner[0]} * map.element_bytes % kPiece != 0)
-    report(SimtFault::Misaligned, lane.number, site,
+    report(SimtFault::misaligned, lane.number, site,
            "copies a box that begins at element " + std::to_string(corner[0]) +
                " of rows, which is no multiple of 16 bytes");
   const auto *end = corner.begin() + map.rank;
-  if (kind != SimtBulk::Load && std::any_of(corner.begin(), end, [](int32_t at) { return at < 0; }))
-    report(SimtFault::OutOfBounds, lane.number, site,
+  if (kind != SimtBulk::load && std::any_of(corner.begin(), end, [](int32_t at) { return at < 0; }))
+    report(SimtFault::out_of_bounds, lane.number, site,
            "stores a box that begins at a negative coordinate, which an H100 takes for an illegal instruction");
   if (box.rowBytes() < map.swizzle)
-    return report(SimtFault::IllegalMap, lane.number, site,
+    return report(SimtFault::illegal_map, lane.number, site,
                   "copies rows of " + std::to_string(box.rowBytes()) +
                       " bytes, but the executor knows only full rows of " + std::to_string(map.swizzle) +
                       " bytes under that swizzle");
@@ -60,7 +60,7 @@ void Block::copyTensor(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared
 void Block::copyBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, uint64_t global, uint32_t bytes,
                      uint32_t mbarrier) {
   if (shared % kPiece != 0 || global % kPiece != 0 || bytes % kPiece != 0)
-    report(SimtFault::Misaligned, lane.number, site, "copies bytes whose addresses or number are no multiples of 16");
+    report(SimtFault::misaligned, lane.number, site, "copies bytes whose addresses or number are no multiples of 16");
   const SimtTensorMap map{.address = global, .rank = 1, .element_bytes = 1, .box = {bytes}, .size = {bytes}};
   startBulk(lane, site, kind, shared, 0, TensorBox(map, {}), mbarrier);
 }
@@ -79,7 +79,7 @@ void Block::startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared,
   const std::optional<Moment> when = bulkMoment(lane, site, copy, mbarrier);
   if (!when)
     return;
-  Access access = accessOf(lane, site, kind == SimtBulk::Load ? AccessKind::BulkWrite : AccessKind::BulkRead);
+  Access access = accessOf(lane, site, kind == SimtBulk::load ? AccessKind::BulkWrite : AccessKind::BulkRead);
   access.when = *when;
   if (checkShared(shared, box.bytes(), access) == nullptr)
     return;
@@ -92,7 +92,7 @@ void Block::startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared,
 
 /// When a wait tells that shared memory is no longer used.
 std::optional<Moment> Block::bulkMoment(Lane &lane, uint32_t site, BulkCopy &copy, uint32_t address) {
-  if (copy.kind != SimtBulk::Load) {
+  if (copy.kind != SimtBulk::load) {
     BulkGroups &groups = lane.bulk;
     if (groups.sources == 0) {
       groups.sources = clocks_.addEngine();
@@ -106,7 +106,7 @@ std::optional<Moment> Block::bulkMoment(Lane &lane, uint32_t site, BulkCopy &cop
   if (mbarrier == nullptr)
     return std::nullopt;
   if (!mbarrier->fenced)
-    report(SimtFault::MissingFence, lane.number, site,
+    report(SimtFault::missing_fence, lane.number, site,
            "signals an mbarrier that was initialised" + describeSite(mbarrier->site()) +
                " without fence.mbarrier_init after that");
   copy.mbarrier = *placeOf(lane.number, address, 8);
@@ -119,7 +119,7 @@ std::optional<Moment> Block::bulkMoment(Lane &lane, uint32_t site, BulkCopy &cop
 void Block::collectRows(Lane &lane, uint32_t site, BulkCopy &copy, const TensorBox &box, Moment when) {
   constexpr AccessKind kinds[] = {AccessKind::BulkRead, AccessKind::BulkWrite, AccessKind::BulkAtomic};
   Access access = accessOf(lane, site, kinds[static_cast<size_t>(copy.kind)]);
-  access.when = copy.kind == SimtBulk::Load ? when : Moment{lane.bulk.targets, copy.group};
+  access.when = copy.kind == SimtBulk::load ? when : Moment{lane.bulk.targets, copy.group};
   const uint32_t rows = box.rows();
   copy.rows.reserve(rows);
   for (uint32_t i = 0; i < rows; ++i) {
@@ -139,7 +139,7 @@ bool Block::advanceBulk(size_t index) {
   writeRows(copy);
   const BulkCopy done = std::move(copy);
   bulk_.erase(bulk_.begin() + static_cast<ptrdiff_t>(index));
-  if (done.kind == SimtBulk::Load)
+  if (done.kind == SimtBulk::load)
     if (const auto mbarrier = mbarriers_.find(done.mbarrier); mbarrier != mbarriers_.end()) {
       mbarrier->second.complete(done.bytes());
       advance(done.mbarrier, mbarrier->second);
@@ -151,7 +151,7 @@ bool Block::advanceBulk(size_t index) {
 void Block::readRows(BulkCopy &copy) {
   const auto rows = static_cast<uint32_t>(copy.rows.size());
   const uint32_t last = std::min(rows, copy.rowsRead + (rows + kSteps - 1) / kSteps);
-  if (copy.kind == SimtBulk::Load)
+  if (copy.kind == SimtBulk::load)
     for (uint32_t row = copy.rowsRead; row < last; ++row) {
       const auto &[part, from] = copy.rows[row];
       if (from != nullptr)
@@ -167,14 +167,14 @@ void Block::readRows(BulkCopy &copy) {
 /// All rows, to the target.
 void Block::writeRows(BulkCopy &copy) {
   const auto rows = static_cast<uint32_t>(copy.rows.size());
-  if (copy.kind == SimtBulk::Load)
+  if (copy.kind == SimtBulk::load)
     return forEachPiece(copy, 0, rows, [&](uint32_t at, uint32_t address, uint32_t bytes) {
       std::memcpy(&shared_[*placeOf(copy.lane, address, bytes)], &copy.data[at], bytes);
     });
   for (uint32_t row = 0; row < rows; ++row) {
     const auto &[part, to] = copy.rows[row];
     const std::byte *from = &copy.data[row * copy.rowBytes + part.first];
-    if (to != nullptr && copy.kind == SimtBulk::AddF32)
+    if (to != nullptr && copy.kind == SimtBulk::add_f32)
       addFloats(to, from, part.bytes);
     else if (to != nullptr)
       std::memcpy(to, from, part.bytes);
@@ -209,7 +209,7 @@ void Block::waitBulk(Lane &lane, uint32_t site, uint32_t pending, bool sources) 
 void Block::finishGroups(uint32_t lane, uint32_t last, bool sources) {
   for (size_t i = bulk_.size(); i-- > 0;) {
     const auto isDue = [&] {
-      return bulk_[i].kind != SimtBulk::Load && bulk_[i].lane == lane && bulk_[i].group <= last;
+      return bulk_[i].kind != SimtBulk::load && bulk_[i].lane == lane && bulk_[i].group <= last;
     };
     if (!isDue())
       continue;

@@ -19,28 +19,28 @@ struct VoteOperands {
 uint32_t Block::special(const Lane &lane, SimtRegister which) const {
   const Grid &grid = launch_->grid;
   switch (which) {
-  case SimtRegister::Thread:
+  case SimtRegister::thread:
     return lane.number % lanesOfInstance();
-  case SimtRegister::ProgramX:
+  case SimtRegister::program_x:
     return program_[0] + rankOf(lane.number);
-  case SimtRegister::ProgramY:
+  case SimtRegister::program_y:
     return program_[1];
-  case SimtRegister::ProgramZ:
+  case SimtRegister::program_z:
     return program_[2];
-  case SimtRegister::ProgramsX:
+  case SimtRegister::programs_x:
     return static_cast<uint32_t>(grid.x);
-  case SimtRegister::ProgramsY:
+  case SimtRegister::programs_y:
     return static_cast<uint32_t>(grid.y);
-  case SimtRegister::ProgramsZ:
+  case SimtRegister::programs_z:
     return static_cast<uint32_t>(grid.z);
-  case SimtRegister::ClusterRank:
+  case SimtRegister::cluster_rank:
     return rankOf(lane.number);
   }
   return 0;
 }
 
 uint32_t Block::shuffle(Lane &lane, uint32_t site, SimtShuffle kind, uint32_t value, uint32_t operand) {
-  const uint32_t from = kind == SimtShuffle::Xor ? lane.number ^ operand : operand;
+  const uint32_t from = kind == SimtShuffle::lane_xor ? lane.number ^ operand : operand;
   ShuffleOperands operands{.value = value, .from = from % kWarp};
   lane.out = &operands;
   together(lane, site, [](Lane *warp) {
@@ -63,11 +63,11 @@ uint32_t Block::vote(Lane &lane, uint32_t site, SimtVote kind, bool predicate) {
       of(i)->ballot = ballot;
   });
   switch (kind) {
-  case SimtVote::Any:
+  case SimtVote::any:
     return operands.ballot != 0;
-  case SimtVote::All:
+  case SimtVote::all:
     return operands.ballot == ~0U;
-  case SimtVote::Ballot:
+  case SimtVote::ballot:
     return operands.ballot;
   }
   return 0;

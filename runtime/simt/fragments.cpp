@@ -59,11 +59,11 @@ float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysi
 
 void multiply(SimtMma kind, const std::array<MmaRegisters, kWarp> &lanes) {
   switch (kind) {
-  case SimtMma::Bf16:
+  case SimtMma::bf16:
     return multiplyAs<16, 2, low16Bf16>(lanes);
-  case SimtMma::F16:
+  case SimtMma::f16:
     return multiplyAs<16, 2, low16F16>(lanes);
-  case SimtMma::Tf32:
+  case SimtMma::tf32:
     return multiplyAs<8, 1, fromTf32>(lanes);
   }
 }

@@ -98,7 +98,7 @@ protected:
                                                .scratch_bytes = 0,
                                                .instances = clusters}));
     if (work.outOfMemory)
-      return {ErrorCode::ResourceExhausted, "no memory for what the lanes did"};
+      return {ErrorCode::resource_exhausted, "no memory for what the lanes did"};
     return report(findings.take(), instances, work);
   }
 
@@ -125,7 +125,7 @@ private:
     if (findings.empty())
       return {};
     const std::string more = findings.size() > 1 ? " (and " + std::to_string(findings.size() - 1) + " more)" : "";
-    return named(name(), {ErrorCode::LaunchFailed, findings.front().message + more});
+    return named(name(), {ErrorCode::launch_failed, findings.front().message + more});
   }
 
   std::shared_ptr<void> owner_;

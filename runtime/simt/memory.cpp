@@ -70,7 +70,7 @@ Memory::Memory(std::span<const Parameter> parameters, std::span<const Argument> 
 }
 
 void Memory::addParameter(const Parameter &parameter, const Argument &argument) {
-  if (argument.kind() == Parameter::Kind::Scalar) {
+  if (argument.kind() == Parameter::Kind::scalar) {
     words_.push_back(scalarWord(argument));
     return;
   }
@@ -88,7 +88,7 @@ void Memory::addMaps(std::span<const Argument> arguments, std::span<const Tensor
   for (size_t i = 0; i < maps.size(); ++i) {
     const auto before = arguments.first(static_cast<size_t>(maps[i].parameter));
     const auto number = std::count_if(before.begin(), before.end(), [](const Argument &argument) {
-      return argument.kind() == Parameter::Kind::Tensor;
+      return argument.kind() == Parameter::Kind::tensor;
     });
     const TensorRef &tensor = arguments[maps[i].parameter].tensor();
     const std::optional<MappedTensor> mapped = mapTensor(maps[i], tensor);

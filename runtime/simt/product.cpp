@@ -9,14 +9,14 @@ namespace tegula::simt {
 namespace {
 
 float elementAt(SimtMma type, const void *piece, uint32_t index) {
-  if (type == SimtMma::Tf32) {
+  if (type == SimtMma::tf32) {
     uint32_t word;
     std::memcpy(&word, static_cast<const std::byte *>(piece) + 4 * index, 4);
     return fromTf32(word);
   }
   uint16_t half;
   std::memcpy(&half, static_cast<const std::byte *>(piece) + 2 * index, 2);
-  return type == SimtMma::Bf16 ? fromBf16(half) : fromF16(half);
+  return type == SimtMma::bf16 ? fromBf16(half) : fromF16(half);
 }
 
 } // namespace

@@ -56,7 +56,7 @@ struct Product {
   std::vector<std::array<uint32_t, 4>> a; ///< Registers of each lane, if A is there.
 
   /// Elements along K.
-  uint32_t depth() const { return what.type == static_cast<uint32_t>(SimtMma::Tf32) ? 8 : 16; }
+  uint32_t depth() const { return what.type == static_cast<uint32_t>(SimtMma::tf32) ? 8 : 16; }
   /// Calls visit(address) for each piece of an operand.
   template <class Visit> void forEachPiece(Visit visit) const;
   /// Adds the product; memory(address) is where shared memory is kept, or null.

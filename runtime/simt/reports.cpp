@@ -52,7 +52,7 @@ std::string Block::runText() const {
 }
 
 void Block::reportInstances(uint32_t tensor, int64_t offset, const Touch &earlier, const Touch &later) {
-  launch_->findings.add(SimtFault::Race, earlier.site, later.site, [&] {
+  launch_->findings.add(SimtFault::race, earlier.site, later.site, [&] {
     return "race on tensor '" + launch_->memory.tensors()[tensor].name() + "', byte " + std::to_string(offset) + ": " +
            std::string(verbOf(earlier.kind)) + " by " + describeInstance(earlier.instance - 1) +
            describeSite(earlier.site) + " and " + std::string(verbOf(later.kind)) + " by " +
@@ -65,17 +65,18 @@ SimtFault Block::faultOf(const Access &access, const Access &earlier) const {
   const bool isAsync = isCopy(earlier.kind) || proxyOf(earlier.kind) == Proxy::Async;
   if (isAsync &&
       std::ranges::none_of(lanes_, [&](const Lane &lane) { return clocks_.knows(lane.number, earlier.when); }))
-    return SimtFault::UnwaitedCopy;
+    return SimtFault::unwaited_copy;
   const uint32_t first = access.lane / access.group * access.group;
-  return clocks_.allKnow(first, access.group, earlier.when, Proxy::Generic) ? SimtFault::MissingFence : SimtFault::Race;
+  return clocks_.allKnow(first, access.group, earlier.when, Proxy::Generic) ? SimtFault::missing_fence
+                                                                            : SimtFault::race;
 }
 
 void Block::reportConflict(const Access &access, const Conflict &conflict, const std::string &memory) {
   const Access &earlier = *conflict.earlier;
   const SimtFault fault = faultOf(access, earlier);
-  const char *missing = fault == SimtFault::UnwaitedCopy   ? "a wait for the copy"
-                        : fault == SimtFault::MissingFence ? "fence.proxy.async"
-                                                           : "a barrier";
+  const char *missing = fault == SimtFault::unwaited_copy   ? "a wait for the copy"
+                        : fault == SimtFault::missing_fence ? "fence.proxy.async"
+                                                            : "a barrier";
   launch_->findings.add(fault, earlier.site, access.site, [&] {
     return std::string(toString(fault)) + " on " + memory + ", byte " + std::to_string(conflict.byte) + ": " +
            std::string(verbOf(earlier.kind)) + " by " + describe(earlier.lane, earlier.site) + ", then " +
@@ -98,7 +99,7 @@ void Block::report(SimtFault fault, uint32_t lane, uint32_t site, const std::str
 }
 
 void Block::reportDivergence(const Lane &lane, const Lane &other) {
-  launch_->findings.add(SimtFault::Divergence, lane.site, other.site, [&] {
+  launch_->findings.add(SimtFault::divergence, lane.site, other.site, [&] {
     return "divergence: " + describe(lane.number, lane.site) + " waits for its warp, but " +
            describe(other.number, other.site) + " is elsewhere" + runText();
   });
@@ -114,7 +115,7 @@ void Block::reportDeadlock() {
     lastWarp = lane.number / kWarp;
     waiting += (waiting.empty() ? "" : "; ") + describe(lane.number, lane.site);
   }
-  launch_->findings.add(SimtFault::Deadlock, 0, 0, [&] {
+  launch_->findings.add(SimtFault::deadlock, 0, 0, [&] {
     return "deadlock: " + std::to_string(running_) + " of " + std::to_string(lanes_.size()) +
            " lanes wait for ever: " + waiting + runText();
   });

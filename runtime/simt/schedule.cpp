@@ -24,7 +24,7 @@ std::optional<SimtScheduler> parseSimtScheduler(std::string_view word) {
 namespace tegula::simt {
 
 Chooser::Chooser(SimtScheduler scheduler, uint64_t seed, uint32_t warps)
-    : scheduler_(scheduler), random_(seed), warpsOfPriority_(scheduler == SimtScheduler::Runaway ? 4 : 1),
+    : scheduler_(scheduler), random_(seed), warpsOfPriority_(scheduler == SimtScheduler::runaway ? 4 : 1),
       priorities_(warps), laggards_(warps), hurrying_(warps) {
   for (uint32_t &priority : priorities_)
     priority = random_.next();
@@ -34,7 +34,7 @@ Chooser::Chooser(SimtScheduler scheduler, uint64_t seed, uint32_t warps)
 }
 
 uint32_t Chooser::lane(std::span<const uint32_t> ready, uint32_t last) {
-  if (scheduler_ == SimtScheduler::Laggard)
+  if (scheduler_ == SimtScheduler::laggard)
     ready = withoutLaggards(ready);
   const uint32_t warp = hasPriorities() ? firstWarp(ready) : anyWarp(ready);
   // Near the warp's last lane first, as a whole warp costs less to run in order than in a random one.
@@ -64,7 +64,7 @@ uint32_t Chooser::firstWarp(std::span<const uint32_t> ready) {
 bool Chooser::anyHurries(std::span<const uint32_t> ready) const {
   uint32_t any = 0;
   for (size_t warp = 0; warp < ready.size(); ++warp)
-    any |= ready[warp] & ~(scheduler_ == SimtScheduler::Laggard ? laggards_[warp] : 0);
+    any |= ready[warp] & ~(scheduler_ == SimtScheduler::laggard ? laggards_[warp] : 0);
   return any != 0;
 }
 
@@ -82,11 +82,11 @@ std::span<const uint32_t> Chooser::withoutLaggards(std::span<const uint32_t> rea
 }
 
 bool Chooser::copyLandsAtOnce() {
-  if (scheduler_ == SimtScheduler::Eager)
+  if (scheduler_ == SimtScheduler::eager)
     return true;
   return !landsLate() && random_.below(4) == 0;
 }
 
-bool Chooser::copyLandsNow() { return !landsLate() && scheduler_ != SimtScheduler::Eager && random_.below(32) == 0; }
+bool Chooser::copyLandsNow() { return !landsLate() && scheduler_ != SimtScheduler::eager && random_.below(32) == 0; }
 
 } // namespace tegula::simt

@@ -35,7 +35,7 @@ public:
   bool anyHurries(std::span<const uint32_t> ready) const;
   /// Whether a lane stops at a memory access, where it need not.
   bool interrupts() { return !hasPriorities() && random_.next() < kRarely; }
-  bool obeysTurns() const { return scheduler_ != SimtScheduler::Runaway; }
+  bool obeysTurns() const { return scheduler_ != SimtScheduler::runaway; }
   bool copyLandsAtOnce();
   bool copyLandsNow();
   uint32_t below(uint32_t limit) { return random_.below(limit); }
@@ -43,8 +43,8 @@ public:
 private:
   static constexpr uint32_t kRarely = ~0U / 256;
 
-  bool hasPriorities() const { return scheduler_ == SimtScheduler::Priority || scheduler_ == SimtScheduler::Runaway; }
-  bool landsLate() const { return scheduler_ == SimtScheduler::Lazy || scheduler_ == SimtScheduler::Runaway; }
+  bool hasPriorities() const { return scheduler_ == SimtScheduler::priority || scheduler_ == SimtScheduler::runaway; }
+  bool landsLate() const { return scheduler_ == SimtScheduler::lazy || scheduler_ == SimtScheduler::runaway; }
   uint32_t priorityOf(uint32_t warp) const { return priorities_[warp / warpsOfPriority_]; }
   uint32_t anyWarp(std::span<const uint32_t> ready);
   uint32_t firstWarp(std::span<const uint32_t> ready);

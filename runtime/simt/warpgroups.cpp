@@ -26,7 +26,7 @@ uint32_t registersOf(const SimtWgmma &what) { return what.columns / 2; }
 
 void Block::startProduct(Lane &lane, uint32_t site, const SimtWgmma &product, uint32_t *accumulators) {
   if (lanesOfInstance() % kWarpgroup != 0)
-    return report(SimtFault::BarrierMisuse, lane.number, site,
+    return report(SimtFault::barrier_misuse, lane.number, site,
                   "is an instruction of 128 lanes in a block of other size");
   const ProductOperands operands{&product, accumulators};
   lane.in = &operands;
@@ -65,7 +65,7 @@ bool Block::sameProduct(Lane *lanes, uint32_t site) {
     if (other.b_descriptor == first.b_descriptor && other.accumulate == first.accumulate &&
         (first.a_in_registers || other.a_descriptor == first.a_descriptor))
       continue;
-    report(SimtFault::Divergence, lanes[i].number, site, "has other descriptors than the first lane of its warpgroup");
+    report(SimtFault::divergence, lanes[i].number, site, "has other descriptors than the first lane of its warpgroup");
     return false;
   }
   return true;
@@ -85,7 +85,7 @@ uint32_t Block::matrixFor(Lane *lanes, uint32_t site, const SimtWgmma &what) {
   const bool continues = what.accumulate && matrixOf(lanes[0], held) != nullptr;
   for (uint32_t i = 0; i < kWarpgroup; i += kWarp)
     if (!warpOf(lanes[i]).fenced && (!continues || what.a_in_registers))
-      report(SimtFault::MissingFence, lanes[i].number, site,
+      report(SimtFault::missing_fence, lanes[i].number, site,
              "uses registers that were written before, without wgmma.fence between");
   if (continues)
     return AccumulatorName::from(held)->matrix;
@@ -161,7 +161,7 @@ void Block::readAccumulator(Lane &lane, uint32_t site, uint32_t value) {
   const AccumulatorMatrix *matrix = matrixOf(lane, value);
   if (matrix == nullptr)
     return;
-  launch_->findings.add(SimtFault::UnwaitedCopy, matrix->site, site, [&] {
+  launch_->findings.add(SimtFault::unwaited_copy, matrix->site, site, [&] {
     return "unwaited copy: an accumulator of" + describeSite(matrix->site) + " is used by " +
            describe(lane.number, site) + ", without a wait for the product between" + runText();
   });

@@ -19,14 +19,14 @@ static std::filesystem::path ownFolder() {
 Expected<std::string> findWorker() {
   if (const char *program = secure_getenv("TEGULA_CC")) {
     if (*program == '\0')
-      return Status(ErrorCode::Unsupported, "there is no compiler: $TEGULA_CC is set but empty");
+      return Status(ErrorCode::unsupported, "there is no compiler: $TEGULA_CC is set but empty");
     return std::string(program);
   }
   const std::filesystem::path folder = ownFolder();
   for (const char *place : {"tegula-cc", "../bin/tegula-cc", "../../bin/tegula-cc"})
     if (std::string path = folder / place; access(path.c_str(), X_OK) == 0)
       return path;
-  return Status(ErrorCode::Unsupported, "there is no compiler: tegula-cc is neither in '" + folder.string() +
+  return Status(ErrorCode::unsupported, "there is no compiler: tegula-cc is neither in '" + folder.string() +
                                             "' nor in ../bin or ../../bin from there; $TEGULA_CC can name it");
 }
 

@@ -7,7 +7,8 @@
 
 namespace tegula {
 
-/// The path of tegula-cc; see WorkerOptions::program. Unsupported, with where it was looked for, if there is none.
+/// The path of tegula-cc; see WorkerOptions::program. Returns unsupported, with where it was looked for, if there is
+/// none.
 Expected<std::string> findWorker();
 
 } // namespace tegula

@@ -98,15 +98,15 @@ private:
 /// Whether a worker that gave this answer is as good as new. Refusals leave traces: lld, for one, may not run again.
 bool isUnharmed(const Expected<Artifact> &result) {
   const ErrorCode code = result.status().code();
-  return code != ErrorCode::CompileFailed && code != ErrorCode::Internal;
+  return code != ErrorCode::compile_failed && code != ErrorCode::internal;
 }
 
 /// The limit that an error is about.
 std::string limitOf(ErrorCode code, const WorkerOptions &options) {
-  if (code == ErrorCode::CompileTimeout)
+  if (code == ErrorCode::compile_timeout)
     return "; the limit is " + std::to_string(options.time_limit.count()) +
            " ms; raise WorkerOptions::time_limit (in C: compile_time_limit_ms)";
-  if (code == ErrorCode::ResourceExhausted)
+  if (code == ErrorCode::resource_exhausted)
     return "; the limit is " + std::to_string(options.memory_bytes >> 20) +
            " MiB; raise WorkerOptions::memory_bytes (in C: compile_memory_bytes)";
   return "";
@@ -133,14 +133,15 @@ private:
   Status checkFork() const {
     if (!fork_.inChild())
       return {};
-    return {ErrorCode::ForkedChild, "the process was forked after this compiler was made; make a new one in the child"};
+    return {ErrorCode::forked_child,
+            "the process was forked after this compiler was made; make a new one in the child"};
   }
 
   Status checkSize(const CompileRequest &request) const {
     if (static_cast<int64_t>(request.program.size()) <= options_.program_bytes)
       return {};
-    return {ErrorCode::ResourceExhausted, "the program has " + std::to_string(request.program.size()) +
-                                              " bytes; the limit is " + std::to_string(options_.program_bytes)};
+    return {ErrorCode::resource_exhausted, "the program has " + std::to_string(request.program.size()) +
+                                               " bytes; the limit is " + std::to_string(options_.program_bytes)};
   }
 
   Expected<Artifact> ask(const std::string &request) {

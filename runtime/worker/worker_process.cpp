@@ -20,7 +20,7 @@ namespace {
 std::string errorText(int error) { return std::generic_category().message(error); }
 
 Status noResource(const char *what, int error) {
-  return {ErrorCode::ResourceExhausted, std::string("cannot make ") + what + " for a process: " + errorText(error)};
+  return {ErrorCode::resource_exhausted, std::string("cannot make ") + what + " for a process: " + errorText(error)};
 }
 
 /// Beyond the standard descriptors, which a host may have closed and a child puts others in the place of.
@@ -107,7 +107,7 @@ Expected<WorkerProcess> WorkerProcess::start(const std::string &program, int64_t
   if (error != 0 && isLackOfResources(error))
     return noResource("a process", error);
   if (error != 0)
-    return Status(ErrorCode::Unsupported, role + " '" + program + "' cannot be started: " + errorText(error));
+    return Status(ErrorCode::unsupported, role + " '" + program + "' cannot be started: " + errorText(error));
   return WorkerProcess(std::move(sockets->ours), std::move(messages), pid, role);
 }
 
@@ -128,7 +128,7 @@ Expected<std::string> WorkerProcess::ask(const std::string &request, Deadline de
   if (end == FrameEnd::closed)
     return death(kill());
   kill();
-  return Status(ErrorCode::CompileTimeout, role_ + " took too long");
+  return Status(ErrorCode::compile_timeout, role_ + " took too long");
 }
 
 std::optional<int> WorkerProcess::kill() {
@@ -157,9 +157,9 @@ std::string WorkerProcess::lastMessages() const {
 
 Status WorkerProcess::death(std::optional<int> waitStatus) const {
   if (waitStatus && WIFEXITED(*waitStatus) && WEXITSTATUS(*waitStatus) == kWorkerOutOfMemory)
-    return {ErrorCode::ResourceExhausted, role_ + " needed too much memory"};
+    return {ErrorCode::resource_exhausted, role_ + " needed too much memory"};
   const std::string messages = lastMessages();
-  return {ErrorCode::CompileCrashed,
+  return {ErrorCode::compile_crashed,
           role_ + " " + describe(waitStatus) + (messages.empty() ? "" : ", having said\n" + messages)};
 }
 

@@ -18,8 +18,8 @@ namespace tegula {
 /// destroyed, except in a forked child.
 class WorkerProcess {
 public:
-  /// Unsupported if `program` cannot be started; ResourceExhausted if there is no descriptor or process left. Messages
-  /// call it by its `role`.
+  /// Returns unsupported if `program` cannot be started. Returns resource_exhausted if there is no descriptor or
+  /// process left. Messages call it by its `role`.
   static Expected<WorkerProcess> start(const std::string &program, int64_t memoryBytes,
                                        const std::string &role = "the compiler");
 
@@ -32,8 +32,8 @@ public:
   /// Whether it still waits for requests.
   bool isListening() const;
 
-  /// Sends a request and waits for the answer. After an error the process is gone: CompileTimeout, ResourceExhausted
-  /// for lack of memory, or CompileCrashed, with how it ended and what it printed.
+  /// Sends a request and waits for the answer. After an error the process is gone: compile_timeout, resource_exhausted
+  /// for lack of memory, or compile_crashed, with how it ended and what it printed.
   Expected<std::string> ask(const std::string &request, Deadline deadline);
 
 private:

@@ -17,7 +17,7 @@ const char *const kNoCompiler = "no compiler\ntarget cpu\nschedule block_m=32";
 
 /// There is none.
 struct NoCompiler final : Compiler {
-  Expected<Artifact> compile(const CompileRequest &) override { return Status(ErrorCode::Unsupported, "no compiler"); }
+  Expected<Artifact> compile(const CompileRequest &) override { return Status(ErrorCode::unsupported, "no compiler"); }
 };
 
 class Bundle : public CacheTest {
@@ -92,7 +92,7 @@ TEST_F(Bundle, ABrokenManifestIsAMiss) {
 TEST_F(Bundle, ReplacesNothingThatItDidNotWrite) {
   writeFile(folder.path() + "/manifest.txt", "{\"name\": \"a web page\"}");
   const Status status = addToBundle(folder.path(), {kernel("p")});
-  EXPECT_EQ(status.code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(status.code(), ErrorCode::invalid_argument);
   EXPECT_EQ(status.message(), "bundle '" + folder.path() + "': manifest.txt is not one of this version");
   EXPECT_EQ(addToBundle("/proc/nowhere", {}).message(),
             "bundle '/proc/nowhere': it is no folder of this user that nobody else may write to");

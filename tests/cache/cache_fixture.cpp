@@ -44,7 +44,7 @@ Artifact artifactOf(const CompileRequest &request) {
   artifact.target = request.target.name;
   artifact.kernel = "kernel";
   artifact.binary = request.program;
-  artifact.parameters = {{.name = "x", .kind = Parameter::Kind::Tensor, .dtype = bf16, .rank = 2, .written = true}};
+  artifact.parameters = {{.name = "x", .kind = Parameter::Kind::tensor, .dtype = bf16, .rank = 2, .written = true}};
   artifact.scratch_bytes = 64;
   artifact.instances_per_sm = 3;
   artifact.report.notes = "note\n";

@@ -45,8 +45,8 @@ size_t openDescriptors() {
 
 /// What a call may answer when something fails on the way.
 bool isHonest(ErrorCode code) {
-  return code == ErrorCode::Ok || code == ErrorCode::ResourceExhausted || code == ErrorCode::CompileCrashed ||
-         code == ErrorCode::InvalidArgument || code == ErrorCode::Internal;
+  return code == ErrorCode::ok || code == ErrorCode::resource_exhausted || code == ErrorCode::compile_crashed ||
+         code == ErrorCode::invalid_argument || code == ErrorCode::internal;
 }
 
 /// Everything that lies in a folder is an entry, and whole.
@@ -119,7 +119,7 @@ TEST_F(Faults, AHitMayFailAndIsThenAMiss) {
     ArtifactCache cache(options);
     const InjectedFault fault(n, Fault::fail);
     const ErrorCode code = cache.get(compiler, request("count")).status().code();
-    EXPECT_TRUE(code == ErrorCode::Ok || code == ErrorCode::ResourceExhausted) << toString(code);
+    EXPECT_TRUE(code == ErrorCode::ok || code == ErrorCode::resource_exhausted) << toString(code);
     return fault.failed();
   });
   EXPECT_EQ(functions.count("read"), 1u);

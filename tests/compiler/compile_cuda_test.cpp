@@ -162,9 +162,9 @@ TEST(CompileCuda, WithoutAnAssemblerTheBinaryIsPtx) {
 
 TEST(CompileCuda, AnAssemblerThatDoesNotWorkIsNamed) {
   Environment missing("TEGULA_PTXAS", "/nowhere/ptxas");
-  expectRefusal(request(), ErrorCode::CompileFailed, "ptxas: '/nowhere/ptxas' does not start");
+  expectRefusal(request(), ErrorCode::compile_failed, "ptxas: '/nowhere/ptxas' does not start");
   Environment failing("TEGULA_PTXAS", "/bin/false");
-  expectRefusal(request(), ErrorCode::CompileFailed, "ptxas: '/bin/false' says");
+  expectRefusal(request(), ErrorCode::compile_failed, "ptxas: '/bin/false' says");
 }
 
 TEST(CompileCuda, TheScheduleIsObeyed) {
@@ -180,24 +180,24 @@ TEST(CompileCuda, TheScheduleIsObeyed) {
 TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   CompileRequest r = request();
   r.schedule.num_warps = 3;
-  expectRefusal(r, ErrorCode::InvalidArgument,
+  expectRefusal(r, ErrorCode::invalid_argument,
                 "num_warps is 3; legal are 1, 2, 4, 8, 12, 16, and 0 for the compiler's choice");
   r = request();
   r.schedule.num_stages = 9;
-  expectRefusal(r, ErrorCode::InvalidArgument, "num_stages is 9; legal are 1, 2, 3, 4, 5, 6, 7, 8, and 0");
+  expectRefusal(r, ErrorCode::invalid_argument, "num_stages is 9; legal are 1, 2, 3, 4, 5, 6, 7, 8, and 0");
   r = request();
   r.target.arch = "sm_90";
   r.schedule.roles = Roles::load;
-  expectRefusal(r, ErrorCode::Unsupported, "roles is load, which only sm_90a has instructions for, not sm_90");
+  expectRefusal(r, ErrorCode::unsupported, "roles is load, which only sm_90a has instructions for, not sm_90");
   r.schedule = {.overlap = Overlap::pingpong};
-  expectRefusal(r, ErrorCode::InvalidArgument, "overlap is pingpong, which needs roles=load");
+  expectRefusal(r, ErrorCode::invalid_argument, "overlap is pingpong, which needs roles=load");
   r.schedule = {.optimistic_softmax = true};
-  expectRefusal(r, ErrorCode::InvalidArgument, "optimistic_softmax is true, which needs roles=load");
+  expectRefusal(r, ErrorCode::invalid_argument, "optimistic_softmax is true, which needs roles=load");
   r.schedule = {.instances_per_sm = 5};
-  expectRefusal(r, ErrorCode::InvalidArgument, "instances_per_sm is 5; legal are 1, 2, 3, 4, and 0");
+  expectRefusal(r, ErrorCode::invalid_argument, "instances_per_sm is 5; legal are 1, 2, 3, 4, and 0");
   r.target.arch = "sm_90a";
   r.schedule = {.roles = Roles::load, .lhs_in_registers = true};
-  expectRefusal(r, ErrorCode::InvalidArgument,
+  expectRefusal(r, ErrorCode::invalid_argument,
                 "lhs_in_registers is true, which with roles=load needs overlap=pingpong");
 }
 
@@ -278,20 +278,20 @@ TEST(CompileCuda, WhatAPhaseLeavesIsVerified) {
   r.emit = "ptx";
   EXPECT_TRUE(compile(r).ok()) << compile(r).status().message();
   r.schedule.num_warps = 2;
-  expectRefusal(r, ErrorCode::CompileFailed, "divides 4 + 2 warps; roles are whole warpgroups of 4");
+  expectRefusal(r, ErrorCode::compile_failed, "divides 4 + 2 warps; roles are whole warpgroups of 4");
 }
 
 TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
   CompileRequest r = request();
   r.target.arch = "sm_75";
-  expectRefusal(r, ErrorCode::InvalidArgument,
+  expectRefusal(r, ErrorCode::invalid_argument,
                 "arch: no GPU is called 'sm_75'; legal are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120");
   r = request();
   r.target.features = "+ptx90";
-  expectRefusal(r, ErrorCode::InvalidArgument, "features: the cuda target has none");
+  expectRefusal(r, ErrorCode::invalid_argument, "features: the cuda target has none");
   r = request();
   r.emit = "asm";
-  expectRefusal(r, ErrorCode::InvalidArgument,
+  expectRefusal(r, ErrorCode::invalid_argument,
                 "emit: no phase is called 'asm'; legal are tile, simplify, layouts, shared, threads, nvvm, llvm, ptx, "
                 "cubin, report");
 }
@@ -308,19 +308,19 @@ func.func @remainder(%a: !tile.view<1xf32>, %b: !tile.view<1xf32> {tile.written}
 )";
 
 TEST(CompileCuda, AnInstructionThatPtxDoesNotHaveIsNamed) {
-  expectRefusal(request(kRemainder), ErrorCode::Internal, "cannot print PTX for the instruction frem");
+  expectRefusal(request(kRemainder), ErrorCode::internal, "cannot print PTX for the instruction frem");
 }
 
 TEST(CompileCuda, TooMuchSharedMemoryIsRefused) {
   CompileRequest r = request(kTooLarge);
   r.schedule.num_warps = 16;
   r.target.arch = "sm_86";
-  expectRefusal(r, ErrorCode::ResourceExhausted,
+  expectRefusal(r, ErrorCode::resource_exhausted,
                 "a program instance needs 262144 bytes of shared memory, sm_86 has 101376; lower block_m, block_n or "
                 "num_stages");
   r = request(kTooLarge);
   r.schedule = {.num_warps = 16, .instances_per_sm = 2};
-  expectRefusal(r, ErrorCode::ResourceExhausted,
+  expectRefusal(r, ErrorCode::resource_exhausted,
                 "each of 2 program instances needs 262144 bytes of shared memory, sm_80 has 82944; lower block_m, "
                 "block_n, num_stages or instances_per_sm");
 }

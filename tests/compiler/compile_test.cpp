@@ -55,7 +55,7 @@ TEST(Compile, AnArtifactDescribesItsParameters) {
   EXPECT_EQ(artifact->parameters,
             (std::vector<Parameter>{{.name = "x", .dtype = bf16, .rank = 2},
                                     {.name = "y", .dtype = f32, .rank = 2, .written = true},
-                                    {.name = "scale", .kind = Parameter::Kind::Scalar, .dtype = f32}}));
+                                    {.name = "scale", .kind = Parameter::Kind::scalar, .dtype = f32}}));
   EXPECT_EQ(artifact->binary.substr(1, 3), "ELF");
 }
 
@@ -84,16 +84,16 @@ TEST(Compile, VectorsAreAsWideAsTheCpuAllows) {
 }
 
 TEST(Compile, CpusThatAreUnknownOrTooOldAreRefused) {
-  expectRefusal(compile(kProgram, "", "pentium-12"), ErrorCode::InvalidArgument,
+  expectRefusal(compile(kProgram, "", "pentium-12"), ErrorCode::invalid_argument,
                 "arch: no x86 CPU is called 'pentium-12'; legal are LLVM's names");
-  expectRefusal(compile(kProgram, "", "x86-64-v2"), ErrorCode::Unsupported,
+  expectRefusal(compile(kProgram, "", "x86-64-v2"), ErrorCode::unsupported,
                 "needs a CPU with AVX2, FMA and F16C; 'x86-64-v2' has no avx2");
 }
 
 TEST(Compile, UnknownTargetsAndPhasesAreRefused) {
-  expectRefusal(compile(kProgram, "", "", "tpu"), ErrorCode::Unsupported,
+  expectRefusal(compile(kProgram, "", "", "tpu"), ErrorCode::unsupported,
                 "target: 'tpu' is not known; legal are cpu, cuda, simt");
-  expectRefusal(compile(kProgram, "ptx"), ErrorCode::InvalidArgument,
+  expectRefusal(compile(kProgram, "ptx"), ErrorCode::invalid_argument,
                 "emit: no phase is called 'ptx'; legal are tile, simplify, plan, loops, llvm, asm");
 }
 
@@ -101,17 +101,17 @@ TEST(Compile, WhatACpuCannotObeyIsRefused) {
   CompileRequest request;
   request.program = kProgram;
   request.schedule.num_stages = 3;
-  expectRefusal(makeInProcessCompiler()->compile(request), ErrorCode::InvalidArgument,
+  expectRefusal(makeInProcessCompiler()->compile(request), ErrorCode::invalid_argument,
                 "num_stages is 3; the cpu target has none, legal is 0");
   request.schedule = {.instances_per_sm = 2};
-  expectRefusal(makeInProcessCompiler()->compile(request), ErrorCode::InvalidArgument,
+  expectRefusal(makeInProcessCompiler()->compile(request), ErrorCode::invalid_argument,
                 "instances_per_sm is 2; the cpu target has none, legal is 0");
 }
 
 TEST(Compile, TextThatIsNoProgramIsRefusedAtItsLine) {
-  expectRefusal(compile("int main() {}"), ErrorCode::CompileFailed, "program:1: error:");
-  expectRefusal(compile(""), ErrorCode::CompileFailed, "exactly one function, this one has 0");
-  expectRefusal(compile("module {\n  func.func @f(%x: !tile.view<9xf32>) { return }\n}"), ErrorCode::CompileFailed,
+  expectRefusal(compile("int main() {}"), ErrorCode::compile_failed, "program:1: error:");
+  expectRefusal(compile(""), ErrorCode::compile_failed, "exactly one function, this one has 0");
+  expectRefusal(compile("module {\n  func.func @f(%x: !tile.view<9xf32>) { return }\n}"), ErrorCode::compile_failed,
                 "program:2: error:");
 }
 
@@ -123,16 +123,16 @@ func.func @f(%x: !tile.view<2xf32>) {
   %d = tile.dot %a, %a : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32> loc("mine.cpp":13:0)
   return
 })";
-  expectRefusal(compile(text), ErrorCode::CompileFailed, "mine.cpp:13: error:");
+  expectRefusal(compile(text), ErrorCode::compile_failed, "mine.cpp:13: error:");
 }
 
 TEST(Compile, ParametersOfOtherTypesAreRefused) {
-  expectRefusal(compile("func.func @f(%x: tensor<4xf32>) { return }"), ErrorCode::CompileFailed,
+  expectRefusal(compile("func.func @f(%x: tensor<4xf32>) { return }"), ErrorCode::compile_failed,
                 "parameter 'arg0' has type tensor<4xf32>; legal are");
 }
 
 TEST(Compile, OverlongProgramsAreRefused) {
-  expectRefusal(compile(std::string(5 << 20, ' ')), ErrorCode::ResourceExhausted, "at most 4194304 are allowed");
+  expectRefusal(compile(std::string(5 << 20, ' ')), ErrorCode::resource_exhausted, "at most 4194304 are allowed");
 }
 
 TEST(Compile, ManyThreadsAtOnce) {

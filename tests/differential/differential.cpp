@@ -157,7 +157,7 @@ std::string refusalOf(const Run &run) {
   if (run.c.schedule == Schedule() || std::any_of(table.begin(), table.end(), isShipped))
     return "";
   const Status status = planFor(run.c).status();
-  const bool isRefusal = status.code() == ErrorCode::CompileFailed || status.code() == ErrorCode::ResourceExhausted;
+  const bool isRefusal = status.code() == ErrorCode::compile_failed || status.code() == ErrorCode::resource_exhausted;
   return isRefusal ? status.message() : "";
 }
 

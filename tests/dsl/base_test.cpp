@@ -11,14 +11,14 @@ using namespace tegula;
 namespace {
 
 TEST(Status, NamesItsCodes) {
-  EXPECT_STREQ(toString(ErrorCode::Ok), "Ok");
-  EXPECT_STREQ(toString(ErrorCode::InvalidProgram), "InvalidProgram");
-  EXPECT_STREQ(toString(ErrorCode::Internal), "Internal");
+  EXPECT_STREQ(toString(ErrorCode::ok), "Ok");
+  EXPECT_STREQ(toString(ErrorCode::invalid_program), "InvalidProgram");
+  EXPECT_STREQ(toString(ErrorCode::internal), "internal");
   EXPECT_STREQ(toString(static_cast<ErrorCode>(99)), "unknown");
 }
 
 TEST(Expected, HoldsAValueOrAStatus) {
-  Expected<int> value = 3, error = Status(ErrorCode::Cancelled, "stopped");
+  Expected<int> value = 3, error = Status(ErrorCode::cancelled, "stopped");
   EXPECT_TRUE(value.ok());
   EXPECT_TRUE(value.status().ok());
   EXPECT_EQ(*value, 3);
@@ -55,7 +55,7 @@ TEST(Schedule, ErrorsNameTheWord) {
                            "block_m=1 block_m=2"}) {
     Expected<Schedule> schedule = parseSchedule(text);
     ASSERT_FALSE(schedule) << text;
-    EXPECT_EQ(schedule.status().code(), ErrorCode::InvalidArgument);
+    EXPECT_EQ(schedule.status().code(), ErrorCode::invalid_argument);
   }
   EXPECT_EQ(parseSchedule("block_k=3").status().message(),
             "schedule: 'block_k=3' is not name=value with a name of block_m, block_n, num_warps, num_stages, roles, "

@@ -58,7 +58,7 @@ class Errors : public testing::TestWithParam<ErrorProgram> {};
 TEST_P(Errors, AreThoseExpected) {
   tegula::Expected<tegula::Program> program = GetParam().record();
   ASSERT_FALSE(program) << program->text;
-  EXPECT_EQ(program.status().code(), tegula::ErrorCode::InvalidProgram);
+  EXPECT_EQ(program.status().code(), tegula::ErrorCode::invalid_program);
   std::vector<Message> expectations = expected(GetParam().file);
   ASSERT_FALSE(expectations.empty()) << "cannot read " << GetParam().file;
   std::istringstream lines(program.status().message());

@@ -19,10 +19,10 @@ TEST(Record, ReportsParametersAndWhichAreWritten) {
   auto program = record("kernel", kernel, TensorArg{"x", bf16, 2}, ScalarArg{"scale", f32}, TensorArg{"out", f16, 2},
                         TensorArg{"sums", f32, 1});
   ASSERT_TRUE(program) << program.status().message();
-  std::vector<Parameter> expected = {{"x", Parameter::Kind::Tensor, bf16, 2, false},
-                                     {"scale", Parameter::Kind::Scalar, f32, 0, false},
-                                     {"out", Parameter::Kind::Tensor, f16, 2, true},
-                                     {"sums", Parameter::Kind::Tensor, f32, 1, true}};
+  std::vector<Parameter> expected = {{"x", Parameter::Kind::tensor, bf16, 2, false},
+                                     {"scale", Parameter::Kind::scalar, f32, 0, false},
+                                     {"out", Parameter::Kind::tensor, f16, 2, true},
+                                     {"sums", Parameter::Kind::tensor, f32, 1, true}};
   EXPECT_EQ(program->parameters, expected);
   EXPECT_EQ(program->name, "kernel");
   expectContains(program->text, "{tile.name = \"out\", tile.written}");
@@ -61,7 +61,7 @@ TEST(Record, TakesAFunctionAndArgumentsThatAreVariables) {
 TEST(Record, ExceptionsBecomeErrors) {
   auto program = record("kernel", [] { throw std::runtime_error("no such variant"); });
   ASSERT_FALSE(program);
-  EXPECT_EQ(program.status().code(), ErrorCode::InvalidProgram);
+  EXPECT_EQ(program.status().code(), ErrorCode::invalid_program);
   expectContains(program.status().message(), "threw an exception: no such variant");
   EXPECT_FALSE(record("kernel", [] { throw 1; }));
 }

@@ -23,7 +23,7 @@ TEST(ArgumentPlaces, AreFoundByName) {
 
 TEST(ArgumentPlaces, AParameterThatIsNoArgumentIsAnError) {
   const Status status = argumentPlaces("flash2_forward", parameters({"q", "seed"}), Names{"q", "k"}).status();
-  EXPECT_EQ(status.code(), ErrorCode::Internal);
+  EXPECT_EQ(status.code(), ErrorCode::internal);
   EXPECT_EQ(status.message(),
             "program 'flash2_forward': its parameter 'seed' is no argument; the arguments of a launch "
             "are q, k");

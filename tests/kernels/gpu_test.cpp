@@ -15,7 +15,7 @@ TEST(GpuReference, Compiles) {
   for (DType dtype : {f32, f16, bf16}) {
     Case c{.dtype = dtype, .shape = {.head_dim = 64, .value_dim = 40}};
     Expected<std::string> binary = compileReference(c, "sm_90");
-    if (binary.status().code() == ErrorCode::Unsupported)
+    if (binary.status().code() == ErrorCode::unsupported)
       GTEST_SKIP() << binary.status().message();
     EXPECT_TRUE(binary.ok()) << binary.status().message();
   }

@@ -56,7 +56,7 @@ template <class Spoil> std::string refusal(Spoil spoil, const std::string &varia
   Call call(variant);
   spoil(call.forward);
   Status status = call.plan.forward(call.forward);
-  EXPECT_EQ(status.code(), status.ok() ? ErrorCode::Ok : ErrorCode::InvalidArgument);
+  EXPECT_EQ(status.code(), status.ok() ? ErrorCode::ok : ErrorCode::invalid_argument);
   for (float x : call.tensors.o.numbers())
     EXPECT_TRUE(status.ok() || x != x) << "something ran";
   return status.message();
@@ -179,7 +179,7 @@ std::string refusalOf(Causal causal, const Variant &variant) {
   const AttentionProblem problem{
       .dtype = f32, .head_dim = 16, .value_dim = 16, .causal = causal, .variant = variant, .backward = false};
   const Status status = AttentionPlan::make(problem, *machine().cache).status();
-  EXPECT_EQ(status.code(), status.ok() ? ErrorCode::Ok : ErrorCode::InvalidArgument);
+  EXPECT_EQ(status.code(), status.ok() ? ErrorCode::ok : ErrorCode::invalid_argument);
   return status.message();
 }
 
@@ -247,7 +247,7 @@ TEST(Plan, ChecksTheParametersOfKernelsWhenItIsMade) {
   const Status status =
       AttentionPlan::make({.dtype = f32, .head_dim = 16, .value_dim = 16}, cache, {.block_m = 16, .block_n = 16})
           .status();
-  EXPECT_EQ(status.code(), ErrorCode::Internal);
+  EXPECT_EQ(status.code(), ErrorCode::internal);
   EXPECT_THAT(status.message(),
               ::testing::StartsWith("program 'flash2_forward': its parameter 'queries' is no argument; "
                                     "the arguments of a launch are q, k, v, o, lse, scale\n"));
@@ -258,7 +258,7 @@ TEST(Plan, ErrorsOfCompilingNameTheKernel) {
   const AttentionProblem problem{
       .dtype = bf16, .head_dim = 16, .value_dim = 24, .causal = Causal::bottom_right, .variant = softcap(3)};
   const Status status = AttentionPlan::make(problem, cache, {.block_m = 16, .block_n = 32}).status();
-  EXPECT_EQ(status.code(), ErrorCode::NeedsCompile);
+  EXPECT_EQ(status.code(), ErrorCode::needs_compile);
   EXPECT_THAT(status.message(), ::testing::HasSubstr("kernel flash2_forward\ntarget "));
   EXPECT_THAT(status.message(), ::testing::HasSubstr("\nschedule block_m=16 block_n=32"));
   EXPECT_THAT(status.message(), ::testing::EndsWith("\nattention dtype=bf16 algorithm=flash2 head_dim=16 value_dim=24 "
@@ -270,7 +270,7 @@ TEST(Plan, ErrorsOfRecordingNameTheKernel) {
   for (int n = 0; n < 10; ++n)
     problem.variant.tensors.push_back({"x" + std::to_string(n), f32, {Axis::heads}});
   const Status status = AttentionPlan::make(problem, *machine().cache).status();
-  EXPECT_EQ(status.code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(status.code(), ErrorCode::invalid_argument);
   EXPECT_THAT(status.message(), ::testing::StartsWith("a variant has too many tensors and gradients: 10"));
   EXPECT_THAT(status.message(), ::testing::HasSubstr("\nkernel flash2_forward\n"));
   EXPECT_THAT(status.message(), ::testing::EndsWith("variant=wide"));
@@ -280,7 +280,7 @@ TEST(Plan, RefusesWorkspacesBeyond63Bits) {
   Call call;
   Expected<int64_t> bytes = call.plan.backwardWorkspace({1 << 30, 1 << 30, 1 << 30, 1 << 30, 1});
   ASSERT_FALSE(bytes.ok());
-  EXPECT_EQ(bytes.status().code(), ErrorCode::ResourceExhausted);
+  EXPECT_EQ(bytes.status().code(), ErrorCode::resource_exhausted);
   EXPECT_EQ(call.plan.backwardWorkspace({1, 1, 1, -3, 1}).status().message(),
             "argument 'seqlen_q': it is -3; it must be 0 or more");
 }

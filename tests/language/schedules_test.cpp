@@ -330,7 +330,7 @@ TEST_P(Schedules, RolesComputeWhatTheCpuComputes) {
     }
     Expected<Results> results = runOn(gpu, *compiler, text, rows, schedule);
     const std::string what = toString(schedule);
-    if (!results && results.status().code() != ErrorCode::LaunchFailed)
+    if (!results && results.status().code() != ErrorCode::launch_failed)
       return; // Refused: the other test reads the reason.
     ASSERT_TRUE(results.ok()) << what << ": " << results.status().message();
     ++computed;

@@ -22,8 +22,9 @@ TEST(Device, NamesItself) {
 }
 
 TEST(Device, RefusesImpossibleThreadCounts) {
-  EXPECT_ERROR(cpuDevice({.threads = -1}).status(), ErrorCode::InvalidArgument, "threads is -1, but must be 0 to 1024");
-  EXPECT_ERROR(cpuDevice({.threads = 1025}).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(cpuDevice({.threads = -1}).status(), ErrorCode::invalid_argument,
+               "threads is -1, but must be 0 to 1024");
+  EXPECT_ERROR(cpuDevice({.threads = 1025}).status(), ErrorCode::invalid_argument,
                "threads is 1025, but must be 0 to 1024");
 }
 
@@ -40,10 +41,10 @@ TEST(Device, AllocatesAlignedMemory) {
 }
 
 TEST(Device, RefusesImpossibleAllocations) {
-  EXPECT_ERROR(makeDevice()->allocate(-5).status(), ErrorCode::InvalidArgument, "-5 bytes: a size is not negative");
-  EXPECT_ERROR(makeDevice()->allocate(std::numeric_limits<int64_t>::max()).status(), ErrorCode::ResourceExhausted,
+  EXPECT_ERROR(makeDevice()->allocate(-5).status(), ErrorCode::invalid_argument, "-5 bytes: a size is not negative");
+  EXPECT_ERROR(makeDevice()->allocate(std::numeric_limits<int64_t>::max()).status(), ErrorCode::resource_exhausted,
                "no memory for 9223372036854775807 bytes");
-  EXPECT_ERROR(makeDevice()->allocate(int64_t{1} << 60).status(), ErrorCode::ResourceExhausted,
+  EXPECT_ERROR(makeDevice()->allocate(int64_t{1} << 60).status(), ErrorCode::resource_exhausted,
                "no memory for 1152921504606846976 bytes");
 }
 
@@ -76,14 +77,14 @@ TEST(Device, RefusesWrongCopies) {
   const auto device = makeDevice();
   int value = 0;
   EXPECT_OK(device->copyToHost(nullptr, nullptr, 0));
-  EXPECT_ERROR(device->copyToHost(&value, nullptr, 4), ErrorCode::InvalidArgument, "the source of a copy is null");
-  EXPECT_ERROR(device->copyToDevice(nullptr, &value, 4), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->copyToHost(&value, nullptr, 4), ErrorCode::invalid_argument, "the source of a copy is null");
+  EXPECT_ERROR(device->copyToDevice(nullptr, &value, 4), ErrorCode::invalid_argument,
                "the destination of a copy is null");
-  EXPECT_ERROR(device->copyToDevice(&value, &value, -4), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->copyToDevice(&value, &value, -4), ErrorCode::invalid_argument,
                "-4 bytes: a size is not negative");
-  EXPECT_ERROR(device->copyToDevice(&value, &value, 4, {&value}), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->copyToDevice(&value, &value, 4, {&value}), ErrorCode::invalid_argument,
                "the cpu has only the default stream, whose handle is null");
-  EXPECT_ERROR(device->synchronize({&value}), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->synchronize({&value}), ErrorCode::invalid_argument,
                "the cpu has only the default stream, whose handle is null");
 }
 
@@ -99,10 +100,10 @@ TEST(Device, TimesWork) {
   const auto timer = device->makeTimer();
   ASSERT_TRUE(timer.ok());
   int foreign = 0;
-  EXPECT_ERROR((*timer)->start({&foreign}), ErrorCode::InvalidArgument,
+  EXPECT_ERROR((*timer)->start({&foreign}), ErrorCode::invalid_argument,
                "the cpu has only the default stream, whose handle is null");
   EXPECT_OK((*timer)->start());
-  EXPECT_ERROR((*timer)->milliseconds().status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR((*timer)->milliseconds().status(), ErrorCode::invalid_argument,
                "the timer has no start with a stop after it");
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   EXPECT_OK((*timer)->stop());
@@ -110,7 +111,7 @@ TEST(Device, TimesWork) {
   ASSERT_TRUE(time.ok());
   EXPECT_GE(*time, 2.0);
   EXPECT_OK((*timer)->start());
-  EXPECT_ERROR((*timer)->milliseconds().status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR((*timer)->milliseconds().status(), ErrorCode::invalid_argument,
                "the timer has no start with a stop after it");
 }
 

@@ -29,7 +29,7 @@ std::string otherKernelsObject() { return readFile(TEGULA_TEST_OTHER_KERNELS); }
 std::string unresolvedKernelsObject() { return readFile(TEGULA_TEST_UNRESOLVED_KERNELS); }
 
 Parameter tensor(std::string name, DType dtype, int rank) {
-  return {.name = std::move(name), .kind = Parameter::Kind::Tensor, .dtype = dtype, .rank = rank, .written = false};
+  return {.name = std::move(name), .kind = Parameter::Kind::tensor, .dtype = dtype, .rank = rank, .written = false};
 }
 
 Parameter written(std::string name, DType dtype, int rank) {
@@ -39,7 +39,7 @@ Parameter written(std::string name, DType dtype, int rank) {
 }
 
 Parameter scalar(std::string name, DType dtype) {
-  return {.name = std::move(name), .kind = Parameter::Kind::Scalar, .dtype = dtype, .rank = 0, .written = false};
+  return {.name = std::move(name), .kind = Parameter::Kind::scalar, .dtype = dtype, .rank = 0, .written = false};
 }
 
 Artifact artifact(std::string kernel, std::vector<Parameter> parameters, int64_t scratchBytes) {

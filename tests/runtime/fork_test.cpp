@@ -24,13 +24,13 @@ template <class Body> int inChild(Body body) {
 }
 
 bool refused(const Status &status) {
-  return status.code() == ErrorCode::ForkedChild &&
+  return status.code() == ErrorCode::forked_child &&
          status.message() == "the process was forked after this object was made; make a new device in the child";
 }
 
 class NoCompiler final : public Compiler {
 public:
-  Expected<Artifact> compile(const CompileRequest &) override { return Status(ErrorCode::Internal, "unexpected"); }
+  Expected<Artifact> compile(const CompileRequest &) override { return Status(ErrorCode::internal, "unexpected"); }
 };
 
 class Fork : public testing::Test {

@@ -73,38 +73,38 @@ TEST_F(Cache, CompilesOncePerKeyForManyThreads) {
 const std::string kWhere = "\ntarget cpu\nschedule of the compiler's choice";
 
 TEST_F(Cache, KeepsRefusals) {
-  const std::string program = failingWith(ErrorCode::CompileFailed);
-  EXPECT_ERROR(cache.get(program).status(), ErrorCode::CompileFailed, "no" + kWhere);
-  EXPECT_ERROR(cache.get(program).status(), ErrorCode::CompileFailed, "no" + kWhere);
+  const std::string program = failingWith(ErrorCode::compile_failed);
+  EXPECT_ERROR(cache.get(program).status(), ErrorCode::compile_failed, "no" + kWhere);
+  EXPECT_ERROR(cache.get(program).status(), ErrorCode::compile_failed, "no" + kWhere);
   EXPECT_EQ(compiler.compilations, 1);
 }
 
 TEST_F(Cache, TriesAgainAfterACrash) {
-  const std::string program = failingWith(ErrorCode::CompileCrashed);
-  EXPECT_ERROR(cache.get(program).status(), ErrorCode::CompileCrashed, "no" + kWhere);
-  EXPECT_ERROR(cache.get(program).status(), ErrorCode::CompileCrashed, "no" + kWhere);
+  const std::string program = failingWith(ErrorCode::compile_crashed);
+  EXPECT_ERROR(cache.get(program).status(), ErrorCode::compile_crashed, "no" + kWhere);
+  EXPECT_ERROR(cache.get(program).status(), ErrorCode::compile_crashed, "no" + kWhere);
   EXPECT_EQ(compiler.compilations, 2);
 }
 
 TEST_F(Cache, GivesAFailureToAllWhoWaitForIt) {
-  const std::string program = failingWith(ErrorCode::CompileTimeout);
+  const std::string program = failingWith(ErrorCode::compile_timeout);
   std::atomic<int> timeouts{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
-    threads.emplace_back([&] { timeouts += cache.get(program).status().code() == ErrorCode::CompileTimeout; });
+    threads.emplace_back([&] { timeouts += cache.get(program).status().code() == ErrorCode::compile_timeout; });
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(timeouts, 8);
 }
 
 TEST_F(Cache, PassesOnLoadErrors) {
-  EXPECT_ERROR(cache.get("absent").status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(cache.get("absent").status(), ErrorCode::invalid_argument,
                "kernel 'absent': the binary has no symbol 'absent'" + kWhere);
 }
 
 TEST_F(Cache, LetsNoExceptionOut) {
-  EXPECT_ERROR(cache.get("throw").status(), ErrorCode::ResourceExhausted, "out of memory");
-  EXPECT_ERROR(cache.get("throw").status(), ErrorCode::ResourceExhausted, "out of memory");
+  EXPECT_ERROR(cache.get("throw").status(), ErrorCode::resource_exhausted, "out of memory");
+  EXPECT_ERROR(cache.get("throw").status(), ErrorCode::resource_exhausted, "out of memory");
   EXPECT_EQ(compiler.compilations, 2);
 }
 

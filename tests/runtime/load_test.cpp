@@ -48,48 +48,48 @@ std::ptrdiff_t descriptors() {
 TEST(Load, RefusesAnotherTarget) {
   Artifact other = countArtifact();
   other.target = "cuda";
-  EXPECT_ERROR(makeDevice()->load(other).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(makeDevice()->load(other).status(), ErrorCode::invalid_argument,
                "kernel 'count': the artifact is for target 'cuda', this device is 'cpu'");
 }
 
 TEST(Load, RefusesAMissingSymbol) {
-  EXPECT_ERROR(makeDevice()->load(artifact("absent", {})).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(makeDevice()->load(artifact("absent", {})).status(), ErrorCode::invalid_argument,
                "kernel 'absent': the binary has no symbol 'absent'");
 }
 
 TEST(Load, RefusesFieldsThatCannotBe) {
   const auto device = makeDevice();
-  EXPECT_ERROR(device->load(artifact("count", {}, -1)).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->load(artifact("count", {}, -1)).status(), ErrorCode::invalid_argument,
                "kernel 'count': scratch_bytes is -1");
-  EXPECT_ERROR(device->load(artifact("count", {tensor("q", bf16, 6)})).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->load(artifact("count", {tensor("q", bf16, 6)})).status(), ErrorCode::invalid_argument,
                "kernel 'count': parameter 'q': a tensor of rank 6, but ranks are 1 to 5");
-  EXPECT_ERROR(device->load(artifact("count", {scalar("s", bf16)})).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->load(artifact("count", {scalar("s", bf16)})).status(), ErrorCode::invalid_argument,
                "kernel 'count': parameter 's': a scalar of type bf16, but scalars are f32, i32 or i64");
   EXPECT_ERROR(device->load(artifact("count", std::vector<Parameter>(65, scalar("s", f32)))).status(),
-               ErrorCode::ResourceExhausted, "kernel 'count': 65 parameters, at most 64");
+               ErrorCode::resource_exhausted, "kernel 'count': 65 parameters, at most 64");
 }
 
 TEST(Load, RefusesBytesThatAreNoSharedObject) {
-  EXPECT_ERROR(loadBinary(""), ErrorCode::InvalidArgument, kUnusable + "it is shorter than an ELF header");
-  EXPECT_ERROR(loadBinary(std::string(5000, 'x')), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadBinary(""), ErrorCode::invalid_argument, kUnusable + "it is shorter than an ELF header");
+  EXPECT_ERROR(loadBinary(std::string(5000, 'x')), ErrorCode::invalid_argument,
                kUnusable + "it does not start with the ELF magic");
 }
 
 TEST(Load, RefusesForeignHeaders) {
   std::string binary = kernelsObject();
   binary[EI_CLASS] = ELFCLASS32;
-  EXPECT_ERROR(loadBinary(binary), ErrorCode::InvalidArgument, kUnusable + "it is not 64-bit little-endian");
-  EXPECT_ERROR(loadWithHeader<Elf64_Half>(&Elf64_Ehdr::e_machine, EM_S390), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadBinary(binary), ErrorCode::invalid_argument, kUnusable + "it is not 64-bit little-endian");
+  EXPECT_ERROR(loadWithHeader<Elf64_Half>(&Elf64_Ehdr::e_machine, EM_S390), ErrorCode::invalid_argument,
                kUnusable + "it is for another kind of processor");
-  EXPECT_ERROR(loadWithHeader<Elf64_Half>(&Elf64_Ehdr::e_type, ET_REL), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadWithHeader<Elf64_Half>(&Elf64_Ehdr::e_type, ET_REL), ErrorCode::invalid_argument,
                kUnusable + "its type is not ET_DYN");
-  EXPECT_ERROR(loadWithHeader<Elf64_Half>(&Elf64_Ehdr::e_phentsize, 1), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadWithHeader<Elf64_Half>(&Elf64_Ehdr::e_phentsize, 1), ErrorCode::invalid_argument,
                kUnusable + "its program headers have an unknown size");
-  EXPECT_ERROR(loadWithHeader<Elf64_Half>(&Elf64_Ehdr::e_phnum, 0), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadWithHeader<Elf64_Half>(&Elf64_Ehdr::e_phnum, 0), ErrorCode::invalid_argument,
                kUnusable + "it has no dynamic segment");
-  EXPECT_ERROR(loadWithHeader<Elf64_Off>(&Elf64_Ehdr::e_phoff, ~Elf64_Off{0}), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadWithHeader<Elf64_Off>(&Elf64_Ehdr::e_phoff, ~Elf64_Off{0}), ErrorCode::invalid_argument,
                kUnusable + "its program headers end beyond the last byte");
-  EXPECT_ERROR(loadWithHeader<Elf64_Off>(&Elf64_Ehdr::e_shoff, ~Elf64_Off{0}), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadWithHeader<Elf64_Off>(&Elf64_Ehdr::e_shoff, ~Elf64_Off{0}), ErrorCode::invalid_argument,
                kUnusable + "its section headers end beyond the last byte");
 }
 
@@ -111,13 +111,13 @@ template <class Change> Status loadWithSegment(Elf64_Word type, Change change) {
 
 TEST(Load, RefusesSegmentsThatCannotBe) {
   EXPECT_ERROR(loadWithSegment(PT_LOAD, [](Elf64_Phdr &segment) { segment.p_offset = 1 << 30; }),
-               ErrorCode::InvalidArgument, kUnusable + "a segment ends beyond the last byte");
-  EXPECT_ERROR(loadWithSegment(PT_LOAD, [](Elf64_Phdr &segment) { segment.p_memsz = 1; }), ErrorCode::InvalidArgument,
+               ErrorCode::invalid_argument, kUnusable + "a segment ends beyond the last byte");
+  EXPECT_ERROR(loadWithSegment(PT_LOAD, [](Elf64_Phdr &segment) { segment.p_memsz = 1; }), ErrorCode::invalid_argument,
                kUnusable + "a segment is larger in the file than in memory, or not readable");
-  EXPECT_ERROR(loadWithSegment(PT_LOAD, [](Elf64_Phdr &segment) { segment.p_flags = 0; }), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadWithSegment(PT_LOAD, [](Elf64_Phdr &segment) { segment.p_flags = 0; }), ErrorCode::invalid_argument,
                kUnusable + "a segment is larger in the file than in memory, or not readable");
   EXPECT_ERROR(loadWithSegment(PT_DYNAMIC, [](Elf64_Phdr &segment) { segment.p_vaddr += 8; }),
-               ErrorCode::InvalidArgument, kUnusable + "its dynamic segment lies outside of those to load");
+               ErrorCode::invalid_argument, kUnusable + "its dynamic segment lies outside of those to load");
 }
 
 TEST(Load, RefusesEveryTruncation) {
@@ -126,13 +126,13 @@ TEST(Load, RefusesEveryTruncation) {
   Artifact cut = countArtifact();
   for (size_t size = 0; size < binary.size(); size += 1 + size / 64) {
     cut.binary = binary.substr(0, size);
-    EXPECT_STREQ(toString(device->load(cut).status().code()), "InvalidArgument") << size;
+    EXPECT_STREQ(toString(device->load(cut).status().code()), "invalid_argument") << size;
   }
 }
 
 TEST(Load, PassesOnWhatTheSystemsLoaderSays) {
   const Status status = loadBinary(unresolvedKernelsObject());
-  EXPECT_STREQ(toString(status.code()), "InvalidArgument");
+  EXPECT_STREQ(toString(status.code()), "invalid_argument");
   EXPECT_EQ(status.message().rfind("kernel 'count': the system cannot load the binary: ", 0), 0u) << status.message();
   EXPECT_NE(status.message().find("undefined symbol: tegula_test_absent"), std::string::npos) << status.message();
 }

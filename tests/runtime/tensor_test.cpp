@@ -34,7 +34,7 @@ TEST(Tensor, ContiguousIsInCOrder) {
 
 TEST(Tensor, ContiguousRefusesSixDimensions) {
   const std::vector<int64_t> shape(6, 1);
-  EXPECT_ERROR(contiguous(nullptr, f32, shape).status(), ErrorCode::InvalidArgument, "rank 6 is outside 0 to 5");
+  EXPECT_ERROR(contiguous(nullptr, f32, shape).status(), ErrorCode::invalid_argument, "rank 6 is outside 0 to 5");
 }
 
 TEST(Tensor, PermutedMovesSizesAndStrides) {
@@ -46,13 +46,13 @@ TEST(Tensor, PermutedMovesSizesAndStrides) {
 
 TEST(Tensor, PermutedRefusesWhatIsNoPermutation) {
   const TensorRef tensor = contiguous(at(64), f32, {2, 3});
-  EXPECT_ERROR(permuted(tensor, {0}).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(permuted(tensor, {0}).status(), ErrorCode::invalid_argument,
                "an order of 1 dimensions for a tensor of rank 2");
-  EXPECT_ERROR(permuted(tensor, {0, 0}).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(permuted(tensor, {0, 0}).status(), ErrorCode::invalid_argument,
                "dimension 0 in place 1 of the order is out of range or named twice");
-  EXPECT_ERROR(permuted(tensor, {0, 2}).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(permuted(tensor, {0, 2}).status(), ErrorCode::invalid_argument,
                "dimension 2 in place 1 of the order is out of range or named twice");
-  EXPECT_ERROR(permuted(tensor, {-1, 0}).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(permuted(tensor, {-1, 0}).status(), ErrorCode::invalid_argument,
                "dimension -1 in place 0 of the order is out of range or named twice");
 }
 
@@ -60,13 +60,13 @@ TEST(Tensor, NumelMultipliesSizesAndChecksThem) {
   EXPECT_EQ(*numel(contiguous(nullptr, f32, {2, 3, 5})), 30);
   EXPECT_EQ(*numel(TensorRef{}), 1);
   EXPECT_EQ(*numel(strided(0, {kMax, kMax, 0}, {1, 1, 1})), 0);
-  EXPECT_ERROR(numel(strided(0, {kMax, 2}, {1, 1})).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(numel(strided(0, {kMax, 2}, {1, 1})).status(), ErrorCode::invalid_argument,
                "more than 2^63 - 1 elements");
-  EXPECT_ERROR(numel(strided(0, {4, -3}, {1, 1})).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(numel(strided(0, {4, -3}, {1, 1})).status(), ErrorCode::invalid_argument,
                "size -3 of dimension 1 is negative");
   TensorRef deep;
   deep.rank = -1;
-  EXPECT_ERROR(numel(deep).status(), ErrorCode::InvalidArgument, "rank -1 is outside 0 to 5");
+  EXPECT_ERROR(numel(deep).status(), ErrorCode::invalid_argument, "rank -1 is outside 0 to 5");
 }
 
 void expectExtent(const TensorRef &tensor, int64_t lowest, int64_t highest) {
@@ -86,14 +86,14 @@ TEST(Tensor, ByteExtentCoversAllElements) {
 
 TEST(Tensor, ByteExtentRefusesWhatDoesNotFit) {
   const char *offset = "the offset of an element exceeds 63 bits";
-  EXPECT_ERROR(byteExtent(strided(64, {3}, {kMax})).status(), ErrorCode::InvalidArgument, offset);
-  EXPECT_ERROR(byteExtent(strided(64, {2, 2}, {kMax, 1})).status(), ErrorCode::InvalidArgument, offset);
-  EXPECT_ERROR(byteExtent(strided(64, {2}, {kMax / 4})).status(), ErrorCode::InvalidArgument, offset);
-  EXPECT_ERROR(byteExtent(strided(64, {2}, {-kMax / 2})).status(), ErrorCode::InvalidArgument, offset);
-  EXPECT_ERROR(byteExtent(strided(64, {2}, {-17})).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(byteExtent(strided(64, {3}, {kMax})).status(), ErrorCode::invalid_argument, offset);
+  EXPECT_ERROR(byteExtent(strided(64, {2, 2}, {kMax, 1})).status(), ErrorCode::invalid_argument, offset);
+  EXPECT_ERROR(byteExtent(strided(64, {2}, {kMax / 4})).status(), ErrorCode::invalid_argument, offset);
+  EXPECT_ERROR(byteExtent(strided(64, {2}, {-kMax / 2})).status(), ErrorCode::invalid_argument, offset);
+  EXPECT_ERROR(byteExtent(strided(64, {2}, {-17})).status(), ErrorCode::invalid_argument,
                "the address of an element exceeds 64 bits");
   EXPECT_ERROR(byteExtent(contiguous(at(64), f32, {0x7fffffff, 0x7fffffff, 0x7fffffff})).status(),
-               ErrorCode::InvalidArgument, "more than 2^63 - 1 elements");
+               ErrorCode::invalid_argument, "more than 2^63 - 1 elements");
 }
 
 TEST(Tensor, AddressRangeIsWhereTheBytesLie) {
@@ -102,7 +102,7 @@ TEST(Tensor, AddressRangeIsWhereTheBytesLie) {
   EXPECT_EQ(range->begin, 44u);
   EXPECT_EQ(range->end, 74u);
   EXPECT_FALSE(addressRange(strided(64, {0}, {1}))->meets({0, 128}));
-  EXPECT_ERROR(addressRange(strided(64, {2}, {-17})).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(addressRange(strided(64, {2}, {-17})).status(), ErrorCode::invalid_argument,
                "the address of an element exceeds 64 bits");
 }
 

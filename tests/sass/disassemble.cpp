@@ -41,7 +41,7 @@ Expected<std::string> disassemble(const std::string &cubin) {
   auto [listing, succeeded] = outputOf("'" + findDisassembler() + "' -c '" + path + "' 2>&1");
   std::filesystem::remove(path);
   if (!succeeded)
-    return Status(ErrorCode::Internal, "nvdisasm: " + listing);
+    return Status(ErrorCode::internal, "nvdisasm: " + listing);
   return listing;
 }
 

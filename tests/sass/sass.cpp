@@ -44,7 +44,7 @@ Status link(std::vector<SassInstruction> &code, const std::map<std::string, size
     const std::optional<std::string> label = labelIn(instruction);
     const auto target = label ? labels.find(*label) : labels.end();
     if (target == labels.end() || target->second >= code.size())
-      return {ErrorCode::InvalidArgument, "a branch to an unknown place: " + label.value_or(instruction.opcode)};
+      return {ErrorCode::invalid_argument, "a branch to an unknown place: " + label.value_or(instruction.opcode)};
     instruction.next.push_back(target->second);
   }
   return {};
@@ -114,7 +114,7 @@ Expected<Sass> Sass::parse(std::string_view listing) {
     else if (std::regex_match(line, found, instruction))
       sass.code_.push_back({found[1], found[2], splitOperands(found[3]), {}});
     else if (line.find("/*0") != std::string::npos)
-      return Status(ErrorCode::InvalidArgument, "not an instruction: " + line);
+      return Status(ErrorCode::invalid_argument, "not an instruction: " + line);
   }
   if (Status status = link(sass.code_, labels); !status.ok())
     return status;

@@ -37,13 +37,13 @@ SimtTensorMap mapAt(uint64_t tensor) {
 void load(const Me &me) {
   if (me.thread() == 0) {
     me.ops->mbarrier_init(me.lane, 2, 1, kMbarrier, 1);
-    me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::MbarrierInit));
+    me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::mbarrier_init));
   }
   me.barrier(4);
   if (me.thread() == 0) {
     const SimtTensorMap map = mapAt(me.in(0));
     me.ops->mbarrier_arrive(me.lane, 5, 1, kMbarrier, 1, 4 * boxWords());
-    me.ops->copy_tensor(me.lane, 6, 1, uint32_t(SimtBulk::Load), kBox, &map, running.corner, kMbarrier);
+    me.ops->copy_tensor(me.lane, 6, 1, uint32_t(SimtBulk::load), kBox, &map, running.corner, kMbarrier);
   }
   me.ops->mbarrier_wait(me.lane, 7, kMbarrier, 0, 1);
   for (uint32_t i = me.thread(); i < boxWords(); i += 32)
@@ -54,7 +54,7 @@ void load(const Me &me) {
 template <SimtBulk Kind> void store(const Me &me) {
   for (uint32_t i = me.thread(); i < boxWords(); i += 32)
     me.write(2, 1024 + 4 * i, me.load(i));
-  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::AsyncProxy));
+  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::async_proxy));
   me.ops->barrier_warp(me.lane, 4);
   if (me.thread() == 0) {
     const SimtTensorMap map = mapAt(me.out(0));
@@ -140,7 +140,7 @@ template <SimtBulk Kind> void expectStore() {
     forEachByte([&](int64_t byte, uint32_t place) {
       if (byte < 0)
         return;
-      if (Kind == SimtBulk::Store)
+      if (Kind == SimtBulk::store)
         expected[byte] = from[place];
       else if (byte % 4 == 0) {
         float value = 0;
@@ -185,13 +185,13 @@ TEST(SimtBulk, StoresBoxes) {
     SCOPED_TRACE(swizzle);
     const uint32_t width = swizzle == 0 ? 48 : swizzle / 2;
     running = {.map = packed(3, 2, {80, 30, 2}, {width, 16, 1}, swizzle), .corner = {0, 0, 1}};
-    forEachCorner(expectStore<SimtBulk::Store>, /*stores=*/true);
+    forEachCorner(expectStore<SimtBulk::store>, /*stores=*/true);
   }
 }
 
 TEST(SimtBulk, AddsBoxes) {
   running = {.map = packed(2, 4, {40, 30}, {32, 16}, 128)};
-  forEachCorner(expectStore<SimtBulk::AddF32>, /*stores=*/true);
+  forEachCorner(expectStore<SimtBulk::add_f32>, /*stores=*/true);
 }
 
 /// The finding of a load by a map that is legal but for `change`.
@@ -201,7 +201,7 @@ template <class Change> std::string complaintAbout(Change change) {
   const Outcome outcome =
       run({.kernel = asKernel<load>, .in = randomWords(4096, 1), .out_words = boxWords(), .shared_bytes = 32768});
   for (const SimtFinding &finding : outcome.findings)
-    if (finding.fault == SimtFault::IllegalMap)
+    if (finding.fault == SimtFault::illegal_map)
       return finding.message;
   return "none";
 }
@@ -222,7 +222,7 @@ TEST(SimtBulk, BoxesBeginAtMultiplesOf16Bytes) {
 TEST(SimtBulk, StoresBeginAtNoNegativeCoordinate) {
   for (const auto &[row, findings] : {std::pair{0, 0}, std::pair{25, 0}, std::pair{-1, 1}}) {
     running = {.map = packed(3, 2, {80, 30, 2}, {16, 16, 1}, 32), .corner = {0, row, 1}};
-    const Outcome outcome = run({.kernel = asKernel<store<SimtBulk::Store>>,
+    const Outcome outcome = run({.kernel = asKernel<store<SimtBulk::store>>,
                                  .in = randomWords(boxWords(), 2),
                                  .out_words = 4096,
                                  .shared_bytes = 32768});
@@ -258,11 +258,11 @@ void throughShared(const Me &me) {
   if (me.thread() != 0)
     return;
   me.ops->mbarrier_init(me.lane, 2, 1, kMbarrier, 1);
-  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::MbarrierInit));
+  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::mbarrier_init));
   me.ops->mbarrier_arrive(me.lane, 4, 1, kMbarrier, 1, 256);
-  me.ops->copy_bulk(me.lane, 5, 1, uint32_t(SimtBulk::Load), kBox, me.in(4), 256, kMbarrier);
+  me.ops->copy_bulk(me.lane, 5, 1, uint32_t(SimtBulk::load), kBox, me.in(4), 256, kMbarrier);
   me.ops->mbarrier_wait(me.lane, 6, kMbarrier, 0, 1);
-  me.ops->copy_bulk(me.lane, 7, 1, uint32_t(SimtBulk::AddF32), kBox, me.out(8), 256, 0);
+  me.ops->copy_bulk(me.lane, 7, 1, uint32_t(SimtBulk::add_f32), kBox, me.out(8), 256, 0);
   me.ops->commit_bulk(me.lane, 8);
   me.ops->wait_bulk(me.lane, 9, 0, 0);
 }
@@ -361,7 +361,7 @@ TEST(SimtBulk, NamedBarriers) {
 
 void electOne(const Me &me) {
   if (me.ops->elect(me.lane, 2) != 0)
-    me.ops->atomic_add(me.lane, 3, 1, me.out(me.thread() / 32), uint32_t(SimtAtomic::I32), 1, "\1\0\0");
+    me.ops->atomic_add(me.lane, 3, 1, me.out(me.thread() / 32), uint32_t(SimtAtomic::i32), 1, "\1\0\0");
 }
 TEST(SimtBulk, OneLaneOfEachWarpIsElected) {
   for (const SimtSchedule &schedule : schedules())

@@ -20,7 +20,7 @@ enum class Defect { None, NoBarrier, NoWait, LeavesEarly, WaitsTwice };
 /// Every instance writes to its own shared memory and reads what the next one has written.
 template <Defect Which> void readNeighbour(const Me &me) {
   const uint32_t next = (me.rank() + 1) % kCluster,
-                 program = me.ops->special(me.lane, uint32_t(SimtRegister::ProgramX));
+                 program = me.ops->special(me.lane, uint32_t(SimtRegister::program_x));
   me.write(2, 4 * me.thread(), 100 * program + me.thread());
   if (Which != Defect::NoBarrier) {
     me.ops->cluster_arrive(me.lane, 3);
@@ -69,14 +69,14 @@ template <Defect Which> void expectFound(SimtFault fault, const std::string &tex
 }
 
 TEST(SimtCluster, ReadsWithoutABarrier) {
-  expectFound<Defect::NoBarrier>(SimtFault::Race, "race on shared memory");
-  expectFound<Defect::NoWait>(SimtFault::Race, "race on shared memory");
+  expectFound<Defect::NoBarrier>(SimtFault::race, "race on shared memory");
+  expectFound<Defect::NoWait>(SimtFault::race, "race on shared memory");
 }
 TEST(SimtCluster, MemoryOfAnInstanceThatHasEnded) {
-  expectFound<Defect::LeavesEarly>(SimtFault::OutOfBounds, "of a program instance that has ended");
+  expectFound<Defect::LeavesEarly>(SimtFault::out_of_bounds, "of a program instance that has ended");
 }
 TEST(SimtCluster, WaitsWithoutAnArrival) {
-  expectFound<Defect::WaitsTwice>(SimtFault::BarrierMisuse, "without having arrived");
+  expectFound<Defect::WaitsTwice>(SimtFault::barrier_misuse, "without having arrived");
 }
 
 /// The instance 0 counts arrivals of all others at an mbarrier of its own.

@@ -87,14 +87,14 @@ TEST(SimtConformance, MmaOfBf16) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Matrices m(seed);
     const auto in = operands16(m, [](float x) { return std::bit_cast<uint32_t>(x) >> 16; });
-    expectProduct(results({.kernel = asKernel<multiply<SimtMma::Bf16>>, .in = in, .out_words = 128}), m, 16);
+    expectProduct(results({.kernel = asKernel<multiply<SimtMma::bf16>>, .in = in, .out_words = 128}), m, 16);
   }
 }
 
 TEST(SimtConformance, MmaOfF16) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Matrices m(seed);
-    expectProduct(results({.kernel = asKernel<multiply<SimtMma::F16>>, .in = operands16(m, f16Bits), .out_words = 128}),
+    expectProduct(results({.kernel = asKernel<multiply<SimtMma::f16>>, .in = operands16(m, f16Bits), .out_words = 128}),
                   m, 16);
   }
 }
@@ -112,7 +112,7 @@ TEST(SimtConformance, MmaOfTf32IgnoresLowBits) {
       for (uint32_t i = 0; i < 4; ++i)
         in.push_back(std::bit_cast<int32_t>(m.c[c(lane, i).row][c(lane, i).column]));
     }
-    expectProduct(results({.kernel = asKernel<multiply<SimtMma::Tf32>>, .in = in, .out_words = 128}), m, 8);
+    expectProduct(results({.kernel = asKernel<multiply<SimtMma::tf32>>, .in = in, .out_words = 128}), m, 8);
   }
 }
 
@@ -185,8 +185,8 @@ TEST(SimtConformance, StoreMatricesIsTheInverseOfLoadMatrices) {
 void shuffles(const Me &me) {
   const uint32_t value = me.load(me.thread());
   for (uint32_t mask = 1; mask < 32; ++mask)
-    me.store(64 * mask + me.thread(), me.ops->shuffle(me.lane, 2, uint32_t(SimtShuffle::Xor), value, mask));
-  me.store(me.thread(), me.ops->shuffle(me.lane, 3, uint32_t(SimtShuffle::Index), value, 5));
+    me.store(64 * mask + me.thread(), me.ops->shuffle(me.lane, 2, uint32_t(SimtShuffle::lane_xor), value, mask));
+  me.store(me.thread(), me.ops->shuffle(me.lane, 3, uint32_t(SimtShuffle::index), value, 5));
 }
 
 TEST(SimtConformance, Shuffles) {
@@ -201,7 +201,7 @@ TEST(SimtConformance, Shuffles) {
 
 void votes(const Me &me) {
   const uint32_t predicate = me.load(me.thread()) & 1;
-  for (SimtVote kind : {SimtVote::Any, SimtVote::All, SimtVote::Ballot})
+  for (SimtVote kind : {SimtVote::any, SimtVote::all, SimtVote::ballot})
     me.store(64 * uint32_t(kind) + me.thread(), me.ops->vote(me.lane, 2, uint32_t(kind), predicate));
 }
 
@@ -232,7 +232,7 @@ void copies(const Me &me) {
 
 TEST(SimtConformance, CopiesFillWithZeros) {
   const auto in = randomWords(128, 3);
-  for (SimtScheduler scheduler : {SimtScheduler::Uniform, SimtScheduler::Eager, SimtScheduler::Lazy}) {
+  for (SimtScheduler scheduler : {SimtScheduler::uniform, SimtScheduler::eager, SimtScheduler::lazy}) {
     const auto out =
         results({.kernel = asKernel<copies>, .in = in, .out_words = 128, .schedule = {.scheduler = scheduler}});
     const auto *from = reinterpret_cast<const unsigned char *>(in.data());
@@ -256,7 +256,7 @@ void groups(const Me &me) {
 TEST(SimtConformance, WaitsCountGroups) {
   const auto in = randomWords(128, 4);
   const auto out =
-      results({.kernel = asKernel<groups>, .in = in, .out_words = 32, .schedule = {.scheduler = SimtScheduler::Lazy}});
+      results({.kernel = asKernel<groups>, .in = in, .out_words = 32, .schedule = {.scheduler = SimtScheduler::lazy}});
   for (uint32_t thread = 0; thread < 32; ++thread)
     EXPECT_EQ(uint32_t(out[thread]), 2 * uint32_t(in[4 * thread]));
 }
@@ -265,8 +265,8 @@ TEST(SimtConformance, WaitsCountGroups) {
 
 void additions(const Me &me) {
   const float values[2] = {float(me.thread()), 1};
-  me.ops->atomic_add(me.lane, 2, 1, me.out(0), uint32_t(SimtAtomic::F32), 2, values);
-  me.ops->atomic_add(me.lane, 3, me.thread() % 2, me.out(2), uint32_t(SimtAtomic::I32), 1, "\1\0\0");
+  me.ops->atomic_add(me.lane, 2, 1, me.out(0), uint32_t(SimtAtomic::f32), 2, values);
+  me.ops->atomic_add(me.lane, 3, me.thread() % 2, me.out(2), uint32_t(SimtAtomic::i32), 1, "\1\0\0");
 }
 
 TEST(SimtConformance, AtomicAdditions) {

@@ -50,13 +50,13 @@ template <bool First, bool Second, uint32_t Distance> void exchange(const Me &me
 
 TEST(SimtDetection, BarriersOrderLanes) { expectClean(asKernel<exchange<true, true, 33>>); }
 TEST(SimtDetection, ReadWithoutBarrierAfterWrite) {
-  expectFault(asKernel<exchange<false, true, 33>>, SimtFault::Race, "without a barrier between");
+  expectFault(asKernel<exchange<false, true, 33>>, SimtFault::race, "without a barrier between");
 }
 TEST(SimtDetection, WriteWithoutBarrierAfterRead) {
-  expectFault(asKernel<exchange<true, false, 33>>, SimtFault::Race, "(op2 at kernel.cpp:2)");
+  expectFault(asKernel<exchange<true, false, 33>>, SimtFault::race, "(op2 at kernel.cpp:2)");
 }
 TEST(SimtDetection, LanesOfAWarpNeedOrderToo) {
-  expectFault(asKernel<exchange<false, true, 1>>, SimtFault::Race, "race on shared memory");
+  expectFault(asKernel<exchange<false, true, 1>>, SimtFault::race, "race on shared memory");
 }
 
 template <bool Barrier> void exchangeInWarp(const Me &me) {
@@ -64,12 +64,12 @@ template <bool Barrier> void exchangeInWarp(const Me &me) {
   if (Barrier)
     me.ops->barrier_warp(me.lane, 3);
   else
-    me.ops->shuffle(me.lane, 3, uint32_t(SimtShuffle::Xor), 0, 1); // Orders nothing.
+    me.ops->shuffle(me.lane, 3, uint32_t(SimtShuffle::lane_xor), 0, 1); // Orders nothing.
   me.read(4, 4 * (me.thread() ^ 1));
 }
 TEST(SimtDetection, BarriersOfWarps) { expectClean(asKernel<exchangeInWarp<true>>); }
 TEST(SimtDetection, ShufflesDoNotOrderMemory) {
-  expectFault(asKernel<exchangeInWarp<false>>, SimtFault::Race, "race on shared memory");
+  expectFault(asKernel<exchangeInWarp<false>>, SimtFault::race, "race on shared memory");
 }
 
 enum class Order { Barrier, Turn };
@@ -88,7 +88,7 @@ template <Order Which> void writeThenRead(const Me &me) {
 TEST(SimtDetection, WhoArrivesAtABarrierOrdersMemory) { expectClean(asKernel<writeThenRead<Order::Barrier>>); }
 /// So a kernel that is clean does not need its turns: leaving one out is another schedule, and no mutant.
 TEST(SimtDetection, TurnsDoNotOrderMemory) {
-  expectFault(asKernel<writeThenRead<Order::Turn>>, SimtFault::Race, "race on shared memory");
+  expectFault(asKernel<writeThenRead<Order::Turn>>, SimtFault::race, "race on shared memory");
 }
 
 void takeTurnOfNobody(const Me &me) { me.ops->take_turn(me.lane, 3, 1, 64); }
@@ -96,9 +96,9 @@ TEST(SimtDetection, TurnsDoNotHoldUpWhoRunsAway) {
   auto findingsOf = [](SimtScheduler scheduler) {
     return run({.kernel = asKernel<takeTurnOfNobody>, .in = {0}, .schedule = {.scheduler = scheduler}}).findings;
   };
-  EXPECT_THAT(findingsOf(SimtScheduler::Priority),
-              testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::Deadlock)));
-  EXPECT_THAT(findingsOf(SimtScheduler::Runaway), testing::IsEmpty());
+  EXPECT_THAT(findingsOf(SimtScheduler::priority),
+              testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::deadlock)));
+  EXPECT_THAT(findingsOf(SimtScheduler::runaway), testing::IsEmpty());
 }
 
 /// Neighbours write the halves of a word.
@@ -108,22 +108,22 @@ template <uint32_t Bytes> void writeHalves(const Me &me) {
     me.write(3, 0, 0);
 }
 TEST(SimtDetection, NeighbouringBytesAreApart) { expectClean(asKernel<writeHalves<2>>); }
-TEST(SimtDetection, OverlappingBytesAreNot) { expectFault(asKernel<writeHalves<4>>, SimtFault::Race, "byte 2"); }
+TEST(SimtDetection, OverlappingBytesAreNot) { expectFault(asKernel<writeHalves<4>>, SimtFault::race, "byte 2"); }
 
 template <bool Same> void storeGlobally(const Me &me) { me.store(Same ? me.thread() / 2 : me.thread(), 1); }
 TEST(SimtDetection, StoresToDifferentElements) { expectClean(asKernel<storeGlobally<false>>); }
 TEST(SimtDetection, StoresToTheSameElement) {
-  expectFault(asKernel<storeGlobally<true>>, SimtFault::Race, "tensor 'out'");
+  expectFault(asKernel<storeGlobally<true>>, SimtFault::race, "tensor 'out'");
 }
 
 template <bool Store> void addGlobally(const Me &me) {
   if (Store && me.thread() == 40)
     me.store(0, 1);
-  me.ops->atomic_add(me.lane, 2, 1, me.out(0), uint32_t(SimtAtomic::I32), 1, "\1\0\0");
+  me.ops->atomic_add(me.lane, 2, 1, me.out(0), uint32_t(SimtAtomic::i32), 1, "\1\0\0");
 }
 TEST(SimtDetection, AtomicAdditionsDoNotRace) { expectClean(asKernel<addGlobally<false>>); }
 TEST(SimtDetection, AStoreRacesWithAtomicAdditions) {
-  expectFault(asKernel<addGlobally<true>>, SimtFault::Race, "atomic addition");
+  expectFault(asKernel<addGlobally<true>>, SimtFault::race, "atomic addition");
 }
 
 //===-- Program instances -----------------------------------------------------------------------------------------===//
@@ -131,7 +131,7 @@ TEST(SimtDetection, AStoreRacesWithAtomicAdditions) {
 template <bool Atomic> void storeInAllInstances(const Me &me) {
   const uint32_t place = Atomic ? 0 : me.thread();
   if (Atomic)
-    me.ops->atomic_add(me.lane, 2, 1, me.out(place), uint32_t(SimtAtomic::I32), 1, "\1\0\0");
+    me.ops->atomic_add(me.lane, 2, 1, me.out(place), uint32_t(SimtAtomic::i32), 1, "\1\0\0");
   else
     me.store(place, 1);
 }
@@ -159,10 +159,10 @@ template <bool Wait, bool Barrier> void copyAndRead(const Me &me) {
 }
 TEST(SimtDetection, CopiesThatAreWaitedFor) { expectClean(asKernel<copyAndRead<true, true>>); }
 TEST(SimtDetection, CopiesWithoutAWait) {
-  expectFault(asKernel<copyAndRead<false, true>>, SimtFault::UnwaitedCopy, "without a wait for the copy");
+  expectFault(asKernel<copyAndRead<false, true>>, SimtFault::unwaited_copy, "without a wait for the copy");
 }
 TEST(SimtDetection, CopiesWithoutABarrier) {
-  expectFault(asKernel<copyAndRead<true, false>>, SimtFault::Race, "asynchronous write");
+  expectFault(asKernel<copyAndRead<true, false>>, SimtFault::race, "asynchronous write");
 }
 
 template <bool Barrier> void overwriteByCopy(const Me &me) {
@@ -177,7 +177,7 @@ template <bool Barrier> void overwriteByCopy(const Me &me) {
 }
 TEST(SimtDetection, CopiesAfterTheLastRead) { expectClean(asKernel<overwriteByCopy<true>>); }
 TEST(SimtDetection, CopiesOverWhatIsStillRead) {
-  expectFault(asKernel<overwriteByCopy<false>>, SimtFault::Race, "then asynchronous write");
+  expectFault(asKernel<overwriteByCopy<false>>, SimtFault::race, "then asynchronous write");
 }
 
 void leaveCopies(const Me &me) {
@@ -188,9 +188,9 @@ TEST(SimtDetection, CopiesAtTheEnd) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const Outcome outcome = run({.kernel = asKernel<leaveCopies>,
                                  .in = randomWords(4, 1),
-                                 .schedule = {.scheduler = SimtScheduler::Eager, .seed = seed}});
+                                 .schedule = {.scheduler = SimtScheduler::eager, .seed = seed}});
     ASSERT_EQ(outcome.findings.size(), 1U);
-    EXPECT_EQ(outcome.findings.front().fault, SimtFault::PendingCopy);
+    EXPECT_EQ(outcome.findings.front().fault, SimtFault::pending_copy);
   }
 }
 
@@ -198,17 +198,17 @@ TEST(SimtDetection, CopiesAtTheEnd) {
 
 void readUninitialised(const Me &me) { me.read(2, 4 * me.thread()); }
 TEST(SimtDetection, UninitialisedSharedMemory) {
-  expectFault(asKernel<readUninitialised>, SimtFault::Uninitialised, "(op2 at kernel.cpp:2)");
+  expectFault(asKernel<readUninitialised>, SimtFault::uninitialised, "(op2 at kernel.cpp:2)");
 }
 
 void writeBeyondShared(const Me &me) { me.write(2, 4096 - 2, 0); }
 TEST(SimtDetection, OutsideSharedMemory) {
-  expectFault(asKernel<writeBeyondShared>, SimtFault::OutOfBounds, "outside shared memory, byte 4094");
+  expectFault(asKernel<writeBeyondShared>, SimtFault::out_of_bounds, "outside shared memory, byte 4094");
 }
 
 void storeBeyond(const Me &me) { me.store(me.thread() == 5 ? 512 : 512 - 1 - me.thread(), 0); }
 TEST(SimtDetection, OutsideATensor) {
-  expectFault(asKernel<storeBeyond>, SimtFault::OutOfBounds,
+  expectFault(asKernel<storeBeyond>, SimtFault::out_of_bounds,
               "write of 4 bytes outside tensor 'out', byte 2048, by warp 0 lane 5");
 }
 
@@ -216,13 +216,13 @@ void storeToInput(const Me &me) {
   if (me.thread() == 0)
     me.ops->store(me.lane, 2, 1, me.in(0), 4, "abc");
 }
-TEST(SimtDetection, WritesToWhatIsOnlyRead) { expectFault(asKernel<storeToInput>, SimtFault::OutOfBounds, "'in'"); }
+TEST(SimtDetection, WritesToWhatIsOnlyRead) { expectFault(asKernel<storeToInput>, SimtFault::out_of_bounds, "'in'"); }
 
 void loadUnaligned(const Me &me) {
   uint32_t words[4];
   me.ops->load(me.lane, 2, 1, me.in(1), 16, words);
 }
-TEST(SimtDetection, UnalignedVectors) { expectFault(asKernel<loadUnaligned>, SimtFault::Misaligned, "unaligned"); }
+TEST(SimtDetection, UnalignedVectors) { expectFault(asKernel<loadUnaligned>, SimtFault::misaligned, "unaligned"); }
 
 //===-- Control ---------------------------------------------------------------------------------------------------===//
 
@@ -231,23 +231,23 @@ void halfAtBarrier(const Me &me) {
     me.barrier(2);
 }
 TEST(SimtDetection, BarrierThatNotAllReach) {
-  expectFault(asKernel<halfAtBarrier>, SimtFault::Deadlock, "32 of 64 lanes wait for ever: warp 0 lane 0 (op2");
+  expectFault(asKernel<halfAtBarrier>, SimtFault::deadlock, "32 of 64 lanes wait for ever: warp 0 lane 0 (op2");
 }
 
 void divergentShuffle(const Me &me) {
-  me.ops->shuffle(me.lane, me.thread() % 32 < 7 ? 2 : 3, uint32_t(SimtShuffle::Xor), 0, 1);
+  me.ops->shuffle(me.lane, me.thread() % 32 < 7 ? 2 : 3, uint32_t(SimtShuffle::lane_xor), 0, 1);
 }
-TEST(SimtDetection, DivergentWarp) { expectFault(asKernel<divergentShuffle>, SimtFault::Divergence, "op2"); }
+TEST(SimtDetection, DivergentWarp) { expectFault(asKernel<divergentShuffle>, SimtFault::divergence, "op2"); }
 
 void divergentBarrier(const Me &me) { me.barrier(me.thread() % 2 ? 2 : 3); }
-TEST(SimtDetection, DivergentBarrier) { expectFault(asKernel<divergentBarrier>, SimtFault::Divergence, "op3"); }
+TEST(SimtDetection, DivergentBarrier) { expectFault(asKernel<divergentBarrier>, SimtFault::divergence, "op3"); }
 
 /// 512 lanes begin with 128 registers each, and nobody gives any back.
 void tooManyRegisters(const Me &me) { me.ops->set_registers(me.lane, 2, me.thread() < 128 ? 128 : 136); }
 TEST(SimtDetection, RegistersThatNobodyGivesBack) {
   const Outcome outcome = run({.kernel = asKernel<tooManyRegisters>, .in = {0}, .threads = 512});
   ASSERT_EQ(outcome.findings.size(), 1U);
-  EXPECT_EQ(outcome.findings.front().fault, SimtFault::Deadlock);
+  EXPECT_EQ(outcome.findings.front().fault, SimtFault::deadlock);
   EXPECT_THAT(outcome.findings.front().message, testing::HasSubstr("384 of 512 lanes wait for ever"));
 }
 
@@ -294,9 +294,9 @@ TEST(SimtDetection, ALaneThatFallsBehindWaitsForEver) {
     const Outcome outcome = run({.kernel = asKernel<feed<false>>,
                                  .in = {0},
                                  .threads = 64,
-                                 .schedule = {.scheduler = SimtScheduler::Laggard, .seed = seed}});
+                                 .schedule = {.scheduler = SimtScheduler::laggard, .seed = seed}});
     for (const SimtFinding &finding : outcome.findings) {
-      EXPECT_EQ(finding.fault, SimtFault::Deadlock);
+      EXPECT_EQ(finding.fault, SimtFault::deadlock);
       EXPECT_THAT(finding.message, testing::HasSubstr("1 of 64 lanes wait"));
       ++found;
     }
@@ -313,7 +313,7 @@ TEST(SimtDetection, AMutationLeavesOutOneInstruction) {
                                  .out_words = 64,
                                  .threads = 64,
                                  .schedule = {.mutation = SimtMutation{.kernel = "lanes", .site = site}}});
-    EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::Race)));
+    EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::race)));
   }
 }
 
@@ -326,10 +326,10 @@ void writeThenExchange(const Me &me) {
 }
 TEST(SimtDetection, AMutationDelaysBehindWhatIsOrdered) {
   expectClean(asKernel<writeThenExchange>);
-  const SimtMutation late{.kernel = "lanes", .site = 3, .change = SimtChange::Delay};
+  const SimtMutation late{.kernel = "lanes", .site = 3, .change = SimtChange::delay};
   const Outcome outcome =
       run({.kernel = asKernel<writeThenExchange>, .in = {0}, .threads = 64, .schedule = {.mutation = late}});
-  EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::Race)));
+  EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::race)));
 }
 
 TEST(SimtDetection, TheSameSeedGivesTheSameRun) {

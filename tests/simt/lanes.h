@@ -40,8 +40,8 @@ class Me {
 public:
   Me(const SimtOps *ops, SimtLane *lane, const int64_t *words) : ops(ops), lane(lane), words_(words) {}
 
-  uint32_t thread() const { return ops->special(lane, uint32_t(SimtRegister::Thread)); }
-  uint32_t rank() const { return ops->special(lane, uint32_t(SimtRegister::ClusterRank)); }
+  uint32_t thread() const { return ops->special(lane, uint32_t(SimtRegister::thread)); }
+  uint32_t rank() const { return ops->special(lane, uint32_t(SimtRegister::cluster_rank)); }
   uint64_t in(uint32_t word) const { return uint64_t(words_[0]) + 4 * word; }
   uint64_t out(uint32_t word) const { return uint64_t(words_[3]) + 4 * word; } ///< After base, size and stride of `in`.
 

@@ -68,7 +68,7 @@ struct Stream {
       me.ops->mbarrier_init(me.lane, 4, 1, empty(stage), readers);
     }
     if (!is(Defect::NoFenceAfterInit))
-      me.ops->fence_proxy(me.lane, 5, uint32_t(SimtFence::MbarrierInit));
+      me.ops->fence_proxy(me.lane, 5, uint32_t(SimtFence::mbarrier_init));
   }
 
   void produce() const {
@@ -92,7 +92,7 @@ struct Stream {
     map.box[0] = 64, map.box[1] = 32, map.size[0] = 64, map.size[1] = 64 * (kTiles + 1), map.stride[0] = 128;
     for (int32_t half = 0; half < 2; ++half) {
       const int32_t corner[] = {0, int32_t(64 * tile) + 32 * half};
-      me.ops->copy_tensor(me.lane, 9, 1, uint32_t(SimtBulk::Load), place(tile) + kTileBytes / 2 * half, &map, corner,
+      me.ops->copy_tensor(me.lane, 9, 1, uint32_t(SimtBulk::load), place(tile) + kTileBytes / 2 * half, &map, corner,
                           full(tile));
     }
   }
@@ -144,12 +144,12 @@ struct Stream {
       me.ops->store_shared(me.lane, 18, 1, kStaging + 256 * row + 4 * column, 4, &sums[i]);
     }
     if (!is(Defect::NoProxyFenceBeforeStore))
-      me.ops->fence_proxy(me.lane, 19, uint32_t(SimtFence::AsyncProxy));
+      me.ops->fence_proxy(me.lane, 19, uint32_t(SimtFence::async_proxy));
     if (!is(Defect::NoBarrierBeforeStore))
       me.ops->barrier(me.lane, 20, 1, is(Defect::BarrierForOtherThreads) && lane >= 64 ? 96 : 128);
     if (lane != 0)
       return;
-    me.ops->copy_bulk(me.lane, 21, 1, uint32_t(SimtBulk::Store), kStaging, me.out(0), 64 * 256, 0);
+    me.ops->copy_bulk(me.lane, 21, 1, uint32_t(SimtBulk::store), kStaging, me.out(0), 64 * 256, 0);
     me.ops->commit_bulk(me.lane, 22);
     if (!is(Defect::NoStoreWait))
       me.ops->wait_bulk(me.lane, 23, 0, 1);
@@ -221,39 +221,39 @@ template <Defect Which> void expectFound(SimtFault fault, const std::string &tex
 }
 
 TEST(SimtPipeline, InitialisationOfMbarriers) {
-  expectFound<Defect::NoFenceAfterInit>(SimtFault::MissingFence, "without fence.mbarrier_init");
-  expectFound<Defect::NoBarrierAfterInit>({SimtFault::Race, SimtFault::BarrierMisuse}, "mbarrier");
+  expectFound<Defect::NoFenceAfterInit>(SimtFault::missing_fence, "without fence.mbarrier_init");
+  expectFound<Defect::NoBarrierAfterInit>({SimtFault::race, SimtFault::barrier_misuse}, "mbarrier");
 }
 TEST(SimtPipeline, CountsOfMbarriers) {
-  expectFound<Defect::EmptyCountTooLarge>(SimtFault::Deadlock, "256 lanes wait for ever");
-  expectFound<Defect::EmptyCountTooSmall>(SimtFault::BarrierMisuse, "already has all 0 arrivals");
-  expectFound<Defect::ReleasedByTwoLanes>({SimtFault::BarrierMisuse, SimtFault::UnwaitedCopy, SimtFault::Race}, "op");
+  expectFound<Defect::EmptyCountTooLarge>(SimtFault::deadlock, "256 lanes wait for ever");
+  expectFound<Defect::EmptyCountTooSmall>(SimtFault::barrier_misuse, "already has all 0 arrivals");
+  expectFound<Defect::ReleasedByTwoLanes>({SimtFault::barrier_misuse, SimtFault::unwaited_copy, SimtFault::race}, "op");
 }
 TEST(SimtPipeline, PhasesOfMbarriers) {
-  expectFound<Defect::ProducerSkipsEmpty>({SimtFault::UnwaitedCopy, SimtFault::Race}, "then bulk write");
-  expectFound<Defect::ProducerParityInverted>(SimtFault::Deadlock, "op7");
-  expectFound<Defect::ConsumerSkipsFull>({SimtFault::UnwaitedCopy, SimtFault::Uninitialised}, "op16");
-  expectFound<Defect::SomeLanesSkipFull>(SimtFault::Race, "without a barrier");
+  expectFound<Defect::ProducerSkipsEmpty>({SimtFault::unwaited_copy, SimtFault::race}, "then bulk write");
+  expectFound<Defect::ProducerParityInverted>(SimtFault::deadlock, "op7");
+  expectFound<Defect::ConsumerSkipsFull>({SimtFault::unwaited_copy, SimtFault::uninitialised}, "op16");
+  expectFound<Defect::SomeLanesSkipFull>(SimtFault::race, "without a barrier");
 }
 TEST(SimtPipeline, BytesOfMbarriers) {
-  expectFound<Defect::TooManyBytesExpected>(SimtFault::Deadlock, "op11");
-  expectFound<Defect::TooFewBytesExpected>({SimtFault::BarrierMisuse, SimtFault::UnwaitedCopy}, "(op9");
+  expectFound<Defect::TooManyBytesExpected>(SimtFault::deadlock, "op11");
+  expectFound<Defect::TooFewBytesExpected>({SimtFault::barrier_misuse, SimtFault::unwaited_copy}, "(op9");
 }
 TEST(SimtPipeline, ProductsInFlight) {
-  expectFound<Defect::NoProductFence>(SimtFault::MissingFence, "without wgmma.fence");
-  expectFound<Defect::NoCommit>(SimtFault::UnwaitedCopy, "without a wait for the product");
-  expectFound<Defect::NoProductWait>({SimtFault::UnwaitedCopy, SimtFault::Race}, "then bulk write");
-  expectFound<Defect::AccumulatorReadInFlight>(SimtFault::UnwaitedCopy, "is used by warp");
-  expectFound<Defect::ReleasedBeforeWait>({SimtFault::UnwaitedCopy, SimtFault::Race}, "bulk read");
+  expectFound<Defect::NoProductFence>(SimtFault::missing_fence, "without wgmma.fence");
+  expectFound<Defect::NoCommit>(SimtFault::unwaited_copy, "without a wait for the product");
+  expectFound<Defect::NoProductWait>({SimtFault::unwaited_copy, SimtFault::race}, "then bulk write");
+  expectFound<Defect::AccumulatorReadInFlight>(SimtFault::unwaited_copy, "is used by warp");
+  expectFound<Defect::ReleasedBeforeWait>({SimtFault::unwaited_copy, SimtFault::race}, "bulk read");
 }
 TEST(SimtPipeline, Stores) {
-  expectFound<Defect::NoProxyFenceBeforeStore>(SimtFault::MissingFence, "without fence.proxy.async");
-  expectFound<Defect::NoBarrierBeforeStore>(SimtFault::Race, "then bulk read");
-  expectFound<Defect::NoStoreWait>(SimtFault::PendingCopy, "op21");
+  expectFound<Defect::NoProxyFenceBeforeStore>(SimtFault::missing_fence, "without fence.proxy.async");
+  expectFound<Defect::NoBarrierBeforeStore>(SimtFault::race, "then bulk read");
+  expectFound<Defect::NoStoreWait>(SimtFault::pending_copy, "op21");
 }
 TEST(SimtPipeline, Others) {
-  expectFound<Defect::BarrierForOtherThreads>(SimtFault::BarrierMisuse, "threads to barrier 1");
-  expectFound<Defect::LoadNotWaitedFor>(SimtFault::PendingCopy, "op9");
+  expectFound<Defect::BarrierForOtherThreads>(SimtFault::barrier_misuse, "threads to barrier 1");
+  expectFound<Defect::LoadNotWaitedFor>(SimtFault::pending_copy, "op9");
 }
 
 /// Every instruction that orders others, left out by the executor.

@@ -15,12 +15,12 @@ inline constexpr uint32_t kRows = 64, kSteps = 2, kLanes = 128;
 
 /// Two steps along K of one product.
 struct ProductCase {
-  SimtMma type = SimtMma::Bf16;
+  SimtMma type = SimtMma::bf16;
   uint32_t columns = 64;
   uint32_t swizzle = 128; ///< Bytes.
   bool aInRegisters = false, aTransposed = false, bTransposed = false;
 
-  uint32_t elementBytes() const { return type == SimtMma::Tf32 ? 4 : 2; }
+  uint32_t elementBytes() const { return type == SimtMma::tf32 ? 4 : 2; }
   uint32_t stepDepth() const { return 32 / elementBytes(); }
   uint32_t depth() const { return kSteps * stepDepth(); }
 };
@@ -99,9 +99,9 @@ inline std::pair<uint32_t, uint32_t> place(uint32_t lane, uint32_t i) {
 }
 
 inline uint32_t bitsOf(SimtMma type, float x) {
-  if (type == SimtMma::Bf16)
+  if (type == SimtMma::bf16)
     return std::bit_cast<uint32_t>(x) >> 16;
-  if (type == SimtMma::Tf32)
+  if (type == SimtMma::tf32)
     return std::bit_cast<uint32_t>(x) | 0x1abc; // The low 13 bits are ignored.
   if (x == 0)
     return 0;

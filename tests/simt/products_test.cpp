@@ -22,7 +22,7 @@ void multiply(const Me &me) {
   const uint32_t lane = me.thread();
   for (uint32_t i = 4 * lane; i < running.shared.size(); i += 4 * 128)
     me.ops->store_shared(me.lane, 2, 1, kSimtSharedBase + i, 4, &running.shared[i]);
-  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::AsyncProxy));
+  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::async_proxy));
   me.barrier(4);
   uint32_t d[128];
   for (uint32_t i = 0; i < c.columns / 2; ++i)
@@ -74,13 +74,13 @@ void expectProduct(const ProductCase &c, uint64_t seed) {
 }
 
 void expectProducts(ProductCase c) {
-  for (SimtMma type : {SimtMma::Bf16, SimtMma::F16, SimtMma::Tf32})
+  for (SimtMma type : {SimtMma::bf16, SimtMma::f16, SimtMma::tf32})
     for (uint32_t swizzle : {0, 32, 64, 128})
       for (uint32_t columns : {64, 128, 192}) {
         c.type = type;
         c.swizzle = swizzle;
         c.columns = columns;
-        if (type == SimtMma::Tf32 && (c.aTransposed || c.bTransposed))
+        if (type == SimtMma::tf32 && (c.aTransposed || c.bTransposed))
           continue; // K-major only.
         SCOPED_TRACE(testing::Message() << int(type) << " swizzle " << swizzle << " columns " << columns);
         expectProduct(c, swizzle + columns);

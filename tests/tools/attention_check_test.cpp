@@ -117,7 +117,7 @@ TEST(AttentionCheck, FindsOneWrongNumberInAnyTensor) {
       AttentionArrays arrays = exactArrays(smallCase());
       (arrays.*member).back() += wrong;
       Status status = verdict(checkAttention(smallCase(), arrays));
-      EXPECT_EQ(status.code(), ErrorCode::Internal) << name;
+      EXPECT_EQ(status.code(), ErrorCode::internal) << name;
       EXPECT_NE(status.message().find(std::string(name) + " has "), std::string::npos) << status.message();
     }
 }

@@ -63,7 +63,7 @@ struct StandIn {
     case Fate::isNan:
       return {{"error_ratio", nullptr}, {"right", false}, {"why", "o has nan"}};
     case Fate::losesDevice:
-      return failure({ErrorCode::DeviceLost, "the context is poisoned"});
+      return failure({ErrorCode::device_lost, "the context is poisoned"});
     default:
       return {{"error_ratio", 0.5}, {"right", true}, {"why", ""}};
     }

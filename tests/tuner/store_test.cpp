@@ -162,7 +162,7 @@ TEST_F(StoreTest, AFileUnderAnotherNameDoesNotCount) {
 TEST_F(StoreTest, SaysWhatCannotBeWritten) {
   std::ofstream(folder / "new") << "a file";
   Status status = store().save(tuning);
-  EXPECT_EQ(status.code(), ErrorCode::ResourceExhausted);
+  EXPECT_EQ(status.code(), ErrorCode::resource_exhausted);
   EXPECT_THAT(status.message(), testing::HasSubstr("cannot be written to '"));
 }
 

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 struct FakeCompiler : Compiler {
   Expected<Artifact> compile(const CompileRequest &request) override {
     if (request.schedule.block_m == 192)
-      return Status(ErrorCode::CompileFailed, "too many rows\nand more");
+      return Status(ErrorCode::compile_failed, "too many rows\nand more");
     Artifact artifact;
     if (request.schedule.block_n == 192 && request.schedule.block_m > 16)
       artifact.report.spill_bytes = 1000;
@@ -160,7 +160,7 @@ TEST(Tune, RefusesWhatCannotBeTuned) {
               HasSubstr("'flash1_forward' has no search space; these have: flash2_forward, flash2_backward"));
   wrong = task();
   wrong.shape.heads = 0;
-  EXPECT_EQ(tune(wrong, machine(), compiler, options()).status().code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(tune(wrong, machine(), compiler, options()).status().code(), ErrorCode::invalid_argument);
   wrong = task();
   wrong.shape.kv_heads = 3;
   EXPECT_THAT(tune(wrong, machine(), compiler, options()).status().message(),
@@ -173,7 +173,7 @@ TEST(Tune, RefusesWhatCannotBeTuned) {
     wrong = task();
     wrong.problem.variant = variant;
     const Status status = tune(wrong, machine(), compiler, options()).status();
-    EXPECT_EQ(status.code(), ErrorCode::Unsupported);
+    EXPECT_EQ(status.code(), ErrorCode::unsupported);
     EXPECT_THAT(status.message(), HasSubstr("the variant '" + variant.name + "' cannot be tuned"));
     EXPECT_THAT(status.message(), HasSubstr("there is one for softcap, alibi, sliding_window"));
   }
@@ -197,7 +197,7 @@ TEST(Tune, SaysSoIfNothingCanBeMeasured) {
   none.measurer = "/nowhere/tegula-measure";
   Expected<Tuning> tuning = tuned(none);
   ASSERT_FALSE(tuning.ok());
-  EXPECT_EQ(tuning.status().code(), ErrorCode::Internal);
+  EXPECT_EQ(tuning.status().code(), ErrorCode::internal);
   EXPECT_THAT(tuning.status().message(), HasSubstr("/nowhere/tegula-measure"));
 }
 

@@ -60,7 +60,7 @@ TEST(Host, MayHaveClosedItsStandardDescriptors) {
 TEST(Host, MayReapItsChildrenItself) {
   const auto previous = signal(SIGCHLD, SIG_IGN); // The system reaps them at once.
   const auto compiler = makeWorkerCompiler(standIn());
-  EXPECT_EQ(compiler->compile(request("abort")).status().code(), ErrorCode::CompileCrashed);
+  EXPECT_EQ(compiler->compile(request("abort")).status().code(), ErrorCode::compile_crashed);
   EXPECT_TRUE(compiler->compile(request("a")).ok());
   signal(SIGCHLD, previous);
 }
@@ -73,7 +73,7 @@ TEST(Host, ItsBlockedAndIgnoredSignalsAreNotTheWorkers) {
   const Status status = makeWorkerCompiler(standIn())->compile(request("segfault")).status();
   signal(SIGABRT, ignored);
   sigprocmask(SIG_SETMASK, &previous, nullptr);
-  EXPECT_EQ(status.code(), ErrorCode::CompileCrashed) << status.message();
+  EXPECT_EQ(status.code(), ErrorCode::compile_crashed) << status.message();
 }
 
 } // namespace

@@ -38,7 +38,7 @@ std::string answer(const CompileRequest &request) {
   if (request.program == "garbage")
     return "tegula-artifact 3\n";
   if (request.program == "refuse")
-    return serialize(Expected<Artifact>(Status(ErrorCode::CompileFailed, "k.cpp:1: error: no")));
+    return serialize(Expected<Artifact>(Status(ErrorCode::compile_failed, "k.cpp:1: error: no")));
   Artifact artifact;
   artifact.target = request.target.name;
   artifact.kernel = "pid " + std::to_string(getpid());

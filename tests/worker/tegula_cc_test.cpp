@@ -70,7 +70,7 @@ TEST_F(TegulaCc, IsFoundBesideTheProgram) {
 TEST_F(TegulaCc, RefusesWithTheCompilersWords) {
   const Status status =
       makeWorkerCompiler(options)->compile({.program = "nonsense", .schedule = {}, .target = {}, .emit = ""}).status();
-  EXPECT_EQ(status.code(), ErrorCode::CompileFailed);
+  EXPECT_EQ(status.code(), ErrorCode::compile_failed);
   EXPECT_THAT(status.message(), HasSubstr("error: "));
 }
 
@@ -82,7 +82,7 @@ TEST_F(TegulaCc, KeepsItsLimitOfMemory) {
     const Expected<Artifact> artifact = makeWorkerCompiler(options)->compile(attention());
     if (artifact.ok())
       break;
-    EXPECT_EQ(artifact.status().code(), ErrorCode::ResourceExhausted)
+    EXPECT_EQ(artifact.status().code(), ErrorCode::resource_exhausted)
         << options.memory_bytes << ": " << artifact.status().message();
     status = artifact.status();
   }
@@ -92,7 +92,7 @@ TEST_F(TegulaCc, KeepsItsLimitOfMemory) {
 TEST_F(TegulaCc, KeepsItsLimitOfTime) {
   options.time_limit = 1ms;
   const Status status = makeWorkerCompiler(options)->compile(attention()).status();
-  EXPECT_EQ(status.code(), ErrorCode::CompileTimeout) << status.message();
+  EXPECT_EQ(status.code(), ErrorCode::compile_timeout) << status.message();
 }
 
 TEST_F(TegulaCc, AnyTimeIsGoodToBeKilled) {
@@ -101,14 +101,14 @@ TEST_F(TegulaCc, AnyTimeIsGoodToBeKilled) {
   const CompileRequest request = attention();
   int killed = 0;
   for (int i = 0; i < 12; ++i) {
-    Expected<Artifact> artifact = Status(ErrorCode::Internal, "");
+    Expected<Artifact> artifact = Status(ErrorCode::internal, "");
     std::thread host([&] { artifact = compiler->compile(request); });
     std::this_thread::sleep_for(std::chrono::milliseconds(5 + 7 * i));
     for (int worker : children())
       kill(worker, i % 2 ? SIGSEGV : SIGKILL);
     host.join();
-    killed += artifact.status().code() == ErrorCode::CompileCrashed;
-    EXPECT_TRUE(artifact.ok() || artifact.status().code() == ErrorCode::CompileCrashed) << artifact.status().message();
+    killed += artifact.status().code() == ErrorCode::compile_crashed;
+    EXPECT_TRUE(artifact.ok() || artifact.status().code() == ErrorCode::compile_crashed) << artifact.status().message();
   }
   EXPECT_GT(killed, 0);
   EXPECT_TRUE(compiler->compile(request).ok());
@@ -143,7 +143,7 @@ TEST_F(TegulaCc, ATimeoutEndsTheAssemblerToo) {
   const HangingAssembler assembler(options.reproducers);
   options.time_limit = 5s; // The assembler must have started by then.
   std::thread host(
-      [&] { EXPECT_EQ(makeWorkerCompiler(options)->compile(forGpu()).status().code(), ErrorCode::CompileTimeout); });
+      [&] { EXPECT_EQ(makeWorkerCompiler(options)->compile(forGpu()).status().code(), ErrorCode::compile_timeout); });
   const int pid = HangingAssembler::pid();
   host.join();
   ASSERT_NE(pid, -1);

@@ -70,25 +70,25 @@ TEST_F(WorkerTest, LargeProgramsAndArtifactsPass) {
 
 TEST_F(WorkerTest, SurvivesAnAbort) {
   const auto one = compiler();
-  expectSurvived(*one, "abort", ErrorCode::CompileCrashed,
+  expectSurvived(*one, "abort", ErrorCode::compile_crashed,
                  "the compiler was killed by signal 6 (SIGABRT), having said\nLLVM ERROR: cannot select\n");
 }
 
 TEST_F(WorkerTest, SurvivesASegmentationFault) {
   const auto one = compiler();
-  expectSurvived(*one, "segfault", ErrorCode::CompileCrashed, "killed by signal 11 (SIGSEGV)");
+  expectSurvived(*one, "segfault", ErrorCode::compile_crashed, "killed by signal 11 (SIGSEGV)");
 }
 
 TEST_F(WorkerTest, SurvivesAnExit) {
   const auto one = compiler();
-  expectSurvived(*one, "exit", ErrorCode::CompileCrashed, "ended with exit code 3");
+  expectSurvived(*one, "exit", ErrorCode::compile_crashed, "ended with exit code 3");
 }
 
 TEST_F(WorkerTest, SurvivesAHang) {
   options.time_limit = 200ms;
   const auto one = compiler();
   const auto begin = std::chrono::steady_clock::now();
-  expectSurvived(*one, "hang", ErrorCode::CompileTimeout, "the compiler took too long; the limit is 200 ms");
+  expectSurvived(*one, "hang", ErrorCode::compile_timeout, "the compiler took too long; the limit is 200 ms");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 1200ms);
 }
 
@@ -100,12 +100,12 @@ TEST_F(WorkerTest, ATimeLimitMayBeForEver) {
 TEST_F(WorkerTest, SurvivesLackOfMemory) {
   options.memory_bytes = 64 << 20;
   const auto one = compiler();
-  expectSurvived(*one, "memory", ErrorCode::ResourceExhausted, "needed too much memory; the limit is 64 MiB");
+  expectSurvived(*one, "memory", ErrorCode::resource_exhausted, "needed too much memory; the limit is 64 MiB");
 }
 
 TEST_F(WorkerTest, SurvivesAGarbledAnswer) {
   const auto one = compiler();
-  expectSurvived(*one, "garbage", ErrorCode::Internal, "not an artifact that this version of Tegula has written");
+  expectSurvived(*one, "garbage", ErrorCode::internal, "not an artifact that this version of Tegula has written");
 }
 
 TEST_F(WorkerTest, SurvivesThatAnIdleWorkerIsKilled) {
@@ -128,14 +128,14 @@ TEST_F(WorkerTest, AWorkerThatRefusedIsNotUsedAgain) {
 TEST_F(WorkerTest, RefusesAProgramThatIsTooLong) {
   options.program_bytes = 10;
   const Status status = compiler()->compile(request("eleven char")).status();
-  EXPECT_EQ(status.code(), ErrorCode::ResourceExhausted);
+  EXPECT_EQ(status.code(), ErrorCode::resource_exhausted);
   EXPECT_EQ(status.message(), "the program has 11 bytes; the limit is 10");
 }
 
 TEST_F(WorkerTest, SaysThatThereIsNoCompiler) {
   options.program = "/nowhere/tegula-cc";
   const Status status = compiler()->compile(request("a")).status();
-  EXPECT_EQ(status.code(), ErrorCode::Unsupported);
+  EXPECT_EQ(status.code(), ErrorCode::unsupported);
   EXPECT_EQ(status.message(), "the compiler '/nowhere/tegula-cc' cannot be started: No such file or directory");
 }
 
@@ -177,7 +177,7 @@ TEST_F(WorkerTest, CrashesOfManyThreadsAreEachTheirOwn) {
     threads.emplace_back([&, i] {
       const Expected<Artifact> result = one->compile(request(i % 2 ? "segfault" : "a"));
       good += result.ok();
-      crashed += result.status().code() == ErrorCode::CompileCrashed;
+      crashed += result.status().code() == ErrorCode::compile_crashed;
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -206,7 +206,7 @@ TEST_F(WorkerTest, AForkedChildIsRefusedAndEndsNoWorker) {
   const std::string before = one->compile(request("a"))->kernel;
   const pid_t child = fork();
   if (child == 0) {
-    const bool refused = one->compile(request("a")).status().code() == ErrorCode::ForkedChild;
+    const bool refused = one->compile(request("a")).status().code() == ErrorCode::forked_child;
     one.reset();
     _exit(refused ? 7 : 1);
   }

@@ -86,7 +86,7 @@ Expected<std::string> ptxOf(const char *path) {
   llvm::SMDiagnostic problem;
   std::unique_ptr<llvm::Module> module = llvm::parseIRFile(path, problem, context);
   if (!module)
-    return Status(ErrorCode::InvalidArgument, problem.getMessage().str());
+    return Status(ErrorCode::invalid_argument, problem.getMessage().str());
   Expected<emit::GpuTarget> gpu = emit::resolveGpu("sm_90a");
   return ptx::toPtx(*module, {gpu->arch, gpu->ptx, gpu->number});
 }

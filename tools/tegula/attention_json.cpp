@@ -57,9 +57,9 @@ Json simtOf(const Exploration &exploration) {
   for (const SimtFinding &finding : exploration.findings)
     findings.push_back({{"fault", toString(finding.fault)}, {"message", finding.message}});
   Json json = {{"schedules", exploration.schedules},
-               {"races", exploration.count({SimtFault::Race, SimtFault::UnwaitedCopy})},
-               {"deadlocks", exploration.count({SimtFault::Deadlock})},
-               {"out_of_bounds", exploration.count({SimtFault::OutOfBounds})},
+               {"races", exploration.count({SimtFault::race, SimtFault::unwaited_copy})},
+               {"deadlocks", exploration.count({SimtFault::deadlock})},
+               {"out_of_bounds", exploration.count({SimtFault::out_of_bounds})},
                {"findings", findings},
                {"different_results", exploration.different_results},
                {"mutants_total", exploration.mutants_total},

@@ -87,20 +87,20 @@ void addAttentionOptions(CLI::App &command, AttentionOptions &options) {
 
 Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
   if (o.kv_heads && o.heads % *o.kv_heads != 0)
-    return Status(ErrorCode::InvalidArgument,
+    return Status(ErrorCode::invalid_argument,
                   fmt::format("--kv-heads: '{}' does not divide --heads {}", *o.kv_heads, o.heads));
   if (o.backward && o.algorithm != Algorithm::flash2)
-    return Status(ErrorCode::InvalidArgument,
+    return Status(ErrorCode::invalid_argument,
                   fmt::format("--algorithm: '{}' has no backward pass; use flash2, or leave "
                               "out --backward",
                               toString(o.algorithm)));
   if (!o.target.starts_with("simt") && isUsed(o.exploration))
     return Status(
-        ErrorCode::InvalidArgument,
+        ErrorCode::invalid_argument,
         "--schedules, --scheduler, --mutate and --traffic are for --target simt, which decides the order of lanes");
   std::optional<RowGaps> gaps = rowGaps(o.row_gaps);
   if (!gaps)
-    return Status(ErrorCode::InvalidArgument,
+    return Status(ErrorCode::invalid_argument,
                   fmt::format("--row-gaps: {} numbers; give one, or four for q, k, v and o", o.row_gaps.size()));
   AttentionProblem problem = problemOf(o.kernel);
   problem.algorithm = o.algorithm;

@@ -25,7 +25,7 @@ Status addOthers(const std::string &file, Report &report) {
     return text.status();
   Expected<Report> others = bench::parseReport(*text);
   if (!others)
-    return {ErrorCode::InvalidArgument,
+    return {ErrorCode::invalid_argument,
             fmt::format("--add: '{}' is no benchmark: {}", file, others.status().message())};
   report.ceilings.insert(report.ceilings.end(), others->ceilings.begin(), others->ceilings.end());
   report.rows.insert(report.rows.end(), others->rows.begin(), others->rows.end());
@@ -66,7 +66,7 @@ Status failureOf(const Report &report) {
   auto failed = std::find_if(report.rows.begin(), report.rows.end(), [](const bench::Row &row) { return row.failed; });
   if (failed == report.rows.end())
     return {};
-  return {ErrorCode::Internal,
+  return {ErrorCode::internal,
           fmt::format("{} with head dim {} failed: {}", failed->algorithm, failed->head_dim, failed->error)};
 }
 

@@ -18,7 +18,7 @@ Expected<std::string> directoryOf(const CacheOptions &options) {
     return options.directory;
   const std::string user = userCacheDirectory();
   if (user.empty())
-    return Status(ErrorCode::InvalidArgument,
+    return Status(ErrorCode::invalid_argument,
                   "neither $HOME nor $XDG_CACHE_HOME says where the cache is; name it with --directory");
   return user + "/kernels";
 }
@@ -86,11 +86,11 @@ Status show(const std::string &directory, const std::string &key) {
   for (const CacheEntry &entry : *entries)
     if (entry.key.starts_with(key)) {
       if (found != nullptr)
-        return {ErrorCode::InvalidArgument, fmt::format("KEY: several keys begin with '{}'", key)};
+        return {ErrorCode::invalid_argument, fmt::format("KEY: several keys begin with '{}'", key)};
       found = &entry;
     }
   if (found == nullptr)
-    return {ErrorCode::InvalidArgument, fmt::format("KEY: no key in '{}' begins with '{}'", directory, key)};
+    return {ErrorCode::invalid_argument, fmt::format("KEY: no key in '{}' begins with '{}'", directory, key)};
   TEGULA_RETURN_IF_ERROR(found->status);
   return print(describe(*found));
 }

@@ -67,7 +67,7 @@ Status bundle(const CompileOptions &options) {
   CompileRequest request;
   request.target = {options.target, archFor(options), ""};
   if (options.target == "cuda" && request.target.arch.empty())
-    return {ErrorCode::InvalidArgument, "--arch: without a GPU here, a bundle needs to be told which it is for"};
+    return {ErrorCode::invalid_argument, "--arch: without a GPU here, a bundle needs to be told which it is for"};
   TEGULA_RETURN_IF_ERROR(findProgram(options, request));
   Expected<Artifact> artifact = makeCompiler()->compile(request);
   if (!artifact)
@@ -97,7 +97,7 @@ Status compileCommand(const CompileOptions &options) {
     return bundle(options);
   const bool toStandardOutput = options.output.empty() || options.output == "-";
   if (isBinary(options) && toStandardOutput && isatty(STDOUT_FILENO))
-    return {ErrorCode::InvalidArgument,
+    return {ErrorCode::invalid_argument,
             fmt::format("--emit: '{}' is not text; name a file with -o FILE", options.emit)};
   Expected<std::string> result = lower(options);
   if (!result)

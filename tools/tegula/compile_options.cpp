@@ -90,23 +90,23 @@ void addCompileOptions(CLI::App &command, CompileOptions &options) {
 
 Status checkOptions(const CompileOptions &options) {
   if (options.emit.empty() && options.bundle.empty())
-    return {ErrorCode::InvalidArgument, "--emit is required; `tegula compile --help` lists what is legal"};
+    return {ErrorCode::invalid_argument, "--emit is required; `tegula compile --help` lists what is legal"};
   if (options.program.empty() == options.kernel.empty())
-    return {ErrorCode::InvalidArgument, options.program.empty()
-                                            ? "there is nothing to compile: name a PROGRAM or a --kernel"
-                                            : "--kernel: it takes the place of PROGRAM; give one of them"};
+    return {ErrorCode::invalid_argument, options.program.empty()
+                                             ? "there is nothing to compile: name a PROGRAM or a --kernel"
+                                             : "--kernel: it takes the place of PROGRAM; give one of them"};
   if (options.kernel.empty() && !options.choice.variant.empty())
-    return {ErrorCode::InvalidArgument, "--variant: it modifies a --kernel; PROGRAM is what it is"};
+    return {ErrorCode::invalid_argument, "--variant: it modifies a --kernel; PROGRAM is what it is"};
   if (options.kernel.empty() && options.lse_gradient)
-    return {ErrorCode::InvalidArgument, "--lse-gradient: it modifies a --kernel; PROGRAM is what it is"};
+    return {ErrorCode::invalid_argument, "--lse-gradient: it modifies a --kernel; PROGRAM is what it is"};
   if (!options.bundle.empty())
     return options.emit.empty() && options.output.empty()
                ? Status()
-               : Status(ErrorCode::InvalidArgument, "--bundle: it takes the place of --emit and --output");
+               : Status(ErrorCode::invalid_argument, "--bundle: it takes the place of --emit and --output");
   std::vector<std::string> legal = phases(options.target);
   if (std::find(legal.begin(), legal.end(), options.emit) == legal.end())
-    return {ErrorCode::InvalidArgument, fmt::format("--emit: '{}' is no phase of the {} target; its phases are {}",
-                                                    options.emit, options.target, enumeration(legal))};
+    return {ErrorCode::invalid_argument, fmt::format("--emit: '{}' is no phase of the {} target; its phases are {}",
+                                                     options.emit, options.target, enumeration(legal))};
   return {};
 }
 

@@ -56,11 +56,11 @@ std::vector<Mutant> mutantsOf(const SimtSite &site) {
     return {};
   const std::string name = fmt::format("{}:{}", site.kernel, site.number);
   const std::string where = fmt::format(" ({} at {})", site.instruction, site.place);
-  std::vector<Mutant> mutants = {{name + where, {site.kernel, site.number, SimtChange::Remove}}};
+  std::vector<Mutant> mutants = {{name + where, {site.kernel, site.number, SimtChange::remove}}};
   if (orderer->weakens)
-    mutants.push_back({name + ":weaken" + where, {site.kernel, site.number, SimtChange::Weaken}});
+    mutants.push_back({name + ":weaken" + where, {site.kernel, site.number, SimtChange::weaken}});
   if (orderer->delays)
-    mutants.push_back({name + ":delay" + where, {site.kernel, site.number, SimtChange::Delay}});
+    mutants.push_back({name + ":delay" + where, {site.kernel, site.number, SimtChange::delay}});
   return mutants;
 }
 
@@ -80,7 +80,7 @@ Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std:
       return mutant.mutation.kernel == word || mutant.name.starts_with(word + " ");
     });
     if (chosen.size() == before && std::ranges::find(sites, word, &SimtSite::kernel) == sites.end())
-      return Status(ErrorCode::InvalidArgument,
+      return Status(ErrorCode::invalid_argument,
                     fmt::format("--mutate: there is no mutant '{}'; legal are all, kernels, and names such as {}", word,
                                 all.empty() ? "none" : all.front().name));
   }
@@ -206,7 +206,7 @@ private:
 
   /// What the executor found is in its report.
   static Status unlessFound(const Status &status) {
-    return status.code() == ErrorCode::LaunchFailed ? Status() : status;
+    return status.code() == ErrorCode::launch_failed ? Status() : status;
   }
 
   Status compare(int64_t number) {
@@ -261,7 +261,7 @@ void addExplorationOptions(CLI::App &command, ExplorationOptions &o) {
 }
 
 bool isUsed(const ExplorationOptions &o) {
-  return o.schedules != 1 || o.scheduler != SimtScheduler::Uniform || !o.mutate.empty() || o.traffic;
+  return o.schedules != 1 || o.scheduler != SimtScheduler::uniform || !o.mutate.empty() || o.traffic;
 }
 
 int64_t Exploration::count(std::initializer_list<SimtFault> faults) const {
@@ -276,9 +276,9 @@ Expected<Exploration> explore(const AttentionRun &run, std::span<const Attention
 
 Status verdict(const Exploration &exploration) {
   if (!exploration.findings.empty())
-    return {ErrorCode::LaunchFailed, exploration.findings.front().message};
+    return {ErrorCode::launch_failed, exploration.findings.front().message};
   if (!exploration.survivors.empty())
-    return {ErrorCode::LaunchFailed, "a mutant survived: " + exploration.survivors.front()};
+    return {ErrorCode::launch_failed, "a mutant survived: " + exploration.survivors.front()};
   return {};
 }
 

@@ -20,7 +20,7 @@ namespace tegula::tools {
 
 struct ExplorationOptions {
   int64_t schedules = 1;
-  SimtScheduler scheduler = SimtScheduler::Uniform;
+  SimtScheduler scheduler = SimtScheduler::uniform;
   std::string mutate; ///< "all", or names of kernels and mutants with commas between.
   bool traffic = false;
 };
@@ -47,7 +47,7 @@ struct Exploration {
 Expected<Exploration> explore(const AttentionRun &run, std::span<const AttentionRun> others, SimtDevice &device,
                               const ExplorationOptions &options, uint64_t seed, bool backward);
 
-/// LaunchFailed if there were findings or mutants survived.
+/// Returns launch_failed if there were findings or mutants survived.
 Status verdict(const Exploration &exploration);
 
 } // namespace tegula::tools

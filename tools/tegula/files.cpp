@@ -28,23 +28,23 @@ Status failure(ErrorCode code, std::string_view option, std::string_view verb, s
 Expected<std::string> readFile(std::string_view option, const std::string &name) {
   File file = openToRead(name);
   if (!file)
-    return failure(ErrorCode::InvalidArgument, option, "read", name);
+    return failure(ErrorCode::invalid_argument, option, "read", name);
   std::string bytes;
   char chunk[1 << 16];
   while (size_t count = std::fread(chunk, 1, sizeof chunk, file.get()))
     bytes.append(chunk, count);
   if (std::ferror(file.get()))
-    return failure(ErrorCode::InvalidArgument, option, "read", name);
+    return failure(ErrorCode::invalid_argument, option, "read", name);
   return bytes;
 }
 
 Status writeFile(std::string_view option, const std::string &name, std::string_view bytes) {
   FILE *file = std::fopen(name.c_str(), "wb");
   if (!file)
-    return failure(ErrorCode::InvalidArgument, option, "write", name);
+    return failure(ErrorCode::invalid_argument, option, "write", name);
   bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   bool closed = std::fclose(file) == 0;
-  return written && closed ? Status() : failure(ErrorCode::ResourceExhausted, option, "write", name);
+  return written && closed ? Status() : failure(ErrorCode::resource_exhausted, option, "write", name);
 }
 
 Status createFolder(std::string_view option, const std::string &name) {
@@ -52,14 +52,14 @@ Status createFolder(std::string_view option, const std::string &name) {
   std::filesystem::create_directories(name, error);
   if (!error)
     return {};
-  return {ErrorCode::InvalidArgument, fmt::format("{}: cannot create '{}': {}", option, name, error.message())};
+  return {ErrorCode::invalid_argument, fmt::format("{}: cannot create '{}': {}", option, name, error.message())};
 }
 
 Status print(std::string_view bytes) {
   bool written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
   if (written && std::fflush(stdout) == 0)
     return {};
-  return failure(ErrorCode::ResourceExhausted, "output", "write", "standard output");
+  return failure(ErrorCode::resource_exhausted, "output", "write", "standard output");
 }
 
 } // namespace tegula::tools

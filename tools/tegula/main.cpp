@@ -32,7 +32,7 @@ int report(const Status &status) {
   if (status.ok())
     return kSuccess;
   fmt::print(stderr, "tegula: {}\n", status.message());
-  bool bad_input = status.code() == ErrorCode::InvalidArgument || status.code() == ErrorCode::Unsupported;
+  bool bad_input = status.code() == ErrorCode::invalid_argument || status.code() == ErrorCode::unsupported;
   return bad_input ? kBadInput : kFailure;
 }
 
@@ -84,8 +84,8 @@ int main(int argc, char **argv) {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc &) {
-    return report({ErrorCode::ResourceExhausted, "not enough memory"});
+    return report({ErrorCode::resource_exhausted, "not enough memory"});
   } catch (const std::exception &error) {
-    return report({ErrorCode::Internal, fmt::format("internal error: {}", error.what())});
+    return report({ErrorCode::internal, fmt::format("internal error: {}", error.what())});
   }
 }

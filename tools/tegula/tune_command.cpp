@@ -100,7 +100,7 @@ Status tuneCommand(const TuneOptions &options) {
   if (!options.svg.empty())
     TEGULA_RETURN_IF_ERROR(writeFile("--svg", options.svg, toSvg(*tuning)));
   TEGULA_RETURN_IF_ERROR(print(toTable(*tuning)));
-  return tuning->best ? Status() : Status(ErrorCode::Internal, "no schedule was timed");
+  return tuning->best ? Status() : Status(ErrorCode::internal, "no schedule was timed");
 }
 
 } // namespace tegula::tools

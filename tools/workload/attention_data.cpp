@@ -98,9 +98,9 @@ Status checkThatItFits(double bytes, const Device &device) {
   Expected<MemoryInfo> memory = device.memory();
   if (!memory || bytes <= double(memory->available_bytes))
     return {};
-  return {ErrorCode::ResourceExhausted, "the tensors take " + gibibytes(bytes) + ", but only " +
-                                            gibibytes(double(memory->available_bytes)) +
-                                            " are available: lower the batch, the heads or the sequence lengths"};
+  return {ErrorCode::resource_exhausted, "the tensors take " + gibibytes(bytes) + ", but only " +
+                                             gibibytes(double(memory->available_bytes)) +
+                                             " are available: lower the batch, the heads or the sequence lengths"};
 }
 
 } // namespace

@@ -18,7 +18,8 @@ struct AttentionTensors {
 
 class AttentionData {
 public:
-  /// Fills the inputs with random numbers. ResourceExhausted if the tensors do not fit into the device's memory.
+  /// Fills the inputs with random numbers. Returns resource_exhausted if the tensors do not fit into the device's
+  /// memory.
   static Expected<AttentionData> make(const AttentionCase &attention, const AttentionPlan &plan,
                                       std::shared_ptr<Device> device);
 

@@ -8,7 +8,7 @@ namespace tegula::tools {
 
 class AttentionRun {
 public:
-  /// Compiles and fills the inputs. ResourceExhausted if the tensors do not fit into the device's memory.
+  /// Compiles and fills the inputs. Returns resource_exhausted if the tensors do not fit into the device's memory.
   /// `cache` has the device's kernels. `tuned` as in AttentionPlan::make.
   static Expected<AttentionRun> make(const AttentionCase &attention, std::shared_ptr<Device> device, KernelCache &cache,
                                      const TunedSchedules *tuned = nullptr);

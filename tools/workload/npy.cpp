@@ -32,7 +32,7 @@ Status saveNpy(const std::filesystem::path &file, const std::vector<float> &valu
   stream.write(reinterpret_cast<const char *>(values.data()), std::streamsize(values.size() * sizeof(float)));
   stream.close();
   if (!stream)
-    return {ErrorCode::ResourceExhausted, fmt::format("cannot write {}", file.string())};
+    return {ErrorCode::resource_exhausted, fmt::format("cannot write {}", file.string())};
   return {};
 }
 

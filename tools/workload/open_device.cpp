@@ -32,7 +32,7 @@ Expected<std::shared_ptr<Device>> openDevice(std::string_view word) {
     return device ? Expected<std::shared_ptr<Device>>(*device) : device.status();
   }
   if (target != "cpu")
-    return Status(ErrorCode::InvalidArgument,
+    return Status(ErrorCode::invalid_argument,
                   fmt::format("'{}' is no target; there are {}", word, fmt::join(targetWords(), ", ")));
   return cpuDevice();
 }

@@ -20,7 +20,7 @@ std::string answerTo(Session &session, const std::string &frame) {
     std::string_view bytes = end == std::string::npos ? "" : std::string_view(frame).substr(end + 1);
     return session.answer(request, bytes).dump();
   } catch (const std::exception &error) {
-    return failure({ErrorCode::Internal, error.what()}).dump();
+    return failure({ErrorCode::internal, error.what()}).dump();
   }
 }
 

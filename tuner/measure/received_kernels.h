@@ -21,7 +21,7 @@ public:
     const std::lock_guard lock(mutex_);
     auto found = artifacts_.find(keyOf(request));
     if (found == artifacts_.end())
-      return Status(ErrorCode::NeedsCompile, "no kernel was sent for the schedule " + toString(request.schedule));
+      return Status(ErrorCode::needs_compile, "no kernel was sent for the schedule " + toString(request.schedule));
     return found->second;
   }
 

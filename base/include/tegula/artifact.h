@@ -14,10 +14,10 @@ namespace tegula {
 
 /// One parameter of a kernel.
 struct Parameter {
-  enum class Kind : uint8_t { Tensor, Scalar };
+  enum class Kind : uint8_t { tensor, scalar };
 
   std::string name;
-  Kind kind = Kind::Tensor;
+  Kind kind = Kind::tensor;
   DType dtype = f32;
   int rank = 0;         ///< 1 to 5 for a tensor, 0 for a scalar.
   bool written = false; ///< The kernel stores or adds to this tensor.

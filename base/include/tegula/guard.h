@@ -14,9 +14,9 @@ template <class Function> auto guarded(Function &&function) noexcept -> decltype
   try {
     return function();
   } catch (const std::bad_alloc &) {
-    return Status(ErrorCode::ResourceExhausted, "out of memory"); // Short enough for std::string not to allocate.
+    return Status(ErrorCode::resource_exhausted, "out of memory"); // Short enough for std::string not to allocate.
   } catch (...) {
-    return Status(ErrorCode::Internal, "an exception");
+    return Status(ErrorCode::internal, "an exception");
   }
 }
 

@@ -19,27 +19,27 @@ inline constexpr uint32_t kSimtSharedBase = 1024;
 inline constexpr uint32_t kSimtRankShift = 24;
 
 enum class SimtRegister : uint32_t {
-  Thread,
-  ProgramX,
-  ProgramY,
-  ProgramZ,
-  ProgramsX,
-  ProgramsY,
-  ProgramsZ,
-  ClusterRank
+  thread,
+  program_x,
+  program_y,
+  program_z,
+  programs_x,
+  programs_y,
+  programs_z,
+  cluster_rank
 };
 /// The index of the lane whose value is read: the own index ^ operand, or the operand.
-enum class SimtShuffle : uint32_t { Xor, Index };
-enum class SimtVote : uint32_t { Any, All, Ballot };
-enum class SimtAtomic : uint32_t { F32, I32 };
+enum class SimtShuffle : uint32_t { lane_xor, index };
+enum class SimtVote : uint32_t { any, all, ballot };
+enum class SimtAtomic : uint32_t { f32, i32 };
 /// Element type of a matrix product. mma: m16n8k16 of bf16 or f16, m16n8k8 of tf32. wgmma: m64nNk16 and m64nNk8.
 /// Accumulators are f32.
-enum class SimtMma : uint32_t { Bf16, F16, Tf32 };
+enum class SimtMma : uint32_t { bf16, f16, tf32 };
 /// The accesses that a fence makes visible to the asynchronous proxy: all, or initialisations of mbarriers.
-enum class SimtFence : uint32_t { AsyncProxy, MbarrierInit };
+enum class SimtFence : uint32_t { async_proxy, mbarrier_init };
 /// Kind of a bulk copy: into shared memory; out of it; out of it, with an f32 addition to the elements in global
 /// memory.
-enum class SimtBulk : uint32_t { Load, Store, AddF32 };
+enum class SimtBulk : uint32_t { load, store, add_f32 };
 
 /// The simt target's form of a CUtensorMap. Dimension 0 is the innermost, of stride
 /// `element_bytes`; sizes and the box are in elements, strides in bytes.

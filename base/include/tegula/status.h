@@ -11,23 +11,23 @@ namespace tegula {
 
 /// The kinds of errors, by what a host can do about them. The numbers are part of the ABI.
 enum class ErrorCode {
-  Ok = 0,
-  InvalidArgument = 1,   ///< The caller's input; the message names the argument, its value and what is legal.
-  InvalidProgram = 2,    ///< The kernel author's program; the message starts with file:line.
-  Unsupported = 3,       ///< Legal, but not on this target; the message names the nearest thing that is.
-  NeedsCompile = 4,      ///< Compiling was forbidden and no compiled kernel is at hand.
-  CompileFailed = 5,     ///< The compiler refused; the message holds its diagnostics.
-  CompileCrashed = 6,    ///< The compiler died; the message holds the path of a reproducer.
-  CompileTimeout = 7,    ///< The compiler took longer than allowed.
-  ResourceExhausted = 8, ///< A limit was reached; the message names the limit.
-  LaunchFailed = 9,      ///< The device refused a launch.
-  DeviceLost = 10,       ///< The device's context is poisoned; only a new process helps.
-  ForkedChild = 11,      ///< The process was forked after the library was first used.
-  Cancelled = 12,        ///< The caller asked to stop.
-  Internal = 13,         ///< A defect of Tegula.
+  ok = 0,
+  invalid_argument = 1,   ///< The caller's input; the message names the argument, its value and what is legal.
+  invalid_program = 2,    ///< The kernel author's program; the message starts with file:line.
+  unsupported = 3,        ///< Legal, but not on this target; the message names the nearest thing that is.
+  needs_compile = 4,      ///< Compiling was forbidden and no compiled kernel is at hand.
+  compile_failed = 5,     ///< The compiler refused; the message holds its diagnostics.
+  compile_crashed = 6,    ///< The compiler died; the message holds the path of a reproducer.
+  compile_timeout = 7,    ///< The compiler took longer than allowed.
+  resource_exhausted = 8, ///< A limit was reached; the message names the limit.
+  launch_failed = 9,      ///< The device refused a launch.
+  device_lost = 10,       ///< The device's context is poisoned; only a new process helps.
+  forked_child = 11,      ///< The process was forked after the library was first used.
+  cancelled = 12,         ///< The caller asked to stop.
+  internal = 13,          ///< A defect of Tegula.
 };
 
-/// Returns the name of a code as it is spelt above, such as "InvalidArgument".
+/// Returns the name of a code as it is spelt above, such as "invalid_argument".
 const char *toString(ErrorCode code);
 
 /// Success, or a code and a message in plain sentences.
@@ -36,12 +36,12 @@ public:
   Status() = default;
   Status(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
 
-  bool ok() const { return code_ == ErrorCode::Ok; }
+  bool ok() const { return code_ == ErrorCode::ok; }
   ErrorCode code() const { return code_; }
   const std::string &message() const { return message_; }
 
 private:
-  ErrorCode code_ = ErrorCode::Ok;
+  ErrorCode code_ = ErrorCode::ok;
   std::string message_;
 };
 

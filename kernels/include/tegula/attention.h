@@ -81,18 +81,18 @@ struct AttentionBackward {
 class AttentionPlan {
 public:
   /// Records and compiles, unless `cache` has the kernels already. What is 0 in `schedule` is chosen for each kernel:
-  /// by `tuned`, if that is given and knows the problem and all of `schedule` is 0, else by a table. InvalidArgument
-  /// names the field of `problem` or `schedule`, its value and what is legal; Unsupported names the nearest problem
-  /// that is supported; otherwise errors of KernelCache::get, which name the kernel and the problem. Internal if a
-  /// kernel has a parameter that no launch has an argument for.
+  /// by `tuned`, if that is given and knows the problem and all of `schedule` is 0, else by a table. invalid_argument
+  /// names the field of `problem` or `schedule`, its value and what is legal. The error unsupported names the nearest
+  /// problem that is supported; otherwise errors of KernelCache::get, which name the kernel and the problem. Returns
+  /// internal if a kernel has a parameter that no launch has an argument for.
   static Expected<AttentionPlan> make(const AttentionProblem &problem, KernelCache &cache,
                                       const Schedule &schedule = {}, const TunedSchedules *tuned = nullptr) noexcept;
 
-  /// Bytes of workspace that a launch needs; often 0. ResourceExhausted if 63 bits cannot hold the number.
+  /// Bytes of workspace that a launch needs; often 0. Returns resource_exhausted if 63 bits cannot hold the number.
   Expected<int64_t> forwardWorkspace(const AttentionShape &shape) const noexcept;
   Expected<int64_t> backwardWorkspace(const AttentionShape &shape) const noexcept;
 
-  /// Launches. Nothing has run if the arguments are refused: InvalidArgument names the tensor, what it was and what is
+  /// Launches. Nothing has run if the arguments are refused: invalid_argument names the tensor, what it was and what is
   /// legal. A row without any key gives o = 0 and lse = -inf, and gradients of exactly 0.
   Status forward(const AttentionForward &call, const Workspace &workspace = {}, Stream stream = {}) const noexcept;
   Status backward(const AttentionBackward &call, const Workspace &workspace = {}, Stream stream = {}) const noexcept;
@@ -113,7 +113,7 @@ struct AttentionRecipe {
 };
 
 /// What make() records and compiles for a program on a target: no size is 0 in `config`.
-/// InvalidArgument as from make().
+/// invalid_argument as from make().
 Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
                                   const Schedule &given = {}, const TunedSchedules *tuned = nullptr) noexcept;
 

@@ -51,7 +51,7 @@ struct SearchSpace {
   Demand (*demand)(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &schedule);
 };
 
-/// Unsupported, with the names of those that have one, if `program` has no search space.
+/// Returns unsupported, with the names of those that have one, if `program` has no search space.
 Expected<SearchSpace> findSearchSpace(std::string_view program);
 
 /// All schedules of the boxes, each once.

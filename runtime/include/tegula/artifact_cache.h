@@ -17,9 +17,9 @@ namespace tegula {
 
 /// How far a call may go to get a kernel.
 enum class CompilePolicy {
-  allow,     ///< Compile what is not at hand.
-  load_only, ///< Load what is kept, compile nothing.
-  forbid,    ///< Use what is loaded already, nothing else.
+  compile,     ///< Compile what is not at hand.
+  load_only,   ///< Load what is kept, compile nothing.
+  loaded_only, ///< Use what is loaded already, nothing else.
 };
 
 /// What an artifact depends on.
@@ -78,10 +78,10 @@ public:
   void save(const ArtifactKey &key, const Artifact &artifact) noexcept;
 
   /// Finds, or compiles and saves. Of the processes that want the same artifact at the same time, one compiles it.
-  /// `driver`: the build of what will load the artifact. NeedsCompile, with the key, if `policy` is not allow and
-  /// nothing is found; otherwise the errors of Compiler::compile. All name the kernel, its target and its schedule.
+  /// `driver`: the build of what will load the artifact. Returns needs_compile, with the key, if `policy` is not compile
+  /// and nothing is found; otherwise the errors of Compiler::compile. All name the kernel, its target and its schedule.
   Expected<Artifact> get(Compiler &compiler, const CompileRequest &request, std::string_view driver = {},
-                         CompilePolicy policy = CompilePolicy::allow) noexcept;
+                         CompilePolicy policy = CompilePolicy::compile) noexcept;
 
   CacheCounters counters() const noexcept;
 
@@ -105,7 +105,7 @@ struct CacheEntry {
   std::string request, environment; ///< As in the key.
 };
 
-/// All files, those used last first. InvalidArgument if `directory` cannot be used.
+/// All files, those used last first. Returns invalid_argument if `directory` cannot be used.
 Expected<std::vector<CacheEntry>> listCache(const std::string &directory) noexcept;
 
 /// What removing files has freed.
@@ -115,7 +115,7 @@ struct CacheRemoval {
 };
 
 /// Removes what was used last longest ago until at most `limit_bytes` are left, and what writers left unfinished an
-/// hour ago; 0 clears the folder. InvalidArgument if it cannot be used.
+/// hour ago; 0 clears the folder. Returns invalid_argument if it cannot be used.
 Expected<CacheRemoval> pruneCache(const std::string &directory, int64_t limit_bytes) noexcept;
 /// Removes the files that are damaged.
 Expected<CacheRemoval> removeDamaged(const std::string &directory) noexcept;

@@ -18,8 +18,8 @@ struct BundledKernel {
 };
 
 /// Adds kernels to the bundle in `directory`, which is made if need be; one that was made from the same request is
-/// replaced. InvalidArgument if there is something else in place of the folder or its manifest, ResourceExhausted if it
-/// cannot be written.
+/// replaced. Returns invalid_argument if there is something else in place of the folder or its manifest,
+/// resource_exhausted if it cannot be written.
 Status addToBundle(const std::string &directory, const std::vector<BundledKernel> &kernels) noexcept;
 
 } // namespace tegula

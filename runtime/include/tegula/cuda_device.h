@@ -34,7 +34,7 @@ struct CudaDeviceInfo {
 };
 
 /// The GPUs that this process may use, by ordinal; none if the driver finds none. Creates no context.
-/// Unsupported, with the reason, if there is no driver or it does not work.
+/// Returns unsupported, with the reason, if there is no driver or it does not work.
 Expected<std::vector<CudaDeviceInfo>> cudaDevices() noexcept;
 
 struct CudaOptions {
@@ -45,9 +45,9 @@ struct CudaOptions {
 /// No call changes the context that is current in the caller's thread. A null stream is the context's default stream;
 /// any other is a CUstream or cudaStream_t of the same context. A launch neither waits nor allocates, and may be
 /// captured into a graph.
-/// InvalidArgument if there is no GPU of this number; Unsupported if there is no driver, or for a GPU before sm_80.
-/// After a fault on the GPU every call answers DeviceLost. CUDA does not survive a fork: a child of a process that has
-/// made a cuda device cannot make one.
+/// Returns invalid_argument if there is no GPU of this number. Returns unsupported if there is no driver, or for a GPU
+/// before sm_80. After a fault on the GPU every call answers device_lost. CUDA does not survive a fork: a child of a
+/// process that has made a cuda device cannot make one.
 Expected<std::shared_ptr<Device>> cudaDevice(const CudaOptions &options = {}) noexcept;
 
 /// What the driver says about a loaded kernel; each thread's registers and local memory (spills and stack), each
@@ -59,7 +59,7 @@ struct CudaKernelInfo {
   int max_threads = 0;
 };
 
-/// InvalidArgument unless a cuda device loaded `kernel`.
+/// Returns invalid_argument unless a cuda device loaded `kernel`.
 Expected<CudaKernelInfo> cudaKernelInfo(const Kernel &kernel) noexcept;
 
 } // namespace tegula

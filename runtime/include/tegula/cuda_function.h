@@ -40,8 +40,9 @@ protected:
   virtual Status launchRaw(Grid grid, Stream stream, const void *const *addresses) const noexcept = 0;
 };
 
-/// Loads the function `name` (declared extern "C") of a cubin or of PTX. InvalidArgument if `device` is no cuda device
-/// or the driver refuses, with the driver's log; ResourceExhausted if a block needs more than the GPU has.
+/// Loads the function `name` (declared extern "C") of a cubin or of PTX. Returns invalid_argument if `device` is no
+/// cuda device or the driver refuses, with the driver's log. Returns resource_exhausted if a block needs more than the
+/// GPU has.
 Expected<std::shared_ptr<CudaFunction>> loadCudaFunction(Device &device, const std::string &binary,
                                                          const std::string &name, const CudaBlock &block) noexcept;
 

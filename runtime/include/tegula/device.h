@@ -22,7 +22,7 @@ struct MemoryInfo {
 };
 
 /// A machine that runs kernels. Thread-safe. In a forked child, all calls that return a Status or an Expected answer
-/// ForkedChild for a device that the parent made; the child may make its own cpu device.
+/// forked_child for a device that the parent made; the child may make its own cpu device.
 class Device {
 public:
   virtual ~Device() = default;
@@ -37,16 +37,16 @@ public:
   /// The build of what loads kernels, as far as it is not part of this library; empty if there is no such thing.
   virtual std::string_view driver() const noexcept { return {}; }
 
-  /// Uninitialised memory. InvalidArgument for a negative size, ResourceExhausted if there is not enough.
+  /// Uninitialised memory. Returns invalid_argument for a negative size, resource_exhausted if there is not enough.
   virtual Expected<Buffer> allocate(int64_t bytes) noexcept = 0;
 
   /// Copies `bytes` bytes in the order of `stream`. The memory on both sides must stay alive until the copy is done.
-  /// InvalidArgument for a negative size, for null where there is something to copy, and for a foreign stream.
+  /// Returns invalid_argument for a negative size, for null where there is something to copy, and for a foreign stream.
   virtual Status copyToDevice(void *device, const void *host, int64_t bytes, Stream stream = {}) noexcept = 0;
   virtual Status copyToHost(void *host, const void *device, int64_t bytes, Stream stream = {}) noexcept = 0;
 
-  /// Makes a compiled kernel ready to launch. InvalidArgument if the artifact is for another target, is not what its
-  /// fields say, or is cut off. The machine code itself is trusted: load only what your own compiler made.
+  /// Makes a compiled kernel ready to launch. Returns invalid_argument if the artifact is for another target, is not
+  /// what its fields say, or is cut off. The machine code itself is trusted: load only what your own compiler made.
   virtual Expected<std::shared_ptr<Kernel>> load(const Artifact &artifact) noexcept = 0;
 
   /// Waits until the work of `stream` is done and returns its failure, if any.
@@ -69,8 +69,8 @@ struct CpuOptions {
 
 /// A device that runs kernels on the cores of this process. Its threads start with the first launch that has work for
 /// them, and end with the device and its kernels. Each call makes a device with threads of its own: a process needs
-/// one. Kernels run in the default floating-point environment, whatever the caller's is. InvalidArgument for a negative
-/// or too large number of threads.
+/// one. Kernels run in the default floating-point environment, whatever the caller's is. Returns invalid_argument for a
+/// negative or too large number of threads.
 Expected<std::shared_ptr<Device>> cpuDevice(const CpuOptions &options = {}) noexcept;
 
 } // namespace tegula

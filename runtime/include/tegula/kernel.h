@@ -26,7 +26,7 @@ struct Grid {
 /// What a launch passes for one parameter: a tensor or a scalar of type f32, i32 or i64. Scalars are never converted.
 class Argument {
 public:
-  Argument(const TensorRef &tensor) noexcept : kind_(Parameter::Kind::Tensor), dtype_(tensor.dtype), tensor_(tensor) {}
+  Argument(const TensorRef &tensor) noexcept : kind_(Parameter::Kind::tensor), dtype_(tensor.dtype), tensor_(tensor) {}
   Argument(float value) noexcept : dtype_(DType::f32), f32_(value) {}
   Argument(int32_t value) noexcept : dtype_(DType::i32), integer_(value) {}
   Argument(int64_t value) noexcept : dtype_(DType::i64), integer_(value) {}
@@ -41,7 +41,7 @@ public:
   int64_t integerValue() const noexcept { return integer_; }
 
 private:
-  Parameter::Kind kind_ = Parameter::Kind::Scalar;
+  Parameter::Kind kind_ = Parameter::Kind::scalar;
   DType dtype_;
   union {
     TensorRef tensor_;
@@ -66,13 +66,13 @@ public:
 
   /// Runs every instance of `grid` once, in no particular order, with `arguments` in the order of parameters(). What
   /// the kernel counts with (Parameter::counter) is set to 0 first, in the order of `stream`. Nothing has run if it
-  /// fails. An empty grid is checked like any other and runs nothing. InvalidArgument names the parameter; it is
-  /// returned for a wrong count, kind, dtype or rank, a negative size, a size of 2^31 or more (positions inside a
+  /// fails. An empty grid is checked like any other and runs nothing. The error invalid_argument names the parameter;
+  /// it is returned for a wrong count, kind, dtype or rank, a negative size, a size of 2^31 or more (positions inside a
   /// kernel have 32 bits), a counter of other than one element, data that is null or not aligned to its elements,
   /// offsets beyond 63 bits, a written tensor that overlaps another argument or itself, and a grid with a negative
   /// count, a count of 2^31 or more, or more than 2^62 instances; on cuda also one with more than 65535 along y or z.
-  /// ResourceExhausted if there is no memory for scratch, ForkedChild in a fork of the process that made the device.
-  /// On cuda also LaunchFailed if the driver refuses, and DeviceLost after a fault.
+  /// Returns resource_exhausted if there is no memory for scratch, forked_child in a fork of the process that made the
+  /// device. On cuda also launch_failed if the driver refuses, and device_lost after a fault.
   Status launch(Grid grid, std::span<const Argument> arguments, Stream stream = {}) const noexcept;
   Status launch(Grid grid, std::initializer_list<Argument> arguments, Stream stream = {}) const noexcept {
     return launch(grid, std::span<const Argument>(arguments.begin(), arguments.size()), stream);

@@ -16,7 +16,7 @@ namespace tegula {
 
 struct KernelCacheOptions {
   std::shared_ptr<ArtifactCache> artifacts = {}; ///< Where compiled kernels come from and go to; none by default.
-  CompilePolicy policy = CompilePolicy::allow;
+  CompilePolicy policy = CompilePolicy::compile;
 };
 
 /// The kernels of one device, in memory. Thread-safe; the kernels stay loaded until the cache is destroyed and the
@@ -32,15 +32,15 @@ public:
   /// The kernel of (program, schedule, target of the device), compared in full, source locations included. Compiles at
   /// most once for each: calls that arrive meanwhile wait for that result. A refusal by the compiler is kept and given
   /// again; after any other failure (a crash, a timeout, lack of memory) the next call tries anew.
-  /// Errors: those of Compiler::compile and Device::load; NeedsCompile, with the key, if the policy does not let it
-  /// go on. They end with lines that name the kernel, its target and its schedule. ForkedChild in a fork of the process
-  /// that made the cache.
+  /// Errors: those of Compiler::compile and Device::load. Returns needs_compile, with the key, if the policy does not
+  /// let it go on. They end with lines that name the kernel, its target and its schedule. forked_child in a fork of the
+  /// process that made the cache.
   Expected<std::shared_ptr<Kernel>> get(std::string_view program, const Schedule &schedule = {}) noexcept;
   /// The same under another policy than the cache's.
   Expected<std::shared_ptr<Kernel>> get(std::string_view program, const Schedule &schedule,
                                         CompilePolicy policy) noexcept;
 
-  /// For the calls that follow: a host that has warmed up may set load_only or forbid.
+  /// For the calls that follow: a host that has warmed up may set load_only or loaded_only.
   void setPolicy(CompilePolicy policy) noexcept;
   CompilePolicy policy() const noexcept;
 

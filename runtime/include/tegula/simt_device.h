@@ -16,13 +16,13 @@ namespace tegula {
 
 /// How the order of the lanes, and the moments at which asynchronous copies land, are chosen.
 enum class SimtScheduler : uint8_t {
-  Uniform,  ///< Any lane that can go on; copies land at any moment.
-  Priority, ///< One warp goes as far as it can; which one changes now and then.
-  Eager,    ///< Lanes as Uniform; copies land at once.
-  Lazy,     ///< Lanes as Uniform; copies land when they are waited for.
-  Laggard,  ///< As Uniform, but one lane of each warp goes on only where all others wait.
-  /// As Priority for a warpgroup of four warps, which no turn holds up; copies land when they are waited for.
-  Runaway,
+  uniform,  ///< Any lane that can go on; copies land at any moment.
+  priority, ///< One warp goes as far as it can; which one changes now and then.
+  eager,    ///< Lanes as uniform; copies land at once.
+  lazy,     ///< Lanes as uniform; copies land when they are waited for.
+  laggard,  ///< As uniform, but one lane of each warp goes on only where all others wait.
+  /// As priority for a warpgroup of four warps, which no turn holds up; copies land when they are waited for.
+  runaway,
 };
 constexpr uint32_t kSimtSchedulers = 6;
 
@@ -32,40 +32,40 @@ std::optional<SimtScheduler> parseSimtScheduler(std::string_view word);
 
 /// What is done to an instruction that orders others.
 enum class SimtChange : uint8_t {
-  Remove,
+  remove,
   /// A wait lets one group more be pending; a barrier of the block becomes one of each warp; an arrival at an mbarrier
   /// expects no bytes; if it expects none anyway it is .relaxed, as is a wait at an mbarrier: memory is not ordered.
-  Weaken,
-  Delay, ///< It waits for an access that it orders: each lane executes it behind that, or where the lane ends.
+  weaken,
+  delay, ///< It waits for an access that it orders: each lane executes it behind that, or where the lane ends.
 };
 
 struct SimtMutation {
   std::string kernel; ///< Its name.
   uint32_t site = 0;  ///< SimtSite::number.
-  SimtChange change = SimtChange::Remove;
+  SimtChange change = SimtChange::remove;
 };
 
 /// Everything that a run depends on besides the kernel and its arguments; the same schedule gives the same run, except
 /// for the order of atomic additions of program instances that run at the same time.
 struct SimtSchedule {
-  SimtScheduler scheduler = SimtScheduler::Uniform;
+  SimtScheduler scheduler = SimtScheduler::uniform;
   uint64_t seed = 1;
   std::optional<SimtMutation> mutation = {};
   bool count_traffic = false; ///< Fill SimtReport::traffic, which takes time.
 };
 
 enum class SimtFault : uint8_t {
-  Race,          ///< Two accesses to a byte, at least one a write, that nothing orders.
-  UnwaitedCopy,  ///< An access to memory or registers that an asynchronous operation may still be using.
-  MissingFence,  ///< Two accesses that are ordered, but through different proxies without a fence between.
-  Uninitialised, ///< A read of shared memory that was not written.
-  OutOfBounds,
-  Misaligned,
-  IllegalMap,    ///< A tensor map that a GPU's driver refuses to make.
-  Divergence,    ///< Lanes of a warp at different instructions that need all of them.
-  BarrierMisuse, ///< Wrong counts of arrivals, threads or bytes, or an mbarrier that is none.
-  Deadlock,      ///< No lane can go on.
-  PendingCopy,   ///< A lane ended without waiting for an asynchronous operation.
+  race,          ///< Two accesses to a byte, at least one a write, that nothing orders.
+  unwaited_copy, ///< An access to memory or registers that an asynchronous operation may still be using.
+  missing_fence, ///< Two accesses that are ordered, but through different proxies without a fence between.
+  uninitialised, ///< A read of shared memory that was not written.
+  out_of_bounds,
+  misaligned,
+  illegal_map,    ///< A tensor map that a GPU's driver refuses to make.
+  divergence,     ///< Lanes of a warp at different instructions that need all of them.
+  barrier_misuse, ///< Wrong counts of arrivals, threads or bytes, or an mbarrier that is none.
+  deadlock,       ///< No lane can go on.
+  pending_copy,   ///< A lane ended without waiting for an asynchronous operation.
 };
 
 std::string_view toString(SimtFault fault);
@@ -119,8 +119,8 @@ struct SimtOptions {
   int64_t concurrency = 2; ///< Of kernels (Kernel::concurrency), as if there were so many multiprocessors.
 };
 
-/// Its memory is the host's. A launch with findings returns LaunchFailed with the first of them; tensors then hold what
-/// the kernel wrote. Errors as those of cpuDevice.
+/// Its memory is the host's. A launch with findings returns launch_failed with the first of them; tensors then hold
+/// what the kernel wrote. Errors as those of cpuDevice.
 Expected<std::shared_ptr<SimtDevice>> simtDevice(const SimtOptions &options = {}) noexcept;
 
 } // namespace tegula

@@ -39,7 +39,7 @@ struct AddressRange {
 };
 
 /// A view in C order: the last dimension is contiguous. A stride that 64 bits cannot hold is cut to the largest
-/// number; byteExtent and a launch then refuse the view. InvalidArgument if `shape` has more than 5 sizes.
+/// number; byteExtent and a launch then refuse the view. Returns invalid_argument if `shape` has more than 5 sizes.
 Expected<TensorRef> contiguous(void *data, DType dtype, std::span<const int64_t> shape);
 
 /// The same for a shape that is written out: `contiguous(q, bf16, {batch, heads, length, 64})`.
@@ -50,17 +50,18 @@ TensorRef contiguous(void *data, DType dtype, const int64_t (&shape)[Rank]) {
 }
 
 /// The same elements with dimension `order[i]` in place i: {0, 2, 1, 3} swaps the two in the middle.
-/// InvalidArgument if `order` does not name every dimension once.
+/// Returns invalid_argument if `order` does not name every dimension once.
 Expected<TensorRef> permuted(const TensorRef &tensor, std::span<const int> order);
 inline Expected<TensorRef> permuted(const TensorRef &tensor, std::initializer_list<int> order) {
   return permuted(tensor, std::span<const int>(order.begin(), order.size()));
 }
 
-/// Number of elements. InvalidArgument for a rank outside 0 to 5, a negative size, or more than 2^63 - 1 elements.
+/// Number of elements. Returns invalid_argument for a rank outside 0 to 5, a negative size, or more than 2^63 - 1
+/// elements.
 Expected<int64_t> numel(const TensorRef &tensor);
 
 /// The bytes from the lowest to the highest element; empty if there are no elements.
-/// InvalidArgument as for numel, and if an offset exceeds 63 bits or an address 64.
+/// invalid_argument as for numel, and if an offset exceeds 63 bits or an address 64.
 Expected<ByteExtent> byteExtent(const TensorRef &tensor);
 
 /// Where these bytes lie; empty, at 0, if there are no elements. Errors as for byteExtent.

@@ -20,7 +20,7 @@ public:
   virtual Status stop(Stream stream = {}) noexcept = 0;
 
   /// Waits until both points have been reached and returns the time from start to stop, or the failure of the work in
-  /// between. InvalidArgument without a start and a stop after it.
+  /// between. Returns invalid_argument without a start and a stop after it.
   virtual Expected<double> milliseconds() noexcept = 0;
 
 protected:

@@ -27,9 +27,9 @@ struct WorkerOptions {
 /// environment, working directory and user; it is kept for the next compilation, and replaced after it has failed. No
 /// thread is made, and no signal handler changed; a worker that ends raises SIGCHLD, as every child does. All end with
 /// the compiler, or with this process.
-/// Further errors of compile(): CompileCrashed (the worker died), CompileTimeout and ResourceExhausted (it ran into a
-/// limit), each with what it said and the path of a file that `tegula-opt --replay` compiles again; Unsupported if
-/// there is no tegula-cc; ForkedChild in a fork of the process that made the compiler.
+/// Further errors of compile(): compile_crashed (the worker died), compile_timeout and resource_exhausted (it ran into
+/// a limit), each with what it said and the path of a file that `tegula-opt --replay` compiles again. Returns
+/// unsupported if there is no tegula-cc; forked_child in a fork of the process that made the compiler.
 std::unique_ptr<Compiler> makeWorkerCompiler(const WorkerOptions &options = {});
 
 } // namespace tegula

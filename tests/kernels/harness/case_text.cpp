@@ -125,7 +125,7 @@ Expected<Case> parseCase(std::string_view text) {
     size_t equals = std::min(word.find('='), word.size());
     std::string value = word.substr(std::min(equals + 1, word.size()));
     if (!set(c, word.substr(0, equals), value))
-      return Status(ErrorCode::InvalidArgument, "'" + word + "' is not a word of a case");
+      return Status(ErrorCode::invalid_argument, "'" + word + "' is not a word of a case");
   }
   return c;
 }

@@ -7,8 +7,8 @@
 
 namespace tegula::testing {
 
-/// Compiles the reference for the case's element type and dimensions; `arch` as in compileCuda. Unsupported without
-/// NVRTC.
+/// Compiles the reference for the case's element type and dimensions; `arch` as in compileCuda. Returns unsupported
+/// without NVRTC.
 Expected<std::string> compileReference(const Case &c, const std::string &arch);
 
 /// The same as measure() with one run of the plain formula, for a case without a variant and without

@@ -39,7 +39,7 @@ TEST_F(Cuda, ListsNothingWhereTheDriverFindsNoGpu) {
   const auto devices = cudaDevices();
   ASSERT_TRUE(devices.ok()) << devices.status().message();
   EXPECT_TRUE(devices->empty());
-  EXPECT_ERROR(cudaDevice().status(), ErrorCode::InvalidArgument, "there is no GPU 0: the driver finds 0");
+  EXPECT_ERROR(cudaDevice().status(), ErrorCode::invalid_argument, "there is no GPU 0: the driver finds 0");
 }
 
 TEST_F(Cuda, KnowsNoPowerLimitWithoutTheManagementLibrary) {
@@ -48,12 +48,12 @@ TEST_F(Cuda, KnowsNoPowerLimitWithoutTheManagementLibrary) {
 }
 
 TEST_F(Cuda, RefusesGpusThatDoNotExistOrAreTooOld) {
-  EXPECT_ERROR(cudaDevice({.ordinal = 1}).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(cudaDevice({.ordinal = 1}).status(), ErrorCode::invalid_argument,
                "there is no GPU 1: the driver finds 1");
-  EXPECT_ERROR(cudaDevice({.ordinal = -1}).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(cudaDevice({.ordinal = -1}).status(), ErrorCode::invalid_argument,
                "there is no GPU -1: the driver finds 1");
   stand_in::setCapability(7, 5);
-  EXPECT_ERROR(cudaDevice().status(), ErrorCode::Unsupported,
+  EXPECT_ERROR(cudaDevice().status(), ErrorCode::unsupported,
                "GPU 0 (Stand-in GPU 0) is sm_75, but sm_80 is the oldest that kernels run on");
 }
 
@@ -78,8 +78,8 @@ TEST_F(Cuda, AllocatesAlignedMemory) {
 
 TEST_F(Cuda, RefusesImpossibleAllocations) {
   const auto device = makeCuda();
-  EXPECT_ERROR(device->allocate(-5).status(), ErrorCode::InvalidArgument, "-5 bytes: a size is not negative");
-  EXPECT_ERROR(device->allocate(std::numeric_limits<int64_t>::max()).status(), ErrorCode::ResourceExhausted,
+  EXPECT_ERROR(device->allocate(-5).status(), ErrorCode::invalid_argument, "-5 bytes: a size is not negative");
+  EXPECT_ERROR(device->allocate(std::numeric_limits<int64_t>::max()).status(), ErrorCode::resource_exhausted,
                "no memory for 9223372036854775807 bytes: cuMemAlloc_v2 failed: CUDA_ERROR_OUT_OF_MEMORY (out of "
                "memory)");
 }
@@ -100,10 +100,10 @@ TEST_F(Cuda, RefusesWrongCopies) {
   int value = 0;
   stand_in::forgetCalls();
   EXPECT_OK(device->copyToHost(nullptr, nullptr, 0));
-  EXPECT_ERROR(device->copyToHost(&value, nullptr, 4), ErrorCode::InvalidArgument, "the source of a copy is null");
-  EXPECT_ERROR(device->copyToDevice(nullptr, &value, 4), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->copyToHost(&value, nullptr, 4), ErrorCode::invalid_argument, "the source of a copy is null");
+  EXPECT_ERROR(device->copyToDevice(nullptr, &value, 4), ErrorCode::invalid_argument,
                "the destination of a copy is null");
-  EXPECT_ERROR(device->copyToDevice(&value, &value, -4), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->copyToDevice(&value, &value, -4), ErrorCode::invalid_argument,
                "-4 bytes: a size is not negative");
   EXPECT_EQ(stand_in::calls(), std::vector<std::string>());
 }
@@ -120,7 +120,7 @@ TEST_F(Cuda, TimesWork) {
   const auto timer = device->makeTimer();
   ASSERT_TRUE(timer.ok());
   const auto expectNoInterval = [&] {
-    EXPECT_ERROR((*timer)->milliseconds().status(), ErrorCode::InvalidArgument,
+    EXPECT_ERROR((*timer)->milliseconds().status(), ErrorCode::invalid_argument,
                  "the timer has no start with a stop after it");
   };
   expectNoInterval();

@@ -75,7 +75,7 @@ TEST_F(CudaFailure, AFaultIsFinalForTheDevice) {
   const auto timer = device->makeTimer();
   const Expected<Buffer> buffer = device->allocate(4);
   stand_in::fail("cuStreamSynchronize", cuda::CUDA_ERROR_ILLEGAL_ADDRESS);
-  EXPECT_ERROR(device->synchronize(), ErrorCode::DeviceLost,
+  EXPECT_ERROR(device->synchronize(), ErrorCode::device_lost,
                "cuStreamSynchronize failed: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered); "
                "the GPU's context is lost, and only a new process helps");
   int value = 0;
@@ -83,7 +83,7 @@ TEST_F(CudaFailure, AFaultIsFinalForTheDevice) {
        {device->synchronize(), kernel->launch({1}, {}), device->allocate(4).status(), device->memory().status(),
         device->copyToHost(&value, buffer->data(), 4), device->copyToDevice(buffer->data(), &value, 4),
         device->load(cudaArtifact("kernel")).status(), device->makeTimer().status(), (*timer)->start()})
-    EXPECT_ERROR(status, ErrorCode::DeviceLost,
+    EXPECT_ERROR(status, ErrorCode::device_lost,
                  "the GPU's context was lost before: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was "
                  "encountered); only a new process helps");
 }
@@ -91,13 +91,13 @@ TEST_F(CudaFailure, AFaultIsFinalForTheDevice) {
 TEST_F(CudaFailure, ErrorsWithoutWordsKeepTheirNumber) {
   const auto device = makeCuda();
   stand_in::fail("cuMemGetInfo_v2", 12345);
-  EXPECT_ERROR(device->memory().status(), ErrorCode::Internal, "cuMemGetInfo_v2 failed: CUDA error 12345");
+  EXPECT_ERROR(device->memory().status(), ErrorCode::internal, "cuMemGetInfo_v2 failed: CUDA error 12345");
 }
 
 TEST_F(CudaFailure, NothingForbiddenWhileCapturingIsTheDevicesFault) {
   const auto device = makeCuda();
   stand_in::fail("cuStreamSynchronize", cuda::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  EXPECT_ERROR(device->synchronize(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(device->synchronize(), ErrorCode::invalid_argument,
                "cuStreamSynchronize failed: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (not permitted while capturing)");
   EXPECT_OK(device->synchronize());
 }
@@ -108,7 +108,7 @@ TEST_F(CudaFailure, AForkedChildMakesNoCalls) {
   auto timer = device->makeTimer();
   Expected<Buffer> buffer = device->allocate(4);
   const auto isRefused = [](const Status &status) {
-    return status.code() == ErrorCode::ForkedChild &&
+    return status.code() == ErrorCode::forked_child &&
            status.message() == "the process was forked after the CUDA driver was first used; start a new process";
   };
   const pid_t child = fork();
@@ -135,15 +135,15 @@ TEST(CudaMissing, DriverIsNamed) {
   const std::string message =
       "no usable CUDA driver: /nowhere/libcuda.so: cannot open shared object file: No such file "
       "or directory; needed is a driver of CUDA 11.0 or newer";
-  EXPECT_ERROR(cudaDevice().status(), ErrorCode::Unsupported, message);
-  EXPECT_ERROR(cudaDevices().status(), ErrorCode::Unsupported, message);
+  EXPECT_ERROR(cudaDevice().status(), ErrorCode::unsupported, message);
+  EXPECT_ERROR(cudaDevices().status(), ErrorCode::unsupported, message);
 }
 
 TEST(CudaMissing, EntryPointIsNamed) {
   for (const auto &[file, symbol] :
        {std::pair(TEGULA_TEST_KERNELS, "cuInit"), std::pair(TEGULA_STAND_IN_OLD_CUDA, "cuLaunchKernel")}) {
     const Variable libcuda("TEGULA_LIBCUDA", file);
-    EXPECT_ERROR(cudaDevice().status(), ErrorCode::Unsupported,
+    EXPECT_ERROR(cudaDevice().status(), ErrorCode::unsupported,
                  std::string("no usable CUDA driver: ") + file + " has no " + symbol +
                      "; needed is a driver of CUDA 11.0 or newer");
   }

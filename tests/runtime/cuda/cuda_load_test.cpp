@@ -29,7 +29,7 @@ TEST_F(CudaLoad, KernelsKnowHowManyInstancesRunAtTheSameTime) {
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
   EXPECT_EQ((*kernel)->concurrency(), 132 * (1024 / artifact.threads));
   stand_in::fail("cuOccupancyMaxActiveBlocksPerMultiprocessor", cuda::CUDA_ERROR_INVALID_VALUE);
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::Internal,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::internal,
                "kernel 'kernel': cuOccupancyMaxActiveBlocksPerMultiprocessor failed: CUDA_ERROR_INVALID_VALUE (invalid "
                "argument)");
 }
@@ -37,59 +37,59 @@ TEST_F(CudaLoad, KernelsKnowHowManyInstancesRunAtTheSameTime) {
 TEST_F(CudaLoad, RefusesOtherTargetsAndFields) {
   Artifact artifact = cudaArtifact("k");
   artifact.target = "cpu";
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::invalid_argument,
                "kernel 'k': the artifact is for target 'cpu', this device is 'cuda'");
   artifact = cudaArtifact("k", {tensor("q", f32, 6)});
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::invalid_argument,
                "kernel 'k': parameter 'q': a tensor of rank 6, but ranks are 1 to 5");
   artifact = cudaArtifact("k");
   artifact.threads = 0;
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::invalid_argument,
                "kernel 'k': 0 threads and 0 bytes of shared memory are no block");
   artifact = cudaArtifact("k");
   artifact.shared_bytes = -1;
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::invalid_argument,
                "kernel 'k': 128 threads and -1 bytes of shared memory are no block");
 }
 
 TEST_F(CudaLoad, RefusesArtifactsThatAreCutOff) {
   Artifact artifact = cudaArtifact("k");
   artifact.binary = "";
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument, "kernel 'k': the binary is empty");
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::invalid_argument, "kernel 'k': the binary is empty");
   const std::string whole = cubin();
   for (size_t bytes = 4; bytes < whole.size(); ++bytes) {
     artifact.binary = whole.substr(0, bytes);
-    EXPECT_EQ(loadStatus(artifact).code(), ErrorCode::InvalidArgument) << bytes;
+    EXPECT_EQ(loadStatus(artifact).code(), ErrorCode::invalid_argument) << bytes;
   }
   artifact.binary = whole.substr(0, whole.size() - 1);
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::invalid_argument,
                "kernel 'k': the binary is not a usable cubin: a section ends beyond the last byte");
   artifact.binary = kernelsObject();
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::invalid_argument,
                "kernel 'k': the binary is not a usable cubin: it is for another kind of processor");
 }
 
 TEST_F(CudaLoad, PassesTheDriversLogOn) {
   Artifact artifact = cudaArtifact("k");
   artifact.binary = "wrong";
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::invalid_argument,
                "kernel 'k': cuModuleLoadDataEx failed: CUDA_ERROR_INVALID_PTX (a PTX JIT compilation failed): ptxas "
                "application ptx input, line 1; fatal : Parsing error near 'wrong'");
 }
 
 TEST_F(CudaLoad, RefusesAnotherGpusCodeAndNewerPtx) {
   stand_in::fail("cuModuleLoadDataEx", cuda::CUDA_ERROR_NO_BINARY_FOR_GPU);
-  EXPECT_ERROR(loadStatus(cudaArtifact("k")), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadStatus(cudaArtifact("k")), ErrorCode::invalid_argument,
                "kernel 'k': cuModuleLoadDataEx failed: CUDA_ERROR_NO_BINARY_FOR_GPU (no kernel image is available for "
                "execution)");
   stand_in::fail("cuModuleLoadDataEx", cuda::CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
-  EXPECT_ERROR(loadStatus(cudaArtifact("k")), ErrorCode::Unsupported,
+  EXPECT_ERROR(loadStatus(cudaArtifact("k")), ErrorCode::unsupported,
                "kernel 'k': cuModuleLoadDataEx failed: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (the PTX version is too "
                "new)");
 }
 
 TEST_F(CudaLoad, RefusesAMissingFunction) {
-  EXPECT_ERROR(loadStatus(cudaArtifact("absent")), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadStatus(cudaArtifact("absent")), ErrorCode::invalid_argument,
                "kernel 'absent': the binary has no function 'absent': cuModuleGetFunction failed: "
                "CUDA_ERROR_NOT_FOUND (named symbol not found)");
 }
@@ -98,11 +98,11 @@ TEST_F(CudaLoad, RefusesBlocksThatDoNotFit) {
   stand_in::setFunction(168, 384, 1024);
   Artifact artifact = cudaArtifact("k");
   artifact.threads = 512;
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::ResourceExhausted,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::resource_exhausted,
                "kernel 'k': 512 threads, but its 168 registers allow at most 384");
   artifact.threads = 384;
   artifact.shared_bytes = 226 * 1024 + 1;
-  EXPECT_ERROR(loadStatus(artifact), ErrorCode::ResourceExhausted,
+  EXPECT_ERROR(loadStatus(artifact), ErrorCode::resource_exhausted,
                "kernel 'k': 231425 bytes of dynamic and 1024 of static shared memory, but this GPU has 232448 for a "
                "block");
   artifact.shared_bytes -= 1;
@@ -130,14 +130,14 @@ TEST_F(CudaLoad, TellsWhatTheDriverSays) {
   EXPECT_EQ(info->local_bytes, 16);
   EXPECT_EQ(info->static_shared_bytes, 1024);
   EXPECT_EQ(info->max_threads, 384);
-  EXPECT_ERROR(cudaKernelInfo(*load(makeDevice(), artifact("nothing", {}))).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(cudaKernelInfo(*load(makeDevice(), artifact("nothing", {}))).status(), ErrorCode::invalid_argument,
                "kernel 'nothing' was not loaded by a cuda device");
 }
 
 TEST_F(CudaLoad, LoadsFunctionsOfCudaDevicesOnly) {
-  EXPECT_ERROR(loadCudaFunction(*makeDevice(), "ptx", "f", {}).status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(loadCudaFunction(*makeDevice(), "ptx", "f", {}).status(), ErrorCode::invalid_argument,
                "device 'cpu' is no cuda device");
-  EXPECT_ERROR(loadCudaFunction(*makeCuda(), "ptx", "f", {.threads = 2048}).status(), ErrorCode::ResourceExhausted,
+  EXPECT_ERROR(loadCudaFunction(*makeCuda(), "ptx", "f", {.threads = 2048}).status(), ErrorCode::resource_exhausted,
                "kernel 'f': 2048 threads, but its 32 registers allow at most 1024");
 }
 

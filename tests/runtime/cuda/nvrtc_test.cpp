@@ -24,21 +24,21 @@ TEST_F(NvrtcTest, PassesOptionsOn) {
 }
 
 TEST_F(NvrtcTest, ReportsTheLog) {
-  EXPECT_ERROR(compileCuda("wrong", "sm_80").status(), ErrorCode::CompileFailed,
+  EXPECT_ERROR(compileCuda("wrong", "sm_80").status(), ErrorCode::compile_failed,
                "nvrtcCompileProgram failed: NVRTC_ERROR_COMPILATION\nsource.cu(1): error: this is wrong\n");
-  EXPECT_ERROR(compileCuda("unmakeable", "sm_80").status(), ErrorCode::CompileFailed,
+  EXPECT_ERROR(compileCuda("unmakeable", "sm_80").status(), ErrorCode::compile_failed,
                "nvrtcCreateProgram failed: NVRTC_ERROR_OUT_OF_MEMORY");
   EXPECT_EQ(*compileCuda("f", "sm_80"), "cubin: 1 alive; --gpu-architecture=sm_80");
 }
 
 TEST_F(NvrtcTest, RefusesOtherArchitectures) {
-  EXPECT_ERROR(compileCuda("f", "gfx942").status(), ErrorCode::InvalidArgument,
+  EXPECT_ERROR(compileCuda("f", "gfx942").status(), ErrorCode::invalid_argument,
                "arch is 'gfx942', but must be like sm_90a or compute_90");
 }
 
 TEST(NvrtcMissing, IsNamed) {
   const Variable libnvrtc("TEGULA_LIBNVRTC", "/nowhere/libnvrtc.so");
-  EXPECT_ERROR(compileCuda("f", "sm_80").status(), ErrorCode::Unsupported,
+  EXPECT_ERROR(compileCuda("f", "sm_80").status(), ErrorCode::unsupported,
                "no usable NVRTC: /nowhere/libnvrtc.so: cannot open shared object file: No such file or directory; "
                "needed is NVRTC of CUDA 12 or 13");
 }

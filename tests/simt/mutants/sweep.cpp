@@ -62,7 +62,7 @@ struct Orders {
   SimtScheduler scheduler;
   int64_t schedules;
 };
-constexpr Orders kOrders[] = {{SimtScheduler::Uniform, 2}, {SimtScheduler::Laggard, 8}, {SimtScheduler::Runaway, 16}};
+constexpr Orders kOrders[] = {{SimtScheduler::uniform, 2}, {SimtScheduler::laggard, 8}, {SimtScheduler::runaway, 16}};
 
 SweptKernel sweptKernel(const std::string &arch, std::string_view program, const AttentionProblem &problem) {
   SweptKernel kernel{.target = "simt:" + arch, .program = program, .problem = problem};
@@ -170,7 +170,7 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
     if (!tried)
       return tried.status();
     if (!tried->findings.empty())
-      return Status(ErrorCode::LaunchFailed, tried->findings.front().message);
+      return Status(ErrorCode::launch_failed, tried->findings.front().message);
     sweep.mutants = std::max(sweep.mutants, tried->mutants_total + int64_t(tried->unreached.size()));
     remaining.reached.insert(tried->survivors.begin(), tried->survivors.end());
     remaining.names = std::move(tried->survivors);

@@ -34,7 +34,7 @@ void waitForBox(const Me &me) {
 void initialise(const Me &me) {
   if (me.thread() == 0) {
     me.ops->mbarrier_init(me.lane, 2, 1, kMbarrier, 1);
-    me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::MbarrierInit));
+    me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::mbarrier_init));
   }
   me.barrier(4);
   if (me.thread() == 0)
@@ -45,21 +45,21 @@ void loadBox(const Me &me) {
   initialise(me);
   const SimtTensorMap map = mapAt(me.in(kMapWords));
   if (me.thread() == 0)
-    me.ops->copy_tensor(me.lane, 6, 1, uint32_t(SimtBulk::Load), kBox, &map, running->corner, kMbarrier);
+    me.ops->copy_tensor(me.lane, 6, 1, uint32_t(SimtBulk::load), kBox, &map, running->corner, kMbarrier);
   waitForBox(me);
 }
 
 void loadBytes(const Me &me) {
   initialise(me);
   if (me.thread() == 0)
-    me.ops->copy_bulk(me.lane, 6, 1, uint32_t(SimtBulk::Load), kBox, me.in(kMapWords), kBoxBytes, kMbarrier);
+    me.ops->copy_bulk(me.lane, 6, 1, uint32_t(SimtBulk::load), kBox, me.in(kMapWords), kBoxBytes, kMbarrier);
   waitForBox(me);
 }
 
 template <SimtBulk Kind, bool Tensor> void store(const Me &me) {
   for (uint32_t i = me.thread(); i < kBoxBytes / 4; i += 32)
     me.write(2, 1024 + 4 * i, me.load(kMapWords + i));
-  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::AsyncProxy));
+  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::async_proxy));
   me.ops->barrier_warp(me.lane, 4);
   if (me.thread() != 0)
     return;
@@ -154,10 +154,10 @@ void addBoxes(std::vector<Operation> &all, uint32_t swizzle, int32_t x, int32_t 
   all.push_back(operationOf("tensor load" + where, halves, asKernel<loadBox>, loadBody(halves), false));
   if (x < 0 || y < 0) // A GPU stores there as little as the executor does.
     return;
-  all.push_back(operationOf("tensor store" + where, halves, asKernel<store<SimtBulk::Store, true>>,
+  all.push_back(operationOf("tensor store" + where, halves, asKernel<store<SimtBulk::store, true>>,
                             storeBody(halves, false), true));
   all.push_back(
-      operationOf("tensor add" + where, words, asKernel<store<SimtBulk::AddF32, true>>, storeBody(words, true), true));
+      operationOf("tensor add" + where, words, asKernel<store<SimtBulk::add_f32, true>>, storeBody(words, true), true));
 }
 
 } // namespace
@@ -173,13 +173,13 @@ std::vector<Operation> bulkOperations() {
                                 "bytes [r10], [rd10], 4096, [sh];\n" +
                                 kCopyOut,
                             false));
-  all.push_back(operationOf("bulk store", {}, asKernel<store<SimtBulk::Store, false>>,
+  all.push_back(operationOf("bulk store", {}, asKernel<store<SimtBulk::store, false>>,
                             std::string(kCopyIn) +
                                 "add.u64 rd12, pout, 16;\ncp.async.bulk.global.shared::cta."
                                 "bulk_group [rd12], [r10], 4096;\n" +
                                 kFinish,
                             true));
-  all.push_back(operationOf("bulk add", {}, asKernel<store<SimtBulk::AddF32, false>>,
+  all.push_back(operationOf("bulk add", {}, asKernel<store<SimtBulk::add_f32, false>>,
                             std::string(kCopyIn) +
                                 "add.u64 rd12, pout, 16;\ncp.reduce.async.bulk.global.shared::cta."
                                 "bulk_group.add.f32 [rd12], [r10], 4096;\n" +

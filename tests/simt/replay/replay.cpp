@@ -46,7 +46,7 @@ Expected<std::vector<int32_t>> inExecutor(const Operation &operation) {
   lanes.fill = operation.fill;
   const Outcome outcome = run(lanes);
   if (!outcome.findings.empty())
-    return Status(ErrorCode::LaunchFailed, outcome.findings.front().message);
+    return Status(ErrorCode::launch_failed, outcome.findings.front().message);
   return outcome.out;
 }
 

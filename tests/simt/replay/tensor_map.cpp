@@ -54,7 +54,7 @@ Status encodeTensorMap(Device &gpu, const SimtTensorMap &map, uint64_t address, 
   CUtensorMap result;
   // The driver asks for a current context.
   const Status status =
-      (*context)->run("cuTensorMapEncodeTiled", ErrorCode::InvalidArgument, [&](const Driver &driver) {
+      (*context)->run("cuTensorMapEncodeTiled", ErrorCode::invalid_argument, [&](const Driver &driver) {
         return driver.cuTensorMapEncodeTiled == nullptr
                    ? CUDA_ERROR_NOT_FOUND
                    : driver.cuTensorMapEncodeTiled(&result,

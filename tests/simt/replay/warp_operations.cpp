@@ -22,9 +22,9 @@ int32_t number(std::mt19937_64 &random, SimtMma kind, bool exact) {
   const auto half = [&] { // Of f16: 1 + a fraction, with a sign; exact sums of 16 products.
     return uint32_t(random() % 2 << 15 | 0x3c00 | (exact ? random() % 4 << 8 : random() % 1024));
   };
-  if (kind == SimtMma::Tf32)
+  if (kind == SimtMma::tf32)
     return int32_t(draw());
-  if (kind == SimtMma::F16)
+  if (kind == SimtMma::f16)
     return int32_t(half() | half() << 16);
   return int32_t(draw() >> 16 | (draw() & 0xffff0000));
 }
@@ -46,21 +46,21 @@ void addProducts(std::vector<Operation> &all) {
     const std::string suffix = exact ? " exact" : " rounded";
     const double tolerance = exact ? 0 : 1e-5;
     all.push_back({.name = "mma bf16" + suffix,
-                   .lanes = asKernel<multiply<SimtMma::Bf16>>,
+                   .lanes = asKernel<multiply<SimtMma::bf16>>,
                    .body = multiplyBody("m16n8k16", "bf16"),
-                   .in = multiplyOperands(SimtMma::Bf16, exact),
+                   .in = multiplyOperands(SimtMma::bf16, exact),
                    .out_words = 128,
                    .tolerance = tolerance});
     all.push_back({.name = "mma f16" + suffix,
-                   .lanes = asKernel<multiply<SimtMma::F16>>,
+                   .lanes = asKernel<multiply<SimtMma::f16>>,
                    .body = multiplyBody("m16n8k16", "f16"),
-                   .in = multiplyOperands(SimtMma::F16, exact),
+                   .in = multiplyOperands(SimtMma::f16, exact),
                    .out_words = 128,
                    .tolerance = tolerance});
     all.push_back({.name = "mma tf32" + suffix,
-                   .lanes = asKernel<multiply<SimtMma::Tf32>>,
+                   .lanes = asKernel<multiply<SimtMma::tf32>>,
                    .body = multiplyBody("m16n8k8", "tf32"),
-                   .in = multiplyOperands(SimtMma::Tf32, exact),
+                   .in = multiplyOperands(SimtMma::tf32, exact),
                    .out_words = 128,
                    .tolerance = tolerance});
   }
@@ -135,9 +135,9 @@ void addMatrices(std::vector<Operation> &all) {
 
 void exchange(const Me &me) {
   const uint32_t value = me.load(me.thread());
-  me.store(5 * me.thread(), me.ops->shuffle(me.lane, 2, uint32_t(SimtShuffle::Xor), value, 21));
-  me.store(5 * me.thread() + 1, me.ops->shuffle(me.lane, 3, uint32_t(SimtShuffle::Index), value, 7));
-  for (SimtVote kind : {SimtVote::Any, SimtVote::All, SimtVote::Ballot})
+  me.store(5 * me.thread(), me.ops->shuffle(me.lane, 2, uint32_t(SimtShuffle::lane_xor), value, 21));
+  me.store(5 * me.thread() + 1, me.ops->shuffle(me.lane, 3, uint32_t(SimtShuffle::index), value, 7));
+  for (SimtVote kind : {SimtVote::any, SimtVote::all, SimtVote::ballot})
     me.store(5 * me.thread() + 2 + uint32_t(kind), me.ops->vote(me.lane, 4, uint32_t(kind), value & 1));
 }
 
@@ -149,14 +149,14 @@ constexpr const char *kExchange = "shfl.sync.bfly.b32 r1, r0, 21, 31, -1;\nshfl.
 void electOne(const Me &me) {
   const uint32_t one = me.ops->elect(me.lane, 2);
   if (one != 0)
-    me.ops->atomic_add(me.lane, 3, 1, me.out(0), uint32_t(SimtAtomic::I32), 1, &one);
+    me.ops->atomic_add(me.lane, 3, 1, me.out(0), uint32_t(SimtAtomic::i32), 1, &one);
 }
 
 void additions(const Me &me) {
   const auto real = float(me.thread());
   const uint32_t integer = me.load(me.thread());
-  me.ops->atomic_add(me.lane, 2, 1, me.out(0), uint32_t(SimtAtomic::F32), 1, &real);
-  me.ops->atomic_add(me.lane, 3, 1, me.out(1), uint32_t(SimtAtomic::I32), 1, &integer);
+  me.ops->atomic_add(me.lane, 2, 1, me.out(0), uint32_t(SimtAtomic::f32), 1, &real);
+  me.ops->atomic_add(me.lane, 3, 1, me.out(1), uint32_t(SimtAtomic::i32), 1, &integer);
 }
 
 void increments(const Me &me) {

@@ -32,7 +32,7 @@ void multiply(const Me &me) {
   const Layouts &l = *running;
   for (uint32_t i = me.thread(); i < l.imageWords; i += kLanes)
     me.write(2, 4 * i, me.load(i));
-  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::AsyncProxy));
+  me.ops->fence_proxy(me.lane, 3, uint32_t(SimtFence::async_proxy));
   me.barrier(4);
   const uint32_t mine = l.imageWords + me.thread() * l.perLane();
   uint32_t d[128];
@@ -69,7 +69,7 @@ std::string bodyOf(const Layouts &l) {
        << "setp.eq.u32 p1, 0, 0;\nwgmma.fence.sync.aligned;\n";
   constexpr const char *types[] = {"bf16", "f16", "tf32"};
   const std::string type = types[size_t(l.c.type)];
-  const bool isHalf = l.c.type != SimtMma::Tf32;
+  const bool isHalf = l.c.type != SimtMma::tf32;
   for (uint32_t step = 0; step < kSteps; ++step) {
     text << "add.u64 rd2, rd1, " << l.aDescriptor(step) << ";\nadd.u64 rd3, rd1, " << l.bDescriptor(step) << ";\n"
          << "wgmma.mma_async.sync.aligned.m64n" << l.c.columns << "k" << (isHalf ? 16 : 8) << ".f32." << type << "."
@@ -134,12 +134,12 @@ Operation operationOf(const ProductCase &c, uint64_t seed) {
 std::vector<Operation> warpgroupOperations() {
   std::vector<Operation> all;
   uint64_t seed = 0;
-  for (SimtMma type : {SimtMma::Bf16, SimtMma::F16, SimtMma::Tf32})
+  for (SimtMma type : {SimtMma::bf16, SimtMma::f16, SimtMma::tf32})
     for (uint32_t swizzle : {0, 32, 64, 128})
       for (const bool inRegisters : {false, true})
         for (const bool aTransposed : {false, true})
           for (const bool bTransposed : {false, true}) {
-            if ((inRegisters && aTransposed) || (type == SimtMma::Tf32 && (aTransposed || bTransposed)))
+            if ((inRegisters && aTransposed) || (type == SimtMma::tf32 && (aTransposed || bTransposed)))
               continue; // There are no such instructions.
             all.push_back(operationOf({.type = type,
                                        .columns = swizzle == 64 ? 192U : 64U,

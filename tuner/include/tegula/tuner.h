@@ -44,8 +44,8 @@ struct TuningMachine {
   int64_t shared_bytes_per_multiprocessor = 0;
 };
 
-/// Describes the machine's cores ("cpu") or one of its GPUs ("cuda"). Other words are InvalidArgument. Makes no context
-/// on the GPU.
+/// Describes the machine's cores ("cpu") or one of its GPUs ("cuda"). Other words are invalid_argument. Makes no
+/// context on the GPU.
 Expected<TuningMachine> tuningMachine(std::string_view target, const Compiler &compiler, int ordinal = 0);
 
 /// The last step that a candidate reached, from first to last.
@@ -123,8 +123,8 @@ struct TuningOptions {
   std::function<bool()> stopped = {}; ///< Called often; true ends the tuning with the results so far.
 };
 
-/// Tunes a task in the calling thread. InvalidArgument or Unsupported for a task that cannot be tuned. Internal if the
-/// process that measures does not work at all. A candidate that fails is no error.
+/// Tunes a task in the calling thread. Returns invalid_argument or Unsupported for a task that cannot be tuned. Returns
+/// internal if the process that measures does not work at all. A candidate that fails is no error.
 Expected<Tuning> tune(const TuningTask &task, const TuningMachine &machine, Compiler &compiler,
                       const TuningOptions &options = {});
 
@@ -135,7 +135,8 @@ std::string toJson(const Tuning &tuning);
 /// Returns a plot: block_m over block_n, coloured by speed, in one panel for each choice of the other fields.
 std::string toSvg(const Tuning &tuning);
 
-/// Parses a result of toJson, without the limits of the machine. InvalidArgument says what is wrong with the text.
+/// Parses a result of toJson, without the limits of the machine. The error invalid_argument says what is wrong with the
+/// text.
 Expected<Tuning> parseTuning(const std::string &json);
 
 } // namespace tegula

@@ -20,8 +20,8 @@ public:
 
   explicit TuningStore(std::filesystem::path folder = userFolder()) : folder_(std::move(folder)) {}
 
-  /// Replaces the result for the same key at once: readers see the old file or the new one. ResourceExhausted names the
-  /// directory if it cannot be written to.
+  /// Replaces the result for the same key at once: readers see the old file or the new one. The error
+  /// resource_exhausted names the directory if it cannot be written to.
   Status save(const Tuning &tuning) const;
 
   /// Returns the result for exactly this key. A file that cannot be read does not count.
