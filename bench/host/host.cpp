@@ -35,7 +35,7 @@ tegula_attention_problem problem() {
   return problem;
 }
 
-Outcome launch(const Context &context) {
+Status launch(const Context &context) {
   static std::vector<float> q(kLength * kDim), k(q.size()), v(q.size()), o(q.size()), lse(kLength);
   auto view = [](std::vector<float> &x) { return tensor(x.data(), TEGULA_F32, {1, 1, kLength, kDim}); };
   auto args = make<tegula_forward_args>();
@@ -53,7 +53,7 @@ int firstLaunch(const char *cache) {
   const auto begin = Clock::now();
   auto options = make<tegula_context_options>();
   options.cache_directory = cache;
-  Result<Context> context = Context::create(options);
+  Expected<Context> context = Context::create(options);
   if (!context || !launch(*context))
     return EXIT_FAILURE;
   std::printf("%f\n", millisecondsSince(begin));
@@ -73,7 +73,7 @@ double inFreshProcess(const std::string &program, const std::string &cache) {
 double lookUpNanoseconds(const std::string &cache) {
   auto options = make<tegula_context_options>();
   options.cache_directory = cache.c_str();
-  Result<Context> context = Context::create(options);
+  Expected<Context> context = Context::create(options);
   const tegula_attention_problem wanted = problem();
   constexpr int count = 100'000;
   const auto begin = Clock::now();

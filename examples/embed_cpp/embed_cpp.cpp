@@ -123,9 +123,9 @@ bool step(const Context &context, int64_t length) {
   backward.dq = view(dq);
   backward.dk = view(dk);
   backward.dv = view(dv);
-  for (const Outcome &outcome : {context.forward(problem(), forward), context.backward(problem(), backward)})
-    if (!outcome) {
-      std::fprintf(stderr, "%s\n", outcome.message.c_str());
+  for (const Status &status : {context.forward(problem(), forward), context.backward(problem(), backward)})
+    if (!status) {
+      std::fprintf(stderr, "%s\n", status.message.c_str());
       return false;
     }
   for (int64_t row = 0; row < length; ++row)
@@ -138,9 +138,9 @@ bool step(const Context &context, int64_t length) {
 
 int main() {
   Host host;
-  Result<Context> context = Context::create(optionsOf(host));
+  Expected<Context> context = Context::create(optionsOf(host));
   if (!context || !step(*context, 100) || !context->setPolicy(TEGULA_LOADED_ONLY)) {
-    std::fprintf(stderr, "%s\n", context.outcome().message.c_str());
+    std::fprintf(stderr, "%s\n", context.status().message.c_str());
     return EXIT_FAILURE;
   }
   std::atomic<int> good{0};

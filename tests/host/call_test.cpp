@@ -45,8 +45,8 @@ std::string seenKeys(const tegula_attention_problem &problem, int64_t queries, i
   args.v = tensor(v.data(), TEGULA_F32, {1, 1, keys, dim});
   args.o = tensor(o.data(), TEGULA_F32, {1, 1, queries, dim});
   args.lse = tensor(lse.data(), TEGULA_F32, {1, 1, queries});
-  if (const Outcome outcome = makeContext().forward(problem, args); !outcome)
-    return outcome.message;
+  if (const Status status = makeContext().forward(problem, args); !status)
+    return status.message;
   std::string picture;
   for (int64_t query = 0; query < queries; ++query, picture += ' ')
     for (int64_t key = 0; key < keys; ++key)
@@ -205,9 +205,9 @@ TEST(Call, SaysWhatIsWrong) {
   Sequence sequence(10);
   auto expectRefused = [&](const tegula_attention_problem &problem, const tegula_forward_args &args, tegula_status code,
                            const char *words) {
-    const Outcome outcome = context.forward(problem, args);
-    EXPECT_EQ(outcome.code, code);
-    EXPECT_THAT(outcome.message, HasSubstr(words));
+    const Status status = context.forward(problem, args);
+    EXPECT_EQ(status.code, code);
+    EXPECT_THAT(status.message, HasSubstr(words));
   };
   tegula_attention_problem odd = problem();
   odd.head_dim = 7;
@@ -243,9 +243,9 @@ TEST(Call, SizesThatAKernelCannotCountAreNamed) {
   Sequence sequence(10);
   tegula_forward_args args = sequence.forward();
   args.k.shape[2] = args.v.shape[2] = int64_t{1} << 40;
-  const Outcome outcome = context.forward(problem(), args);
-  EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
-  EXPECT_EQ(outcome.message, "argument 'seqlen_k': it is 1099511627776; it must be below 2147483648 (2^31), because "
+  const Status status = context.forward(problem(), args);
+  EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(status.message, "argument 'seqlen_k': it is 1099511627776; it must be below 2147483648 (2^31), because "
                              "positions in a kernel have 32 bits");
   tegula_backward_args backward = sequence.backward();
   for (tegula_tensor *tensor : {&backward.q, &backward.o, &backward.lse, &backward.d_o, &backward.dq})
@@ -258,9 +258,9 @@ TEST(Call, StridesThatReachBeyondAddressesAreNamed) {
   Sequence sequence(10);
   tegula_forward_args args = sequence.forward();
   args.k.strides[2] = int64_t{1} << 62;
-  const Outcome outcome = context.forward(problem(), args);
-  EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
-  EXPECT_EQ(outcome.message, "argument 'k': the offset of an element exceeds 63 bits; its sizes and strides must stay "
+  const Status status = context.forward(problem(), args);
+  EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(status.message, "argument 'k': the offset of an element exceeds 63 bits; its sizes and strides must stay "
                              "inside of the memory that it lies in");
 }
 
@@ -292,9 +292,9 @@ TEST(Call, SupportsAnswersWithAReason) {
   EXPECT_TRUE(isOk(context.supports(problem())));
   tegula_attention_problem wide = problem();
   wide.head_dim = 512;
-  const Outcome outcome = context.supports(wide);
-  EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
-  EXPECT_EQ(outcome.message, "argument 'head_dim': it is 512; it must be a multiple of 8 from 8 to 256");
+  const Status status = context.supports(wide);
+  EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(status.message, "argument 'head_dim': it is 512; it must be a multiple of 8 from 8 to 256");
   EXPECT_EQ(context.counters()->compilations, 0);
 }
 

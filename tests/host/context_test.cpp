@@ -36,9 +36,9 @@ TEST(Versions, ANewerHostMayUseOnlyWhatThereIs) {
   newer.known.struct_size = sizeof newer;
   EXPECT_TRUE(isOk(context.supports(newer.known)));
   newer.more[3] = 1;
-  const Outcome outcome = context.supports(newer.known);
-  EXPECT_EQ(outcome.code, TEGULA_UNSUPPORTED);
-  EXPECT_THAT(outcome.message, HasSubstr("argument 'problem': its struct_size is 96; this library knows 80 bytes"));
+  const Status status = context.supports(newer.known);
+  EXPECT_EQ(status.code, TEGULA_UNSUPPORTED);
+  EXPECT_THAT(status.message, HasSubstr("argument 'problem': its struct_size is 96; this library knows 80 bytes"));
 }
 
 TEST(Versions, AForgottenSizeIsAnError) {
@@ -52,9 +52,9 @@ TEST(Options, AreChecked) {
   auto expectRefused = [](auto change, const char *words) {
     tegula_context_options wrong = options();
     change(wrong);
-    const Outcome outcome = Context::create(wrong).outcome();
-    EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
-    EXPECT_THAT(outcome.message, HasSubstr(words));
+    const Status status = Context::create(wrong).status();
+    EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
+    EXPECT_THAT(status.message, HasSubstr(words));
   };
   expectRefused([](auto &o) { o.device = 2; }, "argument 'device': it is 2");
   expectRefused([](auto &o) { o.policy = 3; }, "argument 'policy': it is 3");
@@ -75,43 +75,43 @@ TEST(Options, ThereMayBeNoCompiler) {
   none.compiler = "/nowhere/tegula-cc";
   none.cache_directory = "";
   Sequence sequence(10);
-  const Outcome outcome = makeContext(none).forward(problem(), sequence.forward());
-  EXPECT_EQ(outcome.code, TEGULA_UNSUPPORTED);
-  EXPECT_THAT(outcome.message, HasSubstr("cannot be started"));
-  EXPECT_THAT(outcome.message, HasSubstr(kForwardKernel));
+  const Status status = makeContext(none).forward(problem(), sequence.forward());
+  EXPECT_EQ(status.code, TEGULA_UNSUPPORTED);
+  EXPECT_THAT(status.message, HasSubstr("cannot be started"));
+  EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
 }
 
 TEST(Options, LimitsAreKept) {
   tegula_context_options limited = options();
   limited.cache_directory = "";
   limited.compile_memory_bytes = 16 << 20;
-  Outcome outcome = makeContext(limited).plan(problem()).outcome();
-  EXPECT_EQ(outcome.code, TEGULA_RESOURCE_EXHAUSTED);
-  EXPECT_THAT(outcome.message,
+  Status status = makeContext(limited).plan(problem()).status();
+  EXPECT_EQ(status.code, TEGULA_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.message,
               HasSubstr("the limit is 16 MiB; raise WorkerOptions::memory_bytes (in C: compile_memory_bytes)"));
-  EXPECT_THAT(outcome.message, HasSubstr(kForwardKernel));
+  EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
   limited = options();
   limited.cache_directory = "";
   limited.compile_time_limit_ms = 1;
-  outcome = makeContext(limited).plan(problem()).outcome();
-  EXPECT_EQ(outcome.code, TEGULA_COMPILE_TIMEOUT);
-  EXPECT_THAT(outcome.message,
+  status = makeContext(limited).plan(problem()).status();
+  EXPECT_EQ(status.code, TEGULA_COMPILE_TIMEOUT);
+  EXPECT_THAT(status.message,
               HasSubstr("the limit is 1 ms; raise WorkerOptions::time_limit (in C: compile_time_limit_ms)"));
-  EXPECT_THAT(outcome.message, HasSubstr(kForwardKernel));
+  EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
 }
 
 TEST(Policy, DecidesHowFarACallGoes) {
-  ASSERT_TRUE(isOk(makeContext().plan(problem()).outcome())); // Is kept from here on.
+  ASSERT_TRUE(isOk(makeContext().plan(problem()).status())); // Is kept from here on.
   tegula_context_options strict = options();
   strict.policy = TEGULA_LOADED_ONLY;
   const Context context = makeContext(strict);
-  const Outcome outcome = context.plan(problem()).outcome();
-  EXPECT_EQ(outcome.code, TEGULA_NEEDS_COMPILE);
-  EXPECT_THAT(outcome.message, ::testing::StartsWith("a kernel is not at hand, and the policy does not allow compiling "
+  const Status status = context.plan(problem()).status();
+  EXPECT_EQ(status.code, TEGULA_NEEDS_COMPILE);
+  EXPECT_THAT(status.message, ::testing::StartsWith("a kernel is not at hand, and the policy does not allow compiling "
                                                      "it; allow that, or bring the kernel in a bundle"));
-  EXPECT_THAT(outcome.message, HasSubstr(kForwardKernel));
+  EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
   ASSERT_TRUE(isOk(context.setPolicy(TEGULA_LOAD_ONLY)));
-  EXPECT_TRUE(isOk(context.plan(problem()).outcome()));
+  EXPECT_TRUE(isOk(context.plan(problem()).status()));
   EXPECT_EQ(context.counters()->compilations, 0);
   EXPECT_EQ(context.counters()->hits, 4);
   tegula_attention_problem other = problem();
@@ -119,7 +119,7 @@ TEST(Policy, DecidesHowFarACallGoes) {
   other.causal = TEGULA_CAUSAL_TOP_LEFT;
   other.variations = TEGULA_WINDOW | TEGULA_SOFTCAP;
   other.softcap = 30;
-  const Outcome missing = context.plan(other).outcome();
+  const Status missing = context.plan(other).status();
   EXPECT_EQ(missing.code, TEGULA_NEEDS_COMPILE);
   EXPECT_THAT(missing.message,
               HasSubstr("\nattention dtype=f32 algorithm=flash2 head_dim=24 value_dim=24 causal=top_left "
@@ -132,7 +132,7 @@ TEST(Plans, AreMadeForPowersOfTwo) {
     tegula_attention_problem lengths = problem();
     lengths.seqlen_q = seqlen_q;
     lengths.seqlen_k = seqlen_k;
-    EXPECT_TRUE(isOk(context.plan(lengths).outcome()));
+    EXPECT_TRUE(isOk(context.plan(lengths).status()));
     return context.counters()->plans;
   };
   EXPECT_EQ(plansAfter(0, 0), 1);
@@ -146,9 +146,9 @@ TEST(Plans, AreNotMadeForImpossibleLengths) {
   const Context context = makeContext();
   tegula_attention_problem wrong = problem();
   wrong.seqlen_k = -1;
-  const Outcome outcome = context.plan(wrong).outcome();
-  EXPECT_EQ(outcome.code, TEGULA_INVALID_ARGUMENT);
-  EXPECT_THAT(outcome.message, HasSubstr("argument 'seqlen_k': it is -1; it must be from 0 to 1099511627776"));
+  const Status status = context.plan(wrong).status();
+  EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_THAT(status.message, HasSubstr("argument 'seqlen_k': it is -1; it must be from 0 to 1099511627776"));
 }
 
 } // namespace

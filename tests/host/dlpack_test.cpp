@@ -22,7 +22,7 @@ struct DLTensor {
 TEST(Dlpack, StridesAndOffsetsAreKept) {
   float numbers[100];
   int64_t shape[] = {2, 3}, strides[] = {1, 2};
-  Result<tegula_tensor> tensor = fromDlpack(DLTensor{numbers, 1, 0, 2, {2, 32, 1}, shape, strides, 8});
+  Expected<tegula_tensor> tensor = fromDlpack(DLTensor{numbers, 1, 0, 2, {2, 32, 1}, shape, strides, 8});
   ASSERT_TRUE(tensor);
   EXPECT_EQ(tensor->data, numbers + 2);
   EXPECT_EQ(tensor->dtype, TEGULA_F32);
@@ -34,7 +34,7 @@ TEST(Dlpack, StridesAndOffsetsAreKept) {
 
 TEST(Dlpack, NoStridesMeansCOrder) {
   int64_t shape[] = {2, 3, 4};
-  Result<tegula_tensor> tensor = fromDlpack(DLTensor{nullptr, 1, 0, 3, {4, 16, 1}, shape, nullptr, 0});
+  Expected<tegula_tensor> tensor = fromDlpack(DLTensor{nullptr, 1, 0, 3, {4, 16, 1}, shape, nullptr, 0});
   ASSERT_TRUE(tensor);
   EXPECT_EQ(tensor->dtype, TEGULA_BF16);
   EXPECT_EQ(tensor->strides[0], 12);
@@ -53,8 +53,8 @@ TEST(Dlpack, EveryElementTypeThatThereIs) {
 TEST(Dlpack, RefusesWhatThereIsNot) {
   int64_t shape[6] = {};
   for (DLDataType type : {DLDataType{2, 64, 1}, DLDataType{1, 32, 1}, DLDataType{2, 32, 4}})
-    EXPECT_EQ(fromDlpack(DLTensor{nullptr, 1, 0, 1, type, shape, nullptr, 0}).outcome().code, TEGULA_UNSUPPORTED);
-  EXPECT_EQ(fromDlpack(DLTensor{nullptr, 1, 0, 6, {2, 32, 1}, shape, nullptr, 0}).outcome().message,
+    EXPECT_EQ(fromDlpack(DLTensor{nullptr, 1, 0, 1, type, shape, nullptr, 0}).status().code, TEGULA_UNSUPPORTED);
+  EXPECT_EQ(fromDlpack(DLTensor{nullptr, 1, 0, 6, {2, 32, 1}, shape, nullptr, 0}).status().message,
             "dlpack: the tensor has rank 6; legal is 0 to 5");
 }
 

@@ -19,7 +19,7 @@ host::Context makeContext(const tegula_context_options &options = test::options(
 /// f32, head_dim 16.
 tegula_attention_problem problem();
 
-::testing::AssertionResult isOk(const host::Outcome &outcome);
+::testing::AssertionResult isOk(const host::Status &status);
 
 /// One head of random numbers, and what attention makes of them.
 struct Sequence {

@@ -12,20 +12,20 @@ using namespace tegula::test;
 namespace {
 
 TEST(Plan, OutlivesItsContext) {
-  Result<Plan> plan = Outcome{};
+  Expected<Plan> plan = Status{};
   {
     const Context context = makeContext();
     plan = context.plan(problem());
   }
-  ASSERT_TRUE(isOk(plan.outcome()));
+  ASSERT_TRUE(isOk(plan.status()));
   Sequence sequence(33);
   ASSERT_TRUE(isOk(plan->forward(sequence.forward())));
   EXPECT_TRUE(sequence.isRight(problem()));
 }
 
 TEST(Plan, NeedsAWorkspaceForTheBackwardPass) {
-  Result<Plan> plan = makeContext().plan(problem());
-  ASSERT_TRUE(isOk(plan.outcome()));
+  Expected<Plan> plan = makeContext().plan(problem());
+  ASSERT_TRUE(isOk(plan.status()));
   auto shape = make<tegula_attention_shape>();
   shape.batch = shape.heads = shape.kv_heads = 1;
   shape.seqlen_q = shape.seqlen_k = 33;
@@ -42,13 +42,13 @@ TEST(Plan, NeedsAWorkspaceForTheBackwardPass) {
   EXPECT_TRUE(isOk(plan->backward(args)));
   std::free(memory);
   shape.heads = -1;
-  EXPECT_EQ(plan->backwardWorkspace(shape).outcome().code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_EQ(plan->backwardWorkspace(shape).status().code, TEGULA_INVALID_ARGUMENT);
 }
 
 /// 10,000 look-ups: run with the thread sanitizer, too.
 TEST(Plan, LookUpsFromManyThreadsFindTheSame) {
   const Context context = makeContext();
-  ASSERT_TRUE(isOk(context.plan(problem()).outcome()));
+  ASSERT_TRUE(isOk(context.plan(problem()).status()));
   std::atomic<int> found{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)

@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
     if (!compilation->finished)
       std::puts(compilation->schedule);
   };
-  Result<Context> context = Context::create(options);
+  Expected<Context> context = Context::create(options);
   auto problem = make<tegula_attention_problem>();
   problem.dtype = TEGULA_F32;
   problem.head_dim = problem.value_dim = 16;

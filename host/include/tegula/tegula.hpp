@@ -13,37 +13,37 @@
 
 namespace tegula::host {
 
-/// The outcome of a call; `code` is TEGULA_OK if nothing went wrong.
-struct [[nodiscard]] Outcome {
+/// The status of a call; `code` is TEGULA_OK if nothing went wrong.
+struct [[nodiscard]] Status {
   tegula_status code = TEGULA_OK;
   std::string message = {};
 
   explicit operator bool() const { return code == TEGULA_OK; }
 };
 
-/// A value, or the Outcome that says why there is none.
-template <class T> class [[nodiscard]] Result {
+/// A value, or the Status that says why there is none.
+template <class T> class [[nodiscard]] Expected {
 public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Outcome outcome) : state_(std::in_place_index<1>, std::move(outcome)) {}
+  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Expected(Status status) : state_(std::in_place_index<1>, std::move(status)) {}
 
   explicit operator bool() const { return state_.index() == 0; }
   T &operator*() { return std::get<0>(state_); }
   T *operator->() { return &std::get<0>(state_); }
-  Outcome outcome() const { return *this ? Outcome() : std::get<1>(state_); }
+  Status status() const { return *this ? Status() : std::get<1>(state_); }
 
 private:
-  std::variant<T, Outcome> state_;
+  std::variant<T, Status> state_;
 };
 
 /// Calls `function(arguments..., &error)`.
-template <class Function, class... Arguments> Outcome call(Function function, Arguments... arguments) {
+template <class Function, class... Arguments> Status call(Function function, Arguments... arguments) {
   tegula_error *error = nullptr;
-  Outcome outcome{function(arguments..., &error)};
+  Status status{function(arguments..., &error)};
   if (error != nullptr)
-    outcome.message = tegula_error_message(error);
+    status.message = tegula_error_message(error);
   tegula_error_free(error);
-  return outcome;
+  return status;
 }
 
 /// Returns a structure of tegula.h with its size set and all else 0:
@@ -58,18 +58,18 @@ class Plan {
 public:
   explicit Plan(tegula_plan *plan) : plan_(plan, tegula_plan_destroy) {}
 
-  Outcome forward(const tegula_forward_args &args) const { return call(tegula_plan_forward, plan_.get(), &args); }
-  Outcome backward(const tegula_backward_args &args) const { return call(tegula_plan_backward, plan_.get(), &args); }
+  Status forward(const tegula_forward_args &args) const { return call(tegula_plan_forward, plan_.get(), &args); }
+  Status backward(const tegula_backward_args &args) const { return call(tegula_plan_backward, plan_.get(), &args); }
   /// Returns the bytes of workspace.
-  Result<int64_t> forwardWorkspace(const tegula_attention_shape &shape) const {
+  Expected<int64_t> forwardWorkspace(const tegula_attention_shape &shape) const {
     int64_t bytes = 0;
-    Outcome outcome = call(tegula_plan_workspace, plan_.get(), &shape, &bytes, static_cast<int64_t *>(nullptr));
-    return outcome ? Result<int64_t>(bytes) : outcome;
+    Status status = call(tegula_plan_workspace, plan_.get(), &shape, &bytes, static_cast<int64_t *>(nullptr));
+    return status ? Expected<int64_t>(bytes) : status;
   }
-  Result<int64_t> backwardWorkspace(const tegula_attention_shape &shape) const {
+  Expected<int64_t> backwardWorkspace(const tegula_attention_shape &shape) const {
     int64_t bytes = 0;
-    Outcome outcome = call(tegula_plan_workspace, plan_.get(), &shape, static_cast<int64_t *>(nullptr), &bytes);
-    return outcome ? Result<int64_t>(bytes) : outcome;
+    Status status = call(tegula_plan_workspace, plan_.get(), &shape, static_cast<int64_t *>(nullptr), &bytes);
+    return status ? Expected<int64_t>(bytes) : status;
   }
 
   tegula_plan *get() const { return plan_.get(); }
@@ -80,31 +80,31 @@ private:
 
 class Context {
 public:
-  static Result<Context> create(const tegula_context_options &options = make<tegula_context_options>()) {
+  static Expected<Context> create(const tegula_context_options &options = make<tegula_context_options>()) {
     tegula_context *context = nullptr;
-    Outcome outcome = call(tegula_context_create, &options, &context);
-    return outcome ? Result<Context>(Context(context)) : outcome;
+    Status status = call(tegula_context_create, &options, &context);
+    return status ? Expected<Context>(Context(context)) : status;
   }
 
-  Result<Plan> plan(const tegula_attention_problem &problem) const {
+  Expected<Plan> plan(const tegula_attention_problem &problem) const {
     tegula_plan *plan = nullptr;
-    Outcome outcome = call(tegula_plan_create, context_.get(), &problem, &plan);
-    return outcome ? Result<Plan>(Plan(plan)) : outcome;
+    Status status = call(tegula_plan_create, context_.get(), &problem, &plan);
+    return status ? Expected<Plan>(Plan(plan)) : status;
   }
-  Outcome supports(const tegula_attention_problem &problem) const {
+  Status supports(const tegula_attention_problem &problem) const {
     return call(tegula_supports, context_.get(), &problem);
   }
-  Outcome forward(const tegula_attention_problem &problem, const tegula_forward_args &args) const {
+  Status forward(const tegula_attention_problem &problem, const tegula_forward_args &args) const {
     return call(tegula_attention_forward, context_.get(), &problem, &args);
   }
-  Outcome backward(const tegula_attention_problem &problem, const tegula_backward_args &args) const {
+  Status backward(const tegula_attention_problem &problem, const tegula_backward_args &args) const {
     return call(tegula_attention_backward, context_.get(), &problem, &args);
   }
-  Outcome setPolicy(int32_t policy) const { return call(tegula_context_set_policy, context_.get(), policy); }
-  Result<tegula_counters> counters() const {
+  Status setPolicy(int32_t policy) const { return call(tegula_context_set_policy, context_.get(), policy); }
+  Expected<tegula_counters> counters() const {
     auto counters = make<tegula_counters>();
-    Outcome outcome = call(tegula_context_counters, context_.get(), &counters);
-    return outcome ? Result<tegula_counters>(counters) : outcome;
+    Status status = call(tegula_context_counters, context_.get(), &counters);
+    return status ? Expected<tegula_counters>(counters) : status;
   }
 
   tegula_context *get() const { return context_.get(); }
@@ -150,13 +150,13 @@ template <class DataType> int32_t dtypeOf(const DataType &type) {
 } // namespace details
 
 /// Returns the view of a DLTensor (dlpack/dlpack.h, which this header does not need).
-template <class DLTensor> Result<tegula_tensor> fromDlpack(const DLTensor &from) {
+template <class DLTensor> Expected<tegula_tensor> fromDlpack(const DLTensor &from) {
   tegula_tensor result{};
   result.dtype = details::dtypeOf(from.dtype);
   if (result.dtype < 0)
-    return Outcome{TEGULA_UNSUPPORTED, "dlpack: element types are f32, f16, bf16, i64, i32 and i8, in one lane"};
+    return Status{TEGULA_UNSUPPORTED, "dlpack: element types are f32, f16, bf16, i64, i32 and i8, in one lane"};
   if (from.ndim < 0 || from.ndim > 5)
-    return Outcome{TEGULA_UNSUPPORTED,
+    return Status{TEGULA_UNSUPPORTED,
                    "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5"};
   result.data = static_cast<char *>(from.data) + from.byte_offset;
   result.rank = from.ndim;
