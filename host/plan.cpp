@@ -14,14 +14,14 @@ namespace {
 /// A call's arguments in C++. Not to be copied: `call` refers to the vectors.
 struct Forward {
   AttentionForward call;
-  std::vector<TensorRef> variation;
+  std::vector<TensorRef> variant_tensors;
   Workspace workspace;
   Stream stream;
 };
 
 struct Backward {
   AttentionBackward call;
-  std::vector<TensorRef> variation, gradients;
+  std::vector<TensorRef> variant_tensors, gradients;
   Workspace workspace;
   Stream stream;
 };
@@ -49,9 +49,9 @@ template <class CArgs, class Args> Status readShared(const CArgs &from, Args &to
   TEGULA_RETURN_IF_ERROR(readInto(to.call.v, "v", from.v));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.o, "o", from.o));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.lse, "lse", from.lse));
-  TEGULA_RETURN_IF_ERROR(readList(to.variation, "variation", from.variation, from.variation_count));
+  TEGULA_RETURN_IF_ERROR(readList(to.variant_tensors, "variant_tensors", from.variant_tensors, from.variant_tensor_count));
   to.call.scale = from.scale;
-  to.call.variant = to.variation;
+  to.call.variant = to.variant_tensors;
   to.workspace = {from.workspace, from.workspace_bytes};
   to.stream = {from.stream};
   return {};
@@ -73,7 +73,7 @@ Status read(const tegula_backward_args *from, Backward &to) {
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dk, "dk", args->dk));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dv, "dv", args->dv));
   TEGULA_RETURN_IF_ERROR(
-      readList(to.gradients, "variation_gradients", args->variation_gradients, args->variation_gradient_count));
+      readList(to.gradients, "variant_gradients", args->variant_gradients, args->variant_gradient_count));
   to.call.variant_gradients = to.gradients;
   return {};
 }

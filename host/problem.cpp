@@ -13,7 +13,7 @@ static_assert(TEGULA_OK == int(ErrorCode::ok) && TEGULA_NEEDS_COMPILE == int(Err
 
 constexpr int64_t kLongest = int64_t{1} << 40;
 
-constexpr int32_t kAllVariations =
+constexpr int32_t kAllVariants =
     TEGULA_WINDOW | TEGULA_SOFTCAP | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_DOCUMENTS | TEGULA_BIAS;
 
 Status outOfRange(const std::string &name, int64_t value, int64_t last) {
@@ -32,10 +32,10 @@ Status readLength(const char *name, int64_t length, int64_t &expected) {
   return {};
 }
 
-/// A causal mask has a diagonal already, which its variations share.
+/// A causal mask has a diagonal already, which its variants share.
 Status checkDiagonal(const tegula_attention_problem &problem) {
   constexpr int32_t diagonal = TEGULA_WINDOW | TEGULA_ALIBI | TEGULA_PREFIX_LM;
-  if (problem.bottom_right == 0 || problem.causal != TEGULA_CAUSAL_TOP_LEFT || (problem.variations & diagonal) == 0)
+  if (problem.bottom_right == 0 || problem.causal != TEGULA_CAUSAL_TOP_LEFT || (problem.variants & diagonal) == 0)
     return {};
   return {ErrorCode::invalid_argument,
           "argument 'bottom_right': it is " + std::to_string(problem.bottom_right) +
@@ -48,7 +48,7 @@ Variant variantOf(const tegula_attention_problem &problem) {
   const Alignment alignment = countsFromLast ? Alignment::bottom_right : Alignment::top_left;
   Variant all;
   auto add = [&](int32_t flag, auto make) {
-    if ((problem.variations & flag) != 0)
+    if ((problem.variants & flag) != 0)
       all = combine(std::move(all), make());
   };
   add(TEGULA_WINDOW, [&] { return slidingWindow(problem.window_left, problem.window_right, alignment); });
@@ -68,7 +68,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
     return problem.status();
   TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
   TEGULA_RETURN_IF_ERROR(checkRange("causal", problem->causal, TEGULA_CAUSAL_BOTTOM_RIGHT));
-  TEGULA_RETURN_IF_ERROR(checkRange("variations", problem->variations, kAllVariations));
+  TEGULA_RETURN_IF_ERROR(checkRange("variants", problem->variants, kAllVariants));
   TEGULA_RETURN_IF_ERROR(checkDiagonal(*problem));
   AttentionProblem result;
   result.dtype = static_cast<DType>(problem->dtype);

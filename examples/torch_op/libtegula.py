@@ -41,22 +41,22 @@ class ContextOptions(Versioned):
 
 class Problem(Versioned):
     _fields_ = [("struct_size", c_uint32), ("dtype", c_int32), ("head_dim", c_int32), ("value_dim", c_int32),
-                ("causal", c_int32), ("backward", c_int32), ("variations", c_int32), ("bottom_right", c_int32),
+                ("causal", c_int32), ("backward", c_int32), ("variants", c_int32), ("bottom_right", c_int32),
                 ("window_left", c_int64), ("window_right", c_int64), ("softcap", c_double),
                 ("seqlen_q", c_int64), ("seqlen_k", c_int64), ("lse_gradient", c_int32), ("contain_nonfinite", c_int32)]
 
 
 class ForwardArgs(Versioned):
     _fields_ = [("struct_size", c_uint32), ("scale", c_float)] + [(name, Tensor) for name in "q k v o lse".split()] + [
-        ("variation", POINTER(Tensor)), ("variation_count", c_size_t), ("workspace", c_void_p),
+        ("variant_tensors", POINTER(Tensor)), ("variant_tensor_count", c_size_t), ("workspace", c_void_p),
         ("workspace_bytes", c_int64), ("stream", c_void_p)]
 
 
 class BackwardArgs(Versioned):
     _fields_ = [("struct_size", c_uint32), ("scale", c_float)] + [
         (name, Tensor) for name in "q k v o lse d_o dq dk dv".split()] + [
-        ("variation", POINTER(Tensor)), ("variation_count", c_size_t), ("variation_gradients", POINTER(Tensor)),
-        ("variation_gradient_count", c_size_t), ("workspace", c_void_p), ("workspace_bytes", c_int64),
+        ("variant_tensors", POINTER(Tensor)), ("variant_tensor_count", c_size_t), ("variant_gradients", POINTER(Tensor)),
+        ("variant_gradient_count", c_size_t), ("workspace", c_void_p), ("workspace_bytes", c_int64),
         ("stream", c_void_p), ("d_lse", Tensor)]
 
 

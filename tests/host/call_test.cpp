@@ -22,10 +22,10 @@ TEST(Call, ComputesAttention) {
   EXPECT_NE(sequence.dq, std::vector<float>(sequence.dq.size()));
 }
 
-TEST(Call, ComputesVariations) {
+TEST(Call, ComputesVariants) {
   const Context context = makeContext();
   tegula_attention_problem capped = problem();
-  capped.variations = TEGULA_SOFTCAP;
+  capped.variants = TEGULA_SOFTCAP;
   capped.softcap = 0.5;
   Sequence sequence(40);
   ASSERT_TRUE(isOk(context.forward(capped, sequence.forward())));
@@ -54,10 +54,10 @@ std::string seenKeys(const tegula_attention_problem &problem, int64_t queries, i
   return picture;
 }
 
-TEST(Call, AMaskAndAVariationHaveOneDiagonal) {
+TEST(Call, AMaskAndAVariantHaveOneDiagonal) {
   tegula_attention_problem window = problem();
   window.backward = 0;
-  window.variations = TEGULA_WINDOW;
+  window.variants = TEGULA_WINDOW;
   window.window_left = 2;
   window.window_right = 1;
   window.causal = TEGULA_CAUSAL_BOTTOM_RIGHT;
@@ -77,7 +77,7 @@ TEST(Call, AMaskAndAVariationHaveOneDiagonal) {
             "from the last one");
 }
 
-TEST(Call, ADiagonalThatNoVariationCountsFromIsNoContradiction) {
+TEST(Call, ADiagonalThatNoVariantCountsFromIsNoContradiction) {
   tegula_attention_problem plain = problem();
   plain.backward = 0;
   plain.causal = TEGULA_CAUSAL_TOP_LEFT;
@@ -160,10 +160,10 @@ TEST(Call, AGradientOfLseIsNeverDropped) {
               HasSubstr("argument 'lse_gradient': it is true, but 'backward' is false"));
 }
 
-TEST(Call, TakesTheTensorsOfVariations) {
+TEST(Call, TakesTheTensorsOfVariants) {
   const Context context = makeContext();
   tegula_attention_problem biased = problem();
-  biased.variations = TEGULA_SOFTCAP | TEGULA_BIAS;
+  biased.variants = TEGULA_SOFTCAP | TEGULA_BIAS;
   biased.softcap = 5;
   Sequence sequence(20);
   std::vector<float> bias(20 * 20, -1e9f), gradient(bias.size());
@@ -173,15 +173,15 @@ TEST(Call, TakesTheTensorsOfVariations) {
   const tegula_tensor dbias = tegula::host::tensor(gradient.data(), TEGULA_F32, {1, 1, 20, 20});
   tegula_forward_args forward = sequence.forward();
   EXPECT_THAT(context.forward(biased, forward).message, HasSubstr("argument 'variant': it has 0 tensors"));
-  forward.variation = &tensor;
-  forward.variation_count = 1;
+  forward.variant_tensors = &tensor;
+  forward.variant_tensor_count = 1;
   ASSERT_TRUE(isOk(context.forward(biased, forward)));
   EXPECT_EQ(sequence.o, sequence.v);
   tegula_backward_args backward = sequence.backward();
-  backward.variation = &tensor;
-  backward.variation_count = 1;
-  backward.variation_gradients = &dbias;
-  backward.variation_gradient_count = 1;
+  backward.variant_tensors = &tensor;
+  backward.variant_tensor_count = 1;
+  backward.variant_gradients = &dbias;
+  backward.variant_gradient_count = 1;
   ASSERT_TRUE(isOk(context.backward(biased, backward)));
   EXPECT_EQ(sequence.dv, sequence.d_o);
 }
@@ -219,10 +219,10 @@ TEST(Call, SaysWhatIsWrong) {
   odd.causal = -1;
   expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'causal': it is -1");
   odd = problem();
-  odd.variations = 64;
-  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'variations': it is 64");
+  odd.variants = 64;
+  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'variants': it is 64");
   odd = problem();
-  odd.variations = TEGULA_SOFTCAP;
+  odd.variants = TEGULA_SOFTCAP;
   expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "softcap: cap");
   tegula_forward_args args = sequence.forward();
   args.k.rank = 6;
@@ -234,8 +234,8 @@ TEST(Call, SaysWhatIsWrong) {
   args.o.shape[2] = 11;
   expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'o'");
   args = sequence.forward();
-  args.variation_count = 1;
-  expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'variation': it is null");
+  args.variant_tensor_count = 1;
+  expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'variant_tensors': it is null");
 }
 
 TEST(Call, SizesThatAKernelCannotCountAreNamed) {

@@ -25,8 +25,8 @@ TEST(Versions, OfTheLibrary) {
 TEST(Versions, AnOlderHostHasFewerFields) {
   const Context context = makeContext();
   tegula_attention_problem old = problem();
-  old.struct_size = offsetof(tegula_attention_problem, variations);
-  old.variations = -1; // Whatever lies there is not the library's.
+  old.struct_size = offsetof(tegula_attention_problem, variants);
+  old.variants = -1; // Whatever lies there is not the library's.
   EXPECT_TRUE(isOk(context.supports(old)));
 }
 
@@ -117,7 +117,7 @@ TEST(Policy, DecidesHowFarACallGoes) {
   tegula_attention_problem other = problem();
   other.head_dim = 24;
   other.causal = TEGULA_CAUSAL_TOP_LEFT;
-  other.variations = TEGULA_WINDOW | TEGULA_SOFTCAP;
+  other.variants = TEGULA_WINDOW | TEGULA_SOFTCAP;
   other.softcap = 30;
   const Status missing = context.plan(other).status();
   EXPECT_EQ(missing.code, TEGULA_NEEDS_COMPILE);

@@ -107,7 +107,7 @@ tegula_backward_args Sequence::backward() {
       for (int64_t d = 0; d < kDim; ++d)
         score += double(q[row * kDim + d]) * k[key * kDim + d];
       score *= kScale;
-      if ((problem.variations & TEGULA_SOFTCAP) != 0)
+      if ((problem.variants & TEGULA_SOFTCAP) != 0)
         score = problem.softcap * std::tanh(score / problem.softcap);
       sum += std::exp(score);
       for (int64_t d = 0; d < kDim; ++d)

@@ -143,7 +143,7 @@ enum { TEGULA_F32 = 0, TEGULA_F16 = 1, TEGULA_BF16 = 2, TEGULA_I64 = 3, TEGULA_I
 /* Which keys a query sees: all, or those up to its own position, counted from the first or from the last query. */
 enum { TEGULA_CAUSAL_NONE = 0, TEGULA_CAUSAL_TOP_LEFT = 1, TEGULA_CAUSAL_BOTTOM_RIGHT = 2 };
 
-/* Variations, applied in this order; together where they are or-ed. The tensors that they read are passed with each
+/* Variants, applied in this order; together where they are or-ed. The tensors that they read are passed with each
  * call, in this order too. The diagonal is that of the causal mask, if there is one. */
 enum {
   TEGULA_WINDOW = 1,    /* Keys from diagonal - window_left to diagonal + window_right. */
@@ -164,7 +164,7 @@ typedef struct tegula_attention_problem {
   int32_t value_dim;    /* Of v and o; 0: head_dim. */
   int32_t causal;       /* TEGULA_CAUSAL_... */
   int32_t backward;     /* Not 0: the backward pass, too. */
-  int32_t variations;   /* TEGULA_WINDOW | ... */
+  int32_t variants;   /* TEGULA_WINDOW | ... */
   /* The diagonal of TEGULA_WINDOW, _ALIBI and _PREFIX_LM. With TEGULA_CAUSAL_NONE, 0 counts from the first query, and
    * all else from the last one. A causal mask decides: beside TEGULA_CAUSAL_BOTTOM_RIGHT both mean the last query, and
    * beside TEGULA_CAUSAL_TOP_LEFT it must be 0. */
@@ -197,8 +197,8 @@ typedef struct tegula_forward_args {
   float scale;                     /* Factor on the scores; 0: 1 / sqrt(head_dim). */
   tegula_tensor q, k, v;
   tegula_tensor o, lse;            /* Written. */
-  const tegula_tensor *variation;  /* The tensors that the variations read. */
-  size_t variation_count;
+  const tegula_tensor *variant_tensors;  /* The tensors that the variants read. */
+  size_t variant_tensor_count;
   void *workspace;                 /* 64-byte aligned memory of the device, not used by another call meanwhile. */
   int64_t workspace_bytes;
   void *stream;                    /* CUstream or cudaStream_t; NULL on the cpu, which works inside the call. */
@@ -211,10 +211,10 @@ typedef struct tegula_backward_args {
   float scale;              /* As in the forward call. */
   tegula_tensor q, k, v, o, lse, d_o;
   tegula_tensor dq, dk, dv; /* Written. */
-  const tegula_tensor *variation;
-  size_t variation_count;
-  const tegula_tensor *variation_gradients; /* f32, added to; one for the bias, if there is one. */
-  size_t variation_gradient_count;
+  const tegula_tensor *variant_tensors;
+  size_t variant_tensor_count;
+  const tegula_tensor *variant_gradients; /* f32, added to; one for the bias, if there is one. */
+  size_t variant_gradient_count;
   void *workspace;
   int64_t workspace_bytes;
   void *stream;

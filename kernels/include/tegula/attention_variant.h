@@ -81,7 +81,7 @@ struct VisibleRange {
   std::optional<Alignment> alignment = {}; ///< Of the diagonal that the bounds count from; none if they use none.
 };
 
-/// A variation of attention. The functions run while a kernel is recorded; one forward and one backward program serve
+/// A variant of attention. The functions run while a kernel is recorded; one forward and one backward program serve
 /// every variant, the backward one by differentiating `score`.
 struct Variant {
   /// Stands for what the functions compute where variants are told apart (problemClass): give each its own.
