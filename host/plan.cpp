@@ -49,7 +49,8 @@ template <class CArgs, class Args> Status readShared(const CArgs &from, Args &to
   TEGULA_RETURN_IF_ERROR(readInto(to.call.v, "v", from.v));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.o, "o", from.o));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.lse, "lse", from.lse));
-  TEGULA_RETURN_IF_ERROR(readList(to.variant_tensors, "variant_tensors", from.variant_tensors, from.variant_tensor_count));
+  TEGULA_RETURN_IF_ERROR(
+      readList(to.variant_tensors, "variant_tensors", from.variant_tensors, from.variant_tensor_count));
   to.call.scale = from.scale;
   to.call.variant = to.variant_tensors;
   to.workspace = {from.workspace, from.workspace_bytes};

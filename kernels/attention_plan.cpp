@@ -22,7 +22,7 @@ namespace {
 /// What the kernels of a pass take together, unless a variant has many tensors.
 constexpr size_t kUsualArguments = 32;
 
-bool claimsBlocks(GridRows grid, const Schedule &schedule) {
+bool isDynamic(GridRows grid, const Schedule &schedule) {
   return grid == GridRows::turns && schedule.tile_scheduler == TileScheduler::dynamic_persistent;
 }
 
@@ -34,7 +34,7 @@ struct Step {
   GridRows grid;
   std::vector<size_t> places; ///< For each parameter of the kernel, its place among what forEachArgument visits.
 
-  bool counts() const { return claimsBlocks(grid, schedule); }
+  bool counts() const { return isDynamic(grid, schedule); }
 };
 
 AttentionForward forwardPart(const AttentionBackward &call) {
@@ -106,7 +106,7 @@ Expected<Step> makeStep(std::string_view name, const AttentionProblem &problem, 
     return withProblem(kernel.status(), problem);
   const GridRows grid = findAttentionProgram(name)->grid;
   Expected<std::vector<size_t>> places =
-      argumentPlaces(name, (*kernel)->parameters(), argumentNames(problem, pass, claimsBlocks(grid, schedule)));
+      argumentPlaces(name, (*kernel)->parameters(), argumentNames(problem, pass, isDynamic(grid, schedule)));
   if (!places)
     return withProblem(places.status(), problem);
   return Step{name, schedule, *kernel, grid, std::move(*places)};

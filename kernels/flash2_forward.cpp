@@ -115,7 +115,7 @@ const SearchSpace kFlash2ForwardSpace = {boxes, demand};
 
 Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
   std::vector<TensorArg> listed = variantTensors(config);
-  if (config.claimsBlocks())
+  if (config.isDynamic())
     listed.push_back({"counter", i32, 1});
   auto kernel = [&config](View q, View k, View v, View o, View lse, Value scale, VariantViews views) {
     VariantViews tensors = views.first(config.variant.tensors.size()), counter = views.subspan(tensors.size());

@@ -16,7 +16,7 @@ static int64_t saturatingProduct(int64_t a, int64_t b) {
 
 /// A counter has 31 bits, some of which are for numbers behind the last block: those of a group's missing heads, and
 /// one for each instance.
-constexpr int64_t kMostClaims = (int64_t(1) << 31) - (int64_t(1) << 24);
+constexpr int64_t kMaxWork = (int64_t(1) << 31) - (int64_t(1) << 24);
 
 Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &schedule, int64_t concurrency) {
   const Grid queries = {blocks(shape.seqlen_q, schedule.block_m), shape.heads, shape.batch};
@@ -28,7 +28,7 @@ Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &sche
       return queries;
     const int64_t all = saturatingProduct(saturatingProduct(queries.x, queries.y), queries.z);
     // What does not fit at all is the device's to refuse: an empty grid would do nothing and say so to nobody.
-    const bool isCountable = schedule.tile_scheduler != TileScheduler::dynamic_persistent || all <= kMostClaims;
+    const bool isCountable = schedule.tile_scheduler != TileScheduler::dynamic_persistent || all <= kMaxWork;
     return {isCountable ? std::min(std::max<int64_t>(concurrency, 1), all) : all, 1, 1};
   }
   case GridRows::keys:

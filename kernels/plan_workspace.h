@@ -27,7 +27,7 @@ struct WorkspaceLayout {
 enum class Pass { forward, backward };
 
 /// Returns resource_exhausted if 63 bits cannot hold the number of bytes.
-/// `counts`: instances of the pass claim their blocks. The counter comes last.
+/// `counts`: instances of the pass take their blocks from it. The counter comes last.
 Expected<WorkspaceLayout> workspaceLayout(Algorithm algorithm, Pass pass, const AttentionShape &shape, int head_dim,
                                           int value_dim, bool counts);
 

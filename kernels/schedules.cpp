@@ -69,7 +69,7 @@ constexpr Schedule inTurns(int block_m, int block_n) {
 }
 
 /// Whoever is free takes the next block.
-constexpr Schedule claimed(Schedule schedule) {
+constexpr Schedule dynamic(Schedule schedule) {
   schedule.tile_scheduler = TileScheduler::dynamic_persistent;
   return schedule;
 }
@@ -101,21 +101,21 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 }
 
 /// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
-constexpr Schedule kThreeHeld = held(claimed(severalPerSm(overlapped(64, 64), 3)));
-constexpr Schedule kThreeClaimed = optimistic(claimed(grouped(severalPerSm(overlapped(64, 64), 3), 8)));
+constexpr Schedule kThreeHeld = held(dynamic(severalPerSm(overlapped(64, 64), 3)));
+constexpr Schedule kThreeDynamic = optimistic(dynamic(grouped(severalPerSm(overlapped(64, 64), 3), 8)));
 constexpr Schedule kThreeSmall = optimistic(severalPerSm(overlapped(64, 64), 3));
 constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4), 8));
 /// For scores that take more registers, such as those of a softcap.
 constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4), 8));
 
 /// For few keys of each row, and where three warpgroups spill.
-constexpr Schedule kSquareClaimed = optimistic(claimed(overlapped(128, 128)));
+constexpr Schedule kSquareDynamic = optimistic(dynamic(overlapped(128, 128)));
 constexpr Schedule kSquareInTurns = optimistic(inTurns(128, 128));
 /// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
 constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
 constexpr Schedule kThreeDeep = staged(optimistic(overlapped(192, 64)), 3);
 constexpr Schedule kThreeWide = optimistic(overlapped(192, 96));
-constexpr Schedule kWideClaimed = claimed(overlapped(192, 128));
+constexpr Schedule kWideDynamic = dynamic(overlapped(192, 128));
 /// For a head_dim of 256, of which shared memory holds fewer keys.
 constexpr Schedule kNarrow = optimistic(overlapped(128, 64));
 
@@ -127,24 +127,24 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .window = true}},
     {kHopper, kForward, 2, 64, 57, kThreeHeld, {.causal = true, .plain = true, .most_keys = 512}},
-    {kHopper, kForward, 2, 64, 57, kThreeClaimed, {.causal = true, .plain = true, .most_keys = 1024}},
-    {kHopper, kForward, 2, 64, 137, grouped(kWideClaimed, 16), {.causal = true, .plain = true, .most_keys = 2048}},
-    {kHopper, kForward, 2, 64, 137, grouped(kWideClaimed, 8), {.causal = true, .plain = true}},
-    {kHopper, kForward, 2, 64, 137, kWideClaimed, {.plain = true}},
+    {kHopper, kForward, 2, 64, 57, kThreeDynamic, {.causal = true, .plain = true, .most_keys = 1024}},
+    {kHopper, kForward, 2, 64, 137, grouped(kWideDynamic, 16), {.causal = true, .plain = true, .most_keys = 2048}},
+    {kHopper, kForward, 2, 64, 137, grouped(kWideDynamic, 8), {.causal = true, .plain = true}},
+    {kHopper, kForward, 2, 64, 137, kWideDynamic, {.plain = true}},
     {kHopper, kForward, 2, 64, 145, kThreeDeep, {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 64, 41, kFourByHeads, {.peak = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 33, kFourNarrow, {.most_keys = 2048}},
     {kHopper, kForward, 2, 64, 73, grouped(kThreeWide, 4), {.causal = true}},
     {kHopper, kForward, 2, 64, 73, kThreeWide},
-    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.plain = true, .ranges = true}},
-    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.plain = true, .window = true}},
+    {kHopper, kForward, 2, 128, 225, kSquareDynamic, {.plain = true, .ranges = true}},
+    {kHopper, kForward, 2, 128, 225, kSquareDynamic, {.plain = true, .window = true}},
     {kHopper, kForward, 2, 128, 225, kSquareInTurns, {.causal = true, .plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true, .plain = true}},
     {kHopper, kForward, 2, 128, 225, kSquareInTurns, {.plain = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 128, 217, kThreeDeep, {.tiles_of_scores = true}},
-    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.causal = true, .most_keys = 4096}},
+    {kHopper, kForward, 2, 128, 225, kSquareDynamic, {.causal = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true}},
-    {kHopper, kForward, 2, 128, 225, kSquareClaimed, {.most_keys = 1024}},
+    {kHopper, kForward, 2, 128, 225, kSquareDynamic, {.most_keys = 1024}},
     {kHopper, kForward, 2, 128, 145, kThreeDeep, {.peak = true, .half = true}},
     {kHopper, kForward, 2, 128, 169, staged(kThreeFlat, 3), {.peak = true}},
     {kHopper, kForward, 2, 128, 145, kThreeDeep},

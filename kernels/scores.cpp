@@ -64,14 +64,14 @@ public:
 
   /// The same order, but the last group has as many heads as the others: one divisor less in registers, for some
   /// numbers without a block.
-  QueryBlock ofClaim(Value number) const {
+  QueryBlock ofWork(Value number) const {
     if (group_ == 1)
       return ofNumber(number);
     Value first = firstHead(number), rest = number - first * perHead_;
     Value head = first + rest % group_;
     return at(head, select(head < allHeads_, rest / group_, perHead_));
   }
-  Value allClaims() const { return (allHeads_ + group_ - 1) / group_ * group_ * perHead_; }
+  Value allWork() const { return (allHeads_ + group_ - 1) / group_ * group_ * perHead_; }
 
   /// The block of this number in a head; block perHead() where there is none.
   QueryBlock at(Value head, Value block) const { return {wide(head / heads_), wide(head % heads_), wide(block)}; }
@@ -107,9 +107,10 @@ static void inTurns(const QueryBlocks &blocks, const std::function<void(const Qu
 }
 
 /// Whoever is free takes the next one.
-static void asClaimed(const QueryBlocks &blocks, View counter, const std::function<void(const QueryBlock &)> &body) {
-  for (Value number : claimedRange(counter, blocks.allClaims()))
-    body(blocks.ofClaim(number));
+static void forDynamicBlocks(const QueryBlocks &blocks, View counter,
+                             const std::function<void(const QueryBlock &)> &body) {
+  for (Value number : dynamicRange(counter, blocks.allWork()))
+    body(blocks.ofWork(number));
 }
 
 void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,
@@ -117,8 +118,8 @@ void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View>
   if (config.tile_scheduler == TileScheduler::single_tile && config.heads_in_l2 == 1)
     return body({programId(2), programId(1), programId(0)});
   QueryBlocks blocks(config, q);
-  if (config.claimsBlocks())
-    return asClaimed(blocks, counter.front(), body);
+  if (config.isDynamic())
+    return forDynamicBlocks(blocks, counter.front(), body);
   if (config.tile_scheduler == TileScheduler::static_persistent)
     return inTurns(blocks, body);
   body(blocks.ofNumber(blocks.ofInstance()));

@@ -86,7 +86,7 @@ struct QueryBlock {
 };
 
 /// Records `body` for the block of queries that a program instance works on, or for those one after another. If
-/// instances claim them, `counter` is one view.
+/// instances take them from a counter, `counter` is one view.
 void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,
                     const std::function<void(const QueryBlock &)> &body);
 

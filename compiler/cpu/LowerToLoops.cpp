@@ -124,8 +124,8 @@ LogicalResult Lowering::lowerOp(Operation *op) {
     lowerGather(gather);
   } else if (auto scatter = dyn_cast<tile::ScatterAddOp>(op)) {
     lowerScatterAdd(scatter);
-  } else if (auto claim = dyn_cast<tile::ClaimOp>(op)) {
-    lowerClaim(claim);
+  } else if (auto work = dyn_cast<tile::NextWorkOp>(op)) {
+    lowerNextWork(work);
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
     lowerDot(dot);
   } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {

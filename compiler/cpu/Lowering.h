@@ -107,7 +107,7 @@ private:
   void lowerGather(tile::GatherOp gather);
   void lowerScalarGather(tile::GatherOp gather);
   void lowerScatterAdd(tile::ScatterAddOp scatter);
-  void lowerClaim(tile::ClaimOp claim);
+  void lowerNextWork(tile::NextWorkOp work);
 
   // Matrix products (Dot.cpp).
   void lowerDot(tile::DotOp dot);

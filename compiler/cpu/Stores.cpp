@@ -163,12 +163,12 @@ void Lowering::lowerScatterAdd(tile::ScatterAddOp scatter) {
   builder_.restoreInsertionPoint(after);
 }
 
-void Lowering::lowerClaim(tile::ClaimOp claim) {
-  ViewParts view = views_.lookup(claim.getCounter());
+void Lowering::lowerNextWork(tile::NextWorkOp work) {
+  ViewParts view = views_.lookup(work.getCounter());
   Value one = arith::ConstantOp::create(builder_, loc(), builder_.getI32IntegerAttr(1));
   Value number =
       memref::AtomicRMWOp::create(builder_, loc(), arith::AtomicRMWKind::addi, one, view.flat, ValueRange{view.offset});
-  scalars_.map(claim.getResult(), number);
+  scalars_.map(work.getResult(), number);
 }
 
 } // namespace tegula::cpu

@@ -20,12 +20,12 @@ public:
   void build() {
     for (sm::FetchOp fetch : rings_.fetches())
       addTurn(fetch);
-    for (tile::ClaimOp claim : rings_.claims())
-      addTurn(claim);
+    for (tile::NextWorkOp work : rings_.work())
+      addTurn(work);
     for (sm::FetchOp fetch : rings_.fetches())
       receive(fetch);
-    for (tile::ClaimOp claim : rings_.claims())
-      receive(claim);
+    for (tile::NextWorkOp work : rings_.work())
+      receive(work);
   }
 
 private:
@@ -55,8 +55,8 @@ private:
   }
 
   Loop addCounters(Loop loop, NextTurn next) {
-    if (auto claimed = dyn_cast<scf::WhileOp>(*loop))
-      return addCounters(claimed, next);
+    if (auto whileOp = dyn_cast<scf::WhileOp>(*loop))
+      return addCounters(whileOp, next);
     return addCounters(cast<scf::ForOp>(*loop), next);
   }
 
@@ -124,15 +124,15 @@ private:
     fetch.erase();
   }
 
-  void receive(tile::ClaimOp claim) {
-    b_.setInsertionPoint(claim);
-    b_.setLoc(claim.getLoc());
-    Value mbarriers = rings_.of(claim).mbarriers;
-    auto [slot, phase] = turnOf(ValueRange(claim->getBlock()->getArguments()).slice(places_.at(claim), 2));
-    Value number = sm::ClaimedOp::create(b_, b_.getI32Type(), mbarriers, slot, phase);
+  void receive(tile::NextWorkOp work) {
+    b_.setInsertionPoint(work);
+    b_.setLoc(work.getLoc());
+    Value mbarriers = rings_.of(work).mbarriers;
+    auto [slot, phase] = turnOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
+    Value number = sm::ConsumeWorkOp::create(b_, b_.getI32Type(), mbarriers, slot, phase);
     sm::ReleaseOp::create(b_, mbarriers, slot, /*each_warp=*/true);
-    claim.replaceAllUsesWith(number);
-    claim.erase();
+    work.replaceAllUsesWith(number);
+    work.erase();
   }
 
   /// After the wait for the last product, of which an inner loop may have none.

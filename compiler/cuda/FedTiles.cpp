@@ -60,17 +60,17 @@ bool cuda::isReadByLanes(sm::FetchOp fetch) { return !llvm::all_of(fetch->getUse
 
 bool cuda::isInLoop(Operation *op) { return isa<LoopLikeOpInterface>(op->getParentOp()); }
 
-tile::ClaimOp cuda::claimOf(scf::WhileOp loop) {
-  auto claims = loop.getBeforeBody()->getOps<tile::ClaimOp>();
-  return claims.empty() ? tile::ClaimOp() : *claims.begin();
+tile::NextWorkOp cuda::nextWorkOf(scf::WhileOp loop) {
+  auto works = loop.getBeforeBody()->getOps<tile::NextWorkOp>();
+  return works.empty() ? tile::NextWorkOp() : *works.begin();
 }
 
 /// Whether a producer can claim the iterations, for consumers that are told nothing but their numbers.
-static bool isClaimed(scf::WhileOp loop) {
-  tile::ClaimOp claim = claimOf(loop);
+static bool isDynamic(scf::WhileOp loop) {
+  tile::NextWorkOp work = nextWorkOf(loop);
   scf::ConditionOp end = loop.getConditionOp();
-  return claim && loop.getInits().empty() && llvm::equal(end.getArgs(), claim->getResults()) &&
-         llvm::all_of(sliceOf(end.getCondition()), [&](Operation *op) { return op == claim || isRepeatable(op); });
+  return work && loop.getInits().empty() && llvm::equal(end.getArgs(), work->getResults()) &&
+         llvm::all_of(sliceOf(end.getCondition()), [&](Operation *op) { return op == work || isRepeatable(op); });
 }
 
 /// Whether a producer can get there: through loops alone, which it can repeat.
@@ -79,7 +79,7 @@ static bool isReachable(Operation *op) {
   if (auto loop = dyn_cast<scf::ForOp>(parent))
     return areRepeatable(boundsOf(loop)) && isReachable(loop);
   if (auto loop = dyn_cast<scf::WhileOp>(parent))
-    return isClaimed(loop) && isa<func::FuncOp>(loop->getParentOp());
+    return isDynamic(loop) && isa<func::FuncOp>(loop->getParentOp());
   return isa<func::FuncOp>(parent);
 }
 

@@ -16,7 +16,7 @@ llvm::SetVector<mlir::Operation *> sliceOf(mlir::ValueRange values);
 llvm::SmallVector<mlir::Value> boundsOf(mlir::scf::ForOp loop);
 
 /// What claims the iterations of a loop, or null.
-tile::ClaimOp claimOf(mlir::scf::WhileOp loop);
+tile::NextWorkOp nextWorkOf(mlir::scf::WhileOp loop);
 
 bool isInLoop(mlir::Operation *op);
 

@@ -234,7 +234,7 @@ LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
 }
 
 /// It begins with a barrier: all have read the last number.
-LogicalResult cuda::lower(Threads &t, tile::ClaimOp op) {
+LogicalResult cuda::lower(Threads &t, tile::NextWorkOp op) {
   Value place = t.reserve(4), counter = t.view(op.getCounter()).base;
   t.barrier();
   {

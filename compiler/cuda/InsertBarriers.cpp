@@ -165,7 +165,7 @@ static Section sectionOf(Operation *op) {
 }
 
 /// All threads meet there: whoever claims tells the others.
-static bool isBarrier(Operation *op) { return isa<sm::BarrierOp, tile::ClaimOp>(op); }
+static bool isBarrier(Operation *op) { return isa<sm::BarrierOp, tile::NextWorkOp>(op); }
 
 //===-- Waits ----------------------------------------------------------------------------------------------------===//
 

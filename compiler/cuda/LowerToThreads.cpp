@@ -103,11 +103,11 @@ LogicalResult Threads::lowerOp(Operation *op) {
       .Case([&](sm::RolesOp roles) { return lowerRoles(roles); })
       .Case<arith::ConstantOp, tile::ProgramIdOp, tile::NumProgramsOp, tile::DimOp, tile::SliceOp, tile::IotaOp,
             tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp, tile::ReduceOp, tile::AnyOp, sm::LinearOp, sm::PinOp,
-            sm::PartialReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::ClaimOp, tile::GatherOp,
+            sm::PartialReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::NextWorkOp, tile::GatherOp,
             tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp,
             sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::PackOp, sm::WgmmaOp,
-            sm::WgmmaWaitOp, sm::MbarriersOp, sm::FeedOp, sm::ReceiveOp, sm::FillOp, sm::ReleaseOp, sm::ClaimOp,
-            sm::ClaimedOp, sm::WarpgroupOp, sm::TurnsOp, sm::TakeTurnOp, sm::PassTurnOp>(
+            sm::WgmmaWaitOp, sm::MbarriersOp, sm::FeedOp, sm::ReceiveOp, sm::FillOp, sm::ReleaseOp, sm::ProduceWorkOp,
+            sm::ConsumeWorkOp, sm::WarpgroupOp, sm::TurnsOp, sm::TakeTurnOp, sm::PassTurnOp>(
           [&](auto known) { return lower(*this, known); })
       .Default([&](Operation *other) { return lowerElementwise(*this, other); });
 }

@@ -77,8 +77,8 @@ private:
     SmallVector<Loop> loops = rings_.loopsIn(loop);
     for (Loop inner : loops)
       turns_.try_emplace(inner, Turn::first(b_));
-    if (auto claimed = dyn_cast<scf::WhileOp>(*loop))
-      repeat(claimed, loops);
+    if (auto whileOp = dyn_cast<scf::WhileOp>(*loop))
+      repeat(whileOp, loops);
     else
       repeat(cast<scf::ForOp>(*loop), loops);
   }
@@ -91,7 +91,7 @@ private:
   }
 
   void repeat(scf::WhileOp loop, ArrayRef<Loop> loops) {
-    tile::ClaimOp claim = claimOf(loop);
+    tile::NextWorkOp work = nextWorkOf(loop);
     Value condition = loop.getConditionOp().getCondition();
     repeat(condition, loop->getBlock());
     SmallVector<Value> inits = turnsOf(loops);
@@ -101,9 +101,9 @@ private:
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(copy.getBeforeBody());
     setTurns(loops, copy.getBeforeArguments());
-    SmallVector<Value> passed{feed(claim, turns_.at(loop))};
+    SmallVector<Value> passed{feed(work, turns_.at(loop))};
     llvm::append_range(passed, copy.getBeforeArguments());
-    map_.map(claim.getResult(), passed.front());
+    map_.map(work.getResult(), passed.front());
     repeat(condition, loop.getBeforeBody());
     scf::ConditionOp::create(b_, map_.lookupOrDefault(condition), passed);
     repeatIteration(loop, loops, copy);
@@ -133,10 +133,10 @@ private:
       turns_[loop] = {values[2 * i], values[2 * i + 1]};
   }
 
-  Value feed(tile::ClaimOp claim, Turn turn) {
-    b_.setLoc(claim.getLoc());
-    Value counter = map_.lookupOrDefault(claim.getCounter());
-    return sm::ClaimOp::create(b_, b_.getI32Type(), counter, rings_.of(claim).mbarriers, turn.slot, turn.phase);
+  Value feed(tile::NextWorkOp work, Turn turn) {
+    b_.setLoc(work.getLoc());
+    Value counter = map_.lookupOrDefault(work.getCounter());
+    return sm::ProduceWorkOp::create(b_, b_.getI32Type(), counter, rings_.of(work).mbarriers, turn.slot, turn.phase);
   }
 
   void feed(sm::FetchOp fetch, Turn turn) {

@@ -43,8 +43,8 @@ Rings::Rings(LocBuilder &b, ArrayRef<sm::FetchOp> fetches, int64_t stages) : fet
   for (sm::FetchOp fetch : fetches_)
     findCompanion(fetch);
   for (sm::FetchOp fetch : fetches_)
-    if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && claims_.insert(claimOf(loop)))
-      channels_[claimOf(loop)] = {Value(), makeMbarriers(b, claimOf(loop))};
+    if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && work_.insert(nextWorkOf(loop)))
+      channels_[nextWorkOf(loop)] = {Value(), makeMbarriers(b, nextWorkOf(loop))};
 }
 
 Value Rings::makeMbarriers(LocBuilder &b, Operation *op) {

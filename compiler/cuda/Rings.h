@@ -45,7 +45,7 @@ public:
   Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::FetchOp> fetches, int64_t stages);
 
   llvm::ArrayRef<sm::FetchOp> fetches() const { return fetches_; }
-  llvm::ArrayRef<tile::ClaimOp> claims() const { return claims_.getArrayRef(); }
+  llvm::ArrayRef<tile::NextWorkOp> work() const { return work_.getArrayRef(); }
 
   bool isFed(mlir::Operation *op) const { return channels_.contains(op); }
   Channel of(mlir::Operation *op) const { return channels_.at(op); }
@@ -68,7 +68,7 @@ private:
 
   llvm::SmallVector<sm::FetchOp> fetches_;
   int64_t stages_;
-  llvm::SetVector<tile::ClaimOp> claims_;
+  llvm::SetVector<tile::NextWorkOp> work_;
   llvm::DenseMap<mlir::Operation *, Channel> channels_; ///< Of fetches and claims.
   llvm::DenseMap<mlir::Operation *, sm::FetchOp> companions_;
 };

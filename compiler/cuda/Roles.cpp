@@ -77,7 +77,7 @@ static int64_t releases(Threads &t, sm::MbarriersOp op) {
 
 LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
   int64_t slots = op.getType().getSlots();
-  bool hasNumbers = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ClaimOp>);
+  bool hasNumbers = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ProduceWorkOp>);
   Value first = t.reserve((hasNumbers ? 3 : 2) * slots * kMbarrierBytes);
   t.define(op.getResult(), first);
   Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
@@ -200,19 +200,19 @@ LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
 //===-- Claims ---------------------------------------------------------------------------------------------------===//
 
 /// By the lane that asks TMA for tiles; where a warp copies them, by the first of its lanes for all.
-LogicalResult cuda::lower(Threads &t, sm::ClaimOp op) {
+LogicalResult cuda::lower(Threads &t, sm::ProduceWorkOp op) {
   Value counter = t.view(op.getCounter()).base, speaks = t.feedsBoxes() ? Value() : t.isFirstLane();
-  auto claim = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
+  auto work = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
   auto wait = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
   waitForSlot(t, op);
-  Value number = speaks ? t.gpu.ofFirstLane(t.either(speaks, t.b.getI32Type(), claim, wait).front()) : claim().front();
+  Value number = speaks ? t.gpu.ofFirstLane(t.either(speaks, t.b.getI32Type(), work, wait).front()) : work().front();
   t.gpu.storeShared(number, numberPlace(t, op.getMbarriers(), op.getSlot()), speaks);
   t.gpu.arrive(fullMbarrier(t, op.getMbarriers(), op.getSlot()), speaks);
   t.define(op.getResult(), number);
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::ClaimedOp op) {
+LogicalResult cuda::lower(Threads &t, sm::ConsumeWorkOp op) {
   t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
   Value place = numberPlace(t, op.getMbarriers(), op.getSlot());
   t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, place));

@@ -203,7 +203,7 @@ mlir::LogicalResult lower(Threads &t, tile::LoadOp op);
 mlir::LogicalResult lower(Threads &t, tile::StoreOp op);
 mlir::LogicalResult lower(Threads &t, tile::AtomicAddOp op);
 /// By one thread, for all that run this part of the program. A barrier, too.
-mlir::LogicalResult lower(Threads &t, tile::ClaimOp op);
+mlir::LogicalResult lower(Threads &t, tile::NextWorkOp op);
 mlir::LogicalResult lower(Threads &t, tile::GatherOp op);
 mlir::LogicalResult lower(Threads &t, tile::ScatterAddOp op);
 
@@ -258,8 +258,8 @@ mlir::LogicalResult lower(Threads &t, sm::MbarriersOp op);
 mlir::LogicalResult lower(Threads &t, sm::FeedOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReceiveOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReleaseOp op);
-mlir::LogicalResult lower(Threads &t, sm::ClaimOp op);
-mlir::LogicalResult lower(Threads &t, sm::ClaimedOp op);
+mlir::LogicalResult lower(Threads &t, sm::ProduceWorkOp op);
+mlir::LogicalResult lower(Threads &t, sm::ConsumeWorkOp op);
 mlir::LogicalResult lower(Threads &t, sm::TurnsOp op);
 mlir::LogicalResult lower(Threads &t, sm::TakeTurnOp op);
 mlir::LogicalResult lower(Threads &t, sm::PassTurnOp op);

@@ -429,14 +429,14 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "$mbarriers `[` $slot `]` (`each_warp` $each_warp^)? attr-dict `:` qualified(type($mbarriers))";
 }
 
-def Sm_ClaimOp : Sm_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "`tile.claim` of a producer, which tells the consumers the number";
+def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "`tile.next_work` of a producer, which tells the consumers the number";
   let description = [{
     In a slot of a ring of numbers, as soon as that is empty, for the consumers that ask in this phase. The numbers lie
     beside the mbarriers.
 
     ```mlir
-    %n = sm.claim %counter, %b[%slot] phase %phase : !tile.view<1xi32>, !sm.mbarriers<2>
+    %n = sm.produce_work %counter, %b[%slot] phase %phase : !tile.view<1xi32>, !sm.mbarriers<2>
     ```
   }];
   let arguments = (ins Tile_ViewType:$counter, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
@@ -448,11 +448,11 @@ def Sm_ClaimOp : Sm_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Sm_ClaimedOp : Sm_Op<"claimed", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the number that the producer has claimed, once it has";
+def Sm_ConsumeWorkOp : Sm_Op<"consume_work", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for the index that the producer got";
   let description = [{
     ```mlir
-    %n = sm.claimed %b[%slot] phase %phase : !sm.mbarriers<2>
+    %n = sm.consume_work %b[%slot] phase %phase : !sm.mbarriers<2>
     sm.release %b[%slot] each_warp : !sm.mbarriers<2>
     ```
   }];

@@ -186,16 +186,16 @@ LogicalResult ReceiveOp::verify() {
   return success();
 }
 
-LogicalResult ClaimOp::verify() {
+LogicalResult ProduceWorkOp::verify() {
   if (!isInRole(*this, &RolesOp::getProducer))
     return emitOpError("belongs to a producer");
   return success();
 }
 
-LogicalResult ClaimedOp::verify() {
+LogicalResult ConsumeWorkOp::verify() {
   if (!isInRole(*this, &RolesOp::getConsumer))
     return emitOpError("belongs to a consumer");
-  if (llvm::none_of(getMbarriers().getUsers(), llvm::IsaPred<ClaimOp>))
+  if (llvm::none_of(getMbarriers().getUsers(), llvm::IsaPred<ProduceWorkOp>))
     return emitOpError("asks for a number of a ring in which no producer puts one");
   return success();
 }

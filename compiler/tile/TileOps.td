@@ -134,7 +134,7 @@ def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>
   let hasVerifier = 1;
 }
 
-def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_NextWorkOp : Tile_Op<"next_work", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the next number of a counter in memory, for one program instance alone";
   let description = [{
     Adds 1 to the counter, atomically, and is what it was before. Launches set it to 0 (`tile.counter`). In front of the
@@ -142,7 +142,7 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
 
     ```mlir
     scf.while : () -> i32 {
-      %n = tile.claim %counter : !tile.view<1xi32>
+      %n = tile.next_work %counter : !tile.view<1xi32>
       %more = arith.cmpi slt, %n, %end : i32
       scf.condition(%more) %n : i32
     } do {

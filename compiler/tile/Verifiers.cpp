@@ -119,7 +119,7 @@ LogicalResult LoadOp::verify() {
 LogicalResult StoreOp::verify() { return verifyBox(*this, getView().getType(), getPosition(), getTile()); }
 LogicalResult AtomicAddOp::verify() { return verifyBox(*this, getView().getType(), getPosition(), getTile()); }
 
-LogicalResult ClaimOp::verify() {
+LogicalResult NextWorkOp::verify() {
   ViewType counter = getCounter().getType();
   if (counter.getRank() == 1 && counter.getElementType().isInteger(32))
     return success();

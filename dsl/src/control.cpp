@@ -48,7 +48,7 @@ FlowId Recorder::openLoop(LoopKind kind, std::vector<NodeId> operands, Location 
   openRegion(id);
   Flow &flow = graph_.flows[id];
   flow.kind = kind;
-  flow.induction = hidden(Op::Argument, {kind == LoopKind::Claimed ? i32 : DType::index, {}}, flow.node, -1);
+  flow.induction = hidden(Op::Argument, {kind == LoopKind::Dynamic ? i32 : DType::index, {}}, flow.node, -1);
   for (size_t i = 0; i < flow.carried.size(); ++i) {
     Variable &variable = variables_[flow.carried[i].slot];
     flow.carried[i].argument = hidden(Op::Argument, variable.type, flow.node, i);
@@ -111,9 +111,9 @@ void Recorder::finish(FlowId id) {
     NodeId initial = graph_.resolve(carried.initial);
     bool unchanged =
         loop ? carried.yielded[0] == carried.argument : carried.yielded[0] == initial && carried.yielded[1] == initial;
-    if (!unchanged && flow.kind == LoopKind::Claimed) {
+    if (!unchanged && flow.kind == LoopKind::Dynamic) {
       fail(graph_[flow.node].where,
-           "claimedRange: its iterations, which different program instances run, assign to a Var of outside",
+           "dynamicRange: its iterations, which different program instances run, assign to a Var of outside",
            {{variables_[carried.slot].where, "the Var is declared here"}});
       unchanged = true;
     }
@@ -168,12 +168,12 @@ void checkCounter(const Converter &convert, NodeId counter) {
     convert.fail("this loop is inside of another one; nothing would set its counter back to 0");
 }
 
-uint32_t openClaimed(const View &counter, const Operand &end, Location where) {
+uint32_t openDynamic(const View &counter, const Operand &end, Location where) {
   Recorder &r = Recorder::current();
-  Converter convert(r, "claimedRange", where);
+  Converter convert(r, "dynamicRange", where);
   NodeId view = r.use(counter, where);
   checkCounter(convert, view);
-  return r.openLoop(LoopKind::Claimed, {view, convert.cast(convert.position(r.use(end)), i32)}, where);
+  return r.openLoop(LoopKind::Dynamic, {view, convert.cast(convert.position(r.use(end)), i32)}, where);
 }
 
 } // namespace
@@ -187,8 +187,8 @@ Range range(Operand begin, Operand end, Operand step, Location where) {
 Range parallelRange(Operand begin, Operand end, Operand step, Location where) {
   return {[=] { return openRange(LoopKind::Parallel, begin, end, step, where); }, where};
 }
-Range claimedRange(View counter, Operand end, Location where) {
-  return {[=] { return openClaimed(counter, end, where); }, where};
+Range dynamicRange(View counter, Operand end, Location where) {
+  return {[=] { return openDynamic(counter, end, where); }, where};
 }
 
 Range::Iterator Range::begin() {

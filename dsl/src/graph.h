@@ -152,7 +152,7 @@ struct Carried {
 enum class LoopKind : uint8_t {
   Ordered,
   Parallel,
-  Claimed, ///< Its operands are a counter and the end; it is written as an scf.while.
+  Dynamic, ///< Its operands are a counter and the end; it is written as an scf.while.
 };
 
 /// The regions of a For (one) or If (two), and what they carry.

@@ -122,8 +122,8 @@ private:
   void loop(NodeId id) {
     const Node &node = graph_[id];
     const Flow &flow = graph_.flows[node.number];
-    if (flow.kind == LoopKind::Claimed)
-      return claimedLoop(node, flow);
+    if (flow.kind == LoopKind::Dynamic)
+      return dynamicLoop(node, flow);
     std::string carried;
     begin();
     text_ += results(id);
@@ -145,12 +145,12 @@ private:
     end(node);
   }
 
-  void claimedLoop(const Node &node, const Flow &flow) {
+  void dynamicLoop(const Node &node, const Flow &flow) {
     std::string number = "%" + std::to_string(next_++), isInside = "%" + std::to_string(next_++);
     begin();
     text_ += "scf.while : () -> i32 {\n";
     ++depth_;
-    line(number + " = tile.claim " + use(node, 0) + " : " + typeOf(node, 0), node);
+    line(number + " = tile.next_work " + use(node, 0) + " : " + typeOf(node, 0), node);
     line(isInside + " = arith.cmpi slt, " + number + ", " + use(node, 1) + " : i32", node);
     line("scf.condition(" + isInside + ") " + number + " : i32", node);
     --depth_;

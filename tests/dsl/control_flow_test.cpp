@@ -129,9 +129,9 @@ TEST(Loop, APromiseOfIndependenceIsWritten) {
   EXPECT_EQ(occurrences(text, "scf.for"), 2) << text;
 }
 
-TEST(Loop, IterationsAreClaimed) {
+TEST(Loop, IterationsAreDynamic) {
   auto body = [](View out, View counter) {
-    for (Value i : claimedRange(counter, 8))
+    for (Value i : dynamicRange(counter, 8))
       out.store(i, 0.0);
   };
   Expected<Program> program = record("k", body, TensorArg{"out", f32, 1}, TensorArg{"counter", i32, 1});

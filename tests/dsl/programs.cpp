@@ -113,9 +113,9 @@ void gradient(View x, View bias, View dbias, View dx) {
   dx.store(0, differentiate(masked, s, fill({8, 8}, 1.0), gathered));
 }
 
-void claimedLoop(View x, View out, View counter, Value count) {
+void dynamicLoop(View x, View out, View counter, Value count) {
   Value scale = exp(x.load(0, {16}));
-  for (Value i : claimedRange(counter, ceilDiv(count, 16))) {
+  for (Value i : dynamicRange(counter, ceilDiv(count, 16))) {
     Var sum = x.load(i * 16, {16});
     for (Value j : range(0, i))
       sum += x.load(j * 16, {16});
@@ -158,9 +158,9 @@ constexpr GoldenProgram kPrograms[] = {
        return record("gradient", gradient, tensor("x", f32, 2), tensor("bias", bf16, 3), tensor("dbias", f32, 3),
                      tensor("dx", f32, 2));
      }},
-    {"claimed_loop",
+    {"dynamic_loop",
      [] {
-       return record("claimed_loop", claimedLoop, tensor("x", f32, 1), tensor("out", f32, 1), tensor("counter", i32, 1),
+       return record("dynamic_loop", dynamicLoop, tensor("x", f32, 1), tensor("out", f32, 1), tensor("counter", i32, 1),
                      ScalarArg{"count", i32});
      }},
 };

@@ -246,7 +246,7 @@ TEST(Call, SizesThatAKernelCannotCountAreNamed) {
   const Status status = context.forward(problem(), args);
   EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
   EXPECT_EQ(status.message, "argument 'seqlen_k': it is 1099511627776; it must be below 2147483648 (2^31), because "
-                             "positions in a kernel have 32 bits");
+                            "positions in a kernel have 32 bits");
   tegula_backward_args backward = sequence.backward();
   for (tegula_tensor *tensor : {&backward.q, &backward.o, &backward.lse, &backward.d_o, &backward.dq})
     tensor->shape[2] = int64_t{1} << 40;
@@ -261,7 +261,7 @@ TEST(Call, StridesThatReachBeyondAddressesAreNamed) {
   const Status status = context.forward(problem(), args);
   EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
   EXPECT_EQ(status.message, "argument 'k': the offset of an element exceeds 63 bits; its sizes and strides must stay "
-                             "inside of the memory that it lies in");
+                            "inside of the memory that it lies in");
 }
 
 TEST(Call, NullIsAnArgumentLikeAnother) {

@@ -108,7 +108,7 @@ TEST(Policy, DecidesHowFarACallGoes) {
   const Status status = context.plan(problem()).status();
   EXPECT_EQ(status.code, TEGULA_NEEDS_COMPILE);
   EXPECT_THAT(status.message, ::testing::StartsWith("a kernel is not at hand, and the policy does not allow compiling "
-                                                     "it; allow that, or bring the kernel in a bundle"));
+                                                    "it; allow that, or bring the kernel in a bundle"));
   EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
   ASSERT_TRUE(isOk(context.setPolicy(TEGULA_LOAD_ONLY)));
   EXPECT_TRUE(isOk(context.plan(problem()).status()));

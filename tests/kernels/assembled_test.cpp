@@ -29,7 +29,7 @@ std::string nameOf(const ShippedSchedule &shipped) {
                      (problem.variant.name.empty() ? "" : "_" + problem.variant.name);
   name += schedule.heads_in_l2 > 1 ? "_groups_of_" + std::to_string(schedule.heads_in_l2) : "";
   name += schedule.optimistic_softmax == true ? "_optimistic" : "";
-  return name + (schedule.tile_scheduler == TileScheduler::dynamic_persistent  ? "_claimed"
+  return name + (schedule.tile_scheduler == TileScheduler::dynamic_persistent  ? "_dynamic"
                  : schedule.tile_scheduler == TileScheduler::static_persistent ? "_in_turns"
                                                                                : "");
 }
@@ -40,13 +40,13 @@ std::string nameOf(const ShippedSchedule &shipped) {
 std::vector<ShippedSchedule> schedulesWithRoles(bool mustOverlap = false) {
   std::vector<ShippedSchedule> schedules = shippedSchedules(kHopper, "flash2_forward");
   for (size_t i = 0, shipped = schedules.size(); i < shipped; ++i) {
-    ShippedSchedule claimed = schedules[i];
-    claimed.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
+    ShippedSchedule dynamic = schedules[i];
+    dynamic.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
     const bool ships = std::any_of(schedules.begin(), schedules.end(),
-                                   [&](const ShippedSchedule &other) { return nameOf(other) == nameOf(claimed); });
-    if (schedules[i].schedule.tile_scheduler == TileScheduler::static_persistent && claimed.schedule.num_warps <= 8 &&
-        claimed.problem.variant.name.empty() && !ships)
-      schedules.push_back(claimed);
+                                   [&](const ShippedSchedule &other) { return nameOf(other) == nameOf(dynamic); });
+    if (schedules[i].schedule.tile_scheduler == TileScheduler::static_persistent && dynamic.schedule.num_warps <= 8 &&
+        dynamic.problem.variant.name.empty() && !ships)
+      schedules.push_back(dynamic);
   }
   std::erase_if(schedules, [&](const ShippedSchedule &shipped) {
     return shipped.schedule.roles != Roles::load || (mustOverlap && shipped.schedule.overlap != Overlap::pingpong);

@@ -32,7 +32,7 @@ TEST(LaunchGrid, IsNotEmptyWhereADeviceHoldsNoInstance) {
 }
 
 /// So that the device refuses what a counter of 31 bits cannot count.
-TEST(LaunchGrid, HasAnInstanceForEachOfTooManyClaims) {
+TEST(LaunchGrid, HasAnInstanceForEachOfTooManyBlocks) {
   constexpr int64_t kMany = int64_t(1) << 30;
   EXPECT_EQ(
       gridOf({.batch = 1, .heads = kMany, .kv_heads = 1, .seqlen_q = 128}, 132, TileScheduler::dynamic_persistent),

@@ -47,9 +47,9 @@ TEST(Programs, EveryProgramRecordsForEveryVariantAndMask) {
 TEST(Programs, ParametersAreThoseOfTheDocumentation) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(parameterNames(*recordFlash2Forward(kConfig)), (Names{"q", "k", "v", "*o", "*lse", "scale"}));
-  AttentionConfig claims = kConfig;
-  claims.tile_scheduler = TileScheduler::dynamic_persistent;
-  EXPECT_EQ(parameterNames(*recordFlash2Forward(claims)), (Names{"q", "k", "v", "*o", "*lse", "scale", "*counter"}));
+  AttentionConfig dynamic = kConfig;
+  dynamic.tile_scheduler = TileScheduler::dynamic_persistent;
+  EXPECT_EQ(parameterNames(*recordFlash2Forward(dynamic)), (Names{"q", "k", "v", "*o", "*lse", "scale", "*counter"}));
   EXPECT_EQ(parameterNames(*recordFlash2Backward(kConfig)),
             (Names{"q", "k", "v", "do", "lse", "delta", "*dq_acc", "*dk", "*dv", "scale"}));
   EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(kConfig)), (Names{"o", "do", "*delta", "*dq_acc"}));

@@ -92,14 +92,14 @@ TEST_P(Control, BranchesChooseTilesAndScalars) {
       EXPECT_EQ(y(i, j), i % 2 == 0 ? (a(i, j) + 100) * 2 : i == 3 ? -a(i, j) : a(i, j));
 }
 
-TEST_P(Control, EachIterationIsClaimedOnce) {
+TEST_P(Control, EachDynamicIterationRunsOnce) {
   constexpr int64_t iterations = 20, instances = 3;
   auto a = Array<float>::random({iterations, 64}, 5);
   Array<int32_t> largest({iterations}), runs({iterations}), counter({1}, 77);
   runOn(
       Grid{instances, 1, 1},
       [](View A, View Largest, View Runs, View Counter) {
-        for (Value i : claimedRange(Counter, A.dim(0))) {
+        for (Value i : dynamicRange(Counter, A.dim(0))) {
           Largest.store(i, reduceMax(cast(i32, A.at(i).load(0, {64}) * 1000), 0));
           Runs.atomicAdd(i, fill({1}, 1));
         }

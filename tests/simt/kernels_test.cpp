@@ -59,7 +59,7 @@ TEST_P(SimtKernels, WithSmallTiles) {
   RecordProperty("launches", int(launches));
 }
 
-TEST_P(SimtKernels, WithBlocksInTurnsAndClaimed) {
+TEST_P(SimtKernels, WithPersistentInstances) {
   for (TileScheduler scheduler : {TileScheduler::static_persistent, TileScheduler::dynamic_persistent}) {
     Schedules schedules(caseOf({.block_m = 32, .block_n = 32, .num_warps = 2, .tile_scheduler = scheduler}, 100, 70),
                         "simt");

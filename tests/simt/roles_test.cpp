@@ -35,20 +35,20 @@ TEST_P(SimtRoles, WithTheTilesThatTheLibraryChooses) {
 TEST_P(SimtRoles, WithSmallTiles) {
   constexpr int64_t most = 100;
   const Schedule small{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .roles = Roles::load};
-  Schedule overlapping = small, grouped = small, inTurns = small, claimed = small;
+  Schedule overlapping = small, grouped = small, inTurns = small, dynamic = small;
   overlapping.overlap = Overlap::pingpong;
   grouped.heads_in_l2 = 2;
   inTurns.tile_scheduler = TileScheduler::static_persistent;
-  claimed.tile_scheduler = TileScheduler::dynamic_persistent;
+  dynamic.tile_scheduler = TileScheduler::dynamic_persistent;
   Schedule held = overlapping;
   held.lhs_in_registers = true;
   held.tile_scheduler = TileScheduler::static_persistent;
-  Schedule claimedHeld = held;
-  claimedHeld.tile_scheduler = TileScheduler::dynamic_persistent;
+  Schedule dynamicHeld = held;
+  dynamicHeld.tile_scheduler = TileScheduler::dynamic_persistent;
   Schedules schedules[] = {schedulesOf(small, 65, 130),    schedulesOf(overlapping, 64, 192),
                            schedulesOf(grouped, 40, 5),    schedulesOf(held, 70, 100),
                            schedulesOf(inTurns, 70, 100),  schedulesOf(inTurns, 190, 60), // Some turns are empty.
-                           schedulesOf(claimed, 190, 100), schedulesOf(claimedHeld, 190, 100)};
+                           schedulesOf(dynamic, 190, 100), schedulesOf(dynamicHeld, 190, 100)};
   int64_t launches = 0;
   for (uint64_t seed = 0; launches < most && !HasFailure(); ++seed)
     for (Schedules &some : schedules)

@@ -69,9 +69,9 @@ class Simt(CommandLineTest):
                 schedule = report["forward"]["schedule"]
                 self.assertIn("roles=load", schedule)
                 held = lines_with("Value q = Q") if "lhs_in_registers=true" in schedule else set()
-                claimed = lines_with("claimedRange(", "scores.cpp") if "tile_scheduler=dynamic_persistent" in schedule else set()
+                dynamic = lines_with("dynamicRange(", "scores.cpp") if "tile_scheduler=dynamic_persistent" in schedule else set()
                 rows = report["simt"]["traffic"]
-                self.assertEqual({row["place"].split("/")[-1] for row in rows}, lines_with(".store(") | held | claimed)
+                self.assertEqual({row["place"].split("/")[-1] for row in rows}, lines_with(".store(") | held | dynamic)
                 for row in rows:
                     self.assertEqual(row["transactions"], row["ideal"], row)
 

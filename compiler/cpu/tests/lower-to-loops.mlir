@@ -123,15 +123,15 @@ func.func @bf16_is_held_as_f32(%x: !tile.view<1xbf16>) {
 
 // -----
 
-// CHECK-LABEL: func @iterations_are_claimed
+// CHECK-LABEL: func @iterations_are_dynamic
 // CHECK: scf.while : () -> i32 {
 // CHECK: %[[NUMBER:.*]] = memref.atomic_rmw addi %c1_i32
 // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]]
 // CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : i32
 // CHECK: ^bb0(%[[I:.*]]: i32):
-func.func @iterations_are_claimed(%x: !tile.view<1xf32>, %counter: !tile.view<1xi32>, %last: i32) {
+func.func @iterations_are_dynamic(%x: !tile.view<1xf32>, %counter: !tile.view<1xi32>, %last: i32) {
   scf.while : () -> i32 {
-    %number = tile.claim %counter : !tile.view<1xi32>
+    %number = tile.next_work %counter : !tile.view<1xi32>
     %more = arith.cmpi slt, %number, %last : i32
     scf.condition(%more) %number : i32
   } do {

@@ -235,18 +235,18 @@ func.func @regions_of_a_loop(%more: i1, %i: index, %x: tensor<64x64xbf16, #c>) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// A claim is a barrier.
-// CHECK-LABEL: func @claims
-// CHECK: tile.claim
+// `tile.next_work` is a barrier.
+// CHECK-LABEL: func @next_work
+// CHECK: tile.next_work
 // CHECK: ^bb0
 // CHECK-NEXT: sm.write
 // CHECK-NEXT: sm.barrier
 // CHECK-NEXT: sm.mma
 // CHECK-NEXT: scf.yield
-func.func @claims(%counter: !tile.view<1xi32>, %last: i32, %x: tensor<64x64xbf16, #c>) {
+func.func @next_work(%counter: !tile.view<1xi32>, %last: i32, %x: tensor<64x64xbf16, #c>) {
   %a = sm.alloc {offset = 0} : !tile
   scf.while : () -> i32 {
-    %number = tile.claim %counter : !tile.view<1xi32>
+    %number = tile.next_work %counter : !tile.view<1xi32>
     %more = arith.cmpi slt, %number, %last : i32
     scf.condition(%more) %number : i32
   } do {

@@ -23,14 +23,14 @@ func.func @statistics(%lse: !tile.view<1xf32>, %acc: !tile.view<1xf32> {tile.wri
   return
 }
 
-// CHECK-LABEL: func.func @claimed
+// CHECK-LABEL: func.func @dynamic
 // CHECK: ^bb0(%[[I:.*]]: i32):
 // CHECK-NEXT: %[[ROW:.*]] = arith.index_cast %[[I]]
 // CHECK-NEXT: tile.load %{{.*}}[%[[ROW]]]
 // CHECK-NEXT: sm.barrier
-func.func @claimed(%lse: !tile.view<1xf32>, %counter: !tile.view<1xi32> {tile.written}, %last: i32) {
+func.func @dynamic(%lse: !tile.view<1xf32>, %counter: !tile.view<1xi32> {tile.written}, %last: i32) {
   scf.while : () -> i32 {
-    %number = tile.claim %counter : !tile.view<1xi32>
+    %number = tile.next_work %counter : !tile.view<1xi32>
     %more = arith.cmpi slt, %number, %last : i32
     scf.condition(%more) %number : i32
   } do {

@@ -578,8 +578,8 @@ func.func @integers(%first: i32, %y: !tile.view<2xi32>) {
 
 // -----
 
-// The first thread claims for all.
-// CHECK-LABEL: func.func @claims
+// The first thread gets the work index for all.
+// CHECK-LABEL: func.func @next_work
 // CHECK: scf.while : () -> i32 {
 // CHECK: nvvm.barrier0
 // CHECK: scf.if
@@ -589,9 +589,9 @@ func.func @integers(%first: i32, %y: !tile.view<2xi32>) {
 // CHECK: %[[NUMBER:.*]] = llvm.inline_asm {{.*}}ld.shared.b32
 // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]]
 // CHECK: scf.condition(%[[MORE]]) %[[NUMBER]] : i32
-func.func @claims(%counter: !tile.view<1xi32>, %last: i32) {
+func.func @next_work(%counter: !tile.view<1xi32>, %last: i32) {
   scf.while : () -> i32 {
-    %number = tile.claim %counter : !tile.view<1xi32>
+    %number = tile.next_work %counter : !tile.view<1xi32>
     %more = arith.cmpi slt, %number, %last : i32
     scf.condition(%more) %number : i32
   } do {
@@ -623,18 +623,18 @@ func.func @pinned(%x: i32, %n: index) {
 #many = #sm.layout<registers = [0:16:1], lanes = [0:32:16], warps = [1:4:1]>
 #sums = #sm.layout<registers = [0:16:1], lanes = [0:32:16], warps = [*:4]>
 
-// A number that was claimed lies beside what warps exchange, also where they exchange more later on.
+// A work index lies beside what warps exchange, also where they exchange more later on.
 // CHECK: module attributes {{.*}}tile.shared_bytes = 5136
-// CHECK-LABEL: func @claimed_between_reductions
+// CHECK-LABEL: func @work_between_reductions
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
-  func.func @claimed_between_reductions(%counter: !tile.view<1xi32>, %last: i32, %o: !tile.view<1xf32>) {
+  func.func @work_between_reductions(%counter: !tile.view<1xi32>, %last: i32, %o: !tile.view<1xf32>) {
     %c0 = arith.constant 0 : index
     %few = arith.constant dense<1.0> : tensor<64x4xf32, #c>
     %more = arith.constant dense<1.0> : tensor<512x4xf32, #many>
     %a = tile.reduce add %few axis 1 : tensor<64x4xf32, #c> -> tensor<64xf32, #r>
     tile.store %a, %o[%c0] : tensor<64xf32, #r>, !tile.view<1xf32>
     scf.while : () -> i32 {
-      %number = tile.claim %counter : !tile.view<1xi32>
+      %number = tile.next_work %counter : !tile.view<1xi32>
       %exists = arith.cmpi slt, %number, %last : i32
       scf.condition(%exists) %number : i32
     } do {

@@ -199,8 +199,8 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
-// One lane claims, and tells the others of its warp and, behind the mbarriers, the consumers.
-// CHECK-LABEL: func.func @claimed
+// One lane gets the work index, and tells the others of its warp and, behind the mbarriers, the consumers.
+// CHECK-LABEL: func.func @dynamic
 // CHECK: scf.while
 // CHECK: mbarrier.try_wait.parity
 // CHECK: %[[MINE:.*]] = scf.if %{{.*}} -> (i32) {
@@ -217,12 +217,12 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: @$0 mbarrier.arrive.shared::cta.b64 _, [$1];
 // CHECK: scf.condition
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
-  func.func @claimed(%counter: !tile.view<1xi32>, %last: i32) {
+  func.func @dynamic(%counter: !tile.view<1xi32>, %last: i32) {
     %i = arith.constant 0 : i32
     %b = sm.mbarriers : !sm.mbarriers<2>
     sm.roles producer 24 {
       scf.while (%slot = %i) : (i32) -> (i32, i32) {
-        %number = sm.claim %counter, %b[%slot] phase %i : !tile.view<1xi32>, !sm.mbarriers<2>
+        %number = sm.produce_work %counter, %b[%slot] phase %i : !tile.view<1xi32>, !sm.mbarriers<2>
         %more = arith.cmpi slt, %number, %last : i32
         scf.condition(%more) %number, %slot : i32, i32
       } do {
@@ -231,7 +231,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
       }
     } consumer 240 {
       scf.while (%slot = %i) : (i32) -> (i32, i32) {
-        %number = sm.claimed %b[%slot] phase %i : !sm.mbarriers<2>
+        %number = sm.consume_work %b[%slot] phase %i : !sm.mbarriers<2>
         sm.release %b[%slot] each_warp : !sm.mbarriers<2>
         %more = arith.cmpi slt, %number, %last : i32
         scf.condition(%more) %number, %slot : i32, i32

@@ -290,15 +290,15 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
-// The producer claims the iterations and tells their numbers; consumers end when it does. Each loop counts its turns.
-// CHECK-LABEL: func @claimed
+// The producer gets the iterations and tells their indices; consumers end when it does. Each loop counts its turns.
+// CHECK-LABEL: func @dynamic
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[COUNTER:.*]]: !tile.view<1xi32> {{.*}}, %[[LAST:.*]]: i32, %{{.*}}: index)
 // CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<2>
 // CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
 // CHECK: %[[NB:.*]] = sm.mbarriers : !sm.mbarriers<2>
 // CHECK: sm.roles producer 40 {
 // CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-// CHECK-NEXT: %[[NUMBER:.*]] = sm.claim %[[COUNTER]], %[[NB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: %[[NUMBER:.*]] = sm.produce_work %[[COUNTER]], %[[NB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
 // CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
 // CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
@@ -313,7 +313,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: scf.yield %[[NEXT]], %[[OTHER]], %[[TURN]]#0, %[[TURN]]#1
 // CHECK: } consumer 232 {
 // CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-// CHECK-NEXT: %[[NUMBER:.*]] = sm.claimed %[[NB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: %[[NUMBER:.*]] = sm.consume_work %[[NB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK-NEXT: sm.release %[[NB]][%[[SLOT]]] each_warp
 // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
 // CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
@@ -324,14 +324,14 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: sm.release %[[QB]][%[[SLOT]]]
 // CHECK: attributes {tile.parallel}
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
-  func.func @claimed(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %counter: !tile.view<1xi32> {tile.counter, tile.written},
+  func.func @dynamic(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %counter: !tile.view<1xi32> {tile.counter, tile.written},
                      %last: i32, %n: index) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c128 = arith.constant 128 : index
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
     scf.while : () -> i32 {
-      %number = tile.claim %counter : !tile.view<1xi32>
+      %number = tile.next_work %counter : !tile.view<1xi32>
       %more = arith.cmpi slt, %number, %last : i32
       scf.condition(%more) %number : i32
     } do {
@@ -358,11 +358,11 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
 // A loop that ends for another reason is not the producer's.
-// CHECK-LABEL: func @not_claimed
+// CHECK-LABEL: func @not_dynamic
 // CHECK-NOT: sm.roles
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
   // expected-remark @+1 {{roles=load has no effect: there is no loop that a producer could feed; all warps copy}}
-  func.func @not_claimed(%q: !tile.view<2xbf16>, %n: index) {
+  func.func @not_dynamic(%q: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>

@@ -71,14 +71,14 @@ func.func @stays(%n: index, %d: i32, %wide: i64) {
   return
 }
 
-// A loop whose iterations are claimed has turns as well.
-// CHECK-LABEL: @claimed
+// A loop with dynamic iterations, too.
+// CHECK-LABEL: @dynamic
 // CHECK: arith.divui
 // CHECK: scf.while
 // CHECK-NOT: arith.divsi
-func.func @claimed(%v: !tile.view<1xi32> {tile.written}, %last: i32, %d: i32) {
+func.func @dynamic(%v: !tile.view<1xi32> {tile.written}, %last: i32, %d: i32) {
   scf.while : () -> i32 {
-    %number = tile.claim %v : !tile.view<1xi32>
+    %number = tile.next_work %v : !tile.view<1xi32>
     %more = arith.cmpi slt, %number, %last : i32
     scf.condition(%more) %number : i32
   } do {

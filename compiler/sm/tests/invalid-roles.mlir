@@ -162,19 +162,19 @@ func.func @product_of_loose_elements(%p: tensor<64x16xbf16, #c>, %b: !sm.shared<
 
 // -----
 
-func.func @claim_of_no_producer(%counter: !tile.view<1xi32>, %b: !sm.mbarriers<2>, %i: i32) {
-  // expected-error @+1 {{'sm.claim' op belongs to a producer}}
-  %n = sm.claim %counter, %b[%i] phase %i : !tile.view<1xi32>, !sm.mbarriers<2>
+func.func @work_of_no_producer(%counter: !tile.view<1xi32>, %b: !sm.mbarriers<2>, %i: i32) {
+  // expected-error @+1 {{'sm.produce_work' op belongs to a producer}}
+  %n = sm.produce_work %counter, %b[%i] phase %i : !tile.view<1xi32>, !sm.mbarriers<2>
   return
 }
 
 // -----
 
-func.func @claimed_by_nobody(%b: !sm.mbarriers<2>, %i: i32) {
+func.func @work_of_nobody(%b: !sm.mbarriers<2>, %i: i32) {
   sm.roles producer 24 {
   } consumer 240 {
     // expected-error @+1 {{asks for a number of a ring in which no producer puts one}}
-    %n = sm.claimed %b[%i] phase %i : !sm.mbarriers<2>
+    %n = sm.consume_work %b[%i] phase %i : !sm.mbarriers<2>
   }
   return
 }

@@ -159,16 +159,16 @@ func.func @scatter_add_with_indices_of_another_shape(%t: tensor<4xf32>, %v: !til
 
 // -----
 
-func.func @claim_of_a_float(%v: !tile.view<1xf32>) -> i32 {
-  // expected-error @+1 {{'tile.claim' op counts with '!tile.view<1xf32>'; a counter is an i32 of a view of rank 1}}
-  %0 = tile.claim %v : !tile.view<1xf32>
+func.func @work_counted_in_a_float(%v: !tile.view<1xf32>) -> i32 {
+  // expected-error @+1 {{'tile.next_work' op counts with '!tile.view<1xf32>'; a counter is an i32 of a view of rank 1}}
+  %0 = tile.next_work %v : !tile.view<1xf32>
   return %0 : i32
 }
 
 // -----
 
-func.func @claim_of_a_matrix(%v: !tile.view<2xi32>) -> i32 {
+func.func @work_counted_in_a_matrix(%v: !tile.view<2xi32>) -> i32 {
   // expected-error @+1 {{a counter is an i32 of a view of rank 1}}
-  %0 = tile.claim %v : !tile.view<2xi32>
+  %0 = tile.next_work %v : !tile.view<2xi32>
   return %0 : i32
 }

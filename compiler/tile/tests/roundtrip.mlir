@@ -35,12 +35,12 @@ func.func @boxes(%arg0: !tile.view<2xf32>, %arg1: index) {
   return
 }
 
-//      CHECK:  func.func @claims(%arg0: !tile.view<1xi32> {tile.counter, tile.name = "counter", tile.written}, %arg1: i32) {
+//      CHECK:  func.func @next_work(%arg0: !tile.view<1xi32> {tile.counter, tile.name = "counter", tile.written}, %arg1: i32) {
 // CHECK-NEXT:    %0 = scf.while : () -> i32 {
-// CHECK-NEXT:      %1 = tile.claim %arg0 : !tile.view<1xi32>
-func.func @claims(%arg0: !tile.view<1xi32> {tile.counter, tile.name = "counter", tile.written}, %arg1: i32) {
+// CHECK-NEXT:      %1 = tile.next_work %arg0 : !tile.view<1xi32>
+func.func @next_work(%arg0: !tile.view<1xi32> {tile.counter, tile.name = "counter", tile.written}, %arg1: i32) {
   scf.while : () -> i32 {
-    %n = tile.claim %arg0 : !tile.view<1xi32>
+    %n = tile.next_work %arg0 : !tile.view<1xi32>
     %more = arith.cmpi slt, %n, %arg1 : i32
     scf.condition(%more) %n : i32
   } do {

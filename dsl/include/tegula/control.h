@@ -33,7 +33,7 @@ public:
 private:
   friend Range range(Operand begin, Operand end, Operand step, Location where);
   friend Range parallelRange(Operand begin, Operand end, Operand step, Location where);
-  friend Range claimedRange(View counter, Operand end, Location where);
+  friend Range dynamicRange(View counter, Operand end, Location where);
   Range(std::function<uint32_t()> open, Location where);
 
   std::function<uint32_t()> openLoop_;
@@ -53,7 +53,7 @@ Range parallelRange(Operand begin, Operand end, Operand step = 1, Location where
 /// an instance that is free runs the next iteration. Iterations make the promise of a parallelRange, and assign to no
 /// Var from outside the loop. `counter` is a tensor argument of type i32, rank 1 and one element. A launch sets it to
 /// 0; nothing else accesses it. `end` is the same for all instances. The loop is not inside another loop.
-Range claimedRange(View counter, Operand end, Location where = Location::current());
+Range dynamicRange(View counter, Operand end, Location where = Location::current());
 
 /// A reference to a function object `void()` that outlives the call; may be absent.
 class Block {

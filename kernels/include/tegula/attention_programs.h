@@ -34,8 +34,8 @@ struct AttentionConfig {
   bool lse_gradient = false;      ///< As in AttentionProblem.
   bool contain_nonfinite = false; ///< As in AttentionProblem, by this program alone.
 
-  /// Whether program instances claim their blocks of queries.
-  bool claimsBlocks() const { return tile_scheduler == TileScheduler::dynamic_persistent; }
+  /// Returns whether program instances take their blocks of queries from a counter.
+  bool isDynamic() const { return tile_scheduler == TileScheduler::dynamic_persistent; }
 };
 
 /// Which algorithm computes attention.
@@ -76,7 +76,7 @@ Expected<Program> recordStandardOutput(const AttentionConfig &config);  ///< o =
 /// Dao et al. 2022, Algorithm 1. m, l: f32 [batch, heads, seqlen_q]; acc: f32, shaped like o.
 Expected<Program> recordFlash1Forward(const AttentionConfig &config);
 
-/// Dao 2023, Algorithm 1. With claimsBlocks(), counter: i32 [1], which a launch sets to 0.
+/// Dao 2023, Algorithm 1. With isDynamic(), counter: i32 [1], which a launch sets to 0.
 Expected<Program> recordFlash2Forward(const AttentionConfig &config);
 /// Computes blocks of o that are not finite once more: what a row does not see changes no number of it.
 Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config);

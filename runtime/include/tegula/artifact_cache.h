@@ -78,8 +78,9 @@ public:
   void save(const ArtifactKey &key, const Artifact &artifact) noexcept;
 
   /// Finds, or compiles and saves. Of the processes that want the same artifact at the same time, one compiles it.
-  /// `driver`: the build of what will load the artifact. Returns needs_compile, with the key, if `policy` is not compile
-  /// and nothing is found; otherwise the errors of Compiler::compile. All name the kernel, its target and its schedule.
+  /// `driver`: the build of what will load the artifact. Returns needs_compile, with the key, if `policy` is not
+  /// compile and nothing is found; otherwise the errors of Compiler::compile. All name the kernel, its target and its
+  /// schedule.
   Expected<Artifact> get(Compiler &compiler, const CompileRequest &request, std::string_view driver = {},
                          CompilePolicy policy = CompilePolicy::compile) noexcept;
 

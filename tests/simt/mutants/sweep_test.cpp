@@ -69,7 +69,7 @@ TEST(Mutants, OfTheOlderAlgorithms) {
 TEST(Mutants, OfRoles) { expectExplained(withRoles({})); }
 TEST(Mutants, OfProductsThatOverlap) { expectExplained(withRoles({.overlap = Overlap::pingpong})); }
 TEST(Mutants, OfBlocksInTurns) { expectExplained(withRoles({.tile_scheduler = TileScheduler::static_persistent})); }
-TEST(Mutants, OfClaimedBlocks) {
+TEST(Mutants, OfDynamicBlocks) {
   expectExplained(withRoles({.tile_scheduler = TileScheduler::dynamic_persistent}));
   Schedule withoutRoles = kSmall;
   withoutRoles.tile_scheduler = TileScheduler::dynamic_persistent;

@@ -1,5 +1,5 @@
 module attributes {tile.version = 1 : i64} {
-  func.func @claimed_loop(%x: !tile.view<1xf32> {tile.name = "x"}, %out: !tile.view<1xf32> {tile.name = "out", tile.written}, %counter: !tile.view<1xi32> {tile.name = "counter", tile.written, tile.counter}, %count: i32 {tile.name = "count"}) {
+  func.func @dynamic_loop(%x: !tile.view<1xf32> {tile.name = "x"}, %out: !tile.view<1xf32> {tile.name = "out", tile.written}, %counter: !tile.view<1xi32> {tile.name = "counter", tile.written, tile.counter}, %count: i32 {tile.name = "count"}) {
     %0 = arith.constant 16 : i32 loc("dsl/programs.cpp":118:0)
     %1 = arith.ceildivsi %count, %0 : i32 loc("dsl/programs.cpp":118:0)
     %2 = arith.index_cast %1 : i32 to index loc("dsl/programs.cpp":118:0)
@@ -8,7 +8,7 @@ module attributes {tile.version = 1 : i64} {
     %5 = tile.load %x[%4] : !tile.view<1xf32> -> tensor<16xf32> loc("dsl/programs.cpp":117:0)
     %6 = math.exp %5 : tensor<16xf32> loc("dsl/programs.cpp":117:0)
     scf.while : () -> i32 {
-      %7 = tile.claim %counter : !tile.view<1xi32> loc("dsl/programs.cpp":118:0)
+      %7 = tile.next_work %counter : !tile.view<1xi32> loc("dsl/programs.cpp":118:0)
       %8 = arith.cmpi slt, %7, %3 : i32 loc("dsl/programs.cpp":118:0)
       scf.condition(%8) %7 : i32 loc("dsl/programs.cpp":118:0)
     } do {
