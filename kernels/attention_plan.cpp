@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kUsualArguments = 32;
 
 bool isDynamic(GridRows grid, const Schedule &schedule) {
-  return grid == GridRows::turns && schedule.tile_scheduler == TileScheduler::dynamic_persistent;
+  return grid == GridRows::scheduled && schedule.tile_scheduler == TileScheduler::dynamic_persistent;
 }
 
 /// One kernel of a pass.

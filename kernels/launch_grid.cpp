@@ -23,7 +23,7 @@ Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &sche
   switch (rows) {
   case GridRows::queries:
     return queries;
-  case GridRows::turns: {
+  case GridRows::scheduled: {
     if (!isPersistent(schedule))
       return queries;
     const int64_t all = saturatingProduct(saturatingProduct(queries.x, queries.y), queries.z);

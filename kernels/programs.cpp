@@ -9,7 +9,7 @@ constexpr AttentionProgram kPrograms[] = {
     {"standard_softmax", GridRows::queries, recordStandardSoftmax},
     {"standard_output", GridRows::queries, recordStandardOutput},
     {"flash1_forward", GridRows::none, recordFlash1Forward},
-    {"flash2_forward", GridRows::turns, recordFlash2Forward},
+    {"flash2_forward", GridRows::scheduled, recordFlash2Forward},
     {"flash2_forward_contain", GridRows::queries, recordFlash2ForwardContain},
     {"flash2_backward_preprocess", GridRows::queries, recordFlash2BackwardPreprocess},
     {"flash2_backward", GridRows::keys, recordFlash2Backward},

@@ -62,7 +62,7 @@ constexpr Schedule overlapped(int block_m, int block_n) {
   return schedule;
 }
 
-constexpr Schedule inTurns(int block_m, int block_n) {
+constexpr Schedule staticPersistent(int block_m, int block_n) {
   Schedule schedule = overlapped(block_m, block_n);
   schedule.tile_scheduler = TileScheduler::static_persistent;
   return schedule;
@@ -110,7 +110,7 @@ constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4)
 
 /// For few keys of each row, and where three warpgroups spill.
 constexpr Schedule kSquareDynamic = optimistic(dynamic(overlapped(128, 128)));
-constexpr Schedule kSquareInTurns = optimistic(inTurns(128, 128));
+constexpr Schedule kSquareStatic = optimistic(staticPersistent(128, 128));
 /// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
 constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
 constexpr Schedule kThreeDeep = staged(optimistic(overlapped(192, 64)), 3);
@@ -138,9 +138,9 @@ constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 73, kThreeWide},
     {kHopper, kForward, 2, 128, 225, kSquareDynamic, {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 128, 225, kSquareDynamic, {.plain = true, .window = true}},
-    {kHopper, kForward, 2, 128, 225, kSquareInTurns, {.causal = true, .plain = true, .most_keys = 8192}},
+    {kHopper, kForward, 2, 128, 225, kSquareStatic, {.causal = true, .plain = true, .most_keys = 8192}},
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true, .plain = true}},
-    {kHopper, kForward, 2, 128, 225, kSquareInTurns, {.plain = true, .most_keys = 1024}},
+    {kHopper, kForward, 2, 128, 225, kSquareStatic, {.plain = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 128, 217, kThreeDeep, {.tiles_of_scores = true}},
     {kHopper, kForward, 2, 128, 225, kSquareDynamic, {.causal = true, .most_keys = 4096}},
     {kHopper, kForward, 2, 128, 129, grouped(kThreeFlat, 4), {.causal = true}},

@@ -88,7 +88,7 @@ private:
 /// the longest block of one round has the shortest of the next, and a group of heads takes two rounds if it can. Where
 /// heads have few blocks, a round takes all those of a head, which read the same keys: they come from memory just as
 /// fast as they are needed, and not all in the first of two rounds.
-static void inTurns(const QueryBlocks &blocks, const std::function<void(const QueryBlock &)> &body) {
+static void forStaticBlocks(const QueryBlocks &blocks, const std::function<void(const QueryBlock &)> &body) {
   constexpr int few = 8;
   Value programs = narrow(numPrograms(0)), perHead = blocks.perHead();
   Value here = narrow(programId(0)), back = programs - 1 - here;
@@ -96,8 +96,8 @@ static void inTurns(const QueryBlocks &blocks, const std::function<void(const Qu
   Value rounds = (inGroup + (programs - 1)) / programs;
   Value groups = (blocks.allHeads() + group - 1) / group;
   Value areFew = perHead <= few, divisor = select(areFew, perHead, group);
-  for (Value turn : parallelRange(0, wide(groups * rounds))) {
-    Value round = narrow(turn) % rounds, first = narrow(turn) / rounds * group;
+  for (Value step : parallelRange(0, wide(groups * rounds))) {
+    Value round = narrow(step) % rounds, first = narrow(step) / rounds * group;
     Value number = round * programs + select(round % 2 == 0, here, back);
     Value major = number / divisor, minor = number % divisor;
     Value head = first + select(areFew, major, minor), isHead = head < blocks.allHeads();
@@ -121,7 +121,7 @@ void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View>
   if (config.isDynamic())
     return forDynamicBlocks(blocks, counter.front(), body);
   if (config.tile_scheduler == TileScheduler::static_persistent)
-    return inTurns(blocks, body);
+    return forStaticBlocks(blocks, body);
   body(blocks.ofNumber(blocks.ofInstance()));
 }
 
@@ -156,8 +156,7 @@ Interval Scores::keysFor(Value firstRow, Value lastRow) const {
     begin = max(begin, range.keys(row, head_, tensors_).begin);
     end = min(end, range.keys(lastRow, head_, tensors_).end);
   }
-  if (config_.tile_scheduler !=
-      TileScheduler::single_tile) // There is a block for each turn, but not all of them have rows.
+  if (config_.tile_scheduler != TileScheduler::single_tile) // Not every block of the schedule has rows.
     end = select(min(lastRow, head_.seqlen_q - 1 - row) >= 0, end, begin);
   return {begin, end};
 }
@@ -220,11 +219,11 @@ void ScoreStrip::beginBeside(Value position) {
   rotation_.emplace(inTiles(first), inTiles(end - begin + (scores_.config_.block_n - 1)));
 }
 
-Value ScoreStrip::position(Value turn) const {
+Value ScoreStrip::position(Value step) const {
   if (!rotation_)
-    return turn;
+    return step;
   auto [first, round] = *rotation_;
-  Value here = narrow(turn) + first;
+  Value here = narrow(step) + first;
   return wide(select(here < narrow(visited_.begin) + round, here, here - round));
 }
 

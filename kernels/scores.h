@@ -46,9 +46,9 @@ class ScoreStrip {
 public:
   /// Where there may be scores: the blocks to visit begin at `begin`, and follow each other.
   Interval visited() const { return visited_; }
-  /// Where the tile lies whose turn comes when that at `turn` would: there, or where the variant has a peak, from the
-  /// tile beside that on, those before it last.
-  Value position(Value turn) const;
+  /// Returns the position of the tile that is visited at `step`: `step` itself, or where the variant has a peak, from
+  /// the tile beside that on, those before it last.
+  Value position(Value step) const;
 
   // Of the tile at `position` along the strip.
 
@@ -63,7 +63,7 @@ private:
   friend class Scores;
   enum class Of { queries, keys };
   struct Rotation {
-    Value first; ///< i32: the tile whose turn comes first, and the end of the last one, counted from `visited_.begin`.
+    Value first; ///< i32: the tile that is visited first, and the end of the last one, counted from `visited_.begin`.
     Value round;
   };
   ScoreStrip(const Scores &scores, Of of, Value first, Value last, Interval visited);

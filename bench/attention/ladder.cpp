@@ -43,7 +43,7 @@ Schedule overlapped(int head_dim) {
   return schedule;
 }
 
-Schedule inTurns(int head_dim) {
+Schedule staticPersistent(int head_dim) {
   Schedule schedule = overlapped(head_dim);
   schedule.heads_in_l2 = 0;
   schedule.tile_scheduler = TileScheduler::static_persistent;
@@ -64,7 +64,7 @@ std::vector<Rung> rungsOf(const Target &target, DType dtype) {
                     Rung{"three warpgroups that compute", Algorithm::flash2, threeWarpgroups},
                     Rung{"blocks by groups of heads", Algorithm::flash2, groupedHeads},
                     Rung{"products that overlap", Algorithm::flash2, overlapped},
-                    Rung{"products that overlap, blocks in turns", Algorithm::flash2, inTurns}})
+                    Rung{"products that overlap, static persistent scheduler", Algorithm::flash2, staticPersistent}})
     rungs.push_back(rung);
   return rungs;
 }

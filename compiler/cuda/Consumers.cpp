@@ -10,7 +10,7 @@ using namespace tegula::cuda;
 using LocBuilder = ImplicitLocOpBuilder;
 
 /// The last two of what a loop carries.
-static Turn turnOf(ValueRange values) { return {values.drop_back().back(), values.back()}; }
+static RingPosition ringPositionOf(ValueRange values) { return {values.drop_back().back(), values.back()}; }
 
 namespace {
 class Consumers {
@@ -19,9 +19,9 @@ public:
 
   void build() {
     for (sm::FetchOp fetch : rings_.fetches())
-      addTurn(fetch);
+      addRingPosition(fetch);
     for (tile::NextWorkOp work : rings_.work())
-      addTurn(work);
+      addRingPosition(work);
     for (sm::FetchOp fetch : rings_.fetches())
       receive(fetch);
     for (tile::NextWorkOp work : rings_.work())
@@ -29,10 +29,10 @@ public:
   }
 
 private:
-  using NextTurn = function_ref<Turn(LocBuilder &, ValueRange)>;
+  using NextRingPosition = function_ref<RingPosition(LocBuilder &, ValueRange)>;
 
   /// Lets a loop of the consumers, in which `op` is, and those around it count its turns, unless they do.
-  void addTurn(Operation *op) {
+  void addRingPosition(Operation *op) {
     Loop loop = loopOf(op);
     if (!loop || places_.contains(op))
       return;
@@ -42,11 +42,11 @@ private:
       for (Operation &fed : region->front())
         if (rings_.isFed(&fed))
           places_[&fed] = loop.getInits().size();
-    Loop inner =
-        addCounters(loop, [&](LocBuilder &b, ValueRange arguments) { return turnOf(arguments).next(b, slots); });
+    Loop inner = addCounters(
+        loop, [&](LocBuilder &b, ValueRange arguments) { return ringPositionOf(arguments).next(b, slots); });
     while (Loop outer = loopOf(inner)) {
-      outer = addCounters(outer, [&](LocBuilder &, ValueRange) { return turnOf(inner->getResults()); });
-      auto [slot, phase] = turnOf(carriedIn(outer));
+      outer = addCounters(outer, [&](LocBuilder &, ValueRange) { return ringPositionOf(inner->getResults()); });
+      auto [slot, phase] = ringPositionOf(carriedIn(outer));
       MutableArrayRef<OpOperand> inits = inner.getInitsMutable().take_back(2);
       inits.front().set(slot);
       inits.back().set(phase);
@@ -54,15 +54,15 @@ private:
     }
   }
 
-  Loop addCounters(Loop loop, NextTurn next) {
+  Loop addCounters(Loop loop, NextRingPosition next) {
     if (auto whileOp = dyn_cast<scf::WhileOp>(*loop))
       return addCounters(whileOp, next);
     return addCounters(cast<scf::ForOp>(*loop), next);
   }
 
-  Loop addCounters(scf::WhileOp loop, NextTurn next) {
+  Loop addCounters(scf::WhileOp loop, NextRingPosition next) {
     b_.setInsertionPoint(loop);
-    const Turn first = Turn::first(b_);
+    const RingPosition first = RingPosition::first(b_);
     SmallVector<Value> inits(loop.getInits());
     inits.append({first.slot, first.phase});
     SmallVector<Type> types(loop.getResultTypes()), added(2, b_.getI32Type());
@@ -77,23 +77,23 @@ private:
     counting.getAfterBody()->addArguments(added, locations);
     scf::YieldOp yield = counting.getYieldOp();
     LocBuilder end(loop.getLoc(), yield);
-    Turn turn = next(end, carriedIn(counting));
-    yield.getResultsMutable().append({turn.slot, turn.phase});
+    RingPosition position = next(end, carriedIn(counting));
+    yield.getResultsMutable().append({position.slot, position.phase});
     loop->replaceAllUsesWith(counting->getResults().drop_back(2));
     loop.erase();
     return counting;
   }
 
-  Loop addCounters(scf::ForOp loop, NextTurn next) {
+  Loop addCounters(scf::ForOp loop, NextRingPosition next) {
     IRRewriter rewriter(b_.getContext());
     rewriter.setInsertionPoint(loop);
     b_.setInsertionPoint(loop);
     auto yield = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> added) -> SmallVector<Value> {
       LocBuilder b(loc, end);
-      Turn turn = next(b, ValueRange(added));
-      return {turn.slot, turn.phase};
+      RingPosition position = next(b, ValueRange(added));
+      return {position.slot, position.phase};
     };
-    const Turn first = Turn::first(b_);
+    const RingPosition first = RingPosition::first(b_);
     SmallVector<Value> inits{first.slot, first.phase};
     auto replaced = loop.replaceWithAdditionalYields(rewriter, inits, /*replaceInitOperandUsesInLoop=*/false, yield);
     return *replaced;
@@ -115,7 +115,7 @@ private:
     placeReceive(userIn(fetch, /*last=*/false));
     b_.setLoc(fetch.getLoc());
     Loop loop = loopOf(fetch);
-    Turn now = loop ? turnOf(carriedIn(loop).slice(places_.at(fetch), 2)) : Turn::first(b_);
+    RingPosition now = loop ? ringPositionOf(carriedIn(loop).slice(places_.at(fetch), 2)) : RingPosition::first(b_);
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
     Value tile = sm::ReceiveOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
     if (loop && !rings_.companionOf(fetch))
@@ -128,7 +128,7 @@ private:
     b_.setInsertionPoint(work);
     b_.setLoc(work.getLoc());
     Value mbarriers = rings_.of(work).mbarriers;
-    auto [slot, phase] = turnOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
+    auto [slot, phase] = ringPositionOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
     Value number = sm::ConsumeWorkOp::create(b_, b_.getI32Type(), mbarriers, slot, phase);
     sm::ReleaseOp::create(b_, mbarriers, slot, /*each_warp=*/true);
     work.replaceAllUsesWith(number);
@@ -136,14 +136,14 @@ private:
   }
 
   /// After the wait for the last product, of which an inner loop may have none.
-  void release(sm::FetchOp fetch, Channel channel, Turn turn) {
+  void release(sm::FetchOp fetch, Channel channel, RingPosition position) {
     Operation *last = userIn(fetch, /*last=*/true);
     auto product = dyn_cast<sm::WgmmaOp>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
     const bool isFenced = !isReadByProducts(fetch) || rings_.isCompanion(fetch);
     if (isFenced) // What follows in the slot is written by TMA.
       sm::ProxyFenceOp::create(b_);
-    sm::ReleaseOp::create(b_, channel.mbarriers, turn.slot, /*each_warp=*/!product || isReadByLanes(fetch));
+    sm::ReleaseOp::create(b_, channel.mbarriers, position.slot, /*each_warp=*/!product || isReadByLanes(fetch));
     for (Operation *reader : fetch->getUsers())
       if (isa<sm::MmaOp>(reader) && !isFenced && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
         b_.setInsertionPointAfter(reader);

@@ -48,7 +48,7 @@ static int64_t slotsOf(scf::ForOp loop) {
 
 /// The place among the loop's results of the slot that its rings go on with, before the phase; some tile may be
 /// received an iteration late. None if it is not known, or if something else in the loop's block goes on there.
-static std::optional<unsigned> placeOfTurn(scf::ForOp loop) {
+static std::optional<unsigned> indexOfRingPosition(scf::ForOp loop) {
   std::optional<unsigned> place;
   for (auto receive : loop.getBody()->getOps<sm::ReceiveOp>()) {
     auto slot = dyn_cast<BlockArgument>(receive.getSlot());
@@ -62,12 +62,12 @@ static std::optional<unsigned> placeOfTurn(scf::ForOp loop) {
 }
 
 /// The turns of the iterations that a warpgroup does not do: all take equally many.
-static void passTurns(LocBuilder &b, Value first, Value end) {
+static void arriveAtSequences(LocBuilder &b, Value first, Value end) {
   auto rest = scf::ForOp::create(b, first, end, arith::ConstantIndexOp::create(b, 1));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(rest.getBody());
-  sm::TakeTurnOp::create(b);
-  sm::PassTurnOp::create(b);
+  sm::SequenceWaitOp::create(b);
+  sm::SequenceArriveOp::create(b);
 }
 
 /// Whether the ring's slots come back. Then each warp gives them back for itself from now on.
@@ -83,14 +83,14 @@ static bool releaseByWarps(Value mbarriers) {
 
 /// The tiles of those iterations, whose slots are filled again when all warpgroups have given them back. No product
 /// brings the warps of one together that leaves them out.
-static void giveBack(LocBuilder &b, scf::ForOp loop, unsigned placeOfTurn, Value first, Value end) {
-  ResultRange turn = loop.getResults().slice(placeOfTurn, 2);
-  auto rest = scf::ForOp::create(b, first, end, arith::ConstantIndexOp::create(b, 1), turn);
-  for (auto [before, after] : llvm::zip(turn, rest.getResults()))
+static void giveBack(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingPosition, Value first, Value end) {
+  ResultRange position = loop.getResults().slice(indexOfRingPosition, 2);
+  auto rest = scf::ForOp::create(b, first, end, arith::ConstantIndexOp::create(b, 1), position);
+  for (auto [before, after] : llvm::zip(position, rest.getResults()))
     before.replaceAllUsesExcept(after, rest);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(rest.getBody());
-  const Turn now{rest.getRegionIterArg(0), rest.getRegionIterArg(1)};
+  const RingPosition now{rest.getRegionIterArg(0), rest.getRegionIterArg(1)};
   for (auto receive : loop.getBody()->getOps<sm::ReceiveOp>()) {
     auto ring = receive.getTile().getDefiningOp<sm::SlotOp>().getRing();
     Value mbarriers = receive.getMbarriers();
@@ -99,7 +99,7 @@ static void giveBack(LocBuilder &b, scf::ForOp loop, unsigned placeOfTurn, Value
     if (releaseByWarps(mbarriers))
       sm::ReleaseOp::create(b, mbarriers, now.slot, /*each_warp=*/true);
   }
-  const Turn next = now.next(b, slotsOf(loop));
+  const RingPosition next = now.next(b, slotsOf(loop));
   scf::YieldOp::create(b, ValueRange{next.slot, next.phase});
 }
 
@@ -110,7 +110,7 @@ static void endEarly(scf::ForOp loop) {
   if (!limit || !step || *step > kRowsOfGroup * (groups - 1) || hasBarrierOfAll(loop))
     return;
   const bool isRepeated = loop->getParentOfType<LoopLikeOpInterface>() != nullptr;
-  const std::optional<unsigned> place = isRepeated ? placeOfTurn(loop) : std::nullopt;
+  const std::optional<unsigned> place = isRepeated ? indexOfRingPosition(loop) : std::nullopt;
   const int64_t spare = slotsOf(loop) - 1;
   if (isRepeated ? !place : groups != 2 || spare < 1)
     return;
@@ -131,8 +131,8 @@ static void endEarly(scf::ForOp loop) {
   }
   loop.setUpperBound(arith::AddIOp::create(b, lower, arith::MulIOp::create(b, own, index(*step))));
   b.setInsertionPointAfter(loop);
-  if (!loop.getBody()->getOps<sm::TakeTurnOp>().empty())
-    passTurns(b, own, all);
+  if (!loop.getBody()->getOps<sm::SequenceWaitOp>().empty())
+    arriveAtSequences(b, own, all);
   b.setInsertionPoint(loop->getBlock()->getTerminator()); // Behind the last product, which still holds a slot.
   if (isRepeated)
     giveBack(b, loop, *place, own, all);

@@ -107,7 +107,7 @@ LogicalResult Threads::lowerOp(Operation *op) {
             tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp,
             sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::PackOp, sm::WgmmaOp,
             sm::WgmmaWaitOp, sm::MbarriersOp, sm::FeedOp, sm::ReceiveOp, sm::FillOp, sm::ReleaseOp, sm::ProduceWorkOp,
-            sm::ConsumeWorkOp, sm::WarpgroupOp, sm::TurnsOp, sm::TakeTurnOp, sm::PassTurnOp>(
+            sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(
           [&](auto known) { return lower(*this, known); })
       .Default([&](Operation *other) { return lowerElementwise(*this, other); });
 }

@@ -37,7 +37,7 @@ namespace {
 /// Several warpgroups take turns to start products.
 class Overlap {
 public:
-  Overlap(scf::ForOp loop, bool takesTurns) : loop_(loop), takesTurns_(takesTurns), b_(loop.getLoc(), loop) {}
+  Overlap(scf::ForOp loop, bool isSequenced) : loop_(loop), isSequenced_(isSequenced), b_(loop.getLoc(), loop) {}
 
   /// Returns why the last product cannot start one iteration later, or an empty string if it can.
   StringRef obstacle() {
@@ -205,13 +205,13 @@ private:
       }
     knowComparisons(b, map);
     clone(b, map, head_);
-    if (takesTurns_)
-      sm::TakeTurnOp::create(b);
+    if (isSequenced_)
+      sm::SequenceWaitOp::create(b);
     b.clone(*first_, map);
     clone(b, before, lastHead_);
     b.clone(*last_, before);
-    if (takesTurns_)
-      sm::PassTurnOp::create(b);
+    if (isSequenced_)
+      sm::SequenceArriveOp::create(b);
     clone(b, map, firstEnd_);
     map.lookup(waitOf(first_).getResult()).getDefiningOp<sm::WgmmaWaitOp>().setPending(1);
     clone(b, map, rest_);
@@ -236,7 +236,7 @@ private:
   }
 
   scf::ForOp loop_;
-  bool takesTurns_;
+  bool isSequenced_;
   LocBuilder b_;
   sm::WgmmaOp first_, last_;
   unsigned sum_ = 0; ///< Its number among what the loop carries.
@@ -255,13 +255,13 @@ struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
 
   static void overlap(sm::RolesOp roles) {
     constexpr int64_t warpsOfGroup = 4;
-    bool takesTurns = tile::setting(roles, "tile.num_warps", warpsOfGroup) > warpsOfGroup;
+    bool isSequenced = tile::setting(roles, "tile.num_warps", warpsOfGroup) > warpsOfGroup;
     bool hasProducts = false, isOverlapped = false;
     roles.getConsumer().walk([&](scf::ForOp loop) {
       if (loop.getBody()->getOps<sm::WgmmaOp>().empty())
         return;
       hasProducts = true;
-      Overlap overlap(loop, takesTurns);
+      Overlap overlap(loop, isSequenced);
       if (StringRef obstacle = overlap.obstacle(); !obstacle.empty()) {
         loop.emitRemark("overlap=pingpong has no effect on this loop, whose products follow each other: ") << obstacle;
         return;
@@ -271,10 +271,10 @@ struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
     });
     if (!hasProducts)
       roles.emitRemark("overlap=pingpong has no effect: no loop multiplies on the tensor cores of warpgroups");
-    if (!isOverlapped || !takesTurns)
+    if (!isOverlapped || !isSequenced)
       return;
     auto start = OpBuilder::atBlockBegin(&roles.getConsumer().front());
-    sm::TurnsOp::create(start, roles.getLoc());
+    sm::SequenceInitOp::create(start, roles.getLoc());
   }
 };
 

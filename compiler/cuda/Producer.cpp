@@ -19,30 +19,30 @@ public:
 
   void build() {
     b_.setInsertionPointToStart(&roles_.getProducer().emplaceBlock());
-    feedBlock(roles_.getConsumer().front(), Turn::first(b_));
+    feedBlock(roles_.getConsumer().front(), RingPosition::first(b_));
     sm::EndOp::create(b_);
   }
 
 private:
   /// The producer's part of a block, in which `turn` is that of the block's own fetches.
-  void feedBlock(Block &block, Turn turn) {
+  void feedBlock(Block &block, RingPosition position) {
     SmallVector<sm::FetchOp> due;
     for (Operation &op : block) {
       if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && rings_.isFed(fetch)) {
         due.push_back(fetch);
       } else if (auto loop = dyn_cast<Loop>(op); loop && !rings_.loopsIn(loop).empty()) {
-        feed(due, turn);
+        feed(due, position);
         b_.setLoc(op.getLoc());
         repeat(loop);
       }
     }
-    feed(due, turn);
+    feed(due, position);
     b_.setLoc(block.back().getLoc());
   }
 
   /// In the order in which slots come back: none waits for that of a tile which is needed longer, and what does not
   /// wait itself comes behind its companion.
-  void feed(SmallVector<sm::FetchOp> &due, Turn turn) {
+  void feed(SmallVector<sm::FetchOp> &due, RingPosition position) {
     auto last = [&](sm::FetchOp fetch) {
       sm::FetchOp companion = rings_.companionOf(fetch);
       return userIn(companion ? companion : fetch, /*last=*/true);
@@ -55,7 +55,7 @@ private:
     });
     for (sm::FetchOp fetch : due) {
       b_.setLoc(fetch.getLoc());
-      feed(fetch, turn);
+      feed(fetch, position);
     }
     due.clear();
   }
@@ -76,7 +76,7 @@ private:
     });
     SmallVector<Loop> loops = rings_.loopsIn(loop);
     for (Loop inner : loops)
-      turns_.try_emplace(inner, Turn::first(b_));
+      positions_.try_emplace(inner, RingPosition::first(b_));
     if (auto whileOp = dyn_cast<scf::WhileOp>(*loop))
       repeat(whileOp, loops);
     else
@@ -100,8 +100,8 @@ private:
     auto copy = scf::WhileOp::create(b_, types, inits, nullptr, nullptr);
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(copy.getBeforeBody());
-    setTurns(loops, copy.getBeforeArguments());
-    SmallVector<Value> passed{feed(work, turns_.at(loop))};
+    setSequenced(loops, copy.getBeforeArguments());
+    SmallVector<Value> passed{feed(work, positions_.at(loop))};
     llvm::append_range(passed, copy.getBeforeArguments());
     map_.map(work.getResult(), passed.front());
     repeat(condition, loop.getBeforeBody());
@@ -113,48 +113,49 @@ private:
   void repeatIteration(Loop loop, ArrayRef<Loop> loops, Loop copy) {
     map_.map(bodyOf(loop)->getArgument(0), bodyOf(copy)->getArgument(0));
     b_.setInsertionPointToStart(bodyOf(copy));
-    setTurns(loops, carriedIn(copy));
-    feedBlock(*bodyOf(loop), turns_.lookup(loop));
+    setSequenced(loops, carriedIn(copy));
+    feedBlock(*bodyOf(loop), positions_.lookup(loop));
     if (rings_.areFilledIn(loop))
-      turns_[loop] = turns_[loop].next(b_, rings_.slotsIn(loop));
+      positions_[loop] = positions_[loop].next(b_, rings_.slotsIn(loop));
     scf::YieldOp::create(b_, turnsOf(loops));
-    setTurns(loops, copy->getResults().take_back(2 * loops.size()));
+    setSequenced(loops, copy->getResults().take_back(2 * loops.size()));
   }
 
   SmallVector<Value> turnsOf(ArrayRef<Loop> loops) {
     SmallVector<Value> turns;
     for (Loop loop : loops)
-      turns.append({turns_[loop].slot, turns_[loop].phase});
+      turns.append({positions_[loop].slot, positions_[loop].phase});
     return turns;
   }
 
-  void setTurns(ArrayRef<Loop> loops, ValueRange values) {
+  void setSequenced(ArrayRef<Loop> loops, ValueRange values) {
     for (auto [i, loop] : llvm::enumerate(loops))
-      turns_[loop] = {values[2 * i], values[2 * i + 1]};
+      positions_[loop] = {values[2 * i], values[2 * i + 1]};
   }
 
-  Value feed(tile::NextWorkOp work, Turn turn) {
+  Value feed(tile::NextWorkOp work, RingPosition position) {
     b_.setLoc(work.getLoc());
     Value counter = map_.lookupOrDefault(work.getCounter());
-    return sm::ProduceWorkOp::create(b_, b_.getI32Type(), counter, rings_.of(work).mbarriers, turn.slot, turn.phase);
+    return sm::ProduceWorkOp::create(b_, b_.getI32Type(), counter, rings_.of(work).mbarriers, position.slot,
+                                     position.phase);
   }
 
-  void feed(sm::FetchOp fetch, Turn turn) {
+  void feed(sm::FetchOp fetch, RingPosition position) {
     repeat(fetch->getOperands(), fetch->getBlock());
     Channel channel = rings_.of(fetch);
     SmallVector<Value> position;
     for (Value index : fetch.getPosition())
       position.push_back(map_.lookupOrDefault(index));
-    Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, turn.slot);
+    Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, position.slot);
     sm::FeedOp::create(b_, map_.lookupOrDefault(fetch.getView()), position, fetch.getShape(), tile, channel.mbarriers,
-                       turn.slot, turn.phase, /*box_only=*/!isReadByProducts(fetch));
+                       position.slot, position.phase, /*box_only=*/!isReadByProducts(fetch));
   }
 
   const Rings &rings_;
   sm::RolesOp roles_;
   LocBuilder b_;
-  IRMapping map_;                     ///< From the consumers' program.
-  DenseMap<Operation *, Turn> turns_; ///< Of the next tiles of a loop's rings.
+  IRMapping map_;                                 ///< From the consumers' program.
+  DenseMap<Operation *, RingPosition> positions_; ///< Of the next tiles of a loop's rings.
 };
 } // namespace
 

@@ -18,9 +18,9 @@ int64_t cuda::slotsIn(Loop loop, int64_t stages) {
 
 static Value i32(LocBuilder &b, int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); }
 
-Turn Turn::first(LocBuilder &b) { return {i32(b, 0), i32(b, 0)}; }
+RingPosition RingPosition::first(LocBuilder &b) { return {i32(b, 0), i32(b, 0)}; }
 
-Turn Turn::next(LocBuilder &b, int64_t slots) const {
+RingPosition RingPosition::next(LocBuilder &b, int64_t slots) const {
   Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, i32(b, slots - 1));
   Value following = arith::AddIOp::create(b, slot, i32(b, 1));
   Value other = arith::XOrIOp::create(b, phase, i32(b, 1));

@@ -25,12 +25,12 @@ inline Loop loopOf(mlir::Operation *op) { return mlir::dyn_cast<Loop>(op->getPar
 int64_t slotsIn(Loop loop, int64_t stages);
 
 /// The place in a ring at some time.
-struct Turn {
+struct RingPosition {
   mlir::Value slot, phase;
 
-  static Turn first(mlir::ImplicitLocOpBuilder &b);
+  static RingPosition first(mlir::ImplicitLocOpBuilder &b);
   /// In a ring of so many slots. The phase changes with each round.
-  Turn next(mlir::ImplicitLocOpBuilder &b, int64_t slots) const;
+  RingPosition next(mlir::ImplicitLocOpBuilder &b, int64_t slots) const;
 };
 
 /// A ring and what says which of its slots is next. Numbers of iterations lie beside the mbarriers, in no ring.

@@ -222,7 +222,7 @@ LogicalResult cuda::lower(Threads &t, sm::ConsumeWorkOp op) {
 //===-- Turns ----------------------------------------------------------------------------------------------------===//
 
 /// Barriers 0 and 1 are those of the block and of the consumers.
-constexpr int64_t kFirstTurn = 2, kThreadsOfTurn = 2 * kWarpsOfGroup * sm::warpSize;
+constexpr int64_t kFirstSequence = 2, kThreadsOfSequence = 2 * kWarpsOfGroup * sm::warpSize;
 
 static Value warpgroup(Threads &t) { return t.s.div(t.warp(), kWarpsOfGroup); }
 static int64_t lastWarpgroup(Threads &t) { return t.warps() / kWarpsOfGroup - 1; }
@@ -232,22 +232,22 @@ LogicalResult cuda::lower(Threads &t, sm::WarpgroupOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::TurnsOp) {
+LogicalResult cuda::lower(Threads &t, sm::SequenceInitOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isLast).thenBlock());
-  t.gpu.passTurn(t.s.i32(kFirstTurn), kThreadsOfTurn);
+  t.gpu.arriveAtSequence(t.s.i32(kFirstSequence), kThreadsOfSequence);
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::TakeTurnOp) {
-  t.gpu.takeTurn(t.s.add(warpgroup(t), kFirstTurn), kThreadsOfTurn);
+LogicalResult cuda::lower(Threads &t, sm::SequenceWaitOp) {
+  t.gpu.waitForSequence(t.s.add(warpgroup(t), kFirstSequence), kThreadsOfSequence);
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::PassTurnOp) {
+LogicalResult cuda::lower(Threads &t, sm::SequenceArriveOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
-  Value next = t.s.select(isLast, t.s.i32(kFirstTurn), t.s.add(warpgroup(t), kFirstTurn + 1));
-  t.gpu.passTurn(next, kThreadsOfTurn);
+  Value next = t.s.select(isLast, t.s.i32(kFirstSequence), t.s.add(warpgroup(t), kFirstSequence + 1));
+  t.gpu.arriveAtSequence(next, kThreadsOfSequence);
   return success();
 }

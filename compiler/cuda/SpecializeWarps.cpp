@@ -35,8 +35,8 @@ static int64_t bytesBesideRings(func::FuncOp function) {
 }
 
 namespace {
-/// Of a thread, in multiples of 8. A producer needs 32, and with blocks in turns 40, which costs two warpgroups of
-/// consumers nothing.
+/// Of a thread, in multiples of 8. A producer needs 32, and with static persistent scheduler 40, which costs two
+/// warpgroups of consumers nothing.
 struct Registers {
   Registers(int64_t warps, int64_t instances) {
     constexpr int64_t mostOfConsumer = 240, leastOfProducer = 32, mostOfProducer = 40, unit = 8;

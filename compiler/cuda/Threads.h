@@ -260,8 +260,8 @@ mlir::LogicalResult lower(Threads &t, sm::ReceiveOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReleaseOp op);
 mlir::LogicalResult lower(Threads &t, sm::ProduceWorkOp op);
 mlir::LogicalResult lower(Threads &t, sm::ConsumeWorkOp op);
-mlir::LogicalResult lower(Threads &t, sm::TurnsOp op);
-mlir::LogicalResult lower(Threads &t, sm::TakeTurnOp op);
-mlir::LogicalResult lower(Threads &t, sm::PassTurnOp op);
+mlir::LogicalResult lower(Threads &t, sm::SequenceInitOp op);
+mlir::LogicalResult lower(Threads &t, sm::SequenceWaitOp op);
+mlir::LogicalResult lower(Threads &t, sm::SequenceArriveOp op);
 
 } // namespace tegula::cuda

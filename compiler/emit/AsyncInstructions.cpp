@@ -132,10 +132,10 @@ void Instructions::waitMbarrier(Value mbarrier, Value parity) {
 
 void Instructions::fenceAsync() { Assembly(b_).create("fence.proxy.async.shared::cta;"); }
 
-void Instructions::passTurn(Value name, unsigned threads) {
+void Instructions::arriveAtSequence(Value name, unsigned threads) {
   Assembly assembly(b_);
   assembly.create("bar.arrive " + Twine(assembly.input(name)) + ", " + Twine(threads) + ";");
-  assembly.mark(kTurn);
+  assembly.mark(kSequence);
 }
 
 //===-- Warpgroups -----------------------------------------------------------------------------------------------===//

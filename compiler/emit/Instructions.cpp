@@ -345,10 +345,10 @@ void Instructions::barrier() { NVVM::Barrier0Op::create(b_); }
 void Instructions::barrier(Value name, unsigned threads) {
   NVVM::BarrierOp::create(b_, TypeRange(), name, constant(b_, threads), NVVM::BarrierReductionAttr(), Value());
 }
-void Instructions::takeTurn(Value name, unsigned threads) {
+void Instructions::waitForSequence(Value name, unsigned threads) {
   auto barrier =
       NVVM::BarrierOp::create(b_, TypeRange(), name, constant(b_, threads), NVVM::BarrierReductionAttr(), Value());
-  barrier->setAttr(kTurn, b_.getUnitAttr());
+  barrier->setAttr(kSequence, b_.getUnitAttr());
 }
 void Instructions::syncWarp() { NVVM::SyncWarpOp::create(b_, constant(b_, -1)); }
 

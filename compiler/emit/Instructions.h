@@ -10,7 +10,7 @@
 namespace tegula::emit {
 
 /// Of barriers that order no memory.
-inline constexpr llvm::StringLiteral kTurn = "sm.turn";
+inline constexpr llvm::StringLiteral kSequence = "sm.sequence";
 
 class Instructions {
 public:
@@ -53,9 +53,9 @@ public:
   /// Among the `threads` threads of the block that name this barrier (i32): 1 to 15, as 0 is that of the whole block.
   void barrier(mlir::Value name, unsigned threads);
   /// The same between two warpgroups, of which the other passes the turn and goes on. It decides who comes first, and
-  /// nobody may take it for an order of memory: these ops have the attribute `sm.turn`.
-  void takeTurn(mlir::Value name, unsigned threads);
-  void passTurn(mlir::Value name, unsigned threads);
+  /// nobody may take it for an order of memory: these ops have the attribute `sm.sequence`.
+  void waitForSequence(mlir::Value name, unsigned threads);
+  void arriveAtSequence(mlir::Value name, unsigned threads);
   void syncWarp();
 
   //===-- sm_90a: asynchronous copies ----------------------------------------------------------------------------===//

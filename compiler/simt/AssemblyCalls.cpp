@@ -365,8 +365,9 @@ private:
     else if (s.is("bar.sync") || s.is("barrier.sync"))
       call(&SimtOps::barrier, std::array{calls_.site("bar.sync"), word(s.operands[0]),
                                          s.operands.size() > 1 ? word(s.operands[1]) : calls_.i32(0)});
-    else if (op_->hasAttr(emit::kTurn))
-      call(&SimtOps::pass_turn, std::array{calls_.site("sm.pass_turn"), word(s.operands[0]), word(s.operands[1])});
+    else if (op_->hasAttr(emit::kSequence))
+      call(&SimtOps::sequence_arrive,
+           std::array{calls_.site("sm.sequence_arrive"), word(s.operands[0]), word(s.operands[1])});
     else if (s.is("bar.arrive") || s.is("barrier.arrive"))
       call(&SimtOps::barrier_arrive, std::array{calls_.site("bar.arrive"), word(s.operands[0]), word(s.operands[1])});
     else if (s.is("barrier.cluster.arrive"))

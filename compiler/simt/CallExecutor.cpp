@@ -162,9 +162,9 @@ private:
   LogicalResult lower(NVVM::BarrierOp op) {
     if (op.getReductionOp())
       return unknown(op);
-    if (!op->hasAttr(emit::kTurn))
+    if (!op->hasAttr(emit::kSequence))
       return lowerBarrier(op, op.getBarrierId(), op.getNumberOfThreads());
-    calls_.call(&SimtOps::take_turn, {calls_.site("sm.take_turn"), op.getBarrierId(), op.getNumberOfThreads()});
+    calls_.call(&SimtOps::sequence_wait, {calls_.site("sm.sequence_wait"), op.getBarrierId(), op.getNumberOfThreads()});
     op->erase();
     return success();
   }

@@ -462,29 +462,29 @@ def Sm_ConsumeWorkOp : Sm_Op<"consume_work", [MemoryEffects<[MemRead, MemWrite]>
   let hasVerifier = 1;
 }
 
-def Sm_TurnsOp : Sm_Op<"turns", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_SequenceInitOp : Sm_Op<"sequence_init", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the consumers' warpgroups take turns from here on, the first one first";
   let description = [{
     All of them take equally many. A turn orders no memory: it says only whose products start first, and without it the
     results are the same.
 
     ```mlir
-    sm.turns
+    sm.sequence_init
     ...
-    sm.take_turn
+    sm.sequence_wait
     %s = sm.wgmma ...
-    sm.pass_turn
+    sm.sequence_arrive
     ```
   }];
   let assemblyFormat = "attr-dict";
 }
 
-def Sm_TakeTurnOp : Sm_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until it is this warpgroup's turn";
   let assemblyFormat = "attr-dict";
 }
 
-def Sm_PassTurnOp : Sm_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_SequenceArriveOp : Sm_Op<"sequence_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "gives the turn to the next warpgroup";
   let assemblyFormat = "attr-dict";
 }

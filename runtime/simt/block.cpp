@@ -203,19 +203,19 @@ void Block::arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t thr
     completeBarrier(barrier);
 }
 
-void Block::takeTurn(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
-  if (!choose_->obeysTurns())
+void Block::waitForSequence(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
+  if (!choose_->obeysSequence())
     return;
   Barrier &barrier = come(lane, site, id, threads);
-  barrier.isTurn = true;
+  barrier.isSequence = true;
   waitAt(barrier, lane, site);
 }
 
-void Block::passTurn(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
-  if (!choose_->obeysTurns())
+void Block::arriveAtSequence(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
+  if (!choose_->obeysSequence())
     return;
   Barrier &barrier = come(lane, site, id, threads);
-  barrier.isTurn = true;
+  barrier.isSequence = true;
   if (barrier.come == barrier.threads)
     completeBarrier(barrier);
 }
@@ -254,7 +254,7 @@ void Block::completeBarrier(Barrier &barrier) {
     if (lane.site != neighbour.site)
       reportDivergence(lane, neighbour);
   }
-  if (!std::exchange(barrier.isTurn, false))
+  if (!std::exchange(barrier.isSequence, false))
     clocks_.meet(barrier.waiting, std::exchange(barrier.arrived, {}));
   for (uint32_t number : barrier.waiting)
     wake(lanes_[number]);

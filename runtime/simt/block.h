@@ -160,8 +160,8 @@ public:
   void waitCopies(Lane &lane, uint32_t site, uint32_t pending);
   void barrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
   void arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
-  void takeTurn(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
-  void passTurn(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
+  void waitForSequence(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
+  void arriveAtSequence(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
   void arriveAtCluster(Lane &lane, uint32_t site);
   void waitForCluster(Lane &lane, uint32_t site);
   void barrierWarp(Lane &lane, uint32_t site);
@@ -191,7 +191,7 @@ private:
   struct Barrier {
     uint32_t threads = 0; ///< That it is for.
     uint32_t come = 0;
-    bool isTurn = false;           ///< It orders no memory.
+    bool isSequence = false;       ///< It orders no memory.
     std::vector<uint32_t> waiting; ///< Those who have come and wait.
     Knowledge arrived;             ///< Of those who do not.
   };

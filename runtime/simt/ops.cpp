@@ -100,10 +100,14 @@ const SimtOps simtOps = {
         [](SimtLane *lane, uint32_t site, uint32_t id, uint32_t threads) {
           onLane(lane, [&](Block &b, Lane &l) { b.arriveAtBarrier(l, site, id, threads); });
         },
-    .take_turn = [](SimtLane *lane, uint32_t site, uint32_t id,
-                    uint32_t threads) { onLane(lane, [&](Block &b, Lane &l) { b.takeTurn(l, site, id, threads); }); },
-    .pass_turn = [](SimtLane *lane, uint32_t site, uint32_t id,
-                    uint32_t threads) { onLane(lane, [&](Block &b, Lane &l) { b.passTurn(l, site, id, threads); }); },
+    .sequence_wait =
+        [](SimtLane *lane, uint32_t site, uint32_t id, uint32_t threads) {
+          onLane(lane, [&](Block &b, Lane &l) { b.waitForSequence(l, site, id, threads); });
+        },
+    .sequence_arrive =
+        [](SimtLane *lane, uint32_t site, uint32_t id, uint32_t threads) {
+          onLane(lane, [&](Block &b, Lane &l) { b.arriveAtSequence(l, site, id, threads); });
+        },
     .barrier_warp = [](SimtLane *lane,
                        uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.barrierWarp(l, site); }); },
     .fence_proxy =

@@ -35,7 +35,7 @@ public:
   bool anyHurries(std::span<const uint32_t> ready) const;
   /// Whether a lane stops at a memory access, where it need not.
   bool interrupts() { return !hasPriorities() && random_.next() < kRarely; }
-  bool obeysTurns() const { return scheduler_ != SimtScheduler::runaway; }
+  bool obeysSequence() const { return scheduler_ != SimtScheduler::runaway; }
   bool copyLandsAtOnce();
   bool copyLandsNow();
   uint32_t below(uint32_t limit) { return random_.below(limit); }

@@ -30,7 +30,7 @@ std::string nameOf(const ShippedSchedule &shipped) {
   name += schedule.heads_in_l2 > 1 ? "_groups_of_" + std::to_string(schedule.heads_in_l2) : "";
   name += schedule.optimistic_softmax == true ? "_optimistic" : "";
   return name + (schedule.tile_scheduler == TileScheduler::dynamic_persistent  ? "_dynamic"
-                 : schedule.tile_scheduler == TileScheduler::static_persistent ? "_in_turns"
+                 : schedule.tile_scheduler == TileScheduler::static_persistent ? "_static"
                                                                                : "");
 }
 
@@ -81,11 +81,11 @@ std::string declaredOrder(const ShippedSchedule &shipped) {
   const std::vector<VariantTensor> &tensors = shipped.problem.variant.tensors;
   const bool hasTile = !tensors.empty() && tensors[0].axes.back() == Axis::seqlen_k,
              mayRepeat = schedule.optimistic_softmax == true;
-  const bool takesTurns = schedule.num_warps > 4; // One warpgroup has nobody to wait for.
+  const bool isSequenced = schedule.num_warps > 4; // One warpgroup has nobody to wait for.
   const std::string tile = hasTile ? "receive, " : "";
   if (schedule.overlap == Overlap::pingpong)
-    return std::string("receive, ") + (takesTurns ? "turn, " : "") + "product, receive, product, " +
-           (takesTurns ? "pass, " : "") + tile + "wait 1, " +
+    return std::string("receive, ") + (isSequenced ? "sequence_wait, " : "") + "product, receive, product, " +
+           (isSequenced ? "pass, " : "") + tile + "wait 1, " +
            (mayRepeat && hasTile ? "exponentials, wait 0, release, release" // Keys and the tile together.
             : mayRepeat          ? "exponentials, release, wait 0, release"
             : hasTile            ? "release, wait 0, release, release, exponentials"

@@ -11,7 +11,7 @@ namespace {
 std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int64_t concurrency,
                                              TileScheduler scheduler = TileScheduler::static_persistent) {
   const Schedule schedule{.block_m = 128, .block_n = 64, .tile_scheduler = scheduler};
-  const Grid grid = launchGrid(GridRows::turns, shape, schedule, concurrency);
+  const Grid grid = launchGrid(GridRows::scheduled, shape, schedule, concurrency);
   return {grid.x, grid.y, grid.z};
 }
 
@@ -21,7 +21,7 @@ TEST(LaunchGrid, HasAnInstanceForEachBlockOfQueries) {
   EXPECT_EQ(gridOf(kShape, 11, TileScheduler::single_tile), std::tuple(2, 3, 2));
 }
 
-TEST(LaunchGrid, HasNoMoreTurnsThanBlocks) {
+TEST(LaunchGrid, HasNoMoreInstancesThanBlocks) {
   EXPECT_EQ(gridOf(kShape, 11), std::tuple(11, 1, 1));
   EXPECT_EQ(gridOf(kShape, 132), std::tuple(12, 1, 1));
 }

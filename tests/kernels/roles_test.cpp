@@ -221,15 +221,15 @@ std::vector<uint16_t> withBias(Setting setting, const std::array<int64_t, 4> &st
 
 TEST(Roles, ABiasThatTmaCannotAddressChangesNoBit) {
   Setting setting{.causal = Causal::bottom_right, .schedule = kRoles};
-  Setting inTurns = setting, dynamic = setting, wide = setting;
-  inTurns.schedule.tile_scheduler = TileScheduler::static_persistent;
+  Setting static_persistent = setting, dynamic = setting, wide = setting;
+  static_persistent.schedule.tile_scheduler = TileScheduler::static_persistent;
   wide.schedule.block_n = 80; // More than one panel, the last one not full.
   const std::array<int64_t, 4> strides[] = {{0, kQueries * kKeys, kKeys, 1},
                                             {0, kQueries * (kKeys + 8), kKeys + 8, 1},
                                             {0, 0, kKeys, 1},  // Of all heads.
                                             {0, kKeys, 0, 1}}; // Of all queries.
   dynamic.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
-  for (const Setting &each : {setting, inTurns, dynamic, wide})
+  for (const Setting &each : {setting, static_persistent, dynamic, wide})
     for (const std::array<int64_t, 4> &stride : strides)
       EXPECT_EQ(withBias(each, stride, 0), withBias(each, stride, 1));
 }

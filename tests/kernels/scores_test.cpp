@@ -12,7 +12,7 @@ namespace {
 using language::Array;
 using ::testing::ElementsAre;
 
-constexpr int kBlockM = 32, kBlockN = 16, kMostTurns = 16;
+constexpr int kBlockM = 32, kBlockN = 16, kMaxSteps = 16;
 
 struct Visits {
   int64_t seqlen_q, seqlen_k, row;
@@ -29,18 +29,18 @@ AttentionConfig configOf(const Visits &v, const Variant &variant, int block_n) {
           .block_n = block_n};
 }
 
-/// First keys of the tiles beside queries `row` to `row + kBlockM - 1`, in the order of their turns.
+/// First keys of the tiles beside queries `row` to `row + kBlockM - 1`, in the order of the visits.
 std::vector<int> visited(const Variant &variant, const Visits &v) {
   Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
-  Array<int32_t> positions({kMostTurns}, -1);
+  Array<int32_t> positions({kMaxSteps}, -1);
   const AttentionConfig config = configOf(v, variant, kBlockN);
   auto kernel = [&](View Q, View K, View P) {
     Value zero = constant(DType::index, 0);
     Scores scores(config, Q, K, zero, zero, {});
     ScoreStrip strip = scores.ofQueries(constant(DType::index, v.row));
     Var next = zero;
-    for (Value turn : range(strip.visited().begin, strip.visited().end, kBlockN)) {
-      P.store(next, broadcast(cast(i32, strip.position(turn)), {1}));
+    for (Value step : range(strip.visited().begin, strip.visited().end, kBlockN)) {
+      P.store(next, broadcast(cast(i32, strip.position(step)), {1}));
       next = next + 1;
     }
   };

@@ -173,7 +173,7 @@ std::string eventOf(const SassInstruction &instruction) {
   if (instruction.is("SYNCS.ARRIVE"))
     return "release";
   if (instruction.is("BAR.SYNC"))
-    return "turn";
+    return "sequence_wait";
   return instruction.is("BAR.ARV") ? "pass" : "";
 }
 

@@ -75,7 +75,8 @@ TEST(Order, IsThatOfOneIteration) {
                      exponentials + kWait + "@!P1 SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR4], RZ\n@P0 BRA `(.L_x_0)\nEXIT");
   ASSERT_EQ(sass.productLoops().size(), 1);
   const SassLoop loop = sass.productLoops()[0];
-  EXPECT_EQ(orderOf(sass, loop), "receive, turn, product, pass, wait 1, exponentials, wait 0, release");
+  EXPECT_EQ(orderOf(sass, loop),
+            "receive, sequence_wait, product, sequence_arrive, wait 1, exponentials, wait 0, release");
   EXPECT_EQ(exponentialsOf(sass, loop), 9);
 }
 

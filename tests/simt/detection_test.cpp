@@ -72,29 +72,29 @@ TEST(SimtDetection, ShufflesDoNotOrderMemory) {
   expectFault(asKernel<exchangeInWarp<false>>, SimtFault::race, "race on shared memory");
 }
 
-enum class Order { Barrier, Turn };
+enum class Order { Barrier, RingPosition };
 
 /// The first warp writes, the second one reads after it.
 template <Order Which> void writeThenRead(const Me &me) {
-  const bool isTurn = Which == Order::Turn, isFirst = me.thread() < 32;
+  const bool isSequence = Which == Order::RingPosition, isFirst = me.thread() < 32;
   if (isFirst)
     me.write(2, 4 * me.thread(), 1);
-  const auto arrive = isTurn ? me.ops->pass_turn : me.ops->barrier_arrive;
-  const auto wait = isTurn ? me.ops->take_turn : me.ops->barrier;
+  const auto arrive = isSequence ? me.ops->sequence_arrive : me.ops->barrier_arrive;
+  const auto wait = isSequence ? me.ops->sequence_wait : me.ops->barrier;
   (isFirst ? arrive : wait)(me.lane, 3, 1, 64);
   if (!isFirst)
     me.store(me.thread(), me.read(4, 4 * (me.thread() - 32)));
 }
 TEST(SimtDetection, WhoArrivesAtABarrierOrdersMemory) { expectClean(asKernel<writeThenRead<Order::Barrier>>); }
 /// So a kernel that is clean does not need its turns: leaving one out is another schedule, and no mutant.
-TEST(SimtDetection, TurnsDoNotOrderMemory) {
-  expectFault(asKernel<writeThenRead<Order::Turn>>, SimtFault::race, "race on shared memory");
+TEST(SimtDetection, SequencesDoNotOrderMemory) {
+  expectFault(asKernel<writeThenRead<Order::RingPosition>>, SimtFault::race, "race on shared memory");
 }
 
-void takeTurnOfNobody(const Me &me) { me.ops->take_turn(me.lane, 3, 1, 64); }
-TEST(SimtDetection, TurnsDoNotHoldUpWhoRunsAway) {
+void sequence_wait_of_nobody(const Me &me) { me.ops->sequence_wait(me.lane, 3, 1, 64); }
+TEST(SimtDetection, SequencesDoNotHoldUpARunaway) {
   auto findingsOf = [](SimtScheduler scheduler) {
-    return run({.kernel = asKernel<takeTurnOfNobody>, .in = {0}, .schedule = {.scheduler = scheduler}}).findings;
+    return run({.kernel = asKernel<sequence_wait_of_nobody>, .in = {0}, .schedule = {.scheduler = scheduler}}).findings;
   };
   EXPECT_THAT(findingsOf(SimtScheduler::priority),
               testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::deadlock)));

@@ -35,20 +35,24 @@ TEST_P(SimtRoles, WithTheTilesThatTheLibraryChooses) {
 TEST_P(SimtRoles, WithSmallTiles) {
   constexpr int64_t most = 100;
   const Schedule small{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .roles = Roles::load};
-  Schedule overlapping = small, grouped = small, inTurns = small, dynamic = small;
+  Schedule overlapping = small, grouped = small, static_persistent = small, dynamic = small;
   overlapping.overlap = Overlap::pingpong;
   grouped.heads_in_l2 = 2;
-  inTurns.tile_scheduler = TileScheduler::static_persistent;
+  static_persistent.tile_scheduler = TileScheduler::static_persistent;
   dynamic.tile_scheduler = TileScheduler::dynamic_persistent;
   Schedule held = overlapping;
   held.lhs_in_registers = true;
   held.tile_scheduler = TileScheduler::static_persistent;
   Schedule dynamicHeld = held;
   dynamicHeld.tile_scheduler = TileScheduler::dynamic_persistent;
-  Schedules schedules[] = {schedulesOf(small, 65, 130),    schedulesOf(overlapping, 64, 192),
-                           schedulesOf(grouped, 40, 5),    schedulesOf(held, 70, 100),
-                           schedulesOf(inTurns, 70, 100),  schedulesOf(inTurns, 190, 60), // Some turns are empty.
-                           schedulesOf(dynamic, 190, 100), schedulesOf(dynamicHeld, 190, 100)};
+  Schedules schedules[] = {schedulesOf(small, 65, 130),
+                           schedulesOf(overlapping, 64, 192),
+                           schedulesOf(grouped, 40, 5),
+                           schedulesOf(held, 70, 100),
+                           schedulesOf(static_persistent, 70, 100),
+                           schedulesOf(static_persistent, 190, 60), // Some turns are empty.
+                           schedulesOf(dynamic, 190, 100),
+                           schedulesOf(dynamicHeld, 190, 100)};
   int64_t launches = 0;
   for (uint64_t seed = 0; launches < most && !HasFailure(); ++seed)
     for (Schedules &some : schedules)
@@ -66,10 +70,10 @@ TEST_P(SimtRoles, WithSecondAttempts) {
       .block_m = 64, .block_n = 32, .num_warps = 4, .num_stages = 2, .roles = Roles::load, .optimistic_softmax = true};
   Schedule overlapped = serial;
   overlapped.overlap = Overlap::pingpong;
-  Schedule inTurns = overlapped;
-  inTurns.lhs_in_registers = true;
-  inTurns.tile_scheduler = TileScheduler::static_persistent;
-  for (const Schedule &schedule : {serial, overlapped, inTurns})
+  Schedule static_persistent = overlapped;
+  static_persistent.lhs_in_registers = true;
+  static_persistent.tile_scheduler = TileScheduler::static_persistent;
+  for (const Schedule &schedule : {serial, overlapped, static_persistent})
     for (auto [variant, family] : {std::pair("none", Family::growing_max), std::pair("none", Family::growing_below),
                                    std::pair("none", Family::one_hot), std::pair("none", Family::far_down),
                                    std::pair("window_br", Family::normal), std::pair("alibi_br", Family::growing_max),

@@ -23,8 +23,8 @@ struct Mutant {
 /// An instruction that orders others, and what can be done to it besides leaving it out. A barrier or a fence that
 /// comes behind what it orders might as well be left out; a wait might not, since what nobody waits for is an error,
 /// too. An arrival that comes later orders as much and more, and bytes of a copy may be expected after it has started,
-/// as long as the arrival of that phase is missing. sm.take_turn and sm.pass_turn order nothing: to leave them out is
-/// another schedule.
+/// as long as the arrival of that phase is missing. sm.sequence_wait and sm.sequence_arrive order nothing: to leave
+/// them out is another schedule.
 struct Orderer {
   std::string_view instruction;
   bool weakens, delays;

@@ -92,8 +92,8 @@ struct SimtOps {
   void (*barrier)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   void (*barrier_arrive)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   /// The same for barriers that only decide which warpgroup comes first: they order no memory.
-  void (*take_turn)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
-  void (*pass_turn)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
+  void (*sequence_wait)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
+  void (*sequence_arrive)(SimtLane *, uint32_t site, uint32_t id, uint32_t threads);
   void (*barrier_warp)(SimtLane *, uint32_t site);
   void (*fence_proxy)(SimtLane *, uint32_t site, uint32_t kind); ///< SimtFence.
   /// The barrier of all lanes of a cluster. Accesses before an arrival happen before accesses after a wait.

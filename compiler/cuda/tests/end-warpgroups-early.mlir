@@ -30,8 +30,8 @@
 // CHECK: scf.for %{{.*}} = %[[C0]] to %[[BOUND]] step %[[C64]]
 // CHECK: sm.wgmma
 // CHECK: scf.for %{{.*}} = %[[OWN]] to %[[ALL]] step %[[C1]] {
-// CHECK-NEXT: sm.take_turn
-// CHECK-NEXT: sm.pass_turn
+// CHECK-NEXT: sm.sequence_wait
+// CHECK-NEXT: sm.sequence_arrive
 module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @two_slots(%n: index, %first: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
@@ -39,7 +39,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
     %kb = sm.mbarriers : !sm.mbarriers<2>
     sm.roles producer 32 {
     } consumer 232 {
-      sm.turns
+      sm.sequence_init
       %zero = arith.constant 0 : i32
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
@@ -48,9 +48,9 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
       scf.for %j = %c0 to %end step %c64 {
         %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
         %k = sm.receive %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
-        sm.take_turn
+        sm.sequence_wait
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        sm.pass_turn
+        sm.sequence_arrive
         %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
         sm.release %kb[%zero] : !sm.mbarriers<2>
       }
@@ -185,7 +185,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 // CHECK: %[[K:.*]] = sm.slot %{{.*}}[%[[S]]]
 // CHECK: sm.receive %[[K]], %[[B:.*]][%[[S]]] phase %[[P]]
 // CHECK: sm.release %[[B]][%[[S]]] each_warp
-// CHECK-NOT: sm.take_turn
+// CHECK-NOT: sm.sequence_wait
 // CHECK: scf.yield
 // CHECK: scf.yield %[[REST]]#0, %[[REST]]#1
 module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {

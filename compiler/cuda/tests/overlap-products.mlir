@@ -7,7 +7,7 @@
 // what the loop carries: half of 0 is 0. It knows that it is the first, too, and the others that they are not.
 // CHECK-LABEL: func @two_products
 // CHECK: consumer
-// CHECK: sm.turns
+// CHECK: sm.sequence_init
 // CHECK: %[[Q:.*]] = sm.receive
 // CHECK: scf.if
 // CHECK: sm.wgmma %[[Q]]
@@ -16,11 +16,11 @@
 // CHECK: %[[P0:.*]] = sm.pack
 // CHECK: %[[LAST:.*]]:4 = scf.for {{.*}} iter_args({{.*}}, %[[P:.*]] = %[[P0]], %[[SUM:.*]] = %cst)
 // CHECK-NEXT: %[[K:.*]] = sm.receive
-// CHECK-NEXT: sm.take_turn
+// CHECK-NEXT: sm.sequence_wait
 // CHECK-NEXT: %[[S:.*]] = sm.wgmma %[[Q]], %[[K]]
 // CHECK: %[[V:.*]] = sm.receive
 // CHECK-NEXT: %[[O:.*]] = sm.wgmma %[[P]], %[[V]] depth 64 acc %[[SUM]]
-// CHECK-NEXT: sm.pass_turn
+// CHECK-NEXT: sm.sequence_arrive
 // CHECK-NEXT: %[[SCORES:.*]] = sm.wgmma_wait 1 %[[S]]
 // CHECK-NEXT: sm.release
 // What needs the sum, or what the running product reads, comes after that has ended:
@@ -92,7 +92,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 // -----
 
 // CHECK-LABEL: func @no_products
-// CHECK-NOT: sm.turns
+// CHECK-NOT: sm.sequence_init
 module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @no_products() {
     // expected-remark @+1 {{overlap=pingpong has no effect: no loop multiplies on the tensor cores of warpgroups}}

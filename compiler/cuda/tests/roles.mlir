@@ -127,22 +127,22 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 // The last warpgroup gives the first one its turn; a turn is a barrier between the two that share it, which orders no
 // memory.
-// CHECK-LABEL: func @turns
+// CHECK-LABEL: func @sequence
 // CHECK: setmaxnreg.inc
 // CHECK: %[[IS_LAST:.*]] = arith.cmpi eq
 // CHECK: scf.if %[[IS_LAST]] {
-// CHECK: llvm.inline_asm {{.*}}sm.turn{{.*}}"bar.arrive $0, 256;"
+// CHECK: llvm.inline_asm {{.*}}sm.sequence{{.*}}"bar.arrive $0, 256;"
 // CHECK: %[[OWN:.*]] = arith.addi %{{.*}}, %c2
-// CHECK: nvvm.barrier id = %[[OWN]] number_of_threads = %{{.*}} {sm.turn}
+// CHECK: nvvm.barrier id = %[[OWN]] number_of_threads = %{{.*}} {sm.sequence}
 // CHECK: %[[NEXT:.*]] = arith.select
 // CHECK: llvm.inline_asm {{.*}}"bar.arrive $0, 256;", "r,~{memory}" %[[NEXT]]
 module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {
-  func.func @turns() {
+  func.func @sequence() {
     sm.roles producer 32 {
     } consumer 160 {
-      sm.turns
-      sm.take_turn
-      sm.pass_turn
+      sm.sequence_init
+      sm.sequence_wait
+      sm.sequence_arrive
     }
     return
   }

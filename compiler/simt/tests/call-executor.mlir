@@ -110,12 +110,12 @@ llvm.func @unknown(%address: i64) {
 // -----
 
 // Turns are no barriers for memory.
-// CHECK: @turns.sites("sm.pass_turn kernel.cpp:1\0Asm.take_turn kernel.cpp:2\0A\00")
-llvm.func @turns() {
+// CHECK: @sequence.sites("sm.sequence_arrive kernel.cpp:1\0Asm.sequence_wait kernel.cpp:2\0A\00")
+llvm.func @sequence() {
   %id = llvm.mlir.constant(2 : i32) : i32
   %threads = llvm.mlir.constant(256 : i32) : i32
-  llvm.inline_asm has_side_effects {sm.turn} "bar.arrive $0, 256;", "r,~{memory}" %id : (i32) -> () loc("kernel.cpp":1:0)
-  "nvvm.barrier"(%id, %threads) <{operandSegmentSizes = array<i32: 1, 1, 0>}> {sm.turn} : (i32, i32) -> () loc("kernel.cpp":2:0)
+  llvm.inline_asm has_side_effects {sm.sequence} "bar.arrive $0, 256;", "r,~{memory}" %id : (i32) -> () loc("kernel.cpp":1:0)
+  "nvvm.barrier"(%id, %threads) <{operandSegmentSizes = array<i32: 1, 1, 0>}> {sm.sequence} : (i32, i32) -> () loc("kernel.cpp":2:0)
   llvm.return
 }
 

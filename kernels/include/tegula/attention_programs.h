@@ -47,10 +47,10 @@ enum class Algorithm {
 
 /// The axis of a grid over program instances: positions per instance along the sequence, and which heads.
 enum class GridRows {
-  turns,   ///< {Kernel::concurrency(), 1, 1} or fewer if the schedule is persistent, else queries
-  queries, ///< {ceil(seqlen_q / block_m), heads, batch}
-  keys,    ///< {ceil(seqlen_k / block_n), kv_heads, batch}
-  none,    ///< {1, heads, batch}
+  scheduled, ///< {Kernel::concurrency(), 1, 1} or fewer if the schedule is persistent, else queries
+  queries,   ///< {ceil(seqlen_q / block_m), heads, batch}
+  keys,      ///< {ceil(seqlen_k / block_n), kv_heads, batch}
+  none,      ///< {1, heads, batch}
 };
 
 /// A kernel by name.

@@ -21,7 +21,8 @@ enum class SimtScheduler : uint8_t {
   eager,    ///< Lanes as uniform; copies land at once.
   lazy,     ///< Lanes as uniform; copies land when they are waited for.
   laggard,  ///< As uniform, but one lane of each warp goes on only where all others wait.
-  /// As priority for a warpgroup of four warps, which no turn holds up; copies land when they are waited for.
+  /// As priority for a warpgroup of four warps, which no sequence barrier holds up; copies land when they are waited
+  /// for.
   runaway,
 };
 constexpr uint32_t kSimtSchedulers = 6;

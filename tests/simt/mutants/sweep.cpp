@@ -106,8 +106,8 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     // Each slot is filled again, that of queries in a program's third turn, and the last block is ragged. With a causal
     // mask, the first of two blocks of queries see no key where there is one block of keys.
     const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
-    const bool isInTurns = isPersistent(schedule);
-    const int64_t heads = !isInTurns ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
+    const bool isPersistentInstance = isPersistent(schedule);
+    const int64_t heads = !isPersistentInstance ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
     // With claims no order says which program comes to a third turn: so many blocks that some does.
     const int64_t shortHeads =
         schedule.tile_scheduler == TileScheduler::dynamic_persistent ? std::max<int64_t>(heads, 5) : heads;
@@ -127,7 +127,7 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
                           .family = oracle::Family::crossing_zero});
     // One program has a block in every other turn, and another one ends with a block, which it stores: the last claims
     // have one where no group of heads lacks any.
-    if (isInTurns)
+    if (isPersistentInstance)
       launches.push_back({of(2 * schedule.block_m + 40, few, std::max(2, schedule.heads_in_l2))});
     return launches;
   }

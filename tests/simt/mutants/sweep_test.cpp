@@ -68,7 +68,7 @@ TEST(Mutants, OfTheOlderAlgorithms) {
 
 TEST(Mutants, OfRoles) { expectExplained(withRoles({})); }
 TEST(Mutants, OfProductsThatOverlap) { expectExplained(withRoles({.overlap = Overlap::pingpong})); }
-TEST(Mutants, OfBlocksInTurns) { expectExplained(withRoles({.tile_scheduler = TileScheduler::static_persistent})); }
+TEST(Mutants, OfStaticBlocks) { expectExplained(withRoles({.tile_scheduler = TileScheduler::static_persistent})); }
 TEST(Mutants, OfDynamicBlocks) {
   expectExplained(withRoles({.tile_scheduler = TileScheduler::dynamic_persistent}));
   Schedule withoutRoles = kSmall;
