@@ -52,12 +52,12 @@ struct Row {
 };
 
 /// Warpgroups of 64 rows with a producer (docs/design.md).
-constexpr Schedule fed(int block_m, int block_n) {
+constexpr Schedule warpSpecialized(int block_m, int block_n) {
   return {.block_m = block_m, .block_n = block_n, .num_warps = block_m / 16, .num_stages = 2, .roles = Roles::load};
 }
 
 constexpr Schedule overlapped(int block_m, int block_n) {
-  Schedule schedule = fed(block_m, block_n);
+  Schedule schedule = warpSpecialized(block_m, block_n);
   schedule.overlap = Overlap::pingpong;
   return schedule;
 }
@@ -104,9 +104,9 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 constexpr Schedule kThreeHeld = held(dynamic(severalPerSm(overlapped(64, 64), 3)));
 constexpr Schedule kThreeDynamic = optimistic(dynamic(grouped(severalPerSm(overlapped(64, 64), 3), 8)));
 constexpr Schedule kThreeSmall = optimistic(severalPerSm(overlapped(64, 64), 3));
-constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(fed(64, 64), 4), 8));
+constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(warpSpecialized(64, 64), 4), 8));
 /// For scores that take more registers, such as those of a softcap.
-constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(fed(64, 48), 4), 8));
+constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(warpSpecialized(64, 48), 4), 8));
 
 /// For few keys of each row, and where three warpgroups spill.
 constexpr Schedule kSquareDynamic = optimistic(dynamic(overlapped(128, 128)));

@@ -149,7 +149,7 @@ private:
                                                                   : 0;
     }
     Value tile = isa<tile::LoadOp>(op) ? op->getResult(0) : op->getOperand(0);
-    if (isa<tile::LoadOp>(op) && onlyFeedsDots(tile))
+    if (isa<tile::LoadOp>(op) && isOperandOfDotsOnly(tile))
       return 0; // priced at the dots: it is cloned for each order
     return order(tile) == Order::Column ? kStridedElement * elements(tile) : 0;
   }
@@ -165,7 +165,7 @@ private:
     return load ? frequency(load) : kTripsOfALoop * (value.getDefiningOp() ? frequency(value.getDefiningOp()) : 1);
   }
 
-  static bool onlyFeedsDots(Value value) {
+  static bool isOperandOfDotsOnly(Value value) {
     return llvm::all_of(value.getUsers(), [](Operation *user) { return isa<tile::DotOp>(user); });
   }
 

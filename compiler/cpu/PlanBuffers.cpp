@@ -70,7 +70,7 @@ void shareClones(func::FuncOp function, const LoadOrders &loadOrders) {
 //===-- Buffer or recompute
 //----------------------------------------------------------------------------------------===//
 
-bool feedsDotOperand(Value value) {
+bool isDotOperand(Value value) {
   return llvm::any_of(value.getUses(), [](OpOperand &use) {
     auto dot = dyn_cast<tile::DotOp>(use.getOwner());
     return dot && use.get() != dot.getAcc();
@@ -121,7 +121,7 @@ private:
   static bool mustBuffer(Operation *op) {
     if (isa<tile::LoadOp, tile::GatherOp, tile::DotOp, tile::ReduceOp>(op))
       return true;
-    return feedsDotOperand(op->getResult(0)) || (isYielded(op->getResult(0)) && isElementwise(op));
+    return isDotOperand(op->getResult(0)) || (isYielded(op->getResult(0)) && isElementwise(op));
   }
 
   bool cheaperInBuffer(Operation *op) {

@@ -122,7 +122,7 @@ private:
 } // namespace
 
 /// Starts the copy where the fetch was.
-static Group startCopy(sm::FetchOp fetch) {
+static Group startCopy(sm::LoadSharedOp fetch) {
   LocBuilder b(fetch.getLoc(), fetch);
   Value buffer = sm::AllocOp::create(b, fetch.getType(), IntegerAttr());
   auto copy = sm::CopyInOp::create(b, fetch.getView(), fetch.getPosition(), fetch.getShape(), buffer);
@@ -133,9 +133,9 @@ static Group startCopy(sm::FetchOp fetch) {
 }
 
 /// A wait for a young group serves the older ones.
-static void lowerFetches(Operation *root) {
+static void lowerSharedLoads(Operation *root) {
   SmallVector<Group> groups;
-  root->walk([&](sm::FetchOp fetch) { groups.push_back(startCopy(fetch)); });
+  root->walk([&](sm::LoadSharedOp fetch) { groups.push_back(startCopy(fetch)); });
   for (Group &group : llvm::reverse(groups))
     group.waitForUse();
   for (Group &group : llvm::reverse(groups))
@@ -158,7 +158,7 @@ static void hoist(Operation *op) {
 }
 
 /// What is staged is staged early: the sooner it is written, the more likely that it shares a barrier with another.
-static void hoistStage(sm::StageOp stage) {
+static void hoistStage(sm::ToSharedOp stage) {
   if (auto narrowed = stage.getTile().getDefiningOp<arith::TruncFOp>())
     hoist(narrowed);
   hoist(stage);
@@ -185,7 +185,7 @@ static Value write(LocBuilder &b, Value tile, sm::SharedType type) {
 static void lowerToWrite(Operation *op) {
   LocBuilder b(op->getLoc(), op);
   auto result = TypeSwitch<Operation *, Value>(op)
-                    .Case([&](sm::StageOp stage) { return write(b, stage.getTile(), stage.getType()); })
+                    .Case([&](sm::ToSharedOp stage) { return write(b, stage.getTile(), stage.getType()); })
                     .Case([&](sm::ConvertOp convert) {
                       Value buffer = write(b, convert.getSource(), exchangeType(convert.getType()));
                       return sm::ReadOp::create(b, convert.getType(), buffer, /*reshaped=*/false);
@@ -204,7 +204,7 @@ static void lowerToWrite(Operation *op) {
 namespace {
 struct AllocateShared : cuda::impl::AllocateSharedBase<AllocateShared> {
   void runOnOperation() override {
-    lowerFetches(getOperation());
+    lowerSharedLoads(getOperation());
     getOperation()->walk(hoistStage);
     getOperation()->walk(lowerToWrite);
   }

@@ -24,14 +24,14 @@ static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
 TensorMap::TensorMap(Value view, int64_t rows, int64_t columns)
     : parameter(cast<BlockArgument>(tile::tensorOf(view)).getArgNumber()), rows(rows), columns(columns) {}
 
-static TensorMap mapOf(sm::FeedOp feed) {
+static TensorMap mapOf(sm::ProducerLoadOp feed) {
   ArrayRef<int64_t> shape = feed.getShape();
   return {feed.getView(), shape.front(),
           feed.getBoxOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
 }
 
-/// That of the feeds with box_only: the first tile's, too, which begins where the tensor does.
-static TensorMap mapOf(sm::FillOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
+/// That of the feeds with tma_only: the first tile's, too, which begins where the tensor does.
+static TensorMap mapOf(sm::FallbackCopyOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
 
 /// A warp's rows are a box of their own.
 static TensorMap mapOf(sm::CopyOutOp copy) {
@@ -77,7 +77,7 @@ void Threads::findTensorMaps() {
       tensorMaps_.push_back(map);
     return bitOf(map);
   };
-  source_.walk([&](sm::FeedOp feed) {
+  source_.walk([&](sm::ProducerLoadOp feed) {
     const int64_t bit = add(mapOf(feed));
     neededMaps_ |= feed.getBoxOnly() ? 0 : bit;
   });
@@ -99,8 +99,8 @@ Value Threads::areKnown(int64_t bits) {
 }
 
 Value Threads::exists(const TensorMap &map) { return areKnown(bitOf(map)); }
-Value Threads::canFeedBoxes() { return areKnown(neededMaps_); }
-Value Threads::canFeedBoxes(const TensorMap &map) { return areKnown(neededMaps_ | bitOf(map)); }
+Value Threads::canLoadByTma() { return areKnown(neededMaps_); }
+Value Threads::canLoadByTma(const TensorMap &map) { return areKnown(neededMaps_ | bitOf(map)); }
 
 //===-- Boxes ----------------------------------------------------------------------------------------------------===//
 
@@ -141,7 +141,7 @@ static void forEachPanel(Threads &t, sm::SharedType type, Value place, SmallVect
   }
 }
 
-void cuda::loadBoxes(Threads &t, sm::FeedOp feed, Value full) {
+void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp feed, Value full) {
   sm::SharedType type = feed.getTile().getType();
   SmallVector<Value> coordinates = coordinatesOf(t, feed.getView(), feed.getPosition(), /*row=*/nullptr);
   t.gpu.arriveExpecting(full, type.bytes());
@@ -209,15 +209,15 @@ static bool isMultipleOf(Value index, int64_t divisor) {
 /// A GPU takes a box that does not begin at a multiple of 16 bytes for an illegal instruction.
 template <class Op> static Value isBoxOf(Threads &t, Op op) {
   constexpr int64_t elements = 16 / kElementBytes;
-  Value isFed = t.canFeedBoxes(mapOf(op)), column = op.getPosition().back();
+  Value isProducerLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
   if (isMultipleOf(column, elements))
-    return isFed;
+    return isProducerLoaded;
   Value rest = t.s.rem(t.s.toI32(t.scalar(column)), elements);
-  return t.s.both(isFed, t.s.compare(Compare::eq, rest, 0));
+  return t.s.both(isProducerLoaded, t.s.compare(Compare::eq, rest, 0));
 }
 
-Value cuda::isBox(Threads &t, sm::FeedOp feed) { return isBoxOf(t, feed); }
-Value cuda::isBox(Threads &t, sm::FillOp fill) { return isBoxOf(t, fill); }
+Value cuda::isBox(Threads &t, sm::ProducerLoadOp feed) { return isBoxOf(t, feed); }
+Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
 
 /// A GPU takes a box that is stored before the first row or matrix for an illegal instruction, too.
 Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What consumers do in place of fetches: they receive tiles from rings, whose turns their loops count.
-#include "compiler/cuda/FedTiles.h"
+#include "compiler/cuda/ProducerTiles.h"
 #include "compiler/cuda/Rings.h"
 
 using namespace mlir;
@@ -18,11 +18,11 @@ public:
   Consumers(const Rings &rings, sm::RolesOp roles) : rings_(rings), b_(roles.getLoc(), roles.getContext()) {}
 
   void build() {
-    for (sm::FetchOp fetch : rings_.fetches())
+    for (sm::LoadSharedOp fetch : rings_.fetches())
       addRingPosition(fetch);
     for (tile::NextWorkOp work : rings_.work())
       addRingPosition(work);
-    for (sm::FetchOp fetch : rings_.fetches())
+    for (sm::LoadSharedOp fetch : rings_.fetches())
       receive(fetch);
     for (tile::NextWorkOp work : rings_.work())
       receive(work);
@@ -40,7 +40,7 @@ private:
     int64_t slots = rings_.slotsIn(loop);
     for (Region *region : loop.getLoopRegions())
       for (Operation &fed : region->front())
-        if (rings_.isFed(&fed))
+        if (rings_.isProducerLoaded(&fed))
           places_[&fed] = loop.getInits().size();
     Loop inner = addCounters(
         loop, [&](LocBuilder &b, ValueRange arguments) { return ringPositionOf(arguments).next(b, slots); });
@@ -101,23 +101,23 @@ private:
 
   /// Behind the product before the one that needs the tile: what lies between products is then one stretch of code,
   /// which the assembler can interleave. Behind a fence, too, which would do the work of the producer's for this tile.
-  void placeReceive(Operation *user) {
+  void placeConsumerWait(Operation *user) {
     for (Operation *op = user->getPrevNode(); op; op = op->getPrevNode())
       if (isa<sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
         return b_.setInsertionPointAfter(op);
     b_.setInsertionPoint(user);
   }
 
-  void receive(sm::FetchOp fetch) {
+  void receive(sm::LoadSharedOp fetch) {
     Channel channel = rings_.of(fetch);
     if (fetch->use_empty())
       return fetch.erase();
-    placeReceive(userIn(fetch, /*last=*/false));
+    placeConsumerWait(userIn(fetch, /*last=*/false));
     b_.setLoc(fetch.getLoc());
     Loop loop = loopOf(fetch);
     RingPosition now = loop ? ringPositionOf(carriedIn(loop).slice(places_.at(fetch), 2)) : RingPosition::first(b_);
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
-    Value tile = sm::ReceiveOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
+    Value tile = sm::ConsumerWaitOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
     if (loop && !rings_.companionOf(fetch))
       release(fetch, channel, now);
     fetch.replaceAllUsesWith(tile);
@@ -136,7 +136,7 @@ private:
   }
 
   /// After the wait for the last product, of which an inner loop may have none.
-  void release(sm::FetchOp fetch, Channel channel, RingPosition position) {
+  void release(sm::LoadSharedOp fetch, Channel channel, RingPosition position) {
     Operation *last = userIn(fetch, /*last=*/true);
     auto product = dyn_cast<sm::WgmmaOp>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);

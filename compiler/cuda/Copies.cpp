@@ -272,9 +272,9 @@ template <class Op> static Copy plainCopy(Threads &t, Op op, Warps warps) {
   return Copy(t, op.getTile(), t.view(op.getView()), position, op.getShape(), /*out=*/false, warps);
 }
 
-void cuda::copyByWarp(Threads &t, sm::FeedOp feed) { plainCopy(t, feed, {t.s.i32(0), 1}).elements(); }
+void cuda::copyByWarp(Threads &t, sm::ProducerLoadOp feed) { plainCopy(t, feed, {t.s.i32(0), 1}).elements(); }
 
-LogicalResult cuda::lower(Threads &t, sm::FillOp op) {
+LogicalResult cuda::lower(Threads &t, sm::FallbackCopyOp op) {
   if (op.getPosition().size() != 2)
     return op.emitOpError("fills only matrices");
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp());

@@ -41,7 +41,7 @@ static bool hasBarrierOfAll(scf::ForOp loop) {
 /// The fewest that a ring of the loop has.
 static int64_t slotsOf(scf::ForOp loop) {
   int64_t slots = std::numeric_limits<int64_t>::max();
-  for (auto receive : loop.getBody()->getOps<sm::ReceiveOp>())
+  for (auto receive : loop.getBody()->getOps<sm::ConsumerWaitOp>())
     slots = std::min<int64_t>(slots, receive.getMbarriers().getType().getSlots());
   return slots;
 }
@@ -50,7 +50,7 @@ static int64_t slotsOf(scf::ForOp loop) {
 /// received an iteration late. None if it is not known, or if something else in the loop's block goes on there.
 static std::optional<unsigned> indexOfRingPosition(scf::ForOp loop) {
   std::optional<unsigned> place;
-  for (auto receive : loop.getBody()->getOps<sm::ReceiveOp>()) {
+  for (auto receive : loop.getBody()->getOps<sm::ConsumerWaitOp>()) {
     auto slot = dyn_cast<BlockArgument>(receive.getSlot());
     if (!slot || slot.getOwner() != loop.getBody())
       return std::nullopt;
@@ -91,11 +91,11 @@ static void giveBack(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingPositio
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(rest.getBody());
   const RingPosition now{rest.getRegionIterArg(0), rest.getRegionIterArg(1)};
-  for (auto receive : loop.getBody()->getOps<sm::ReceiveOp>()) {
+  for (auto receive : loop.getBody()->getOps<sm::ConsumerWaitOp>()) {
     auto ring = receive.getTile().getDefiningOp<sm::SlotOp>().getRing();
     Value mbarriers = receive.getMbarriers();
     Value tile = sm::SlotOp::create(b, receive.getType(), ring, now.slot);
-    sm::ReceiveOp::create(b, receive.getType(), tile, mbarriers, now.slot, now.phase);
+    sm::ConsumerWaitOp::create(b, receive.getType(), tile, mbarriers, now.slot, now.phase);
     if (releaseByWarps(mbarriers))
       sm::ReleaseOp::create(b, mbarriers, now.slot, /*each_warp=*/true);
   }

@@ -62,7 +62,7 @@ static Value read(ImplicitLocOpBuilder &b, Value lhs, Operation *product) {
   auto tile = RankedTensorType::get({rows, depth}, cast<sm::SharedType>(lhs.getType()).getElementType(),
                                     sm::operandLayout(b.getContext(), rows, depth, grid->warpsM, grid->warpsN));
   Value held = sm::ReadOp::create(b, tile, lhs, /*reshaped=*/false);
-  if (lhs.getDefiningOp<sm::ReceiveOp>() && isa<LoopLikeOpInterface>(lhs.getParentBlock()->getParentOp()))
+  if (lhs.getDefiningOp<sm::ConsumerWaitOp>() && isa<LoopLikeOpInterface>(lhs.getParentBlock()->getParentOp()))
     sm::ProxyFenceOp::create(b); // The next tile in this place is written by TMA.
   return isa<sm::WgmmaOp>(product) ? cuda::packed(b, held) : held;
 }

@@ -292,7 +292,8 @@ static Section orderAccesses(Operation &op) {
   // Producers share nothing with each other.
   if (auto roles = dyn_cast<sm::RolesOp>(op))
     return orderAccesses(roles.getConsumer().front(), {});
-  if (isa<sm::ReceiveOp, sm::FillOp, sm::ReleaseOp, sm::MbarriersOp, sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
+  if (isa<sm::ConsumerWaitOp, sm::FallbackCopyOp, sm::ReleaseOp, sm::MbarriersOp, sm::WgmmaWaitOp, sm::ProxyFenceOp>(
+          op))
     return {};
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
     return orderLoop(loop);
@@ -347,7 +348,7 @@ static void postpone(sm::WaitOp wait) {
 /// Whether a product's operand has come to shared memory by plain accesses.
 static bool readsWhatThreadsWrote(sm::WgmmaOp product) {
   return llvm::any_of(product->getOperands(), [](Value operand) {
-    return isa<sm::SharedType>(operand.getType()) && !operand.getDefiningOp<sm::ReceiveOp>();
+    return isa<sm::SharedType>(operand.getType()) && !operand.getDefiningOp<sm::ConsumerWaitOp>();
   });
 }
 

@@ -106,9 +106,9 @@ LogicalResult Threads::lowerOp(Operation *op) {
             sm::PartialReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::NextWorkOp, tile::GatherOp,
             tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp, sm::ReadOp,
             sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::PackOp, sm::WgmmaOp,
-            sm::WgmmaWaitOp, sm::MbarriersOp, sm::FeedOp, sm::ReceiveOp, sm::FillOp, sm::ReleaseOp, sm::ProduceWorkOp,
-            sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(
-          [&](auto known) { return lower(*this, known); })
+            sm::WgmmaWaitOp, sm::MbarriersOp, sm::ProducerLoadOp, sm::ConsumerWaitOp, sm::FallbackCopyOp, sm::ReleaseOp,
+            sm::ProduceWorkOp, sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp, sm::SequenceWaitOp,
+            sm::SequenceArriveOp>([&](auto known) { return lower(*this, known); })
       .Default([&](Operation *other) { return lowerElementwise(*this, other); });
 }
 

@@ -82,13 +82,13 @@ private:
   BlockArgument carriedSum() { return loop_.getRegionIterArg(sum_); }
 
   /// Returns the receive of a tile that only the last product reads, so that it can be received one iteration later.
-  sm::ReceiveOp receiveOfLast() {
-    auto receive = last_.getRhs().getDefiningOp<sm::ReceiveOp>();
-    return receive && receive->hasOneUse() && receive.getTile().hasOneUse() ? receive : sm::ReceiveOp();
+  sm::ConsumerWaitOp consumerWaitOfLast() {
+    auto receive = last_.getRhs().getDefiningOp<sm::ConsumerWaitOp>();
+    return receive && receive->hasOneUse() && receive.getTile().hasOneUse() ? receive : sm::ConsumerWaitOp();
   }
 
   void divide() {
-    sm::ReceiveOp receive = receiveOfLast();
+    sm::ConsumerWaitOp receive = consumerWaitOfLast();
     Operation *slot = receive ? receive.getTile().getDefiningOp() : nullptr;
     Operation *end = waitOf(first_);
     while (isa<sm::ReleaseOp>(end->getNextNode()))

@@ -13,7 +13,7 @@ def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
     spread along elementwise operations, loops, reductions and broadcasts. Where two meet, `sm.convert` is inserted;
     what costs nothing to make again (constants, iota, broadcasts of scalars) is made again instead.
 
-    Operands of products become `sm.fetch` of a load, `sm.stage` of a value in registers, or stay in registers where the
+    Operands of products become `sm.load_shared` of a load, `sm.to_shared` of a value in registers, or stay in registers where the
     fragment of one product is already the operand of the next.
 
     `tile.num_warps` on the module says how many warps there are.
@@ -35,7 +35,7 @@ def DeferReductions : Pass<"defer-reductions"> {
 def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
   let summary = "one role feeds rings in shared memory, the others compute";
   let description = [{
-    In modules with `tile.roles = "load"`. Each `sm.fetch` whose place follows from scalars and loop variables alone, and that
+    In modules with `tile.roles = "load"`. Each `sm.load_shared` whose place follows from scalars and loop variables alone, and that
     tensor cores of warpgroups read, moves to a producer, together with the scalar arithmetic and the loops around it:
     what is left of the program without any tile. The consumers run the rest, receive each tile before its first use and
     release its slot after the last one. Rings in a loop have `tile.num_stages` slots, others one, and the producer feeds
@@ -44,7 +44,7 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
 
     So does each large `tile.load` of 16-bit elements in a loop, whose tile goes to registers, if its ring finds room in
     `tile.shared_limit` bytes: where TMA can copy it. Where it cannot, each of the warps that read it moves its own rows
-    there (`sm.fill`), since one warp would be slower than all of them. What a branch behind loads once more, such as a
+    there (`sm.fallback_copy`), since one warp would be slower than all of them. What a branch behind loads once more, such as a
     second attempt, is read from the same slot. Where each warp gives back another tile of the loop no sooner, both come
     back with that: the producer waits once for the two.
 
@@ -83,7 +83,7 @@ def ReadEarly : Pass<"read-early"> {
 def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
   let summary = "copies to shared memory run ahead of the loop that reads them";
   let description = [{
-    An `sm.fetch` in a loop whose position depends on the loop variable only becomes a ring of `tile.num_stages` buffers
+    An `sm.load_shared` in a loop whose position depends on the loop variable only becomes a ring of `tile.num_stages` buffers
     (2 if the module has no such attribute): the copies of the first stages - 1 iterations start before the loop, each
     iteration waits for its own, starts those of a later one, and computes. All fetches of a loop share the groups, and
     the loop counts its slots in an i32. What is copied into a ring has been waited for when the loop ends.
@@ -110,13 +110,13 @@ def HoldOperands : Pass<"hold-operands", "::mlir::ModuleOp"> {
 def AllocateShared : Pass<"allocate-shared"> {
   let summary = "what is still a value in shared memory gets a buffer";
   let description = [{
-    `sm.fetch` becomes alloc, copy_in and commit where it was, and a wait before the op of its block that first reads the
+    `sm.load_shared` becomes alloc, copy_in and commit where it was, and a wait before the op of its block that first reads the
     buffer or writes the tensor. Groups finish in order, so a wait counts the groups committed since, and none is needed
     where a later wait on the way to the reader covers the group: copies before a pipelined loop run beside the loop's
     first ones, as one group with them, and are covered by its waits. Since the loop may not run, a wait behind it ends
     them.
 
-    `sm.stage` becomes alloc and write, as early in its block as its value is known, so that tiles share barriers.
+    `sm.to_shared` becomes alloc and write, as early in its block as its value is known, so that tiles share barriers.
     `sm.convert` and `sm.reshape` become alloc, write and read.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];

@@ -44,22 +44,22 @@ static bool isScalarAndPure(Operation *op) {
          llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
 }
 
-static bool canRunAhead(sm::FetchOp fetch, scf::ForOp loop) {
+static bool canRunAhead(sm::LoadSharedOp fetch, scf::ForOp loop) {
   Slice slice;
   return fetch.getType().getPanel() != 0 && tile::isReadOnly(fetch.getView()) && isIndependent(fetch, loop) &&
          succeeded(addOperands(fetch, loop, slice)) &&
          llvm::all_of(slice, [&](Operation *op) { return isScalarAndPure(op) && isIndependent(op, loop); });
 }
 
-static SmallVector<sm::FetchOp> fetchesAhead(scf::ForOp loop) {
-  return llvm::filter_to_vector(loop.getBody()->getOps<sm::FetchOp>(),
-                                [&](sm::FetchOp fetch) { return canRunAhead(fetch, loop); });
+static SmallVector<sm::LoadSharedOp> loadsAhead(scf::ForOp loop) {
+  return llvm::filter_to_vector(loop.getBody()->getOps<sm::LoadSharedOp>(),
+                                [&](sm::LoadSharedOp fetch) { return canRunAhead(fetch, loop); });
 }
 
 /// Whether no loop inside fetches too: that one needs the memory more.
 static bool isInnermost(scf::ForOp loop) {
   WalkResult result = loop.getBody()->walk([](scf::ForOp inner) {
-    return inner.getBody()->getOps<sm::FetchOp>().empty() ? WalkResult::advance() : WalkResult::interrupt();
+    return inner.getBody()->getOps<sm::LoadSharedOp>().empty() ? WalkResult::advance() : WalkResult::interrupt();
   });
   return !result.wasInterrupted();
 }
@@ -69,11 +69,11 @@ static bool isInnermost(scf::ForOp loop) {
 namespace {
 class Pipeline {
 public:
-  Pipeline(scf::ForOp loop, SmallVector<sm::FetchOp> fetches, int64_t stages)
-      : loop_(loop), fetches_(std::move(fetches)), stages_(stages) {}
+  Pipeline(scf::ForOp loop, SmallVector<sm::LoadSharedOp> fetches, int64_t stages)
+      : loop_(loop), loads_(std::move(fetches)), stages_(stages) {}
 
   void build() {
-    for (sm::FetchOp fetch : fetches_)
+    for (sm::LoadSharedOp fetch : loads_)
       (void)addOperands(fetch, loop_, slice_);
     LocBuilder b(loop_.getLoc(), loop_);
     makeRings(b);
@@ -96,7 +96,7 @@ private:
   }
 
   void makeRings(LocBuilder &b) {
-    for (sm::FetchOp fetch : fetches_) {
+    for (sm::LoadSharedOp fetch : loads_) {
       sm::SharedType tile = fetch.getType();
       SmallVector<int64_t> shape{stages_};
       llvm::append_range(shape, tile.getShape());
@@ -113,7 +113,7 @@ private:
       map.map(loop_.getInductionVar(), variable);
       for (Operation *op : slice_)
         then.clone(*op, map);
-      for (auto &&[fetch, ring] : llvm::zip_equal(fetches_, rings_)) {
+      for (auto &&[fetch, ring] : llvm::zip_equal(loads_, rings_)) {
         Value buffer = sm::SlotOp::create(then, fetch.getLoc(), fetch.getType(), ring, slot);
         SmallVector<Value> position;
         for (Value index : fetch.getPosition())
@@ -157,7 +157,7 @@ private:
     copyGroup(b, variable, beside(b, slot, -1, 0, stages_ - 1));
     if (stages_ == 1)
       sm::WaitOp::create(b, 0);
-    for (auto &&[fetch, ring] : llvm::zip_equal(fetches_, rings_)) {
+    for (auto &&[fetch, ring] : llvm::zip_equal(loads_, rings_)) {
       b.setInsertionPoint(fetch);
       fetch.replaceAllUsesWith(sm::SlotOp::create(b, fetch.getLoc(), fetch.getType(), ring, slot).getResult());
       fetch.erase();
@@ -165,7 +165,7 @@ private:
   }
 
   scf::ForOp loop_;
-  SmallVector<sm::FetchOp> fetches_;
+  SmallVector<sm::LoadSharedOp> loads_;
   int64_t stages_;
   Slice slice_;
   SmallVector<Value> rings_;
@@ -180,7 +180,7 @@ struct PipelineCopies : cuda::impl::PipelineCopiesBase<PipelineCopies> {
         loops.push_back(loop);
     });
     for (scf::ForOp loop : loops)
-      if (SmallVector<sm::FetchOp> fetches = fetchesAhead(loop); !fetches.empty())
+      if (SmallVector<sm::LoadSharedOp> fetches = loadsAhead(loop); !fetches.empty())
         Pipeline(loop, std::move(fetches), stages).build();
   }
 };

@@ -56,7 +56,7 @@ private:
       // The loop that reads a ring waits for all that is copied into it.
       if (isa<sm::CopyInOp>(user) && !buffer.getDefiningOp<sm::SlotOp>())
         addUntilFinished(user, life);
-      if (isa<sm::SlotOp, sm::ColumnsOp, sm::ReceiveOp>(user))
+      if (isa<sm::SlotOp, sm::ColumnsOp, sm::ConsumerWaitOp>(user))
         addUses(user->getResult(0), alloc, life);
       if (auto product = dyn_cast<sm::WgmmaOp>(user))
         addUntilWait(product, alloc, life);

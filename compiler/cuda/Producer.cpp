@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a producer does: the loops of the consumers' program, with its fetches only.
-#include "compiler/cuda/FedTiles.h"
+#include "compiler/cuda/ProducerTiles.h"
 #include "compiler/cuda/Rings.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -19,16 +19,16 @@ public:
 
   void build() {
     b_.setInsertionPointToStart(&roles_.getProducer().emplaceBlock());
-    feedBlock(roles_.getConsumer().front(), RingPosition::first(b_));
+    loadBlock(roles_.getConsumer().front(), RingPosition::first(b_));
     sm::EndOp::create(b_);
   }
 
 private:
   /// The producer's part of a block, in which `turn` is that of the block's own fetches.
-  void feedBlock(Block &block, RingPosition position) {
-    SmallVector<sm::FetchOp> due;
+  void loadBlock(Block &block, RingPosition position) {
+    SmallVector<sm::LoadSharedOp> due;
     for (Operation &op : block) {
-      if (auto fetch = dyn_cast<sm::FetchOp>(op); fetch && rings_.isFed(fetch)) {
+      if (auto fetch = dyn_cast<sm::LoadSharedOp>(op); fetch && rings_.isProducerLoaded(fetch)) {
         due.push_back(fetch);
       } else if (auto loop = dyn_cast<Loop>(op); loop && !rings_.loopsIn(loop).empty()) {
         feed(due, position);
@@ -42,18 +42,18 @@ private:
 
   /// In the order in which slots come back: none waits for that of a tile which is needed longer, and what does not
   /// wait itself comes behind its companion.
-  void feed(SmallVector<sm::FetchOp> &due, RingPosition position) {
-    auto last = [&](sm::FetchOp fetch) {
-      sm::FetchOp companion = rings_.companionOf(fetch);
+  void feed(SmallVector<sm::LoadSharedOp> &due, RingPosition position) {
+    auto last = [&](sm::LoadSharedOp fetch) {
+      sm::LoadSharedOp companion = rings_.companionOf(fetch);
       return userIn(companion ? companion : fetch, /*last=*/true);
     };
-    llvm::stable_sort(due, [&](sm::FetchOp one, sm::FetchOp other) {
+    llvm::stable_sort(due, [&](sm::LoadSharedOp one, sm::LoadSharedOp other) {
       Operation *end = last(one), *otherEnd = last(other);
       if (end == otherEnd)
         return !rings_.companionOf(one) && rings_.companionOf(other);
       return end && otherEnd && end->isBeforeInBlock(otherEnd);
     });
-    for (sm::FetchOp fetch : due) {
+    for (sm::LoadSharedOp fetch : due) {
       b_.setLoc(fetch.getLoc());
       feed(fetch, position);
     }
@@ -71,7 +71,7 @@ private:
     loop->walk([&](Operation *op) {
       if (auto inner = dyn_cast<scf::ForOp>(op))
         repeat(boundsOf(inner), loop->getBlock());
-      else if (rings_.isFed(op))
+      else if (rings_.isProducerLoaded(op))
         repeat(op->getOperands(), loop->getBlock());
     });
     SmallVector<Loop> loops = rings_.loopsIn(loop);
@@ -114,7 +114,7 @@ private:
     map_.map(bodyOf(loop)->getArgument(0), bodyOf(copy)->getArgument(0));
     b_.setInsertionPointToStart(bodyOf(copy));
     setSequenced(loops, carriedIn(copy));
-    feedBlock(*bodyOf(loop), positions_.lookup(loop));
+    loadBlock(*bodyOf(loop), positions_.lookup(loop));
     if (rings_.areFilledIn(loop))
       positions_[loop] = positions_[loop].next(b_, rings_.slotsIn(loop));
     scf::YieldOp::create(b_, turnsOf(loops));
@@ -140,15 +140,15 @@ private:
                                      position.phase);
   }
 
-  void feed(sm::FetchOp fetch, RingPosition position) {
+  void feed(sm::LoadSharedOp fetch, RingPosition position) {
     repeat(fetch->getOperands(), fetch->getBlock());
     Channel channel = rings_.of(fetch);
     SmallVector<Value> position;
     for (Value index : fetch.getPosition())
       position.push_back(map_.lookupOrDefault(index));
     Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, position.slot);
-    sm::FeedOp::create(b_, map_.lookupOrDefault(fetch.getView()), position, fetch.getShape(), tile, channel.mbarriers,
-                       position.slot, position.phase, /*box_only=*/!isReadByProducts(fetch));
+    sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), position, fetch.getShape(), tile,
+                               channel.mbarriers, position.slot, position.phase, /*tma_only=*/!isReadByProducts(fetch));
   }
 
   const Rings &rings_;

@@ -19,16 +19,16 @@ using namespace tegula;
 namespace {
 /// How a received tile gets into registers, for the first time.
 struct Reader {
-  sm::FillOp fill;
+  sm::FallbackCopyOp fill;
   sm::ReadOp read;
 };
 } // namespace
 
 /// None if something else reads the tile.
-static std::optional<Reader> readerOf(sm::ReceiveOp receive) {
+static std::optional<Reader> readerOf(sm::ConsumerWaitOp receive) {
   Reader reader;
   for (Operation *user : receive->getUsers()) {
-    if (auto fill = dyn_cast<sm::FillOp>(user))
+    if (auto fill = dyn_cast<sm::FallbackCopyOp>(user))
       reader.fill = fill;
     else if (auto read = dyn_cast<sm::ReadOp>(user); !read)
       return std::nullopt;
@@ -74,10 +74,10 @@ static void moveBehind(sm::WgmmaWaitOp wait, sm::ReleaseOp release) {
 namespace {
 struct ReadEarly : cuda::impl::ReadEarlyBase<ReadEarly> {
   void runOnOperation() override {
-    SmallVector<sm::ReceiveOp> receives;
-    getOperation()->walk([&](sm::ReceiveOp receive) { receives.push_back(receive); });
+    SmallVector<sm::ConsumerWaitOp> receives;
+    getOperation()->walk([&](sm::ConsumerWaitOp receive) { receives.push_back(receive); });
     IRRewriter rewriter(&getContext());
-    for (sm::ReceiveOp receive : receives) {
+    for (sm::ConsumerWaitOp receive : receives) {
       std::optional<Reader> reader = readerOf(receive);
       if (!reader)
         continue;

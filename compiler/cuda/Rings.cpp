@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/Rings.h"
 
-#include "compiler/cuda/FedTiles.h"
+#include "compiler/cuda/ProducerTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -27,7 +27,7 @@ RingPosition RingPosition::next(LocBuilder &b, int64_t slots) const {
   return {arith::SelectOp::create(b, closes, i32(b, 0), following), arith::SelectOp::create(b, closes, other, phase)};
 }
 
-Operation *cuda::userIn(sm::FetchOp fetch, bool last) {
+Operation *cuda::userIn(sm::LoadSharedOp fetch, bool last) {
   Operation *found = nullptr;
   for (Operation *user : fetch->getUsers()) {
     Operation *op = fetch->getBlock()->findAncestorOpInBlock(*user);
@@ -37,12 +37,12 @@ Operation *cuda::userIn(sm::FetchOp fetch, bool last) {
   return found;
 }
 
-Rings::Rings(LocBuilder &b, ArrayRef<sm::FetchOp> fetches, int64_t stages) : fetches_(fetches), stages_(stages) {
-  for (sm::FetchOp fetch : fetches_)
+Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches, int64_t stages) : loads_(fetches), stages_(stages) {
+  for (sm::LoadSharedOp fetch : loads_)
     makeChannel(b, fetch);
-  for (sm::FetchOp fetch : fetches_)
+  for (sm::LoadSharedOp fetch : loads_)
     findCompanion(fetch);
-  for (sm::FetchOp fetch : fetches_)
+  for (sm::LoadSharedOp fetch : loads_)
     if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && work_.insert(nextWorkOf(loop)))
       channels_[nextWorkOf(loop)] = {Value(), makeMbarriers(b, nextWorkOf(loop))};
 }
@@ -52,7 +52,7 @@ Value Rings::makeMbarriers(LocBuilder &b, Operation *op) {
   return sm::MbarriersOp::create(b, sm::MbarriersType::get(b.getContext(), slotsIn(loopOf(op))));
 }
 
-void Rings::makeChannel(LocBuilder &b, sm::FetchOp fetch) {
+void Rings::makeChannel(LocBuilder &b, sm::LoadSharedOp fetch) {
   b.setLoc(fetch.getLoc());
   sm::SharedType tile = fetch.getType();
   SmallVector<int64_t> shape{slotsIn(loopOf(fetch))};
@@ -63,20 +63,20 @@ void Rings::makeChannel(LocBuilder &b, sm::FetchOp fetch) {
 }
 
 /// A tile that goes to registers comes back with one of the same loop that each warp gives back no sooner.
-void Rings::findCompanion(sm::FetchOp fetch) {
+void Rings::findCompanion(sm::LoadSharedOp fetch) {
   if (isReadByProducts(fetch) || fetch->use_empty())
     return;
-  auto canTakeAlong = [&](sm::FetchOp other) {
+  auto canTakeAlong = [&](sm::LoadSharedOp other) {
     return other->getBlock() == fetch->getBlock() && isReadByProducts(other) && isReadByLanes(other) &&
            !userIn(other, /*last=*/true)->isBeforeInBlock(userIn(fetch, /*last=*/true));
   };
-  if (auto found = llvm::find_if(fetches_, canTakeAlong); found != fetches_.end())
+  if (auto found = llvm::find_if(loads_, canTakeAlong); found != loads_.end())
     companions_[fetch] = *found;
 }
 
 bool Rings::areFilledIn(Loop loop) const {
   return llvm::any_of(loop.getLoopRegions(), [&](Region *region) {
-    return llvm::any_of(region->front(), [&](Operation &op) { return isFed(&op); });
+    return llvm::any_of(region->front(), [&](Operation &op) { return isProducerLoaded(&op); });
   });
 }
 

@@ -42,19 +42,21 @@ struct Channel {
 class Rings {
 public:
   /// Places them where `b` is. An innermost loop's has `stages` slots.
-  Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::FetchOp> fetches, int64_t stages);
+  Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::LoadSharedOp> fetches, int64_t stages);
 
-  llvm::ArrayRef<sm::FetchOp> fetches() const { return fetches_; }
+  llvm::ArrayRef<sm::LoadSharedOp> fetches() const { return loads_; }
   llvm::ArrayRef<tile::NextWorkOp> work() const { return work_.getArrayRef(); }
 
-  bool isFed(mlir::Operation *op) const { return channels_.contains(op); }
+  bool isProducerLoaded(mlir::Operation *op) const { return channels_.contains(op); }
   Channel of(mlir::Operation *op) const { return channels_.at(op); }
   int64_t slotsIn(Loop loop) const { return cuda::slotsIn(loop, stages_); }
 
   /// Whose slots come back together with this one's; null for most.
-  sm::FetchOp companionOf(sm::FetchOp fetch) const { return companions_.lookup(fetch); }
+  sm::LoadSharedOp companionOf(sm::LoadSharedOp fetch) const { return companions_.lookup(fetch); }
   /// Whether another's slots come back with this one's.
-  bool isCompanion(sm::FetchOp fetch) const { return llvm::is_contained(llvm::make_second_range(companions_), fetch); }
+  bool isCompanion(sm::LoadSharedOp fetch) const {
+    return llvm::is_contained(llvm::make_second_range(companions_), fetch);
+  }
 
   /// Whether the loop has fetches or a claim of its own, so that it needs to know which slot is next.
   bool areFilledIn(Loop loop) const;
@@ -63,18 +65,18 @@ public:
 
 private:
   mlir::Value makeMbarriers(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op);
-  void makeChannel(mlir::ImplicitLocOpBuilder &b, sm::FetchOp fetch);
-  void findCompanion(sm::FetchOp fetch);
+  void makeChannel(mlir::ImplicitLocOpBuilder &b, sm::LoadSharedOp fetch);
+  void findCompanion(sm::LoadSharedOp fetch);
 
-  llvm::SmallVector<sm::FetchOp> fetches_;
+  llvm::SmallVector<sm::LoadSharedOp> loads_;
   int64_t stages_;
   llvm::SetVector<tile::NextWorkOp> work_;
   llvm::DenseMap<mlir::Operation *, Channel> channels_; ///< Of fetches and claims.
-  llvm::DenseMap<mlir::Operation *, sm::FetchOp> companions_;
+  llvm::DenseMap<mlir::Operation *, sm::LoadSharedOp> companions_;
 };
 
 /// The first or last op of the fetch's block in which a user is.
-mlir::Operation *userIn(sm::FetchOp fetch, bool last);
+mlir::Operation *userIn(sm::LoadSharedOp fetch, bool last);
 
 /// Fills the producer's region with what feeds the rings of the consumers' program.
 void buildProducer(const Rings &rings, sm::RolesOp roles);

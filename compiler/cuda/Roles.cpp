@@ -49,15 +49,15 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
 LogicalResult Threads::lowerProducer(Block &producer) {
   if (tensorMaps_.empty())
     return lowerBlock(producer);
-  auto branch = scf::IfOp::create(b, canFeedBoxes(), /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(b, canLoadByTma(), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
-  feedsBoxes_ = true;
+  loadsByTma_ = true;
   if (failed(lowerBlock(producer)))
     return failure();
   b.setInsertionPointToStart(branch.elseBlock());
-  feedsBoxes_ = false;
+  loadsByTma_ = false;
   return lowerBlock(producer);
 }
 
@@ -113,26 +113,26 @@ template <class Op> static void waitForSlot(Threads &t, Op op) {
                        t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
 }
 
-static bool isFedLater(Value tile, sm::FeedOp feed) {
-  auto receive = tile.getDefiningOp<sm::ReceiveOp>();
+static bool isLoadedLater(Value tile, sm::ProducerLoadOp feed) {
+  auto receive = tile.getDefiningOp<sm::ConsumerWaitOp>();
   return receive && llvm::any_of(receive.getMbarriers().getUsers(), [&](Operation *user) {
            Operation *op = feed->getBlock()->findAncestorOpInBlock(*user);
-           return isa<sm::FeedOp>(user) && op && feed->isBeforeInBlock(op);
+           return isa<sm::ProducerLoadOp>(user) && op && feed->isBeforeInBlock(op);
          });
 }
 
 /// Whether products take the tile from shared memory, and no later tile's fence covers it: products need both operands.
-static bool needsFence(sm::FeedOp feed) {
+static bool needsFence(sm::ProducerLoadOp feed) {
   auto isLast = [&](Operation *user) {
     auto product = dyn_cast<sm::WgmmaOp>(user);
-    return product && !isFedLater(product.getLhs(), feed) && !isFedLater(product.getRhs(), feed);
+    return product && !isLoadedLater(product.getLhs(), feed) && !isLoadedLater(product.getRhs(), feed);
   };
   return llvm::any_of(feed.getMbarriers().getUsers(), [&](Operation *user) {
-    return isa<sm::ReceiveOp>(user) && llvm::any_of(user->getUsers(), isLast);
+    return isa<sm::ConsumerWaitOp>(user) && llvm::any_of(user->getUsers(), isLast);
   });
 }
 
-static void feedBox(Threads &t, sm::FeedOp op, Value full) {
+static void loadBox(Threads &t, sm::ProducerLoadOp op, Value full) {
   waitForSlot(t, op);
   auto load = [&] { loadBoxes(t, op, full); };
   if (op.getBoxOnly())
@@ -142,7 +142,7 @@ static void feedBox(Threads &t, sm::FeedOp op, Value full) {
 }
 
 /// Consumers get no tile that lanes still wait to fill: none comes a round late to a slot.
-static void feedElements(Threads &t, sm::FeedOp op, Value full) {
+static void loadElements(Threads &t, sm::ProducerLoadOp op, Value full) {
   waitForSlot(t, op);
   copyByWarp(t, op);
   if (needsFence(op))
@@ -151,15 +151,15 @@ static void feedElements(Threads &t, sm::FeedOp op, Value full) {
   t.gpu.arrive(full, t.isFirstLane());
 }
 
-LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
+LogicalResult cuda::lower(Threads &t, sm::ProducerLoadOp op) {
   if (!op.getBoxOnly() && !matchPattern(op.getPosition().back(), m_Zero()))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
-                               "box_only allows for";
+                               "tma_only allows for";
   Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
-  if (t.feedsBoxes()) {
-    feedBox(t, op, full);
+  if (t.loadsByTma()) {
+    loadBox(t, op, full);
   } else if (!op.getBoxOnly()) {
-    feedElements(t, op, full);
+    loadElements(t, op, full);
   } else {
     OpBuilder::InsertionGuard guard(t.b);
     t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
@@ -169,7 +169,7 @@ LogicalResult cuda::lower(Threads &t, sm::FeedOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::ReceiveOp op) {
+LogicalResult cuda::lower(Threads &t, sm::ConsumerWaitOp op) {
   t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
   t.define(op.getResult(), t.sharedAddress(op.getTile()));
   return success();
@@ -182,7 +182,7 @@ static bool haveMet(sm::ReleaseOp op) {
     auto isProduct = [&](Operation *reader) {
       return isa<sm::WgmmaOp>(reader) && reader->getBlock() == op->getBlock();
     };
-    return isa<sm::ReceiveOp>(user) && user->getBlock() == op->getBlock() && !user->use_empty() &&
+    return isa<sm::ConsumerWaitOp>(user) && user->getBlock() == op->getBlock() && !user->use_empty() &&
            llvm::all_of(user->getUsers(), isProduct);
   });
 }
@@ -201,7 +201,7 @@ LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
 
 /// By the lane that asks TMA for tiles; where a warp copies them, by the first of its lanes for all.
 LogicalResult cuda::lower(Threads &t, sm::ProduceWorkOp op) {
-  Value counter = t.view(op.getCounter()).base, speaks = t.feedsBoxes() ? Value() : t.isFirstLane();
+  Value counter = t.view(op.getCounter()).base, speaks = t.loadsByTma() ? Value() : t.isFirstLane();
   auto work = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
   auto wait = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
   waitForSlot(t, op);

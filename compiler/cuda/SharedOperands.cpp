@@ -9,7 +9,7 @@ using namespace mlir;
 namespace tegula::cuda {
 
 /// A copy to shared memory fills with zeros.
-static bool isFetchable(tile::LoadOp load) {
+static bool canLoadShared(tile::LoadOp load) {
   RankedTensorType type = load.getResult().getType();
   TypedAttr fill = load.getFillAttr();
   bool zero = !fill || matchPattern(fill, m_AnyZeroFloat()) || matchPattern(fill, m_Zero());
@@ -21,11 +21,11 @@ static sm::SharedType sharedType(RankedTensorType tile, ArrayRef<int64_t> shape)
   return sm::SharedType::get(tile.getContext(), shape, tile.getElementType(), sm::panelFor(shape.back(), bytes));
 }
 
-static sm::FetchOp fetch(tile::LoadOp load, ArrayRef<int64_t> shape) {
+static sm::LoadSharedOp fetch(tile::LoadOp load, ArrayRef<int64_t> shape) {
   OpBuilder b(load);
   RankedTensorType type = load.getResult().getType();
-  return sm::FetchOp::create(b, load.getLoc(), sharedType(type, shape), load.getView(), load.getPosition(),
-                             type.getShape());
+  return sm::LoadSharedOp::create(b, load.getLoc(), sharedType(type, shape), load.getView(), load.getPosition(),
+                                  type.getShape());
 }
 
 /// The other users of a load that is fetched read it back.
@@ -59,7 +59,7 @@ public:
       widenToPanels(planned);
     for (PlannedDot planned : dots)
       lower(planned);
-    for (auto &[load, shared] : fetched_)
+    for (auto &[load, shared] : loaded_)
       readBack(load, shared);
   }
 
@@ -111,15 +111,15 @@ private:
     if (result)
       return result;
     ArrayRef<int64_t> shape = shapes_.at(tile);
-    if (auto load = tile.getDefiningOp<tile::LoadOp>(); load && isFetchable(load)) {
+    if (auto load = tile.getDefiningOp<tile::LoadOp>(); load && canLoadShared(load)) {
       result = fetch(load, shape);
-      fetched_.emplace_back(load, result);
+      loaded_.emplace_back(load, result);
       return result;
     }
     OpBuilder b(tile.getContext());
     b.setInsertionPointAfterValue(tile);
     auto type = cast<RankedTensorType>(tile.getType());
-    return result = sm::StageOp::create(b, tile.getLoc(), sharedType(type, shape), tile);
+    return result = sm::ToSharedOp::create(b, tile.getLoc(), sharedType(type, shape), tile);
   }
 
   void lower(PlannedDot planned) {
@@ -162,7 +162,7 @@ private:
 
   llvm::DenseMap<Value, std::array<int64_t, 2>> shapes_;
   llvm::DenseMap<Value, Value> shared_;
-  SmallVector<std::pair<tile::LoadOp, Value>> fetched_;
+  SmallVector<std::pair<tile::LoadOp, Value>> loaded_;
 };
 } // namespace
 
@@ -205,7 +205,7 @@ static bool isStoredByWarps(tile::StoreOp store) {
 void lowerLoadsAndStores(func::FuncOp function) {
   function.walk([](tile::LoadOp load) {
     RankedTensorType type = load.getResult().getType();
-    if (isFetchable(load) && type.getNumElements() >= worthCopying && !hasLoopAround(load))
+    if (canLoadShared(load) && type.getNumElements() >= worthCopying && !hasLoopAround(load))
       readBack(load, fetch(load, type.getShape()));
   });
   function.walk([](tile::StoreOp store) {
@@ -213,7 +213,7 @@ void lowerLoadsAndStores(func::FuncOp function) {
     if (type.getRank() != 2 || type.getNumElements() < worthCopying || isCoalesced(sm::layoutOf(type), 2))
       return;
     ImplicitLocOpBuilder b(store.getLoc(), store);
-    Value staged = sm::StageOp::create(b, sharedType(type, type.getShape()), store.getTile());
+    Value staged = sm::ToSharedOp::create(b, sharedType(type, type.getShape()), store.getTile());
     int64_t rowsOfWarp = isStoredByWarps(store) ? sm::extentOfWarp(type, /*dim=*/0) : 0;
     sm::CopyOutOp::create(b, staged, store.getView(), store.getPosition(), type.getShape(),
                           rowsOfWarp ? b.getI64IntegerAttr(rowsOfWarp) : IntegerAttr());

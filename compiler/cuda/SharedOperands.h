@@ -16,8 +16,8 @@ struct PlannedDot {
   WarpGrid grid;
 };
 
-/// Replaces products by `sm.mma`, and their operands by `sm.fetch`, `sm.stage` or `sm.read`. All tiles have their
-/// layouts, and every operand is in the layout that it must be in.
+/// Replaces products by `sm.mma`, and their operands by `sm.load_shared`, `sm.to_shared` or `sm.read`. All tiles have
+/// their layouts, and every operand is in the layout that it must be in.
 void lowerDots(llvm::ArrayRef<PlannedDot> dots);
 
 /// A tile of 16-bit numbers as the tensor cores of warpgroups take it from registers: two to a number.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "compiler/cuda/FedTiles.h"
 #include "compiler/cuda/Passes.h"
+#include "compiler/cuda/ProducerTiles.h"
 #include "compiler/cuda/Rings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,7 +19,7 @@ using LocBuilder = ImplicitLocOpBuilder;
 
 constexpr int64_t warpsOfGroup = 4;
 
-/// Of the ring of an sm.fetch or a tile.load.
+/// Of the ring of an sm.load_shared or a tile.load.
 static int64_t ringBytes(Operation *op, sm::SharedType tile, int64_t stages) {
   return slotsIn(loopOf(op), stages) * tile.bytes();
 }
@@ -27,7 +27,7 @@ static int64_t ringBytes(Operation *op, sm::SharedType tile, int64_t stages) {
 /// Of what must lie beside the rings: results that are written while a loop around goes on with the next block.
 static int64_t bytesBesideRings(func::FuncOp function) {
   int64_t bytes = 0;
-  function.walk([&](sm::StageOp stage) {
+  function.walk([&](sm::ToSharedOp stage) {
     if (stage->getParentOfType<Loop>())
       bytes += stage.getType().bytes();
   });
@@ -71,29 +71,29 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
   int64_t stages() { return tile::setting(getOperation(), "tile.num_stages", 2); }
 
   /// As many as find room beside the other tiles. They come first: their fences are then where receives look for them.
-  void addLoads(func::FuncOp function, SmallVector<sm::FetchOp> &fetches) {
+  void addLoads(func::FuncOp function, SmallVector<sm::LoadSharedOp> &fetches) {
     constexpr int64_t ofMbarriers = 1 << 10;
     int64_t room =
         tile::setting(getOperation(), "tile.shared_limit", std::numeric_limits<int32_t>::max()) - ofMbarriers;
     room -= bytesBesideRings(function);
-    for (sm::FetchOp fetch : fetches)
+    for (sm::LoadSharedOp fetch : fetches)
       room -= ringBytes(fetch, fetch.getType(), stages());
     SmallVector<tile::LoadOp> loads;
     function.walk([&](tile::LoadOp load) {
-      int64_t bytes = canBeFed(load) ? ringBytes(load, boxType(load.getResult().getType()), stages()) : room + 1;
+      int64_t bytes = canProducerLoad(load) ? ringBytes(load, boxType(load.getResult().getType()), stages()) : room + 1;
       if (bytes > room)
         return;
       room -= bytes;
       loads.push_back(load);
     });
     for (tile::LoadOp load : llvm::reverse(loads))
-      fetches.insert(fetches.begin(), fetchBox(load));
+      fetches.insert(fetches.begin(), loadThroughShared(load));
   }
 
   void specialize(func::FuncOp function) {
-    SmallVector<sm::FetchOp> fetches;
-    function.walk([&](sm::FetchOp fetch) {
-      if (canBeFed(fetch))
+    SmallVector<sm::LoadSharedOp> fetches;
+    function.walk([&](sm::LoadSharedOp fetch) {
+      if (canProducerLoad(fetch))
         fetches.push_back(fetch);
     });
     if (llvm::none_of(fetches, isInLoop)) {

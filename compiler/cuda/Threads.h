@@ -124,15 +124,15 @@ public:
   //===-- Roles --------------------------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
   /// In the part of a producer in which one lane asks TMA for tiles, rather than a warp copies them.
-  bool feedsBoxes() const { return feedsBoxes_; }
+  bool loadsByTma() const { return loadsByTma_; }
   /// The kernel's parameter that describes it to TMA.
   mlir::Value parameterOf(const TensorMap &map);
   /// i1: whether the runtime could describe it.
   mlir::Value exists(const TensorMap &map);
-  /// i1: whether it could describe all tensors of which producers feed tiles, but for those with box_only; with `map`,
+  /// i1: whether it could describe all tensors of which producers feed tiles, but for those with tma_only; with `map`,
   /// that one, too.
-  mlir::Value canFeedBoxes();
-  mlir::Value canFeedBoxes(const TensorMap &map);
+  mlir::Value canLoadByTma();
+  mlir::Value canLoadByTma(const TensorMap &map);
 
 private:
   void buildSignature();
@@ -155,9 +155,9 @@ private:
   mlir::Value lane_, warp_, sharedBase_;
   int64_t warps_, arch_, sharedBytes_;
   bool hasRoles_ = false; ///< Inside an sm.roles.
-  bool feedsBoxes_ = false;
+  bool loadsByTma_ = false;
   llvm::SmallVector<TensorMap> tensorMaps_;
-  int64_t neededMaps_ = 0; ///< By bits, of feeds but for those with box_only.
+  int64_t neededMaps_ = 0; ///< By bits, of feeds but for those with tma_only.
   std::optional<int64_t> scratchOffset_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // on the heap: registers() stays valid
   llvm::DenseMap<mlir::Value, View> views_;
@@ -223,7 +223,7 @@ mlir::LogicalResult lower(Threads &t, sm::WriteOp op);
 // Copies.cpp
 mlir::LogicalResult lower(Threads &t, sm::CopyInOp op);
 mlir::LogicalResult lower(Threads &t, sm::CopyOutOp op);
-mlir::LogicalResult lower(Threads &t, sm::FillOp op);
+mlir::LogicalResult lower(Threads &t, sm::FallbackCopyOp op);
 
 // Boxes.cpp
 /// Whether TMA could be asked to store the tile. It reads it later: who writes there waits.
@@ -231,10 +231,10 @@ bool canStoreBoxes(sm::CopyOutOp copy);
 /// i1: whether the tensors and positions of this launch are such that TMA can store the tile.
 mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 /// i1: whether the tile begins where a box can, and TMA knows all that it must.
-mlir::Value isBox(Threads &t, sm::FeedOp feed);
-mlir::Value isBox(Threads &t, sm::FillOp fill);
+mlir::Value isBox(Threads &t, sm::ProducerLoadOp feed);
+mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
 /// Starts the copies, whose bytes count at the mbarrier `full`. One lane does.
-void loadBoxes(Threads &t, sm::FeedOp feed, mlir::Value full);
+void loadBoxes(Threads &t, sm::ProducerLoadOp feed, mlir::Value full);
 /// Starts the copies of this warp's rows.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
 /// Waits until boxes that this warp has stored from the place that `write` overwrites have been read, if any may have.
@@ -243,7 +243,7 @@ void waitForBoxesOf(Threads &t, sm::WriteOp write);
 void publishToBoxes(Threads &t, sm::WriteOp write);
 
 /// Does what `feed` says by the plain accesses of one warp.
-void copyByWarp(Threads &t, sm::FeedOp feed);
+void copyByWarp(Threads &t, sm::ProducerLoadOp feed);
 
 // Mma.cpp
 mlir::LogicalResult lower(Threads &t, sm::MmaOp op);
@@ -255,8 +255,8 @@ mlir::LogicalResult lower(Threads &t, sm::WgmmaWaitOp op);
 
 // Roles.cpp
 mlir::LogicalResult lower(Threads &t, sm::MbarriersOp op);
-mlir::LogicalResult lower(Threads &t, sm::FeedOp op);
-mlir::LogicalResult lower(Threads &t, sm::ReceiveOp op);
+mlir::LogicalResult lower(Threads &t, sm::ProducerLoadOp op);
+mlir::LogicalResult lower(Threads &t, sm::ConsumerWaitOp op);
 mlir::LogicalResult lower(Threads &t, sm::ReleaseOp op);
 mlir::LogicalResult lower(Threads &t, sm::ProduceWorkOp op);
 mlir::LogicalResult lower(Threads &t, sm::ConsumeWorkOp op);

@@ -67,14 +67,14 @@ def Sm_RowLimitOp : Sm_Op<"row_limit", [Pure, AllTypesMatch<["bound", "result"]>
 
 //===-- Values: where a tile is wanted -----------------------------------------------------------------------------===//
 
-def Sm_FetchOp : Sm_Op<"fetch", [MemoryEffects<[MemRead]>]> {
+def Sm_LoadSharedOp : Sm_Op<"load_shared", [MemoryEffects<[MemRead]>]> {
   let summary = "a tile of a view, in shared memory";
   let description = [{
     `result[x] = view[position + x]` for x inside `shape` where that lies inside the view, else 0. The result's shape is
     `shape` rounded up to what the readers need.
 
     ```mlir
-    %k = sm.fetch %K[%j, %c0] [64, 128] : !tile.view<2xbf16> -> !sm.shared<64x128xbf16, 128>
+    %k = sm.load_shared %K[%j, %c0] [64, 128] : !tile.view<2xbf16> -> !sm.shared<64x128xbf16, 128>
     ```
   }];
   let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape);
@@ -84,13 +84,13 @@ def Sm_FetchOp : Sm_Op<"fetch", [MemoryEffects<[MemRead]>]> {
   }];
 }
 
-def Sm_StageOp : Sm_Op<"stage", [Pure]> {
+def Sm_ToSharedOp : Sm_Op<"to_shared", [Pure]> {
   let summary = "a tile that is in registers, in shared memory";
   let description = [{
     What the result's shape has beyond the tile's is 0.
 
     ```mlir
-    %p_s = sm.stage %p : tensor<64x128xbf16, #c> -> !sm.shared<64x128xbf16, 128>
+    %p_s = sm.to_shared %p : tensor<64x128xbf16, #c> -> !sm.shared<64x128xbf16, 128>
     ```
   }];
   let arguments = (ins Sm_Tile:$tile);
@@ -240,7 +240,7 @@ def Sm_ColumnsOp : Sm_Op<"columns", [Pure]> {
 def Sm_CopyInOp : Sm_Op<"copy_in", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "starts copying a tile of a view to shared memory";
   let description = [{
-    What `sm.fetch` says; the data is there for the issuing thread once an `sm.wait` covers it, and for the others after
+    What `sm.load_shared` says; the data is there for the issuing thread once an `sm.wait` covers it, and for the others after
     an `sm.barrier` more.
 
     ```mlir
@@ -267,7 +267,7 @@ def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Sm_WriteOp : Sm_Op<"write", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a tile from registers to shared memory";
   let description = [{
-    What `sm.stage` says.
+    What `sm.to_shared` says.
 
     ```mlir
     sm.write %p, %p_s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
@@ -321,9 +321,9 @@ def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {
 
     ```mlir
     sm.roles producer 32 {
-      sm.feed ...
+      sm.producer_load ...
     } consumer 160 {
-      %k = sm.receive ...
+      %k = sm.consumer_wait ...
     }
     ```
   }];
@@ -355,34 +355,34 @@ def Sm_MbarriersOp : Sm_Op<"mbarriers", [MemoryEffects<[MemAlloc]>]> {
   let assemblyFormat = "attr-dict `:` qualified(type($result))";
 }
 
-def Sm_FeedOp : Sm_Op<"feed", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_ProducerLoadOp : Sm_Op<"producer_load", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "fills a slot of a ring as soon as it is empty";
   let description = [{
-    What `sm.fetch` says, for the consumers that receive the slot in this phase: 0 in the first round through the ring,
+    What `sm.load_shared` says, for the consumers that receive the slot in this phase: 0 in the first round through the ring,
     then 1, then 0 again. The producer does not wait for the data. Where TMA cannot copy the tile, the producer moves the
-    elements, or with `box_only` hands the slot over as it is, for consumers to fill (`sm.fill`). Where nobody releases
+    elements, or with `tma_only` hands the slot over as it is, for consumers to fill (`sm.fallback_copy`). Where nobody releases
     the ring's slots, they come back with those of another that it has waited for in this round.
 
     ```mlir
-    sm.feed %K[%j, %c0] [128, 128], %tile, %b[%slot] phase %phase
+    sm.producer_load %K[%j, %c0] [128, 128], %tile, %b[%slot] phase %phase
       : !tile.view<2xbf16>, !sm.shared<128x128xbf16, 128>, !sm.mbarriers<2>
     ```
   }];
   let arguments = (ins
     Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
-    Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase, UnitAttr:$box_only);
+    Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase, UnitAttr:$tma_only);
   let assemblyFormat = [{
-    $view `[` $position `]` $shape `,` $tile `,` $mbarriers `[` $slot `]` `phase` $phase (`box_only` $box_only^)? attr-dict
+    $view `[` $position `]` $shape `,` $tile `,` $mbarriers `[` $slot `]` `phase` $phase (`tma_only` $tma_only^)? attr-dict
     `:` qualified(type($view)) `,` qualified(type($tile)) `,` qualified(type($mbarriers))
   }];
   let hasVerifier = 1;
 }
 
-def Sm_ReceiveOp : Sm_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["tile", "result"]>]> {
+def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["tile", "result"]>]> {
   let summary = "a slot of a ring, once it is full";
   let description = [{
     ```mlir
-    %k = sm.receive %tile, %b[%slot] phase %phase : !sm.shared<128x128xbf16, 128>, !sm.mbarriers<2>
+    %k = sm.consumer_wait %tile, %b[%slot] phase %phase : !sm.shared<128x128xbf16, 128>, !sm.mbarriers<2>
     ```
   }];
   let arguments = (ins Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
@@ -394,15 +394,15 @@ def Sm_ReceiveOp : Sm_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>, AllType
   let hasVerifier = 1;
 }
 
-def Sm_FillOp : Sm_Op<"fill", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_FallbackCopyOp : Sm_Op<"fallback_copy", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "what TMA could not bring of a tile that was received";
   let description = [{
-    What `sm.feed` with `box_only` says, if the strides of the tensor or the place of the tile forbid TMA to copy it; else
+    What `sm.producer_load` with `tma_only` says, if the strides of the tensor or the place of the tile forbid TMA to copy it; else
     nothing. Warp w moves rows w * rows_of_warp and up, which its own lanes read afterwards: warps need not wait for each
     other.
 
     ```mlir
-    sm.fill %tile, %bias[%i, %j] [128, 64] rows_of_warp 16 : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
+    sm.fallback_copy %tile, %bias[%i, %j] [128, 64] rows_of_warp 16 : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
     ```
   }];
   let arguments = (ins Sm_SharedType:$tile, Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,

@@ -170,7 +170,7 @@ static bool isGuarded(Value tile, MbarriersType mbarriers) {
   return slot && slot.getRing().getType().getShape().front() == mbarriers.getSlots();
 }
 
-LogicalResult FeedOp::verify() {
+LogicalResult ProducerLoadOp::verify() {
   if (!isGuarded(getTile(), getMbarriers().getType()))
     return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
   if (!isInRole(*this, &RolesOp::getProducer))
@@ -178,7 +178,7 @@ LogicalResult FeedOp::verify() {
   return success();
 }
 
-LogicalResult ReceiveOp::verify() {
+LogicalResult ConsumerWaitOp::verify() {
   if (!isGuarded(getTile(), getMbarriers().getType()))
     return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
   if (!isInRole(*this, &RolesOp::getConsumer))
@@ -201,7 +201,7 @@ LogicalResult ConsumeWorkOp::verify() {
 }
 
 AllocOp tegula::sm::allocOf(Value tile) {
-  if (auto receive = tile.getDefiningOp<ReceiveOp>())
+  if (auto receive = tile.getDefiningOp<ConsumerWaitOp>())
     tile = receive.getTile();
   if (auto columns = tile.getDefiningOp<ColumnsOp>())
     tile = columns.getMatrix();

@@ -248,7 +248,7 @@ TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
                                       HasSubstr(".param .align 64 .b8 product_param_0[128]")));
 }
 
-TEST(CompileCuda, WhereNothingCanBeFedAllWarpsCopy) {
+TEST(CompileCuda, WhereAProducerCannotLoadAllWarpsCopy) {
   CompileRequest r = request();
   r.target.arch = "sm_90a";
   r.schedule.roles = Roles::load;

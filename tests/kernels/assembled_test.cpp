@@ -82,18 +82,18 @@ std::string declaredOrder(const ShippedSchedule &shipped) {
   const bool hasTile = !tensors.empty() && tensors[0].axes.back() == Axis::seqlen_k,
              mayRepeat = schedule.optimistic_softmax == true;
   const bool isSequenced = schedule.num_warps > 4; // One warpgroup has nobody to wait for.
-  const std::string tile = hasTile ? "receive, " : "";
+  const std::string tile = hasTile ? "consumer_wait, " : "";
   if (schedule.overlap == Overlap::pingpong)
-    return std::string("receive, ") + (isSequenced ? "sequence_wait, " : "") + "product, receive, product, " +
-           (isSequenced ? "pass, " : "") + tile + "wait 1, " +
+    return std::string("consumer_wait, ") + (isSequenced ? "sequence_wait, " : "") +
+           "product, consumer_wait, product, " + (isSequenced ? "pass, " : "") + tile + "wait 1, " +
            (mayRepeat && hasTile ? "exponentials, wait 0, release, release" // Keys and the tile together.
             : mayRepeat          ? "exponentials, release, wait 0, release"
             : hasTile            ? "release, wait 0, release, release, exponentials"
                                  : "release, wait 0, release, exponentials");
-  return "receive, product, " + tile + "wait 0, " +
+  return "consumer_wait, product, " + tile + "wait 0, " +
          (hasTile     ? "release, receive, release, exponentials"
-          : mayRepeat ? "receive, exponentials, release"
-                      : "receive, release, exponentials") +
+          : mayRepeat ? "consumer_wait, exponentials, release"
+                      : "consumer_wait, release, exponentials") +
          ", product, wait 0, release";
 }
 

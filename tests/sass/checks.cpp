@@ -169,7 +169,7 @@ std::string eventOf(const SassInstruction &instruction) {
   if (instruction.is("WARPGROUP.DEPBAR.LE"))
     return "wait " + std::to_string(std::strtol(instruction.operands[1].c_str(), nullptr, 16));
   if (instruction.is("SYNCS.PHASECHK"))
-    return "receive";
+    return "consumer_wait";
   if (instruction.is("SYNCS.ARRIVE"))
     return "release";
   if (instruction.is("BAR.SYNC"))

@@ -76,7 +76,7 @@ TEST(Order, IsThatOfOneIteration) {
   ASSERT_EQ(sass.productLoops().size(), 1);
   const SassLoop loop = sass.productLoops()[0];
   EXPECT_EQ(orderOf(sass, loop),
-            "receive, sequence_wait, product, sequence_arrive, wait 1, exponentials, wait 0, release");
+            "consumer_wait, sequence_wait, product, sequence_arrive, wait 1, exponentials, wait 0, release");
   EXPECT_EQ(exponentialsOf(sass, loop), 9);
 }
 

@@ -100,7 +100,7 @@ class DocsTest(unittest.TestCase):
         self.assertGreaterEqual(len(rows), 50)
         names = [(name, file) for words, file in rows for name in re.findall(r"`([\w.]+)`", words)]
         for name, file in names:
-            last = name.rpartition(".")[2]  # SmOps.td defines sm.feed as "feed".
+            last = name.rpartition(".")[2]  # SmOps.td defines sm.producer_load as "feed".
             with self.subTest(name):
                 self.assertTrue(re.search(rf"(?<![a-zA-Z]){last}(?![a-z])", text_of(file)), f"is not in {file}")
 

@@ -18,8 +18,8 @@
 // CHECK-NEXT: return
 func.func @waits_at_the_first_reader(%x: !tile.view<2xbf16>, %y: !tile.view<2xbf16>) {
   %c0 = arith.constant 0 : index
-  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
-  %b = sm.fetch %y[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %a = sm.load_shared %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %b = sm.load_shared %y[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
   %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
   %q = sm.mma %b, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
   return
@@ -44,7 +44,7 @@ func.func @waits_at_the_first_reader(%x: !tile.view<2xbf16>, %y: !tile.view<2xbf
 func.func @a_later_groups_wait_covers_it(%x: !tile.view<2xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %a = sm.load_shared %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
   sm.commit
   scf.for %i = %c0 to %n step %c1 {
     sm.wait 1
@@ -75,8 +75,8 @@ func.func @a_later_groups_wait_covers_it(%x: !tile.view<2xbf16>, %n: index) {
 func.func @one_group_where_no_wait_tells_them_apart(%x: !tile.view<2xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
-  %b = sm.fetch %x[%c1, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %a = sm.load_shared %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %b = sm.load_shared %x[%c1, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
   %c7 = arith.constant 7 : index
   sm.commit
   scf.for %i = %c7 to %n step %c1 {
@@ -101,7 +101,7 @@ func.func @one_group_where_no_wait_tells_them_apart(%x: !tile.view<2xbf16>, %n: 
 func.func @waits_before_a_loop_that_reads(%x: !tile.view<2xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %a = sm.load_shared %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
   scf.for %i = %c0 to %n step %c1 {
     sm.wait 1
     %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
@@ -131,13 +131,13 @@ func.func @waits_for_more_than_readers(%x: !tile.view<2xbf16>, %y: !tile.view<2x
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant dense<0.0> : tensor<64xbf16, #v>
-  %a = sm.fetch %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+  %a = sm.load_shared %x[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
   %other = tile.slice %y[%c0] : !tile.view<2xbf16> -> !tile.view<1xbf16>
   tile.store %zero, %other[%c0] : tensor<64xbf16, #v>, !tile.view<1xbf16>
   %row = tile.slice %x[%c0] : !tile.view<2xbf16> -> !tile.view<1xbf16>
   tile.store %zero, %row[%c0] : tensor<64xbf16, #v>, !tile.view<1xbf16>
   scf.for %i = %c0 to %n step %c1 {
-    %b = sm.fetch %y[%i, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
+    %b = sm.load_shared %y[%i, %c0] [64, 64] : !tile.view<2xbf16> -> !tile
   }
   return
 }
@@ -168,7 +168,7 @@ func.func @tiles_from_registers(%x: tensor<64x64xf32, #c>)
   %sum = arith.addf %x, %x : tensor<64x64xf32, #c>
   %e = math.exp2 %x : tensor<64x64xf32, #c>
   %half = arith.truncf %sum : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
-  %s = sm.stage %half : tensor<64x64xbf16, #c> -> !tile
+  %s = sm.to_shared %half : tensor<64x64xbf16, #c> -> !tile
   %p = sm.mma %s, %s depth 64 acc %e : !tile, !tile, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
   %c = sm.convert %x : tensor<64x64xf32, #c> -> tensor<64x64xf32, #r>
   %f = sm.reshape %x : tensor<64x64xf32, #c> -> tensor<4096xf32, #f>

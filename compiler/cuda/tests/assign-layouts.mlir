@@ -6,8 +6,8 @@
 // CHECK-DAG: #[[ROWS:.*]] = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 // CHECK-DAG: #[[O:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 // CHECK-LABEL: func.func @chained
-// CHECK: %[[Q:.*]] = sm.fetch %arg0[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
-// CHECK: %[[K:.*]] = sm.fetch %arg1[%c0, %c0] [32, 64] : !tile.view<2xbf16> -> !sm.shared<32x64xbf16, 128>
+// CHECK: %[[Q:.*]] = sm.load_shared %arg0[%c0, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+// CHECK: %[[K:.*]] = sm.load_shared %arg1[%c0, %c0] [32, 64] : !tile.view<2xbf16> -> !sm.shared<32x64xbf16, 128>
 // CHECK: %[[S_:.*]] = sm.mma %[[Q]], %[[K]] depth 64 {transpose_rhs}
 // CHECK-SAME: -> tensor<64x32xf32, #[[S]]>
 // CHECK: tile.reduce max %[[S_]] axis 1 : tensor<64x32xf32, #[[S]]> -> tensor<64xf32, #[[ROWS]]>
@@ -31,9 +31,9 @@ func.func @chained(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %m: !tile.vie
 
 // A transposed operand cannot stay in registers, and shapes are padded to whole fragments.
 // CHECK-LABEL: func.func @transposed
-// CHECK: %[[A:.*]] = sm.fetch {{.*}} [37, 24] : !tile.view<2xf16> -> !sm.shared<48x32xf16, 64>
+// CHECK: %[[A:.*]] = sm.load_shared {{.*}} [37, 24] : !tile.view<2xf16> -> !sm.shared<48x32xf16, 64>
 // CHECK: %[[D:.*]] = arith.negf
-// CHECK: %[[D_S:.*]] = sm.stage %[[D]] : tensor<37x24xf16, #{{.*}}> -> !sm.shared<48x32xf16, 64>
+// CHECK: %[[D_S:.*]] = sm.to_shared %[[D]] : tensor<37x24xf16, #{{.*}}> -> !sm.shared<48x32xf16, 64>
 // CHECK: sm.mma %[[D_S]], %[[A]] depth 37 {transpose_lhs}
 func.func @transposed(%v: !tile.view<2xf16>, %o: !tile.view<2xf32>) {
   %c0 = arith.constant 0 : index
@@ -71,7 +71,7 @@ func.func @rows(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>, %z: !tile.view<2xi
 // What one product leaves is written to shared memory where the next one needs it there.
 // CHECK-LABEL: func.func @product_of_product
 // CHECK: %[[X:.*]] = sm.mma
-// CHECK: %[[X_S:.*]] = sm.stage %[[X]] : tensor<32x32xf32, #{{.*}}> -> !sm.shared<{{.*}}xf32, 128>
+// CHECK: %[[X_S:.*]] = sm.to_shared %[[X]] : tensor<32x32xf32, #{{.*}}> -> !sm.shared<{{.*}}xf32, 128>
 // CHECK: sm.mma {{.*}}, %[[X_S]] depth 32 :
 func.func @product_of_product(%v: !tile.view<2xf32>, %o: !tile.view<2xf32>) {
   %c0 = arith.constant 0 : index
@@ -170,7 +170,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // The product of warps covers 96 columns of the tile, the product of warpgroups 64. Both read it in whole panels of 128
 // bytes.
 // CHECK-LABEL: func @rows_of_two_products
-// CHECK: %[[A:.*]] = sm.fetch {{.*}} -> !sm.shared<192x128xbf16, 128>
+// CHECK: %[[A:.*]] = sm.load_shared {{.*}} -> !sm.shared<192x128xbf16, 128>
 // CHECK: sm.wgmma %[[A]],
 // CHECK: sm.mma {{.*}}, %[[A]] depth 192 {transpose_lhs}
 module attributes {tile.roles = "load", tile.num_warps = 12 : i64} {

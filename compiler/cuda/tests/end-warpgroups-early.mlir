@@ -47,7 +47,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
       %end = sm.row_limit %n first %first : index
       scf.for %j = %c0 to %end step %c64 {
         %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.receive %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
         sm.sequence_wait
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         sm.sequence_arrive
@@ -82,7 +82,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
       %end = sm.row_limit %n first %first : index
       scf.for %j = %c0 to %end step %c64 {
         %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.receive %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
         sm.release %kb[%zero] : !sm.mbarriers<1>
@@ -115,7 +115,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
       %end = sm.row_limit %n first %first : index
       scf.for %j = %c0 to %end step %c64 {
         %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.receive %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
         sm.barrier
@@ -149,7 +149,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
       %end = sm.row_limit %n first %first : index
       scf.for %j = %c0 to %end step %c64 {
         %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.receive %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<192x64xf32, #c>>
         %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x64xf32, #c>> -> tensor<192x64xf32, #c>
         sm.release %kb[%zero] : !sm.mbarriers<2>
@@ -183,7 +183,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 // CHECK: sm.release %{{.*}} each_warp
 // CHECK: %[[REST:.*]]:2 = scf.for %{{.*}} = %[[OWN]] to %[[ALL]] step %[[C1]] iter_args(%[[S:.*]] = %[[TURN]]#0, %[[P:.*]] = %[[TURN]]#1)
 // CHECK: %[[K:.*]] = sm.slot %{{.*}}[%[[S]]]
-// CHECK: sm.receive %[[K]], %[[B:.*]][%[[S]]] phase %[[P]]
+// CHECK: sm.consumer_wait %[[K]], %[[B:.*]][%[[S]]] phase %[[P]]
 // CHECK: sm.release %[[B]][%[[S]]] each_warp
 // CHECK-NOT: sm.sequence_wait
 // CHECK: scf.yield
@@ -205,7 +205,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
         %end = sm.row_limit %n first %first : index
         %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
           %ks = sm.slot %kring[%s] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-          %k = sm.receive %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
+          %k = sm.consumer_wait %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
           %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
           %t = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
           sm.release %kb[%s] : !sm.mbarriers<2>
@@ -247,7 +247,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
         %end = sm.row_limit %n first %first : index
         %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
           %ks = sm.slot %kring[%s] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-          %k = sm.receive %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
+          %k = sm.consumer_wait %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
           %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
           %t = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
           sm.release %kb[%s] : !sm.mbarriers<2>
@@ -256,7 +256,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
           scf.yield %s1, %p1 : i32, i32
         }
         %ks = sm.slot %kring[%r#0] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-        %k = sm.receive %ks, %kb[%r#0] phase %r#1 : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
+        %k = sm.consumer_wait %ks, %kb[%r#0] phase %r#1 : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
         scf.yield %r#0, %r#1 : i32, i32
       }
     }

@@ -5,13 +5,13 @@
 // Read once, behind all that the loop's first iteration has started.
 // CHECK: #[[A:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:6:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 // CHECK-LABEL: func @left_operand
-// CHECK: %[[Q:.*]] = sm.fetch
+// CHECK: %[[Q:.*]] = sm.load_shared
 // CHECK: sm.commit
 // CHECK-NEXT: %[[HELD:.*]] = sm.read %[[Q]] : {{.*}} -> tensor<64x48xbf16, #[[A]]>
 // CHECK-NEXT: scf.for
 // CHECK: sm.mma %[[HELD]], %{{.*}} depth 48
 // What changes in the loop, and what is transposed, is read by the product:
-// CHECK: %[[P:.*]] = sm.fetch
+// CHECK: %[[P:.*]] = sm.load_shared
 // CHECK: sm.mma %[[P]]
 // CHECK: sm.mma %[[Q]], {{.*}} {transpose_lhs}
 module attributes {tile.lhs_in_registers = true} {
@@ -19,12 +19,12 @@ module attributes {tile.lhs_in_registers = true} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
-    %qs = sm.fetch %q[%c0, %c0] [64, 48] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+    %qs = sm.load_shared %q[%c0, %c0] [64, 48] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
     sm.commit
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%acc = %none) -> tensor<64x64xf32, #c> {
       %s = sm.mma %qs, %k depth 48 acc %acc {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
-      %p = sm.fetch %q[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %p = sm.load_shared %q[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %t = sm.mma %p, %k depth 64 acc %s
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
       %u = sm.mma %qs, %k depth 64 acc %t {transpose_lhs}

@@ -523,7 +523,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
     %c0 = arith.constant 0 : index
     %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
     // expected-error @below {{has rows_of_warp 8, but 4 warps share 64 rows}}
-    sm.fill %a, %y[%c0, %c0] [64, 64] rows_of_warp 8 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+    sm.fallback_copy %a, %y[%c0, %c0] [64, 64] rows_of_warp 8 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
     return
   }
 }
@@ -535,7 +535,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
     %c0 = arith.constant 0 : index
     %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
     // expected-error @below {{fills only matrices}}
-    sm.fill %a, %y[%c0] [64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<1xbf16>
+    sm.fallback_copy %a, %y[%c0] [64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<1xbf16>
     return
   }
 }

@@ -8,17 +8,17 @@
 // CHECK-LABEL: func @two_products
 // CHECK: consumer
 // CHECK: sm.sequence_init
-// CHECK: %[[Q:.*]] = sm.receive
+// CHECK: %[[Q:.*]] = sm.consumer_wait
 // CHECK: scf.if
 // CHECK: sm.wgmma %[[Q]]
 // CHECK: sm.wgmma_wait 0
 // CHECK-NOT: arith.mulf
 // CHECK: %[[P0:.*]] = sm.pack
 // CHECK: %[[LAST:.*]]:4 = scf.for {{.*}} iter_args({{.*}}, %[[P:.*]] = %[[P0]], %[[SUM:.*]] = %cst)
-// CHECK-NEXT: %[[K:.*]] = sm.receive
+// CHECK-NEXT: %[[K:.*]] = sm.consumer_wait
 // CHECK-NEXT: sm.sequence_wait
 // CHECK-NEXT: %[[S:.*]] = sm.wgmma %[[Q]], %[[K]]
-// CHECK: %[[V:.*]] = sm.receive
+// CHECK: %[[V:.*]] = sm.consumer_wait
 // CHECK-NEXT: %[[O:.*]] = sm.wgmma %[[P]], %[[V]] depth 64 acc %[[SUM]]
 // CHECK-NEXT: sm.sequence_arrive
 // CHECK-NEXT: %[[SCORES:.*]] = sm.wgmma_wait 1 %[[S]]
@@ -54,17 +54,17 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
       %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
       %half = arith.constant dense<0.5> : tensor<128x64xf32, #c>
       %qs = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-      %q = sm.receive %qs, %qb[%zero] phase %zero : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<1>
+      %q = sm.consumer_wait %qs, %qb[%zero] phase %zero : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<1>
       %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
-        %k = sm.receive %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %k = sm.consumer_wait %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
         sm.release %kb[%zero] : !sm.mbarriers<1>
         %vs = sm.slot %vring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %v = sm.receive %vs, %vb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %v = sm.consumer_wait %vs, %vb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %e = math.exp2 %s : tensor<128x64xf32, #c>
         %later = arith.cmpi ne, %j, %c0 : index
         %weights = scf.if %later -> tensor<128x64xf32, #c> {
@@ -115,7 +115,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.pro
 // CHECK-NOT: scf.if
 // CHECK: scf.for
 // CHECK: sm.wgmma_wait 0
-// CHECK: sm.stage
+// CHECK: sm.to_shared
 // CHECK: sm.wgmma
 // CHECK: sm.wgmma_wait 0
 module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
@@ -133,7 +133,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
         %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.receive %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %k = sm.consumer_wait %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
@@ -141,7 +141,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
         %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
         %values = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #v>
         %doubled = arith.addf %values, %values : tensor<64x64xbf16, #v>
-        %v = sm.stage %doubled : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
+        %v = sm.to_shared %doubled : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
         %g = sm.wgmma %words, %v depth 64 acc %o
           : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
           -> !sm.inflight<tensor<128x64xf32, #c>>
@@ -165,7 +165,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 // CHECK-LABEL: func @tile_of_two_products
 // CHECK-NOT: scf.if
 // CHECK: scf.for
-// CHECK: %[[K:.*]] = sm.receive
+// CHECK: %[[K:.*]] = sm.consumer_wait
 // CHECK: sm.wgmma %{{.*}}, %[[K]]
 // CHECK: sm.wgmma_wait 0
 // CHECK: sm.wgmma %{{.*}}, %[[K]]
@@ -185,7 +185,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
         %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.receive %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %k = sm.consumer_wait %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>

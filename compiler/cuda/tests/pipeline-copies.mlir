@@ -42,7 +42,7 @@ module attributes {tile.num_stages = 3 : i64} {
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
     %r = scf.for %j = %lo to %hi step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
-      %t = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %t = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %s = sm.mma %t, %t depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
       scf.yield %s : tensor<64x64xf32, #c>
@@ -71,9 +71,9 @@ module attributes {tile.num_stages = 1 : i64} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     scf.for %j = %c0 to %n step %c64 {
-      %a = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %a = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %x = sm.read %a : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #r>
-      %b = sm.fetch %v[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %b = sm.load_shared %v[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %y = sm.read %b : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #r>
     }
     return
@@ -86,7 +86,7 @@ module attributes {tile.num_stages = 1 : i64} {
 // outer loop's own fetch stays where it is.
 // CHECK-LABEL: func @position_of_the_later_iteration
 // CHECK: scf.for %[[H:[a-z0-9]*]] =
-// CHECK-NEXT: sm.fetch
+// CHECK-NEXT: sm.load_shared
 // CHECK: sm.alloc : !sm.shared<2x64x64xbf16, 128>
 // CHECK: scf.if
 // CHECK-NEXT: %[[HEAD0:.*]] = tile.slice %arg0[%[[H]]]
@@ -106,11 +106,11 @@ module {
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
     scf.for %h = %c0 to %n step %c1 {
-      %outer = sm.fetch %q[%h, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %outer = sm.load_shared %q[%h, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       scf.for %j = %c0 to %n step %c1 {
         %head = tile.slice %k[%h] : !tile.view<3xbf16> -> !tile.view<2xbf16>
         %row = arith.muli %j, %c64 : index
-        %t = sm.fetch %head[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+        %t = sm.load_shared %head[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
         %x = sm.read %t : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #r>
         %y = sm.read %outer : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #r>
       }
@@ -123,18 +123,18 @@ module {
 
 // CHECK-LABEL: func @stays
 // CHECK-NOT: sm.alloc
-// CHECK-COUNT-3: sm.fetch
+// CHECK-COUNT-3: sm.load_shared
 module {
   func.func @stays(%written: !tile.view<2xbf16> {tile.written}, %k: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     scf.for %j = %c0 to %n step %c64 iter_args(%carried = %c0) -> index {
-      %a = sm.fetch %written[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %a = sm.load_shared %written[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %row = arith.addi %carried, %j : index
-      %b = sm.fetch %k[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %b = sm.load_shared %k[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %some = arith.cmpi slt, %j, %c64 : index
       scf.if %some {
-        %c = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+        %c = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       }
       %next = arith.addi %row, %c64 : index
       scf.yield %next : index

@@ -113,17 +113,17 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     %full = sm.mbarriers : !sm.mbarriers<2>
     sm.roles producer 32 {
       %q = sm.slot %q_ring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !tile
-      sm.feed %k[%c0, %c0] [64, 64], %q, %q_full[%zero] phase %zero : !tile.view<2xbf16>, !tile, !sm.mbarriers<1>
+      sm.producer_load %k[%c0, %c0] [64, 64], %q, %q_full[%zero] phase %zero : !tile.view<2xbf16>, !tile, !sm.mbarriers<1>
       scf.for %j = %c0 to %n step %c64 {
         %slot = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !tile
-        sm.feed %k[%j, %c0] [64, 64], %slot, %full[%zero] phase %zero : !tile.view<2xbf16>, !tile, !sm.mbarriers<2>
+        sm.producer_load %k[%j, %c0] [64, 64], %slot, %full[%zero] phase %zero : !tile.view<2xbf16>, !tile, !sm.mbarriers<2>
       }
     } consumer 240 {
       %q_slot = sm.slot %q_ring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !tile
-      %q = sm.receive %q_slot, %q_full[%zero] phase %zero : !tile, !sm.mbarriers<1>
+      %q = sm.consumer_wait %q_slot, %q_full[%zero] phase %zero : !tile, !sm.mbarriers<1>
       scf.for %j = %c0 to %n step %c64 {
         %slot = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !tile
-        %received = sm.receive %slot, %full[%zero] phase %zero : !tile, !sm.mbarriers<2>
+        %received = sm.consumer_wait %slot, %full[%zero] phase %zero : !tile, !sm.mbarriers<2>
         %p = sm.wgmma %q, %received depth 64 {transpose_rhs} : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #c>>
         %early = sm.alloc : !tile
         sm.write %x, %early : tensor<64x64xbf16, #c>, !tile

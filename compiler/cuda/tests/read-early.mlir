@@ -10,8 +10,8 @@
 // CHECK: %[[S:.*]] = sm.wgmma
 // CHECK-NEXT: %[[O:.*]] = sm.wgmma
 // CHECK-DAG: %[[NEXT:.*]] = arith.addi
-// CHECK-DAG: %[[TILE:.*]] = sm.receive %{{.*}}, %[[BIASES]]
-// CHECK: sm.fill %[[TILE]], %{{.*}}[%{{.*}}, %[[NEXT]]]
+// CHECK-DAG: %[[TILE:.*]] = sm.consumer_wait %{{.*}}, %[[BIASES]]
+// CHECK: sm.fallback_copy %[[TILE]], %{{.*}}[%{{.*}}, %[[NEXT]]]
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK: sm.wgmma_wait 1 %[[S]]
 // CHECK-NOT: sm.proxy_fence
@@ -35,8 +35,8 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
       %scores = sm.wgmma_wait 1 %s : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
       %next = arith.addi %i, %i : index
       %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-      %tile = sm.receive %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
-      sm.fill %tile, %bias[%i, %next] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      %tile = sm.consumer_wait %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+      sm.fallback_copy %tile, %bias[%i, %next] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
       sm.proxy_fence
       sm.release %biases[%slot] each_warp : !sm.mbarriers<2>
@@ -55,8 +55,8 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-LABEL: func @after_the_product
 // CHECK: sm.wgmma_wait
 // CHECK: tile.any
-// CHECK: sm.receive
-// CHECK-NEXT: sm.fill
+// CHECK: sm.consumer_wait
+// CHECK-NEXT: sm.fallback_copy
 // CHECK-NEXT: sm.read
 // CHECK: sm.proxy_fence
 // CHECK-NEXT: sm.release
@@ -74,8 +74,8 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
       %any = tile.any %above : tensor<64x64xi1, #c>
       %i = arith.index_castui %any : i1 to index
       %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-      %tile = sm.receive %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
-      sm.fill %tile, %bias[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      %tile = sm.consumer_wait %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+      sm.fallback_copy %tile, %bias[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
       sm.proxy_fence
       sm.release %biases[%slot] each_warp : !sm.mbarriers<2>

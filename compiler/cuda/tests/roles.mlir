@@ -47,11 +47,11 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     %b = sm.mbarriers : !sm.mbarriers<1>
     sm.roles producer 24 {
       %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
-      sm.feed %v[%c0, %c0] [32, 96], %t, %b[%i] phase %i
+      sm.producer_load %v[%c0, %c0] [32, 96], %t, %b[%i] phase %i
         : !tile.view<2xbf16>, !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
     } consumer 240 {
       %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
-      %k = sm.receive %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+      %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
       %f = sm.wgmma %a, %k depth 32 : !sm.shared<64x64xbf16, 128>, !sm.shared<32x128xbf16, 128>
         -> !sm.inflight<tensor<64x16xf32, #c>>
       %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
@@ -67,7 +67,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// With box_only the slot is handed over although TMA cannot fill it. Consumers ask what the producer asks, and fill it then; columns of the
+// With tma_only the slot is handed over although TMA cannot fill it. Consumers ask what the producer asks, and fill it then; columns of the
 // tensor count to their end, because the tile may begin at any; also where a consumer knows that it begins with the first.
 // CHECK: tile.tensor_maps = [array<i64: 0, 64, 2147483647>]
 // CHECK-LABEL: func.func @boxes_only(
@@ -107,14 +107,14 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     %b = sm.mbarriers : !sm.mbarriers<1>
     sm.roles producer 24 {
       %t = sm.slot %ring[%i] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-      sm.feed %v[%j, %j] [64, 16], %t, %b[%i] phase %i box_only
+      sm.producer_load %v[%j, %j] [64, 16], %t, %b[%i] phase %i tma_only
         : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
     } consumer 240 {
       %t = sm.slot %ring[%i] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-      %k = sm.receive %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
-      sm.fill %k, %v[%j, %j] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+      sm.fallback_copy %k, %v[%j, %j] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %c0 = arith.constant 0 : index
-      sm.fill %k, %v[%j, %c0] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      sm.fallback_copy %k, %v[%j, %c0] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %x = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
       sm.release %b[%i] each_warp : !sm.mbarriers<1>
       tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
@@ -168,7 +168,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile
     sm.roles producer 32 {
     } consumer 232 {
       %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
-      %k = sm.receive %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+      %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
       sm.release %b[%i] each_warp : !sm.mbarriers<1>
     }
     return
@@ -185,12 +185,12 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     %b = sm.mbarriers : !sm.mbarriers<1>
     sm.roles producer 24 {
       %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
-      // expected-error@+1 {{begins at any column; TMA copies such a tile only from multiples of 16 bytes, which box_only allows for}}
-      sm.feed %v[%c0, %column] [32, 96], %t, %b[%i] phase %i
+      // expected-error@+1 {{begins at any column; TMA copies such a tile only from multiples of 16 bytes, which tma_only allows for}}
+      sm.producer_load %v[%c0, %column] [32, 96], %t, %b[%i] phase %i
         : !tile.view<2xbf16>, !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
     } consumer 240 {
       %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
-      %k = sm.receive %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+      %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
       sm.release %b[%i] : !sm.mbarriers<1>
     }
     return

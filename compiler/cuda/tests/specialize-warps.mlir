@@ -14,20 +14,20 @@
 // CHECK: sm.roles producer 40 {
 // CHECK: %[[ROW:.*]] = arith.muli
 // CHECK: %[[QT:.*]] = sm.slot %[[QS]]
-// CHECK: sm.feed %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %[[QT]], %[[QB]]
+// CHECK: sm.producer_load %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %[[QT]], %[[QB]]
 // CHECK: scf.for %[[J:.*]] = %{{.*}} to %[[N]] {{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0{{.*}}) -> (i32, i32)
 // CHECK-NEXT: %[[KT:.*]] = sm.slot %[[KS]][%[[SLOT]]]
-// CHECK-NEXT: sm.feed %[[K]][%[[J]], %{{.*}}] [64, 64], %[[KT]], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: sm.producer_load %[[K]][%[[J]], %{{.*}}] [64, 64], %[[KT]], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: %[[CLOSES:.*]] = arith.cmpi eq, %[[SLOT]], %c2_i32
 // CHECK: %[[NEXT:.*]] = arith.addi %[[SLOT]]
 // CHECK: %[[OTHER:.*]] = arith.xori %[[PHASE]]
 // CHECK: arith.select %[[CLOSES]], %{{.*}}, %[[NEXT]]
 // CHECK: arith.select %[[CLOSES]], %[[OTHER]], %[[PHASE]]
 // CHECK: } consumer 232 {
-// CHECK: %[[QR:.*]] = sm.receive %{{.*}}, %[[QB]]
+// CHECK: %[[QR:.*]] = sm.consumer_wait %{{.*}}, %[[QB]]
 // CHECK: scf.for {{.*}} iter_args(%{{.*}}, %[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0
 // CHECK: %[[KT:.*]] = sm.slot %[[KS]][%[[SLOT]]]
-// CHECK: %[[KR:.*]] = sm.receive %[[KT]], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: %[[KR:.*]] = sm.consumer_wait %[[KT]], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: %[[S:.*]] = sm.wgmma %[[QR]], %[[KR]]
 // CHECK: sm.wgmma_wait 0 %[[S]]
 // CHECK-NEXT: sm.release %[[KB]][%[[SLOT]]]
@@ -39,9 +39,9 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
     %block = tile.program_id 0
     %row = arith.muli %block, %c128 : index
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-    %qs = sm.fetch %q[%row, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+    %qs = sm.load_shared %q[%row, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x64xf32, #c> {
-      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
         -> !sm.inflight<tensor<128x64xf32, #c>>
@@ -62,7 +62,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
 // CHECK: %[[END:.*]] = tile.gather %arg1[%{{.*}}] : !tile.view<1xi32>, index -> i32
 // CHECK: %[[N:.*]] = arith.index_cast %[[END]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[N]]
-// CHECK: sm.feed
+// CHECK: sm.producer_load
 // CHECK: } consumer
 // CHECK: tile.gather
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
@@ -74,7 +74,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
     %n = arith.index_cast %end : i32 to index
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x64xf32, #c> {
-      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
         -> !sm.inflight<tensor<128x64xf32, #c>>
@@ -94,12 +94,12 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK-LABEL: func @a_tile_for_registers
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64x128xbf16, 128>
 // CHECK: sm.roles producer 40 {
-// CHECK: sm.feed %arg0[
-// CHECK: sm.feed %arg1[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} box_only
+// CHECK: sm.producer_load %arg0[
+// CHECK: sm.producer_load %arg1[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} tma_only
 // CHECK: } consumer
 // CHECK: sm.wgmma_wait
-// CHECK: %[[TILE:.*]] = sm.receive %{{.*}} : !sm.shared<64x128xbf16, 128>
-// CHECK-NEXT: sm.fill %[[TILE]], %arg1[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
+// CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.shared<64x128xbf16, 128>
+// CHECK-NEXT: sm.fallback_copy %[[TILE]], %arg1[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK-NEXT: sm.proxy_fence
 // CHECK-NEXT: sm.release %{{.*}} each_warp
@@ -114,7 +114,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
     %row = arith.muli %block, %c64 : index
     %zero = arith.constant dense<0.0> : tensor<64x80xf32, #c>
     %r = scf.for %j = %c0 to %n step %c80 iter_args(%sum = %zero) -> tensor<64x80xf32, #c> {
-      %ks = sm.fetch %k[%j, %c0] [80, 64] : !tile.view<2xbf16> -> !sm.shared<80x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [80, 64] : !tile.view<2xbf16> -> !sm.shared<80x64xbf16, 128>
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<80x64xbf16, 128>, tensor<64x80xf32, #c>
         -> !sm.inflight<tensor<64x80xf32, #c>>
@@ -137,8 +137,8 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // In a branch behind, the same tile is read from the same slot, which comes back behind that; another tile is loaded.
 // CHECK-LABEL: func @a_tile_read_again
 // CHECK: } consumer
-// CHECK: %[[TILE:.*]] = sm.receive %{{.*}} : !sm.shared<64x128xbf16, 128>
-// CHECK-NEXT: sm.fill %[[TILE]]
+// CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.shared<64x128xbf16, 128>
+// CHECK-NEXT: sm.fallback_copy %[[TILE]]
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK: scf.if
 // CHECK: sm.read %[[TILE]]
@@ -154,7 +154,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
     %zero = arith.constant dense<0.0> : tensor<64x80xbf16, #c>
     %none = arith.constant dense<0.0> : tensor<64x80xf32, #c>
     %r = scf.for %j = %c0 to %n step %c80 iter_args(%sum = %none) -> tensor<64x80xf32, #c> {
-      %ks = sm.fetch %k[%j, %c0] [80, 64] : !tile.view<2xbf16> -> !sm.shared<80x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [80, 64] : !tile.view<2xbf16> -> !sm.shared<80x64xbf16, 128>
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<80x64xbf16, 128>, tensor<64x80xf32, #c>
         -> !sm.inflight<tensor<64x80xf32, #c>>
@@ -187,10 +187,10 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // Without room for another ring it is loaded as before.
 // CHECK-LABEL: func @a_tile_without_room
 // CHECK: sm.roles producer
-// CHECK-COUNT-1: sm.feed
-// CHECK-NOT: sm.feed
+// CHECK-COUNT-1: sm.producer_load
+// CHECK-NOT: sm.producer_load
 // CHECK: } consumer
-// CHECK-NOT: sm.fill
+// CHECK-NOT: sm.fallback_copy
 // CHECK: tile.load %arg1
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_limit = 40000 : i64} {
   func.func @a_tile_without_room(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index,
@@ -199,7 +199,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x80xf32, #c>
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x80xf32, #c> {
-      %ks = sm.fetch %k[%j, %c0] [80, 64] : !tile.view<2xbf16> -> !sm.shared<80x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [80, 64] : !tile.view<2xbf16> -> !sm.shared<80x64xbf16, 128>
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<80x64xbf16, 128>, tensor<64x80xf32, #c>
         -> !sm.inflight<tensor<64x80xf32, #c>>
@@ -227,15 +227,15 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
 // CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
 // CHECK: sm.roles producer 32 {
 // CHECK: scf.for {{.*}} iter_args(%[[QSLOT:.*]] = %{{.*}}, %[[QPHASE:.*]] = %{{.*}}, %[[SLOT0:.*]] = %{{.*}}, %[[PHASE0:.*]] = %{{.*}}) -> (i32, i32, i32, i32)
-// CHECK: sm.feed %[[Q]]{{.*}} %[[QB]][%[[QSLOT]]] phase %[[QPHASE]]
+// CHECK: sm.producer_load %[[Q]]{{.*}} %[[QB]][%[[QSLOT]]] phase %[[QPHASE]]
 // CHECK: %[[K_TURN:.*]]:2 = scf.for {{.*}} iter_args(%[[SLOT:.*]] = %[[SLOT0]], %[[PHASE:.*]] = %[[PHASE0]])
-// CHECK: sm.feed %[[K]]{{.*}} %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: sm.producer_load %[[K]]{{.*}} %[[KB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: scf.yield %{{.*}}, %{{.*}}, %[[K_TURN]]#0, %[[K_TURN]]#1
 // CHECK: } consumer 128 {
 // CHECK: scf.for
-// CHECK: sm.receive %{{.*}}, %[[QB]]
+// CHECK: sm.consumer_wait %{{.*}}, %[[QB]]
 // CHECK: scf.for
-// CHECK: sm.receive %{{.*}}, %[[KB]]
+// CHECK: sm.consumer_wait %{{.*}}, %[[KB]]
 // CHECK: sm.wgmma_wait
 // CHECK: sm.release %[[KB]]
 // CHECK: scf.yield
@@ -247,9 +247,9 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
     scf.for %i = %c0 to %n step %c64 {
-      %qs = sm.fetch %q[%i, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %qs = sm.load_shared %q[%i, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
-        %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+        %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
         %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
           : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
           -> !sm.inflight<tensor<64x64xf32, #c>>
@@ -275,7 +275,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
     %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero, %row = %c0) -> (tensor<64x64xf32, #c>, index) {
-      %ks = sm.fetch %k[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ks = sm.load_shared %k[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %ks, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
         -> !sm.inflight<tensor<64x64xf32, #c>>
@@ -304,9 +304,9 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
 // CHECK: %[[BLOCK:.*]] = arith.index_cast %[[I]]
 // CHECK: %[[ROW:.*]] = arith.muli %[[BLOCK]]
-// CHECK: sm.feed %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: sm.producer_load %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: %[[TURN:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]])
-// CHECK: sm.feed %[[K]]
+// CHECK: sm.producer_load %[[K]]
 // CHECK: scf.yield
 // CHECK: %[[NEXT:.*]] = arith.select
 // CHECK: %[[OTHER:.*]] = arith.select
@@ -318,9 +318,9 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
 // CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
 // CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
-// CHECK: sm.receive %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: sm.consumer_wait %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: scf.for {{.*}}%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]]) ->
-// CHECK: sm.receive %{{.*}}, %[[KB]]
+// CHECK: sm.consumer_wait %{{.*}}, %[[KB]]
 // CHECK: sm.release %[[QB]][%[[SLOT]]]
 // CHECK: attributes {tile.parallel}
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
@@ -338,9 +338,9 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
     ^bb0(%i: i32):
       %block = arith.index_cast %i : i32 to index
       %row = arith.muli %block, %c128 : index
-      %qs = sm.fetch %q[%row, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %qs = sm.load_shared %q[%row, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
       %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x64xf32, #c> {
-        %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+        %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
         %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
           -> !sm.inflight<tensor<128x64xf32, #c>>
@@ -371,7 +371,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
       scf.condition(%more) %i : index
     } do {
     ^bb0(%i: index):
-      %qs = sm.fetch %q[%i, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %qs = sm.load_shared %q[%i, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
       %f = sm.wgmma %qs, %qs depth 64 acc %zero
         : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>, tensor<128x64xf32, #c>
         -> !sm.inflight<tensor<128x64xf32, #c>>
@@ -391,7 +391,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // since TMA writes there next.
 // CHECK-LABEL: func @a_second_product
 // CHECK: consumer
-// CHECK: %[[TILE:.*]] = sm.receive
+// CHECK: %[[TILE:.*]] = sm.consumer_wait
 // CHECK: sm.wgmma_wait
 // CHECK-NOT: sm.release
 // CHECK: scf.if
@@ -403,7 +403,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     scf.for %j = %c0 to %n step %c64 {
-      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %qs, %ks depth 64 {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
       %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
@@ -427,8 +427,8 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 // first, and one release behind a fence serves for both.
 // CHECK-LABEL: func @slots_that_come_back_together
 // CHECK: sm.roles producer
-// CHECK: sm.feed %arg0[{{.*}}, %[[KEYS:[0-9]+]][
-// CHECK: sm.feed %arg1[
+// CHECK: sm.producer_load %arg0[{{.*}}, %[[KEYS:[0-9]+]][
+// CHECK: sm.producer_load %arg1[
 // CHECK: consumer
 // CHECK-NOT: sm.release
 // CHECK: sm.proxy_fence
@@ -441,7 +441,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
-      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
         -> !sm.inflight<tensor<64x64xf32, #c>>
@@ -464,9 +464,9 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 // So do two of them.
 // CHECK-LABEL: func @two_slots_with_a_third
 // CHECK: sm.roles producer
-// CHECK: sm.feed %arg0[{{.*}}, %[[KEYS:[0-9]+]][
-// CHECK: sm.feed %arg1[
-// CHECK: sm.feed %arg2[
+// CHECK: sm.producer_load %arg0[{{.*}}, %[[KEYS:[0-9]+]][
+// CHECK: sm.producer_load %arg1[
+// CHECK: sm.producer_load %arg2[
 // CHECK: consumer
 // CHECK-NOT: sm.release
 // CHECK: sm.proxy_fence
@@ -479,7 +479,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
-      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
         -> !sm.inflight<tensor<64x64xf32, #c>>
@@ -508,7 +508,7 @@ module attributes {tile.roles = "load", tile.num_warps = 16 : i64, tile.instance
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<256x64xf32, #c>
     %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<256x64xf32, #c> {
-      %ks = sm.fetch %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<256x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<256x64xf32, #c>
         -> !sm.inflight<tensor<256x64xf32, #c>>

@@ -59,7 +59,7 @@ func.func @wait_for_another_tile(%f: !sm.inflight<tensor<64x16xf32>>) {
 
 func.func @receive_from_no_ring(%t: !sm.shared<64x64xbf16, 128>, %b: !sm.mbarriers<2>, %i: i32) {
   // expected-error @+1 {{needs a slot of a ring with 2 slots}}
-  %k = sm.receive %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+  %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
   return
 }
 
@@ -71,7 +71,7 @@ func.func @ring_of_another_size(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
   sm.roles producer 32 {
     %t = sm.slot %ring[%s] : !sm.shared<3x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
     // expected-error @+1 {{needs a slot of a ring with 2 slots}}
-    sm.feed %v[%i, %i] [64, 64], %t, %b[%s] phase %s : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+    sm.producer_load %v[%i, %i] [64, 64], %t, %b[%s] phase %s : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
   } consumer 160 {
   }
   return
@@ -85,8 +85,8 @@ func.func @consumer_that_feeds(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
   sm.roles producer 32 {
   } consumer 160 {
     %t = sm.slot %ring[%s] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-    // expected-error @+1 {{'sm.feed' op belongs to a producer}}
-    sm.feed %v[%i, %i] [64, 64], %t, %b[%s] phase %s : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+    // expected-error @+1 {{'sm.producer_load' op belongs to a producer}}
+    sm.producer_load %v[%i, %i] [64, 64], %t, %b[%s] phase %s : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
   }
   return
 }

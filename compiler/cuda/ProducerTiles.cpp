@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "compiler/cuda/FedTiles.h"
+#include "compiler/cuda/ProducerTiles.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,19 +44,21 @@ static bool isRepeatable(Operation *op) {
 static bool areRepeatable(ValueRange values) { return llvm::all_of(sliceOf(values), isRepeatable); }
 
 /// Whether a box of the tensor behind the view is the tile: nothing beside it has to become 0.
-static bool isBox(sm::FetchOp fetch) {
+static bool isBox(sm::LoadSharedOp fetch) {
   constexpr int64_t mostRows = 256;
   sm::SharedType type = fetch.getType();
   return type.getPanel() == 128 && type.elementBytes() == 2 && type.getShape()[0] == fetch.getShape()[0] &&
          type.getShape()[0] <= mostRows && matchPattern(fetch.getPosition().back(), m_Zero());
 }
 
-bool cuda::isReadByProducts(sm::FetchOp fetch) {
+bool cuda::isReadByProducts(sm::LoadSharedOp fetch) {
   return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp, sm::MmaOp>) &&
          llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
 }
 
-bool cuda::isReadByLanes(sm::FetchOp fetch) { return !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>); }
+bool cuda::isReadByLanes(sm::LoadSharedOp fetch) {
+  return !llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
+}
 
 bool cuda::isInLoop(Operation *op) { return isa<LoopLikeOpInterface>(op->getParentOp()); }
 
@@ -83,13 +85,13 @@ static bool isReachable(Operation *op) {
   return isa<func::FuncOp>(parent);
 }
 
-/// Whether a producer knows where the tile is, of an sm.fetch or a tile.load.
+/// Whether a producer knows where the tile is, of an sm.load_shared or a tile.load.
 template <class Op> static bool isKnown(Op op) {
   return isReachable(op) && tile::isReadOnly(op.getView()) && areRepeatable(op->getOperands()) &&
          llvm::none_of(op->getOperands(), isCarried);
 }
 
-bool cuda::canBeFed(sm::FetchOp fetch) { return isKnown(fetch) && isBox(fetch) && isReadByProducts(fetch); }
+bool cuda::canProducerLoad(sm::LoadSharedOp fetch) { return isKnown(fetch) && isBox(fetch) && isReadByProducts(fetch); }
 
 sm::SharedType cuda::boxType(RankedTensorType tile) {
   constexpr int64_t panelBytes = 128, panelElements = 64;
@@ -97,7 +99,7 @@ sm::SharedType cuda::boxType(RankedTensorType tile) {
   return sm::SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), panelBytes);
 }
 
-bool cuda::canBeFed(tile::LoadOp load) {
+bool cuda::canProducerLoad(tile::LoadOp load) {
   constexpr int64_t mostRows = 256, leastElements = 1024;
   RankedTensorType type = load.getResult().getType();
   bool isMatrix = type.getRank() == 2 && type.getElementTypeBitWidth() == 16 && type.getDimSize(0) <= mostRows;
@@ -127,14 +129,14 @@ static SmallVector<tile::LoadOp> repeatsOf(tile::LoadOp load) {
   return repeats;
 }
 
-sm::FetchOp cuda::fetchBox(tile::LoadOp load) {
+sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
   SmallVector<tile::LoadOp> reads = repeatsOf(load);
   reads.push_back(load);
   LocBuilder b(load.getLoc(), load);
   RankedTensorType type = load.getResult().getType();
   ArrayRef<int64_t> shape = type.getShape();
-  auto fetch = sm::FetchOp::create(b, boxType(type), load.getView(), load.getPosition(), shape);
-  sm::FillOp::create(b, fetch, load.getView(), load.getPosition(), shape, sm::extentOfWarp(type, /*dim=*/0));
+  auto fetch = sm::LoadSharedOp::create(b, boxType(type), load.getView(), load.getPosition(), shape);
+  sm::FallbackCopyOp::create(b, fetch, load.getView(), load.getPosition(), shape, sm::extentOfWarp(type, /*dim=*/0));
   for (tile::LoadOp read : reads) {
     b.setInsertionPoint(read);
     read.replaceAllUsesWith(Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false)));

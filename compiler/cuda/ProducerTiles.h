@@ -21,23 +21,23 @@ tile::NextWorkOp nextWorkOf(mlir::scf::WhileOp loop);
 bool isInLoop(mlir::Operation *op);
 
 /// Products of warps may read what those of warpgroups do, too.
-bool isReadByProducts(sm::FetchOp fetch);
+bool isReadByProducts(sm::LoadSharedOp fetch);
 
 /// By more than products of warpgroups, which read it for all lanes at once.
-bool isReadByLanes(sm::FetchOp fetch);
+bool isReadByLanes(sm::LoadSharedOp fetch);
 
 /// Of a tile that products read where it is fetched.
-bool canBeFed(sm::FetchOp fetch);
+bool canProducerLoad(sm::LoadSharedOp fetch);
 
 /// Of a tile that goes to registers, rows of its own to each warp, and beside which nothing has to become 0. Smaller
 /// ones are not worth a ring.
-bool canBeFed(tile::LoadOp load);
+bool canProducerLoad(tile::LoadOp load);
 
 /// What a tile that goes to registers needs in shared memory.
 sm::SharedType boxType(mlir::RankedTensorType tile);
 
 /// The tile comes from shared memory. Where TMA cannot copy it there, the warps that read it do, as one could not move
 /// it fast enough.
-sm::FetchOp fetchBox(tile::LoadOp load);
+sm::LoadSharedOp loadThroughShared(tile::LoadOp load);
 
 } // namespace tegula::cuda
