@@ -80,7 +80,7 @@ constexpr Schedule optimistic(Schedule schedule) {
   return schedule;
 }
 
-constexpr Schedule held(Schedule schedule) {
+constexpr Schedule lhsInRegisters(Schedule schedule) {
   schedule.lhs_in_registers = true;
   return schedule;
 }
@@ -101,7 +101,7 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
 }
 
 /// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
-constexpr Schedule kThreeHeld = held(dynamic(severalPerSm(overlapped(64, 64), 3)));
+constexpr Schedule kThreeLhs = lhsInRegisters(dynamic(severalPerSm(overlapped(64, 64), 3)));
 constexpr Schedule kThreeDynamic = optimistic(dynamic(grouped(severalPerSm(overlapped(64, 64), 3), 8)));
 constexpr Schedule kThreeSmall = optimistic(severalPerSm(overlapped(64, 64), 3));
 constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(warpSpecialized(64, 64), 4), 8));
@@ -126,7 +126,7 @@ constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward",
 constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .window = true}},
-    {kHopper, kForward, 2, 64, 57, kThreeHeld, {.causal = true, .plain = true, .most_keys = 512}},
+    {kHopper, kForward, 2, 64, 57, kThreeLhs, {.causal = true, .plain = true, .most_keys = 512}},
     {kHopper, kForward, 2, 64, 57, kThreeDynamic, {.causal = true, .plain = true, .most_keys = 1024}},
     {kHopper, kForward, 2, 64, 137, grouped(kWideDynamic, 16), {.causal = true, .plain = true, .most_keys = 2048}},
     {kHopper, kForward, 2, 64, 137, grouped(kWideDynamic, 8), {.causal = true, .plain = true}},

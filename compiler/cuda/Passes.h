@@ -18,7 +18,7 @@ std::unique_ptr<mlir::Pass> createOverlapProducts();
 std::unique_ptr<mlir::Pass> createReadEarly();
 std::unique_ptr<mlir::Pass> createPipelineCopies();
 std::unique_ptr<mlir::Pass> createEndWarpgroupsEarly();
-std::unique_ptr<mlir::Pass> createHoldOperands();
+std::unique_ptr<mlir::Pass> createKeepLhsInRegisters();
 std::unique_ptr<mlir::Pass> createAllocateShared();
 std::unique_ptr<mlir::Pass> createIssueLoadsEarly();
 std::unique_ptr<mlir::Pass> createArrangeAdditions();

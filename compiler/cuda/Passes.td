@@ -96,7 +96,7 @@ def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
-def HoldOperands : Pass<"hold-operands", "::mlir::ModuleOp"> {
+def KeepLhsInRegisters : Pass<"keep-lhs-in-registers", "::mlir::ModuleOp"> {
   let summary = "left operands that a loop does not change stay in registers";
   let description = [{
     In modules with `tile.lhs_in_registers`. A left operand of 16-bit elements that products of a loop read, and that is made before

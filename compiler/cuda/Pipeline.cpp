@@ -23,7 +23,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createOverlapProducts());
   passes.addPass(createReadEarly());
   passes.addPass(createPipelineCopies());
-  passes.addPass(createHoldOperands());
+  passes.addPass(createKeepLhsInRegisters());
   passes.addPass(createAllocateShared());
   passes.addPass(createIssueLoadsEarly());
   passes.addPass(createArrangeAdditions());

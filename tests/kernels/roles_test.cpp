@@ -139,15 +139,16 @@ TEST(Roles, ProductsThatOverlapChangeNoBit) {
   EXPECT_EQ(attention(64, Causal::none, overlapped, 0), attention(64, Causal::none, kRoles, 0));
 }
 
-TEST(Roles, HeldOperandsChangeNoBit) {
-  Schedule held = kRoles;
-  held.overlap = Overlap::pingpong;
-  held.lhs_in_registers = true;
+TEST(Roles, LhsInRegistersChangesNoBit) {
+  Schedule lhsInRegisters = kRoles;
+  lhsInRegisters.overlap = Overlap::pingpong;
+  lhsInRegisters.lhs_in_registers = true;
   for (int64_t dim : {64, 40, 128})
-    EXPECT_EQ(attention(dim, Causal::bottom_right, held, 0), attention(dim, Causal::bottom_right, kRoles, 0)) << dim;
-  held.tile_scheduler = TileScheduler::static_persistent;
-  EXPECT_EQ(attention(64, Causal::none, held, 0), attention(64, Causal::none, kRoles, 0));
-  EXPECT_EQ(attention(64, Causal::none, held, 3), attention(64, Causal::none, kRoles, 0));
+    EXPECT_EQ(attention(dim, Causal::bottom_right, lhsInRegisters, 0), attention(dim, Causal::bottom_right, kRoles, 0))
+        << dim;
+  lhsInRegisters.tile_scheduler = TileScheduler::static_persistent;
+  EXPECT_EQ(attention(64, Causal::none, lhsInRegisters, 0), attention(64, Causal::none, kRoles, 0));
+  EXPECT_EQ(attention(64, Causal::none, lhsInRegisters, 3), attention(64, Causal::none, kRoles, 0));
 }
 
 TEST(Roles, TheOrderOfBlocksChangesNoBit) {
@@ -196,11 +197,11 @@ TEST(Roles, DynamicBlocksOfAnyNumberOfWarpgroupsChangeNoBit) {
     setting.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
     EXPECT_EQ(attention(setting), expected) << groups;
     setting.schedule.overlap = Overlap::pingpong;
-    for (bool held : {false, true})
+    for (bool lhsInRegisters : {false, true})
       for (int64_t gap : {0, 3}) {
-        setting.schedule.lhs_in_registers = held;
+        setting.schedule.lhs_in_registers = lhsInRegisters;
         setting.gap = gap;
-        EXPECT_EQ(attention(setting), expected) << groups << " " << held << " " << gap;
+        EXPECT_EQ(attention(setting), expected) << groups << " " << lhsInRegisters << " " << gap;
       }
   }
 }

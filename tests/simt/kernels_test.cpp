@@ -46,13 +46,13 @@ TEST_P(SimtKernels, WithTheTilesThatTheLibraryChooses) {
 
 TEST_P(SimtKernels, WithSmallTiles) {
   const Schedule small{.block_m = 32, .block_n = 32, .num_warps = 2};
-  Schedule held = small;
-  held.lhs_in_registers = true;
+  Schedule lhsInRegisters = small;
+  lhsInRegisters.lhs_in_registers = true;
   const auto [algorithm, dtype, dim] = GetParam();
   const int64_t most = launchesOf(algorithm, dtype, dim);
   int64_t launches = 0;
   Schedules ragged(caseOf(small, 33, 70), "simt"), rowsWithoutKeys(caseOf(small, 40, 5), "simt"),
-      even(caseOf(held, 32, 64), "simt");
+      even(caseOf(lhsInRegisters, 32, 64), "simt");
   for (uint64_t seed = 0; launches < most && !HasFailure(); ++seed)
     for (Schedules *schedules : {&ragged, &rowsWithoutKeys, &even})
       launches += schedules->run(seed);

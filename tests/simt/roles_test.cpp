@@ -40,19 +40,19 @@ TEST_P(SimtRoles, WithSmallTiles) {
   grouped.heads_in_l2 = 2;
   static_persistent.tile_scheduler = TileScheduler::static_persistent;
   dynamic.tile_scheduler = TileScheduler::dynamic_persistent;
-  Schedule held = overlapping;
-  held.lhs_in_registers = true;
-  held.tile_scheduler = TileScheduler::static_persistent;
-  Schedule dynamicHeld = held;
-  dynamicHeld.tile_scheduler = TileScheduler::dynamic_persistent;
+  Schedule lhsInRegisters = overlapping;
+  lhsInRegisters.lhs_in_registers = true;
+  lhsInRegisters.tile_scheduler = TileScheduler::static_persistent;
+  Schedule dynamicLhs = lhsInRegisters;
+  dynamicLhs.tile_scheduler = TileScheduler::dynamic_persistent;
   Schedules schedules[] = {schedulesOf(small, 65, 130),
                            schedulesOf(overlapping, 64, 192),
                            schedulesOf(grouped, 40, 5),
-                           schedulesOf(held, 70, 100),
+                           schedulesOf(lhsInRegisters, 70, 100),
                            schedulesOf(static_persistent, 70, 100),
                            schedulesOf(static_persistent, 190, 60), // Some turns are empty.
                            schedulesOf(dynamic, 190, 100),
-                           schedulesOf(dynamicHeld, 190, 100)};
+                           schedulesOf(dynamicLhs, 190, 100)};
   int64_t launches = 0;
   for (uint64_t seed = 0; launches < most && !HasFailure(); ++seed)
     for (Schedules &some : schedules)

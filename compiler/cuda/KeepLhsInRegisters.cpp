@@ -81,7 +81,7 @@ static void hold(Value lhs, ArrayRef<Operation *> products) {
 }
 
 namespace {
-struct HoldOperands : cuda::impl::HoldOperandsBase<HoldOperands> {
+struct KeepLhsInRegisters : cuda::impl::KeepLhsInRegistersBase<KeepLhsInRegisters> {
   void runOnOperation() override {
     if (tile::isOn(getOperation(), "tile.lhs_in_registers"))
       for (auto function : getOperation().getOps<func::FuncOp>())

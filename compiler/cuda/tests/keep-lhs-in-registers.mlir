@@ -1,4 +1,4 @@
-// RUN: tegula-opt --hold-operands --split-input-file --verify-diagnostics %s | FileCheck %s
+// RUN: tegula-opt --keep-lhs-in-registers --split-input-file --verify-diagnostics %s | FileCheck %s
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
