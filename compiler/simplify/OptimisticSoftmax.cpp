@@ -145,7 +145,7 @@ public:
     ScoreChain chain(loop_, scores_);
     Value first = loop_.getLowerBound(), position = loop_.getInductionVar();
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, position, first);
-    BlockUpdate update = firstAttempt(b, isFirst, chain);
+    BlockUpdate update = optimisticPath(b, isFirst, chain);
     Value tooLarge =
         arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, update.sum, floatConstant(b, rows_, largestSum()));
     Value isLater = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, position, first);
@@ -159,7 +159,7 @@ public:
 private:
   using Build = function_ref<BlockUpdate(LocBuilder &)>;
 
-  BlockUpdate firstAttempt(LocBuilder &b, Value isFirst, ScoreChain &chain) {
+  BlockUpdate optimisticPath(LocBuilder &b, Value isFirst, ScoreChain &chain) {
     scf::IfOp dividing = chain.dividingBranch();
     if (!dividing)
       return branch(

@@ -60,7 +60,7 @@ TEST_P(SimtRoles, WithSmallTiles) {
 }
 
 /// Scores that outgrow the first block's by 2^40, and rows that see nothing of it: some warps compute theirs again.
-TEST_P(SimtRoles, WithSecondAttempts) {
+TEST_P(SimtRoles, WithRecomputedScores) {
   using oracle::Family;
   const auto [dtype, dim, causal] = GetParam();
   Case c = attentionCase(dtype, dim, 70, 260);
