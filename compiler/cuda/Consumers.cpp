@@ -130,7 +130,7 @@ private:
     Value mbarriers = rings_.of(work).mbarriers;
     auto [slot, phase] = ringPositionOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
     Value number = sm::ConsumeWorkOp::create(b_, b_.getI32Type(), mbarriers, slot, phase);
-    sm::ReleaseOp::create(b_, mbarriers, slot, /*each_warp=*/true);
+    sm::ReleaseOp::create(b_, mbarriers, slot, /*per_warp=*/true);
     work.replaceAllUsesWith(number);
     work.erase();
   }
@@ -143,7 +143,7 @@ private:
     const bool isFenced = !isReadByProducts(fetch) || rings_.isCompanion(fetch);
     if (isFenced) // What follows in the slot is written by TMA.
       sm::ProxyFenceOp::create(b_);
-    sm::ReleaseOp::create(b_, channel.mbarriers, position.slot, /*each_warp=*/!product || isReadByLanes(fetch));
+    sm::ReleaseOp::create(b_, channel.mbarriers, position.slot, /*per_warp=*/!product || isReadByLanes(fetch));
     for (Operation *reader : fetch->getUsers())
       if (isa<sm::MmaOp>(reader) && !isFenced && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
         b_.setInsertionPointAfter(reader);

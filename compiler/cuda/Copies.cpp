@@ -85,7 +85,7 @@ public:
   /// Several at a time. For what is rarely done: what threads need for it is computed here, instead of before, where it
   /// would stay in registers.
   void elementsInFlight() {
-    thread = t.pinned(thread);
+    thread = t.opaque(thread);
     pieces(dealOut(1, std::gcd(type.getShape()[1], threads)));
   }
 

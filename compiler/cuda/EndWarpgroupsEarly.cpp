@@ -75,7 +75,7 @@ static bool releaseByWarps(Value mbarriers) {
   bool isReleased = false;
   for (Operation *user : mbarriers.getUsers())
     if (auto release = dyn_cast<sm::ReleaseOp>(user)) {
-      release.setEachWarp(true);
+      release.setPerWarp(true);
       isReleased = true;
     }
   return isReleased;
@@ -97,7 +97,7 @@ static void giveBack(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingPositio
     Value tile = sm::SlotOp::create(b, receive.getType(), ring, now.slot);
     sm::ConsumerWaitOp::create(b, receive.getType(), tile, mbarriers, now.slot, now.phase);
     if (releaseByWarps(mbarriers))
-      sm::ReleaseOp::create(b, mbarriers, now.slot, /*each_warp=*/true);
+      sm::ReleaseOp::create(b, mbarriers, now.slot, /*per_warp=*/true);
   }
   const RingPosition next = now.next(b, slotsOf(loop));
   scf::YieldOp::create(b, ValueRange{next.slot, next.phase});

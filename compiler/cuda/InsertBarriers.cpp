@@ -218,7 +218,7 @@ static Section orderAccesses(Operation &op);
 static bool ordersWarp(Operation *op) {
   auto barrier = dyn_cast<sm::BarrierOp>(op);
   auto release = dyn_cast<sm::ReleaseOp>(op);
-  return (barrier && barrier.getWarp()) || (release && release.getEachWarp());
+  return (barrier && barrier.getWarp()) || (release && release.getPerWarp());
 }
 
 /// `before` are accesses that may have happened since the last barrier.

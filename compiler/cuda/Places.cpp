@@ -52,7 +52,7 @@ Place Threads::place(RankedTensorType tile) {
   return places_[{layout, tile.getRank()}] = place;
 }
 
-Place Threads::placeAnew(RankedTensorType tile) { return placeOf(s, tile, pinned(lane_), warp_); }
+Place Threads::recomputePlace(RankedTensorType tile) { return placeOf(s, tile, opaque(lane_), warp_); }
 
 /// The largest coordinate that these digits contribute to `dim`.
 static int64_t largest(ArrayRef<sm::Digit> digits, unsigned dim) {

@@ -107,10 +107,10 @@ bool cuda::canProducerLoad(tile::LoadOp load) {
          sm::extentOfWarp(type, /*dim=*/0) != 0;
 }
 
-/// What `index` is, if it was pinned (`sm.pin`).
+/// What `index` is, if it was opaque (`sm.opaque`).
 static Value unpinned(Value index) {
   auto outer = index.getDefiningOp<arith::IndexCastOp>();
-  auto pin = outer ? outer.getIn().getDefiningOp<sm::PinOp>() : sm::PinOp();
+  auto pin = outer ? outer.getIn().getDefiningOp<sm::OpaqueOp>() : sm::OpaqueOp();
   auto inner = pin ? pin.getSource().getDefiningOp<arith::IndexCastOp>() : arith::IndexCastOp();
   return inner ? inner.getIn() : index;
 }

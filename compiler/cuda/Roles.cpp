@@ -68,11 +68,11 @@ static bool isRefilled(Value mbarriers) { return llvm::any_of(mbarriers.getUsers
 
 /// How often a slot is released before it is empty.
 static int64_t releases(Threads &t, sm::MbarriersOp op) {
-  bool eachWarp = llvm::any_of(op->getUsers(), [](Operation *user) {
+  bool warpLocal = llvm::any_of(op->getUsers(), [](Operation *user) {
     auto release = dyn_cast<sm::ReleaseOp>(user);
-    return release && release.getEachWarp();
+    return release && release.getPerWarp();
   });
-  return eachWarp ? t.warps() : t.warps() / kWarpsOfGroup;
+  return warpLocal ? t.warps() : t.warps() / kWarpsOfGroup;
 }
 
 LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
@@ -189,7 +189,7 @@ static bool haveMet(sm::ReleaseOp op) {
 
 LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
   Value speaks = t.isFirstLane();
-  if (!op.getEachWarp())
+  if (!op.getPerWarp())
     speaks = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), kWarpsOfGroup), 0), speaks);
   else if (!haveMet(op))
     t.gpu.syncWarp();

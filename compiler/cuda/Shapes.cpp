@@ -47,7 +47,7 @@ LogicalResult cuda::lower(Threads &t, sm::LinearOp op) {
     return t.b.getI32IntegerAttr(static_cast<int32_t>(x));
   };
   Value steps = t.s.i32(0);
-  for (auto [origin, step] : llvm::zip_equal((isFloat ? t.place(tile) : t.placeAnew(tile)).origin, op.getSteps()))
+  for (auto [origin, step] : llvm::zip_equal((isFloat ? t.place(tile) : t.recomputePlace(tile)).origin, op.getSteps()))
     steps = t.s.add(steps, t.s.mul(origin, step));
   if (isFloat)
     steps = arith::SIToFPOp::create(t.b, tile.getElementType(), steps);
@@ -63,8 +63,8 @@ LogicalResult cuda::lower(Threads &t, sm::LinearOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::PinOp op) {
-  t.define(op, t.pinned(t.scalar(op.getSource())));
+LogicalResult cuda::lower(Threads &t, sm::OpaqueOp op) {
+  t.define(op, t.opaque(t.scalar(op.getSource())));
   return success();
 }
 

@@ -104,9 +104,9 @@ public:
   /// Made once per layout, at the function's entry.
   Place place(mlir::RankedTensorType tile);
   /// The same, computed here from the number of the lane, so that nothing of it stays in registers.
-  Place placeAnew(mlir::RankedTensorType tile);
+  Place recomputePlace(mlir::RankedTensorType tile);
   /// The same i32, but nobody knows: a number that comes out of a lane.
-  mlir::Value pinned(mlir::Value number) { return gpu.shuffleXor(number, 0); }
+  mlir::Value opaque(mlir::Value number) { return gpu.shuffleXor(number, 0); }
   /// Whether the register holds an element of the tile along `dim` rather than padding. Null if all threads' do.
   mlir::Value inside(mlir::RankedTensorType tile, unsigned reg, unsigned dim);
   /// The same along all dimensions.
@@ -178,7 +178,7 @@ mlir::LogicalResult lower(Threads &t, tile::SliceOp op);
 mlir::LogicalResult lower(Threads &t, mlir::arith::ConstantOp op);
 mlir::LogicalResult lower(Threads &t, tile::IotaOp op);
 mlir::LogicalResult lower(Threads &t, sm::LinearOp op);
-mlir::LogicalResult lower(Threads &t, sm::PinOp op);
+mlir::LogicalResult lower(Threads &t, sm::OpaqueOp op);
 mlir::LogicalResult lower(Threads &t, sm::WarpgroupOp op);
 mlir::LogicalResult lower(Threads &t, tile::BroadcastOp op);
 mlir::LogicalResult lower(Threads &t, tile::ReshapeOp op);

@@ -23,7 +23,7 @@ bool onTensorCores(tile::DotOp dot) {
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid) {
   constexpr int64_t warpsOfGroup = 4, rowsOfWarp = 16, mostColumns = 256;
   ProductShape shape = shapeOf(dot);
-  return tile::wantsRoles(dot) && !dot->hasAttr(tile::eachWarp) && onTensorCores(dot) &&
+  return tile::wantsRoles(dot) && !dot->hasAttr(tile::warpLocal) && onTensorCores(dot) &&
          !dot.getLhs().getType().getElementType().isF32() && !dot.getTransposeLhs() && grid.n == 1 &&
          grid.m % warpsOfGroup == 0 && shape.m == rowsOfWarp * grid.m && shape.n <= mostColumns;
 }

@@ -23,7 +23,7 @@ ProductShape shapeOf(tile::DotOp dot);
 /// Whether tensor cores compute it; otherwise threads do, in f32.
 bool onTensorCores(tile::DotOp dot);
 /// Whether whole warpgroups compute it on this grid: sm.wgmma. Only modules with roles want that, and not of products
-/// with `tile.each_warp`.
+/// with `tile.warp_local`.
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid);
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid);

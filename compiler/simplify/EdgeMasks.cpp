@@ -216,7 +216,7 @@ static scf::IfOp branchOn(LocBuilder &b, Value condition, function_ref<Value()> 
 }
 
 /// Of a branch whose second side is right in any case.
-static void markShortcut(scf::IfOp branch) { branch->setAttr(tile::shortcut, UnitAttr::get(branch.getContext())); }
+static void markFastPath(scf::IfOp branch) { branch->setAttr(tile::fastPath, UnitAttr::get(branch.getContext())); }
 
 static void branchOnEdge(arith::SelectOp select) {
   EdgeMask mask(select.getCondition());
@@ -249,13 +249,13 @@ static void branchOnEdge(arith::SelectOp select) {
           b, holds, [&] { return tile; }, [&] { return masked(mask.only(b, side, /*mayAllHold=*/false), tile); },
           tile.getType());
       if (side != Side::any)
-        markShortcut(branch);
+        markFastPath(branch);
       tile = branch.getResult(0);
     }
     return tile;
   };
   scf::IfOp branch = branchOn(b, inside, unmasked, atEdge, select.getType());
-  markShortcut(branch);
+  markFastPath(branch);
   select.replaceAllUsesWith(branch.getResult(0));
   select.erase();
 }

@@ -23,8 +23,8 @@ namespace {
 
 //===-- Scores a second time -------------------------------------------------------------------------------------===//
 
-/// What becomes of branches that save masks inside of the edges (`tile.shortcut`).
-enum class Shortcuts { keep, take, avoid };
+/// What becomes of branches that save masks inside of the edges (`tile.fast_path`).
+enum class FastPaths { keep, take, avoid };
 
 /// How the scores of an iteration come out of the only product behind them.
 class ScoreChain {
@@ -43,44 +43,44 @@ public:
       return isa<math::MathDialect>(op->getDialect()) && !isa<math::FmaOp, math::AbsFOp>(op);
     });
     auto branch = scores_.tile.getDefiningOp<scf::IfOp>();
-    return isSlow && branch && branch->hasAttr(tile::shortcut) ? branch : nullptr;
+    return isSlow && branch && branch->hasAttr(tile::fastPath) ? branch : nullptr;
   }
 
   /// From the same product.
-  ScaledScores repeated(LocBuilder &b, Shortcuts shortcuts) {
+  ScaledScores repeated(LocBuilder &b, FastPaths fastPaths) {
     IRMapping map;
-    return repeated(b, shortcuts, map);
+    return repeated(b, fastPaths, map);
   }
 
-  /// From a product that each warp computes for itself. The position is pinned, so that nothing is kept for this.
+  /// From a product that each warp computes for itself. The position is opaque, so that nothing is kept for this.
   ScaledScores again(LocBuilder &b) {
     IRMapping map;
     Value position = arith::IndexCastOp::create(b, b.getI32Type(), loop_.getInductionVar());
-    Value pinned = sm::PinOp::create(b, position);
-    map.map(loop_.getInductionVar(), arith::IndexCastOp::create(b, b.getIndexType(), pinned).getResult());
+    Value opaque = sm::OpaqueOp::create(b, position);
+    map.map(loop_.getInductionVar(), arith::IndexCastOp::create(b, b.getIndexType(), opaque).getResult());
     auto product = cast<tile::DotOp>(b.clone(*product_));
-    product->setAttr(tile::eachWarp, b.getUnitAttr());
+    product->setAttr(tile::warpLocal, b.getUnitAttr());
     map.map(product_.getResult(), product.getResult());
-    return repeated(b, Shortcuts::keep, map);
+    return repeated(b, FastPaths::keep, map);
   }
 
 private:
-  ScaledScores repeated(LocBuilder &b, Shortcuts shortcuts, IRMapping &map) {
+  ScaledScores repeated(LocBuilder &b, FastPaths fastPaths, IRMapping &map) {
     for (Operation *op : between_)
-      clone(b, op, shortcuts, map);
+      clone(b, op, fastPaths, map);
     Value added = scores_.added ? map.lookupOrDefault(scores_.added) : Value();
     return {map.lookupOrDefault(scores_.tile), scores_.scale, added};
   }
 
-  static void clone(LocBuilder &b, Operation *op, Shortcuts shortcuts, IRMapping &map) {
-    if (shortcuts == Shortcuts::keep || !op->hasAttr(tile::shortcut)) {
+  static void clone(LocBuilder &b, Operation *op, FastPaths fastPaths, IRMapping &map) {
+    if (fastPaths == FastPaths::keep || !op->hasAttr(tile::fastPath)) {
       b.clone(*op, map);
       return;
     }
     auto branch = cast<scf::IfOp>(op);
-    Block *side = shortcuts == Shortcuts::take ? branch.thenBlock() : branch.elseBlock();
+    Block *side = fastPaths == FastPaths::take ? branch.thenBlock() : branch.elseBlock();
     for (Operation &inside : side->without_terminator())
-      clone(b, &inside, shortcuts, map);
+      clone(b, &inside, fastPaths, map);
     for (auto [result, value] : llvm::zip_equal(branch.getResults(), side->getTerminator()->getOperands()))
       map.map(result, map.lookupOrDefault(value));
   }
@@ -165,10 +165,10 @@ private:
       return branch(
           b, isFirst, [&](LocBuilder &b) { return carefully(b, scores_); },
           [&](LocBuilder &b) { return fast(b, scores_); });
-    auto inside = [&](LocBuilder &b) { return fast(b, chain.repeated(b, Shortcuts::take)); };
-    auto atEdge = [&](LocBuilder &b) { return fast(b, chain.repeated(b, Shortcuts::avoid)); };
+    auto inside = [&](LocBuilder &b) { return fast(b, chain.repeated(b, FastPaths::take)); };
+    auto atEdge = [&](LocBuilder &b) { return fast(b, chain.repeated(b, FastPaths::avoid)); };
     return branch(
-        b, isFirst, [&](LocBuilder &b) { return carefully(b, chain.repeated(b, Shortcuts::keep)); },
+        b, isFirst, [&](LocBuilder &b) { return carefully(b, chain.repeated(b, FastPaths::keep)); },
         [&](LocBuilder &b) { return branch(b, dividing.getCondition(), inside, atEdge); });
   }
 

@@ -46,11 +46,11 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
 
     In modules with `tile.optimistic_softmax` and of 16-bit values, where the scores of a loop's iteration come out of one product by arithmetic and loads,
     exponentials come first, relative to the maxima before: nobody looks for a larger score. Under a `tile.any` that asks whether a
-    row's sum is far too large (or no number), each warp computes the product of its rows once more (`tile.each_warp`), from a position
-    that is pinned (`sm.pin`), and then maxima and exponentials in the usual order, as the first iteration does. First attempts are fused in
+    row's sum is far too large (or no number), each warp computes the product of its rows once more (`tile.warp_local`), from a position
+    that is opaque (`sm.opaque`), and then maxima and exponentials in the usual order, as the first iteration does. First attempts are fused in
     both types, and what scores have added to their product, such as a bias, goes into the exponents as a second multiply-add; f16
     rows with maxima beyond 512 fail there, and their second attempt is not fused. Where special functions lie between the product
-    and an edge's branch (`tile.shortcut`), both sides of it compute scores and exponentials, since the assembler interleaves nothing across
+    and an edge's branch (`tile.fast_path`), both sides of it compute scores and exponentials, since the assembler interleaves nothing across
     a branch. Else, and for 32-bit values, a remark says so.
   }];
   let options = [Option<"roundProbabilities", "round-probabilities", "bool", "false",
@@ -79,7 +79,7 @@ def EdgeMasks : Pass<"edge-masks"> {
       scf.yield %s : tensor<128x64xf32>
     } else {
       (%allowed and %masked as before)
-    } {tile.shortcut}
+    } {tile.fast_path}
     ```
 
     Where a conjunct is the `or` of a tile and a scalar, one that holds for the whole tile by what its author knows, the scalar

@@ -34,14 +34,14 @@ def Sm_LinearOp : Sm_Op<"linear", [Pure, TypesMatchWith<"the first number is an 
   let hasVerifier = 1;
 }
 
-def Sm_PinOp : Sm_Op<"pin", [Pure, SameOperandsAndResultType]> {
+def Sm_OpaqueOp : Sm_Op<"opaque", [Pure, SameOperandsAndResultType]> {
   let summary = "the same number, from which everything is computed anew";
   let description = [{
     Neither the compiler nor the assembler sees that it is the same, so that they keep nothing from before that depends
     on it: for what is rarely done. All lanes of a warp have one number.
 
     ```mlir
-    %again = sm.pin %position : i32
+    %again = sm.opaque %position : i32
     ```
   }];
   let arguments = (ins I32:$source);
@@ -417,16 +417,16 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "this warpgroup has read the slot for the last time in its phase";
   let description = [{
     One of the warpgroup's warps says so, because a product that was waited for has brought them together since they
-    received the tile. `each_warp`: perhaps none has; a warp that had not yet seen the phase's end would miss it once the
+    received the tile. `per_warp`: perhaps none has; a warp that had not yet seen the phase's end would miss it once the
     slot is filled again, so each of them says it.
 
     ```mlir
     sm.release %b[%slot] : !sm.mbarriers<2>
-    sm.release %b[%slot] each_warp : !sm.mbarriers<2>
+    sm.release %b[%slot] per_warp : !sm.mbarriers<2>
     ```
   }];
-  let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot, UnitAttr:$each_warp);
-  let assemblyFormat = "$mbarriers `[` $slot `]` (`each_warp` $each_warp^)? attr-dict `:` qualified(type($mbarriers))";
+  let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot, UnitAttr:$per_warp);
+  let assemblyFormat = "$mbarriers `[` $slot `]` (`per_warp` $per_warp^)? attr-dict `:` qualified(type($mbarriers))";
 }
 
 def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -453,7 +453,7 @@ def Sm_ConsumeWorkOp : Sm_Op<"consume_work", [MemoryEffects<[MemRead, MemWrite]>
   let description = [{
     ```mlir
     %n = sm.consume_work %b[%slot] phase %phase : !sm.mbarriers<2>
-    sm.release %b[%slot] each_warp : !sm.mbarriers<2>
+    sm.release %b[%slot] per_warp : !sm.mbarriers<2>
     ```
   }];
   let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);

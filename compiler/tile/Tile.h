@@ -17,9 +17,9 @@ constexpr int64_t programVersion = 1;
 /// Of a loop whose iterations access nothing that another one writes.
 constexpr llvm::StringLiteral parallelLoop = "tile.parallel";
 /// Of a tile.dot that warps compute by themselves.
-constexpr llvm::StringLiteral eachWarp = "tile.each_warp";
+constexpr llvm::StringLiteral warpLocal = "tile.warp_local";
 /// Of an scf.if whose second side is right in any case, and only slower than the first where that may be taken.
-constexpr llvm::StringLiteral shortcut = "tile.shortcut";
+constexpr llvm::StringLiteral fastPath = "tile.fast_path";
 
 /// A tile has 1 to 5 static, positive dimensions and at most 2^20 elements: larger ones are mistakes, and every pass
 /// may hold one tile's elements in memory.

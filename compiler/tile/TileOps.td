@@ -265,7 +265,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
     `result[i, j] = acc[i, j] + sum over k of lhs[i, k] * rhs[k, j]`; without `acc` the sum starts at 0.
     `transpose_lhs` reads `lhs[k, i]` instead, `transpose_rhs` reads `rhs[j, k]`; canonicalisation folds `tile.transpose`
     into them. Operands may differ in element type: each is widened to f32, which is exact. f32 operands are multiplied
-    in f32 unless `allow_tf32` is present. With the attribute `tile.each_warp`, warps of a GPU compute the rows that they hold
+    in f32 unless `allow_tf32` is present. With the attribute `tile.warp_local`, warps of a GPU compute the rows that they hold
     by themselves: the product may stand where only some of them come.
 
     ```mlir

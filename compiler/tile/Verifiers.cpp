@@ -31,11 +31,11 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   bool isLoop = name == "scf.for" || name == "scf.while";
   if (attribute.getName() == parallelLoop && (!isLoop || !isa<UnitAttr>(attribute.getValue())))
     return op->emitError() << parallelLoop << " is a unit attribute of an scf.for or scf.while";
-  if (attribute.getName() == eachWarp && (!isa<DotOp>(op) || !isa<UnitAttr>(attribute.getValue())))
-    return op->emitError() << eachWarp << " is a unit attribute of a tile.dot";
+  if (attribute.getName() == warpLocal && (!isa<DotOp>(op) || !isa<UnitAttr>(attribute.getValue())))
+    return op->emitError() << warpLocal << " is a unit attribute of a tile.dot";
   const bool hasTwoSides = name == "scf.if" && !op->getRegion(1).empty();
-  if (attribute.getName() == shortcut && (!hasTwoSides || !isa<UnitAttr>(attribute.getValue())))
-    return op->emitError() << shortcut << " is a unit attribute of an scf.if with two sides";
+  if (attribute.getName() == fastPath && (!hasTwoSides || !isa<UnitAttr>(attribute.getValue())))
+    return op->emitError() << fastPath << " is a unit attribute of an scf.if with two sides";
   if (attribute.getName() != "tile.version")
     return success();
   auto version = dyn_cast<IntegerAttr>(attribute.getValue());

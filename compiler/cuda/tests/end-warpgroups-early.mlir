@@ -180,11 +180,11 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 // CHECK: %[[BOUND:.*]] = arith.muli %[[OWN]], %[[C128]] : index
 // CHECK: %[[TURN:.*]]:2 = scf.for %{{.*}} to %[[BOUND]] step %[[C128]] iter_args(%{{.*}} = %[[SLOT]], %{{.*}} = %[[PHASE]])
 // CHECK: sm.wgmma
-// CHECK: sm.release %{{.*}} each_warp
+// CHECK: sm.release %{{.*}} per_warp
 // CHECK: %[[REST:.*]]:2 = scf.for %{{.*}} = %[[OWN]] to %[[ALL]] step %[[C1]] iter_args(%[[S:.*]] = %[[TURN]]#0, %[[P:.*]] = %[[TURN]]#1)
 // CHECK: %[[K:.*]] = sm.slot %{{.*}}[%[[S]]]
 // CHECK: sm.consumer_wait %[[K]], %[[B:.*]][%[[S]]] phase %[[P]]
-// CHECK: sm.release %[[B]][%[[S]]] each_warp
+// CHECK: sm.release %[[B]][%[[S]]] per_warp
 // CHECK-NOT: sm.sequence_wait
 // CHECK: scf.yield
 // CHECK: scf.yield %[[REST]]#0, %[[REST]]#1
@@ -229,7 +229,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index
 // CHECK-NOT: sm.warpgroup
 // CHECK: scf.for %{{.*}} to %[[N]]
-// CHECK-NOT: each_warp
+// CHECK-NOT: per_warp
 module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
   func.func @followed_by_another(%n: index, %first: index, %tiles: index) {
     %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>

@@ -489,7 +489,7 @@ func.func @released_between(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16
   %staged = sm.alloc {offset = 0 : i64} : !tile
   %b = sm.mbarriers : !sm.mbarriers<2>
   scf.for %i = %c0 to %n step %c1 {
-    sm.release %b[%slot] each_warp : !sm.mbarriers<2>
+    sm.release %b[%slot] per_warp : !sm.mbarriers<2>
     sm.write %tile, %staged : tensor<64x64xbf16, #w>, !tile
     sm.copy_out %staged, %y[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
   } {tile.parallel}

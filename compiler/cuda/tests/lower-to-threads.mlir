@@ -604,12 +604,12 @@ func.func @next_work(%counter: !tile.view<1xi32>, %last: i32) {
 // -----
 
 // What comes out of a lane nobody knows, not even that it is what went in.
-// CHECK-LABEL: func @pinned
+// CHECK-LABEL: func @opaque
 // CHECK: nvvm.shfl.sync bfly
-func.func @pinned(%x: i32, %n: index) {
+func.func @opaque(%x: i32, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %y = sm.pin %x : i32
+  %y = sm.opaque %x : i32
   %first = arith.index_cast %y : i32 to index
   scf.for %i = %first to %n step %c1 {
   }

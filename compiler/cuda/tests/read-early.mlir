@@ -39,7 +39,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
       sm.fallback_copy %tile, %bias[%i, %next] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
       sm.proxy_fence
-      sm.release %biases[%slot] each_warp : !sm.mbarriers<2>
+      sm.release %biases[%slot] per_warp : !sm.mbarriers<2>
       %output = sm.wgmma_wait 0 %o : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
       sm.release %keys[%slot] : !sm.mbarriers<2>
     }
@@ -78,7 +78,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
       sm.fallback_copy %tile, %bias[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
       sm.proxy_fence
-      sm.release %biases[%slot] each_warp : !sm.mbarriers<2>
+      sm.release %biases[%slot] per_warp : !sm.mbarriers<2>
     }
     return
   }

@@ -116,7 +116,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
       %c0 = arith.constant 0 : index
       sm.fallback_copy %k, %v[%j, %c0] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %x = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
-      sm.release %b[%i] each_warp : !sm.mbarriers<1>
+      sm.release %b[%i] per_warp : !sm.mbarriers<1>
       tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
     }
     return
@@ -169,7 +169,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile
     } consumer 232 {
       %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
       %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
-      sm.release %b[%i] each_warp : !sm.mbarriers<1>
+      sm.release %b[%i] per_warp : !sm.mbarriers<1>
     }
     return
   }
@@ -232,7 +232,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     } consumer 240 {
       scf.while (%slot = %i) : (i32) -> (i32, i32) {
         %number = sm.consume_work %b[%slot] phase %i : !sm.mbarriers<2>
-        sm.release %b[%slot] each_warp : !sm.mbarriers<2>
+        sm.release %b[%slot] per_warp : !sm.mbarriers<2>
         %more = arith.cmpi slt, %number, %last : i32
         scf.condition(%more) %number, %slot : i32, i32
       } do {

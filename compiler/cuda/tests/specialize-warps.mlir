@@ -102,7 +102,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK-NEXT: sm.fallback_copy %[[TILE]], %arg1[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK-NEXT: sm.proxy_fence
-// CHECK-NEXT: sm.release %{{.*}} each_warp
+// CHECK-NEXT: sm.release %{{.*}} per_warp
 // CHECK: tile.load %arg3
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @a_tile_for_registers(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index, %small: !tile.view<2xf32>,
@@ -145,7 +145,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: tile.load %arg1
 // CHECK-NOT: tile.load
 // CHECK: sm.proxy_fence
-// CHECK-NEXT: sm.release %{{.*}} each_warp
+// CHECK-NEXT: sm.release %{{.*}} per_warp
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @a_tile_read_again(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index, %again: i1,
                                %q: !sm.shared<64x64xbf16, 128>) {
@@ -162,8 +162,8 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
       %b = tile.load %bias[%c0, %j] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
       %x = scf.if %again -> tensor<64x80xbf16, #c> {
         %number = arith.index_cast %j : index to i32
-        %pinned = sm.pin %number : i32
-        %at = arith.index_cast %pinned : i32 to index
+        %opaque = sm.opaque %number : i32
+        %at = arith.index_cast %opaque : i32 to index
         %same = tile.load %bias[%c0, %at] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
         %other = tile.load %bias[%at, %at] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
         %both = arith.addf %same, %other : tensor<64x80xbf16, #c>
@@ -239,7 +239,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
 // CHECK: sm.wgmma_wait
 // CHECK: sm.release %[[KB]]
 // CHECK: scf.yield
-// CHECK: sm.release %[[QB]][%{{.*}}] each_warp
+// CHECK: sm.release %[[QB]][%{{.*}}] per_warp
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 3 : i64,
                    tile.instances_per_sm = 3 : i64} {
   func.func @two_loops(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
@@ -314,7 +314,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: } consumer 232 {
 // CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
 // CHECK-NEXT: %[[NUMBER:.*]] = sm.consume_work %[[NB]][%[[SLOT]]] phase %[[PHASE]]
-// CHECK-NEXT: sm.release %[[NB]][%[[SLOT]]] each_warp
+// CHECK-NEXT: sm.release %[[NB]][%[[SLOT]]] per_warp
 // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
 // CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
 // CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
@@ -397,7 +397,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK: scf.if
 // CHECK: sm.mma %{{.*}}, %[[TILE]]
 // CHECK-NEXT: sm.proxy_fence
-// CHECK: sm.release %{{.*}} each_warp
+// CHECK: sm.release %{{.*}} per_warp
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
   func.func @a_second_product(%k: !tile.view<2xbf16>, %qs: !sm.shared<64x64xbf16, 128>, %n: index, %rare: i1) {
     %c0 = arith.constant 0 : index
@@ -432,7 +432,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 // CHECK: consumer
 // CHECK-NOT: sm.release
 // CHECK: sm.proxy_fence
-// CHECK-NEXT: sm.release %[[KEYS]]{{.*}} each_warp
+// CHECK-NEXT: sm.release %[[KEYS]]{{.*}} per_warp
 // CHECK-NOT: sm.release
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
   func.func @slots_that_come_back_together(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>,
@@ -470,7 +470,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 // CHECK: consumer
 // CHECK-NOT: sm.release
 // CHECK: sm.proxy_fence
-// CHECK-NEXT: sm.release %[[KEYS]]{{.*}} each_warp
+// CHECK-NEXT: sm.release %[[KEYS]]{{.*}} per_warp
 // CHECK-NOT: sm.release
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stages = 2 : i64} {
   func.func @two_slots_with_a_third(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %other: !tile.view<2xbf16>,

@@ -17,7 +17,7 @@
 // CHECK: %[[MASK:.*]] = arith.cmpi sle
 // CHECK-NEXT: %[[MASKED:.*]] = arith.select %[[MASK]], %[[S]]
 // CHECK-NEXT: scf.yield %[[MASKED]]
-// CHECK-NEXT: } {tile.shortcut}
+// CHECK-NEXT: } {tile.fast_path}
 // CHECK: return %[[RESULT]]
 func.func @causal(%row: index, %key: index, %shift: i32, %s: tensor<64x32xf32>) -> tensor<64x32xf32> {
   %minus_inf = arith.constant dense<0xFF800000> : tensor<64x32xf32>
@@ -191,7 +191,7 @@ func.func @documents(%query_document: tensor<16x16xi32>, %key_document: tensor<1
 // That side is wrong where the scalar is true: no shortcut.
 // CHECK-NEXT: }{{$}}
 // CHECK-NEXT: scf.yield
-// CHECK-NEXT: } {tile.shortcut}
+// CHECK-NEXT: } {tile.fast_path}
 func.func @range(%bounds: !tile.view<1xi32>, %whole: i1, %s: tensor<16x16xf32>, %row: i32, %key: i32, %end: i32)
     -> tensor<16x16xf32> {
   %minus_inf = arith.constant dense<0xFF800000> : tensor<16x16xf32>

@@ -27,8 +27,8 @@ module attributes {tile.optimistic_softmax = true} {
 // CHECK-DAG: %[[IS_LATER:.*]] = arith.cmpi ne, %[[J]],
 // CHECK: %[[IS_WRONG:.*]] = arith.andi %[[ANY]], %[[IS_LATER]]
 // CHECK: scf.if %[[IS_WRONG]]
-// CHECK:   %[[PINNED:.*]] = sm.pin
-// CHECK:   tile.dot %[[Q]], %[[K]] {tile.each_warp, transpose_rhs}
+// CHECK:   %[[PINNED:.*]] = sm.opaque
+// CHECK:   tile.dot %[[Q]], %[[K]] {tile.warp_local, transpose_rhs}
 // CHECK:   tile.reduce max
 // CHECK: } else {
 // CHECK:   scf.yield %[[FIRST]]#0,
@@ -70,7 +70,7 @@ func.func @masked_and_scaled(%q: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %V:
 // CHECK:   %[[EXPONENTS:.*]] = math.fma
 // CHECK:   math.exp2 %[[EXPONENTS]]
 // CHECK: scf.if
-// CHECK:   tile.dot {{.*}} {tile.each_warp, transpose_rhs}
+// CHECK:   tile.dot {{.*}} {tile.warp_local, transpose_rhs}
 // CHECK:   %[[SCORES:.*]] = arith.mulf %{{.*}} : tensor<64x32xf32>
 // CHECK:   arith.subf %[[SCORES]],
 func.func @f16_values(%q: tensor<64x64xf16>, %k: tensor<32x64xf16>, %v: tensor<32x64xf16>, %scale: f32,
@@ -140,7 +140,7 @@ func.func @with_a_term(%q: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %v: tenso
 // CHECK-NEXT: arith.select %{{.*}} tensor<64x32xi1>
 // CHECK:      math.exp2
 // CHECK: scf.if
-// CHECK:   %[[AGAIN:.*]] = tile.dot {{.*}} {tile.each_warp, transpose_rhs}
+// CHECK:   %[[AGAIN:.*]] = tile.dot {{.*}} {tile.warp_local, transpose_rhs}
 // CHECK:   math.tanh %[[AGAIN]]
 // CHECK:   scf.if %[[INSIDE]] -> (tensor<64x32xf32>)
 func.func @masked_behind_a_tanh(%inside: i1, %visible: tensor<64x32xi1>, %q: tensor<64x64xbf16>,
@@ -159,7 +159,7 @@ func.func @masked_behind_a_tanh(%inside: i1, %visible: tensor<64x32xi1>, %q: ten
     } else {
       %hidden = arith.select %visible, %capped, %minus_inf : tensor<64x32xi1>, tensor<64x32xf32>
       scf.yield %hidden : tensor<64x32xf32>
-    } {tile.shortcut}
+    } {tile.fast_path}
     %m1, %l1, %o1 = tile.softmax_update %masked, %v, %m, %l, %o
       : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
     scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
@@ -169,7 +169,7 @@ func.func @masked_behind_a_tanh(%inside: i1, %visible: tensor<64x32xi1>, %q: ten
 
 // Fragments of warps have 16 columns.
 // CHECK-LABEL: @half_a_fragment
-// CHECK-NOT: tile.each_warp
+// CHECK-NOT: tile.warp_local
 func.func @half_a_fragment(%q: tensor<64x64xbf16>, %k: tensor<24x64xbf16>, %v: tensor<24x64xbf16>, %m0: tensor<64xf32>,
                            %l0: tensor<64xf32>, %o0: tensor<64x64xf32>, %end: index) -> tensor<64x64xf32> {
   %c0 = arith.constant 0 : index
@@ -187,7 +187,7 @@ func.func @half_a_fragment(%q: tensor<64x64xbf16>, %k: tensor<24x64xbf16>, %v: t
 
 // A tensor that the program writes may hold something else by then.
 // CHECK-LABEL: @a_written_bias
-// CHECK-NOT: tile.each_warp
+// CHECK-NOT: tile.warp_local
 func.func @a_written_bias(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %v: tensor<32x64xbf16>,
                           %B: !tile.view<2xf32> {tile.written}, %m0: tensor<64xf32>, %l0: tensor<64xf32>,
                           %o0: tensor<64x64xf32>, %end: index) -> tensor<64x64xf32> {
@@ -208,7 +208,7 @@ func.func @a_written_bias(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %v: te
 }
 
 // CHECK-LABEL: @values_of_32_bits
-// CHECK-NOT: tile.each_warp
+// CHECK-NOT: tile.warp_local
 func.func @values_of_32_bits(%s: tensor<64x32xf32>, %v: tensor<32x64xf32>, %m: tensor<64xf32>, %l: tensor<64xf32>,
                              %o: tensor<64x64xf32>) -> tensor<64x64xf32> {
   // expected-remark @+1 {{optimistic_softmax has no effect: probabilities stay in 32 bits; maxima come before exponentials}}
@@ -218,7 +218,7 @@ func.func @values_of_32_bits(%s: tensor<64x32xf32>, %v: tensor<32x64xf32>, %m: t
 }
 
 // CHECK-LABEL: @given_scores
-// CHECK-NOT: tile.each_warp
+// CHECK-NOT: tile.warp_local
 func.func @given_scores(%s: tensor<64x32xf32>, %v: tensor<32x64xbf16>, %m0: tensor<64xf32>, %l0: tensor<64xf32>,
                         %o0: tensor<64x64xf32>, %end: index) -> tensor<64x64xf32> {
   %c0 = arith.constant 0 : index

@@ -36,18 +36,18 @@ module attributes {tile.version = "1"} {}
 // -----
 
 func.func @branch_of_each_warp(%condition: i1) {
-  // expected-error @+1 {{tile.each_warp is a unit attribute of a tile.dot}}
+  // expected-error @+1 {{tile.warp_local is a unit attribute of a tile.dot}}
   scf.if %condition {
-  } {tile.each_warp}
+  } {tile.warp_local}
   return
 }
 
 // -----
 
-func.func @shortcut_of_nothing(%condition: i1) {
-  // expected-error @+1 {{tile.shortcut is a unit attribute of an scf.if with two sides}}
+func.func @fast_path_of_nothing(%condition: i1) {
+  // expected-error @+1 {{tile.fast_path is a unit attribute of an scf.if with two sides}}
   scf.if %condition {
-  } {tile.shortcut}
+  } {tile.fast_path}
   return
 }
 
