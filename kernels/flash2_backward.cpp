@@ -177,7 +177,7 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
       .register_words = 2 * scores + s.block_n * (qk + v) + s.block_m * qk,                     // S, dP; dK, dV; dQ.
       .instances = blocks(shape.seqlen_k, s.block_n) * shape.kv_heads * shape.batch,
       .iterations = visitedBlocks(problem, shape.seqlen_q, s.block_m, s.block_n) * double(shape.heads / shape.kv_heads),
-      .product_flops = 2 * double(scores) * (3 * double(qk) + 2 * double(v)),
+      .mma_flops = 2 * double(scores) * (3 * double(qk) + 2 * double(v)),
       .shared_traffic = double(bytes) * double(s.num_warps) * (s.block_m + s.block_n) * row,
       .exponentials = double(scores)};
 }

@@ -87,7 +87,7 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
                 .register_words = scores + s.block_m * v, // S or P, O.
                 .instances = blocks(shape.seqlen_q, s.block_m) * shape.heads * shape.batch,
                 .iterations = visitedBlocks(problem, shape.seqlen_k, s.block_n, s.block_m),
-                .product_flops = 2 * double(scores) * row,
+                .mma_flops = 2 * double(scores) * row,
                 .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
                 .exponentials = double(scores)};
   if (s.roles == Roles::load) { // Warpgroups read Q, too, from shared memory, unless they hold it.
@@ -98,7 +98,7 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
       demand.register_words += s.block_m * qk / words;
     else
       demand.shared_traffic += double(bytes * s.block_m * qk);
-    demand.warpgroup_products = true;
+    demand.uses_wgmma = true;
     if (hasTilesOfScores(problem.variant))
       demand.shared_bytes += 2 * s.num_stages * scores;
     if (s.overlap == Overlap::pingpong) // The weights of one block beside the scores of the next.

@@ -22,7 +22,7 @@ constexpr double kDoubt = 1.15;
 
 // The work of a multiprocessor in one clock: operations of its tensor cores, bytes of shared memory, exponentials with
 // their arithmetic. The last constant is the number of clocks that each iteration takes in addition.
-constexpr double kProductFlops = 2048, kSharedBytes = 128, kExponentials = 10, kIterationClocks = 150;
+constexpr double kMmaFlops = 2048, kSharedBytes = 128, kExponentials = 10, kIterationClocks = 150;
 /// The number of warps that keep a multiprocessor busy.
 constexpr double kBusyWarps = 8;
 
@@ -55,7 +55,7 @@ std::string whyImpossible(const Schedule &schedule, const Demand &demand, const 
 /// Returns a rough estimate of the clocks of a launch.
 double gpuCost(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
   int64_t resident = residentInstances(schedule, demand, machine);
-  double products = demand.product_flops / (kProductFlops * (demand.warpgroup_products ? 2 : 1)),
+  double products = demand.mma_flops / (kMmaFlops * (demand.uses_wgmma ? 2 : 1)),
          shared = demand.shared_traffic / kSharedBytes, exponentials = demand.exponentials / kExponentials;
   double busy = std::min(1.0, double(resident * schedule.num_warps) / kBusyWarps);
   // Other instances hide the part that one instance does not overlap.

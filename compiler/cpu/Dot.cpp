@@ -86,12 +86,12 @@ private:
     }
     forEach(row, column, height, width, [&](int64_t, Value i, Value j) { store(initial(i, j), i, j); });
     int64_t whole = depth / chunk * chunk;
-    loop(0, whole, chunk, [&](Value k) { addProduct(row, column, k, chunk, height, width); });
+    loop(0, whole, chunk, [&](Value k) { addMma(row, column, k, chunk, height, width); });
     if (depth != whole)
-      addProduct(row, column, l.index(whole), depth - whole, height, width);
+      addMma(row, column, l.index(whole), depth - whole, height, width);
   }
 
-  void addProduct(Value row, Value column, Value k, int64_t steps, int64_t height, int64_t width) {
+  void addMma(Value row, Value column, Value k, int64_t steps, int64_t height, int64_t width) {
     SmallVector<Value> sums = product(row, column, k, steps, height, width);
     forEach(row, column, height, width, [&](int64_t at, Value i, Value j) {
       Value old = vector::LoadOp::create(b, loc, vectorType(), target.memory, ValueRange{i, j});

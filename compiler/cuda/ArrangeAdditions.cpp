@@ -34,7 +34,7 @@ private:
   void addPart(int64_t part, int64_t parts);
 
   tile::AtomicAddOp add_;
-  Operation *lastProduct_ = nullptr;
+  Operation *lastMma_ = nullptr;
   int64_t otherSums_ = 0;
 };
 } // namespace
@@ -43,17 +43,17 @@ Arrangement::Arrangement(tile::AtomicAddOp add) : add_(add) {
   for (Operation *op = add->getNextNode(); op; op = op->getNextNode())
     if (auto product = dyn_cast<sm::MmaOp>(op)) {
       otherSums_ += registersOf(product);
-      lastProduct_ = op;
+      lastMma_ = op;
     } else if (op->getNumRegions() != 0 || !isMemoryEffectFree(op)) {
       break;
     }
 }
 
 void Arrangement::apply() {
-  if (!lastProduct_)
+  if (!lastMma_)
     return;
   if (registersOf(add_.getTile()) + otherSums_ <= kAmple)
-    return add_->moveAfter(lastProduct_);
+    return add_->moveAfter(lastMma_);
   int64_t count = parts();
   if (count == 1)
     return;

@@ -140,7 +140,7 @@ private:
     Operation *last = userIn(fetch, /*last=*/true);
     auto product = dyn_cast<sm::WgmmaOp>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
-    const bool isFenced = !isReadByProducts(fetch) || rings_.isCompanion(fetch);
+    const bool isFenced = !isReadByMmas(fetch) || rings_.isCompanion(fetch);
     if (isFenced) // What follows in the slot is written by TMA.
       sm::ProxyFenceOp::create(b_);
     sm::ReleaseOp::create(b_, channel.mbarriers, position.slot, /*per_warp=*/!product || isReadByLanes(fetch));

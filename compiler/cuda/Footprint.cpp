@@ -78,7 +78,7 @@ static std::optional<Footprint> footprintOf(sm::MmaOp product, Value place) {
 static std::optional<Footprint> footprintOf(sm::WgmmaOp product, Value place) {
   if (place != product.getLhs() || place == product.getRhs())
     return std::nullopt;
-  return Footprint{.ofWarp = {sm::extentOfWarp(product.getType().getTile(), 0), 0}, .ofProduct = true};
+  return Footprint{.ofWarp = {sm::extentOfWarp(product.getType().getTile(), 0), 0}, .ofMma = true};
 }
 
 /// Each lane writes its elements; nothing is known where several have the same ones.

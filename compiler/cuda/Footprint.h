@@ -26,7 +26,7 @@ struct Footprint {
   mlir::Type tile = {};  ///< In registers or shared memory; null where only rows are known.
   llvm::SmallVector<Coordinate, 2> position = {};
   int64_t ofWarp[2] = {};   ///< If each warp accesses its own rows only: how many; and columns.
-  bool ofProduct = false;   ///< Of a warpgroup's, which all lanes wait for.
+  bool ofMma = false;       ///< Of a warpgroup's, which all lanes wait for.
   bool ofFirstWarp = false; ///< No other warp accesses anything, wherever it is.
 
   bool operator==(const Footprint &) const = default;

@@ -39,7 +39,7 @@ struct Access {
       return Need::nothing;
     if (!isOfSameWarps(other))
       return Need::barrier;
-    return orderedInWarp || footprint->ofProduct || other.footprint->ofProduct ? Need::nothing : Need::warpBarrier;
+    return orderedInWarp || footprint->ofMma || other.footprint->ofMma ? Need::nothing : Need::warpBarrier;
   }
 
 private:

@@ -14,7 +14,7 @@ namespace tegula::cuda {
 std::unique_ptr<mlir::Pass> createAssignLayouts();
 std::unique_ptr<mlir::Pass> createDeferReductions();
 std::unique_ptr<mlir::Pass> createSpecializeWarps();
-std::unique_ptr<mlir::Pass> createOverlapProducts();
+std::unique_ptr<mlir::Pass> createOverlapMmas();
 std::unique_ptr<mlir::Pass> createReadEarly();
 std::unique_ptr<mlir::Pass> createPipelineCopies();
 std::unique_ptr<mlir::Pass> createEndWarpgroupsEarly();

@@ -56,7 +56,7 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
-def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
+def OverlapMmas : Pass<"overlap-mmas", "::mlir::ModuleOp"> {
   let summary = "the last product of an iteration runs beside the first one of the next";
   let description = [{
     In modules with `tile.overlap = "pingpong"`. Where the last product of a consumers' loop only adds to what the loop

@@ -20,7 +20,7 @@ void buildLayoutsPipeline(mlir::OpPassManager &passes) {
 
 void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createSpecializeWarps());
-  passes.addPass(createOverlapProducts());
+  passes.addPass(createOverlapMmas());
   passes.addPass(createReadEarly());
   passes.addPass(createPipelineCopies());
   passes.addPass(createKeepLhsInRegisters());

@@ -148,7 +148,7 @@ private:
       position.push_back(map_.lookupOrDefault(index));
     Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, position.slot);
     sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), position, fetch.getShape(), tile,
-                               channel.mbarriers, position.slot, position.phase, /*tma_only=*/!isReadByProducts(fetch));
+                               channel.mbarriers, position.slot, position.phase, /*tma_only=*/!isReadByMmas(fetch));
   }
 
   const Rings &rings_;

@@ -51,7 +51,7 @@ static bool isBox(sm::LoadSharedOp fetch) {
          type.getShape()[0] <= mostRows && matchPattern(fetch.getPosition().back(), m_Zero());
 }
 
-bool cuda::isReadByProducts(sm::LoadSharedOp fetch) {
+bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {
   return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp, sm::MmaOp>) &&
          llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
 }
@@ -91,7 +91,7 @@ template <class Op> static bool isKnown(Op op) {
          llvm::none_of(op->getOperands(), isCarried);
 }
 
-bool cuda::canProducerLoad(sm::LoadSharedOp fetch) { return isKnown(fetch) && isBox(fetch) && isReadByProducts(fetch); }
+bool cuda::canProducerLoad(sm::LoadSharedOp fetch) { return isKnown(fetch) && isBox(fetch) && isReadByMmas(fetch); }
 
 sm::SharedType cuda::boxType(RankedTensorType tile) {
   constexpr int64_t panelBytes = 128, panelElements = 64;

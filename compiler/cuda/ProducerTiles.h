@@ -21,7 +21,7 @@ tile::NextWorkOp nextWorkOf(mlir::scf::WhileOp loop);
 bool isInLoop(mlir::Operation *op);
 
 /// Products of warps may read what those of warpgroups do, too.
-bool isReadByProducts(sm::LoadSharedOp fetch);
+bool isReadByMmas(sm::LoadSharedOp fetch);
 
 /// By more than products of warpgroups, which read it for all lanes at once.
 bool isReadByLanes(sm::LoadSharedOp fetch);

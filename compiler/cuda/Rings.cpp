@@ -64,10 +64,10 @@ void Rings::makeChannel(LocBuilder &b, sm::LoadSharedOp fetch) {
 
 /// A tile that goes to registers comes back with one of the same loop that each warp gives back no sooner.
 void Rings::findCompanion(sm::LoadSharedOp fetch) {
-  if (isReadByProducts(fetch) || fetch->use_empty())
+  if (isReadByMmas(fetch) || fetch->use_empty())
     return;
   auto canTakeAlong = [&](sm::LoadSharedOp other) {
-    return other->getBlock() == fetch->getBlock() && isReadByProducts(other) && isReadByLanes(other) &&
+    return other->getBlock() == fetch->getBlock() && isReadByMmas(other) && isReadByLanes(other) &&
            !userIn(other, /*last=*/true)->isBeforeInBlock(userIn(fetch, /*last=*/true));
   };
   if (auto found = llvm::find_if(loads_, canTakeAlong); found != loads_.end())

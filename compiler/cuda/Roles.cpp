@@ -179,11 +179,9 @@ LogicalResult cuda::lower(Threads &t, sm::ConsumerWaitOp op) {
 /// of the warpgroup. A fence says that they have read it, or another that comes back with it.
 static bool haveMet(sm::ReleaseOp op) {
   return !isa<sm::ProxyFenceOp>(op->getPrevNode()) && llvm::any_of(op.getMbarriers().getUsers(), [&](Operation *user) {
-    auto isProduct = [&](Operation *reader) {
-      return isa<sm::WgmmaOp>(reader) && reader->getBlock() == op->getBlock();
-    };
+    auto isMma = [&](Operation *reader) { return isa<sm::WgmmaOp>(reader) && reader->getBlock() == op->getBlock(); };
     return isa<sm::ConsumerWaitOp>(user) && user->getBlock() == op->getBlock() && !user->use_empty() &&
-           llvm::all_of(user->getUsers(), isProduct);
+           llvm::all_of(user->getUsers(), isMma);
   });
 }
 

@@ -71,7 +71,7 @@ private:
 
   /// The shape in shared memory that the fragments of an operand cover.
   static std::array<int64_t, 2> coveredShape(PlannedDot planned, Side side) {
-    ProductShape size = covered(planned.dot, planned.grid);
+    MmaShape size = covered(planned.dot, planned.grid);
     bool transposed = side == lhs ? planned.dot.getTransposeLhs() : planned.dot.getTransposeRhs();
     int64_t outer = side == lhs ? size.m : size.n;
     bool depthFirst = (side == lhs) == transposed;

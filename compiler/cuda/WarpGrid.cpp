@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace tegula::cuda {
 
-ProductShape shapeOf(tile::DotOp dot) {
+MmaShape shapeOf(tile::DotOp dot) {
   auto result = dot.getResult().getType(), lhs = dot.getLhs().getType();
   return {result.getDimSize(0), result.getDimSize(1), lhs.getDimSize(dot.getTransposeLhs() ? 0 : 1)};
 }
@@ -22,25 +22,25 @@ bool onTensorCores(tile::DotOp dot) {
 
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid) {
   constexpr int64_t warpsOfGroup = 4, rowsOfWarp = 16, mostColumns = 256;
-  ProductShape shape = shapeOf(dot);
+  MmaShape shape = shapeOf(dot);
   return tile::wantsRoles(dot) && !dot->hasAttr(tile::warpLocal) && onTensorCores(dot) &&
          !dot.getLhs().getType().getElementType().isF32() && !dot.getTransposeLhs() && grid.n == 1 &&
          grid.m % warpsOfGroup == 0 && shape.m == rowsOfWarp * grid.m && shape.n <= mostColumns;
 }
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid) {
-  ProductShape shape = shapeOf(dot);
+  MmaShape shape = shapeOf(dot);
   return sm::accumulatorLayout(dot.getContext(), shape.m, shape.n, grid.m, grid.n);
 }
 
 sm::LayoutAttr operandLayout(tile::DotOp dot, WarpGrid grid) {
-  ProductShape shape = shapeOf(dot);
+  MmaShape shape = shapeOf(dot);
   return sm::operandLayout(dot.getContext(), shape.m, shape.k, grid.m, grid.n);
 }
 
-ProductShape covered(tile::DotOp dot, WarpGrid grid) {
+MmaShape covered(tile::DotOp dot, WarpGrid grid) {
   auto up = [](int64_t size, int64_t unit) { return static_cast<int64_t>(llvm::alignTo(size, unit)); };
-  ProductShape shape = shapeOf(dot);
+  MmaShape shape = shapeOf(dot);
   return {up(shape.m, 16 * grid.m), up(shape.n, 16 * grid.n), up(shape.k, 16)};
 }
 
@@ -78,7 +78,7 @@ struct CostModel {
 
   double operator()(WarpGrid grid) const {
     tile::DotOp dot = this->dot;
-    ProductShape size = covered(dot, grid);
+    MmaShape size = covered(dot, grid);
     double lhsBytes = dot.getLhs().getType().getElementTypeBitWidth() / 8.0 * size.m * size.k;
     double rhsBytes = dot.getRhs().getType().getElementTypeBitWidth() / 8.0 * size.n * size.k;
     double bytes = rhsBytes * grid.m, cost = size.m * size.n * size.k / productsPerClock;

@@ -13,13 +13,13 @@ struct WarpGrid {
 };
 
 /// The sizes of a product: [m, k] times [k, n].
-struct ProductShape {
+struct MmaShape {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
 };
 
-ProductShape shapeOf(tile::DotOp dot);
+MmaShape shapeOf(tile::DotOp dot);
 /// Whether tensor cores compute it; otherwise threads do, in f32.
 bool onTensorCores(tile::DotOp dot);
 /// Whether whole warpgroups compute it on this grid: sm.wgmma. Only modules with roles want that, and not of products
@@ -30,7 +30,7 @@ sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid);
 /// The layout in which `dot` takes its lhs from registers.
 sm::LayoutAttr operandLayout(tile::DotOp dot, WarpGrid grid);
 /// Rows and columns that the warps' fragments cover, the padding included.
-ProductShape covered(tile::DotOp dot, WarpGrid grid);
+MmaShape covered(tile::DotOp dot, WarpGrid grid);
 
 /// The grid that is fastest by a model of shared-memory traffic and tensor-core time. `lhs` is the layout in which the
 /// lhs already is, if any: a grid that can take it from registers saves reading it.

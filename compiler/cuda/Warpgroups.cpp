@@ -77,19 +77,19 @@ LogicalResult cuda::lower(Threads &t, sm::WgmmaOp op) {
   if (op.getAcc())
     sums.assign(t.registers(op.getAcc()).begin(), t.registers(op.getAcc()).end());
   unsigned columns = 2 * registerCount(op.getType().getTile());
-  t.gpu.fenceProducts();
+  t.gpu.fenceMmas();
   for (int64_t step = 0; step < steps; ++step) {
     SmallVector<Value> a =
         lhs ? SmallVector<Value>{lhs->at(step)} : SmallVector<Value>(words.slice(wordsOfStep * step, wordsOfStep));
     sums = t.gpu.multiplyAsync(op.getRhs().getType().getElementType(), columns, a, rhs.at(step), sums,
                                /*transposeA=*/false, /*transposeB=*/!op.getTransposeRhs());
   }
-  t.gpu.commitProducts();
+  t.gpu.commitMmas();
   t.define(op.getResult(), sums);
   return success();
 }
 
 LogicalResult cuda::lower(Threads &t, sm::WgmmaWaitOp op) {
-  t.define(op.getResult(), t.gpu.waitProducts(op.getPending(), t.registers(op.getProduct())));
+  t.define(op.getResult(), t.gpu.waitMmas(op.getPending(), t.registers(op.getMma())));
   return success();
 }

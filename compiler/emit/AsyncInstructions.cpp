@@ -167,10 +167,10 @@ SmallVector<Value> Instructions::multiplyAsync(Type element, unsigned n, ValueRa
   return assembly.create(text, /*touchesMemory=*/false);
 }
 
-void Instructions::fenceProducts() { Assembly(b_).create("wgmma.fence.sync.aligned;"); }
-void Instructions::commitProducts() { Assembly(b_).create("wgmma.commit_group.sync.aligned;"); }
+void Instructions::fenceMmas() { Assembly(b_).create("wgmma.fence.sync.aligned;"); }
+void Instructions::commitMmas() { Assembly(b_).create("wgmma.commit_group.sync.aligned;"); }
 
-SmallVector<Value> Instructions::waitProducts(unsigned pending, ValueRange sums) {
+SmallVector<Value> Instructions::waitMmas(unsigned pending, ValueRange sums) {
   Assembly assembly(b_, sums.size());
   assembly.tie(sums);
   return assembly.create("wgmma.wait_group.sync.aligned " + Twine(pending) + ";");

@@ -86,15 +86,15 @@ public:
   /// What a thread may use from here on; all warps of a warpgroup do it. `more` says whether it had fewer.
   void setRegisters(unsigned count, bool more);
   /// One step of m64nNk16 on bf16 or f16 (`element`), asynchronously: the sums, N / 2 f32, are undefined until a
-  /// waitProducts. `a` is one i32 (the low word of a descriptor) or four with a fragment; `b` is a low word. No `sums`
+  /// waitMmas. `a` is one i32 (the low word of a descriptor) or four with a fragment; `b` is a low word. No `sums`
   /// means zeros.
   llvm::SmallVector<mlir::Value> multiplyAsync(mlir::Type element, unsigned n, mlir::ValueRange a, mlir::Value b,
                                                mlir::ValueRange sums, bool transposeA, bool transposeB);
   /// Before the first product, and after registers that it takes were written.
-  void fenceProducts();
-  void commitProducts();
+  void fenceMmas();
+  void commitMmas();
   /// Waits until at most `pending` groups are not finished; returns `sums`, which have then arrived.
-  llvm::SmallVector<mlir::Value> waitProducts(unsigned pending, mlir::ValueRange sums);
+  llvm::SmallVector<mlir::Value> waitMmas(unsigned pending, mlir::ValueRange sums);
 
   //===-- Between lanes ------------------------------------------------------------------------------------------===//
   /// The value that lane ^ mask holds; any element type of a tile.

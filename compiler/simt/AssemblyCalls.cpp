@@ -46,7 +46,7 @@ private:
     if (first == "cp")
       return lowerCopy(s);
     if (first == "wgmma")
-      return lowerProduct(s);
+      return lowerMma(s);
     return lowerOrder(s);
   }
 
@@ -301,7 +301,7 @@ private:
 
   //===-- Warpgroups ----------------------------------------------------------------------------------------------===//
 
-  LogicalResult lowerProduct(const AsmStatement &s) {
+  LogicalResult lowerMma(const AsmStatement &s) {
     if (s.is("wgmma.fence"))
       call(&SimtOps::wgmma_fence, std::array{calls_.site("wgmma.fence")});
     else if (s.is("wgmma.commit_group"))

@@ -262,7 +262,7 @@ LogicalResult WgmmaOp::verify() {
 }
 
 LogicalResult WgmmaWaitOp::verify() {
-  if (getType() != getProduct().getType().getTile())
-    return emitOpError("waits for ") << getProduct().getType() << " and results in " << getType();
+  if (getType() != getMma().getType().getTile())
+    return emitOpError("waits for ") << getMma().getType() << " and results in " << getType();
   return success();
 }

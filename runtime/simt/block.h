@@ -175,10 +175,10 @@ public:
                 uint32_t mbarrier);
   void commitBulk(Lane &lane, uint32_t site);
   void waitBulk(Lane &lane, uint32_t site, uint32_t pending, bool sources);
-  void startProduct(Lane &lane, uint32_t site, const SimtWgmma &product, uint32_t *accumulators);
-  void fenceProducts(Lane &lane, uint32_t site);
-  void commitProducts(Lane &lane, uint32_t site);
-  void waitProducts(Lane &lane, uint32_t site, uint32_t pending, uint32_t count, uint32_t *accumulators);
+  void startMma(Lane &lane, uint32_t site, const SimtWgmma &product, uint32_t *accumulators);
+  void fenceMmas(Lane &lane, uint32_t site);
+  void commitMmas(Lane &lane, uint32_t site);
+  void waitMmas(Lane &lane, uint32_t site, uint32_t pending, uint32_t count, uint32_t *accumulators);
   void readAccumulator(Lane &lane, uint32_t site, uint32_t value);
   void setRegisters(Lane &lane, uint32_t site, uint32_t count);
   uint32_t shuffle(Lane &lane, uint32_t site, SimtShuffle kind, uint32_t value, uint32_t operand);
@@ -248,13 +248,13 @@ private:
 
   Warp &warpOf(const Lane &lane) { return warps_[lane.number / kWarp]; }
   Warpgroup &warpgroupOf(const Lane &lane) { return warpgroups_[lane.number / kWarpgroup]; }
-  void issueProduct(Lane *lanes, uint32_t site);
-  bool sameProduct(Lane *lanes, uint32_t site);
+  void issueMma(Lane *lanes, uint32_t site);
+  bool sameMma(Lane *lanes, uint32_t site);
   /// What a register names; null if it is a value.
   const AccumulatorMatrix *matrixOf(const Lane &lane, uint32_t value);
   uint32_t matrixFor(Lane *lanes, uint32_t site, const SimtWgmma &what);
   void checkOperands(const Lane &lane, const Product &product);
-  void finishProducts(Warpgroup &warpgroup, uint32_t last);
+  void finishMmas(Warpgroup &warpgroup, uint32_t last);
   bool takeRegisters(const Lane &lane, uint32_t count);
 
   //===-- Memory: access.cpp --------------------------------------------------------------------------------------===//

@@ -163,17 +163,17 @@ const SimtOps simtOps = {
     .wgmma =
         [](SimtLane *lane, uint32_t site, const void *product, void *accumulators) {
           access(lane, [&](Block &b, Lane &l) {
-            b.startProduct(l, site, *static_cast<const SimtWgmma *>(product), static_cast<uint32_t *>(accumulators));
+            b.startMma(l, site, *static_cast<const SimtWgmma *>(product), static_cast<uint32_t *>(accumulators));
           });
         },
     .wgmma_fence = [](SimtLane *lane,
-                      uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.fenceProducts(l, site); }); },
+                      uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.fenceMmas(l, site); }); },
     .wgmma_commit = [](SimtLane *lane,
-                       uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.commitProducts(l, site); }); },
+                       uint32_t site) { onLane(lane, [&](Block &b, Lane &l) { b.commitMmas(l, site); }); },
     .wgmma_wait =
         [](SimtLane *lane, uint32_t site, uint32_t pending, uint32_t count, void *accumulators) {
           onLane(lane, [&](Block &b, Lane &l) {
-            b.waitProducts(l, site, pending, count, static_cast<uint32_t *>(accumulators));
+            b.waitMmas(l, site, pending, count, static_cast<uint32_t *>(accumulators));
           });
         },
     .read_accumulator =

@@ -31,24 +31,24 @@ void Product::unpack(const void *piece, bool transposed, uint32_t row, uint32_t 
 
 /// Register i of a lane: rows in steps of 8, then halves along K.
 Product::Operand Product::readRegisters() const {
-  Operand operand(size_t{depth()} * kProductRows);
+  Operand operand(size_t{depth()} * kMmaRows);
   const uint32_t perWord = depth() / 8;
   for (uint32_t lane = 0; lane < kWarpgroup; ++lane)
     for (uint32_t i = 0; i < 4; ++i)
       for (uint32_t half = 0; half < perWord; ++half) {
         const uint32_t row = lane / 32 * 16 + lane % 32 / 4 + i % 2 * 8;
         const uint32_t k = lane % 4 * perWord + half + i / 2 * 4 * perWord;
-        operand[size_t{k} * kProductRows + row] = elementAt(static_cast<SimtMma>(what.type), &a[lane][i], half);
+        operand[size_t{k} * kMmaRows + row] = elementAt(static_cast<SimtMma>(what.type), &a[lane][i], half);
       }
   return operand;
 }
 
 void Product::multiply(const Operand &a, const Operand &b, AccumulatorMatrix &sum) const {
   const uint32_t columns = what.columns;
-  for (uint32_t row = 0; row < kProductRows; ++row) {
+  for (uint32_t row = 0; row < kMmaRows; ++row) {
     float *to = &sum.values[size_t{row} * columns];
     for (uint32_t k = 0; k < depth(); ++k) {
-      const float factor = a[size_t{k} * kProductRows + row];
+      const float factor = a[size_t{k} * kMmaRows + row];
       const float *from = &b[size_t{k} * columns];
       for (uint32_t column = 0; column < columns; ++column)
         to[column] += factor * from[column];

@@ -13,7 +13,7 @@
 
 namespace tegula::simt {
 
-inline constexpr uint32_t kWarpgroup = 128, kProductRows = 64;
+inline constexpr uint32_t kWarpgroup = 128, kMmaRows = 64;
 
 /// Where a lane's register of an accumulator lies in the matrix.
 struct AccumulatorPlace {
@@ -41,8 +41,8 @@ struct AccumulatorName {
 /// Accumulators of a warpgroup that products are being added to.
 struct AccumulatorMatrix {
   uint32_t columns = 0;
-  uint32_t lastProduct = 0, site = 0; ///< The last product into it, counted from 1.
-  std::vector<float> values;          ///< Rows of `columns`.
+  uint32_t lastMma = 0, site = 0; ///< The last product into it, counted from 1.
+  std::vector<float> values;      ///< Rows of `columns`.
 
   float &at(AccumulatorPlace place) { return values[place.row * columns + place.column]; }
   float at(AccumulatorPlace place) const { return values[place.row * columns + place.column]; }
@@ -92,7 +92,7 @@ void Product::forEachPiece(MatrixDescriptor descriptor, bool transposed, uint32_
 template <class Visit> void Product::forEachPiece(Visit visit) const {
   const auto address = [&](uint32_t at, uint32_t, uint32_t) { visit(at); };
   if (!what.a_in_registers)
-    forEachPiece(MatrixDescriptor(what.a_descriptor), what.a_transposed, kProductRows, address);
+    forEachPiece(MatrixDescriptor(what.a_descriptor), what.a_transposed, kMmaRows, address);
   forEachPiece(MatrixDescriptor(what.b_descriptor), what.b_transposed, what.columns, address);
 }
 
@@ -108,7 +108,7 @@ Product::Operand Product::read(uint64_t descriptor, bool transposed, uint32_t ro
 
 template <class Memory> void Product::addTo(AccumulatorMatrix &sum, Memory memory) const {
   const Operand a =
-      what.a_in_registers ? readRegisters() : read(what.a_descriptor, what.a_transposed, kProductRows, memory);
+      what.a_in_registers ? readRegisters() : read(what.a_descriptor, what.a_transposed, kMmaRows, memory);
   multiply(a, read(what.b_descriptor, what.b_transposed, what.columns, memory), sum);
 }
 

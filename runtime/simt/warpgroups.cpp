@@ -11,12 +11,12 @@ namespace {
 constexpr uint32_t kKept = 1024;
 
 /// One lane's part.
-struct ProductOperands {
+struct MmaOperands {
   const SimtWgmma *what;
   uint32_t *accumulators;
 };
 
-const ProductOperands &operandsOf(const Lane &lane) { return *static_cast<const ProductOperands *>(lane.in); }
+const MmaOperands &operandsOf(const Lane &lane) { return *static_cast<const MmaOperands *>(lane.in); }
 
 uint32_t registersOf(const SimtWgmma &what) { return what.columns / 2; }
 
@@ -24,17 +24,17 @@ uint32_t registersOf(const SimtWgmma &what) { return what.columns / 2; }
 
 //===-- Start -----------------------------------------------------------------------------------------------------===//
 
-void Block::startProduct(Lane &lane, uint32_t site, const SimtWgmma &product, uint32_t *accumulators) {
+void Block::startMma(Lane &lane, uint32_t site, const SimtWgmma &product, uint32_t *accumulators) {
   if (lanesOfInstance() % kWarpgroup != 0)
     return report(SimtFault::barrier_misuse, lane.number, site,
                   "is an instruction of 128 lanes in a block of other size");
-  const ProductOperands operands{&product, accumulators};
+  const MmaOperands operands{&product, accumulators};
   lane.in = &operands;
-  together<kWarpgroup / kWarp>(lane, site, [&](Lane *lanes) { issueProduct(lanes, site); });
+  together<kWarpgroup / kWarp>(lane, site, [&](Lane *lanes) { issueMma(lanes, site); });
 }
 
-void Block::issueProduct(Lane *lanes, uint32_t site) {
-  if (!sameProduct(lanes, site))
+void Block::issueMma(Lane *lanes, uint32_t site) {
+  if (!sameMma(lanes, site))
     return;
   const SimtWgmma &what = *operandsOf(lanes[0]).what;
   Warpgroup &warpgroup = warpgroupOf(lanes[0]);
@@ -46,7 +46,7 @@ void Block::issueProduct(Lane *lanes, uint32_t site) {
   ++warpgroup.started;
   warpgroup.site = site;
   AccumulatorMatrix &matrix = warpgroup.matrices.at(product.matrix);
-  matrix.lastProduct = warpgroup.started;
+  matrix.lastMma = warpgroup.started;
   matrix.site = site;
   checkOperands(lanes[0], product);
   for (uint32_t lane = 0; lane < kWarpgroup; ++lane)
@@ -54,11 +54,11 @@ void Block::issueProduct(Lane *lanes, uint32_t site) {
       operandsOf(lanes[lane]).accumulators[i] = AccumulatorName{product.matrix, i}.bits();
   warpgroup.products.push_back(std::move(product));
   if (choose_->copyLandsAtOnce())
-    finishProducts(warpgroup, warpgroup.started);
+    finishMmas(warpgroup, warpgroup.started);
 }
 
 /// Reports operands that are not the same in all lanes.
-bool Block::sameProduct(Lane *lanes, uint32_t site) {
+bool Block::sameMma(Lane *lanes, uint32_t site) {
   const SimtWgmma &first = *operandsOf(lanes[0]).what;
   for (uint32_t i = 1; i < kWarpgroup; ++i) {
     const SimtWgmma &other = *operandsOf(lanes[i]).what;
@@ -90,12 +90,11 @@ uint32_t Block::matrixFor(Lane *lanes, uint32_t site, const SimtWgmma &what) {
   if (continues)
     return AccumulatorName::from(held)->matrix;
   warpgroup.lastMatrix = warpgroup.lastMatrix % AccumulatorName::kMost + 1;
-  AccumulatorMatrix matrix{.columns = what.columns, .values = std::vector<float>(size_t{kProductRows} * what.columns)};
+  AccumulatorMatrix matrix{.columns = what.columns, .values = std::vector<float>(size_t{kMmaRows} * what.columns)};
   for (uint32_t lane = 0; what.accumulate && lane < kWarpgroup; ++lane)
     for (uint32_t i = 0; i < registersOf(what); ++i)
       matrix.at(accumulatorPlace(lane, i)) = std::bit_cast<float>(operandsOf(lanes[lane]).accumulators[i]);
-  std::erase_if(warpgroup.matrices,
-                [&](const auto &old) { return old.second.lastProduct + kKept < warpgroup.started; });
+  std::erase_if(warpgroup.matrices, [&](const auto &old) { return old.second.lastMma + kKept < warpgroup.started; });
   warpgroup.matrices.insert_or_assign(warpgroup.lastMatrix, std::move(matrix));
   return warpgroup.lastMatrix;
 }
@@ -111,7 +110,7 @@ void Block::checkOperands(const Lane &lane, const Product &product) {
 
 //===-- End -------------------------------------------------------------------------------------------------------===//
 
-void Block::finishProducts(Warpgroup &warpgroup, uint32_t last) {
+void Block::finishMmas(Warpgroup &warpgroup, uint32_t last) {
   const auto inFlight = static_cast<uint32_t>(warpgroup.products.size());
   const uint32_t done = warpgroup.started - inFlight;
   for (uint32_t i = done; i < last; ++i) {
@@ -124,17 +123,17 @@ void Block::finishProducts(Warpgroup &warpgroup, uint32_t last) {
   }
 }
 
-void Block::fenceProducts(Lane &lane, uint32_t site) {
+void Block::fenceMmas(Lane &lane, uint32_t site) {
   if (executionOf(lane, site, nullptr) == Execution::Normal)
     together(lane, site, [&](Lane *warp) { warpOf(*warp).fenced = true; });
 }
 
-void Block::commitProducts(Lane &lane, uint32_t site) {
+void Block::commitMmas(Lane &lane, uint32_t site) {
   if (executionOf(lane, site, nullptr) == Execution::Normal)
     together(lane, site, [&](Lane *warp) { warpOf(*warp).groups.push_back(warpgroupOf(*warp).started); });
 }
 
-void Block::waitProducts(Lane &lane, uint32_t site, uint32_t pending, uint32_t count, uint32_t *accumulators) {
+void Block::waitMmas(Lane &lane, uint32_t site, uint32_t pending, uint32_t count, uint32_t *accumulators) {
   const Execution execution = executionOf(lane, site, nullptr);
   if (execution != Execution::Not)
     together(lane, site, [&](Lane *first) {
@@ -144,13 +143,13 @@ void Block::waitProducts(Lane &lane, uint32_t site, uint32_t pending, uint32_t c
       if (warp.groups.size() <= allowed)
         return;
       warp.waited = warp.groups[warp.groups.size() - 1 - allowed];
-      finishProducts(warpgroupOf(*first), warp.waited);
+      finishMmas(warpgroupOf(*first), warp.waited);
       for (uint32_t i = 0; i < kWarp; ++i)
         clocks_.waited(first[i].number, {warpgroupOf(*first).engine, warp.waited});
     });
   for (uint32_t i = 0; i < count; ++i)
     if (const AccumulatorMatrix *matrix = matrixOf(lane, accumulators[i])) {
-      if (matrix->lastProduct > warpOf(lane).waited)
+      if (matrix->lastMma > warpOf(lane).waited)
         readAccumulator(lane, site, accumulators[i]);
       const uint32_t index = AccumulatorName::from(accumulators[i])->index;
       accumulators[i] = std::bit_cast<uint32_t>(matrix->at(accumulatorPlace(lane.number % kWarpgroup, index)));

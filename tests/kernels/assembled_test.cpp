@@ -117,7 +117,7 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
   ASSERT_TRUE(sass.ok()) << sass.status().message();
   // The assembler moves softcap's factor, scale / cap, to a uniform register in the first product of a block of
   // queries.
-  const std::string shuffles = testing::interruptedProducts(*sass);
+  const std::string shuffles = testing::interruptedMmas(*sass);
   EXPECT_LE(std::count(shuffles.begin(), shuffles.end(), '\n'), GetParam().problem.variant.name == "softcap")
       << shuffles;
   EXPECT_THAT(testing::touchedInFlight(*sass), IsEmpty());
@@ -228,9 +228,9 @@ TEST_P(Mutated, ArrivalsAndWaitsThatOrderNoMemoryAreTheSameCode) {
   EXPECT_EQ(sharedOpcodes(weaker), opcodes);
 }
 
-class MutatedProducts : public Mutated {};
+class MutatedMmas : public Mutated {};
 
-TEST_P(MutatedProducts, ThatOverlapNeedAFenceEach) {
+TEST_P(MutatedMmas, ThatOverlapNeedAFenceEach) {
   const std::string fence = "wgmma.fence.sync.aligned;", commit = "wgmma.commit_group", wait = "wgmma.wait_group";
   int fences = 0;
   for (size_t at = 0; (at = ptx.find(commit, at)) != std::string::npos; ++at) {
@@ -254,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Combinations,
                          });
 INSTANTIATE_TEST_SUITE_P(Hopper, Mutated, ::testing::ValuesIn(schedulesWithRoles()),
                          [](const auto &info) { return nameOf(info.param); });
-INSTANTIATE_TEST_SUITE_P(Hopper, MutatedProducts, ::testing::ValuesIn(schedulesWithRoles(/*mustOverlap=*/true)),
+INSTANTIATE_TEST_SUITE_P(Hopper, MutatedMmas, ::testing::ValuesIn(schedulesWithRoles(/*mustOverlap=*/true)),
                          [](const auto &info) { return nameOf(info.param); });
 
 /// Two head dimensions, element types and masks, and those in turns.

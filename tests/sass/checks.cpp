@@ -181,7 +181,7 @@ constexpr int kFewExponentials = 8;
 
 } // namespace
 
-std::string interruptedProducts(const Sass &sass) {
+std::string interruptedMmas(const Sass &sass) {
   std::string complaints;
   bool inside = false;
   for (size_t at = 0; at < sass.code().size(); ++at) {

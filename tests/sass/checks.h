@@ -8,7 +8,7 @@ namespace tegula::testing {
 
 /// Names each product between whose instructions something moves numbers to uniform registers (R2UR), or jumps: the
 /// tensor cores wait meanwhile. Empty if there is none.
-std::string interruptedProducts(const Sass &sass);
+std::string interruptedMmas(const Sass &sass);
 
 /// Names each instruction that touches accumulators, or overwrites operands in registers, while a product that uses
 /// them may be in flight, on any path. Registers count by the name of their first one. Empty if there is none.

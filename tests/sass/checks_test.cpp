@@ -15,10 +15,10 @@ const std::string kLast = "HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8], R24, gsb0\n"
 const std::string kWait = "WARPGROUP.DEPBAR.LE gsb0, 0x0\n";
 
 TEST(InterruptedProducts, BetweenTheInstructionsOfOneProduct) {
-  EXPECT_THAT(interruptedProducts(parsed("R2UR UR4, R2\n" + kFirst + "UMOV UR8, UR9\n" + kLast + "R2UR UR4, R2\n")),
+  EXPECT_THAT(interruptedMmas(parsed("R2UR UR4, R2\n" + kFirst + "UMOV UR8, UR9\n" + kLast + "R2UR UR4, R2\n")),
               IsEmpty());
-  EXPECT_THAT(interruptedProducts(parsed(kFirst + "R2UR UR8, R2\n" + kLast)), HasSubstr("1: R2UR UR8 R2"));
-  EXPECT_THAT(interruptedProducts(parsed(kFirst + "BRA `(.L_x_0)\n.L_x_0:\n" + kLast)), HasSubstr("BRA"));
+  EXPECT_THAT(interruptedMmas(parsed(kFirst + "R2UR UR8, R2\n" + kLast)), HasSubstr("1: R2UR UR8 R2"));
+  EXPECT_THAT(interruptedMmas(parsed(kFirst + "BRA `(.L_x_0)\n.L_x_0:\n" + kLast)), HasSubstr("BRA"));
 }
 
 TEST(TouchedInFlight, SumsAreReadBehindTheWait) {

@@ -24,9 +24,9 @@ enum class Defect {
   TooFewBytesExpected,
   ConsumerSkipsFull,
   SomeLanesSkipFull,
-  NoProductFence,
+  NoMmaFence,
   NoCommit,
-  NoProductWait,
+  NoMmaWait,
   AccumulatorReadInFlight,
   ReleasedBeforeWait,
   ReleasedByTwoLanes,
@@ -109,12 +109,12 @@ struct Stream {
         release(lane, tile);
       if (is(Defect::AccumulatorReadInFlight))
         me.ops->read_accumulator(me.lane, 12, sums[3]);
-      if (!is(Defect::NoProductWait))
+      if (!is(Defect::NoMmaWait))
         me.ops->wgmma_wait(me.lane, 13, 0, 32, sums);
       if (!is(Defect::ReleasedBeforeWait))
         release(lane, tile);
     }
-    if (is(Defect::NoProductWait))
+    if (is(Defect::NoMmaWait))
       me.ops->wgmma_wait(me.lane, 13, 0, 32, sums);
     store(lane, sums);
   }
@@ -126,7 +126,7 @@ struct Stream {
 
   /// sums += tile x tile^T
   void multiply(uint32_t tile, uint32_t *sums) const {
-    if (!is(Defect::NoProductFence))
+    if (!is(Defect::NoMmaFence))
       me.ops->wgmma_fence(me.lane, 15);
     for (uint32_t step = 0; step < 4; ++step) {
       const uint64_t descriptor = (place(tile) + 32 * step) >> 4 | uint64_t{1024 >> 4} << 32 | uint64_t{1} << 62;
@@ -240,9 +240,9 @@ TEST(SimtPipeline, BytesOfMbarriers) {
   expectFound<Defect::TooFewBytesExpected>({SimtFault::barrier_misuse, SimtFault::unwaited_copy}, "(op9");
 }
 TEST(SimtPipeline, ProductsInFlight) {
-  expectFound<Defect::NoProductFence>(SimtFault::missing_fence, "without wgmma.fence");
+  expectFound<Defect::NoMmaFence>(SimtFault::missing_fence, "without wgmma.fence");
   expectFound<Defect::NoCommit>(SimtFault::unwaited_copy, "without a wait for the product");
-  expectFound<Defect::NoProductWait>({SimtFault::unwaited_copy, SimtFault::race}, "then bulk write");
+  expectFound<Defect::NoMmaWait>({SimtFault::unwaited_copy, SimtFault::race}, "then bulk write");
   expectFound<Defect::AccumulatorReadInFlight>(SimtFault::unwaited_copy, "is used by warp");
   expectFound<Defect::ReleasedBeforeWait>({SimtFault::unwaited_copy, SimtFault::race}, "bulk read");
 }

@@ -111,10 +111,10 @@ inline uint32_t bitsOf(SimtMma type, float x) {
 }
 
 /// Elements whose products and sums are exact.
-struct ProductOperands {
+struct MmaOperands {
   std::vector<float> a, b, c; ///< [row][k], [column][k], [row][column].
 
-  ProductOperands(const ProductCase &of, uint64_t seed) {
+  MmaOperands(const ProductCase &of, uint64_t seed) {
     std::mt19937_64 random(seed);
     const auto fill = [&](std::vector<float> &values, size_t count) {
       for (size_t i = 0; i < count; ++i)
@@ -131,7 +131,7 @@ struct ProductImage {
   std::vector<uint8_t> bytes;
   uint32_t b_start = 0;
 
-  ProductImage(const ProductCase &c, const ProductOperands &operands) {
+  ProductImage(const ProductCase &c, const MmaOperands &operands) {
     const OperandLayout a{c, kRows, c.aTransposed}, b{c, c.columns, c.bTransposed};
     b_start = (a.bytes() + 1023) / 1024 * 1024;
     bytes.resize(b_start + b.bytes());

@@ -48,7 +48,7 @@ void multiply(const Me &me) {
 }
 
 void expectProduct(const ProductCase &c, uint64_t seed) {
-  const ProductOperands operands(c, seed);
+  const MmaOperands operands(c, seed);
   const ProductImage image(c, operands);
   running = {.c = c, .shared = image.bytes, .bStart = image.b_start};
   std::vector<int32_t> in;
@@ -87,15 +87,15 @@ void expectProducts(ProductCase c) {
       }
 }
 
-TEST(SimtProducts, OfSharedMemory) { expectProducts({}); }
-TEST(SimtProducts, OfRegistersAndSharedMemory) { expectProducts({.aInRegisters = true}); }
-TEST(SimtProducts, TransposedA) { expectProducts({.aTransposed = true}); }
-TEST(SimtProducts, TransposedB) { expectProducts({.bTransposed = true}); }
-TEST(SimtProducts, TransposedBothAndRegisters) {
+TEST(SimtMmas, OfSharedMemory) { expectProducts({}); }
+TEST(SimtMmas, OfRegistersAndSharedMemory) { expectProducts({.aInRegisters = true}); }
+TEST(SimtMmas, TransposedA) { expectProducts({.aTransposed = true}); }
+TEST(SimtMmas, TransposedB) { expectProducts({.bTransposed = true}); }
+TEST(SimtMmas, TransposedBothAndRegisters) {
   expectProducts({.aTransposed = true, .bTransposed = true});
   expectProducts({.aInRegisters = true, .bTransposed = true});
 }
-TEST(SimtProducts, AnyMultipleOfEightColumns) {
+TEST(SimtMmas, AnyMultipleOfEightColumns) {
   for (uint32_t columns = 8; columns <= 256; columns += 8)
     expectProduct({.columns = columns}, columns);
 }

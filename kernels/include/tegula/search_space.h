@@ -38,10 +38,10 @@ struct Demand {
   int64_t register_words = 0; ///< 32-bit numbers of an instance in registers at the same time.
   int64_t instances = 0;
   double iterations = 0; ///< On average; the rest is of one iteration.
-  double product_flops = 0;
+  double mma_flops = 0;
   double shared_traffic = 0; ///< Bytes that warps read from shared memory.
   double exponentials = 0;
-  bool warpgroup_products = false; ///< By wgmma, which is twice as fast as mma.sync.
+  bool uses_wgmma = false; ///< By wgmma, which is twice as fast as mma.sync.
 };
 
 /// The schedules of one program.

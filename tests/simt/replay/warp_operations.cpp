@@ -41,7 +41,7 @@ std::vector<int32_t> multiplyOperands(SimtMma kind, bool exact) {
   return in;
 }
 
-void addProducts(std::vector<Operation> &all) {
+void addMmas(std::vector<Operation> &all) {
   for (const bool exact : {true, false}) {
     const std::string suffix = exact ? " exact" : " rounded";
     const double tolerance = exact ? 0 : 1e-5;
@@ -259,7 +259,7 @@ void addOthers(std::vector<Operation> &all) {
 
 std::vector<Operation> warpOperations() {
   std::vector<Operation> all;
-  addProducts(all);
+  addMmas(all);
   addMatrices(all);
   addOthers(all);
   return all;

@@ -87,7 +87,7 @@ std::string bodyOf(const Layouts &l) {
 }
 
 std::vector<int32_t> operandsOf(Layouts &l, uint64_t seed) {
-  const ProductOperands operands(l.c, seed);
+  const MmaOperands operands(l.c, seed);
   const ProductImage image(l.c, operands);
   l.imageWords = uint32_t(image.bytes.size()) / 4;
   l.bStart = image.b_start;

@@ -247,7 +247,7 @@ private:
   SetVector<Value> handedOver_;          ///< What the last product needs of the rest.
 };
 
-struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
+struct OverlapMmas : cuda::impl::OverlapMmasBase<OverlapMmas> {
   void runOnOperation() override {
     if (tile::isWord(getOperation(), "tile.overlap", "pingpong"))
       getOperation()->walk([&](sm::RolesOp roles) { overlap(roles); });
@@ -256,11 +256,11 @@ struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
   static void overlap(sm::RolesOp roles) {
     constexpr int64_t warpsOfGroup = 4;
     bool isSequenced = tile::setting(roles, "tile.num_warps", warpsOfGroup) > warpsOfGroup;
-    bool hasProducts = false, isOverlapped = false;
+    bool hasMmas = false, isOverlapped = false;
     roles.getConsumer().walk([&](scf::ForOp loop) {
       if (loop.getBody()->getOps<sm::WgmmaOp>().empty())
         return;
-      hasProducts = true;
+      hasMmas = true;
       Overlap overlap(loop, isSequenced);
       if (StringRef obstacle = overlap.obstacle(); !obstacle.empty()) {
         loop.emitRemark("overlap=pingpong has no effect on this loop, whose products follow each other: ") << obstacle;
@@ -269,7 +269,7 @@ struct OverlapProducts : cuda::impl::OverlapProductsBase<OverlapProducts> {
       overlap.run();
       isOverlapped = true;
     });
-    if (!hasProducts)
+    if (!hasMmas)
       roles.emitRemark("overlap=pingpong has no effect: no loop multiplies on the tensor cores of warpgroups");
     if (!isOverlapped || !isSequenced)
       return;

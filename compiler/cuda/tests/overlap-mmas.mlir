@@ -1,4 +1,4 @@
-// RUN: tegula-opt --overlap-products --split-input-file --verify-diagnostics %s | FileCheck %s
+// RUN: tegula-opt --overlap-mmas --split-input-file --verify-diagnostics %s | FileCheck %s
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 #words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
