@@ -201,7 +201,7 @@ LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
 LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   // Warps that are fed have no other use for the place.
-  Place place = tile::wantsRoles(op) ? t.recomputePlace(tile) : t.place(tile);
+  ThreadCoordinates place = tile::wantsRoles(op) ? t.recomputePlace(tile) : t.place(tile);
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin);
   for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile())))
     t.gpu.store(element, window.address(reg), t.s.both(window.inside(reg), place.writes));

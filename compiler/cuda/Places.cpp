@@ -13,7 +13,7 @@ sm::Coordinates cuda::registerOffset(RankedTensorType tile, unsigned reg) {
 }
 
 /// Adds what the number `index` contributes; returns whether it is in the first of its copies (null if there is one).
-static Value addDigits(Scalars &s, Value index, ArrayRef<sm::Digit> digits, Place &place) {
+static Value addDigits(Scalars &s, Value index, ArrayRef<sm::Digit> digits, ThreadCoordinates &place) {
   Value first;
   int64_t weight = 1, count = sm::countOf(digits);
   for (const sm::Digit &digit : digits) {
@@ -30,21 +30,21 @@ static Value addDigits(Scalars &s, Value index, ArrayRef<sm::Digit> digits, Plac
 }
 
 /// Of the thread that is this lane of this warp.
-static Place placeOf(Scalars &s, RankedTensorType tile, Value lane, Value warp) {
+static ThreadCoordinates placeOf(Scalars &s, RankedTensorType tile, Value lane, Value warp) {
   sm::LayoutAttr layout = sm::layoutOf(tile);
-  Place place;
+  ThreadCoordinates place;
   place.origin.assign(tile.getRank(), s.i32(0));
   Value firstLane = addDigits(s, lane, layout.getLanes(), place);
   place.writes = s.both(firstLane, addDigits(s, warp, layout.getWarps(), place));
   return place;
 }
 
-Place Threads::place(RankedTensorType tile) {
+ThreadCoordinates Threads::place(RankedTensorType tile) {
   sm::LayoutAttr layout = sm::layoutOf(tile);
   auto [entry, isNew] = places_.try_emplace({layout, tile.getRank()});
   if (!isNew)
     return entry->second;
-  Place place;
+  ThreadCoordinates place;
   atEntry([&] {
     place = placeOf(s, tile, lane_, warp_);
     return place.writes;
@@ -52,7 +52,7 @@ Place Threads::place(RankedTensorType tile) {
   return places_[{layout, tile.getRank()}] = place;
 }
 
-Place Threads::recomputePlace(RankedTensorType tile) { return placeOf(s, tile, opaque(lane_), warp_); }
+ThreadCoordinates Threads::recomputePlace(RankedTensorType tile) { return placeOf(s, tile, opaque(lane_), warp_); }
 
 /// The largest coordinate that these digits contribute to `dim`.
 static int64_t largest(ArrayRef<sm::Digit> digits, unsigned dim) {

@@ -29,7 +29,7 @@ struct View {
 
 /// Where in a tile a thread is, by its lane and warp. Register r of the thread holds the element at
 /// `origin + registerOffset(tile, r)`.
-struct Place {
+struct ThreadCoordinates {
   llvm::SmallVector<mlir::Value, 5> origin; ///< i32, one per dimension.
   /// i1: of the threads that hold copies of these elements, this is the one that writes them. Null if all do.
   mlir::Value writes;
@@ -102,9 +102,9 @@ public:
 
   //===-- Which elements a thread holds --------------------------------------------------------------------------===//
   /// Made once per layout, at the function's entry.
-  Place place(mlir::RankedTensorType tile);
+  ThreadCoordinates place(mlir::RankedTensorType tile);
   /// The same, computed here from the number of the lane, so that nothing of it stays in registers.
-  Place recomputePlace(mlir::RankedTensorType tile);
+  ThreadCoordinates recomputePlace(mlir::RankedTensorType tile);
   /// The same i32, but nobody knows: a number that comes out of a lane.
   mlir::Value opaque(mlir::Value number) { return gpu.shuffleXor(number, 0); }
   /// Whether the register holds an element of the tile along `dim` rather than padding. Null if all threads' do.
@@ -161,7 +161,7 @@ private:
   std::optional<int64_t> scratchOffset_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // on the heap: registers() stays valid
   llvm::DenseMap<mlir::Value, View> views_;
-  llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, Place> places_;
+  llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, ThreadCoordinates> places_;
 };
 
 //===-- One op each ----------------------------------------------------------------------------------------------===//

@@ -14,13 +14,13 @@ using namespace llvm;
 namespace {
 
 /// A line, by its block's number and its own.
-using Place = std::pair<unsigned, unsigned>;
+using CodePosition = std::pair<unsigned, unsigned>;
 
 /// Where a register, or several that have become one, is used and written, in the order of lines; within a line uses
 /// come first.
 struct Range {
   struct Event {
-    Place place;
+    CodePosition place;
     bool isWritten;
 
     bool operator<(const Event &other) const {
@@ -35,8 +35,8 @@ struct Range {
     return any_of(events, [&](const Event &event) { return event.isWritten && event.place.first == block; });
   }
 
-  bool isLiveAfter(Place place) const {
-    auto next = upper_bound(events, place, [](Place p, const Event &event) { return p < event.place; });
+  bool isLiveAfter(CodePosition place) const {
+    auto next = upper_bound(events, place, [](CodePosition p, const Event &event) { return p < event.place; });
     if (next != events.end() && next->place.first == place.first)
       return !next->isWritten;
     return !liveOut.empty() && liveOut[place.first];
@@ -60,13 +60,13 @@ public:
     for (auto [number, block] : enumerate(code.blocks))
       for (unsigned successor : block.successors)
         predecessors_[successor].push_back(static_cast<unsigned>(number));
-    forEachLine([&](Place place, const Line &line) { recordEvents(place, line); });
+    forEachLine([&](CodePosition place, const Line &line) { recordEvents(place, line); });
     for (Range &range : ranges_)
       findLiveBlocks(range);
   }
 
   std::vector<Register> run() {
-    forEachLine([&](Place, const Line &line) {
+    forEachLine([&](CodePosition, const Line &line) {
       if (line.isCopy && line.operands[1].isRegister())
         join(leader(line.operands[0].reg()), leader(line.operands[1].reg()));
     });
@@ -79,10 +79,10 @@ private:
   template <class Visit> void forEachLine(Visit visit) const {
     for (unsigned block = 0; block < code_.blocks.size(); ++block)
       for (unsigned line = 0; line < code_.blocks[block].lines.size(); ++line)
-        visit(Place(block, line), code_.blocks[block].lines[line]);
+        visit(CodePosition(block, line), code_.blocks[block].lines[line]);
   }
 
-  void recordEvents(Place place, const Line &line) {
+  void recordEvents(CodePosition place, const Line &line) {
     for (const Operand &operand : line.read())
       if (operand.isRegister())
         ranges_[operand.reg()].events.push_back({place, false});
@@ -116,7 +116,7 @@ private:
     return reg;
   }
 
-  const Line &lineAt(Place place) const { return code_.blocks[place.first].lines[place.second]; }
+  const Line &lineAt(CodePosition place) const { return code_.blocks[place.first].lines[place.second]; }
 
   /// Whether the line copies what one of them holds anyway once they are one, or nothing.
   bool joins(const Line &line, Register a, Register b) {

@@ -526,9 +526,9 @@ def Sm_WgmmaWaitOp : Sm_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
     %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
     ```
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$pending, Sm_InflightType:$product);
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$pending, Sm_InflightType:$mma);
   let results = (outs Sm_Tile:$result);
-  let assemblyFormat = "$pending $product attr-dict `:` qualified(type($product)) `->` type($result)";
+  let assemblyFormat = "$pending $mma attr-dict `:` qualified(type($mma)) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -138,7 +138,7 @@ std::vector<SimtSite> parseSites(const std::string &kernel, const char *text) {
   std::istringstream lines(text);
   SimtSite site;
   site.kernel = kernel;
-  while (lines >> site.instruction && std::getline(lines >> std::ws, site.place)) {
+  while (lines >> site.instruction && std::getline(lines >> std::ws, site.location)) {
     sites.push_back(site);
     ++site.number;
   }

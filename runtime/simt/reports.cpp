@@ -31,7 +31,7 @@ std::string_view verbOf(AccessKind kind) {
 std::string Block::describeSite(uint32_t site) const {
   if (site >= launch_->sites.size())
     return "";
-  return " (" + launch_->sites[site].instruction + " at " + launch_->sites[site].place + ")";
+  return " (" + launch_->sites[site].instruction + " at " + launch_->sites[site].location + ")";
 }
 
 std::string Block::describe(uint32_t lane, uint32_t site) const {

@@ -71,7 +71,7 @@ class Simt(CommandLineTest):
                 held = lines_with("Value q = Q") if "lhs_in_registers=true" in schedule else set()
                 dynamic = lines_with("dynamicRange(", "scores.cpp") if "tile_scheduler=dynamic_persistent" in schedule else set()
                 rows = report["simt"]["traffic"]
-                self.assertEqual({row["place"].split("/")[-1] for row in rows}, lines_with(".store(") | held | dynamic)
+                self.assertEqual({row["location"].split("/")[-1] for row in rows}, lines_with(".store(") | held | dynamic)
                 for row in rows:
                     self.assertEqual(row["transactions"], row["ideal"], row)
 

@@ -46,9 +46,12 @@ Json backwardOf(const AttentionReport &report) {
 }
 
 Json trafficOf(const SimtTraffic &row) {
-  return {{"kernel", row.site.kernel}, {"instruction", row.site.instruction},
-          {"place", row.site.place},   {"memory", row.global ? "global" : "shared"},
-          {"requests", row.requests},  {"transactions", row.transactions},
+  return {{"kernel", row.site.kernel},
+          {"instruction", row.site.instruction},
+          {"location", row.site.location},
+          {"memory", row.global ? "global" : "shared"},
+          {"requests", row.requests},
+          {"transactions", row.transactions},
           {"ideal", row.ideal}};
 }
 

@@ -52,7 +52,7 @@ std::string trafficTable(const std::vector<SimtTraffic> &rows) {
   for (const SimtTraffic &row : rows)
     text += fmt::format("  {:<34} {:>10} {:>13} {:>11} {:>7.2f}  {}\n",
                         row.site.instruction + (row.global ? " (sectors)" : " (banks)"), row.requests, row.transactions,
-                        row.ideal, double(row.transactions) / double(row.ideal), row.site.place);
+                        row.ideal, double(row.transactions) / double(row.ideal), row.site.location);
   return text;
 }
 

@@ -55,7 +55,7 @@ std::vector<Mutant> mutantsOf(const SimtSite &site) {
   if (orderer == std::end(kOrderers))
     return {};
   const std::string name = fmt::format("{}:{}", site.kernel, site.number);
-  const std::string where = fmt::format(" ({} at {})", site.instruction, site.place);
+  const std::string where = fmt::format(" ({} at {})", site.instruction, site.location);
   std::vector<Mutant> mutants = {{name + where, {site.kernel, site.number, SimtChange::remove}}};
   if (orderer->weakens)
     mutants.push_back({name + ":weaken" + where, {site.kernel, site.number, SimtChange::weaken}});
@@ -93,7 +93,7 @@ std::vector<SimtTraffic> byLine(const std::vector<SimtTraffic> &all) {
   for (const SimtTraffic &traffic : all) {
     const auto same = std::ranges::find_if(rows, [&](const SimtTraffic &row) {
       return row.site.kernel == traffic.site.kernel && row.site.instruction == traffic.site.instruction &&
-             row.site.place == traffic.site.place && row.global == traffic.global;
+             row.site.location == traffic.site.location && row.global == traffic.global;
     });
     if (same == rows.end()) {
       rows.push_back(traffic);

@@ -82,7 +82,7 @@ struct SimtSite {
   std::string kernel;
   uint32_t number = 0;     ///< In the kernel.
   std::string instruction; ///< "ldmatrix.x4", "bar.sync", ...
-  std::string place;       ///< "flash2_forward.cpp:24"
+  std::string location;    ///< "flash2_forward.cpp:24"
 };
 
 /// How well the lanes of warps fit together at one instruction.
