@@ -27,7 +27,7 @@ TensorMap::TensorMap(Value view, int64_t rows, int64_t columns)
 static TensorMap mapOf(sm::ProducerLoadOp feed) {
   ArrayRef<int64_t> shape = feed.getShape();
   return {feed.getView(), shape.front(),
-          feed.getBoxOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
+          feed.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
 }
 
 /// That of the feeds with tma_only: the first tile's, too, which begins where the tensor does.
@@ -79,7 +79,7 @@ void Threads::findTensorMaps() {
   };
   source_.walk([&](sm::ProducerLoadOp feed) {
     const int64_t bit = add(mapOf(feed));
-    neededMaps_ |= feed.getBoxOnly() ? 0 : bit;
+    neededMaps_ |= feed.getTmaOnly() ? 0 : bit;
   });
   source_.walk([&](sm::CopyOutOp copy) {
     if (canStoreBoxes(copy))

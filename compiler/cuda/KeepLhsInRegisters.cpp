@@ -9,7 +9,7 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::cuda {
-#define GEN_PASS_DEF_HOLDOPERANDS
+#define GEN_PASS_DEF_KEEPLHSINREGISTERS
 #include "compiler/cuda/Passes.h.inc"
 } // namespace tegula::cuda
 

@@ -11,7 +11,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace tegula::cuda {
-#define GEN_PASS_DEF_OVERLAPPRODUCTS
+#define GEN_PASS_DEF_OVERLAPMMAS
 #include "compiler/cuda/Passes.h.inc"
 } // namespace tegula::cuda
 

@@ -143,11 +143,11 @@ private:
   void feed(sm::LoadSharedOp fetch, RingPosition position) {
     repeat(fetch->getOperands(), fetch->getBlock());
     Channel channel = rings_.of(fetch);
-    SmallVector<Value> position;
+    SmallVector<Value> indices;
     for (Value index : fetch.getPosition())
-      position.push_back(map_.lookupOrDefault(index));
+      indices.push_back(map_.lookupOrDefault(index));
     Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, position.slot);
-    sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), position, fetch.getShape(), tile,
+    sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), indices, fetch.getShape(), tile,
                                channel.mbarriers, position.slot, position.phase, /*tma_only=*/!isReadByMmas(fetch));
   }
 

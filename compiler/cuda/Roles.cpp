@@ -135,7 +135,7 @@ static bool needsFence(sm::ProducerLoadOp feed) {
 static void loadBox(Threads &t, sm::ProducerLoadOp op, Value full) {
   waitForSlot(t, op);
   auto load = [&] { loadBoxes(t, op, full); };
-  if (op.getBoxOnly())
+  if (op.getTmaOnly())
     t.either(isBox(t, op), load, [&] { t.gpu.arrive(full, /*predicate=*/{}); });
   else
     load();
@@ -152,13 +152,13 @@ static void loadElements(Threads &t, sm::ProducerLoadOp op, Value full) {
 }
 
 LogicalResult cuda::lower(Threads &t, sm::ProducerLoadOp op) {
-  if (!op.getBoxOnly() && !matchPattern(op.getPosition().back(), m_Zero()))
+  if (!op.getTmaOnly() && !matchPattern(op.getPosition().back(), m_Zero()))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
                                "tma_only allows for";
   Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
   if (t.loadsByTma()) {
     loadBox(t, op, full);
-  } else if (!op.getBoxOnly()) {
+  } else if (!op.getTmaOnly()) {
     loadElements(t, op, full);
   } else {
     OpBuilder::InsertionGuard guard(t.b);

@@ -33,7 +33,7 @@ TEST(Bundle, RunsWithoutACompiler) {
   EXPECT_EQ(context.counters()->read_only_hits, 4);
   tegula_attention_problem both = problem();
   both.lse_gradient = 1;
-  EXPECT_TRUE(isOk(context.plan(both).outcome()));
+  EXPECT_TRUE(isOk(context.plan(both).status()));
   EXPECT_EQ(context.counters()->read_only_hits, 5); // The other kernels are loaded already.
 }
 

@@ -65,7 +65,7 @@ struct Host {
 TEST(Hooks, SeeEveryCompilation) {
   Host host;
   const Context context = makeContext(host.options());
-  ASSERT_TRUE(isOk(context.plan(problem()).outcome()));
+  ASSERT_TRUE(isOk(context.plan(problem()).status()));
   EXPECT_EQ(host.compilations.size(), 8u);
   EXPECT_EQ(std::count_if(host.compilations.begin(), host.compilations.end(),
                           [](const auto &c) { return c.finished && c.status == TEGULA_OK && c.milliseconds > 0; }),
@@ -81,7 +81,7 @@ TEST(Hooks, ForAForkedChildNothingIsSubmitted) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);
-    _exit(context.plan(problem()).outcome().code);
+    _exit(context.plan(problem()).status().code);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -90,16 +90,16 @@ TEST(Hooks, ForAForkedChildNothingIsSubmitted) {
 
 TEST(Hooks, RunTheCompilationsSideBySide) {
   Host host;
-  ASSERT_TRUE(isOk(makeContext(host.options()).plan(problem()).outcome()));
+  ASSERT_TRUE(isOk(makeContext(host.options()).plan(problem()).status()));
   EXPECT_EQ(host.threads.size(), 4u);
 }
 
 TEST(Hooks, KeepCompiledKernels) {
   Host host;
-  ASSERT_TRUE(isOk(makeContext(host.options()).plan(problem()).outcome()));
+  ASSERT_TRUE(isOk(makeContext(host.options()).plan(problem()).status()));
   EXPECT_EQ(host.kept.size(), 4u);
   const Context second = makeContext(host.options());
-  ASSERT_TRUE(isOk(second.plan(problem()).outcome()));
+  ASSERT_TRUE(isOk(second.plan(problem()).status()));
   EXPECT_EQ(second.counters()->store_hits, 4);
   EXPECT_EQ(second.counters()->compilations, 0);
 }

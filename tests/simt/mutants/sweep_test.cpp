@@ -33,7 +33,8 @@ SweptKernel small(std::string_view program, Schedule schedule) {
 SweptKernel withRoles(Schedule schedule) {
   schedule.block_m = schedule.block_n = 64;
   schedule.num_warps = 4;
-  schedule.num_stages = schedule.roles = Roles::load;
+  schedule.num_stages = 2;
+  schedule.roles = Roles::load;
   SweptKernel kernel = small("flash2_forward", schedule);
   kernel.target = "simt:sm_90a";
   kernel.problem.head_dim = kernel.problem.value_dim = 64;
