@@ -22,20 +22,29 @@ The summary has the lowest, the median and the highest figure of each comparison
 ## Method
 
 `tools/bench-rounds` times all implementations in one process, in interleaved rounds. Each round gives every implementation
-one window, by default of 100 ms after 30 ms that are not timed. Every other round runs in reversed order, so that all
-implementations meet the same heat and the same power limit. The figure is the median over the windows. Before it is timed,
-each implementation writes into tensors that hold NaN, and the results must agree with each other. Operations are counted as
-in the FlashAttention papers: `4 B H N^2 D` forward, half of that with a causal mask, and 2.5 times as many backward. Backward
-times include the programs before and after the main one. On an H100, long windows matter: at the power limit, a kernel that
-keeps the tensor cores busier gets a lower clock, and short windows hide that. Ratios vary by 2 to 4 % between runs.
+one window. Every other round runs in reversed order, so that all implementations meet the same heat and the same power limit.
+A figure is the median over the windows.
 
-This command measures on a GPU and writes the main file. The library may come from another machine, for example from
-`tools/bundle`:
+| | |
+|---|---|
+| window | 100 ms by default, after 30 ms that are not timed |
+| check | before it is timed, each implementation writes into tensors that hold NaN; the results must agree with each other |
+| operations, forward | `4 B H N^2 D` for batch B, H heads, N keys and head dimension D; half of that with a causal mask |
+| operations, backward | 2.5 times as many, as in the FlashAttention papers |
+| backward time | includes the programs before and after the main one |
+| variation between runs | 2 to 4 % of a ratio |
+
+On an H100, long windows matter. At the power limit, a kernel that keeps the tensor cores busier gets a lower clock, and short
+windows hide that. The last table of each section says how its figures were measured.
+
+This command measures on a GPU and writes the main file, `h100_attention.json`. The library may come from another machine, for
+example from `tools/bundle`:
 
     LIBTEGULA=build/lib/libtegula.so.1 tools/bench-rounds --fa3 DIR --json bench/results/h100_attention.json
 
-`--fa3` names the folder that FlashAttention-3 is imported from; without it that column stays empty. The command needs PyTorch
-with CUDA. Afterwards `tools/performance-page` writes this page, its plots and the summary in README.md. It needs Python only.
+`--fa3` names the directory that FlashAttention-3 is imported from. Without it, there is no figure of FlashAttention-3. The
+command needs PyTorch with CUDA. Afterwards `tools/performance-page` writes this page, its plots and the summary in README.md.
+It needs Python only.
 """
 
 TAIL = """## Other measurements
@@ -44,7 +53,7 @@ TAIL = """## Other measurements
 |---|---|
 | `tegula bench --json bench.json --svg bench.svg` | attention over a grid of problems, checked first; the machine's limits; memory traffic |
 | `tegula bench --ladder` | each step from the textbook formula to the fastest schedule |
-| `tegula bench --variants softcap,alibi,bias` | the cost of masks and score modifications, compared with plain attention over as many tiles |
+| `tegula bench --variants softcap,alibi,bias` | the cost of masks and score modifications, compared with plain attention over the same number of tiles |
 | `tools/bench-peers --json peers.json` | FlashAttention-2, cuDNN and Triton; with `--variants all`, FlexAttention |
 | `tegula bench --add peers.json` | the same table and plot with figures of `tools/bench-peers` in it |
 | `tegula-bench-cpu` | attention on this machine's cores, compared with OpenBLAS's matrix product; memory |
@@ -52,8 +61,8 @@ TAIL = """## Other measurements
 | `tegula-bench-launch` | a launch, compared with the driver's own call |
 | `tegula-bench-host` | a host's first launch in a new process, and looking up a plan |
 
-`tegula bench` is in `build/bin`, as are the `tegula-bench-*` programs. For a GPU machine without LLVM, `tools/bundle` packs
-everything into one file; `tools/bundle-run` runs the tests and the benchmarks there.
+`build/bin` has `tegula` and the `tegula-bench-*` programs. For a GPU machine without LLVM, `tools/bundle` packs everything into
+one file, and `tools/bundle-run` runs the tests and the benchmarks there.
 """
 
 BEGIN, END = "<!-- begin: summary of docs/performance.md -->\n", "<!-- end: summary -->"
@@ -75,15 +84,16 @@ def spread(rows, field, unit):
 
 
 def origin(data):
-    """Returns where the figures of a file come from."""
-    parts = [", ".join(LABELS[key].format(value) for key, value in data["machine"].items() if value is not None)]
-    parts.append(f"Commit {data['commit'] or 'not recorded'}" + (f", {data['date']}" if data["date"] else ""))
+    """Returns a table that says where the figures of a file come from."""
+    rows = [("machine", ", ".join(LABELS[key].format(value) for key, value in data["machine"].items() if value is not None)),
+            ("commit", (data["commit"] or "not recorded") + (f", {data['date']}" if data["date"] else ""))]
     if data["kind"] == "attention":
         readings = spread(data["rows"], "sm_clock_mhz", "MHz") + spread(data["rows"], "power_w", "W")
         if readings:
-            parts.append("SM clock and power while measuring: " + ", ".join(readings))
-    link = f"[{data['name']}.json](../bench/results/{data['name']}.json)"
-    return prose(f"{'. '.join(parts)}. {data['method']['text']} Data: {link}.")
+            rows.append(("SM clock and power", ", ".join(readings)))
+    rows.append(("method", data["method"]["text"]))
+    rows.append(("data", f"[{data['name']}.json](../bench/results/{data['name']}.json)"))
+    return tables.markdown(["how it was measured", ""], rows, "ll")
 
 
 def drawing_name(data, direction):

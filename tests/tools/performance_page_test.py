@@ -90,9 +90,15 @@ class TablesTest(unittest.TestCase):
 
 class PageTest(unittest.TestCase):
     def test_a_section_says_where_its_figures_come_from(self):
-        self.assertEqual(page.origin(ATTENTION), "A GPU. Commit abc, 2026-11-25. SM clock and power while measuring: 2012 to 3548 "
-                         "MHz. By hand. Data:\n[a_gpu.json](../bench/results/a_gpu.json).")
-        self.assertIn("A host. Commit not recorded. By hand.", page.origin(TABLE))
+        self.assertEqual(page.origin(ATTENTION), """\
+| how it was measured |  |
+|---|---|
+| machine | A GPU |
+| commit | abc, 2026-11-25 |
+| SM clock and power | 2012 to 3548 MHz |
+| method | By hand. |
+| data | [a_gpu.json](../bench/results/a_gpu.json) |""")
+        self.assertIn("| machine | A host |\n| commit | not recorded |\n| method | By hand. |", page.origin(TABLE))
 
     def test_a_readme_without_the_comments_is_refused(self):
         with self.assertRaisesRegex(ValueError, "README.md must have the lines"):
