@@ -102,10 +102,10 @@ TEST(Compile, WhatACpuCannotObeyIsRefused) {
   request.program = kProgram;
   request.schedule.num_stages = 3;
   expectRefusal(makeInProcessCompiler()->compile(request), ErrorCode::invalid_argument,
-                "num_stages is 3; the cpu target has none, legal is 0");
+                "num_stages is 3; the cpu target has no such field, leave it out");
   request.schedule = {.instances_per_sm = 2};
   expectRefusal(makeInProcessCompiler()->compile(request), ErrorCode::invalid_argument,
-                "instances_per_sm is 2; the cpu target has none, legal is 0");
+                "instances_per_sm is 2; the cpu target has no such field, leave it out");
 }
 
 TEST(Compile, TextThatIsNoProgramIsRefusedAtItsLine) {

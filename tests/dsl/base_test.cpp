@@ -11,8 +11,8 @@ using namespace tegula;
 namespace {
 
 TEST(Status, NamesItsCodes) {
-  EXPECT_STREQ(toString(ErrorCode::ok), "Ok");
-  EXPECT_STREQ(toString(ErrorCode::invalid_program), "InvalidProgram");
+  EXPECT_STREQ(toString(ErrorCode::ok), "ok");
+  EXPECT_STREQ(toString(ErrorCode::invalid_program), "invalid_program");
   EXPECT_STREQ(toString(ErrorCode::internal), "internal");
   EXPECT_STREQ(toString(static_cast<ErrorCode>(99)), "unknown");
 }

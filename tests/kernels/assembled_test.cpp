@@ -85,7 +85,7 @@ std::string declaredOrder(const ShippedSchedule &shipped) {
   const std::string tile = hasTile ? "consumer_wait, " : "";
   if (schedule.overlap == Overlap::pingpong)
     return std::string("consumer_wait, ") + (isSequenced ? "sequence_wait, " : "") +
-           "product, consumer_wait, product, " + (isSequenced ? "pass, " : "") + tile + "wait 1, " +
+           "product, consumer_wait, product, " + (isSequenced ? "sequence_arrive, " : "") + tile + "wait 1, " +
            (mayRepeat && hasTile ? "exponentials, wait 0, release, release" // Keys and the tile together.
             : mayRepeat          ? "exponentials, release, wait 0, release"
             : hasTile            ? "release, wait 0, release, release, exponentials"

@@ -174,7 +174,7 @@ std::string eventOf(const SassInstruction &instruction) {
     return "release";
   if (instruction.is("BAR.SYNC"))
     return "sequence_wait";
-  return instruction.is("BAR.ARV") ? "pass" : "";
+  return instruction.is("BAR.ARV") ? "sequence_arrive" : "";
 }
 
 constexpr int kFewExponentials = 8;
