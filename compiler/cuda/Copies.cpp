@@ -119,8 +119,7 @@ private:
     return s.add(s.add(view.base, rows), columns);
   }
 
-  //===-- Pieces
-  //-----------------------------------------------------------------------------------------------------===//
+  //===-- Pieces --------------------------------------------------------------------------------------------------===//
 
   Deal dealOut(int64_t pieceElements, int64_t perRow) const {
     Deal deal{.pieceElements = pieceElements, .perRow = perRow};

@@ -9,8 +9,7 @@ using tegula::sm::LayoutAttr;
 
 namespace tegula::cuda {
 
-//===-- Rules
-//--------------------------------------------------------------------------------------------------------===//
+//===-- Rules -----------------------------------------------------------------------------------------------------===//
 
 static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
@@ -79,8 +78,7 @@ LayoutAttr LayoutMap::required(OpOperand &operand) const {
       .Default(LayoutAttr());
 }
 
-//===-- Closure
-//------------------------------------------------------------------------------------------------------===//
+//===-- Closure ---------------------------------------------------------------------------------------------------===//
 
 void LayoutMap::assign(Value tile, LayoutAttr layout) {
   add(tile, layout);

@@ -9,8 +9,7 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-//===-- Runs
-//-------------------------------------------------------------------------------------------------------===//
+//===-- Runs ------------------------------------------------------------------------------------------------------===//
 
 namespace {
 /// Registers that hold neighbours of a row: `length` of them, each `stride` after the one before.
@@ -44,8 +43,7 @@ static Runs runsOf(sm::LayoutAttr layout, const SharedTile &tile) {
   return {};
 }
 
-//===-- Blocks of 16 x 16
-//------------------------------------------------------------------------------------------===//
+//===-- Blocks of 16 x 16 -----------------------------------------------------------------------------------------===//
 
 /// Calls `access` for each block of a tile in the tensor cores' layout: the block's distance, and the register that
 /// holds its first element.
@@ -69,8 +67,7 @@ static std::optional<SharedTile> matricesOf(Threads &t, RankedTensorType tile, V
   return SharedTile(t, shared, originOf(t, sm::blockMatrices(layout), 2));
 }
 
-//===-- sm.read
-//----------------------------------------------------------------------------------------------------===//
+//===-- sm.read ---------------------------------------------------------------------------------------------------===//
 
 static void readMatrices(Threads &t, sm::ReadOp op, SharedTile &matrices) {
   RankedTensorType tile = op.getResult().getType();
@@ -119,8 +116,7 @@ LogicalResult cuda::lower(Threads &t, sm::ReadOp op) {
   return success();
 }
 
-//===-- sm.write
-//---------------------------------------------------------------------------------------------------===//
+//===-- sm.write --------------------------------------------------------------------------------------------------===//
 
 /// How many coordinates from 0 on the layout reaches along `dim`, of `size`.
 static int64_t covered(sm::LayoutAttr layout, int32_t dim, int64_t size) {

@@ -44,8 +44,7 @@ Value packed(ImplicitLocOpBuilder &b, Value tile) {
   return sm::PackOp::create(b, words, tile);
 }
 
-//===-- Products
-//-----------------------------------------------------------------------------------------------------===//
+//===-- Products --------------------------------------------------------------------------------------------------===//
 
 namespace {
 enum Side { lhs, rhs };
@@ -168,8 +167,7 @@ private:
 
 void lowerDots(ArrayRef<PlannedDot> dots) { DotLowering().run(dots); }
 
-//===-- Loads and stores
-//---------------------------------------------------------------------------------------------===//
+//===-- Loads and stores ------------------------------------------------------------------------------------------===//
 
 /// Tiles of fewer elements are not worth a copy and its barriers.
 static constexpr int64_t worthCopying = 1024;

@@ -10,8 +10,7 @@ llvm::hash_code tegula::sm::hash_value(const Digit &digit) {
   return llvm::hash_combine(digit.dim, digit.size, digit.stride);
 }
 
-//===-- Numbers
-//------------------------------------------------------------------------------------------------------===//
+//===-- Numbers ---------------------------------------------------------------------------------------------------===//
 
 int64_t tegula::sm::countOf(ArrayRef<Digit> digits) {
   int64_t count = 1;
@@ -30,8 +29,7 @@ Coordinates tegula::sm::coordinatesOf(ArrayRef<Digit> digits, int64_t index, uns
   return coordinates;
 }
 
-//===-- Types
-//--------------------------------------------------------------------------------------------------------===//
+//===-- Types -----------------------------------------------------------------------------------------------------===//
 
 LayoutAttr tegula::sm::layoutOf(Type tile) {
   auto tensor = dyn_cast<RankedTensorType>(tile);
@@ -47,8 +45,7 @@ RankedTensorType tegula::sm::withLayout(Type tile, LayoutAttr layout) {
   return RankedTensorType::get(tensor.getShape(), tensor.getElementType(), layout);
 }
 
-//===-- Construction
-//-------------------------------------------------------------------------------------------------===//
+//===-- Construction ----------------------------------------------------------------------------------------------===//
 
 /// Without digits of size 1, and with neighbours merged that count on: equal layouts are equal attributes.
 static Digits normalized(ArrayRef<Digit> digits) {
@@ -128,8 +125,7 @@ LayoutAttr tegula::sm::rowMajorLayout(MLIRContext *context, ArrayRef<int64_t> sh
   return makeLayout(context, registers, lanes.digits, warpDealer.digits);
 }
 
-//===-- Change of shape
-//----------------------------------------------------------------------------------------------===//
+//===-- Change of shape -------------------------------------------------------------------------------------------===//
 
 /// Digits with their dimension renamed; `rename` gives Digit::copies for one that disappears.
 static Digits renamed(ArrayRef<Digit> digits, function_ref<int32_t(int32_t)> rename, bool keepCopies) {
@@ -205,8 +201,7 @@ LayoutAttr tegula::sm::permuted(LayoutAttr layout, ArrayRef<int64_t> permutation
                  [=](int32_t d) { return static_cast<int32_t>(llvm::find(permutation, d) - permutation.begin()); });
 }
 
-//===-- Shared memory
-//------------------------------------------------------------------------------------------------===//
+//===-- Shared memory ---------------------------------------------------------------------------------------------===//
 
 int64_t tegula::sm::panelFor(int64_t columns, unsigned elementBytes) {
   for (int64_t panel : {128, 64, 32, 16})

@@ -6,8 +6,7 @@
 using namespace mlir;
 using namespace tegula::sm;
 
-//===-- Fragments
-//--------------------------------------------------------------------------------------------------===//
+//===-- Fragments -------------------------------------------------------------------------------------------------===//
 
 static int64_t sizeOf(ArrayRef<Digit> digits, int32_t dim, int64_t stride) {
   const Digit *digit = llvm::find_if(digits, [=](const Digit &d) { return d.dim == dim && d.stride == stride; });
@@ -61,8 +60,7 @@ LayoutAttr tegula::sm::blockMatrices(LayoutAttr layout) {
   return LayoutAttr::get(layout.getContext(), {}, Digits{{0, 16, 1}, {1, 2, 8}}, layout.getWarps());
 }
 
-//===-- Places
-//-----------------------------------------------------------------------------------------------------===//
+//===-- Places ----------------------------------------------------------------------------------------------------===//
 
 static void widen(SmallVectorImpl<Spread> &spread, const Coordinates &lane, const Coordinates &warp) {
   for (auto [one, x, y] : llvm::zip_equal(spread, lane, warp)) {

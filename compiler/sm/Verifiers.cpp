@@ -12,8 +12,7 @@
 using namespace mlir;
 using namespace tegula::sm;
 
-//===-- Layout
-//-------------------------------------------------------------------------------------------------------===//
+//===-- Layout ----------------------------------------------------------------------------------------------------===//
 
 static ParseResult parseDigit(AsmParser &parser, Digits &digits) {
   Digit digit;
@@ -73,8 +72,7 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
   return success();
 }
 
-//===-- Shared
-//-------------------------------------------------------------------------------------------------------===//
+//===-- Shared ----------------------------------------------------------------------------------------------------===//
 
 static bool isRing(SharedType type) { return type.getPanel() != 0 && type.getShape().size() == 3; }
 
@@ -131,8 +129,7 @@ static bool isInRole(Operation *op, Region &(RolesOp::*role)()) {
   return roles && (roles.*role)().findAncestorOpInRegion(*op);
 }
 
-//===-- Operations
-//---------------------------------------------------------------------------------------------------===//
+//===-- Operations ------------------------------------------------------------------------------------------------===//
 
 LogicalResult LinearOp::verify() {
   if (static_cast<int64_t>(getSteps().size()) != getResult().getType().getRank())
