@@ -6,115 +6,172 @@
 include "mlir/Pass/PassBase.td"
 
 def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
-  let summary = "decides which thread holds which element, and which operands live in shared memory";
+  let summary = "chooses which thread holds which element of each tile";
   let description = [{
-    Every tile gets a `#sm.layout`. Products decide: their accumulators take the tensor cores' fragments, on the grid of
-    warps that reads least from shared memory and keeps the rows that are reduced within one warp. From there layouts
-    spread along elementwise operations, loops, reductions and broadcasts. Where two meet, `sm.convert` is inserted;
-    what costs nothing to make again (constants, iota, broadcasts of scalars) is made again instead.
+    Every tile gets a `#sm.layout`. Each `tile.dot` takes the grid of warps with the lowest modelled cost: bytes read
+    from shared memory, tensor-core time, and a large penalty for rows or columns that several warps would have to
+    reduce together. A dot for warpgroups takes all warps along its rows. The result takes the accumulator layout of the
+    tensor cores. From the results, layouts spread along elementwise ops, loops, reductions and broadcasts. Where two
+    layouts meet, the pass inserts `sm.convert`; constants, iotas and broadcasts of scalars are recomputed instead.
 
-    Operands of products become `sm.load_shared` of a load, `sm.to_shared` of a value in registers, or stay in registers where the
-    fragment of one product is already the operand of the next.
+    Each `tile.dot` becomes `sm.mma` or `sm.wgmma`. An operand that comes from a load becomes `sm.load_shared`, and one
+    that comes from registers becomes `sm.to_shared`. A left operand stays in registers if it already has the operand
+    layout, such as the result of another MMA.
 
-    `tile.num_warps` on the module says how many warps there are.
+    `tile.num_warps` on the module is the number of warps, 4 by default.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
 def DeferReductions : Pass<"defer-reductions"> {
-  let summary = "lanes combine what they have reduced only where the whole is needed";
+  let summary = "lets each thread keep partial results of a reduction until the whole row is needed";
   let description = [{
-    A reduction along a row ends with a few steps from lane to lane that everything waits for. A `tile.any` on a condition of row maxima
-    asks the parts that threads hold instead, and the maxima move to the branch that it guards. A sum that a loop
-    carries, at most multiplied by factors of rows, is carried in parts and combined behind the loop; branches may choose what is
-    added. A `tile.any` that asks whether that is above a limit asks each part for its share.
+    A reduction along a row ends with shuffles between lanes, and everything after it waits for them. This pass delays
+    the shuffles in two patterns:
+
+    - A `tile.any` on a condition of row maxima or minima. It tests the partial results of the threads instead. What
+      only the branch that it guards needs, such as the whole maximum, moves into the branch.
+    - A row sum that a loop carries from 0, at most multiplied by row factors. The loop carries partial sums, and the
+      lanes combine them after the loop. Branches may choose what is added. A `tile.any` that tests whether such a sum
+      is above a limit compares each of the n partial sums with limit / n.
+
+    Other reductions stay as they are. An example of the first pattern, abridged from tests/defer-reductions.mlir
+    (`@condition`). Before:
+
+    ```mlir
+    %max = tile.reduce max %s axis 1                   // shuffles between lanes
+    %exceeds = arith.cmpf ogt, %max, %m
+    %any = tile.any %exceeds
+    scf.if %any { arith.select %exceeds, %max, %m ... }
+    ```
+
+    After:
+
+    ```mlir
+    %parts = sm.partial_reduce max %s axis 1           // tensor<64x4xf32>: four lanes share a row
+    %exceeds = arith.cmpf ogt, %parts, %m_broadcast
+    %any = tile.any %exceeds
+    scf.if %any {
+      %max = tile.reduce max %parts axis 1
+      %where = arith.cmpf ogt, %max, %m
+      arith.select %where, %max, %m ...
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
 }
 
 def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
-  let summary = "one role feeds rings in shared memory, the others compute";
+  let summary = "moves loads to a producer warpgroup and connects it with the consumers by rings";
   let description = [{
-    In modules with `tile.roles = "load"`. Each `sm.load_shared` whose place follows from scalars and loop variables alone, and that
-    tensor cores of warpgroups read, moves to a producer, together with the scalar arithmetic and the loops around it:
-    what is left of the program without any tile. The consumers run the rest, receive each tile before its first use and
-    release its slot after the last one. Rings in a loop have `tile.num_stages` slots, others one, and the producer feeds
-    them in the order in which their slots come back, so that it waits for none behind a later one. Products of warps may read
-    the same tile; a fence follows them, since TMA writes there next, and each warp releases the slot.
+    Applies to modules with `tile.roles = "load"`. A function in which no loop has an `sm.load_shared` that qualifies
+    stays as it is, with a remark; later passes then let all warps copy.
 
-    So does each large `tile.load` of 16-bit elements in a loop, whose tile goes to registers, if its ring finds room in
-    `tile.shared_limit` bytes: where TMA can copy it. Where it cannot, each of the warps that read it moves its own rows
-    there (`sm.fallback_copy`), since one warp would be slower than all of them. What a branch behind loads once more, such as a
-    second attempt, is read from the same slot. Where each warp gives back another tile of the loop no sooner, both come
-    back with that: the producer waits once for the two.
+    - An `sm.load_shared` moves to the producer if its position follows from scalars and loop variables alone, TMA can
+      copy it as one box, and its readers are MMAs, at least one of them an `sm.wgmma`.
+    - A `tile.load` in a loop moves if it has at least 1,024 elements of 16 bits, each warp owns whole rows of it, and
+      its ring still fits into `tile.shared_limit` bytes. If TMA cannot copy the tile, each warp copies its own rows to
+      the slot (`sm.fallback_copy`), because a single warp would be slower. Later branches that load the same tile
+      again, such as the recompute path of the optimistic softmax, read the same slot.
 
-    The producer's warps come on top of the others, as `tile.producer_warps` says from then on. Registers are shared out
-    so that the multiprocessor holds `tile.instances_per_sm` blocks (1 if the module has no such attribute).
+    The producer gets these loads, the loops around them and the scalar arithmetic of their positions. The consumers get
+    everything else, with a consumer wait before the first use of a tile and a release after the last use. An innermost
+    loop has rings of `tile.num_stages` slots, an outer loop rings of two slots; outside loops a ring has one slot. The
+    producer loads the tiles of an iteration in the order in which consumers release them, so it never waits for a late
+    slot while an earlier one is free. If a tile that goes to registers is not used after a tile that each warp
+    releases, the release of the second frees both. If an `sm.mma` reads a tile, a proxy fence follows, because TMA
+    writes the slot next, and each warp releases the slot.
 
-    A program without such a fetch in a loop stays as it is, with a remark; later passes then let all warps copy.
+    The producer's warps are added to `tile.num_warps`; the pass sets `tile.producer_warps`. It divides the registers so
+    that the multiprocessor holds `tile.instances_per_sm` thread blocks (default 1).
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
 def OverlapMmas : Pass<"overlap-mmas", "::mlir::ModuleOp"> {
-  let summary = "the last product of an iteration runs beside the first one of the next";
+  let summary = "runs the last MMA of an iteration together with the first MMA of the next";
   let description = [{
-    In modules with `tile.overlap = "pingpong"`. Where the last product of a consumers' loop only adds to what the loop
-    carries, it is started one iteration later, together with that iteration's first product. Several warpgroups take turns at
-    starting both, so that the tensor cores work for one while the others compute. The first iteration, now on its own, is folded
-    with what the loop starts from; comparisons of the loop's variable with its first value are known in both.
+    Applies to loops of the consumers in modules with `tile.overlap = "pingpong"`. The loop must have at least two
+    `sm.wgmma`, and the result of the last one must only be yielded, as the accumulator O of attention is. No op up to
+    the wait for the first MMA may use this result. The first iteration is peeled. Each later iteration starts its first
+    MMA and the previous iteration's last MMA one after the other; one last MMA remains after the loop. Comparisons of
+    the loop variable with its first value become constants. If there are several warpgroups, a mutex
+    (`sm.sequence_wait`, `sm.sequence_arrive`) lets one start both MMAs while the others compute.
 
-    A loop stays as it is if the last product reads a tile of shared memory that the iteration computes, or one that an
-    earlier product of the iteration reads, too. The next iteration may overwrite such a tile while the product still
-    reads it. A remark names the reason.
+    A loop stays as it is, with a remark, if the last MMA reads a tile of shared memory that the iteration computes, or
+    one that an earlier MMA of the iteration reads, too. The next iteration may overwrite such a tile while the MMA
+    still reads it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
 
 def ReadEarly : Pass<"read-early"> {
-  let summary = "tiles that go to registers are read while products are in flight";
+  let summary = "reads tiles from shared memory to registers while an MMA runs";
   let description = [{
-    What reads a tile that TMA has brought into registers moves before the wait for the product that comes before it,
-    with all that it is computed from: the latency of shared memory is then part of that of the tensor cores. The slot
-    is given back behind the next wait that leaves no product in flight: the fence before that takes until then.
+    Applies to a tile with an `sm.fallback_copy` that lanes read to registers, such as a bias. The read moves, with
+    everything that it depends on, before the wait for the preceding `sm.wgmma`, so its latency is hidden. The release
+    of the slot, and its proxy fence, move after the next wait that leaves no MMA in flight: the fence would otherwise
+    wait for the MMA itself.
   }];
 }
 
 def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
-  let summary = "copies to shared memory run ahead of the loop that reads them";
+  let summary = "starts the copies of later iterations early (`cp.async`, software pipelining)";
   let description = [{
-    An `sm.load_shared` in a loop whose position depends on the loop variable only becomes a ring of `tile.num_stages` buffers
-    (2 if the module has no such attribute): the copies of the first stages - 1 iterations start before the loop, each
-    iteration waits for its own, starts those of a later one, and computes. All fetches of a loop share the groups, and
-    the loop counts its slots in an i32. What is copied into a ring has been waited for when the loop ends.
+    Applies to an `sm.load_shared` from a read-only tensor to a tile with panels. Its position may depend on the loop
+    variable, but on no loaded or carried value, and its loop must contain no other loop with an `sm.load_shared`. Other
+    loads stay where they are.
 
-    With one stage the copies of an iteration start together at its top.
+    The load gets a ring of `tile.num_stages` buffers (default 2), and the loop counts its slots in an i32. The copies
+    of the first stages - 1 iterations start before the loop. Each iteration waits for its own tile, then starts a later
+    copy. All loads of a loop share one commit group. The loop waits for all copies into its rings. With one stage, the
+    copies of an iteration start together at its top.
 
-    Fetches that read what the program itself writes, that depend on loaded or carried values, or whose loop contains
-    another one that fetches, stay where they are.
+    An example with three stages, abridged from tests/pipeline-copies.mlir (`@three_stages`). Before:
+
+    ```mlir
+    scf.for %j = %lo to %hi step %c64 iter_args(%sum = %zero) {
+      %t = sm.load_shared %k[%j, %c0] [64, 64]
+      %s = sm.mma %t, %t depth 64 acc %sum
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %ring = sm.alloc : !sm.shared<3x64x64xbf16, 128>
+    ...                                                // copies of two iterations, an sm.commit after each
+    scf.for %j = %lo to %hi step %c64 iter_args(%sum = %zero, %slot = %c0_i32) {
+      sm.wait 1
+      scf.if %exists { sm.copy_in %k[%next, %c0] [64, 64], %free_slot }
+      sm.commit
+      %t = sm.slot %ring[%slot]
+      %s = sm.mma %t, %t depth 64 acc %sum
+    }
+    ```
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
 def KeepLhsInRegisters : Pass<"keep-lhs-in-registers", "::mlir::ModuleOp"> {
-  let summary = "left operands that a loop does not change stay in registers";
+  let summary = "keeps left operands that a loop does not change in registers";
   let description = [{
-    In modules with `tile.lhs_in_registers`. A left operand of 16-bit elements that products of a loop read, and that is made before
-    the loop, is read into registers there, once. Products of warpgroups hold it only beside other operands that a
-    loop carries in registers, as those that overlap do: else ptxas 13.0 writes into it, without a word. Products of warps beside
-    them are rare, and keep reading shared memory.
+    Applies, in modules with `tile.lhs_in_registers`, to a 16-bit left operand that is made before a loop and read by
+    MMAs in it, such as Q. The operand is read from shared memory once instead of in every iteration. For `sm.wgmma` the
+    loop must also carry another left operand in registers, as loops with MMA overlap do: otherwise ptxas 13.0 assigns
+    the same registers to both operands, without a warning. An `sm.mma` whose operand an `sm.wgmma` reads, too, keeps
+    reading shared memory, because it runs rarely. The pass emits a remark if nothing qualifies.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
 def AllocateShared : Pass<"allocate-shared"> {
-  let summary = "what is still a value in shared memory gets a buffer";
+  let summary = "gives each tile in shared memory a buffer, and each copy a wait";
   let description = [{
-    `sm.load_shared` becomes alloc, copy_in and commit where it was, and a wait before the op of its block that first reads the
-    buffer or writes the tensor. Groups finish in order, so a wait counts the groups committed since, and none is needed
-    where a later wait on the way to the reader covers the group: copies before a pipelined loop run beside the loop's
-    first ones, as one group with them, and are covered by its waits. Since the loop may not run, a wait behind it ends
-    them.
+    `sm.load_shared` becomes alloc, `copy_in` and commit in its place. A wait comes before the first op of its block
+    that reads the buffer or writes the tensor. Commit groups finish in order, so a wait names how many younger groups
+    may still run. No wait is needed if a later wait on the way to the reader covers the group. Copies before a
+    pipelined loop join the loop's first group. Because the loop may run zero times, a wait follows it.
 
     `sm.to_shared` becomes alloc and write, as early in its block as its value is known, so that tiles share barriers.
     `sm.convert` and `sm.reshape` become alloc, write and read.
@@ -123,79 +180,92 @@ def AllocateShared : Pass<"allocate-shared"> {
 }
 
 def IssueLoadsEarly : Pass<"issue-loads-early"> {
-  let summary = "loads into registers start at the top of the loop iteration that uses them";
+  let summary = "moves loads to registers to the start of the loop body";
   let description = [{
-    A `tile.load` from a tensor that the program only reads moves to the start of its block, with the scalar arithmetic
-    that its position needs: before the wait for the copies, and as far as possible from its use. Row statistics of the
-    backward pass then arrive while the tensor cores work.
+    Applies to a `tile.load` from a read-only tensor whose position is scalar arithmetic. The load and this arithmetic
+    move to the start of their block, before the waits for copies and as far as possible from the use. The latency of
+    the load then overlaps with MMAs. The backward pass loads its row statistics this way.
   }];
 }
 
 def ArrangeAdditions : Pass<"arrange-additions"> {
-  let summary = "additions to memory come after other products, or in parts, as registers allow";
+  let summary = "keeps atomic additions from separating MMAs";
   let description = [{
-    Where the sums of all products after a `tile.atomic_add` fit into registers together with its tile, it moves behind
-    them: products then follow each other without a branch between, and the fragments of one are loaded while the other
-    runs. Where not even the tile itself fits beside the sums that a loop carries, its product is computed and added in
-    groups of columns.
+    The first fragments of an MMA arrive late unless another MMA still runs. The pass looks at a `tile.atomic_add` and
+    the `sm.mma` that follow it, and counts the registers of the added tile and of their accumulators.
+
+    - Up to 192 registers: the addition moves after the last MMA. No branch then separates the MMAs, and the fragments
+      of one are loaded while another runs.
+    - Above 224 registers: the MMA that made the added tile is split into groups of columns. Each group is computed and
+      added before the next one.
+    - In between, nothing changes.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
 }
 
 def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
-  let summary = "gives every buffer its place in shared memory";
+  let summary = "assigns an offset in shared memory to each buffer";
   let description = [{
-    Buffers whose lives do not overlap share memory. A life reaches from the first access to the last one, over the
-    whole of a loop that lies between the alloc and an access inside, and from a copy_in to a wait that covers it on
-    every path, unless it goes into a ring. Large buffers choose first, each the place of another of its size, or else the lowest that is free. `tile.shared_bytes` on the module says
-    how much is needed.
+    Buffers whose live ranges do not overlap share memory. A live range goes from the first to the last access. It
+    covers a whole loop if the alloc is outside the loop and an access inside. After a `copy_in` it extends to a wait
+    that covers the copy on every path; a ring is exempt, because its loop waits for all copies. Large buffers are
+    placed first: at the offset of a buffer of the same size if possible, otherwise at the lowest free offset. The pass
+    sets `tile.shared_bytes` on the module.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
 def InsertBarriers : Pass<"insert-barriers"> {
-  let summary = "orders the threads' accesses to shared memory";
+  let summary = "inserts the barriers that order accesses of different threads";
   let description = [{
-    Walks the program with the sets of places read and written since the last barrier, and puts an `sm.barrier` before an
-    access that conflicts with one of them: of buffers by the bytes that they share, of tensors that the program both
-    reads and writes as a whole, unless view, layout and position show that every thread meets only its own accesses.
-    Where every warp does, a barrier of the warp is enough. A loop is walked once more if its end conflicts with its
-    beginning, where positions that an iteration computes are no longer the same. What conflicts with accesses before a
-    loop or branch gets its barrier before it.
+    Needs the offsets of `plan-shared`. The pass walks the program with the set of accesses since the last barrier, and
+    inserts `sm.barrier` before an op that conflicts with one of them. Buffers conflict by the bytes that they share; a
+    tensor that the program both reads and writes conflicts as a whole. No barrier is needed if view, layout and
+    position prove that each thread meets only its own accesses. If each warp meets only its own, a warp barrier is
+    enough.
 
-    A copy_in conflicts with what was accessed before it starts. Each thread waits for its own copies, so a barrier lies
-    between the wait and the next access to what they have written; a wait moves down to there. In a pipelined loop that
-    one barrier also lies between the readers of a slot and the copies that overwrite it.
+    A loop is walked again if its end conflicts with its beginning; positions that an iteration computes then count as
+    different. A conflict with accesses before a loop or branch gets its barrier before the loop or branch.
 
-    Scratch memory inside an op, as of a reduction between warps, is that op's business.
+    A `copy_in` conflicts with accesses before it starts. Each thread waits only for its own copies, so a barrier lies
+    between the wait and the next access to the copied bytes; the wait moves down to that access. In a pipelined loop
+    this one barrier also separates the readers of a slot from the copies that overwrite it. If an `sm.wgmma` reads what
+    threads wrote, a proxy fence precedes each barrier of the thread block.
+
+    The pass ignores scratch memory inside an op, such as that of a reduction between warps; the op's lowering orders
+    it.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
 def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
-  let summary = "warpgroups leave a loop where their rows see no more";
+  let summary = "lets a warpgroup stop a loop at the last keys that its rows can see";
   let description = [{
-    Of a block of 192 queries beside the diagonal the first 64 need 128 keys less than the last, the second 64. Where the bound of
-    a loop is a `sm.row_limit`, each warpgroup gets a bound of its own, and takes the turns of the iterations that it leaves out.
+    Applies to consumer loops whose bound is an `sm.row_limit`, whose step is constant and at most 64 for each warpgroup
+    but one, and that contain no barrier of all threads. The pass runs last, because barriers must be in place. In a
+    causal block of 192 queries, the first 64 queries need 128 keys less than the last 64. Each warpgroup gets its own
+    bound. It waits for and passes the mutex of `sm.sequence_init` once for each iteration that it skips, because all
+    warpgroups must take it equally often.
 
-    In another loop, as of a kernel that works on one block after another, it then receives what it has left out, and gives it
-    back: the next block's tiles come behind those. Each warp does so for itself, and in the loop, too, because a slot counts
-    either warps or warpgroups.
+    A loop inside another loop, as in a persistent kernel, is followed by the tiles of the next block in the same ring.
+    Each warp therefore waits for the skipped tiles and releases them. The ring then counts warps, not warpgroups, in
+    the loop, too.
 
-    In no other loop, nothing is received behind it. Two warpgroups leave out no more iterations than a ring has slots, but for
-    one: no slot is filled again after those. The last does all: who receives the producer's last tile keeps shared memory alive until then.
-
-    After barriers are in place: a loop in which the consumers meet stays as it is.
+    A loop that is not repeated has no consumer waits after it, so skipped tiles are never released. Only the first of
+    two warpgroups may then skip, and at most slots - 1 iterations, because the producer fills no slot again after
+    these. The last warpgroup runs every iteration: its wait for the producer's last tile keeps the shared memory
+    allocated until then.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
 
 def LowerToThreads : Pass<"lower-to-threads", "::mlir::ModuleOp"> {
-  let summary = "the program of one thread: scalars, instructions, no tiles";
+  let summary = "turns the program on tiles into the program of one thread";
   let description = [{
-    Every tile becomes one value per register, every view a base address with sizes and strides, every shared buffer an
-    address. The function's arguments become 64-bit words: for each parameter in order a tensor's base address, shape and
-    strides, or a scalar in the low bytes of a word.
+    A tile becomes one value per register, a view a base address with sizes and strides, a shared buffer an address. The
+    arguments of the function become 64-bit values: for each tensor its address, shape and strides, for each scalar one
+    value with the scalar in the low bytes. If the function uses TMA, tensor maps come before these values, and one
+    value after them says which maps the runtime could make.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::func::FuncDialect"];

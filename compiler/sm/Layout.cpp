@@ -47,7 +47,8 @@ RankedTensorType tegula::sm::withLayout(Type tile, LayoutAttr layout) {
 
 //===-- Construction ----------------------------------------------------------------------------------------------===//
 
-/// Without digits of size 1, and with neighbours merged that count on: equal layouts are equal attributes.
+/// Removes digits of size 1 and merges a digit with the next one if the next one continues it. Equal layouts then are
+/// equal attributes.
 static Digits normalized(ArrayRef<Digit> digits) {
   Digits result;
   for (Digit digit : digits) {
@@ -83,12 +84,12 @@ LayoutAttr tegula::sm::operandLayout(MLIRContext *context, int64_t m, int64_t k,
 }
 
 namespace {
-/// Deals out a number of threads (lanes of a warp, or warps) to dimensions.
+/// Distributes threads (the lanes of a warp, or the warps) over dimensions.
 struct Dealer {
   int64_t left;
   Digits digits;
 
-  /// Takes at most `wanted` of what is left for `dim`; returns how many.
+  /// Assigns at most `wanted` of the remaining threads to `dim` and returns their number.
   int64_t deal(int32_t dim, int64_t wanted, int64_t stride) {
     int64_t taken = 1;
     while (taken < wanted && left % 2 == 0) {
@@ -127,7 +128,8 @@ LayoutAttr tegula::sm::rowMajorLayout(MLIRContext *context, ArrayRef<int64_t> sh
 
 //===-- Change of shape -------------------------------------------------------------------------------------------===//
 
-/// Digits with their dimension renamed; `rename` gives Digit::copies for one that disappears.
+/// Renames the dimension of each digit. If `rename` returns Digit::copies, the digit becomes replicas, or disappears if
+/// `keepCopies` is false.
 static Digits renamed(ArrayRef<Digit> digits, function_ref<int32_t(int32_t)> rename, bool keepCopies) {
   Digits result;
   for (Digit digit : digits) {

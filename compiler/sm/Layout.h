@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The algebra of #sm.layout: where the hardware wants a tile, and what becomes of a layout when a tile changes shape.
+// Layouts (`#sm.layout`): where the hardware expects a tile, and how a layout changes with the shape of its tile.
 #pragma once
 
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -11,11 +11,14 @@ namespace tegula::sm {
 
 constexpr int64_t warpSize = 32;
 
-/// A digit of a register, lane or warp number: adds `digit * stride` to coordinate `dim`.
+/// A digit of the mixed-radix number of a register, lane or warp. It has `size` values; value d moves the element by `d
+/// * stride` along dimension `dim`. With `registers = [1:2:1, 0:2:8]`, register 3 has the digits 1 and 1: it is one
+/// column and eight rows from register 0. CuTe calls a digit a mode.
 struct Digit {
   static constexpr int32_t copies = -1;
 
-  int32_t dim = copies; ///< Or `copies`, if it changes no coordinate; `stride` is 0 then.
+  /// A dimension of the tile, or `copies`: threads that differ in this digit hold the same element, and `stride` is 0.
+  int32_t dim = copies;
   int64_t size = 1;
   int64_t stride = 0;
 
@@ -29,51 +32,54 @@ using Coordinates = llvm::SmallVector<int64_t, 5>;
 
 class LayoutAttr;
 
-/// A tensor with a layout.
+/// Returns true if `type` is a tensor with a layout.
 bool isRegisterTile(mlir::Type type);
 LayoutAttr layoutOf(mlir::Value tile);
 LayoutAttr layoutOf(mlir::Type tile);
-/// `tile` in another layout; none removes it.
+/// Returns the type `tile` with `layout` as its encoding; a null layout removes the encoding.
 mlir::RankedTensorType withLayout(mlir::Type tile, LayoutAttr layout);
 
 int64_t countOf(llvm::ArrayRef<Digit> digits);
-/// Coordinates that the number `index` contributes.
+/// Returns the coordinates that `index`, a register, lane or warp number, contributes.
 Coordinates coordinatesOf(llvm::ArrayRef<Digit> digits, int64_t index, unsigned rank);
 
-/// The layouts in which hardware computes.
-/// The accumulators of mma.m16n8 for an m x n tile on warps_m x warps_n warps: each warp has a contiguous block of rows
-/// and columns, in repetitions of 16 x 16.
+/// Returns the layout of the accumulators of mma.m16n8 for an m x n tile on warps_m x warps_n warps. Each warp has a
+/// contiguous block of rows and columns, in repetitions of 16 x 16.
 LayoutAttr accumulatorLayout(mlir::MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n);
-/// The register-held lhs, m x k of 16-bit elements, of a product with that accumulator. For warps_n = 1 it is the
-/// accumulator layout of an m x k tile: a product's result is the next product's operand without moving.
+/// Returns the layout of an lhs in registers, m x k 16-bit elements, of an MMA whose accumulators are on the same
+/// warps. If warps_n is 1, it is the accumulator layout of an m x k tile: the result of one MMA is the operand of the
+/// next one without moving between threads.
 LayoutAttr operandLayout(mlir::MLIRContext *context, int64_t m, int64_t k, int64_t warps_m, int64_t warps_n);
-/// Consecutive lanes hold consecutive elements of the last dimension, `vector` in a row each; warps take different
-/// rows, so that a row stays within a warp. Where the tile is smaller than the threads, the rest are copies.
+/// Returns a layout in which each lane holds `vector` consecutive elements of the last dimension, and consecutive lanes
+/// follow each other in it. Warps take different rows, so a row stays within one warp. If the tile has fewer elements
+/// than there are threads, the remaining threads hold replicas.
 LayoutAttr rowMajorLayout(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape, int64_t vector, int64_t warps);
 
-/// The layout of what is left when dimension `dim` is reduced, or of what was there before it was broadcast: threads
-/// along it hold copies.
+/// Returns the layout after dimension `dim` has been reduced and removed, which is also the layout of the source of a
+/// broadcast along `dim`. Threads that differ along `dim` hold replicas.
 LayoutAttr without(LayoutAttr layout, unsigned dim);
-/// The layout of what is left when each thread reduces what it holds along dimension `dim`: one element for each of
-/// threadsAlong(layout, dim) threads.
+/// Returns the layout after each thread has reduced its own elements along dimension `dim`. The dimension stays, with
+/// one element for each of threadsAlong(layout, dim) threads.
 LayoutAttr reducedWithinThreads(LayoutAttr layout, unsigned dim);
 int64_t threadsAlong(LayoutAttr layout, unsigned dim);
-/// The layout of pairs of columns, from one whose first register digit is the place in a pair.
+/// Returns the layout of pairs of elements along dimension `columns`. The first register digit of `layout` must be the
+/// position in a pair.
 LayoutAttr ofPairs(LayoutAttr layout, unsigned columns);
-/// `without`, with dimension `dim` kept at size 1.
+/// Returns the layout of `without`, but keeps dimension `dim` with size 1.
 LayoutAttr collapsed(LayoutAttr layout, unsigned dim);
-/// If each warp has a block of whole rows of the matrix (`dim` 0) or columns (1), one after the other, and no other
-/// warp has any of them: how many. Else 0.
+/// Returns the number of rows (`dim` 0) or columns (`dim` 1) of each warp, if warp after warp has a block of whole rows
+/// or columns and no element belongs to two warps. Otherwise returns 0.
 int64_t extentOfWarp(mlir::RankedTensorType tile, unsigned dim);
-/// With a dimension of size 1 inserted before dimension `dim`; undoes `without` on a collapsed layout.
+/// Inserts a dimension of size 1 before dimension `dim`. Undoes `without` on a collapsed layout.
 LayoutAttr withUnitDim(LayoutAttr layout, unsigned dim);
-/// Dimension i of the result is dimension permutation[i].
+/// Permutes the dimensions: dimension i of the result is dimension permutation[i] of `layout`.
 LayoutAttr permuted(LayoutAttr layout, llvm::ArrayRef<int64_t> permutation);
 
-/// The panel with which a tile of `columns` elements is stored: the largest of 128, 64, 32 and 16 bytes that divides
-/// its rows.
+/// Returns the width of the panels of a tile with `columns` columns: the largest of 128, 64, 32 and 16 bytes that
+/// divides a row; 0 if none does.
 int64_t panelFor(int64_t columns, unsigned elementBytes);
-/// Bytes from the start of a tile to the element at (row, column) of panelled storage: the definition of that order.
+/// Returns the distance in bytes from the start of a tile to the element at (row, column). This function defines the
+/// order of elements in panels.
 int64_t panelOffset(llvm::ArrayRef<int64_t> shape, unsigned elementBytes, int64_t panel, int64_t row, int64_t column);
 
 } // namespace tegula::sm

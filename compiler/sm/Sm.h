@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The `sm` dialect in C++. SmOps.td says what each op means.
+// The `sm` dialect in C++. SmOps.td describes each op.
 #pragma once
 
 #include "compiler/sm/Layout.h"
@@ -18,13 +18,14 @@
 
 namespace tegula::sm {
 
-/// The registers of one lane in all warps together, of a block that shares a multiprocessor with `blocks` - 1 others:
-/// what roles may share out is what its threads have been started with.
+/// Returns the registers that a launch gives to a thread block, summed over its warps for one lane each, if `blocks`
+/// thread blocks share a multiprocessor. Roles can redistribute only these registers.
 int64_t registersOfBlock(int64_t warps, int64_t blocks);
-/// Of a thread: a role needs so many.
+/// The fewest registers per thread that `setmaxnreg` accepts.
 constexpr int64_t leastRegisters = 24;
 
-/// The buffer in which a tile in shared memory lies, as slot, columns or received tile of it; null if it is none's.
+/// Returns the buffer of a tile in shared memory. Looks through `sm.consumer_wait`, `sm.columns` and `sm.slot`, in this
+/// order. Null if the tile does not come from an `sm.alloc`.
 AllocOp allocOf(mlir::Value tile);
 
 } // namespace tegula::sm

@@ -13,7 +13,8 @@ static int64_t sizeOf(ArrayRef<Digit> digits, int32_t dim, int64_t stride) {
   return digit == digits.end() ? 1 : digit->size;
 }
 
-/// The one grid that a fragment layout can be of; `layout` need not be one.
+/// Reads blocks and warps from the digits of `layout`. If `layout` is not a fragment layout, the result is meaningless,
+/// so callers build the layout again and compare.
 static Fragments gridOf(LayoutAttr layout, int32_t warpsN) {
   ArrayRef<Digit> registers = layout.getRegisters(), warps = layout.getWarps();
   Fragments grid{};
@@ -38,7 +39,8 @@ std::optional<Fragments> tegula::sm::operandFragments(LayoutAttr layout) {
   return layout == same ? std::optional(grid) : std::nullopt;
 }
 
-/// Two orders of the four matrices: down the rows first, or along them.
+/// Returns the layout in which lanes address the four 8 x 8 matrices of a block: down the rows first, or, with
+/// `rowsLast`, along the columns first.
 static LayoutAttr matrices(MLIRContext *context, bool rowsLast, ArrayRef<Digit> warps) {
   Digits several;
   llvm::copy_if(warps, std::back_inserter(several), [](const Digit &digit) { return digit.size > 1; });
@@ -88,8 +90,8 @@ std::optional<Step> tegula::sm::stepAlong(ArrayRef<int64_t> shape, unsigned elem
                                           ArrayRef<Spread> from, ArrayRef<int64_t> distance) {
   if (panel == 0)
     return Step{0, linear(shape, distance) * elementBytes};
-  // The order repeats every 8 rows and every panel. Within one, bits that do not meet are added without carries, and
-  // chunks then depend on them by exclusive or.
+  // The swizzle repeats every 8 rows and every panel. Within such a block, the addition of coordinates without common
+  // bits has no carry. The chunk of the sum is then the exclusive or of both chunks.
   constexpr int64_t period = 8;
   int64_t row = distance[0], byte = distance[1] * elementBytes;
   bool carries = (from[0].bits & row & (period - 1)) || (from[1].bits * elementBytes & byte & (panel - 1));

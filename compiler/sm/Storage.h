@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The algebra of addresses in shared memory and of the tensor cores' fragments: what is decided at compile time.
+// Addresses in shared memory and fragments of tensor cores, as far as they are known at compile time.
 #pragma once
 
 #include "compiler/sm/Layout.h"
@@ -8,41 +8,45 @@
 
 namespace tegula::sm {
 
-/// A tile of 16 x 16 blocks on tensor cores: each warp has rows x columns blocks, on warpsM x warpsN warps.
+/// An MMA tile in blocks of 16 x 16. The tile is divided among `warpsM` x `warpsN` warps; each warp has `rows` x
+/// `columns` blocks.
 struct Fragments {
   int64_t rows, columns, warpsM, warpsN;
 };
 
-/// What accumulatorLayout was asked for.
+/// Returns the blocks and warps for which accumulatorLayout makes `layout`; none if `layout` is not an accumulator
+/// layout.
 std::optional<Fragments> accumulatorFragments(LayoutAttr layout);
-/// What operandLayout was asked for.
+/// Returns the blocks and warps for which operandLayout makes `layout`; none if `layout` is not an operand layout.
 std::optional<Fragments> operandFragments(LayoutAttr layout);
 
-/// Which 16 bytes each lane points ldmatrix.x4 at, for the first 16 x 16 block of its warp: coordinates are those of
-/// the tile as it is stored. The four words that a lane receives are then those of mma.m16n8k16's operand: all of
-/// `lhs`, or those of two n8 blocks of `rhs`. Operands stored with k as the fast dimension are read as they are, the
-/// others need the transposing form.
+/// Returns the 16 bytes whose address each lane gives to ldmatrix.x4, for the first 16 x 16 block of its warp.
+/// Coordinates are those of the tile as it is stored. The four 32-bit registers that a lane receives are operands of
+/// mma.m16n8k16: all of `lhs`, or those of two n8 blocks of `rhs`. If the depth k is the fast dimension of the stored
+/// tile, ldmatrix reads it as it is. Otherwise it needs the transposing form.
 LayoutAttr lhsMatrices(mlir::MLIRContext *context, const Fragments &grid, bool transposed);
 LayoutAttr rhsMatrices(mlir::MLIRContext *context, const Fragments &grid, bool transposed);
-/// The same for a tile of 16-bit elements that is held in either of the fragment layouts: the words are its registers.
+/// Returns the same for a tile of 16-bit elements in an accumulator or operand layout. The four 32-bit registers are
+/// then the tile's own registers, two elements in each.
 LayoutAttr blockMatrices(LayoutAttr layout);
 
-/// What is known of a coordinate that differs between threads.
+/// The bits and the largest value that a coordinate may have in any thread.
 struct Spread {
-  int64_t bits = 0; ///< Those that may be set.
+  int64_t bits = 0; ///< May be set in some thread.
   int64_t last = 0; ///< The largest value.
 };
 
-/// Of the coordinates that lane and warp contribute.
+/// Returns, for each dimension, the bits and the largest value of the coordinate that lane and warp contribute.
 llvm::SmallVector<Spread> threadSpread(LayoutAttr layout, unsigned rank);
 
-/// From a thread's place in a tile to another one: (place ^ flip) + add.
+/// The way from the byte offset of one element in a tile to that of another: (offset ^ flip) + add.
 struct Step {
-  int64_t flip = 0; ///< Only chunks within a panel.
+  int64_t flip = 0; ///< Bits of the 16-byte chunk within a panel.
   int64_t add = 0;
 };
 
-/// The step along `distance` from any place with this spread; none where it differs between such places.
+/// Returns the step from an element to the one `distance` further. `from` describes the coordinates of the first
+/// element in all threads. None if the step is not the same for all of them.
 std::optional<Step> stepAlong(llvm::ArrayRef<int64_t> shape, unsigned elementBytes, int64_t panel,
                               llvm::ArrayRef<Spread> from, llvm::ArrayRef<int64_t> distance);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a layout, a shared tile and each op must hold, and the text of layouts and shared tiles.
+// Verifiers of layouts, shared tiles and ops, and the text form of layouts and shared tiles.
 #include "compiler/sm/Sm.h"
 #include "compiler/sm/Storage.h"
 
@@ -123,7 +123,7 @@ LogicalResult SharedType::verify(function_ref<InFlightDiagnostic()> emitError, A
   return success();
 }
 
-/// Whether `op` is in this region of an sm.roles.
+/// Returns true if `op` is in the region `role` of an `sm.roles`.
 static bool isInRole(Operation *op, Region &(RolesOp::*role)()) {
   auto roles = op->getParentOfType<RolesOp>();
   return roles && (roles.*role)().findAncestorOpInRegion(*op);
@@ -161,7 +161,7 @@ LogicalResult MmaOp::verify() {
   return success();
 }
 
-/// Whether `tile` is a slot of a ring that has as many as there are mbarriers.
+/// Returns true if `tile` is a slot of a ring that has as many slots as `mbarriers`.
 static bool isGuarded(Value tile, MbarriersType mbarriers) {
   auto slot = tile.getDefiningOp<SlotOp>();
   return slot && slot.getRing().getType().getShape().front() == mbarriers.getSlots();
