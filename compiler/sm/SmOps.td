@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The `sm` dialect: each op is a sentence and an example.
+// The ops of the `sm` dialect.
 #ifndef TEGULA_SM_OPS
 #define TEGULA_SM_OPS
 
@@ -14,14 +14,14 @@ def Sm_Tile : Type<
     CPred<"::tegula::sm::isRegisterTile($_self)">, "tile in registers (a tensor with a #sm.layout)",
     "::mlir::RankedTensorType">;
 
-//===-- Values -----------------------------------------------------------------------------------------------------===//
+//===-- Values ----------------------------------------------------------------------------------------------------===//
 
 def Sm_LinearOp : Sm_Op<"linear", [Pure, TypesMatchWith<"the first number is an element of the result", "result", "first",
     "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
-  let summary = "numbers that grow by a constant along each dimension";
+  let summary = "a tile of numbers that grow by a constant along each dimension";
   let description = [{
-    `result[i, j] = first + (steps[0] * i + steps[1] * j)`, where the part of the sum that depends on the thread is added
-    first: one addition of a constant for each element that a thread holds, and none where an integer is compared with
+    `result[i, j] = first + (steps[0] * i + steps[1] * j)`. The part of the sum that depends on the thread is added to
+    `first` once. Each element of a thread then needs one addition of a constant, or none if an integer is compared with
     a constant. Integers do not overflow.
 
     ```mlir
@@ -35,10 +35,10 @@ def Sm_LinearOp : Sm_Op<"linear", [Pure, TypesMatchWith<"the first number is an 
 }
 
 def Sm_OpaqueOp : Sm_Op<"opaque", [Pure, SameOperandsAndResultType]> {
-  let summary = "the same number, from which everything is computed anew";
+  let summary = "a number that the compiler and ptxas cannot prove equal to the operand";
   let description = [{
-    Neither the compiler nor the assembler sees that it is the same, so that they keep nothing from before that depends
-    on it: for what is rarely done. All lanes of a warp have one number.
+    For code that runs rarely, such as the recompute path of the optimistic softmax. It computes what it needs from the
+    result again, so ptxas keeps no earlier values in registers for it. All lanes of a warp have the same number.
 
     ```mlir
     %again = sm.opaque %position : i32
@@ -50,10 +50,10 @@ def Sm_OpaqueOp : Sm_Op<"opaque", [Pure, SameOperandsAndResultType]> {
 }
 
 def Sm_RowLimitOp : Sm_Op<"row_limit", [Pure, AllTypesMatch<["bound", "result"]>]> {
-  let summary = "the bound of a loop over columns, of which the first rows need less";
+  let summary = "the bound of a loop over columns, and how much earlier the first rows may stop";
   let description = [{
-    The result is `bound`. An iteration at `first + x` or behind it changes nothing for the first x rows of the loop's
-    tiles: warps that hold no others may leave the loop there.
+    The result is `bound`. An iteration at `first + x` or later changes nothing for the first x rows of the loop's
+    tiles. Warps that have only such rows may leave the loop there (`end-warpgroups-early`).
 
     ```mlir
     %end = sm.row_limit %bound first %diagonal : index
@@ -65,13 +65,13 @@ def Sm_RowLimitOp : Sm_Op<"row_limit", [Pure, AllTypesMatch<["bound", "result"]>
   let assemblyFormat = "$bound `first` $first attr-dict `:` type($result)";
 }
 
-//===-- Values: where a tile is wanted -----------------------------------------------------------------------------===//
+//===-- Values: where a tile is wanted ----------------------------------------------------------------------------===//
 
 def Sm_LoadSharedOp : Sm_Op<"load_shared", [MemoryEffects<[MemRead]>]> {
   let summary = "a tile of a view, in shared memory";
   let description = [{
-    `result[x] = view[position + x]` for x inside `shape` where that lies inside the view, else 0. The result's shape is
-    `shape` rounded up to what the readers need.
+    `result[x] = view[position + x]` if x is inside `shape` and the element is inside the view, otherwise 0. The result
+    has the shape `shape`, rounded up to what its readers need. Later passes decide how the tile gets there.
 
     ```mlir
     %k = sm.load_shared %K[%j, %c0] [64, 128] : !tile.view<2xbf16> -> !sm.shared<64x128xbf16, 128>
@@ -85,9 +85,9 @@ def Sm_LoadSharedOp : Sm_Op<"load_shared", [MemoryEffects<[MemRead]>]> {
 }
 
 def Sm_ToSharedOp : Sm_Op<"to_shared", [Pure]> {
-  let summary = "a tile that is in registers, in shared memory";
+  let summary = "a tile of registers, in shared memory";
   let description = [{
-    What the result's shape has beyond the tile's is 0.
+    The result may be larger than the tile; elements beyond the tile are 0.
 
     ```mlir
     %p_s = sm.to_shared %p : tensor<64x128xbf16, #c> -> !sm.shared<64x128xbf16, 128>
@@ -113,7 +113,8 @@ def Sm_ConvertOp : Sm_Op<"convert", [Pure]> {
 def Sm_ReshapeOp : Sm_Op<"reshape", [Pure]> {
   let summary = "the same elements in row-major order under another shape, through shared memory";
   let description = [{
-    For the cases in which elements change threads; `tile.reshape` stays where only dimensions of size 1 come or go.
+    For reshapes in which elements move between threads. A reshape that only adds or removes dimensions of size 1
+    remains a `tile.reshape`.
 
     ```mlir
     %y = sm.reshape %x : tensor<64x128xf32, #a> -> tensor<8192xf32, #b>
@@ -125,9 +126,10 @@ def Sm_ReshapeOp : Sm_Op<"reshape", [Pure]> {
 }
 
 def Sm_PackOp : Sm_Op<"pack", [Pure]> {
-  let summary = "each two neighbours in a row of 16-bit elements as one number of 32 bits";
+  let summary = "pairs of neighbours in a row of 16-bit elements, each pair as one 32-bit number";
   let description = [{
-    The first in the low half; what lies outside the tile is 0. The operand of `sm.wgmma` that is in registers.
+    The first element of a pair is in the low half. Elements outside the tile are 0. `sm.wgmma` takes a left operand in
+    registers in this form.
 
     ```mlir
     %words = sm.pack %p : tensor<64x128xbf16, #c> -> tensor<64x64xi32, #words>
@@ -139,9 +141,10 @@ def Sm_PackOp : Sm_Op<"pack", [Pure]> {
 }
 
 def Sm_PartialReduceOp : Sm_Op<"partial_reduce", [Pure]> {
-  let summary = "`tile.reduce` as far as each thread gets with its own elements";
+  let summary = "the part of a `tile.reduce` that each thread can do with its own elements";
   let description = [{
-    The axis stays, with one element for each thread that held some of it. A `tile.reduce` along it gives the whole.
+    The axis stays, with one element for each thread that had elements along it. A `tile.reduce` along this axis gives
+    the whole result.
 
     ```mlir
     %part = sm.partial_reduce max %s axis 1 : tensor<64x128xf32, #c> -> tensor<64x4xf32, #quads>
@@ -156,8 +159,8 @@ def Sm_PartialReduceOp : Sm_Op<"partial_reduce", [Pure]> {
 def Sm_ReadOp : Sm_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "a tile of shared memory, in registers";
   let description = [{
-    The tile's shape may be smaller than the buffer's in every dimension. With `reshaped`, both are taken in row-major
-    order instead, and only the number of elements is the same.
+    The tile may be smaller than the buffer in every dimension. With `reshaped`, tile and buffer are taken in row-major
+    order and only need the same number of elements.
 
     ```mlir
     %q = sm.read %q_s : !sm.shared<128x128xbf16, 128> -> tensor<128x128xbf16, #a>
@@ -169,12 +172,17 @@ def Sm_ReadOp : Sm_Op<"read", [MemoryEffects<[MemRead]>]> {
 }
 
 def Sm_MmaOp : Sm_Op<"mma", [MemoryEffects<[MemRead]>]> {
-  let summary = "matrix product on the layout of tensor-core accumulators";
+  let summary = "a matrix multiplication whose result has the layout of tensor-core accumulators";
   let description = [{
-    `result[i, j] = acc[i, j] + sum over k < depth of lhs[i, k] * rhs[k, j]`. `lhs` is in shared memory, or in registers in
-    the layout `operandLayout` of the result's; `rhs` is in shared memory. `transpose_lhs` and `transpose_rhs` are those
-    of `tile.dot`. Both bf16 or both f16: tensor cores, f32 sums. f32 with `allow_tf32`: tensor cores on operands
-    rounded to tf32. Anything else is widened to f32 and multiplied exactly.
+    `result[i, j] = acc[i, j] + sum over k < depth of lhs[i, k] * rhs[k, j]`. `lhs` is in shared memory, or in registers
+    with the `operandLayout` that belongs to the result's layout. `rhs` is in shared memory. `transpose_lhs` and
+    `transpose_rhs` mean the same as in `tile.dot`. The element types choose the hardware:
+
+    | element types              | computation                                                  |
+    | -------------------------- | ------------------------------------------------------------ |
+    | both bf16, or both f16     | tensor cores, f32 accumulators                               |
+    | both f32, and `allow_tf32` | tensor cores on operands rounded to tf32, f32 accumulators   |
+    | others                     | f32 multiply-adds of threads, on operands that are widened   |
 
     ```mlir
     %s = sm.mma %q, %k depth 128 {transpose_rhs}
@@ -194,12 +202,13 @@ def Sm_MmaOp : Sm_Op<"mma", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
-//===-- Shared memory ----------------------------------------------------------------------------------------------===//
+//===-- Shared memory ---------------------------------------------------------------------------------------------===//
 
 def Sm_AllocOp : Sm_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "a buffer in shared memory";
   let description = [{
-    `offset` is its place in bytes, 1024-byte aligned, which `plan-shared` decides. Contents are undefined.
+    `offset` is the byte offset of the buffer in shared memory, a multiple of 1024. `plan-shared` sets it. The contents
+    are undefined.
 
     ```mlir
     %ring = sm.alloc : !sm.shared<2x64x128xbf16, 128>
@@ -223,9 +232,9 @@ def Sm_SlotOp : Sm_Op<"slot", [Pure]> {
 }
 
 def Sm_ColumnsOp : Sm_Op<"columns", [Pure]> {
-  let summary = "some columns of a matrix";
+  let summary = "a range of columns of a matrix";
   let description = [{
-    The columns from `first` on, whole panels.
+    The columns from `first` on. The range consists of whole panels.
 
     ```mlir
     %right = sm.columns %k from 128 : !sm.shared<96x256xbf16, 128> -> !sm.shared<96x128xbf16, 128>
@@ -240,8 +249,8 @@ def Sm_ColumnsOp : Sm_Op<"columns", [Pure]> {
 def Sm_CopyInOp : Sm_Op<"copy_in", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "starts copying a tile of a view to shared memory";
   let description = [{
-    What `sm.load_shared` says; the data is there for the issuing thread once an `sm.wait` covers it, and for the others after
-    an `sm.barrier` more.
+    Copies what `sm.load_shared` describes. The issuing thread sees the data after an `sm.wait` that covers the copy,
+    other threads after an additional `sm.barrier`.
 
     ```mlir
     sm.copy_in %K[%j, %c0] [64, 128], %k : !tile.view<2xbf16>, !sm.shared<64x128xbf16, 128>
@@ -254,12 +263,12 @@ def Sm_CopyInOp : Sm_Op<"copy_in", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 def Sm_CommitOp : Sm_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "closes the group of copies that this thread has started since the last one";
+  let summary = "closes the commit group of all copies that this thread has started since its last commit";
   let assemblyFormat = "attr-dict";
 }
 
 def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until at most `pending` of this thread's groups are not finished";
+  let summary = "waits until at most `pending` commit groups of this thread are unfinished";
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$pending);
   let assemblyFormat = "$pending attr-dict";
 }
@@ -267,7 +276,7 @@ def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Sm_WriteOp : Sm_Op<"write", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a tile from registers to shared memory";
   let description = [{
-    What `sm.to_shared` says.
+    Writes what `sm.to_shared` describes.
 
     ```mlir
     sm.write %p, %p_s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
@@ -280,10 +289,12 @@ def Sm_WriteOp : Sm_Op<"write", [MemoryEffects<[MemWrite]>]> {
 def Sm_CopyOutOp : Sm_Op<"copy_out", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copies a tile from shared memory to a view";
   let description = [{
-    `view[position + x] = shared[x]` for every x inside `shape` that lies inside the view. Element types are equal.
+    `view[position + x] = shared[x]` for every x inside `shape` whose element lies inside the view. Both element types
+    are equal.
 
-    With `rows_of_warp`, warp w copies rows w * rows_of_warp and up, which are those that its own lanes have written, and
-    will write next: warps need not wait for each other. Consumers (`sm.roles`) have TMA store them where it can.
+    With `rows_of_warp`, warp w copies `rows_of_warp` rows from row w * rows_of_warp on. Its own lanes have written
+    these rows and will write them next, so warps need not wait for each other. Consumers (`sm.roles`) store them by TMA
+    if possible.
 
     ```mlir
     sm.copy_out %o_s, %O[%i, %c0] [128, 128] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
@@ -297,9 +308,9 @@ def Sm_CopyOutOp : Sm_Op<"copy_out", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for all threads of the role or the program instance, and orders what they access";
+  let summary = "waits for all threads of the role or the program instance, and orders their accesses";
   let description = [{
-    With `warp`, for those of the same warp.
+    With `warp`, waits only for the threads of the same warp.
 
     ```mlir
     sm.barrier
@@ -310,14 +321,14 @@ def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "(`warp` $warp^)? attr-dict";
 }
 
-//===-- Roles ------------------------------------------------------------------------------------------------------===//
+//===-- Roles -----------------------------------------------------------------------------------------------------===//
 
 def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {
-  let summary = "some warps feed rings in shared memory, the others compute";
+  let summary = "divides the warps into a producer, which loads tiles to rings, and consumers, which compute";
   let description = [{
-    The consumers are the first `tile.num_warps` warps of a block, in whole warpgroups of four; the producers are
-    `tile.producer_warps` more. Each role may then use `registers` of them a thread. It is the last op of a function:
-    nothing is left to do together.
+    The consumers are the first `tile.num_warps` warps of a thread block, in whole warpgroups. The producer is the
+    `tile.producer_warps` warps after them. In each role, a thread may use the given number of registers. `sm.roles` is
+    the last op of its function, because the roles do not meet again.
 
     ```mlir
     sm.roles producer 32 {
@@ -342,9 +353,9 @@ def Sm_EndOp : Sm_Op<"end", [Terminator, Pure, HasParent<"RolesOp">]> {
 }
 
 def Sm_MbarriersOp : Sm_Op<"mbarriers", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "the mbarriers of a ring: all slots are empty";
+  let summary = "the full and empty mbarriers of a ring; at first all slots are empty";
   let description = [{
-    A slot is empty again when each warpgroup of the consumers has released it. Where no one ever releases one, the
+    A slot is empty again when each consumer warpgroup has released it. If no consumer releases a slot of the ring, the
     producer fills each slot once, without waiting.
 
     ```mlir
@@ -356,12 +367,15 @@ def Sm_MbarriersOp : Sm_Op<"mbarriers", [MemoryEffects<[MemAlloc]>]> {
 }
 
 def Sm_ProducerLoadOp : Sm_Op<"producer_load", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "fills a slot of a ring as soon as it is empty";
+  let summary = "waits until a slot of a ring is empty, then starts to load a tile into it";
   let description = [{
-    What `sm.load_shared` says, for the consumers that receive the slot in this phase: 0 in the first round through the ring,
-    then 1, then 0 again. The producer does not wait for the data. Where TMA cannot copy the tile, the producer moves the
-    elements, or with `tma_only` hands the slot over as it is, for consumers to fill (`sm.fallback_copy`). Where nobody releases
-    the ring's slots, they come back with those of another that it has waited for in this round.
+    Loads what `sm.load_shared` describes, for the consumers that wait for the slot in this phase. The phase is 0 in the
+    first round through the ring, then 1, then 0 again. The producer does not wait for the data. If TMA cannot copy the
+    tile, the producer copies the elements itself. With `tma_only` it then leaves the slot as it is and marks it as
+    full; the consumers copy the tile (`sm.fallback_copy`).
+
+    If no consumer releases the slots of this ring, a release in another ring frees them, too, and the producer has
+    already waited for that one in this round.
 
     ```mlir
     sm.producer_load %K[%j, %c0] [128, 128], %tile, %b[%slot] phase %phase
@@ -379,7 +393,7 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [MemoryEffects<[MemRead, MemWrite
 }
 
 def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["tile", "result"]>]> {
-  let summary = "a slot of a ring, once it is full";
+  let summary = "waits until a slot of a ring is full; the result is its tile";
   let description = [{
     ```mlir
     %k = sm.consumer_wait %tile, %b[%slot] phase %phase : !sm.shared<128x128xbf16, 128>, !sm.mbarriers<2>
@@ -395,11 +409,11 @@ def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [MemoryEffects<[MemRead, MemWrite
 }
 
 def Sm_FallbackCopyOp : Sm_Op<"fallback_copy", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "what TMA could not bring of a tile that was received";
+  let summary = "copies a tile that the producer could not load by TMA";
   let description = [{
-    What `sm.producer_load` with `tma_only` says, if the strides of the tensor or the place of the tile forbid TMA to copy it; else
-    nothing. Warp w moves rows w * rows_of_warp and up, which its own lanes read afterwards: warps need not wait for each
-    other.
+    If the strides of the tensor or the position of the tile forbid TMA, copies what the `sm.producer_load` with
+    `tma_only` describes. Otherwise does nothing. Warp w copies `rows_of_warp` rows from row w * rows_of_warp on. Its
+    own lanes read these rows afterwards, so warps need not wait for each other.
 
     ```mlir
     sm.fallback_copy %tile, %bias[%i, %j] [128, 64] rows_of_warp 16 : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
@@ -414,11 +428,11 @@ def Sm_FallbackCopyOp : Sm_Op<"fallback_copy", [MemoryEffects<[MemRead, MemWrite
 }
 
 def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "this warpgroup has read the slot for the last time in its phase";
+  let summary = "tells the producer that this warpgroup has read a slot for the last time in its phase";
   let description = [{
-    One of the warpgroup's warps says so, because a product that was waited for has brought them together since they
-    received the tile. `per_warp`: perhaps none has; a warp that had not yet seen the phase's end would miss it once the
-    slot is filled again, so each of them says it.
+    One warp arrives for its warpgroup. This is enough if an MMA that was waited for has synchronised the warps since
+    they waited for the tile. Otherwise a warp might not have seen the end of the phase yet, and would miss it once the
+    slot is filled again. With `per_warp`, therefore, each warp arrives.
 
     ```mlir
     sm.release %b[%slot] : !sm.mbarriers<2>
@@ -430,10 +444,10 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "`tile.next_work` of a producer, which tells the consumers the number";
+  let summary = "a `tile.next_work` of the producer, which passes the work index to the consumers";
   let description = [{
-    In a slot of a ring of numbers, as soon as that is empty, for the consumers that ask in this phase. The numbers lie
-    beside the mbarriers.
+    Waits until a slot is empty, then writes the work index there for the consumers that wait for it in this phase. The
+    slots of work indices lie next to the mbarriers.
 
     ```mlir
     %n = sm.produce_work %counter, %b[%slot] phase %phase : !tile.view<1xi32>, !sm.mbarriers<2>
@@ -449,7 +463,7 @@ def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def Sm_ConsumeWorkOp : Sm_Op<"consume_work", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for the index that the producer got";
+  let summary = "waits for the work index that the producer has drawn";
   let description = [{
     ```mlir
     %n = sm.consume_work %b[%slot] phase %phase : !sm.mbarriers<2>
@@ -463,10 +477,10 @@ def Sm_ConsumeWorkOp : Sm_Op<"consume_work", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def Sm_SequenceInitOp : Sm_Op<"sequence_init", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the consumers' warpgroups take turns from here on, the first one first";
+  let summary = "creates a mutex that consumer warpgroups take one after another, the first one first";
   let description = [{
-    All of them take equally many. A turn orders no memory: it says only whose products start first, and without it the
-    results are the same.
+    All warpgroups must take the mutex equally often. It orders no memory; it only says whose MMAs start first. Without
+    it the results are the same.
 
     ```mlir
     sm.sequence_init
@@ -480,28 +494,28 @@ def Sm_SequenceInitOp : Sm_Op<"sequence_init", [MemoryEffects<[MemRead, MemWrite
 }
 
 def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until it is this warpgroup's turn";
+  let summary = "waits until this warpgroup may take the mutex";
   let assemblyFormat = "attr-dict";
 }
 
 def Sm_SequenceArriveOp : Sm_Op<"sequence_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "gives the turn to the next warpgroup";
+  let summary = "passes the mutex to the next warpgroup";
   let assemblyFormat = "attr-dict";
 }
 
-//===-- Warpgroups -------------------------------------------------------------------------------------------------===//
+//===-- Warpgroups ------------------------------------------------------------------------------------------------===//
 
 def Sm_WarpgroupOp : Sm_Op<"warpgroup", [Pure]> {
-  let summary = "the number of this warpgroup among the consumers";
+  let summary = "the index of this warpgroup among the consumers";
   let results = (outs Index:$number);
   let assemblyFormat = "attr-dict `:` type($number)";
 }
 
 def Sm_WgmmaOp : Sm_Op<"wgmma", [MemoryEffects<[MemRead]>]> {
-  let summary = "starts the product of `sm.mma` on the tensor cores of warpgroups";
+  let summary = "starts the MMA that `sm.mma` describes on the tensor cores of warpgroups";
   let description = [{
-    Each warpgroup multiplies 64 rows. Operands in shared memory are in panels of 128 bytes, an operand in registers is
-    packed (`sm.pack`); neither may be written until an `sm.wgmma_wait` covers the product.
+    Each warpgroup multiplies 64 rows. Operands in shared memory are in panels of 128 bytes; an operand in registers is
+    packed (`sm.pack`). No operand may be written until an `sm.wgmma_wait` covers the MMA.
 
     ```mlir
     %f = sm.wgmma %q, %k depth 128 {transpose_rhs}
@@ -520,7 +534,7 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [MemoryEffects<[MemRead]>]> {
 }
 
 def Sm_WgmmaWaitOp : Sm_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for a product, while at most `pending` later ones go on";
+  let summary = "waits for an MMA; at most `pending` later MMAs may still run";
   let description = [{
     ```mlir
     %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
@@ -533,7 +547,7 @@ def Sm_WgmmaWaitOp : Sm_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 def Sm_ProxyFenceOp : Sm_Op<"proxy_fence", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "lets products and asynchronous copies see what this thread has written to shared memory";
+  let summary = "lets MMAs and asynchronous copies see the earlier writes of this thread to shared memory";
   let assemblyFormat = "attr-dict";
 }
 
