@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which elements of a tile a thread holds.
+// The elements of a tile that a thread holds.
 #include "compiler/cuda/Threads.h"
 
 using namespace mlir;
@@ -12,7 +12,8 @@ sm::Coordinates cuda::registerOffset(RankedTensorType tile, unsigned reg) {
   return sm::coordinatesOf(sm::layoutOf(tile).getRegisters(), reg, tile.getRank());
 }
 
-/// Adds what the number `index` contributes; returns whether it is in the first of its copies (null if there is one).
+/// Adds to `place` what `index`, a lane or warp number, contributes. Returns an i1: true for the first of its replicas.
+/// Null if there are no replicas.
 static Value addDigits(Scalars &s, Value index, ArrayRef<sm::Digit> digits, ThreadCoordinates &place) {
   Value first;
   int64_t weight = 1, count = sm::countOf(digits);
@@ -29,7 +30,7 @@ static Value addDigits(Scalars &s, Value index, ArrayRef<sm::Digit> digits, Thre
   return first;
 }
 
-/// Of the thread that is this lane of this warp.
+/// Emits the coordinates of the thread with this lane and warp.
 static ThreadCoordinates placeOf(Scalars &s, RankedTensorType tile, Value lane, Value warp) {
   sm::LayoutAttr layout = sm::layoutOf(tile);
   ThreadCoordinates place;
@@ -54,7 +55,7 @@ ThreadCoordinates Threads::place(RankedTensorType tile) {
 
 ThreadCoordinates Threads::recomputePlace(RankedTensorType tile) { return placeOf(s, tile, opaque(lane_), warp_); }
 
-/// The largest coordinate that these digits contribute to `dim`.
+/// Returns the largest coordinate that these digits contribute to `dim`.
 static int64_t largest(ArrayRef<sm::Digit> digits, unsigned dim) {
   int64_t sum = 0;
   for (const sm::Digit &digit : digits)

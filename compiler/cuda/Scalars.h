@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Integer code of one thread, folded where it is constant.
+// Integer code of one thread. Constants are folded.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,29 +30,30 @@ public:
   Value mul(Value x, int64_t y) { return mul(x, constant(x.getType(), y)); }
   Value bitXor(Value x, Value y) { return b_.createOrFold<mlir::arith::XOrIOp>(x, y); }
   Value bitOr(Value x, Value y) { return b_.createOrFold<mlir::arith::OrIOp>(x, y); }
-  /// Of numbers that are not negative.
+  /// Quotient and remainder. `x` must not be negative.
   Value div(Value x, int64_t y) { return b_.createOrFold<mlir::arith::DivUIOp>(x, constant(x.getType(), y)); }
   Value rem(Value x, int64_t y) { return b_.createOrFold<mlir::arith::RemUIOp>(x, constant(x.getType(), y)); }
 
   Value compare(Compare predicate, Value x, Value y) { return b_.createOrFold<mlir::arith::CmpIOp>(predicate, x, y); }
   Value compare(Compare predicate, Value x, int64_t y) { return compare(predicate, x, constant(x.getType(), y)); }
-  /// Conditions; null stands for true.
+  /// Returns the conjunction of two conditions; null stands for true.
   Value both(Value x, Value y) { return !x ? y : !y ? x : b_.createOrFold<mlir::arith::AndIOp>(x, y); }
   Value select(Value condition, Value x, Value y) { return b_.createOrFold<mlir::arith::SelectOp>(condition, x, y); }
-  /// min(max(x, 0), limit) of a signed number.
+  /// Returns min(max(x, 0), limit) of a signed `x`.
   Value clamp(Value x, int64_t limit) {
     Value atLeast = b_.createOrFold<mlir::arith::MaxSIOp>(x, constant(x.getType(), 0));
     return b_.createOrFold<mlir::arith::MinSIOp>(atLeast, constant(x.getType(), limit));
   }
 
-  /// Whether `extent` elements from `at` on are all inside `size`, signed numbers of one type.
+  /// Returns an i1: true if all `extent` elements from `at` on are inside `size`. `size` and `at` are signed and of one
+  /// type.
   Value covers(Value size, Value at, int64_t extent) {
     Value isNotBefore = compare(Compare::sge, at, 0);
     Value end = add(at, extent);
     return both(isNotBefore, compare(Compare::sle, end, size));
   }
 
-  /// To an integer type or index, sign-extended or truncated.
+  /// Converts `x` to an integer type or index, by sign extension or truncation.
   Value cast(Value x, mlir::Type type) {
     if (x.getType() == type)
       return x;

@@ -21,7 +21,7 @@ Value SharedTile::plainOffset(ValueRange coordinates) {
   return s.mul(index, type_.elementBytes());
 }
 
-// sm::panelOffset at run time.
+// Emits sm::panelOffset for coordinates that are known at run time.
 Value SharedTile::offset(ValueRange coordinates, ArrayRef<sm::Spread> spread) {
   int64_t panel = type_.getPanel();
   if (panel == 0)
@@ -50,7 +50,7 @@ Value SharedTile::at(ArrayRef<int64_t> distance) {
   return s.add(address_, offset(there.coordinates, there.spread));
 }
 
-/// Whether the sum can be as large as `size`.
+/// Returns true if a coordinate with this spread, plus `distance`, can be as large as `size`.
 static bool reaches(const sm::Spread &spread, int64_t distance, int64_t size) { return spread.last + distance >= size; }
 
 Value SharedTile::contains(ArrayRef<int64_t> distance) {

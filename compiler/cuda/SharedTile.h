@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tile in shared memory as one thread addresses it.
+// The addresses of a thread in a tile in shared memory.
 #pragma once
 
 #include "compiler/cuda/Threads.h"
@@ -7,28 +7,29 @@
 
 namespace tegula::cuda {
 
-/// Where a thread is in a tile: coordinates (i32), and what is known of them at compile time.
+/// The first element of a thread in a tile: its coordinates (i32), and what is known about them at compile time.
 struct Origin {
   llvm::SmallVector<mlir::Value, 5> coordinates;
   llvm::SmallVector<sm::Spread> spread;
 };
 
-/// Of the threads of a layout in a tile of rank `rank`.
+/// Returns the origin of this thread in a tile of rank `rank` with this layout.
 Origin originOf(Threads &t, sm::LayoutAttr layout, unsigned rank);
 
-/// Addresses of elements that lie at constant distances from the thread's origin. Constants become immediates: what is
-/// left to compute is one exclusive or for each distinct pattern of chunks, and one addition of the tile's address.
+/// The addresses of elements at constant distances from the thread's origin. Constants become immediates. At run time,
+/// each distinct pattern of chunks costs one exclusive or and one addition of the tile's address.
 class SharedTile {
 public:
   SharedTile(Threads &t, mlir::Value shared, Origin origin)
       : SharedTile(t, shared, std::move(origin), mlir::cast<sm::SharedType>(shared.getType()).getShape()) {}
-  /// As if the buffer, which has no panels, had another shape.
+  /// Addresses the buffer, which must have no panels, as if it had the shape `shape`.
   SharedTile(Threads &t, mlir::Value shared, Origin origin, llvm::ArrayRef<int64_t> shape);
 
   mlir::Value at(llvm::ArrayRef<int64_t> distance);
-  /// The same; where that is not in the buffer, another place in it with as many elements behind it in its row.
+  /// Returns the address of the element at `distance`. If the element is outside the buffer, returns the address of
+  /// another element inside, which has at least `elements` elements from itself to the end of its row.
   mlir::Value atOrInside(llvm::ArrayRef<int64_t> distance, int64_t elements);
-  /// Whether the element at `distance` is in the buffer; null if it is for all threads.
+  /// Returns an i1: true if the element at `distance` is in the buffer. Null if it is in all threads.
   mlir::Value contains(llvm::ArrayRef<int64_t> distance);
 
   sm::SharedType type() const { return type_; }
@@ -36,7 +37,7 @@ public:
   llvm::ArrayRef<sm::Spread> spread() const { return origin_.spread; }
 
 private:
-  /// Bytes from the start of the tile.
+  /// Emits the distance in bytes from the start of the tile.
   mlir::Value offset(mlir::ValueRange coordinates, llvm::ArrayRef<sm::Spread> spread);
   mlir::Value plainOffset(mlir::ValueRange coordinates);
 

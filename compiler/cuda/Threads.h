@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lowering to threads: one walk over the function in order that builds the program of one thread beside it.
+// The lowering to threads: one walk over the function, in order, that builds the program of one thread next to it.
 #pragma once
 
 #include "compiler/cuda/Scalars.h"
@@ -27,24 +27,25 @@ struct View {
   unsigned elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
 };
 
-/// Where in a tile a thread is, by its lane and warp. Register r of the thread holds the element at
-/// `origin + registerOffset(tile, r)`.
+/// The coordinates of a thread's first element in a tile, computed from lane and warp. Register r of the thread holds
+/// the element at `origin + registerOffset(tile, r)`.
 struct ThreadCoordinates {
   llvm::SmallVector<mlir::Value, 5> origin; ///< i32, one per dimension.
-  /// i1: of the threads that hold copies of these elements, this is the one that writes them. Null if all do.
+  /// i1: true in the thread that writes these elements, among the threads that hold replicas of them. Null if each
+  /// thread writes.
   mlir::Value writes;
 };
 
-/// How many registers of a thread hold a tile.
+/// Returns the number of registers of a thread that hold `tile`.
 unsigned registerCount(mlir::RankedTensorType tile);
-/// What a register's number contributes to its coordinates.
+/// Returns what the register number `reg` contributes to the coordinates of its element.
 sm::Coordinates registerOffset(mlir::RankedTensorType tile, unsigned reg);
 
-/// What TMA must know of a tensor that a function copies boxes of.
+/// What TMA must know about a tensor from which, or to which, a function copies boxes.
 struct TensorMap {
-  int64_t parameter; ///< Its number among the function's.
-  int64_t rows;      ///< Of a box.
-  int64_t columns;   ///< Where the tensor's rows end for this use, if not earlier.
+  int64_t parameter; ///< The index of the function's parameter.
+  int64_t rows;      ///< The rows of a box.
+  int64_t columns;   ///< The number of columns that TMA sees, if the tensor has more.
 
   static constexpr int64_t kAllColumns = std::numeric_limits<int32_t>::max();
 
@@ -55,45 +56,47 @@ struct TensorMap {
 class Threads {
 public:
   explicit Threads(mlir::func::FuncOp source);
-  /// Replaces the source function.
+  /// Builds the function of one thread and erases the source function.
   mlir::LogicalResult run();
 
   //===-- Emitting -----------------------------------------------------------------------------------------------===//
-  mlir::ImplicitLocOpBuilder b; ///< Its location is that of the op being lowered.
+  mlir::ImplicitLocOpBuilder b; ///< Has the location of the op that is being lowered.
   Scalars s{b};
   emit::Instructions gpu{b};
 
-  /// Emits at the entry of the function, from where the value dominates everything. What `emit` uses must be from
-  /// there too: constants, lane(), warp() and other such values.
+  /// Emits at the entry of the function, where the value dominates all later code. The values that `emit` uses must be
+  /// emitted there, too, such as constants, lane() and warp().
   mlir::Value atEntry(llvm::function_ref<mlir::Value()> emit);
-  /// A branch, each side of which emits values of these types.
+  /// Emits a branch. Each side emits values of these types, and the branch returns them.
   llvm::SmallVector<mlir::Value> either(mlir::Value condition, mlir::TypeRange types,
                                         llvm::function_ref<llvm::SmallVector<mlir::Value>()> then,
                                         llvm::function_ref<llvm::SmallVector<mlir::Value>()> otherwise);
   void either(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
-  /// Registers as they pass the end of a branch: two of 16 bits as one of 32, where their number is even.
+  /// Returns registers in the form in which a branch yields them: pairs of 16-bit registers as 32-bit values, if their
+  /// number is even.
   llvm::SmallVector<mlir::Value> packed(llvm::ArrayRef<mlir::Value> registers);
-  /// Of `count` registers of type `element`.
+  /// Returns type and number of the values that `packed` makes of `count` registers of type `element`.
   static std::pair<mlir::Type, unsigned> packedType(mlir::Type element, unsigned count);
   llvm::SmallVector<mlir::Value> unpacked(mlir::Type element, unsigned count, llvm::ArrayRef<mlir::Value> words);
   mlir::Value lane() const { return lane_; } ///< i32
   mlir::Value warp() const { return warp_; } ///< i32
   mlir::Value isFirstLane() { return s.compare(Scalars::Compare::eq, lane_, 0); }
   int64_t warps() const { return warps_; }
-  /// 80 for sm_80.
+  /// The compute capability, such as 80 for sm_80.
   int64_t arch() const { return arch_; }
 
-  /// Waits for all threads that run this part of the program: those of the role, or the block.
+  /// Emits a barrier for all threads that run this part of the program: the consumers inside `sm.roles`, otherwise the
+  /// thread block.
   void barrier();
 
   //===-- What the values of the source have become --------------------------------------------------------------===//
-  /// A tile's registers, in the order of its layout's register digits.
+  /// Returns the registers of a tile, in the order of its layout's register digits.
   llvm::ArrayRef<mlir::Value> registers(mlir::Value tile) const { return values_.at(tile); }
   mlir::Value scalar(mlir::Value scalar) const { return values_.at(scalar).front(); }
   llvm::SmallVector<mlir::Value> scalars(mlir::ValueRange scalars) const {
     return llvm::map_to_vector(scalars, [&](mlir::Value x) { return scalar(x); });
   }
-  /// i32: of a `!sm.shared`, in bytes.
+  /// Returns the address of a `!sm.shared` in bytes, an i32.
   mlir::Value sharedAddress(mlir::Value shared) const { return values_.at(shared).front(); }
   View view(mlir::Value view) const { return views_.at(view); }
 
@@ -101,36 +104,39 @@ public:
   void define(mlir::Value view, const View &is) { views_[view] = is; }
 
   //===-- Which elements a thread holds --------------------------------------------------------------------------===//
-  /// Made once per layout, at the function's entry.
+  /// Returns the thread's coordinates in `tile`. Emits them once per layout, at the entry of the function.
   ThreadCoordinates place(mlir::RankedTensorType tile);
-  /// The same, computed here from the number of the lane, so that nothing of it stays in registers.
+  /// Emits the thread's coordinates in `tile` here, from an opaque lane, so that none of them occupies a register
+  /// before.
   ThreadCoordinates recomputePlace(mlir::RankedTensorType tile);
-  /// The same i32, but nobody knows: a number that comes out of a lane.
+  /// Returns a value that equals `number`, an i32, but that ptxas cannot prove equal: a shuffle returns it.
   mlir::Value opaque(mlir::Value number) { return gpu.shuffleXor(number, 0); }
-  /// Whether the register holds an element of the tile along `dim` rather than padding. Null if all threads' do.
+  /// Returns an i1: true if the register's coordinate along `dim` is inside the tile, false if it is padding. Null if
+  /// it is inside in all threads.
   mlir::Value inside(mlir::RankedTensorType tile, unsigned reg, unsigned dim);
-  /// The same along all dimensions.
+  /// Returns the same for all dimensions together.
   mlir::Value inside(mlir::RankedTensorType tile, unsigned reg);
 
   //===-- Shared memory ------------------------------------------------------------------------------------------===//
-  /// i32 address of a place in the block's shared memory.
+  /// Returns the i32 address of byte `offset` of the shared memory of the thread block.
   mlir::Value sharedMemory(int64_t offset);
-  /// i32 address of scratch memory for the whole block, aligned to 16 bytes. All uses share it: who writes it leaves
-  /// with a barrier after the last read.
+  /// Returns the i32 address of scratch memory for the whole thread block, aligned to 16 bytes. All uses share it, so
+  /// each use must end with a barrier after its last read.
   mlir::Value scratch(int64_t bytes);
-  /// i32 address of memory that no one else uses, aligned to 8 bytes.
+  /// Returns the i32 address of memory that nothing else uses, aligned to 8 bytes.
   mlir::Value reserve(int64_t bytes);
 
   //===-- Roles --------------------------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
-  /// In the part of a producer in which one lane asks TMA for tiles, rather than a warp copies them.
+  /// Returns true in the part of a producer in which one lane loads tiles by TMA, and false in the part in which a warp
+  /// copies them.
   bool loadsByTma() const { return loadsByTma_; }
-  /// The kernel's parameter that describes it to TMA.
+  /// Returns the kernel parameter that contains the tensor map.
   mlir::Value parameterOf(const TensorMap &map);
-  /// i1: whether the runtime could describe it.
+  /// Returns an i1: true if the runtime could make the tensor map.
   mlir::Value exists(const TensorMap &map);
-  /// i1: whether it could describe all tensors of which producers feed tiles, but for those with tma_only; with `map`,
-  /// that one, too.
+  /// Returns an i1: true if the runtime could make the tensor maps of all producer loads without `tma_only`. The
+  /// overload also requires `map`.
   mlir::Value canLoadByTma();
   mlir::Value canLoadByTma(const TensorMap &map);
 
@@ -147,19 +153,19 @@ private:
   mlir::LogicalResult lowerRole(mlir::Block &role, unsigned registers, bool more);
   mlir::LogicalResult lowerProducer(mlir::Block &producer);
   int64_t bitOf(const TensorMap &map) const;
-  /// i1: whether the runtime could describe all tensors of these bits.
+  /// Returns an i1: true if the runtime could make all tensor maps of these bits.
   mlir::Value areKnown(int64_t bits);
 
   mlir::func::FuncOp source_, target_;
-  mlir::Operation *entryEnd_ = nullptr; ///< The last op of what atEntry has emitted.
+  mlir::Operation *entryEnd_ = nullptr; ///< The last op that atEntry has emitted.
   mlir::Value lane_, warp_, sharedBase_;
   int64_t warps_, arch_, sharedBytes_;
-  bool hasRoles_ = false; ///< Inside an sm.roles.
+  bool hasRoles_ = false; ///< True inside an `sm.roles`.
   bool loadsByTma_ = false;
   llvm::SmallVector<TensorMap> tensorMaps_;
-  int64_t neededMaps_ = 0; ///< By bits, of feeds but for those with tma_only.
+  int64_t neededMaps_ = 0; ///< The bits of the maps of producer loads without `tma_only`.
   std::optional<int64_t> scratchOffset_;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // on the heap: registers() stays valid
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // On the heap: registers() stays valid
   llvm::DenseMap<mlir::Value, View> views_;
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, ThreadCoordinates> places_;
 };
@@ -167,7 +173,8 @@ private:
 //===-- One op each ----------------------------------------------------------------------------------------------===//
 
 // Views.cpp
-/// `words` are a tensor's base address, sizes and strides, or a scalar in the low bytes of one.
+/// Defines a parameter of the source function. `words` are the base address, sizes and strides of a tensor, or one
+/// value with a scalar in the low bytes.
 void defineParameter(Threads &t, mlir::Value parameter, mlir::ValueRange words);
 mlir::LogicalResult lower(Threads &t, tile::ProgramIdOp op);
 mlir::LogicalResult lower(Threads &t, tile::NumProgramsOp op);
@@ -185,10 +192,10 @@ mlir::LogicalResult lower(Threads &t, tile::ReshapeOp op);
 mlir::LogicalResult lower(Threads &t, tile::TransposeOp op);
 
 // Elementwise.cpp
-/// Arithmetic on scalars, or on tiles element by element.
+/// Lowers arithmetic on scalars, or on tiles element by element.
 mlir::LogicalResult lowerElementwise(Threads &t, mlir::Operation *op);
 
-// Functions.cpp: of an f32.
+// Functions.cpp: emit a function of an f32.
 mlir::Value exp(Threads &t, mlir::Value x);
 mlir::Value log(Threads &t, mlir::Value x);
 mlir::Value tanh(Threads &t, mlir::Value x);
@@ -202,7 +209,7 @@ mlir::LogicalResult lower(Threads &t, sm::PartialReduceOp op);
 mlir::LogicalResult lower(Threads &t, tile::LoadOp op);
 mlir::LogicalResult lower(Threads &t, tile::StoreOp op);
 mlir::LogicalResult lower(Threads &t, tile::AtomicAddOp op);
-/// By one thread, for all that run this part of the program. A barrier, too.
+/// Lets one thread draw the work index for all threads that run this part of the program. Acts as a barrier for them.
 mlir::LogicalResult lower(Threads &t, tile::NextWorkOp op);
 mlir::LogicalResult lower(Threads &t, tile::GatherOp op);
 mlir::LogicalResult lower(Threads &t, tile::ScatterAddOp op);
@@ -226,23 +233,26 @@ mlir::LogicalResult lower(Threads &t, sm::CopyOutOp op);
 mlir::LogicalResult lower(Threads &t, sm::FallbackCopyOp op);
 
 // Boxes.cpp
-/// Whether TMA could be asked to store the tile. It reads it later: who writes there waits.
+/// Returns true if the tile can be stored by TMA where the run-time test `areBoxes` allows it. TMA reads the buffer
+/// later, so a later write must wait for it.
 bool canStoreBoxes(sm::CopyOutOp copy);
-/// i1: whether the tensors and positions of this launch are such that TMA can store the tile.
+/// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to store the tile.
 mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
-/// i1: whether the tile begins where a box can, and TMA knows all that it must.
+/// Emits the run-time test, an i1, whether TMA may load the tile: the tensor maps exist, and the first column is a
+/// multiple of 16 bytes.
 mlir::Value isBox(Threads &t, sm::ProducerLoadOp feed);
 mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
-/// Starts the copies, whose bytes count at the mbarrier `full`. One lane does.
+/// Starts the TMA copies of a producer load. Their bytes count at the mbarrier `full`. One lane calls it.
 void loadBoxes(Threads &t, sm::ProducerLoadOp feed, mlir::Value full);
-/// Starts the copies of this warp's rows.
+/// Starts the TMA copies of this warp's rows to global memory.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
-/// Waits until boxes that this warp has stored from the place that `write` overwrites have been read, if any may have.
+/// Waits until TMA has read this warp's earlier stores from the buffer that `write` overwrites. Emits nothing if no
+/// such store can be pending.
 void waitForBoxesOf(Threads &t, sm::WriteOp write);
-/// Lets TMA see what this thread has written, if boxes of it may be stored.
+/// Lets TMA see what this thread has written, if TMA may store the buffer of `write`. Otherwise emits nothing.
 void publishToBoxes(Threads &t, sm::WriteOp write);
 
-/// Does what `feed` says by the plain accesses of one warp.
+/// Copies the tile of a producer load by plain accesses of one warp.
 void copyByWarp(Threads &t, sm::ProducerLoadOp feed);
 
 // Mma.cpp

@@ -44,7 +44,8 @@ MmaShape covered(tile::DotOp dot, WarpGrid grid) {
   return {up(shape.m, 16 * grid.m), up(shape.n, 16 * grid.n), up(shape.k, 16)};
 }
 
-/// Whether some reduction along `axis` sees the elements of `value`, changed at most one by one.
+/// Returns true if a reduction along `axis` reads the elements of `value`, directly or after elementwise ops and
+/// branches.
 static bool isReducedAlong(Value value, int64_t axis) {
   llvm::SetVector<Value> reached;
   reached.insert(value);
@@ -62,10 +63,10 @@ static bool isReducedAlong(Value value, int64_t axis) {
 }
 
 namespace {
-/// Clocks that a product takes, by rough rates of one multiprocessor.
+/// The modelled cost of an MMA in clocks, by rough rates of one multiprocessor.
 struct CostModel {
   static constexpr double sharedBytesPerClock = 128, productsPerClock = 1024, clocksOfBarriers = 100;
-  /// Combining partial results of warps through shared memory costs more than any choice of grid gains.
+  /// Exceeds any difference between grids, because warps then combine their partial results through shared memory.
   static constexpr double crossWarpReduction = 1e6;
 
   tile::DotOp dot;
@@ -84,7 +85,7 @@ struct CostModel {
     double bytes = rhsBytes * grid.m, cost = size.m * size.n * size.k / productsPerClock;
     if (!takesLhsFromRegisters(grid)) {
       bytes += lhsBytes * grid.n;
-      if (lhs) { // It has to be written first.
+      if (lhs) { // The lhs must be written to shared memory first.
         bytes += lhsBytes;
         cost += clocksOfBarriers;
       }
@@ -97,7 +98,8 @@ struct CostModel {
 };
 } // namespace
 
-/// All grids of `warps` warps; those with more rows first, so that ties keep rows together.
+/// Returns all grids of `warps` warps. Those with more warps along the rows come first, so that ties keep rows within
+/// one warp.
 static SmallVector<WarpGrid> gridsOf(int64_t warps) {
   SmallVector<WarpGrid> grids;
   for (int64_t m = warps; m >= 1; --m)

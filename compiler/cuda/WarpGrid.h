@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// How the warps of a block divide a matrix product among themselves.
+// The division of an MMA among the warps of a thread block.
 #pragma once
 
 #include "compiler/sm/Sm.h"
 
 namespace tegula::cuda {
 
-/// Warps along the rows (m) and the columns (n) of a product's result.
+/// The number of warps along the rows (m) and the columns (n) of an MMA's result.
 struct WarpGrid {
   int64_t m = 1;
   int64_t n = 1;
 };
 
-/// The sizes of a product: [m, k] times [k, n].
+/// The sizes of an MMA: [m, k] times [k, n].
 struct MmaShape {
   int64_t m = 0;
   int64_t n = 0;
@@ -20,22 +20,22 @@ struct MmaShape {
 };
 
 MmaShape shapeOf(tile::DotOp dot);
-/// Whether tensor cores compute it; otherwise threads do, in f32.
+/// Returns true if tensor cores compute `dot`. Otherwise threads multiply in f32.
 bool onTensorCores(tile::DotOp dot);
-/// Whether whole warpgroups compute it on this grid: sm.wgmma. Only modules with roles want that, and not of products
-/// with `tile.warp_local`.
+/// Returns true if whole warpgroups compute `dot` on this grid, by `sm.wgmma`. This needs a module with `tile.roles =
+/// "load"` and a dot without `tile.warp_local`.
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid);
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid);
-/// The layout in which `dot` takes its lhs from registers.
+/// Returns the layout in which `dot` takes its lhs from registers.
 sm::LayoutAttr operandLayout(tile::DotOp dot, WarpGrid grid);
-/// Rows and columns that the warps' fragments cover, the padding included.
+/// Returns the sizes of `dot`, rounded up to what the fragments of the warps cover.
 MmaShape covered(tile::DotOp dot, WarpGrid grid);
 
-/// The grid that is fastest by a model of shared-memory traffic and tensor-core time. `lhs` is the layout in which the
-/// lhs already is, if any: a grid that can take it from registers saves reading it.
+/// Returns the fastest grid by a model of shared-memory traffic and tensor-core time. `lhs` is the layout that the lhs
+/// has already, or null. A grid that takes the lhs from registers in this layout saves reading it from shared memory.
 WarpGrid chooseGrid(tile::DotOp dot, int64_t warps, sm::LayoutAttr lhs);
-/// The grid whose accumulators have `layout`, if there is one.
+/// Returns the grid whose accumulators have `layout`, or none.
 std::optional<WarpGrid> gridOf(tile::DotOp dot, int64_t warps, sm::LayoutAttr layout);
 
 } // namespace tegula::cuda

@@ -58,13 +58,13 @@ def Sm_SharedType : TypeDef<Sm_Dialect, "Shared"> {
     row, and so on. Within a panel, the 16-byte chunks of a row are permuted, so that eight rows of one chunk touch all
     banks:
 
-    | panel, bytes | position of chunk c of row r | TMA           |
-    | ------------ | ---------------------------- | ------------- |
-    | 128          | c ^ (r % 8)                  | SWIZZLE_128B  |
-    | 64           | c ^ (r / 2 % 4)              |               |
-    | 32           | c ^ (r / 4 % 2)              |               |
-    | 16           | c                            |               |
-    | 0            | no panels: row-major order   |               |
+    | panel, bytes | position of chunk c of row r               |
+    | ------------ | ------------------------------------------ |
+    | 128          | c ^ (r % 8), the pattern of `SWIZZLE_128B` |
+    | 64           | c ^ (r / 2 % 4)                            |
+    | 32           | c ^ (r / 4 % 2)                            |
+    | 16           | c                                          |
+    | 0            | no panels: row-major order                 |
 
     `!sm.shared<2x64x128xbf16, 128>` of rank 3 is a ring of two such tiles, each aligned to 1024 bytes. A plain buffer
     (panel 0) may have any rank.
