@@ -24,14 +24,14 @@ constexpr int64_t defaultWarps = 4;
 
 static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
-/// What costs nothing to make again in another layout.
+/// Returns true for ops that cost nothing to repeat in another layout.
 static bool isFree(Operation *op) {
   auto broadcast = dyn_cast<tile::BroadcastOp>(op);
   return (isa<arith::ConstantOp>(op) && isTile(op->getResult(0))) || isa<tile::IotaOp, sm::LinearOp>(op) ||
          (broadcast && !isTile(broadcast.getSource()));
 }
 
-/// What is made of such values alone, by operations that move nothing between threads.
+/// Returns true if `value` is made of free ops alone, by ops that move nothing between threads.
 static bool isRematerializable(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  /// One copy per use, so that each takes the layout that its user wants.
+  /// Clones each free op for every further use, so that each copy takes the layout that its user needs.
   void duplicateFreeValues() {
     SmallVector<Operation *> free;
     function_.walk([&](Operation *op) {
@@ -83,7 +83,8 @@ private:
     return depth;
   }
 
-  /// The deepest first: where layouts meet, the conversion is then in the outer loop.
+  /// Assigns layouts to the results of dots, the deepest loop first. Where layouts meet, the conversion is then in the
+  /// outer loop.
   void assignDots() {
     SmallVector<Operation *> dots;
     function_.walk([&](tile::DotOp dot) { dots.push_back(dot); });
@@ -101,12 +102,14 @@ private:
   }
 
   LayoutAttr defaultLayout(RankedTensorType type) const {
-    // Four bytes a thread: coalesced in global memory, without conflicts in shared memory.
+    // Two 16-bit elements or one larger element for each thread: coalesced in global memory, without conflicts in
+    // shared memory.
     int64_t vector = isa<Float16Type, BFloat16Type>(type.getElementType()) ? 2 : 1;
     return sm::rowMajorLayout(type.getContext(), type.getShape(), vector, warps_);
   }
 
-  /// The largest first: what is reduced decides about what is left of it.
+  /// Assigns default layouts to tiles without a layout, the largest tile first. The layout of a reduced tile then
+  /// follows from its source.
   void assignRest() {
     SmallVector<Value> tiles;
     auto collect = [&](ValueRange values) { llvm::copy_if(values, std::back_inserter(tiles), isTile); };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tiles that TMA copies between tensors and shared memory: boxes of 16-bit elements, each as wide as a panel.
+// TMA copies of tiles between tensors and shared memory. A tile of 16-bit elements is copied in boxes, each as wide as
+// a panel.
 #include "compiler/cuda/Threads.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,7 +17,8 @@ constexpr int64_t kElementBytes = 2, kPanelBytes = 128, kPanelElements = kPanelB
 
 //===-- Tensor maps ----------------------------------------------------------------------------------------------===//
 
-/// Only of tiles that are as wide as the tensor can what lies beside them have to become 0.
+/// Returns the number of columns that TMA sees. A tile that starts at column 0 is as wide as its tensor for this use,
+/// and the padding next to it must be 0. Other tiles have no such limit.
 static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
   return matchPattern(position.back(), m_Zero()) ? shape.back() : TensorMap::kAllColumns;
 }
@@ -30,10 +32,11 @@ static TensorMap mapOf(sm::ProducerLoadOp feed) {
           feed.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
 }
 
-/// That of the feeds with tma_only: the first tile's, too, which begins where the tensor does.
+/// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
+/// limit, not even for a tile that starts at column 0.
 static TensorMap mapOf(sm::FallbackCopyOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
 
-/// A warp's rows are a box of their own.
+/// Returns the tensor map for stores. The rows of one warp are one box.
 static TensorMap mapOf(sm::CopyOutOp copy) {
   return {copy.getView(), static_cast<int64_t>(*copy.getRowsOfWarp()), copy.getShape().back()};
 }
@@ -46,7 +49,8 @@ static bool overlap(sm::AllocOp one, sm::AllocOp other) {
   return !endsBefore(one, other) && !endsBefore(other, one);
 }
 
-/// Whether consumers write another buffer in the same place: warps would have to wait for each other's boxes.
+/// Returns true if consumers write another buffer that overlaps with the buffer of `copy`. Warps would then have to
+/// wait for the boxes of other warps.
 static bool sharesItsPlace(sm::CopyOutOp copy) {
   sm::AllocOp own = sm::allocOf(copy.getShared());
   auto isOver = [&](Value place) {
@@ -104,7 +108,8 @@ Value Threads::canLoadByTma(const TensorMap &map) { return areKnown(neededMaps_ 
 
 //===-- Boxes ----------------------------------------------------------------------------------------------------===//
 
-/// Positions beyond 32 bits are outside of any tensor that TMA can address, as are the limits.
+/// Converts an index to a 32-bit coordinate, clamped to a range. Positions outside the range are outside any tensor
+/// that TMA can address, and so are the limits.
 static Value toCoordinate(Threads &t, Value index) {
   if (auto cast = index.getDefiningOp<arith::IndexCastOp>(); cast && cast.getIn().getType().isInteger(32))
     return cast.getIn();
@@ -114,7 +119,8 @@ static Value toCoordinate(Threads &t, Value index) {
   return t.s.toI32(t.b.createOrFold<arith::MinSIOp>(wide, t.s.i64(last)));
 }
 
-/// Where a tile begins in the tensor behind the view, or its `row` (index), innermost dimension first.
+/// Returns the coordinates of the tile, or of its row `row` (an index), in the tensor of the view, innermost dimension
+/// first.
 static SmallVector<Value> coordinatesOf(Threads &t, Value view, ValueRange position, Value row) {
   SmallVector<Value> coordinates;
   auto add = [&](ArrayRef<Value> indices) {
@@ -130,7 +136,7 @@ static SmallVector<Value> coordinatesOf(Threads &t, Value view, ValueRange posit
   return coordinates;
 }
 
-/// Calls `copy` with the place of a panel and its part's of the tensor.
+/// Calls `copy` for each panel with the address of the panel and the coordinates of its part of the tensor.
 static void forEachPanel(Threads &t, sm::SharedType type, Value place, SmallVector<Value> coordinates,
                          function_ref<void(Value, ValueRange)> copy) {
   const int64_t panelBytes = type.getShape()[0] * kPanelBytes;
@@ -149,7 +155,7 @@ void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp feed, Value full) {
                [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(feed)), full, at); });
 }
 
-/// The first row of this warp.
+/// Returns the first row of this warp.
 static Value rowOfWarp(Threads &t, sm::CopyOutOp copy) {
   return t.s.mul(t.warp(), static_cast<int64_t>(*copy.getRowsOfWarp()));
 }
@@ -165,7 +171,7 @@ void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   t.gpu.commitBoxes();
 }
 
-/// Of boxes that are stored from a place.
+/// Returns the copies that TMA may store from this buffer.
 static SmallVector<sm::CopyOutOp> storedCopiesOf(Value place) {
   SmallVector<sm::CopyOutOp> copies;
   for (Operation *user : place.getUsers())
@@ -174,7 +180,7 @@ static SmallVector<sm::CopyOutOp> storedCopiesOf(Value place) {
   return copies;
 }
 
-/// Whether the copy may have begun when the write does: in an iteration before, at least.
+/// Returns true if the copy may have started before the write, such as in an earlier iteration.
 static bool mayPrecede(sm::CopyOutOp copy, sm::WriteOp write) {
   return write->getParentOfType<LoopLikeOpInterface>() || copy->getBlock() != write->getBlock() ||
          copy->isBeforeInBlock(write);
@@ -194,7 +200,8 @@ void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
 
 //===-- Whether they can -----------------------------------------------------------------------------------------===//
 
-/// Whether it is known to be: a constant, or what a loop counts up.
+/// Returns true if `index` is provably a multiple of `divisor`: a constant, or the induction variable of a loop whose
+/// lower bound and step are constant multiples.
 static bool isMultipleOf(Value index, int64_t divisor) {
   auto isConstant = [&](Value value) {
     APInt constant;
@@ -206,7 +213,8 @@ static bool isMultipleOf(Value index, int64_t divisor) {
   return isCounter ? isConstant(loop.getLowerBound()) && isConstant(loop.getStep()) : isConstant(index);
 }
 
-/// A GPU takes a box that does not begin at a multiple of 16 bytes for an illegal instruction.
+/// Emits the run-time test whether TMA may load the tile: the tensor maps exist, and the first column is a multiple of
+/// 16 bytes. For any other first column, the GPU reports an illegal instruction.
 template <class Op> static Value isBoxOf(Threads &t, Op op) {
   constexpr int64_t elements = 16 / kElementBytes;
   Value isProducerLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
@@ -219,7 +227,8 @@ template <class Op> static Value isBoxOf(Threads &t, Op op) {
 Value cuda::isBox(Threads &t, sm::ProducerLoadOp feed) { return isBoxOf(t, feed); }
 Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
 
-/// A GPU takes a box that is stored before the first row or matrix for an illegal instruction, too.
+/// Tests that the tensor map exists, and that neither a row nor an index of a slice is negative. A GPU reports an
+/// illegal instruction for a box that is stored before the first row or matrix.
 Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
   Value areBoxes = t.exists(mapOf(copy)), row = t.s.toIndex(rowOfWarp(t, copy));
   auto require = [&](Value index) { areBoxes = t.s.both(areBoxes, t.s.compare(Compare::sge, index, 0)); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tiles between a view and shared memory: sm.copy_in and sm.copy_out. Where the view allows it, in chunks of 16 bytes,
-// consecutive threads along a panel's row; else element by element.
+// Lowering of sm.copy_in and sm.copy_out: tiles between a view and shared memory. If the view allows it, threads copy
+// chunks of 16 bytes, and consecutive threads copy along the row of a panel. Otherwise they copy single elements.
 #include "compiler/cuda/SharedTile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,18 +16,20 @@ namespace {
 using Compare = Scalars::Compare;
 
 constexpr int64_t kChunkBytes = 16;
-/// Up to so many chunks a thread are moved without a loop.
+/// The largest number of chunks that a thread moves without a loop.
 constexpr int64_t kUnrolled = 16;
-/// So many elements of a consumer's thread are in flight, beside whose tiles there are registers for that.
+/// The number of elements that a thread of a consumer has in flight. This many registers are free next to the
+/// consumer's tiles.
 constexpr int64_t kElementsInFlight = 8;
 
-/// The coordinates of a tile along one dimension that lie inside the view: first, and how many (i32).
+/// The coordinates of a tile along one dimension that lie inside the view: the first one, and their number (i32).
 struct Inside {
   Value first, count;
 };
 
-/// How pieces, which are chunks or elements, are dealt out. Threads: `perRow` along a strip's row, then `rows` rows,
-/// then strips; each thread repeats that for further rows and strips.
+/// The distribution of pieces, which are chunks or single elements, over threads. Threads follow each other `perRow`
+/// along the row of a strip of columns, then along `rows` rows, then over strips. Each thread repeats this for further
+/// rows and strips.
 struct Deal {
   int64_t pieceElements;
   int64_t perRow, rows, strips; ///< Threads.
@@ -37,8 +39,8 @@ struct Deal {
   bool isOfChunks() const { return pieceElements > 1; }
 };
 
-/// Who copies: `count` warps, of which this is the one with the number `warp`. Or each warp its own rows, if it has
-/// any.
+/// The warps that copy: `count` warps, of which this is number `warp`. If `rowsOfEach` is not 0, each warp copies that
+/// many rows of its own.
 struct Warps {
   Value warp;
   int64_t count, rowsOfEach = 0;
@@ -61,14 +63,14 @@ public:
   }
 
   void emit() {
-    // Panels or not, memory order within a row is the same up to the chunk.
+    // With or without panels, the order within a row is the same except for the position of chunks.
     int64_t panel = sm::panelFor(type.getShape()[1], elementBytes());
     if (panel == 0)
       return elements();
     t.either(isFriendly(), [&] { pieces(dealOut(chunkElements(), panel / kChunkBytes)); }, [&] { elements(); });
   }
 
-  /// One after the other, in the fewest registers.
+  /// Copies element after element, in the fewest registers.
   void elements() {
     int64_t columns = type.getShape()[1];
     auto loop = scf::ForOp::create(t.b, thread, s.i32(rows * columns), s.i32(threads));
@@ -82,8 +84,8 @@ public:
     moveElement(place, globalAddress(row, column, s.mul(s.toI64(view.strides[1]), elementBytes())), isIn);
   }
 
-  /// Several at a time. For what is rarely done: what threads need for it is computed here, instead of before, where it
-  /// would stay in registers.
+  /// Copies several elements at a time. For code that runs rarely: the addresses are computed here from an opaque
+  /// thread number. Otherwise ptxas would compute them earlier and keep them in registers.
   void elementsInFlight() {
     thread = t.opaque(thread);
     pieces(dealOut(1, std::gcd(type.getShape()[1], threads)));
@@ -100,7 +102,7 @@ private:
     return {first, s.sub(s.toI32(s.clamp(end, shape[dim])), first)};
   }
 
-  /// Whether all chunks are aligned and lie wholly inside the view or outside of it.
+  /// Returns an i1: true if all chunks are aligned and lie completely inside or completely outside the view.
   Value isFriendly() {
     Value column = s.mul(position[1], elementBytes());
     Value bits = s.bitOr(s.bitOr(view.base, rowBytes), column);
@@ -162,12 +164,12 @@ private:
     somePieces(deal, origin, unrolled);
   }
 
-  /// The rows that are inside the view in this column: one comparison for each piece is left.
+  /// Returns the rows that are inside the view in this column, so that each piece needs only one comparison.
   Inside rowsOf(Value column, int64_t distance) {
     return {inside[0].first, s.select(isInside(inside[1], column, distance), inside[0].count, s.i32(0))};
   }
 
-  /// The thread's pieces of `repeats` rows.
+  /// Moves the thread's pieces of `repeats` rows.
   void somePieces(const Deal &deal, const Origin &origin, int64_t repeats) {
     SharedTile tile(t, shared, origin);
     Value columnBytes = s.mul(deal.isOfChunks() ? s.i64(1) : s.toI64(view.strides[1]), elementBytes());
@@ -189,7 +191,7 @@ private:
 
   void move(const Deal &deal, SharedTile &tile, ArrayRef<int64_t> distance, Value global, Value isIn) {
     Value exists = tile.contains(distance), place = tile.at(distance);
-    // Pieces beyond the buffer are outside the view too.
+    // Skip pieces beyond the buffer; they are outside the view, too.
     OpBuilder::InsertionGuard guard(t.b);
     if (exists)
       t.b.setInsertionPointToStart(scf::IfOp::create(t.b, exists).thenBlock());
@@ -265,7 +267,7 @@ LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
   return success();
 }
 
-/// What `op` says, by plain accesses.
+/// Returns the copy that `op` describes, by plain accesses.
 template <class Op> static Copy plainCopy(Threads &t, Op op, Warps warps) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
   return Copy(t, op.getTile(), t.view(op.getView()), position, op.getShape(), /*out=*/false, warps);

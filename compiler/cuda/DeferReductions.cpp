@@ -22,14 +22,15 @@ using namespace tegula;
 
 //===-- Parts ----------------------------------------------------------------------------------------------------===//
 
-/// Whether several threads hold what is reduced along the last axis.
+/// Returns true if `reduce` reduces the last axis and several threads hold elements along it.
 static bool isSpread(tile::ReduceOp reduce) {
   auto source = cast<RankedTensorType>(reduce.getSource().getType());
   return static_cast<int64_t>(reduce.getAxis()) == source.getRank() - 1 && source.getRank() > 1 &&
          sm::threadsAlong(sm::layoutOf(source), reduce.getAxis()) > 1;
 }
 
-/// A tile with one more axis: an element for each thread that holds a part of what is reduced.
+/// Returns the type of the partial results of `reduce`. Its last axis has one element for each thread that holds
+/// elements along the reduced axis.
 static RankedTensorType typeOfParts(tile::ReduceOp reduce, Type element) {
   auto source = cast<RankedTensorType>(reduce.getSource().getType());
   SmallVector<int64_t> shape(source.getShape());
@@ -37,7 +38,8 @@ static RankedTensorType typeOfParts(tile::ReduceOp reduce, Type element) {
   return RankedTensorType::get(shape, element, sm::reducedWithinThreads(sm::layoutOf(source), reduce.getAxis()));
 }
 
-/// Lets `reduce` combine parts, which it returns.
+/// Splits `reduce` into a partial reduction within each thread and a reduction of the partial results. Returns the
+/// partial results.
 static Value split(tile::ReduceOp reduce) {
   if (auto parts = reduce.getSource().getDefiningOp<sm::PartialReduceOp>())
     return parts;
@@ -49,7 +51,7 @@ static Value split(tile::ReduceOp reduce) {
   return parts;
 }
 
-/// `rows` for each of the parts.
+/// Broadcasts `rows`, a tile with one element for each row, to the shape of the partial results of `reduce`.
 static Value forParts(OpBuilder &b, Value rows, tile::ReduceOp reduce) {
   auto type = cast<RankedTensorType>(rows.getType());
   SmallVector<int64_t> shape(type.getShape());
@@ -63,7 +65,7 @@ static Value forParts(OpBuilder &b, Value rows, tile::ReduceOp reduce) {
 //===-- Conditions -----------------------------------------------------------------------------------------------===//
 
 namespace {
-/// What elementwise operations make of a reduced tile, made of its parts.
+/// Repeats elementwise ops of a reduced tile on its partial results.
 class OnParts {
 public:
   OnParts(tile::AnyOp any, tile::ReduceOp reduce) : b_(any), reduce_(reduce) {
@@ -94,7 +96,8 @@ private:
 };
 } // namespace
 
-/// The only maximum or minimum that `value` is computed from element by element, if it is spread over threads.
+/// Returns the only maximum or minimum that `value` is computed from by elementwise ops, if several threads hold its
+/// elements. Otherwise returns null.
 static tile::ReduceOp extremeBehind(Value value) {
   if (auto reduce = value.getDefiningOp<tile::ReduceOp>())
     return reduce.getKind() != tile::Reduction::Add && isSpread(reduce) ? reduce : tile::ReduceOp();
@@ -111,7 +114,7 @@ static tile::ReduceOp extremeBehind(Value value) {
   return found;
 }
 
-/// Erases what only `value` was computed for, unless something else needs it.
+/// Erases the op of `value` and the ops that only it needs, unless another op uses them.
 static void eraseDead(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !isOpTriviallyDead(op))
@@ -121,8 +124,9 @@ static void eraseDead(Value value) {
   llvm::for_each(operands, eraseDead);
 }
 
-/// The extreme of a row is the extreme of one of its parts: what holds for some row holds for some part. The branch is
-/// harmless where it is not needed, and what only it needs moves there.
+/// Lets `any` test partial maxima or minima instead of whole ones. The extreme of a row is one of its partial extremes,
+/// so a condition that is true for a row is true for one of its partial results. The branch may run without need, which
+/// is harmless. What only the branch needs moves into it.
 static void askParts(tile::AnyOp any) {
   tile::ReduceOp reduce = extremeBehind(any.getCondition());
   if (!reduce)
@@ -140,13 +144,13 @@ static void askParts(tile::AnyOp any) {
 //===-- Sums -----------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// A sum that a loop carries, multiplied by factors of whole rows and increased by reduced tiles, of which branches may
-/// choose one. Whether what is added is too large may be asked, too.
+/// A sum that a loop carries. Each iteration multiplies it by factors of whole rows and adds reduced tiles; branches
+/// may choose among several. Ops may also test whether what is added is above a limit.
 class CarriedSum {
 public:
   explicit CarriedSum(Operation *addition) : addition_(addition) {}
 
-  /// Lets the loop carry a sum for each part, if it only does what has been said.
+  /// Lets the loop carry partial sums, if it uses the sum only as described above.
   void deferReduction() {
     if (!find())
       return;
@@ -185,7 +189,7 @@ private:
     return matchPattern(loop_.getInitArgs()[number_], m_AnyZeroFloat()) && (isSum(0) || isSum(1));
   }
 
-  /// Whether operand `added` is what is added.
+  /// Returns true if operand `added` of the addition is what is added, and the other operand is the scaled carried sum.
   bool isSum(unsigned added) {
     operations_.clear();
     values_.clear();
@@ -194,7 +198,8 @@ private:
     return isReduced(addition_->getOperand(added)) && isScaled(addition_->getOperand(1 - added)) && isClosed();
   }
 
-  /// Whether the value is a reduced tile, or one of several; collects what is between.
+  /// Returns true if `value` is a reduced tile, or if branches choose it among reduced tiles. Collects the values
+  /// between.
   bool isReduced(Value value) {
     if (auto reduce = value.getDefiningOp<tile::ReduceOp>()) {
       reduces_.insert(reduce);
@@ -206,7 +211,7 @@ private:
     return isChosen(value, [&](Value chosen) { return isReduced(chosen); });
   }
 
-  /// Whether a branch chooses the value from two for which `isFit` holds.
+  /// Returns true if a branch yields `value` and `isFit` is true for both yielded values.
   bool isChosen(Value value, function_ref<bool(Value)> isFit) {
     auto branch = value.getDefiningOp<scf::IfOp>();
     if (!branch)
@@ -221,7 +226,7 @@ private:
     values_.insert(op->getResult(0));
   }
 
-  /// Whether the value is the carried one times factors; collects what is between.
+  /// Returns true if `value` is the carried sum times factors. Collects the ops between.
   bool isScaled(Value value) {
     Operation *op = value.getDefiningOp();
     if (value == loop_.getRegionIterArg(number_)) {
@@ -237,7 +242,7 @@ private:
     return isChosen(value, [&](Value chosen) { return isScaled(chosen); });
   }
 
-  /// Whether it asks if sums are above a limit: for work that is rarely needed.
+  /// Returns true if `op` tests whether sums are above a constant limit, and only a `tile.any` uses the result.
   static bool isQuestion(Operation *op) {
     auto compare = dyn_cast<arith::CmpFOp>(op);
     SplatElementsAttr limit;
@@ -246,7 +251,8 @@ private:
            llvm::all_of(op->getUsers(), llvm::IsaPred<tile::AnyOp>);
   }
 
-  /// If no part is above its share of the limit, their sum is not above the limit.
+  /// Replaces the limit of a test by the share of each partial sum. If no partial sum is above its share, their sum is
+  /// not above the limit.
   static void askParts(Operation *question) {
     SplatElementsAttr limit;
     matchPattern(question->getOperand(1), m_Constant(&limit));
@@ -259,7 +265,7 @@ private:
     question->getResult(0).setType(type.clone(b.getI1Type()));
   }
 
-  /// Whether nothing else looks at the values.
+  /// Returns true if nothing but the collected ops, the loop and its branches, and tests of a limit use the values.
   bool isClosed() {
     questions_.clear();
     return llvm::all_of(values_, [&](Value value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tiles in registers from and to global memory, element by element.
+// Loads, stores and atomic additions of tiles in registers from and to global memory, element by element.
 #include "compiler/cuda/Threads.h"
 #include "compiler/tile/Tile.h"
 
@@ -22,19 +22,19 @@ class Window {
 public:
   Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile)
       : Window(t, view, position, tile, t.place(tile).origin) {}
-  /// Of a thread whose first element is there.
+  /// Addresses the window for a thread whose first element has the coordinates `origin`.
   Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin);
 
   Value address(unsigned reg);
-  /// Whether the register holds an element of the tile that is inside the view, as those of a whole tile are. Null if
-  /// all threads' do.
+  /// Returns an i1: true if the register holds an element of the tile that is inside the view. With `isWhole`, all
+  /// elements of the tile are known to be inside the view. Null if the result is true in all threads.
   Value inside(unsigned reg, bool isWhole = false);
-  /// Whether all of the tile is inside the view. The same for all threads, as is the next one.
+  /// Returns an i1: true if all of the tile is inside the view. All threads have the same result.
   Value isWhole() const;
-  /// Whether `count` elements, contiguous along the last dimension of the tile from a multiple of `count` on, are so in
-  /// memory too and aligned to their total size.
+  /// Returns an i1: true if each `count` elements of the tile along its last dimension, from a multiple of `count` on,
+  /// are contiguous in memory and aligned to their total size. All threads have the same result.
   Value isContiguous(int64_t count) const;
-  /// Where that holds.
+  /// Returns the window for a branch in which isContiguous is true.
   Window contiguous() const;
 
 private:
@@ -47,9 +47,10 @@ private:
   SmallVector<Value> position_;
   RankedTensorType tile_;
   Value base_;
-  SmallVector<Value> origin_; ///< Of the thread.
+  SmallVector<Value> origin_; ///< The coordinates of the thread's first element.
   SmallVector<Value, 5> strideBytes_;
-  SmallVector<Value, 5> low_, high_; ///< Known where they were needed; low_ is null where positions are not negative.
+  /// Null until `bound` computes them. low_ stays null if the position is not negative.
+  SmallVector<Value, 5> low_, high_;
   llvm::DenseMap<unsigned, Value> addresses_;
   llvm::DenseMap<std::pair<unsigned, int64_t>, Value> insideAlong_;
 };
@@ -87,7 +88,7 @@ void Window::bound(unsigned dim) {
   high_[dim] = distance(view_.sizes[dim]);
 }
 
-/// One digit of the register's number further than another register, so that few multiples of strides are alive.
+/// Adds one digit's stride to the address of an earlier register, so that few multiples of strides are alive.
 Value Window::address(unsigned reg) {
   if (Value known = addresses_.lookup(reg))
     return known;
@@ -141,8 +142,8 @@ Window Window::contiguous() const {
   return window;
 }
 
-/// How many consecutive registers of each thread hold consecutive elements of the last dimension, from a multiple of
-/// their number on: 4, 2 or 1.
+/// Returns how many consecutive registers of each thread hold consecutive elements of the last dimension, from a
+/// multiple of this number on: 4, 2 or 1.
 static int64_t contiguousRegisters(RankedTensorType tile) {
   sm::LayoutAttr layout = sm::layoutOf(tile);
   int32_t last = tile.getRank() - 1;
@@ -159,7 +160,7 @@ static int64_t contiguousRegisters(RankedTensorType tile) {
 
 //===-- Load and store -------------------------------------------------------------------------------------------===//
 
-/// For whole tiles most accesses need no predicate.
+/// Loads the tile element by element. If the tile is whole, most accesses need no predicate.
 static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, bool isWhole) {
   auto tile = cast<RankedTensorType>(op.getType());
   TypedAttr fill = op.getFillAttr() ? op.getFillAttr() : t.b.getZeroAttr(tile.getElementType());
@@ -172,7 +173,7 @@ static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, b
   return registers;
 }
 
-/// Of a whole tile whose registers hold pairs of neighbours in memory.
+/// Loads a whole tile whose registers hold pairs of neighbours in memory, two elements at a time.
 static SmallVector<Value> loadPairs(Threads &t, tile::LoadOp op, Window window) {
   auto tile = cast<RankedTensorType>(op.getType());
   SmallVector<Value> words;
@@ -200,7 +201,7 @@ LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
 
 LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
-  // Warps that are fed have no other use for the place.
+  // Compute the coordinates here in a program with roles: consumers need them for nothing else.
   ThreadCoordinates place = tile::wantsRoles(op) ? t.recomputePlace(tile) : t.place(tile);
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin);
   for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile())))
@@ -210,7 +211,7 @@ LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
 
 //===-- Atomic addition ------------------------------------------------------------------------------------------===//
 
-/// Adds `count` elements at a time.
+/// Adds the tile to memory, `count` elements at a time.
 static void addTile(Threads &t, tile::AtomicAddOp op, Window window, size_t count, bool isWhole) {
   ArrayRef<Value> elements = t.registers(op.getTile());
   Value writes = t.place(cast<RankedTensorType>(op.getTile().getType())).writes;
@@ -218,7 +219,8 @@ static void addTile(Threads &t, tile::AtomicAddOp op, Window window, size_t coun
     t.gpu.atomicAdd(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg, isWhole), writes));
 }
 
-/// ptxas makes a branch of each predicated addition, so a tile that lies wholly inside has none.
+/// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
+/// predicates.
 LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
@@ -233,7 +235,7 @@ LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
   return success();
 }
 
-/// It begins with a barrier: all have read the last number.
+/// Begins with a barrier, after which all threads have read the previous work index.
 LogicalResult cuda::lower(Threads &t, tile::NextWorkOp op) {
   Value place = t.reserve(4), counter = t.view(op.getCounter()).base;
   t.barrier();
@@ -253,13 +255,13 @@ LogicalResult cuda::lower(Threads &t, tile::NextWorkOp op) {
 //===-- Single elements ------------------------------------------------------------------------------------------===//
 
 namespace {
-/// Where an index tile points.
+/// The address of the element that index tiles select, and an i1: true if it is inside the view.
 struct Target {
   Value address, inside;
 };
 } // namespace
 
-/// A 32-bit index is compared in 32 bits.
+/// Returns an i1: true if 0 <= index < size. Compares a 32-bit index in 32 bits.
 static Value isWithin(Scalars &s, Value index, Value size) {
   if (!index.getType().isInteger(32))
     return s.compare(Compare::ult, s.toIndex(index), size);

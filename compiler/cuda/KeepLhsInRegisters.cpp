@@ -16,8 +16,8 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
-/// The left operand of a product that could as well be in registers, else null. Products of warps beside those of
-/// warpgroups are rare.
+/// Returns the left operand of an MMA if the MMA reads it from shared memory but could take it from registers,
+/// otherwise null. If an `sm.wgmma` reads the operand, too, an `sm.mma` runs rarely, and the result is null.
 static Value sharedLhsOf(Operation *op) {
   Value lhs;
   if (auto product = dyn_cast<sm::MmaOp>(op); product && !product.getTransposeLhs())
@@ -28,8 +28,9 @@ static Value sharedLhsOf(Operation *op) {
   return type && type.elementBytes() == 2 ? lhs : Value();
 }
 
-/// Whether registers that hold an operand through all iterations would be safe from the assembler. Where nothing else
-/// is held from one iteration to the next, ptxas 13.0 gives them to what the loop packs for another product, too.
+/// Returns true if ptxas keeps an operand intact in registers through all iterations of the loop around `op`. If the
+/// loop carries no other left operand in registers, ptxas 13.0 assigns the same registers to values that the loop packs
+/// for another MMA.
 static bool areSafe(Operation *op) {
   auto isCarried = [&](sm::WgmmaOp product) {
     auto argument = dyn_cast<BlockArgument>(product.getLhs());
@@ -38,7 +39,7 @@ static bool areSafe(Operation *op) {
   return isa<sm::MmaOp>(op) || llvm::any_of(op->getBlock()->getOps<sm::WgmmaOp>(), isCarried);
 }
 
-/// Whether iterations that do not make the operand repeat the product.
+/// Returns true if `op` is in a loop and `lhs` is defined outside that loop.
 static bool isRepeated(Operation *op, Value lhs) {
   auto loop = op->getParentOfType<LoopLikeOpInterface>();
   return loop && loop.isDefinedOutsideOfLoop(lhs);
@@ -54,7 +55,7 @@ static uint32_t depthOf(Operation *op) {
   return product ? product.getDepth() : cast<sm::MmaOp>(op).getDepth();
 }
 
-/// In registers, in the form in which `product` takes it.
+/// Reads `lhs` to registers, in the form in which `product` takes it.
 static Value read(ImplicitLocOpBuilder &b, Value lhs, Operation *product) {
   RankedTensorType result = resultOf(product);
   std::optional<sm::Fragments> grid = sm::accumulatorFragments(sm::layoutOf(result));
@@ -63,11 +64,12 @@ static Value read(ImplicitLocOpBuilder &b, Value lhs, Operation *product) {
                                     sm::operandLayout(b.getContext(), rows, depth, grid->warpsM, grid->warpsN));
   Value held = sm::ReadOp::create(b, tile, lhs, /*reshaped=*/false);
   if (lhs.getDefiningOp<sm::ConsumerWaitOp>() && isa<LoopLikeOpInterface>(lhs.getParentBlock()->getParentOp()))
-    sm::ProxyFenceOp::create(b); // The next tile in this place is written by TMA.
+    sm::ProxyFenceOp::create(b); // TMA writes the next tile to this slot.
   return isa<sm::WgmmaOp>(product) ? cuda::packed(b, held) : held;
 }
 
-/// Reads it as late as possible, so that other copies start before, for all products with accumulators of one layout.
+/// Reads `lhs` to registers for all given MMAs, once for each layout of accumulators. The read comes as late as
+/// possible, so that other copies start before it.
 static void hold(Value lhs, ArrayRef<Operation *> products) {
   Block *block = lhs.getParentBlock();
   ImplicitLocOpBuilder b(lhs.getLoc(), block->findAncestorOpInBlock(*products.front()));
@@ -89,7 +91,7 @@ struct KeepLhsInRegisters : cuda::impl::KeepLhsInRegistersBase<KeepLhsInRegister
   }
 
   static void hold(func::FuncOp function) {
-    llvm::MapVector<Value, SmallVector<Operation *>> products; // By operand, in the program's order.
+    llvm::MapVector<Value, SmallVector<Operation *>> products; // By operand, in program order.
     SetVector<Value> repeated;
     function.walk([&](Operation *op) {
       Value lhs = sharedLhsOf(op);

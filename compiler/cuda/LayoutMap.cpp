@@ -24,7 +24,8 @@ bool changesUnitDimsOnly(tile::ReshapeOp reshape) {
          withoutUnits(reshape.getResult().getType().getShape());
 }
 
-/// The layout of a tile of shape `to`, made from one of shape `from` that differs in dimensions of size 1 only.
+/// Converts the layout of a tile of shape `from` to that of a tile of shape `to`. The shapes differ only in dimensions
+/// of size 1.
 static LayoutAttr acrossUnitDims(LayoutAttr layout, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   for (int64_t dim = from.size() - 1; dim >= 0; --dim)
     if (from[dim] == 1)
@@ -89,7 +90,7 @@ void LayoutMap::assign(Value tile, LayoutAttr layout) {
 void LayoutMap::add(Value tile, LayoutAttr layout) {
   if (!layout || !isTile(tile))
     return;
-  // What a reduction leaves follows from what it reduces, never the other way round.
+  // The result's layout follows from the layout of the reduced tile, never the other way round.
   if (auto reduce = tile.getDefiningOp<tile::ReduceOp>()) {
     LayoutAttr source = lookup(reduce.getSource());
     if (!source)
@@ -107,7 +108,7 @@ void LayoutMap::follow(Value tile) {
     followUse(use, layout);
 }
 
-/// The init, body argument, yielded value and result that a loop passes on as one.
+/// Returns the init, body argument, yielded value and result of one loop-carried value.
 static SmallVector<Value, 4> passedOn(scf::ForOp loop, unsigned number) {
   return {loop.getInitArgs()[number], loop.getRegionIterArg(number), loop.getYieldedValues()[number],
           loop.getResult(number)};

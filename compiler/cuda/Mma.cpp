@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sm.mma on tensor cores. Fragments of one step are loaded while the products of the step before are under way.
+// Lowering of sm.mma to tensor cores. The fragments of a step are loaded while the MMAs of the previous step run.
 #include "compiler/cuda/Mma.h"
 
 using namespace mlir;
@@ -10,7 +10,7 @@ namespace {
 
 using Words = SmallVector<Value, 4>;
 
-/// One operand's fragments from shared memory, in blocks of 16 x 16 along (m or n, k).
+/// Loads of one operand's fragments from shared memory, in blocks of 16 x 16 along (m or n, k).
 class MatrixLoads {
 public:
   MatrixLoads(Threads &t, Value shared, sm::LayoutAttr matrices, bool kIsRow)
@@ -30,7 +30,7 @@ private:
   bool kIsRow;
 };
 
-/// m16n8k16 on 16-bit elements.
+/// The lowering to mma.m16n8k16, for 16-bit elements.
 class Mma16 {
 public:
   Mma16(Threads &t, sm::MmaOp op, const sm::Fragments &grid)
@@ -77,7 +77,7 @@ private:
     return words;
   }
 
-  /// 0 where the register is padding of k.
+  /// Returns an element of the lhs, or 0 if the register is padding along k.
   Value lhsElement(int64_t reg) {
     Value element = t.registers(op.getLhs())[reg];
     Value inside = t.inside(cast<RankedTensorType>(op.getLhs().getType()), reg, 1);
@@ -86,7 +86,7 @@ private:
     return t.s.select(inside, element, arith::ConstantOp::create(t.b, t.b.getZeroAttr(element.getType())));
   }
 
-  /// All rows with the two n8 blocks of a column.
+  /// Multiplies the fragments of all rows by the two n8 blocks of a column.
   void multiply(ArrayRef<Words> a, const Words &b, int64_t column) {
     for (int64_t row = 0; row < grid.rows; ++row)
       for (int64_t half = 0; half < 2; ++half) {
@@ -105,17 +105,17 @@ private:
   std::optional<MatrixLoads> lhs;
 };
 
-/// One operand of mma.m16n8k8: single f32 elements, rounded.
+/// Loads of one operand of mma.m16n8k8: single f32 elements, rounded to tf32.
 class Tf32Loads {
 public:
-  /// `warps` says where along m or n the warp is.
+  /// `warps` are the digits that give the warp's position along m or n.
   Tf32Loads(Threads &t, Value shared, ArrayRef<sm::Digit> warps, bool kIsRow)
       : t(t), kIsRow(kIsRow),
         tile(t, shared,
              originOf(t, sm::LayoutAttr::get(t.b.getContext(), {}, sm::Digits{{!kIsRow, 4, 1}, {kIsRow, 8, 1}}, warps),
                       2)) {}
 
-  /// The element of this lane in the 8 x 4 block at (m or n, k).
+  /// Returns the element of this lane in the 8 x 4 block at (m or n, k).
   Value load(int64_t along, int64_t k) {
     int64_t distance[] = {along, k};
     if (kIsRow)
@@ -129,7 +129,7 @@ private:
   SharedTile tile;
 };
 
-/// m16n8k8 on f32 elements rounded to tf32.
+/// The lowering to mma.m16n8k8, for f32 elements rounded to tf32.
 class MmaTf32 {
 public:
   MmaTf32(Threads &t, sm::MmaOp op, const sm::Fragments &grid)
@@ -152,7 +152,8 @@ public:
   }
 
 private:
-  /// `before` warps of each place along the operand's dimension are copies, and so are `after` rounds of them.
+  /// Returns the warp digits of an operand: `before` consecutive warps are replicas, then `warps` positions along `dim`
+  /// follow, and `after` repetitions of these are replicas again.
   static sm::Digits warpsAlong(int32_t dim, int64_t stride, int64_t warps, int64_t before, int64_t after) {
     return {{sm::Digit::copies, before, 0}, {dim, warps, stride}, {sm::Digit::copies, after, 0}};
   }

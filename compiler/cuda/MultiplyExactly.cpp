@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sm.mma without tensor cores: every thread computes the elements of the result that it holds.
+// Lowering of sm.mma without tensor cores: each thread computes the elements of the result that it holds.
 #include "compiler/cuda/Mma.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -11,21 +11,21 @@ using namespace tegula::cuda;
 
 namespace {
 
-/// Sums are made in chunks of so many products: the rounding error of a sum of n terms grows with n, that of a sum of
-/// chunks with the square root of n times the chunk.
+/// The number of terms c of a partial sum. The bound of the rounding error of a plain sum of n terms grows with n. With
+/// partial sums it grows with c + n / c.
 constexpr int64_t kChunk = 32;
 
-/// Elements by position in a list of rows (or columns), then by step of k.
+/// The elements of an operand: by index in a list of rows (or columns), then by step of k.
 using Elements = SmallVector<SmallVector<Value, 4>>;
 
-/// One operand at `steps` steps from k on, a multiple of `steps`.
+/// Loads of one operand at `steps` steps from k on; k is a multiple of `steps`.
 class OperandLoads {
 public:
-  /// `along` is where the thread is in m or n.
+  /// `along` is the thread's first coordinate along m or n.
   OperandLoads(Threads &t, Value shared, bool kIsRow, Value along, sm::Spread spread, Value k, int64_t steps)
       : t(t), kIsRow(kIsRow), steps(steps), tile(t, shared, origin(shared, kIsRow, along, spread, k, steps)) {}
 
-  /// Of rows (or columns) at these distances.
+  /// Loads the elements of the rows (or columns) at these distances.
   Elements load(ArrayRef<int64_t> distances) {
     Elements elements(distances.size(), SmallVector<Value, 4>(steps));
     for (size_t i = 0, count; i < distances.size(); i += count) {
@@ -56,7 +56,7 @@ private:
     return isEven && i + 1 < distances.size() && distances[i + 1] == distances[i] + 1;
   }
 
-  /// Neighbours in a row of the buffer, widened.
+  /// Loads neighbours in a row of the buffer and widens them to f32.
   SmallVector<Value> loadRun(ArrayRef<int64_t> distance, int64_t count) {
     SmallVector<Value> elements =
         t.gpu.loadShared(tile.type().getElementType(), count, tile.atOrInside(distance, count));
@@ -97,7 +97,7 @@ public:
   }
 
 private:
-  /// Whether both operands are stored with zeros up to a multiple of `steps`.
+  /// Returns true if both operands are stored with zeros up to a multiple of `steps`.
   bool wholeSteps(int64_t steps) {
     int64_t lhsDepth = lhsType().getShape()[!op.getTransposeLhs()];
     int64_t rhsDepth = op.getRhs().getType().getShape()[op.getTransposeRhs()];
@@ -106,7 +106,7 @@ private:
 
   sm::SharedType lhsType() { return cast<sm::SharedType>(op.getLhs().getType()); }
 
-  /// Of `distance` in the list, which it joins if it is new.
+  /// Returns the index of `distance` in the list, and appends it if it is new.
   static size_t position(SmallVectorImpl<int64_t> &list, int64_t distance) {
     auto found = llvm::find(list, distance);
     size_t index = found - list.begin();
@@ -131,7 +131,7 @@ private:
     return result;
   }
 
-  /// The product over `count` steps from k on.
+  /// Returns the sums of products over `count` steps from k on.
   SmallVector<Value> product(Value k, int64_t count) {
     Value zero = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0));
     return loop(k, count, unrolled, SmallVector<Value>(places.size(), zero),
@@ -156,7 +156,7 @@ private:
   Origin origin;
   int64_t unrolled, depth;
   SmallVector<int64_t> rows, columns;
-  /// Of each register, in `rows` and `columns`.
+  /// The indices in `rows` and `columns` of each register's element.
   SmallVector<std::pair<size_t, size_t>> places;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reductions: within a thread, then between lanes, then between warps.
+// Lowering of reductions, which combine elements within a thread, then between lanes, then between warps, and of
+// tile.any.
 #include "compiler/cuda/Threads.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -19,7 +20,8 @@ public:
       : t_(t), kind_(op.getKind()), tile_(op.getSource()), source_(cast<RankedTensorType>(tile_.getType())),
         axis_(op.getAxis()) {}
 
-  /// One value per register of the result, whose axis has gone or has one element a thread.
+  /// Reduces the thread's own elements to one value for each register of `result`. The axis has been removed from
+  /// `result`, or has one element for each thread.
   SmallVector<Value> withinThread(RankedTensorType result);
   void betweenLanes(MutableArrayRef<Value> sums);
   void betweenWarps(MutableArrayRef<Value> sums);
@@ -72,7 +74,7 @@ Value Reduction::identity() {
   return arith::getIdentityValue(kind, element(), t_.b, t_.b.getLoc(), /*useOnlyFiniteValue=*/false);
 }
 
-/// In threes where the assembler knows an instruction for that (VIMNMX3 of sm_90).
+/// Combines the values as a tree. Takes three at a time if sm_90 has an instruction for it (VIMNMX3).
 Value Reduction::treeOf(SmallVector<Value> values) {
   const size_t arity = kind_ != tile::Reduction::Add && isa<IntegerType>(element()) ? 3 : 2;
   while (values.size() > 1) {
@@ -130,8 +132,8 @@ void Reduction::betweenWarps(MutableArrayRef<Value> sums) {
   }
 }
 
-/// Combines what the warps hold that differ in one digit of their number, in the same order in each of them: copies
-/// stay equal.
+/// Combines the values of warps that differ only in one digit of their number, through scratch memory. All these warps
+/// combine in the same order, so replicas stay equal.
 void Reduction::exchange(MutableArrayRef<Value> sums, const sm::Digit &digit, int64_t weight) {
   constexpr int64_t bytes = 4, row = sm::warpSize * bytes;
   int64_t plane = t_.warps() * row;
@@ -170,7 +172,7 @@ LogicalResult cuda::lower(Threads &t, sm::PartialReduceOp op) {
 
 //===-- Conditions -----------------------------------------------------------------------------------------------===//
 
-/// Whether one warp may do it while others do not.
+/// Returns true if one warp may execute `op` while others do not.
 static bool isWithinWarp(Operation *op) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return llvm::none_of(sm::layoutOf(reduce.getSource()).getWarps(),
@@ -178,8 +180,9 @@ static bool isWithinWarp(Operation *op) {
   return isMemoryEffectFree(op) || isa<sm::MmaOp, sm::ReadOp, sm::ProxyFenceOp, tile::LoadOp>(op);
 }
 
-/// Adds the branches that depend on the condition: those that it guards, alone or with others, and those that
-/// conditions guard which come out of them. False if it is needed for something else.
+/// Adds the branches that depend on the condition: branches that it guards, alone or together with other conditions,
+/// and branches that are guarded by a condition that such a branch returns. Returns false if anything else uses the
+/// condition.
 static bool findBranches(Value condition, SetVector<Operation *> &branches) {
   return llvm::all_of(condition.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -202,7 +205,7 @@ static bool isBranchOfWarps(Operation *branch) {
   return !search.wasInterrupted();
 }
 
-/// Which rows, the first dimension, each warp holds of a tile; other dimensions are copies.
+/// Returns the warp digits of a tile for its first dimension, the rows. Digits of other dimensions count as replicas.
 static sm::Digits rowsOfWarps(Value tile) {
   sm::Digits rows;
   for (const sm::Digit &digit : sm::layoutOf(tile).getWarps()) {
@@ -214,22 +217,23 @@ static sm::Digits rowsOfWarps(Value tile) {
   return rows;
 }
 
-/// Whether each warp has of the branch's tiles the rows that it asks for.
+/// Returns true if each warp has the same rows of the branch's results as of the condition.
 static bool isOfRows(Operation *branch, Value condition) {
   return llvm::all_of(branch->getResults(), [&](Value result) {
     return !isa<RankedTensorType>(result.getType()) || rowsOfWarps(result) == rowsOfWarps(condition);
   });
 }
 
-/// Returns whether a tile is one number, which all warps hold.
+/// Returns true if a tile has a single element, which all warps hold.
 static bool isOneNumber(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getNumElements() == 1 &&
          llvm::all_of(sm::layoutOf(tile).getWarps(),
                       [](const sm::Digit &digit) { return digit.dim == sm::Digit::copies; });
 }
 
-/// A warp answers for itself, unless it would then miss a barrier, or decide about rows of others. About one number
-/// all give the same answer.
+/// Emits a vote of each warp on its own elements, if every use guards a branch in which each warp works alone on its
+/// own rows. Otherwise a warp could miss a barrier, or decide about rows of other warps, and the result is constant
+/// true. A condition with a single element always gets a vote, because all warps vote alike.
 LogicalResult cuda::lower(Threads &t, tile::AnyOp op) {
   SetVector<Operation *> branches;
   const bool isForWarps = findBranches(op, branches) && llvm::all_of(branches, [&](Operation *branch) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tiles between registers and shared memory: sm.read and sm.write.
+// Lowering of sm.read and sm.write: tiles between registers and shared memory.
 #include "compiler/cuda/SharedTile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -12,7 +12,8 @@ using namespace tegula::cuda;
 //===-- Runs ------------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// Registers that hold neighbours of a row: `length` of them, each `stride` after the one before.
+/// Runs of registers that hold neighbours of a row: `length` registers in each run, with numbers that are `stride`
+/// apart.
 struct Runs {
   int64_t length = 1, stride = 1;
 
@@ -20,7 +21,8 @@ struct Runs {
 };
 } // namespace
 
-/// Whether all threads' runs of this length begin at multiples of it, in the tile and in memory.
+/// Returns true if the runs of this length begin at multiples of the length in all threads, both in the tile and in
+/// memory.
 static bool isAligned(sm::LayoutAttr layout, const SharedTile &tile, int64_t length) {
   int32_t last = tile.shape().size() - 1;
   auto inStep = [&](const sm::Digit &digit) { return digit.dim != last || digit.stride % length == 0; };
@@ -28,7 +30,7 @@ static bool isAligned(sm::LayoutAttr layout, const SharedTile &tile, int64_t len
          llvm::all_of(layout.getRegisters(), [&](const sm::Digit &d) { return d.stride == 1 || inStep(d); });
 }
 
-/// The longest that one access can move.
+/// Returns the longest runs that one access can move.
 static Runs runsOf(sm::LayoutAttr layout, const SharedTile &tile) {
   Runs runs;
   for (const sm::Digit &digit : layout.getRegisters()) {
@@ -45,8 +47,8 @@ static Runs runsOf(sm::LayoutAttr layout, const SharedTile &tile) {
 
 //===-- Blocks of 16 x 16 -----------------------------------------------------------------------------------------===//
 
-/// Calls `access` for each block of a tile in the tensor cores' layout: the block's distance, and the register that
-/// holds its first element.
+/// Calls `access` for each block of a tile in an accumulator or operand layout, with the distance of the block and the
+/// register that holds its first element.
 static void forEachBlock(const sm::Fragments &grid, function_ref<void(ArrayRef<int64_t>, int64_t)> access) {
   for (int64_t row = 0; row < grid.rows; ++row)
     for (int64_t column = 0; column < grid.columns; ++column)
@@ -58,7 +60,7 @@ static std::optional<sm::Fragments> fragmentsOf(sm::LayoutAttr layout) {
   return grid ? grid : sm::operandFragments(layout);
 }
 
-/// The tile as ldmatrix and stmatrix address it, if they can move it.
+/// Returns the tile as ldmatrix and stmatrix address it, or none if they cannot move it.
 static std::optional<SharedTile> matricesOf(Threads &t, RankedTensorType tile, Value shared) {
   auto type = cast<sm::SharedType>(shared.getType());
   sm::LayoutAttr layout = sm::layoutOf(tile);
@@ -79,7 +81,7 @@ static void readMatrices(Threads &t, sm::ReadOp op, SharedTile &matrices) {
   t.define(op.getResult(), registers);
 }
 
-/// From how memory holds an element to how registers do.
+/// Converts an element from its form in memory to its form in registers.
 static Value toElement(Threads &t, Type type, Value stored) {
   return type.isInteger(1) ? Value(arith::TruncIOp::create(t.b, type, stored)) : stored;
 }
@@ -118,7 +120,7 @@ LogicalResult cuda::lower(Threads &t, sm::ReadOp op) {
 
 //===-- sm.write --------------------------------------------------------------------------------------------------===//
 
-/// How many coordinates from 0 on the layout reaches along `dim`, of `size`.
+/// Returns how many coordinates along `dim`, from 0 on and without a gap, the layout reaches; at most `size`.
 static int64_t covered(sm::LayoutAttr layout, int32_t dim, int64_t size) {
   llvm::BitVector reached(size);
   reached.set(0);
@@ -132,7 +134,7 @@ static int64_t covered(sm::LayoutAttr layout, int32_t dim, int64_t size) {
   return firstMissing < 0 ? size : firstMissing;
 }
 
-/// Zeros in a box of the tile, given by first coordinates and sizes.
+/// Writes zeros to a rectangle of the tile, given by its first coordinates and sizes.
 static void clearBox(Threads &t, Value shared, ArrayRef<int64_t> first, ArrayRef<int64_t> sizes) {
   Scalars &s = t.s;
   int64_t count = ShapedType::getNumElements(sizes), threads = t.warps() * sm::warpSize;
@@ -154,7 +156,7 @@ static void clearBox(Threads &t, Value shared, ArrayRef<int64_t> first, ArrayRef
   t.gpu.storeShared(zero, SharedTile(t, shared, origin).at(SmallVector<int64_t>(first.size(), 0)));
 }
 
-/// Zeros in what the buffer has beyond what the layout covers.
+/// Writes zeros to the part of the buffer that the layout does not cover.
 static void clearRest(Threads &t, sm::LayoutAttr layout, Value shared) {
   auto shape = llvm::to_vector(cast<sm::SharedType>(shared.getType()).getShape());
   SmallVector<int64_t> first(shape.size(), 0), sizes(shape);
@@ -169,7 +171,7 @@ static void clearRest(Threads &t, sm::LayoutAttr layout, Value shared) {
   }
 }
 
-/// As memory holds it; 0 where the register is padding.
+/// Converts an element to its form in memory. The result is 0 if the register is padding.
 static Value toStored(Threads &t, RankedTensorType tile, unsigned reg, Value element) {
   Type type = storedType(element.getType());
   Value stored = element.getType() == type ? element : Value(arith::ExtUIOp::create(t.b, type, element));
@@ -197,7 +199,8 @@ static void writeRuns(Threads &t, sm::WriteOp op) {
   }
 }
 
-/// Whether every register of every thread holds an element, which no other one holds, and the buffer has no more.
+/// Returns true if every register of every thread holds an element, no two hold the same one, and the buffer has no
+/// more elements.
 static bool isExact(sm::LayoutAttr layout, RankedTensorType tile, sm::SharedType shared) {
   int64_t places = sm::countOf(layout.getRegisters()) * sm::warpSize * sm::countOf(layout.getWarps());
   return places == tile.getNumElements() && tile.getShape() == shared.getShape();

@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace tegula::cuda {
 
-/// A copy to shared memory fills with zeros.
+/// Returns true if a copy to shared memory can replace the load. Such a copy fills with zeros.
 static bool canLoadShared(tile::LoadOp load) {
   RankedTensorType type = load.getResult().getType();
   TypedAttr fill = load.getFillAttr();
@@ -28,7 +28,7 @@ static sm::LoadSharedOp fetch(tile::LoadOp load, ArrayRef<int64_t> shape) {
                                   type.getShape());
 }
 
-/// The other users of a load that is fetched read it back.
+/// Lets the remaining users of a load read the tile from shared memory, and erases the load.
 static void readBack(tile::LoadOp load, Value shared) {
   if (!load.use_empty()) {
     OpBuilder b(load);
@@ -65,10 +65,10 @@ public:
 private:
   static Value operand(tile::DotOp dot, Side side) { return side == lhs ? dot.getLhs() : dot.getRhs(); }
 
-  /// Of 16-bit elements in a panel of 128 bytes.
+  /// The number of 16-bit elements in a panel of 128 bytes.
   static constexpr int64_t kPanelElements = 64;
 
-  /// The shape in shared memory that the fragments of an operand cover.
+  /// Returns the shape in shared memory that the fragments of an operand cover.
   static std::array<int64_t, 2> coveredShape(PlannedDot planned, Side side) {
     MmaShape size = covered(planned.dot, planned.grid);
     bool transposed = side == lhs ? planned.dot.getTransposeLhs() : planned.dot.getTransposeRhs();
@@ -85,7 +85,7 @@ private:
            !dot.getLhs().getDefiningOp<tile::LoadOp>();
   }
 
-  /// A buffer serves all products that read a tile.
+  /// Enlarges the shapes of the operands' buffers. One buffer serves all dots that read a tile.
   void collect(PlannedDot planned) {
     for (Side side : {lhs, rhs}) {
       if (takesFromRegisters(planned, side))
@@ -96,7 +96,8 @@ private:
     }
   }
 
-  /// Products of warpgroups read whole panels, also of a buffer in which another product covers more columns.
+  /// Widens the operands' buffers to whole panels for `sm.wgmma`, even if a dot for `sm.mma` has already made a buffer
+  /// wider.
   void widenToPanels(PlannedDot planned) {
     if (!onWarpgroups(planned.dot, planned.grid))
       return;
@@ -149,7 +150,8 @@ private:
     return sm::WgmmaWaitOp::create(b, accumulators, /*pending=*/0, product);
   }
 
-  /// Another product may read the result through shared memory.
+  /// Replaces a dot by its result. If another dot reads the result through shared memory, the shape of the buffer goes
+  /// to the new value.
   void replace(tile::DotOp dot, Value result) {
     if (auto needed = shapes_.find(dot.getResult()); needed != shapes_.end()) {
       std::array<int64_t, 2> shape = needed->second;
@@ -169,10 +171,10 @@ void lowerDots(ArrayRef<PlannedDot> dots) { DotLowering().run(dots); }
 
 //===-- Loads and stores ------------------------------------------------------------------------------------------===//
 
-/// Tiles of fewer elements are not worth a copy and its barriers.
+/// The least number of elements of a tile that is worth a copy and its barriers.
 static constexpr int64_t worthCopying = 1024;
 
-/// Whether neighbouring lanes hold neighbouring elements, so that direct accesses are coalesced.
+/// Returns true if neighbouring lanes hold neighbouring elements, so that direct accesses are coalesced.
 static bool isCoalesced(sm::LayoutAttr layout, unsigned rank) {
   if (layout.getLanes().empty())
     return false;
@@ -182,7 +184,7 @@ static bool isCoalesced(sm::LayoutAttr layout, unsigned rank) {
 
 static bool hasLoopAround(Operation *op) { return op->getParentOfType<LoopLikeOpInterface>() != nullptr; }
 
-/// Whether a loop has tiles in registers beside what its products leave there.
+/// Returns true if a loop loads matrices to registers, in addition to the results of its MMAs.
 static bool loadsMatricesInLoops(func::FuncOp function) {
   WalkResult search = function.walk([](tile::LoadOp load) {
     const bool found = hasLoopAround(load) && load.getResult().getType().getRank() == 2;
@@ -191,8 +193,8 @@ static bool loadsMatricesInLoops(func::FuncOp function) {
   return search.wasInterrupted();
 }
 
-/// Outside of loops nothing follows that warps could be ahead with, and the addresses cost registers. TMA alone makes
-/// up for that, where there is much to store.
+/// Returns true if each warp shall store its own rows, without waiting for other warps. Outside loops this pays only if
+/// TMA has much to store: nothing follows that a warp could start earlier, and the addresses need registers.
 static bool isStoredByWarps(tile::StoreOp store) {
   constexpr int64_t wide = 256;
   const bool isWide = store.getTile().getType().getDimSize(1) >= wide;

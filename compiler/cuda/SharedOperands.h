@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Products, loads and stores in terms of shared memory.
+// MMAs, loads and stores in terms of shared memory.
 #pragma once
 
 #include "compiler/cuda/LayoutMap.h"
@@ -10,20 +10,21 @@
 
 namespace tegula::cuda {
 
-/// A product and the grid of warps that computes it.
+/// A dot and the grid of warps that computes it.
 struct PlannedDot {
   tile::DotOp dot;
   WarpGrid grid;
 };
 
-/// Replaces products by `sm.mma`, and their operands by `sm.load_shared`, `sm.to_shared` or `sm.read`. All tiles have
-/// their layouts, and every operand is in the layout that it must be in.
+/// Replaces dots by `sm.mma` or `sm.wgmma`, and their operands by `sm.load_shared`, `sm.to_shared` or `sm.read`. All
+/// tiles must have their layouts, and every operand must be in the layout that its op requires.
 void lowerDots(llvm::ArrayRef<PlannedDot> dots);
 
-/// A tile of 16-bit numbers as the tensor cores of warpgroups take it from registers: two to a number.
+/// Packs a tile of 16-bit elements as `sm.wgmma` takes it from registers: two elements in each 32-bit number.
 mlir::Value packed(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
 
-/// Large loads outside loops and large stores of fragments go through shared memory, where they are coalesced.
+/// Sends large loads outside loops, and large stores of fragments, through shared memory, so that accesses to global
+/// memory are coalesced.
 void lowerLoadsAndStores(mlir::func::FuncOp function);
 
 } // namespace tegula::cuda
