@@ -22,12 +22,12 @@ using LocBuilder = ImplicitLocOpBuilder;
 //===-- Copies ---------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// A group of copies into one buffer, followed from its commit on.
+/// A commit group of copies into one buffer, followed from its commit on.
 class Group {
 public:
   Group(sm::CommitOp commit, sm::CopyInOp copy) : commit_(commit), copy_(copy) {}
 
-  /// Puts a wait before the first op of the rest of the block that would come too early.
+  /// Inserts a wait before the first op in the rest of the block that needs the copies to be finished.
   void waitForUse() {
     if (Operation *early = searchRestOfBlock()) {
       LocBuilder b(commit_.getLoc(), early);
@@ -35,7 +35,7 @@ public:
     }
   }
 
-  /// Where every wait for the group is one for the next group too, they become one group.
+  /// Joins this group with the next one if no wait serves this group alone.
   void joinNext() {
     auto rest = restOfBlock();
     auto next = llvm::find_if(rest, llvm::IsaPred<sm::CommitOp>);
@@ -45,7 +45,8 @@ public:
     commit_ = cast<sm::CommitOp>(*next);
   }
 
-  /// Loops wait for what they use, but may not run: then the copies end behind them.
+  /// Inserts a wait after the last use, if all uses are in loops that wait themselves. The copies then finish even if a
+  /// loop runs zero times.
   void waitBehindUses() {
     if (searchRestOfBlock() || finished_)
       return;
@@ -72,7 +73,8 @@ private:
     return firstEarlyUse(rest.begin(), rest.end());
   }
 
-  /// Whether there is a wait for just this group, or one that counts it among those that may go on.
+  /// Returns true if some wait covers this group but not the next one, or counts this group among those that may still
+  /// run.
   static bool isWaitedForAlone(Block::iterator begin, Block::iterator end, int64_t younger) {
     for (Operation &op : llvm::make_range(begin, end)) {
       younger += isa<sm::CommitOp>(op);
@@ -107,7 +109,7 @@ private:
            });
   }
 
-  /// What a region commits and waits for does not count after it: it may not run.
+  /// Commits and waits in a region do not count after the region, because it may not run.
   bool hasEarlyUse(Operation &op) {
     return llvm::any_of(op.getRegions(), [&](Region &region) {
       return !region.empty() && Group(*this).firstEarlyUse(region.front().begin(), region.front().end());
@@ -121,7 +123,7 @@ private:
 };
 } // namespace
 
-/// Starts the copy where the fetch was.
+/// Replaces the load by the start of a copy to a new buffer.
 static Group startCopy(sm::LoadSharedOp fetch) {
   LocBuilder b(fetch.getLoc(), fetch);
   Value buffer = sm::AllocOp::create(b, fetch.getType(), IntegerAttr());
@@ -132,7 +134,7 @@ static Group startCopy(sm::LoadSharedOp fetch) {
   return Group(commit, copy);
 }
 
-/// A wait for a young group serves the older ones.
+/// Lowers all loads to shared memory. The youngest group comes first, because its wait serves the older groups, too.
 static void lowerSharedLoads(Operation *root) {
   SmallVector<Group> groups;
   root->walk([&](sm::LoadSharedOp fetch) { groups.push_back(startCopy(fetch)); });
@@ -146,25 +148,27 @@ static void lowerSharedLoads(Operation *root) {
 
 //===-- Tiles from registers -------------------------------------------------------------------------------------===//
 
-/// Moves `op` up to where its only operand is known, if that is in the same block.
+/// Moves `op` up to the definition of its only operand, if that is in the same block.
 static void hoist(Operation *op) {
   Operation *place = op->getOperand(0).getDefiningOp();
   if (!place || place->getBlock() != op->getBlock())
     return;
-  // A wait behind a loop frees memory.
+  // A wait after a loop frees memory.
   while (isa<sm::WaitOp>(place->getNextNode()))
     place = place->getNextNode();
   op->moveAfter(place);
 }
 
-/// What is staged is staged early: the sooner it is written, the more likely that it shares a barrier with another.
+/// Moves the store of a tile to shared memory up, with its rounding. The earlier it is written, the more likely it
+/// shares a barrier with another one.
 static void hoistStage(sm::ToSharedOp stage) {
   if (auto narrowed = stage.getTile().getDefiningOp<arith::TruncFOp>())
     hoist(narrowed);
   hoist(stage);
 }
 
-/// In panels, because rows of threads write what columns of threads read.
+/// Returns the type of the buffer of a conversion. It has panels, because threads that share a row may write what
+/// threads that share a column read.
 static sm::SharedType exchangeType(RankedTensorType tile) {
   unsigned bytes = llvm::divideCeil(tile.getElementTypeBitWidth(), 8);
   bool panelled = tile.getRank() == 2 && (bytes == 2 || bytes == 4);

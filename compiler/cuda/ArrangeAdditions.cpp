@@ -16,14 +16,15 @@ using namespace mlir;
 using namespace tegula;
 
 namespace {
-/// An addition to memory and the products that come after it, with nothing but arithmetic between.
+/// An addition to memory and the MMAs that come after it, with only ops without memory effects between them.
 class Arrangement {
 public:
   explicit Arrangement(tile::AtomicAddOp add);
   void apply();
 
 private:
-  /// Of 255: with so many for sums there are enough for operands of several products at once, or just of one.
+  /// The largest numbers of accumulator registers, out of 255 for each thread, that leave enough for the operands of
+  /// several MMAs at once (`kAmple`), or of one MMA (`kJustEnough`).
   static constexpr int64_t kAmple = 192, kJustEnough = 224;
 
   static RankedTensorType typeOf(Value tile) { return cast<RankedTensorType>(tile.getType()); }
@@ -71,7 +72,7 @@ int64_t Arrangement::warpsAlong(RankedTensorType tile, int32_t dim) {
   return warps;
 }
 
-/// In how many groups of columns the product is to be computed.
+/// Returns the number of groups of columns in which the MMA is to be computed.
 int64_t Arrangement::parts() {
   auto product = add_.getTile().getDefiningOp<sm::MmaOp>();
   if (!product || !product->hasOneUse() || product.getAcc() || product.getTransposeRhs() ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Places in shared memory, and what orders the accesses to them.
+// Addresses in shared memory, and the ops that order accesses to it.
 #include "compiler/cuda/Threads.h"
 
 using namespace mlir;
@@ -22,12 +22,12 @@ Value Threads::scratch(int64_t bytes) {
 Value Threads::reserve(int64_t bytes) {
   int64_t offset = llvm::alignTo(sharedBytes_, 8);
   sharedBytes_ = offset + bytes;
-  scratchOffset_.reset(); // Scratch that grows must not reach here.
+  scratchOffset_.reset(); // Scratch memory must not grow into this.
   return sharedMemory(offset);
 }
 
 void Threads::barrier() {
-  constexpr int64_t consumers = 1; // The barrier's name; 0 is that of the whole block.
+  constexpr int64_t consumers = 1; // The ID of the barrier; 0 is for the whole thread block.
   if (hasRoles_)
     gpu.barrier(s.i32(consumers), warps_ * sm::warpSize);
   else
@@ -49,7 +49,7 @@ LogicalResult cuda::lower(Threads &t, sm::SlotOp op) {
 
 LogicalResult cuda::lower(Threads &t, sm::ColumnsOp op) {
   sm::SharedType type = op.getMatrix().getType();
-  int64_t offset = type.getShape()[0] * op.getFirst() * type.elementBytes(); // Panel after panel.
+  int64_t offset = type.getShape()[0] * op.getFirst() * type.elementBytes(); // Panels follow each other.
   t.define(op.getResult(), t.s.add(t.sharedAddress(op.getMatrix()), offset));
   return success();
 }

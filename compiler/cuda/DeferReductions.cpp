@@ -145,7 +145,7 @@ static void askParts(tile::AnyOp any) {
 
 namespace {
 /// A sum that a loop carries. Each iteration multiplies it by factors of whole rows and adds reduced tiles; branches
-/// may choose among several. Ops may also test whether what is added is above a limit.
+/// may choose among several. Ops may also test whether the sum, or what is added, is above a limit.
 class CarriedSum {
 public:
   explicit CarriedSum(Operation *addition) : addition_(addition) {}

@@ -12,14 +12,14 @@ using namespace tegula::cuda;
 
 static bool isNarrow(Type type) { return isa<Float16Type, BFloat16Type>(type); }
 
-/// The same op on one element.
+/// Clones `op` for one element.
 static Value clone(Threads &t, Operation *op, ArrayRef<Value> operands, Type type) {
   Operation *one = Operation::create(t.b.getLoc(), op->getName(), type, operands, NamedAttrList(),
                                      op->getPropertiesStorage(), BlockRange(), /*numRegions=*/0);
   return t.b.insert(one)->getResult(0);
 }
 
-/// On f32 at least.
+/// Computes `op` on operands of 32 bits or more.
 static Value computeWide(Threads &t, Operation *op, ArrayRef<Value> operands, Type type) {
   return TypeSwitch<Operation *, Value>(op)
       .Case([&](math::Exp2Op) { return t.gpu.exp2(operands[0]); })
@@ -44,7 +44,7 @@ static Value compute(Threads &t, Operation *op, ArrayRef<Value> operands, Type t
   return isNarrow(type) ? arith::TruncFOp::create(t.b, type, result) : result;
 }
 
-/// Arithmetic that is code on a GPU, not a call of a library.
+/// Returns true for arithmetic that a GPU computes by instructions, without a library call.
 static bool isKnown(Operation *op) {
   if (op->getNumResults() != 1 || op->getNumRegions() || !isMemoryEffectFree(op))
     return false;

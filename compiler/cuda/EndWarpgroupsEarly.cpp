@@ -22,8 +22,8 @@ using LocBuilder = ImplicitLocOpBuilder;
 
 constexpr int64_t kRowsOfGroup = 64, kRowsOfWarp = 16;
 
-/// How many warpgroups share the rows of the loop's products, each of which holds 64 that follow each other; 0 if they
-/// do not.
+/// Returns the number of warpgroups that share the rows of the loop's MMAs, if each has 64 consecutive rows. Otherwise
+/// returns 0.
 static int64_t groupsOf(scf::ForOp loop) {
   auto products = loop.getBody()->getOps<sm::WgmmaOp>();
   if (products.empty())
@@ -38,7 +38,7 @@ static bool hasBarrierOfAll(scf::ForOp loop) {
   return search.wasInterrupted();
 }
 
-/// The fewest that a ring of the loop has.
+/// Returns the smallest number of slots of the loop's rings.
 static int64_t slotsOf(scf::ForOp loop) {
   int64_t slots = std::numeric_limits<int64_t>::max();
   for (auto receive : loop.getBody()->getOps<sm::ConsumerWaitOp>())
@@ -46,8 +46,9 @@ static int64_t slotsOf(scf::ForOp loop) {
   return slots;
 }
 
-/// The place among the loop's results of the slot that its rings go on with, before the phase; some tile may be
-/// received an iteration late. None if it is not known, or if something else in the loop's block goes on there.
+/// Returns the index, among the loop's results, of the slot with which the loop's rings continue; the phase follows it.
+/// A tile whose wait comes one iteration late has another slot. None if the slot is unknown, or if anything but the end
+/// of the loop's block uses it.
 static std::optional<unsigned> indexOfRingPosition(scf::ForOp loop) {
   std::optional<unsigned> place;
   for (auto receive : loop.getBody()->getOps<sm::ConsumerWaitOp>()) {
@@ -61,7 +62,8 @@ static std::optional<unsigned> indexOfRingPosition(scf::ForOp loop) {
   return place && llvm::all_of(loop.getResult(*place).getUsers(), isEnd) ? place : std::nullopt;
 }
 
-/// The turns of the iterations that a warpgroup does not do: all take equally many.
+/// Emits a loop that takes and passes the mutex once for each skipped iteration. All warpgroups must take it equally
+/// often, or the next one waits forever.
 static void arriveAtSequences(LocBuilder &b, Value first, Value end) {
   auto rest = scf::ForOp::create(b, first, end, arith::ConstantIndexOp::create(b, 1));
   OpBuilder::InsertionGuard guard(b);
@@ -70,7 +72,7 @@ static void arriveAtSequences(LocBuilder &b, Value first, Value end) {
   sm::SequenceArriveOp::create(b);
 }
 
-/// Whether the ring's slots come back. Then each warp gives them back for itself from now on.
+/// Lets each warp release the slots of a ring separately. Returns false if no consumer releases them.
 static bool releaseByWarps(Value mbarriers) {
   bool isReleased = false;
   for (Operation *user : mbarriers.getUsers())
@@ -81,8 +83,9 @@ static bool releaseByWarps(Value mbarriers) {
   return isReleased;
 }
 
-/// The tiles of those iterations, whose slots are filled again when all warpgroups have given them back. No product
-/// brings the warps of one together that leaves them out.
+/// Emits a loop that waits for the tiles of the skipped iterations and releases them. The producer refills a slot only
+/// after all warpgroups have released it. Each warp releases separately, because no MMA has synchronised the warps of
+/// this warpgroup.
 static void giveBack(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingPosition, Value first, Value end) {
   ResultRange position = loop.getResults().slice(indexOfRingPosition, 2);
   auto rest = scf::ForOp::create(b, first, end, arith::ConstantIndexOp::create(b, 1), position);
@@ -133,7 +136,7 @@ static void endEarly(scf::ForOp loop) {
   b.setInsertionPointAfter(loop);
   if (!loop.getBody()->getOps<sm::SequenceWaitOp>().empty())
     arriveAtSequences(b, own, all);
-  b.setInsertionPoint(loop->getBlock()->getTerminator()); // Behind the last product, which still holds a slot.
+  b.setInsertionPoint(loop->getBlock()->getTerminator()); // After the last MMA, which still reads a slot.
   if (isRepeated)
     giveBack(b, loop, *place, own, all);
 }

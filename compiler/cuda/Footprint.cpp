@@ -11,14 +11,16 @@ using namespace tegula::cuda;
 
 static bool isCopies(const sm::Digit &digit) { return digit.dim == sm::Digit::copies; }
 
-/// Whether the other warps hold copies only, which nobody stores, or what is beyond the tile.
+/// Returns true if only the first warp accesses elements. The other warps then hold padding or, if the access stores,
+/// replicas.
 static bool isOfFirstWarp(RankedTensorType tile, bool stores) {
   return llvm::all_of(sm::layoutOf(tile).getWarps(), [&](const sm::Digit &digit) {
     return isCopies(digit) ? stores : digit.stride >= tile.getDimSize(digit.dim);
   });
 }
 
-/// Of a loop's variable, if tiles of `size` do not overlap.
+/// Returns `position` as the variable of a loop if tiles of `size` do not overlap in this loop, otherwise as a fixed
+/// value.
 static Coordinate coordinateOf(Value position, int64_t size) {
   auto loop = scf::getForInductionVarOwner(position);
   APInt step;
@@ -34,7 +36,7 @@ static SmallVector<Coordinate, 2> coordinatesOf(ValueRange position, ArrayRef<in
   });
 }
 
-/// Of a load or store.
+/// Returns the footprint of a load or store.
 static std::optional<Footprint> footprintOf(Value view, RankedTensorType tile, ValueRange position, bool stores) {
   if (!sm::layoutOf(tile))
     return std::nullopt;
@@ -45,15 +47,15 @@ static std::optional<Footprint> footprintOf(Value view, RankedTensorType tile, V
                    .ofFirstWarp = isOfFirstWarp(tile, stores)};
 }
 
-/// Which thread writes what depends on whether the columns lie in chunks, whatever the rows. A ring needs its barrier
-/// for those who read it.
+/// Returns the footprint of a copy to a buffer. The distribution over threads depends on the column, which decides
+/// whether the copy uses 16-byte chunks, but not on the rows. None for a ring, which needs its barrier for its readers.
 static std::optional<Footprint> footprintOf(sm::CopyInOp copy) {
   if (copy.getShared().getDefiningOp<sm::SlotOp>())
     return std::nullopt;
   return Footprint{copy.getView(), copy.getShared().getType(), {Coordinate{.fixed = copy.getPosition().back()}}};
 }
 
-/// Of the side in global memory, or of that in shared memory.
+/// Returns the footprint of a copy's view or buffer.
 static std::optional<Footprint> footprintOf(sm::CopyOutOp copy, Value place) {
   auto rows = static_cast<int64_t>(copy.getRowsOfWarp().value_or(0));
   if (rows == 0)
@@ -63,7 +65,8 @@ static std::optional<Footprint> footprintOf(sm::CopyOutOp copy, Value place) {
   return Footprint{.view = place, .position = coordinatesOf(copy.getPosition(), copy.getShape()), .ofWarp = {rows, 0}};
 }
 
-/// A warp reads what its part of the result comes from, unless both operands are the same.
+/// Returns the footprint of an operand. Each warp reads the part that its part of the result is computed from. None if
+/// both operands are the same.
 static std::optional<Footprint> footprintOf(sm::MmaOp product, Value place) {
   if (product.getLhs() == product.getRhs())
     return std::nullopt;
@@ -74,14 +77,15 @@ static std::optional<Footprint> footprintOf(sm::MmaOp product, Value place) {
   return footprint;
 }
 
-/// Of the left operand: all warps of a warpgroup read the right one.
+/// Returns the footprint of the left operand. None for the right one, which all warps of a warpgroup read.
 static std::optional<Footprint> footprintOf(sm::WgmmaOp product, Value place) {
   if (place != product.getLhs() || place == product.getRhs())
     return std::nullopt;
   return Footprint{.ofWarp = {sm::extentOfWarp(product.getType().getTile(), 0), 0}, .ofMma = true};
 }
 
-/// Each lane writes its elements; nothing is known where several have the same ones.
+/// Returns the footprint of a write, in which each lane writes its elements. None if several lanes have the same
+/// element.
 static std::optional<Footprint> footprintOf(sm::WriteOp write) {
   RankedTensorType tile = write.getTile().getType();
   Footprint footprint{.tile = tile, .ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
@@ -89,7 +93,8 @@ static std::optional<Footprint> footprintOf(sm::WriteOp write) {
   return isOfWarps && !footprint.hasCopies() ? std::optional(footprint) : std::nullopt;
 }
 
-/// Lanes may read for each other in their warp.
+/// Returns the footprint of a read. Lanes of a warp may read for each other, so only rows and columns of warps are
+/// known.
 static std::optional<Footprint> footprintOf(sm::ReadOp read) {
   RankedTensorType tile = read.getResult().getType();
   if (read.getReshaped())

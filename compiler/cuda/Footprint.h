@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which elements the threads of a block touch.
+// Footprints of accesses: the elements that each thread of a thread block touches.
 #pragma once
 
 #include "compiler/sm/Sm.h"
@@ -10,37 +10,39 @@
 
 namespace tegula::cuda {
 
-/// A coordinate of a tile's position.
+/// A coordinate of a tile's position: a value, or the variable of a loop whose tiles do not overlap.
 struct Coordinate {
-  mlir::Value fixed;             ///< Null if a loop counts.
-  mlir::OpFoldResult first = {}; ///< The tiles of the loop begin here,
-  int64_t step = 0;              ///< and do not overlap.
+  mlir::Value fixed;             ///< The coordinate; null if it is the variable of a loop.
+  mlir::OpFoldResult first = {}; ///< The lower bound of the loop.
+  int64_t step = 0;              ///< The step of the loop.
 
   bool operator==(const Coordinate &) const = default;
 };
 
-/// Of an access to a view, or to a buffer in shared memory. Two of the same tile and footprint in the same place
-/// give each element to the same threads, as long as the values that it names are what they were.
+/// The elements that each thread touches in one access to a view or a shared buffer. Two accesses to the same address
+/// with equal tiles and footprints give each element to the same thread, as long as the values named here have not
+/// changed.
 struct Footprint {
-  mlir::Value view = {}; ///< The copied one if a copy accesses a buffer, else null for those.
-  mlir::Type tile = {};  ///< In registers or shared memory; null where only rows are known.
+  mlir::Value view = {}; ///< The view, or the view that is copied to the buffer; null for other accesses to buffers.
+  mlir::Type tile = {};  ///< In registers or shared memory; null if only the rows are known.
   llvm::SmallVector<Coordinate, 2> position = {};
-  int64_t ofWarp[2] = {};   ///< If each warp accesses its own rows only: how many; and columns.
-  bool ofMma = false;       ///< Of a warpgroup's, which all lanes wait for.
-  bool ofFirstWarp = false; ///< No other warp accesses anything, wherever it is.
+  int64_t ofWarp[2] = {};   ///< Rows and columns of each warp, if it accesses only its own; otherwise 0.
+  bool ofMma = false;       ///< True for an operand of `sm.wgmma`, which all lanes wait for.
+  bool ofFirstWarp = false; ///< True if only the first warp accesses elements.
 
   bool operator==(const Footprint &) const = default;
-  /// Keeps what does not depend on values of a loop, which are others in its next iteration.
+  /// Forgets everything that depends on values of `loop`, because they differ in its next iteration.
   void forgetValuesOf(mlir::Operation *loop);
-  /// Whether several threads load the same element; only one of them stores it.
+  /// Returns true if several threads have the same element. All of them load it; only one stores it.
   bool hasCopies() const;
-  /// Whether those threads are of one warp.
+  /// Returns true if several threads have the same element and all of them are in one warp.
   bool hasCopiesOfOneWarp() const;
-  /// Whether each warp meets only its own accesses, if both have the same rows (`dim` 0) or columns (1).
+  /// Returns true if each warp meets only its own accesses. Both accesses must have the same rows (`dim` 0) or columns
+  /// (1).
   bool isOfSameWarps(const Footprint &other, unsigned dim) const;
 };
 
-/// Of the access of `op` to its operand `place`; none where threads and elements depend on more than a footprint says.
+/// Returns the footprint of the access of `op` to its operand `place`; none if a footprint cannot describe it.
 std::optional<Footprint> footprintOf(mlir::Operation *op, mlir::Value place);
 
 } // namespace tegula::cuda

@@ -15,7 +15,8 @@ static Value times(Threads &t, Value x, float factor) { return arith::MulFOp::cr
 Value cuda::exp(Threads &t, Value x) { return t.gpu.exp2(times(t, x, 1.44269504f)); }
 Value cuda::log(Threads &t, Value x) { return times(t, t.gpu.log2(x), 0.69314718f); }
 
-/// x + x^3 p(x^2) for |x| < 1: nothing cancels near 0. p interpolates at Chebyshev's nodes, to 2e-8 of the result.
+/// Computes tanh for |x| < 1 as x + x^3 p(x^2), in which nothing cancels near 0. p interpolates at Chebyshev nodes; the
+/// relative error is 2e-8.
 static Value smallTanh(Threads &t, Value x) {
   Value square = arith::MulFOp::create(t.b, x, x);
   Value p = number(t, -0.0004206955f);
@@ -24,7 +25,7 @@ static Value smallTanh(Threads &t, Value x) {
   return math::FmaOp::create(t.b, arith::MulFOp::create(t.b, p, square), x, x);
 }
 
-/// 1 - 2 / (e^2x + 1) for x >= 1. An infinite power gives 1.
+/// Computes tanh for x >= 1 as 1 - 2 / (e^2x + 1). An infinite power gives 1.
 static Value largeTanh(Threads &t, Value x) {
   Value power = t.gpu.exp2(times(t, x, 2.88539008f));
   Value sum = arith::AddFOp::create(t.b, power, number(t, 1));

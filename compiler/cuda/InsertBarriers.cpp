@@ -17,20 +17,20 @@ using namespace tegula;
 //===-- Accesses -------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// Atomic additions have no order among each other.
+/// The kind of an access. Additions are atomic and need no order among each other.
 enum class Kind { read, write, add };
 
-/// What has to come between two accesses.
+/// The synchronisation that two accesses need between them.
 enum class Need { nothing, warpBarrier, barrier };
 
-/// Of bytes of shared memory, or of a whole tensor in global memory.
+/// An access to bytes of shared memory, or to a whole tensor in global memory.
 struct Access {
   Kind kind;
   Value tensor; ///< Null for shared memory.
   int64_t begin = 0, end = 1;
-  sm::SharedType type = {}; ///< In shared memory: how the bytes from `begin` on are arranged.
+  sm::SharedType type = {}; ///< In shared memory: the arrangement of the bytes from `begin` on.
   std::optional<cuda::Footprint> footprint = {};
-  bool orderedInWarp = false; ///< A barrier of the warp has come since.
+  bool orderedInWarp = false; ///< True after a later barrier of the warp.
 
   bool operator==(const Access &) const = default;
   Need needBefore(const Access &other) const {
@@ -46,7 +46,7 @@ private:
   bool hasSameFootprint(const Access &other) const {
     return footprint && footprint->tile && footprint == other.footprint && begin == other.begin && type == other.type;
   }
-  /// Whether each thread meets only what it has accessed itself.
+  /// Returns true if each thread meets only its own accesses.
   bool isOfSameThreads(const Access &other) const {
     bool bothWrite = kind == Kind::write && other.kind == Kind::write;
     return hasSameFootprint(other) && (bothWrite || !footprint->hasCopies());
@@ -60,8 +60,8 @@ private:
            (hasSameRows(other) && footprint->isOfSameWarps(*other.footprint, /*dim=*/0)) ||
            (hasSameColumns && footprint->isOfSameWarps(*other.footprint, /*dim=*/1));
   }
-  /// Whether a row has the same bytes of each panel; panels lie one after the other, and each tile of a ring begins at
-  /// a multiple of 1024 bytes.
+  /// Returns true if rows have the same bytes in both accesses. Panels follow each other, and each tile of a ring
+  /// begins at a multiple of 1024 bytes.
   bool hasSameRows(const Access &other) const {
     if (begin != other.begin || type == other.type)
       return begin == other.begin;
@@ -94,7 +94,7 @@ public:
     return need;
   }
   bool conflictWith(const Accesses &other) const { return needBefore(other) != Need::nothing; }
-  /// In the next iteration of a loop, what an iteration has computed is something else.
+  /// Forgets values that `loop` computes, because they differ in its next iteration.
   void forgetValuesOf(Operation *loop) {
     for (Access &access : accesses_)
       if (access.footprint)
@@ -109,11 +109,11 @@ private:
   SmallVector<Access, 8> accesses_;
 };
 
-/// What matters of a piece of program to its neighbours.
+/// The accesses of a piece of the program that may conflict with its neighbours.
 struct Section {
-  Accesses head;    ///< With no barrier before them.
-  Accesses tail;    ///< With no barrier after them.
-  bool open = true; ///< There may be no barrier at all.
+  Accesses head;    ///< Accesses with no barrier before them.
+  Accesses tail;    ///< Accesses with no barrier after them.
+  bool open = true; ///< True if there may be no barrier.
 
   static Section barrier() { return {{}, {}, false}; }
 
@@ -128,7 +128,8 @@ struct Section {
 };
 } // namespace
 
-/// The bytes of a buffer; of a ring all slots, because which one it is shows only at run time.
+/// Returns the access to a buffer or tensor. An access to a ring counts for all slots, because its slot is only known
+/// at run time.
 static Access accessTo(Value place, Kind kind) {
   auto type = dyn_cast<sm::SharedType>(place.getType());
   if (sm::AllocOp alloc = sm::allocOf(place)) {
@@ -146,7 +147,7 @@ static Kind kindOf(Operation *op, Value place) {
   return writes ? Kind::write : Kind::read;
 }
 
-/// Of an op without regions.
+/// Returns the section of an op without regions.
 static Section sectionOf(Operation *op) {
   Section section;
   if (isMemoryEffectFree(op))
@@ -157,19 +158,20 @@ static Section sectionOf(Operation *op) {
     Access access = accessTo(operand, kindOf(op, operand));
     access.footprint = cuda::footprintOf(op, operand);
     section.head.add(access);
-    // What a copy has written counts from its wait on.
+    // The writes of an asynchronous copy count as accesses of its wait, not of the copy op.
     if (!isa<sm::CopyInOp>(op) || access.kind == Kind::read)
       section.tail.add(access);
   }
   return section;
 }
 
-/// All threads meet there: whoever claims tells the others.
+/// Returns true if `op` synchronises all threads. `tile.next_work` does: one thread draws the work index and passes it
+/// to the others between two barriers.
 static bool isBarrier(Operation *op) { return isa<sm::BarrierOp, tile::NextWorkOp>(op); }
 
 //===-- Waits ----------------------------------------------------------------------------------------------------===//
 
-/// The loop that reads a ring. It waits for all that is copied there.
+/// Returns the loop that reads a ring and waits for all copies into it, or null.
 static Operation *loopOf(Value ring) {
   for (Operation *slot : ring.getUsers())
     for (Operation *user : slot->getUsers())
@@ -184,7 +186,7 @@ static bool mayEndAt(sm::CopyInOp copy, sm::WaitOp wait) {
   return !loop || loop->isAncestor(wait);
 }
 
-/// What the copies that a wait may end have written.
+/// Returns the writes of all copies that a wait may end.
 static Accesses endedBy(sm::WaitOp wait) {
   Accesses written;
   wait->getParentOfType<func::FuncOp>().walk([&](sm::CopyInOp copy) {
@@ -196,7 +198,8 @@ static Accesses endedBy(sm::WaitOp wait) {
   return written;
 }
 
-/// Down to what needs it: there it costs least, and shares a barrier.
+/// Moves the wait down to the first op that conflicts with the finished copies. The copies then have the most time, and
+/// one barrier serves several waits.
 static void sink(sm::WaitOp wait) {
   Accesses ended = endedBy(wait);
   auto mayComeBefore = [&](Operation *op) {
@@ -221,7 +224,7 @@ static bool ordersWarp(Operation *op) {
   return (barrier && barrier.getWarp()) || (release && release.getPerWarp());
 }
 
-/// `before` are accesses that may have happened since the last barrier.
+/// Inserts the barriers of a block. `before` are accesses that may have happened since the last barrier.
 static Section orderAccesses(Block &block, const Accesses &before) {
   Section section{.head = {}, .tail = before};
   for (Operation &op : block) {
@@ -246,7 +249,8 @@ static Section orderAccesses(Block &block, const Accesses &before) {
   return section;
 }
 
-/// An iteration of a loop, whose regions run one after the other; it may end behind each of them.
+/// Inserts the barriers of one iteration of a loop. Its regions run one after another, and the loop may end after each
+/// of them.
 static Section orderIteration(LoopLikeOpInterface loop, Accesses before) {
   Section iteration;
   for (Region *region : loop.getLoopRegions()) {
@@ -262,7 +266,7 @@ static Section orderIteration(LoopLikeOpInterface loop, Accesses before) {
   return iteration;
 }
 
-/// There may be no iteration.
+/// Inserts the barriers of a loop, which may have no iteration.
 static Section orderLoop(LoopLikeOpInterface loop) {
   Section iteration = orderIteration(loop, {});
   Accesses before = loop->hasAttr(tile::parallelLoop) ? iteration.tail.ofSharedMemory() : iteration.tail;
@@ -272,7 +276,8 @@ static Section orderLoop(LoopLikeOpInterface loop) {
   return iteration;
 }
 
-/// A conflict with what comes before regions is solved before them: once, and for all branches.
+/// Inserts the barriers of an op with regions. A conflict with accesses before the op gets one barrier before it, for
+/// all branches.
 static Section orderBranches(Operation &op) {
   Section section{.head = {}, .tail = {}, .open = false};
   for (Region &region : op.getRegions()) {
@@ -289,7 +294,7 @@ static Section orderBranches(Operation &op) {
 }
 
 static Section orderAccesses(Operation &op) {
-  // Producers share nothing with each other.
+  // The producer needs no barriers: its warps share nothing with each other.
   if (auto roles = dyn_cast<sm::RolesOp>(op))
     return orderAccesses(roles.getConsumer().front(), {});
   if (isa<sm::ConsumerWaitOp, sm::FallbackCopyOp, sm::ReleaseOp, sm::MbarriersOp, sm::WgmmaWaitOp, sm::ProxyFenceOp>(
@@ -301,14 +306,14 @@ static Section orderAccesses(Operation &op) {
     return orderBranches(op);
   if (isBarrier(&op))
     return Section::barrier();
-  // A thread waits for its own copies only; those of others have ended at the next barrier.
+  // A thread waits only for its own copies. The copies of other threads have finished at the next barrier.
   if (auto wait = dyn_cast<sm::WaitOp>(op))
     return {.head = {}, .tail = endedBy(wait)};
   return sectionOf(&op);
 }
 
-/// Whether a wait may come behind `op`, which neither touches what the wait ends nor starts a copy there. Of a ring the
-/// next copies go to another slot.
+/// Returns true if the wait may move past `op`: `op` neither accesses the bytes that the wait covers nor starts a copy
+/// into them. A copy into a ring with several slots is allowed, because it goes to another slot.
 static bool mayComeAfter(Operation *op, const Accesses &ended) {
   WalkResult search = op->walk([&](Operation *inside) {
     auto copy = dyn_cast<sm::CopyInOp>(inside);
@@ -322,8 +327,8 @@ static bool mayComeAfter(Operation *op, const Accesses &ended) {
   return !search.wasInterrupted();
 }
 
-/// To the last barrier before what needs it: until then the copies have time. Younger groups may then be under way,
-/// too.
+/// Moves the wait down to the last barrier before the first op that needs it, so that the copies have more time.
+/// Younger groups may still run then, too.
 static void postpone(sm::WaitOp wait) {
   Accesses ended = endedBy(wait);
   Operation *place = nullptr;
@@ -345,14 +350,15 @@ static void postpone(sm::WaitOp wait) {
   wait.setPending(pending);
 }
 
-/// Whether a product's operand has come to shared memory by plain accesses.
+/// Returns true if an operand of the MMA was written to shared memory by plain accesses.
 static bool readsWhatThreadsWrote(sm::WgmmaOp product) {
   return llvm::any_of(product->getOperands(), [](Value operand) {
     return isa<sm::SharedType>(operand.getType()) && !operand.getDefiningOp<sm::ConsumerWaitOp>();
   });
 }
 
-/// Products see plain writes only after a fence of the writer.
+/// Inserts a proxy fence before each barrier if an MMA reads what threads wrote. An MMA sees plain writes only after a
+/// fence of the writer.
 static void fenceBarriers(func::FuncOp function) {
   WalkResult search = function.walk([](sm::WgmmaOp product) {
     return readsWhatThreadsWrote(product) ? WalkResult::interrupt() : WalkResult::advance();

@@ -15,7 +15,8 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
-/// What of `load`'s block it is computed from, operands first, if that can move to the block's start: scalars.
+/// Returns the ops of `load`'s block that it is computed from, operands first. Fails if one of them cannot move to the
+/// start of the block.
 static FailureOr<SetVector<Operation *>> movableOperands(tile::LoadOp load) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
@@ -28,7 +29,7 @@ static FailureOr<SetVector<Operation *>> movableOperands(tile::LoadOp load) {
   return slice;
 }
 
-/// Moves operations to a block's start, in the order in which they come.
+/// Moves ops to the start of a block, in the order of the calls.
 namespace {
 class BlockStart {
 public:

@@ -76,7 +76,7 @@ Value Threads::atEntry(function_ref<Value()> emit) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfter(entryEnd_);
   Value value = emit();
-  // What is emitted next at the entry may use this.
+  // Later code at the entry may use this value.
   if (b.getInsertionPoint() != b.getBlock()->begin())
     entryEnd_ = &*std::prev(b.getInsertionPoint());
   return value;
@@ -112,7 +112,7 @@ LogicalResult Threads::lowerOp(Operation *op) {
       .Default([&](Operation *other) { return lowerElementwise(*this, other); });
 }
 
-/// What `values` are for one thread, in a row.
+/// Returns the registers of all `values` in a row.
 static SmallVector<Value> flattened(Threads &t, ValueRange values, bool pack = false) {
   SmallVector<Value> flat;
   for (Value value : values)
@@ -120,7 +120,7 @@ static SmallVector<Value> flattened(Threads &t, ValueRange values, bool pack = f
   return flat;
 }
 
-/// Defines `values`, as many registers each as `like` have, from a row of them.
+/// Defines `values` by a row of registers. Each value takes as many registers as the corresponding value of `like` has.
 static void defineAll(Threads &t, ValueRange values, ValueRange like, ValueRange flat) {
   for (auto [value, similar] : llvm::zip_equal(values, like)) {
     size_t count = t.registers(similar).size();
@@ -129,7 +129,7 @@ static void defineAll(Threads &t, ValueRange values, ValueRange like, ValueRange
   }
 }
 
-/// Lowers `from` into `to`, whose terminator is made anew.
+/// Lowers `from` into `to` and makes a new terminator for `to`.
 LogicalResult Threads::lowerRegion(Block &from, Block *to, bool pack) {
   if (to->mightHaveTerminator())
     to->getTerminator()->erase();
@@ -150,7 +150,7 @@ LogicalResult Threads::lowerFor(scf::ForOp loop) {
   return lowerRegion(*loop.getBody(), lowered.getBody(), /*pack=*/false);
 }
 
-/// The type of one register and how many there are.
+/// Returns the type of a register and the number of registers of a value.
 static std::pair<Type, unsigned> registersOf(Type type) {
   auto tile = dyn_cast<RankedTensorType>(type);
   return tile ? std::pair(tile.getElementType(), registerCount(tile)) : std::pair(type, 1u);

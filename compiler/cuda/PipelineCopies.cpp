@@ -20,12 +20,12 @@ using namespace mlir;
 using namespace tegula;
 
 using LocBuilder = ImplicitLocOpBuilder;
-/// Operations of a loop's body, operands first.
+/// Ops of a loop's body, operands first.
 using Slice = SetVector<Operation *>;
 
 //===-- Which fetches --------------------------------------------------------------------------------------------===//
 
-/// Adds to `slice` what the loop's body computes for the operands of `op`.
+/// Adds to `slice` the ops of the loop's body that the operands of `op` are computed from.
 static LogicalResult addOperands(Operation *op, scf::ForOp loop, Slice &slice) {
   BackwardSliceOptions options;
   options.omitBlockArguments = true;
@@ -33,7 +33,7 @@ static LogicalResult addOperands(Operation *op, scf::ForOp loop, Slice &slice) {
   return getBackwardSlice(op, &slice, options);
 }
 
-/// Whether `op` takes nothing from the previous iteration.
+/// Returns true if no operand of `op` is a value that the loop carries.
 static bool isIndependent(Operation *op, scf::ForOp loop) {
   return llvm::none_of(op->getOperands(),
                        [&](Value operand) { return llvm::is_contained(loop.getRegionIterArgs(), operand); });
@@ -56,7 +56,7 @@ static SmallVector<sm::LoadSharedOp> loadsAhead(scf::ForOp loop) {
                                 [&](sm::LoadSharedOp fetch) { return canRunAhead(fetch, loop); });
 }
 
-/// Whether no loop inside fetches too: that one needs the memory more.
+/// Returns true if no loop inside loads to shared memory. Such an inner loop needs the memory more.
 static bool isInnermost(scf::ForOp loop) {
   WalkResult result = loop.getBody()->walk([](scf::ForOp inner) {
     return inner.getBody()->getOps<sm::LoadSharedOp>().empty() ? WalkResult::advance() : WalkResult::interrupt();
@@ -89,7 +89,7 @@ private:
     return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
   }
 
-  /// The loop variable `iterations` later.
+  /// Returns the loop variable of the iteration that comes `iterations` later.
   Value ahead(LocBuilder &b, Value variable, int64_t iterations) {
     Value distance = b.createOrFold<arith::MulIOp>(loop_.getStep(), integer(b, variable.getType(), iterations));
     return b.createOrFold<arith::AddIOp>(variable, distance);
@@ -105,7 +105,8 @@ private:
     }
   }
 
-  /// What the fetches of the iteration at `variable` copy, if there is such an iteration.
+  /// Emits the copies of the iteration at `variable`, guarded by a test that there is such an iteration, and their
+  /// commit.
   void copyGroup(LocBuilder &b, Value variable, Value slot) {
     Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, variable, loop_.getUpperBound());
     scf::IfOp::create(b, exists, [&](OpBuilder &then, Location loc) {
@@ -126,14 +127,14 @@ private:
     sm::CommitOp::create(b);
   }
 
-  /// The slot beside `slot` in a circle that closes from `end` to `start`.
+  /// Returns the slot `step` after `slot` in a ring, in which slot `end` is followed by slot `start`.
   static Value beside(LocBuilder &b, Value slot, int64_t step, int64_t end, int64_t start) {
     auto constant = [&](int64_t value) { return integer(b, slot.getType(), value); };
     Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, constant(end));
     return arith::SelectOp::create(b, closes, constant(start), arith::AddIOp::create(b, slot, constant(step)));
   }
 
-  /// Lets the loop count its slots; returns that of the iteration.
+  /// Lets the loop carry its slot number and returns the slot of the iteration.
   Value carrySlot(LocBuilder &b) {
     Value slot;
     auto nextSlot = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> args) -> SmallVector<Value> {
@@ -147,8 +148,9 @@ private:
     return slot;
   }
 
-  /// The slot that the previous iteration has read takes the newest copies. A ring of one is filled for the iteration
-  /// itself.
+  /// Emits the wait for the tiles of the iteration, and the copies of a later iteration. They go to the slot that the
+  /// previous iteration has read. A ring of one slot is filled for the iteration itself. Then replaces the loads by
+  /// slots.
   void rewriteBody(Value slot, Value distance) {
     auto b = LocBuilder::atBlockBegin(loop_.getLoc(), loop_.getBody());
     if (stages_ > 1)

@@ -17,7 +17,7 @@ using namespace tegula;
 
 namespace {
 
-/// From `first` to `last`, both included: positions in the program, or bytes.
+/// A closed interval, from `first` to `last`, of positions in the program or of bytes.
 struct Interval {
   int64_t first = std::numeric_limits<int64_t>::max();
   int64_t last = std::numeric_limits<int64_t>::min();
@@ -29,7 +29,7 @@ struct Interval {
   bool overlaps(Interval other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Numbers the ops in the order of the program and says when buffers are in use.
+/// The live ranges of buffers, over the ops in program order.
 class Lives {
 public:
   explicit Lives(Operation *root) : root_(root) { number(root); }
@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  /// An op with regions spans them.
+  /// Numbers ops in program order. An op with regions spans the ops in them.
   void number(Operation *op) {
     int64_t first = next_++;
     for (Region &region : op->getRegions())
@@ -53,7 +53,7 @@ private:
   void addUses(Value buffer, sm::AllocOp alloc, Interval &life) const {
     for (Operation *user : buffer.getUsers()) {
       addUse(alloc, user, life);
-      // The loop that reads a ring waits for all that is copied into it.
+      // No wait to look for: the loop that reads a ring waits for all copies into it.
       if (isa<sm::CopyInOp>(user) && !buffer.getDefiningOp<sm::SlotOp>())
         addUntilFinished(user, life);
       if (isa<sm::SlotOp, sm::ColumnsOp, sm::ConsumerWaitOp>(user))
@@ -63,7 +63,8 @@ private:
     }
   }
 
-  /// A producer fills a buffer as soon as it can; it has filled it for the last time when consumers last use it.
+  /// Adds an op that uses a buffer. A producer fills a buffer as early as it can, so its use counts from the start of
+  /// the roles. The last use of the consumers comes after the last fill.
   void addUse(sm::AllocOp alloc, Operation *user, Interval &life) const {
     auto roles = user->getParentOfType<sm::RolesOp>();
     if (roles && roles.getProducer().findAncestorOpInRegion(*user))
@@ -72,13 +73,15 @@ private:
       life.include(spans_.at(inLoopOf(alloc, user)));
   }
 
-  /// A product reads its operands until the wait; one that another iteration waits for, for good.
+  /// Extends a live range to the wait of an MMA, which reads its operands until then. If another iteration waits for
+  /// it, the range has no end.
   void addUntilWait(sm::WgmmaOp product, sm::AllocOp alloc, Interval &life) const {
     for (Operation *user : product->getUsers())
       life.include(spans_.at(isa<sm::WgmmaWaitOp>(user) ? inLoopOf(alloc, user) : root_));
   }
 
-  /// The outermost loop between the alloc and the user: what is in use in one iteration must survive the others.
+  /// Returns the outermost loop between the alloc and the user, or the user. A buffer that one iteration uses must
+  /// survive the other iterations.
   static Operation *inLoopOf(sm::AllocOp alloc, Operation *user) {
     Operation *outermost = user;
     for (Operation *op = user; op->getParentOp() && !op->isProperAncestor(alloc); op = op->getParentOp())
@@ -87,7 +90,8 @@ private:
     return outermost;
   }
 
-  /// Walks on from a copy until a wait covers it. Waits in regions do not count: they may not run.
+  /// Extends a live range from a copy to a wait that covers it. Waits in regions do not count, because they may not
+  /// run.
   void addUntilFinished(Operation *copy, Interval &life) const {
     int64_t groups = 0;
     for (Operation *op = copy; !isa<func::FuncOp>(op); op = op->getParentOp()) {
@@ -121,8 +125,9 @@ static bool isFree(ArrayRef<Buffer> placed, const Buffer &buffer) {
   });
 }
 
-/// That of another buffer of the same size, whose rows then lie in the same places, or else the lowest that is free
-/// during the life of `buffer`. `placed` is sorted by place.
+/// Picks an offset for `buffer`. Prefers the offset of a placed buffer of the same size, so that both have their rows
+/// at the same addresses. Otherwise takes the lowest offset that is free during the live range of `buffer`. `placed` is
+/// sorted by offset.
 static void placeAmong(ArrayRef<Buffer> placed, Buffer &buffer) {
   for (const Buffer &other : placed)
     if (buffer.moveTo(other.bytes.first); other.size == buffer.size && isFree(placed, buffer))
@@ -144,7 +149,7 @@ struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
     getOperation()->setAttr("tile.shared_bytes", b.getI64IntegerAttr(total));
   }
 
-  /// Large buffers choose first.
+  /// Places the buffers, large ones first.
   SmallVector<Buffer> plan() {
     Lives lives(getOperation());
     SmallVector<Buffer> buffers, placed;

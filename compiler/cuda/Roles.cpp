@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Roles of warps, and the rings through which a producer feeds consumers.
+// Lowering of warp roles, and of the rings between the producer and the consumers.
 #include "compiler/cuda/Threads.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -37,15 +37,15 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
   if (failed(lowerRole(roles.getConsumer().front(), roles.getConsumerRegisters(), /*more=*/true)))
     return failure();
   if (storesBoxes(roles))
-    gpu.waitBoxes(); // Its shared memory ends with the program instance.
+    gpu.waitBoxes(); // TMA must read the stores before shared memory is freed.
   b.setInsertionPointToStart(branch.thenBlock());
   gpu.setRegisters(roles.getProducerRegisters(), /*more=*/false);
   b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_)).thenBlock());
   return lowerProducer(roles.getProducer().front());
 }
 
-/// One lane is enough where the hardware copies, and it must be one: another that came a round late to a slot would see
-/// the parity of another phase, which may never end. Else one warp copies.
+/// Lowers the producer twice. With TMA, one lane loads all tiles. A second lane could come a whole round late to a
+/// slot, see the parity of a later phase, and wait forever. Without TMA, one warp copies the elements.
 LogicalResult Threads::lowerProducer(Block &producer) {
   if (tensorMaps_.empty())
     return lowerBlock(producer);
@@ -63,10 +63,10 @@ LogicalResult Threads::lowerProducer(Block &producer) {
 
 //===-- Rings ----------------------------------------------------------------------------------------------------===//
 
-/// Whether slots are filled more than once.
+/// Returns true if consumers release the slots, so that the producer fills them more than once.
 static bool isRefilled(Value mbarriers) { return llvm::any_of(mbarriers.getUsers(), llvm::IsaPred<sm::ReleaseOp>); }
 
-/// How often a slot is released before it is empty.
+/// Returns the number of releases after which a slot is empty.
 static int64_t releases(Threads &t, sm::MbarriersOp op) {
   bool warpLocal = llvm::any_of(op->getUsers(), [](Operation *user) {
     auto release = dyn_cast<sm::ReleaseOp>(user);
@@ -100,13 +100,14 @@ static Value emptyMbarrier(Threads &t, Value mbarriers, Value slot) {
   return t.s.add(fullMbarrier(t, mbarriers, slot), slots * kMbarrierBytes);
 }
 
-/// Behind the mbarriers.
+/// Returns the address of the slot's work index, after the mbarriers.
 static Value numberPlace(Threads &t, Value mbarriers, Value slot) {
   int64_t slots = cast<sm::MbarriersType>(mbarriers.getType()).getSlots();
   return t.s.add(fullMbarrier(t, mbarriers, slot), 2 * slots * kMbarrierBytes);
 }
 
-/// The phase before the first one counts as over.
+/// Waits until the slot is empty. A new mbarrier counts as past the phase before its first one, so the first round does
+/// not wait.
 template <class Op> static void waitForSlot(Threads &t, Op op) {
   if (isRefilled(op.getMbarriers()))
     t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
@@ -121,7 +122,8 @@ static bool isLoadedLater(Value tile, sm::ProducerLoadOp feed) {
          });
 }
 
-/// Whether products take the tile from shared memory, and no later tile's fence covers it: products need both operands.
+/// Returns true if an MMA reads the tile from shared memory and no fence of a tile that is loaded later covers it. An
+/// MMA needs both operands, so the later tile's fence is enough for both.
 static bool needsFence(sm::ProducerLoadOp feed) {
   auto isLast = [&](Operation *user) {
     auto product = dyn_cast<sm::WgmmaOp>(user);
@@ -141,7 +143,8 @@ static void loadBox(Threads &t, sm::ProducerLoadOp op, Value full) {
     load();
 }
 
-/// Consumers get no tile that lanes still wait to fill: none comes a round late to a slot.
+/// Copies the tile by one warp. The lanes meet before one of them marks the slot as full. Consumers therefore get no
+/// tile before all lanes have filled it, and no lane comes a round late to a slot.
 static void loadElements(Threads &t, sm::ProducerLoadOp op, Value full) {
   waitForSlot(t, op);
   copyByWarp(t, op);
@@ -175,8 +178,9 @@ LogicalResult cuda::lower(Threads &t, sm::ConsumerWaitOp op) {
   return success();
 }
 
-/// Whether lanes have met since they received the tile, which a block does once: all that was done with it is a product
-/// of the warpgroup. A fence says that they have read it, or another that comes back with it.
+/// Returns true if the lanes of a warp have synchronised since they waited for the tile: an MMA of the warpgroup is all
+/// that read it. A proxy fence before the release says that lanes have read the tile, or another tile that is released
+/// with it.
 static bool haveMet(sm::ReleaseOp op) {
   return !isa<sm::ProxyFenceOp>(op->getPrevNode()) && llvm::any_of(op.getMbarriers().getUsers(), [&](Operation *user) {
     auto isMma = [&](Operation *reader) { return isa<sm::WgmmaOp>(reader) && reader->getBlock() == op->getBlock(); };
@@ -195,9 +199,9 @@ LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
   return success();
 }
 
-//===-- Claims ---------------------------------------------------------------------------------------------------===//
+//===-- Work indices ---------------------------------------------------------------------------------------------===//
 
-/// By the lane that asks TMA for tiles; where a warp copies them, by the first of its lanes for all.
+/// Draws the work index: by the lane that loads by TMA, or by the first lane of the warp that copies.
 LogicalResult cuda::lower(Threads &t, sm::ProduceWorkOp op) {
   Value counter = t.view(op.getCounter()).base, speaks = t.loadsByTma() ? Value() : t.isFirstLane();
   auto work = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
@@ -217,9 +221,9 @@ LogicalResult cuda::lower(Threads &t, sm::ConsumeWorkOp op) {
   return success();
 }
 
-//===-- Turns ----------------------------------------------------------------------------------------------------===//
+//===-- Sequence -------------------------------------------------------------------------------------------------===//
 
-/// Barriers 0 and 1 are those of the block and of the consumers.
+/// The first barrier of the mutex. Barriers 0 and 1 are for the thread block and for the consumers.
 constexpr int64_t kFirstSequence = 2, kThreadsOfSequence = 2 * kWarpsOfGroup * sm::warpSize;
 
 static Value warpgroup(Threads &t) { return t.s.div(t.warp(), kWarpsOfGroup); }

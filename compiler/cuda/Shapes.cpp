@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Constants, and what changes a tile's shape without moving elements between threads.
+// Lowering of constants, of positions, and of ops that change a tile's shape without moving elements between threads.
 #include "compiler/cuda/Threads.h"
 
 #include <map>
@@ -32,7 +32,8 @@ LogicalResult cuda::lower(Threads &t, tile::IotaOp op) {
   return success();
 }
 
-/// Positions that are compared with limits, as few tiles are, are not kept for it.
+/// Recomputes the thread's coordinates for an integer tile. Few tiles compare such positions with limits, so the
+/// coordinates do not stay in registers for it.
 LogicalResult cuda::lower(Threads &t, sm::LinearOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
   const bool isFloat = tile.getElementType().isF32();
@@ -68,7 +69,7 @@ LogicalResult cuda::lower(Threads &t, sm::OpaqueOp op) {
   return success();
 }
 
-/// Defines `result`, whose element at x is that of `source` at `toSource(x)` in the same thread.
+/// Defines `result`: its element at x is the element of `source` at `toSource(x)`, which must be in the same thread.
 static LogicalResult pick(Threads &t, Value source, Value result,
                           function_ref<sm::Coordinates(const sm::Coordinates &)> toSource) {
   auto from = cast<RankedTensorType>(source.getType()), to = cast<RankedTensorType>(result.getType());

@@ -41,7 +41,7 @@ unsigned registerCount(mlir::RankedTensorType tile);
 /// Returns what the register number `reg` contributes to the coordinates of its element.
 sm::Coordinates registerOffset(mlir::RankedTensorType tile, unsigned reg);
 
-/// What TMA must know about a tensor from which, or to which, a function copies boxes.
+/// The description of a tensor that TMA needs to copy boxes from or to it.
 struct TensorMap {
   int64_t parameter; ///< The index of the function's parameter.
   int64_t rows;      ///< The rows of a box.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensors in global memory, as one thread sees them.
+// Lowering of parameters and of ops on views: tensors in global memory, as one thread sees them.
 #include "compiler/cuda/Threads.h"
 
 using namespace mlir;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Products on the tensor cores of warpgroups.
+// Lowering of sm.wgmma, of its wait and of sm.pack.
 #include "compiler/cuda/Threads.h"
 #include "compiler/sm/Storage.h"
 
@@ -10,13 +10,13 @@ using namespace tegula::cuda;
 namespace {
 
 constexpr int64_t kDepthOfStep = 16, kPanelElements = 64, kElementBytes = 2, kRowBytes = 128;
-/// Of bytes in a descriptor.
+/// The unit of addresses and distances in a descriptor, in bytes.
 constexpr int64_t kUnit = 16;
 
-/// An operand in shared memory.
+/// The descriptors of an operand in shared memory.
 class Operand {
 public:
-  /// `kIsRow`: whether the depth runs along the rows of the tile as it is stored.
+  /// `kIsRow` is true if the index along the depth k is the row index of the tile as it is stored.
   Operand(Threads &t, Value shared, bool kIsRow)
       : t(t), kIsRow(kIsRow), rows(cast<sm::SharedType>(shared.getType()).getShape()[0]) {
     Value address = arith::ShRUIOp::create(t.b, t.sharedAddress(shared), t.s.i32(4));
@@ -24,10 +24,10 @@ public:
     first = t.s.bitOr(address, t.s.i32((kIsRow ? panelBytes() / kUnit : 1) << 16));
   }
 
-  /// Starts at a later row.
+  /// Moves the start of the operand by `count` rows.
   void skipRows(Value count) { first = t.s.add(first, t.s.mul(count, kRowBytes / kUnit)); }
 
-  /// The low word of the descriptor of a step.
+  /// Returns the low 32 bits of the descriptor of a step.
   Value at(int64_t step) const {
     int64_t k = step * kDepthOfStep;
     int64_t bytes = kIsRow ? k * kRowBytes : k / kPanelElements * panelBytes() + k % kPanelElements * kElementBytes;
