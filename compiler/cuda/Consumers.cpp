@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What consumers do in place of fetches: they receive tiles from rings, whose turns their loops count.
+// The program of the consumers: consumer waits and releases instead of loads, and loops that carry ring positions.
 #include "compiler/cuda/ProducerTiles.h"
 #include "compiler/cuda/Rings.h"
 
@@ -9,7 +9,7 @@ using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-/// The last two of what a loop carries.
+/// Returns the ring position in the last two of the values that a loop carries.
 static RingPosition ringPositionOf(ValueRange values) { return {values.drop_back().back(), values.back()}; }
 
 namespace {
@@ -31,7 +31,7 @@ public:
 private:
   using NextRingPosition = function_ref<RingPosition(LocBuilder &, ValueRange)>;
 
-  /// Lets a loop of the consumers, in which `op` is, and those around it count its turns, unless they do.
+  /// Lets the loop around `op`, and the loops around it, carry the ring position of `op`, unless they already do.
   void addRingPosition(Operation *op) {
     Loop loop = loopOf(op);
     if (!loop || places_.contains(op))
@@ -99,8 +99,9 @@ private:
     return *replaced;
   }
 
-  /// Behind the product before the one that needs the tile: what lies between products is then one stretch of code,
-  /// which the assembler can interleave. Behind a fence, too, which would do the work of the producer's for this tile.
+  /// Sets the insertion point after the wait for the MMA before the one that needs the tile. The code between MMAs is
+  /// then one stretch, which ptxas can interleave. The point also stays after a proxy fence, which would otherwise do
+  /// the work of the producer's fence for this tile.
   void placeConsumerWait(Operation *user) {
     for (Operation *op = user->getPrevNode(); op; op = op->getPrevNode())
       if (isa<sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
@@ -135,13 +136,14 @@ private:
     work.erase();
   }
 
-  /// After the wait for the last product, of which an inner loop may have none.
+  /// Inserts the release after the last user of the tile: after the wait of an sm.wgmma, or after the inner loop that
+  /// contains the user.
   void release(sm::LoadSharedOp fetch, Channel channel, RingPosition position) {
     Operation *last = userIn(fetch, /*last=*/true);
     auto product = dyn_cast<sm::WgmmaOp>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
     const bool isFenced = !isReadByMmas(fetch) || rings_.isCompanion(fetch);
-    if (isFenced) // What follows in the slot is written by TMA.
+    if (isFenced) // TMA writes the next tile to this slot.
       sm::ProxyFenceOp::create(b_);
     sm::ReleaseOp::create(b_, channel.mbarriers, position.slot, /*per_warp=*/!product || isReadByLanes(fetch));
     for (Operation *reader : fetch->getUsers())
@@ -153,7 +155,7 @@ private:
 
   const Rings &rings_;
   LocBuilder b_;
-  DenseMap<Operation *, unsigned> places_; ///< Of a fetch's or claim's turn among what its loop carries.
+  DenseMap<Operation *, unsigned> places_; ///< The index of an op's ring position in what its loop carries.
 };
 } // namespace
 

@@ -24,22 +24,22 @@ static sm::WgmmaWaitOp waitOf(sm::WgmmaOp product) { return cast<sm::WgmmaWaitOp
 
 namespace {
 
-/// A loop whose last product only adds to what the loop carries:
+/// A loop whose last MMA only adds to an accumulator that the loop carries:
 ///
-///     for j: { head; a = first product; body; b = last product; yield ..., b }
+///     for j: { head; a = first MMA; body; b = last MMA; yield ..., b }
 ///
-/// becomes, where there is an iteration at all,
+/// becomes, if there is an iteration at all,
 ///
 ///     head; a; body
-///     for later j: { head; start a; start the b before; wait for both; body }
+///     for later j: { head; start a; start the previous b; wait for both; body }
 ///     the last b
 ///
-/// Several warpgroups take turns to start products.
+/// If there are several warpgroups, they start their MMAs one after another.
 class Overlap {
 public:
   Overlap(scf::ForOp loop, bool isSequenced) : loop_(loop), isSequenced_(isSequenced), b_(loop.getLoc(), loop) {}
 
-  /// Returns why the last product cannot start one iteration later, or an empty string if it can.
+  /// Returns why the last MMA cannot start one iteration later, or an empty string if it can.
   StringRef obstacle() {
     SmallVector<sm::WgmmaOp> products = llvm::to_vector(loop_.getBody()->getOps<sm::WgmmaOp>());
     if (products.size() < 2)
@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  /// The first iteration knows what the loop carries.
+  /// Simplifies the first iteration, in which the values that the loop carries are known.
   static void simplify(Region &iterations) {
     RewritePatternSet patterns(iterations.getContext());
     scf::IfOp::getCanonicalizationPatterns(patterns, patterns.getContext());
@@ -81,7 +81,7 @@ private:
   Block *body() { return loop_.getBody(); }
   BlockArgument carriedSum() { return loop_.getRegionIterArg(sum_); }
 
-  /// Returns the receive of a tile that only the last product reads, so that it can be received one iteration later.
+  /// Returns the consumer wait of a tile that only the last MMA reads, so that the wait can come one iteration later.
   sm::ConsumerWaitOp consumerWaitOfLast() {
     auto receive = last_.getRhs().getDefiningOp<sm::ConsumerWaitOp>();
     return receive && receive->hasOneUse() && receive.getTile().hasOneUse() ? receive : sm::ConsumerWaitOp();
@@ -114,14 +114,15 @@ private:
           handedOver_.insert(operand);
   }
 
-  /// Whether it asks if this is the first iteration or a later one, which is known as soon as that stands alone.
+  /// Returns true if `op` compares the induction variable with the lower bound for equality. Peeling the first
+  /// iteration makes the result a constant.
   bool comparesWithFirst(Operation *op) {
     auto compare = dyn_cast<arith::CmpIOp>(op);
     return compare && compare.getLhs() == loop_.getInductionVar() && compare.getRhs() == loop_.getLowerBound() &&
            llvm::is_contained({arith::CmpIPredicate::eq, arith::CmpIPredicate::ne}, compare.getPredicate());
   }
 
-  /// Of a later iteration.
+  /// Maps the comparisons to their results in a later iteration.
   void knowComparisons(LocBuilder &b, IRMapping &map) {
     for (Operation *op : comparisons_) {
       const bool isLater = cast<arith::CmpIOp>(op).getPredicate() == arith::CmpIPredicate::ne;
@@ -133,8 +134,8 @@ private:
     return op && (op == last_ || llvm::is_contained(lastHead_, op) || llvm::is_contained(lastEnd_, op));
   }
 
-  /// Whether an op after the first product has to wait for the last one: it needs the sum, or makes that product's
-  /// operand in registers, which are still being read.
+  /// Returns true if an op after the first MMA must wait for the last one. Such an op needs the accumulator, or makes
+  /// the last MMA's operand in registers, which is still being read.
   bool isLate(Operation *op) {
     auto isOperand = [&](Operation *user) { return user == last_ || isa<sm::PackOp>(user); };
     if (isa<sm::PackOp, arith::TruncFOp>(op) && llvm::all_of(op->getUsers(), isOperand))
@@ -162,7 +163,8 @@ private:
     return llvm::map_to_vector(values, [&](Value value) { return map.lookupOrDefault(value); });
   }
 
-  /// What an iteration passes on to the next one: what the loop carries but the sum, and what the last product needs.
+  /// Returns what an iteration passes on to the next one: what the loop carries except for the accumulator, and what
+  /// the last MMA needs.
   SmallVector<Value> passedOn(const IRMapping &map) {
     SmallVector<Value> values = mapped(map, body()->getTerminator()->getOperands());
     values.erase(values.begin() + sum_);
@@ -170,7 +172,7 @@ private:
     return values;
   }
 
-  /// For the last product of the iteration before.
+  /// Maps the operands of the previous iteration's last MMA to the values that the loop carries.
   IRMapping handedOver(ValueRange passedOn) {
     IRMapping map;
     map.map(handedOver_.getArrayRef(), passedOn.take_back(handedOver_.size()));
@@ -225,7 +227,7 @@ private:
     IRMapping map = handedOver(passedOn);
     clone(b, map, lastHead_);
     b.clone(*last_, map);
-    // Nothing comes after the last tile of a program.
+    // No tile follows the last one of a program.
     bool isLastTile = isa<sm::RolesOp>(loop_->getParentOp());
     for (Operation *op : lastEnd_)
       if (!isLastTile || !isa<sm::ReleaseOp>(op))
@@ -239,12 +241,12 @@ private:
   bool isSequenced_;
   LocBuilder b_;
   sm::WgmmaOp first_, last_;
-  unsigned sum_ = 0; ///< Its number among what the loop carries.
-  /// An iteration but for the two products, in order: what comes before the first, its wait and what that frees, the
-  /// rest, of which some must wait for the last product; and what belongs to that.
+  unsigned sum_ = 0; ///< The index of the accumulator in what the loop carries.
+  /// The ops of an iteration without the two MMAs, in order: before the first MMA; its wait and releases; the rest, of
+  /// which some must wait for the last MMA; and the ops that belong to the last MMA.
   SmallVector<Operation *> head_, firstEnd_, rest_, late_, lastHead_, lastEnd_;
-  SmallVector<Operation *> comparisons_; ///< With the first iteration.
-  SetVector<Value> handedOver_;          ///< What the last product needs of the rest.
+  SmallVector<Operation *> comparisons_; ///< Comparisons with the first iteration.
+  SetVector<Value> handedOver_;          ///< The values of other ops that the last MMA needs.
 };
 
 struct OverlapMmas : cuda::impl::OverlapMmasBase<OverlapMmas> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a producer does: the loops of the consumers' program, with its fetches only.
+// The program of the producer: the loops of the consumers' program with its loads to shared memory only.
 #include "compiler/cuda/ProducerTiles.h"
 #include "compiler/cuda/Rings.h"
 
@@ -24,7 +24,7 @@ public:
   }
 
 private:
-  /// The producer's part of a block, in which `turn` is that of the block's own fetches.
+  /// Emits the producer's part of a block. `position` is the ring position of the block's own loads.
   void loadBlock(Block &block, RingPosition position) {
     SmallVector<sm::LoadSharedOp> due;
     for (Operation &op : block) {
@@ -40,8 +40,8 @@ private:
     b_.setLoc(block.back().getLoc());
   }
 
-  /// In the order in which slots come back: none waits for that of a tile which is needed longer, and what does not
-  /// wait itself comes behind its companion.
+  /// Emits the producer loads of a block in the order in which consumers release their slots, so that the producer
+  /// never waits for a late slot while an earlier one is free. A tile that is released with another one comes after it.
   void feed(SmallVector<sm::LoadSharedOp> &due, RingPosition position) {
     auto last = [&](sm::LoadSharedOp fetch) {
       sm::LoadSharedOp companion = rings_.companionOf(fetch);
@@ -60,7 +60,7 @@ private:
     due.clear();
   }
 
-  /// Clones what `values` are computed from inside `block`, unless that is there already.
+  /// Clones the ops in `block` that `values` are computed from, unless they have been cloned already.
   void repeat(ValueRange values, Block *block) {
     for (Operation *op : sliceOf(values))
       if (op->getBlock() == block && !map_.contains(op->getResult(0)))
@@ -109,7 +109,7 @@ private:
     repeatIteration(loop, loops, copy);
   }
 
-  /// In the body of `copy`, which counts the turns of `loops`.
+  /// Emits the producer's part of the loop body. `copy` carries the ring positions of `loops`.
   void repeatIteration(Loop loop, ArrayRef<Loop> loops, Loop copy) {
     map_.map(bodyOf(loop)->getArgument(0), bodyOf(copy)->getArgument(0));
     b_.setInsertionPointToStart(bodyOf(copy));
@@ -154,8 +154,8 @@ private:
   const Rings &rings_;
   sm::RolesOp roles_;
   LocBuilder b_;
-  IRMapping map_;                                 ///< From the consumers' program.
-  DenseMap<Operation *, RingPosition> positions_; ///< Of the next tiles of a loop's rings.
+  IRMapping map_;                                 ///< From values of the consumers' program.
+  DenseMap<Operation *, RingPosition> positions_; ///< The ring position of the next tiles of each loop.
 };
 } // namespace
 

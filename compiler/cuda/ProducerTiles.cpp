@@ -28,14 +28,14 @@ SmallVector<Value> cuda::boundsOf(scf::ForOp loop) {
   return {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
 }
 
-/// Whether a loop carries it.
+/// Returns true if an scf.for carries `value`.
 static bool isCarried(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
   return loop && argument != loop.getInductionVar();
 }
 
-/// Whether `op` is arithmetic on scalars, or reads one.
+/// Returns true if a producer can repeat `op`: it computes or reads scalars and needs no value that a loop carries.
 static bool isRepeatable(Operation *op) {
   return op->getNumRegions() == 0 && isMemoryEffectFree(op) && llvm::none_of(op->getOperands(), isCarried) &&
          llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
@@ -43,7 +43,7 @@ static bool isRepeatable(Operation *op) {
 
 static bool areRepeatable(ValueRange values) { return llvm::all_of(sliceOf(values), isRepeatable); }
 
-/// Whether a box of the tensor behind the view is the tile: nothing beside it has to become 0.
+/// Returns true if the tile is exactly one box of the tensor of the view, so that nothing next to it must become 0.
 static bool isBox(sm::LoadSharedOp fetch) {
   constexpr int64_t mostRows = 256;
   sm::SharedType type = fetch.getType();
@@ -67,7 +67,7 @@ tile::NextWorkOp cuda::nextWorkOf(scf::WhileOp loop) {
   return works.empty() ? tile::NextWorkOp() : *works.begin();
 }
 
-/// Whether a producer can claim the iterations, for consumers that are told nothing but their numbers.
+/// Returns true if a producer can draw the work indices of the loop and the consumers need nothing but the work index.
 static bool isDynamic(scf::WhileOp loop) {
   tile::NextWorkOp work = nextWorkOf(loop);
   scf::ConditionOp end = loop.getConditionOp();
@@ -75,7 +75,7 @@ static bool isDynamic(scf::WhileOp loop) {
          llvm::all_of(sliceOf(end.getCondition()), [&](Operation *op) { return op == work || isRepeatable(op); });
 }
 
-/// Whether a producer can get there: through loops alone, which it can repeat.
+/// Returns true if only loops that a producer can repeat are around `op`.
 static bool isReachable(Operation *op) {
   Operation *parent = op->getParentOp();
   if (auto loop = dyn_cast<scf::ForOp>(parent))
@@ -85,7 +85,7 @@ static bool isReachable(Operation *op) {
   return isa<func::FuncOp>(parent);
 }
 
-/// Whether a producer knows where the tile is, of an sm.load_shared or a tile.load.
+/// Returns true if a producer can compute the position of the tile of an sm.load_shared or a tile.load.
 template <class Op> static bool isKnown(Op op) {
   return isReachable(op) && tile::isReadOnly(op.getView()) && areRepeatable(op->getOperands()) &&
          llvm::none_of(op->getOperands(), isCarried);
@@ -107,7 +107,7 @@ bool cuda::canProducerLoad(tile::LoadOp load) {
          sm::extentOfWarp(type, /*dim=*/0) != 0;
 }
 
-/// What `index` is, if it was opaque (`sm.opaque`).
+/// Returns the operand of the `sm.opaque` that `index` comes from, or `index`.
 static Value unpinned(Value index) {
   auto outer = index.getDefiningOp<arith::IndexCastOp>();
   auto pin = outer ? outer.getIn().getDefiningOp<sm::OpaqueOp>() : sm::OpaqueOp();
@@ -115,7 +115,7 @@ static Value unpinned(Value index) {
   return inner ? inner.getIn() : index;
 }
 
-/// The loads of the same tile in branches behind `load`, such as those of second attempts.
+/// Returns the loads of the same tile in later branches, such as the recompute path of the optimistic softmax.
 static SmallVector<tile::LoadOp> repeatsOf(tile::LoadOp load) {
   SmallVector<tile::LoadOp> repeats;
   for (Operation *user : load.getView().getUsers()) {

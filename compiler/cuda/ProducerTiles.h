@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which tiles a producer can feed.
+// The tiles that a producer can load.
 #pragma once
 
 #include "compiler/sm/Sm.h"
@@ -9,35 +9,36 @@
 
 namespace tegula::cuda {
 
-/// What the values are computed from, operands first.
+/// Returns the ops that `values` are computed from, operands first.
 llvm::SetVector<mlir::Operation *> sliceOf(mlir::ValueRange values);
 
-/// All that a loop needs but what it carries.
+/// Returns lower bound, upper bound and step of a loop.
 llvm::SmallVector<mlir::Value> boundsOf(mlir::scf::ForOp loop);
 
-/// What claims the iterations of a loop, or null.
+/// Returns the op that draws the work index of each iteration of a loop, or null.
 tile::NextWorkOp nextWorkOf(mlir::scf::WhileOp loop);
 
 bool isInLoop(mlir::Operation *op);
 
-/// Products of warps may read what those of warpgroups do, too.
+/// Returns true if only MMAs read the tile, and at least one of them is an sm.wgmma.
 bool isReadByMmas(sm::LoadSharedOp fetch);
 
-/// By more than products of warpgroups, which read it for all lanes at once.
+/// Returns true if a reader of the tile is not an sm.wgmma. Such a reader loads shared memory lane by lane.
 bool isReadByLanes(sm::LoadSharedOp fetch);
 
-/// Of a tile that products read where it is fetched.
+/// Returns true if the producer can load the tile for MMAs that read it in shared memory.
 bool canProducerLoad(sm::LoadSharedOp fetch);
 
-/// Of a tile that goes to registers, rows of its own to each warp, and beside which nothing has to become 0. Smaller
-/// ones are not worth a ring.
+/// Returns true if the producer can load the tile for consumers that read it to registers: a 16-bit matrix of at least
+/// 1,024 elements with the default fill value, of which each warp owns whole rows. Columns of the box beyond the tile
+/// may hold any data. Smaller tiles are not worth a ring.
 bool canProducerLoad(tile::LoadOp load);
 
-/// What a tile that goes to registers needs in shared memory.
+/// Returns the type in shared memory of a tile that goes to registers.
 sm::SharedType boxType(mlir::RankedTensorType tile);
 
-/// The tile comes from shared memory. Where TMA cannot copy it there, the warps that read it do, as one could not move
-/// it fast enough.
+/// Lets `load` and later loads of the same tile in branches read it from shared memory. If TMA cannot copy the tile
+/// there, the warps that read it copy it, because a single warp would be too slow. Returns the load to shared memory.
 sm::LoadSharedOp loadThroughShared(tile::LoadOp load);
 
 } // namespace tegula::cuda

@@ -17,14 +17,14 @@ using namespace mlir;
 using namespace tegula;
 
 namespace {
-/// How a received tile gets into registers, for the first time.
+/// The ops that first bring a tile of a ring to registers.
 struct Reader {
   sm::FallbackCopyOp fill;
   sm::ReadOp read;
 };
 } // namespace
 
-/// None if something else reads the tile.
+/// Returns the fallback copy and the read of a tile; none if other ops read it.
 static std::optional<Reader> readerOf(sm::ConsumerWaitOp receive) {
   Reader reader;
   for (Operation *user : receive->getUsers()) {
@@ -38,7 +38,7 @@ static std::optional<Reader> readerOf(sm::ConsumerWaitOp receive) {
   return reader.fill && reader.read ? std::optional(reader) : std::nullopt;
 }
 
-/// The wait between which and `op` no loop lies.
+/// Returns the closest wait for an MMA before `op`, or null if there is none or a loop lies between the two.
 static sm::WgmmaWaitOp waitBefore(Operation *op) {
   while ((op = op->getPrevNode()) && !isa<LoopLikeOpInterface>(op))
     if (auto wait = dyn_cast<sm::WgmmaWaitOp>(op))
@@ -46,7 +46,7 @@ static sm::WgmmaWaitOp waitBefore(Operation *op) {
   return {};
 }
 
-/// The next one that leaves no product in flight.
+/// Returns the next wait after `op` that leaves no MMA in flight, or null.
 static sm::WgmmaWaitOp lastWaitAfter(Operation *op) {
   while ((op = op->getNextNode()))
     if (auto wait = dyn_cast<sm::WgmmaWaitOp>(op); wait && wait.getPending() == 0)
@@ -54,7 +54,8 @@ static sm::WgmmaWaitOp lastWaitAfter(Operation *op) {
   return {};
 }
 
-/// That of the slot, or of another one with which it comes back: the first behind a fence of the block.
+/// Returns the release that frees the tile's slot: the op after the next proxy fence. It may belong to another slot
+/// that is released together with this one.
 static sm::ReleaseOp releaseAfter(sm::ReadOp read) {
   for (Operation *op = read->getNextNode(); op; op = op->getNextNode())
     if (isa<sm::ProxyFenceOp>(op))
@@ -62,7 +63,7 @@ static sm::ReleaseOp releaseAfter(sm::ReadOp read) {
   return {};
 }
 
-/// Behind `wait` and what that frees.
+/// Moves the release and its fence after `wait` and the releases that follow it.
 static void moveBehind(sm::WgmmaWaitOp wait, sm::ReleaseOp release) {
   Operation *fence = release->getPrevNode(), *place = wait;
   while (isa<sm::ReleaseOp>(place->getNextNode()))

@@ -62,7 +62,8 @@ void Rings::makeChannel(LocBuilder &b, sm::LoadSharedOp fetch) {
   channels_[fetch] = {ring, makeMbarriers(b, fetch)};
 }
 
-/// A tile that goes to registers comes back with one of the same loop that each warp gives back no sooner.
+/// Finds the load whose release also frees the slot of `fetch`, a tile that goes to registers: a tile of the same loop
+/// that each warp releases no sooner.
 void Rings::findCompanion(sm::LoadSharedOp fetch) {
   if (isReadByMmas(fetch) || fetch->use_empty())
     return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Through which a producer feeds consumers, in slots that are filled again and again.
+// Rings, through which a producer passes tiles to consumers in slots that are filled again and again.
 #pragma once
 
 #include "compiler/sm/Sm.h"
@@ -13,35 +13,36 @@ namespace tegula::cuda {
 
 using Loop = mlir::LoopLikeOpInterface;
 
-/// Of a loop whose iterations have one number, the first of the block's arguments.
+/// Returns the body of a loop; its first argument is the iteration index. For an scf.while this is the second region.
 inline mlir::Block *bodyOf(Loop loop) { return &loop.getLoopRegions().back()->front(); }
 inline mlir::ValueRange carriedIn(Loop loop) { return mlir::ValueRange(bodyOf(loop)->getArguments()).drop_front(); }
 
-/// Around a fetch, a load or a claim; null if there is none.
+/// Returns the loop directly around `op`, or null.
 inline Loop loopOf(mlir::Operation *op) { return mlir::dyn_cast<Loop>(op->getParentOp()); }
 
-/// Of a ring that is filled in `loop`, if not null. An outer loop's next tile comes while the inner one still works on
-/// this.
+/// Returns the number of slots of a ring whose tiles are loaded in `loop`: `stages` in an innermost loop; 2 in an outer
+/// loop, so that its next tile can be loaded while the inner loop still reads the current one; 1 if `loop` is null.
 int64_t slotsIn(Loop loop, int64_t stages);
 
-/// The place in a ring at some time.
+/// The next slot of a ring, and the parity of its mbarrier phase. CUTLASS calls this PipelineState.
 struct RingPosition {
   mlir::Value slot, phase;
 
   static RingPosition first(mlir::ImplicitLocOpBuilder &b);
-  /// In a ring of so many slots. The phase changes with each round.
+  /// Returns the position after this one in a ring of `slots` slots. The phase flips after each round.
   RingPosition next(mlir::ImplicitLocOpBuilder &b, int64_t slots) const;
 };
 
-/// A ring and what says which of its slots is next. Numbers of iterations lie beside the mbarriers, in no ring.
+/// The buffer and the mbarriers of a ring. A ring of work indices has no buffer; the indices are next to the mbarriers.
 struct Channel {
   mlir::Value ring, mbarriers;
 };
 
-/// Those of a program's fetches, and of the claims of the loops that these are in.
+/// The channels of a function: one for each tile that the producer loads, and one for the work index of each loop that
+/// draws work indices.
 class Rings {
 public:
-  /// Places them where `b` is. An innermost loop's has `stages` slots.
+  /// Creates the channels at the insertion point of `b`. A ring of an innermost loop has `stages` slots.
   Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::LoadSharedOp> fetches, int64_t stages);
 
   llvm::ArrayRef<sm::LoadSharedOp> fetches() const { return loads_; }
@@ -51,16 +52,17 @@ public:
   Channel of(mlir::Operation *op) const { return channels_.at(op); }
   int64_t slotsIn(Loop loop) const { return cuda::slotsIn(loop, stages_); }
 
-  /// Whose slots come back together with this one's; null for most.
+  /// Returns the load whose release also frees this load's slot, or null.
   sm::LoadSharedOp companionOf(sm::LoadSharedOp fetch) const { return companions_.lookup(fetch); }
-  /// Whether another's slots come back with this one's.
+  /// Returns true if the release of this load's slot also frees the slot of another load.
   bool isCompanion(sm::LoadSharedOp fetch) const {
     return llvm::is_contained(llvm::make_second_range(companions_), fetch);
   }
 
-  /// Whether the loop has fetches or a claim of its own, so that it needs to know which slot is next.
+  /// Returns true if the loop itself contains loads of the producer or draws work indices, so that it needs a ring
+  /// position.
   bool areFilledIn(Loop loop) const;
-  /// The loops that fill rings from `loop` inwards: it counts the turns of all of them.
+  /// Returns the loops that fill rings, from `loop` inwards. `loop` carries the ring positions of all of them.
   llvm::SmallVector<Loop> loopsIn(Loop loop) const;
 
 private:
@@ -71,18 +73,18 @@ private:
   llvm::SmallVector<sm::LoadSharedOp> loads_;
   int64_t stages_;
   llvm::SetVector<tile::NextWorkOp> work_;
-  llvm::DenseMap<mlir::Operation *, Channel> channels_; ///< Of fetches and claims.
+  llvm::DenseMap<mlir::Operation *, Channel> channels_; ///< By the op that loads a tile or draws a work index.
   llvm::DenseMap<mlir::Operation *, sm::LoadSharedOp> companions_;
 };
 
-/// The first or last op of the fetch's block in which a user is.
+/// Returns the first or last op of the load's block that uses the tile or contains a user.
 mlir::Operation *userIn(sm::LoadSharedOp fetch, bool last);
 
-/// Fills the producer's region with what feeds the rings of the consumers' program.
+/// Fills the producer region with the producer loads of all rings and the loops around them.
 void buildProducer(const Rings &rings, sm::RolesOp roles);
 
-/// The consumers' fetches become receives, behind which slots are released, and loops count the turns of rings. Last:
-/// `rings` knows them as fetches.
+/// Replaces each load in the consumer region by a consumer wait, adds a release after its last use, and makes loops
+/// carry ring positions. Call it after buildProducer, because it erases the loads that `rings` refers to.
 void buildConsumers(const Rings &rings, sm::RolesOp roles);
 
 } // namespace tegula::cuda

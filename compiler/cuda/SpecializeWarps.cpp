@@ -19,12 +19,13 @@ using LocBuilder = ImplicitLocOpBuilder;
 
 constexpr int64_t warpsOfGroup = 4;
 
-/// Of the ring of an sm.load_shared or a tile.load.
+/// Returns the size of the ring of an sm.load_shared or a tile.load.
 static int64_t ringBytes(Operation *op, sm::SharedType tile, int64_t stages) {
   return slotsIn(loopOf(op), stages) * tile.bytes();
 }
 
-/// Of what must lie beside the rings: results that are written while a loop around goes on with the next block.
+/// Returns the size of the buffers that are in use at the same time as the rings: results that are written while a loop
+/// continues with the next block.
 static int64_t bytesBesideRings(func::FuncOp function) {
   int64_t bytes = 0;
   function.walk([&](sm::ToSharedOp stage) {
@@ -35,8 +36,8 @@ static int64_t bytesBesideRings(func::FuncOp function) {
 }
 
 namespace {
-/// Of a thread, in multiples of 8. A producer needs 32, and with static persistent scheduler 40, which costs two
-/// warpgroups of consumers nothing.
+/// The registers per thread of each role, in multiples of 8. The consumers get as many as possible, up to 240. The
+/// producer gets the rest, from 32 to 40. Persistent kernels need 40, which costs two consumer warpgroups nothing.
 struct Registers {
   Registers(int64_t warps, int64_t instances) {
     constexpr int64_t mostOfConsumer = 240, leastOfProducer = 32, mostOfProducer = 40, unit = 8;
@@ -48,7 +49,7 @@ struct Registers {
 };
 } // namespace
 
-/// All of the program becomes the consumers'.
+/// Moves the whole program into the consumer region of a new `sm.roles`.
 static sm::RolesOp makeRoles(func::FuncOp function, Registers registers) {
   Block &body = function.getBody().front();
   LocBuilder b(function.getLoc(), body.getTerminator());
@@ -70,7 +71,8 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
 
   int64_t stages() { return tile::setting(getOperation(), "tile.num_stages", 2); }
 
-  /// As many as find room beside the other tiles. They come first: their fences are then where receives look for them.
+  /// Adds loads to registers while their rings fit into shared memory. They come first, so that their fences exist when
+  /// the consumer waits of the other tiles are placed.
   void addLoads(func::FuncOp function, SmallVector<sm::LoadSharedOp> &fetches) {
     constexpr int64_t ofMbarriers = 1 << 10;
     int64_t room =
