@@ -11,9 +11,9 @@ namespace tegula::sm {
 
 constexpr int64_t warpSize = 32;
 
-/// A digit of the mixed-radix number of a register, lane or warp. It has `size` values; value d moves the element by `d
-/// * stride` along dimension `dim`. With `registers = [1:2:1, 0:2:8]`, register 3 has the digits 1 and 1: it is one
-/// column and eight rows from register 0. CuTe calls a digit a mode.
+/// A digit of the mixed-radix number of a register, lane or warp. It has `size` values; value d adds d * stride to the
+/// coordinate `dim`. With `registers = [1:2:1, 0:2:8]`, register 3 has the digits 1 and 1: it is one column and eight
+/// rows from register 0. CuTe calls a digit a mode.
 struct Digit {
   static constexpr int32_t copies = -1;
 

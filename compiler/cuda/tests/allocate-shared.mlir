@@ -3,7 +3,7 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Each product waits for as much as it needs: the second group may still be under way during the first.
+// Each MMA waits only for its own operands: the second commit group may still run when the first MMA starts.
 // CHECK-LABEL: func @waits_at_the_first_reader
 // CHECK: %[[A:.*]] = sm.alloc
 // CHECK-NEXT: sm.copy_in %arg0[%c0, %c0] [64, 64], %[[A]]
@@ -30,8 +30,8 @@ func.func @waits_at_the_first_reader(%x: !tile.view<2xbf16>, %y: !tile.view<2xbf
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// The loop's own wait comes after the group's: nothing to add before it. The loop may not run, so a wait behind it ends
-// the copy.
+// The wait in the loop covers the group of the copy, so no wait is added before the loop. A wait after the loop ends
+// the copy, because the loop may run zero times.
 // CHECK-LABEL: func @a_later_groups_wait_covers_it
 // CHECK: sm.copy_in
 // CHECK-NEXT: sm.commit
@@ -59,7 +59,7 @@ func.func @a_later_groups_wait_covers_it(%x: !tile.view<2xbf16>, %n: index) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Whoever waits for one of the copies before the loop waits for the others too.
+// Both copies before the loop and the next commit become one group, because no wait tells them apart.
 // CHECK-LABEL: func @one_group_where_no_wait_tells_them_apart
 // CHECK: sm.copy_in
 // CHECK-NOT: sm.commit
@@ -92,7 +92,7 @@ func.func @one_group_where_no_wait_tells_them_apart(%x: !tile.view<2xbf16>, %n: 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// One wait for all iterations; the loop's is too weak.
+// One wait before the loop serves all iterations. The wait in the loop leaves the copy in flight.
 // CHECK-LABEL: func @waits_before_a_loop_that_reads
 // CHECK: sm.commit
 // CHECK: sm.wait 0
@@ -113,7 +113,8 @@ func.func @waits_before_a_loop_that_reads(%x: !tile.view<2xbf16>, %n: index) {
 
 !tile = !sm.shared<64x64xbf16, 128>
 
-// The fetch saw what was there before the store. A buffer of an iteration is at rest when the iteration ends.
+// The copy must finish before a store to the same tensor, because it reads what was there before. The copy of an
+// iteration must finish before the iteration ends.
 // CHECK-LABEL: func @waits_for_more_than_readers
 // CHECK: sm.copy_in %arg0
 // CHECK: %[[OTHER:.*]] = tile.slice %arg1
@@ -149,7 +150,7 @@ func.func @waits_for_more_than_readers(%x: !tile.view<2xbf16>, %y: !tile.view<2x
 #f = #sm.layout<registers = [0:32:1], lanes = [0:32:32], warps = [0:4:1024]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// What is staged is written as soon as it is known.
+// A tile goes to shared memory as soon as its value is known.
 // CHECK-LABEL: func @tiles_from_registers
 // CHECK: %[[SUM:.*]] = arith.addf
 // CHECK-NEXT: %[[HALF:.*]] = arith.truncf %[[SUM]]

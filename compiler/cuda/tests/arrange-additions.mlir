@@ -2,7 +2,7 @@
 
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// The addition passes the products that do not read memory which it changes, and no barrier.
+// The addition moves past the MMAs that do not read the memory it changes, but not past a barrier.
 // CHECK-LABEL: func.func @additions
 // CHECK: %[[X:.*]] = sm.mma
 // CHECK-NEXT: sm.mma
@@ -28,7 +28,7 @@ func.func @additions(%a: !sm.shared<64x64xbf16, 128>, %sum: !tile.view<2xf32>, %
 #dq = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8, 0:2:16], lanes = [1:4:2, 0:8:1], warps = [0:2:32, 1:4:64]>
 #dk = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8, 0:3:16], lanes = [1:4:2, 0:8:1], warps = [0:2:48, 1:4:64]>
 
-// 192 registers are taken, so 64 more are added in two parts.
+// 192 registers are in use, so a result of 64 registers is computed and added in two parts.
 // CHECK-DAG: #[[HALF:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8, 0:2:16], lanes = [1:4:2, 0:8:1], warps = [0:2:32, 1:4:32]>
 // CHECK-LABEL: func.func @parts
 // CHECK: %[[K:.*]] = sm.columns %arg1 from 0 : !sm.shared<96x256xbf16, 128> -> !sm.shared<96x128xbf16, 128>

@@ -1,7 +1,7 @@
 // RUN: tegula-opt %s --assign-layouts --split-input-file | FileCheck %s
 
-// Two products with a row maximum between them: the warps share out the rows of both, and what the first leaves in
-// registers is the operand of the second.
+// Two dots with a row maximum between them: the warps divide the rows of both, and the result of the first dot in
+// registers is an operand of the second.
 // CHECK-DAG: #[[S:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 // CHECK-DAG: #[[ROWS:.*]] = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 // CHECK-DAG: #[[O:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
@@ -46,7 +46,7 @@ func.func @transposed(%v: !tile.view<2xf16>, %o: !tile.view<2xf32>) {
 
 // -----
 
-// Without products, rows stay within a warp, and an index is made again in each layout that wants it.
+// Without dots, rows stay within a warp, and an index tile is made again in each layout that needs it.
 // CHECK: #[[TILE:.*]] = #sm.layout<registers = [1:2:32, 0:8:4], lanes = [1:32:1], warps = [0:4:1]>
 // CHECK-LABEL: func.func @rows
 // CHECK: tile.reduce add {{.*}} axis 1 : tensor<32x64xf32, #[[TILE]]>
@@ -68,7 +68,7 @@ func.func @rows(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>, %z: !tile.view<2xi
 
 // -----
 
-// What one product leaves is written to shared memory where the next one needs it there.
+// The result of a dot goes to shared memory if the next dot needs it there.
 // CHECK-LABEL: func.func @product_of_product
 // CHECK: %[[X:.*]] = sm.mma
 // CHECK: %[[X_S:.*]] = sm.to_shared %[[X]] : tensor<32x32xf32, #{{.*}}> -> !sm.shared<{{.*}}xf32, 128>
@@ -84,7 +84,7 @@ func.func @product_of_product(%v: !tile.view<2xf32>, %o: !tile.view<2xf32>) {
 
 // -----
 
-// An index tile, which has no width, is stored like any other.
+// An index tile is stored like any other tile, although its element type has no width.
 // CHECK-LABEL: func.func @indices
 // CHECK: tile.iota : tensor<64xindex, #{{.*}}>
 func.func @indices(%o: !tile.view<1xi32>) {
@@ -97,7 +97,7 @@ func.func @indices(%o: !tile.view<1xi32>) {
 
 // -----
 
-// Between roles each warp stores its own rows of a wide result.
+// In a program with roles, each warp stores its own rows of a wide result.
 // CHECK-LABEL: func.func @wide
 // CHECK: sm.copy_out {{.*}} [64, 256] rows_of_warp 16 :
 // CHECK-LABEL: func.func @narrow
@@ -125,7 +125,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 // -----
 
-// Without roles all threads store it together.
+// Without roles, all threads store a wide result together.
 // CHECK-LABEL: func.func @wide_without_roles
 // CHECK: sm.copy_out {{.*}} [64, 256] :
 func.func @wide_without_roles(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o: !tile.view<2xbf16>) {
@@ -140,7 +140,7 @@ func.func @wide_without_roles(%k: !tile.view<2xbf16>, %v: !tile.view<2xbf16>, %o
 
 // -----
 
-// Nor where a loop has other tiles in registers.
+// All threads store a wide result together, too, if a loop loads other tiles to registers.
 // CHECK-LABEL: func.func @wide_beside_a_tile
 // CHECK: sm.copy_out {{.*}} [64, 256] :
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
@@ -167,8 +167,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 // -----
 
-// The product of warps covers 96 columns of the tile, the product of warpgroups 64. Both read it in whole panels of 128
-// bytes.
+// The sm.mma covers 96 columns of the tile, the sm.wgmma 64. Both read it in whole panels of 128 bytes.
 // CHECK-LABEL: func @rows_of_two_products
 // CHECK: %[[A:.*]] = sm.load_shared {{.*}} -> !sm.shared<192x128xbf16, 128>
 // CHECK: sm.wgmma %[[A]],

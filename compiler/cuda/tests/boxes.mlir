@@ -2,8 +2,9 @@
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A lane of each warp stores the warp's rows in boxes of a panel, where TMA can: the tensor has a map, and neither rows
-// nor matrices begin before the first. Else all lanes do. What was written is seen by TMA, and is still there when it is read.
+// One lane of each warp stores the warp's rows by TMA, in boxes of one panel. This needs a tensor map, and neither row
+// nor matrix may be negative. Otherwise all lanes store. A proxy fence lets TMA see the writes, and a wait at the end
+// keeps shared memory until TMA has read it.
 // CHECK: tile.tensor_maps = [array<i64: 0, 16, 128>]
 // CHECK-LABEL: func.func @stored(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
@@ -46,7 +47,8 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Who writes over rows that TMA may still read waits. Rows whose place another buffer shares are stored by threads.
+// A warp waits before it overwrites rows that TMA may still read. If another buffer overlaps with the rows, threads
+// store them.
 // CHECK: tile.tensor_maps = [array<i64: 0, 16, 64>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc

@@ -1,7 +1,7 @@
 // RUN: tegula-opt %s --lower-to-threads --cse --split-input-file | FileCheck %s
 
-// Eight threads move a row of a panel, 128 threads 16 rows: the swizzle is the same for all chunks of a thread. What is
-// outside the view is 0 bytes of 16.
+// Eight threads move a row of a panel, and 128 threads move 16 rows, so the swizzle is the same for all chunks of a
+// thread. For a chunk outside the view, 0 of the 16 bytes are read.
 // CHECK-LABEL: func.func @chunks(
 // CHECK: %[[ALIGNED:.*]] = arith.cmpi eq, %{{.*}}, %c0_i64
 // CHECK: %[[FRIENDLY:.*]] = arith.andi %{{.*}}, %[[ALIGNED]]
@@ -14,7 +14,7 @@
 // CHECK-NOT: arith.xori
 // CHECK-COUNT-7: nvvm.cp.async
 // CHECK-NOT: nvvm.cp.async
-// Otherwise element by element.
+// Otherwise threads copy single elements.
 // CHECK: } else {
 // CHECK: scf.for %[[AT:.*]] = %[[THREAD:.*]] to %c8192_i32 step %c128_i32
 // CHECK: ld.global.b16
@@ -28,7 +28,7 @@ func.func @chunks(%x: !tile.view<2xbf16>, %i: index) {
 
 // -----
 
-// More than 16 chunks a thread are a loop.
+// A thread moves more than 16 chunks in a loop.
 // CHECK-LABEL: func.func @many_chunks(
 // CHECK: scf.if
 // CHECK: scf.for %{{.*}} = %c0_i32 to %c128_i32 step %c32_i32
@@ -43,7 +43,7 @@ func.func @many_chunks(%x: !tile.view<2xf32>) {
 
 // -----
 
-// Rows of 12 bytes have no chunks.
+// Rows of 12 bytes contain no 16-byte chunk.
 // CHECK-LABEL: func.func @no_chunks(
 // CHECK-NOT: scf.if
 // CHECK: scf.for
@@ -57,7 +57,7 @@ func.func @no_chunks(%x: !tile.view<2xf32>) {
 
 // -----
 
-// Threads without a chunk of the buffer have none to copy.
+// Threads whose chunk would be outside the buffer copy nothing.
 // CHECK-LABEL: func.func @few_chunks(
 // CHECK: scf.if
 // CHECK: scf.if
@@ -72,7 +72,7 @@ func.func @few_chunks(%x: !tile.view<2xbf16>) {
 
 // -----
 
-// Each warp copies its own rows: the lane's number alone says which of them it copies.
+// Each warp copies its own rows; the lane alone selects the part of them.
 // CHECK-LABEL: func.func @rows_of_warp(
 // CHECK-NOT: nvvm.bar
 // CHECK: ld.shared.v4.b32

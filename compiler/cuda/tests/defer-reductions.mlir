@@ -3,7 +3,8 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
-// The condition asks the four lanes of a row, each about its own elements; the row's maximum is made where it is needed.
+// Four lanes share a row, and the condition tests the partial maximum of each. The whole maximum moves to the branch
+// that needs it.
 // CHECK-DAG: #[[PARTS:.*]] = #sm.layout<registers = [0:2:8], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
 // CHECK-LABEL: func @condition
 // CHECK-SAME: (%[[S:.*]]: tensor<64x32xf32, {{.*}}>, %[[M:.*]]: tensor<64xf32, {{.*}}>)
@@ -35,7 +36,7 @@ func.func @condition(%s: tensor<64x32xf32, #c>, %m: tensor<64xf32, #rows>) -> te
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
-// So it is where the condition alone is computed from the maximum, outside of the branch.
+// The same happens if only the condition, outside the branch, computes with the maximum.
 // CHECK-LABEL: func @condition_of_its_own
 // CHECK-NOT: tile.reduce
 // CHECK: scf.if
@@ -58,7 +59,7 @@ func.func @condition_of_its_own(%s: tensor<64x32xf32, #c>, %m: tensor<64xf32, #r
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
-// The loop carries a sum for each lane of a row.
+// The loop carries a partial sum for each lane of a row.
 // CHECK-LABEL: func @sum
 // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64x4xf32
 // CHECK: %[[SUMS:.*]] = scf.for {{.*}} iter_args(%[[L:.*]] = %[[ZERO]]) -> (tensor<64x4xf32
@@ -86,7 +87,7 @@ func.func @sum(%p: tensor<64x32xf32, #c>, %alpha: tensor<64xf32, #rows>, %n: ind
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
-// Somebody looks at the sum on the way, so it stays whole.
+// A store in the loop reads the sum, so the loop carries the whole sum.
 // CHECK-LABEL: func @sum_that_is_read
 // CHECK-NOT: sm.partial_reduce
 func.func @sum_that_is_read(%p: tensor<64x32xf32, #c>, %out: !tile.view<1xf32>, %n: index) {
@@ -107,8 +108,8 @@ func.func @sum_that_is_read(%p: tensor<64x32xf32, #c>, %out: !tile.view<1xf32>, 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
-// What is added may come out of a branch. A question whether it is above a limit is one for each of the four parts, with
-// a quarter of the limit.
+// A branch may yield what is added. A test whether the sum is above a limit becomes a test of each of the four partial
+// sums with a quarter of the limit.
 // CHECK-LABEL: func @sum_of_a_branch
 // CHECK: scf.for {{.*}} iter_args(%[[L:.*]] = %{{.*}})
 // CHECK-NOT: tile.reduce

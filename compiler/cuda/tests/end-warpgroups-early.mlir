@@ -2,8 +2,8 @@
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
-// The first warpgroup leaves out what its 64 rows do not see: one iteration at most, for one slot is all that the
-// producer fills without it. It takes the turns of the others. The other warpgroup does all.
+// The first warpgroup skips iterations that its 64 rows do not see, but at most one: the producer fills only one more
+// slot without it. It takes and passes the mutex for the skipped iterations. The second warpgroup runs all iterations.
 // CHECK-LABEL: func @two_slots
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index, %[[FIRST:[a-z0-9]*]]: index
 // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
@@ -63,7 +63,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
-// The producer would wait for the slot of what was left out.
+// A ring of one slot: the producer would wait for the slot of the skipped tile, so no iteration is skipped.
 // CHECK-LABEL: func @one_slot
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index,
 // CHECK-NOT: sm.row_limit
@@ -96,7 +96,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
-// All meet in each iteration.
+// A barrier of all consumers in the loop forbids skipping iterations.
 // CHECK-LABEL: func @with_a_barrier
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index,
 // CHECK-NOT: sm.row_limit
@@ -130,7 +130,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:12:16]>
 
-// Three warpgroups.
+// Outside another loop, three warpgroups skip no iterations.
 // CHECK-LABEL: func @three_warpgroups
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index,
 // CHECK-NOT: sm.row_limit
@@ -163,8 +163,8 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:12:16]>
 
-// Each of three leaves out what its own rows do not see, and then gives back what has come all the same: there is a next
-// tile. Slots come back from each warp, in the loop, too.
+// In another loop, each of three warpgroups skips iterations that its own rows do not see. It then waits for the
+// skipped tiles and releases them, because the next tile follows. Each warp releases the slots, in the loop, too.
 // CHECK-LABEL: func @in_another_loop
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index, %[[FIRST:[a-z0-9]*]]: index
 // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
@@ -224,7 +224,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:12:16]>
 
-// Something goes on with the ring where the loop has left it.
+// An op after the loop continues with the ring, so no iteration is skipped.
 // CHECK-LABEL: func @followed_by_another
 // CHECK-SAME: (%[[N:[a-z0-9]*]]: index
 // CHECK-NOT: sm.warpgroup

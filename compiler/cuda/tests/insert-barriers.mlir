@@ -3,7 +3,7 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Two tiles are written before one barrier; another one before the first's place is written again.
+// One barrier comes after the writes of two tiles, and another one before a write to the memory of the first tile.
 // CHECK-LABEL: func @straight_line
 // CHECK-COUNT-2: sm.write
 // CHECK-NEXT: sm.barrier
@@ -31,9 +31,10 @@ func.func @straight_line(%x: tensor<64x64xbf16, #c>, %y: !tile.view<2xbf16>, %i:
 !tile = !sm.shared<64x64xbf16, 128>
 !ring = !sm.shared<3x64x64xbf16, 128>
 
-// The pipelined loop: one barrier per iteration, behind its wait. It orders what the last iteration has read before the
-// new copies, and the copies that have arrived before their readers. The tile staged in each iteration needs another;
-// its next writer comes after the first. The loop around it needs one between its last readers and its next copies.
+// A pipelined loop needs one barrier per iteration, after its wait. It orders the reads of the last iteration before
+// the new copies, and the finished copies before their readers. The tile that each iteration writes needs another
+// barrier; the next write to it comes after the first barrier. The outer loop needs a barrier between its last readers
+// and its next copies.
 // CHECK-LABEL: func @pipelined
 // CHECK-NOT: sm.barrier
 // CHECK: scf.for
@@ -90,8 +91,8 @@ func.func @pipelined(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, %
 !tile = !sm.shared<64x64xbf16, 128>
 !ring = !sm.shared<2x64x64xbf16, 128>
 
-// A wait goes down to the next access to what its copies have written, and so does the barrier. What is not read again,
-// or was a ring of a loop that is over, needs none.
+// A wait moves down to the next access to the copied bytes, and the barrier with it. No barrier is needed for bytes
+// that are not accessed again, or for the ring of a loop that has ended.
 // CHECK-LABEL: func @waits_sink
 // CHECK: scf.for
 // CHECK: sm.mma
@@ -139,7 +140,8 @@ func.func @waits_sink(%k: !tile.view<2xbf16>, %n: index, %slot: i32, %more: i1, 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Copies of the next iteration conflict with what this one has read: before the branch, once for both of its sides.
+// The copies of the next iteration conflict with the reads of this one. One barrier before the branch serves both of
+// its sides.
 // CHECK-LABEL: func @around_a_loop
 // CHECK: scf.for
 // CHECK-NEXT: sm.barrier
@@ -172,8 +174,8 @@ func.func @around_a_loop(%k: !tile.view<2xbf16>, %n: index, %more: i1, %x: tenso
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// What is written before a loop that only reads needs no barrier in it. The branch may not have run, so the store of
-// the last tile must still wait for the loop's readers.
+// A loop that only reads needs no barrier for what was written before it. The barrier in the branch may not run, so the
+// last write still needs a barrier after the loop's readers.
 // CHECK-LABEL: func @barrier_before_a_loop
 // CHECK: sm.write
 // CHECK-NEXT: sm.barrier
@@ -204,7 +206,7 @@ func.func @barrier_before_a_loop(%n: index, %some: i1, %x: tensor<64x64xbf16, #c
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// The regions of a loop run one after the other, and again.
+// The regions of a loop run one after another, and then again.
 // CHECK-LABEL: func @regions_of_a_loop
 // CHECK: scf.while
 // CHECK-NEXT: sm.barrier
@@ -262,7 +264,8 @@ func.func @next_work(%counter: !tile.view<1xi32>, %last: i32, %x: tensor<64x64xb
 
 #r = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
 
-// Tensors that the program reads and writes are shared memory too. Additions have no order among each other.
+// Tensors that the program both reads and writes need barriers like shared memory. Additions need no order among each
+// other.
 // CHECK-LABEL: func @global_memory
 // CHECK: tile.load
 // CHECK-NEXT: sm.barrier
@@ -293,8 +296,8 @@ func.func @global_memory(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>, %sum: !ti
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Where view, layout and position agree, each thread meets only what it has stored itself: also in another loop over the
-// same tiles, which do not overlap.
+// If view, layout and position agree, each thread meets only what it has stored itself. This also holds in another loop
+// over the same tiles, which do not overlap.
 // CHECK-LABEL: func @elements_of_one_thread
 // CHECK-NOT: sm.barrier
 // CHECK: return
@@ -317,8 +320,8 @@ func.func @elements_of_one_thread(%x: !tile.view<2xf32>, %n: index, %tile: tenso
 #d = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [1:4:16]>
 #r = #sm.layout<registers = [0:2:1], lanes = [0:32:2], warps = [*:4]>
 
-// Other threads: by another layout, by tiles that overlap or begin elsewhere, or because several threads load what one
-// of them has stored.
+// Threads meet elements of other threads if the layout differs, if tiles overlap or begin elsewhere, or if several
+// threads load what one of them has stored.
 // CHECK-LABEL: func @elements_of_several_threads
 // CHECK: tile.store
 // CHECK-NEXT: sm.barrier
@@ -354,8 +357,8 @@ func.func @elements_of_several_threads(%x: !tile.view<2xf32>, %y: !tile.view<2xf
 
 #r = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
-// Several threads load what one of them stores, but all of them are of one warp: its barrier is enough, for all that
-// came before it.
+// Several threads load what one of them stores, but all of them are in one warp. A barrier of the warp is enough, and
+// serves all accesses before it.
 // CHECK-LABEL: func @elements_of_one_warp
 // CHECK-COUNT-2: tile.load
 // CHECK-NEXT: sm.barrier warp
@@ -374,7 +377,7 @@ func.func @elements_of_one_warp(%l: !tile.view<1xf32>, %m: !tile.view<1xf32>) {
   return
 }
 
-// In a loop the next iteration's loads come after this one's stores.
+// In a loop, the loads of the next iteration come after the stores of this one.
 // CHECK-LABEL: func @warps_in_a_loop
 // CHECK: scf.for
 // CHECK-NEXT: sm.barrier warp
@@ -397,8 +400,8 @@ func.func @warps_in_a_loop(%l: !tile.view<1xf32>, %i: index, %n: index) {
 #r = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 #all = #sm.layout<registers = [], lanes = [0:16:1, *:2], warps = [*:4]>
 
-// Of 16 rows only the first warp has any, wherever they are; of elements that all warps hold, only its own are stored, but
-// all of them load.
+// Only the first warp has rows of a tile of 16 rows, at any position. Of a tile that all warps hold, only the first
+// warp stores its replica, but all of them load.
 // CHECK-LABEL: func @elements_of_the_first_warp
 // CHECK: tile.store
 // CHECK-NEXT: sm.barrier warp
@@ -421,8 +424,8 @@ func.func @elements_of_the_first_warp(%l: !tile.view<1xf32>, %x: tensor<16xf32, 
 !tile = !sm.shared<64x64xbf16, 128>
 !ring = !sm.shared<2x64x64xbf16, 128>
 
-// Where another barrier comes before what the wait is for anyway, the copies have until then, and the next ones may
-// have started.
+// If another barrier comes before the access that the wait is for, the copies have time until then. Later copies may
+// already be in flight at that point.
 // CHECK-LABEL: func @waits_for_the_last_barrier
 // CHECK: scf.for
 // CHECK-NEXT: sm.slot
@@ -456,7 +459,7 @@ func.func @waits_for_the_last_barrier(%k: !tile.view<2xbf16>, %n: index, %slot: 
 #w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Warps that copy their own rows wait for no other; nor do the iterations of a parallel loop.
+// Warps that copy their own rows need only a barrier of the warp, and so do the iterations of a parallel loop.
 // CHECK-LABEL: func @rows_of_warps
 // CHECK: scf.for
 // CHECK-NEXT: sm.barrier warp
@@ -475,7 +478,7 @@ func.func @rows_of_warps(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16>, 
   return
 }
 
-// A warp that releases a slot as a whole has met there.
+// A release with per_warp orders the lanes of the warp, so no barrier is needed there.
 // CHECK-LABEL: func @released_between
 // CHECK: scf.for
 // CHECK-NEXT: sm.release
@@ -496,7 +499,8 @@ func.func @released_between(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16
   return
 }
 
-// Without the loop's promise, two iterations may write one element; with rows of others, warps meet in shared memory.
+// In a loop that is not marked as parallel, two iterations may write one element of the tensor. If copies take rows
+// that other warps have written, warps meet in shared memory.
 // CHECK-LABEL: func @rows_of_all
 // CHECK: scf.for
 // CHECK-NEXT: sm.barrier warp
@@ -529,7 +533,7 @@ func.func @rows_of_all(%tile: tensor<64x64xbf16, #w>, %x: !tile.view<2xbf16>, %y
 #w = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// A warp's product reads the rows of its left operand that the warp has written, unless it is turned.
+// In an sm.mma, a warp reads the rows of its left operand that it has written itself, unless the operand is transposed.
 // CHECK-LABEL: func @left_operands
 // CHECK: sm.write
 // CHECK-NEXT: sm.barrier warp
@@ -545,7 +549,8 @@ func.func @left_operands(%tile: tensor<64x64xbf16, #w>) {
   return
 }
 
-// Of a product's left operand each warp reads its own rows, of the right one all: whose place is taken matters.
+// In an MMA, each warp reads its own rows of the left operand, and all of the right operand. It therefore matters which
+// operand's memory is overwritten.
 // CHECK-LABEL: func @places_of_operands
 // CHECK-NOT: sm.barrier
 // CHECK: sm.write {{.*}} %[[LEFT:.*]] :
@@ -568,7 +573,7 @@ func.func @places_of_operands(%tile: tensor<64x64xbf16, #w>) {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Where an outer loop decides at which row the tiles begin, its next iteration's are others.
+// If an outer loop computes the first row of the tiles, the tiles of its next iteration differ.
 // CHECK-LABEL: func @tiles_of_an_iteration
 // CHECK: scf.for
 // CHECK-NEXT: arith.muli
@@ -594,7 +599,7 @@ func.func @tiles_of_an_iteration(%x: !tile.view<2xf32>, %y: !tile.view<2xf32>, %
   return
 }
 
-// A warp copies its rows to where it has loaded them. Rows that begin elsewhere are those of other warps.
+// A warp copies its rows to where it has loaded them. Rows that begin elsewhere belong to other warps.
 // CHECK-LABEL: func @rows_from_and_to_a_tensor
 // CHECK: tile.load
 // CHECK-NEXT: sm.write
@@ -620,8 +625,8 @@ func.func @rows_from_and_to_a_tensor(%x: !tile.view<2xf32>, %i: index, %j: index
 !wide = !sm.shared<64x64xf32, 128>
 !other = !sm.shared<64x32xf32, 64>
 
-// Tiles that have the same place one after the other: the same threads write those of one type. Of those of other widths
-// a row belongs to the same warp, if panels are alike and begin together.
+// Tiles that use the same memory one after another. If their types are equal, the same thread writes each element. If
+// only their widths differ, a row belongs to the same warp, as long as the panels are equal and begin together.
 // CHECK-LABEL: func @places_taken_again
 // CHECK: sm.write
 // CHECK-NEXT: sm.alloc
@@ -655,8 +660,8 @@ func.func @places_taken_again(%x: tensor<64x32xf32, #n>, %y: tensor<64x64xf32, #
 #columns = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8, 0:4:16], lanes = [1:4:2, 0:8:1], warps = [1:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Where warps share rows of a product, each reads its columns of the right operand, and rows if that is turned; of the
-// left one all read all.
+// If warps share the rows of an MMA, each reads its own columns of the right operand, or rows if that is transposed.
+// All of them read the whole left operand.
 // CHECK-LABEL: func @right_operands
 // CHECK: sm.mma
 // CHECK-NEXT: sm.barrier warp

@@ -2,7 +2,8 @@
 
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
-// The load of what is only read passes the wait, with its position; the one of what is written stays.
+// The load from a read-only tensor moves before the wait, with the ops of its position. The load from a tensor that the
+// program writes stays.
 // CHECK-LABEL: func.func @statistics
 // CHECK: scf.for %[[I:.*]] =
 // CHECK-NEXT: %[[P:.*]] = arith.addi %[[I]], %{{.*}} : index

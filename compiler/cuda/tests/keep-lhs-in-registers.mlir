@@ -2,7 +2,7 @@
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Read once, behind all that the loop's first iteration has started.
+// The operand is read once, after everything that the first iteration of the loop has started.
 // CHECK: #[[A:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:6:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 // CHECK-LABEL: func @left_operand
 // CHECK: %[[Q:.*]] = sm.load_shared
@@ -10,7 +10,7 @@
 // CHECK-NEXT: %[[HELD:.*]] = sm.read %[[Q]] : {{.*}} -> tensor<64x48xbf16, #[[A]]>
 // CHECK-NEXT: scf.for
 // CHECK: sm.mma %[[HELD]], %{{.*}} depth 48
-// What changes in the loop, and what is transposed, is read by the product:
+// An MMA reads shared memory if its operand changes in the loop or is transposed:
 // CHECK: %[[P:.*]] = sm.load_shared
 // CHECK: sm.mma %[[P]]
 // CHECK: sm.mma %[[Q]], {{.*}} {transpose_lhs}
@@ -40,7 +40,7 @@ module attributes {tile.lhs_in_registers = true} {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
 
-// The product before the loop takes it from the same registers, packed.
+// The MMA before the loop takes the operand from the same registers, packed.
 // CHECK-LABEL: func @beside_weights
 // CHECK: %[[READ:.*]] = sm.read
 // CHECK-NEXT: %[[HELD:.*]] = sm.pack %[[READ]] : {{.*}} -> tensor<64x32xi32
@@ -80,7 +80,7 @@ module attributes {tile.lhs_in_registers = true} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// With weights that an iteration packs and uses itself, ptxas would write them over the held operand.
+// If an iteration packs and uses P itself, ptxas would write P over the operand in registers.
 // CHECK-LABEL: func @weights_of_the_iteration
 // CHECK-NOT: sm.read
 module attributes {tile.lhs_in_registers = true} {
@@ -101,7 +101,7 @@ module attributes {tile.lhs_in_registers = true} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Nobody asked.
+// The module has no `tile.lhs_in_registers`, so nothing changes.
 // CHECK-LABEL: func @from_shared_memory
 // CHECK-NOT: sm.read
 module {
@@ -120,7 +120,7 @@ module {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A product of warps beside one of warpgroups is rare: it holds nothing for itself.
+// An sm.mma next to an sm.wgmma on the same operand runs rarely, so it alone keeps nothing in registers.
 // CHECK-LABEL: func @rare_product
 // CHECK-NOT: sm.read
 module attributes {tile.lhs_in_registers = true} {

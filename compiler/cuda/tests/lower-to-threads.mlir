@@ -20,7 +20,7 @@ func.func @arguments_are_words(%x: !tile.view<1xf32> {tile.name = "x"}, %y: !til
 
 // -----
 
-// Rows of m16n8 accumulators: a row belongs to 4 lanes, of which the first writes.
+// Rows of m16n8 accumulators: four lanes hold a row, and the first of them writes it.
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
 // CHECK-LABEL: func.func @one_thread_stores_each_element
@@ -52,7 +52,7 @@ func.func @one_thread_stores_each_element(%y: !tile.view<1xf32>) {
 
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
-// Where a producer feeds the warps, nothing is kept for stores: which lane it is is asked anew.
+// In a program with roles, the coordinates for stores are computed again from the lane.
 module attributes {tile.roles = "load"} {
 // CHECK-LABEL: func.func @fed_warps_compute_places_anew
 // CHECK: %[[LANE_AT_ENTRY:.*]] = arith.andi
@@ -74,8 +74,8 @@ func.func @fed_warps_compute_places_anew(%y: !tile.view<1xf32>) {
 
 #row = #sm.layout<registers = [0:2:32], lanes = [0:32:1], warps = [*:4]>
 
-// A position may be negative: then there is a lower bound too, and both are clamped to the tile before they are 32-bit.
-// A whole tile needs neither, only lanes that hold padding.
+// A position may be negative. There is then a lower bound, too, and both bounds are clamped to the tile before they
+// become 32-bit values. A tile that is inside the view needs no bounds, except in lanes that hold padding.
 // CHECK-LABEL: func.func @loads_are_bounded_on_both_sides
 // CHECK: "ld.global.b32
 // CHECK: "@{{.*}} ld.global.b32
@@ -119,7 +119,8 @@ func.func @a_slice_out_of_range_is_empty(%x: !tile.view<2xbf16>, %i: index) {
 
 #acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A tile that is wholly inside needs no predicates; pairs of registers are added at once where memory is as contiguous.
+// A tile that is completely inside the view needs no predicates. Pairs of registers are added at once if memory is
+// contiguous, too.
 module attributes {tile.arch = 90 : i64} {
 // CHECK-LABEL: func.func @additions_in_pairs
 // CHECK: arith.cmpi sge, %[[I:.*]], %c0 : index
@@ -160,8 +161,8 @@ func.func @additions_before_sm_90(%x: !tile.view<2xf32>, %i: index) {
 
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Neighbours of 16 bits are loaded two at a time where the whole tile is inside and 4-byte accesses are legal, and leave
-// the branch as one word. The tile's first column decides about the latter, too.
+// Two neighbours of 16 bits are loaded at once if the whole tile is inside the view and 4-byte accesses are legal. They
+// leave the branch as one 32-bit value. The tile's first column matters for legality, too.
 // CHECK-LABEL: func.func @loads_in_pairs
 // CHECK: %[[WORDS:.*]]:4 = scf.if
 // CHECK-COUNT-4: ld.global.b32
@@ -182,7 +183,7 @@ func.func @loads_in_pairs(%x: !tile.view<2xbf16>, %i: index) {
 
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A row of 15: the last column has no neighbour.
+// In a row of 15 elements, the last column has no neighbour.
 // CHECK-LABEL: func.func @loads_without_pairs
 // CHECK-NOT: ld.global.b32
 // CHECK: ld.global.b16
@@ -212,7 +213,7 @@ func.func @tiles_of_16_bits_leave_branches_in_words(%c: i1) {
 
 #row = #sm.layout<registers = [0:2:32], lanes = [0:32:1], warps = [*:4]>
 
-// Indices are compared unsigned. Padding, here from 50 on, is not added, nor are copies.
+// Indices are compared as unsigned numbers. Padding, here from element 50 on, is not added, and neither are replicas.
 // CHECK-LABEL: func.func @single_elements
 // CHECK: arith.cmpi ult, %{{.*}} : i32
 // CHECK: ld.global.b32
@@ -232,7 +233,7 @@ func.func @single_elements(%x: !tile.view<1xf32>, %y: !tile.view<1xf32>) {
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 
-// Four values in a thread, then four lanes. Columns 15 and on are padding.
+// The reduction combines four values in a thread, then four lanes. Columns from 15 on are padding.
 // CHECK-LABEL: func.func @rows_within_a_warp
 // CHECK: } else {
 // CHECK: scf.yield
@@ -259,7 +260,8 @@ func.func @rows_within_a_warp(%x: !tile.view<2xf32>, %y: !tile.view<1xf32>) {
 #acc = #sm.layout<registers = [], lanes = [1:32:1], warps = [0:2:1, 1:2:32]>
 #columns = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:2, 0:2:32]>
 
-// Warps 0 and 1 hold the two rows of columns 0 to 31; they exchange their sums behind what is planned.
+// Warps 0 and 1 hold the two rows of columns 0 to 31. They exchange their sums in scratch memory after the planned
+// shared memory.
 // CHECK: module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1536 : i64}
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 1024 : i64} {
 // CHECK-LABEL: func.func @columns_between_warps
@@ -286,7 +288,7 @@ func.func @columns_between_warps(%x: !tile.view<1xi32>) {
 #parts = #sm.layout<registers = [0:2:8], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// What others have written to shared memory a warp reads for itself, too.
+// A warp may vote for itself on a branch that reads what others have written to shared memory.
 // CHECK-LABEL: func.func @own_reads
 // CHECK: %[[ANY:.*]] = nvvm.vote.sync any
 // CHECK: scf.if %[[ANY]]
@@ -320,7 +322,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
 #columns = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
 #number = #sm.layout<registers = [], lanes = [*:32], warps = [*:4]>
 
-// Each thread reduces what it holds, and each warp asks for itself.
+// Each thread reduces its own elements, and each warp votes for itself.
 // CHECK-LABEL: func.func @parts
 // CHECK-NOT: nvvm.shfl.sync bfly
 // CHECK-COUNT-6: arith.maxnumf
@@ -348,7 +350,7 @@ func.func @parts(%s: !tile.view<2xf32>, %y: !tile.view<1xi32>) {
   return
 }
 
-// About one number, which all warps hold, all give the same answer: they may combine something in the branch.
+// All warps vote alike on a single element that all of them hold, so they may combine values in the branch.
 // CHECK-LABEL: func.func @one_number
 // CHECK: %[[ANY:.*]] = nvvm.vote.sync any
 // CHECK: scf.if %[[ANY]]
@@ -371,7 +373,7 @@ func.func @one_number(%x: !tile.view<1xi32>, %n: i32) {
   return
 }
 
-// Where warps combine something in the branch, all of them have to take it.
+// If warps combine values in the branch, all of them must take it.
 // CHECK-LABEL: func.func @all_warps
 // CHECK-NOT: vote
 // CHECK: scf.if %true
@@ -448,7 +450,7 @@ func.func @tiles_are_carried_register_by_register(%x: !tile.view<1xf32>, %n: ind
 
 #row = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
 
-// 16-bit floats are computed in f32 and rounded by each op; nothing is left for a library.
+// 16-bit floats are computed in f32, and each op rounds its result. No library call is left.
 // CHECK-LABEL: func.func @arithmetic
 // CHECK: %[[VALUE:.*]] = scf.if
 // CHECK: ld.global.b16
@@ -544,7 +546,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
 
 #c = #sm.layout<registers = [1:2:1], lanes = [1:4:2, 0:8:1], warps = [0:4:8]>
 
-// One conversion for the thread's place, then one addition for each element.
+// One conversion for the thread's first element, then one addition for each element.
 // CHECK-LABEL: func.func @linear
 // CHECK: %[[PLACE:.*]] = arith.sitofp %{{.*}} : i32 to f32
 // CHECK: %[[FIRST:.*]] = arith.addf %{{.*}}, %[[PLACE]] : f32
@@ -563,7 +565,8 @@ func.func @linear(%first: f32, %y: !tile.view<2xf32>) {
 
 #c = #sm.layout<registers = [1:2:1], lanes = [1:4:2, 0:8:1], warps = [0:4:8]>
 
-// Integers: the thread's place comes from the lane anew, so that nothing is kept for what is rarely done.
+// For integers, the thread's coordinates are computed again from the lane, so that nothing stays in registers for code
+// that runs rarely.
 // CHECK-LABEL: func.func @integers
 // CHECK: nvvm.shfl.sync bfly
 // CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %{{.*}} overflow<nsw> : i32
@@ -578,7 +581,7 @@ func.func @integers(%first: i32, %y: !tile.view<2xi32>) {
 
 // -----
 
-// The first thread gets the work index for all.
+// The first thread draws the work index for all threads.
 // CHECK-LABEL: func.func @next_work
 // CHECK: scf.while : () -> i32 {
 // CHECK: nvvm.barrier0
@@ -603,7 +606,7 @@ func.func @next_work(%counter: !tile.view<1xi32>, %last: i32) {
 
 // -----
 
-// What comes out of a lane nobody knows, not even that it is what went in.
+// The result of a shuffle is opaque, even if it equals the operand.
 // CHECK-LABEL: func @opaque
 // CHECK: nvvm.shfl.sync bfly
 func.func @opaque(%x: i32, %n: index) {
@@ -623,7 +626,7 @@ func.func @opaque(%x: i32, %n: index) {
 #many = #sm.layout<registers = [0:16:1], lanes = [0:32:16], warps = [1:4:1]>
 #sums = #sm.layout<registers = [0:16:1], lanes = [0:32:16], warps = [*:4]>
 
-// A work index lies beside what warps exchange, also where they exchange more later on.
+// The memory of a work index does not overlap with the scratch memory of warps, even if that grows later.
 // CHECK: module attributes {{.*}}tile.shared_bytes = 5136
 // CHECK-LABEL: func @work_between_reductions
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 0 : i64} {

@@ -2,8 +2,8 @@
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// The fragments of step 1 are loaded among the products of step 0. A step along k flips bits of the place within a
-// panel, a step along n is a constant.
+// The fragments of step 1 are loaded between the MMAs of step 0. A step along k flips bits of the address within a
+// panel, and a step along n is a constant.
 // CHECK-LABEL: func.func @fragments_are_loaded_one_step_ahead
 // CHECK-COUNT-3: nvvm.ldmatrix {{.*}}<row>, num = 4
 // CHECK: arith.xori %{{.*}}, %c32_i32
@@ -32,7 +32,8 @@ func.func @fragments_are_loaded_one_step_ahead(%y: !tile.view<2xf32>) {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// An operand in registers is packed; columns from 24 on are 0. The other, stored with k as rows, is transposed.
+// An operand in registers is packed; columns from 24 on are 0. The other operand is stored with k as rows and is
+// transposed.
 // CHECK-LABEL: func.func @operand_in_registers(
 // CHECK: vector.from_elements %[[P:.*]], %[[P]] : vector<2xbf16>
 // CHECK: nvvm.ldmatrix {{.*}}<col>, num = 4

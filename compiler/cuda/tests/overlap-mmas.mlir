@@ -3,8 +3,9 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 #words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
 
-// The first iteration lacks the second product, later ones have that of the iteration before, and one is left. It knows
-// what the loop carries: half of 0 is 0. It knows that it is the first, too, and the others that they are not.
+// The first iteration has no second MMA, later iterations have that of the previous iteration, and one is left after
+// the loop. In the first iteration the carried values are constants: half of 0 is 0. Comparisons with the first
+// iteration are constants in all of them.
 // CHECK-LABEL: func @two_products
 // CHECK: consumer
 // CHECK: sm.sequence_init
@@ -23,7 +24,7 @@
 // CHECK-NEXT: sm.sequence_arrive
 // CHECK-NEXT: %[[SCORES:.*]] = sm.wgmma_wait 1 %[[S]]
 // CHECK-NEXT: sm.release
-// What needs the sum, or what the running product reads, comes after that has ended:
+// Ops that need the accumulator, or that overwrite an operand of the running MMA, come after its wait:
 // CHECK-NEXT: %[[E:.*]] = math.exp2 %[[SCORES]]
 // CHECK-NEXT: %[[HALF:.*]] = arith.mulf %[[E]]
 // CHECK: %[[OUTPUT:.*]] = sm.wgmma_wait 0 %[[O]]
@@ -34,7 +35,7 @@
 // CHECK: scf.yield
 // CHECK: sm.wgmma %[[LAST]]#2
 // CHECK: sm.wgmma_wait 0
-// No tile will follow for which the last one would have to make room.
+// No tile follows that needs the slot of the last one, so it is not released.
 // CHECK-NOT: sm.release
 // CHECK: } else {
 module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
@@ -109,8 +110,8 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.pro
 #words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
 #v = #sm.layout<registers = [1:16:1], lanes = [1:4:16, 0:8:1], warps = [0:8:8]>
 
-// The last product reads a tile that the iteration computes. One iteration later, the next tile would be written to the
-// same memory while the product still reads it.
+// The last MMA reads a tile that the iteration computes. One iteration later, the next tile would be written to the
+// same memory while the MMA still reads it.
 // CHECK-LABEL: func @computed_right_operand
 // CHECK-NOT: scf.if
 // CHECK: scf.for
@@ -160,8 +161,8 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 #words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
 
-// The last product reads a tile that an earlier product of the iteration reads, too: the slot cannot be received later
-// for the one than for the other.
+// The last MMA reads a tile that an earlier MMA of the iteration reads, too. The consumer wait for this slot cannot
+// come later for only one of them.
 // CHECK-LABEL: func @tile_of_two_products
 // CHECK-NOT: scf.if
 // CHECK: scf.for

@@ -1,6 +1,7 @@
 // RUN: tegula-opt --pipeline-copies --split-input-file %s | FileCheck %s
 
-// Two tiles of keys ahead of the loop; each iteration starts the copy of a third into the slot that was read last.
+// The copies of two tiles start before the loop. Each iteration starts the copy of a later tile into the slot that was
+// read last.
 // CHECK-LABEL: func @three_stages
 // CHECK-SAME: (%[[K:.*]]: !tile.view<2xbf16>, %[[LO:.*]]: index, %[[HI:.*]]: index)
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<3x64x64xbf16, 128>
@@ -53,7 +54,7 @@ module attributes {tile.num_stages = 3 : i64} {
 
 // -----
 
-// A ring of one has no copies ahead; they still start together.
+// With a ring of one slot, no copy starts before the loop. The copies of an iteration still start together.
 // CHECK-LABEL: func @one_stage
 // CHECK-NOT: copy_in
 // CHECK: scf.for
@@ -82,8 +83,8 @@ module attributes {tile.num_stages = 1 : i64} {
 
 // -----
 
-// What the position needs is computed again for the later iteration; outer loop variables are constants here, and the
-// outer loop's own fetch stays where it is.
+// The ops of the position are computed again for the later iteration. Variables of outer loops are constants here, and
+// the load of the outer loop stays where it is.
 // CHECK-LABEL: func @position_of_the_later_iteration
 // CHECK: scf.for %[[H:[a-z0-9]*]] =
 // CHECK-NEXT: sm.load_shared

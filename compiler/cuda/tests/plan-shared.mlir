@@ -26,7 +26,8 @@ module {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// What a loop reads must survive all of it; what it allocates itself is needed for part of an iteration.
+// A buffer that a loop reads is in use in the whole loop. A buffer that the loop allocates itself is in use in part of
+// an iteration.
 // CHECK: module attributes {tile.shared_bytes = 24576 : i64}
 // CHECK-LABEL: func @loop
 // CHECK: %[[OUTER:.*]] = sm.alloc {offset = 16384 : i64} : !sm.shared<64x64
@@ -56,7 +57,8 @@ module {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// Nobody reads the copies. The place of one is free once a wait has covered it, that of a ring behind its loop.
+// No op reads the copies. The memory of a copy is free once a wait has covered it, and the memory of a ring is free
+// after its loop.
 // CHECK: module attributes {tile.shared_bytes = 24576 : i64}
 // CHECK-LABEL: func @copies_under_way
 // CHECK: %[[Q:.*]] = sm.alloc {offset = 16384 : i64}
@@ -94,8 +96,9 @@ module {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
-// What a producer fills is in use from the start until the consumers' last product has read it. Then the place of q, which
-// is as large, is free; that of k is not before the loop ends, in which a producer may fill it again.
+// A buffer that a producer fills is in use from the start until the consumers' last MMA has read it. The memory of q is
+// then free for a buffer of the same size. The memory of k is in use until the loop ends, because the producer may fill
+// it again.
 // CHECK: tile.shared_bytes = 32768 : i64
 // CHECK-LABEL: func @roles
 // CHECK: sm.alloc {offset = 16384 : i64} : !sm.shared<1x64x64

@@ -2,8 +2,8 @@
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// The tile is read while both products are in flight. Its slot comes back when none is: not behind the first wait, and not
-// before the slot of the product.
+// The tile is read while both MMAs are in flight. Its slot is released when none is: not after the first wait, and not
+// before the slot of the keys.
 // CHECK-LABEL: func @beside_two_products
 // CHECK: %[[BIASES:.*]] = sm.mbarriers
 // CHECK: %[[KEYS:.*]] = sm.mbarriers
@@ -51,7 +51,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Where the tile lies is known behind the wait only; and no product is in flight later.
+// The position of the tile is only known after the wait, and no MMA is in flight later, so nothing moves.
 // CHECK-LABEL: func @after_the_product
 // CHECK: sm.wgmma_wait
 // CHECK: tile.any

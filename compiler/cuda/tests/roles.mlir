@@ -2,8 +2,9 @@
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Warps from the 4th on are producers, of which one works. The tensor map is the first parameter, the word that says
-// whether it holds is the last. One lane does all where TMA knows all tensors, else one warp. A box is a panel of 64 columns; K-major descriptors advance by 32 bytes a step.
+// Warps 4 and later are the producer; one of them works. The tensor map is the first parameter, and the last one says
+// whether it is valid. One lane loads everything if all tensor maps are valid, otherwise one warp copies. A box is a
+// panel of 64 columns. K-major descriptors advance by 32 bytes per step.
 // CHECK: tile.tensor_maps = [array<i64: 0, 32, 96>]
 // CHECK-LABEL: func.func @fed(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr, {{.*}}, %[[FLAGS:arg[0-9]+]]: i64)
@@ -67,8 +68,9 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// With tma_only the slot is handed over although TMA cannot fill it. Consumers ask what the producer asks, and fill it then; columns of the
-// tensor count to their end, because the tile may begin at any; also where a consumer knows that it begins with the first.
+// With tma_only, the slot is marked as full even if TMA cannot load the tile. Consumers make the same test as the
+// producer, and copy the tile in this case. The map has all columns of the tensor, because the tile may begin at any
+// column, and the consumers' map is the same even if the tile begins at column 0.
 // CHECK: tile.tensor_maps = [array<i64: 0, 64, 2147483647>]
 // CHECK-LABEL: func.func @boxes_only(
 // CHECK: setmaxnreg.dec
@@ -125,7 +127,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
-// The last warpgroup gives the first one its turn; a turn is a barrier between the two that share it, which orders no
+// The last warpgroup passes the mutex to the first one. Each pass is a barrier between two warpgroups, which orders no
 // memory.
 // CHECK-LABEL: func @sequence
 // CHECK: setmaxnreg.inc
@@ -150,7 +152,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64, til
 
 // -----
 
-// A tile that perhaps no product has read: each warp's first lane says that it is free.
+// A tile that perhaps no MMA has read: the first lane of each warp releases it.
 // CHECK-LABEL: func @released_by_each_warp
 // CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %c31_i32
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0_i32
@@ -199,7 +201,8 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
-// One lane gets the work index, and tells the others of its warp and, behind the mbarriers, the consumers.
+// One lane draws the work index. It passes the index to the other lanes of its warp by a shuffle, and to the consumers
+// in memory after the mbarriers.
 // CHECK-LABEL: func.func @dynamic
 // CHECK: scf.while
 // CHECK: mbarrier.try_wait.parity

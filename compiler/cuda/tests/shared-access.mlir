@@ -2,7 +2,8 @@
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// 16-bit fragments are read as matrices. Without stmatrix, pairs are written as words: rows 8 apart by constants.
+// 16-bit fragments are read by ldmatrix. Without stmatrix, pairs are written as 32-bit values; rows that are 8 apart
+// differ by constants.
 // CHECK-LABEL: func.func @fragments(
 // CHECK-COUNT-2: nvvm.ldmatrix {{.*}}<row>, num = 4
 // CHECK-NOT: nvvm.ldmatrix
@@ -54,7 +55,7 @@ func.func @runs() {
 
 #row = #sm.layout<registers = [0:2:16], lanes = [1:8:1, 0:4:1], warps = [0:4:4]>
 
-// The tile's padding is written as 0, and so is what the buffer has beyond the layout: 8 columns of 16 rows.
+// The tile's padding is written as 0, and so is the part of the buffer beyond the layout: 8 columns of 16 rows.
 // CHECK-LABEL: func.func @padding(
 // CHECK: %[[READ:.*]] = llvm.inline_asm {{.*}}ld.shared.b32
 // CHECK: %[[ROW:.*]] = arith.cmpi slt, %{{.*}}, %c10_i32
@@ -74,7 +75,7 @@ func.func @padding() {
 
 #copies = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [*:4]>
 
-// One of the threads that hold the same elements writes. A condition takes a byte.
+// One of the threads that hold replicas writes. A condition takes one byte.
 // CHECK-LABEL: func.func @copies(
 // CHECK: %[[LANE:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
 // CHECK: %[[WARP:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
@@ -92,7 +93,7 @@ func.func @copies() {
 
 #lines = #sm.layout<registers = [0:4:1], lanes = [0:32:4], warps = [*:4]>
 
-// Linear order on both sides.
+// Both sides are in row-major order.
 // CHECK-LABEL: func.func @reshaped(
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c4_i32
 // CHECK: %[[BYTES:.*]] = arith.muli %[[FIRST]], %c4_i32

@@ -2,8 +2,8 @@
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
-// The producer repeats the scalars and the loop, without what the loop carries. Consumers receive before the first use
-// and release after the last product has finished.
+// The producer repeats the scalars and the loop, without the values that the loop carries. Consumers wait before the
+// first use of a tile and release it after the wait for the last MMA.
 // CHECK: tile.producer_warps = 4
 // CHECK-LABEL: func @two_loads
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[N:.*]]: index)
@@ -56,7 +56,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
-// The producer reads for itself where the loop ends.
+// The producer loads the bound of the loop itself.
 // CHECK-LABEL: func @a_bound_from_memory
 // CHECK: sm.roles producer 40 {
 // CHECK: %[[END:.*]] = tile.gather %arg1[%{{.*}}] : !tile.view<1xi32>, index -> i32
@@ -89,8 +89,8 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A tile that goes to registers comes by TMA or not at all: then each warp fills its rows. The slot changes hands in either
-// case.
+// The producer loads a tile that goes to registers by TMA or not at all. If it does not, each warp copies its own rows.
+// The slot passes to the consumers and back in either case.
 // CHECK-LABEL: func @a_tile_for_registers
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64x128xbf16, 128>
 // CHECK: sm.roles producer 40 {
@@ -134,7 +134,8 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// In a branch behind, the same tile is read from the same slot, which comes back behind that; another tile is loaded.
+// In a later branch, the same tile is read from the same slot, which is released after the branch. Another tile is
+// loaded.
 // CHECK-LABEL: func @a_tile_read_again
 // CHECK: } consumer
 // CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.shared<64x128xbf16, 128>
@@ -184,7 +185,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Without room for another ring it is loaded as before.
+// If there is no room for another ring, threads load the tile.
 // CHECK-LABEL: func @a_tile_without_room
 // CHECK: sm.roles producer
 // CHECK-COUNT-1: sm.producer_load
@@ -217,9 +218,9 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A loop around the loop: the inner ring's turn goes on from one outer iteration to the next, and the outer loop's tile
-// is released when the inner loop has read it for the last time, by each warp, as there may be no such time. The
-// multiprocessor has two more such instances.
+// A loop in a loop: the ring position of the inner ring continues from one outer iteration to the next. The tile of the
+// outer loop is released after the inner loop, by each warp, because the inner loop may run zero times. The registers
+// are those of three program instances on a multiprocessor.
 // CHECK-LABEL: func @two_loops
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>
 // CHECK: %[[QS:.*]] = sm.alloc : !sm.shared<2x64x64xbf16, 128>
@@ -265,7 +266,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Where the rows to load are only known from memory, all warps copy.
+// If the rows to load depend on a carried value, all warps copy.
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   // expected-remark @+3 {{roles=load has no effect: there is no loop that a producer could feed; all warps copy}}
   // CHECK-LABEL: func @rows_from_memory
@@ -290,7 +291,8 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
-// The producer gets the iterations and tells their indices; consumers end when it does. Each loop counts its turns.
+// The producer draws the work indices and passes them to the consumers, which end when it does. Each loop carries the
+// ring positions of its own rings.
 // CHECK-LABEL: func @dynamic
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[COUNTER:.*]]: !tile.view<1xi32> {{.*}}, %[[LAST:.*]]: i32, %{{.*}}: index)
 // CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<2>
@@ -357,7 +359,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
-// A loop that ends for another reason is not the producer's.
+// A producer cannot repeat an scf.while whose iterations are not work indices.
 // CHECK-LABEL: func @not_dynamic
 // CHECK-NOT: sm.roles
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
@@ -387,8 +389,8 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A product that a warp makes alone may read the same tile: each warp releases it behind that, which ends with a fence
-// since TMA writes there next.
+// An sm.mma may read the same tile. Each warp then releases the tile after it, and a proxy fence follows the sm.mma,
+// because TMA writes to the slot next.
 // CHECK-LABEL: func @a_second_product
 // CHECK: consumer
 // CHECK: %[[TILE:.*]] = sm.consumer_wait
@@ -423,8 +425,8 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// The slot of a bias comes back with that of the keys, which each warp may read once more: the producer waits for that one
-// first, and one release behind a fence serves for both.
+// The slot of a bias is released together with the slot of the keys, which each warp may read once more. The producer
+// waits for the slot of the keys first, and one release after a fence serves both.
 // CHECK-LABEL: func @slots_that_come_back_together
 // CHECK: sm.roles producer
 // CHECK: sm.producer_load %arg0[{{.*}}, %[[KEYS:[0-9]+]][
@@ -461,7 +463,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// So do two of them.
+// Two biases share the release of the keys in the same way.
 // CHECK-LABEL: func @two_slots_with_a_third
 // CHECK: sm.roles producer
 // CHECK: sm.producer_load %arg0[{{.*}}, %[[KEYS:[0-9]+]][
