@@ -198,7 +198,7 @@ void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
     t.gpu.fenceAsync();
 }
 
-//===-- Whether they can -----------------------------------------------------------------------------------------===//
+//===-- Run-time tests -------------------------------------------------------------------------------------------===//
 
 /// Returns true if `index` is provably a multiple of `divisor`: a constant, or the induction variable of a loop whose
 /// lower bound and step are constant multiples.

@@ -20,7 +20,7 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
-//===-- Parts ----------------------------------------------------------------------------------------------------===//
+//===-- Partial results ------------------------------------------------------------------------------------------===//
 
 /// Returns true if `reduce` reduces the last axis and several threads hold elements along it.
 static bool isSpread(tile::ReduceOp reduce) {

@@ -23,7 +23,7 @@ using LocBuilder = ImplicitLocOpBuilder;
 /// Ops of a loop's body, operands first.
 using Slice = SetVector<Operation *>;
 
-//===-- Which fetches --------------------------------------------------------------------------------------------===//
+//===-- Loads that can run ahead ---------------------------------------------------------------------------------===//
 
 /// Adds to `slice` the ops of the loop's body that the operands of `op` are computed from.
 static LogicalResult addOperands(Operation *op, scf::ForOp loop, Slice &slice) {

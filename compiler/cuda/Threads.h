@@ -89,7 +89,7 @@ public:
   /// thread block.
   void barrier();
 
-  //===-- What the values of the source have become --------------------------------------------------------------===//
+  //===-- Lowered values of the source ---------------------------------------------------------------------------===//
   /// Returns the registers of a tile, in the order of its layout's register digits.
   llvm::ArrayRef<mlir::Value> registers(mlir::Value tile) const { return values_.at(tile); }
   mlir::Value scalar(mlir::Value scalar) const { return values_.at(scalar).front(); }
@@ -103,7 +103,7 @@ public:
   void define(mlir::Value value, llvm::ArrayRef<mlir::Value> registers);
   void define(mlir::Value view, const View &is) { views_[view] = is; }
 
-  //===-- Which elements a thread holds --------------------------------------------------------------------------===//
+  //===-- Elements of a thread -----------------------------------------------------------------------------------===//
   /// Returns the thread's coordinates in `tile`. Emits them once per layout, at the entry of the function.
   ThreadCoordinates place(mlir::RankedTensorType tile);
   /// Emits the thread's coordinates in `tile` here, from an opaque lane, so that none of them occupies a register
@@ -170,7 +170,7 @@ private:
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, ThreadCoordinates> places_;
 };
 
-//===-- One op each ----------------------------------------------------------------------------------------------===//
+//===-- Lowering of single ops -----------------------------------------------------------------------------------===//
 
 // Views.cpp
 /// Defines a parameter of the source function. `words` are the base address, sizes and strides of a tensor, or one

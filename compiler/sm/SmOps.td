@@ -65,7 +65,7 @@ def Sm_RowLimitOp : Sm_Op<"row_limit", [Pure, AllTypesMatch<["bound", "result"]>
   let assemblyFormat = "$bound `first` $first attr-dict `:` type($result)";
 }
 
-//===-- Values: where a tile is wanted ----------------------------------------------------------------------------===//
+//===-- Values: tiles in registers and shared memory --------------------------------------------------------------===//
 
 def Sm_LoadSharedOp : Sm_Op<"load_shared", [MemoryEffects<[MemRead]>]> {
   let summary = "a tile of a view, in shared memory";

@@ -62,7 +62,7 @@ LayoutAttr tegula::sm::blockMatrices(LayoutAttr layout) {
   return LayoutAttr::get(layout.getContext(), {}, Digits{{0, 16, 1}, {1, 2, 8}}, layout.getWarps());
 }
 
-//===-- Places ----------------------------------------------------------------------------------------------------===//
+//===-- Addresses -------------------------------------------------------------------------------------------------===//
 
 static void widen(SmallVectorImpl<Spread> &spread, const Coordinates &lane, const Coordinates &warp) {
   for (auto [one, x, y] : llvm::zip_equal(spread, lane, warp)) {

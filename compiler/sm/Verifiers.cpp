@@ -129,7 +129,7 @@ static bool isInRole(Operation *op, Region &(RolesOp::*role)()) {
   return roles && (roles.*role)().findAncestorOpInRegion(*op);
 }
 
-//===-- Operations ------------------------------------------------------------------------------------------------===//
+//===-- Ops -------------------------------------------------------------------------------------------------------===//
 
 LogicalResult LinearOp::verify() {
   if (static_cast<int64_t>(getSteps().size()) != getResult().getType().getRank())

@@ -2,7 +2,7 @@
 
 #row = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
 
-// A tensor is its address, sizes and strides; a scalar is in the low bytes of a word.
+// A tensor becomes its address, sizes and strides; a scalar is in the low bytes of a 64-bit value.
 // CHECK-LABEL: func.func @arguments_are_words(
 // CHECK-SAME: %arg0: i64, %arg1: i64, %arg2: i64, %[[BASE:.*]]: i64, %[[SIZE0:.*]]: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %[[SCALAR:[^:]*]]: i64)
 // CHECK-SAME: attributes {tile.kernel}

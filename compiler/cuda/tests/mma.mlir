@@ -73,7 +73,7 @@ func.func @tf32_is_rounded(%y: !tile.view<2xf32>) {
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Chunks of 32 products are summed from 0; four steps of k are one access where k is contiguous.
+// Partial sums of 32 terms start from 0. Four steps of k are one access if k is contiguous.
 // CHECK-LABEL: func.func @f32_is_exact
 // CHECK: %[[ACC:.*]]:8 = scf.for %[[CHUNK:.*]] = %c0_i32 to %c64_i32 step %c32_i32 iter_args(%[[SUM:[^ ]*]] =
 // CHECK: %[[END:.*]] = arith.addi %[[CHUNK]], %c32_i32
