@@ -63,7 +63,7 @@ public:
   }
 
   void emit() {
-    // With or without panels, the order within a row is the same except for the position of chunks.
+    // With or without panels, each 16-byte chunk of a row is contiguous in shared memory.
     int64_t panel = sm::panelFor(type.getShape()[1], elementBytes());
     if (panel == 0)
       return elements();
