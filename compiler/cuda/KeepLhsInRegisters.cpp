@@ -102,8 +102,8 @@ struct KeepLhsInRegisters : cuda::impl::KeepLhsInRegistersBase<KeepLhsInRegister
         repeated.insert(lhs);
     });
     if (repeated.empty())
-      function.emitRemark(
-          "lhs_in_registers has no effect: there is no loop of products that could keep its left operand in registers");
+      function.emitRemark("lhs_in_registers has no effect: no loop has an MMA whose left operand it does not change "
+                          "and could keep in registers");
     for (Value lhs : repeated)
       ::hold(lhs, products[lhs]);
   }

@@ -43,19 +43,19 @@ public:
   StringRef obstacle() {
     SmallVector<sm::WgmmaOp> products = llvm::to_vector(loop_.getBody()->getOps<sm::WgmmaOp>());
     if (products.size() < 2)
-      return "the loop has fewer than two products";
+      return "the loop has fewer than two MMAs";
     first_ = products.front();
     last_ = products.back();
     Value sum = waitOf(last_).getResult();
     auto yield = cast<scf::YieldOp>(loop_.getBody()->getTerminator());
     if (!sum.hasOneUse() || *sum.user_begin() != yield)
-      return "the iteration itself needs the sum of its last product";
+      return "the iteration itself needs the accumulator of its last MMA";
     sum_ = sum.use_begin()->getOperandNumber();
     divide();
     if (!isSumFreeUntil(waitOf(first_)))
-      return "the first product needs the sum of the last one of the iteration before";
+      return "the first MMA needs the accumulator of the last MMA of the iteration before";
     if (llvm::any_of(handedOver_, [](Value value) { return isa<sm::SharedType>(value.getType()); }))
-      return "the last product reads a tile of shared memory that the next iteration may overwrite";
+      return "the last MMA reads a tile of shared memory that the next iteration may overwrite";
     return "";
   }
 
@@ -265,14 +265,14 @@ struct OverlapMmas : cuda::impl::OverlapMmasBase<OverlapMmas> {
       hasMmas = true;
       Overlap overlap(loop, isSequenced);
       if (StringRef obstacle = overlap.obstacle(); !obstacle.empty()) {
-        loop.emitRemark("overlap=pingpong has no effect on this loop, whose products follow each other: ") << obstacle;
+        loop.emitRemark("overlap=pingpong has no effect on this loop, whose MMAs follow each other: ") << obstacle;
         return;
       }
       overlap.run();
       isOverlapped = true;
     });
     if (!hasMmas)
-      roles.emitRemark("overlap=pingpong has no effect: no loop multiplies on the tensor cores of warpgroups");
+      roles.emitRemark("overlap=pingpong has no effect: no loop has an MMA of whole warpgroups (wgmma)");
     if (!isOverlapped || !isSequenced)
       return;
     auto start = OpBuilder::atBlockBegin(&roles.getConsumer().front());

@@ -99,7 +99,7 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
         fetches.push_back(fetch);
     });
     if (llvm::none_of(fetches, isInLoop)) {
-      function.emitRemark("roles=load has no effect: there is no loop that a producer could feed; all warps copy");
+      function.emitRemark("roles=load has no effect: no loop loads tiles that a producer could load; all warps copy");
       return;
     }
     addLoads(function, fetches);

@@ -148,14 +148,15 @@ static bool isOptimistic(Operation *op) { return tile::isOn(op, "tile.optimistic
 static SoftmaxState decomposed(LocBuilder &b, tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   if (!roundProbabilities || getElementTypeOrSelf(op.getValues()).isF32()) {
     if (isOptimistic(op))
-      op.emitRemark("optimistic_softmax has no effect: probabilities stay in 32 bits; maxima come before exponentials");
+      op.emitRemark("optimistic_softmax has no effect: P is not cast to 16 bits; each row maximum is found before its "
+                    "exponentials");
     return update(b, op);
   }
   if (isOptimistic(op)) {
     if (std::optional<SoftmaxState> state = optimisticUpdate(b, op))
       return *state;
-    op.emitRemark(
-        "optimistic_softmax has no effect: scores cannot be computed a second time; maxima come before exponentials");
+    op.emitRemark("optimistic_softmax has no effect: the scores cannot be computed again from read-only tensors; each "
+                  "row maximum is found before its exponentials");
   }
   return roundedUpdate(b, op);
 }

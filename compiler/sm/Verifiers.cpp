@@ -140,13 +140,13 @@ LogicalResult LinearOp::verify() {
 LogicalResult ColumnsOp::verify() {
   SharedType from = getMatrix().getType(), to = getResult().getType();
   if (from.getShape().size() != 2 || to.getShape().size() != 2 || from.getShape()[0] != to.getShape()[0])
-    return emitOpError("takes columns of a matrix, all rows");
+    return emitOpError("must take columns of a matrix and keep all of its rows");
   if (from.getPanel() == 0 || from.getPanel() != to.getPanel() || from.getElementType() != to.getElementType())
-    return emitOpError("takes panels of one width and type");
+    return emitOpError("needs a source and a result with panels of one width and element type");
   if (getFirst() * from.elementBytes() % from.getPanel() != 0)
     return emitOpError("starts at column ") << getFirst() << ", which is inside a panel";
   if (int64_t(getFirst()) + to.getShape()[1] > from.getShape()[1])
-    return emitOpError("ends behind the last column");
+    return emitOpError("ends after the last column of its source");
   return success();
 }
 
@@ -171,7 +171,7 @@ LogicalResult ProducerLoadOp::verify() {
   if (!isGuarded(getTile(), getMbarriers().getType()))
     return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
   if (!isInRole(*this, &RolesOp::getProducer))
-    return emitOpError("belongs to a producer");
+    return emitOpError("must be in the producer region of 'sm.roles'");
   return success();
 }
 
@@ -179,21 +179,21 @@ LogicalResult ConsumerWaitOp::verify() {
   if (!isGuarded(getTile(), getMbarriers().getType()))
     return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
   if (!isInRole(*this, &RolesOp::getConsumer))
-    return emitOpError("belongs to a consumer");
+    return emitOpError("must be in the consumer region of 'sm.roles'");
   return success();
 }
 
 LogicalResult ProduceWorkOp::verify() {
   if (!isInRole(*this, &RolesOp::getProducer))
-    return emitOpError("belongs to a producer");
+    return emitOpError("must be in the producer region of 'sm.roles'");
   return success();
 }
 
 LogicalResult ConsumeWorkOp::verify() {
   if (!isInRole(*this, &RolesOp::getConsumer))
-    return emitOpError("belongs to a consumer");
+    return emitOpError("must be in the consumer region of 'sm.roles'");
   if (llvm::none_of(getMbarriers().getUsers(), llvm::IsaPred<ProduceWorkOp>))
-    return emitOpError("asks for a number of a ring in which no producer puts one");
+    return emitOpError("waits for a work index in a ring for which no 'sm.produce_work' exists");
   return success();
 }
 
@@ -226,7 +226,7 @@ LogicalResult RolesOp::verify() {
   if (int64_t all = registersOfBlock(producers + consumers, blocks); used > all)
     return emitOpError("needs ") << warpSize * used << " registers; its threads start with " << warpSize * all;
   if (!isa_and_present<func::ReturnOp>((*this)->getNextNode()))
-    return emitOpError("is not the last op of its function");
+    return emitOpError("must be the last op of its function, except for the return");
   return success();
 }
 
@@ -250,9 +250,10 @@ LogicalResult WgmmaOp::verify() {
     return emitOpError("accumulates in ") << tile << ", but acc is " << getAcc().getType();
   for (Type operand : {getLhs().getType(), Type(getRhs().getType())})
     if (auto shared = dyn_cast<SharedType>(operand); shared && (shared.getPanel() != 128 || shared.elementBytes() != 2))
-      return emitOpError("reads ") << shared << "; its operands are 16-bit numbers in panels of 128 bytes";
+      return emitOpError("reads ") << shared << "; its operands must be 16-bit elements in panels of 128 bytes";
   if (auto held = dyn_cast<RankedTensorType>(getLhs().getType()); held && !held.getElementType().isInteger(32))
-    return emitOpError("reads ") << held << " in registers; they are packed, two to a number";
+    return emitOpError("reads ")
+           << held << " in registers; a left operand in registers is packed, two 16-bit elements in an i32";
   if (!getResult().hasOneUse())
     return emitOpError("needs exactly one wait: what is in flight can be neither copied nor dropped");
   return success();

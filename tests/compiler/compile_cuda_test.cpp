@@ -230,7 +230,7 @@ TEST(CompileCuda, WhatAScheduleAsksForInVainIsARemark) {
   r.schedule = {.roles = Roles::load, .overlap = Overlap::pingpong};
   Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
-  EXPECT_THAT(artifact->remarks, HasSubstr("roles=load has no effect: there is no loop that a producer could feed"));
+  EXPECT_THAT(artifact->remarks, HasSubstr("roles=load has no effect: no loop loads tiles that a producer could load"));
   EXPECT_EQ(compile(request())->remarks, "");
 }
 

@@ -18,8 +18,8 @@ std::string touchedInFlight(const Sass &sass);
 /// live at the same time were given the same registers. Empty if there is none.
 std::string sharedFragments(const Sass &sass);
 
-/// The order of one iteration: `consumer_wait` (waits for a tile in shared memory), `product`, `wait N` (until at most N
-/// products are in flight), `exponentials` (8 or more; fewer do not count), `release` (of a tile's place),
+/// The order of one iteration: `consumer_wait` (waits for a tile in shared memory), `product`, `wait N` (until at most
+/// N products are in flight), `exponentials` (8 or more; fewer do not count), `release` (of a tile's place),
 /// `sequence_wait` and `sequence_arrive` (a warpgroup's turn to start MMAs begins and ends).
 std::string orderOf(const Sass &sass, const SassLoop &loop);
 

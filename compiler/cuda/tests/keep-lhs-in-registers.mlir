@@ -84,7 +84,7 @@ module attributes {tile.lhs_in_registers = true} {
 // CHECK-LABEL: func @weights_of_the_iteration
 // CHECK-NOT: sm.read
 module attributes {tile.lhs_in_registers = true} {
-  // expected-remark @+1 {{lhs_in_registers has no effect: there is no loop of products that could keep its left operand in registers}}
+  // expected-remark @+1 {{lhs_in_registers has no effect: no loop has an MMA whose left operand it does not change and could keep in registers}}
   func.func @weights_of_the_iteration(%n: index, %q: !sm.shared<64x64xbf16, 128>, %k: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
@@ -124,7 +124,7 @@ module {
 // CHECK-LABEL: func @rare_product
 // CHECK-NOT: sm.read
 module attributes {tile.lhs_in_registers = true} {
-  // expected-remark @+1 {{lhs_in_registers has no effect: there is no loop of products that could keep its left operand in registers}}
+  // expected-remark @+1 {{lhs_in_registers has no effect: no loop has an MMA whose left operand it does not change and could keep in registers}}
   func.func @rare_product(%n: index, %q: !sm.shared<64x64xbf16, 128>, %k: !sm.shared<64x64xbf16, 128>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index

@@ -96,7 +96,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 // CHECK-NOT: sm.sequence_init
 module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @no_products() {
-    // expected-remark @+1 {{overlap=pingpong has no effect: no loop multiplies on the tensor cores of warpgroups}}
+    // expected-remark @+1 {{overlap=pingpong has no effect: no loop has an MMA of whole warpgroups (wgmma)}}
     sm.roles producer 32 {
     } consumer 232 {
     }
@@ -130,7 +130,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
       %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-      // expected-remark @+1 {{overlap=pingpong has no effect on this loop, whose products follow each other: the last product reads a tile of shared memory that the next iteration may overwrite}}
+      // expected-remark @+1 {{overlap=pingpong has no effect on this loop, whose MMAs follow each other: the last MMA reads a tile of shared memory that the next iteration may overwrite}}
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
         %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
@@ -182,7 +182,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
       %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
-      // expected-remark @+1 {{overlap=pingpong has no effect on this loop, whose products follow each other: the last product reads a tile of shared memory that the next iteration may overwrite}}
+      // expected-remark @+1 {{overlap=pingpong has no effect on this loop, whose MMAs follow each other: the last MMA reads a tile of shared memory that the next iteration may overwrite}}
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
         %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>

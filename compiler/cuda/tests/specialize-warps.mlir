@@ -268,7 +268,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 
 // If the rows to load depend on a carried value, all warps copy.
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
-  // expected-remark @+3 {{roles=load has no effect: there is no loop that a producer could feed; all warps copy}}
+  // expected-remark @+3 {{roles=load has no effect: no loop loads tiles that a producer could load; all warps copy}}
   // CHECK-LABEL: func @rows_from_memory
   // CHECK-NOT: sm.roles
   func.func @rows_from_memory(%k: !tile.view<2xbf16>, %p: !tile.view<1xi32>, %n: index) {
@@ -363,7 +363,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
 // CHECK-LABEL: func @not_dynamic
 // CHECK-NOT: sm.roles
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
-  // expected-remark @+1 {{roles=load has no effect: there is no loop that a producer could feed; all warps copy}}
+  // expected-remark @+1 {{roles=load has no effect: no loop loads tiles that a producer could load; all warps copy}}
   func.func @not_dynamic(%q: !tile.view<2xbf16>, %n: index) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index

@@ -177,7 +177,7 @@ func.func @half_a_fragment(%q: tensor<64x64xbf16>, %k: tensor<24x64xbf16>, %v: t
   %r:3 = scf.for %j = %c0 to %end step %c24 iter_args(%m = %m0, %l = %l0, %o = %o0)
       -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
     %s = tile.dot %q, %k {transpose_rhs} : tensor<64x64xbf16>, tensor<24x64xbf16> -> tensor<64x24xf32>
-    // expected-remark @+1 {{optimistic_softmax has no effect: scores cannot be computed a second time; maxima come before exponentials}}
+    // expected-remark @+1 {{optimistic_softmax has no effect: the scores cannot be computed again from read-only tensors; each row maximum is found before its exponentials}}
     %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
       : tensor<64x24xf32>, tensor<24x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
     scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
@@ -198,7 +198,7 @@ func.func @a_written_bias(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %v: te
     %s = tile.dot %q, %k {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
     %bias = tile.load %B[%c0, %j] : !tile.view<2xf32> -> tensor<64x32xf32>
     %scores = arith.addf %s, %bias : tensor<64x32xf32>
-    // expected-remark @+1 {{optimistic_softmax has no effect: scores cannot be computed a second time; maxima come before exponentials}}
+    // expected-remark @+1 {{optimistic_softmax has no effect: the scores cannot be computed again from read-only tensors; each row maximum is found before its exponentials}}
     %m1, %l1, %o1 = tile.softmax_update %scores, %v, %m, %l, %o
       : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
     tile.store %scores, %B[%c0, %j] : tensor<64x32xf32>, !tile.view<2xf32>
@@ -211,7 +211,7 @@ func.func @a_written_bias(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %v: te
 // CHECK-NOT: tile.warp_local
 func.func @values_of_32_bits(%s: tensor<64x32xf32>, %v: tensor<32x64xf32>, %m: tensor<64xf32>, %l: tensor<64xf32>,
                              %o: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  // expected-remark @+1 {{optimistic_softmax has no effect: probabilities stay in 32 bits; maxima come before exponentials}}
+  // expected-remark @+1 {{optimistic_softmax has no effect: P is not cast to 16 bits; each row maximum is found before its exponentials}}
   %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
     : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
   return %o1 : tensor<64x64xf32>
@@ -225,7 +225,7 @@ func.func @given_scores(%s: tensor<64x32xf32>, %v: tensor<32x64xbf16>, %m0: tens
   %c32 = arith.constant 32 : index
   %r:3 = scf.for %j = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
       -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
-    // expected-remark @+1 {{optimistic_softmax has no effect: scores cannot be computed a second time; maxima come before exponentials}}
+    // expected-remark @+1 {{optimistic_softmax has no effect: the scores cannot be computed again from read-only tensors; each row maximum is found before its exponentials}}
     %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
       : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
     scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>

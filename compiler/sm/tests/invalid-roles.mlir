@@ -85,7 +85,7 @@ func.func @consumer_that_feeds(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
   sm.roles producer 32 {
   } consumer 160 {
     %t = sm.slot %ring[%s] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-    // expected-error @+1 {{'sm.producer_load' op belongs to a producer}}
+    // expected-error @+1 {{'sm.producer_load' op must be in the producer region of 'sm.roles'}}
     sm.producer_load %v[%i, %i] [64, 64], %t, %b[%s] phase %s : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
   }
   return
@@ -140,7 +140,7 @@ module attributes {tile.num_warps = 6 : i64} {
 // -----
 
 func.func @work_after_the_roles() {
-  // expected-error @+1 {{is not the last op of its function}}
+  // expected-error @+1 {{must be the last op of its function, except for the return}}
   sm.roles producer 24 {
   } consumer 96 {
   }
@@ -153,7 +153,7 @@ func.func @work_after_the_roles() {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 func.func @product_of_loose_elements(%p: tensor<64x16xbf16, #c>, %b: !sm.shared<64x64xbf16, 128>) {
-  // expected-error @+1 {{in registers; they are packed, two to a number}}
+  // expected-error @+1 {{in registers; a left operand in registers is packed, two 16-bit elements in an i32}}
   %f = sm.wgmma %p, %b depth 16 : tensor<64x16xbf16, #c>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
   %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
@@ -163,7 +163,7 @@ func.func @product_of_loose_elements(%p: tensor<64x16xbf16, #c>, %b: !sm.shared<
 // -----
 
 func.func @work_of_no_producer(%counter: !tile.view<1xi32>, %b: !sm.mbarriers<2>, %i: i32) {
-  // expected-error @+1 {{'sm.produce_work' op belongs to a producer}}
+  // expected-error @+1 {{'sm.produce_work' op must be in the producer region of 'sm.roles'}}
   %n = sm.produce_work %counter, %b[%i] phase %i : !tile.view<1xi32>, !sm.mbarriers<2>
   return
 }
@@ -173,7 +173,7 @@ func.func @work_of_no_producer(%counter: !tile.view<1xi32>, %b: !sm.mbarriers<2>
 func.func @work_of_nobody(%b: !sm.mbarriers<2>, %i: i32) {
   sm.roles producer 24 {
   } consumer 240 {
-    // expected-error @+1 {{asks for a number of a ring in which no producer puts one}}
+    // expected-error @+1 {{waits for a work index in a ring for which no 'sm.produce_work' exists}}
     %n = sm.consume_work %b[%i] phase %i : !sm.mbarriers<2>
   }
   return
