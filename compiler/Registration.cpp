@@ -23,7 +23,7 @@
 using namespace mlir;
 using namespace tegula;
 
-/// Parsing has verified the program.
+/// Adds the passes of the phase `tile`. It has no verifier, because parsing has verified the program.
 static void buildTilePipeline(OpPassManager &passes) {
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
@@ -48,7 +48,7 @@ static constexpr MlirPhase kCudaPhases[] = {
     {"nvvm", "the LLVM and NVVM dialects", emit::buildNvvmPipeline},
 };
 
-/// Those of cuda and one more.
+/// Returns the phases of the cuda target, followed by `calls`.
 static const std::vector<MlirPhase> &simtPhases() {
   static const std::vector<MlirPhase> phases = [] {
     std::vector<MlirPhase> all(std::begin(kCudaPhases), std::end(kCudaPhases));

@@ -19,14 +19,13 @@ struct MlirPhase {
   void (*build)(mlir::OpPassManager &);
 };
 
-/// The targets that there are.
 llvm::ArrayRef<llvm::StringRef> targetNames();
-/// The phases of a target, in the order in which they run; empty if there is no such target.
+/// Returns the phases of a target, in the order in which they run. Empty if there is no such target.
 llvm::ArrayRef<MlirPhase> mlirPhases(llvm::StringRef target);
 
-/// What a program may contain in any phase.
+/// Registers every dialect that a program may contain in some phase.
 void registerTegulaDialects(mlir::DialectRegistry &registry);
-/// Every pass, and every phase as a pipeline called TARGET-PHASE. Call once per process.
+/// Registers every pass, and every phase as a pipeline called TARGET-PHASE. Call it once per process.
 void registerTegulaPasses();
 
 } // namespace tegula

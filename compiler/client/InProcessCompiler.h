@@ -7,7 +7,7 @@
 
 namespace tegula {
 
-/// The compiler in the caller's own process. An abort inside LLVM takes the process down.
+/// Returns a compiler that runs in the caller's own process. An abort inside LLVM takes the process down.
 std::unique_ptr<Compiler> makeInProcessCompiler();
 
 } // namespace tegula

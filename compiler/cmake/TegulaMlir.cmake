@@ -13,7 +13,7 @@ target_compile_options(tegula_mlir INTERFACE -fno-exceptions $<$<NOT:$<BOOL:${LL
 if(NOT TEGULA_STATIC_LLVM)
   target_link_libraries(tegula_mlir INTERFACE MLIR LLVM)
 else()
-  # The archives name the LLVM shared library as a dependency; one process must never hold both.
+  # The archives name the LLVM shared library as a dependency. One process must never hold both.
   foreach(target IN LISTS MLIR_EXPORTED_TARGETS LLD_EXPORTED_TARGETS ITEMS LLVMExtensions LLVMLTO)
     get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
     if(libraries)
@@ -32,7 +32,7 @@ else()
     MLIRSCFToControlFlow MLIRSCFTransforms MLIRTargetLLVMIRExport MLIRTransforms MLIRUBToLLVM MLIRVectorDialect
     MLIRVectorToLLVM MLIRVectorToLLVMPass MLIRVectorToSCF MLIRVectorTransforms
     ${TEGULA_LLVM_ARCHIVES})
-  # lld starts up every target and Polly, for link-time optimisation, which nobody uses here.
+  # lld initializes every target and Polly for link-time optimisation, which Tegula does not use.
   set(stubs "void _Z18getPollyPluginInfov(void) {}\n")
   set(others ${LLVM_TARGETS_TO_BUILD})
   list(REMOVE_ITEM others X86)
@@ -48,8 +48,9 @@ else()
     -Wl,--gc-sections,--as-needed -fuse-ld=lld -static-libstdc++ -static-libgcc)
 endif()
 
-# Most of a file's compile time is MLIR's headers: precompiled, a pass takes a third with g++ and a sixth with clang.
-# Our own headers stay out, because they change daily. Without it a missing #include shows.
+# Most of a file's compile time is MLIR's headers. With precompiled headers a pass takes a third of the time with g++,
+# and a sixth with clang. Our own headers are not precompiled, because they change daily. Without the option, a missing
+# #include shows.
 option(TEGULA_PCH "Precompile the headers that most of compiler/ includes" ON)
 if(TEGULA_PCH)
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp "")
@@ -68,7 +69,7 @@ if(TEGULA_PCH)
     <mlir/Transforms/GreedyPatternRewriteDriver.h>)
 endif()
 
-# The named libraries see the precompiled headers.
+# Lets the named libraries use the precompiled headers.
 function(tegula_precompile)
   if(TEGULA_PCH)
     foreach(library IN LISTS ARGN)
@@ -77,8 +78,8 @@ function(tegula_precompile)
   endif()
 endfunction()
 
-# tegula_tablegen(TARGET Definitions.td  Output.inc -option ...  Output2.inc -option ...)
-# makes each output in the build tree and TARGET depend on it.
+# tegula_tablegen(TARGET Definitions.td Output.inc -option ... Output2.inc -option ...)
+# makes each output in the build tree, and makes TARGET depend on it.
 function(tegula_tablegen target definitions)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${definitions})
   while(ARGN)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tegula-cc: compiles what it is sent until nobody is left to ask. See worker_protocol.h.
+// tegula-cc: compiles each request that the host sends, until the host closes the socket. See worker_protocol.h.
 #include "compiler/driver/Compile.h"
 #include "tegula/frame.h"
 #include "tegula/serialize.h"
@@ -35,15 +35,16 @@ void setLimit(__rlimit_resource_t resource, rlim_t value) {
   setrlimit(resource, &limit);
 }
 
-/// Memory that is refused ends the process with a status that says so, in LLVM and everywhere else.
+/// Limits the address space to `bytes`. If memory is refused, in LLVM or anywhere else, the process exits with
+/// kWorkerOutOfMemory.
 void limitMemory(rlim_t bytes) {
   setLimit(RLIMIT_AS, bytes);
   std::set_new_handler([] { _exit(kWorkerOutOfMemory); });
   llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { _exit(kWorkerOutOfMemory); });
 }
 
-/// A compilation of which nobody will read the result is not finished. The group has nothing but this process and the
-/// assembler that it runs.
+/// Ends this process as soon as the host closes the socket, because the result could then not be sent. If this process
+/// leads its process group, the whole group is killed: it contains only this process and ptxas.
 void endWithTheHost() {
   std::thread([] {
     pollfd entry{.fd = kWorkerSocket, .events = POLLRDHUP, .revents = 0};
