@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One compilation: the phases of a target in MLIR, which are the same for all, then its own.
+// One compilation: the MLIR phases of a target, then the code generation of that target.
 #pragma once
 
 #include "compiler/driver/Program.h"
@@ -11,6 +11,7 @@
 
 namespace tegula {
 
+/// A compilation of one request. Each target has a subclass. Call `run` once.
 class Compilation {
 public:
   explicit Compilation(const CompileRequest &request) : request_(request) {}
@@ -19,13 +20,14 @@ public:
   Expected<Artifact> run();
 
 protected:
-  /// Checks the request's target and schedule, and writes what passes must know of them on the module.
+  /// Checks the request's target and schedule, and sets the attributes of the module that passes read.
   virtual Status prepare(mlir::ModuleOp module) = 0;
-  /// From the last phase of MLIR on, to the phase that the request asks for or to the binary.
+  /// Generates code from the module that the last MLIR phase leaves: the text of the phase that the request asks for,
+  /// or the binary.
   virtual Status generateCode() = 0;
 
-  /// From an LLVM module for the host, null after a diagnostic, to the phase that the request asks for or to the
-  /// binary.
+  /// Generates code for the host from an LLVM module: the text of the phase that the request asks for, or the binary. A
+  /// null `module` means that its translation has reported an error.
   Status generateHostCode(std::unique_ptr<llvm::Module> module, const emit::CpuTarget &host);
 
   bool wants(std::string_view phase) const { return request_.emit == phase; }
@@ -43,7 +45,7 @@ std::unique_ptr<Compilation> makeCpuCompilation(const CompileRequest &request);
 std::unique_ptr<Compilation> makeCudaCompilation(const CompileRequest &request);
 std::unique_ptr<Compilation> makeSimtCompilation(const CompileRequest &request);
 
-/// The phases after those of MLIR. "llvm" means LLVM IR even where MLIR has a phase of that name.
+/// The phases after the MLIR phases. "llvm" always means LLVM IR, even if an MLIR phase has the same name.
 inline constexpr std::string_view kLlvmPhase = "llvm", kAsmPhase = "asm";
 std::vector<std::string_view> hostCodePhases();
 std::vector<std::string_view> cudaCodePhases();

@@ -9,12 +9,12 @@
 
 namespace tegula {
 
-/// What CompileRequest::emit may ask for, in the order in which it comes about: phases in MLIR, optimised LLVM IR, then
-/// the assembly of the target. Empty if there is no such target.
+/// Returns the names that CompileRequest::emit may have: phases in MLIR, then optimised LLVM IR, then the code of the
+/// target. They are in the order in which they run. Empty if there is no such target.
 std::vector<std::string_view> emittable(std::string_view target);
 
-/// Returns compile_failed with one `file:line: error: ...` per diagnostic, or invalid_argument for a request that makes
-/// no sense.
+/// Compiles a program. Returns compile_failed with one `file:line: error: ...` per diagnostic, or an error that says
+/// what is wrong with the request.
 Expected<Artifact> compile(const CompileRequest &request);
 
 } // namespace tegula

@@ -15,7 +15,8 @@ using namespace mlir;
 
 namespace {
 
-/// The cpu has neither warps nor copies to pipeline. What else there is was obeyed when the program was recorded.
+/// Refuses fields that the cpu target does not have, such as warps and pipelined copies. The fields in `recorded` had
+/// their effect when the program was recorded.
 Status checkSchedule(const Schedule &schedule) {
   constexpr std::string_view recorded[] = {"block_m", "block_n", "heads_in_l2", "tile_scheduler"};
   for (const ScheduleField &field : scheduleFields())
@@ -36,7 +37,7 @@ private:
     if (!target)
       return target.status();
     target_ = *target;
-    // A program may ask for other vectors than the machine's, as tests do.
+    // A program may name a vector width that differs from the CPU's, as tests do.
     if (!module->hasAttr("tile.lanes"))
       module->setAttr("tile.lanes", Builder(module.getContext()).getI64IntegerAttr(target_.lanes));
     return {};

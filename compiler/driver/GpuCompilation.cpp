@@ -35,7 +35,7 @@ void setAttribute(ModuleOp module, StringRef name, int64_t value) {
   module->setAttr(name, Builder(module.getContext()).getI64IntegerAttr(value));
 }
 
-/// Writes a number on the module. The schedule's comes first, then the program's own, then the usual one.
+/// Writes a number on the module. The schedule's value comes first, then the program's own, then the usual one.
 Status decide(const Number &number, const Schedule &schedule, ModuleOp module) {
   int64_t value = schedule.*number.field;
   if (value == 0)
@@ -51,20 +51,22 @@ Status decide(const Number &number, const Schedule &schedule, ModuleOp module) {
   return {};
 }
 
-/// Writes a switch on the module, `tile.` and its name with the value `isOn`. Without a value of the schedule, the
-/// program's own stays.
+/// Writes the switch `tile.NAME` with the value `isOn` on the module. If the schedule has no value, the program's own
+/// stays.
 void decideSwitch(StringRef name, std::optional<bool> isOn, ModuleOp module) {
   if (isOn)
     module->setAttr(("tile." + name).str(), BoolAttr::get(module.getContext(), *isOn));
 }
 
-/// Does so for an enumeration, whose value is a word.
+/// Writes the enumerator `value` as a word in `tile.NAME` on the module. If the schedule has no value, the program's
+/// own stays.
 template <class T> void decideWord(StringRef name, std::optional<T> value, ModuleOp module) {
   if (value)
     module->setAttr(("tile." + name).str(), StringAttr::get(module.getContext(), toString(*value)));
 }
 
-/// Bytes of shared memory that a program instance may have. The multiprocessor keeps some of each for itself.
+/// Returns the bytes of shared memory that a program instance may have if `instances` share a multiprocessor. The
+/// multiprocessor reserves 1 KiB for each of them.
 int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
   constexpr int64_t reserved = 1 << 10;
   return (target.sharedBytes + reserved) / instances - reserved;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What compilations for a GPU have in common, whether it is there or not.
+// The common part of the compilations for cuda and simt. No GPU has to be present.
 #pragma once
 
 #include "compiler/driver/Compilation.h"
@@ -7,13 +7,15 @@
 
 namespace tegula {
 
+/// A compilation whose passes target a GPU.
 class GpuCompilation : public Compilation {
 public:
   using Compilation::Compilation;
 
 protected:
   Status prepare(mlir::ModuleOp module) override;
-  /// Sets what a launch must know. Returns resource_exhausted if the GPU does not have as much shared memory.
+  /// Sets the fields of the artifact that a launch needs. Returns resource_exhausted if a program instance needs more
+  /// shared memory than the GPU has.
   Status describeLaunch();
 
   emit::GpuTarget target_;

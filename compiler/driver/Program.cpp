@@ -27,7 +27,7 @@ DialectRegistry programDialects() {
   return registry;
 }
 
-/// Programs may be as long as they like up to here; attention kernels have some 10 kB.
+/// The longest program text in bytes. Attention kernels have about 10 kB.
 constexpr size_t kLongestProgram = 4 << 20;
 
 std::string place(Location location) {

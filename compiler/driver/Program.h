@@ -10,15 +10,16 @@
 
 namespace tegula {
 
+/// A parsed program. Its context collects all diagnostics.
 class SourceProgram {
 public:
   SourceProgram();
 
   /// Parses and verifies `text`, and fills in the artifact's kernel name and parameters.
   Status parse(const std::string &text, Artifact &artifact);
-  /// The diagnostics so far as one compile_failed.
+  /// Returns all diagnostics so far as one compile_failed.
   Status failure() const;
-  /// The remarks so far, one a line.
+  /// Returns the remarks so far, one a line.
   const std::string &remarks() const { return remarks_; }
 
   mlir::MLIRContext *context() { return &context_; }

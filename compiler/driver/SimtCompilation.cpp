@@ -8,7 +8,7 @@ namespace tegula {
 
 namespace {
 
-/// The passes have made the code of one lane; this compiles it for the host.
+/// A compilation for the simt executor. The passes make the code of one lane, and LLVM compiles it for the host.
 class SimtCompilation : public GpuCompilation {
 public:
   using GpuCompilation::GpuCompilation;
