@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What sm_90a has beyond sm_80: TMA, mbarriers, warpgroups. All of it is inline assembly: LLVM has some as intrinsics,
-// but not products with an operand in registers, nor waits that hold on to what they wait for.
+// Instructions of sm_90a that sm_80 does not have: TMA, mbarriers, warpgroups. All of them are inline assembly. LLVM
+// has intrinsics for some, but not for a wgmma with an operand in registers. Nor has it waits whose results depend on
+// the accumulators that they wait for.
 #include "compiler/emit/Instructions.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -26,7 +27,7 @@ public:
     return "$" + std::to_string(count_ - 1);
   }
 
-  /// `{$n, $n+1, ...}`
+  /// Adds inputs. Returns `{$n, $n+1, ...}`.
   std::string inputs(ValueRange values) {
     std::string text;
     for (Value value : values)
@@ -34,7 +35,7 @@ public:
     return "{" + text + "}";
   }
 
-  /// The results begin as these values.
+  /// Lets the results start with these values.
   void tie(ValueRange values) {
     for (auto [i, value] : llvm::enumerate(values)) {
       constrain(std::to_string(i));
@@ -64,7 +65,7 @@ public:
     return values;
   }
 
-  /// Gives what was created an attribute.
+  /// Sets a unit attribute on the op that `create` has made.
   void mark(StringRef attribute) { op_->setAttr(attribute, b_.getUnitAttr()); }
 
 private:
@@ -144,7 +145,7 @@ void Instructions::setRegisters(unsigned count, bool more) {
   Assembly(b_).create(Twine("setmaxnreg.") + (more ? "inc" : "dec") + ".sync.aligned.u32 " + Twine(count) + ";");
 }
 
-/// The high word of each descriptor: a swizzle of 128 bytes, 1024 bytes from one group of 8 rows to the next.
+/// The high word of each descriptor: a swizzle of 128 bytes, and 1024 bytes from one 8-row block to the next.
 static constexpr uint32_t kDescriptorHigh = (1u << 30) | (1024 >> 4);
 
 SmallVector<Value> Instructions::multiplyAsync(Type element, unsigned n, ValueRange a, Value b, ValueRange sums,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// There are three kinds of spellings: ops of the NVVM dialect, intrinsics that it lacks, and, for accesses to memory
-// with a predicate, inline assembly of the form `@$p INSTRUCTION.SPACE.vN.bBITS`.
+// Instructions have three spellings: ops of the NVVM dialect, intrinsics that this dialect lacks, and inline assembly.
+// The last is for accesses to memory with a predicate, and has the form `@$p INSTRUCTION.SPACE.vN.bBITS`.
 #include "compiler/emit/Instructions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -64,10 +64,10 @@ Value intrinsic(ImplicitLocOpBuilder &b, StringRef name, Value x) {
 
 //===-- Elements in registers ------------------------------------------------------------------------------------===//
 
-/// How an element travels between a register and memory.
+/// The register in which an element is loaded and stored.
 struct Register {
   Type type;
-  char letter; ///< Of inline assembly.
+  char letter; ///< The constraint letter in inline assembly.
   unsigned bits;
 };
 
@@ -100,7 +100,7 @@ Value fromRegister(ImplicitLocOpBuilder &b, Type element, Value value) {
   return element == value.getType() ? value : arith::BitcastOp::create(b, element, value);
 }
 
-/// How many elements share a 32-bit word when `count` of them are next to each other in memory.
+/// Returns how many elements share a 32-bit word if `count` of them are adjacent in memory.
 unsigned elementsPerWord(Type element, size_t count) {
   unsigned bits = registerOf(element).bits;
   return element.isInteger(1) || bits >= 32 || bits * count < 32 ? 1 : 32 / bits;
@@ -118,7 +118,7 @@ ResultRange unpackWord(ImplicitLocOpBuilder &b, Type element, Value word) {
   return vector::ToElementsOp::create(b, vector).getResults();
 }
 
-/// The elements as registers of an access: whole words where elements are narrow.
+/// Returns the elements as registers of an access. Narrow elements are packed into whole words.
 SmallVector<Value> toRegisters(ImplicitLocOpBuilder &b, ValueRange elements) {
   SmallVector<Value> registers;
   unsigned perWord = elementsPerWord(elements.front().getType(), elements.size());
@@ -127,15 +127,14 @@ SmallVector<Value> toRegisters(ImplicitLocOpBuilder &b, ValueRange elements) {
   return registers;
 }
 
-//===-- Inline assembly
-//--------------------------------------------------------------------------------------------===//
+//===-- Inline assembly ------------------------------------------------------------------------------------------===//
 
 /// One access to memory, such as `@$3 ld.shared.v2.b32 {$0, $1}, [$2];`.
 class Access {
 public:
   Access(ImplicitLocOpBuilder &b, Value predicate) : b_(b), predicate_(predicate) {}
 
-  /// A load of `count` registers; what is in `otherwise`, if given, is the result where the predicate does not hold.
+  /// Loads `count` registers. If `otherwise` is given, it is the result where the predicate is false.
   SmallVector<Value> load(StringRef mnemonic, Type type, size_t count, Value address, Value otherwise = nullptr) {
     Register reg = registerOf(type);
     std::string outputs = list(0, count);
@@ -160,7 +159,7 @@ public:
     create(predicateText() + mnemonic + vectorSuffix(registers.size()) + type + " " + text, Type());
   }
 
-  /// An access that changes what is there by `operand`, and results in what was there before.
+  /// Updates the element at `address` with `operand`. Returns the element's previous value.
   Value update(StringRef mnemonic, Value address, Value operand) {
     constrain(std::string("=") + registerOf(operand.getType()).letter);
     std::string place = input(address, "[", "]"), by = input(operand);
@@ -208,8 +207,7 @@ private:
 
 } // namespace
 
-//===-- Who am I
-//---------------------------------------------------------------------------------------------------===//
+//===-- Who am I -------------------------------------------------------------------------------------------------===//
 
 Value Instructions::thread() {
   int64_t warps = attributeAt(b_, "tile.num_warps", 32) + attributeAt(b_, "tile.producer_warps", 0);
@@ -252,8 +250,7 @@ Value Instructions::sharedBase() {
   return LLVM::PtrToIntOp::create(b_, b_.getI32Type(), address);
 }
 
-//===-- Global memory
-//----------------------------------------------------------------------------------------------===//
+//===-- Global memory --------------------------------------------------------------------------------------------===//
 
 Value Instructions::load(Type type, Value address, Value predicate, Value otherwise) {
   Value other = predicate ? toRegister(b_, otherwise) : nullptr;
@@ -280,15 +277,14 @@ void Instructions::atomicAdd(ValueRange elements, Value address, Value predicate
   }
 }
 
-/// Behind the operand it begins at 0 again, which no one sees. Of an addition the assembler makes one for all lanes of
-/// a warp, which takes registers and time although only one of them is there.
+/// Uses `inc`, which wraps around to 0 after its operand; no counter gets that far. From an `add`, ptxas would make one
+/// addition for all lanes of a warp. That takes registers and time, although only one lane executes it.
 Value Instructions::fetchIncrement(Value address) {
   return Access(b_, nullptr)
       .update("atom.relaxed.gpu.global.inc.u32", address, constant(b_, std::numeric_limits<int32_t>::max()));
 }
 
-//===-- Shared memory
-//----------------------------------------------------------------------------------------------===//
+//===-- Shared memory --------------------------------------------------------------------------------------------===//
 
 SmallVector<Value> Instructions::loadShared(Type type, unsigned count, Value address) {
   unsigned perWord = elementsPerWord(type, count);
@@ -352,8 +348,7 @@ void Instructions::waitForSequence(Value name, unsigned threads) {
 }
 void Instructions::syncWarp() { NVVM::SyncWarpOp::create(b_, constant(b_, -1)); }
 
-//===-- Between lanes
-//----------------------------------------------------------------------------------------------===//
+//===-- Between lanes --------------------------------------------------------------------------------------------===//
 
 static Value shuffleWord(ImplicitLocOpBuilder &b, Value word, unsigned mask) {
   return NVVM::ShflOp::create(b, word.getType(), constant(b, -1), word, constant(b, mask), constant(b, 31),
@@ -387,12 +382,11 @@ Value Instructions::shuffleXor(Value value, unsigned mask) {
   return fromRegister(b_, value.getType(), both);
 }
 
-//===-- Arithmetic
-//-------------------------------------------------------------------------------------------------===//
+//===-- Arithmetic -----------------------------------------------------------------------------------------------===//
 
 Value Instructions::exp2(Value x) { return intrinsic(b_, "llvm.nvvm.ex2.approx.ftz", x); }
 Value Instructions::log2(Value x) { return intrinsic(b_, "llvm.nvvm.lg2.approx.ftz.f", x); }
-/// LLVM has no intrinsic for it.
+/// Emits inline assembly, because LLVM has no intrinsic for it.
 Value Instructions::tanh(Value x) {
   return LLVM::InlineAsmOp::create(b_, x.getType(), x, "tanh.approx.f32 $0, $1;", "=f,f", /*has_side_effects=*/false,
                                    /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,

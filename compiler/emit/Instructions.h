@@ -1,119 +1,124 @@
 // SPDX-License-Identifier: MIT
-// The instructions of an NVIDIA GPU that plain arithmetic does not express, one function each, for the lowering to
-// threads: it needs no header of the LLVM or NVVM dialect, and what is emitted is listed in one place.
+// One function for each instruction of an NVIDIA GPU that plain arithmetic does not express. The lowering to threads
+// calls them, so that it needs no header of the LLVM or NVVM dialect, and so that one file lists all emitted
+// instructions.
 //
-// Addresses are integers: i64 in global memory, i32 in shared memory. A predicate that is null means "always".
+// Addresses are integers: i64 in global memory, i32 in shared memory. A null predicate means "always".
 #pragma once
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace tegula::emit {
 
-/// Of barriers that order no memory.
+/// The attribute of barriers that order no memory.
 inline constexpr llvm::StringLiteral kSequence = "sm.sequence";
 
+/// Emits GPU instructions at the insertion point of the builder.
 class Instructions {
 public:
-  /// Emits at the builder's insertion point.
   explicit Instructions(mlir::ImplicitLocOpBuilder &b) : b_(b) {}
 
   //===-- Who am I: i32 ------------------------------------------------------------------------------------------===//
-  mlir::Value thread();                ///< In the block, from 0 on.
-  mlir::Value lane();                  ///< In the warp: 0 to 31.
-  mlir::Value warp();                  ///< In the block; the compiler knows that it is uniform.
-  mlir::Value program(unsigned axis);  ///< Position in the grid.
-  mlir::Value programs(unsigned axis); ///< Size of the grid.
-  mlir::Value sharedBase();            ///< Where the block's shared memory begins, 1024-byte aligned.
+  mlir::Value thread();                ///< The thread's index in the block, from 0 on.
+  mlir::Value lane();                  ///< The lane's index in the warp, 0 to 31.
+  mlir::Value warp();                  ///< The warp's index in the block. LLVM knows that it is uniform.
+  mlir::Value program(unsigned axis);  ///< The program instance's index in the grid.
+  mlir::Value programs(unsigned axis); ///< The size of the grid.
+  mlir::Value sharedBase();            ///< The address of the block's shared memory, 1024-byte aligned.
 
   //===-- Global memory ------------------------------------------------------------------------------------------===//
-  /// One element, or `otherwise` where the predicate does not hold.
+  /// Loads one element. Returns `otherwise` where the predicate is false.
   mlir::Value load(mlir::Type type, mlir::Value address, mlir::Value predicate, mlir::Value otherwise);
   void store(mlir::Value element, mlir::Value address, mlir::Value predicate);
-  /// 16 bytes as four i32; the address is 16-byte aligned.
+  /// Stores 16 bytes, which are four i32. The address is 16-byte aligned.
   void storeVector(mlir::ValueRange words, mlir::Value address, mlir::Value predicate);
-  /// Relaxed f32 or i32 additions to consecutive elements. Two or four f32 become one instruction where the GPU has it;
-  /// the address is then aligned to all of them.
+  /// Adds f32 or i32 elements to consecutive elements in memory, atomically and relaxed. From sm_90 on, two or four f32
+  /// are one instruction. The address is then aligned to all of them.
   void atomicAdd(mlir::ValueRange elements, mlir::Value address, mlir::Value predicate);
-  /// Adds 1 to an i32, relaxed; what that was before.
+  /// Adds 1 to an i32, atomically and relaxed. Returns the value before the addition.
   mlir::Value fetchIncrement(mlir::Value address);
 
   //===-- Shared memory ------------------------------------------------------------------------------------------===//
-  /// `count` consecutive elements, in accesses as wide as their total size (at most 16 bytes, aligned to it).
+  /// Loads `count` consecutive elements, in accesses as wide as their total size. An access has at most 16 bytes, and
+  /// its address is aligned to its size.
   llvm::SmallVector<mlir::Value> loadShared(mlir::Type type, unsigned count, mlir::Value address);
   void storeShared(mlir::ValueRange elements, mlir::Value address);
   void storeShared(mlir::ValueRange elements, mlir::Value address, mlir::Value predicate);
-  /// 1, 2 or 4 matrices of 8 x 8 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
+  /// Loads 1, 2 or 4 matrices of 8 x 8 16-bit elements. Lane l gives the address of row l % 8 of matrix l / 8.
   llvm::SmallVector<mlir::Value> loadMatrices(unsigned count, bool transposed, mlir::Value address);
   void storeMatrices(mlir::ValueRange words, bool transposed, mlir::Value address);
-  /// 16 bytes, of which the first `bytes` (i32, 0 to 16) come from memory and the rest are 0.
+  /// Copies 16 bytes asynchronously. The first `bytes` (i32, 0 to 16) come from global memory, and the rest are 0.
   void copyAsync(mlir::Value shared, mlir::Value global, mlir::Value bytes);
   void commitCopies();
   void waitCopies(unsigned pending);
   void barrier();
-  /// Among the `threads` threads of the block that name this barrier (i32): 1 to 15, as 0 is that of the whole block.
+  /// Waits at the barrier `name` (i32, 1 to 15) for `threads` threads of the block. The barrier of the whole block is
+  /// 0.
   void barrier(mlir::Value name, unsigned threads);
-  /// The same between two warpgroups, of which the other passes the turn and goes on. It decides who comes first, and
-  /// nobody may take it for an order of memory: these ops have the attribute `sm.sequence`.
+  /// Waits at a barrier at which another warpgroup only arrives. It decides which warpgroup comes first, and orders no
+  /// memory. The op and that of arriveAtSequence therefore have the attribute `sm.sequence`.
   void waitForSequence(mlir::Value name, unsigned threads);
   void arriveAtSequence(mlir::Value name, unsigned threads);
   void syncWarp();
 
   //===-- sm_90a: asynchronous copies ----------------------------------------------------------------------------===//
-  /// Of a kernel's parameter that is 128 bytes and describes a tensor.
+  /// Returns the type of a kernel parameter that holds a tensor map of 128 bytes.
   mlir::Type tensorMapType();
-  /// Starts copying a box of a tensor to shared memory (128-byte aligned). `coordinates` are those of its first element
-  /// (i32), innermost dimension first; what lies outside the tensor is 0. Its bytes count at the mbarrier. One lane
-  /// does.
+  /// Starts copying a box of a tensor to shared memory (128-byte aligned). `coordinates` are those of the box's first
+  /// element (i32), innermost dimension first. Elements outside the tensor become 0. The mbarrier counts the bytes. One
+  /// lane executes it.
   void loadBox(mlir::Value shared, mlir::Value tensorMap, mlir::Value mbarrier, mlir::ValueRange coordinates);
-  /// The inverse; what lies outside the tensor is not stored. It belongs to the group that the next commitBoxes ends.
+  /// Starts copying a box from shared memory to a tensor, and drops elements outside the tensor. The copy belongs to
+  /// the commit group that the next commitBoxes ends.
   void storeBox(mlir::Value tensorMap, mlir::ValueRange coordinates, mlir::Value shared);
   void commitBoxes();
-  /// Waits until all boxes that this thread stores have been read.
+  /// Waits until all boxes that this thread stores have been read from shared memory.
   void waitBoxes();
-  /// An mbarrier is 8 bytes of shared memory. Its phase ends when `arrivals` threads have arrived and the bytes that
-  /// they expect have come.
+  /// Initializes an mbarrier, which is 8 bytes of shared memory. Its phase ends when `arrivals` threads have arrived
+  /// and all bytes that they expect have come.
   void initMbarrier(mlir::Value mbarrier, unsigned arrivals);
-  /// Makes what this thread has initialised visible to copies.
+  /// Makes the mbarriers that this thread has initialized visible to asynchronous copies.
   void publishMbarriers();
   void arrive(mlir::Value mbarrier, mlir::Value predicate);
   void arriveExpecting(mlir::Value mbarrier, unsigned bytes);
   /// Waits until the phase of this parity (i32, 0 for the first) has ended.
   void waitMbarrier(mlir::Value mbarrier, mlir::Value parity);
-  /// Orders this thread's plain accesses to shared memory and those of copies and products.
+  /// Orders this thread's plain accesses to shared memory with those of asynchronous copies and wgmmas.
   void fenceAsync();
 
   //===-- sm_90a: warpgroups -------------------------------------------------------------------------------------===//
-  /// What a thread may use from here on; all warps of a warpgroup do it. `more` says whether it had fewer.
+  /// Sets the number of registers of each thread from here on. All warps of a warpgroup execute it. `more` is true if
+  /// the threads had fewer registers.
   void setRegisters(unsigned count, bool more);
-  /// One step of m64nNk16 on bf16 or f16 (`element`), asynchronously: the sums, N / 2 f32, are undefined until a
-  /// waitMmas. `a` is one i32 (the low word of a descriptor) or four with a fragment; `b` is a low word. No `sums`
-  /// means zeros.
+  /// Starts one step of wgmma m64nNk16 on bf16 or f16 (`element`). The accumulators, N / 2 f32, are undefined until a
+  /// waitMmas. `a` is one i32 (the low word of a descriptor) or four i32 with a fragment. `b` is a low word. If `sums`
+  /// is empty, the accumulators start at 0.
   llvm::SmallVector<mlir::Value> multiplyAsync(mlir::Type element, unsigned n, mlir::ValueRange a, mlir::Value b,
                                                mlir::ValueRange sums, bool transposeA, bool transposeB);
-  /// Before the first product, and after registers that it takes were written.
+  /// Emits the fence that is needed before the first wgmma, and after writes to registers that a wgmma reads.
   void fenceMmas();
   void commitMmas();
-  /// Waits until at most `pending` groups are not finished; returns `sums`, which have then arrived.
+  /// Waits until at most `pending` commit groups are not finished. Returns `sums`, which are then valid.
   llvm::SmallVector<mlir::Value> waitMmas(unsigned pending, mlir::ValueRange sums);
 
   //===-- Between lanes ------------------------------------------------------------------------------------------===//
-  /// The value that lane ^ mask holds; any element type of a tile.
+  /// Returns the value that lane ^ mask has, for any element type of a tile.
   mlir::Value shuffleXor(mlir::Value value, unsigned mask);
-  /// The i32 that lane 0 holds; the compiler knows that it is uniform.
+  /// Returns the i32 that lane 0 has. LLVM knows that it is uniform.
   mlir::Value ofFirstLane(mlir::Value word);
-  /// i1: whether the condition holds in some lane of the warp; the compiler knows that this is uniform.
+  /// Returns an i1 that is true if the condition is true in some lane of the warp. LLVM knows that it is uniform.
   mlir::Value anyLane(mlir::Value condition);
 
   //===-- Arithmetic ---------------------------------------------------------------------------------------------===//
   mlir::Value exp2(mlir::Value x); ///< f32, approximate to 2 ulp, denormals flushed.
   mlir::Value log2(mlir::Value x); ///< f32, approximate.
   mlir::Value tanh(mlir::Value x); ///< f32, relative error below 2^-10.9.
-  /// Two 16-bit elements as one i32, `low` in the low half; the inverse.
+  /// Returns two 16-bit elements as one i32, with `low` in the low half. `unpack` is the inverse.
   mlir::Value pack(mlir::Value low, mlir::Value high);
   std::pair<mlir::Value, mlir::Value> unpack(mlir::Type element, mlir::Value word);
-  /// m16n8k16 of bf16 or f16 (`element`): a is four i32, b two, c four f32; returns four f32.
+  /// Multiplies m16n8k16 of bf16 or f16 (`element`): a is four i32, b two, c four f32. Returns four f32.
   llvm::SmallVector<mlir::Value> mma16(mlir::Type element, mlir::ValueRange a, mlir::ValueRange b, mlir::ValueRange c);
-  /// m16n8k8 of tf32: a is four i32, b two, c four f32; returns four f32.
+  /// Multiplies m16n8k8 of tf32: a is four i32, b two, c four f32. Returns four f32.
   llvm::SmallVector<mlir::Value> mmaTf32(mlir::ValueRange a, mlir::ValueRange b, mlir::ValueRange c);
   mlir::Value toTf32(mlir::Value x); ///< f32 to the nearest tf32, as i32.
 

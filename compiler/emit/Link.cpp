@@ -22,7 +22,7 @@ Status linkFailed(const std::string &why) {
 } // namespace
 
 Expected<std::string> link(const std::string &object) {
-  // lld keeps its state in one global object, and a fatal error of its own leaves that unusable.
+  // lld keeps its state in one global object. After a fatal error of lld, that object is unusable.
   static std::mutex oneAtATime;
   static bool usable = true;
   std::lock_guard lock(oneAtATime);

@@ -39,7 +39,7 @@ std::string hostFeatures() {
   return features.getString();
 }
 
-/// Empty if LLVM does not know the CPU.
+/// Returns the features of `cpu`, or "" if LLVM does not know the CPU.
 std::string featuresOf(StringRef cpu) {
   if (X86::parseArchX86(cpu) == X86::CK_None)
     return "";
@@ -82,15 +82,15 @@ std::unique_ptr<TargetMachine> makeTargetMachine(const CpuTarget &target) {
 
 namespace {
 
-// Short pipelines: the loops are in their final form already, what is left is cleaning up after the lowering.
+// The pipelines are short, because the loops already have their final form. They only clean up after the lowering.
 constexpr StringLiteral kCpuPasses = "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
                                      "loop-mssa(licm<allowspeculation>),gvn,simplifycfg)";
-// On a GPU registers are dear: only what every iteration computes leaves a loop, and what only the slow way through
-// memory needs sinks into its branch.
+// Registers are scarce on a GPU. Therefore `licm` moves only values out of a loop that every iteration computes, and
+// `sink` moves values that only the slow path of a memory access needs into the branch of that path.
 constexpr StringLiteral kGpuPasses = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,"
                                      "loop-mssa(licm<no-allowspeculation>),simplifycfg,sink)";
 
-// No library function is known to exist, so that no loop becomes a call of memset or memcpy.
+// No library function is declared available, so that no loop becomes a call of memset or memcpy.
 void runPasses(Module &module, TargetMachine *machine, StringRef names) {
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
@@ -122,8 +122,8 @@ void optimize(Module &module, TargetMachine &machine) {
   runPasses(module, &machine, kCpuPasses);
 }
 
-/// Compares numbers of bf16 as f32. LLVM makes comparisons of f32 narrower where it can, and those that it cannot
-/// select it converts back one operand at a time: also a constant, which no such instruction of PTX takes.
+/// Compares bf16 values as f32. LLVM narrows comparisons of f32 where it can. If it cannot select the narrow
+/// comparison, it widens each operand with a conversion, even a constant, which no such instruction of PTX takes.
 static void widenComparisons(Module &module) {
   for (Function &function : module)
     for (Instruction &instruction : make_early_inc_range(instructions(function))) {
@@ -136,7 +136,7 @@ static void widenComparisons(Module &module) {
     }
 }
 
-// Addresses in shared memory have 32 bits.
+// The data layout says that addresses in shared memory have 32 bits.
 void optimizeForGpu(Module &module) {
   module.setDataLayout(
       "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64");

@@ -28,7 +28,8 @@ using namespace mlir;
 
 namespace {
 
-/// Looks at the few operations with regions only; a conversion would look at all.
+/// Converts structured control flow to branches between blocks. It visits only the few operations with regions, while a
+/// dialect conversion would visit all.
 struct BranchBetweenBlocks : PassWrapper<BranchBetweenBlocks, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BranchBetweenBlocks)
 
@@ -53,7 +54,7 @@ struct BranchBetweenBlocks : PassWrapper<BranchBetweenBlocks, OperationPass<Modu
   }
 };
 
-/// Everything at once, which is much faster than one pass for each dialect.
+/// Converts all dialects at once, which is much faster than one pass for each dialect.
 struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertToNvvm)
 
@@ -90,11 +91,12 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
     target.addLegalOp<ModuleOp>();
     target.addLegalDialect<NVVM::NVVMDialect>();
     ConversionConfig config;
-    config.allowPatternRollback = false; // Half the time.
+    config.allowPatternRollback = false; // It halves the time.
     return applyFullConversion(getOperation(), target, std::move(patterns), config);
   }
 
-  /// 128 bytes that are passed by value, and that TMA reads where the driver has put them.
+  /// Makes an argument a tensor map: 128 bytes that are passed by value, which TMA reads at the address where the
+  /// driver has put them.
   void makeTensorMap(LLVM::LLVMFuncOp function, unsigned argument) {
     Builder b(&getContext());
     auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
@@ -115,7 +117,7 @@ struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (isa<LLVM::LLVMPointerType>(function.getArgument(i).getType()))
         makeTensorMap(function, i);
-    // Without it ptxas now and then spills registers to make room for blocks that shared memory has no room for.
+    // Without it, ptxas sometimes spills registers to make room for thread blocks that do not fit into shared memory.
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       b.getI32IntegerAttr(static_cast<int32_t>(number("tile.instances_per_sm", 1))));
   }

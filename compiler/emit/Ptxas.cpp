@@ -29,7 +29,8 @@ std::string readFile(const TemporaryFile &file) {
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
-/// Waits without the alarm signal that llvm::sys::Wait uses for limits: this process may not be ours.
+/// Waits for the end of `process`, and kills it after the time limit. It does not give llvm::sys::Wait a limit, because
+/// that uses the alarm signal, which may belong to the program that the compiler runs in.
 sys::ProcessInfo waitFor(const sys::ProcessInfo &process) {
   auto end = std::chrono::steady_clock::now() + kTimeLimit;
   while (std::chrono::steady_clock::now() < end) {
@@ -42,7 +43,7 @@ sys::ProcessInfo waitFor(const sys::ProcessInfo &process) {
   return sys::Wait(process, std::nullopt);
 }
 
-/// Runs a program; what it prints is the value if it succeeds, and part of the error if not.
+/// Runs a program. Returns its output if it succeeds. If not, the output is part of the error.
 Expected<std::string> run(const std::string &program, ArrayRef<StringRef> arguments) {
   TemporaryFile output("txt");
   if (output.error())
@@ -63,7 +64,7 @@ Expected<std::string> run(const std::string &program, ArrayRef<StringRef> argume
   return readFile(output);
 }
 
-/// "ptxas 13.0.88", from the line `Cuda compilation tools, release 13.0, V13.0.88`.
+/// Returns the version, such as "ptxas 13.0.88", from the line `Cuda compilation tools, release 13.0, V13.0.88`.
 std::string versionOf(const std::string &ptxas) {
   static std::mutex mutex;
   static std::map<std::string, std::string> known;
@@ -77,7 +78,7 @@ std::string versionOf(const std::string &ptxas) {
   return version;
 }
 
-/// The number that stands before `what`, as in `8 bytes stack frame`.
+/// Returns the number before the words `what`, as in `8 bytes stack frame`.
 int numberBefore(StringRef text, StringRef what) {
   StringRef before = text.split(what).first.rtrim();
   int number = 0;
@@ -85,7 +86,7 @@ int numberBefore(StringRef text, StringRef what) {
   return number;
 }
 
-/// Numbers come from the lines that every assembly has, notes are all others.
+/// Fills in the report. The numbers come from lines that every assembler prints, the notes are all other lines.
 void parseReport(StringRef text, AssemblerReport &report) {
   constexpr StringLiteral usual[] = {"bytes gmem", "Compiling entry function", "Function properties", "Compile time"};
   for (StringRef line : split(text, '\n')) {

@@ -30,7 +30,8 @@ LLVM::DISubprogramAttr describe(LLVM::LLVMFuncOp function, FileLineColLoc line) 
                                      flags, type, /*retainedNodes=*/{}, /*annotations=*/{});
 }
 
-/// The locations of one function's operations, each made once: there are few, and many operations.
+/// The scoped locations of one function's operations. Each is made once, because there are few locations and many
+/// operations.
 class ScopedLocations {
 public:
   explicit ScopedLocations(LLVM::DISubprogramAttr function) : function_(function) {}

@@ -5,7 +5,7 @@
 
 namespace tegula::emit {
 
-/// Gives the function and its operations the debug information that `.loc` directives need, and none besides.
+/// Gives the function and its operations the debug information that `.loc` directives need, and nothing else.
 void keepSourceLines(mlir::LLVM::LLVMFuncOp function);
 
 } // namespace tegula::emit

@@ -34,7 +34,7 @@ public:
     file.clear_error();
   }
 
-  /// What went wrong so far.
+  /// Returns the first error, if there was one. Later writes do nothing.
   std::error_code error() const { return error_; }
   std::string path() const { return path_.str().str(); }
 

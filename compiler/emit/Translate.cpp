@@ -14,7 +14,8 @@ namespace {
 
 using namespace llvm;
 
-/// Builds `void kernel(tensors, words, grid, scratch, first, last)` around the body, which handles one instance.
+/// Builds the entry point `void kernel(tensors, words, grid, scratch, first, last)`. It calls the body, which handles
+/// one program instance, for each instance from `first` to `last` - 1.
 class EntryPoint {
 public:
   EntryPoint(Function &body, ArrayRef<int64_t> bufferBytes)
@@ -52,7 +53,7 @@ private:
                                builder_.CreateConstInBoundsGEP1_64(builder_.getInt64Ty(), entry_->getArg(2), axis));
   }
 
-  /// All arguments of the body; the program ids are still missing.
+  /// Returns the arguments of the body, with null for the program ids.
   SmallVector<Value *> fixedArguments() {
     SmallVector<Value *> arguments;
     for (size_t i = 0; i < tensors(); ++i)
@@ -89,7 +90,7 @@ void describeBody(Function &body, size_t buffers) {
   for (Argument &argument : body.args()) {
     if (!argument.getType()->isPointerTy())
       continue;
-    // Buffers are apart from each other by construction, written tensors from all others by the runtime's check.
+    // Buffers do not overlap by construction. The runtime checks that a written tensor overlaps no other tensor.
     argument.addAttr(Attribute::NoAlias);
     if (argument.getArgNo() >= body.arg_size() - buffers)
       argument.addAttr(Attribute::getWithAlignment(body.getContext(), Align(64)));

@@ -1,6 +1,6 @@
 // RUN: tegula compile %s --target cuda --emit ptx | FileCheck %s
 
-// A comparison with a constant is one of f32: the constant, too, which no instruction of PTX converts.
+// A comparison with a constant is done in f32. The constant is f32, too, because no instruction of PTX converts it.
 // CHECK-NOT: cvt.f32.bf16 {{.*}}, {{[0-9]+}};
 // CHECK: cvt.f32.bf16 [[X:%r[0-9]+]], %rs
 // CHECK-NEXT: setp.gt.f32 {{.*}}, [[X]], 0f3F800000;

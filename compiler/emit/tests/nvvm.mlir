@@ -1,6 +1,7 @@
 // RUN: tegula-opt %s --cuda-nvvm --split-input-file --mlir-print-debuginfo | FileCheck %s
 
-// A kernel has as many threads as the schedule says, and may have all registers that these and other instances leave it.
+// A kernel has as many threads as the schedule says. Its registers are limited only by the instances that share a
+// multiprocessor.
 // CHECK-LABEL: llvm.func @kernel(%arg0: i64
 // CHECK-SAME: attributes {nvvm.kernel, nvvm.minctasm = 3 : i32, nvvm.reqntid = array<i32: 256>}
 // CHECK: llvm.icmp "slt" %{{.*}}, %{{.*}} : i64
@@ -26,7 +27,7 @@ module attributes {tile.num_warps = 8 : i64, tile.instances_per_sm = 3 : i64} {
 
 // -----
 
-// Narrow elements travel in vectors.
+// Narrow elements are packed into vectors.
 // CHECK-LABEL: llvm.func @narrow_elements
 // CHECK: %[[HALF:.*]] = llvm.insertelement %arg0,
 // CHECK: %[[BOTH:.*]] = llvm.insertelement %arg1, %[[HALF]]

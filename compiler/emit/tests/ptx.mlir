@@ -6,7 +6,7 @@
 // LLVM: define ptx_kernel void @product(
 // LLVM: call { float, float, float, float } @llvm.nvvm.mma.m16n8k16.row.col.bf16(
 
-// The PTX version is the oldest that will do, so that old drivers take it.
+// The PTX version is the oldest one that has all instructions, so that old drivers accept it.
 // PTX: .version 7.8
 // PTX: .target sm_80
 // PTX: .extern .shared .align 1024 .b8 tegula_shared[];
