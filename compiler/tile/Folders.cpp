@@ -15,7 +15,7 @@ Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value,
 
 //===-- Shapes ---------------------------------------------------------------------------------------------------===//
 
-/// `op(op(x))` is one `op` of x.
+/// Replaces `op(op(x))` by one `op` of x.
 template <class Op> static bool skipSameOp(Op op) {
   auto previous = op.getSource().template getDefiningOp<Op>();
   if (previous)
@@ -64,7 +64,8 @@ OpFoldResult TransposeOp::fold(FoldAdaptor constants) {
   return composeTransposes(*this) ? OpFoldResult(getResult()) : nullptr;
 }
 
-/// What a condition of tiles is everywhere, if constants tell. (arith compares constant scalars only.)
+/// Returns the value of a condition of tiles if constants decide it for all elements. (arith compares constant scalars
+/// only.)
 static std::optional<bool> knownCondition(Value condition) {
   Operation *op = condition.getDefiningOp();
   if (auto compare = dyn_cast_if_present<arith::CmpFOp>(op)) {
@@ -89,14 +90,14 @@ OpFoldResult AnyOp::fold(FoldAdaptor) {
 
 //===-- Dot ------------------------------------------------------------------------------------------------------===//
 
-/// The matrix whose transpose `value` is; null if it is none.
+/// Returns the matrix whose transpose `value` is. Null if `value` is not a transpose.
 static Value transposedMatrix(Value value) {
   auto transpose = value.getDefiningOp<TransposeOp>();
   bool swaps = transpose && !llvm::is_sorted(transpose.getPermutation());
   return swaps ? transpose.getSource() : Value();
 }
 
-/// `dot a, (transpose b)` reads b with `transpose_rhs`; likewise for the left operand.
+/// Makes `dot a, (transpose b)` read b with `transpose_rhs`. Does the same for the left operand.
 static LogicalResult foldTransposeIntoDot(DotOp dot, PatternRewriter &rewriter) {
   Value lhs = transposedMatrix(dot.getLhs()), rhs = transposedMatrix(dot.getRhs());
   if (!lhs && !rhs)
@@ -114,7 +115,7 @@ static LogicalResult foldTransposeIntoDot(DotOp dot, PatternRewriter &rewriter) 
   return success();
 }
 
-/// A sum that starts at +0 needs no `acc`.
+/// Removes an `acc` that is the constant +0.
 static LogicalResult dropZeroAcc(DotOp dot, PatternRewriter &rewriter) {
   if (!dot.getAcc() || !matchPattern(dot.getAcc(), m_PosZeroFloat()))
     return rewriter.notifyMatchFailure(dot, "acc is not the constant 0");

@@ -12,33 +12,35 @@
 
 namespace tegula::tile {
 
-/// What `tile.version` of a module must be.
+/// The version of the vocabulary, which `tile.version` of a module must be.
 constexpr int64_t programVersion = 1;
-/// Of a loop whose iterations access nothing that another one writes.
+/// Marks a loop whose iterations access nothing that another iteration writes.
 constexpr llvm::StringLiteral parallelLoop = "tile.parallel";
-/// Of a tile.dot that warps compute by themselves.
+/// Marks a tile.dot of which each warp computes its own rows, independently of other warps.
 constexpr llvm::StringLiteral warpLocal = "tile.warp_local";
-/// Of an scf.if whose second side is right in any case, and only slower than the first where that may be taken.
+/// Marks an scf.if whose else side is always right. Its then side is a faster version for the case that the condition
+/// is true.
 constexpr llvm::StringLiteral fastPath = "tile.fast_path";
 
-/// A tile has 1 to 5 static, positive dimensions and at most 2^20 elements: larger ones are mistakes, and every pass
-/// may hold one tile's elements in memory.
+/// Returns true if a tile may have this shape: 1 to 5 static, positive dimensions and at most 2^20 elements. Larger
+/// tiles are mistakes, and every pass may keep one tile's elements in memory.
 bool isTileShape(llvm::ArrayRef<int64_t> shape);
 
-/// Returns a number on the module that `op` is or is in, such as `tile.num_warps`; `otherwise` if it has none of this
-/// name.
+/// Returns the integer attribute `name`, such as `tile.num_warps`, of the module that `op` is or is in. Returns
+/// `otherwise` if the module has no such attribute.
 int64_t setting(mlir::Operation *op, llvm::StringRef name, int64_t otherwise);
-/// Returns whether the module that `op` is or is in has the attribute `name`, such as `tile.lhs_in_registers`, with the
+/// Returns true if the module that `op` is or is in has the attribute `name`, such as `tile.lhs_in_registers`, with the
 /// value true.
 bool isOn(mlir::Operation *op, llvm::StringRef name);
-/// Returns whether the attribute `name` of the module that `op` is or is in is the string `word`.
+/// Returns true if the module that `op` is or is in has the attribute `name` with the string `word`.
 bool isWord(mlir::Operation *op, llvm::StringRef name, llvm::StringRef word);
-/// Returns whether some warps shall only load: `tile.roles = "load"`.
+/// Returns true if the program asks for warp specialization: `tile.roles = "load"`.
 bool wantsRoles(mlir::Operation *op);
 
-/// The view that `view` is sliced from, in the end: a tensor that the program was given.
+/// Returns the tensor that `view` is sliced from, directly or through other slices. In most programs it is a function
+/// argument.
 mlir::Value tensorOf(mlir::Value view);
-/// Whether the program only reads the tensor behind `view`.
+/// Returns true if the tensor that `view` is sliced from is a function argument and is not written.
 bool isReadOnly(mlir::Value view);
 
 } // namespace tegula::tile

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The `tile` dialect: each op is a sentence, a formula and an example.
+// The `tile` dialect. Each op has a sentence, a formula and an example.
 #ifndef TEGULA_TILE_OPS
 #define TEGULA_TILE_OPS
 
@@ -22,7 +22,7 @@ def Tile_AddableTile : Tile_TileOf<[F32, I32]>;
 def Tile_FloatTile : Tile_TileOf<[F32, F16, BF16]>;
 def Tile_F32Tile : Tile_TileOf<[F32]>;
 
-//===-- Where am I -------------------------------------------------------------------------------------------------===//
+//===-- Where am I ------------------------------------------------------------------------------------------------===//
 
 class Tile_GridOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
   let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
@@ -31,9 +31,9 @@ class Tile_GridOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
 }
 
 def Tile_ProgramIdOp : Tile_GridOp<"program_id"> {
-  let summary = "position of this program instance along one axis of the grid";
+  let summary = "returns the position of this program instance along one axis of the grid";
   let description = [{
-    Axis 0, 1 or 2; axis 0 varies fastest.
+    The axis is 0, 1 or 2. Axis 0 varies fastest.
 
     ```mlir
     %block = tile.program_id 0
@@ -42,7 +42,7 @@ def Tile_ProgramIdOp : Tile_GridOp<"program_id"> {
 }
 
 def Tile_NumProgramsOp : Tile_GridOp<"num_programs"> {
-  let summary = "number of program instances along one axis of the grid";
+  let summary = "returns the number of program instances along one axis of the grid";
   let description = [{
     ```mlir
     %blocks = tile.num_programs 0
@@ -50,10 +50,10 @@ def Tile_NumProgramsOp : Tile_GridOp<"num_programs"> {
   }];
 }
 
-//===-- Memory -----------------------------------------------------------------------------------------------------===//
+//===-- Memory ----------------------------------------------------------------------------------------------------===//
 
 def Tile_DimOp : Tile_Op<"dim", [Pure]> {
-  let summary = "run-time size of one dimension of a view";
+  let summary = "returns the run-time size of one dimension of a view";
   let description = [{
     ```mlir
     %keys = tile.dim %k 0 : !tile.view<2xbf16>
@@ -66,10 +66,10 @@ def Tile_DimOp : Tile_Op<"dim", [Pure]> {
 }
 
 def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
-  let summary = "the view that is left when the leading dimensions are fixed";
+  let summary = "fixes the leading dimensions of a view";
   let description = [{
     `result[x...] = view[indices..., x...]`. If an index is outside its dimension, the result is empty: loads from it
-    give the fill value and stores to it are dropped.
+    give the fill value, and stores to it are dropped.
 
     ```mlir
     %head = tile.slice %q[%b, %h] : !tile.view<4xbf16> -> !tile.view<2xbf16>
@@ -84,9 +84,10 @@ def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
 }
 
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
-  let summary = "the tile that starts at a position of a view";
+  let summary = "loads the tile that starts at a position of a view";
   let description = [{
-    `result[x] = view[position + x]` where that lies inside the view, else `fill`. Positions may be negative.
+    `result[x] = view[position + x]` where `position + x` lies inside the view, otherwise `fill`. Positions may be
+    negative. Without the attribute, `fill` is 0.
 
     ```mlir
     %k = tile.load %keys[%j, %c0] : !tile.view<2xbf16> -> tensor<64x128xbf16>
@@ -104,7 +105,8 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a tile to a position of a view";
   let description = [{
-    `view[position + x] = tile[x]` for every x that lies inside the view; the rest is dropped.
+    `view[position + x] = tile[x]` for every x for which `position + x` lies inside the view. Other elements are
+    dropped.
 
     ```mlir
     tile.store %o, %out[%i, %c0] : tensor<64x128xbf16>, !tile.view<2xbf16>
@@ -120,8 +122,8 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
 def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds a tile to memory, atomically per element";
   let description = [{
-    `view[position + x] += tile[x]` for every x that lies inside the view. The order in which program instances add is
-    not defined, so floating-point results may differ in the last bits between runs.
+    `view[position + x] += tile[x]` for every x for which `position + x` lies inside the view. The order in which
+    program instances add is not defined, so floating-point results may differ in the last bits between runs.
 
     ```mlir
     tile.atomic_add %dq, %out[%i, %c0] : tensor<64x128xf32>, !tile.view<2xf32>
@@ -135,10 +137,11 @@ def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def Tile_NextWorkOp : Tile_Op<"next_work", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the next number of a counter in memory, for one program instance alone";
+  let summary = "takes the next work index from a counter in memory";
   let description = [{
-    Adds 1 to the counter, atomically, and is what it was before. Launches set it to 0 (`tile.counter`). In front of the
-    body of an `scf.while`, which is then a loop of which each iteration runs in one program instance:
+    Adds 1 to the counter atomically, and returns the counter's previous value. No other program instance gets the same
+    value. Launches set a counter (`tile.counter`) to 0. As the condition of an `scf.while`, the op makes a loop of
+    which each iteration runs in one program instance:
 
     ```mlir
     scf.while : () -> i32 {
@@ -160,10 +163,10 @@ def Tile_NextWorkOp : Tile_Op<"next_work", [MemoryEffects<[MemRead, MemWrite]>]>
 
 def Tile_GatherOp : Tile_Op<"gather", [
     AlwaysSpeculatable, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "reads single elements at positions given by index tiles, or one at a position of scalars";
+  let summary = "reads single elements at positions given by index tiles, or one element at scalar indices";
   let description = [{
-    `result[x] = view[indices_0[x], indices_1[x], ...]`, and 0 where that lies outside the view. Has no effect, so that it
-    may be moved and shared, if the function writes nothing to that tensor.
+    `result[x] = view[indices_0[x], indices_1[x], ...]`, and 0 where this position lies outside the view. If the
+    function writes nothing to the tensor, the op has no memory effect, so that passes may move it and share its result.
 
     ```mlir
     %b = tile.gather %bias[%rows, %keys] : !tile.view<2xf32>, tensor<64x64xi32>, tensor<64x64xi32> -> tensor<64x64xf32>
@@ -181,7 +184,8 @@ def Tile_GatherOp : Tile_Op<"gather", [
 def Tile_ScatterAddOp : Tile_Op<"scatter_add", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds single elements at positions given by index tiles, atomically per element";
   let description = [{
-    `view[indices_0[x], indices_1[x], ...] += tile[x]` where that lies inside the view: the adjoint of `tile.gather`.
+    `view[indices_0[x], indices_1[x], ...] += tile[x]` where this position lies inside the view. It is the adjoint of
+    `tile.gather`.
 
     ```mlir
     tile.scatter_add %ds, %dbias[%rows, %keys] : tensor<64x64xf32>, !tile.view<2xf32>, tensor<64x64xi32>
@@ -194,10 +198,10 @@ def Tile_ScatterAddOp : Tile_Op<"scatter_add", [MemoryEffects<[MemRead, MemWrite
   let hasVerifier = 1;
 }
 
-//===-- Shapes -----------------------------------------------------------------------------------------------------===//
+//===-- Shapes ----------------------------------------------------------------------------------------------------===//
 
 def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
-  let summary = "the numbers 0, 1, 2, ...";
+  let summary = "returns the numbers 0, 1, 2, ...";
   let description = [{
     `result[i] = i`
 
@@ -228,7 +232,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 }
 
 def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
-  let summary = "the same elements in row-major order under another shape";
+  let summary = "gives a tile another shape, with the same elements in row-major order";
   let description = [{
     ```mlir
     %column = tile.reshape %m : tensor<64xf32> -> tensor<64x1xf32>
@@ -257,16 +261,16 @@ def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
   let hasFolder = 1;
 }
 
-//===-- Arithmetic that mixes elements -----------------------------------------------------------------------------===//
+//===-- Arithmetic that mixes elements ----------------------------------------------------------------------------===//
 
 def Tile_DotOp : Tile_Op<"dot", [Pure]> {
-  let summary = "matrix product with f32 accumulation";
+  let summary = "multiplies two matrices with f32 accumulation";
   let description = [{
-    `result[i, j] = acc[i, j] + sum over k of lhs[i, k] * rhs[k, j]`; without `acc` the sum starts at 0.
-    `transpose_lhs` reads `lhs[k, i]` instead, `transpose_rhs` reads `rhs[j, k]`; canonicalisation folds `tile.transpose`
-    into them. Operands may differ in element type: each is widened to f32, which is exact. f32 operands are multiplied
-    in f32 unless `allow_tf32` is present. With the attribute `tile.warp_local`, warps of a GPU compute the rows that they hold
-    by themselves: the product may stand where only some of them come.
+    `result[i, j] = acc[i, j] + sum over k of lhs[i, k] * rhs[k, j]`; without `acc` the sum starts at 0. `transpose_lhs`
+    reads `lhs[k, i]` instead, and `transpose_rhs` reads `rhs[j, k]`. Canonicalisation folds `tile.transpose` into them.
+    Operands may differ in element type: each is widened to f32, which is exact. f32 operands are multiplied in f32
+    unless `allow_tf32` is present. With the attribute `tile.warp_local`, each warp of a GPU computes the rows that it
+    holds, independently of other warps. The dot may then be in code that only some warps execute.
 
     ```mlir
     %s = tile.dot %q, %k {transpose_rhs} : tensor<64x128xbf16>, tensor<32x128xbf16> -> tensor<64x32xf32>
@@ -302,10 +306,11 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
 }
 
 def Tile_AnyOp : Tile_Op<"any", [Pure]> {
-  let summary = "whether a condition holds for some element, as far as a part of the program knows";
+  let summary = "tests if a condition is true for some element";
   let description = [{
-    A target may answer for the elements that a group of threads holds. So it is for work that is rarely needed: an
-    `scf.if` on it whose branches mean the same wherever the condition does not hold.
+    A target may test only the elements that a group of threads holds, such as a warp, so results may differ between
+    threads. Use the op for work that is rarely needed: as the condition of an `scf.if` whose two sides give the same
+    result for all elements for which the condition is false.
 
     ```mlir
     %some = tile.any %exceeds : tensor<64xi1>
@@ -317,23 +322,24 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
   let hasFolder = 1;
 }
 
-//===-- Online softmax ---------------------------------------------------------------------------------------------===//
+//===-- Online softmax --------------------------------------------------------------------------------------------===//
 
 def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
     TypesMatchWith<"new_max has the type of max", "max", "new_max", "$_self">,
     TypesMatchWith<"new_sum has the type of sum", "sum", "new_sum", "$_self">,
     TypesMatchWith<"new_output has the type of output", "output", "new_output", "$_self">]> {
-  let summary = "one step of the online softmax over a block of keys";
+  let summary = "does one step of the online softmax over a block of keys";
   let description = [{
-    Milakov and Gimelshein 2018, in the form of FlashAttention-2 (Dao 2023), section 3.1: the output stays undivided.
+    Milakov and Gimelshein 2018, in the form of FlashAttention-2 (Dao 2023), section 3.1: the output is not
+    divided by the sum until the end.
 
-        m' = max(m, rowmax(s))          the same for both, -inf while a row has seen no key
+        m' = max(m, rowmax(s))          -inf while a row has seen no key
         p  = exp(s - m')                0 where s is -inf
         l' = l * exp(m - m') + rowsum(p)
         o' = o * exp(m - m') + p * v
 
-    `p` may be rounded to the element type of `v` for the product. One op rather than its parts, so that a target may
-    keep a stale maximum while that stays exact, and order the instructions as its units demand.
+    `p` may be rounded to the element type of `v` for the dot. This is one op, so that a target may keep an old maximum
+    as long as results stay exact, and may choose the order of the instructions.
 
     ```mlir
     %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
@@ -353,9 +359,9 @@ def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
 
 def Tile_SoftmaxOutputOp : Tile_Op<"softmax_output", [Pure,
     TypesMatchWith<"result has the type of output", "output", "result", "$_self">]> {
-  let summary = "the attention output of a finished online softmax";
+  let summary = "returns the attention output of a finished online softmax";
   let description = [{
-    `result[i, j] = output[i, j] / sum[i]`, and 0 in rows that saw no key.
+    `result[i, j] = output[i, j] / sum[i]`, and 0 in rows that have seen no key.
 
     ```mlir
     %o = tile.softmax_output %l, %acc : tensor<64xf32>, tensor<64x128xf32>
@@ -368,9 +374,9 @@ def Tile_SoftmaxOutputOp : Tile_Op<"softmax_output", [Pure,
 }
 
 def Tile_SoftmaxLseOp : Tile_Op<"softmax_lse", [Pure, SameOperandsAndResultType]> {
-  let summary = "the log-sum-exp of a finished online softmax";
+  let summary = "returns the log-sum-exp of a finished online softmax";
   let description = [{
-    `result[i] = max[i] + ln(sum[i])`, and -inf in rows that saw no key.
+    `result[i] = max[i] + ln(sum[i])`, and -inf in rows that have seen no key.
 
     ```mlir
     %lse = tile.softmax_lse %m, %l : tensor<64xf32>

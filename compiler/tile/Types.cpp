@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `!tile.view<2xbf16>`: text form and verifier; where a view comes from.
+// `!tile.view<2xbf16>`: text form and verifier. Also: where a view comes from, and attributes of the module.
 #include "compiler/tile/Tile.h"
 
 #include "mlir/IR/DialectImplementation.h"

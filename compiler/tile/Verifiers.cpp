@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What TileOps.td cannot say in types. A message names what is there and what would be legal.
+// Conditions that TileOps.td cannot state in types. A message names what was found and what would be legal.
 #include "compiler/tile/Tile.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -45,13 +45,13 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                          << programVersion;
 }
 
-/// A scalar has no dimensions.
+/// Returns the shape of a tile. The shape of a scalar is empty.
 static ArrayRef<int64_t> shapeOf(Value value) {
   auto tile = dyn_cast<ShapedType>(value.getType());
   return tile ? tile.getShape() : ArrayRef<int64_t>();
 }
 
-/// "64x128"
+/// Returns a shape as text, such as "64x128".
 static std::string text(ArrayRef<int64_t> shape) {
   if (shape.empty())
     return "a scalar";
@@ -61,7 +61,7 @@ static std::string text(ArrayRef<int64_t> shape) {
 
 static std::string text(Value tile) { return text(shapeOf(tile)); }
 
-/// `actual` is an operand's or result's element type, and `expected` what the view or source holds.
+/// Compares `actual`, the element type of an operand or a result, with `expected`, that of the view or the source.
 static LogicalResult verifyElementType(Operation *op, StringRef what, Type actual, StringRef other, Type expected) {
   if (actual == expected)
     return success();
@@ -99,7 +99,7 @@ LogicalResult SliceOp::verify() {
   return verifyElementType(*this, "the result", result.getElementType(), "the view", view.getElementType());
 }
 
-/// Shared by what moves a tile between registers and a box of memory.
+/// Verifies an op that moves a tile between registers and a rectangle of a view.
 static LogicalResult verifyBox(Operation *op, ViewType view, OperandRange position, Value tile) {
   if (position.size() != view.getRank())
     return op->emitOpError() << position.size() << " positions for a view of rank " << view.getRank();
@@ -126,7 +126,7 @@ LogicalResult NextWorkOp::verify() {
   return emitOpError() << "counts with " << counter << "; a counter is an i32 of a view of rank 1";
 }
 
-/// Shared by what moves single elements.
+/// Verifies an op that moves single elements.
 static LogicalResult verifyElements(Operation *op, ViewType view, OperandRange indices, Value tile) {
   if (indices.size() != view.getRank())
     return op->emitOpError() << indices.size() << " index tiles for a view of rank " << view.getRank();
@@ -187,7 +187,7 @@ LogicalResult TransposeOp::verify() {
 
 //===-- Arithmetic that mixes elements ---------------------------------------------------------------------------===//
 
-/// "64x128", or "64x128 (transposed)"
+/// Returns "64x128", or "64x128 (transposed)".
 static std::string matrixText(Value matrix, bool transposed) {
   return text(matrix) + (transposed ? " (transposed)" : "");
 }
