@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace {
 
-// Prices in vector instructions.
+// Prices are in vector instructions.
 constexpr double kStridedElement = 6;
 constexpr double kHorizontalReduction = 0.2;
 
@@ -20,8 +20,8 @@ bool isMatrix(Value value) {
   return type && type.getRank() == 2;
 }
 
-/// Matrices that must share an order because one nest computes one from the other, found by union-find. A transpose
-/// between two of them is a parity: their orders are opposite.
+/// Groups of matrices that must share an order, because one nest computes one matrix from another. Groups are found by
+/// union-find. A transpose between two matrices is a parity: their orders are opposite.
 class OrderGroups {
 public:
   explicit OrderGroups(func::FuncOp function) {
@@ -95,7 +95,7 @@ public:
     });
   }
 
-  /// The order of every matrix.
+  /// Returns the order of every matrix.
   DenseMap<Value, Order> orders() {
     DenseMap<Value, Order> result;
     auto add = [&](Value value) {
@@ -111,7 +111,7 @@ public:
     return result;
   }
 
-  /// Tries every assignment; beyond 2^12 of them only the first 12 groups vary, the others stay row-major.
+  /// Tries every assignment. If there are more than 12 groups, only the first 12 vary, and the others stay row-major.
   void solve() {
     unsigned bits = std::min(groups_.size(), 12);
     double best = std::numeric_limits<double>::infinity();
@@ -150,7 +150,7 @@ private:
     }
     Value tile = isa<tile::LoadOp>(op) ? op->getResult(0) : op->getOperand(0);
     if (isa<tile::LoadOp>(op) && isOperandOfDotsOnly(tile))
-      return 0; // priced at the dots: it is cloned for each order
+      return 0; // It is priced at the dots, because it is cloned for each order.
     return order(tile) == Order::Column ? kStridedElement * elements(tile) : 0;
   }
 
@@ -159,7 +159,7 @@ private:
     return wrong ? kStridedElement * elements(value) : 0;
   }
 
-  // A load is copied where it stands, a computed tile where the dot stands (inside its loop).
+  // A load is copied where it stands. A computed tile is copied at the dot, inside the dot's loop.
   static double operandFrequency(Value value) {
     Operation *load = value.getDefiningOp<tile::LoadOp>();
     return load ? frequency(load) : kTripsOfALoop * (value.getDefiningOp() ? frequency(value.getDefiningOp()) : 1);

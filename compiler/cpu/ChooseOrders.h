@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// In which order the elements of each matrix lie.
+// The choice of an element order, row- or column-major, for each matrix.
 #pragma once
 
 #include "compiler/cpu/TileOrder.h"
@@ -10,21 +10,22 @@
 
 namespace tegula::cpu {
 
-/// Trips that a loop counts as when nothing is known about it.
+/// The number of iterations that a loop counts as, because the real number is not known.
 inline constexpr double kTripsOfALoop = 16;
 
-/// How often `op` runs, by the loops around it.
+/// Returns how often `op` runs, judged by the loops around it.
 double frequency(mlir::Operation *op);
 
-/// The operand that vectors run along, and the order that its buffer needs for that.
+/// The operand of a dot along which vectors run, and the order that its buffer needs for that.
 struct VectorOperand {
   mlir::OpOperand *operand;
   Order required;
 };
+/// Returns the vector operand of `dot`, if the dot's result has the order `result`.
 VectorOperand vectorOperand(tile::DotOp dot, Order result);
 
-/// The order of every matrix of `function`, chosen together: the cheapest of all assignments. A load that only feeds
-/// products is free to lie as each of them needs it, so its entry here does not count.
+/// Chooses the orders of all matrices of `function` together: the cheapest of all assignments. The entry of a load that
+/// only dots use has no meaning, because the load gets the order that each dot needs.
 llvm::DenseMap<mlir::Value, Order> chooseOrders(mlir::func::FuncOp function);
 
 } // namespace tegula::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrix products: C += A B with a block of C in registers (Goto and van de Geijn 2008, the innermost two loops; tiles
-// are small enough for the caches as they are).
+// Matrix products: C += A B with a block of C in registers (Goto and van de Geijn 2008, the innermost two loops). Tiles
+// are small enough for the caches without further blocking.
 #include "compiler/cpu/Lowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,13 +12,14 @@ namespace tegula::cpu {
 
 using namespace mlir;
 
-/// Products of f32 tiles are summed in chunks of so many terms. The rounding error of a sum of n terms grows with n,
-/// that of a sum of chunks with the square root of n times the chunk: f32 attention has half the error of one with
-/// running sums, for a tenth of its speed. Narrower operands carry larger errors of their own and are summed at once.
+/// The number of terms in one partial sum of an f32 product. The rounding error of a plain sum grows with its number n
+/// of terms. The error of a sum of partial sums grows with the square root of n times the chunk. Partial sums halve the
+/// error of f32 attention and cost a tenth of its speed. Narrower operands have larger errors of their own, and their
+/// terms are summed at once.
 constexpr int64_t kExactChunk = 32;
 
-/// One product in a canonical form: vectors run along the columns of C. A column-major C is the row-major transpose of
-/// it, C^T = B^T A^T, so the operands change roles.
+/// Emits one dot in a canonical form, in which vectors run along the columns of C. A column-major C is the transpose of
+/// a row-major C^T = B^T A^T, so the operands change roles.
 class DotEmitter {
 public:
   DotEmitter(Lowering &lowering, tile::DotOp dot, Buffer target)
@@ -33,7 +34,7 @@ public:
     scalarOperand = flipped ? dot.getRhs() : dot.getLhs();
     bool exact = lhsType.getElementType().isF32() && tileType(dot.getRhs()).getElementType().isF32();
     chunk = exact ? kExactChunk : depth;
-    // 16 registers hold 6 x 2 sums, 2 vectors of B and one element of A; 32 registers hold twice the rows.
+    // 16 registers hold 6 x 2 accumulators, 2 vectors of B and one element of A. 32 registers hold twice as many rows.
     blockRows = l.lanes_ >= 16 ? 12 : 6;
   }
 
@@ -47,7 +48,7 @@ public:
   }
 
 private:
-  /// Copies the vector operand so that its contiguous dimension is the one along which vectors run.
+  /// Copies the vector operand so that vectors run along its contiguous dimension.
   Value pack() {
     Buffer source = l.buffers_.lookup(vectorOperand);
     Buffer copy = l.allocate(tileType(vectorOperand), source.order == Order::Row ? Order::Column : Order::Row);
@@ -62,7 +63,7 @@ private:
     body(loop.getInductionVar());
   }
 
-  // A panel of columns stays in the first-level cache while all rows pass by it.
+  // A panel of columns of B stays in the first-level cache while all row blocks use it.
   void panels(int64_t from, int64_t to, int64_t width) {
     loop(from * l.lanes_, to * l.lanes_, width * l.lanes_, [&](Value column) {
       int64_t whole = rows / blockRows * blockRows;
@@ -75,8 +76,8 @@ private:
 
   Value add(Value x, int64_t y) { return y ? Value(arith::AddIOp::create(b, loc, x, l.index(y))) : x; }
 
-  // Sums start at 0 and are added to what C starts with only at the end, so that rounding is relative to them and not
-  // to a running total over all blocks.
+  // Accumulators start at 0, and the initial value of C is added at the end. Rounding is then relative to this dot's
+  // sum, not to a running total over all tiles.
   void block(Value row, Value column, int64_t height, int64_t width) {
     if (depth <= chunk) {
       SmallVector<Value> sums = product(row, column, l.index(0), depth, height, width);
@@ -99,7 +100,7 @@ private:
     });
   }
 
-  /// `steps` steps of the product from `k` on, for a block of C in registers.
+  /// Emits `steps` steps of the dot from `k` on, for a block of C in registers. Returns the accumulators.
   SmallVector<Value> product(Value row, Value column, Value k, int64_t steps, int64_t height, int64_t width) {
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType()));
     int64_t unroll = steps % 2 == 0 ? 2 : 1;
@@ -128,11 +129,11 @@ private:
   }
   VectorType vectorType() { return VectorType::get({l.lanes_}, b.getF32Type()); }
 
-  /// What C starts with at one vector.
+  /// Returns the initial value of C at one vector.
   Value initial(Value row, Value column) {
     if (!dot.getAcc())
       return arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType()));
-    // An op to insert before; the sums of one block are computed in order in front of it.
+    // Makes an op to insert before. The sums of one block come before it in order.
     Operation *end = l.index(0).getDefiningOp();
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(end);
@@ -154,7 +155,7 @@ private:
     }
   }
 
-  /// The scalar operand's element for row `row` of C and step `k`, whichever way it lies.
+  /// Returns the scalar operand's element for row `row` of C and step `k`, in any order of its buffer.
   Value scalarAt(Value row, Value k) {
     Buffer buffer = l.buffers_.lookup(scalarOperand);
     bool kIsFirst = flipped ? !dot.getTransposeRhs() : dot.getTransposeLhs();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The value of a tile at one position, or at `lanes` neighbouring ones: read from its buffer, or computed on the spot
-// from its operands at the same position.
+// The value of a tile at one position, or at `lanes` adjacent positions. It is read from the tile's buffer, or computed
+// at its use from the operands at the same position.
 #include "compiler/cpu/Lowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -92,7 +92,7 @@ Element Lowering::bufferElement(Nest &nest, const Buffer &buffer, RankedTensorTy
     SmallVector<Value> lanes;
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       SmallVector<Value, 4> at = where;
-      // Lanes past the tile's end repeat the last element: their results are never used.
+      // Lanes past the tile's end repeat the last element. Their results are never used.
       Value shifted = arith::AddIOp::create(builder_, loc(), at[vectorDim], index(lane));
       at[vectorDim] = arith::MinSIOp::create(builder_, loc(), shifted, index(type.getDimSize(vectorDim) - 1));
       lanes.push_back(memref::LoadOp::create(builder_, loc(), buffer.memory, physical(at)));
@@ -178,7 +178,7 @@ Element Lowering::reshapeElement(Nest &nest, tile::ReshapeOp op, ArrayRef<Elemen
   return {splat(source.value), source.depth};
 }
 
-// A reshape that regroups elements: each lane finds its own source position.
+// Emits a reshape that regroups elements. Each lane computes its own source position.
 Element Lowering::reshapeLanes(Nest &nest, tile::ReshapeOp op, ArrayRef<Element> position, int vectorDim) {
   RankedTensorType from = tileType(op.getSource()), to = tileType(op.getResult());
   int depth = deepest(position);
@@ -221,7 +221,8 @@ Element Lowering::elementwise(Nest &nest, Operation *op, ArrayRef<Element> posit
   return {arithmetic(op, operands, tileType(op->getResult(0)).getElementType(), vectorDim != kScalar), depth};
 }
 
-// The same op on scalars or vectors. f16 and bf16 are held as f32, so widening is nothing and narrowing rounds.
+// Emits the same op on scalars or vectors. f16 and bf16 values are f32 that have been rounded, so widening emits
+// nothing and narrowing rounds.
 Value Lowering::arithmetic(Operation *op, ArrayRef<Value> operands, Type resultElement, bool vector) {
   StringRef name = op->getName().getStringRef();
   bool narrowResult = isa<Float16Type, BFloat16Type>(resultElement);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Views, and what is read from them.
+// Views, loads and gathers.
 #include "compiler/cpu/Window.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,8 +10,7 @@ namespace tegula::cpu {
 
 using namespace mlir;
 
-//===-- Views
-//------------------------------------------------------------------------------------------------------===//
+//===-- Views ----------------------------------------------------------------------------------------------------===//
 
 ViewParts Lowering::kernelArgument(Value base, int64_t rank, int64_t firstWord) {
   ViewParts view;
@@ -35,7 +34,7 @@ ViewParts Lowering::slice(tile::SliceOp op) {
   Value inside;
   for (auto [dim, original] : llvm::enumerate(op.getIndices())) {
     Value at = scalars_.lookup(original);
-    // Unsigned: a negative index is a huge one.
+    // The compare is unsigned, so that a negative index counts as huge.
     Value fits = arith::CmpIOp::create(builder_, loc(), arith::CmpIPredicate::ult, at, view.sizes[dim]);
     inside = inside ? Value(arith::AndIOp::create(builder_, loc(), inside, fits)) : fits;
     Value distance = arith::MulIOp::create(builder_, loc(), at, view.strides[dim]);
@@ -49,8 +48,7 @@ ViewParts Lowering::slice(tile::SliceOp op) {
   return view;
 }
 
-//===-- Loads
-//-------------------------------------------------------------------------------------------------------===//
+//===-- Loads ----------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -65,8 +63,9 @@ TypedAttr fillOf(OpBuilder &builder, tile::LoadOp load, Type stored) {
 
 } // namespace
 
-// Where the view is contiguous along the buffer's contiguous dimension, whole vectors are copied; the rest, and
-// everything of a strided view, goes element by element. A tile at the edge is filled first.
+// If the view is contiguous along the buffer's contiguous dimension, whole vectors are copied. The rest of a row, and
+// all elements of a strided view, are copied one by one. A tile that is partly outside the view is first filled with
+// `fill`.
 void Lowering::lowerLoad(tile::LoadOp load) {
   auto type = tileType(load.getResult());
   Buffer target = bufferFor(load);
@@ -114,8 +113,7 @@ void Lowering::lowerLoad(tile::LoadOp load) {
   });
 }
 
-//===-- Gathers
-//-----------------------------------------------------------------------------------------------------===//
+//===-- Gathers --------------------------------------------------------------------------------------------------===//
 
 void Lowering::lowerScalarGather(tile::GatherOp gather) {
   ViewParts view = views_.lookup(gather.getView());

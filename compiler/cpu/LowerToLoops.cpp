@@ -14,8 +14,7 @@ namespace tegula::cpu {
 
 using namespace mlir;
 
-//===-- Small helpers
-//----------------------------------------------------------------------------------------------===//
+//===-- Small helpers --------------------------------------------------------------------------------------------===//
 
 Lowering::Lowering(func::FuncOp source, int64_t lanes)
     : source_(source), builder_(source.getContext()), loc_(source.getLoc()), lanes_(lanes) {}
@@ -30,8 +29,7 @@ Value Lowering::word(int64_t position) {
   return memref::LoadOp::create(builder_, loc(), words_, ValueRange{index(position)});
 }
 
-//===-- Structure
-//--------------------------------------------------------------------------------------------------===//
+//===-- Structure ------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -42,8 +40,8 @@ int64_t wordsOf(Type type) {
 
 } // namespace
 
-/// (one base per tensor, words, program id 0, 1, 2, number of programs 0, 1, 2, then one buffer per buffered tile,
-/// added as they are met)
+/// Creates the body function. Its arguments are one base per tensor, the words, program id 0, 1, 2, the number of
+/// programs 0, 1, 2, then one buffer per buffered tile. Buffers are added when the lowering meets their tiles.
 void Lowering::buildSignature() {
   SmallVector<Type> types;
   int64_t words = 0;
@@ -177,8 +175,7 @@ LogicalResult Lowering::lowerScalar(Operation *op) {
   return success();
 }
 
-//===-- Control flow
-//-----------------------------------------------------------------------------------------------===//
+//===-- Control flow ---------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -192,8 +189,8 @@ SmallVector<Order> ordersOf(Operation *op) {
 
 } // namespace
 
-/// Brings the tiles that `yield` passes on to `targets`. All are computed before any target is overwritten, since they
-/// may read what the targets hold.
+/// Copies the tiles that `yield` yields to `targets`. All of them are computed before any target is overwritten,
+/// because they may read the targets' old contents.
 void Lowering::copyYielded(Operation *yield, ArrayRef<Buffer> targets) {
   SmallVector<std::pair<Value, Buffer>> moves;
   for (auto [yielded, target] : llvm::zip(yield->getOperands(), targets)) {
@@ -235,7 +232,7 @@ LogicalResult Lowering::lowerFor(scf::ForOp loop) {
                          scalars_.lookup(loop.getStep()), scalarInits);
   OpBuilder::InsertionGuard guard(builder_);
   builder_.setInsertionPointToStart(lowered.getBody());
-  // Without carried scalars the terminator is there already.
+  // A loop without carried scalars has a terminator already.
   Operation *end = scalarInits.empty() ? lowered.getBody()->getTerminator()
                                        : scf::YieldOp::create(builder_, loc(), scalarInits).getOperation();
   builder_.setInsertionPoint(end);
@@ -256,7 +253,7 @@ LogicalResult Lowering::lowerFor(scf::ForOp loop) {
   return success();
 }
 
-/// Of one that carries scalars alone.
+/// Lowers a loop that carries only scalars.
 LogicalResult Lowering::lowerWhile(scf::WhileOp loop) {
   if (llvm::any_of(loop->getOperands(), tileType) || llvm::any_of(loop->getResults(), tileType))
     return loop->emitError("the cpu target cannot carry tiles through this loop");
@@ -319,8 +316,7 @@ LogicalResult Lowering::lowerIf(scf::IfOp branch) {
   return branch.elseBlock() ? lowerBranchBody(branch.elseBlock(), lowered.elseBlock(), results) : success();
 }
 
-//===-- Pass
-//-------------------------------------------------------------------------------------------------------===//
+//===-- Pass -----------------------------------------------------------------------------------------------------===//
 
 namespace {
 

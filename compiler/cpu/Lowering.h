@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The state of one lowering from tiles to loops, shared by the files that lower one kind of op each.
+// The state of one lowering from tiles to loops. Each file that shares it lowers one kind of op.
 #pragma once
 
 #include "compiler/cpu/TileOrder.h"
@@ -13,8 +13,9 @@
 
 namespace tegula::cpu {
 
-/// A tile in memory. `memory` has the physical shape: the tile's own, or reversed for Order::Column, with rows padded
-/// to whole vectors and to an odd number of cache lines (an even number would map the rows of a panel to few sets).
+/// A tile in memory. `memory` has the physical shape: the tile's own, or reversed for Order::Column. Its rows are
+/// padded to an odd number of cache lines, which are whole vectors. An even number would map the rows of a panel to few
+/// sets of the cache.
 struct Buffer {
   mlir::Value memory;
   Order order = Order::Row;
@@ -22,7 +23,7 @@ struct Buffer {
   int64_t contiguousDim(int64_t rank) const { return order == Order::Row ? rank - 1 : 0; }
 };
 
-/// A view: `flat` is all memory from the tensor's base on; an element is at offset + sum of position * stride.
+/// A view. `flat` is all memory from the tensor's base on. An element is at offset + sum of position * stride.
 struct ViewParts {
   mlir::Value flat;
   mlir::Value offset;
@@ -36,9 +37,10 @@ struct Element {
   int depth = 0;
 };
 
-/// A loop nest under construction. What depends on fewer loops is emitted before the loops that it does not need.
+/// A loop nest under construction. A value that depends on d loops is emitted inside loop d, before the loops that it
+/// does not need.
 struct Nest {
-  llvm::SmallVector<mlir::Operation *, 4> before; ///< before[d]: where code that depends on d loops goes.
+  llvm::SmallVector<mlir::Operation *, 4> before; ///< before[d]: the insertion point at loop depth d.
   llvm::SmallVector<Element, 4> position;         ///< One index per dimension of the tile that is computed.
   struct Computed {
     mlir::Value tile;
@@ -51,14 +53,16 @@ struct Nest {
   int depth() const { return static_cast<int>(before.size()) - 1; }
 };
 
-/// No dimension is vectorised: one element at a time.
+/// Stands for the vectorised dimension if elements are computed one at a time.
 inline constexpr int kScalar = -1;
 
+/// Lowers one kernel from tiles to loops over vectors.
 class Lowering {
 public:
   Lowering(mlir::func::FuncOp source, int64_t lanes);
 
-  /// Emits the body function beside the source. Fails after reporting an error at the op that it cannot lower.
+  /// Emits the body function before the source, and erases the source. Fails after reporting an error at an op that it
+  /// cannot lower.
   mlir::LogicalResult run();
 
 private:
@@ -82,7 +86,7 @@ private:
   int naturalVectorDim(mlir::Value tile);
   void lowerReduce(tile::ReduceOp reduce);
   void lowerAny(tile::AnyOp any);
-  /// Which lanes of a vector that begins at `at` are inside a dimension of `size` elements.
+  /// Returns the mask of the lanes that are inside a dimension of `size` elements, for a vector that begins at `at`.
   mlir::Value lanesInside(mlir::Value at, int64_t size);
 
   // One element, or one vector of them along `vectorDim`, of a tile (Elements.cpp).
@@ -137,24 +141,24 @@ private:
   friend class Window;
 };
 
-// VectorMath.cpp: arithmetic that has no single instruction. All work on a scalar or on a vector.
+// VectorMath.cpp: arithmetic that has no single instruction. Each function takes a scalar or a vector.
 
-/// The f32 type, or the vector of f32 in the shape of `type`.
+/// Returns the f32 type, or the vector of f32 in the shape of `type`.
 mlir::Type likeF32(mlir::Type type);
-/// 2^x in f32, relative error below 2^-23; 0 below -127, inf from 128 on, NaN for NaN.
+/// Returns 2^x in f32 with a relative error below 2^-23. It is 0 below -127, inf from 128 on, and NaN for NaN.
 mlir::Value exp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
-/// tanh(x) in f32, relative error below 2^-22.
+/// Returns tanh(x) in f32 with a relative error below 2^-22.
 mlir::Value tanh(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
-/// f32 rounded to nearest even of f16 or bf16, still held as f32.
+/// Rounds f32 to the nearest f16 or bf16, ties to even. The result is still an f32.
 mlir::Value roundTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Type narrow);
-/// How elements of `type` are loaded and stored: bf16 as i16, because x86 code generation turns some vector operations
-/// on bf16 into calls of a library.
+/// Returns the type in which elements of `type` are loaded and stored. It is i16 for bf16, because x86 code generation
+/// turns some vector operations on bf16 into calls of a library.
 mlir::Type memoryType(mlir::Type type);
-/// What was loaded from memory of element type `narrow`, in the type that arithmetic uses.
+/// Converts a value that was loaded from memory of element type `narrow` to the type that arithmetic uses.
 mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type narrow);
-/// The inverse of widen; rounds to nearest even.
+/// Is the inverse of widen. It rounds to nearest even.
 mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type narrow);
-/// The type in which arithmetic on elements of `type` is done: f32 for f16 and bf16.
+/// Returns the type in which arithmetic on elements of `type` is done: f32 for f16 and bf16, otherwise `type`.
 mlir::Type computeType(mlir::Type type);
 
 } // namespace tegula::cpu

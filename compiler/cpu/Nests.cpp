@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kCacheLine = 64;
 
-/// Elements of a padded row of `size` elements: whole vectors (cache lines for AVX-512), an odd number of lines.
+/// Returns the length of a padded row of `size` elements: an odd number of cache lines. A cache line is one vector of
+/// AVX-512 or two of AVX2.
 int64_t paddedRow(int64_t size, int64_t elementBytes) {
   int64_t lines = llvm::divideCeil(size * elementBytes, kCacheLine);
   return (lines | 1) * kCacheLine / elementBytes;
@@ -36,7 +37,8 @@ Buffer Lowering::allocate(RankedTensorType type, Order order) {
     std::reverse(shape.begin(), shape.end());
   Type stored = storedType(type.getElementType());
   shape.back() = paddedRow(shape.back(), bytesOf(stored));
-  // Vectors of narrow integers are as long as those of 32 bits: one may start in the last row's padding.
+  // A vector of narrow integers has as many elements as a vector of 32-bit elements. It may start in the last row's
+  // padding.
   int64_t bytes = bytesOf(stored);
   for (int64_t size : shape)
     bytes *= size;
@@ -56,7 +58,7 @@ Buffer Lowering::bufferFor(Operation *op) {
 }
 
 /// Opens one loop per dimension, with `vectorDim` innermost in steps of whole vectors. Dimensions in `skipped` get no
-/// loop; their positions are left for the caller to set.
+/// loop. The caller sets their positions.
 Nest Lowering::openNest(ArrayRef<int64_t> shape, int vectorDim, ArrayRef<int64_t> skipped) {
   SmallVector<int64_t> order;
   for (int64_t dim = 0; dim < static_cast<int64_t>(shape.size()); ++dim)
@@ -80,7 +82,7 @@ Nest Lowering::openNest(ArrayRef<int64_t> shape, int vectorDim, ArrayRef<int64_t
   }
   builder_.setInsertionPoint(block, at);
   if (order.empty()) {
-    // A nest without loops needs an op to insert before all the same.
+    // A nest without loops also needs an op to insert before.
     nest.before.push_back(index(0).getDefiningOp());
   } else {
     nest.before.push_back(&*at);
@@ -88,7 +90,7 @@ Nest Lowering::openNest(ArrayRef<int64_t> shape, int vectorDim, ArrayRef<int64_t
   return nest;
 }
 
-/// A nest without loops of its own, at the builder's place.
+/// Returns a nest without loops at the builder's insertion point.
 Nest Lowering::here(ArrayRef<Value> position) {
   Nest nest;
   nest.before.push_back(&*builder_.getInsertionPoint());
@@ -97,7 +99,7 @@ Nest Lowering::here(ArrayRef<Value> position) {
   return nest;
 }
 
-/// Computes every element of `tile` into `target`, and leaves the builder behind the loops.
+/// Computes every element of `tile` into `target`. The builder ends up after the loops.
 void Lowering::materialize(Value tile, Buffer target) {
   auto type = tileType(tile);
   OpBuilder::InsertPoint after = builder_.saveInsertionPoint();
@@ -115,7 +117,8 @@ void Lowering::materialize(Value tile, Buffer target) {
   builder_.restoreInsertionPoint(after);
 }
 
-/// The dimension along which the vectors of a tile's buffers run.
+/// Returns the dimension along which vectors of `tile` run best: the contiguous dimension of the buffers that it is
+/// computed from.
 int Lowering::naturalVectorDim(Value tile) {
   auto type = tileType(tile);
   if (auto it = buffers_.find(tile); it != buffers_.end())
@@ -133,8 +136,7 @@ int Lowering::naturalVectorDim(Value tile) {
   return static_cast<int>(type.getRank()) - 1;
 }
 
-//===-- Reductions
-//-------------------------------------------------------------------------------------------------===//
+//===-- Reductions -----------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -143,7 +145,7 @@ Value combine(OpBuilder &builder, Location loc, tile::Reduction kind, Value a, V
   if (kind == tile::Reduction::Add)
     return isFloat ? Value(arith::AddFOp::create(builder, loc, a, b)) : arith::AddIOp::create(builder, loc, a, b);
   bool max = kind == tile::Reduction::Max;
-  // Compare and select is one instruction on x86; maxnum, which must look for NaN in both operands, is three.
+  // Compare and select are one instruction on x86. maxnum must look for NaN in both operands, which takes three.
   Value first =
       isFloat ? Value(arith::CmpFOp::create(builder, loc, max ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT,
                                             a, b))
@@ -161,7 +163,8 @@ TypedAttr identity(OpBuilder &builder, tile::Reduction kind, Type type) {
   return builder.getIntegerAttr(type, max ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
 }
 
-/// Independent running results of a reduction: enough to hide the latency of the combining instruction.
+/// Returns the number of independent accumulators of a reduction. Several of them hide the latency of the combining
+/// instruction.
 int64_t accumulators(int64_t steps) {
   for (int64_t count : {4, 3, 2})
     if (steps % count == 0)
@@ -176,8 +179,8 @@ Value Lowering::lanesInside(Value at, int64_t size) {
   return vector::CreateMaskOp::create(builder_, loc(), VectorType::get({lanes_}, builder_.getI1Type()), left);
 }
 
-// Vectors run along the source's contiguous dimension. If that is the axis, each result ends in a reduction across
-// lanes, with the lanes past the end masked; otherwise a vector of results is combined row by row.
+// Vectors run along the source's contiguous dimension. If this is the axis, each result ends in a reduction across
+// lanes, and the lanes past the end are masked. Otherwise a vector of results is combined row by row.
 void Lowering::lowerReduce(tile::ReduceOp op) {
   auto sourceType = tileType(op.getSource());
   int64_t axis = op.getAxis();
@@ -240,7 +243,8 @@ void Lowering::lowerReduce(tile::ReduceOp op) {
   buffers_[op.getResult()] = target;
 }
 
-/// What holds anywhere is collected lane by lane, in memory because a nest of loops carries nothing.
+/// Collects, for each lane, if the condition is true anywhere. The result is in memory, because loop nests carry no
+/// values.
 void Lowering::lowerAny(tile::AnyOp op) {
   auto type = tileType(op.getCondition());
   int vectorDim = type.getRank() == 0 ? kScalar : naturalVectorDim(op.getCondition());

@@ -5,32 +5,39 @@
 include "mlir/Pass/PassBase.td"
 
 def PlanBuffers : Pass<"plan-buffers", "::mlir::func::FuncOp"> {
-  let summary = "decides which tiles live in buffers, and in which order their elements lie";
+  let summary = "decides which tiles get buffers, and in which order their elements are stored";
   let description = [{
-    Writes `tile.buffer = "row" | "column"` on each op whose result is kept in memory (absent: the value is recomputed
-    where it is used), `tile.in_place` where the result may overwrite the loop-carried tile that it replaces, and
-    `tile.buffers` (one word per result) on loops and branches that carry tiles. An attribute that is already there is
-    kept. A load that two matrix products want in different orders is cloned.
+    Writes three attributes, and keeps those that exist already:
 
-    Orders are chosen together, by trying every assignment: a matrix product needs either a row-major result and
-    a right operand whose rows are contiguous, or a column-major result and a left operand whose columns are. Price of
-    a wrong order: a strided copy, weighted by loop depth.
+    - `tile.buffer = "row" | "column"` on each op whose result is kept in memory. Without it, the value is recomputed at
+      each use.
+    - `tile.in_place` on each op whose result may overwrite the loop-carried tile that it replaces.
+    - `tile.buffers`, with one word per result, on loops and branches that carry tiles.
 
-    Runs after simplification, because it counts instructions; before `lower-to-loops`, which obeys. Rounding: none.
+    If two dots need a loaded tile in different orders, the load is cloned.
+
+    The orders of all matrices are chosen together, by trying every assignment. A dot needs either a row-major result
+    and a right operand with contiguous rows, or a column-major result and a left operand with contiguous columns. A
+    wrong order costs a strided copy, weighted by loop depth.
+
+    Runs after simplification, because it counts instructions, and before `lower-to-loops`, which obeys the attributes.
+    Rounding: none.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def LowerToLoops : Pass<"lower-to-loops", "::mlir::ModuleOp"> {
-  let summary = "tiles to loops over vectors";
+  let summary = "lowers tiles to loops over vectors";
   let description = [{
-    Replaces the kernel by a function over bare memory with one argument for each of: the tensors, the words of shapes
-    and strides, the program id, and the buffers that `plan-buffers` asked for (`tile.scratch` of the module: the bytes
-    of each). Each buffered tile becomes one loop nest; everything without a buffer is computed inside the nests that
-    use it. Matrix products are register-blocked; rows of an atomic add are taken under a lock.
+    Replaces the kernel by a function over bare memory. Its arguments are the tensors, the words of shapes, strides and
+    scalars, the program id, the size of the grid, and the buffers that `plan-buffers` asked for. `tile.scratch` of the
+    module lists the bytes of each buffer. Each buffered tile becomes one loop nest. Values without a buffer are
+    computed inside the nests that use them. Dots are register-blocked. An atomic add holds the lock of the row that it
+    adds to.
 
-    f16 and bf16 tiles are held as f32 that has been rounded. exp2 becomes a polynomial of relative error below 2^-23.
-    `tile.lanes` of the module says how many 32-bit elements a vector register has: 8 (AVX2, the default) or 16 (AVX-512).
+    f16 and bf16 tiles are f32 that have been rounded. exp2 becomes a polynomial of relative error below 2^-23.
+    `tile.lanes` of the module is the number of 32-bit elements in a vector register: 8 (AVX2, the default) or 16
+    (AVX-512).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -38,10 +45,10 @@ def LowerToLoops : Pass<"lower-to-loops", "::mlir::ModuleOp"> {
 }
 
 def ApproximateMath : Pass<"approximate-math", "::mlir::ModuleOp"> {
-  let summary = "tanh, log2 and what else has no instruction become polynomials";
+  let summary = "replaces functions without an instruction, such as log2, by polynomials";
   let description = [{
-    Upstream's approximations (errors of a few units in the last place), so that no element costs a call of libm and the
-    shared object needs no symbol from outside. Runs after `lower-to-loops`, where the operands are vectors.
+    Uses upstream's approximations, with errors of a few units in the last place. No element then costs a call of libm,
+    and the shared object needs no symbol from outside. Runs after `lower-to-loops`, which makes the operands vectors.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];

@@ -16,7 +16,7 @@ void buildPlanPipeline(mlir::OpPassManager &passes) { passes.addNestedPass<mlir:
 void buildLoopsPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createLowerToLoops());
   passes.addPass(createApproximateMath());
-  // The lowering writes each constant and each address where it needs it.
+  // The lowering emits each constant and each address again at each use.
   passes.addPass(mlir::createCSEPass());
 }
 

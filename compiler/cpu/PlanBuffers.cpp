@@ -23,12 +23,12 @@ bool isElementwise(Operation *op) {
 
 namespace {
 
-/// Tiles that are not in it are row-major.
+/// The orders of tiles. A tile without an entry is row-major.
 using Orders = DenseMap<Value, Order>;
-/// Loads that were placed for the products that they feed, in the order of the program.
+/// The loads that were cloned for the dots that use them, and their orders, in program order.
 using LoadOrders = llvm::MapVector<Value, Order>;
 
-/// Gives each dot's vector operand the order that it needs: a load is cloned, anything else is packed.
+/// Gives each dot's vector operand the order that it needs. A load is cloned, and any other operand is packed.
 void fixVectorOperands(func::FuncOp function, const Orders &orders, LoadOrders &loadOrders) {
   SmallVector<tile::DotOp> dots;
   function.walk([&](tile::DotOp dot) { dots.push_back(dot); });
@@ -49,7 +49,7 @@ void fixVectorOperands(func::FuncOp function, const Orders &orders, LoadOrders &
   }
 }
 
-/// Dots that may take a loaded operand in any order share a clone that exists anyway.
+/// Lets a dot that accepts its loaded operand in any order use a clone that exists anyway.
 void shareClones(func::FuncOp function, const LoadOrders &loadOrders) {
   function.walk([&](tile::DotOp dot) {
     for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
@@ -67,8 +67,7 @@ void shareClones(func::FuncOp function, const LoadOrders &loadOrders) {
   });
 }
 
-//===-- Buffer or recompute
-//----------------------------------------------------------------------------------------===//
+//===-- Buffer or recompute --------------------------------------------------------------------------------------===//
 
 bool isDotOperand(Value value) {
   return llvm::any_of(value.getUses(), [](OpOperand &use) {
@@ -92,7 +91,7 @@ double ownCost(Operation *op) {
   return 1;
 }
 
-/// Decides buffer or recompute for every op, operands first.
+/// Decides for every op whether its result gets a buffer or is recomputed, operands first.
 class BufferDecision {
 public:
   explicit BufferDecision(const Orders &orders, const LoadOrders &loadOrders)
@@ -132,7 +131,7 @@ private:
     return uses * cost > cost + 1 + uses;
   }
 
-  // Of computing one vector of `value` where it is used.
+  // Returns the cost of computing one vector of `value` at its use.
   double costOf(Value value) {
     Operation *op = value.getDefiningOp();
     if (!tileType(value) || !op || op->hasAttr(kBufferAttr) || op->getNumRegions())
@@ -151,11 +150,10 @@ private:
   DenseMap<Value, double> costs_;
 };
 
-//===-- In place
-//---------------------------------------------------------------------------------------------------===//
+//===-- In place -------------------------------------------------------------------------------------------------===//
 
-/// Whether every computation that reads `value`, directly or through recomputed values, is `last` or comes before it.
-/// `last` itself must read only the element that it is about to write.
+/// Returns true if every computation that reads `value`, directly or through recomputed values, is `last` or comes
+/// before it. `last` itself may read only the element that it writes next.
 bool isReadOnlyUpTo(Value value, Operation *last, bool samePosition) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is written to views, and added to them.
+// Stores to views and atomic additions to them.
 #include "compiler/cpu/Window.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,8 +10,7 @@ namespace tegula::cpu {
 
 using namespace mlir;
 
-//===-- Locks
-//------------------------------------------------------------------------------------------------------===//
+//===-- Locks ----------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -31,8 +30,8 @@ void declareLocks(func::FuncOp body) {
 
 } // namespace
 
-/// Runs `body` while holding the lock of the view's row that starts at element `row`. One row always has the same lock,
-/// whatever part of it an op adds to; x86 has no atomic addition of floats, let alone of vectors.
+/// Runs `body` while holding the lock of the view's row that starts at element `row`. A row has the same lock for all
+/// ops, whichever part of it they add to. Locks are needed because x86 has no atomic addition of floats or vectors.
 static void underLock(Window &m, func::FuncOp function, Value row, llvm::function_ref<void()> body) {
   declareLocks(function);
   OpBuilder &b = m.b;
@@ -59,8 +58,7 @@ static void underLock(Window &m, func::FuncOp function, Value row, llvm::functio
   exchange(0);
 }
 
-//===-- Stores
-//-----------------------------------------------------------------------------------------------------===//
+//===-- Stores ---------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -71,7 +69,7 @@ Value sum(OpBuilder &b, Location loc, Value x, Value y) {
 
 } // namespace
 
-// Store and atomic add. Vectors run along the dimension in which the tile's own elements are contiguous.
+// Lowers a store or an atomic add. Vectors run along the dimension in which the tile's own elements are contiguous.
 void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange position) {
   auto type = tileType(tile);
   bool adds = isa<tile::AtomicAddOp>(op);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// In which order the elements of a buffered tile lie, and the attributes that say so.
+// The order of the elements of a buffered tile, and the attributes that record it.
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -8,13 +8,14 @@
 
 namespace tegula::cpu {
 
-/// Row: the last dimension is contiguous. Column: the first one is; only tiles of rank 2 have this choice.
+/// The order of a tile's elements in memory. Row: the last dimension is contiguous. Column: the first dimension is
+/// contiguous. Only tiles of rank 2 may have the order Column.
 enum class Order { Row, Column };
 
 inline constexpr llvm::StringLiteral kBufferAttr = "tile.buffer";    ///< On an op: the order of its result's buffer.
 inline constexpr llvm::StringLiteral kBuffersAttr = "tile.buffers";  ///< On a loop or branch: one order per result.
-inline constexpr llvm::StringLiteral kInPlaceAttr = "tile.in_place"; ///< The result replaces a loop-carried tile.
-inline constexpr llvm::StringLiteral kPackAttr = "tile.pack"; ///< On a dot: copy the operand that vectors run along.
+inline constexpr llvm::StringLiteral kInPlaceAttr = "tile.in_place"; ///< The result overwrites a loop-carried tile.
+inline constexpr llvm::StringLiteral kPackAttr = "tile.pack"; ///< On a dot: copy the operand along which vectors run.
 
 inline llvm::StringRef toWord(Order order) { return order == Order::Row ? "row" : "column"; }
 inline Order toOrder(llvm::StringRef word) { return word == "column" ? Order::Column : Order::Row; }
@@ -23,7 +24,7 @@ inline mlir::RankedTensorType tileType(mlir::Value value) {
   return llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
 }
 
-/// Whether `op` computes each element of its only result, a tile, from the same element of its operands.
+/// Returns true if `op` computes each element of its only result, a tile, from the same element of its operands.
 bool isElementwise(mlir::Operation *op);
 
 } // namespace tegula::cpu

@@ -15,7 +15,7 @@ Type withElement(Type like, Type element) {
   return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
 }
 
-/// Constants in the shape of one operand, and the few ops used below.
+/// Builds constants in the shape of one operand, and the few ops used below.
 struct Formula {
   OpBuilder &builder;
   Location loc;
@@ -47,7 +47,7 @@ struct Formula {
   Value isNan(Value a) { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, a, a); }
 };
 
-/// The 16 bits of bf16 nearest to x, in the upper half of 32 bits. NaN stays NaN.
+/// Returns the bf16 nearest to x, in the upper half of 32 bits. NaN stays NaN.
 Value roundedBf16Bits(Formula &m, Value x) {
   Value bits = m.bits(x);
   Value odd = m.andi(m.shr(bits, 16), m.i(1));
@@ -64,9 +64,10 @@ Type computeType(Type type) {
 
 Type likeF32(Type type) { return withElement(type, Float32Type::get(type.getContext())); }
 
-// n = round(x), 2^x = 2^n * 2^(x-n). Adding 1.5 * 2^23 leaves n in the low bits of the sum, from where a shift puts it
-// into the exponent: no conversion, whose result would be undefined for NaN. The polynomial is the minimax one of
-// degree 6 for 2^f on [-1/2, 1/2] with constant term 1, in relative error (Lawson's iteration).
+// With n = round(x), 2^x = 2^n * 2^(x-n). Adding 1.5 * 2^23 leaves n in the low bits of the sum, from where a shift
+// moves it into the exponent. This needs no conversion, whose result would be undefined for NaN. The polynomial of
+// degree 6 is the minimax approximation of 2^f on [-1/2, 1/2] with constant term 1, in relative error (Lawson's
+// iteration).
 Value exp2(OpBuilder &builder, Location loc, Value x) {
   Formula m(builder, loc, x);
   Value low = m.f(-127), high = m.f(128);
@@ -83,7 +84,8 @@ Value exp2(OpBuilder &builder, Location loc, Value x) {
   return m.select(m.isNan(x), x, result);
 }
 
-/// x + x^3 p(x^2) for |x| < 1: nothing cancels near 0. p interpolates at Chebyshev's nodes, to 2e-8 of the result.
+/// Returns x + x^3 p(x^2) for |x| < 1, in which nothing cancels near 0. p interpolates at Chebyshev's nodes. Its error
+/// is 2e-8 of the result.
 static Value smallTanh(Formula &m, Value x) {
   Value square = m.mul(x, x);
   Value p = m.f(-0.0004206955f);
@@ -92,7 +94,7 @@ static Value smallTanh(Formula &m, Value x) {
   return m.fma(m.mul(p, square), x, x);
 }
 
-// For |x| >= 1: 1 - 2 / (e^2|x| + 1), which is 1 where the power is too large.
+// For |x| >= 1: 1 - 2 / (e^2|x| + 1), which is 1 if the power overflows.
 Value tanh(OpBuilder &builder, Location loc, Value x) {
   Formula m(builder, loc, x);
   Value magnitude = math::AbsFOp::create(builder, loc, x);

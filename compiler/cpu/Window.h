@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of a view under one tile: its index arithmetic, and loops over it.
+// The part of a view that one tile covers: its index arithmetic, and loops over it.
 #pragma once
 
 #include "compiler/cpu/Lowering.h"
@@ -8,7 +8,8 @@
 
 namespace tegula::cpu {
 
-/// Index arithmetic for the part of a view under one tile.
+/// Index arithmetic for the part of a view that one tile covers. `low` and `high` bound, for each dimension, the
+/// elements of the tile that are inside the view.
 class Window {
 public:
   Window(Lowering &lowering, mlir::Value view, mlir::ValueRange position, mlir::RankedTensorType type)
@@ -33,7 +34,8 @@ public:
     return mlir::arith::MinSIOp::create(b, loc, mlir::arith::MaxSIOp::create(b, loc, x, from), to);
   }
 
-  /// Offset in elements of the tile's element `at`; a dimension without an index counts as at the tile's start.
+  /// Returns the offset in memory of the tile's element `at`. A dimension without an index counts as at the tile's
+  /// start.
   mlir::Value linear(llvm::ArrayRef<mlir::Value> at) {
     mlir::Value result = view.offset;
     for (size_t dim = 0; dim < at.size(); ++dim)
@@ -41,7 +43,7 @@ public:
     return result;
   }
 
-  /// Whether the tile lies wholly inside the view.
+  /// Emits the test whether the whole tile is inside the view.
   mlir::Value whole() {
     mlir::Value result;
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
@@ -57,7 +59,7 @@ public:
     return compare(mlir::arith::CmpIPredicate::eq, view.strides[dim], l.index(1));
   }
 
-  /// Runs `body(index)` in a loop; the builder ends up behind it.
+  /// Runs `body(index)` in a loop. The builder ends up after the loop.
   void loop(mlir::Value from, mlir::Value to, int64_t step, llvm::function_ref<void(mlir::Value)> body) {
     auto loop = mlir::scf::ForOp::create(b, loc, from, to, l.index(step));
     mlir::OpBuilder::InsertionGuard guard(b);
@@ -78,7 +80,7 @@ public:
       mlir::scf::IfOp::create(b, loc, condition, region(then));
   }
 
-  /// Loops over the valid part of every dimension but `inner`, then `body(indices)` with indices[inner] unset.
+  /// Loops over the valid part of every dimension except `inner`, and runs `body(indices)` with indices[inner] unset.
   void outerLoops(int64_t inner, llvm::function_ref<void(llvm::SmallVector<mlir::Value, 5> &)> body) {
     llvm::SmallVector<mlir::Value, 5> at(type.getRank());
     outerLoop(0, inner, at, body);

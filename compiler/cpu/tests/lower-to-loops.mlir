@@ -1,6 +1,6 @@
 // RUN: tegula-opt --plan-buffers --lower-to-loops --cse --split-input-file %s | FileCheck %s
 
-// 96 bytes of a row are two cache lines, padded to an odd number: 3 lines, 48 floats.
+// A row of 96 bytes takes two cache lines. It is padded to an odd number of lines: 3 lines, 48 floats.
 // CHECK: module attributes {tile.scratch = array<i64: 1536>}
 // CHECK-LABEL: func @edges_are_filled_and_the_rest_is_copied_in_vectors
 // CHECK-SAME: (%[[X:.*]]: memref<1xf32>, %[[WORDS:.*]]: memref<4xi64>, %{{.*}}: index, {{.*}}, %[[BUFFER:.*]]: memref<8x48xf32>)
@@ -19,7 +19,7 @@ func.func @edges_are_filled_and_the_rest_is_copied_in_vectors(%x: !tile.view<2xf
 
 // -----
 
-// 6 x 2 vectors of sums in registers, two steps of the inner dimension at a time.
+// Registers hold 6 x 2 vectors of accumulators. One iteration does two steps of the inner dimension.
 // CHECK-LABEL: func @a_product_keeps_a_block_of_sums_in_registers
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> ({{(vector<8xf32>(, )?)+}})
 // CHECK-COUNT-24: math.fma {{.*}} : vector<8xf32>
@@ -34,7 +34,7 @@ func.func @a_product_keeps_a_block_of_sums_in_registers(%x: !tile.view<2xf32>) {
 
 // -----
 
-// A long sum of f32 products is a sum of chunks; of bf16 products, one sum.
+// A long sum of f32 products is split into partial sums. A sum of bf16 products is not.
 // CHECK-LABEL: func @exact_products_are_summed_in_chunks
 // CHECK: %[[CHUNK:.*]] = arith.constant 32 : index
 // CHECK: scf.for {{.*}} step %[[CHUNK]] {
@@ -65,7 +65,7 @@ func.func @a_row_is_added_under_its_lock(%x: !tile.view<2xf32>) {
 
 // -----
 
-// Lanes past the end of a row of 5 must not reach the maximum.
+// Lanes past the end of a row of 5 must not affect the maximum.
 // CHECK-LABEL: func @a_reduction_across_lanes_masks_the_padding
 // CHECK: vector.create_mask
 // CHECK: arith.select
@@ -80,7 +80,7 @@ func.func @a_reduction_across_lanes_masks_the_padding(%x: !tile.view<2xf32>, %y:
 
 // -----
 
-// Nor do they make a condition hold.
+// Lanes past the end must not make a condition true.
 // CHECK-LABEL: func @a_condition_that_holds_for_some_element
 // CHECK: vector.store %{{.*}}, %[[FOUND:.*]][%{{.*}}] : memref<64xi8>, vector<8xi8>
 // CHECK: scf.for
@@ -106,7 +106,7 @@ func.func @a_condition_that_holds_for_some_element(%x: !tile.view<1xf32>) {
 
 // -----
 
-// bf16 widens by a shift and narrows by rounding in integers: no conversion that would be a library call.
+// bf16 is widened by a shift and narrowed by rounding in integers, because a conversion would be a library call.
 // CHECK-LABEL: func @bf16_is_held_as_f32
 // CHECK: arith.shli
 // CHECK-NOT: arith.truncf

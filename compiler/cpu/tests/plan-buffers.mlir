@@ -1,6 +1,6 @@
 // RUN: tegula-opt --plan-buffers --split-input-file %s | FileCheck %s
 
-// The rows of keys lie in memory as they are used; the queries are turned once, outside the loop.
+// The rows of keys are stored as they are used. The queries are transposed once, before the loop.
 // CHECK-LABEL: func @scores_of_a_loop_over_keys_are_column_major
 // CHECK: tile.load %arg0{{.*}} {tile.buffer = "column"}
 // CHECK: scf.for
@@ -64,7 +64,7 @@ func.func @cheap_values_are_recomputed_and_expensive_ones_kept(%x: !tile.view<2x
 
 // -----
 
-// The old value is still read after the new one is known, so they need two places.
+// The old value is read after the new one is computed, so they need two buffers.
 // CHECK-LABEL: func @a_carried_tile_that_is_read_later_is_not_overwritten
 // CHECK: arith.maxnumf {{.*}} {tile.buffer = "row"}
 // CHECK: arith.addf {{.*}} {tile.buffer = "row", tile.in_place}
