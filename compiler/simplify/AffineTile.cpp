@@ -15,7 +15,7 @@ using LocBuilder = ImplicitLocOpBuilder;
 
 //===-- Arithmetic -----------------------------------------------------------------------------------------------===//
 
-/// `value` before conversions between integer types.
+/// Returns `value` before conversions between integer types.
 static Value withoutCasts(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<arith::IndexCastOp, arith::ExtSIOp>(op))
@@ -112,7 +112,7 @@ bool AffineTile::isSmall() const {
 //===-- Scalar code ----------------------------------------------------------------------------------------------===//
 
 namespace {
-/// Adds up terms of type `index`.
+/// A sum of terms of type `index`.
 class Sum {
 public:
   explicit Sum(LocBuilder &b) : b_(b) {}
@@ -136,7 +136,7 @@ private:
 };
 } // namespace
 
-/// What comes from outside the block is summed first, so that it can leave a loop.
+/// Adds scalars from outside the block first, so that their sum can be hoisted from a loop.
 std::pair<Value, Value> AffineTile::sides(LocBuilder &b) const {
   assert(steps_.empty() && "elements differ");
   Sum below(b), above(b);

@@ -15,41 +15,44 @@ class ImplicitLocOpBuilder;
 
 namespace tegula::simplify {
 
-/// tile[i, j] = constant + sum of factor * scalar + steps[0] * i + steps[1] * j. Nothing wraps around: tile indices
-/// fit.
+/// An integer tile with tile[i, j] = constant + sum of factor * scalar + steps[0] * i + steps[1] * j. Nothing wraps
+/// around, because tile indices are small.
 class AffineTile {
 public:
   explicit AffineTile(size_t rank, int64_t constant = 0) : constant_(constant), steps_(rank, 0) {}
-  /// All elements are equal to a scalar.
+  /// Makes a tile whose elements all equal `scalar`.
   AffineTile(size_t rank, mlir::Value scalar);
-  /// 0, 1, 2, ...
+  /// Returns the tile 0, 1, 2, ...
   static AffineTile iota();
 
   AffineTile plus(const AffineTile &other) const { return combine(other, 1); }
   AffineTile minus(const AffineTile &other) const { return combine(other, -1); }
   AffineTile plus(int64_t number) const { return combine(AffineTile(steps_.size(), number), 1); }
   AffineTile times(int64_t factor) const { return AffineTile(steps_.size()).combine(*this, factor); }
-  /// Of the same elements, for shapes that differ in dimensions of size 1.
+  /// Returns the same elements in another shape. Returns nothing unless the shapes differ only in dimensions of size 1,
+  /// or all elements are equal.
   std::optional<AffineTile> reshaped(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to) const;
+  /// Returns the tile of shape `from`, repeated along its dimensions of size 1.
   AffineTile broadcast(llvm::ArrayRef<int64_t> from) const;
-  /// The largest element of a tile of this shape, as a tile of rank 0.
+  /// Returns the largest element of a tile of this shape, as a tile of rank 0.
   AffineTile largest(llvm::ArrayRef<int64_t> shape) const;
 
-  /// How much elements grow along each dimension.
+  /// Returns the growth of elements along each dimension.
   llvm::ArrayRef<int64_t> steps() const { return steps_; }
-  /// Whether it holds neither scalars nor different elements.
+  /// Returns true if the tile contains no scalar and all its elements are equal.
   bool isConstant() const;
-  /// Whether elements of a tile of this shape grow by 1 along `dim`, and by nothing along other dimensions.
+  /// Returns true if elements of a tile of this shape grow by 1 along `dim`, and by nothing along other dimensions.
   bool countsAlong(size_t dim, llvm::ArrayRef<int64_t> shape) const;
   int64_t constant() const { return constant_; }
-  /// All scalars in it.
+  /// Returns all scalars of the sum.
   auto scalars() const { return llvm::make_first_range(scalars_); }
-  /// Whether all numbers in it are so small that no operation above overflows.
+  /// Returns true if all numbers of the sum are so small that no operation above overflows.
   bool isSmall() const;
 
-  /// For a tile of rank 0, two scalars of type `index`: it is at most 0 where the first is at most the second.
+  /// Returns two scalars of type `index` for a tile of rank 0. The tile is at most 0 exactly if the first scalar is at
+  /// most the second.
   std::pair<mlir::Value, mlir::Value> sides(mlir::ImplicitLocOpBuilder &b) const;
-  /// The first element, a scalar of type `index`.
+  /// Returns the first element as a scalar of type `index`.
   mlir::Value first(mlir::ImplicitLocOpBuilder &b) const;
 
 private:
@@ -63,15 +66,16 @@ private:
   llvm::SmallVector<int64_t, 4> steps_;
 };
 
-/// Whether each element of the result is one of the operand's, or the conjunction of two.
+/// Returns true if each element of the result equals an element of the operand, or is the conjunction of two.
 bool isConjunction(mlir::Operation *op);
 
-/// Recognises affine tiles.
+/// Recognises affine tiles, and remembers what it has found.
 class AffineTiles {
 public:
-  /// Nothing if `tile` is not affine.
+  /// Returns `tile` as an affine tile. Returns nothing if it is not affine.
   std::optional<AffineTile> find(mlir::Value tile);
-  /// A tile that is at most 0 exactly where `compare` holds; nothing if it is no compare of affine tiles by order.
+  /// Returns a tile that is at most 0 exactly where `compare` is true. Returns nothing unless `compare` compares affine
+  /// tiles by signed order.
   std::optional<AffineTile> excess(mlir::Value compare);
 
 private:

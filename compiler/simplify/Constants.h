@@ -13,9 +13,9 @@ namespace tegula::simplify {
 
 constexpr double log2e = 1.4426950408889634, ln2 = 0.6931471805599453;
 
-/// A constant of `type` (a float, or a tile of them) with every element equal to `value`.
+/// Returns a constant of `type` (a float, or a tile of floats) with every element equal to `value`.
 mlir::Value floatConstant(mlir::ImplicitLocOpBuilder &b, mlir::Type type, double value);
-/// The same for integers and `index`.
+/// Returns such a constant for integers and `index`.
 mlir::Value integerConstant(mlir::ImplicitLocOpBuilder &b, mlir::Type type, const llvm::APInt &value);
 
 } // namespace tegula::simplify

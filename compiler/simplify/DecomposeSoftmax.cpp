@@ -29,7 +29,7 @@ using LocBuilder = ImplicitLocOpBuilder;
 
 //===-- Operations -----------------------------------------------------------------------------------------------===//
 
-/// FlashAttention-2 as it is written.
+/// Emits the update of FlashAttention-2 as published.
 static SoftmaxState update(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Value s = op.getScores(), m = op.getMax();
   Type rows = m.getType();
@@ -43,15 +43,15 @@ static SoftmaxState update(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   return {newMax, newSum, tile::DotOp::create(b, o.getType(), p, op.getValues(), rescaled)};
 }
 
-/// The largest of each row as integers, of which sm_90 compares three at a time: the maximum where that is positive,
-/// else some element of the row.
+/// Returns the largest element of each row, compared as integers, of which sm_90 compares three in one instruction. It
+/// is the row's maximum if the maximum is positive, otherwise some element of the row.
 static Value largestAsIntegers(LocBuilder &b, Value s, Type rows) {
   auto ofBits = [&](Type type) { return cast<RankedTensorType>(type).clone(b.getI32Type()); };
   Value bits = arith::BitcastOp::create(b, ofBits(s.getType()), s);
   return arith::BitcastOp::create(b, rows, reduceRows(b, tile::Reduction::Max, bits, ofBits(rows)));
 }
 
-/// Whether whole rows of scores may be negative, as those to which a bias has been added.
+/// Returns true if all scores of a row may be negative, as they may after a bias has been added.
 static bool mayBeNegative(Value scores) {
   Operation *op = scores.getDefiningOp();
   if (auto mask = dyn_cast_if_present<arith::SelectOp>(op))
@@ -61,7 +61,8 @@ static bool mayBeNegative(Value scores) {
   return isa_and_present<arith::AddFOp, arith::SubFOp, math::FmaOp>(op);
 }
 
-/// The maxima of rows, of which `largest` are the largest as integers.
+/// Returns the maxima of the rows, whose largest elements as integers are `largest`. Compares the scores as floats only
+/// if some of these are not positive.
 static Value maximaOf(LocBuilder &b, Value s, Value largest) {
   Type rows = largest.getType();
   Value zero = floatConstant(b, rows, 0);
@@ -76,8 +77,8 @@ static Value maximaOf(LocBuilder &b, Value s, Value largest) {
   return branch.getResult(0);
 }
 
-/// Rows with scores above `limit` become relative to their maximum. The largest as integers tell that there are none,
-/// unless the limit is negative, which it hardly ever is where scores are not.
+/// Gives each row with a score above `limit` a new maximum. The largest as integers suffice to show that there is no
+/// such row, unless the limit is negative. If scores are not negative, it hardly ever is.
 static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op) {
   Value oldMax = op.getMax(), oldSum = op.getSum();
   Type rows = oldMax.getType();
@@ -99,11 +100,13 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
   return {branch.getResult(0), branch.getResult(1), branch.getResult(2), branch.getResult(3)};
 }
 
-/// Whether exponents may be fused. Warps that feed themselves have no registers for both kinds.
+/// Returns true if exponents may be fused. f16 needs warp specialization for it: warps that load their own tiles have
+/// too few registers for both kinds of exponents.
 static bool mayFuse(tile::SoftmaxUpdateOp op) { return hidesRounding(op) || tile::wantsRoles(op); }
 
-/// Fused, but exact in rows whose origin is far from 0. These become differences, with a scale of 1 and an origin of 0,
-/// and the multiply-adds are common to all: behind the branch the assembler interleaves them with exponentials.
+/// Returns fused exponents, which are exact in rows whose maximum is far from 0. The scores of these rows become
+/// differences, with a scale of 1 and a subtracted maximum of 0. The multiply-adds come after the branch and are common
+/// to all rows, so that ptxas interleaves them with exponentials.
 static Value fusedNearZero(LocBuilder &b, const ScaledScores &s, Value origin) {
   auto matrix = cast<RankedTensorType>(s.tile.getType());
   Type rows = origin.getType();
@@ -123,7 +126,7 @@ static Value fusedNearZero(LocBuilder &b, const ScaledScores &s, Value origin) {
   return math::FmaOp::create(b, tile, acrossColumns(b, factor, matrix), acrossColumns(b, minus, matrix));
 }
 
-/// Of probabilities relative to the maxima `m`.
+/// Returns the exponents of probabilities relative to the maxima `m`.
 static Value exponents(LocBuilder &b, const ScaledScores &s, Value m, tile::SoftmaxUpdateOp op) {
   Value origin = exponentOrigin(b, m);
   if (hidesRounding(op))
@@ -131,8 +134,8 @@ static Value exponents(LocBuilder &b, const ScaledScores &s, Value m, tile::Soft
   return mayFuse(op) ? fusedNearZero(b, s, origin) : exactExponents(b, s, origin);
 }
 
-/// For tensor cores. Rows are rescaled only where their maximum has grown by 2^8; there are few after the first block,
-/// and probabilities up to 2^8 instead of 1 are as exact.
+/// Emits the update for tensor cores. Rows are rescaled only if their maximum has grown by 2^8. After the first block
+/// of keys, few have, and probabilities up to 2^8 are as exact as probabilities up to 1.
 static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Type rows = op.getMax().getType();
   ScaledScores s = mayFuse(op) ? withoutScale(op.getScores(), /*andAdded=*/false) : ScaledScores{op.getScores()};

@@ -20,19 +20,20 @@ using namespace tegula::simplify;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-/// Below this a mask costs no more than the branch around it.
+/// The fewest elements of a tile that is changed. In a smaller tile, a mask costs no more than a branch around it.
 constexpr int64_t smallestTile = 256;
 
 namespace {
-/// Where a term can fail: terms that fail at other tiles have a branch each.
+/// The kind of limit that a term is. Terms of different kinds are false at different tiles, so each kind has its own
+/// branch.
 enum class Side : uint8_t {
-  lower, ///< It holds for columns behind one.
-  upper, ///< For those before one.
-  any,   ///< A scalar says.
+  lower, ///< The term is true from some column on.
+  upper, ///< The term is true up to some column.
+  any,   ///< A scalar decides.
 };
 
-/// Some compares of a mask, and what tells that all of them hold for the whole tile: an affine tile that is at most 0,
-/// or a scalar that is true.
+/// Some compares of a mask, and one test of them. They are true for the whole tile if the affine tile `bound` is at
+/// most 0, or if `scalar` is true.
 struct EdgeTerm {
   Side side;
   std::optional<AffineTile> bound;
@@ -49,26 +50,27 @@ struct EdgeTerm {
   }
 };
 
-/// The conjunction that decides one select. Told from the rest of it are compares of affine tiles, and terms that a
-/// scalar makes true for the whole tile: `or` of that scalar and a tile.
+/// The conjunction that decides one select. Two kinds of its conjuncts are terms: compares of affine tiles, and an `or`
+/// of a scalar and a tile, which is true for the whole tile if the scalar is.
 class EdgeMask {
 public:
   explicit EdgeMask(Value mask) : mask_(mask) { collect(mask); }
 
-  /// Whether there are such terms, and they may hold for a whole tile.
+  /// Returns true if there are terms, and they can be true for a whole tile.
   bool isWorthTesting() const { return !terms_.empty() && !neverUniform_; }
 
   auto terms(Side side) const {
     return llvm::make_filter_range(terms_, [=](const EdgeTerm &term) { return term.side == side; });
   }
 
-  /// The mask without these terms; null if nothing is left.
+  /// Returns the mask without its terms. Null if nothing is left.
   Value remainder(LocBuilder &b) const {
     Kept kept;
     return keep(b, mask_, [&](Value compare) { return isEdge(compare) ? Value() : compare; }, kept);
   }
 
-  /// The mask with nothing but the terms of this side, computed at `b`, `mayAllHold` or not.
+  /// Returns the mask with only the terms of this side, computed at `b`. If `mayAllHold` is false, a test has shown
+  /// that they are not all true. A single `or` with a scalar is then replaced by its tile.
   Value only(LocBuilder &b, Side side, bool mayAllHold) {
     Kept kept;
     IRMapping copies;
@@ -85,9 +87,9 @@ public:
   }
 
 private:
-  using Kept = DenseMap<Value, Value>; // of conjunctions; null where nothing is kept
+  using Kept = DenseMap<Value, Value>; // Results of conjunctions, null where nothing is kept.
 
-  /// The scalar of which all elements are copies, if `tile` is such a tile.
+  /// Returns the scalar that all elements of `tile` equal. Null if `tile` does not repeat a scalar.
   static Value repeatedScalar(Value tile) {
     Operation *op = tile.getDefiningOp();
     if (!isa_and_present<tile::BroadcastOp, tile::ReshapeOp>(op))
@@ -96,7 +98,7 @@ private:
     return isa<RankedTensorType>(source.getType()) ? repeatedScalar(source) : source;
   }
 
-  /// What a tile is the `or` of, if one is a scalar, which makes the whole tile true; nulls if none is.
+  /// The operands of an `or` of a repeated scalar and a tile. Both are null for other values.
   struct ScalarOr {
     Value scalar, tile;
   };
@@ -123,7 +125,7 @@ private:
                excess->steps().back() < 0 ? Side::lower : Side::upper);
   }
 
-  /// Of bounds that differ by a constant the tightest implies the others.
+  /// Adds a bound. If bounds differ by a constant, only the tightest is tested, because it implies the others.
   void addBound(AffineTile bound, Value compare, Side side) {
     if (bound.isConstant()) {
       neverUniform_ |= bound.constant() > 0;
@@ -146,7 +148,8 @@ private:
            llvm::any_of(terms_, [&](const EdgeTerm &term) { return term.has(compare); });
   }
 
-  /// What is left of the conjunction `value` if `choose` gives what stands for a compare, null for nothing.
+  /// Returns the conjunction `value` with each compare replaced by the result of `choose`. Null stands for a compare
+  /// that is left out, and for a conjunction of which nothing is left.
   static Value keep(LocBuilder &b, Value value, function_ref<Value(Value)> choose, Kept &kept) {
     Operation *op = value.getDefiningOp();
     if (!isConjunction(op))
@@ -161,7 +164,7 @@ private:
     return kept[value] = isWhole ? cloneWith(b, op, operands) : operands.empty() ? Value() : operands.front();
   }
 
-  /// Compares that are not affine are not moved.
+  /// Copies affine positions and their compares to `b`. Other values stay where they are.
   Value recompute(LocBuilder &b, Value value, IRMapping &copies) {
     if (Value copy = copies.lookupOrNull(value))
       return copy;
@@ -172,7 +175,7 @@ private:
     return copy(b, value, copies, [&](Value operand) { return recompute(b, operand, copies); });
   }
 
-  /// All of `value` that is computed in the block of the mask.
+  /// Copies `value` and all tiles that it depends on in the block of the mask to `b`.
   Value recomputeHere(LocBuilder &b, Value value, IRMapping &copies) {
     if (Value copy = copies.lookupOrNull(value))
       return copy;
@@ -197,10 +200,10 @@ private:
 
   Value mask_;
   AffineTiles tiles_;
-  DenseSet<Value> seen_; // the mask and what it is the conjunction of
+  DenseSet<Value> seen_; // The mask and the values that it is the conjunction of.
   SmallVector<EdgeTerm> terms_;
-  DenseSet<Value> alwaysTrue_; // compares
-  bool neverUniform_ = false;  // a constant bound is above 0
+  DenseSet<Value> alwaysTrue_; // Compares.
+  bool neverUniform_ = false;  // True if a constant bound is above 0.
 };
 } // namespace
 
@@ -215,7 +218,7 @@ static scf::IfOp branchOn(LocBuilder &b, Value condition, function_ref<Value()> 
   return branch;
 }
 
-/// Of a branch whose second side is right in any case.
+/// Marks a branch whose else side is always right.
 static void markFastPath(scf::IfOp branch) { branch->setAttr(tile::fastPath, UnitAttr::get(branch.getContext())); }
 
 static void branchOnEdge(arith::SelectOp select) {
@@ -226,7 +229,7 @@ static void branchOnEdge(arith::SelectOp select) {
   auto masked = [&](Value by, Value tile) -> Value {
     return by ? arith::SelectOp::create(b, by, tile, select.getFalseValue()) : tile;
   };
-  SmallVector<std::pair<Side, Value>> sides; // and what tells that they hold everywhere
+  SmallVector<std::pair<Side, Value>> sides; // Each with the condition that its terms are true everywhere.
   Value inside;
   auto both = [&](Value one, Value other) { return one ? Value(arith::AndIOp::create(b, one, other)) : other; };
   for (Side side : {Side::lower, Side::upper, Side::any}) {

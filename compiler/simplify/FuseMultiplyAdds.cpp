@@ -22,19 +22,19 @@ using namespace tegula::simplify;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-/// What `tile` is a broadcast of; null if it is none.
+/// Returns the value that `tile` is a broadcast of. Null if `tile` is not a broadcast.
 static Value broadcastSource(Value tile) {
   auto broadcast = tile.getDefiningOp<tile::BroadcastOp>();
   return broadcast ? broadcast.getSource() : Value();
 }
 
-/// `small` * `factor`, broadcast to `type`.
+/// Returns `small` * `factor`, broadcast to `type`.
 static Value scaledBroadcast(LocBuilder &b, Value small, double factor, Type type) {
   Value scaled = arith::MulFOp::create(b, small, floatConstant(b, small.getType(), factor));
   return tile::BroadcastOp::create(b, type, scaled);
 }
 
-/// The number, as a scalar, that is every element of `tile`; null if they may differ.
+/// Returns the scalar that equals every element of `tile`. Null if elements may differ.
 static Value sameElement(LocBuilder &b, Value tile) {
   Value source = broadcastSource(tile);
   if (source && !isa<ShapedType>(source.getType()))
@@ -46,14 +46,14 @@ static Value sameElement(LocBuilder &b, Value tile) {
 }
 
 namespace {
-/// x * factor, where the factor is the same for all elements.
+/// The tile x * factor, with one factor for all elements.
 struct Scaled {
   Value x;
   Value factor; ///< A scalar; null for 1.
 };
 } // namespace
 
-/// A product has its factor on the right (combineFactors).
+/// Returns `tile` as a scaled tile. combineFactors has put the factor on the right.
 static Scaled asScaled(Value tile) {
   auto product = tile.getDefiningOp<arith::MulFOp>();
   Value source = product ? broadcastSource(product.getRhs()) : Value();
@@ -67,8 +67,9 @@ static bool isF32Tile(Type type) {
   return tile && tile.getElementType().isF32();
 }
 
-/// What multiplies or divides all elements of a tile by one number becomes a product with the broadcast of a scalar on
-/// the right, together with what did the same before it.
+/// Replaces a multiplication or division of all elements of a tile by one number. It becomes a multiplication with the
+/// broadcast of a scalar on the right. If the tile is already such a multiplication without other uses, its factor
+/// becomes part of the scalar.
 static void combineFactors(Operation *op) {
   bool divides = isa<arith::DivFOp>(op);
   if ((!divides && !isa<arith::MulFOp>(op)) || !isF32Tile(op->getResult(0).getType()))
@@ -90,7 +91,7 @@ static void combineFactors(Operation *op) {
   op->erase();
 }
 
-/// `a` * log2e - `b` * log2e
+/// Returns `a` * log2e - `subtrahend` * log2e.
 static Value fusedDifference(LocBuilder &b, Value a, Value subtrahend) {
   Type type = a.getType();
   auto [x, factor] = asScaled(a);
@@ -98,7 +99,7 @@ static Value fusedDifference(LocBuilder &b, Value a, Value subtrahend) {
   return math::FmaOp::create(b, x, scale, scaledBroadcast(b, subtrahend, -log2e, type));
 }
 
-/// The select that makes `tile` -inf where it is masked; null if there is none.
+/// Returns the select that makes `tile` -inf where it is masked. Null if there is none.
 static arith::SelectOp maskOf(Value tile) {
   auto select = tile.getDefiningOp<arith::SelectOp>();
   bool masks = select && matchPattern(select.getFalseValue(), m_NegInfFloat());
@@ -124,7 +125,7 @@ static void fuseExponent(math::ExpOp exp) {
   exp.erase();
 }
 
-/// The product that `term` is, if nothing else needs it.
+/// Returns the multiplication that computes `term`, if nothing else uses its result.
 static arith::MulFOp soleProduct(Value term) {
   auto product = term.getDefiningOp<arith::MulFOp>();
   return product && product->hasOneUse() ? product : arith::MulFOp();
@@ -132,7 +133,8 @@ static arith::MulFOp soleProduct(Value term) {
 
 static Value negated(LocBuilder &b, Value x) { return arith::NegFOp::create(b, x); }
 
-/// lhs + rhs, or lhs - rhs, with the first of them that is a product in the multiply-add.
+/// Replaces lhs + rhs, or lhs - rhs, by a multiply-add with the first operand that is a multiplication without other
+/// uses.
 static void fuseSum(Operation *sum, bool minus) {
   Value lhs = sum->getOperand(0), rhs = sum->getOperand(1);
   LocBuilder b(sum->getLoc(), sum);
@@ -147,7 +149,7 @@ static void fuseSum(Operation *sum, bool minus) {
   sum->erase();
 }
 
-/// Of f32 tiles. The product itself is left to be removed as dead code.
+/// Fuses sums of f32 tiles. The multiplications themselves are left to dead code elimination.
 static void fuseSums(func::FuncOp function) {
   function.walk([](Operation *op) {
     if (isa<arith::AddFOp, arith::SubFOp>(op) && isF32Tile(op->getResult(0).getType()))
@@ -155,7 +157,7 @@ static void fuseSums(func::FuncOp function) {
   });
 }
 
-/// The elements of all products' operands.
+/// Returns the element types of the operands of all dots.
 static SmallPtrSet<Type, 3> multipliedTypes(func::FuncOp function) {
   SmallPtrSet<Type, 3> types;
   function.walk([&](tile::DotOp dot) {

@@ -25,7 +25,7 @@ static bool isDivision(Operation *op) {
   return isSignedDivision(op) || isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op);
 }
 
-/// Whether the divisor is a constant that is nowhere 0 or -1.
+/// Returns true if the divisor is a constant that is nowhere 0 or -1.
 static bool hasSafeDivisor(Operation *division) {
   auto safe = [](const APInt &value) { return !value.isZero() && !value.isAllOnes(); };
   Attribute constant;
@@ -41,7 +41,7 @@ static Value equals(ImplicitLocOpBuilder &b, Value x, const APInt &value) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, integerConstant(b, x.getType(), value));
 }
 
-/// smallest integer / -1, whose quotient does not fit
+/// Emits the test for the smallest integer divided by -1, whose quotient does not fit.
 static Value overflows(ImplicitLocOpBuilder &b, Value dividend, Value divisor, unsigned width) {
   Value smallest = equals(b, dividend, APInt::getSignedMinValue(width));
   Value minusOne = equals(b, divisor, APInt::getAllOnes(width));

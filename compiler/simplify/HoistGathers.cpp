@@ -14,10 +14,12 @@ namespace tegula::simplify {
 using namespace mlir;
 using namespace tegula;
 
-/// A row or a column of a tile; more would take the registers of what the loop computes.
+/// The most elements of a gather that is hoisted: those of a row or a column of a tile. More would take the registers
+/// that the loop needs.
 constexpr int64_t kMostElements = 512;
 
-/// Whether `op`, of this loop's body, depends on nothing in it; `inside` is what it takes to compute it, in order.
+/// Returns true if `op`, in the body of this loop, depends on nothing that changes in the loop. Adds `op` and the ops
+/// of the body that it needs to `inside`, in order.
 static bool isInvariant(Operation *op, scf::ForOp loop, SetVector<Operation *> &inside) {
   if (inside.contains(op))
     return true;
@@ -46,6 +48,6 @@ static void hoistFrom(scf::ForOp loop) {
 
 namespace {
 struct HoistGathers : simplify::impl::HoistGathersBase<HoistGathers> {
-  void runOnOperation() override { getOperation()->walk(hoistFrom); } // From the innermost loop outwards.
+  void runOnOperation() override { getOperation()->walk(hoistFrom); } // Inner loops come first.
 };
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which columns the first rows of a tile still see, for warps that hold no others.
+// Finds the columns that the first rows of a tile still see, for warps that hold only these rows.
 #include "compiler/simplify/AffineTile.h"
 #include "compiler/simplify/Passes.h"
 #include "compiler/sm/Sm.h"
@@ -19,7 +19,8 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::simplify;
 
-/// The softmax that is all that the loop does, or null: an iteration whose scores are -inf changes nothing.
+/// Returns the softmax if the loop does nothing else, otherwise null. An iteration whose scores are all -inf then
+/// changes nothing.
 static tile::SoftmaxUpdateOp softmaxOf(scf::ForOp loop) {
   auto update = loop.getNumResults() == 3 ? loop.getYieldedValues().front().getDefiningOp<tile::SoftmaxUpdateOp>()
                                           : tile::SoftmaxUpdateOp();
@@ -32,13 +33,13 @@ static tile::SoftmaxUpdateOp softmaxOf(scf::ForOp loop) {
   return search.wasInterrupted() ? tile::SoftmaxUpdateOp() : update;
 }
 
-/// The mask of scores that are -inf elsewhere, or null.
+/// Returns the mask outside which scores are -inf, or null.
 static Value maskOf(Value scores) {
   auto select = scores.getDefiningOp<arith::SelectOp>();
   return select && matchPattern(select.getFalseValue(), m_NegInfFloat()) ? select.getCondition() : Value();
 }
 
-/// Calls `visit` with what `mask` is the conjunction of.
+/// Calls `visit` with each value that `mask` is the conjunction of.
 static void forEachConjunct(Value mask, function_ref<void(Value)> visit) {
   Operation *op = mask.getDefiningOp();
   if (!isConjunction(op))
@@ -47,8 +48,8 @@ static void forEachConjunct(Value mask, function_ref<void(Value)> visit) {
     forEachConjunct(operand, visit);
 }
 
-/// The last position of the loop whose first column row 0 sees, if `compare` shows each row one column more than the
-/// row before.
+/// Returns the last position of the loop at which row 0 sees the tile's first column. Returns nothing unless `compare`
+/// lets each row see one column more than the previous row, and the position does not change in the loop.
 static std::optional<AffineTile> diagonalOf(Value compare, scf::ForOp loop) {
   constexpr int64_t steps[] = {-1, 1};
   std::optional<AffineTile> excess = AffineTiles().excess(compare);

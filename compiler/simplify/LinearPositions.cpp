@@ -36,17 +36,19 @@ static void countUp(arith::SIToFPOp conversion) {
   conversion.erase();
 }
 
-/// Numbers in 32 bits: the first one of a tile is no further from 0 than this, the others no further from it.
+/// The bound on positions of 32 bits. The first element of a tile is at most this far from 0, and the other elements
+/// are at most this far from the first.
 constexpr int64_t far = int64_t(1) << 30;
 
-/// `number`, or one that far from 0, on the same side of it as all others of the tile.
+/// Clamps `number`, the first element of a tile, to [-far, far]. All elements of the tile stay on the same side of 0.
 static Value nearZero(ImplicitLocOpBuilder &b, Value number) {
   number = arith::MinSIOp::create(b, number, arith::ConstantIndexOp::create(b, far));
   number = arith::MaxSIOp::create(b, number, arith::ConstantIndexOp::create(b, -far));
   return arith::IndexCastOp::create(b, b.getI32Type(), number);
 }
 
-/// Positions that differ along one dimension only cost little as they are, if warps have them anyway, for their loads.
+/// Returns true if the tile grows along several dimensions. Positions along only one dimension cost little without this
+/// pass, if warps compute them for their loads anyway.
 static bool growsAlongSeveral(const AffineTile &tile) {
   return llvm::count_if(tile.steps(), [](int64_t step) { return step != 0; }) > 1;
 }

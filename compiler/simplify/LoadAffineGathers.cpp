@@ -16,7 +16,8 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::simplify;
 
-/// Where the box of the view begins that `gather` reads; nothing if it reads something else.
+/// Returns the position of the rectangle of the view that `gather` reads. Returns nothing if it does not read a
+/// rectangle.
 static std::optional<SmallVector<AffineTile>> boxOf(tile::GatherOp gather, AffineTiles &tiles) {
   auto type = dyn_cast<RankedTensorType>(gather.getType());
   if (!type || static_cast<size_t>(type.getRank()) != gather.getIndices().size())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Probabilities relative to the maxima that rows had before. Nobody looks for new ones: the sum of a row, which is
-// needed anyway, tells whether some probability has become too large; the block's scores are then computed a second
-// time.
+// The optimistic softmax: P is computed relative to the maxima of the keys before, without a search for new maxima. The
+// sum of a row, which is needed anyway, shows if some probability has become too large. The recompute path then
+// computes the scores of the block again.
 #include "compiler/simplify/Constants.h"
 #include "compiler/simplify/ScaledScores.h"
 #include "compiler/simplify/Softmax.h"
@@ -23,21 +23,23 @@ namespace {
 
 //===-- Scores a second time -------------------------------------------------------------------------------------===//
 
-/// What becomes of branches that save masks inside of the edges (`tile.fast_path`).
+/// The treatment of mask branches (`tile.fast_path`) in a copy of the scores: keep the branch, take its then side, or
+/// avoid it and copy the else side.
 enum class FastPaths { keep, take, avoid };
 
-/// How the scores of an iteration come out of the only product behind them.
+/// The ops between the scores of an iteration and the only dot that they come from.
 class ScoreChain {
 public:
   ScoreChain(scf::ForOp loop, const ScaledScores &scores) : loop_(loop), scores_(scores) {
     isRepeatable_ = collect(sourceOf(scores.tile)) && (!scores.added || collect(sourceOf(scores.added)));
   }
 
-  /// Arithmetic, loads of what nobody writes, and products of whole fragments are.
+  /// Returns true if the scores can be computed again. They must come from one dot without accumulator, whose columns
+  /// fill whole fragments of warps, through arithmetic and loads from tensors that are not written.
   bool isRepeatable() const { return isRepeatable_ && product_; }
 
-  /// The branch between special functions of these scores and their exponentials, or null. It would keep the assembler
-  /// from interleaving the two.
+  /// Returns the branch between special functions of these scores and their exponentials, or null. ptxas would not
+  /// interleave the two across it.
   scf::IfOp dividingBranch() const {
     const bool isSlow = llvm::any_of(between_, [](Operation *op) {
       return isa<math::MathDialect>(op->getDialect()) && !isa<math::FmaOp, math::AbsFOp>(op);
@@ -46,13 +48,14 @@ public:
     return isSlow && branch && branch->hasAttr(tile::fastPath) ? branch : nullptr;
   }
 
-  /// From the same product.
+  /// Copies the ops after the dot. The copies use the same dot.
   ScaledScores repeated(LocBuilder &b, FastPaths fastPaths) {
     IRMapping map;
     return repeated(b, fastPaths, map);
   }
 
-  /// From a product that each warp computes for itself. The position is opaque, so that nothing is kept for this.
+  /// Copies the dot and the ops after it. Each warp computes its own rows of the copied dot. The position is opaque, so
+  /// that ptxas keeps no registers for this path.
   ScaledScores again(LocBuilder &b) {
     IRMapping map;
     Value position = arith::IndexCastOp::create(b, b.getI32Type(), loop_.getInductionVar());
@@ -85,7 +88,7 @@ private:
       map.map(result, map.lookupOrDefault(value));
   }
 
-  /// The op of an iteration that `value` comes from, or null.
+  /// Returns the op of the loop body that `value` comes from, or null.
   Operation *sourceOf(Value value) {
     Operation *op = value.getDefiningOp();
     return op ? loop_.getBody()->findAncestorOpInBlock(*op) : nullptr;
@@ -95,7 +98,7 @@ private:
     if (!op || op == product_ || between_.contains(op))
       return true;
     if (auto dot = dyn_cast<tile::DotOp>(op)) {
-      constexpr int64_t columnsOfWarps = 16; // Of 8 more, warpgroups read less than warps do.
+      constexpr int64_t columnsOfWarps = 16; // Warps read 16 columns at a time, warpgroups 8.
       const bool isOnly = !product_ && !dot.getAcc();
       product_ = dot;
       return isOnly && dot.getType().getDimSize(1) % columnsOfWarps == 0;
@@ -123,8 +126,9 @@ private:
 
 //===-- Updates --------------------------------------------------------------------------------------------------===//
 
-/// What the scores of a block make of rows: the maximum and the sum before, relative to it, the factor of the output
-/// and whether that does anything; the block's probabilities and their sums.
+/// The effect of a block of keys on the rows. `m` is the maximum, and `l` the sum of earlier blocks relative to it.
+/// `alpha` is the factor of the output, and `any` is true if it changes some row. `p` are the block's probabilities,
+/// and `sum` are their row sums.
 struct BlockUpdate {
   Value m, l, alpha, any, p, sum;
 
@@ -183,14 +187,15 @@ private:
     return BlockUpdate::of(scf::IfOp::create(b, condition, yield(then), yield(otherwise)));
   }
 
-  /// Above it a probability may exceed what its type or sums of f32 can hold; below it none does. Far enough above what
-  /// raises a maximum that each time some row's is raised, in tiles of up to 128 columns.
+  /// Returns the largest sum for which the optimistic path is right. Up to it, no probability exceeds what its type or
+  /// f32 sums can hold. Above it, in tiles of up to 128 columns, some probability exceeds 2^8, so that the recompute
+  /// path raises some row's maximum.
   double largestSum() const { return hidesRounding_ ? 0x1p40 : 0x1p15; }
 
   Value sums(LocBuilder &b, Value p) { return reduceRows(b, tile::Reduction::Add, p, rows_); }
 
-  /// Relative to the old maxima. A row that has none yet, or one that is too large for a fused exponent, is relative to
-  /// -1e37 instead: any score above that is then far too large.
+  /// Computes P relative to the old maxima. A row that has seen no key uses -1e37 instead, and so does an f16 row with
+  /// a maximum beyond 512. Any visible score of such a row then fails the check.
   BlockUpdate fast(LocBuilder &b, const ScaledScores &scores) {
     Value m = op_.getMax(), p = math::Exp2Op::create(b, fusedExponents(b, scores, fastOrigin(b)));
     Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);

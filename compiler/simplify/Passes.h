@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The phase `simplify`: what programs of all targets need, or of GPUs. Passes.td says what each does.
+// The phase `simplify`: passes that every target needs, and passes for GPUs. Passes.td describes each pass.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ std::unique_ptr<mlir::Pass> createLoadAffineGathers();
 std::unique_ptr<mlir::Pass> createReciprocalDivisors();
 
 void buildSimplifyPipeline(mlir::OpPassManager &passes);
-/// For tensor cores, and instructions that all threads of a warp skip together.
+/// Adds the passes for GPUs, which have tensor cores, and instructions that all threads of a warp can skip together.
 void buildCudaSimplifyPipeline(mlir::OpPassManager &passes);
 void registerPasses();
 

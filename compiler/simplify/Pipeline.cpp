@@ -11,7 +11,6 @@ namespace tegula::simplify {
 
 void buildSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createDecomposeSoftmax());
-  // After the softmax has become exponentials: their factors fold with the scale of the scores.
   passes.addPass(createBase2Exponentials());
   passes.addPass(createGuardDivision());
   passes.addPass(mlir::createCanonicalizerPass());

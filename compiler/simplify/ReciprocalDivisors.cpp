@@ -19,8 +19,8 @@ using namespace tegula;
 using namespace tegula::simplify;
 
 namespace {
-/// 32-bit arithmetic on values that may be unsigned. No call makes more than one of its operands: compilers of C++
-/// evaluate arguments in different orders, and programs do not depend on them.
+/// Builds 32-bit arithmetic on values that may be unsigned. Each call creates at most one of its operands. C++
+/// compilers evaluate arguments in different orders, and the program must not depend on the order.
 struct Words {
   ImplicitLocOpBuilder b;
 
@@ -31,7 +31,7 @@ struct Words {
   Value isNegative(Value x) { return compare(arith::CmpIPredicate::slt, x, constant(0)); }
   Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
   Value negatedIf(Value condition, Value x) { return select(condition, negated(x), x); }
-  /// The upper half of the 64-bit product of unsigned numbers.
+  /// Returns the upper half of the 64-bit product of unsigned numbers.
   Value highProduct(Value x, Value y) {
     Type wide = b.getI64Type();
     Value wideX = arith::ExtUIOp::create(b, wide, x), wideY = arith::ExtUIOp::create(b, wide, y);
@@ -41,7 +41,7 @@ struct Words {
   }
 };
 
-/// reciprocal = floor((2^32 - 1) / magnitude); a divisor of 0 counts as 1.
+/// A divisor with its reciprocal, floor((2^32 - 1) / magnitude). A divisor of 0 counts as 1.
 struct Divisor {
   Value isZero, magnitude, reciprocal;
 };
@@ -54,8 +54,8 @@ static Divisor invert(Words w, Value divisor) {
   return {isZero, magnitude, arith::DivUIOp::create(w.b, most, magnitude)};
 }
 
-/// The reciprocal is 2^32 / magnitude - 1 at least, and magnitudes of dividends are at most 2^31, so that the first
-/// quotient is right or too small by 1.
+/// Divides by a multiplication. The reciprocal is at least 2^32 / magnitude - 1, and the dividend's magnitude is at
+/// most 2^31. The first quotient is therefore right or too small by 1.
 static Value divide(Words w, Operation *division, const Divisor &by) {
   Value x = division->getOperand(0), divisor = division->getOperand(1), magnitude = w.magnitude(x);
   Value quotient = w.highProduct(magnitude, by.reciprocal);
@@ -75,7 +75,7 @@ static Value divide(Words w, Operation *division, const Divisor &by) {
   return w.select(by.isZero, zero, quotient);
 }
 
-/// Whether the value is known before the loop; moves there what it is computed from.
+/// Returns true if the value is known before the loop. Moves the ops that it is computed from before the loop.
 static bool hoist(Value value, LoopLikeOpInterface loop) {
   if (loop.isDefinedOutsideOfLoop(value))
     return true;
@@ -104,7 +104,7 @@ namespace {
 struct ReciprocalDivisors : simplify::impl::ReciprocalDivisorsBase<ReciprocalDivisors> {
   void runOnOperation() override {
     getOperation()->walk<WalkOrder::PreOrder>([](LoopLikeOpInterface loop) {
-      SmallVector<Operation *> divisions; // A divisor may be the quotient of an earlier one.
+      SmallVector<Operation *> divisions; // A divisor may be the quotient of an earlier division.
       loop.walk<WalkOrder::PreOrder>([&](Operation *op) {
         if (isa<arith::DivSIOp, arith::RemSIOp>(op) && op->getResult(0).getType().isInteger(32))
           divisions.push_back(op);

@@ -14,7 +14,7 @@ using LocBuilder = ImplicitLocOpBuilder;
 
 namespace tegula::simplify {
 
-/// The scalar that `tile` has everywhere, or null.
+/// Returns the scalar that every element of `tile` equals, or null.
 static Value splatOf(Value tile) {
   auto broadcast = tile.getDefiningOp<tile::BroadcastOp>();
   return broadcast && !isa<ShapedType>(broadcast.getSource().getType()) ? broadcast.getSource() : Value();
@@ -22,14 +22,15 @@ static Value splatOf(Value tile) {
 
 static Value splat(LocBuilder &b, Type tile, Value scalar) { return tile::BroadcastOp::create(b, tile, scalar); }
 
-/// Whether nothing but one op, or what is in its regions, uses `value`.
+/// Returns true if a single op uses `value`, directly or in its regions.
 static bool hasOneUser(Value value) {
   auto userHere = [&](Operation *user) { return value.getParentBlock()->findAncestorOpInBlock(*user); };
   Operation *first = value.use_empty() ? nullptr : userHere(*value.user_begin());
   return first && llvm::all_of(value.getUsers(), [&](Operation *user) { return userHere(user) == first; });
 }
 
-/// The factor and the term that all elements of `scores`, but for masked ones, have last; no factor if there is none.
+/// Returns the factor and the term that come last in all elements of `scores` except masked ones. The scale is null if
+/// there is no such factor.
 static ScaledScores partsOf(Value scores) {
   Operation *op = scores.getDefiningOp();
   if (auto product = dyn_cast_if_present<arith::MulFOp>(op))
@@ -48,8 +49,8 @@ static ScaledScores partsOf(Value scores) {
 static bool isLast(Operation *op) { return isa_and_present<arith::MulFOp, math::FmaOp>(op); }
 
 namespace {
-/// Takes the factor and the term out, but for the factor's sign. A positive one costs a branch at most, which is that
-/// of an edge mask if there is one.
+/// Takes the factor, except its sign, and the term out of scores. A positive factor costs at most one branch. If the
+/// scores have a branch on the mask boundary, the sign is tested there.
 class Unscaled {
 public:
   Unscaled(LocBuilder &b, Value scale) : b_(b), scale_(scale) {
@@ -57,7 +58,7 @@ public:
     isPositive_ = arith::XOrIOp::create(b, isNegative_, arith::ConstantIntOp::create(b, b.getI1Type(), 1));
   }
 
-  /// Of `tile`, for `user`.
+  /// Returns `tile` without factor and term, as an operand of `user`.
   Value scores(Value tile, Operation *user) {
     Operation *op = tile.getDefiningOp();
     if (isLast(op))
@@ -81,7 +82,8 @@ public:
     return tile;
   }
 
-  /// In place of 0 a number that leaves nothing of any score either, but is no NaN times infinity.
+  /// Returns the magnitude of the factor. If it is 0, returns the smallest normal number instead. That also leaves
+  /// nothing of any score, but gives no NaN when it multiplies infinity.
   Value scale() {
     constexpr double smallest = std::numeric_limits<float>::min();
     Value magnitude = math::AbsFOp::create(b_, scale_);
@@ -102,7 +104,7 @@ private:
 
   LocBuilder &b_;
   Value scale_, isNegative_, isPositive_;
-  DenseSet<Operation *> done_; ///< Branches: both sides of the next one may hand on what one yields.
+  DenseSet<Operation *> done_; ///< Rewritten branches. Both sides of a later branch may yield the result of one.
 };
 } // namespace
 
@@ -124,7 +126,7 @@ Value computed(LocBuilder &b, const ScaledScores &s) {
   if (!s.added)
     return scaled(b, s.tile, s.scale);
   Value sum = math::FmaOp::create(b, s.tile, splat(b, s.tile.getType(), s.scale), s.added);
-  // Masked scores are -inf, whatever would be added to them: it may be no number.
+  // Masked scores stay -inf, because the term may be NaN there.
   return selectWhere(b, s.tile, -infinity, -infinity, sum);
 }
 
@@ -132,7 +134,7 @@ static Value log2eTimes(LocBuilder &b, Value scalar, double sign, Type tile) {
   return splat(b, tile, arith::MulFOp::create(b, scalar, floatConstant(b, scalar.getType(), sign * log2e)));
 }
 
-/// x log2(e) + minusOrigins, where a scalar that `x` is multiplied by becomes part of the factor.
+/// Returns x log2(e) + minusOrigins. If `x` is multiplied by a scalar, the scalar becomes part of the factor.
 static Value exponentsOf(LocBuilder &b, Value x, Value minusOrigins) {
   auto negative = x.getDefiningOp<arith::NegFOp>();
   auto product = (negative ? negative.getOperand() : x).getDefiningOp<arith::MulFOp>();

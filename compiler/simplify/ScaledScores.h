@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: MIT
-// Scores whose last multiplication and addition are still to be done: exponents take them in.
+// Scores without their last multiplication and addition, which become part of the exponents.
 #pragma once
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace tegula::simplify {
 
-/// tile * scale + added where `tile` is not -inf, with a positive scalar `scale`. Null stands for 1 and for 0; only a
-/// scaled tile has something added.
+/// The scores tile * scale + added, with a positive scalar `scale`. Masked elements are -inf in `tile`. A null scale
+/// stands for 1, and a null `added` for 0. Only scores with a scale have something added.
 struct ScaledScores {
   mlir::Value tile, scale = {}, added = {};
 };
 
-/// Takes a multiplication by a scalar, but for its sign, out of `scores`, and if `andAdded` what is added after it.
+/// Takes a multiplication by a scalar, except its sign, out of `scores`. If `andAdded` is true, also takes out the term
+/// that is added after it.
 ScaledScores withoutScale(mlir::Value scores, bool andAdded);
-/// The scores themselves.
+/// Returns the scores as one tile.
 mlir::Value computed(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s);
-/// A number for each row, multiplied by the scale.
+/// Returns one value per row, multiplied by the scale.
 mlir::Value scaled(mlir::ImplicitLocOpBuilder &b, mlir::Value rows, mlir::Value scale);
-/// (s - origin) log2(e) with an origin for each row, in as few multiply-adds per element as there can be: scores are
-/// not rounded, the scaled origin is.
+/// Returns (s - origin) log2(e), with one subtracted maximum per row, in as few multiply-adds per element as possible.
+/// The scaled maximum is rounded, the scores are not.
 mlir::Value fusedExponents(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin);
-/// The same with scores rounded and the difference first: exactly 0 where a score is the origin.
+/// Returns the same exponents with rounded scores and the difference first. They are exactly 0 where a score equals
+/// `origin`.
 mlir::Value exactExponents(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin);
 
 } // namespace tegula::simplify

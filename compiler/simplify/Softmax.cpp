@@ -50,7 +50,7 @@ Value isFarFromZero(LocBuilder &b, Value origin) {
   return isAbove(b, math::AbsFOp::create(b, origin), floatConstant(b, origin.getType(), far));
 }
 
-/// exp(old - m), rounded as the probabilities are: exactly 1 in a row whose maximum stays.
+/// Returns exp(old - m), rounded as the probabilities are. It is exactly 1 in a row whose maximum stays.
 static Value rescaling(LocBuilder &b, tile::SoftmaxUpdateOp op, Value m) {
   Value old = op.getMax(), origin = exponentOrigin(b, m);
   if (!hidesRounding(op))
@@ -83,7 +83,7 @@ static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
 Value accumulate(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value any, Value alpha) {
   Type narrow = getElementTypeOrSelf(op.getValues());
   Value weights = arith::TruncFOp::create(b, cast<RankedTensorType>(p.getType()).clone(narrow), p);
-  // The output comes last, since it may still be under way.
+  // The output comes last, because the MMA that computes it may still be in flight.
   Value o = rescaled(b, any, alpha, op.getOutput());
   return tile::DotOp::create(b, o.getType(), weights, op.getValues(), o);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The online softmax in elementary operations: what its two forms for tensor cores share.
+// The online softmax in elementary operations: the common parts of its two forms for tensor cores.
 #pragma once
 
 #include "compiler/tile/Tile.h"
@@ -13,48 +13,51 @@
 namespace tegula::simplify {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// A row keeps its maximum until it has grown by 2 to the power of this.
+/// The threshold of conditional rescaling. A row keeps its maximum until exp(new - old) exceeds 2 to this power.
 constexpr double raisedAbove = 8;
 
-/// Of rows: the maximum and the sum of all scores so far, and the output before it is divided by the sum.
+/// The state of the rows: the maximum of all scores so far, the sum of their exponentials, and the output before it is
+/// divided by the sum.
 struct SoftmaxState {
   mlir::Value m, l, o;
 };
 
-/// `rows` [m] repeated along the columns of a tile of type [m, n].
+/// Returns `rows` [m], repeated along the columns of a tile of type [m, n].
 mlir::Value acrossColumns(mlir::ImplicitLocOpBuilder &b, mlir::Value rows, mlir::Type type);
 mlir::Value reduceRows(mlir::ImplicitLocOpBuilder &b, tile::Reduction kind, mlir::Value matrix, mlir::Type type);
 mlir::Value isAbove(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value limit);
-/// `yes` where x equals `value`, else `no`.
+/// Returns `yes` where x equals `value`, otherwise `no`.
 mlir::Value selectWhere(mlir::ImplicitLocOpBuilder &b, mlir::Value x, double value, double yes, mlir::Value no);
 
-/// The maximum, and 0 where that is -inf, so that subtracting it from another -inf gives no NaN.
+/// Returns the maximum that exponents subtract. It is 0 where `max` is -inf, so that subtracting it from another -inf
+/// gives no NaN.
 mlir::Value exponentOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value max);
-/// (x - origin) log2(e). The difference comes first, and nothing is fused: it is exactly 0 where x is the maximum, so
-/// that the largest probability is exactly 1, and so is the factor of a row whose maximum stays. An error in that
-/// factor would be raised to the power of the number of blocks.
+/// Returns (x - origin) log2(e). The difference is computed first, and nothing is fused, so that the result is exactly
+/// 0 where x is the maximum. The largest probability is then exactly 1, and so is the factor of a row whose maximum
+/// stays. An error in this factor would be raised to the power of the number of blocks of keys.
 mlir::Value relativeExponent(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value origin);
-/// What is added to exponents to base 2 that are relative to `origin`.
+/// Returns -origin log2(e), the term that base-2 exponents relative to `origin` add.
 mlir::Value minusOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
-/// Whether the type of the values, which is the probabilities', hides that the origin of fused exponents is rounded,
-/// however large it is.
+/// Returns true if rounding P to the type of V hides the error of a fused exponent for maxima of any size. Only bf16
+/// does.
 bool hidesRounding(tile::SoftmaxUpdateOp op);
-/// Where other types may show it. Elsewhere the largest probability is off 1 by less than 2^-13, and f16 rounds it
-/// to 1.
+/// Returns an i1 per row: true if the maximum is beyond 512, where f16 would show the error of a fused exponent.
+/// Otherwise the largest probability is within 2^-13 of 1, which f16 rounds to 1.
 mlir::Value isFarFromZero(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
-/// A row's maximum and sum, what its output is multiplied by, and whether that does anything.
+/// The updated state of the rows: maximum, sum, the factor `alpha` for the output, and `any`: i1, true if some row must
+/// be rescaled.
 struct Rows {
   mlir::Value m, l, alpha, any;
 };
 
-/// Rows whose `largest` score is above `limit` become relative to it.
+/// Gives each row whose `largest` score is above `limit` this score as its new maximum. Returns the updated state.
 Rows raisedTo(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit);
-/// The product of the probabilities `p` of a block and its values, added to the output so far, which is multiplied by
-/// `alpha` first if there is `any` row in which that does something.
+/// Returns `alpha` * output + P V, where P is `p` rounded to the type of V. The output is multiplied by `alpha` only if
+/// `any` is true.
 mlir::Value accumulate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value any,
                        mlir::Value alpha);
 
-/// Exponentials first, relative to the maxima before; none if the scores cannot be computed a second time.
+/// Computes exponentials first, relative to the old maxima. Returns nothing if the scores cannot be computed again.
 std::optional<SoftmaxState> optimisticUpdate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op);
 
 } // namespace tegula::simplify
