@@ -45,11 +45,11 @@ Operand Selection::compute(Instruction &instruction, Type *type, Operands operan
 
 namespace {
 
-enum class Extension { none, zeros, sign }; ///< What the bits beyond a narrow integer must be.
+enum class Extension { none, zeros, sign }; ///< The bits beyond a narrow integer.
 
 struct Spelling {
   unsigned opcode;
-  StringLiteral name; ///< Followed by the number of bits.
+  StringLiteral name; ///< The number of bits follows.
   Extension extension = Extension::none;
 };
 
@@ -72,7 +72,7 @@ constexpr Spelling kBinary[] = {
     {Instruction::FMul, "mul.rn.f"},
 };
 
-/// Of conditions; arithmetic on one bit is logic.
+/// Instructions on conditions. Arithmetic on one bit is logic.
 constexpr Spelling kLogic[] = {
     {Instruction::And, "and.pred $0, $1, $2"}, {Instruction::Mul, "and.pred $0, $1, $2"},
     {Instruction::Or, "or.pred $0, $1, $2"},   {Instruction::Xor, "xor.pred $0, $1, $2"},
@@ -114,7 +114,7 @@ Operand Selection::computeBinary(Instruction &instruction, Type *type, Operand a
   return emit(spelling->name + Twine(bitsOf(registerClass)) + " $0, $1, $2", registerClass, {a, b});
 }
 
-/// f32.
+/// Divides f32.
 Operand Selection::divideFloats(bool isApproximate, Operand a, Operand b) {
   constexpr int64_t kOne = 0x3f800000;
   std::string suffix = isApproximate ? ".approx.f32 $0, $1" : ".rn.f32 $0, $1";
@@ -125,7 +125,8 @@ Operand Selection::divideFloats(bool isApproximate, Operand a, Operand b) {
 
 //===-- Comparisons and choices ----------------------------------------------------------------------------------===//
 
-/// LLVM marks by a letter in front what PTX marks by one behind, by the type, or not at all.
+/// Returns the name of a predicate in PTX. LLVM puts the letter of an unordered comparison in front, PTX puts it at the
+/// end. PTX has no letter for ordered ones, and expresses signedness by the type.
 static std::string nameOf(CmpInst::Predicate predicate) {
   StringRef name = CmpInst::getPredicateName(predicate);
   if (predicate == CmpInst::FCMP_ORD || predicate == CmpInst::FCMP_UNO)

@@ -13,10 +13,10 @@ using namespace llvm;
 
 namespace {
 
-/// A line, by its block's number and its own.
+/// A line: the index of its block, and its index in the block.
 using CodePosition = std::pair<unsigned, unsigned>;
 
-/// Where a register, or several that have become one, is used and written, in the order of lines; within a line uses
+/// The uses and writes of a register, or of several that have become one, in the order of lines. Within a line, uses
 /// come first.
 struct Range {
   struct Event {
@@ -29,7 +29,7 @@ struct Range {
   };
 
   SmallVector<Event, 4> events;
-  BitVector liveOut; ///< Blocks at whose end it holds a value that is still needed; empty if there are none.
+  BitVector liveOut; ///< Blocks at whose end its value is still needed. Empty if there are none.
 
   bool isWrittenIn(unsigned block) const {
     return any_of(events, [&](const Event &event) { return event.isWritten && event.place.first == block; });
@@ -90,7 +90,8 @@ private:
       ranges_[operand.reg()].events.push_back({place, true});
   }
 
-  /// From each block that uses a value which it has not written up to the blocks that write it.
+  /// Finds the blocks at whose end the value is live. Walks from each block that uses the value before writing it up to
+  /// the blocks that write it.
   void findLiveBlocks(Range &range) {
     SmallVector<unsigned> upwards;
     for (size_t i = 0; i < range.events.size(); ++i) {
@@ -118,7 +119,8 @@ private:
 
   const Line &lineAt(CodePosition place) const { return code_.blocks[place.first].lines[place.second]; }
 
-  /// Whether the line copies what one of them holds anyway once they are one, or nothing.
+  /// Returns true if the line copies nothing once `a` and `b` are one: it copies between them, or it copies an
+  /// undefined value.
   bool joins(const Line &line, Register a, Register b) {
     if (!line.isCopy)
       return false;
@@ -128,7 +130,7 @@ private:
     return source.kind == Operand::Kind::undefined;
   }
 
-  /// Whether `a` is written where `b` holds another value that is still needed.
+  /// Returns true if `a` is written while `b` has another value that is still needed.
   bool overwrites(Register a, Register b) {
     return any_of(ranges_[a].events, [&](const Range::Event &event) {
       return event.isWritten && ranges_[b].isLiveAfter(event.place) && !joins(lineAt(event.place), a, b);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The code of a kernel between LLVM IR and text: PTX instructions on registers without end.
+// The code of a kernel between LLVM IR and text: PTX instructions on an unlimited number of registers.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -18,14 +18,14 @@ class DILocation;
 
 namespace tegula::ptx {
 
-/// What fits: PTX asks of most instructions only that the size of their registers is right.
+/// The size of a register. Most PTX instructions require only that the size of their registers is right.
 enum class RegisterClass : uint8_t { pred, b16, b32, b64 };
 
-/// `pred`, `b32`, ...
+/// Returns a name such as `pred` or `b32`.
 llvm::StringRef toString(RegisterClass registerClass);
 unsigned bitsOf(RegisterClass registerClass);
 
-inline constexpr unsigned kSharedMemory = 3; ///< The number of LLVM's address space.
+inline constexpr unsigned kSharedMemory = 3; ///< The number of the address space in LLVM.
 
 using Register = unsigned;
 
@@ -34,8 +34,8 @@ struct Operand {
     undefined, ///< Any value.
     reg,
     integer,
-    f32,   ///< By its bits.
-    label, ///< A block, by its number.
+    f32,   ///< Given by its bits.
+    label, ///< A block, given by its number.
   };
 
   Kind kind = Kind::undefined;
@@ -51,10 +51,10 @@ struct Operand {
 
 /// One instruction, or one inline assembly.
 struct Line {
-  llvm::StringRef text; ///< `$0` is the first operand.
+  llvm::StringRef text; ///< `$0` stands for the first operand.
   llvm::ArrayRef<Operand> operands;
-  unsigned results; ///< How many of the operands, from the first on, are written.
-  bool isCopy;      ///< Of the second operand to the first; of an undefined one, nothing is printed.
+  unsigned results; ///< The number of operands, from the first on, that are written.
+  bool isCopy;      ///< Copies the second operand to the first. Prints nothing if the second is undefined.
   const llvm::DILocation *place;
 
   llvm::ArrayRef<Operand> written() const { return operands.take_front(results); }
@@ -66,7 +66,7 @@ struct Block {
   llvm::SmallVector<unsigned, 2> successors;
 };
 
-/// The strings and operands of its lines live as long as it does.
+/// The blocks and registers of a kernel. The strings and operands of its lines live as long as it does.
 class Code {
 public:
   std::vector<Block> blocks;
@@ -85,9 +85,9 @@ private:
   llvm::StringSaver strings_{memory_};
 };
 
-/// For each register the one that takes its place: registers between which values are copied become one where no
-/// instruction needs both. The assembler does so, too, but not with all; and not with accumulators of products that
-/// are in flight, which nobody may copy.
+/// Returns, for each register, the register that replaces it. Registers between which values are copied become one if
+/// no instruction needs both. ptxas coalesces some of them, too, but not all. It does not coalesce accumulators of a
+/// wgmma in flight, which must not be copied.
 std::vector<Register> coalesce(const Code &code);
 
 } // namespace tegula::ptx

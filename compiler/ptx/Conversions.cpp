@@ -11,12 +11,12 @@ static std::string conversion(const Twine &to, const Twine &from) {
   return ("cvt." + to + "." + from + " $0, $1").str();
 }
 
-/// `s32`, `u64`, ...
+/// Returns a type name such as `s32` or `u64`.
 static std::string integerOf(RegisterClass registerClass, bool isSigned) {
   return ((isSigned ? "s" : "u") + Twine(bitsOf(registerClass))).str();
 }
 
-/// Between registers of integers; the value must already fill its own.
+/// Converts an integer between register sizes. The value must already fill its register.
 Operand Selection::resize(Operand x, RegisterClass from, RegisterClass to, bool isSigned) {
   if (from == to || !x.isRegister())
     return x;
@@ -24,7 +24,7 @@ Operand Selection::resize(Operand x, RegisterClass from, RegisterClass to, bool 
   return emit(conversion(integerOf(to, isSigned && !isSmaller), integerOf(from, isSigned && !isSmaller)), to, x);
 }
 
-/// Of one bit, to any type.
+/// Converts a condition to any type.
 Operand Selection::convertCondition(CastInst &cast, Type *type, Operand x) {
   RegisterClass to = classOf(type);
   bool isSigned = isa<SExtInst, SIToFPInst>(cast);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Divisions by a number as multiplications by its reciprocal, as in Hacker's Delight. The assembler does so only
-// for some numbers.
+// Divisions by a constant as multiplications by its reciprocal, as in Hacker's Delight. ptxas does this only for some
+// constants.
 #include "compiler/ptx/Selection.h"
 
 #include "llvm/Support/DivisionByConstantInfo.h"

@@ -12,7 +12,7 @@ namespace {
 
 struct Spelling {
   Intrinsic::ID id;
-  StringLiteral text; ///< Of the results first, then the arguments.
+  StringLiteral text; ///< Results come first, then arguments.
 };
 
 constexpr Spelling kMachine[] = {
@@ -66,7 +66,7 @@ constexpr Spelling kMachine[] = {
     {Intrinsic::nvvm_ff2bf16x2_rn, "cvt.rn.bf16x2.f32 $0, $1, $2"},
 };
 
-/// On f32; what LLVM makes of arithmetic.
+/// Intrinsics on f32 that LLVM produces from arithmetic.
 constexpr Spelling kFloat[] = {
     {Intrinsic::fma, "fma.rn.f32 $0, $1, $2, $3"},    {Intrinsic::fmuladd, "fma.rn.f32 $0, $1, $2, $3"},
     {Intrinsic::sqrt, "sqrt.rn.f32 $0, $1"},          {Intrinsic::fabs, "abs.f32 $0, $1"},
@@ -79,7 +79,7 @@ constexpr Spelling kFloat[] = {
     {Intrinsic::roundeven, "cvt.rni.f32.f32 $0, $1"},
 };
 
-/// Empty if there is none.
+/// Returns the text of an intrinsic, or "" if `all` does not contain it.
 StringRef find(ArrayRef<Spelling> all, Intrinsic::ID id) {
   auto *found = find_if(all, [&](const Spelling &one) { return one.id == id; });
   return found == all.end() ? "" : StringRef(found->text);
@@ -154,7 +154,7 @@ Operand Selection::computeInteger(IntrinsicInst &call, Type *type, Operands x) {
   return refuse("the intrinsic " + call.getCalledFunction()->getName() + " on " + bits + " bits");
 }
 
-/// The sign of a comparison: -1, 0 or 1.
+/// Returns the sign of a comparison: -1, 0 or 1.
 Operand Selection::compareThreeWays(IntrinsicInst &call, Type *type, Operands x) {
   bool isSigned = call.getIntrinsicID() == Intrinsic::scmp;
   Type *compared = call.getArgOperand(0)->getType()->getScalarType();

@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  /// Null if there is nothing better.
+  /// Returns a better value for the instruction, or null.
   Value *improve(Instruction &instruction) {
     builder_.SetInsertPoint(&instruction);
     switch (instruction.getOpcode()) {
@@ -51,8 +51,8 @@ private:
     }
   }
 
-  /// A conditional branch goes elsewhere, and the block that follows is the other way, as the assembler expects: it
-  /// takes what follows for the likely way, and unrolls only loops whose exit is taken if a predicate holds.
+  /// Makes a conditional branch leave the straight line, so that its second successor is the block that follows. ptxas
+  /// takes the following block for the likely one. It unrolls only loops whose exit is taken if a predicate is true.
   void leaveForward(BasicBlock &block) {
     auto *branch = dyn_cast<BranchInst>(block.getTerminator());
     if (!branch || branch->isUnconditional() || branch->getSuccessor(0) != block.getNextNode())
@@ -67,7 +67,7 @@ private:
     branch->swapSuccessors();
   }
 
-  /// Whether it is computed for this user only, and here.
+  /// Returns true if `operand` is a constant expression, or is computed in this block for `user` only.
   static bool belongsTo(Value *operand, Instruction &user) {
     auto *instruction = dyn_cast<Instruction>(operand);
     return isa<ConstantExpr>(operand) ||
@@ -79,7 +79,8 @@ private:
     return op.getOpcode() == Instruction::Add || (bits && bits->isDisjoint());
   }
 
-  /// (x + number) + y becomes (x + y) + number: accesses to memory take a number for free, and many share the sum.
+  /// Replaces (x + number) + y by (x + y) + number. Accesses to memory take a constant offset for free, and many share
+  /// the sum.
   Value *moveNumberOutward(Instruction &instruction) {
     for (unsigned side : {1, 0}) {
       auto *inner = dyn_cast<Operator>(instruction.getOperand(side));
@@ -99,7 +100,7 @@ private:
     return sum;
   }
 
-  /// (x << number) * y becomes (x * y) << number, which is part of the addition that follows.
+  /// Replaces (x << number) * y by (x * y) << number. The shift then becomes part of the addition that follows.
   Value *moveShiftOutward(Instruction &instruction) {
     for (unsigned side : {0, 1}) {
       Value *x = nullptr, *shift = instruction.getOperand(side), *y = instruction.getOperand(1 - side);
@@ -110,8 +111,8 @@ private:
     return nullptr;
   }
 
-  /// Whether x and y hold: of two choices the assembler makes better schedules than of one, whose predicate it computes
-  /// first.
+  /// Splits a choice on `x and y`, or on `x or y`, into two choices. ptxas schedules two choices better than one, whose
+  /// predicate it computes first.
   Value *chooseTwice(SelectInst &choice) {
     Value *x = nullptr, *y = nullptr, *yes = choice.getTrueValue(), *no = choice.getFalseValue();
     if (choice.getType()->isIntegerTy(1) || !belongsTo(choice.getCondition(), choice))
@@ -123,7 +124,8 @@ private:
     return nullptr;
   }
 
-  /// Two f32 that are rounded to 16 bits and put into one word are one instruction, for which LLVM has an intrinsic.
+  /// Combines two f32 that are rounded to 16 bits and packed into one word. This is one instruction, for which LLVM has
+  /// an intrinsic.
   Value *packConversions(Instruction &instruction) {
     Value *low = nullptr, *high = nullptr;
     auto first = m_InsertElt(m_Undef(), m_OneUse(m_FPTrunc(m_Value(low))), m_Zero());
@@ -135,8 +137,8 @@ private:
     return builder_.CreateIntrinsic(id, {high, low});
   }
 
-  /// A bf16 is the upper half of the f32 that it is. Of one in the upper half of a word the assembler makes two
-  /// instructions: down, and up again.
+  /// Widens a bf16 by a shift or a mask, because a bf16 is the upper half of an f32. For the upper half of a word,
+  /// ptxas would make two instructions, one down and one up.
   Value *widenHalf(Instruction &instruction) {
     Value *pair = nullptr, *word = nullptr;
     uint64_t index = 0;
@@ -150,7 +152,7 @@ private:
 
   Function &function_;
   IRBuilder<> builder_;
-  DenseMap<std::pair<Value *, Value *>, Value *> sums_; ///< Of this block.
+  DenseMap<std::pair<Value *, Value *>, Value *> sums_; ///< The sums of this block.
   SmallVector<WeakTrackingVH> replaced_;
 };
 

@@ -7,7 +7,7 @@ class Function;
 
 namespace tegula::ptx {
 
-/// Rewrites what the GPU has a better instruction for, where the assembler does not see it.
+/// Rewrites code for which the GPU has a better instruction that ptxas does not find.
 void applyPeepholes(llvm::Function &function);
 
 } // namespace tegula::ptx

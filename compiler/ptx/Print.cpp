@@ -22,7 +22,7 @@ class Printer {
 public:
   Printer(const Code &code, raw_ostream &out) : code_(code), out_(out) {}
 
-  /// A kernel, from its name to its end.
+  /// Prints a kernel, from its name to its end.
   void print(const Function &kernel) {
     nameRegisters();
     printSignature(kernel);
@@ -38,7 +38,7 @@ public:
     out_ << "}\n";
   }
 
-  /// What `.loc` directives refer to.
+  /// Prints the files that `.loc` directives refer to.
   void printFiles() {
     for (auto &[file, number] : files_) {
       std::string path = (file->getDirectory() + (file->getDirectory().empty() ? "" : "/") + file->getFilename()).str();
@@ -142,10 +142,10 @@ private:
   const Code &code_;
   raw_ostream &out_;
   std::vector<Register> leaders_;
-  std::vector<unsigned> numbers_; ///< Of a leader, among those of its class.
+  std::vector<unsigned> numbers_; ///< The number of a leader among the registers of its class.
   std::array<unsigned, 4> counts_ = {};
   MapVector<const DIFile *, unsigned> files_;
-  std::pair<unsigned, unsigned> place_; ///< File and line of what was printed last.
+  std::pair<unsigned, unsigned> place_; ///< The file and line of the last directive.
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From optimised LLVM IR to PTX. PTX is a virtual machine with registers without end, and its assembler optimises: what
-// is left to do is to name each value, to spell each instruction, and to leave out copies that join values.
+// From optimised LLVM IR to PTX. PTX is a virtual machine with an unlimited number of registers, and ptxas optimises.
+// This folder therefore only names each value, spells each instruction, and removes copies between values.
 #pragma once
 
 #include "tegula/status.h"
@@ -15,15 +15,15 @@ class Module;
 
 namespace tegula::ptx {
 
-/// The GPU to print for.
+/// The GPU whose PTX is printed.
 struct Target {
   std::string_view arch;    ///< "sm_90a"
-  std::string_view version; ///< Of PTX: "8.1".
+  std::string_view version; ///< The version of PTX, such as "8.1".
   int64_t number = 0;       ///< 90
 };
 
-/// The module's kernel. Returns internal, naming it, if there is an instruction, an intrinsic or a type in it that our
-/// own lowering and LLVM's clean-up of it do not make.
+/// Returns the PTX of the module's kernel. Returns internal, with the name of the offender, if the kernel contains an
+/// instruction, an intrinsic or a type that neither our own lowering nor LLVM's clean-up of it produces.
 Expected<std::string> toPtx(llvm::Module &module, const Target &target);
 
 } // namespace tegula::ptx

@@ -20,7 +20,7 @@ Status Selection::run() {
   block_ = &code_.blocks.front();
   loadParameters();
   locateShared();
-  // A definition then comes before its uses, except those of phis.
+  // In this order, a definition comes before its uses, except uses by phis.
   for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&kernel_))
     select(*block);
   return std::move(status_);
@@ -67,8 +67,9 @@ void Selection::loadParameters() {
   }
 }
 
-/// From sm_90 on the address depends on the block's place in its cluster, so that the assembler reads a special
-/// register wherever the address is needed. The sum with a number that it does not know to be 0 it keeps.
+/// Keeps the address of shared memory in a register. From sm_90 on, the address depends on the thread block's rank in
+/// its cluster. ptxas would read a special register wherever the address is needed. It keeps the sum of the address and
+/// a number that it does not know to be 0.
 void Selection::locateShared() {
   constexpr StringLiteral unknownZero = "shr.u32 $0, $1, 31"; // No grid has 2^31 blocks.
   if (target_.number < 90)
@@ -100,8 +101,9 @@ void Selection::select(BasicBlock &block) {
   computedHere_.clear();
 }
 
-/// A phi has two sets of registers: one that only the blocks before it write and only its own block reads, so that no
-/// copy can destroy what another one needs, and its own. Most become one.
+/// Gives a phi two sets of registers: its own, and one for incoming values. Only the blocks before the phi write the
+/// incoming set, and only the phi's block reads it. No copy can therefore overwrite a value that another copy needs.
+/// Most of the pairs are coalesced.
 void Selection::prepare(PHINode &phi) {
   SmallVector<Operand> own, incoming;
   for (RegisterClass registerClass : classesOf(phi.getType())) {
@@ -175,7 +177,8 @@ void Selection::select(Instruction &instruction) {
     selectElementwise(instruction);
 }
 
-/// Instructions that only say which operands a value consists of.
+/// Selects an instruction that only determines the operands that a value consists of. Returns false for any other
+/// instruction.
 bool Selection::selectAggregate(Instruction &instruction) {
   if (auto *extract = dyn_cast<ExtractValueInst>(&instruction); extract && extract->getNumIndices() == 1) {
     define(extract, elements(extract->getAggregateOperand()).slice(extract->getIndices().front(), 1));
@@ -204,7 +207,7 @@ bool Selection::selectAggregate(Instruction &instruction) {
   return true;
 }
 
-/// What may be any value is the same one for all uses.
+/// Gives an undefined value the value 0, which is then the same for all uses.
 void Selection::selectFreeze(Instruction &instruction) {
   SmallVector<Operand> all(elements(instruction.getOperand(0)));
   Operand::Kind zero =
@@ -215,8 +218,8 @@ void Selection::selectFreeze(Instruction &instruction) {
   define(&instruction, all);
 }
 
-/// The constraints are one letter each, for the class that the operand's type has anyway, or the number of a result
-/// that begins as this operand.
+/// Emits inline assembly. A constraint is either a letter, for the class that the operand's type has anyway, or the
+/// number of a result that starts with this operand.
 void Selection::selectAssembly(CallInst &call) {
   auto *assembly = cast<InlineAsm>(call.getCalledOperand());
   SmallVector<Operand> operands;

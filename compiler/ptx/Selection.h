@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From the instructions of LLVM IR to those of PTX, one by one. A value is a list of operands, one for each member of a
-// structure and each element of a vector, so that taking them apart and putting them together costs nothing.
+// Selects PTX instructions for the instructions of LLVM IR, one by one. A value is a list of operands, one for each
+// member of a structure and each element of a vector. Taking values apart and putting them together therefore costs
+// nothing.
 #pragma once
 
 #include "compiler/ptx/Code.h"
@@ -17,12 +18,13 @@ class IntrinsicInst;
 
 namespace tegula::ptx {
 
-/// Whether it is an intrinsic that stands for one instruction of the GPU.
+/// Returns true if `user` is an intrinsic that stands for one instruction of the GPU.
 bool isMachineInstruction(const llvm::User &user);
 
+/// Selects the instructions of one kernel. Call `run` once.
 class Selection {
 public:
-  /// Appends the kernel's blocks to `code`, which is empty.
+  /// Takes an empty `code`, to which `run` appends the kernel's blocks.
   Selection(llvm::Function &kernel, Code &code, const Target &target) : kernel_(kernel), code_(code), target_(target) {}
 
   Status run();
@@ -37,11 +39,12 @@ private:
   Operands elementsOf(llvm::Constant *constant);
   Operands addressOf(llvm::Argument *parameter);
   Operand scalar(llvm::Value *value) { return elements(value).front(); }
-  /// The same in what an instruction may name: a predicate is always a register.
+  /// Returns a scalar as an operand that an instruction may name. A predicate must be a register.
   Operand readable(llvm::Value *value);
-  /// A vector of 32 or 64 bits as one register.
+  /// Returns a vector of 32 or 64 bits as one register.
   Operand packed(llvm::Value *value);
-  /// An integer whose type may be narrower than its register, whose other bits are then anything.
+  /// Returns an integer that fills its register. The type may be narrower, and then the other bits of `narrow` are
+  /// undefined.
   Operand extended(Operand narrow, llvm::Type *type, bool isSigned);
   void define(llvm::Value *value, Operands operands);
   void definePacked(llvm::Instruction &value, Operand whole);
@@ -51,7 +54,7 @@ private:
   Operand emit(const llvm::Twine &text, RegisterClass result, Operands read);
   void copy(Operand to, Operand from);
   Operand newRegister(RegisterClass registerClass) { return Operand::of(code_.addRegister(registerClass)); }
-  /// The first one is what run() returns; what comes of it does not matter.
+  /// Records an error. run() returns the first one. The result has no meaning.
   Operand refuse(const llvm::Twine &what);
 
   //===-- Blocks -------------------------------------------------------------------------------------------------===//
@@ -74,7 +77,7 @@ private:
   void selectAssembly(llvm::CallInst &call);
   void selectIntrinsic(llvm::IntrinsicInst &call);
   void selectElementwise(llvm::Instruction &instruction);
-  /// One element of the result; `type` is its type.
+  /// Returns one element of the instruction's result. `type` is the element's type.
   Operand compute(llvm::Instruction &instruction, llvm::Type *type, Operands operands);
   Operand computeBinary(llvm::Instruction &instruction, llvm::Type *type, Operand a, Operand b);
   Operand divideFloats(bool isApproximate, Operand a, Operand b);
@@ -89,7 +92,8 @@ private:
   Operand computeGeneric(llvm::IntrinsicInst &call, llvm::Type *type, Operands operands);
   Operand computeInteger(llvm::IntrinsicInst &call, llvm::Type *type, Operands x);
   Operand compareThreeWays(llvm::IntrinsicInst &call, llvm::Type *type, Operands x);
-  /// 16-bit floats are computed with as f32.
+  /// Arithmetic on 16-bit floats is done in f32: `widen` converts an operand of `type` to f32, `narrow` a result to
+  /// `type`.
   Operand widen(Operand narrow, llvm::Type *type);
   Operand narrow(Operand wide, llvm::Type *type);
 
@@ -99,9 +103,9 @@ private:
   Status status_;
   llvm::DenseMap<llvm::Value *, Operands> values_;
   llvm::DenseMap<llvm::Value *, Operand> packed_;
-  llvm::DenseMap<llvm::PHINode *, Operands> incoming_; ///< What the blocks before a phi's write.
+  llvm::DenseMap<llvm::PHINode *, Operands> incoming_; ///< The registers of a phi that its predecessors write.
   llvm::DenseMap<llvm::BasicBlock *, unsigned> numbers_;
-  llvm::SmallVector<llvm::Value *> computedHere_; ///< Constants and addresses of parameters, in this block.
+  llvm::SmallVector<llvm::Value *> computedHere_; ///< Constants and addresses of parameters that this block computes.
   Block *block_ = nullptr;
   const llvm::DILocation *place_ = nullptr;
 };

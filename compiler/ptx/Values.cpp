@@ -89,7 +89,8 @@ static Operand literalOf(const Constant &constant) {
   return isa<ConstantPointerNull>(constant) ? Operand::ofInteger(0) : Operand();
 }
 
-/// Literals for ever; what must be computed, for this block.
+/// Returns the elements of a constant. Literals stay valid for the whole kernel, computed constants for this block
+/// only.
 ArrayRef<Operand> Selection::elementsOf(Constant *constant) {
   Type *type = constant->getType();
   if (isa<GlobalVariable>(constant)) {
@@ -117,7 +118,7 @@ ArrayRef<Operand> Selection::elementsOf(Constant *constant) {
   return values_[constant];
 }
 
-/// For this block: it would take two registers in all loops before.
+/// Computes the address for this block only. Otherwise it would take two registers in all earlier loops.
 ArrayRef<Operand> Selection::addressOf(Argument *parameter) {
   Operand place = emit("mov.b64 $0, " + parameterName(*parameter), RegisterClass::b64, {});
   define(parameter, emit("cvta.param.u64 $0, $1", RegisterClass::b64, place));
@@ -142,7 +143,7 @@ Operand Selection::extended(Operand narrow, Type *type, bool isSigned) {
   return emit("shr.s" + suffix, registerClass, {emit("shl.b" + suffix, registerClass, {narrow, count}), count});
 }
 
-/// Two elements, or four of 8 bits.
+/// Packs two elements, or four elements of 8 bits.
 Operand Selection::packed(Value *value) {
   if (auto known = packed_.find(value); known != packed_.end())
     return known->second;
@@ -161,7 +162,8 @@ Operand Selection::packed(Value *value) {
   return emit(lowHalves, RegisterClass::b32, {low, emit(lowBytes, RegisterClass::b32, {all[2], all[3]})});
 }
 
-/// The inverse. Its elements are made here, where they dominate all uses, unless nobody needs them.
+/// Defines a vector by one register. Its elements are extracted here, where they dominate all uses, unless no user
+/// needs them.
 void Selection::definePacked(Instruction &value, Operand whole) {
   packed_[&value] = whole;
   if (all_of(value.users(), [](User *user) { return isa<BitCastInst>(user) || isMachineInstruction(*user); }))

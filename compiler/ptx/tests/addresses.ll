@@ -3,8 +3,8 @@
 ; CHECK: .extern .shared .align 1024 .b8 memory[];
 @memory = external addrspace(3) global [0 x i8], align 1024
 
-; From sm_90 on the place of shared memory is a sum that the assembler cannot compute again.
-; Numbers are added last, where accesses take them for free; sums without them are computed once.
+; From sm_90 on, the address of shared memory is a sum that ptxas cannot compute again. Constants are added last,
+; because accesses take them for free, and sums without constants are computed once.
 ; CHECK-LABEL: .visible .entry shared(
 define ptx_kernel void @shared(i32 %x, i32 %y) {
   ; CHECK: mov.b32 %r[[MEMORY:[0-9]+]], memory;
@@ -41,7 +41,7 @@ define ptx_kernel void @strided(i64 %base, i64 %stride, i64 %row) {
 }
 declare void @llvm.nvvm.cp.async.cg.shared.global.16.s(ptr addrspace(3), ptr addrspace(1), i32)
 
-; A tensor map is a parameter that TMA reads where it lies.
+; A tensor map is a parameter that TMA reads where the driver has put it.
 ; CHECK-LABEL: .visible .entry boxes(
 ; CHECK-NEXT: .param .align 64 .b8 boxes_param_0[128]
 ; CHECK: .reqntid 128
@@ -53,7 +53,7 @@ define ptx_kernel void @boxes(ptr byval([128 x i8]) align 64 "nvvm.grid_constant
   call void asm sideeffect "copy [$0];", "l"(ptr %map)
   br label %next
 next:
-  ; Its address is found where it is used: no loop before keeps it in registers.
+  ; Its address is computed at the use, so that no earlier loop keeps it in registers.
   ; CHECK: mov.b64 %rd[[P:[0-9]+]], boxes_param_0;
   ; CHECK: cvta.param.u64 %rd[[M:[0-9]+]], %rd[[P]];
   ; CHECK: copy [%rd[[M]]];

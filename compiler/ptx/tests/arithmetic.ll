@@ -1,5 +1,5 @@
 ; RUN: tegula-opt --ptx %s | FileCheck %s
-; Each operation is one instruction on registers of its size; narrower integers are extended where it matters.
+; Each operation is one instruction on registers of its size. Narrower integers are extended where it matters.
 
 ; CHECK-LABEL: .visible .entry integers(
 ; CHECK: .param .b32 integers_param_0,
@@ -17,7 +17,7 @@ define ptx_kernel void @integers(i32 %a, i32 %b, i64 %c, i64 %d) {
   %3 = lshr i32 %2, 3
   ; CHECK: mul.lo.s64 %rd[[W:[0-9]+]], %rd[[C]], %rd[[D]];
   %4 = mul i64 %c, %d
-  ; The distance of a shift has 32 bits.
+  ; A shift count has 32 bits.
   ; CHECK: cvt.u32.u64 %r[[N:[0-9]+]], %rd[[D]];
   ; CHECK: shl.b64 %rd[[V:[0-9]+]], %rd[[W]], %r[[N]];
   %5 = shl i64 %4, %d
@@ -53,7 +53,7 @@ define ptx_kernel void @narrow(i32 %a, i32 %b) {
 define ptx_kernel void @floats(float %a, float %b) {
   ; CHECK: mul.rn.f32 %r[[X:[0-9]+]], %r{{[0-9]+}}, 0f40490FDB;
   %1 = fmul float %a, 0x400921FB60000000
-  ; Without a rounding mode the assembler would make one instruction of both.
+  ; Without a rounding mode, ptxas would fuse both into one instruction.
   ; CHECK: add.rn.f32 %r[[Y:[0-9]+]], %r[[X]], %r
   %2 = fadd float %1, %b
   ; CHECK: rcp.rn.f32 %r[[Z:[0-9]+]], %r[[Y]];
@@ -73,7 +73,7 @@ define ptx_kernel void @floats(float %a, float %b) {
   ret void
 }
 
-; 16-bit floats are computed with in f32, which rounds to the same.
+; Arithmetic on 16-bit floats is done in f32, which gives the same results after rounding.
 ; CHECK-LABEL: .visible .entry halves(
 define ptx_kernel void @halves(i32 %a) {
   %w = trunc i32 %a to i16

@@ -13,7 +13,7 @@ define ptx_kernel void @access(i32 %address) {
   ret void
 }
 
-; A result that begins as an operand is the operand's register, if nobody needs that any more.
+; A result that starts with an operand has the operand's register, if the operand is not needed any more.
 ; CHECK-LABEL: .visible .entry tied(
 define ptx_kernel void @tied(i64 %address, float %x) {
   %p = icmp eq i64 %address, 0
@@ -29,7 +29,7 @@ define ptx_kernel void @tied(i64 %address, float %x) {
   ret void
 }
 
-; Accumulators of a product that is in flight are not copied on any way.
+; Accumulators of a wgmma in flight are not copied on any path.
 ; CHECK-LABEL: .visible .entry in_flight(
 define ptx_kernel void @in_flight(i32 %n) {
 entry:

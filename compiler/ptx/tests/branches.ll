@@ -1,6 +1,6 @@
 ; RUN: tegula-opt --ptx %s | FileCheck %s
 
-; The way that is not taken by the branch is the block that follows.
+; The second successor of a branch is the block that follows.
 ; CHECK-LABEL: .visible .entry leaves(
 define ptx_kernel void @leaves(i32 %x, i32 %y) {
   ; CHECK: setp.ge.s32 %p[[P:[0-9]+]],
@@ -28,7 +28,7 @@ end:
   ret void
 }
 
-; One condition after the other chooses.
+; A choice on two conditions becomes two choices.
 ; CHECK-LABEL: .visible .entry chooses(
 define ptx_kernel void @chooses(i32 %x, i32 %y, float %score) {
   ; CHECK: setp.lt.s32 %p[[P:[0-9]+]],

@@ -1,5 +1,5 @@
 ; RUN: tegula-opt --ptx %s | FileCheck %s
-; A division by a number is a multiplication.
+; A division by a constant is a multiplication.
 
 ; CHECK-LABEL: .visible .entry by_numbers(
 define ptx_kernel void @by_numbers(i32 %a, i64 %b) {

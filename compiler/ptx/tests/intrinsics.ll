@@ -26,7 +26,7 @@ define ptx_kernel void @machine(i32 %x) {
   ret void
 }
 
-; What LLVM makes of arithmetic.
+; These intrinsics come from arithmetic that LLVM rewrites.
 ; CHECK-LABEL: .visible .entry generic(
 define ptx_kernel void @generic(i32 %a, i32 %b, float %x, float %y) {
   ; CHECK: max.s32 %r[[MAX:[0-9]+]], %r[[A:[0-9]+]], %r[[B:[0-9]+]];
@@ -45,7 +45,7 @@ define ptx_kernel void @generic(i32 %a, i32 %b, float %x, float %y) {
   %4 = call i32 @llvm.scmp.i32.i32(i32 %a, i32 %b)
   ; CHECK: fma.rn.f32 %r[[M:[0-9]+]], %r[[X:[0-9]+]], %r[[Y:[0-9]+]], 0f3F800000;
   %5 = call float @llvm.fma.f32(float %x, float %y, float 1.0)
-  ; The sign is that of the first operand.
+  ; The sign comes from the first operand.
   ; CHECK: copysign.f32 %r[[C:[0-9]+]], %r[[Y]], %r[[M]];
   %6 = call float @llvm.copysign.f32(float %5, float %y)
   ; CHECK: max.f32 %r[[N:[0-9]+]], %r[[C]], %r[[X]];

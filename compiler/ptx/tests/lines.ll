@@ -1,5 +1,5 @@
 ; RUN: tegula-opt --ptx %s | FileCheck %s
-; Each change of the line, and no other, is a directive.
+; A directive is printed exactly when the line changes.
 
 ; CHECK: .loc 1 12 0
 ; CHECK-NEXT: first;

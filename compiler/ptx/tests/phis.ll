@@ -1,5 +1,5 @@
 ; RUN: tegula-opt --ptx %s | FileCheck %s
-; What goes round in a loop stays in one register, unless another instruction still needs the old value.
+; A loop-carried value stays in one register, unless another instruction still needs the old value.
 
 ; CHECK-LABEL: .visible .entry counts(
 define ptx_kernel void @counts(i32 %n) {
@@ -40,7 +40,7 @@ end:
   ret void
 }
 
-; The value of the last iteration but one is needed behind the loop.
+; The value of the last but one iteration is needed after the loop.
 ; CHECK-LABEL: .visible .entry keeps(
 define ptx_kernel void @keeps(i32 %n) {
 entry:
@@ -59,7 +59,7 @@ end:
   ret void
 }
 
-; A value that does not matter costs nothing.
+; An undefined value costs no instruction.
 ; CHECK-LABEL: .visible .entry undefined(
 define ptx_kernel void @undefined(i32 %x) {
   %p = icmp eq i32 %x, 0

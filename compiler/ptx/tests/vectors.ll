@@ -1,5 +1,5 @@
 ; RUN: tegula-opt --ptx %s | FileCheck %s
-; Elements have registers of their own; words are taken apart and put together where an instruction needs them.
+; Each element has its own register. Words are unpacked and packed where an instruction needs them.
 
 ; CHECK-LABEL: .visible .entry rounds(
 define ptx_kernel void @rounds(float %x, float %y) {
@@ -67,7 +67,7 @@ define ptx_kernel void @bytes(i32 %w) {
   ret void
 }
 
-; A word that a product takes is not taken apart, though LLVM's intrinsic wants vectors.
+; A word that an MMA takes is not unpacked, although LLVM's intrinsic takes vectors.
 ; CHECK-LABEL: .visible .entry product(
 define ptx_kernel void @product(i32 %a, i32 %b) {
   %x = bitcast i32 %a to <2 x half>
