@@ -15,7 +15,7 @@ bool isAssembly(Operation *op, StringRef mnemonic) {
   return assembly && StringRef(assembly.getAsmString()).contains(mnemonic);
 }
 
-/// Follows accumulators from products to their first readers.
+/// Follows accumulators from each wgmma to their first readers.
 class AccumulatorUses {
 public:
   explicit AccumulatorUses(LLVM::LLVMFuncOp kernel) {

@@ -15,7 +15,7 @@ namespace tegula::simt {
 
 namespace {
 
-/// The statements of one op, in order.
+/// Replaces the statements of one op by calls, in order.
 class AssemblyCalls {
 public:
   AssemblyCalls(Calls &calls, LLVM::InlineAsmOp op) : calls_(calls), b_(calls.b), op_(op), text_(op) {}
@@ -36,7 +36,7 @@ private:
   LogicalResult lower(const AsmStatement &s) {
     StringRef first = s.mnemonic.split('.').first;
     if (first == "bra" || first == "trap")
-      return success(); // Of loops around waits, and of ends that are never reached.
+      return success(); // A branch belongs to a loop around a wait. A trap is never reached.
     if (first == "mov" || first == "setp" || first == "selp" || first == "vote" || first == "mapa" || first == "tanh")
       return lowerLocal(s);
     if (first == "ld" || first == "st" || first == "red" || first == "atom")
@@ -52,7 +52,8 @@ private:
 
   //===-- Operands ------------------------------------------------------------------------------------------------===//
 
-  /// An operand of the op, what a register of the assembly holds, or a number of this type.
+  /// Returns an operand of the op, the value of a register of the assembly, or a constant of this type. Null if `text`
+  /// is none of these.
   Value value(StringRef text, Type type) {
     text = text.trim();
     if (Value operand = text_.operand(text))
@@ -65,10 +66,10 @@ private:
     return LLVM::ConstantOp::create(b_, type, b_.getIntegerAttr(type, number));
   }
   Value word(StringRef text) { return value(text, b_.getI32Type()); }
-  /// Of `[x]`.
+  /// Returns the address in `[x]`.
   Value address(StringRef text) { return word(members(text).front()); }
 
-  /// As i32: 1 where the statement is executed.
+  /// Returns an i32 that is 1 if the statement is executed, otherwise 0.
   Value guard(const AsmStatement &s) {
     Value predicate = s.guard.empty() ? Value() : value(s.guard, b_.getI1Type());
     return predicate ? LLVM::ZExtOp::create(b_, b_.getI32Type(), predicate).getResult() : calls_.i32(1);
@@ -257,7 +258,7 @@ private:
     return success();
   }
 
-  /// Into shared memory where that is named first.
+  /// Returns the kind of a copy. It is a load if the mnemonic names shared memory first.
   static std::optional<SimtBulk> kindOf(const AsmStatement &s) {
     StringRef rest = s.mnemonic;
     const bool loads = rest.find("shared") < rest.find("global");
@@ -388,7 +389,7 @@ private:
 
   //===-- Results -------------------------------------------------------------------------------------------------===//
 
-  /// What the results begin as, in memory.
+  /// Stores the initial values of the results in memory.
   Value packResults() {
     SmallVector<Value> begin;
     for (size_t i = 0; i < text_.results() && text_.tied(i); ++i)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Inline assembly as calls of the executor.
+// Replaces inline assembly by calls of the executor.
 #pragma once
 
 #include "compiler/simt/Calls.h"
 
 namespace tegula::simt {
 
-/// Replaces the op by calls at the builder of `calls`; fails, with an error, if it has an unknown statement.
+/// Replaces the op by calls at the builder of `calls`. Fails with an error if the op contains an unknown statement.
 llvm::LogicalResult callAssembly(Calls &calls, mlir::LLVM::InlineAsmOp op);
 
-/// Inserts calls that look at each register before an instruction reads it that may still be an accumulator of a
-/// product in flight: whatever comes from one other than through a wait.
+/// Inserts calls that check registers before an instruction reads them. Checked are f32 registers that may hold an
+/// accumulator of a wgmma in flight: they come from one, but not through a wait.
 void checkAccumulators(Calls &calls, mlir::LLVM::LLVMFuncOp kernel);
 
 } // namespace tegula::simt

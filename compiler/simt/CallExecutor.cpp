@@ -70,7 +70,7 @@ private:
     return success();
   }
 
-  /// Replaces a struct of registers, or a single one, by what the call has written.
+  /// Replaces a struct of registers, or a single register, by the values that the call has written.
   LogicalResult replaceByBuffer(Operation *op, unsigned buffer) {
     auto structure = dyn_cast<LLVM::LLVMStructType>(op->getResult(0).getType());
     if (!structure)
@@ -255,7 +255,7 @@ private:
     return name.starts_with("llvm.nvvm.") ? unknown(op) : success();
   }
 
-  /// The host would call a function of its compiler's library.
+  /// Calls the executor, because the host would call a function of its compiler's library.
   LogicalResult lower(LLVM::FPTruncOp op) {
     if (!op.getType().isBF16())
       return success();
@@ -264,7 +264,7 @@ private:
     return replace(op, LLVM::BitcastOp::create(b, op.getType(), half).getResult());
   }
 
-  /// Of bits, because a host without bf16 would widen the choice and call that function, too.
+  /// Selects 16-bit integers, because a host without bf16 would widen the operands and call that function, too.
   LogicalResult lower(LLVM::SelectOp op) {
     if (!op.getType().isBF16())
       return success();

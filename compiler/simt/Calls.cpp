@@ -15,7 +15,7 @@ Calls::Calls(LLVM::LLVMFuncOp kernel)
     buffer = LLVM::AllocaOp::create(b, pointer_, b.getI8Type(), i32(16), /*alignment=*/16);
 }
 
-/// (words...) becomes (ops, lane, pointer to words).
+/// Changes the parameters (words...) to (ops, lane, pointer to words).
 void Calls::changeSignature() {
   Block &entry = kernel_.getBody().front();
   Type results = kernel_.getFunctionType().getReturnType();
@@ -30,7 +30,7 @@ void Calls::changeSignature() {
   Value words = entry.insertArgument(2u, pointer_, b.getLoc());
   for (int64_t byte = 0; entry.getNumArguments() > 3;) {
     Value argument = entry.getArgument(3);
-    // Of the parameters, only tensor maps are passed by value.
+    // Only tensor maps are passed by value.
     const bool isMap = isa<LLVM::LLVMPointerType>(argument.getType());
     Value place = at(words, byte);
     argument.replaceAllUsesWith(isMap ? place : LLVM::LoadOp::create(b, argument.getType(), place).getResult());

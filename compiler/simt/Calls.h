@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes calls through the table SimtOps into a kernel.
+// Emits calls through the table SimtOps in a kernel.
 #pragma once
 
 #include "tegula/simt_ops.h"
@@ -12,16 +12,17 @@
 
 namespace tegula::simt {
 
+/// The calls of one kernel. Create it first, then emit calls through it, and call `finish` at the end.
 class Calls {
 public:
-  /// Makes `kernel` a SimtKernel, whose body is then to be rewritten.
+  /// Makes `kernel` a SimtKernel. The caller rewrites its body.
   explicit Calls(mlir::LLVM::LLVMFuncOp kernel);
 
-  /// Where the calls go; its location is that of the op being replaced.
+  /// The builder of the calls. Its location is that of the op that is replaced.
   mlir::ImplicitLocOpBuilder b;
 
-  /// Calls `entry` with the running lane in front of `arguments`, or `function` with `arguments` alone. Null if the
-  /// result is void.
+  /// Calls `entry` with the running lane in front of `arguments`. Returns null if the result is void. `compute` calls
+  /// `function` without a lane.
   template <class Result, class... Types>
   mlir::Value call(Result (*SimtOps::*entry)(SimtLane *, Types...),
                    const std::array<mlir::Value, sizeof...(Types)> &arguments) {
@@ -37,20 +38,20 @@ public:
   }
 
   mlir::Value i32(int64_t value);
-  /// The number of an instruction at the builder's location.
+  /// Returns the index of a new site: an instruction at the builder's location.
   mlir::Value site(llvm::StringRef instruction);
-  /// Memory for the registers of one instruction; there are kBuffers of 16 bytes.
+  /// Returns memory for the registers of one instruction. There are kBuffers buffers of 16 bytes.
   mlir::Value buffer(unsigned index) { return buffers_[index]; }
-  /// The same for as many as a warpgroup's instruction has, and for a SimtWgmma.
+  /// Returns memory for the registers of a warpgroup's instruction. `product` returns memory for a SimtWgmma.
   mlir::Value registers() { return memory(registers_, kRegisterBytes); }
   mlir::Value product() { return memory(product_, sizeof(SimtWgmma)); }
-  /// Writes registers one after the other.
+  /// Stores registers one after another. Returns the memory.
   mlir::Value pack(mlir::Value memory, mlir::ValueRange registers);
   mlir::Value pack(unsigned buffer, mlir::ValueRange registers) { return pack(buffers_[buffer], registers); }
   mlir::Value unpack(mlir::Value memory, mlir::Type type, unsigned index);
   mlir::Value unpack(unsigned buffer, mlir::Type type, unsigned index) { return unpack(buffers_[buffer], type, index); }
 
-  /// Writes the table of sites, at the end.
+  /// Emits the table of sites.
   void finish();
 
 private:
@@ -70,7 +71,7 @@ private:
   }
   mlir::Value call(int64_t offset, mlir::Type result, mlir::ValueRange arguments);
   mlir::Value at(mlir::Value pointer, int64_t byte);
-  /// Of the whole kernel, made on first use.
+  /// Returns the buffer of the whole kernel, which is made on first use.
   mlir::Value memory(mlir::Value &buffer, int64_t bytes);
   void changeSignature();
 

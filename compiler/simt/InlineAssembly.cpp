@@ -11,7 +11,7 @@ namespace tegula::simt {
 
 namespace {
 
-/// At commas that no bracket encloses.
+/// Splits a text at commas that no bracket encloses.
 SmallVector<StringRef> splitOperands(StringRef text) {
   SmallVector<StringRef> parts;
   size_t begin = 0;

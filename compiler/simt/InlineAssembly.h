@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inline assembly that emit::Instructions makes, taken apart again.
+// A parser for the inline assembly that emit::Instructions emits.
 #pragma once
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -10,26 +10,26 @@ namespace tegula::simt {
 
 /// `@GUARD MNEMONIC OPERANDS;`
 struct AsmStatement {
-  llvm::StringRef guard; ///< Empty: always.
+  llvm::StringRef guard; ///< Empty if the statement is always executed.
   llvm::StringRef mnemonic;
-  llvm::SmallVector<llvm::StringRef> operands; ///< What is between commas that no bracket encloses.
+  llvm::SmallVector<llvm::StringRef> operands; ///< The texts between commas that no bracket encloses.
 
-  /// Whether the words between the mnemonic's dots begin with these.
+  /// Returns true if the mnemonic begins with `words`, followed by its end or a dot.
   bool is(llvm::StringRef words) const;
   bool has(llvm::StringRef word) const;
 };
 
-/// One op. `$n` numbers its results and then its operands.
+/// The parsed text of one op. `$n` numbers the op's results and then its operands.
 class AsmText {
 public:
   explicit AsmText(mlir::LLVM::InlineAsmOp op);
 
-  /// In order, without labels, declarations of registers and braces around all.
+  /// Returns the statements in order, without labels, declarations of registers and the braces around all.
   const std::vector<AsmStatement> &statements() const { return statements_; }
   size_t results() const { return results_; }
-  /// The operand that `$n` names; null if it is a result or something else.
+  /// Returns the operand that `$n` names. Null if it is a result or something else.
   mlir::Value operand(llvm::StringRef text) const;
-  /// The operand that result n begins with; null if there is none.
+  /// Returns the operand that result n starts with. Null if there is none.
   mlir::Value tied(size_t result) const { return result < tied_.size() ? tied_[result] : mlir::Value(); }
 
 private:
@@ -42,7 +42,7 @@ private:
   std::vector<AsmStatement> statements_;
 };
 
-/// What `{a, b}` or `[a]` encloses, or the text itself.
+/// Returns the members of `{a, b}` or `[a]`, or the text itself.
 llvm::SmallVector<llvm::StringRef> members(llvm::StringRef operand);
 
 } // namespace tegula::simt

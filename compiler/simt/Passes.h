@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Passes of the simt target, which shares all others with cuda; Passes.td says what each does.
+// The pass of the simt target, which shares all other passes with cuda. Passes.td describes it.
 #pragma once
 
 #include <memory>

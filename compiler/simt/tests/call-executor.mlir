@@ -1,6 +1,6 @@
 // RUN: tegula-opt %s --call-executor --split-input-file --verify-diagnostics | FileCheck %s
 
-// The words of the parameters are read from memory; shared memory begins at a fixed address.
+// The words of the parameters are read from memory. Shared memory begins at a fixed address.
 // CHECK: llvm.mlir.global external constant @memory.sites("ld.global.v4.b32 kernel.cpp:7\0Ast.shared.v4.b32 kernel.cpp:8\0Ared.relaxed.gpu.global.add.f32 kernel.cpp:9\0Aatom.relaxed.gpu.global.inc.u32 kernel.cpp:10\0A\00")
 // CHECK-LABEL: llvm.func @memory(
 // CHECK-SAME: %[[OPS:.*]]: !llvm.ptr, %[[LANE:.*]]: !llvm.ptr, %[[WORDS:.*]]: !llvm.ptr) {
@@ -47,7 +47,7 @@ llvm.func @order(%global: i64) {
 
 // -----
 
-// A tensor map lies among the words of the parameters.
+// A tensor map is stored among the words of the parameters.
 // CHECK: @hopper.sites("mbarrier.init kernel.cpp:1\0Afence.mbarrier_init kernel.cpp:2\0Ambarrier.arrive.expect_tx kernel.cpp:3\0Acp.async.bulk.tensor.3d.shared::cluster.global kernel.cpp:4\0Ambarrier.try_wait kernel.cpp:5\0Ambarrier.arrive kernel.cpp:6\0Asetmaxnreg.inc kernel.cpp:7\0Abarrier.cluster.arrive kernel.cpp:8\0Abarrier.cluster.wait kernel.cpp:9\0Ast.shared::cluster.b32 kernel.cpp:11\0A\00")
 // CHECK-LABEL: llvm.func @hopper(
 // CHECK-SAME: %{{.*}}: !llvm.ptr, %[[LANE:.*]]: !llvm.ptr, %[[WORDS:.*]]: !llvm.ptr
@@ -75,7 +75,7 @@ llvm.func @hopper(%map: !llvm.ptr {llvm.byval = !llvm.array<128 x i8>, llvm.alig
 
 // -----
 
-// A register that passes by the wait is looked at where it is read.
+// A register that comes from a wgmma but not through a wait is checked where it is read.
 // CHECK: @products.sites("fadd kernel.cpp:6\0Awgmma.fence kernel.cpp:1\0Awgmma.mma_async kernel.cpp:2\0Awgmma.mma_async kernel.cpp:3\0Awgmma.commit_group kernel.cpp:4\0Awgmma.wait_group kernel.cpp:5\0Ast.global.b32 kernel.cpp:7\0A\00")
 // CHECK-LABEL: llvm.func @products(
 // CHECK-NOT: llvm.inline_asm
@@ -109,7 +109,7 @@ llvm.func @unknown(%address: i64) {
 
 // -----
 
-// Turns are no barriers for memory.
+// Waits and arrivals of a sequence order no memory.
 // CHECK: @sequence.sites("sm.sequence_arrive kernel.cpp:1\0Asm.sequence_wait kernel.cpp:2\0A\00")
 llvm.func @sequence() {
   %id = llvm.mlir.constant(2 : i32) : i32
@@ -121,7 +121,7 @@ llvm.func @sequence() {
 
 // -----
 
-// A host without bf16 would call its compiler's library for these.
+// A host without bf16 would call its compiler's library for these ops.
 // CHECK-LABEL: llvm.func @host_without_bf16(
 // CHECK-NOT: llvm.fptrunc
 // CHECK: %[[YES:.*]] = llvm.bitcast %{{.*}} : bf16 to i16
