@@ -12,11 +12,11 @@
 // CHECK: %[[BLOCK_MAX:.*]] = tile.reduce max %[[S]] axis 1
 // CHECK: %[[NEW_MAX:.*]] = arith.maxnumf %[[M]], %[[BLOCK_MAX]]
 
-// What exponents are relative to; 0 in rows that have seen no key, so that -inf - -inf never happens:
+// The number that exponents subtract. It is 0 in rows that have seen no key, so that -inf - -inf never happens:
 // CHECK: %[[UNSEEN:.*]] = arith.cmpf oeq, %[[NEW_MAX]], %[[MINUS_INF]]
 // CHECK: %[[ORIGIN:.*]] = arith.select %[[UNSEEN]], %[[ZERO]], %[[NEW_MAX]]
 
-// The probabilities; nothing is fused, so that the difference at the maximum is exactly 0:
+// The probabilities. Nothing is fused, so that the difference at the maximum is exactly 0:
 // CHECK: %[[ORIGIN_COLUMN:.*]] = tile.reshape %[[ORIGIN]] : tensor<64xf32> -> tensor<64x1xf32>
 // CHECK: %[[ORIGINS:.*]] = tile.broadcast %[[ORIGIN_COLUMN]] : tensor<64x1xf32> -> tensor<64x32xf32>
 // CHECK: %[[DIFFERENCE:.*]] = arith.subf %[[S]], %[[ORIGINS]] :
@@ -74,8 +74,8 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
   return %0 : tensor<64xf32>
 }
 
-// With probabilities rounded to bf16, one multiply-add makes each exponent. A row keeps its maximum until the new one is 2^8
-// times as large, and then it is rescaled by the rounded origins; the output's part of that comes last.
+// P is rounded to bf16, and each exponent is one multiply-add. A row keeps its maximum until it has grown by 2^8. Then
+// it is rescaled with rounded maxima. The output is rescaled last.
 
 // ROUND-LABEL: @update
 // ROUND-SAME: (%[[S:.*]]: tensor<64x32xf32>, %[[V:.*]]: tensor<32x128xbf16>, %[[M:.*]]: tensor<64xf32>, %[[L:.*]]: tensor<64xf32>, %[[O:.*]]: tensor<64x128xf32>)
@@ -89,7 +89,7 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND-DAG: %[[NONE:.*]] = arith.constant false
 // ROUND: %[[LIMIT:.*]] = arith.addf %[[M]], %[[MARGIN]]
 
-// The largest as integers tell whether there is a larger score, if the limit is not negative:
+// The largest as integers show if there is a larger score, unless the limit is negative:
 // ROUND: %[[BITS:.*]] = arith.bitcast %[[S]] : tensor<64x32xf32> to tensor<64x32xi32>
 // ROUND: %[[LARGEST_BITS:.*]] = tile.reduce max %[[BITS]] axis 1 : tensor<64x32xi32>
 // ROUND: %[[LARGEST:.*]] = arith.bitcast %[[LARGEST_BITS]] : tensor<64xi32> to tensor<64xf32>
@@ -99,7 +99,7 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: %[[ANY:.*]] = tile.any %[[MAY_EXCEED]]
 // ROUND: %[[ROWS:.*]]:4 = scf.if %[[ANY]]
 
-// They are maxima where they are positive:
+// The largest as integers are maxima where they are positive:
 // ROUND: %[[UNKNOWN:.*]] = arith.cmpf ule, %[[LARGEST]], %[[ZERO]]
 // ROUND: %[[ANY_UNKNOWN:.*]] = tile.any %[[UNKNOWN]]
 // ROUND: %[[BLOCK_MAX:.*]] = scf.if %[[ANY_UNKNOWN]]
@@ -113,7 +113,7 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: %[[ALPHA:.*]] = math.exp2 %[[CHANGE]]
 // ROUND: %[[SUM:.*]] = arith.mulf %[[L]], %[[ALPHA]]
 
-// A row without a key so far has no output to rescale:
+// A row that has seen no key has no output to rescale:
 // ROUND: %[[SEEN:.*]] = arith.cmpf ogt, %[[M]], %[[MINUS_INF]]
 // ROUND: %[[RESCALED:.*]] = arith.andi %[[EXCEEDS]], %[[SEEN]]
 // ROUND: %[[ANY_RESCALED:.*]] = tile.any %[[RESCALED]]
@@ -133,7 +133,7 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: scf.yield %[[O]]
 // ROUND: tile.dot %[[ROUNDED]], %[[V]] acc %[[OUTPUT]]
 
-// Probabilities of 11 bits would show that error.
+// f16 has 11 bits and would show that error.
 // ROUND-LABEL: @f16_values
 // ROUND: %[[DIFFERENCE:.*]] = arith.subf %{{.*}} : tensor<64x32xf32>
 // ROUND: %[[EXPONENT:.*]] = arith.mulf %[[DIFFERENCE]], %{{.*}} : tensor<64x32xf32>
@@ -158,7 +158,7 @@ func.func @f32_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf32>, %m: tensor<
   return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
 }
 
-// The factor of the scores moves into the exponents, but for its sign; masked scores stay as they are.
+// The factor of the scores moves into the exponents, except its sign. Masked scores stay as they are.
 // ROUND-LABEL: @scaled
 // ROUND-SAME: %[[X:arg[0-9]+]]: tensor<64x32xf32>, %[[FACTOR:arg[0-9]+]]: f32, %[[MASK:arg[0-9]+]]: tensor<64x32xi1>
 // ROUND: %[[NEGATIVE:.*]] = arith.cmpf olt, %[[FACTOR]]
@@ -172,7 +172,7 @@ func.func @f32_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf32>, %m: tensor<
 // ROUND: %[[FACTORS:.*]] = tile.broadcast %{{.*}} : f32 -> tensor<64x32xf32>
 // ROUND: math.fma %[[S]], %[[FACTORS]]
 
-// Where an edge mask has a branch, that of the sign is in the one for edges.
+// If there is a branch on the mask boundary, the branch on the sign is inside it.
 // ROUND-LABEL: @scaled_at_edges
 // ROUND-SAME: %[[X:arg[0-9]+]]: tensor<64x32xf32>, %[[FACTOR:arg[0-9]+]]: f32, %[[WHOLE:arg[0-9]+]]: i1, %[[MASK:arg[0-9]+]]: tensor<64x32xi1>
 // ROUND: %[[PLAIN:.*]] = arith.andi %[[WHOLE]],
@@ -215,7 +215,7 @@ module {
     return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
   }
 
-  // Whole rows of scores from which something is subtracted may be negative: they are compared as what they are.
+  // If something is subtracted from scores, all scores of a row may be negative. Then they are compared as floats.
   // ROUND-LABEL: @shifted
   // ROUND-NOT: arith.bitcast
   // ROUND: tile.dot
@@ -230,7 +230,7 @@ module {
     return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
   }
 
-  // The scores themselves, which the backward pass computes again, keep their factor.
+  // Scores keep their factor, so that they equal the scores that the backward pass computes again.
   // ROUND-LABEL: @scaled_f16
   // ROUND: %[[SCORES:.*]] = arith.mulf
   // ROUND: tile.reduce max %[[SCORES]]
@@ -247,7 +247,7 @@ module {
     return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
   }
 
-  // An output that is rounded takes an approximate reciprocal.
+  // An output that is rounded uses an approximate reciprocal.
   // ROUND-LABEL: @rounded_output
   // ROUND: arith.divf %{{.*}}, %{{.*}} fastmath<afn> : tensor<64xf32>
   func.func @rounded_output(%l: tensor<64xf32>, %o: tensor<64x128xf32>) -> tensor<64x128xbf16> {
@@ -264,8 +264,8 @@ module {
   }
 }
 
-// Where warps have registers for both, exponents of f16 are fused, too, but for rows whose maximum is so large that its
-// rounding would show: their scores are rounded first, as the backward pass rounds them.
+// If warps have registers for both forms, f16 exponents are fused, too. Rows whose large maximum would show the
+// rounding are an exception. Their scores are rounded first, as the backward pass does.
 module attributes {tile.roles = "load"} {
   // ROUND-LABEL: @f16_of_roles
   // ROUND: %[[DISTANCE:.*]] = math.absf %{{.*}} : tensor<64xf32>

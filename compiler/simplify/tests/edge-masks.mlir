@@ -1,7 +1,7 @@
 // RUN: tegula-opt %s --edge-masks --canonicalize --cse | FileCheck %s
 
-// The last key of the tile against the first row, both shifted by what is known at run time only. The mask is computed
-// in the other branch only.
+// The last key of the tile is compared with the first row, both shifted by a run-time value. The mask is computed only
+// in the other branch.
 
 // CHECK-LABEL: @causal
 // CHECK-SAME: (%[[ROW:.*]]: index, %[[KEY:.*]]: index, %[[SHIFT:.*]]: i32, %[[S:.*]]: tensor<64x32xf32>)
@@ -40,7 +40,7 @@ func.func @causal(%row: index, %key: index, %shift: i32, %s: tensor<64x32xf32>) 
   return %0 : tensor<64x32xf32>
 }
 
-// A bound on keys alone, of two selects: one condition serves both.
+// Two selects have a bound on keys alone. One condition serves both.
 
 // CHECK-LABEL: @end_of_keys_twice
 // CHECK-SAME: (%[[KEY:.*]]: i32, %[[END:.*]]: index, %[[S:.*]]: tensor<16x16xf32>, %[[P:.*]]: tensor<16x16xf32>)
@@ -70,8 +70,8 @@ func.func @end_of_keys_twice(%key: i32, %end: index, %s: tensor<16x16xf32>, %p: 
   return %1, %2 : tensor<16x16xf32>, tensor<16x16xf32>
 }
 
-// Between row - 9 and row + 4, and at most row: the second bound on the same side is implied. Where one side is met the
-// other one seldom is: each has a branch of its own.
+// Keys are between row - 9 and row + 4, and at most row. The last bound implies row + 4. The two remaining limits are
+// rarely crossed by the same tile, so each has its own branch.
 
 // CHECK-LABEL: @window
 // CHECK-SAME: (%[[ROW:.*]]: index, %[[KEY:.*]]: index,
@@ -119,7 +119,7 @@ func.func @window(%row: index, %key: index, %s: tensor<16x16xf32>) -> tensor<16x
   return %0 : tensor<16x16xf32>
 }
 
-// A window smaller than the tile has no tile inside it.
+// A window narrower than the tile contains no whole tile.
 
 // CHECK-LABEL: @narrow_window
 // CHECK-NOT: scf.if
@@ -140,7 +140,7 @@ func.func @narrow_window(%row: index, %s: tensor<16x16xf32>) -> tensor<16x16xf32
   return %0 : tensor<16x16xf32>
 }
 
-// Documents are read from memory: their compare stays on both sides, the end of the keys on one.
+// Documents are read from memory. Their compare stays on both sides, that of the end of the keys on one.
 
 // CHECK-LABEL: @documents
 // CHECK: %[[SAME:.*]] = arith.cmpi eq, %{{.*}} : tensor<16x16xi32>
@@ -169,8 +169,8 @@ func.func @documents(%query_document: tensor<16x16xi32>, %key_document: tensor<1
   return %0 : tensor<16x16xf32>
 }
 
-// One scalar is enough for the whole tile. Then neither the rows' bounds are read nor anything is compared. At the end of the
-// keys, too, it decides on its own, and where it is false, nobody asks again.
+// One scalar decides for the whole tile. If it is true, no bounds of rows are read and nothing is compared. It has its
+// own branch at the end of the keys, too. Where it is false, the scalar is not tested again.
 
 // CHECK-LABEL: @range
 // CHECK-SAME: (%[[BOUNDS:.*]]: !tile.view<1xi32>, %[[WHOLE:.*]]: i1, %[[S:.*]]: tensor<16x16xf32>,
@@ -188,7 +188,7 @@ func.func @documents(%query_document: tensor<16x16xi32>, %key_document: tensor<1
 // CHECK: arith.cmpi slt, %{{.*}} : tensor<16x16xi32>
 // CHECK-NEXT: arith.select
 // CHECK-NEXT: scf.yield
-// That side is wrong where the scalar is true: no shortcut.
+// That side is wrong if the scalar is true, so the branch is no fast path.
 // CHECK-NEXT: }{{$}}
 // CHECK-NEXT: scf.yield
 // CHECK-NEXT: } {tile.fast_path}
@@ -215,7 +215,7 @@ func.func @range(%bounds: !tile.view<1xi32>, %whole: i1, %s: tensor<16x16xf32>, 
   return %0 : tensor<16x16xf32>
 }
 
-// What the program writes is read where it was.
+// A tensor that the program writes is read at the original place.
 
 // CHECK-LABEL: @range_from_a_tensor_that_is_written
 // CHECK: tile.gather
@@ -236,7 +236,7 @@ func.func @range_from_a_tensor_that_is_written(%ids: !tile.view<2xi32> {tile.wri
   return %0 : tensor<16x16xf32>
 }
 
-// Neither side of an `or` of tiles has to hold.
+// An `or` of tiles may be true although neither operand is true everywhere.
 
 // CHECK-LABEL: @prefix
 // CHECK-NOT: scf.if
@@ -256,7 +256,7 @@ func.func @prefix(%key: i32, %prefix: i32, %end: i32, %s: tensor<16x16xf32>) -> 
   return %0 : tensor<16x16xf32>
 }
 
-// The smallest element decides: 10 * 3 - 2 * 15 at the end of a falling side.
+// The smallest element decides: 10 * 3 - 2 * 15 at the end of a falling dimension.
 
 // CHECK-LABEL: @factors
 // CHECK-DAG: %[[THREE:.*]] = arith.constant 3 : index

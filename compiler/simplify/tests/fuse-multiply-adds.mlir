@@ -69,7 +69,7 @@ func.func @f16_products_keep_it_too(%q: tensor<64x16xf16>, %k: tensor<32x16xf16>
   return %1 : tensor<64x32xf32>
 }
 
-// Two full tiles would need a multiplication more.
+// Fusing a difference of two full tiles would cost one more multiplication.
 
 // CHECK-LABEL: @nothing_is_gained_without_a_broadcast
 // CHECK: math.exp %

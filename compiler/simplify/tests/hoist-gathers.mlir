@@ -20,7 +20,7 @@ func.func @rows(%v: !tile.view<1xf32>, %n: index, %out: !tile.view<1xf32> {tile.
   return
 }
 
-// What the loop writes may differ each time.
+// A tensor that the loop writes may give another value in each iteration.
 
 // CHECK-LABEL: @written
 // CHECK: scf.for
@@ -36,7 +36,7 @@ func.func @written(%n: index, %v: !tile.view<1xf32> {tile.written}) {
   return
 }
 
-// It would fill the registers that the loop needs.
+// A large tile would take the registers that the loop needs.
 
 // CHECK-LABEL: @large
 // CHECK: scf.for

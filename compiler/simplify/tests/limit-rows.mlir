@@ -2,7 +2,7 @@
 
 module attributes {tile.roles = "load"} {
 
-// Row r sees keys up to row + shift + r: the rows before x none from row + shift + x on.
+// Row r sees keys up to row + shift + r. The rows before row x therefore see none from row + shift + x on.
 // CHECK-LABEL: @causal
 // CHECK-SAME: (%[[ROW:[a-z0-9]*]]: index, %[[SHIFT:[a-z0-9]*]]: index, %[[END:[a-z0-9]*]]: index
 // CHECK: %[[FIRST:.*]] = arith.addi
@@ -37,7 +37,7 @@ func.func @causal(%row: index, %shift: index, %end: index, %s: tensor<64x32xf32>
   return %r#2 : tensor<64x64xf32>
 }
 
-// As of a program that works on one block of queries after another.
+// A program that works on several blocks of queries has such a loop inside another.
 // CHECK-LABEL: @in_another_loop
 // CHECK: scf.for
 // CHECK: %[[LIMIT:.*]] = sm.row_limit
@@ -74,7 +74,7 @@ func.func @in_another_loop(%row: index, %shift: index, %end: index, %s: tensor<6
   return %all : tensor<64x64xf32>
 }
 
-// The first rows see the last columns of a mask that hides what lies before a diagonal.
+// The mask hides the columns before a diagonal, so the first rows see the last columns.
 // CHECK-LABEL: @window
 // CHECK-NOT: sm.row_limit
 func.func @window(%row: i32, %end: index, %s: tensor<64x32xf32>, %v: tensor<32x64xbf16>, %m0: tensor<64xf32>,
@@ -104,7 +104,7 @@ func.func @window(%row: i32, %end: index, %s: tensor<64x32xf32>, %v: tensor<32x6
   return %r#2 : tensor<64x64xf32>
 }
 
-// Whatever else the loop computes, a hidden iteration may change.
+// An iteration with hidden scores may change anything else that the loop computes.
 // CHECK-LABEL: @more_than_a_softmax
 // CHECK-NOT: sm.row_limit
 func.func @more_than_a_softmax(%diagonal: tensor<64x32xi32>, %count: i32, %end: index, %s: tensor<64x32xf32>,
@@ -138,7 +138,7 @@ func.func @more_than_a_softmax(%diagonal: tensor<64x32xi32>, %count: i32, %end: 
 
 // -----
 
-// Without roles the warps of a block meet in each iteration.
+// Without roles, all warps of a thread block synchronise in each iteration.
 module {
 // CHECK-LABEL: @without_roles
 // CHECK-NOT: sm.row_limit

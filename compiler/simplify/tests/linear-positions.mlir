@@ -34,7 +34,7 @@ func.func @other_integers_are_converted(%x: tensor<64xi32>) -> tensor<64xf32> {
   return %0 : tensor<64xf32>
 }
 
-// Numbers that 32 bits do not hold.
+// These positions may not fit into 32 bits.
 // CHECK-LABEL: @wide_integers_are_converted
 // CHECK-NOT: sm.linear
 // CHECK: arith.sitofp %{{.*}} : tensor<64xi64> to tensor<64xf32>
@@ -47,7 +47,7 @@ func.func @wide_integers_are_converted(%n: i64) -> tensor<64xf32> {
   return %0 : tensor<64xf32>
 }
 
-// A mask of a diagonal: distances are compared with 0. They are computed from one number, which is far from overflow.
+// The mask of a diagonal compares distances with 0. The first distance is clamped, so that the others do not overflow.
 
 // CHECK-LABEL: @diagonal
 // CHECK-SAME: %[[I:[a-z0-9]*]]: index, %[[J:[a-z0-9]*]]: index
@@ -88,7 +88,7 @@ func.func @an_end_of_keys_stays(%j: i32, %end: i32) -> tensor<32xi1> {
   return %0 : tensor<32xi1>
 }
 
-// Warps that a producer feeds have no positions that they could compare.
+// Consumers do not compute positions for loads, so a compare along one dimension is rewritten, too.
 module attributes {tile.roles = "load"} {
 // CHECK-LABEL: @an_end_of_keys_for_fed_warps
 // CHECK: %[[NUMBERS:.*]] = sm.linear %{{.*}} [1] : tensor<32xi32>
@@ -104,7 +104,7 @@ func.func @an_end_of_keys_for_fed_warps(%j: i32, %end: i32) -> tensor<32xi1> {
 }
 }
 
-// Distances in 32 bits would overflow within the tile.
+// 32-bit distances would overflow within the tile.
 
 // CHECK-LABEL: @steep
 // CHECK-NOT: sm.linear

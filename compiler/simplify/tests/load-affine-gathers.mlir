@@ -1,6 +1,6 @@
 // RUN: tegula-opt %s --load-affine-gathers --canonicalize --cse | FileCheck %s
 
-// Rows and keys count from scalars on, in whatever type.
+// Rows and keys start at scalars of any integer type and count up.
 
 // CHECK-LABEL: @bias
 // CHECK-SAME: (%[[BIAS:.*]]: !tile.view<2xbf16>, %[[ROW:.*]]: index, %[[KEY:.*]]: i32)
@@ -36,7 +36,7 @@ func.func @vector(%x: !tile.view<1xf32>, %first: index) -> tensor<64xf32> {
   return %0 : tensor<64xf32>
 }
 
-// The transpose of a box, every other element, a diagonal, positions from memory, and one element.
+// These are no rectangles: a transpose, every other element, a diagonal, positions from memory, and one element.
 
 // CHECK-LABEL: @others_stay
 // CHECK-NOT: tile.load

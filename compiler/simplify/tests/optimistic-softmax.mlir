@@ -5,14 +5,14 @@ module attributes {tile.optimistic_softmax = true} {
 // CHECK-LABEL: @masked_and_scaled
 // CHECK: scf.for %[[J:.*]] = %{{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}, %{{.*}} = %{{.*}})
 // CHECK: %[[PRODUCT:.*]] = tile.dot %[[Q:.*]], %[[K:.*]] {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16>
-// The mask is applied to the product, whose factor goes into the exponents:
+// The mask is applied to the dot's result. The factor of the scores moves into the exponents:
 // CHECK: %[[SCORES:.*]] = arith.select
-// The first block's maximum comes before its exponentials:
+// The maximum of the first block of keys comes before its exponentials:
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[J]],
 // CHECK: %[[FIRST:.*]]:6 = scf.if %[[IS_FIRST]]
 // CHECK:   tile.reduce max %[[SCORES]] axis 1
 // CHECK: } else {
-// Those of later ones are relative to the maximum before. In rows that have seen nothing they are far too large:
+// Exponentials of later blocks are relative to the old maximum. In rows that have seen no key they are far too large:
 // CHECK:   %[[UNSEEN:.*]] = arith.cmpf oeq, %[[M]],
 // CHECK:   %[[ORIGIN:.*]] = arith.select %[[UNSEEN]], %{{.*}}, %[[M]]
 // CHECK-NOT: tile.reduce max
@@ -21,7 +21,7 @@ module attributes {tile.optimistic_softmax = true} {
 // CHECK:   %[[SUM:.*]] = tile.reduce add %[[P]] axis 1
 // CHECK:   scf.yield %[[M]], %[[L]], %{{.*}}, %false, %[[P]], %[[SUM]]
 // CHECK: }
-// Each warp computes the product of its rows again where a sum is too large, or no number:
+// If a sum is too large or NaN, each warp computes its rows of the dot again:
 // CHECK: %[[TOO_LARGE:.*]] = arith.cmpf ugt, %[[FIRST]]#5,
 // CHECK-DAG: %[[ANY:.*]] = tile.any %[[TOO_LARGE]]
 // CHECK-DAG: %[[IS_LATER:.*]] = arith.cmpi ne, %[[J]],
@@ -57,8 +57,8 @@ func.func @masked_and_scaled(%q: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %V:
   return %r#2 : tensor<64x64xf32>
 }
 
-// A first attempt at f16 is fused in the same way. Rows whose maximum is so large that its rounding would show are far
-// too large there, and the second attempt rounds their scores.
+// The optimistic path for f16 is fused in the same way. A row whose large maximum would show the rounding fails the
+// check, and the recompute path rounds its scores.
 // CHECK-LABEL: @f16_values
 // CHECK: scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}, %{{.*}} = %{{.*}})
 // CHECK: %[[PRODUCT:.*]] = tile.dot
@@ -89,7 +89,7 @@ func.func @f16_values(%q: tensor<64x64xf16>, %k: tensor<32x64xf16>, %v: tensor<3
   return %r#2 : tensor<64x64xf32>
 }
 
-// What is added goes into the exponents, too; its own factor becomes part of a second multiply-add.
+// The added term goes into the exponents, too. Its factor becomes part of a second multiply-add.
 // CHECK-LABEL: @with_a_term
 // CHECK-SAME: %[[DISTANCES:[a-z0-9]+]]: tensor<64x32xf32>
 // CHECK: tile.dot
@@ -119,8 +119,8 @@ func.func @with_a_term(%q: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %v: tenso
   return %r#2 : tensor<64x64xf32>
 }
 
-// A branch between a special function and the exponentials would keep the assembler from interleaving them: both sides
-// have both, and the one at the edge its mask. The first block's scores, and those of a second attempt, keep the branch.
+// ptxas would not interleave a special function with exponentials across a branch. Both sides therefore have both, and
+// the else side has the mask. The scores of the first block and of the recompute path keep the branch.
 // CHECK-LABEL: @masked_behind_a_tanh
 // CHECK-SAME: %[[INSIDE:[a-z0-9]+]]: i1
 // CHECK: scf.for
@@ -167,7 +167,7 @@ func.func @masked_behind_a_tanh(%inside: i1, %visible: tensor<64x32xi1>, %q: ten
   return %r#2 : tensor<64x64xf32>
 }
 
-// Fragments of warps have 16 columns.
+// A warp reads fragments of 16 columns.
 // CHECK-LABEL: @half_a_fragment
 // CHECK-NOT: tile.warp_local
 func.func @half_a_fragment(%q: tensor<64x64xbf16>, %k: tensor<24x64xbf16>, %v: tensor<24x64xbf16>, %m0: tensor<64xf32>,
@@ -185,7 +185,7 @@ func.func @half_a_fragment(%q: tensor<64x64xbf16>, %k: tensor<24x64xbf16>, %v: t
   return %r#2 : tensor<64x64xf32>
 }
 
-// A tensor that the program writes may hold something else by then.
+// A tensor that the program writes may have changed when the scores are computed again.
 // CHECK-LABEL: @a_written_bias
 // CHECK-NOT: tile.warp_local
 func.func @a_written_bias(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %v: tensor<32x64xbf16>,

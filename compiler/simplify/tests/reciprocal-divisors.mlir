@@ -32,7 +32,7 @@ func.func @before_the_loop(%n: index, %d: i32) {
   return
 }
 
-// What does not depend on the loop leaves it, and a quotient that does not is a divisor like others.
+// A loop-invariant division moves before the loop. Its quotient is then a divisor like any other.
 // CHECK-LABEL: @divisors_of_divisors
 // CHECK: tile.dim
 // CHECK-COUNT-2: arith.divui
@@ -71,7 +71,7 @@ func.func @stays(%n: index, %d: i32, %wide: i64) {
   return
 }
 
-// A loop with dynamic iterations, too.
+// Loops with dynamic iterations are rewritten, too.
 // CHECK-LABEL: @dynamic
 // CHECK: arith.divui
 // CHECK: scf.while
