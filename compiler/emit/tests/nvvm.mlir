@@ -1,7 +1,6 @@
 // RUN: tegula-opt %s --cuda-nvvm --split-input-file --mlir-print-debuginfo | FileCheck %s
 
-// A kernel has as many threads as the schedule says. Its registers are limited only by the instances that share a
-// multiprocessor.
+// A kernel has as many threads as the schedule says. It may use all registers that its instances have room for.
 // CHECK-LABEL: llvm.func @kernel(%arg0: i64
 // CHECK-SAME: attributes {nvvm.kernel, nvvm.minctasm = 3 : i32, nvvm.reqntid = array<i32: 256>}
 // CHECK: llvm.icmp "slt" %{{.*}}, %{{.*}} : i64
