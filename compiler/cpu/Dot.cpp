@@ -18,8 +18,8 @@ using namespace mlir;
 /// terms are summed at once.
 constexpr int64_t kExactChunk = 32;
 
-/// Emits one dot in a canonical form, in which vectors run along the columns of C. A column-major C is the transpose of
-/// a row-major C^T = B^T A^T, so the operands change roles.
+/// An emitter of one dot in a canonical form, in which vectors run along the columns of C. A column-major C is the
+/// transpose of a row-major C^T = B^T A^T, so the operands change roles.
 class DotEmitter {
 public:
   DotEmitter(Lowering &lowering, tile::DotOp dot, Buffer target)

@@ -53,10 +53,10 @@ struct Nest {
   int depth() const { return static_cast<int>(before.size()) - 1; }
 };
 
-/// Stands for the vectorised dimension if elements are computed one at a time.
+/// The vectorised dimension if elements are computed one at a time.
 inline constexpr int kScalar = -1;
 
-/// Lowers one kernel from tiles to loops over vectors.
+/// The lowering of one kernel from tiles to loops over vectors.
 class Lowering {
 public:
   Lowering(mlir::func::FuncOp source, int64_t lanes);

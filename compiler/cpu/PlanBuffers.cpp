@@ -91,7 +91,7 @@ double ownCost(Operation *op) {
   return 1;
 }
 
-/// Decides for every op whether its result gets a buffer or is recomputed, operands first.
+/// The decision for every op, operands first: its result gets a buffer or is recomputed.
 class BufferDecision {
 public:
   explicit BufferDecision(const Orders &orders, const LoadOrders &loadOrders)

@@ -15,7 +15,7 @@ Type withElement(Type like, Type element) {
   return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
 }
 
-/// Builds constants in the shape of one operand, and the few ops used below.
+/// A builder of constants in the shape of one operand, and of the few ops used below.
 struct Formula {
   OpBuilder &builder;
   Location loc;

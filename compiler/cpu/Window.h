@@ -43,7 +43,7 @@ public:
     return result;
   }
 
-  /// Emits the test whether the whole tile is inside the view.
+  /// Emits the test that the whole tile is inside the view.
   mlir::Value whole() {
     mlir::Value result;
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {

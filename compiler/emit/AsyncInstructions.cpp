@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace {
 
-/// Builds one inline assembly; operands are numbered after results.
+/// An inline assembly under construction. Its operands are numbered after its results.
 class Assembly {
 public:
   explicit Assembly(ImplicitLocOpBuilder &b, size_t results = 0) : b_(b), results_(results) {

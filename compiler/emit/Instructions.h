@@ -13,7 +13,7 @@ namespace tegula::emit {
 /// The attribute of barriers that order no memory.
 inline constexpr llvm::StringLiteral kSequence = "sm.sequence";
 
-/// Emits GPU instructions at the insertion point of the builder.
+/// A builder of GPU instructions. They are emitted at the insertion point of `b`.
 class Instructions {
 public:
   explicit Instructions(mlir::ImplicitLocOpBuilder &b) : b_(b) {}

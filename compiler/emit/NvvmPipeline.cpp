@@ -28,8 +28,8 @@ using namespace mlir;
 
 namespace {
 
-/// Converts structured control flow to branches between blocks. It visits only the few operations with regions, while a
-/// dialect conversion would visit all.
+/// A pass that converts structured control flow to branches between blocks. It visits only the few operations with
+/// regions, while a dialect conversion would visit all.
 struct BranchBetweenBlocks : PassWrapper<BranchBetweenBlocks, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BranchBetweenBlocks)
 
@@ -54,7 +54,7 @@ struct BranchBetweenBlocks : PassWrapper<BranchBetweenBlocks, OperationPass<Modu
   }
 };
 
-/// Converts all dialects at once, which is much faster than one pass for each dialect.
+/// A pass that converts all dialects at once, which is much faster than one pass for each dialect.
 struct ConvertToNvvm : PassWrapper<ConvertToNvvm, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertToNvvm)
 

@@ -14,8 +14,8 @@ namespace {
 
 using namespace llvm;
 
-/// Builds the entry point `void kernel(tensors, words, grid, scratch, first, last)`. It calls the body, which handles
-/// one program instance, for each instance from `first` to `last` - 1.
+/// A builder of the entry point `void kernel(tensors, words, grid, scratch, first, last)`. The entry point calls the
+/// body, which handles one program instance, for each instance from `first` to `last` - 1.
 class EntryPoint {
 public:
   EntryPoint(Function &body, ArrayRef<int64_t> bufferBytes)

@@ -21,7 +21,7 @@ namespace tegula::ptx {
 /// Returns true if `user` is an intrinsic that stands for one instruction of the GPU.
 bool isMachineInstruction(const llvm::User &user);
 
-/// Selects the instructions of one kernel. Call `run` once.
+/// The selection of PTX instructions for one kernel. Call `run` once.
 class Selection {
 public:
   /// Takes an empty `code`, to which `run` appends the kernel's blocks.

@@ -69,7 +69,7 @@ private:
 /// Returns true if each element of the result equals an element of the operand, or is the conjunction of two.
 bool isConjunction(mlir::Operation *op);
 
-/// Recognises affine tiles, and remembers what it has found.
+/// A finder of affine tiles, which remembers its results.
 class AffineTiles {
 public:
   /// Returns `tile` as an affine tile. Returns nothing if it is not affine.

@@ -19,7 +19,7 @@ using namespace tegula;
 using namespace tegula::simplify;
 
 namespace {
-/// Builds 32-bit arithmetic on values that may be unsigned. Each call creates at most one of its operands. C++
+/// A builder of 32-bit arithmetic on values that may be unsigned. Each call creates at most one of its operands. C++
 /// compilers evaluate arguments in different orders, and the program must not depend on the order.
 struct Words {
   ImplicitLocOpBuilder b;

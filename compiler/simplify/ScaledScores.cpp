@@ -49,8 +49,8 @@ static ScaledScores partsOf(Value scores) {
 static bool isLast(Operation *op) { return isa_and_present<arith::MulFOp, math::FmaOp>(op); }
 
 namespace {
-/// Takes the factor, except its sign, and the term out of scores. A positive factor costs at most one branch. If the
-/// scores have a branch on the mask boundary, the sign is tested there.
+/// A rewriter that takes the factor, except its sign, and the term out of scores. A positive factor costs at most one
+/// branch. If the scores have a branch on the mask boundary, the sign is tested there.
 class Unscaled {
 public:
   Unscaled(LocBuilder &b, Value scale) : b_(b), scale_(scale) {

@@ -15,7 +15,7 @@ bool isAssembly(Operation *op, StringRef mnemonic) {
   return assembly && StringRef(assembly.getAsmString()).contains(mnemonic);
 }
 
-/// Follows accumulators from each wgmma to their first readers.
+/// The first reads of accumulators, which are found by following each wgmma's results.
 class AccumulatorUses {
 public:
   explicit AccumulatorUses(LLVM::LLVMFuncOp kernel) {

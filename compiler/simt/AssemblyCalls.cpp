@@ -15,7 +15,7 @@ namespace tegula::simt {
 
 namespace {
 
-/// Replaces the statements of one op by calls, in order.
+/// The calls that replace the statements of one op, in order.
 class AssemblyCalls {
 public:
   AssemblyCalls(Calls &calls, LLVM::InlineAsmOp op) : calls_(calls), b_(calls.b), op_(op), text_(op) {}
@@ -115,7 +115,7 @@ private:
     return failure();
   }
 
-  /// mov.b64 d, {low, high}
+  /// Lowers `mov.b64 d, {low, high}`.
   LogicalResult lowerPair(const AsmStatement &s) {
     SmallVector<StringRef> words = members(s.operands[1]);
     if (words.size() != 2)
@@ -127,7 +127,7 @@ private:
     return success();
   }
 
-  /// mapa.shared::cluster.u32 d, address, rank
+  /// Lowers `mapa.shared::cluster.u32 d, address, rank`.
   LogicalResult lowerMapa(const AsmStatement &s) {
     Value rank = LLVM::AddOp::create(b_, word(s.operands[2]), calls_.i32(1));
     Value high = LLVM::ShlOp::create(b_, rank, calls_.i32(kSimtRankShift));
@@ -203,7 +203,7 @@ private:
     return success();
   }
 
-  /// atom.relaxed.gpu.global.inc.u32 d, [address], 2^31 - 1
+  /// Lowers `atom.relaxed.gpu.global.inc.u32 d, [address], 2^31 - 1`.
   LogicalResult lowerFetchIncrement(const AsmStatement &s) {
     APInt last;
     if (!s.has("inc") || s.operands.size() != 3 || !matchPattern(word(s.operands[2]), m_ConstantInt(&last)) ||
@@ -327,7 +327,8 @@ private:
     return s.has("tf32") ? std::optional(SimtMma::tf32) : std::nullopt;
   }
 
-  /// {d...}, a, b, p, scale of a, scale of b, transposition of a descriptor, of b
+  /// Lowers a wgmma with the operands `{d...}, a, b, p, scale of a, scale of b`. Two flags follow: the transposition of
+  /// `a`, if it is a descriptor, and of `b`.
   LogicalResult lowerMmaAsync(const AsmStatement &s) {
     std::optional<SimtMma> type = typeOf(s);
     if (!type || s.operands.size() < 6 || s.operands[4] != "1" || s.operands[5] != "1")

@@ -9,8 +9,8 @@ namespace tegula::simt {
 /// Replaces the op by calls at the builder of `calls`. Fails with an error if the op contains an unknown statement.
 llvm::LogicalResult callAssembly(Calls &calls, mlir::LLVM::InlineAsmOp op);
 
-/// Inserts calls that check registers before an instruction reads them. Checked are f32 registers that may hold an
-/// accumulator of a wgmma in flight: they come from one, but not through a wait.
+/// Inserts a call before each read of an f32 register that may hold an accumulator of a wgmma in flight: one that comes
+/// from a wgmma, but not through a wait.
 void checkAccumulators(Calls &calls, mlir::LLVM::LLVMFuncOp kernel);
 
 } // namespace tegula::simt

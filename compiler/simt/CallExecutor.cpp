@@ -22,7 +22,7 @@ namespace {
 
 constexpr unsigned kShared = 3; ///< Address space.
 
-/// Replaces the instructions of one kernel.
+/// A rewriter of the instructions of one kernel.
 class Rewriter {
 public:
   explicit Rewriter(LLVM::LLVMFuncOp kernel) : kernel_(kernel), calls_(kernel), b(calls_.b) {}

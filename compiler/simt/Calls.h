@@ -18,7 +18,7 @@ public:
   /// Makes `kernel` a SimtKernel. The caller rewrites its body.
   explicit Calls(mlir::LLVM::LLVMFuncOp kernel);
 
-  /// The builder of the calls. Its location is that of the op that is replaced.
+  /// The builder of the calls. Its location is the location of the op that is replaced.
   mlir::ImplicitLocOpBuilder b;
 
   /// Calls `entry` with the running lane in front of `arguments`. Returns null if the result is void. `compute` calls

@@ -61,7 +61,7 @@ static std::string text(ArrayRef<int64_t> shape) {
 
 static std::string text(Value tile) { return text(shapeOf(tile)); }
 
-/// Compares `actual`, the element type of an operand or a result, with `expected`, that of the view or the source.
+/// Compares the element type `actual` of an operand or a result with the element type `expected` of a view or a source.
 static LogicalResult verifyElementType(Operation *op, StringRef what, Type actual, StringRef other, Type expected) {
   if (actual == expected)
     return success();

@@ -140,7 +140,7 @@ func.func @narrow_window(%row: index, %s: tensor<16x16xf32>) -> tensor<16x16xf32
   return %0 : tensor<16x16xf32>
 }
 
-// Documents are read from memory. Their compare stays on both sides, that of the end of the keys on one.
+// Documents are read from memory. Their compare stays on both sides. The compare with the end of the keys is on one.
 
 // CHECK-LABEL: @documents
 // CHECK: %[[SAME:.*]] = arith.cmpi eq, %{{.*}} : tensor<16x16xi32>
