@@ -207,7 +207,7 @@ private:
 
 } // namespace
 
-//===-- Who am I -------------------------------------------------------------------------------------------------===//
+//===-- Indices and sizes ----------------------------------------------------------------------------------------===//
 
 Value Instructions::thread() {
   int64_t warps = attributeAt(b_, "tile.num_warps", 32) + attributeAt(b_, "tile.producer_warps", 0);

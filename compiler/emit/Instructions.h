@@ -18,7 +18,7 @@ class Instructions {
 public:
   explicit Instructions(mlir::ImplicitLocOpBuilder &b) : b_(b) {}
 
-  //===-- Who am I: i32 ------------------------------------------------------------------------------------------===//
+  //===-- Indices and sizes: i32 ---------------------------------------------------------------------------------===//
   mlir::Value thread();                ///< The thread's index in the block, from 0 on.
   mlir::Value lane();                  ///< The lane's index in the warp, 0 to 31.
   mlir::Value warp();                  ///< The warp's index in the block. LLVM knows that it is uniform.

@@ -92,9 +92,9 @@ def EdgeMasks : Pass<"edge-masks"> {
     } {tile.fast_path}
     ```
 
-    If a conjunct is the `or` of a tile and a scalar, the scalar is tested, with which the program's author says that
-    the conjunct is true for the whole tile. The tile is computed only in the other branch, together with its gathers
-    from tensors that the program only reads.
+    If a conjunct is the `or` of a tile and a scalar, the scalar is tested. With it, the program's author says that the
+    conjunct is true for the whole tile. The tile is computed only in the other branch, together with its gathers from
+    tensors that the program only reads.
 
     Lower limits of columns, upper limits and scalars are false at different tiles. Each of the three therefore has its
     own branch on the else side, so that the lower edge of a window costs no more than the diagonal. Where a scalar is

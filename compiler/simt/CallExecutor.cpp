@@ -87,7 +87,7 @@ private:
     return predicate ? LLVM::ZExtOp::create(b, b.getI32Type(), predicate).getResult() : calls_.i32(1);
   }
 
-  //===-- Who am I ------------------------------------------------------------------------------------------------===//
+  //===-- Indices and sizes ---------------------------------------------------------------------------------------===//
 
   LogicalResult special(Operation *op, SimtRegister which) {
     return replace(op, calls_.call(&SimtOps::special, {calls_.i32(static_cast<int64_t>(which))}));

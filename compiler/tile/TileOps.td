@@ -22,7 +22,7 @@ def Tile_AddableTile : Tile_TileOf<[F32, I32]>;
 def Tile_FloatTile : Tile_TileOf<[F32, F16, BF16]>;
 def Tile_F32Tile : Tile_TileOf<[F32]>;
 
-//===-- Where am I ------------------------------------------------------------------------------------------------===//
+//===-- Position in the grid --------------------------------------------------------------------------------------===//
 
 class Tile_GridOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
   let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
