@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   }
   setLimit(RLIMIT_CORE, 0);
-  setLimit(RLIMIT_FSIZE, memory); // Messages go into memory, too.
+  setLimit(RLIMIT_FSIZE, memory); // Files, such as those of ptxas, lie in memory.
   endWithTheHost();
   limitMemory(memory);
   std::string bytes;
