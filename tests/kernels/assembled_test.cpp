@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the assembler made of the schedules with roles: nothing serial, nothing spilled, and the order that
-// the schedule asks for.
+// Checks the machine code that ptxas makes of schedules with a producer: no serialised MMAs, no spills, and the order
+// of events that the schedule asks for.
 #include "compiler/client/InProcessCompiler.h"
 #include "compiler/emit/Emit.h"
 #include "kernels/schedules.h"
@@ -34,9 +34,10 @@ std::string nameOf(const ShippedSchedule &shipped) {
                                                                                : "");
 }
 
-/// Those that ship, and where blocks are taken in turns, with blocks from a counter instead: not for all of three
-/// warpgroups, beside which a producer has 32 registers, too few for numbers that the assembler does not know to be
-/// uniform.
+/// Returns the shipped schedules with a producer. If a static persistent schedule ships for plain attention, the
+/// dynamic persistent version of it is added, unless it has three warpgroups. Three warpgroups leave a producer 32
+/// registers, too few for work indices that ptxas does not know to be uniform. With `mustOverlap`, returns only
+/// schedules with ping-pong.
 std::vector<ShippedSchedule> schedulesWithRoles(bool mustOverlap = false) {
   std::vector<ShippedSchedule> schedules = shippedSchedules(kHopper, "flash2_forward");
   for (size_t i = 0, shipped = schedules.size(); i < shipped; ++i) {
@@ -64,7 +65,7 @@ Expected<CompileRequest> requestFor(const ShippedSchedule &shipped) {
   return CompileRequest{program->text, recipe->schedule, kHopper, ""};
 }
 
-/// With `emit`, up to that phase.
+/// Compiles up to the phase `emit`; up to machine code if `emit` is empty.
 Expected<Artifact> compile(const ShippedSchedule &shipped, const std::string &emit = "") {
   Expected<CompileRequest> request = requestFor(shipped);
   if (!request)
@@ -73,20 +74,22 @@ Expected<Artifact> compile(const ShippedSchedule &shipped, const std::string &em
   return makeInProcessCompiler()->compile(*request);
 }
 
-/// Warpgroups in turn start both products, and compute weights while the others' run; else weights lie between two
-/// products. The tile of the next product is received as early as possible: behind that of a variant's tensor, which is
-/// then in registers. Keys from which scores may be computed a second time are released behind the exponentials.
+/// Returns the order of one iteration that the schedule asks for, in the words of testing::orderOf. With ping-pong,
+/// each warpgroup starts both MMAs when its turn comes, and computes P while the MMAs of the others run. Without
+/// ping-pong, it computes P between the two MMAs. The wait for the next MMA's tile comes as early as possible, but
+/// after the wait for the tile of a variant's tensor, which is then in registers. The optimistic softmax may compute
+/// scores again, so it releases K after the exponentials.
 std::string declaredOrder(const ShippedSchedule &shipped) {
   const Schedule &schedule = shipped.schedule;
   const std::vector<VariantTensor> &tensors = shipped.problem.variant.tensors;
   const bool hasTile = !tensors.empty() && tensors[0].axes.back() == Axis::seqlen_k,
              mayRepeat = schedule.optimistic_softmax == true;
-  const bool isSequenced = schedule.num_warps > 4; // One warpgroup has nobody to wait for.
+  const bool isSequenced = schedule.num_warps > 4; // A single warpgroup needs no mutex.
   const std::string tile = hasTile ? "consumer_wait, " : "";
   if (schedule.overlap == Overlap::pingpong)
     return std::string("consumer_wait, ") + (isSequenced ? "sequence_wait, " : "") +
            "product, consumer_wait, product, " + (isSequenced ? "sequence_arrive, " : "") + tile + "wait 1, " +
-           (mayRepeat && hasTile ? "exponentials, wait 0, release, release" // Keys and the tile together.
+           (mayRepeat && hasTile ? "exponentials, wait 0, release, release" // K and the tile together.
             : mayRepeat          ? "exponentials, release, wait 0, release"
             : hasTile            ? "release, wait 0, release, release, exponentials"
                                  : "release, wait 0, release, exponentials");
@@ -105,7 +108,7 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   if (artifact->report.assembler.empty())
     return missingTool("ptxas");
-  EXPECT_THAT(artifact->report.notes, IsEmpty()); // C75xx: products made serial, waits added.
+  EXPECT_THAT(artifact->report.notes, IsEmpty()); // C75xx: ptxas serialised MMAs or added waits.
   EXPECT_EQ(artifact->report.spill_bytes, 0);
   EXPECT_EQ(artifact->report.stack_bytes, 0);
 
@@ -115,8 +118,7 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
   ASSERT_TRUE(listing.ok()) << listing.status().message();
   Expected<testing::Sass> sass = testing::Sass::parse(*listing);
   ASSERT_TRUE(sass.ok()) << sass.status().message();
-  // The assembler moves softcap's factor, scale / cap, to a uniform register in the first product of a block of
-  // queries.
+  // ptxas moves softcap's factor, scale / cap, to a uniform register in the first MMA of a block of queries.
   const std::string shuffles = testing::interruptedMmas(*sass);
   EXPECT_LE(std::count(shuffles.begin(), shuffles.end(), '\n'), GetParam().problem.variant.name == "softcap")
       << shuffles;
@@ -130,7 +132,8 @@ TEST_P(Assembled, AsTheScheduleDeclares) {
   EXPECT_GE(testing::exponentialsOf(*sass, loops[0]), schedule.block_m * schedule.block_n / threads);
 }
 
-/// Whatever masks, variants and lengths are given: one combination may fit in registers, another not.
+/// The test that no combination of masks, variants and lengths spills: combinations need different numbers of
+/// registers.
 class Combinations : public ::testing::TestWithParam<std::tuple<int, DType>> {
 protected:
   void spillsNothing(const AttentionProblem &problem) {
@@ -149,7 +152,7 @@ protected:
   }
 
 private:
-  std::set<std::string> known_; ///< What was compiled.
+  std::set<std::string> known_; ///< Schedules and programs that were compiled before.
 };
 
 TEST_P(Combinations, SpillNothing) {
@@ -169,7 +172,8 @@ TEST_P(Combinations, SpillNothing) {
         }
 }
 
-/// Mutants that no run on the CPU shows (tests/simt/mutants): the assembler notices them, or makes the same code.
+/// The test of mutants that no run in the simt executor detects (tests/simt/mutants). ptxas reports these mutants, or
+/// makes the same machine code of them.
 class Mutated : public ::testing::TestWithParam<ShippedSchedule> {
 protected:
   void SetUp() override {
@@ -186,7 +190,7 @@ protected:
     return cubin.ok() ? *cubin : "";
   }
 
-  /// What accesses or orders shared memory.
+  /// Returns the opcodes of the instructions that access shared memory or order its accesses.
   std::vector<std::string> sharedOpcodes(const std::string &text) {
     Expected<std::string> listing = testing::disassemble(assembled(text));
     Expected<testing::Sass> sass = listing ? testing::Sass::parse(*listing) : listing.status();
@@ -203,10 +207,10 @@ protected:
   }
 
   std::string ptx;
-  AssemblerReport report; ///< Of the last assembly.
+  AssemblerReport report; ///< The report of the last call of assembled().
 };
 
-/// How often.
+/// Replaces each `from` in `text` and returns the number of replacements.
 int replaceAll(std::string &text, const std::string &from, const std::string &to) {
   int count = 0;
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size(), ++count)
@@ -218,7 +222,7 @@ TEST_P(Mutated, ArrivalsAndWaitsThatOrderNoMemoryAreTheSameCode) {
   if (testing::findDisassembler().empty())
     return missingTool("nvdisasm");
   const size_t version = ptx.find(".version ");
-  ptx.replace(version, ptx.find('\n', version) - version, ".version 8.6"); // The first that has both.
+  ptx.replace(version, ptx.find('\n', version) - version, ".version 8.6"); // The first version that has both forms.
   std::string weaker = ptx;
   EXPECT_GT(replaceAll(weaker, "mbarrier.arrive.shared::cta", "mbarrier.arrive.relaxed.cta.shared::cta"), 1);
   EXPECT_GT(replaceAll(weaker, "try_wait.parity.shared::cta", "try_wait.parity.relaxed.cta.shared::cta"), 1);
@@ -257,7 +261,7 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Mutated, ::testing::ValuesIn(schedulesWithRoles
 INSTANTIATE_TEST_SUITE_P(Hopper, MutatedMmas, ::testing::ValuesIn(schedulesWithRoles(/*mustOverlap=*/true)),
                          [](const auto &info) { return nameOf(info.param); });
 
-/// Two head dimensions, element types and masks, and those in turns.
+/// There are two head dimensions, two element types, two masks, and persistent schedules.
 TEST(ShippedSchedules, HaveRolesOnHopper) { EXPECT_GE(schedulesWithRoles().size(), 10u); }
 
 } // namespace

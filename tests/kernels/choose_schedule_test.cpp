@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which schedule is used where the caller gives none, or only some of its fields.
+// Tests which schedule is used if the caller gives none, or only some of its fields.
 #include "kernels/schedules.h"
 #include "tegula/tuned_schedules.h"
 
@@ -45,7 +45,7 @@ TEST(ChooseSchedule, RolesThatAreGivenStay) {
   EXPECT_EQ(toString(chosen("sm_90a", given)), toString(expected));
 }
 
-/// Schedules of the problem's forward kernel: with a tuned one for `tuned`, and as they ship.
+/// Returns two schedules of the problem's forward kernel: first if a tuning for `tuned` is known, then as it ships.
 std::pair<std::string, std::string> chosenAfter(const AttentionProblem &tuned, const AttentionProblem &problem) {
   const Target target = {"cuda", "sm_90a", ""};
   TunedSchedules all;

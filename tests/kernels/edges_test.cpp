@@ -95,7 +95,7 @@ TEST(Edges, SingleQueryAgainstManyKeys) {
   }
 }
 
-/// Scores and dP of hidden keys overflow; nothing of that may reach what is visible.
+/// Scores and dP of hidden keys overflow. The overflow must not reach the results of visible keys.
 TEST(Edges, WhatAMaskHidesMayBeHuge) {
   Case c = caseOf(Algorithm::flash2, 20, 30);
   c.causal = Causal::top_left; // keys 20 to 29 are seen by no query
@@ -115,7 +115,8 @@ TEST(Edges, WhatAMaskHidesMayBeHuge) {
     EXPECT_EQ(actual[n]->numbers(), expected[n]->numbers()) << "output " << n;
 }
 
-/// exp(0 - lse) overflows for scores below -88: padding must not count as score 0, whatever the length modulo the tile.
+/// If scores are below -88, exp(0 - lse) overflows. Padding must therefore not count as score 0, at any length modulo
+/// the tile.
 TEST(Edges, VeryNegativeScoresAtEveryLengthModuloTheTile) {
   for (int64_t keys = 33; keys <= 64; ++keys)
     for (oracle::Family family :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inputs whose results are known to the last bit, or are named by V itself.
+// Inputs whose results are known to the last bit, or show which keys were used.
 #include "harness/case.h"
 
 #include <cmath>
@@ -81,7 +81,7 @@ TEST(ExactValues, OneHotRowsCopyARowOfV) {
     }
 }
 
-/// V marks each key by one column, so that the output of Q = 0 shows which keys each row used, and that no key was used
+/// V marks each key by one column. With Q = 0, the output then shows which keys each row used, and that it used no key
 /// twice.
 TEST(ExactValues, OutputsNameTheKeysThatWereUsed) {
   for (Algorithm algorithm : kAlgorithms)

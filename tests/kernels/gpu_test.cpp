@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What only a GPU is fast and large enough for: long sequences, and offsets beyond 2^31 elements in memory that is
-// there.
+// Tests that need the speed and memory of a GPU: long sequences, and offsets beyond 2^31 elements.
 #include "harness/case.h"
 #include "harness/gpu_reference.h"
 #include "harness/machine.h"
@@ -46,13 +45,13 @@ Case caseOf(DType dtype, int64_t dim, int64_t queries, int64_t keys) {
       .shape = {.heads = 2, .kv_heads = 1, .seqlen_q = queries, .seqlen_k = keys, .head_dim = dim, .value_dim = dim}};
 }
 
-/// How much larger or smaller the plain formula's largest error may be on the GPU than in the host's first run: all
-/// sums but D's have the same order, multiply-adds round once, exp and log are off by up to one ulp. In 16 bits that
-/// only turns roundings next to a tie, off by half an ulp either way: at most twice the others. In f32 it is another
-/// sum of as many roundings, 0.5 to 2.6 times the error where g++ does the same.
+/// Returns the factor by which the plain formula's largest error on the GPU may differ from that of the host's first
+/// run. All sums except D have the same order, multiply-adds round once, and exp and log are off by up to one ulp. In
+/// 16 bits this changes only roundings next to a tie, which are off by half an ulp in either direction: at most twice
+/// the other errors. In f32 it makes another sum of as many roundings: 0.5 to 2.6 times the error if g++ does the same.
 double plainMargin(DType dtype) { return dtype == f32 ? 3 : 2; }
 
-/// The reference itself, against the one on the host.
+/// Compares the reference on the GPU with the oracle on the host.
 TEST_F(Gpu, ReferenceAgreesWithTheOracle) {
   for (DType dtype : {f32, f16, bf16})
     for (Causal causal : kCausals) {
@@ -106,7 +105,7 @@ TEST_F(Gpu, BaselinesOnLongSequences) {
   }
 }
 
-/// A copy of a tensor of two batches whose batches and rows lie far apart.
+/// A copy of a tensor of two batches, with batches and rows far apart in memory.
 class Spread {
 public:
   static constexpr int64_t kRowStride = (int64_t(1) << 23) + 8, kBatchStride = (int64_t(1) << 31) + 24;
@@ -154,7 +153,8 @@ private:
   std::vector<std::byte> numbers_;
 };
 
-/// Between batches, and between the rows of one. One block of keys, so that dq does not depend on an order.
+/// The large offsets are between batches, and between the rows of a batch. There is one block of keys, so that dq does
+/// not depend on the order of additions.
 TEST_F(Gpu, OffsetsMayExceedTwoToThe31) {
   if (testDevice()->memory()->available_bytes < int64_t(64) << 30)
     GTEST_SKIP() << "needs 64 GiB";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The harness notices what is wrong, and repeats what it is told.
+// Tests that the harness notices changed results, and reads the cases that it prints.
 #include "harness/case.h"
 
 #include <gtest/gtest.h>

@@ -31,7 +31,7 @@ TEST(LaunchGrid, IsNotEmptyWhereADeviceHoldsNoInstance) {
   EXPECT_EQ(gridOf({.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = 0}, 0), std::tuple(0, 1, 1));
 }
 
-/// So that the device refuses what a counter of 31 bits cannot count.
+/// A 31-bit counter cannot count these blocks. The grid then has one instance for each, so that the device refuses it.
 TEST(LaunchGrid, HasAnInstanceForEachOfTooManyBlocks) {
   constexpr int64_t kMany = int64_t(1) << 30;
   EXPECT_EQ(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The backward pass of a loss that depends on lse, too.
+// Tests of the backward pass of a loss that also depends on lse.
 #include "harness/case.h"
 #include "harness/machine.h"
 
@@ -51,7 +51,7 @@ TEST(LseGradient, AnyLayout) {
   }
 }
 
-/// A loss such as lse^2 has an infinite gradient there.
+/// A loss such as lse^2 has an infinite gradient in these rows.
 TEST(LseGradient, RowsThatSeeNoKeyHaveNone) {
   for (float upstream : {1.0f, -infinity, infinity, std::numeric_limits<float>::quiet_NaN()}) {
     Case c = caseOf(f32, 64, 40);
@@ -98,7 +98,7 @@ TEST(LseGradient, OfZeroChangesNoBit) {
   EXPECT_EQ(zeros.dv.bits(), none.dv.bits());
 }
 
-/// What backward() answers for a plan with or without lse_gradient, and such a d_lse.
+/// Returns the message of backward() with `d_lse`, for a plan with or without lse_gradient.
 std::string refusal(bool planned, const TensorRef &d_lse) {
   Case c = caseOf(f32, 20, 20);
   c.lse_gradient = planned;

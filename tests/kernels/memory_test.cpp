@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What lies outside the tensors, and how they lie in memory, changes no bit of a result.
+// The contents of memory outside the tensors, and the layout of tensors in memory, change no bit of a result.
 #include "harness/case.h"
 #include "harness/machine.h"
 #include "support/test_device.h"
@@ -71,7 +71,7 @@ TEST(Memory, OtherAlgorithmsNeitherPoisonNorLayoutChangesABit) {
   }
 }
 
-/// K and V shared by all batches through stride 0, against copies of them.
+/// Compares K and V that all batches share through stride 0 with copies of them.
 TEST(Memory, BroadcastInputsEqualCopies) {
   Case c = oneKeyBlock(bf16, "none");
   c.backward = false;
@@ -97,7 +97,7 @@ TEST(Memory, BroadcastInputsEqualCopies) {
   EXPECT_EQ(outputWith(t.k.broadcastAlong(0), t.v.broadcastAlong(0)), outputWith(k.ref(), v.ref()));
 }
 
-/// Query heads that share a kv head, against the same with the kv head repeated.
+/// Compares query heads that share a kv head with query heads that have copies of the kv head.
 TEST(Memory, GroupedHeadsEqualRepeatedHeads) {
   Case grouped = oneKeyBlock(bf16, "none");
   grouped.backward = false;
@@ -139,7 +139,7 @@ TEST(Memory, BatchesDoNotInfluenceEachOther) {
     EXPECT_EQ(firstHalf(inTwo[n]->numbers()), inOne[n]->numbers());
 }
 
-/// Address space without memory behind it, until it is touched.
+/// Address space that gets memory only where it is touched.
 class SparseMemory {
 public:
   explicit SparseMemory(size_t bytes)
@@ -148,7 +148,7 @@ public:
   ~SparseMemory() { munmap(data_, bytes_); }
   SparseMemory(const SparseMemory &) = delete;
 
-  /// Null if the system refuses.
+  /// Returns null if the system refuses the address space.
   void *data() const { return data_ == MAP_FAILED ? nullptr : data_; }
 
 private:
@@ -156,7 +156,7 @@ private:
   void *data_;
 };
 
-/// Element offsets beyond 2^32 between batches, and beyond 2^31 between the rows of one.
+/// Element offsets exceed 2^32 between batches, and 2^31 between the rows of a batch.
 TEST(Memory, OffsetsMayExceed32Bits) {
   if (onGpu())
     GTEST_SKIP() << "memory of a GPU is not sparse; see gpu_test.cpp";
@@ -199,7 +199,7 @@ TEST(Memory, OffsetsMayExceed32Bits) {
                   expected[(b * c.shape.seqlen_q + i) * c.shape.value_dim + n]);
 }
 
-/// Multiplying V by a power of two only changes exponents.
+/// Multiplying V by a power of two changes only the exponents of the results.
 TEST(Memory, ScalingVScalesTheOutput) {
   Case c = oneKeyBlock(f32, "none");
   c.backward = false;

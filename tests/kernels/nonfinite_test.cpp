@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A NaN or an infinity reaches whoever sees it, and changes no bit of anything else.
+// A NaN or an infinity reaches the results that see it, and changes no other result.
 #include "harness/case.h"
 #include "oracle/convert.h"
 #include "support/test_device.h"
@@ -16,7 +16,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// Two blocks of keys at most: two additions to 0 have the same sum in either order.
+/// Returns a case with at most two blocks of keys: two additions to 0 have the same sum in either order.
 Case caseOf(std::string variant, Causal causal, DType dtype) {
   return {
       .dtype = dtype,
@@ -24,15 +24,15 @@ Case caseOf(std::string variant, Causal causal, DType dtype) {
       .variant = std::move(variant),
       .schedule = {.block_m = 32, .block_n = 48},
       .shape = {.batch = 1, .heads = 4, .kv_heads = 2, .seqlen_q = 83, .seqlen_k = 90, .head_dim = 24, .value_dim = 40},
-      .contain_nonfinite = hasGpuCode()}; // The cpu always does.
+      .contain_nonfinite = hasGpuCode()}; // The cpu always contains them.
 }
 
-/// Tensors, and rows of them in all heads.
+/// Rows of the tensors, in all heads, that get a NaN or an infinity.
 struct Planted {
   std::vector<int64_t> q = {}, k = {}, v = {}, d_o = {};
 };
 
-/// Which results the planted rows may change.
+/// The results that the planted rows may change.
 class Reach {
 public:
   Reach(const Case &c, const Planted &planted, const std::function<bool(int64_t, int64_t)> &sees)
@@ -62,8 +62,9 @@ private:
   std::vector<char> query_, gradient_, key_;
 };
 
-/// On the cpu what is hidden changes no bit. A GPU computes numbers that 0 times NaN has reached by another kernel,
-/// which rounds otherwise; dq, dk and dv come from them.
+/// Returns how much a result may differ that does not see the planted rows. On the cpu, hidden rows change no bit. On a
+/// GPU, another kernel computes the results that 0 times NaN has reached. It rounds differently, and dq, dk and dv are
+/// computed from these results.
 double tolerance(const std::vector<float> &numbers, DType dtype) {
   if (!hasGpuCode())
     return 0;
@@ -73,7 +74,7 @@ double tolerance(const std::vector<float> &numbers, DType dtype) {
   return 16 * oracle::unitRoundoff(dtype) * largest;
 }
 
-/// How many numbers of rows that are not reached were compared.
+/// Compares the rows that are not reached. Returns how many numbers it compared.
 size_t compareRows(const char *name, const TestTensor &dirty, const TestTensor &clean, DType dtype,
                    const std::vector<char> &reached, int64_t width) {
   std::vector<float> a = dirty.numbers(), b = clean.numbers();
@@ -110,10 +111,10 @@ void plantAll(Tensors &t, const Case &c, const Planted &planted, float number) {
 
 using Sees = std::function<bool(int64_t, int64_t)>;
 
-/// How many numbers were compared of o, lse, dq, dk and dv.
+/// The numbers of elements of o, lse, dq, dk and dv that were compared.
 using Counts = std::array<size_t, 5>;
 
-/// Runs `c` twice, on the same tensors but for the planted rows.
+/// Runs `c` with and without the planted rows, and compares the results that they must not reach. Adds to `counts`.
 void expectContained(const Case &c, const std::function<Tensors()> &make, const Sees &sees, const Planted &planted,
                      float number, Counts &counts) {
   SCOPED_TRACE(toString(c) + " number=" + std::to_string(number));
@@ -133,8 +134,7 @@ void expectContained(const Case &c, const std::function<Tensors()> &make, const 
                 s.seqlen_k);
 }
 
-/// Plants in keys and values, in queries and upstream gradients, and in all: each result has rows that see nothing of
-/// one of them.
+/// Runs `c` with each of `plantings`. Together they must leave rows of each result unreached, or nothing is compared.
 void expectContained(const Case &c, const std::function<Tensors()> &make, const Sees &sees,
                      const std::vector<Planted> &plantings, float number) {
   Counts counts = {};
@@ -176,7 +176,7 @@ TEST(NonFinite, HiddenRowsChangeNoBitInF16) {
     expectContained(caseOf("none", Causal::top_left, f16), number);
 }
 
-/// A bias of -infinity hides values and upstream gradients. A product that is no number stays none with it.
+/// A bias of -infinity hides values and upstream gradients. It does not hide a NaN in q k^T: the sum of the two is NaN.
 TEST(NonFinite, BiasesOfMinusInfinityHideValues) {
   for (DType dtype : {f32, bf16})
     for (float number : kNumbers) {
@@ -195,7 +195,7 @@ TEST(NonFinite, BiasesOfMinusInfinityHideValues) {
     }
 }
 
-/// What is seen is not swallowed.
+/// A NaN that a row sees must not be lost.
 TEST(NonFinite, RowsThatSeeANaNAreNaN) {
   Case c = caseOf("none", Causal::top_left, f32);
   Tensors t = makeTensors(c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every option of plain attention against the oracle.
+// Tests every option of plain attention against the oracle.
 #include "harness/case.h"
 
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST(Flash2, InputsThatBreakSoftmax) {
       }
 }
 
-/// All scores of a row far below 0: P is exp(S - LSE), and f32 numbers are far apart there.
+/// All scores of a row are far below 0. P is exp(S - LSE), and f32 numbers are far apart there.
 TEST(Flash2, SteepSlopes) {
   Case c = small();
   c.dtype = f32;
@@ -119,8 +119,8 @@ TEST(Flash2, SteepSlopes) {
   EXPECT_EQ(runCase(c), "");
 }
 
-/// Scores of 15,000 to 30,000 that f32 rounds, and probabilities of exactly 1: an error of the exponents is an error of
-/// the results, since the plain formula has none.
+/// Scores are 15,000 to 30,000, which f32 rounds, and probabilities are exactly 1. The plain formula has no error here,
+/// so an error of the exponents is an error of the results.
 TEST(Flash2, InputsWithHugeExactScores) {
   for (DType dtype : kDTypes)
     for (int64_t head_dim : {88, 104, 160})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plan refuses, in which words.
+// Tests what a plan refuses, and with which messages.
 #include "harness/case.h"
 #include "harness/machine.h"
 
@@ -17,7 +17,7 @@ Case base(std::string variant = "none") {
       .shape = {.batch = 2, .heads = 4, .kv_heads = 2, .seqlen_q = 5, .seqlen_k = 6, .head_dim = 16, .value_dim = 8}};
 }
 
-/// A valid call, to be spoilt.
+/// A valid call, which tests make invalid.
 struct Call {
   explicit Call(const std::string &variant = "none") : c(base(variant)), tensors(makeTensors(c)), plan(*planFor(c)) {
     views = tensors.variant.tensorRefs();
@@ -51,7 +51,7 @@ struct Call {
   AttentionBackward backward;
 };
 
-/// The message for a forward call that `spoil` has changed.
+/// Returns the message for a forward call that `spoil` has changed.
 template <class Spoil> std::string refusal(Spoil spoil, const std::string &variant = "none") {
   Call call(variant);
   spoil(call.forward);
@@ -112,7 +112,7 @@ TEST(Plan, RefusesOutputsThatOverlap) {
             "argument 'dq': it is written, but shares memory with 'q'; outputs need memory of their own");
 }
 
-/// A retry would add to the bias gradient again.
+/// If earlier kernels had run, a retry would add to the bias gradient again.
 TEST(Plan, NothingOfABackwardPassRunsIfItsLastKernelIsRefused) {
   Call call("bias");
   ScratchMemory scratch(*call.plan.backwardWorkspace({2, 4, 2, 5, 6}));
@@ -120,7 +120,7 @@ TEST(Plan, NothingOfABackwardPassRunsIfItsLastKernelIsRefused) {
   call.backward.dq.data = nullptr;
   EXPECT_THAT(call.plan.backward(call.backward, scratch.get()).message(), ::testing::HasSubstr("'dq'"));
   for (float x : call.tensors.dk.numbers())
-    EXPECT_TRUE(std::isnan(x)); // As it was poisoned.
+    EXPECT_TRUE(std::isnan(x)); // Still poison.
 }
 
 TEST(Plan, RefusesAWrongNumberOfVariantTensors) {
@@ -174,7 +174,7 @@ TEST(Plan, RefusesAnOrderOfBlocksThatDoesNotExist) {
             "must be 0 or 1");
 }
 
-/// What make() answers for a problem with this causal mask and variant.
+/// Returns the message of AttentionPlan::make for a problem with this causal mask and variant.
 std::string refusalOf(Causal causal, const Variant &variant) {
   const AttentionProblem problem{
       .dtype = f32, .head_dim = 16, .value_dim = 16, .causal = causal, .variant = variant, .backward = false};
@@ -229,7 +229,7 @@ TEST(Plan, RefusesSizesThatAKernelCannotCount) {
             "kernel have 32 bits");
 }
 
-/// Gives the first parameter of each kernel another name.
+/// A compiler that gives the first parameter of each kernel another name.
 class Renames final : public Compiler {
 public:
   Expected<Artifact> compile(const CompileRequest &request) override {

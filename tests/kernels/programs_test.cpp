@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Recording only: nothing is compiled.
+// Tests of recorded programs. Nothing is compiled.
 #include "tegula/attention.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention with a producer and consumers, lane by lane on the host: no error of synchronisation, and the same bits
-// however the tensors lie in memory.
+// Runs attention with a producer and consumers lane by lane on the host. There must be no synchronisation error, and
+// the results must have the same bits for every layout of the tensors in memory.
 #include "compiler/client/InProcessCompiler.h"
 #include "tegula/attention.h"
 #include "tegula/simt_device.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kQueries = 100, kKeys = 200;
 
-/// Numbers of 16 bits in [1, heads, length, dim], with `gap` more between rows.
+/// A bf16 tensor [1, heads, length, dim] with `gap` unused elements after each row.
 class Matrix {
 public:
   Matrix(int64_t heads, int64_t length, int64_t dim, int64_t gap, unsigned seed)
@@ -48,24 +48,24 @@ public:
   }
 
 private:
-  static constexpr uint16_t kNan = 0x7fff; ///< Around the elements: whoever reads it shows it.
+  static constexpr uint16_t kNan = 0x7fff; ///< Fills the gaps. Results that depend on a gap are NaN.
 
   TensorRef view_;
   std::vector<uint16_t> memory_;
 };
 
-/// What one launch is given.
+/// The parameters of one launch.
 struct Setting {
   int64_t dim = 64;
   Causal causal = Causal::none;
   Schedule schedule = {};
-  int64_t gap = 0; ///< Numbers between rows.
+  int64_t gap = 0; ///< Unused elements after each row.
   int64_t concurrency = 3;
-  std::vector<TensorRef> bias = {}; ///< One of bf16 or none.
+  std::vector<TensorRef> bias = {}; ///< At most one tensor, of bf16.
   int64_t queries = kQueries;
 };
 
-/// Its outputs.
+/// Returns the output of a launch.
 std::vector<uint16_t> attention(const Setting &setting) {
   SimtOptions options;
   options.concurrency = setting.concurrency;
@@ -183,7 +183,7 @@ TEST(Roles, DynamicBlocksChangeNoBit) {
         setting.concurrency = concurrency;
         EXPECT_EQ(attention(setting), expected) << dim << " " << heads << " " << concurrency;
       }
-      setting.gap = 3; // A warp copies.
+      setting.gap = 3; // A warp copies instead of TMA.
       EXPECT_EQ(attention(setting), expected) << dim;
     }
 }
@@ -206,8 +206,8 @@ TEST(Roles, DynamicBlocksOfAnyNumberOfWarpgroupsChangeNoBit) {
   }
 }
 
-/// The same, with a bias of these strides that begins `shift` numbers into memory. TMA cannot address it unless the
-/// shift is a multiple of 8.
+/// Returns the output with a bias of these strides that begins at element `shift` of its memory. TMA cannot address the
+/// bias unless the shift is a multiple of 8.
 std::vector<uint16_t> withBias(Setting setting, const std::array<int64_t, 4> &strides, int64_t shift) {
   std::vector<uint16_t> memory(static_cast<size_t>(shift + 2 * kQueries * (kKeys + 8)));
   std::mt19937 random(6);
@@ -227,8 +227,8 @@ TEST(Roles, ABiasThatTmaCannotAddressChangesNoBit) {
   wide.schedule.block_n = 80; // More than one panel, the last one not full.
   const std::array<int64_t, 4> strides[] = {{0, kQueries * kKeys, kKeys, 1},
                                             {0, kQueries * (kKeys + 8), kKeys + 8, 1},
-                                            {0, 0, kKeys, 1},  // Of all heads.
-                                            {0, kKeys, 0, 1}}; // Of all queries.
+                                            {0, 0, kKeys, 1},  // One bias for all heads.
+                                            {0, kKeys, 0, 1}}; // One bias for all queries.
   dynamic.schedule.tile_scheduler = TileScheduler::dynamic_persistent;
   for (const Setting &each : {setting, static_persistent, dynamic, wide})
     for (const std::array<int64_t, 4> &stride : strides)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The schedules that ship, compiled for GPUs that need not be here.
+// Compiles the schedules that ship, for GPUs that the machine need not have.
 #include "compiler/client/InProcessCompiler.h"
 #include "support/missing_tool.h"
 #include "tegula/attention.h"
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesDoNotSpill,
                          testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"),
                          [](const auto &info) { return info.param; });
 
-/// Score modifications, masks and the edges of bands and ranges keep registers beside the products.
+/// Score modifications, masks and the bounds of bands and ranges need registers in addition to those of the MMAs.
 class DefaultSchedulesOfVariants : public DefaultSchedulesDoNotSpill {};
 
 TEST_P(DefaultSchedulesOfVariants, DoNotSpill) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The order of a forward kernel's blocks of queries, and in which each visits its tiles of keys.
+// Tests the order of a forward kernel's blocks of queries, and the order in which each block visits its tiles of keys.
 #include "kernels/scores.h"
 #include "language/machine.h"
 
@@ -29,7 +29,7 @@ AttentionConfig configOf(const Visits &v, const Variant &variant, int block_n) {
           .block_n = block_n};
 }
 
-/// First keys of the tiles beside queries `row` to `row + kBlockM - 1`, in the order of the visits.
+/// Returns the first keys of the tiles that queries `row` to `row + kBlockM - 1` visit, in the order of the visits.
 std::vector<int> visited(const Variant &variant, const Visits &v) {
   Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
   Array<int32_t> positions({kMaxSteps}, -1);
@@ -48,7 +48,7 @@ std::vector<int> visited(const Variant &variant, const Visits &v) {
   return {positions.data.begin(), std::find(positions.data.begin(), positions.data.end(), -1)};
 }
 
-/// The first queries of the blocks, in their order.
+/// Returns the first queries of the blocks, in the order of the blocks.
 std::vector<int> firstQueries(const Visits &v, int block_n = kBlockN) {
   Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
   const int64_t blocks = (v.seqlen_q + kBlockM - 1) / kBlockM;
@@ -97,7 +97,8 @@ TEST(OrderOfKeys, BeginsBesideTheFirstQueryOfTheBlock) {
 }
 
 TEST(OrderOfKeys, StaysAmongTheKeys) {
-  // Beside the last queries there are no keys; beside the first ones there are none either.
+  // With top_left, the diagonal of these last queries lies after all keys. With bottom_right, the diagonal of these
+  // first queries lies before all keys.
   EXPECT_THAT(visited(peaked(Alignment::top_left), {.seqlen_q = 96, .seqlen_k = 40, .row = 64}),
               ElementsAre(32, 0, 16));
   EXPECT_THAT(visited(peaked(Alignment::bottom_right), {.seqlen_q = 96, .seqlen_k = 40, .row = 0}),

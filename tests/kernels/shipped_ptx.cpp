@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes the PTX of every shipped schedule to a folder, one file each, without source lines: `diff -r` of the folders
-// of two commits shows which kernels a change has touched.
+// Writes the PTX of every shipped schedule to a folder, one file each, without source lines. `diff -r` of the folders
+// of two commits shows which kernels differ.
 //   tegula_shipped_ptx FOLDER
 #include "compiler/client/InProcessCompiler.h"
 #include "kernels/schedules.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every ready-made variant, and combinations of them, against the oracle.
+// Tests every ready-made variant, and combinations of variants, against the oracle.
 #include "harness/case.h"
 #include "support/test_device.h"
 
@@ -58,7 +58,7 @@ TEST(Variants, Combinations) {
     runAllLengths(caseOf(name));
 }
 
-/// Bounds of two documents of 32 tokens, or no prefix: queries 0 to 31 see no key from 32 on.
+/// Sets the bounds of two documents of 32 tokens, or an empty prefix. Queries 0 to 31 then see no key from 32 on.
 void setBounds(Case &c, Tensors &t) {
   auto halves = [&](int32_t first, int32_t second) {
     std::vector<int32_t> bounds(64, first);
@@ -74,8 +74,8 @@ void setBounds(Case &c, Tensors &t) {
     t.variant.tensors[0] = TestTensor({1}, c.layout, c.poison, std::vector<int32_t>{0});
 }
 
-/// The output of the first 32 queries and dv of the last 32 keys, where the values of these keys and the upstream
-/// gradients of those queries are `number`.
+/// Returns the output of the first 32 queries, and dv of the last 32 keys. The values of these keys and the upstream
+/// gradients of these queries are `number`.
 std::vector<float> resultsBeside(float number, Case c) {
   constexpr size_t half = 32 * 16;
   Tensors t = makeTensors(c);
@@ -91,7 +91,7 @@ std::vector<float> resultsBeside(float number, Case c) {
   return o;
 }
 
-/// What is visited and masked is multiplied by 0, and 0 NaN is NaN.
+/// A masked key that is visited is multiplied by 0, and 0 times NaN is NaN.
 TEST(Variants, BlocksOutsideOfARangeAreNotVisited) {
   if (!hasGpuCode())
     GTEST_SKIP() << "the cpu contains what it visits; tegula_kernels_test_simt runs this test";

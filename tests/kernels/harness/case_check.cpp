@@ -12,7 +12,7 @@ using oracle::Gradients, oracle::Outputs, oracle::plainError;
 struct Exact {
   Outputs outputs;
   Gradients gradients;
-  double lse_rounding_in_dv = 0; ///< The largest.
+  double lse_rounding_in_dv = 0; ///< The largest element of lseRoundingInDv.
 };
 
 Exact exactResults(const Case &c, const Tensors &t) {
@@ -45,7 +45,7 @@ std::vector<NamedError> measureKernels(const Case &c, const Tensors &t, const Ex
   return errors;
 }
 
-/// In the order of measureKernels.
+/// Returns the errors of one run of the plain formula, in the order of measureKernels.
 std::vector<double> plainErrors(const Case &c, const Tensors &t, const Exact &exact, int run) {
   Outputs outputs = plainForward(c.shape, t.variant.plain, c.scale(), t.inputs, c.dtype, run);
   std::vector<double> errors = {plainError(outputs.o, exact.outputs.o), plainError(outputs.lse, exact.outputs.lse)};

@@ -29,7 +29,7 @@ std::vector<std::string_view> familyNames() {
   return names;
 }
 
-/// Sets `target` to the place of `word` among `names`.
+/// Sets `target` to the index of `word` in `names`. Returns false if `word` is not one of them.
 template <class Enum, class Names> bool choose(Enum &target, const Names &names, std::string_view word) {
   auto found = std::find(std::begin(names), std::end(names), word);
   if (found == std::end(names))

@@ -16,7 +16,7 @@ namespace {
 
 using tools::DeviceTensor;
 
-/// As in the source.
+/// The struct of the same name in reference_source.cpp.
 struct Sizes {
   int64_t batch, heads, kv_heads, queries, keys, shift;
   float scale;
@@ -79,7 +79,7 @@ public:
 private:
   static Buffer doubles(int64_t count) { return valueOf(testDevice()->allocate(count * int64_t(sizeof(double)))); }
 
-  /// One thread for each of `count` rows.
+  /// Launches kernel `name` with one thread for each of `count` rows.
   template <class... Pointers> void launch(const std::string &name, int64_t count, Pointers *...pointers) {
     auto function = valueOf(loadCudaFunction(*testDevice(), binary_, name, {.threads = int(kThreads)}));
     require(function->launch({.x = (count + kThreads - 1) / kThreads}, {}, sizes_, pointers...));
@@ -101,7 +101,7 @@ Expected<std::string> compileReference(const Case &c, const std::string &arch) {
   return compileCuda(kReferenceSource, arch, options);
 }
 
-/// Compiles each only once.
+/// Compiles the reference for the case, unless an earlier call has compiled it.
 static Expected<std::string> referenceFor(const Case &c) {
   using Key = std::tuple<DType, int64_t, int64_t>;
   static std::map<Key, std::string> compiled;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The oracle's numbers for sizes that plain loops on the host cannot do, computed on the GPU by CUDA C++ that shares
-// nothing with the kernels.
+// Computes the oracle's numbers on the GPU, for sizes that are too large for plain loops on the host. The CUDA C++
+// shares nothing with the kernels.
 #pragma once
 
 #include "harness/case.h"
@@ -11,8 +11,8 @@ namespace tegula::testing {
 /// without NVRTC.
 Expected<std::string> compileReference(const Case &c, const std::string &arch);
 
-/// The same as measure() with one run of the plain formula, for a case without a variant and without
-/// lse_gradient, on a GPU: there are many rows.
+/// Does the same as measure() with one run of the plain formula, on a GPU: there are many rows, so one run is enough.
+/// The case must have no variant and no lse_gradient.
 Expected<std::vector<NamedError>> measureOnGpu(const Case &c, const Tensors &tensors);
 
 } // namespace tegula::testing

@@ -12,10 +12,10 @@ struct Machine {
   std::unique_ptr<KernelCache> cache;
 };
 
-/// Made on first use, on testDevice().
+/// Returns the machine of this process. The first call makes it, on testDevice().
 Machine &machine();
 
-/// Memory for a launch, freshly filled with NaNs. Its end waits for the launch.
+/// Memory for a launch, filled with NaNs. The destructor waits for the launch.
 class ScratchMemory {
 public:
   explicit ScratchMemory(int64_t bytes);

@@ -30,7 +30,8 @@ struct Sizes {
   float scale;
 };
 
-/// Where the row of one thread lies: its query row among all, and the first key and value of its head.
+/// The row of one thread: its index among all query rows, its query, the first key and value of its head, and the number
+/// of keys that it sees.
 struct Row {
   i64 row, query, first_key, visible;
 
@@ -74,7 +75,7 @@ template <class Number> __device__ Number score(const Number (&q)[HEAD_DIM], con
   return rounded((Number)scale * product(q, k));
 }
 
-/// What the gradients of a row are made from.
+/// The numbers from which the gradients of a row are computed.
 struct Softmax {
   double lse, delta;
 };
@@ -105,7 +106,7 @@ __device__ void forward(const Sizes &sizes, const Element *Q, const Element *K, 
   rows[row.row] = {lse, 0};
 }
 
-/// D and dQ.
+/// Computes D and dQ.
 template <class Number>
 __device__ void queryGradient(const Sizes &sizes, const Element *Q, const Element *K, const Element *V,
                               const Element *dO, const double *O, double *dQ, Softmax *rows) {
@@ -128,7 +129,7 @@ __device__ void queryGradient(const Sizes &sizes, const Element *Q, const Elemen
   storeRow(dQ + row.row * HEAD_DIM, dq);
 }
 
-/// dK and dV; one thread for each key.
+/// Computes dK and dV, with one thread for each key.
 template <class Number>
 __device__ void keyGradients(const Sizes &sizes, const Element *Q, const Element *K, const Element *V,
                              const Element *dO, double *dK, double *dV, const Softmax *rows) {

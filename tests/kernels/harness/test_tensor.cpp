@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kRedzone = 256; // elements
 
-/// Dimensions from the outermost to the innermost in memory.
+/// Returns the dimensions from the outermost to the innermost in memory.
 std::vector<int> memoryOrder(int rank, Layout layout) {
   std::vector<int> order(rank);
   for (int d = 0; d < rank; ++d)
@@ -26,8 +26,8 @@ std::vector<int> memoryOrder(int rank, Layout layout) {
 
 struct Placement {
   std::vector<int64_t> strides;
-  int64_t first = kRedzone; // place of element 0
-  int64_t total = 0;        // elements of memory
+  int64_t first = kRedzone; // index of element 0
+  int64_t total = 0;        // number of elements in memory
 };
 
 Placement place(const std::vector<int64_t> &shape, Layout layout) {

@@ -20,7 +20,7 @@ constexpr int64_t kLeft = 9, kRight = 4;
 constexpr std::string_view kParts[] = {"softcap",   "alibi_tl",  "alibi_br",  "window_tl", "window_br",
                                        "prefix_tl", "prefix_br", "documents", "ids",       "bias"};
 
-/// What the parts of a variant add to a run.
+/// Adds the parts of a variant to `run`.
 struct Builder {
   const Shape &shape;
   DType dtype;
@@ -65,7 +65,7 @@ void Builder::prefix(Corner corner) {
   both([&](oracle::Rules &rules) { addPrefix(rules, shape, lengths, corner); });
 }
 
-/// For each id the first and one past the last position of `others` that has it, in the same batch.
+/// Returns for each id the first position of `others` in the same batch that has this id, and one past the last.
 std::array<std::vector<int32_t>, 2> boundsOf(const std::vector<int32_t> &ids, int64_t length,
                                              const std::vector<int32_t> &others, int64_t otherLength) {
   std::array<std::vector<int32_t>, 2> bounds;
@@ -78,7 +78,7 @@ std::array<std::vector<int32_t>, 2> boundsOf(const std::vector<int32_t> &ids, in
   return bounds;
 }
 
-/// Of some documents there are no queries, or no keys.
+/// Adds sorted documents. Some of them have no queries, or no keys.
 void Builder::documents() {
   auto sortedIds = [&](int64_t length, uint64_t salt) {
     std::vector<int32_t> ids = integers(shape.batch * length, 5, salt);
@@ -95,7 +95,7 @@ void Builder::documents() {
   both([&](oracle::Rules &rules) { addDocuments(rules, shape, queries, keys); });
 }
 
-/// Documents in any order.
+/// Adds documents whose tokens are in any order.
 void Builder::ids() {
   std::vector<int32_t> queries = integers(shape.batch * shape.seqlen_q, 4);
   std::vector<int32_t> keys = integers(shape.batch * shape.seqlen_k, 4);
@@ -145,7 +145,7 @@ std::vector<std::string_view> split(std::string_view name) {
   return parts;
 }
 
-/// A mask that no band or range describes.
+/// Returns a variant with a mask that no band or range describes.
 Variant sameIds() {
   Variant variant{
       .name = "ids",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Variants by name, each with tensors to run it on and with the oracle's rules for the same.
+// Variants by name, each with tensors to run it on and with the oracle's rules for the same variant.
 #pragma once
 
 #include "harness/test_tensor.h"
@@ -11,27 +11,28 @@
 
 namespace tegula::testing {
 
-/// Names of single variants; those joined by '+' are combined: "softcap+alibi_br". "none" is plain attention.
+/// Returns the names of single variants. Names joined by '+' are combined: "softcap+alibi_br". "none" is plain
+/// attention.
 std::span<const std::string_view> variantParts();
 
-/// Whether all parts of it count from the diagonal of a causal mask, or of each other, if they count from one.
+/// Returns true if the causal mask and all parts of the variant that count from a diagonal use the same one.
 bool hasOneDiagonal(std::string_view name, Causal causal);
 
-/// The variant that the kernels record. `dtype` is that of the problem.
+/// Returns the variant that the kernels record. `dtype` is the problem's.
 Variant makeVariant(std::string_view name, DType dtype);
 
-/// What one launch of a variant needs, and what it should compute.
+/// The tensors of one launch of a variant, and the rules for the results that it should compute.
 struct VariantRun {
-  std::vector<TestTensor> tensors;   ///< As Variant::tensors.
-  std::vector<TestTensor> gradients; ///< f32, zero at first; one for each tensor that wants one.
-  oracle::Rules exact, plain;        ///< Record the bias's gradient in the two below.
+  std::vector<TestTensor> tensors;   ///< In the order of Variant::tensors.
+  std::vector<TestTensor> gradients; ///< f32, zero at first; one for each tensor with a gradient.
+  oracle::Rules exact, plain;        ///< Add the bias's gradient to exact_bias and plain_bias.
   std::shared_ptr<std::vector<double>> exact_bias, plain_bias;
 
   std::vector<TensorRef> tensorRefs() const;
   std::vector<TensorRef> gradientRefs() const;
 };
 
-/// `slope`: as in Case.
+/// Makes the tensors and rules of the variant `name`. `slope` is Case::slope.
 VariantRun makeRun(std::string_view name, const oracle::Shape &shape, DType dtype, Layout layout, Poison poison,
                    uint64_t seed, double slope = 0);
 
