@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bulk copies and mbarriers: boxes of tensors under every swizzle, at and beyond the edges, in and out.
+// Tests bulk copies and mbarriers: loads and stores of boxes under every swizzle, inside tensors and across their
+// edges.
 #include "lanes.h"
 
 #include <bit>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMbarrier = kSimtSharedBase, kBox = kSimtSharedBase + 1024;
 
-/// What the kernels below do; there is one at a time.
+/// The copy that the kernels below make. Only one kernel runs at a time.
 struct Running {
   SimtTensorMap map; ///< `address` is relative to the tensor.
   int32_t corner[5] = {};
@@ -33,7 +34,7 @@ SimtTensorMap mapAt(uint64_t tensor) {
   return map;
 }
 
-/// Lane 0 loads the box; all wait and write shared memory as it is to `out`.
+/// Loads the box with lane 0. Then all lanes wait, and write shared memory unchanged to `out`.
 void load(const Me &me) {
   if (me.thread() == 0) {
     me.ops->mbarrier_init(me.lane, 2, 1, kMbarrier, 1);
@@ -50,7 +51,7 @@ void load(const Me &me) {
     me.store(i, me.read(8, 1024 + 4 * i));
 }
 
-/// The words of `in` go to shared memory as they are, and from there to a box of `out`.
+/// Writes the words of `in` to shared memory unchanged, and stores them from there to a box of `out`.
 template <SimtBulk Kind> void store(const Me &me) {
   for (uint32_t i = me.thread(); i < boxWords(); i += 32)
     me.write(2, 1024 + 4 * i, me.load(i));
@@ -64,8 +65,8 @@ template <SimtBulk Kind> void store(const Me &me) {
   }
 }
 
-/// Which byte of a box in shared memory holds byte `byte` of its row `row`, from "Swizzle modes" of the manual: chunks
-/// of 16 bytes change places within 128, 64 or 32 bytes, in a pattern of 1024, 512 or 256 bytes.
+/// Returns which byte of a box in shared memory holds byte `byte` of its row `row`, from "Swizzle modes" of the PTX
+/// manual. Vectors of 16 bytes are permuted within 128, 64 or 32 bytes, in a pattern of 1024, 512 or 256 bytes.
 uint32_t placeOf(uint32_t row, uint32_t byte, uint32_t rowBytes, uint32_t swizzle) {
   const uint32_t chunk = byte / 16;
   const uint32_t moved = swizzle == 128  ? chunk ^ row % 8
@@ -75,7 +76,7 @@ uint32_t placeOf(uint32_t row, uint32_t byte, uint32_t rowBytes, uint32_t swizzl
   return row * rowBytes + moved * 16 + byte % 16;
 }
 
-/// A tensor of 5 dimensions, packed, of `elementBytes` each.
+/// Returns the map of a packed tensor of `rank` dimensions.
 SimtTensorMap packed(uint32_t rank, uint32_t elementBytes, std::initializer_list<uint32_t> sizes,
                      std::initializer_list<uint32_t> box, uint32_t swizzle) {
   SimtTensorMap map{.rank = rank, .element_bytes = elementBytes, .swizzle = swizzle};
@@ -153,7 +154,7 @@ template <SimtBulk Kind> void expectStore() {
   }
 }
 
-/// Inside, and across every edge; stores begin at no negative coordinate.
+/// Calls `expect` for corners inside the tensor and across every edge. Stores must not begin at negative coordinates.
 void forEachCorner(void (*expect)(), bool stores) {
   for (int32_t inner : {0, 8, -16, 24})
     for (int32_t outer : {0, 3, -2, 25}) {
@@ -194,7 +195,7 @@ TEST(SimtBulk, AddsBoxes) {
   forEachCorner(expectStore<SimtBulk::add_f32>, /*stores=*/true);
 }
 
-/// The finding of a load by a map that is legal but for `change`.
+/// Returns the finding of a load with a map that is legal except for `change`.
 template <class Change> std::string complaintAbout(Change change) {
   running = {.map = packed(3, 2, {80, 30, 2}, {16, 16, 1}, 32)};
   change(running.map);
@@ -206,7 +207,7 @@ template <class Change> std::string complaintAbout(Change change) {
   return "none";
 }
 
-/// Measured: anything else is an illegal instruction of an H100.
+/// Measured on an H100: any other box is an illegal instruction.
 TEST(SimtBulk, BoxesBeginAtMultiplesOf16Bytes) {
   for (const auto &[column, findings] : {std::pair{8, 0}, std::pair{-8, 0}, std::pair{4, 1}, std::pair{-4, 1}}) {
     running = {.map = packed(3, 2, {80, 30, 2}, {16, 16, 1}, 32), .corner = {column, 3, 1}};
@@ -253,7 +254,7 @@ TEST(SimtBulk, MapsThatNoGpuMakes) {
 
 //===-- Consecutive bytes -----------------------------------------------------------------------------------------===//
 
-/// 256 bytes from `in` to shared memory, and from there added to `out`.
+/// Copies 256 bytes from `in` to shared memory, and adds them from there to `out`.
 void throughShared(const Me &me) {
   if (me.thread() != 0)
     return;
@@ -283,7 +284,7 @@ TEST(SimtBulk, CopiesAndAddsBytes) {
 
 //===-- mbarriers -------------------------------------------------------------------------------------------------===//
 
-/// Warps 1 to 3 hand a word to warp 0 in each of `kPhases` phases, and wait until it is taken.
+/// In each of `kPhases` phases, the lanes of warps 1 to 3 pass a word to warp 0, and wait until warp 0 has read it.
 constexpr uint32_t kPhases = 5;
 void handOver(const Me &me) {
   const uint32_t full = kMbarrier, empty = kMbarrier + 8, warp = me.thread() / 32;
@@ -300,7 +301,7 @@ void handOver(const Me &me) {
         sum += me.read(6, 1024 + 4 * (32 * from + me.thread()));
       me.ops->mbarrier_arrive(me.lane, 7, 1, empty, 1, 0);
     } else {
-      me.ops->mbarrier_wait(me.lane, 8, empty, (phase & 1) ^ 1, 1); // The first time there is nothing to wait for.
+      me.ops->mbarrier_wait(me.lane, 8, empty, (phase & 1) ^ 1, 1); // The first wait returns at once.
       me.write(9, 1024 + 4 * me.thread(), 1000 * phase + me.thread());
       me.ops->mbarrier_arrive(me.lane, 10, 1, full, 1, 0);
     }
@@ -337,7 +338,7 @@ TEST(SimtBulk, LooksAtMbarriers) {
 
 //===-- Other instructions between warps --------------------------------------------------------------------------===//
 
-/// Warp 0 fills, warps 1 and 2 only say that they have come, warp 3 reads.
+/// Warps 0 to 2 write and arrive at a named barrier. Warp 3 waits at the barrier and reads.
 void namedBarriers(const Me &me) {
   const uint32_t warp = me.thread() / 32;
   if (warp < 3)
@@ -366,7 +367,7 @@ void electOne(const Me &me) {
 TEST(SimtBulk, OneLaneOfEachWarpIsElected) {
   for (const SimtSchedule &schedule : schedules())
     EXPECT_EQ(results({.kernel = asKernel<electOne>, .in = {0}, .out_words = 4, .threads = 128, .schedule = schedule}),
-              std::vector<int32_t>(4, 0)); // From -1.
+              std::vector<int32_t>(4, 0)); // The words begin as -1.
 }
 
 /// 512 lanes begin with 128 registers each.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Program instances of a cluster: barriers, and each other's shared memory.
+// Tests clusters: barriers between program instances, and accesses to the shared memory of another instance.
 #include "lanes.h"
 
 #include <gmock/gmock.h>
@@ -12,12 +12,12 @@ namespace {
 
 constexpr uint32_t kCluster = 4;
 
-/// An address in the shared memory of the instance `rank`.
+/// Returns an address in the shared memory of the instance `rank`.
 uint32_t at(uint32_t rank, uint32_t byte) { return (rank + 1) << kSimtRankShift | (kSimtSharedBase + byte); }
 
 enum class Defect { None, NoBarrier, NoWait, LeavesEarly, WaitsTwice };
 
-/// Every instance writes to its own shared memory and reads what the next one has written.
+/// Writes to the instance's own shared memory, and reads what the next instance has written.
 template <Defect Which> void readNeighbour(const Me &me) {
   const uint32_t next = (me.rank() + 1) % kCluster,
                  program = me.ops->special(me.lane, uint32_t(SimtRegister::program_x));
@@ -79,7 +79,7 @@ TEST(SimtCluster, WaitsWithoutAnArrival) {
   expectFound<Defect::WaitsTwice>(SimtFault::barrier_misuse, "without having arrived");
 }
 
-/// The instance 0 counts arrivals of all others at an mbarrier of its own.
+/// Instance 0 counts the arrivals of all other instances at its own mbarrier.
 void arriveRemotely(const Me &me) {
   if (me.rank() == 0 && me.thread() == 0)
     me.ops->mbarrier_init(me.lane, 2, 1, kSimtSharedBase, 32 * (kCluster - 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each instruction on random operands, against the tables of the PTX manual written down once more.
+// Runs each instruction on random operands, and compares with the tables of the PTX manual, written here a second time.
 #include "lanes.h"
 
 #include <bit>
@@ -17,7 +17,8 @@ struct Position {
   uint32_t row, column;
 };
 
-/// Element i of a lane's fragments, from "Matrix Fragments for mma.m16n8k16" and "... mma.m16n8k8 with .tf32".
+/// Returns the position of element i of a lane's fragments, from "Matrix Fragments for mma.m16n8k16" and "...
+/// mma.m16n8k8 with .tf32".
 Position a16(uint32_t lane, uint32_t i) {
   const uint32_t row = i < 2 || (i >= 4 && i < 6) ? lane / 4 : lane / 4 + 8;
   return {row, lane % 4 * 2 + (i & 1) + (i >= 4 ? 8 : 0)};
@@ -29,7 +30,7 @@ Position aTf32(uint32_t lane, uint32_t i) {
 Position bTf32(uint32_t lane, uint32_t i) { return {i == 0 ? lane % 4 : lane % 4 + 4, lane / 4}; }
 Position c(uint32_t lane, uint32_t i) { return {i < 2 ? lane / 4 : lane / 4 + 8, lane % 4 * 2 + (i & 1)}; }
 
-/// Small numbers, of which all products and sums are exact.
+/// Matrices of small numbers. All their products and sums are exact.
 struct Matrices {
   float a[16][16] = {}, b[16][8] = {}, c[16][8] = {};
 
@@ -118,10 +119,11 @@ TEST(SimtConformance, MmaOfTf32IgnoresLowBits) {
 
 //===-- ldmatrix and stmatrix -------------------------------------------------------------------------------------===//
 
-/// Rows lie in reverse, 48 bytes apart, so that neither order nor distance is assumed.
+/// Returns the address of a lane's row. Rows are in reverse, 48 bytes apart, so that the executor may assume neither
+/// their order nor their distance.
 uint32_t rowOf(uint32_t lane) { return kSimtSharedBase + (31 - lane) * 48; }
 
-/// Shared memory is filled with the 128 words of `in`, row by row; `out` are the registers.
+/// Fills shared memory with the 128 words of `in`, row by row. Loads matrices, and writes their registers to `out`.
 template <uint32_t Count, bool Transposed> void loadMatrices(const Me &me) {
   uint32_t row[4];
   for (uint32_t i = 0; i < 4; ++i)
@@ -134,7 +136,7 @@ template <uint32_t Count, bool Transposed> void loadMatrices(const Me &me) {
     me.store(4 * me.thread() + i, words[i]);
 }
 
-/// Element of the matrices that `in` holds, 8 rows each.
+/// Returns an element of the matrices in `in`, which have 8 rows each.
 uint32_t elementOf(const std::vector<int32_t> &in, uint32_t matrix, uint32_t row, uint32_t column) {
   return uint32_t(in[4 * (8 * matrix + row) + column / 2]) >> 16 * (column % 2) & 0xffff;
 }
@@ -162,7 +164,7 @@ TEST(SimtConformance, LoadMatricesTransposed) {
   testLoadMatrices<4, true>();
 }
 
-/// Storing and loading gives back every lane's words.
+/// Stores every lane's words as matrices, and loads them again.
 template <bool Transposed> void storeAndLoadMatrices(const Me &me) {
   uint32_t words[4];
   for (uint32_t i = 0; i < 4; ++i)
@@ -221,7 +223,7 @@ TEST(SimtConformance, Votes) {
 
 //===-- cp.async --------------------------------------------------------------------------------------------------===//
 
-/// Lane l copies its first l / 2 bytes.
+/// Copies 16 bytes in each lane, of which lane l reads the first l / 2; the others become 0.
 void copies(const Me &me) {
   me.ops->copy_async(me.lane, 2, kSimtSharedBase + 16 * me.thread(), me.in(4 * me.thread()), 16, me.thread() / 2);
   me.ops->commit_copies(me.lane, 3);
@@ -242,7 +244,7 @@ TEST(SimtConformance, CopiesFillWithZeros) {
   }
 }
 
-/// Of three groups the two oldest are there.
+/// Starts three commit groups, and waits until the two oldest are complete.
 void groups(const Me &me) {
   for (uint32_t group = 0; group < 3; ++group) {
     me.ops->copy_async(me.lane, 2, kSimtSharedBase + 512 * group + 16 * me.thread(), me.in(4 * me.thread()), 16, 16);
@@ -276,11 +278,12 @@ TEST(SimtConformance, AtomicAdditions) {
   EXPECT_EQ(out[2], 100 * 32 - 1);
 }
 
-/// Each thread marks the number that it gets.
+/// Takes the next number from a counter in each thread, and stores the thread index at that number.
 void tickets(const Me &me) { me.store(2 + me.ops->fetch_increment(me.lane, 2, 1, me.out(0)), me.thread()); }
 
 TEST(SimtConformance, AnIncrementFetchesWhatWasThere) {
-  auto out = results({.kernel = asKernel<tickets>, .in = {0}, .out_words = 65, .threads = 64}); // From -1 on.
+  auto out =
+      results({.kernel = asKernel<tickets>, .in = {0}, .out_words = 65, .threads = 64}); // The counter begins at -1.
   EXPECT_EQ(out[0], 63);
   std::sort(out.begin() + 1, out.end());
   for (int32_t thread = 0; thread < 64; ++thread)

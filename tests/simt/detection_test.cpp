@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every class of error, and its correct twin: the one is found whatever the schedule, the other never.
+// Kernels with every class of error, and their correct twins. Every schedule finds the error, and nothing in the twin.
 #include "lanes.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ void expectFault(SimtKernel kernel, SimtFault fault, const std::string &text) {
 
 //===-- Races -----------------------------------------------------------------------------------------------------===//
 
-/// Lanes exchange values with the lane `distance` away, twice.
+/// Exchanges values with the lane `Distance` away, twice.
 template <bool First, bool Second, uint32_t Distance> void exchange(const Me &me) {
   for (uint32_t round = 0; round < 2; ++round) {
     me.write(2, 4 * me.thread(), round);
@@ -64,7 +64,7 @@ template <bool Barrier> void exchangeInWarp(const Me &me) {
   if (Barrier)
     me.ops->barrier_warp(me.lane, 3);
   else
-    me.ops->shuffle(me.lane, 3, uint32_t(SimtShuffle::lane_xor), 0, 1); // Orders nothing.
+    me.ops->shuffle(me.lane, 3, uint32_t(SimtShuffle::lane_xor), 0, 1); // A shuffle orders no memory.
   me.read(4, 4 * (me.thread() ^ 1));
 }
 TEST(SimtDetection, BarriersOfWarps) { expectClean(asKernel<exchangeInWarp<true>>); }
@@ -74,7 +74,7 @@ TEST(SimtDetection, ShufflesDoNotOrderMemory) {
 
 enum class Order { Barrier, RingPosition };
 
-/// The first warp writes, the second one reads after it.
+/// The first warp writes, and the second warp reads after it.
 template <Order Which> void writeThenRead(const Me &me) {
   const bool isSequence = Which == Order::RingPosition, isFirst = me.thread() < 32;
   if (isFirst)
@@ -86,7 +86,8 @@ template <Order Which> void writeThenRead(const Me &me) {
     me.store(me.thread(), me.read(4, 4 * (me.thread() - 32)));
 }
 TEST(SimtDetection, WhoArrivesAtABarrierOrdersMemory) { expectClean(asKernel<writeThenRead<Order::Barrier>>); }
-/// So a kernel that is clean does not need its turns: leaving one out is another schedule, and no mutant.
+/// The mutex between warpgroups orders no memory, so a clean kernel does not need it. Leaving it out gives another
+/// schedule, not a mutant.
 TEST(SimtDetection, SequencesDoNotOrderMemory) {
   expectFault(asKernel<writeThenRead<Order::RingPosition>>, SimtFault::race, "race on shared memory");
 }
@@ -101,7 +102,7 @@ TEST(SimtDetection, SequencesDoNotHoldUpARunaway) {
   EXPECT_THAT(findingsOf(SimtScheduler::runaway), testing::IsEmpty());
 }
 
-/// Neighbours write the halves of a word.
+/// Neighbouring lanes write the halves of a word.
 template <uint32_t Bytes> void writeHalves(const Me &me) {
   me.ops->store_shared(me.lane, 2, 1, kSimtSharedBase + 2 * me.thread(), 2, "ab");
   if (Bytes == 4 && me.thread() == 0)
@@ -242,7 +243,7 @@ TEST(SimtDetection, DivergentWarp) { expectFault(asKernel<divergentShuffle>, Sim
 void divergentBarrier(const Me &me) { me.barrier(me.thread() % 2 ? 2 : 3); }
 TEST(SimtDetection, DivergentBarrier) { expectFault(asKernel<divergentBarrier>, SimtFault::divergence, "op3"); }
 
-/// 512 lanes begin with 128 registers each, and nobody gives any back.
+/// 512 lanes begin with 128 registers each, and no lane releases any.
 void tooManyRegisters(const Me &me) { me.ops->set_registers(me.lane, 2, me.thread() < 128 ? 128 : 136); }
 TEST(SimtDetection, RegistersThatNobodyGivesBack) {
   const Outcome outcome = run({.kernel = asKernel<tooManyRegisters>, .in = {0}, .threads = 512});
@@ -251,7 +252,7 @@ TEST(SimtDetection, RegistersThatNobodyGivesBack) {
   EXPECT_THAT(outcome.findings.front().message, testing::HasSubstr("384 of 512 lanes wait for ever"));
 }
 
-/// 256 lanes have 256 registers each to share out, or, beside another instance, 128.
+/// 256 lanes can redistribute 256 registers each, or 128 each if another instance shares the multiprocessor.
 void halfForEachRole(const Me &me) { me.ops->set_registers(me.lane, 2, me.thread() < 128 ? 56 : 200); }
 TEST(SimtDetection, RegistersOfAnotherInstance) {
   tegula::test::Run lanes{.kernel = asKernel<halfForEachRole>, .in = {0}, .threads = 256, .instances_per_sm = 2};
@@ -266,7 +267,7 @@ TEST(SimtArtifact, SaysHowManyInstancesShareAMultiprocessor) {
   EXPECT_EQ(device->load(none).status().message(), "kernel 'k': instances_per_sm is 0, but must be at least 1");
 }
 
-/// The first warp fills a slot each time the second one has emptied it. One lane fills, but all of them wait.
+/// The first warp writes a slot each time the second warp has emptied it. One lane writes, but all lanes wait.
 template <bool Together> void feed(const Me &me) {
   constexpr uint32_t full = kSimtSharedBase, empty = full + 8, slot = 64;
   if (me.thread() == 0) {
@@ -287,7 +288,8 @@ template <bool Together> void feed(const Me &me) {
   }
 }
 TEST(SimtDetection, LanesThatWaitTogetherMissNoPhase) { expectClean(asKernel<feed<true>>); }
-/// When it looks, the parity is that of a later phase, and there are no more. Unless it is a lane that others wait for.
+/// A lane that looks too late sees the parity of a later phase, and no further phase ends. It waits for ever, unless
+/// other lanes wait for it.
 TEST(SimtDetection, ALaneThatFallsBehindWaitsForEver) {
   int found = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {
@@ -317,7 +319,7 @@ TEST(SimtDetection, AMutationLeavesOutOneInstruction) {
   }
 }
 
-/// The first access behind the barrier is not one that it orders.
+/// The first access after the barrier is not one that the barrier orders.
 void writeThenExchange(const Me &me) {
   me.write(2, 4 * me.thread(), 1);
   me.barrier(3);

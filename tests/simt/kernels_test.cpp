@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The library's kernels under thousands of schedules: nothing is reported, results are within the bound and the same
-// bits every time.
+// Runs the library's kernels under thousands of schedules. Nothing must be reported, results must be within the bound,
+// and their bits must be the same every time.
 #include "schedules.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@ using namespace tegula::testing;
 
 namespace {
 
-/// Launches of small tiles by each test: many of the fastest kernels. With those of roles_test.cpp, all tests together
-/// make more than 20,000.
+/// Returns how many launches of small tiles each test makes: the faster the kernel, the more. With those of
+/// roles_test.cpp, all tests together make more than 20,000.
 int64_t launchesOf(Algorithm algorithm, DType dtype, int dim) {
   if (algorithm == Algorithm::flash1)
     return 60;
@@ -68,8 +68,9 @@ TEST_P(SimtKernels, WithPersistentInstances) {
   }
 }
 
-/// Warps that share rows of the scores (24 in a block) must go through the same barriers, although each sees scores of
-/// its own grow; those that share only columns of the output (1 row in a block) hold other rows of the scores.
+/// With 24 rows in a block, warps share rows of the scores. They must pass the same barriers, although each warp sees
+/// only its own scores grow. With 1 row in a block, warps share only columns of the output, and hold different rows of
+/// the scores.
 TEST_P(SimtKernels, WithWarpsThatShareRows) {
   for (auto [block_m, family] :
        {std::pair(24, oracle::Family::growing_below), std::pair(1, oracle::Family::growing_max)}) {

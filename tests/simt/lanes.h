@@ -11,7 +11,7 @@
 
 namespace tegula::test {
 
-/// Of a kernel with one tensor of words that it reads, `in`, and one that it writes, `out`.
+/// The run of a kernel that reads one tensor of words, `in`, and writes another one, `out`.
 struct Run {
   SimtKernel kernel;
   std::vector<int32_t> in;
@@ -22,7 +22,7 @@ struct Run {
   SimtSchedule schedule = {};
   int64_t instances = 1;
   uint32_t cluster = 1;
-  int32_t fill = -1; ///< What `out` holds before.
+  int32_t fill = -1; ///< The words of `out` before the run.
 };
 
 struct Outcome {
@@ -32,10 +32,10 @@ struct Outcome {
 };
 
 Outcome run(const Run &run);
-/// The same, expecting no findings.
+/// Runs a kernel, expects no findings, and returns `out`.
 std::vector<int32_t> results(const Run &run);
 
-/// What a kernel sees: calls of the executor with less ceremony. Sites are numbered by the caller.
+/// The executor as a kernel sees it, with shorter calls. The caller numbers the sites.
 class Me {
 public:
   Me(const SimtOps *ops, SimtLane *lane, const int64_t *words) : ops(ops), lane(lane), words_(words) {}
@@ -71,12 +71,12 @@ private:
   const int64_t *words_;
 };
 
-/// A kernel from a function of Me.
+/// Makes a kernel of a function of Me.
 template <void (*Body)(const Me &)> void asKernel(const SimtOps *ops, SimtLane *lane, const int64_t *words) {
   Body(Me(ops, lane, words));
 }
 
-/// One mma. `in`: the words of a (4), b (2) and c (4) of each lane; `out`: those of d.
+/// Executes one mma. `in` has the words of a (4), b (2) and c (4) of each lane; `out` gets the words of d.
 template <SimtMma Kind> void multiply(const Me &me) {
   uint32_t words[10];
   for (uint32_t i = 0; i < 10; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A kernel as Hopper wants it: a warp that feeds a ring of tiles by TMA, a warpgroup that multiplies them and stores
-// the result by TMA. As it is, nothing is reported; with any one of its synchronisations wrong, something is.
+// A kernel in Hopper's style. A producer warp loads tiles into a ring by TMA; a warpgroup multiplies them and stores
+// the result by TMA. The executor reports nothing. If any one of the synchronisations is wrong, it reports something.
 #include "lanes.h"
 
 #include <algorithm>
@@ -124,7 +124,7 @@ struct Stream {
       me.ops->mbarrier_arrive(me.lane, 14, 1, empty(tile), 1, 0);
   }
 
-  /// sums += tile x tile^T
+  /// Computes sums += tile x tile^T.
   void multiply(uint32_t tile, uint32_t *sums) const {
     if (!is(Defect::NoMmaFence))
       me.ops->wgmma_fence(me.lane, 15);
@@ -165,7 +165,7 @@ std::vector<SimtSchedule> schedules() {
   return all;
 }
 
-/// Small integers as bf16.
+/// Returns tiles of small integers, as bf16.
 std::vector<int32_t> tiles() {
   std::mt19937_64 random(1);
   std::vector<int32_t> words;
@@ -203,7 +203,8 @@ TEST(SimtPipeline, MultipliesAllTiles) {
   }
 }
 
-/// Under each scheduler, of 10 seeds at least one finds one of these faults. Which one may depend on who comes first.
+/// Expects that under each scheduler at least one of 10 seeds finds one of these faults. Which fault it is may depend
+/// on the order of lanes.
 template <Defect Which> void expectFound(const std::vector<SimtFault> &faults, const std::string &text) {
   for (uint32_t scheduler = 0; scheduler < 4; ++scheduler) {
     std::vector<SimtFinding> found;
@@ -256,7 +257,7 @@ TEST(SimtPipeline, Others) {
   expectFound<Defect::LoadNotWaitedFor>(SimtFault::pending_copy, "op9");
 }
 
-/// Every instruction that orders others, left out by the executor.
+/// The executor leaves out each instruction that orders other instructions.
 TEST(SimtPipeline, Mutations) {
   for (uint32_t site : {3U, 5U, 7U, 8U, 11U, 13U, 14U, 15U, 17U, 19U, 20U, 22U, 23U}) {
     std::vector<SimtFinding> found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Products of warpgroups: operands and where the PTX manual says that they lie, written down once more.
+// Operands of wgmma, and their layouts in the PTX manual, written here a second time.
 #pragma once
 
 #include "lanes.h"
@@ -13,7 +13,7 @@ namespace tegula::test {
 
 inline constexpr uint32_t kRows = 64, kSteps = 2, kLanes = 128;
 
-/// Two steps along K of one product.
+/// An MMA of two steps along K.
 struct ProductCase {
   SimtMma type = SimtMma::bf16;
   uint32_t columns = 64;
@@ -25,25 +25,26 @@ struct ProductCase {
   uint32_t depth() const { return kSteps * stepDepth(); }
 };
 
-/// Where an operand lies that has `rows` rows of `depth` elements along K (B: its columns count as rows).
+/// The layout of an operand that has `rows` rows of `depth` elements along K. Columns of B count as rows.
 struct OperandLayout {
   const ProductCase &c;
   uint32_t rows;
   bool transposed;
 
   uint32_t span() const { return c.swizzle; }
-  /// Fields of the descriptor, in bytes.
+  /// Returns the descriptor's leading dimension offset, in bytes.
   uint32_t leading() const {
     if (transposed)
       return span() == 0 ? 128 * (rows / 8) : c.depth() * span();
     return span() == 0 ? 128 : 16;
   }
+  /// Returns the descriptor's stride dimension offset, in bytes.
   uint32_t stride() const {
     if (transposed)
       return span() == 0 ? 128 : 8 * span();
     return span() == 0 ? 128 * kSteps * 2 : 8 * span();
   }
-  /// How far the operand of the next step along K begins.
+  /// Returns how many bytes after this step's operand the operand of the next step along K begins.
   uint32_t step() const {
     if (transposed)
       return span() == 0 ? 2 * leading() : 16 * span();
@@ -53,14 +54,15 @@ struct OperandLayout {
   }
   uint32_t bytes() const { return rows * std::max(c.depth() * c.elementBytes(), transposed ? 0 : span()); }
 
-  /// Byte of an element.
+  /// Returns the byte offset of an element.
   uint32_t at(uint32_t row, uint32_t k) const { return transposed ? transposedAt(row, k) : plainAt(row, k); }
 
 private:
   static uint32_t swizzle(uint32_t line, uint32_t chunk, uint32_t span) {
     return span == 128 ? chunk ^ line % 8 : span == 64 ? chunk ^ line / 2 % 4 : chunk ^ line / 4 % 2;
   }
-  /// K-major: 8 rows of 16 bytes without a swizzle; with one, lines of `span` bytes.
+  /// Returns the byte offset of a K-major element: in 8 rows of 16 bytes without a swizzle, in lines of `span` bytes
+  /// with one.
   uint32_t plainAt(uint32_t row, uint32_t k) const {
     const uint32_t byte = k * c.elementBytes(), chunk = byte / 16;
     if (span() == 0)
@@ -68,7 +70,8 @@ private:
     const uint32_t panel = byte / span(), chunkInPanel = chunk % (span() / 16);
     return panel * rows * span() + row * span() + swizzle(row, chunkInPanel, span()) * 16 + byte % 16;
   }
-  /// Lines along the rows of A (columns of B), one for each k.
+  /// Returns the byte offset of a transposed element. Lines run along the rows of A (columns of B), one line for each
+  /// k.
   uint32_t transposedAt(uint32_t row, uint32_t k) const {
     if (span() == 0)
       return row / 8 * stride() + k / 8 * leading() + k % 8 * 16 + row % 8 * 2;
@@ -83,16 +86,16 @@ inline uint64_t descriptor(const OperandLayout &layout, uint32_t start) {
   return field(kSimtSharedBase + start) | field(layout.leading()) << 16 | field(layout.stride()) << 32 | mode << 62;
 }
 
-/// Element i of register r of A, from "WGMMA .m64k16 register fragment".
+/// Returns the row of register r of A, from "WGMMA .m64k16 register fragment".
 inline uint32_t aRow(uint32_t lane, uint32_t r) { return lane / 32 * 16 + lane % 32 / 4 + (r == 1 || r == 3 ? 8 : 0); }
 
-/// Its first element along K, in a step.
+/// Returns the first index along K that register r of A holds in a step.
 inline uint32_t aDepth(const ProductCase &c, uint32_t lane, uint32_t r, uint32_t step) {
   const uint32_t perWord = 4 / c.elementBytes();
   return step * c.stepDepth() + lane % 4 * perWord + (r >= 2 ? 4 * perWord : 0);
 }
 
-/// Row and column of a lane's accumulator i, from "WGMMA .m64nNk16 D fragment".
+/// Returns row and column of a lane's accumulator i, from "WGMMA .m64nNk16 D fragment".
 inline std::pair<uint32_t, uint32_t> place(uint32_t lane, uint32_t i) {
   const uint32_t row = lane / 32 * 16 + lane % 32 / 4 + (i % 4 >= 2 ? 8 : 0);
   return {row, i / 4 * 8 + lane % 4 * 2 + i % 2};
@@ -110,7 +113,7 @@ inline uint32_t bitsOf(SimtMma type, float x) {
   return (x < 0 ? 0x8000U : 0U) | uint32_t(exponent + 14) << 10 | (uint32_t(fraction * 2048) & 0x3ff);
 }
 
-/// Elements whose products and sums are exact.
+/// Operands whose products and sums are exact.
 struct MmaOperands {
   std::vector<float> a, b, c; ///< [row][k], [column][k], [row][column].
 
@@ -126,7 +129,7 @@ struct MmaOperands {
   }
 };
 
-/// A and, 1024-byte aligned, B as they lie in shared memory.
+/// A and B as they lie in shared memory. B is aligned to 1024 bytes.
 struct ProductImage {
   std::vector<uint8_t> bytes;
   uint32_t b_start = 0;

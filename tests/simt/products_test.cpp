@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// wgmma on random operands: every type, swizzle and orientation, against layouts written down from the PTX manual.
+// Tests wgmma on random operands of every type, swizzle and orientation, against layouts from the PTX manual.
 #include "products.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ using namespace tegula::test;
 
 namespace {
 
-/// What the kernel below computes; there is one at a time.
+/// The MMA that the kernel below computes. Only one kernel runs at a time.
 struct Running {
   ProductCase c;
   std::vector<uint8_t> shared;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The library's kernels for sm_90a, with a producer and consumers, as kernels_test.cpp has those for older GPUs.
+// Runs the library's kernels for sm_90a, with a producer and consumers, as kernels_test.cpp runs those for older GPUs.
 #include "schedules.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST_P(SimtRoles, WithSmallTiles) {
                            schedulesOf(grouped, 40, 5),
                            schedulesOf(lhsInRegisters, 70, 100),
                            schedulesOf(static_persistent, 70, 100),
-                           schedulesOf(static_persistent, 190, 60), // Some turns are empty.
+                           schedulesOf(static_persistent, 190, 60), // Some iterations have no block.
                            schedulesOf(dynamic, 190, 100),
                            schedulesOf(dynamicLhs, 190, 100)};
   int64_t launches = 0;
@@ -59,7 +59,8 @@ TEST_P(SimtRoles, WithSmallTiles) {
       launches += some.run(seed);
 }
 
-/// Scores that outgrow the first block's by 2^40, and rows that see nothing of it: some warps compute theirs again.
+/// Some scores exceed the first block's by 2^40, and some rows see nothing of the first block: some warps recompute
+/// scores.
 TEST_P(SimtRoles, WithRecomputedScores) {
   using oracle::Family;
   const auto [dtype, dim, causal] = GetParam();
@@ -88,7 +89,7 @@ TEST_P(SimtRoles, WithRecomputedScores) {
     }
 }
 
-/// What a mask hides may be no number: a bias is often not written there.
+/// A bias may be NaN or infinite where a mask hides it: programs often do not write these elements.
 TEST_P(SimtRoles, WithBiasesThatAMaskHides) {
   const auto [dtype, dim, causal] = GetParam();
   Case c = attentionCase(dtype, dim, 70, 100);
@@ -107,7 +108,7 @@ TEST_P(SimtRoles, WithBiasesThatAMaskHides) {
       bias[n] = n % 2 ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
   hidden.variant.tensors[0] = TestTensor(dtype, {s.batch, s.heads, s.seqlen_q, s.seqlen_k}, c.layout, c.poison, bias);
   ASSERT_TRUE(launch(c, hidden).ok());
-  EXPECT_EQ(check(hidden, measure(c, hidden)), ""); // The oracle has the numbers as they were.
+  EXPECT_EQ(check(hidden, measure(c, hidden)), ""); // The oracle knows only the finite bias.
 }
 
 std::string nameOf(const ::testing::TestParamInfo<SimtRoles::ParamType> &info) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One case of attention under one schedule of the simt device after the other.
+// Runs one case of attention under one schedule of the simt device after another.
 #pragma once
 
 #include "harness/case.h"
@@ -12,20 +12,21 @@
 
 namespace tegula::testing {
 
-/// Attention with one head of keys for two of queries.
+/// Returns attention with one kv head for two query heads.
 Case attentionCase(DType dtype, int64_t head_dim, int64_t queries, int64_t keys);
 
-/// Expects that nothing is reported, that results are within the bound, and that they are the same bits every time.
+/// A case that runs under many schedules. Expects that nothing is reported, that results are within the bound, and that
+/// they have the same bits every time.
 class Schedules {
 public:
-  /// `target`: "simt" or "simt:ARCH", the same for the whole process.
+  /// Takes `target`, "simt" or "simt:ARCH", which must be the same for the whole process.
   Schedules(const Case &c, const std::string &target);
 
-  /// Makes the launches of a case under the schedule of this seed; how many they are.
+  /// Makes the launches of a case under the schedule of this seed, and returns their number.
   int64_t run(uint64_t seed);
 
 private:
-  /// Of dq, which is summed by additions in no order, the bits may differ.
+  /// Compares results with the first run's. The bits of dq may differ, because its additions have no order.
   void compare(Tensors &tensors);
 
   Case case_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bank conflicts and sectors, of patterns whose counts are known.
+// Tests counts of bank conflicts and sectors, with patterns whose counts are known.
 #include "lanes.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ template <uint32_t Stride> void writeVectors(const Me &me) {
 TEST(SimtTraffic, VectorsInARow) { expectTraffic(asKernel<writeVectors<16>>, 2, 4, 4); }
 TEST(SimtTraffic, VectorsInAColumn) { expectTraffic(asKernel<writeVectors<128>>, 2, 32, 4); }
 
-/// Rows of 128 bytes; `Swizzled` moves each row's 16 bytes to other banks.
+/// Loads from rows of 128 bytes. `Swizzled` moves each row's 16 bytes to other banks.
 template <bool Swizzled> void loadMatrix(const Me &me) {
   const uint32_t row = me.thread(), chunk = Swizzled ? row % 8 : 0;
   const uint32_t address = kSimtSharedBase + 128 * row + 16 * chunk;

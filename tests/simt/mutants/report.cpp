@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tries all mutants of all kernels that ship, of the one that is named, or of those whose name contains the words, and
-// prints a table as Markdown. With --list, prints the names.
+// Tries all mutants of all kernels that ship, of the kernel that is named, or of the kernels whose name contains the
+// given words. Prints a table as Markdown. With --list, prints only the names.
 #include "mutants/sweep.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace tegula::testing;
 
 namespace {
 
-/// One row: kernels of one program, head dimension, variant and schedule.
+/// A row of the table: kernels of one program, head dimension, variant and schedule.
 struct Group {
   std::string text;
   int64_t kernels = 0, mutants = 0;
@@ -24,7 +24,7 @@ struct Group {
 
 std::string nameOf(const SweptKernel &kernel) { return kernel.target + " " + kernel.name(); }
 
-/// Those of that name; if there is none, those whose name contains the words.
+/// Returns the kernel of that name. If there is none, returns the kernels whose name contains the words.
 std::vector<SweptKernel> kernelsCalled(const std::string &words) {
   std::vector<SweptKernel> kernels = sweptKernels();
   const bool isName = std::ranges::find(kernels, words, nameOf) != kernels.end();

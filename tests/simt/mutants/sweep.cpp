@@ -41,14 +41,14 @@ AttentionCase caseOf(const SweptKernel &kernel, const SweptLaunch &launch) {
 
 bool isIn(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Mutants that no launch has shown.
+/// The mutants that no launch has detected.
 struct Remaining {
   std::vector<std::string> names;
-  std::set<std::string> reached; ///< Some lane has come to what they change.
+  std::set<std::string> reached; ///< The mutants whose changed instruction some lane has executed.
 
-  /// What was never late, because no access to shared memory follows; and arrivals and waits that order no memory: the
-  /// assembler makes the same instructions, among those for shared memory in the same order
-  /// (tests/kernels/assembled_test.cpp).
+  /// Drops mutants that are not errors, and returns their number. A delay that no lane has reached delays nothing,
+  /// because no access to shared memory follows. If an arrival or a wait orders no memory, ptxas makes the same
+  /// instructions, with those for shared memory in the same order (tests/kernels/assembled_test.cpp).
   int64_t dropUnchanged() {
     return int64_t(std::erase_if(names, [&](const std::string &name) {
       return (isIn(name, ":delay ") && !reached.contains(name)) || isIn(name, ":weaken (mbarrier.arrive at") ||
@@ -57,7 +57,7 @@ struct Remaining {
   }
 };
 
-/// What finds most at once comes first.
+/// A scheduler and the number of its schedules to try. The scheduler that finds the most at once comes first.
 struct Orders {
   SimtScheduler scheduler;
   int64_t schedules;
@@ -103,30 +103,31 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     return AttentionShape{.batch = 1, .heads = heads, .kv_heads = kv_heads, .seqlen_q = queries, .seqlen_k = keys};
   };
   if (schedule.roles == Roles::load) {
-    // Each slot is filled again, that of queries in a program's third turn, and the last block is ragged. With a causal
-    // mask, the first of two blocks of queries see no key where there is one block of keys.
+    // Each slot is filled again: the slot of queries in an instance's third block. The last block is ragged. With a
+    // causal mask and one block of keys, the first of two blocks of queries sees no key.
     const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
     const bool isPersistentInstance = isPersistent(schedule);
     const int64_t heads = !isPersistentInstance ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
-    // With claims no order says which program comes to a third turn: so many blocks that some does.
+    // A dynamic scheduler does not determine which instance gets a third block. With 5 or more heads, some instance
+    // does.
     const int64_t shortHeads =
         schedule.tile_scheduler == TileScheduler::dynamic_persistent ? std::max<int64_t>(heads, 5) : heads;
-    // Without keys nothing but its own barrier keeps a lane of the producer from falling rounds behind.
+    // Without keys, only the producer's own barrier keeps one of its lanes from lagging by several rounds.
     const int64_t emptyHeads = schedule.tile_scheduler == TileScheduler::dynamic_persistent ? 24 : heads;
     const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
     const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
-    // A window shows as many keys to the last queries only.
+    // With a window, only the last of `many` queries see that many keys.
     std::vector<SweptLaunch> launches = {{of(isWindow ? many : queries, many, heads)},
                                          {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
                                          {of(queries, few, heads)},
                                          {of(queries, few, shortHeads), {3, 0, 0, 0}},
                                          {of(queries, 0, emptyHeads), {3, 0, 0, 0}}};
-    // Scores outgrow those of the first block so far that they are computed a second time.
+    // Scores exceed the scores of the first block by so much that they are computed again.
     if (schedule.optimistic_softmax == true)
       launches.push_back({.shape = of(isWindow ? many : queries, many + 2 * schedule.block_n, heads),
                           .family = oracle::Family::crossing_zero});
-    // One program has a block in every other turn, and another one ends with a block, which it stores: the last claims
-    // have one where no group of heads lacks any.
+    // One instance has a block in every other iteration. Another instance ends with a block, which it stores: the last
+    // work indices have a block if no group of `heads_in_l2` heads lacks any.
     if (isPersistentInstance)
       launches.push_back({of(2 * schedule.block_m + 40, few, std::max(2, schedule.heads_in_l2))});
     return launches;

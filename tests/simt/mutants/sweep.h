@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which mutants of shipped kernels no launch shows.
+// Finds the mutants of shipped kernels that no launch detects.
 #pragma once
 
 #include "tegula/attention.h"
@@ -11,7 +11,7 @@
 
 namespace tegula::testing {
 
-/// How the tensors of a launch look.
+/// The sizes, gaps and numbers of a launch's tensors.
 struct SweptLaunch {
   AttentionShape shape;
   tools::RowGaps row_gaps = {}; ///< 3 keeps TMA from addressing a tensor.
@@ -23,7 +23,7 @@ struct SweptKernel {
   std::string target; ///< As for openDevice: "simt" or "simt:ARCH".
   std::string_view program;
   AttentionProblem problem;
-  std::string_view variant = ""; ///< Of tools::namedVariants; empty: none.
+  std::string_view variant = ""; ///< One of tools::namedVariants, or empty for none.
   Schedule schedule = {};
 
   std::string name() const; ///< Such as "flash2_forward D=64 bf16 causal softcap".
@@ -32,25 +32,27 @@ struct SweptKernel {
 struct Sweep {
   Schedule schedule;
   int64_t mutants = 0;
-  std::vector<std::string> survivors; ///< Mutants that no launch shows, as `tegula attention --mutate` names them.
+  std::vector<std::string> survivors; ///< Mutants that no launch detects, as `tegula attention --mutate` names them.
 };
 
-/// All that ship: for sm_80, what GPUs with less shared memory or with more have instead, and sm_90a's own.
+/// Returns the kernels that ship for sm_80, the ones that differ for GPUs with less or more shared memory, and
+/// sm_90a's.
 std::vector<SweptKernel> sweptKernels();
 
-/// With full and ragged blocks, with none at all, with one head and with two that share keys. Where there are roles:
-/// with tensors that TMA cannot address, and with several turns for each program.
+/// Returns launches with full blocks, ragged blocks and no blocks, with one head and with two heads that share keys. If
+/// there is a producer, also returns launches with tensors that TMA cannot address, and with several blocks for each
+/// instance.
 std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &schedule);
 
-/// Tries all mutants under the first launch, and under each other one those that have survived so far. Fails if a
-/// kernel that is not changed has findings.
+/// Tries all mutants in the first launch, and in each further launch the mutants that have survived so far. Fails if
+/// the unchanged kernel has findings.
 Expected<Sweep> sweep(const SweptKernel &kernel);
 
-/// The line of source that a mutant's instruction belongs to; empty if there is none.
+/// Returns the line of source that a mutant's instruction belongs to, or an empty string if there is none.
 std::string sourceLine(std::string_view mutant);
 
-/// Survivors, but for the fence of the second one of two products that are started together, at most one in a kernel:
-/// that it is missing only the assembler notices (C7519; tests/kernels/assembled_test.cpp).
+/// Returns the survivors without one that is explained: the fence of the second of two MMAs that start together, at
+/// most once in a kernel. Only ptxas notices that this fence is missing (C7519; tests/kernels/assembled_test.cpp).
 std::vector<std::string> unexplained(const Sweep &sweep);
 
 } // namespace tegula::testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every synchronisation of a kernel is needed, or docs/testing.md says why it is there: of a kernel of each kind;
-// the report next to this file tries all that ship.
+// Tests, for one kernel of each kind, that it needs every synchronisation, or that docs/testing.md says why the
+// synchronisation is there. The report next to this file tries all shipped kernels.
 #include "mutants/sweep.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 
 namespace tegula::testing {
 
-/// For lists of tests.
+/// Prints a kernel in lists of tests.
 static void PrintTo(const SweptKernel &kernel, std::ostream *stream) {
   *stream << kernel.target << " " << kernel.name();
 }
@@ -29,7 +29,7 @@ SweptKernel small(std::string_view program, Schedule schedule) {
           .schedule = schedule};
 }
 
-/// With a producer; 64 columns are a panel.
+/// Returns a kernel with a producer. Its tiles have 64 columns, which are one panel.
 SweptKernel withRoles(Schedule schedule) {
   schedule.block_m = schedule.block_n = 64;
   schedule.num_warps = 4;
@@ -94,8 +94,8 @@ bool isDefault(const SweptKernel &kernel) {
   return own && chosen && own->schedule == chosen->schedule;
 }
 
-/// The kernels that bf16 problems with a causal mask get where nobody says how long sequences are: one for each
-/// architecture, head dimension and pass whose schedule differs.
+/// Returns the kernels that bf16 problems with a causal mask get if the caller does not say how long sequences are.
+/// There is one for each architecture, head dimension and pass whose schedule differs.
 std::vector<SweptKernel> defaultKernels() {
   std::vector<SweptKernel> kernels = sweptKernels();
   std::erase_if(kernels, std::not_fn(isDefault));
@@ -124,7 +124,7 @@ TEST(Mutants, OfDefaultSchedulesIncludeEachHeadDimensionAndPass) {
     EXPECT_TRUE(words.contains(expected)) << expected;
 }
 
-/// A mutant of an instruction that belongs to the line of the forward pass with this text.
+/// Returns a mutant of an instruction that belongs to the line of the forward pass with this text.
 std::string mutantAt(const std::string &text, const std::string &kindAndInstruction) {
   for (int number = 1; number < 100; ++number) {
     const std::string mutant =

@@ -10,13 +10,13 @@ namespace {
 
 constexpr uint32_t kMapWords = 32, kBoxBytes = 4096, kMbarrier = kSimtSharedBase, kBox = kSimtSharedBase + 1024;
 
-/// `in` is a tensor map and, behind it, a tensor or what a box begins as.
+/// A box of a tensor. In `in`, a tensor map is followed by a tensor, or by the numbers of a box that is stored.
 struct Boxes {
   SimtTensorMap map; ///< `address` is relative to the tensor.
   int32_t corner[3] = {};
 };
 
-/// Those of the operation that runs.
+/// The boxes of the operation that runs.
 const Boxes *running = nullptr;
 
 SimtTensorMap mapAt(uint64_t tensor) {
@@ -74,7 +74,7 @@ template <SimtBulk Kind, bool Tensor> void store(const Me &me) {
 
 //===-- PTX -------------------------------------------------------------------------------------------------------===//
 
-/// The host wrote the map, where another one may have been before.
+/// The host has written the map, to an address where another map may have been before.
 constexpr const char *kAcquireMap = "fence.proxy.tensormap::generic.acquire.sys [pin], 128;\n";
 constexpr const char *kInitialise =
     "add.u32 r10, sh, 1024;\nadd.u64 rd10, pin, 128;\nsetp.ne.u32 p0, tid, 0;\n@p0 bra READY;\n"
@@ -91,7 +91,7 @@ constexpr const char *kCopyIn =
     "setp.ne.u32 p0, tid, 0;\n@p0 bra END;\n";
 constexpr const char *kFinish = "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nEND:\n";
 
-/// `[pin, {x, y, ...}]`
+/// Returns `[pin, {x, y, ...}]`.
 std::string box(const Boxes &boxes) {
   std::string text;
   for (uint32_t d = 0; d < boxes.map.rank; ++d)
@@ -145,14 +145,14 @@ Operation operationOf(const std::string &name, const Boxes &of, SimtKernel lanes
   return operation;
 }
 
-/// `x` in units of 16 bytes, where a box must begin.
+/// Adds copies of boxes. `x` counts units of 16 bytes, because a box must begin at a multiple of 16 bytes.
 void addBoxes(std::vector<Operation> &all, uint32_t swizzle, int32_t x, int32_t y) {
   const std::string where =
       " swizzle " + std::to_string(swizzle) + " at " + std::to_string(x) + ", " + std::to_string(y);
   const Boxes halves{packed(2, swizzle, swizzle == 0 ? 128 : swizzle / 2), {8 * x, y, 1}};
   const Boxes words{packed(4, swizzle, swizzle == 0 ? 64 : swizzle / 4), {4 * x, y, 1}};
   all.push_back(operationOf("tensor load" + where, halves, asKernel<loadBox>, loadBody(halves), false));
-  if (x < 0 || y < 0) // A GPU stores there as little as the executor does.
+  if (x < 0 || y < 0) // Neither a GPU nor the executor stores boxes there.
     return;
   all.push_back(operationOf("tensor store" + where, halves, asKernel<store<SimtBulk::store, true>>,
                             storeBody(halves, false), true));

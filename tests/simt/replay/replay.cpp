@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // tegula_simt_replay [--executor | --ptx FOLDER]
-//
-// Runs every instruction that the executor knows on the same operands in the executor and on the GPU, and compares:
-// bits, or within a tolerance where the GPU rounds in its own way. Exit code 0 if all agree, 1 if not, 2 without a GPU.
-// Without a GPU: --executor only asks whether the executor complains, --ptx writes the kernels, one file each, for an
-// assembler to look at.
+// Runs every instruction that the executor knows on the same operands in the executor and on the GPU, and compares the
+// results: bit for bit, or within a tolerance if the GPU rounds in its own way. The exit code is 0 if all agree, 1 if
+// not, 2 without a GPU. Two options need no GPU: --executor only tests that the executor reports nothing, and --ptx
+// writes the kernels, one file each, for ptxas.
 #include "replay/operation.h"
 #include "tegula/cuda_device.h"
 #include "tegula/kernel.h"
@@ -35,7 +34,7 @@ int writePtx(const std::string &folder) {
   return 0;
 }
 
-/// What the executor computes, or its first complaint.
+/// Returns what the executor computes, or its first finding as an error.
 Expected<std::vector<int32_t>> inExecutor(const Operation &operation) {
   operation.prepare();
   ::tegula::test::Run lanes{.kernel = operation.lanes,
@@ -88,7 +87,7 @@ Expected<std::vector<int32_t>> onGpu(const Operation &operation, Device &device)
   return results;
 }
 
-/// Words that do not agree.
+/// Returns the number of words that do not agree.
 int64_t differences(const Operation &operation, const std::vector<int32_t> &x, const std::vector<int32_t> &y) {
   int64_t count = 0;
   for (size_t i = 0; i < x.size(); ++i) {

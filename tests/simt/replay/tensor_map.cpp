@@ -52,7 +52,7 @@ Status encodeTensorMap(Device &gpu, const SimtTensorMap &map, uint64_t address, 
   std::copy(std::begin(map.size), std::end(map.size), sizes);
   std::copy(std::begin(map.stride), std::end(map.stride), strides);
   CUtensorMap result;
-  // The driver asks for a current context.
+  // The driver requires a current context.
   const Status status =
       (*context)->run("cuTensorMapEncodeTiled", ErrorCode::invalid_argument, [&](const Driver &driver) {
         return driver.cuTensorMapEncodeTiled == nullptr

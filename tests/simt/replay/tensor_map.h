@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensor maps of a GPU.
+// Encodes tensor maps for a GPU.
 #pragma once
 
 #include "tegula/device.h"
@@ -9,7 +9,8 @@
 
 namespace tegula::test {
 
-/// Writes 128 bytes, a CUtensorMap of the tensor at `address`. The error has the driver's words and all arguments.
+/// Writes a CUtensorMap of the tensor at `address` to the 128 bytes at `encoded`. The error has the driver's words and
+/// all arguments.
 Status encodeTensorMap(Device &gpu, const SimtTensorMap &map, uint64_t address, void *encoded);
 
 } // namespace tegula::test

@@ -14,12 +14,12 @@ std::string multiplyBody(const std::string &shape, const std::string &type) {
          storeWords(10, 4);
 }
 
-/// bf16 and tf32 hold the high bits of these numbers, f16 that of half the exponent's range.
+/// Returns a word of an operand. bf16 and tf32 take the high bits of f32 numbers; f16 has its own numbers.
 int32_t number(std::mt19937_64 &random, SimtMma kind, bool exact) {
   const auto integer = [&] { return float(int(random() % 17) - 8); };
   const auto real = [&] { return float(int(random() % 20001) - 10000) / 10000; };
   const auto draw = [&] { return std::bit_cast<uint32_t>(exact ? integer() : real()); };
-  const auto half = [&] { // Of f16: 1 + a fraction, with a sign; exact sums of 16 products.
+  const auto half = [&] { // An f16 number: 1 + a fraction, with a sign. If exact, sums of 16 products are exact.
     return uint32_t(random() % 2 << 15 | 0x3c00 | (exact ? random() % 4 << 8 : random() % 1024));
   };
   if (kind == SimtMma::tf32)
@@ -251,7 +251,7 @@ void addOthers(std::vector<Operation> &all) {
                  .out_words = 64});
   all.push_back(functionOf<&SimtOps::exp2>("ex2", "ex2.approx.ftz.f32", floats(-30, 3), 2.5e-7));
   all.push_back(functionOf<&SimtOps::log2>("lg2", "lg2.approx.ftz.f32", floats(2, 1000), 5e-7));
-  // Both err by half of that.
+  // The executor and the GPU each err by half of this tolerance.
   all.push_back(functionOf<&SimtOps::tanh>("tanh", "tanh.approx.f32", floats(-4, 4), 1e-3));
 }
 

@@ -8,7 +8,7 @@
 namespace tegula::test {
 namespace {
 
-/// `in` is the image in shared memory, then each lane's accumulators and registers of A.
+/// The layout of `in`: the image in shared memory, then each lane's accumulators and registers of A.
 struct Layouts {
   ProductCase c;
   uint32_t imageWords = 0, bStart = 0;
@@ -25,7 +25,7 @@ struct Layouts {
   }
 };
 
-/// That of the operation that runs.
+/// The layout of the operation that runs.
 const Layouts *running = nullptr;
 
 void multiply(const Me &me) {
@@ -57,7 +57,8 @@ void multiply(const Me &me) {
     me.store(me.thread() * l.sums() + i, d[i]);
 }
 
-/// The same; descriptors hold addresses of the executor, which shared memory's own differ from.
+/// Returns PTX that does the same. Descriptors hold the executor's addresses of shared memory, to which the code adds
+/// the difference from the GPU's.
 std::string bodyOf(const Layouts &l) {
   std::ostringstream text;
   text << "mov.u32 r400, tid;\nCOPY:\nmad.wide.u32 rd0, r400, 4, pin;\nld.global.b32 r401, [rd0];\n"
