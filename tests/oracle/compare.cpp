@@ -9,14 +9,14 @@
 namespace tegula::oracle {
 namespace {
 
-/// |x - exact|, 0 for equal infinities, NaN for anything else that is not finite.
+/// Returns |x - exact|: 0 for equal infinities, and NaN for anything else that is not finite.
 double distance(double x, double exact) {
   if (x == exact)
     return 0;
   return std::isfinite(x) && std::isfinite(exact) ? std::fabs(x - exact) : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Subnormal f32 and bf16 numbers may count as 0.
+/// Returns the smallest rounding error to expect. Subnormal f32 and bf16 numbers may count as 0.
 double smallestRounding(DType dtype) { return dtype == f16 ? 0x1p-25 : 0x1p-126; }
 
 } // namespace

@@ -8,7 +8,7 @@
 namespace tegula::oracle {
 namespace {
 
-/// Drops the low `count` bits of `bits`, to nearest, ties to even.
+/// Drops the low `count` bits of `bits`. Rounds to nearest, ties to even.
 uint32_t shiftRounded(uint32_t bits, int count) {
   uint32_t half = (1u << (count - 1)) - 1;
   uint32_t odd = (bits >> count) & 1;

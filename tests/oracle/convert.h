@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers of 16 bits, rounded to nearest even; subnormals and infinities as IEEE 754 has them.
+// Conversion to numbers of 16 bits, rounded to nearest even. Subnormals and infinities are those of IEEE 754.
 #pragma once
 
 #include "tegula/dtype.h"
@@ -15,12 +15,12 @@ float fromF16(uint16_t bits);
 uint16_t toBf16(float x);
 float fromBf16(uint16_t bits);
 
-/// `x` rounded to f16 or bf16 and back; unchanged for f32.
+/// Returns `x` rounded to f16 or bf16 and back. f32 numbers do not change.
 float rounded(float x, DType dtype);
-/// Half the distance between 1 and the next number: 2^-24, 2^-11 or 2^-8.
+/// Returns half the distance between 1 and the next number: 2^-24, 2^-11 or 2^-8.
 double unitRoundoff(DType dtype);
 
-/// Writes `count` numbers as f32, f16 or bf16 to `memory`, and reads them back.
+/// Write `count` numbers as f32, f16 or bf16 to `memory`, and read them back.
 void encode(const float *numbers, size_t count, DType dtype, void *memory);
 void decode(const void *memory, size_t count, DType dtype, float *numbers);
 

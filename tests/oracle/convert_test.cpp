@@ -16,7 +16,7 @@ template <class To, class From> void everyNumberSurvives(To to, From from) {
       EXPECT_EQ(to(x), bits);
 }
 
-/// Between two neighbours: to the nearer one, and to the even one from the middle.
+/// Expects that a number between two neighbours rounds to the nearer one, and the middle to the even one.
 template <class To, class From> void neighboursRoundToNearestEven(To to, From from, uint32_t infinity) {
   for (uint32_t low = 0; low + 1 < infinity; ++low) {
     float a = from(uint16_t(low)), b = from(uint16_t(low + 1));

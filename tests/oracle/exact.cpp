@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The exact formula, in 64 bits, one query row at a time.
+// The exact formula in 64 bits, one query row at a time.
 #include "oracle/exact_rows.h"
 #include "oracle/oracle.h"
 #include "oracle/rows.h"
@@ -35,7 +35,7 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
   forEachRow(shape, [&](const Row &row) {
     ExactRow r = exactRow(shape, rules, scale, in, row);
     std::vector<double> dp(shape.seqlen_k);
-    double mean = 0; // of dp under p
+    double mean = 0; // mean of dp under p
     for (int64_t j = 0; j < shape.seqlen_k; ++j) {
       dp[j] = product(&d_o[row.o], &in.v[row.v + j * shape.value_dim], shape.value_dim);
       mean += r.p[j] * dp[j];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The oracle against definitions, identities and finite differences.
+// Tests the oracle against definitions, identities and finite differences.
 #include "oracle/inputs.h"
 
 #include <cmath>
@@ -21,14 +21,14 @@ double dotted(const std::vector<double> &a, const std::vector<float> &b) {
   return sum;
 }
 
-/// The gradients of a loss with respect to what the forward pass gives. An empty d_lse stands for zeros.
+/// The gradients of a loss with respect to the forward pass's outputs. An empty d_lse stands for zeros.
 struct Upstream {
   std::vector<float> d_o, d_lse;
 
   double loss(const Outputs &out) const { return dotted(out.o, d_o) + (d_lse.empty() ? 0 : dotted(out.lse, d_lse)); }
 };
 
-/// d loss / d x[n] for a number of `inputs`, by central differences.
+/// Returns d loss / d x[n] for element n of one of the inputs, by central differences.
 double slope(const Shape &shape, const Rules &rules, Inputs inputs, const Upstream &upstream,
              std::vector<float> Inputs::*which, size_t n) {
   float x = (inputs.*which)[n], h = 0x1p-10f;
@@ -43,7 +43,7 @@ void expectGradientsMatchSlopes(const Shape &shape, const Rules &rules, const st
   Inputs inputs = makeInputs(shape, 0.5, f16, Family::normal, 1);
   for (auto *x : {&inputs.q, &inputs.k, &inputs.v})
     for (float &number : *x)
-      number = std::ldexp(std::round(std::ldexp(number, 8)), -8); // so that x +- h is exact
+      number = std::ldexp(std::round(std::ldexp(number, 8)), -8); // so that x + h and x - h are exact
   const Upstream upstream{normalNumbers(shape.sizeO(), f32, 2), d_lse};
   Gradients gradients = backward(shape, rules, 0.5, inputs, upstream.d_o, upstream.d_lse);
   using Pair = std::pair<std::vector<float> Inputs::*, std::vector<double> Gradients::*>;
@@ -149,7 +149,7 @@ TEST(Exact, RowsOfTheScoreGradientSumToZeroThroughV) {
   }
 }
 
-/// Prints which of 5 keys each of 3 queries sees.
+/// Returns a picture of the keys that each query sees: 'x' for a key that is seen, '.' for a hidden one.
 std::string seenBy(const Rules &rules, int64_t queries = 3, int64_t keys = 5) {
   std::string picture;
   for (int64_t i = 0; i < queries; ++i, picture += ' ')

@@ -8,7 +8,8 @@
 namespace tegula::oracle {
 namespace {
 
-/// splitmix64 (Steele et al. 2014): the same numbers everywhere, unlike std::normal_distribution.
+/// The generator splitmix64 (Steele et al. 2014). It gives the same numbers everywhere, unlike
+/// std::normal_distribution.
 class Random {
 public:
   explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
@@ -51,7 +52,7 @@ template <class Boost> void addToScores(Inputs &in, const Shape &shape, double s
     in.k[n] = float(boost(int64_t(n / shape.head_dim) % shape.seqlen_k) / (scale * size));
 }
 
-/// Keys carry their position in binary, as signs; each query carries the position it wants.
+/// Makes keys that carry their position in binary, as signs, and queries that carry the position that they select.
 void makeOneHot(Inputs &in, const Shape &shape, double scale) {
   auto sign = [&](int64_t position, size_t c) { return c < 63 && (position >> c & 1) ? 1.0f : -1.0f; };
   float size = float(std::exp2(std::ceil(std::log2(128 / scale))));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The plain formula in low precision: what an eager framework computes when each tensor is written in `dtype`.
+// The plain formula in low precision: the results of an eager framework that writes each tensor in `dtype`.
 #include "oracle/convert.h"
 #include "oracle/oracle.h"
 #include "oracle/rows.h"
@@ -18,7 +18,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 using Random = std::mt19937_64;
 using Order = std::vector<int64_t>;
 
-/// 0 to count - 1, shuffled if there is a `random`.
+/// Returns 0 to count - 1, shuffled if there is a `random`.
 Order makeOrder(int64_t count, Random *random) {
   Order order(count);
   std::iota(order.begin(), order.end(), 0);
@@ -27,10 +27,10 @@ Order makeOrder(int64_t count, Random *random) {
   return order;
 }
 
-/// A number from 0 to 1.
+/// Returns a number from 0 to 1.
 double fraction(Random &random) { return double(random() >> 11) * 0x1p-53; }
 
-/// Vectors of `order.size()` numbers, each in this order and times `factor`.
+/// Returns vectors of `order.size()` numbers, each permuted by `order` and multiplied by `factor`.
 std::vector<float> arranged(const std::vector<float> &x, const Order &order, double factor) {
   std::vector<float> out(x.size());
   for (size_t start = 0; start < x.size(); start += order.size())
@@ -39,7 +39,7 @@ std::vector<float> arranged(const std::vector<float> &x, const Order &order, dou
   return out;
 }
 
-/// The inverse, after rounding.
+/// Reverses arranged(), after rounding to `dtype`.
 std::vector<double> restored(const std::vector<float> &x, const Order &order, double factor, DType dtype) {
   std::vector<double> out(x.size());
   for (size_t start = 0; start < x.size(); start += order.size())
@@ -170,7 +170,7 @@ private:
       addScaled(o, v(row, j), soft.p[j], shape_.value_dim);
   }
 
-  /// rowsum(dO O) - dLSE, the sum in an order of its own: dP is another sum of products.
+  /// Returns rowsum(dO O) - dLSE. The sum has a different order than in dP, because dP is another sum of products.
   float deltaOf(const Row &row, const Softmax &soft) const {
     std::vector<float> o(shape_.value_dim);
     addOutput(o.data(), row, soft);
@@ -197,7 +197,7 @@ private:
     }
   }
 
-  /// Back through the steps and the scaling. The steps see gradients in their own unit.
+  /// Propagates a gradient back through the steps and the scaling. The steps see gradients in their own unit.
   float scoreGradient(const Row &row, int64_t key, const RowScores &scores, float ds) const {
     auto unit = float(valueUnit_ * gradientUnit_);
     for (size_t t = rules_.steps.size(); t-- > 0;)
@@ -213,7 +213,7 @@ private:
   Order head_, value_, keys_;
   std::vector<Row> rows_;
   float origin_;                            // exponentials are relative to the row's maximum minus this
-  double valueUnit_ = 1, gradientUnit_ = 1; // what v and d_o are multiplied by
+  double valueUnit_ = 1, gradientUnit_ = 1; // factors of v and d_o
   Inputs in_;
   std::vector<float> d_o_, d_lse_, dq_, dk_, dv_, dvOfSoftmax_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The plain low-precision formula, the inputs, and the measure of error.
+// Tests the plain low-precision formula, the inputs, and the measure of error.
 #include "oracle/convert.h"
 #include "oracle/inputs.h"
 
@@ -88,7 +88,8 @@ TEST(Plain, RunsDifferInUnitsThatStepsDoNotSee) {
   EXPECT_GT(plainError(other, first), 0);
 }
 
-/// A thousand keys away, steep slopes put all scores of a row far below 0, where f32 numbers are far apart.
+/// With steep slopes, all scores of a row that is a thousand keys away are far below 0, where f32 numbers are far
+/// apart.
 TEST(Plain, RoundingLseIsAllThatSetsDvApartFromThatOfSoftmax) {
   Shape shape = kShape;
   shape.seqlen_q = 1025;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The order in which the oracle walks over query rows, and where each row's numbers lie.
+// The order in which the oracle visits query rows, and the offsets of each row's numbers.
 #pragma once
 
 #include "oracle/oracle.h"
 
 namespace tegula::oracle {
 
-/// One query row: offsets into the arrays, those of k and v for key 0.
+/// One query row, with its offsets into the arrays. The offsets into k and v are those of key 0.
 struct Row {
   int64_t batch, head, query;
   int64_t q, o, lse;

@@ -47,7 +47,7 @@ void addDocuments(Rules &rules, const Shape &shape, std::vector<int32_t> queries
   });
 }
 
-/// 1 - tanh^2 cancels in f32, and so do kernels; the exact one does not.
+/// Returns 1 - tanh^2. The f32 form cancels, as in kernels; the exact form does not.
 static double softcapSlope(double s, double cap) { return 1 / (std::cosh(s / cap) * std::cosh(s / cap)); }
 static float softcapSlope(float s, double cap) {
   float t = std::tanh(s / float(cap));

@@ -15,9 +15,9 @@ namespace {
 
 using Registers = std::set<int>;
 
-constexpr int kFragmentRegisters = 4; ///< Of the left operand, 64x16 numbers of 16 bits.
+constexpr int kFragmentRegisters = 4; ///< The registers of a left operand of 64x16 16-bit numbers.
 
-/// The number of R24, as operands have it: "-R24", "|R24|", "R24.reuse", "[R24+0x10]".
+/// Returns 24 for an operand such as "R24", "-R24", "|R24|", "R24.reuse" or "[R24+0x10]".
 std::optional<int> registerOf(std::string_view operand) {
   const size_t start = operand.find('R');
   if (start == operand.npos || (start > 0 && std::isalpha(static_cast<unsigned char>(operand[start - 1]))))
@@ -35,13 +35,14 @@ Registers range(int first, int count) {
   return registers;
 }
 
-/// Of a product D = A B + C: f32 in the registers of a warpgroup, so half as many as columns.
+/// Returns the accumulators of an MMA D = A B + C. A warpgroup has half as many f32 registers per lane as D has
+/// columns.
 Registers accumulators(const SassInstruction &product) {
   const std::string &shape = product.opcode; // HGMMA.64x128x16.F32.BF16
   return range(*registerOf(product.operands[0]), std::atoi(shape.c_str() + shape.find('x') + 1) / 2);
 }
 
-/// The left operand, where it lies in registers.
+/// Returns the registers of the left operand, or an empty set if it lies in shared memory.
 Registers fragment(const SassInstruction &product) {
   const std::optional<int> first = registerOf(product.operands[1]);
   return first ? range(*first, kFragmentRegisters) : Registers();
@@ -49,7 +50,7 @@ Registers fragment(const SassInstruction &product) {
 
 bool endsGroup(const SassInstruction &product) { return product.hasOperand("gsb0"); }
 
-/// Whether the first operand is a register that the instruction writes.
+/// Returns true if the instruction writes register `number`, which is then its first operand.
 bool writes(const SassInstruction &instruction, int number) {
   for (std::string_view reader : {"STG", "STS", "STL", "STSM", "RED", "SYNCS", "BAR", "BRA", "RET", "CALL"})
     if (instruction.is(reader))
@@ -65,7 +66,7 @@ std::string describe(const Sass &sass, size_t at) {
   return text + "\n";
 }
 
-/// What a product in flight must find unchanged.
+/// The registers that an MMA in flight must find unchanged.
 struct InFlight {
   Registers sums, operands;
   bool operator==(const InFlight &) const = default;
@@ -76,18 +77,19 @@ struct InFlight {
   }
 };
 
-/// The products that may be in flight before an instruction: the one being issued, then complete ones, newest first.
+/// The commit groups that may be in flight before an instruction: first the one being issued, then complete ones,
+/// newest first.
 using Groups = std::vector<InFlight>;
 
 constexpr size_t kMostGroups = 8;
 
-/// Groups after an instruction.
+/// Returns the groups in flight after an instruction.
 Groups after(const SassInstruction &instruction, Groups groups) {
   if (instruction.is("HGMMA")) {
     groups.front().add({accumulators(instruction), fragment(instruction)});
     if (endsGroup(instruction))
       groups.insert(groups.begin(), InFlight());
-    if (groups.size() > kMostGroups) { // Older ones stay together: a loop without a wait has no end of them.
+    if (groups.size() > kMostGroups) { // Merges older groups: a loop without a wait makes endlessly many.
       groups[kMostGroups - 1].add(groups.back());
       groups.pop_back();
     }
@@ -100,7 +102,7 @@ Groups after(const SassInstruction &instruction, Groups groups) {
   return groups;
 }
 
-/// What may be in flight before each instruction, over all paths.
+/// Returns the groups that may be in flight before each instruction, over all paths.
 std::vector<Groups> productsInFlight(const std::vector<SassInstruction> &code) {
   std::vector<Groups> before(code.size());
   if (code.empty())
@@ -136,7 +138,7 @@ bool isLoad(const SassInstruction &instruction) {
   return instruction.is("LDSM") || instruction.is("LDS") || instruction.is("LDG") || instruction.is("LDL");
 }
 
-/// The last instructions that may have written a register before `at`.
+/// Returns the last instructions before `at` that may have written a register.
 std::set<size_t> writersOf(const Sass &sass, const std::vector<std::vector<size_t>> &previous, size_t at, int number) {
   std::set<size_t> writers, seen;
   for (std::vector<size_t> open = previous[at]; !open.empty();) {
@@ -162,7 +164,7 @@ std::vector<std::vector<size_t>> previousOf(const std::vector<SassInstruction> &
   return previous;
 }
 
-/// A word of orderOf, or empty.
+/// Returns a word of orderOf, or an empty string.
 std::string eventOf(const SassInstruction &instruction) {
   if (instruction.is("HGMMA"))
     return endsGroup(instruction) ? "product" : "";

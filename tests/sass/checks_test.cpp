@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks of assembled code refuse code that is broken in the way they are for.
+// The checks of assembled code find the errors that they are made for.
 #include "sass/checks.h"
 #include "sass/listing.h"
 
@@ -51,7 +51,7 @@ TEST(TouchedInFlight, OnAnyPath) {
   EXPECT_THAT(touchedInFlight(parsed(loop)), HasSubstr("FADD"));
 }
 
-/// What ptxas 13.0 made of a query in registers: the weights overwrite it, and the next iteration multiplies them.
+/// The code that ptxas 13.0 made of Q in registers: P overwrites Q, and the next iteration multiplies P.
 TEST(SharedFragments, TwoTilesThatLiveAtTheSameTime) {
   const std::string keys = "HGMMA.64x16x16.F32.BF16 R24, R152, gdesc[UR4], RZ, !UPT, gsb0\n" + kWait;
   const std::string values = "HGMMA.64x16x16.F32.BF16 R88, R152, gdesc[UR4].tnspB, R88, gsb0\n" + kWait;

@@ -11,7 +11,7 @@
 namespace tegula::testing {
 namespace {
 
-/// What a command prints, and whether it succeeded.
+/// Returns the output of a command, and true if the command succeeded.
 std::pair<std::string, bool> outputOf(const std::string &command) {
   std::FILE *pipe = popen(command.c_str(), "r");
   if (pipe == nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Listings as nvdisasm would print them, from one line for each instruction or label.
+// Makes listings such as nvdisasm prints, from one line for each instruction or label.
 #pragma once
 
 #include "sass/sass.h"
@@ -10,7 +10,7 @@
 
 namespace tegula::testing {
 
-/// "@P0 BRA `(.L_x_1)" or ".L_x_1:", line by line.
+/// Returns the listing of lines such as "@P0 BRA `(.L_x_1)" or ".L_x_1:".
 inline std::string listing(const std::string &lines) {
   std::string text = "\t.target\tsm_90a\n.text.kernel:\n";
   std::istringstream rest(lines);

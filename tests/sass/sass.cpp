@@ -19,7 +19,7 @@ std::vector<std::string> splitOperands(const std::string &text) {
   return operands;
 }
 
-/// The label that a branch names, in backquotes and parentheses.
+/// Returns the label that a branch names in backquotes and parentheses.
 std::optional<std::string> labelIn(const SassInstruction &instruction) {
   for (const std::string &operand : instruction.operands)
     if (operand.starts_with("`(") && operand.ends_with(")"))
@@ -27,7 +27,7 @@ std::optional<std::string> labelIn(const SassInstruction &instruction) {
   return std::nullopt;
 }
 
-/// Whether an instruction always does what it says: a branch may also have its condition as an operand.
+/// Returns true if the instruction has no condition. A branch may have a condition as its guard or as an operand.
 bool isUnconditional(const SassInstruction &instruction) {
   return instruction.guard.empty() &&
          (instruction.operands.empty() || !instruction.is("BRA") || instruction.operands.front().starts_with('`'));
@@ -54,7 +54,7 @@ bool contains(const std::vector<size_t> &sorted, size_t index) {
   return std::binary_search(sorted.begin(), sorted.end(), index);
 }
 
-/// Edges that lead back to an instruction that control has not left yet: in reducible code, those that close loops.
+/// The edges that lead to an instruction on the current path. In reducible code, these edges close loops.
 class BackEdges {
 public:
   explicit BackEdges(const std::vector<SassInstruction> &code) : code_(code), states_(code.size()) {
@@ -67,7 +67,8 @@ private:
   enum class State { unseen, open, done };
 
   void visit() {
-    std::vector<std::pair<size_t, size_t>> path = {{0, 0}}; // An instruction, and how many of its successors were seen.
+    std::vector<std::pair<size_t, size_t>> path = {
+        {0, 0}}; // An instruction, and the number of its successors that were visited.
     states_[0] = State::open;
     while (!path.empty()) {
       auto &[at, seen] = path.back();
@@ -126,7 +127,7 @@ std::vector<SassLoop> Sass::loops() const {
   for (size_t at = 0; at < code_.size(); ++at)
     for (size_t next : code_[at].next)
       previous[next].push_back(at);
-  std::map<size_t, std::set<size_t>> bodies; // By header: a loop may be closed in several places.
+  std::map<size_t, std::set<size_t>> bodies; // Keyed by header, because several edges may close a loop.
   const BackEdges back(code_);
   for (auto [end, header] : back.edges()) {
     std::set<size_t> &body = bodies[header];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Machine code of a kernel, as nvdisasm prints it.
+// The machine code of a kernel, as nvdisasm prints it.
 #pragma once
 
 #include "tegula/status.h"
@@ -15,14 +15,15 @@ struct SassInstruction {
   std::string guard;                 ///< "@!P0", or empty.
   std::string opcode;                ///< "HGMMA.64x128x16.F32.BF16"
   std::vector<std::string> operands; ///< "R24", "gdesc[UR12]", "R24", "gsb0"
-  std::vector<size_t> next;          ///< Indices of the instructions that may follow. Calls return.
+  std::vector<size_t>
+      next; ///< Indices of the instructions that may follow. A call is followed by the next instruction.
 
-  /// Whether the opcode is `name`, or `name` with modifiers.
+  /// Returns true if the opcode is `name`, or `name` with modifiers.
   bool is(std::string_view name) const;
   bool hasOperand(std::string_view operand) const;
 };
 
-/// A loop by its instructions' indices, ascending.
+/// A loop: the ascending indices of its instructions.
 struct SassLoop {
   size_t header = 0;
   std::vector<size_t> body;
@@ -30,13 +31,13 @@ struct SassLoop {
 
 class Sass {
 public:
-  /// Reads the first function of a listing. The error names the line that is not understood.
+  /// Reads the first function of a listing. The error names the first line that is not an instruction or a label.
   static Expected<Sass> parse(std::string_view listing);
 
   const std::vector<SassInstruction> &code() const { return code_; }
-  /// The loops that hold a product and no other such loop.
+  /// Returns the loops that contain an MMA and no other loop with an MMA.
   std::vector<SassLoop> productLoops() const;
-  /// One iteration, in the order in which it runs where no branch that stays in the loop is taken.
+  /// Returns one iteration, in the order in which it runs if no branch that stays in the loop is taken.
   std::vector<size_t> iteration(const SassLoop &loop) const;
 
 private:
@@ -45,10 +46,10 @@ private:
   std::vector<SassInstruction> code_;
 };
 
-/// nvdisasm: $TEGULA_NVDISASM, or beside the assembler, or in $PATH. Empty if there is none.
+/// Returns the path of nvdisasm: $TEGULA_NVDISASM, or next to ptxas, or in $PATH. Empty if there is none.
 std::string findDisassembler();
 
-/// The listing of a cubin; the error holds what the disassembler said.
+/// Returns the listing of a cubin. The error has nvdisasm's output.
 Expected<std::string> disassemble(const std::string &cubin);
 
 } // namespace tegula::testing

@@ -40,7 +40,8 @@ TEST(Sass, WhatIsNoInstructionIsRefused) {
   EXPECT_THAT(Sass::parse(listing("BRA `(.L_x_9)")).status().message(), HasSubstr(".L_x_9"));
 }
 
-/// The loop's wait for a tile tries again behind the end, as ptxas lays it out; an outer loop runs over blocks.
+/// The loop's wait for a tile tries again after the end of the code, as ptxas lays it out. An outer loop runs over
+/// blocks.
 constexpr const char *kLoops = ".L_x_0:\n"                                       //
                                ".L_x_1:\n"                                       //
                                "SYNCS.PHASECHK P0, [UR4], R1\n"                  // 0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tegula_simt_replay [--executor | --ptx FOLDER]
+//
 // Runs every instruction that the executor knows on the same operands in the executor and on the GPU, and compares the
 // results: bit for bit, or within a tolerance if the GPU rounds in its own way. The exit code is 0 if all agree, 1 if
 // not, 2 without a GPU. Two options need no GPU: --executor only tests that the executor reports nothing, and --ptx
