@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels that are compiled ahead of time.
+// Tests of bundles, whose kernels are compiled ahead of time.
 #include "cache/cache_fixture.h"
 #include "tegula/bundle.h"
 
@@ -15,7 +15,7 @@ namespace {
 /// The error about a kernel that is not in the bundle.
 const char *const kNoCompiler = "no compiler\ntarget cpu\nschedule block_m=32";
 
-/// There is none.
+/// A compiler that refuses every request.
 struct NoCompiler final : Compiler {
   Expected<Artifact> compile(const CompileRequest &) override { return Status(ErrorCode::unsupported, "no compiler"); }
 };

@@ -22,11 +22,11 @@ private:
 
 std::string readFile(const std::string &path);
 void writeFile(const std::string &path, const std::string &bytes);
-/// The paths of the entries in a folder.
+/// Returns the paths of the entries in a folder.
 std::vector<std::string> entryFiles(const std::string &folder);
 
 CompileRequest request(const std::string &program);
-/// What CountingCompiler makes of a request: its binary is the program.
+/// Returns the artifact that CountingCompiler makes of a request: its binary is the program.
 Artifact artifactOf(const CompileRequest &request);
 
 class CountingCompiler final : public Compiler {
@@ -41,11 +41,11 @@ public:
   std::atomic<int> compilations{0};
 };
 
-/// A cache in a folder of its own.
+/// A test with a cache in its own folder.
 class CacheTest : public ::testing::Test {
 protected:
   ArtifactCacheOptions options() const { return {.directory = folder.path()}; }
-  /// From a cache that has just been opened; whether the compiler was needed for it.
+  /// Opens a cache, gets the artifact of `request`, and returns true if the compiler was needed.
   bool compiles(const CompileRequest &request) const;
 
   TemporaryFolder folder;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whatever is wrong with a cache's files, it is a miss.
+// A damaged or unreadable file of a cache is a miss.
 #include "cache/cache_fixture.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ protected:
     bytes = readFile(path);
   }
 
-  /// A cache that finds what lies at `path` now.
+  /// Opens a cache that reads the file at `path`. Expects a miss and one fault.
   ::testing::AssertionResult isMiss() {
     ArtifactCache cache(options());
     if (cache.get(compiler, wanted, {}, CompilePolicy::load_only).ok())

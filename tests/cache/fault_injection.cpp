@@ -17,11 +17,11 @@
 
 namespace {
 
-int remaining = 0; // Calls until the fault; 0: none is to come.
+int remaining = 0; // Calls until the fault; 0: no fault will come.
 tegula::test::Fault what;
 const char *failedFunction = "";
 
-/// Whether it is this call's turn.
+/// Counts a call. Returns true if the call must fail; ends the process if the fault is `die`.
 bool hits(const char *function) {
   if (remaining == 0 || --remaining > 0)
     return false;
@@ -56,7 +56,7 @@ void *operator new(size_t bytes) {
 void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
-// A call of this program finds these before the C library's.
+// Calls of this program find these functions before the C library's.
 #define FAILING(RESULT, NAME, PARAMETERS, ARGUMENTS, ERROR)                                                            \
   extern "C" RESULT NAME PARAMETERS {                                                                                  \
     static auto *const function = real(&NAME, #NAME);                                                                  \

@@ -7,12 +7,13 @@
 namespace tegula::test {
 
 enum class Fault {
-  fail, ///< The call does nothing and says so.
-  die,  ///< The process is killed in its place.
+  fail, ///< The call does nothing and returns an error.
+  die,  ///< The process is killed instead of the call.
 };
 
-/// While it lives, the `n`-th call (from 1 on) of one of these functions fails: operator new, open, openat, mkdir,
-/// read, write, pread, fsync, renameat, flock, socketpair, memfd_create, posix_spawn, send, recv, dlopen.
+/// A fault for as long as this object lives: the `n`-th call (from 1 on) of one of these functions fails. The functions
+/// are operator new, open, openat, mkdir, read, write, pread, fsync, renameat, flock, socketpair, memfd_create,
+/// posix_spawn, send, recv and dlopen.
 class InjectedFault {
 public:
   InjectedFault(int n, Fault fault);
@@ -20,7 +21,7 @@ public:
   InjectedFault(const InjectedFault &) = delete;
   InjectedFault &operator=(const InjectedFault &) = delete;
 
-  /// The function that failed; empty if there were fewer than `n` calls.
+  /// Returns the function that failed, or an empty string if there were fewer than `n` calls.
   const char *failed() const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a request to a loaded kernel, with a fault at every point of the way.
+// Goes from a request to a loaded kernel, with a fault at every call of a system function.
 #include "cache/cache_fixture.h"
 #include "cache/fault_injection.h"
 #include "tegula/kernel_cache.h"
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Asks the worker, which sends programs back, and puts real machine code in their place.
+/// A compiler that asks the stand-in worker, which returns programs, and puts machine code in their place.
 class Compiling final : public Compiler {
 public:
   explicit Compiling(const std::string &reproducers)
@@ -43,13 +43,13 @@ size_t openDescriptors() {
   return static_cast<size_t>(std::distance(begin(all), end(all)));
 }
 
-/// What a call may answer when something fails on the way.
+/// Returns true if a call may return `code` after a fault.
 bool isHonest(ErrorCode code) {
   return code == ErrorCode::ok || code == ErrorCode::resource_exhausted || code == ErrorCode::compile_crashed ||
          code == ErrorCode::invalid_argument || code == ErrorCode::internal;
 }
 
-/// Everything that lies in a folder is an entry, and whole.
+/// Expects that every file in a folder is a complete entry.
 ::testing::AssertionResult isSound(const std::string &folder) {
   if (!fs::exists(folder))
     return ::testing::AssertionSuccess();
@@ -64,7 +64,8 @@ bool isHonest(ErrorCode code) {
 
 class Faults : public ::testing::Test {
 protected:
-  /// For n = 1, 2, ... until there is no n-th call.
+  /// Runs `scenario` with a fault at call n = 1, 2, ... until there is no n-th call. Adds the functions that have
+  /// failed.
   template <class Scenario> void atEveryCall(std::set<std::string> &functions, Scenario scenario) {
     for (int n = 1;; ++n) {
       const TemporaryFolder folder;

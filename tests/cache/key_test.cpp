@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an artifact is kept under.
+// Tests of the keys under which artifacts are kept.
 #include "cache/cache_fixture.h"
 #include "cache/key.h"
 
@@ -55,7 +55,7 @@ TEST(Key, DependsOnEverythingElse) {
   other.target.arch = "x";
   expectAnother(other);
   other = request("p");
-  other.target.features = "x"; // And not by writing one after the other.
+  other.target.features = "x"; // Not the key of arch "x".
   expectAnother(other);
   expectAnother(request("q"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Limits, and looking after a folder.
+// Tests of the size limit, and of commands that maintain a cache's folder.
 #include "cache/cache_fixture.h"
 
 #include <chrono>
@@ -19,7 +19,7 @@ protected:
     for (int i = 0; i < count; ++i)
       ASSERT_TRUE(compiles(request("program " + std::to_string(i))));
   }
-  /// The file of a program looks as if it was used some time ago.
+  /// Makes the file of a program look as if it was last used `age` ago.
   void age(const std::string &program, std::chrono::hours age) {
     CountingCompiler compiler;
     const std::string name = artifactKey(request(program), compiler.build + ", driver ").digest;
@@ -32,11 +32,11 @@ TEST_F(Maintenance, TheLeastRecentlyUsedGoFirst) {
   const auto bytes = static_cast<int64_t>(fs::file_size(entryFiles(folder.path()).at(0)));
   for (int i = 0; i < 4; ++i)
     age("program " + std::to_string(i), std::chrono::hours(10 - i));
-  EXPECT_FALSE(compiles(request("program 0"))); // Is now the youngest.
+  EXPECT_FALSE(compiles(request("program 0"))); // Program 0 is then the most recently used.
   CountingCompiler compiler;
   ArtifactCache cache({.directory = folder.path(), .limit_bytes = 4 * bytes});
   ASSERT_TRUE(cache.get(compiler, request("program 4")).ok());
-  EXPECT_EQ(cache.counters().evicted, 2); // Down to nine tenths.
+  EXPECT_EQ(cache.counters().evicted, 2); // Down to nine tenths of the limit.
   EXPECT_TRUE(compiles(request("program 1")));
   EXPECT_TRUE(compiles(request("program 2")));
   EXPECT_FALSE(compiles(request("program 0")));

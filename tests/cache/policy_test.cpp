@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A kernel cache under each policy.
+// Tests of a kernel cache under each policy.
 #include "cache/cache_fixture.h"
 #include "tegula/kernel_cache.h"
 
@@ -11,7 +11,7 @@ using namespace tegula::test;
 
 namespace {
 
-/// Takes the program for the name of a function of kernels.c.
+/// A compiler that takes the program for the name of a function of kernels.c.
 class KernelCompiler final : public Compiler {
 public:
   Expected<Artifact> compile(const CompileRequest &request) override {
@@ -81,7 +81,7 @@ TEST_F(Policy, AFailureSaysOfWhichKernel) {
     std::string identity(const Target &) const override { return ""; }
   } refuses;
   KernelCache cache(refuses, device);
-  for (int time = 0; time < 2; ++time) // The second one is kept.
+  for (int time = 0; time < 2; ++time) // The second refusal is a kept one.
     EXPECT_EQ(cache.get("func.func @scale_rows(%x: f32)", {.block_m = 32}).status().message(),
               "no registers are left\nkernel scale_rows\ntarget cpu\nschedule block_m=32");
   EXPECT_EQ(cache.get("func.func @scale_rows(%x: f32)").status().message(),
@@ -103,7 +103,7 @@ TEST_F(Policy, WhoMayCompileIsNotHeldUpByWhoMayNot) {
   }
 }
 
-/// 10,000 look-ups: run with the thread sanitizer, too.
+/// Makes 10,000 look-ups. Run it with the thread sanitizer, too.
 TEST_F(Policy, LookUpsFromManyThreads) {
   KernelCache cache(compiler, device, with(CompilePolicy::compile));
   const char *programs[] = {"count", "echo", "halve"};

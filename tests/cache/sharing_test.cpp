@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Many processes and threads with one folder.
+// Tests of many processes and threads that share a folder.
 #include "cache/cache_fixture.h"
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace {
 
 class Sharing : public CacheTest {
 protected:
-  /// Runs `body(process)` in processes; how many ended with 0.
+  /// Runs `body(process)` in `count` processes. Returns how many of them ended with 0.
   template <class Body> static int inProcesses(int count, Body body) {
     std::vector<pid_t> children;
     for (int process = 0; process < count; ++process) {
@@ -34,7 +34,7 @@ protected:
   }
 };
 
-/// Notes each compilation in a file that all processes append to.
+/// A compiler that notes each compilation in a file that all processes append to.
 class NotingCompiler final : public Compiler {
 public:
   explicit NotingCompiler(std::string file) : file_(std::move(file)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a cache looks, in which order, and what it counts.
+// Tests where a cache looks, in which order, and what it counts.
 #include "cache/cache_fixture.h"
 #include "tegula/cache_directory.h"
 
@@ -18,7 +18,7 @@ protected:
   CountingCompiler compiler;
 };
 
-/// A host's own storage.
+/// The storage of a host.
 struct MapStore final : ArtifactStore {
   std::map<std::string, std::string> map;
 

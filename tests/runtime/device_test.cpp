@@ -13,7 +13,7 @@ using namespace tegula::test;
 
 namespace {
 
-/// Threads of this process whose name starts with "tegula-cpu-".
+/// Returns the number of threads of this process whose name starts with "tegula-cpu-".
 int poolThreads();
 
 TEST(Device, NamesItself) {

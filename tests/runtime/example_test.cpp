@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The example of docs/runtime.md, compiled and run.
+// Compiles and runs the example of docs/runtime.md.
 #include "fixture.h"
 #include "runtime_example.inc"
 
@@ -7,7 +7,7 @@
 
 namespace {
 
-/// Stands in for the compiler: scaling `x` by 0.5 is what kernels.c calls `halve`.
+/// A stand-in for the compiler. Scaling `x` by 0.5 is the kernel `halve` of kernels.c.
 class FixedCompiler final : public tegula::Compiler {
 public:
   tegula::Expected<tegula::Artifact> compile(const tegula::CompileRequest &) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Artifacts made from kernels.c, and a device to run them.
+// Makes artifacts from kernels.c, and a device to run them.
 #pragma once
 
 #include "tegula/artifact.h"
@@ -14,7 +14,7 @@ namespace tegula {
 
 namespace test {
 
-/// The bytes of a build of kernels.c; the second one adds 2 where the first adds 1, the third needs a symbol
+/// Returns the bytes of a build of kernels.c. The second build adds 2 where the first adds 1. The third needs a symbol
 /// `tegula_test_absent` that does not exist.
 std::string kernelsObject();
 std::string otherKernelsObject();
@@ -24,12 +24,12 @@ Parameter tensor(std::string name, DType dtype, int rank = 1);
 Parameter written(std::string name, DType dtype, int rank = 1);
 Parameter scalar(std::string name, DType dtype);
 
-/// An artifact for one function of kernels.c.
+/// Returns an artifact for one function of kernels.c.
 Artifact artifact(std::string kernel, std::vector<Parameter> parameters, int64_t scratchBytes = 0);
 
 std::shared_ptr<Device> makeDevice(int threads = 0);
 
-/// Loads or stops the test.
+/// Loads a kernel, or ends the process with a message.
 std::shared_ptr<Kernel> load(const std::shared_ptr<Device> &device, const Artifact &artifact);
 
 template <class T> DType dtypeOf();
@@ -40,7 +40,7 @@ template <> inline DType dtypeOf<int64_t>() { return i64; }
 testing::AssertionResult isOk(const Status &status);
 testing::AssertionResult isError(const Status &status, ErrorCode code, const std::string &message);
 
-/// A view of a vector's elements.
+/// Returns a view of a vector's elements.
 template <class T> TensorRef view(std::vector<T> &values) {
   return contiguous(values.data(), dtypeOf<T>(), {static_cast<int64_t>(values.size())});
 }

@@ -11,7 +11,7 @@ using namespace tegula::test;
 
 namespace {
 
-/// Runs `body` in a forked child; its result is the child's exit status. A child that hangs is killed after 20 seconds.
+/// Runs `body` in a forked child and returns the child's exit status. A child that hangs is killed after 20 seconds.
 template <class Body> int inChild(Body body) {
   const pid_t child = fork();
   if (child == 0) {
@@ -35,8 +35,8 @@ public:
 
 class Fork : public testing::Test {
 protected:
-  /// Brings all threads of the device to work once. When they have met, none of them allocates any more: the child then
-  /// inherits no lock of an allocator, which sanitizers' allocators do not release in a child.
+  /// Lets all threads of the device work once. After they have met, none of them allocates memory, so that a child
+  /// inherits no locked allocator. The allocators of sanitizers do not release their locks in a child.
   void SetUp() override {
     std::vector<int32_t> arrived(1);
     const auto rendezvous = load(device, artifact("rendezvous", {written("arrived", i32)}));

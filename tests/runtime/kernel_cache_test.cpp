@@ -12,7 +12,8 @@ using namespace tegula::test;
 
 namespace {
 
-/// Takes the program for the name of a kernel; a program that starts with '!' fails with the code that follows.
+/// A compiler that takes the program for the name of a kernel. A program that starts with '!' fails with the code after
+/// it.
 class FakeCompiler final : public Compiler {
 public:
   Expected<Artifact> compile(const CompileRequest &request) override {
@@ -69,7 +70,7 @@ TEST_F(Cache, CompilesOncePerKeyForManyThreads) {
     EXPECT_EQ(kernels[i], kernels[i % 3]);
 }
 
-/// Ends the errors about a kernel whose program has no function.
+/// The end of errors about a kernel whose program has no function.
 const std::string kWhere = "\ntarget cpu\nschedule of the compiler's choice";
 
 TEST_F(Cache, KeepsRefusals) {

@@ -79,7 +79,7 @@ extern int tegula_test_absent;
 static int tegula_test_absent;
 #endif
 
-// No parameter at all.
+// Has no parameters.
 KERNEL(nothing) {
   UNUSED;
   (void)*(volatile int *)&tegula_test_absent;

@@ -32,7 +32,7 @@ template <class T> Status loadWithHeader(T Elf64_Ehdr::*field, T value) {
   return loadBinary(std::move(binary));
 }
 
-/// How many lines of /proc/self/maps show a kernel's object.
+/// Returns how many lines of /proc/self/maps show a kernel's object.
 int mappings() {
   std::ifstream maps("/proc/self/maps");
   int count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What sanitizers need to know about these tests: refused allocations and forks of a process with threads are intended.
+// Options of the sanitizers. These tests let allocations be refused, and fork processes with threads, on purpose.
 
 extern "C" {
 const char *__asan_default_options() { return "allocator_may_return_null=1"; }

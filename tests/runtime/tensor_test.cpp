@@ -147,7 +147,7 @@ TEST(Overlap, WhatNoMemoryHoldsOverlaps) {
 }
 
 TEST(Overlap, AQuestionThatIsTooHardIsAnsweredYes) {
-  // Even offsets only, at odd addresses: disjoint, but with 10 unrelated strides.
+  // All offsets are even, and only b has odd addresses. The tensors are disjoint, but have 10 unrelated strides.
   const TensorRef a = strided(1 << 20, {90, 91, 92, 93, 94}, {2002, 2006, 2014, 2018, 2026}, i8);
   const TensorRef b = strided((1 << 20) + 1, {90, 91, 92, 93, 94}, {2038, 2042, 2054, 2062, 2066}, i8);
   EXPECT_TRUE(overlaps(a, b));
@@ -162,7 +162,7 @@ TEST(Overlap, BroadcastsAndWindowsOverlapThemselves) {
   EXPECT_FALSE(overlapsItself(strided(4096, {4, 3}, {-3, 1})));
 }
 
-/// The addresses of all bytes, once for each element that covers them.
+/// Returns the addresses of all bytes, once for each element that covers them.
 std::multiset<int64_t> bytesOf(const TensorRef &tensor) {
   std::multiset<int64_t> offsets{reinterpret_cast<int64_t>(tensor.data)};
   const auto elementBytes = static_cast<int64_t>(sizeOf(tensor.dtype));

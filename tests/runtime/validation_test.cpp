@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every reason for which a launch is refused, with its text.
+// Tests every reason for which a launch is refused, with its text.
 #include "fixture.h"
 
 #include <gtest/gtest.h>

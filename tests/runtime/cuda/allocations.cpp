@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file of its own: where g++ sees these functions inlined, it takes them for mismatched.
+// These functions are in their own file, because g++ takes them for mismatched if it sees them inlined.
 #include "allocations.h"
 
 #include <cstdlib>

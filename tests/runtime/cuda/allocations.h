@@ -5,7 +5,7 @@
 
 namespace tegula::test {
 
-/// How often the calling thread has used operator new.
+/// Returns how often the calling thread has used operator new.
 int64_t allocations() noexcept;
 
 } // namespace tegula::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the cuda device does when all goes well, and what it refuses by itself.
+// Tests the cuda device if all calls of the driver succeed, and what the device refuses without the driver.
 #include "cuda_fixture.h"
 
 #include <limits>

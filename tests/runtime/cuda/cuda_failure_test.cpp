@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every call of the driver fails once, at every point of a host's life with a GPU.
+// Lets every call of the driver fail once, at every point of a host's life with a GPU.
 #include "cuda_fixture.h"
 #include "tegula/cuda_function.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 template <class T> Status statusOf(const Expected<T> &value) { return value.status(); }
 
-/// Uses everything that the device offers; stops at the first failure.
+/// Uses everything that the device offers. Returns the first failure.
 Status liveWithAGpu() {
   TEGULA_RETURN_IF_ERROR(statusOf(cudaDevices()));
   const auto device = cudaDevice();
@@ -39,7 +39,7 @@ Status liveWithAGpu() {
   return (*device)->synchronize();
 }
 
-/// Calls whose failure nobody hears of: they free, or tell what need not be known.
+/// Calls whose failure is not reported: they free something, or return something that is not needed.
 const std::set<std::string> kSilent{"cuMemFree_v2",        "cuModuleUnload",
                                     "cuEventDestroy_v2",   "cuDevicePrimaryCtxRelease_v2",
                                     "cuDeviceGetPCIBusId", "cuCtxGetCurrent"};
@@ -61,7 +61,7 @@ TEST_F(CudaFailure, IsReportedAndLeavesNothingBehind) {
       const bool isReported = status.message().find(expected) != std::string::npos;
       EXPECT_TRUE(isReported || status.ok()) << status.message();
       EXPECT_TRUE(nth > 1 || isReported != kSilent.contains(entryPoint)) << entryPoint;
-      // What belongs to a context that cannot be made current goes with the context.
+      // Objects of a context that cannot be made current are freed with the context.
       const bool isLeftBehind = entryPoint == "cuCtxPushCurrent_v2" && !isReported;
       EXPECT_TRUE(isLeftBehind || stand_in::alive() == stand_in::Alive()) << entryPoint << ' ' << nth;
       EXPECT_EQ(stand_in::currentGpus(), std::vector<int>()) << entryPoint << ' ' << nth;

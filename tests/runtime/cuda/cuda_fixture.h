@@ -11,7 +11,7 @@
 
 namespace tegula::test {
 
-/// Sets an environment variable until it goes out of scope.
+/// An environment variable that is set until this object goes out of scope.
 class Variable {
 public:
   Variable(const char *name, const char *value);
@@ -23,19 +23,19 @@ private:
   const char *name_;
 };
 
-/// An artifact of PTX, for blocks of 128 threads.
+/// Returns an artifact of PTX, for thread blocks of 128 threads.
 Artifact cudaArtifact(std::string kernel, std::vector<Parameter> parameters = {});
 
-/// A cubin, as far as anybody but the driver can see.
+/// Returns bytes that only the driver could tell from a cubin.
 std::string cubin();
 
-/// Each test begins with one working GPU and ends with everything freed and the host's contexts as they were.
+/// A test that begins with one working GPU, and ends with everything freed and the host's contexts unchanged.
 class Cuda : public testing::Test {
 protected:
   void SetUp() override;
   void TearDown() override;
 
-  /// Makes a device or stops the test.
+  /// Makes a device, or ends the process with a message.
   static std::shared_ptr<Device> makeCuda(int ordinal = 0);
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the driver sees of a launch, to the byte, and what a launch does besides: nothing.
+// Tests the bytes of a launch that the driver sees, and that a launch does nothing else.
 #include "allocations.h"
 #include "cuda_fixture.h"
 #include "tegula/cuda_function.h"
@@ -87,7 +87,7 @@ TEST_F(CudaLaunch, SaysWhichTensorsCannotBeDescribed) {
   artifact.tensor_maps = {{.parameter = 0, .box_rows = 32, .columns = 64}};
   const auto kernel = load(makeCuda(), artifact);
   TensorRef k = contiguous(memory.data(), bf16, {2, 56});
-  k.strides[0] = 60; // No multiple of 16 bytes.
+  k.strides[0] = 60; // Not a multiple of 16 bytes.
   stand_in::forgetCalls();
   EXPECT_OK(kernel->launch({1}, {k}));
   EXPECT_EQ(stand_in::calls(), launchCalls);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What loading a cuda kernel refuses, and with which words.
+// Tests what loading a cuda kernel refuses, and with which messages.
 #include "cuda_fixture.h"
 #include "tegula/cuda_function.h"
 

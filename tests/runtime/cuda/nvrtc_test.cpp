@@ -12,7 +12,7 @@ class NvrtcTest : public testing::Test {
 };
 
 TEST_F(NvrtcTest, MakesCubinsAndPtx) {
-  for (int round = 0; round < 2; ++round) { // The second sees whether the first was freed.
+  for (int round = 0; round < 2; ++round) { // The second round sees whether the first program was freed.
     EXPECT_EQ(*compileCuda("f", "sm_90a"), "cubin: 1 alive; --gpu-architecture=sm_90a");
     EXPECT_EQ(*compileCuda("f", "compute_80"), "ptx: 1 alive; --gpu-architecture=compute_80");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A CUDA driver that needs no GPU: it keeps the books, records what it is asked, and fails when told to. Memory is the
-// host's, kernels do nothing.
+// A CUDA driver that needs no GPU. It counts objects, records calls, and fails if a test tells it to. Its memory is the
+// host's, and its kernels do nothing.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace stand_in {
 
-/// One GPU with working entry points, nothing recorded, nothing alive.
+/// Resets the driver: one GPU with working entry points, no recorded calls and no live objects.
 void reset();
 
 void setGpus(int count);
 void setCapability(int major, int minor);
-/// Of every function that is loaded from now on.
+/// Sets the attributes of every function that is loaded after this call.
 void setFunction(int registers, int maxThreads, int staticSharedBytes);
 
-/// The `nth` call from now on of this entry point fails. Calls that free something do so all the same.
+/// Lets the `nth` call of this entry point after this one fail. Calls that free something free it all the same.
 void fail(const std::string &entryPoint, int result, int nth = 1);
 
-/// The entry points called since the last reset or forget, in order.
+/// Returns the entry points that were called since the last reset or forget, in order.
 std::vector<std::string> calls();
 void forgetCalls();
 
-/// What has been made and not been freed.
+/// Numbers of objects that were made and not freed.
 struct Alive {
   int contexts = 0;
   int allocations = 0;
@@ -35,20 +35,21 @@ struct Alive {
 };
 Alive alive();
 
-/// The GPU whose context is current in the calling thread, and what was pushed before it; -1: none.
+/// Returns the GPU whose context is current in the calling thread, and the GPUs of contexts that were pushed before;
+/// -1: none.
 std::vector<int> currentGpus();
-/// What a host does that uses CUDA too.
+/// Pushes a context, as a host does that also uses CUDA.
 void pushContext(int gpu);
 void popContext();
 
-/// Arguments of the last launch.
+/// The arguments of the last launch.
 struct Launch {
   std::string function;
   int gpu = -1;
   std::vector<unsigned> grid, block;
   unsigned sharedBytes = 0;
   void *stream = nullptr;
-  /// The parameter block, or the 64 bits at each of the addresses up to a null one.
+  /// The parameter block, or the 64 bits at each of the addresses before the first null one.
   std::vector<int64_t> words;
 };
 Launch lastLaunch();

@@ -71,7 +71,7 @@ struct State {
   std::mutex mutex;
   int gpus = 1;
   int major = 9, minor = 0;
-  CUfunc_st function; ///< What cuModuleGetFunction gives, but for the name.
+  CUfunc_st function; ///< The function that cuModuleGetFunction returns, except for its name.
   std::map<std::string, Failure, std::less<>> failures;
   Record record;
   std::array<CUctx_st, kMaxGpus> contexts;
@@ -88,7 +88,7 @@ thread_local size_t depth = 0;
 
 CUcontext current() { return depth == 0 ? nullptr : stack[depth - 1]; }
 
-/// Records a call, with the mutex held, and returns what it is told to fail with.
+/// Records a call. Returns the failure that a test has set for it. The caller holds the mutex.
 CUresult enter(const char *entryPoint) {
   if (state.record.count < state.record.calls.size())
     state.record.calls[state.record.count++] = entryPoint;
@@ -100,7 +100,7 @@ CUresult enter(const char *entryPoint) {
   return result;
 }
 
-/// The start of an entry point that needs no context.
+/// Begins an entry point that needs no context.
 #define ENTER()                                                                                                        \
   const std::lock_guard lock(state.mutex);                                                                             \
   if (const CUresult failure = enter(__func__); failure != CUDA_SUCCESS)                                               \
@@ -448,7 +448,7 @@ CUresult cuEventDestroy_v2(CUevent event) {
   return enter(__func__);
 }
 
-/// A clock that ticks once a millisecond, at each record.
+/// Records the time of a clock that ticks once a millisecond, at each record.
 CUresult cuEventRecord(CUevent event, CUstream) {
   ENTER_IN_CONTEXT();
   event->time = state.time++;
@@ -468,7 +468,7 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent stop) {
   return CUDA_SUCCESS;
 }
 
-/// Refuses PTX with the word "wrong".
+/// Refuses PTX that contains the word "wrong".
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values) {
   ENTER_IN_CONTEXT();
   const char *text = static_cast<const char *>(image);
@@ -491,7 +491,7 @@ CUresult cuModuleUnload(CUmodule module) {
   return enter(__func__);
 }
 
-/// Every name exists but "absent".
+/// Finds every name except "absent".
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   ENTER_IN_CONTEXT();
   if (std::strcmp(name, "absent") == 0)

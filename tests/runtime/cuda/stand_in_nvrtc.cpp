@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A compiler of CUDA C++ (NVRTC) whose results spell what it was asked. Refuses sources with the word "wrong", and
-// tells in each result how many programs are alive.
+// A compiler of CUDA C++ (NVRTC) whose results list its arguments. It refuses sources with the word "wrong". Each
+// result says how many programs are alive.
 #include <atomic>
 #include <cstring>
 #include <string>
