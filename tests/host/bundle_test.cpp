@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels that the command line compiled ahead of time, where there is no compiler.
+// Uses kernels that the command line compiled ahead of time, without a compiler.
 #include "host/host_fixture.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One call for attention.
+// Tests of attention in one call.
 #include "host/host_fixture.h"
 
 #include <cstddef>
@@ -32,8 +32,8 @@ TEST(Call, ComputesVariants) {
   EXPECT_TRUE(sequence.isRight(capped));
 }
 
-/// Draws which keys each query sees, a row of 'x' and '.' for each query. All scores are 0, and each key's value is a
-/// unit vector of its own. Returns the error's message instead, if there is one.
+/// Returns a picture of the keys that each query sees: a row of 'x' and '.' for each query. All scores are 0, and the
+/// value of each key is another unit vector. If the call fails, returns its message.
 std::string seenKeys(const tegula_attention_problem &problem, int64_t queries, int64_t keys) {
   constexpr int64_t dim = 16; // At least as many as there are keys.
   std::vector<float> q(queries * dim), k(keys * dim), v(keys * dim), o(queries * dim), lse(queries);
@@ -102,7 +102,7 @@ TEST(Call, AScaleOf0IsTheUsualOne) {
   EXPECT_EQ(unset.dk, usual.dk);
 }
 
-/// sum(o * d_o) + sum(lse * d_lse) after a forward call.
+/// Returns sum(o * d_o) + sum(lse * d_lse) after a forward call.
 double lossOf(const Context &context, Sequence &sequence, const std::vector<float> &d_lse) {
   EXPECT_TRUE(isOk(context.forward(problem(), sequence.forward())));
   double sum = 0;
@@ -149,7 +149,7 @@ TEST(Call, AGradientOfLseIsNeverDropped) {
   backward.d_lse = tensor(d_lse.data(), TEGULA_F32, {1, 1, 20});
   EXPECT_THAT(context.backward(problem(), backward).message,
               HasSubstr("argument 'd_lse': it is given, but 'lse_gradient' is false"));
-  backward.struct_size = offsetof(tegula_backward_args, d_lse); // Of a host that knows of none.
+  backward.struct_size = offsetof(tegula_backward_args, d_lse); // The size of a host without d_lse.
   EXPECT_TRUE(isOk(context.backward(problem(), backward)));
   tegula_attention_problem both = problem();
   both.lse_gradient = 1;
@@ -168,7 +168,7 @@ TEST(Call, TakesTheTensorsOfVariants) {
   Sequence sequence(20);
   std::vector<float> bias(20 * 20, -1e9f), gradient(bias.size());
   for (int i = 0; i < 20; ++i)
-    bias[i * 20 + i] = 0; // Each query is left with its own key.
+    bias[i * 20 + i] = 0; // Each query sees only its own key.
   const tegula_tensor tensor = tegula::host::tensor(bias.data(), TEGULA_F32, {1, 1, 20, 20});
   const tegula_tensor dbias = tegula::host::tensor(gradient.data(), TEGULA_F32, {1, 1, 20, 20});
   tegula_forward_args forward = sequence.forward();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options, versions of structures, policies and counters.
+// Tests of options, versions of structures, policies and counters.
 #include "host/host_fixture.h"
 
 #include <cstring>
@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 
 namespace {
 
-/// An older or newer host's structure.
+/// A structure of an older or newer host.
 template <class T> struct OtherVersion {
   T known{};
   char more[16] = {};
@@ -26,7 +26,7 @@ TEST(Versions, AnOlderHostHasFewerFields) {
   const Context context = makeContext();
   tegula_attention_problem old = problem();
   old.struct_size = offsetof(tegula_attention_problem, variants);
-  old.variants = -1; // Whatever lies there is not the library's.
+  old.variants = -1; // The library must not read this field.
   EXPECT_TRUE(isOk(context.supports(old)));
 }
 
@@ -65,7 +65,7 @@ TEST(Options, AreChecked) {
   EXPECT_EQ(makeContext().setPolicy(-1).code, TEGULA_INVALID_ARGUMENT);
 }
 
-/// How a message names the first kernel of problem().
+/// The lines that name the first kernel of problem() in a message.
 const char *const kForwardKernel =
     "\nkernel flash2_forward\ntarget cpu\nschedule block_m=96 block_n=96\n"
     "attention dtype=f32 algorithm=flash2 head_dim=16 value_dim=16 causal=none variant=none";
@@ -101,7 +101,7 @@ TEST(Options, LimitsAreKept) {
 }
 
 TEST(Policy, DecidesHowFarACallGoes) {
-  ASSERT_TRUE(isOk(makeContext().plan(problem()).status())); // Is kept from here on.
+  ASSERT_TRUE(isOk(makeContext().plan(problem()).status())); // The kernels are now in the cache.
   tegula_context_options strict = options();
   strict.policy = TEGULA_LOADED_ONLY;
   const Context context = makeContext(strict);

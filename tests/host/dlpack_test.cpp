@@ -5,7 +5,7 @@ using namespace tegula::host;
 
 namespace {
 
-// As dlpack/dlpack.h has them.
+// The structures of dlpack/dlpack.h.
 struct DLDataType {
   uint8_t code, bits;
   uint16_t lanes;

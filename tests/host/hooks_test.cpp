@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a host may do itself.
+// Tests of the hooks by which a host does work itself.
 #include "host/host_fixture.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace tegula::test;
 
 namespace {
 
-/// Does all of it.
+/// A host that uses all hooks.
 struct Host {
   std::mutex mutex;
   std::map<std::string, std::string> kept;
@@ -72,7 +72,7 @@ TEST(Hooks, SeeEveryCompilation) {
             4);
 }
 
-/// It has none of the executor's threads, and would wait for their work.
+/// A forked child has none of the executor's threads, and would wait for their work.
 TEST(Hooks, ForAForkedChildNothingIsSubmitted) {
   Host host;
   tegula_context_options options = host.options();

@@ -9,26 +9,26 @@
 
 namespace tegula::test {
 
-/// Deleted when the process ends.
+/// Returns a folder that is deleted when the process ends.
 const std::string &sharedFolder();
 
-/// A cpu context with one thread, whose kernels are kept in sharedFolder().
+/// Returns the options of a cpu context with one thread, which keeps its kernels in sharedFolder().
 tegula_context_options options();
 host::Context makeContext(const tegula_context_options &options = test::options());
 
-/// f32, head_dim 16.
+/// Returns a problem with f32 and head_dim 16.
 tegula_attention_problem problem();
 
 ::testing::AssertionResult isOk(const host::Status &status);
 
-/// One head of random numbers, and what attention makes of them.
+/// One head of random numbers, and the results of attention.
 struct Sequence {
   explicit Sequence(int64_t length);
 
   tegula_tensor view(std::vector<float> &x);
   tegula_forward_args forward();
   tegula_backward_args backward();
-  /// Against plain loops.
+  /// Compares the results with those of plain loops.
   ::testing::AssertionResult isRight(const tegula_attention_problem &problem) const;
 
   int64_t length;

@@ -45,7 +45,7 @@ TEST(Plan, NeedsAWorkspaceForTheBackwardPass) {
   EXPECT_EQ(plan->backwardWorkspace(shape).status().code, TEGULA_INVALID_ARGUMENT);
 }
 
-/// 10,000 look-ups: run with the thread sanitizer, too.
+/// Makes 10,000 look-ups. Run it with the thread sanitizer, too.
 TEST(Plan, LookUpsFromManyThreadsFindTheSame) {
   const Context context = makeContext();
   ASSERT_TRUE(isOk(context.plan(problem()).status()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Makes a plan for f32 and head_dim 16 on the cpu, with the user's schedules, and prints what is compiled for it. The
-// numbers of queries and keys may be given.
+// arguments may give the numbers of queries and keys.
 #include "tegula/tegula.hpp"
 
 #include <cstdio>

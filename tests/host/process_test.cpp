@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the library does to the process: nothing.
+// Tests that the library changes nothing about the process.
 #include "host/host_fixture.h"
 #include "worker/process_state.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a profiler sees. Whether there is one is decided once in a process, so each test has a process of its own.
+// Tests what a profiler sees. A process decides only once whether there is a profiler, so each test has its own
+// process.
 #include "host/host_fixture.h"
 
 #include <cstdlib>
@@ -18,7 +19,7 @@ std::string eventsOf(const char *profiler) {
   return events != nullptr ? events() : "";
 }
 
-/// Ends the process. What the profiler was told is on stderr, after "failed" if attention failed.
+/// Runs attention and ends the process. Writes the profiler's events to stderr, after "failed" if attention failed.
 [[noreturn]] void attendUnder(const char *profiler) {
   setenv("NVTX_INJECTION64_PATH", profiler, 1);
   tegula_context_options cold = options();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a profiler puts into a process by NVTX_INJECTION64_PATH. It writes down what it is told.
+// A library such as a profiler loads into a process by NVTX_INJECTION64_PATH. It records the events.
 #include "nvtx_abi.h"
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace nvtx = tegula::nvtx;
 namespace {
 
 std::mutex mutex;
-std::string events; // One a line.
+std::string events; // One event per line.
 std::string domainName;
 
 void note(const std::string &event) {

@@ -205,7 +205,7 @@ TEST_P(Control, OnlineSoftmaxContinuesFromASavedState) {
   }
 }
 
-/// The language has no name for tile.any, which passes insert.
+/// A program as text: the language has no name for tile.any, which passes insert.
 constexpr const char *kStoresIfAnyExceedsOne = R"(module attributes {tile.version = 1 : i64} {
   func.func @kernel(%x: !tile.view<2xf32> {tile.name = "x"}, %y: !tile.view<1xi32> {tile.name = "y", tile.written}) {
     %c0 = arith.constant 0 : index

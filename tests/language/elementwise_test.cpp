@@ -9,7 +9,7 @@ namespace {
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr int64_t rows = 5, columns = 13; // neither fills a vector
 
-/// Distance in units of the last place of `exact`.
+/// Returns the distance in units of the last place of `exact`.
 double ulps(float x, double exact) {
   if (std::isnan(exact) || std::isnan(x))
     return std::isnan(exact) == std::isnan(x) ? 0 : inf;
@@ -34,7 +34,7 @@ TEST_P(Language, FloatArithmetic) {
   }
 }
 
-/// One function over a range and the special values, against the host's in double precision.
+/// Compares one function with the host's in double precision, over a range and the special values.
 void checkFunction(int lanes, Value (*function)(Operand, Location), double (*exact)(double), float low, float high,
                    double tolerance) {
   constexpr int64_t size = 1000;
@@ -49,7 +49,7 @@ void checkFunction(int lanes, Value (*function)(Operand, Location), double (*exa
     EXPECT_LE(ulps(y(i), exact(x(i))), tolerance) << "x = " << x(i) << ", got " << y(i) << ", exactly " << exact(x(i));
 }
 
-// A GPU has an instruction for it, which errs by up to two units.
+// A GPU has an instruction for exp2, which errs by up to two units.
 TEST_P(Language, Exp2) { checkFunction(GetParam(), exp2, std::exp2, -125, 127, testing::onGpu() ? 2 : 1); }
 TEST_P(Language, Exp) { checkFunction(GetParam(), exp, std::exp, -20, 20, 20); }
 TEST_P(Language, Log) { checkFunction(GetParam(), log, std::log, 0, 1000, 4); }
@@ -104,7 +104,7 @@ template <class T> void checkIntegers(int lanes) {
 TEST_P(Language, Integers32) { checkIntegers<int32_t>(GetParam()); }
 TEST_P(Language, Integers64) { checkIntegers<int64_t>(GetParam()); }
 
-/// GPUs compare distances with 0, which numbers this far apart must not overflow.
+/// GPUs compare distances with 0. The distance of numbers this far apart must not overflow.
 TEST_P(Language, Integers32AcrossADiagonal) {
   constexpr int64_t rows = 16, columns = 32;
   constexpr int32_t least = std::numeric_limits<int32_t>::min(), most = std::numeric_limits<int32_t>::max();

@@ -21,7 +21,7 @@
 
 namespace tegula::language {
 
-/// The bits of a 16-bit float; conversions round to nearest even.
+/// The bits of a bf16 number. Conversions round to nearest even.
 struct Bf16 {
   uint16_t bits = 0;
   Bf16() = default;
@@ -90,7 +90,7 @@ public:
 
   TensorRef ref() const { return *contiguous(memory_.device() + kStart, array_.dtype(), array_.shape); }
 
-  /// Copies the device's numbers to the array; whether what lies around them is as it was.
+  /// Copies the device's numbers to the array. Returns true if the memory around them has not changed.
   bool readBack() const {
     const std::byte *memory = std::as_const(memory_).host();
     std::memcpy(array_.data.data(), memory + kStart, array_.bytes());
@@ -108,7 +108,7 @@ private:
   testing::MirroredMemory memory_;
 };
 
-/// Vector widths of the cpu to test; 0 leaves the choice to the target.
+/// Returns the vector widths of the cpu to test; 0 leaves the choice to the target.
 inline std::vector<int> testedLanes() { return testing::onGpu() ? std::vector<int>{0} : std::vector<int>{8, 16}; }
 
 inline Expected<std::shared_ptr<Kernel>> compileFor(const Program &program, int lanes) {
@@ -140,7 +140,7 @@ void run(int lanes, Grid grid, const KernelFunction &kernel, Array<T> &...arrays
       << "memory outside an array was written";
 }
 
-/// Every test runs with every width of vectors.
+/// A test that runs with every width of vectors.
 class Language : public ::testing::TestWithParam<int> {
 protected:
   template <class KernelFunction, class... T> void run(const KernelFunction &kernel, Array<T> &...arrays) {

@@ -101,7 +101,7 @@ TEST_P(Memory, OneElementBoundsALoopAndIsAPosition) {
   runOn(
       Grid{4, 1, 1},
       [](View Begin, View End, View Factor, View Table, View Sum, View Row) {
-        Value p = programId(0); // Element 3 does not exist: 0.
+        Value p = programId(0); // Element 3 does not exist and reads as 0.
         Var total = fill({1, 4}, 0.0);
         for (Value at : range(Begin.gather(1, p), End.gather(p)))
           total = total + Table.gather(at) * Factor.gather(cast(i32, p));
@@ -153,7 +153,7 @@ TEST_P(Memory, ColumnMajorTilesAreStoredAndAddedElementByElement) {
       [](View A, View B, View Y, View Z) {
         Value a = A.load(0, {12, 16});
         for (Value j : range(0, B.dim(0), 8)) {
-          Value s = dot(a, transpose(B.load(j, {8, 16}))); // column-major: a is turned once, outside the loop
+          Value s = dot(a, transpose(B.load(j, {8, 16}))); // column-major: a is transposed once, outside the loop
           Y.store({0, j}, s);
           Z.atomicAdd({0, j}, s);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NaN and infinities, and products in which they reach only what sees them.
+// Tests of NaN and infinities, and of dots in which they reach only the rows that see them.
 #include "language/machine.h"
 
 #include <limits>
@@ -43,8 +43,8 @@ TEST_P(NonFinite, IsFinite) {
 
 constexpr int64_t kRows = 48, kDepth = 32, kColumns = 16;
 
-/// Row i is the sum of a(i, j) b(j) over all j <= i. Begins with a product that lets no element be hidden, and has
-/// `slow` tell whether that was not enough.
+/// Computes y: row i is the sum of a(i, j) b(j) over all j <= i. Begins with a dot that hides no element of b. If its
+/// result is not finite, uses dotWhere and sets `slow`.
 void triangularProduct(View A, View B, View Y, View Slow) {
   Value a = A.load(0, {kRows, kDepth}), b = B.load(0, {kDepth, kColumns});
   Value seen = asColumn(iota(kRows)) >= asRow(iota(kDepth));
@@ -84,7 +84,8 @@ TEST_P(NonFinite, HiddenRowsOfAProductChangeNoBit) {
     }
 }
 
-/// What is seen gives what a product gives: infinities of one sign an infinity, of both, or times 0, NaN.
+/// Elements that a row sees give what a dot gives. Infinities of one sign give an infinity. Infinities of both signs,
+/// or an infinity times 0, give NaN.
 TEST_P(NonFinite, SeenInfinitiesGiveWhatTheyGiveInAProduct) {
   Triangular t;
   for (int64_t i = 0; i < kRows; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs that are not attention, with every schedule that can be written for them: each compiles or is refused with
-// its reason, and those with roles compute on the executor what the cpu computes, without a race.
+// Compiles programs that are not attention with every schedule that can be written for them. Each schedule compiles, or
+// is refused with its reason. Programs with a producer compute in the executor what the cpu computes, without a race.
 #include "compiler/client/InProcessCompiler.h"
 #include "support/test_device.h"
 #include "tegula/compiler.h"
@@ -27,7 +27,7 @@ struct Views {
   View a, b, c, y, z;
 };
 
-/// `rows` rows of y belong to a program instance.
+/// A program that computes rows `first` to `first + rows - 1` of y in one program instance.
 using Body = void (*)(const Views &v, Value first, int rows);
 
 Value tile(View matrix, Value row, int rows = kBlock) { return matrix.load(row, {rows, kColumns}); }
@@ -53,7 +53,7 @@ void twoProducts(const Views &v, Value first, int rows) {
   v.y.store(first, sum);
 }
 
-/// The right operand of the last product is computed in the iteration.
+/// Computes the right operand of the last MMA in the iteration.
 void scaledRows(const Views &v, Value first, int rows) {
   Value a = tile(v.a, first, rows);
   Var sum = zeros(rows);
@@ -65,7 +65,7 @@ void scaledRows(const Views &v, Value first, int rows) {
   v.y.store(first, sum);
 }
 
-/// Four products, of which the last ones read tiles that the first ones read, too.
+/// Has four MMAs. The last two read tiles that the first two read, too.
 void sigmoidGradients(const Views &v, Value first, int rows) {
   Value a = tile(v.a, first, rows);
   Var dk = zeros(rows), dv = zeros(rows);
@@ -79,7 +79,7 @@ void sigmoidGradients(const Views &v, Value first, int rows) {
   v.y.store(first, dk + dv);
 }
 
-/// Two sums of the same weights.
+/// Accumulates two results from the same left operand.
 void threeProducts(const Views &v, Value first, int rows) {
   Value a = tile(v.a, first, rows);
   Var left = zeros(rows), right = zeros(rows);
@@ -91,7 +91,7 @@ void threeProducts(const Views &v, Value first, int rows) {
   v.y.store(first, left - 0.5 * right);
 }
 
-/// Nothing depends on the order of the products.
+/// Has two MMAs that do not depend on each other.
 void independentProducts(const Views &v, Value first, int rows) {
   Value a = tile(v.a, first, rows);
   Var left = zeros(rows), right = zeros(rows);
@@ -113,7 +113,7 @@ void chainOfProducts(const Views &v, Value first, int rows) {
   v.y.store(first, sum);
 }
 
-/// A state that each iteration reads as an operand and then adds to.
+/// Keeps a state that each iteration reads as an operand and then adds to.
 void recurrentState(const Views &v, Value first, int rows) {
   Value a = tile(v.a, first, rows);
   Var state = zeros(kColumns), sum = zeros(rows);
@@ -223,7 +223,7 @@ std::string recorded(const NamedBody &program, int rows) {
       .text;
 }
 
-/// Calls visit(schedule) for every combination of what a program without block sizes may be compiled with.
+/// Calls visit(schedule) for every combination of the fields that a program without block sizes may be compiled with.
 template <class Visit> void forEachSchedule(std::initializer_list<int> stages, Visit visit) {
   for (int warps : {1, 2, 4, 8, 12, 16})
     for (int num_stages : stages)
@@ -262,7 +262,7 @@ TEST_P(Schedules, EachCompilesOrIsRefusedWithItsReason) {
   EXPECT_GE(compiled, 100);
 }
 
-/// Numbers of a matrix, each a bf16 number.
+/// Returns a matrix of numbers that bf16 represents exactly.
 std::vector<float> randomMatrix(int64_t rows, unsigned seed) {
   std::vector<float> matrix(size_t(rows * kColumns));
   std::mt19937 generator(seed);
@@ -278,7 +278,7 @@ std::vector<uint16_t> toBf16(const std::vector<float> &numbers) {
   return bits;
 }
 
-/// The results of a launch, or the first thing that the executor found.
+/// The results of a launch.
 struct Results {
   std::vector<float> y, z;
 };
@@ -301,7 +301,7 @@ Expected<Results> runOn(const std::shared_ptr<Device> &device, Compiler &compile
   return results;
 }
 
-/// At most `share` of the largest number apart: roundings to bf16 may fall to either side.
+/// Expects differences of at most `share` of the largest number: roundings to bf16 may fall to either side.
 void expectNear(const std::vector<float> &results, const std::vector<float> &expected, double share,
                 const std::string &what) {
   double largest = 0, difference = 0;

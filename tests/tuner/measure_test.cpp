@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The whole tuner on the cores of this machine, with the real compiler and the real tegula-measure.
+// Tests the whole tuner on the cores of this machine, with the real compiler and the real tegula-measure.
 #include "compiler/client/InProcessCompiler.h"
 #include "tegula/tuner.h"
 #include "workload/named_variants.h"
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Compiles another variant than the one that was asked for, for some schedules.
+/// A compiler that compiles another variant than requested for some schedules.
 class WrongForSome : public Compiler {
 public:
   explicit WrongForSome(Variant variant) : variant_(std::move(variant)) {}

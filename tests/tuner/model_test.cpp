@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is said about schedules before they are compiled, against what the compiler says afterwards.
+// Compares estimates for schedules that are not compiled yet with the reports of the compiler.
 #include "compiler/client/InProcessCompiler.h"
 #include "messages.h"
 #include "model.h"
@@ -36,7 +36,7 @@ Demand demandOf(const TuningTask &task, const Schedule &schedule) {
   return findSearchSpace(task.program)->demand(task.problem, task.shape, schedule);
 }
 
-/// Bytes of shared memory of the compiled program.
+/// Returns the bytes of shared memory of the compiled program.
 int64_t sharedBytes(const TuningTask &task, const Schedule &schedule, const char *arch = "sm_90") {
   const Target target = {"cuda", arch, ""};
   Expected<AttentionRecipe> recipe = resolve(task.problem, task.program, target, schedule);
@@ -146,7 +146,7 @@ struct NothingToCompile : Compiler {
   Expected<Artifact> compile(const CompileRequest &) override { return Artifact(); }
 };
 
-/// Else the process that measures would look for kernels that nobody has sent.
+/// Otherwise the process that measures would look for kernels that were not sent to it.
 TEST(Programs, BothProcessesChooseTheOthersForTheShape) {
   TuningTask backward = task("flash2_backward", 128);
   backward.shape.seqlen_q = backward.shape.seqlen_k = 1024;

@@ -9,7 +9,7 @@
 namespace tegula::tuning {
 namespace {
 
-/// Runs a race of runners with these true times and a spread of `noise`; how many samples it took.
+/// Runs a race of runners with these true times and a spread of `noise`. Returns the number of samples.
 size_t run(Race &race, const std::vector<double> &times, double noise, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> spread(1, 1 + noise);

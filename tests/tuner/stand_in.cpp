@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// In place of tegula-measure: candidates whose fate is written in their schedule, and whose times are known.
+// A stand-in for tegula-measure. The schedule of a candidate decides its fate, and its time is known.
 #include "fates.h"
 #include "messages.h"
 #include "tegula/frame.h"
@@ -21,7 +21,7 @@ namespace {
     pause();
 }
 
-/// In the background, as loading happens: while others are asked about.
+/// Crashes in the background, as a load may, while requests about other candidates arrive.
 void crashSoon() {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   std::raise(SIGSEGV);

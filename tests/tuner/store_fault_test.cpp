@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What hosts read of the tuner's results, with a fault at every point of the way.
+// Reads the tuner's results as hosts do, with a fault at every call of a system function.
 #include "cache/fault_injection.h"
 #include "tegula/tuning_store.h"
 #include "tuner/example_tuning.h"

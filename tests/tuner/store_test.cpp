@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is remembered, for whom, and what happens to files that are not what they should be.
+// Tests which tunings are kept, for which tasks and machines, and what happens to files that cannot be read.
 #include "example_tuning.h"
 #include "tegula/tuning_store.h"
 

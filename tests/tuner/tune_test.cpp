@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tuner against a stand-in that crashes, hangs and errs on command, with times that are known.
+// Tests the tuner with a stand-in that crashes, hangs and errs on command, and whose times are known.
 #include "fates.h"
 #include "tegula/tuner.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Makes empty artifacts, but refuses block_m = 192, and spills for some with block_n = 192.
+/// A compiler that makes empty artifacts. It refuses block_m = 192, and spills for some schedules with block_n = 192.
 struct FakeCompiler : Compiler {
   Expected<Artifact> compile(const CompileRequest &request) override {
     if (request.schedule.block_m == 192)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which schedule a plan gets.
+// Tests which schedule a plan gets.
 #include "tegula/tuned_schedules.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TunedSchedule tuned(const AttentionProblem &problem, int block_m) {
   return {"flash2_forward", problemClass(problem), shapeClass(problem.expected), {.block_m = block_m, .block_n = 64}};
 }
 
-/// block_m of the schedule that is found, or 0.
+/// Returns block_m of the schedule that is found, or 0.
 int rows(const TunedSchedules &all, const AttentionProblem &problem) {
   std::optional<Schedule> schedule = all.find("flash2_forward", problem);
   return schedule ? schedule->block_m : 0;
