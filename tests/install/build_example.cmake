@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Builds a copy of the folder ${example} in ${work}, with nothing of Tegula but what is installed in ${prefix}.
+# Builds a copy of the folder ${example} in ${work}, with only those parts of Tegula that are installed in ${prefix}.
 file(REMOVE_RECURSE ${work})
 file(COPY ${example}/ DESTINATION ${work}/source)
 execute_process(

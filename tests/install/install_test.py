@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""install_test.py BUILD: tools/quickstart builds all that `cmake --install BUILD` installs; what is installed works without
-the build tree; a Debian package holds the same. The examples are built from the installed package (CMakeLists.txt)."""
+"""install_test.py BUILD: tools/quickstart builds everything that `cmake --install BUILD` installs. The installed package
+works without the build tree, and a Debian package holds the same files. CMakeLists.txt builds the examples from the
+installed package."""
 
 import os
 import pathlib
@@ -29,7 +30,7 @@ class QuickstartTest(InstallTest):
         return self.run_command("ninja", "-C", BUILD, "-t", *arguments).splitlines()
 
     def installed_files(self):
-        """The files of the build tree that the install scripts copy and that ninja builds."""
+        """Yields the files of the build tree that the install scripts copy and that ninja builds."""
         built = {line.split(": ")[0] for line in self.ninja("targets", "all")}
         for script in BUILD.rglob("cmake_install.cmake"):
             for name in re.findall(rf'"{re.escape(str(BUILD))}/(.*?)"', script.read_text()):

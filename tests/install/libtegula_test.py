@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""examples/torch_op/libtegula.py calls the installed library ($LIBTEGULA) on memory of Python's own, without PyTorch."""
+"""Tests that examples/torch_op/libtegula.py calls the installed library ($LIBTEGULA) on Python's memory, without PyTorch."""
 
 import ctypes
 import pathlib
@@ -14,7 +14,7 @@ SIZE = HEADS * LENGTH * DIM
 
 
 def view(numbers):
-    """[1, HEADS, LENGTH, DIM], or [1, HEADS, LENGTH] of fewer numbers."""
+    """Returns a tensor [1, HEADS, LENGTH, DIM], or [1, HEADS, LENGTH] if there are fewer numbers."""
     shape = (1, HEADS, LENGTH, DIM)[:4 if len(numbers) == SIZE else 3]
     strides = [len(numbers)]
     for size in shape[:-1]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Runs the .mlir and .ll tests that lie beside what they test. One of them, or a folder:
+# Runs the .mlir and .ll tests, which lie next to the code that they test. This command runs one test, or a folder:
 #   /usr/lib/llvm-22/bin/lit -v build/tests/lit/simplify/tests/guard-division.mlir
 import os
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --check accepts good results, and finds bad ones wherever they are.
+// Tests that --check accepts good results, and finds bad results at any position.
 #include "workload/attention_check.h"
 
 #include "oracle/inputs.h"
@@ -26,7 +26,7 @@ AttentionCase smallCase() {
 
 std::vector<float> toFloat(const std::vector<double> &x) { return {x.begin(), x.end()}; }
 
-/// For a case with a variant: numbers in its tensors.
+/// Returns numbers for the tensors of a case with a variant.
 VariantArrays variantArrays(const AttentionCase &attention) {
   const AttentionShape &s = attention.shape;
   VariantArrays arrays;
@@ -44,7 +44,7 @@ VariantArrays variantArrays(const AttentionCase &attention) {
   return arrays;
 }
 
-/// Random inputs and, computed for all heads at once, exact results.
+/// Returns random inputs, and exact results that are computed for all heads at once.
 AttentionArrays exactArrays(const AttentionCase &attention) {
   oracle::Shape shape = oracleShape(attention);
   oracle::Rules rules;
@@ -91,7 +91,7 @@ TEST(AttentionCheck, KnowsEveryVariant) {
     AttentionArrays arrays = exactArrays(attention);
     EXPECT_TRUE(verdict(checkAttention(attention, arrays)).ok())
         << verdict(checkAttention(attention, arrays)).message();
-    // The window is wider than this.
+    // The window is wider than the sequence.
     if (variant.name == "sliding_window")
       continue;
     EXPECT_FALSE(verdict(checkAttention(plain, arrays)).ok());

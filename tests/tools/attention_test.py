@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`tegula attention`: what it prints, checks and saves."""
+"""Tests what `tegula attention` prints, checks and saves."""
 
 import json
 import math
@@ -144,7 +144,7 @@ class SaveTest(CommandLineTest):
         arrays = self.save("--variant", "bias", "--backward")
         self.assertEqual(arrays["bias"][0], (2, 4, 17, 33))
         self.assertEqual(arrays["dbias"][0], (2, 4, 17, 33))
-        # Of one run, although several were timed: a row of the softmax's gradient adds up to 0, and to no multiple of it.
+        # The gradient is that of one run, although several were timed. A row's sum is 0 after any number of runs.
         self.assertEqual(arrays["dbias"], self.save("--variant", "bias", "--backward")["dbias"])
 
     def test_a_query_without_keys_gives_zero_and_minus_infinity(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bad input is answered by one sentence that names the argument, its value and what is legal; the exit code is 2."""
+"""Bad input gives one sentence that names the argument, its value and what is legal, and the exit code 2."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/bench-peers and tools/bench-rounds on a machine that has nothing to measure."""
+"""Tests tools/bench-peers and tools/bench-rounds on a machine that has nothing to measure."""
 
 import pathlib
 import subprocess

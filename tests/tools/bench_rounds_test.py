@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parts of tools/bench-rounds that need no GPU: rounds, windows, files, and what happens to implementations that fail."""
+"""Tests the parts of tools/bench-rounds that need no GPU: rounds, windows, files, and implementations that fail."""
 
 import contextlib
 import importlib.machinery
@@ -40,7 +40,7 @@ class StandInMonitor:
 
 
 class StandInWork:
-    """A launch of which each takes longer than the one before."""
+    """A launch that takes longer each time."""
     how = "graph"
 
     def __init__(self, output, ms):
@@ -136,7 +136,7 @@ class MeasureTest(unittest.TestCase):
 
 
 class StandInModule:
-    """In the place of implementations.py, which needs PyTorch."""
+    """A stand-in for implementations.py, which needs PyTorch."""
     difference = staticmethod(difference)
 
     @staticmethod

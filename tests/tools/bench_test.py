@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`tegula bench`: what it prints and saves."""
+"""Tests what `tegula bench` prints and saves."""
 
 import json
 import os
@@ -15,7 +15,7 @@ SMALL = "--head-dim 16,32 --seqlen 16,48 --tokens 96 --hidden 64 --seconds 0".sp
 
 class BenchTest(CommandLineTest):
     def bench(self, *arguments):
-        """The table, the JSON and the lines of the SVG."""
+        """Returns the table, the JSON and the lines of the SVG."""
         with tempfile.TemporaryDirectory() as folder:
             data, drawing = os.path.join(folder, "b.json"), os.path.join(folder, "b.svg")
             result = self.run_tegula("bench", "--target", TARGET, *SMALL, "--json", data, "--svg", drawing, *arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`tegula cache` on a folder that the example of a C host has filled, and bundles on the command line."""
+"""Tests `tegula cache` on a folder that the example of a C host has filled, and bundles on the command line."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Commands that run kernels find on disk what an earlier run compiled: the compiler need not even start."""
+"""Tests that commands find the kernels on disk that an earlier run compiled: the compiler need not even start."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class CachedKernelsTest(CommandLineTest):
         self.start_over()
 
     def start_over(self):
-        """With nothing kept, and a compiler that works."""
+        """Removes all kept kernels, and makes the compiler work."""
         self.compiler.chmod(0o755)
         shutil.rmtree(self.folder / "cache", ignore_errors=True)
 
@@ -38,11 +38,11 @@ class CachedKernelsTest(CommandLineTest):
             "TEGULA_CACHE_DIR": str(self.folder / "cache"), "TEGULA_CC": str(self.compiler)})
 
     def break_compiler(self):
-        """From now on it cannot be started; what identifies it can still be read."""
+        """Makes the compiler impossible to start. Its file can still be read, which identifies it."""
         self.compiler.chmod(0o644)
 
     def assert_compiles(self, *arguments):
-        """To be called with a broken compiler."""
+        """Expects that a command needs the compiler, which must be broken."""
         errors = self.run_here(*arguments, code=None)
         self.assertNotEqual(errors.returncode, 0, errors.stdout)
         self.assertIn(f"'{self.compiler}' cannot be started", errors.stderr)

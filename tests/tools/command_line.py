@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the command line under test; TEGULA names it, TEGULA_TEST_TARGET the target to test (cpu)."""
+"""Runs the command line under test. $TEGULA names it, and $TEGULA_TEST_TARGET names the target to test (default: cpu)."""
 
 import atexit
 import os
@@ -10,7 +10,7 @@ import unittest
 
 TARGET = os.environ.get("TEGULA_TEST_TARGET", "cpu")
 
-# What the user has tuned or compiled changes nothing, and is not changed.
+# The user's tunings and kernels neither change the tests nor are changed by them.
 _cache = tempfile.TemporaryDirectory()
 atexit.register(_cache.cleanup)
 os.environ.pop("TEGULA_CACHE_DIR", None)

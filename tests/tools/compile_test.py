@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`tegula compile`: every phase of a program, to standard output or a file."""
+"""Tests `tegula compile`: every phase of a program, to standard output or a file."""
 
 import os
 import re
@@ -28,7 +28,7 @@ module attributes {tile.version = 1 : i64} {
 KERNELS = """standard_scores standard_softmax standard_output flash1_forward flash2_forward flash2_backward_preprocess
     flash2_backward flash2_backward_postprocess""".split()
 
-# What only the text of this phase has.
+# A piece of text that the output of each phase has.
 MARKS = {
     "tile": "tile.load",
     "simplify": "tile.load",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`tegula devices`: the cpu is always there; a GPU, or why there is none."""
+"""Tests that `tegula devices` lists the cpu, and a GPU or the reason why there is none."""
 
 import unittest
 

@@ -15,14 +15,14 @@ NUMBERS = 4
 VERSION = re.compile(r"(?:\b(?:clang|CUDA|cuDNN|Debian|driver|LLVM|ptxas|PyTorch|Triton)|g\+\+)\s+\d[\d.]*|\b\d+(?:\.\d+){2,}")
 COMMIT = re.compile(r"\b[0-9a-f]{7}\b")
 
-# What a doc comment must not begin with.
+# Beginnings that no doc comment may have.
 WEAK_BEGINNING = re.compile(r"(?:Of|That of|Those|What|Whether)\b")
 BANNED_WORDS = {
     "behind": "write 'after', or name the place",
     "so many": "name the number",
     "whoever": "name the thread, caller or program",
 }
-# A lane that falls behind another one is behind it.
+# A lane may fall behind another one.
 BANNED = re.compile(rf"(?<!far\s)(?<!fall\s)(?<!falls\s)(?<!fallen\s)\b(?:{'|'.join(word.replace(' ', chr(92) + 's+') for word in BANNED_WORDS)})\b", re.IGNORECASE)
 
 SOURCE_FILE = re.compile(r".+\.(?:cpp|hpp|h|c|td|py|mlir|ll|md|cmake)|(?:.*/)?CMakeLists\.txt")
@@ -98,8 +98,8 @@ def long_lines(page):
 
 
 def numbers_of(prose):
-    """Returns the numbers of a paragraph. Names (sm_90a, 16-bit, 192x128, FlashAttention-2), versions (LLVM 22, 1.2.3),
-    commits and parameters (D = 64) are none."""
+    """Returns the numbers of a paragraph, without names (sm_90a, 16-bit, 192x128, FlashAttention-2), versions (LLVM 22,
+    1.2.3), commits and parameters (D = 64)."""
     prose = re.sub(r"`[^`]*`|\]\([^)]*\)|^\s*\d+\.\s", " ", prose)
     prose = VERSION.sub(" ", COMMIT.sub(" ", prose))
     return re.findall(r"(?<![\w.,+^=-])(?<!\w = )\d+(?:[.,]\d+)*(?![\w^]|-[a-zA-Z])", prose)
@@ -124,8 +124,8 @@ def anchors_of(page):
 
 
 def broken_links(page, read):
-    """`read` returns the text of a target, "" for one that has no anchors (a directory), None for one that is missing.
-    It is given "" for the page itself."""
+    """Returns the links that lead nowhere. `read` returns the text of a target, "" for a target without anchors (a
+    directory), None for a missing target. For the page itself, the target is ""."""
     found = []
     for first, text, _ in blocks_of(page):
         plain = re.sub(r"`[^`]*`", lambda span: "." * len(span.group()), text)
@@ -151,7 +151,7 @@ def programs_of(cmake):
 
 
 class Repository:
-    """What a page may name: programs of the build, subcommands of tegula, files, and commands of other projects."""
+    """The names that a page may use: programs of the build, subcommands of tegula, files, and commands of other projects."""
 
     def __init__(self, files, programs, subcommands, outside_commands=(), outside_files=()):
         self.files = set(files)
@@ -185,7 +185,7 @@ def commands_of(line):
 
 
 def wrong_command(words, repository):
-    """Returns a sentence if the command is ours and does not exist, else None. A folder of scripts exists, too."""
+    """Returns a sentence if the command is ours and does not exist, otherwise None. A folder of scripts exists, too."""
     program = words[0].removeprefix("./")
     if program.startswith("tools/"):
         exists = program in repository.files or program.rstrip("/") in repository.folders
@@ -216,7 +216,8 @@ def shell_lines(page):
 
 
 def unknown_commands(page, repository):
-    """A block of language sh holds commands only, so that each must be known. Other blocks also hold output."""
+    """Returns the commands that are not known. A block of language sh holds only commands, so each must be known. Other
+    blocks also hold output."""
     found = []
     for number, text, language in shell_lines(page):
         strict = language in ("sh", "bash")
@@ -244,7 +245,7 @@ def unknown_commands(page, repository):
 
 
 def expand_braces(path):
-    """a.{h,cpp} -> a.h, a.cpp"""
+    """Returns the paths that braces stand for: a.{h,cpp} gives a.h and a.cpp."""
     match = re.search(r"\{([^{}]*)\}", path)
     if not match:
         return [path]
@@ -253,7 +254,7 @@ def expand_braces(path):
 
 
 def missing_paths(page, repository):
-    """Words in capitals are placeholders: `compiler/PHASE/Passes.td`, `PROGRAM.mlir`."""
+    """Returns the paths that do not exist. Words in capitals are placeholders: `compiler/PHASE/Passes.td`, `PROGRAM.mlir`."""
     found = []
     top = {file.split("/")[0] for file in repository.files if "/" in file}
     for number, span in spans_of(page):
@@ -293,7 +294,7 @@ SCRIPT = re.compile(r"""(?<![\w$\\{"'])\#(?P<line>[^\n]*)
 
 
 def cpp_prose(source):
-    """C, C++ and TableGen; the text in [{ }] of a .td file counts as a string."""
+    """Yields the comments and strings of C, C++ and TableGen. The text in [{ }] of a .td file counts as a string."""
     last, last_stood_alone = -1, False  # The doc comment before.
     for match in CPP.finditer(source):
         number = source.count("\n", 0, match.start()) + 1
@@ -311,7 +312,7 @@ def cpp_prose(source):
 
 
 def script_prose(source):
-    """Shell and CMake."""
+    """Yields the comments and strings of shell scripts and CMake files."""
     for match in SCRIPT.finditer(source):
         text = match.group("line") or match.group("string") or match.group("raw") or ""
         yield Prose(source.count("\n", 0, match.start()) + 1, text)
@@ -324,7 +325,7 @@ def python_prose(source):
 
 
 def prose_of(name, source):
-    """Returns the comments and strings of a source; none of a file of another kind."""
+    """Returns the comments and strings of a source, or an empty list for a file of another kind."""
     first = source[:source.find("\n")]
     if name.endswith((".h", ".hpp", ".c", ".cpp", ".td")):
         return list(cpp_prose(source))
@@ -351,7 +352,7 @@ def banned_in(number, text):
 
 
 def banned_words(name, source):
-    """Pages are checked as a whole; of sources, the comments and the strings."""
+    """Returns the banned words of a page, or of the comments and strings of a source."""
     if name.endswith(".md"):
         return list(banned_in(1, source))
     texts, previous = [], None
@@ -365,7 +366,7 @@ def banned_words(name, source):
 
 
 def torn_rulers(name, source):
-    """clang-format tears `//===-- Name ---===//` into two lines if it is longer than the lines that it allows."""
+    """Returns the section rulers that are torn: clang-format puts a `//===-- Name ---===//` that is too long on two lines."""
     if not name.endswith((".h", ".cpp")):
         return []
     return [(source.count("\n", 0, match.start()) + 1, "a section ruler is torn: write it in one line")

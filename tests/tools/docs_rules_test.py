@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each rule of docs_rules.py on strings: what breaks it, and what is close to that and does not."""
+"""Tests each rule of docs_rules.py on strings that break it, and on similar strings that do not."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pages and sources obey the rules of docs_rules.py, as far as docs_ratchet.toml says that they do.
+"""Tests that pages and sources obey the rules of docs_rules.py, as far as docs_ratchet.toml says that they do.
 
 `docs_test.py --all` prints everything that breaks a rule, also where the ratchet does not hold yet.
 """
@@ -100,7 +100,7 @@ class DocsTest(unittest.TestCase):
         self.assertGreaterEqual(len(rows), 50)
         names = [(name, file) for words, file in rows for name in re.findall(r"`([\w.]+)`", words)]
         for name, file in names:
-            last = name.rpartition(".")[2]  # SmOps.td defines sm.producer_load as "feed".
+            last = name.rpartition(".")[2]  # SmOps.td defines sm.producer_load as "producer_load".
             with self.subTest(name):
                 self.assertTrue(re.search(rf"(?<![a-zA-Z]){last}(?![a-z])", text_of(file)), f"is not in {file}")
 

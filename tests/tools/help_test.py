@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--help explains every option and shows examples that are legal."""
+"""Tests that --help explains every option and shows legal examples."""
 
 import re
 import shlex

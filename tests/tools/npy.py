@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads what NumPy's format definition calls version 1.0, for f32 arrays in C order."""
+"""Reads NumPy's file format, version 1.0, for f32 arrays in C order."""
 
 import ast
 import math
@@ -7,7 +7,7 @@ import struct
 
 
 def read_npy(path):
-    """The shape and the numbers of a file."""
+    """Returns the shape and the numbers of a file."""
     with open(path, "rb") as file:
         content = file.read()
     assert content[:8] == b"\x93NUMPY\x01\x00", content[:8]

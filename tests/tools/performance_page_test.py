@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/performance.md, its plots and the summary in README.md are what tools/performance-page makes of bench/results."""
+"""Tests that tools/performance-page makes docs/performance.md, its plots and the summary in README.md of bench/results."""
 
 import pathlib
 import re

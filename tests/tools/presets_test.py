@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The preset `dev` stays itself when a build tree is configured again: compilers that are named without their folder make
-CMake delete its cache, and with it the build type."""
+"""Tests that the preset `dev` stays the same when a build tree is configured again. Compilers that are named without
+their folder make CMake delete its cache, and with it the build type."""
 
 import pathlib
 import subprocess

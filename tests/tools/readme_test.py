@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""README.md tells the truth: its tree is on the disk, and its C++ is part of examples that are built and run."""
+"""Tests that the tree in README.md is on the disk, and that its C++ is part of examples that are built and run."""
 
 import pathlib
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/setup against a Debian made of stand-ins: dpkg-query, apt-get, sudo."""
+"""Tests tools/setup on a Debian made of stand-ins: dpkg-query, apt-get, sudo."""
 
 import pathlib
 import subprocess

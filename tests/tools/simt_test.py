@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`tegula attention --target simt`: orders of lanes, mutants, traffic."""
+"""Tests `tegula attention --target simt`: orders of lanes, mutants, traffic."""
 
 import itertools
 import json
@@ -59,7 +59,8 @@ class Simt(CommandLineTest):
                 self.assertEqual(row["transactions"], row["ideal"], row)
 
     def test_schedules_with_roles_access_memory_without_waste(self):
-        # Lanes store the result, read what they hold and which block is theirs: in the loop TMA writes tiles and wgmma reads them, under a swizzle.
+        # Outside the loop, lanes read their work index and operands that stay in registers, and store the result. In
+        # the loop, TMA writes tiles and wgmma reads them, under a swizzle.
         for dtype, dim, causal in itertools.product(["bf16", "f16"], ["64", "128"], ["none", "bottom_right"]):
             with self.subTest(f"{dtype} {dim} {causal}"):
                 report = json.loads(self.run_tegula(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Skips: tools/run-tests counts them with their reasons, and a test whose tool is missing fails in CI."""
+"""Tests that tools/run-tests counts skips with their reasons, and that a test whose tool is missing fails in CI."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/tour.md shows what the compiler prints: each excerpt, line by line, but for the names of values."""
+"""Tests that the compiler prints each line of each excerpt in docs/tour.md, except for the names of values."""
 
 import os
 import pathlib
@@ -18,12 +18,12 @@ TEGULA = os.environ["TEGULA"]
 
 
 def normal(line):
-    """Without names of values and registers, and without space."""
+    """Returns the line without names of values and registers, and without space."""
     return re.sub(r"\s+", "", re.sub(r"%[\w#:$]+", "%", line))
 
 
 def excerpts():
-    """The command of each excerpt, and its lines."""
+    """Yields the command and the lines of each excerpt."""
     for command, lines in re.findall(r"```sh\n(tegula .*?)\n```\n```\w*\n(.*?)```", TOUR, re.DOTALL):
         yield command, [line for line in lines.splitlines() if line.strip() not in ("", "...")]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`tegula tune`: what it prints, saves and remembers, and who uses it."""
+"""Tests what `tegula tune` prints, saves and remembers, and which programs use it."""
 
 import glob
 import json
@@ -67,7 +67,7 @@ class TuneTest(CommandLineTest):
         self.assertEqual(best["ms"], min(c["ms"] for c in record["candidates"] if c["state"] == "finalist"))
 
     def tuned(self, *arguments):
-        """Schedules: one that a tuning has chosen, so to speak, and the one without tuning."""
+        """Returns two schedules: one that the edited record names as the tuning's choice, and the one without tuning."""
         self.tune(*arguments)
         (name,) = glob.glob(os.path.join(self.folder, "schedules", "*"))
         record = load(name)
