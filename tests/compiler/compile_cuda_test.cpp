@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The compiler as a function, for GPUs.
+// Tests of the compiler as a function, for GPUs.
 #include "compiler/client/InProcessCompiler.h"
 #include "support/missing_tool.h"
 
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-/// c = a b, 64 rows per instance.
+/// A program that computes c = a b, with 64 rows per program instance.
 const char *const kProgram = R"(
 module attributes {tile.version = 1 : i64} {
   func.func @product(%a: !tile.view<2xbf16> {tile.name = "a"}, %b: !tile.view<2xbf16> {tile.name = "b"},
@@ -35,7 +35,7 @@ module attributes {tile.version = 1 : i64} {
 }
 )";
 
-/// Two operands of 256 x 128 f32: 256 KiB of shared memory.
+/// A program with two operands of 256 x 128 f32, which need 256 KiB of shared memory.
 const char *const kTooLarge = R"(
 func.func @too_large(%a: !tile.view<2xf32>, %c: !tile.view<2xf32> {tile.written}) {
   %c0 = arith.constant 0 : index
@@ -72,7 +72,7 @@ void expectRefusal(const CompileRequest &request, ErrorCode code, const std::str
   EXPECT_THAT(artifact.status().message(), HasSubstr(message));
 }
 
-/// Sets an environment variable for as long as this object lives.
+/// An environment variable that is set for as long as this object lives.
 class Environment {
 public:
   Environment(const char *name, const char *value) : name_(name) {
@@ -201,7 +201,7 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
                 "lhs_in_registers is true, which with roles=load needs overlap=pingpong");
 }
 
-/// c = a b, 64 rows per instance, with the depth in steps.
+/// A program that computes c = a b, with 64 rows per program instance and a loop over the depth.
 const char *const kLoop = R"(
 module attributes {tile.version = 1 : i64} {
   func.func @product(%a: !tile.view<2xbf16> {tile.name = "a"}, %b: !tile.view<2xbf16> {tile.name = "b"},
@@ -260,7 +260,7 @@ TEST(CompileCuda, WhereAProducerCannotLoadAllWarpsCopy) {
                                     HasSubstr("wgmma.mma_async"), Not(HasSubstr("mbarrier"))));
 }
 
-/// Roles by hand: whole warpgroups, until a schedule says otherwise.
+/// A program with hand-written roles of whole warpgroups. A schedule with 2 warps makes the roles illegal.
 const char *const kRoles = R"(
 module attributes {tile.version = 1 : i64, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @roles(%a: !tile.view<1xf32> {tile.name = "a"}) {
@@ -296,7 +296,7 @@ TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
                 "cubin, report");
 }
 
-/// The remainder of a division of floats, which the language does not have.
+/// A program with a remainder of floats, which the language does not have.
 const char *const kRemainder = R"(
 func.func @remainder(%a: !tile.view<1xf32>, %b: !tile.view<1xf32> {tile.written}) {
   %c0 = arith.constant 0 : index

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The compiler as a function: artifacts for several CPUs, and what it says about input that it cannot compile.
+// Tests of the compiler as a function: artifacts for several CPUs, and messages about input that it cannot compile.
 #include "compiler/client/InProcessCompiler.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// y = exp(x) * scale, one row of 40 per instance.
+/// A program that computes y = exp(x) * scale, with one row of 40 per program instance.
 const char *const kProgram = R"(
 module attributes {tile.version = 1 : i64} {
   func.func @scaled_exp(%x: !tile.view<2xbf16> {tile.name = "x"}, %y: !tile.view<2xf32> {tile.name = "y", tile.written},

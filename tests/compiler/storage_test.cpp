@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared memory and tensor cores without a GPU: ldmatrix is played through with the addresses that the lowering emits.
+// Tests shared memory and tensor cores without a GPU: simulates ldmatrix with the addresses that the lowering emits.
 #include "compiler/sm/Sm.h"
 #include "compiler/sm/Storage.h"
 
@@ -16,7 +16,7 @@ constexpr unsigned kBytes = 2;
 
 using Element = std::array<int64_t, 2>;
 
-/// A stored operand, and who reads it how.
+/// An operand in shared memory, and the layout of the matrices in which threads read it.
 struct Operand {
   llvm::SmallVector<int64_t> shape{64, 64};
   int64_t panel;
@@ -46,14 +46,14 @@ struct StorageTest : testing::TestWithParam<std::tuple<int64_t, bool>> {
     return {x[0] + y[0], x[1] + y[1]};
   }
 
-  /// What lane `lane` gives as address for the block `distance` away from its warp's first.
+  /// Returns the address that lane `lane` gives for the block `distance` away from its warp's first.
   int64_t address(const Operand &operand, Element distance, int64_t lane, int64_t warp) const {
     std::optional<Step> step = stepAlong(operand.shape, kBytes, operand.panel, operand.spread, distance);
     EXPECT_TRUE(step);
     return (operand.offset(place(operand.matrices, lane, warp)) ^ step->flip) + step->add;
   }
 
-  /// The two elements that ldmatrix hands to a lane from matrix `matrix`.
+  /// Returns the two elements that ldmatrix gives to a lane from matrix `matrix`.
   std::array<Element, 2> received(const Operand &operand, Element distance, bool transpose, int64_t matrix,
                                   int64_t lane, int64_t warp) const {
     std::array<Element, 2> result;

@@ -2,13 +2,14 @@
 // tegula_differential [--target cpu|cuda|simt] [--seed N] [--count N] [--seconds N] [--threads N]
 //                     [--schedule shipped|"block_m=192 ..."]... [--case "dtype=f32 ..."]
 //
-// Runs `count` random configurations, the same ones for the same seed and kind of target, or as many as `seconds`
-// allow, and compares each with the oracle. Prints each failing one as a line that --case takes, and exits with 1 if
-// there was one.
+// Runs `count` random configurations, or as many as `seconds` allow, and compares each with the oracle. Equal seeds and
+// kinds of target give equal configurations. Prints each failing configuration as a line that --case takes, and exits
+// with 1 if there was one.
 //
-// With --schedule, configurations of the forward pass take turns at the schedules that were named (`shipped`: those of
-// the table that have roles), and the first one of each plan runs 100 times more (not on a GPU: 2), which must give the
-// same bits. What the compiler refuses is a failure of a shipped schedule; of others it is counted under its reason.
+// With --schedule, configurations of the forward pass use the given schedules one after another. `shipped` stands for
+// the shipped schedules that have a producer. The first configuration of each plan runs again, 100 times on a GPU and 2
+// times elsewhere, and must give the same bits. It is a failure if the compiler refuses a shipped schedule. Refusals of
+// other schedules are counted by reason.
 #include "random_case.h"
 #include "support/test_device.h"
 
@@ -27,15 +28,15 @@ namespace {
 
 constexpr int kLaunchesPerPlan = 25;
 constexpr int kLaunchesPerPlanOfASchedule = 4;
-constexpr int kReruns = 100, kRerunsOffGpu = 2; // There nothing but the order of lanes could differ.
+constexpr int kReruns = 100, kRerunsOffGpu = 2; // Without a GPU, only the order of lanes could differ.
 
 struct Options {
   uint64_t seed = 1;
   int count = 2000;
-  double seconds = 1e9; ///< After these, no further case is started.
+  double seconds = 1e9; ///< No further case starts after this time.
   int threads = 2;
-  std::vector<ShippedSchedule> schedules; ///< Of the forward pass; empty means random block sizes.
-  std::string one;                        ///< A case, instead of random ones.
+  std::vector<ShippedSchedule> schedules; ///< Schedules of the forward pass; empty means random block sizes.
+  std::string one;                        ///< A single case, instead of random ones.
 };
 
 [[noreturn]] void usage(const char *word) {
@@ -47,7 +48,7 @@ struct Options {
   std::exit(2);
 }
 
-/// Those that `word` names. A schedule in words is for head dimensions up to 128.
+/// Returns the schedules that `word` names. A schedule in words is for head dimensions up to 128.
 std::vector<ShippedSchedule> schedulesNamed(const char *word) {
   if (std::string_view(word) != "shipped") {
     Expected<Schedule> schedule = parseSchedule(word);
@@ -97,7 +98,7 @@ Options parseOptions(int argc, char **argv) {
   return options;
 }
 
-/// A case, and how often it runs again.
+/// A case, and the number of its reruns.
 struct Run {
   Case c;
   int reruns = 0;
@@ -143,14 +144,14 @@ private:
 struct Count {
   int run = 0;
   int failed = 0;
-  std::map<std::string, int> refused; ///< By the compiler's reason.
+  std::map<std::string, int> refused; ///< Numbers of cases, by the compiler's reason.
 };
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The compiler's reason to refuse what was asked for with a schedule; empty if it does not.
+/// Returns the compiler's reason to refuse a schedule that does not ship; empty if there is none.
 std::string refusalOf(const Run &run) {
   const auto isShipped = [&](const ShippedSchedule &shipped) { return shipped.schedule == run.c.schedule; };
   const std::vector<ShippedSchedule> table = shippedSchedules(testDevice()->target(), "flash2_forward");

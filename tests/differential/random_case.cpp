@@ -45,17 +45,17 @@ std::string anyVariant(Random &random) {
   return chance(random, 30) && kind(second) != kind(name) ? name + "+" + std::string(second) : name;
 }
 
-/// One whose diagonal is that of the mask.
+/// Returns a random variant whose diagonal is that of the mask.
 std::string randomVariant(Random &random, Causal causal) {
   while (true)
     if (std::string variant = anyVariant(random); hasOneDiagonal(variant, causal))
       return variant;
 }
 
-/// Rings of buffers come round, and their last block is ragged.
+/// Returns a length with several blocks, so that rings of buffers wrap around, and a ragged last block.
 int64_t severalBlocks(Random &random, int block) { return block * (2 + below(random, 3)) + 1 + below(random, block); }
 
-/// 0, 1, next to a multiple of the block, or anything.
+/// Returns 0, 1 or 2, a number next to a multiple of the block, or any number.
 int64_t randomLength(Random &random, int block) {
   int unit = block ? block : 96;
   switch (below(random, 10)) {
@@ -70,8 +70,8 @@ int64_t randomLength(Random &random, int block) {
   }
 }
 
-/// Far more queries than keys, or the reverse: where the far ones are on the same side of the diagonal, and slopes are
-/// steep, all scores of a row are far below 0.
+/// Makes far more queries than keys, or the reverse. If all keys of a row are far on one side of the diagonal, and
+/// slopes are steep, all scores of the row are far below 0.
 void makeOblong(Case &c, Random &random) {
   constexpr int64_t few[] = {65, 129, 255}, many[] = {257, 513, 1025};
   c.shape.seqlen_q = pick(random, many);
@@ -80,8 +80,8 @@ void makeOblong(Case &c, Random &random) {
     std::swap(c.shape.seqlen_q, c.shape.seqlen_k);
 }
 
-/// 16 bits hold no digit of the gradients of scores that are too small, nor of those that a softcap's tanh flattens to
-/// within a rounding of 1; the plain formula has none either.
+/// Replaces a family whose gradients have no digit in 16 bits, nor with the plain formula. Its scores are too small, or
+/// a softcap's tanh flattens them to within a rounding of 1.
 oracle::Family withGradients(oracle::Family family, std::string_view variant) {
   using oracle::Family;
   if (family == Family::far_down)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The vocabulary: statuses, dtypes, schedules.
+// Tests of statuses, dtypes and schedules.
 #include "tegula/dtype.h"
 #include "tegula/schedule.h"
 #include "tegula/status.h"

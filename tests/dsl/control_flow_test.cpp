@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Loops and branches: what they carry.
+// Tests of loops and branches: the variables that they carry.
 #include "recorded.h"
 
 #include <memory>

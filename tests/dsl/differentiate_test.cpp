@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// differentiate() against finite differences.
+// Tests differentiate() against finite differences.
 #include "interpreter.h"
 
 #include "tegula/dsl.h"

@@ -18,7 +18,7 @@ struct ErrorProgram {
   static std::vector<ErrorProgram> &all();
 };
 
-/// For programs whose arguments are at fault.
+/// Defines a program whose recording fails because of its arguments.
 #define ERROR_RECORDING(...)                                                                                           \
   static const ErrorProgram errorProgram(__FILE__, []() -> tegula::Expected<tegula::Program> { __VA_ARGS__ });
 

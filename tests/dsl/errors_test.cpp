@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every program in errors/ gives exactly the errors that its comments expect.
+// Tests that every program in errors/ gives exactly the errors that its comments expect.
 #include "error_program.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::vector<Message> expected(const std::string &file) {
   return messages;
 }
 
-/// Takes the first expectation that `message` fulfils out of the list.
+/// Removes the first expectation that `message` fulfils. Returns false if there is none.
 bool take(std::vector<Message> &expectations, const std::string &file, const std::string &message) {
   auto found = std::find_if(expectations.begin(), expectations.end(), [&](const Message &expectation) {
     std::string start = file + ":" + std::to_string(expectation.line) + ": " + expectation.severity + ": ";

@@ -31,7 +31,7 @@ void forEach(const Shape &shape, const std::function<void(const Shape &)> &visit
   }
 }
 
-/// The element at `index`, or nullptr outside.
+/// Returns the element at `index`, or nullptr if the index is outside.
 double *elementOf(Tile &tile, const Shape &index) {
   int64_t flat = 0;
   for (size_t axis = 0; axis < index.size(); ++axis) {
@@ -120,7 +120,7 @@ private:
     std::string name;
     std::vector<std::string> words;
     std::vector<std::string> operands;
-    std::string type; // The last one: of the result, unless it is a comparison.
+    std::string type; // The last type of the line: the result's, unless it is a comparison.
   };
 
   static void addOperands(const std::string &word, std::vector<std::string> &operands) {
@@ -185,7 +185,7 @@ private:
     });
   }
 
-  /// The indices of an access whose positions start at operand `first`.
+  /// Returns the indices of an access whose positions start at operand `first`.
   Shape position(const Operation &op, size_t first, const Shape &index, bool gathers) {
     Shape place;
     for (size_t i = first; i < op.operands.size(); ++i) {

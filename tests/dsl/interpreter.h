@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs recorded programs without control flow, in double precision: what a test needs to check values.
+// Runs recorded programs without control flow, in double precision, so that tests can check values.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,6 @@ struct Tile {
   std::vector<double> values;
 };
 
-/// Runs `text` on `views`, keyed by parameter name, which it reads and writes. Throws std::runtime_error for what it
-/// does not know.
+/// Runs `text` on `views`, which are keyed by parameter name, and which it reads and writes. Throws std::runtime_error
+/// for an operation that it does not know.
 void interpret(const std::string &text, std::map<std::string, Tile> &views);

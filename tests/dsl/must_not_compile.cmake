@@ -1,4 +1,5 @@
-# `source` compiles as it is; with -DBAD it does not, and the compiler shows the text after each `// expect: `.
+# Tests that `source` compiles, that it does not compile with -DBAD, and that the compiler then shows the text after
+# each `// expect: `.
 set(includes -I${CMAKE_CURRENT_LIST_DIR}/../../dsl/include -I${CMAKE_CURRENT_LIST_DIR}/../../base/include)
 set(command ${compiler} -std=c++20 -fsyntax-only ${includes} ${source})
 execute_process(COMMAND ${command} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs whose recorded text is checked, byte for byte.
+// Programs whose recorded text is compared byte for byte.
 #pragma once
 
 #include "tegula/program.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-/// The text of `kernel(x, out)` with f32 tensors of rank 1 and no locations.
+/// Returns the text of `kernel(x, out)` with f32 tensors of rank 1 and no locations.
 template <class Kernel> std::string textOf(Kernel &&kernel, tegula::DType dtype = tegula::f32, int rank = 1) {
   auto program =
       tegula::record("test", kernel, tegula::TensorArg{"x", dtype, rank}, tegula::TensorArg{"out", dtype, rank});

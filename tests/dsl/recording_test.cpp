@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// record(): parameters, pass-through arguments, exceptions, and use of the language where nothing is recorded.
+// Tests of record(): parameters, pass-through arguments, exceptions, and use of the language outside record().
 #include "recorded.h"
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which dtype and shape operations have.
+// Tests the dtype and shape of operations.
 #include "recorded.h"
 
 #include <limits>
@@ -21,7 +21,7 @@ void PrintTo(const Described &described, std::ostream *out) {
   *out << "]";
 }
 
-/// What `make` gives, from tiles of every type.
+/// The inputs of `make`: tiles of every type, and scalars.
 struct Inputs {
   Value f, h, b, i, l, s, m; // f32, f16, bf16, i32, i64, i8 and i1 [4, 8]
   Value scalar, count, position;

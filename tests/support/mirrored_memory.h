@@ -13,14 +13,14 @@ namespace tegula::testing {
 class MirroredMemory {
 public:
   MirroredMemory() = default;
-  /// Filled with `pattern`.
+  /// Fills the memory with `pattern`.
   MirroredMemory(size_t words, uint32_t pattern);
 
-  /// The host's side, to be written: the next device() brings it over.
+  /// Returns the host's side, to be written. The next device() copies it to the device.
   std::byte *host();
-  /// The host's side, to be read: as the device left it, also if kernels were launched since the last call.
+  /// Returns the host's side, to be read: as the device left it, even if kernels were launched since the last call.
   const std::byte *host() const;
-  /// The device's side as the host left it. Valid as long as this object; kernels may write there.
+  /// Returns the device's side, as the host left it. Valid as long as this object; kernels may write there.
   std::byte *device() const;
 
   size_t words() const { return words_.size(); }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# missing_tool.h for tests that CMake makes: tegula_missing_tool(TEST TOOL) adds a test in place of those that need a tool.
-# It skips because there is no TOOL; in CI (CI=true) it fails.
+# The counterpart of missing_tool.h for tests that CMake makes. tegula_missing_tool(TEST TOOL) adds a test in place of
+# the tests that need TOOL. The test is skipped because there is no TOOL; in CI (CI=true) it fails.
 if(CMAKE_SCRIPT_MODE_FILE)
   if("$ENV{CI}" STREQUAL "true")
     message(FATAL_ERROR "there is no ${tool}, which CI must have; tools/setup installs it")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens to tests that need a tool which this machine lacks.
+// Skips or fails tests that need a tool which this machine lacks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,8 +9,9 @@
 
 namespace tegula {
 
-/// Skips the running test because there is no `tool`. Fails it if the environment has CI=true: a machine that tests for
-/// everybody must have what `tools/setup --tests` installs. The caller ends with `return missingTool("ptxas");`.
+/// Skips the running test because there is no `tool`. If the environment has CI=true, fails the test: a machine that
+/// tests for everybody must have what `tools/setup --tests` installs. The caller ends with `return
+/// missingTool("ptxas");`.
 inline void missingTool(std::string_view tool) {
   const char *ci = std::getenv("CI");
   if (ci != nullptr && std::string_view(ci) == "true")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a host notices of the worker: nothing.
+// Tests that a host notices nothing of the worker.
 #include "tegula/worker_compiler.h"
 #include "worker/process_state.h"
 

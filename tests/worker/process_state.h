@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a library must leave as it is.
+// The state of a process that a library must not change.
 #pragma once
 
 #include <map>
@@ -19,9 +19,9 @@ struct ProcessState {
   bool operator==(const ProcessState &) const = default;
 };
 
-/// The processes that this one, or another, has started and not reaped.
+/// Returns the processes that the process `pid` has started and not reaped; this process if `pid` is 0.
 std::vector<int> children(int pid = 0);
-/// Whether a process ends within 5 seconds.
+/// Returns true if a process ends within 5 seconds.
 bool ends(int pid);
 
 } // namespace tegula::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A worker that does what the program says instead of compiling it.
+// A worker that does what the program says, instead of compiling it.
 #include "tegula/frame.h"
 #include "tegula/serialize.h"
 #include "tegula/worker_protocol.h"
@@ -13,14 +13,14 @@ using namespace tegula;
 
 namespace {
 
-/// Programs that end this process, or never end.
+/// Ends this process, or never returns, if the program says so.
 void misbehave(const std::string &program) {
   if (program == "abort") {
     std::fputs("LLVM ERROR: cannot select\n", stderr);
     std::abort();
   }
   if (program == "segfault") {
-    std::signal(SIGSEGV, SIG_DFL); // A sanitizer has one of its own.
+    std::signal(SIGSEGV, SIG_DFL); // A sanitizer has its own handler.
     raise(SIGSEGV);
   }
   if (program == "hang")
@@ -30,7 +30,7 @@ void misbehave(const std::string &program) {
   if (program == "exit")
     _exit(3);
   if (program == "descriptors")
-    _exit(dup(kWorkerSocket)); // The lowest number that is free.
+    _exit(dup(kWorkerSocket)); // The lowest free descriptor.
 }
 
 std::string answer(const CompileRequest &request) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tegula-cc itself.
+// Tests of tegula-cc.
 #include "tegula/attention.h"
 #include "tegula/worker_compiler.h"
 #include "worker/process_state.h"
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// A kernel that takes its time: some 0.2 s.
+/// Returns a request that takes about 0.2 s to compile.
 CompileRequest attention(const Target &target = {}) {
   const AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128, .causal = Causal::top_left};
   const Expected<AttentionRecipe> recipe = resolve(problem, "flash2_backward", target);
@@ -77,7 +77,7 @@ TEST_F(TegulaCc, RefusesWithTheCompilersWords) {
 TEST_F(TegulaCc, KeepsItsLimitOfMemory) {
   options.memory_bytes = 0;
   Status status;
-  // Each limit ends compilation at another place; the smallest do not let the process start.
+  // Each limit ends compilation at another point. The smallest limits do not let the process start.
   for (options.memory_bytes = 16 << 20; options.memory_bytes < int64_t{4} << 30; options.memory_bytes *= 1.5) {
     const Expected<Artifact> artifact = makeWorkerCompiler(options)->compile(attention());
     if (artifact.ok())
@@ -114,7 +114,7 @@ TEST_F(TegulaCc, AnyTimeIsGoodToBeKilled) {
   EXPECT_TRUE(compiler->compile(request).ok());
 }
 
-/// An assembler that never ends, while it lives.
+/// A ptxas that does not end while this object lives.
 class HangingAssembler {
 public:
   explicit HangingAssembler(const std::string &folder) {
@@ -125,7 +125,7 @@ public:
   }
   ~HangingAssembler() { unsetenv("TEGULA_PTXAS"); }
 
-  /// Waits until a worker of this process runs it; -1 if none does within half a minute.
+  /// Returns the process that a worker of this process has started for ptxas; -1 if there is none within half a minute.
   static int pid() {
     for (const auto end = std::chrono::steady_clock::now() + 30s; std::chrono::steady_clock::now() < end;) {
       for (int worker : children())
@@ -141,7 +141,7 @@ CompileRequest forGpu() { return attention({.name = "cuda", .arch = "sm_80", .fe
 
 TEST_F(TegulaCc, ATimeoutEndsTheAssemblerToo) {
   const HangingAssembler assembler(options.reproducers);
-  options.time_limit = 5s; // The assembler must have started by then.
+  options.time_limit = 5s; // ptxas must have started by then.
   std::thread host(
       [&] { EXPECT_EQ(makeWorkerCompiler(options)->compile(forGpu()).status().code(), ErrorCode::compile_timeout); });
   const int pid = HangingAssembler::pid();

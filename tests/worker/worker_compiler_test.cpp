@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The side that starts workers, against one that fails on command.
+// Tests the side that starts workers, with a worker that fails on command.
 #include "tegula/serialize.h"
 #include "tegula/worker_compiler.h"
 #include "worker/process_state.h"
@@ -39,7 +39,7 @@ protected:
             .emit = ""};
   }
 
-  /// Fails, says `words`, and compiles the next program.
+  /// Expects that `program` fails with `words`, and that the next program compiles.
   static void expectSurvived(Compiler &compiler, const std::string &program, ErrorCode code, const char *words) {
     const Status status = compiler.compile(request(program)).status();
     EXPECT_EQ(status.code(), code) << status.message();
@@ -189,7 +189,7 @@ TEST_F(WorkerTest, AWorkerInheritsNoDescriptor) {
   const int leaked = dup(0); // A host's descriptor without CLOEXEC.
   const Status status = compiler()->compile(request("descriptors")).status();
   close(leaked);
-  EXPECT_THAT(status.message(), HasSubstr("ended with exit code 3")); // 0, 1 and 2 are all that it has.
+  EXPECT_THAT(status.message(), HasSubstr("ended with exit code 3")); // The worker has only 0, 1 and 2.
 }
 
 TEST_F(WorkerTest, WorkersEndWithTheirCompiler) {
