@@ -59,7 +59,7 @@ TEST_F(Damage, EveryLengthCounts) {
 
 TEST_F(Damage, WhatLacksADescriptorIsNotRemoved) {
   ArtifactCache cache(options());
-  ASSERT_TRUE(cache.get(compiler, request("another")).ok()); // The folder is open now.
+  ASSERT_TRUE(cache.get(compiler, request("another")).ok()); // The cache has opened the folder.
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};

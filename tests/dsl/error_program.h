@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A kernel that must be refused. Each line with an error says so: `// expect-error: text` or `// expect-note: text`,
-// and all of the Status's lines must be expected.
+// Programs that must be refused. Each line with an error says so: `// expect-error: text` or `// expect-note: text`.
+// All lines of the Status must be expected.
 //
 //   ERROR_PROGRAM(View A, View B, View C, Value scale, Value n) { A.load(0, {1}); } // expect-error: ...
 #pragma once

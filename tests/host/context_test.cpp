@@ -101,7 +101,7 @@ TEST(Options, LimitsAreKept) {
 }
 
 TEST(Policy, DecidesHowFarACallGoes) {
-  ASSERT_TRUE(isOk(makeContext().plan(problem()).status())); // The kernels are now in the cache.
+  ASSERT_TRUE(isOk(makeContext().plan(problem()).status())); // The cache keeps the kernels.
   tegula_context_options strict = options();
   strict.policy = TEGULA_LOADED_ONLY;
   const Context context = makeContext(strict);

@@ -28,7 +28,7 @@ class LibtegulaTest(unittest.TestCase):
         self.context = tegula.Context(tegula.ContextOptions())
         self.problem = tegula.Problem(dtype=tegula.F32, head_dim=DIM, backward=1, causal=tegula.CAUSAL_TOP_LEFT)
         numbers = ctypes.c_float * SIZE
-        # All keys are alike: attention is the mean of the values so far.
+        # All keys are equal: attention is the mean of the values so far.
         self.q, self.k, self.d_o = numbers(*[0.5] * SIZE), numbers(*[0.25] * SIZE), numbers(*[1] * SIZE)
         self.v = numbers(*[i // DIM % LENGTH for i in range(SIZE)])
         self.o, self.dq, self.dk, self.dv = numbers(), numbers(), numbers(), numbers()

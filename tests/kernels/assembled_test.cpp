@@ -75,7 +75,7 @@ Expected<Artifact> compile(const ShippedSchedule &shipped, const std::string &em
 }
 
 /// Returns the order of one iteration that the schedule asks for, in the words of testing::orderOf. With ping-pong,
-/// each warpgroup starts both MMAs when its turn comes, and computes P while the MMAs of the others run. Without
+/// each warpgroup starts both MMAs while it has the mutex, and computes P while the MMAs of the others run. Without
 /// ping-pong, it computes P between the two MMAs. The wait for the next MMA's tile comes as early as possible, but
 /// after the wait for the tile of a variant's tensor, which is then in registers. The optimistic softmax may compute
 /// scores again, so it releases K after the exponentials.

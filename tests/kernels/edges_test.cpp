@@ -32,7 +32,7 @@ TEST(Edges, RowsThatSeeNoKey) {
   for (Algorithm algorithm : kAlgorithms)
     for (int64_t queries : {41, 64, 97}) {
       Case c = caseOf(algorithm, queries, 40);
-      c.causal = Causal::bottom_right; // the first queries - 40 rows see nothing
+      c.causal = Causal::bottom_right; // The first queries - 40 rows see nothing.
       Tensors t = makeTensors(c);
       Status status = launch(c, t);
       ASSERT_TRUE(status.ok()) << status.message();
@@ -98,7 +98,7 @@ TEST(Edges, SingleQueryAgainstManyKeys) {
 /// Scores and dP of hidden keys overflow. The overflow must not reach the results of visible keys.
 TEST(Edges, WhatAMaskHidesMayBeHuge) {
   Case c = caseOf(Algorithm::flash2, 20, 30);
-  c.causal = Causal::top_left; // keys 20 to 29 are seen by no query
+  c.causal = Causal::top_left; // No query sees keys 20 to 29.
   Tensors ordinary = makeTensors(c), huge = makeTensors(c);
   auto hide = [](std::vector<float> x) {
     for (size_t n = 0; n < x.size(); ++n)

@@ -24,7 +24,7 @@ Case caseOf(Algorithm algorithm, DType dtype, int64_t queries, int64_t keys) {
                     .value_dim = 32}};
 }
 
-/// Replaces V: element (key, column) is number(key, column) in all heads.
+/// Replaces V by number(key, column) in all heads.
 template <class Number> void setV(const Case &c, Tensors &t, Number number) {
   const oracle::Shape &s = c.shape;
   std::vector<float> v(s.sizeV());

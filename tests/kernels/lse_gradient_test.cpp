@@ -87,7 +87,7 @@ TEST(LseGradient, RowsOfScoresOfMinusInfinityHaveNone) {
 }
 
 TEST(LseGradient, OfZeroChangesNoBit) {
-  Case with = caseOf(bf16, 30, 30), without = with; // One block of keys: sums have one order.
+  Case with = caseOf(bf16, 30, 30), without = with; // With one block of keys, sums have only one order.
   without.lse_gradient = false;
   Tensors zeros = makeTensors(with), none = makeTensors(without);
   zeros.d_lse.fill(0);

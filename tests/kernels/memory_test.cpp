@@ -10,7 +10,7 @@
 namespace tegula::testing {
 namespace {
 
-/// One block of keys, so that each element of dq is added to once and its bits do not depend on the order.
+/// Returns a case with one block of keys. Each element of dq is then added to once, and its bits depend on no order.
 Case oneKeyBlock(DType dtype, std::string variant) {
   return {.dtype = dtype,
           .causal = Causal::bottom_right,

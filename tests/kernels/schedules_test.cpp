@@ -31,7 +31,7 @@ AttentionProblem problemOf(DType dtype, int head_dim, Causal causal) {
   return {.dtype = dtype, .head_dim = head_dim, .value_dim = head_dim, .causal = causal};
 }
 
-/// The compiler refuses a program instance that needs more shared memory than the GPU has.
+/// The test that shared memory suffices: the compiler refuses a program instance that needs more than the GPU has.
 class DefaultSchedulesFit : public DefaultSchedules {};
 
 TEST_P(DefaultSchedulesFit, ForEveryProgramAndHeadDim) {

@@ -21,7 +21,8 @@ namespace {
 
 constexpr int kColumns = 64, kBlock = 64;
 
-/// Matrices of 64 columns: a, b and c are bf16 inputs, y and z f32 results. a and y have kRows rows, the others kKeys.
+/// Matrices of 64 columns. a, b and c are bf16 inputs; y and z are f32 results. a and y have kRows rows, the others
+/// kKeys.
 constexpr int64_t kRows = 200, kKeys = 150;
 struct Views {
   View a, b, c, y, z;

@@ -20,7 +20,7 @@ float rounded(float x, DType dtype);
 /// Returns half the distance between 1 and the next number: 2^-24, 2^-11 or 2^-8.
 double unitRoundoff(DType dtype);
 
-/// Write `count` numbers as f32, f16 or bf16 to `memory`, and read them back.
+/// Converts between f32 numbers and `count` numbers of type f32, f16 or bf16 in `memory`.
 void encode(const float *numbers, size_t count, DType dtype, void *memory);
 void decode(const void *memory, size_t count, DType dtype, float *numbers);
 

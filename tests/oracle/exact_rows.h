@@ -10,7 +10,7 @@ namespace tegula::oracle {
 /// The softmax of one query row. All vectors are indexed by key.
 struct ExactRow {
   std::vector<char> seen;
-  std::vector<std::vector<double>> before; ///< [step][key]: the score before each step.
+  std::vector<std::vector<double>> before; ///< Indexed by [step][key]: the score before each step.
   std::vector<double> s;                   ///< The score in the softmax; -inf if the row does not see the key.
   std::vector<double> p;
   double lse;

@@ -46,7 +46,7 @@ template <class... Gradient> struct ScoreFunction {
   std::function<float(float score, const Position &, Gradient... gradient)> plain;
 };
 
-/// One step from scale * q k^T to what goes into the softmax.
+/// One step from scale * q k^T to the scores of the softmax.
 struct ScoreStep {
   ScoreFunction<> forward;
   /// Returns the gradient of the incoming score from the gradient of the outgoing one. May record gradients of the
@@ -69,7 +69,7 @@ enum class Corner { top_left, bottom_right };
 void addCausal(Rules &rules, const Shape &shape, Corner corner);
 void addWindow(Rules &rules, const Shape &shape, int64_t left, int64_t right, Corner corner);
 void addPrefix(Rules &rules, const Shape &shape, std::vector<int32_t> lengths, Corner corner);
-/// Adds document masks. `queries` has the documents of [batch, seqlen_q], `keys` those of [batch, seqlen_k].
+/// Adds document masks. `queries` and `keys` have the documents of [batch, seqlen_q] and [batch, seqlen_k].
 void addDocuments(Rules &rules, const Shape &shape, std::vector<int32_t> queries, std::vector<int32_t> keys);
 void addSoftcap(Rules &rules, double cap);
 /// Adds ALiBi. `slopes` is [heads].
@@ -129,7 +129,7 @@ std::vector<double> lseRoundingInDv(const Shape &shape, const Rules &rules, doub
 struct Error {
   double worst = 0;    ///< max |x - exact|; NaN if x has a NaN, or an infinity where `exact` has none.
   double plain = 0;    ///< max |plain - exact| over all runs.
-  double rounding = 0; ///< One rounding of the largest exact number to the element type; at least that of a subnormal.
+  double rounding = 0; ///< One rounding of the largest exact number to the element type; at least a subnormal's.
 
   double lse = 0; ///< The effect of rounding LSE, if `plain` comes from a formula without LSE; otherwise 0.
 

@@ -70,7 +70,7 @@ void addScaled(float *sum, const float *row, float factor, int64_t n) {
 
 struct RowScores {
   std::vector<std::vector<float>> before; // [step][key], rounded
-  std::vector<float> last;                // rounded; -inf where not seen
+  std::vector<float> last;                // rounded; -inf if the row does not see the key
 };
 
 struct Softmax {
@@ -212,7 +212,7 @@ private:
   Random random_;
   Order head_, value_, keys_;
   std::vector<Row> rows_;
-  float origin_;                            // exponentials are relative to the row's maximum minus this
+  float origin_;                            // the row's maximum minus this is subtracted before exp
   double valueUnit_ = 1, gradientUnit_ = 1; // factors of v and d_o
   Inputs in_;
   std::vector<float> d_o_, d_lse_, dq_, dk_, dv_, dvOfSoftmax_;

@@ -6,7 +6,7 @@
 
 namespace tegula::oracle {
 
-/// One query row, with its offsets into the arrays. The offsets into k and v are those of key 0.
+/// One query row, with its offsets into the arrays. For k and v, these are the offsets of key 0.
 struct Row {
   int64_t batch, head, query;
   int64_t q, o, lse;

@@ -22,8 +22,8 @@ KERNEL(count) {
     counts[i * words[1]] += STEP;
 }
 
-// a: f32[2 dims], f: f32, i: i32, l: i64, out: i64[12]. Stores the words of all parameters but `out`, the grid, and
-// whether a[0, 1] is 7.
+// a: f32[2 dims], f: f32, i: i32, l: i64, out: i64[12]. Stores the parameters' words except those of `out`, the grid,
+// and 1 if a[0, 1] is 7.
 KERNEL(echo) {
   UNUSED;
   const float *a = tensors[0];

@@ -303,9 +303,9 @@ TEST(SimtConformance, Functions) {
   std::vector<int32_t> in(32, 0);
   in[0] = std::bit_cast<int32_t>(3.0F);
   in[1] = std::bit_cast<int32_t>(-INFINITY);
-  in[2] = 0x3f808000; // Halfway between two bf16: to even.
+  in[2] = 0x3f808000; // Halfway between two bf16 numbers: rounds to even.
   in[3] = 0x3f818000;
-  in[4] = 0x3f801000; // Halfway between two tf32: away from zero.
+  in[4] = 0x3f801000; // Halfway between two tf32 numbers: rounds away from zero.
   const auto out = results({.kernel = asKernel<functions>, .in = in, .out_words = 160});
   EXPECT_EQ(std::bit_cast<float>(out[0]), 8);
   EXPECT_EQ(std::bit_cast<float>(out[5]), 0);

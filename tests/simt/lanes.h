@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs C++ functions as the code of lanes.
+// Runs C++ functions as kernels of the executor.
 #pragma once
 
 #include "tegula/simt_device.h"

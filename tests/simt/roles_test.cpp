@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs the library's kernels for sm_90a, with a producer and consumers, as kernels_test.cpp runs those for older GPUs.
+// Runs the library's kernels for sm_90a, with a producer and consumers. kernels_test.cpp runs kernels for older GPUs.
 #include "schedules.h"
 
 #include <gtest/gtest.h>

@@ -10,8 +10,7 @@
 namespace tegula {
 
 /// Skips the running test because there is no `tool`. If the environment has CI=true, fails the test: a machine that
-/// tests for everybody must have what `tools/setup --tests` installs. The caller ends with `return
-/// missingTool("ptxas");`.
+/// tests for everybody must have what `tools/setup --tests` installs. Use it as `return missingTool("ptxas");`.
 inline void missingTool(std::string_view tool) {
   const char *ci = std::getenv("CI");
   if (ci != nullptr && std::string_view(ci) == "true")

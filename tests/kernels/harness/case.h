@@ -17,7 +17,7 @@ struct Case {
   std::string variant = "none";
   Schedule schedule = {};
   bool backward = true;
-  bool lse_gradient = false; ///< The backward pass takes the gradient of lse, too.
+  bool lse_gradient = false; ///< The backward pass also takes the gradient of lse.
   oracle::Shape shape = {};
   oracle::Family family = oracle::Family::normal;
   Layout layout = Layout::contiguous;
@@ -52,7 +52,7 @@ Tensors makeTensors(const Case &c);
 /// Returns the plan of a case. Plans with equal kernels share these kernels.
 Expected<AttentionPlan> planFor(const Case &c);
 
-/// Launches the forward pass, and the backward one if the case asks for it, and waits for them.
+/// Launches the forward pass and, if `c.backward`, the backward pass. Waits until they have finished.
 Status launch(const Case &c, Tensors &tensors);
 
 struct NamedError {

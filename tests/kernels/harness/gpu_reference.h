@@ -7,8 +7,8 @@
 
 namespace tegula::testing {
 
-/// Compiles the reference for the case's element type and dimensions; `arch` as in compileCuda. Returns unsupported
-/// without NVRTC.
+/// Compiles the reference for the case's element type and dimensions. `arch` has the form that compileCuda takes.
+/// Returns the error `unsupported` if there is no NVRTC.
 Expected<std::string> compileReference(const Case &c, const std::string &arch);
 
 /// Does the same as measure() with one run of the plain formula, on a GPU: there are many rows, so one run is enough.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The compiler, device and kernels that all tests of a process share.
+// Holds the compiler, device and kernels that all tests of a process share.
 #pragma once
 
 #include "tegula/attention.h"

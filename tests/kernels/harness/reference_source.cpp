@@ -30,8 +30,8 @@ struct Sizes {
   float scale;
 };
 
-/// The row of one thread: its index among all query rows, its query, the first key and value of its head, and the number
-/// of keys that it sees.
+/// The row of one thread: its index among all query rows, its query, the first key of its head, and the number of keys
+/// that it sees.
 struct Row {
   i64 row, query, first_key, visible;
 

@@ -26,7 +26,7 @@ struct SweptKernel {
   std::string_view variant = ""; ///< One of tools::namedVariants, or empty for none.
   Schedule schedule = {};
 
-  std::string name() const; ///< Such as "flash2_forward D=64 bf16 causal softcap".
+  std::string name() const; ///< Returns a name such as "flash2_forward D=64 bf16 causal softcap".
 };
 
 struct Sweep {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One instruction on given operands, as code of the executor's lanes and as PTX, to be run on both.
+// Operations: one instruction on given operands, as code of the executor's lanes and as PTX, to be run on both.
 #pragma once
 
 #include "lanes.h"
