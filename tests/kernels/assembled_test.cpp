@@ -94,7 +94,7 @@ std::string declaredOrder(const ShippedSchedule &shipped) {
             : hasTile            ? "release, wait 0, release, release, exponentials"
                                  : "release, wait 0, release, exponentials");
   return "consumer_wait, product, " + tile + "wait 0, " +
-         (hasTile     ? "release, receive, release, exponentials"
+         (hasTile     ? "release, consumer_wait, release, exponentials"
           : mayRepeat ? "consumer_wait, exponentials, release"
                       : "consumer_wait, release, exponentials") +
          ", product, wait 0, release";

@@ -72,11 +72,11 @@ TEST(SimtDetection, ShufflesDoNotOrderMemory) {
   expectFault(asKernel<exchangeInWarp<false>>, SimtFault::race, "race on shared memory");
 }
 
-enum class Order { Barrier, RingPosition };
+enum class Order { barrier, sequence };
 
 /// The first warp writes, and the second warp reads after it.
 template <Order Which> void writeThenRead(const Me &me) {
-  const bool isSequence = Which == Order::RingPosition, isFirst = me.thread() < 32;
+  const bool isSequence = Which == Order::sequence, isFirst = me.thread() < 32;
   if (isFirst)
     me.write(2, 4 * me.thread(), 1);
   const auto arrive = isSequence ? me.ops->sequence_arrive : me.ops->barrier_arrive;
@@ -85,17 +85,17 @@ template <Order Which> void writeThenRead(const Me &me) {
   if (!isFirst)
     me.store(me.thread(), me.read(4, 4 * (me.thread() - 32)));
 }
-TEST(SimtDetection, WhoArrivesAtABarrierOrdersMemory) { expectClean(asKernel<writeThenRead<Order::Barrier>>); }
+TEST(SimtDetection, WhoArrivesAtABarrierOrdersMemory) { expectClean(asKernel<writeThenRead<Order::barrier>>); }
 /// The mutex between warpgroups orders no memory, so a clean kernel does not need it. Leaving it out gives another
 /// schedule, not a mutant.
 TEST(SimtDetection, SequencesDoNotOrderMemory) {
-  expectFault(asKernel<writeThenRead<Order::RingPosition>>, SimtFault::race, "race on shared memory");
+  expectFault(asKernel<writeThenRead<Order::sequence>>, SimtFault::race, "race on shared memory");
 }
 
-void sequence_wait_of_nobody(const Me &me) { me.ops->sequence_wait(me.lane, 3, 1, 64); }
+void waitForSequence(const Me &me) { me.ops->sequence_wait(me.lane, 3, 1, 64); }
 TEST(SimtDetection, SequencesDoNotHoldUpARunaway) {
   auto findingsOf = [](SimtScheduler scheduler) {
-    return run({.kernel = asKernel<sequence_wait_of_nobody>, .in = {0}, .schedule = {.scheduler = scheduler}}).findings;
+    return run({.kernel = asKernel<waitForSequence>, .in = {0}, .schedule = {.scheduler = scheduler}}).findings;
   };
   EXPECT_THAT(findingsOf(SimtScheduler::priority),
               testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::deadlock)));
