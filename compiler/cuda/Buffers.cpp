@@ -29,7 +29,7 @@ Value Threads::reserve(int64_t bytes) {
 void Threads::barrier() {
   constexpr int64_t consumers = 1; // The ID of the barrier; 0 is for the whole thread block.
   if (hasRoles_)
-    gpu.barrier(s.i32(consumers), warps_ * sm::warpSize);
+    gpu.barrier(s.i32(consumers), warps_ * sm::kWarpSize);
   else
     gpu.barrier();
 }

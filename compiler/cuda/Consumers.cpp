@@ -119,7 +119,7 @@ private:
     RingPosition now = loop ? ringPositionOf(carriedIn(loop).slice(places_.at(fetch), 2)) : RingPosition::first(b_);
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
     Value tile = sm::ConsumerWaitOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
-    if (loop && !rings_.companionOf(fetch))
+    if (loop && !rings_.releasedWith(fetch))
       release(fetch, channel, now);
     fetch.replaceAllUsesWith(tile);
     fetch.erase();

@@ -51,7 +51,7 @@ public:
   Copy(Threads &t, Value shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out, Warps warps)
       : t(t), s(t.s), shared(shared), type(cast<sm::SharedType>(shared.getType())), view(view), shape(shape), out(out),
         rows(warps.rowsOfEach != 0 ? warps.rowsOfEach : type.getShape()[0]),
-        threads(warps.rowsOfEach != 0 ? sm::warpSize : warps.count * sm::warpSize) {
+        threads(warps.rowsOfEach != 0 ? sm::kWarpSize : warps.count * sm::kWarpSize) {
     for (Value coordinate : position)
       this->position.push_back(s.toI64(coordinate));
     for (unsigned dim = 0; dim < 2; ++dim)
@@ -59,7 +59,7 @@ public:
     rowBytes = s.mul(s.toI64(view.strides[0]), elementBytes());
     if (warps.rowsOfEach != 0)
       firstRow = s.mul(warps.warp, rows);
-    thread = firstRow ? t.lane() : s.add(s.mul(warps.warp, sm::warpSize), t.lane());
+    thread = firstRow ? t.lane() : s.add(s.mul(warps.warp, sm::kWarpSize), t.lane());
   }
 
   void emit() {

@@ -20,16 +20,14 @@ using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-constexpr int64_t kRowsOfGroup = 64, kRowsOfWarp = 16;
-
 /// Returns the number of warpgroups that share the rows of the loop's MMAs, if each has 64 consecutive rows. Otherwise
 /// returns 0.
-static int64_t groupsOf(scf::ForOp loop) {
+static int64_t warpgroupsOf(scf::ForOp loop) {
   auto products = loop.getBody()->getOps<sm::WgmmaOp>();
   if (products.empty())
     return 0;
   RankedTensorType tile = (*products.begin()).getResult().getType().getTile();
-  return sm::extentOfWarp(tile, /*dim=*/0) == kRowsOfWarp ? tile.getDimSize(0) / kRowsOfGroup : 0;
+  return sm::extentOfWarp(tile, /*dim=*/0) == sm::kRowsPerWarp ? tile.getDimSize(0) / sm::kRowsPerWarpgroup : 0;
 }
 
 static bool hasBarrierOfAll(scf::ForOp loop) {
@@ -86,7 +84,7 @@ static bool releaseByWarps(Value mbarriers) {
 /// Emits a loop that waits for the tiles of the skipped iterations and releases them. The producer refills a slot only
 /// after all warpgroups have released it. Each warp releases separately, because no MMA has synchronised the warps of
 /// this warpgroup.
-static void giveBack(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingPosition, Value first, Value end) {
+static void releaseSkipped(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingPosition, Value first, Value end) {
   ResultRange position = loop.getResults().slice(indexOfRingPosition, 2);
   auto rest = scf::ForOp::create(b, first, end, arith::ConstantIndexOp::create(b, 1), position);
   for (auto [before, after] : llvm::zip(position, rest.getResults()))
@@ -109,8 +107,8 @@ static void giveBack(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingPositio
 static void endEarly(scf::ForOp loop) {
   auto limit = loop.getUpperBound().getDefiningOp<sm::RowLimitOp>();
   const std::optional<int64_t> step = getConstantIntValue(loop.getStep());
-  const int64_t groups = groupsOf(loop);
-  if (!limit || !step || *step > kRowsOfGroup * (groups - 1) || hasBarrierOfAll(loop))
+  const int64_t groups = warpgroupsOf(loop);
+  if (!limit || !step || *step > sm::kRowsPerWarpgroup * (groups - 1) || hasBarrierOfAll(loop))
     return;
   const bool isRepeated = loop->getParentOfType<LoopLikeOpInterface>() != nullptr;
   const std::optional<unsigned> place = isRepeated ? indexOfRingPosition(loop) : std::nullopt;
@@ -125,7 +123,7 @@ static void endEarly(scf::ForOp loop) {
     return arith::MaxSIOp::create(b, arith::DivSIOp::create(b, rounded, index(*step)), index(0));
   };
   Value all = iterationsUntil(limit.getBound());
-  Value rows = arith::MulIOp::create(b, arith::AddIOp::create(b, group, index(1)), index(kRowsOfGroup));
+  Value rows = arith::MulIOp::create(b, arith::AddIOp::create(b, group, index(1)), index(sm::kRowsPerWarpgroup));
   Value own = arith::MinSIOp::create(b, iterationsUntil(arith::AddIOp::create(b, limit.getFirst(), rows)), all);
   if (!isRepeated) {
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, index(groups - 1));
@@ -138,7 +136,7 @@ static void endEarly(scf::ForOp loop) {
     arriveAtSequences(b, own, all);
   b.setInsertionPoint(loop->getBlock()->getTerminator()); // After the last MMA, which still reads a slot.
   if (isRepeated)
-    giveBack(b, loop, *place, own, all);
+    releaseSkipped(b, loop, *place, own, all);
 }
 
 namespace {

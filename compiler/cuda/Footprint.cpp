@@ -9,13 +9,13 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-static bool isCopies(const sm::Digit &digit) { return digit.dim == sm::Digit::copies; }
+static bool isReplica(const sm::Digit &digit) { return digit.dim == sm::Digit::replicas; }
 
 /// Returns true if only the first warp accesses elements. The other warps then hold padding or, if the access stores,
 /// replicas.
 static bool isOfFirstWarp(RankedTensorType tile, bool stores) {
   return llvm::all_of(sm::layoutOf(tile).getWarps(), [&](const sm::Digit &digit) {
-    return isCopies(digit) ? stores : digit.stride >= tile.getDimSize(digit.dim);
+    return isReplica(digit) ? stores : digit.stride >= tile.getDimSize(digit.dim);
   });
 }
 
@@ -90,7 +90,7 @@ static std::optional<Footprint> footprintOf(sm::WriteOp write) {
   RankedTensorType tile = write.getTile().getType();
   Footprint footprint{.tile = tile, .ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
   bool isOfWarps = footprint.ofWarp[0] != 0 || footprint.ofWarp[1] != 0;
-  return isOfWarps && !footprint.hasCopies() ? std::optional(footprint) : std::nullopt;
+  return isOfWarps && !footprint.isReplicated() ? std::optional(footprint) : std::nullopt;
 }
 
 /// Returns the footprint of a read. Lanes of a warp may read for each other, so only rows and columns of warps are
@@ -110,13 +110,13 @@ void Footprint::forgetValuesOf(Operation *loop) {
     *this = Footprint{.ofFirstWarp = ofFirstWarp};
 }
 
-bool Footprint::hasCopies() const {
+bool Footprint::isReplicated() const {
   sm::LayoutAttr layout = sm::layoutOf(tile);
-  return layout && (llvm::any_of(layout.getLanes(), isCopies) || llvm::any_of(layout.getWarps(), isCopies));
+  return layout && (llvm::any_of(layout.getLanes(), isReplica) || llvm::any_of(layout.getWarps(), isReplica));
 }
 
 bool Footprint::hasCopiesOfOneWarp() const {
-  return hasCopies() && llvm::none_of(sm::layoutOf(tile).getWarps(), isCopies);
+  return isReplicated() && llvm::none_of(sm::layoutOf(tile).getWarps(), isReplica);
 }
 
 bool Footprint::isOfSameWarps(const Footprint &other, unsigned dim) const {

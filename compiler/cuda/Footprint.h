@@ -34,7 +34,7 @@ struct Footprint {
   /// Forgets everything that depends on values of `loop`, because they differ in its next iteration.
   void forgetValuesOf(mlir::Operation *loop);
   /// Returns true if several threads have the same element. All of them load it; only one stores it.
-  bool hasCopies() const;
+  bool isReplicated() const;
   /// Returns true if several threads have the same element and all of them are in one warp.
   bool hasCopiesOfOneWarp() const;
   /// Returns true if each warp meets only its own accesses. Both accesses must have the same rows (`dim` 0) or columns

@@ -49,7 +49,7 @@ private:
   /// Returns true if each thread meets only its own accesses.
   bool isOfSameThreads(const Access &other) const {
     bool bothWrite = kind == Kind::write && other.kind == Kind::write;
-    return hasSameFootprint(other) && (bothWrite || !footprint->hasCopies());
+    return hasSameFootprint(other) && (bothWrite || !footprint->isReplicated());
   }
   bool isOfSameWarps(const Access &other) const {
     if (!footprint || !other.footprint)
@@ -110,14 +110,14 @@ private:
 };
 
 /// The accesses of a piece of the program that may conflict with its neighbours.
-struct Section {
+struct BarrierSummary {
   Accesses head;    ///< Accesses with no barrier before them.
   Accesses tail;    ///< Accesses with no barrier after them.
   bool open = true; ///< True if there may be no barrier.
 
-  static Section barrier() { return {{}, {}, false}; }
+  static BarrierSummary barrier() { return {{}, {}, false}; }
 
-  void append(const Section &next) {
+  void append(const BarrierSummary &next) {
     if (open)
       head.add(next.head);
     if (!next.open)
@@ -148,21 +148,21 @@ static Kind kindOf(Operation *op, Value place) {
 }
 
 /// Returns the section of an op without regions.
-static Section sectionOf(Operation *op) {
-  Section section;
+static BarrierSummary summaryOf(Operation *op) {
+  BarrierSummary summary;
   if (isMemoryEffectFree(op))
-    return section;
+    return summary;
   for (Value operand : op->getOperands()) {
     if (!isa<sm::SharedType, tile::ViewType>(operand.getType()))
       continue;
     Access access = accessTo(operand, kindOf(op, operand));
     access.footprint = cuda::footprintOf(op, operand);
-    section.head.add(access);
+    summary.head.add(access);
     // The writes of an asynchronous copy count as accesses of its wait, not of the copy op.
     if (!isa<sm::CopyInOp>(op) || access.kind == Kind::read)
-      section.tail.add(access);
+      summary.tail.add(access);
   }
-  return section;
+  return summary;
 }
 
 /// Returns true if `op` synchronises all threads. `tile.next_work` does: one thread draws the work index and passes it
@@ -204,7 +204,7 @@ static void sink(sm::WaitOp wait) {
   Accesses ended = endedBy(wait);
   auto mayComeBefore = [&](Operation *op) {
     bool isAsynchronous = isa<sm::CommitOp, sm::WaitOp, sm::CopyInOp, sm::RolesOp>(op);
-    return isAsynchronous || isBarrier(op) || (op->getNumRegions() == 0 && sectionOf(op).head.conflictWith(ended))
+    return isAsynchronous || isBarrier(op) || (op->getNumRegions() == 0 && summaryOf(op).head.conflictWith(ended))
                ? WalkResult::interrupt()
                : WalkResult::advance();
   };
@@ -216,7 +216,7 @@ static void sink(sm::WaitOp wait) {
 
 //===-- Barriers -------------------------------------------------------------------------------------------------===//
 
-static Section orderAccesses(Operation &op);
+static BarrierSummary orderAccesses(Operation &op);
 
 static bool ordersWarp(Operation *op) {
   auto barrier = dyn_cast<sm::BarrierOp>(op);
@@ -225,36 +225,36 @@ static bool ordersWarp(Operation *op) {
 }
 
 /// Inserts the barriers of a block. `before` are accesses that may have happened since the last barrier.
-static Section orderAccesses(Block &block, const Accesses &before) {
-  Section section{.head = {}, .tail = before};
+static BarrierSummary orderAccesses(Block &block, const Accesses &before) {
+  BarrierSummary summary{.head = {}, .tail = before};
   for (Operation &op : block) {
     if (ordersWarp(&op)) {
-      section.tail.orderInWarp();
+      summary.tail.orderInWarp();
       continue;
     }
-    Section next = orderAccesses(op);
-    Need need = section.tail.needBefore(next.head);
+    BarrierSummary next = orderAccesses(op);
+    Need need = summary.tail.needBefore(next.head);
     OpBuilder b(&op);
     if (need == Need::barrier) {
       if (auto ofWarp = dyn_cast_or_null<sm::BarrierOp>(op.getPrevNode()))
         ofWarp.erase();
       sm::BarrierOp::create(b, op.getLoc());
-      section.append(Section::barrier());
+      summary.append(BarrierSummary::barrier());
     } else if (need == Need::warpBarrier) {
       sm::BarrierOp::create(b, op.getLoc(), /*warp=*/true);
-      section.tail.orderInWarp();
+      summary.tail.orderInWarp();
     }
-    section.append(next);
+    summary.append(next);
   }
-  return section;
+  return summary;
 }
 
 /// Inserts the barriers of one iteration of a loop. Its regions run one after another, and the loop may end after each
 /// of them.
-static Section orderIteration(LoopLikeOpInterface loop, Accesses before) {
-  Section iteration;
+static BarrierSummary orderIteration(LoopLikeOpInterface loop, Accesses before) {
+  BarrierSummary iteration;
   for (Region *region : loop.getLoopRegions()) {
-    Section part = orderAccesses(region->front(), before);
+    BarrierSummary part = orderAccesses(region->front(), before);
     if (iteration.open)
       iteration.head.add(part.head);
     iteration.tail.add(part.tail);
@@ -267,8 +267,8 @@ static Section orderIteration(LoopLikeOpInterface loop, Accesses before) {
 }
 
 /// Inserts the barriers of a loop, which may have no iteration.
-static Section orderLoop(LoopLikeOpInterface loop) {
-  Section iteration = orderIteration(loop, {});
+static BarrierSummary orderLoop(LoopLikeOpInterface loop) {
+  BarrierSummary iteration = orderIteration(loop, {});
   Accesses before = loop->hasAttr(tile::parallelLoop) ? iteration.tail.ofSharedMemory() : iteration.tail;
   if (before.conflictWith(iteration.head))
     iteration = orderIteration(loop, before);
@@ -278,22 +278,22 @@ static Section orderLoop(LoopLikeOpInterface loop) {
 
 /// Inserts the barriers of an op with regions. A conflict with accesses before the op gets one barrier before it, for
 /// all branches.
-static Section orderBranches(Operation &op) {
-  Section section{.head = {}, .tail = {}, .open = false};
+static BarrierSummary orderBranches(Operation &op) {
+  BarrierSummary summary{.head = {}, .tail = {}, .open = false};
   for (Region &region : op.getRegions()) {
     if (region.empty()) {
-      section.open = true;
+      summary.open = true;
       continue;
     }
-    Section body = orderAccesses(region.front(), {});
-    section.head.add(body.head);
-    section.tail.add(body.tail);
-    section.open |= body.open;
+    BarrierSummary body = orderAccesses(region.front(), {});
+    summary.head.add(body.head);
+    summary.tail.add(body.tail);
+    summary.open |= body.open;
   }
-  return section;
+  return summary;
 }
 
-static Section orderAccesses(Operation &op) {
+static BarrierSummary orderAccesses(Operation &op) {
   // The producer needs no barriers: its warps share nothing with each other.
   if (auto roles = dyn_cast<sm::RolesOp>(op))
     return orderAccesses(roles.getConsumer().front(), {});
@@ -305,11 +305,11 @@ static Section orderAccesses(Operation &op) {
   if (op.getNumRegions() != 0)
     return orderBranches(op);
   if (isBarrier(&op))
-    return Section::barrier();
+    return BarrierSummary::barrier();
   // A thread waits only for its own copies. The copies of other threads have finished at the next barrier.
   if (auto wait = dyn_cast<sm::WaitOp>(op))
     return {.head = {}, .tail = endedBy(wait)};
-  return sectionOf(&op);
+  return summaryOf(&op);
 }
 
 /// Returns true if the wait may move past `op`: `op` neither accesses the bytes that the wait covers nor starts a copy
@@ -321,7 +321,7 @@ static bool mayComeAfter(Operation *op, const Accesses &ended) {
     if (slot && slot.getRing().getType().getShape().front() > 1)
       return WalkResult::advance();
     bool isOther = isa<sm::CommitOp, sm::WaitOp, sm::RolesOp>(inside) || isBarrier(inside);
-    bool isEarly = inside->getNumRegions() == 0 && sectionOf(inside).head.conflictWith(ended);
+    bool isEarly = inside->getNumRegions() == 0 && summaryOf(inside).head.conflictWith(ended);
     return isOther || isEarly ? WalkResult::interrupt() : WalkResult::advance();
   });
   return !search.wasInterrupted();

@@ -155,7 +155,7 @@ private:
   /// Returns the warp digits of an operand: `before` consecutive warps are replicas, then `warps` positions along `dim`
   /// follow, and `after` repetitions of these are replicas again.
   static sm::Digits warpsAlong(int32_t dim, int64_t stride, int64_t warps, int64_t before, int64_t after) {
-    return {{sm::Digit::copies, before, 0}, {dim, warps, stride}, {sm::Digit::copies, after, 0}};
+    return {{sm::Digit::replicas, before, 0}, {dim, warps, stride}, {sm::Digit::replicas, after, 0}};
   }
 
   void multiply(ArrayRef<Words> a, const Words &b, int64_t column) {

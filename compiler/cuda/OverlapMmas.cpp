@@ -256,8 +256,7 @@ struct OverlapMmas : cuda::impl::OverlapMmasBase<OverlapMmas> {
   }
 
   static void overlap(sm::RolesOp roles) {
-    constexpr int64_t warpsOfGroup = 4;
-    bool isSequenced = tile::setting(roles, "tile.num_warps", warpsOfGroup) > warpsOfGroup;
+    bool isSequenced = tile::setting(roles, "tile.num_warps", sm::kWarpsPerWarpgroup) > sm::kWarpsPerWarpgroup;
     bool hasMmas = false, isOverlapped = false;
     roles.getConsumer().walk([&](scf::ForOp loop) {
       if (loop.getBody()->getOps<sm::WgmmaOp>().empty())

@@ -22,7 +22,7 @@ static Value addDigits(Scalars &s, Value index, ArrayRef<sm::Digit> digits, Thre
     weight *= digit.size;
     if (weight != count)
       number = s.rem(number, digit.size);
-    if (digit.dim != sm::Digit::copies)
+    if (digit.dim != sm::Digit::replicas)
       place.origin[digit.dim] = s.add(place.origin[digit.dim], s.mul(number, digit.stride));
     else if (digit.size > 1)
       first = s.both(first, s.compare(Scalars::Compare::eq, number, 0));

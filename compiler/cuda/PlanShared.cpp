@@ -30,14 +30,14 @@ struct Interval {
 };
 
 /// The live ranges of buffers, over the ops in program order.
-class Lives {
+class LiveRanges {
 public:
-  explicit Lives(Operation *root) : root_(root) { number(root); }
+  explicit LiveRanges(Operation *root) : root_(root) { number(root); }
 
   Interval of(sm::AllocOp alloc) const {
-    Interval life;
-    addUses(alloc, alloc, life);
-    return life;
+    Interval liveRange;
+    addUses(alloc, alloc, liveRange);
+    return liveRange;
   }
 
 private:
@@ -50,34 +50,34 @@ private:
     spans_[op] = {first, next_++};
   }
 
-  void addUses(Value buffer, sm::AllocOp alloc, Interval &life) const {
+  void addUses(Value buffer, sm::AllocOp alloc, Interval &liveRange) const {
     for (Operation *user : buffer.getUsers()) {
-      addUse(alloc, user, life);
+      addUse(alloc, user, liveRange);
       // No wait to look for: the loop that reads a ring waits for all copies into it.
       if (isa<sm::CopyInOp>(user) && !buffer.getDefiningOp<sm::SlotOp>())
-        addUntilFinished(user, life);
+        addUntilFinished(user, liveRange);
       if (isa<sm::SlotOp, sm::ColumnsOp, sm::ConsumerWaitOp>(user))
-        addUses(user->getResult(0), alloc, life);
+        addUses(user->getResult(0), alloc, liveRange);
       if (auto product = dyn_cast<sm::WgmmaOp>(user))
-        addUntilWait(product, alloc, life);
+        addUntilWait(product, alloc, liveRange);
     }
   }
 
   /// Adds an op that uses a buffer. A producer fills a buffer as early as it can, so its use counts from the start of
   /// the roles. The last use of the consumers comes after the last fill.
-  void addUse(sm::AllocOp alloc, Operation *user, Interval &life) const {
+  void addUse(sm::AllocOp alloc, Operation *user, Interval &liveRange) const {
     auto roles = user->getParentOfType<sm::RolesOp>();
     if (roles && roles.getProducer().findAncestorOpInRegion(*user))
-      life.include({spans_.at(roles).first, spans_.at(roles).first});
+      liveRange.include({spans_.at(roles).first, spans_.at(roles).first});
     else
-      life.include(spans_.at(inLoopOf(alloc, user)));
+      liveRange.include(spans_.at(inLoopOf(alloc, user)));
   }
 
   /// Extends a live range to the wait of an MMA, which reads its operands until then. If another iteration waits for
   /// it, the range has no end.
-  void addUntilWait(sm::WgmmaOp product, sm::AllocOp alloc, Interval &life) const {
+  void addUntilWait(sm::WgmmaOp product, sm::AllocOp alloc, Interval &liveRange) const {
     for (Operation *user : product->getUsers())
-      life.include(spans_.at(isa<sm::WgmmaWaitOp>(user) ? inLoopOf(alloc, user) : root_));
+      liveRange.include(spans_.at(isa<sm::WgmmaWaitOp>(user) ? inLoopOf(alloc, user) : root_));
   }
 
   /// Returns the outermost loop between the alloc and the user, or the user. A buffer that one iteration uses must
@@ -92,12 +92,12 @@ private:
 
   /// Extends a live range from a copy to a wait that covers it. Waits in regions do not count, because they may not
   /// run.
-  void addUntilFinished(Operation *copy, Interval &life) const {
+  void addUntilFinished(Operation *copy, Interval &liveRange) const {
     int64_t groups = 0;
     for (Operation *op = copy; !isa<func::FuncOp>(op); op = op->getParentOp()) {
-      life.include(spans_.at(op));
+      liveRange.include(spans_.at(op));
       for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
-        life.include(spans_.at(next));
+        liveRange.include(spans_.at(next));
         auto wait = dyn_cast<sm::WaitOp>(next);
         if (wait && static_cast<int64_t>(wait.getPending()) < groups)
           return;
@@ -114,14 +114,14 @@ private:
 struct Buffer {
   sm::AllocOp alloc;
   int64_t size;
-  Interval life, bytes;
+  Interval liveRange, bytes;
 
   void moveTo(int64_t offset) { bytes = {offset, offset + size - 1}; }
 };
 
 static bool isFree(ArrayRef<Buffer> placed, const Buffer &buffer) {
   return llvm::none_of(placed, [&](const Buffer &other) {
-    return other.life.overlaps(buffer.life) && other.bytes.overlaps(buffer.bytes);
+    return other.liveRange.overlaps(buffer.liveRange) && other.bytes.overlaps(buffer.bytes);
   });
 }
 
@@ -134,7 +134,7 @@ static void placeAmong(ArrayRef<Buffer> placed, Buffer &buffer) {
       return;
   buffer.moveTo(0);
   for (const Buffer &other : placed)
-    if (other.life.overlaps(buffer.life) && other.bytes.overlaps(buffer.bytes))
+    if (other.liveRange.overlaps(buffer.liveRange) && other.bytes.overlaps(buffer.bytes))
       buffer.moveTo(other.bytes.last + 1);
 }
 
@@ -151,10 +151,10 @@ struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
 
   /// Places the buffers, large ones first.
   SmallVector<Buffer> plan() {
-    Lives lives(getOperation());
+    LiveRanges liveRanges(getOperation());
     SmallVector<Buffer> buffers, placed;
     getOperation().walk(
-        [&](sm::AllocOp alloc) { buffers.push_back({alloc, alloc.getType().bytes(), lives.of(alloc), {}}); });
+        [&](sm::AllocOp alloc) { buffers.push_back({alloc, alloc.getType().bytes(), liveRanges.of(alloc), {}}); });
     llvm::stable_sort(buffers, [](const Buffer &a, const Buffer &b) { return a.size > b.size; });
     for (Buffer &buffer : buffers) {
       placeAmong(placed, buffer);

@@ -44,13 +44,13 @@ private:
   /// never waits for a late slot while an earlier one is free. A tile that is released with another one comes after it.
   void feed(SmallVector<sm::LoadSharedOp> &due, RingPosition position) {
     auto last = [&](sm::LoadSharedOp fetch) {
-      sm::LoadSharedOp companion = rings_.companionOf(fetch);
-      return userIn(companion ? companion : fetch, /*last=*/true);
+      sm::LoadSharedOp partner = rings_.releasedWith(fetch);
+      return userIn(partner ? partner : fetch, /*last=*/true);
     };
     llvm::stable_sort(due, [&](sm::LoadSharedOp one, sm::LoadSharedOp other) {
       Operation *end = last(one), *otherEnd = last(other);
       if (end == otherEnd)
-        return !rings_.companionOf(one) && rings_.companionOf(other);
+        return !rings_.releasedWith(one) && rings_.releasedWith(other);
       return end && otherEnd && end->isBeforeInBlock(otherEnd);
     });
     for (sm::LoadSharedOp fetch : due) {
@@ -85,7 +85,7 @@ private:
 
   void repeat(scf::ForOp loop, ArrayRef<Loop> loops) {
     Value lower = map_.lookupOrDefault(loop.getLowerBound()), upper = map_.lookupOrDefault(loop.getUpperBound());
-    auto copy = scf::ForOp::create(b_, lower, upper, map_.lookupOrDefault(loop.getStep()), turnsOf(loops));
+    auto copy = scf::ForOp::create(b_, lower, upper, map_.lookupOrDefault(loop.getStep()), positionsOf(loops));
     OpBuilder::InsertionGuard guard(b_);
     repeatIteration(loop, loops, copy);
   }
@@ -94,13 +94,13 @@ private:
     tile::NextWorkOp work = nextWorkOf(loop);
     Value condition = loop.getConditionOp().getCondition();
     repeat(condition, loop->getBlock());
-    SmallVector<Value> inits = turnsOf(loops);
+    SmallVector<Value> inits = positionsOf(loops);
     SmallVector<Type> types(loop.getResultTypes());
     llvm::append_range(types, ValueRange(inits).getTypes());
     auto copy = scf::WhileOp::create(b_, types, inits, nullptr, nullptr);
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(copy.getBeforeBody());
-    setSequenced(loops, copy.getBeforeArguments());
+    setPositions(loops, copy.getBeforeArguments());
     SmallVector<Value> passed{feed(work, positions_.at(loop))};
     llvm::append_range(passed, copy.getBeforeArguments());
     map_.map(work.getResult(), passed.front());
@@ -113,22 +113,22 @@ private:
   void repeatIteration(Loop loop, ArrayRef<Loop> loops, Loop copy) {
     map_.map(bodyOf(loop)->getArgument(0), bodyOf(copy)->getArgument(0));
     b_.setInsertionPointToStart(bodyOf(copy));
-    setSequenced(loops, carriedIn(copy));
+    setPositions(loops, carriedIn(copy));
     loadBlock(*bodyOf(loop), positions_.lookup(loop));
     if (rings_.areFilledIn(loop))
       positions_[loop] = positions_[loop].next(b_, rings_.slotsIn(loop));
-    scf::YieldOp::create(b_, turnsOf(loops));
-    setSequenced(loops, copy->getResults().take_back(2 * loops.size()));
+    scf::YieldOp::create(b_, positionsOf(loops));
+    setPositions(loops, copy->getResults().take_back(2 * loops.size()));
   }
 
-  SmallVector<Value> turnsOf(ArrayRef<Loop> loops) {
+  SmallVector<Value> positionsOf(ArrayRef<Loop> loops) {
     SmallVector<Value> turns;
     for (Loop loop : loops)
       turns.append({positions_[loop].slot, positions_[loop].phase});
     return turns;
   }
 
-  void setSequenced(ArrayRef<Loop> loops, ValueRange values) {
+  void setPositions(ArrayRef<Loop> loops, ValueRange values) {
     for (auto [i, loop] : llvm::enumerate(loops))
       positions_[loop] = {values[2 * i], values[2 * i + 1]};
   }

@@ -108,7 +108,7 @@ bool cuda::canProducerLoad(tile::LoadOp load) {
 }
 
 /// Returns the operand of the `sm.opaque` that `index` comes from, or `index`.
-static Value unpinned(Value index) {
+static Value withoutOpaque(Value index) {
   auto outer = index.getDefiningOp<arith::IndexCastOp>();
   auto pin = outer ? outer.getIn().getDefiningOp<sm::OpaqueOp>() : sm::OpaqueOp();
   auto inner = pin ? pin.getSource().getDefiningOp<arith::IndexCastOp>() : arith::IndexCastOp();
@@ -123,7 +123,7 @@ static SmallVector<tile::LoadOp> repeatsOf(tile::LoadOp load) {
     Operation *branch = load->getBlock()->findAncestorOpInBlock(*user);
     if (other && isa_and_nonnull<scf::IfOp>(branch) && load->isBeforeInBlock(branch) && !other.getFill() &&
         other.getType() == load.getType() &&
-        llvm::equal(llvm::map_range(other.getPosition(), unpinned), load.getPosition()))
+        llvm::equal(llvm::map_range(other.getPosition(), withoutOpaque), load.getPosition()))
       repeats.push_back(other);
   }
   return repeats;

@@ -135,7 +135,7 @@ void Reduction::betweenWarps(MutableArrayRef<Value> sums) {
 /// Combines the values of warps that differ only in one digit of their number, through scratch memory. All these warps
 /// combine in the same order, so replicas stay equal.
 void Reduction::exchange(MutableArrayRef<Value> sums, const sm::Digit &digit, int64_t weight) {
-  constexpr int64_t bytes = 4, row = sm::warpSize * bytes;
+  constexpr int64_t bytes = 4, row = sm::kWarpSize * bytes;
   int64_t plane = t_.warps() * row;
   Scalars &s = t_.s;
   Value lane = s.add(t_.scratch(static_cast<int64_t>(sums.size()) * plane), s.mul(t_.lane(), bytes));
@@ -210,7 +210,7 @@ static sm::Digits rowsOfWarps(Value tile) {
   sm::Digits rows;
   for (const sm::Digit &digit : sm::layoutOf(tile).getWarps()) {
     if (digit.dim == 0 || rows.empty() || rows.back().dim == 0)
-      rows.push_back(digit.dim == 0 ? digit : sm::Digit{sm::Digit::copies, digit.size, 0});
+      rows.push_back(digit.dim == 0 ? digit : sm::Digit{sm::Digit::replicas, digit.size, 0});
     else
       rows.back().size *= digit.size;
   }
@@ -228,7 +228,7 @@ static bool isOfRows(Operation *branch, Value condition) {
 static bool isOneNumber(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getNumElements() == 1 &&
          llvm::all_of(sm::layoutOf(tile).getWarps(),
-                      [](const sm::Digit &digit) { return digit.dim == sm::Digit::copies; });
+                      [](const sm::Digit &digit) { return digit.dim == sm::Digit::replicas; });
 }
 
 /// Emits a vote of each warp on its own elements, if every use guards a branch in which each warp works alone on its

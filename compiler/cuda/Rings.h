@@ -53,7 +53,7 @@ public:
   int64_t slotsIn(Loop loop) const { return cuda::slotsIn(loop, stages_); }
 
   /// Returns the load whose release also frees this load's slot, or null.
-  sm::LoadSharedOp companionOf(sm::LoadSharedOp fetch) const { return companions_.lookup(fetch); }
+  sm::LoadSharedOp releasedWith(sm::LoadSharedOp fetch) const { return companions_.lookup(fetch); }
   /// Returns true if the release of this load's slot also frees the slot of another load.
   bool isCompanion(sm::LoadSharedOp fetch) const {
     return llvm::is_contained(llvm::make_second_range(companions_), fetch);

@@ -11,7 +11,7 @@ using namespace tegula::cuda;
 
 using Compare = Scalars::Compare;
 
-constexpr int64_t kWarpsOfGroup = 4, kMbarrierBytes = 8;
+constexpr int64_t kMbarrierBytes = 8;
 
 //===-- Roles ----------------------------------------------------------------------------------------------------===//
 
@@ -72,13 +72,13 @@ static int64_t releases(Threads &t, sm::MbarriersOp op) {
     auto release = dyn_cast<sm::ReleaseOp>(user);
     return release && release.getPerWarp();
   });
-  return warpLocal ? t.warps() : t.warps() / kWarpsOfGroup;
+  return warpLocal ? t.warps() : t.warps() / sm::kWarpsPerWarpgroup;
 }
 
 LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
   int64_t slots = op.getType().getSlots();
-  bool hasNumbers = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ProduceWorkOp>);
-  Value first = t.reserve((hasNumbers ? 3 : 2) * slots * kMbarrierBytes);
+  bool hasWorkIndices = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ProduceWorkOp>);
+  Value first = t.reserve((hasWorkIndices ? 3 : 2) * slots * kMbarrierBytes);
   t.define(op.getResult(), first);
   Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
   OpBuilder::InsertionGuard guard(t.b);
@@ -101,7 +101,7 @@ static Value emptyMbarrier(Threads &t, Value mbarriers, Value slot) {
 }
 
 /// Returns the address of the slot's work index, after the mbarriers.
-static Value numberPlace(Threads &t, Value mbarriers, Value slot) {
+static Value workIndexAddress(Threads &t, Value mbarriers, Value slot) {
   int64_t slots = cast<sm::MbarriersType>(mbarriers.getType()).getSlots();
   return t.s.add(fullMbarrier(t, mbarriers, slot), 2 * slots * kMbarrierBytes);
 }
@@ -190,12 +190,12 @@ static bool haveMet(sm::ReleaseOp op) {
 }
 
 LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
-  Value speaks = t.isFirstLane();
+  Value isElected = t.isFirstLane();
   if (!op.getPerWarp())
-    speaks = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), kWarpsOfGroup), 0), speaks);
+    isElected = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), sm::kWarpsPerWarpgroup), 0), isElected);
   else if (!haveMet(op))
     t.gpu.syncWarp();
-  t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), speaks);
+  t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), isElected);
   return success();
 }
 
@@ -203,20 +203,21 @@ LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
 
 /// Draws the work index: by the lane that loads by TMA, or by the first lane of the warp that copies.
 LogicalResult cuda::lower(Threads &t, sm::ProduceWorkOp op) {
-  Value counter = t.view(op.getCounter()).base, speaks = t.loadsByTma() ? Value() : t.isFirstLane();
+  Value counter = t.view(op.getCounter()).base, isElected = t.loadsByTma() ? Value() : t.isFirstLane();
   auto work = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
   auto wait = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
   waitForSlot(t, op);
-  Value number = speaks ? t.gpu.ofFirstLane(t.either(speaks, t.b.getI32Type(), work, wait).front()) : work().front();
-  t.gpu.storeShared(number, numberPlace(t, op.getMbarriers(), op.getSlot()), speaks);
-  t.gpu.arrive(fullMbarrier(t, op.getMbarriers(), op.getSlot()), speaks);
+  Value number =
+      isElected ? t.gpu.ofFirstLane(t.either(isElected, t.b.getI32Type(), work, wait).front()) : work().front();
+  t.gpu.storeShared(number, workIndexAddress(t, op.getMbarriers(), op.getSlot()), isElected);
+  t.gpu.arrive(fullMbarrier(t, op.getMbarriers(), op.getSlot()), isElected);
   t.define(op.getResult(), number);
   return success();
 }
 
 LogicalResult cuda::lower(Threads &t, sm::ConsumeWorkOp op) {
   t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
-  Value place = numberPlace(t, op.getMbarriers(), op.getSlot());
+  Value place = workIndexAddress(t, op.getMbarriers(), op.getSlot());
   t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, place));
   return success();
 }
@@ -224,10 +225,10 @@ LogicalResult cuda::lower(Threads &t, sm::ConsumeWorkOp op) {
 //===-- Sequence -------------------------------------------------------------------------------------------------===//
 
 /// The first barrier of the mutex. Barriers 0 and 1 are for the thread block and for the consumers.
-constexpr int64_t kFirstSequence = 2, kThreadsOfSequence = 2 * kWarpsOfGroup * sm::warpSize;
+constexpr int64_t kFirstSequence = 2, kThreadsOfSequence = 2 * sm::kWarpsPerWarpgroup * sm::kWarpSize;
 
-static Value warpgroup(Threads &t) { return t.s.div(t.warp(), kWarpsOfGroup); }
-static int64_t lastWarpgroup(Threads &t) { return t.warps() / kWarpsOfGroup - 1; }
+static Value warpgroup(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
+static int64_t lastWarpgroup(Threads &t) { return t.warps() / sm::kWarpsPerWarpgroup - 1; }
 
 LogicalResult cuda::lower(Threads &t, sm::WarpgroupOp op) {
   t.define(op.getResult(), t.s.toIndex(warpgroup(t)));

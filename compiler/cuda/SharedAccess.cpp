@@ -137,8 +137,8 @@ static int64_t covered(sm::LayoutAttr layout, int32_t dim, int64_t size) {
 /// Writes zeros to a rectangle of the tile, given by its first coordinates and sizes.
 static void clearBox(Threads &t, Value shared, ArrayRef<int64_t> first, ArrayRef<int64_t> sizes) {
   Scalars &s = t.s;
-  int64_t count = ShapedType::getNumElements(sizes), threads = t.warps() * sm::warpSize;
-  Value thread = s.add(s.mul(t.warp(), sm::warpSize), t.lane());
+  int64_t count = ShapedType::getNumElements(sizes), threads = t.warps() * sm::kWarpSize;
+  Value thread = s.add(s.mul(t.warp(), sm::kWarpSize), t.lane());
   Type type = cast<sm::SharedType>(shared.getType()).getElementType();
   Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(storedType(type)));
   auto loop = scf::ForOp::create(t.b, thread, s.i32(count), s.i32(threads));
@@ -202,7 +202,7 @@ static void writeRuns(Threads &t, sm::WriteOp op) {
 /// Returns true if every register of every thread holds an element, no two hold the same one, and the buffer has no
 /// more elements.
 static bool isExact(sm::LayoutAttr layout, RankedTensorType tile, sm::SharedType shared) {
-  int64_t places = sm::countOf(layout.getRegisters()) * sm::warpSize * sm::countOf(layout.getWarps());
+  int64_t places = sm::countOf(layout.getRegisters()) * sm::kWarpSize * sm::countOf(layout.getWarps());
   return places == tile.getNumElements() && tile.getShape() == shared.getShape();
 }
 

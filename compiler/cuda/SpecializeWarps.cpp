@@ -17,8 +17,6 @@ using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-constexpr int64_t warpsOfGroup = 4;
-
 /// Returns the size of the ring of an sm.load_shared or a tile.load.
 static int64_t ringBytes(Operation *op, sm::SharedType tile, int64_t stages) {
   return slotsIn(loopOf(op), stages) * tile.bytes();
@@ -41,9 +39,9 @@ namespace {
 struct Registers {
   Registers(int64_t warps, int64_t instances) {
     constexpr int64_t mostOfConsumer = 240, leastOfProducer = 32, mostOfProducer = 40, unit = 8;
-    const int64_t all = sm::registersOfBlock(warps + warpsOfGroup, instances);
-    ofConsumer = std::min(mostOfConsumer, (all - warpsOfGroup * leastOfProducer) / warps / unit * unit);
-    ofProducer = std::min(mostOfProducer, (all - warps * ofConsumer) / warpsOfGroup / unit * unit);
+    const int64_t all = sm::registersOfBlock(warps + sm::kWarpsPerWarpgroup, instances);
+    ofConsumer = std::min(mostOfConsumer, (all - sm::kWarpsPerWarpgroup * leastOfProducer) / warps / unit * unit);
+    ofProducer = std::min(mostOfProducer, (all - warps * ofConsumer) / sm::kWarpsPerWarpgroup / unit * unit);
   }
   int64_t ofConsumer, ofProducer;
 };
@@ -106,10 +104,10 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
     const int64_t warps = tile::setting(getOperation(), "tile.num_warps", 4),
                   instances = tile::setting(getOperation(), "tile.instances_per_sm", 1);
     const Registers registers(warps, instances);
-    if (registers.ofConsumer < sm::leastRegisters) {
+    if (registers.ofConsumer < sm::kMinRegisters) {
       function.emitError("num_warps of ")
           << warps << " and instances_per_sm of " << instances << " leave a thread " << registers.ofConsumer
-          << " registers; it must have " << sm::leastRegisters << " at least";
+          << " registers; it must have " << sm::kMinRegisters << " at least";
       return signalPassFailure();
     }
     sm::RolesOp roles = makeRoles(function, registers);
@@ -117,7 +115,7 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
     const Rings rings(b, fetches, stages());
     buildProducer(rings, roles);
     buildConsumers(rings, roles);
-    getOperation()->setAttr("tile.producer_warps", Builder(&getContext()).getI64IntegerAttr(warpsOfGroup));
+    getOperation()->setAttr("tile.producer_warps", Builder(&getContext()).getI64IntegerAttr(sm::kWarpsPerWarpgroup));
   }
 };
 } // namespace

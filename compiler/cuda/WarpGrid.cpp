@@ -21,11 +21,10 @@ bool onTensorCores(tile::DotOp dot) {
 }
 
 bool onWarpgroups(tile::DotOp dot, WarpGrid grid) {
-  constexpr int64_t warpsOfGroup = 4, rowsOfWarp = 16, mostColumns = 256;
   MmaShape shape = shapeOf(dot);
   return tile::wantsRoles(dot) && !dot->hasAttr(tile::warpLocal) && onTensorCores(dot) &&
          !dot.getLhs().getType().getElementType().isF32() && !dot.getTransposeLhs() && grid.n == 1 &&
-         grid.m % warpsOfGroup == 0 && shape.m == rowsOfWarp * grid.m && shape.n <= mostColumns;
+         grid.m % sm::kWarpsPerWarpgroup == 0 && shape.m == sm::kRowsPerWarp * grid.m && shape.n <= sm::kMaxMmaColumns;
 }
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid) {

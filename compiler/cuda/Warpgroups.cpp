@@ -62,13 +62,13 @@ LogicalResult cuda::lower(Threads &t, sm::PackOp op) {
 }
 
 LogicalResult cuda::lower(Threads &t, sm::WgmmaOp op) {
-  constexpr int64_t rowsOfGroup = 64, warpsOfGroup = 4, wordsOfStep = 4;
+  constexpr int64_t wordsOfStep = 4;
   int64_t steps = llvm::divideCeil(op.getDepth(), kDepthOfStep);
   std::optional<Operand> lhs;
   ArrayRef<Value> words;
   if (isa<sm::SharedType>(op.getLhs().getType())) {
     lhs.emplace(t, op.getLhs(), /*kIsRow=*/false);
-    lhs->skipRows(t.s.mul(t.s.div(t.warp(), warpsOfGroup), rowsOfGroup));
+    lhs->skipRows(t.s.mul(t.s.div(t.warp(), sm::kWarpsPerWarpgroup), sm::kRowsPerWarpgroup));
   } else {
     words = t.registers(op.getLhs());
   }

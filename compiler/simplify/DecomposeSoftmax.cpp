@@ -34,7 +34,7 @@ static SoftmaxState update(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Value s = op.getScores(), m = op.getMax();
   Type rows = m.getType();
   Value newMax = arith::MaxNumFOp::create(b, m, reduceRows(b, tile::Reduction::Max, s, rows));
-  Value origin = exponentOrigin(b, newMax);
+  Value origin = subtractedMax(b, newMax);
   Value p = math::Exp2Op::create(b, relativeExponent(b, s, acrossColumns(b, origin, s.getType())));
   Value alpha = math::Exp2Op::create(b, relativeExponent(b, m, origin));
   Value newSum = math::FmaOp::create(b, op.getSum(), alpha, reduceRows(b, tile::Reduction::Add, p, rows));
@@ -90,7 +90,7 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
   auto raise = [&](OpBuilder &builder, Location loc) {
     LocBuilder then(loc, builder);
     Value blockMax = scaled(then, asIntegers ? maximaOf(then, s.tile, largest) : largest, s.scale);
-    auto [m, l, alpha, any] = raisedTo(then, op, blockMax, limit);
+    auto [m, l, alpha, any] = updateMax(then, op, blockMax, limit);
     scf::YieldOp::create(then, ValueRange{m, l, alpha, any});
   };
   Value one = floatConstant(b, rows, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
@@ -110,25 +110,25 @@ static bool mayFuse(tile::SoftmaxUpdateOp op) { return hidesRounding(op) || tile
 static Value fusedNearZero(LocBuilder &b, const ScaledScores &s, Value origin) {
   auto matrix = cast<RankedTensorType>(s.tile.getType());
   Type rows = origin.getType();
-  Value isFar = isFarFromZero(b, origin);
+  Value exceedsRange = exceedsFusedRange(b, origin);
   auto differences = [&](OpBuilder &builder, Location loc) {
     LocBuilder then(loc, builder);
     Value difference = arith::SubFOp::create(then, computed(then, s), acrossColumns(then, origin, matrix));
-    Value inFarRows = acrossColumns(then, isFar, matrix.clone(then.getI1Type()));
+    Value inFarRows = acrossColumns(then, exceedsRange, matrix.clone(then.getI1Type()));
     scf::YieldOp::create(then, arith::SelectOp::create(then, inFarRows, difference, s.tile).getResult());
   };
   auto scores = [&](OpBuilder &otherwise, Location loc) { scf::YieldOp::create(otherwise, loc, s.tile); };
-  Value tile = scf::IfOp::create(b, tile::AnyOp::create(b, isFar), differences, scores).getResult(0);
+  Value tile = scf::IfOp::create(b, tile::AnyOp::create(b, exceedsRange), differences, scores).getResult(0);
   Value one = floatConstant(b, rows, 1), zero = floatConstant(b, rows, 0);
-  Value scale = arith::SelectOp::create(b, isFar, one, scaled(b, one, s.scale));
+  Value scale = arith::SelectOp::create(b, exceedsRange, one, scaled(b, one, s.scale));
   Value factor = arith::MulFOp::create(b, scale, floatConstant(b, rows, log2e));
-  Value minus = minusOrigin(b, arith::SelectOp::create(b, isFar, zero, origin));
+  Value minus = minusOrigin(b, arith::SelectOp::create(b, exceedsRange, zero, origin));
   return math::FmaOp::create(b, tile, acrossColumns(b, factor, matrix), acrossColumns(b, minus, matrix));
 }
 
 /// Returns the exponents of probabilities relative to the maxima `m`.
 static Value exponents(LocBuilder &b, const ScaledScores &s, Value m, tile::SoftmaxUpdateOp op) {
-  Value origin = exponentOrigin(b, m);
+  Value origin = subtractedMax(b, m);
   if (hidesRounding(op))
     return fusedExponents(b, s, origin);
   return mayFuse(op) ? fusedNearZero(b, s, origin) : exactExponents(b, s, origin);
@@ -139,7 +139,7 @@ static Value exponents(LocBuilder &b, const ScaledScores &s, Value m, tile::Soft
 static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Type rows = op.getMax().getType();
   ScaledScores s = mayFuse(op) ? withoutScale(op.getScores(), /*andAdded=*/false) : ScaledScores{op.getScores()};
-  Value limit = arith::AddFOp::create(b, op.getMax(), floatConstant(b, rows, raisedAbove * ln2));
+  Value limit = arith::AddFOp::create(b, op.getMax(), floatConstant(b, rows, kRescaleThresholdLog2 * ln2));
   auto [m, l, alpha, any] = raised(b, s, limit, op);
   Value p = math::Exp2Op::create(b, exponents(b, s, m, op));
   Value newSum = arith::AddFOp::create(b, l, reduceRows(b, tile::Reduction::Add, p, rows));

@@ -155,7 +155,8 @@ public:
     Value isLater = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, position, first);
     Value isWrong = arith::AndIOp::create(b, tile::AnyOp::create(b, tooLarge), isLater);
     update = branch(
-        b, isWrong, [&](LocBuilder &b) { return carefully(b, chain.again(b)); }, [&](LocBuilder &) { return update; });
+        b, isWrong, [&](LocBuilder &b) { return exactUpdate(b, chain.again(b)); },
+        [&](LocBuilder &) { return update; });
     Value l = arith::AddFOp::create(b, update.l, update.sum);
     return {update.m, l, accumulate(b, op_, update.p, update.any, update.alpha)};
   }
@@ -167,13 +168,13 @@ private:
     scf::IfOp dividing = chain.dividingBranch();
     if (!dividing)
       return branch(
-          b, isFirst, [&](LocBuilder &b) { return carefully(b, scores_); },
-          [&](LocBuilder &b) { return fast(b, scores_); });
-    auto inside = [&](LocBuilder &b) { return fast(b, chain.repeated(b, FastPaths::take)); };
-    auto atEdge = [&](LocBuilder &b) { return fast(b, chain.repeated(b, FastPaths::avoid)); };
+          b, isFirst, [&](LocBuilder &b) { return exactUpdate(b, scores_); },
+          [&](LocBuilder &b) { return optimisticUpdate(b, scores_); });
+    auto inside = [&](LocBuilder &b) { return optimisticUpdate(b, chain.repeated(b, FastPaths::take)); };
+    auto atBoundary = [&](LocBuilder &b) { return optimisticUpdate(b, chain.repeated(b, FastPaths::avoid)); };
     return branch(
-        b, isFirst, [&](LocBuilder &b) { return carefully(b, chain.repeated(b, FastPaths::keep)); },
-        [&](LocBuilder &b) { return branch(b, dividing.getCondition(), inside, atEdge); });
+        b, isFirst, [&](LocBuilder &b) { return exactUpdate(b, chain.repeated(b, FastPaths::keep)); },
+        [&](LocBuilder &b) { return branch(b, dividing.getCondition(), inside, atBoundary); });
   }
 
   static BlockUpdate branch(LocBuilder &b, Value condition, Build then, Build otherwise) {
@@ -196,7 +197,7 @@ private:
 
   /// Computes P relative to the old maxima. A row that has seen no key uses -1e37 instead, and so does an f16 row with
   /// a maximum beyond 512. Any visible score of such a row then fails the check.
-  BlockUpdate fast(LocBuilder &b, const ScaledScores &scores) {
+  BlockUpdate optimisticUpdate(LocBuilder &b, const ScaledScores &scores) {
     Value m = op_.getMax(), p = math::Exp2Op::create(b, fusedExponents(b, scores, fastOrigin(b)));
     Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
     return {m, op_.getSum(), one, none, p, sums(b, p)};
@@ -207,18 +208,18 @@ private:
     Value m = op_.getMax();
     if (hidesRounding_)
       return selectWhere(b, m, -infinity, belowAll, m);
-    return arith::SelectOp::create(b, isFarFromZero(b, m), floatConstant(b, rows_, belowAll), m);
+    return arith::SelectOp::create(b, exceedsFusedRange(b, m), floatConstant(b, rows_, belowAll), m);
   }
 
-  BlockUpdate carefully(LocBuilder &b, ScaledScores scores) {
+  BlockUpdate exactUpdate(LocBuilder &b, ScaledScores scores) {
     if (scores.added)
       scores = {computed(b, scores)};
     Value oldMax = op_.getMax();
-    Value limit = arith::AddFOp::create(b, oldMax, floatConstant(b, rows_, raisedAbove * ln2));
+    Value limit = arith::AddFOp::create(b, oldMax, floatConstant(b, rows_, kRescaleThresholdLog2 * ln2));
     Value largest = scaled(b, reduceRows(b, tile::Reduction::Max, scores.tile, rows_), scores.scale);
-    auto [m, l, alpha, any] = raisedTo(b, op_, largest, limit);
+    auto [m, l, alpha, any] = updateMax(b, op_, largest, limit);
     auto exponents = hidesRounding_ ? fusedExponents : exactExponents;
-    Value p = math::Exp2Op::create(b, exponents(b, scores, exponentOrigin(b, m)));
+    Value p = math::Exp2Op::create(b, exponents(b, scores, subtractedMax(b, m)));
     return {m, l, alpha, any, p, sums(b, p)};
   }
 

@@ -32,7 +32,7 @@ Value selectWhere(LocBuilder &b, Value x, double value, double yes, Value no) {
   return arith::SelectOp::create(b, equal, floatConstant(b, no.getType(), yes), no);
 }
 
-Value exponentOrigin(LocBuilder &b, Value max) { return selectWhere(b, max, -infinity, 0, max); }
+Value subtractedMax(LocBuilder &b, Value max) { return selectWhere(b, max, -infinity, 0, max); }
 
 Value relativeExponent(LocBuilder &b, Value x, Value origin) {
   Value difference = arith::SubFOp::create(b, x, origin);
@@ -45,21 +45,21 @@ Value minusOrigin(LocBuilder &b, Value origin) {
 
 bool hidesRounding(tile::SoftmaxUpdateOp op) { return getElementTypeOrSelf(op.getValues()).isBF16(); }
 
-Value isFarFromZero(LocBuilder &b, Value origin) {
+Value exceedsFusedRange(LocBuilder &b, Value origin) {
   constexpr double far = 512;
   return isAbove(b, math::AbsFOp::create(b, origin), floatConstant(b, origin.getType(), far));
 }
 
 /// Returns exp(old - m), rounded as the probabilities are. It is exactly 1 in a row whose maximum stays.
 static Value rescaling(LocBuilder &b, tile::SoftmaxUpdateOp op, Value m) {
-  Value old = op.getMax(), origin = exponentOrigin(b, m);
+  Value old = op.getMax(), origin = subtractedMax(b, m);
   if (!hidesRounding(op))
     return math::Exp2Op::create(b, relativeExponent(b, old, origin));
   Value oldOrigin = arith::MulFOp::create(b, old, floatConstant(b, m.getType(), log2e));
   return math::Exp2Op::create(b, arith::AddFOp::create(b, oldOrigin, minusOrigin(b, origin)));
 }
 
-Rows raisedTo(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit) {
+Rows updateMax(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit) {
   Value exceeds = isAbove(b, largest, limit), old = op.getMax();
   Value m = arith::SelectOp::create(b, exceeds, largest, old);
   Value alpha = rescaling(b, op, m);

@@ -14,7 +14,7 @@ namespace tegula::simplify {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 /// The threshold of conditional rescaling. A row keeps its maximum until exp(new - old) exceeds 2 to this power.
-constexpr double raisedAbove = 8;
+constexpr double kRescaleThresholdLog2 = 8;
 
 /// The state of the rows: the maximum of all scores so far, the sum of their exponentials, and the output before it is
 /// divided by the sum.
@@ -31,7 +31,7 @@ mlir::Value selectWhere(mlir::ImplicitLocOpBuilder &b, mlir::Value x, double val
 
 /// Returns the maximum that exponents subtract. It is 0 where `max` is -inf, so that subtracting it from another -inf
 /// gives no NaN.
-mlir::Value exponentOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value max);
+mlir::Value subtractedMax(mlir::ImplicitLocOpBuilder &b, mlir::Value max);
 /// Returns (x - origin) log2(e). The difference is computed first, and nothing is fused, so that the result is exactly
 /// 0 where x is the maximum. The largest probability is then exactly 1, and so is the factor of a row whose maximum
 /// stays. An error in this factor would be raised to the power of the number of blocks of keys.
@@ -43,7 +43,7 @@ mlir::Value minusOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
 bool hidesRounding(tile::SoftmaxUpdateOp op);
 /// Returns an i1 per row: true if the maximum is beyond 512, where f16 would show the error of a fused exponent.
 /// Otherwise the largest probability is within 2^-13 of 1, which f16 rounds to 1.
-mlir::Value isFarFromZero(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
+mlir::Value exceedsFusedRange(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
 /// The updated state of the rows: maximum, sum, the factor `alpha` for the output, and `any`: i1, true if some row must
 /// be rescaled.
 struct Rows {
@@ -51,7 +51,7 @@ struct Rows {
 };
 
 /// Gives each row whose `largest` score is above `limit` this score as its new maximum. Returns the updated state.
-Rows raisedTo(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit);
+Rows updateMax(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit);
 /// Returns `alpha` * output + P V, where P is `p` rounded to the type of V. The output is multiplied by `alpha` only if
 /// `any` is true.
 mlir::Value accumulate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value any,

@@ -22,7 +22,7 @@ int64_t tegula::sm::countOf(ArrayRef<Digit> digits) {
 Coordinates tegula::sm::coordinatesOf(ArrayRef<Digit> digits, int64_t index, unsigned rank) {
   Coordinates coordinates(rank, 0);
   for (const Digit &digit : digits) {
-    if (digit.dim != Digit::copies)
+    if (digit.dim != Digit::replicas)
       coordinates[digit.dim] += index % digit.size * digit.stride;
     index /= digit.size;
   }
@@ -69,7 +69,7 @@ static LayoutAttr makeLayout(MLIRContext *context, ArrayRef<Digit> registers, Ar
   return LayoutAttr::get(context, normalized(registers), normalized(lanes), normalized(warps));
 }
 
-static Digit copiesOf(int64_t size) { return {Digit::copies, size, 0}; }
+static Digit replicasOf(int64_t size) { return {Digit::replicas, size, 0}; }
 
 LayoutAttr tegula::sm::accumulatorLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n) {
   int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(n, 16 * warps_n);
@@ -80,12 +80,12 @@ LayoutAttr tegula::sm::accumulatorLayout(MLIRContext *context, int64_t m, int64_
 LayoutAttr tegula::sm::operandLayout(MLIRContext *context, int64_t m, int64_t k, int64_t warps_m, int64_t warps_n) {
   int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(k, 16);
   return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16}}, {{1, 4, 2}, {0, 8, 1}},
-                    {{0, warps_m, 16 * rows}, copiesOf(warps_n)});
+                    {{0, warps_m, 16 * rows}, replicasOf(warps_n)});
 }
 
 namespace {
 /// Distributes threads (the lanes of a warp, or the warps) over dimensions.
-struct Dealer {
+struct ThreadMapping {
   int64_t left;
   Digits digits;
 
@@ -111,33 +111,33 @@ LayoutAttr tegula::sm::rowMajorLayout(MLIRContext *context, ArrayRef<int64_t> sh
   auto uncovered = [&](int32_t dim, int64_t covered) {
     return static_cast<int64_t>(llvm::divideCeil(shape[dim], covered));
   };
-  Dealer lanes{warpSize, {}}, warpDealer{warps, {}};
+  ThreadMapping lanes{kWarpSize, {}}, warpMapping{warps, {}};
   Coordinates covered(rank, 1);
   covered.back() = vector;
   for (int32_t dim = rank - 1; dim >= 0; --dim)
     covered[dim] *= lanes.deal(dim, uncovered(dim, covered[dim]), covered[dim]);
   for (int32_t dim = 0; dim < rank; ++dim)
-    covered[dim] *= warpDealer.deal(dim, uncovered(dim, covered[dim]), covered[dim]);
+    covered[dim] *= warpMapping.deal(dim, uncovered(dim, covered[dim]), covered[dim]);
   Digits registers{{rank - 1, vector, 1}};
   for (int32_t dim = rank - 1; dim >= 0; --dim)
     registers.push_back({dim, uncovered(dim, covered[dim]), covered[dim]});
-  lanes.digits.push_back(copiesOf(lanes.left));
-  warpDealer.digits.push_back(copiesOf(warpDealer.left));
-  return makeLayout(context, registers, lanes.digits, warpDealer.digits);
+  lanes.digits.push_back(replicasOf(lanes.left));
+  warpMapping.digits.push_back(replicasOf(warpMapping.left));
+  return makeLayout(context, registers, lanes.digits, warpMapping.digits);
 }
 
 //===-- Change of shape -------------------------------------------------------------------------------------------===//
 
-/// Renames the dimension of each digit. If `rename` returns Digit::copies, the digit becomes replicas, or disappears if
-/// `keepCopies` is false.
+/// Renames the dimension of each digit. If `rename` returns Digit::replicas, the digit becomes replicas, or disappears
+/// if `keepCopies` is false.
 static Digits renamed(ArrayRef<Digit> digits, function_ref<int32_t(int32_t)> rename, bool keepCopies) {
   Digits result;
   for (Digit digit : digits) {
-    int32_t dim = digit.dim == Digit::copies ? Digit::copies : rename(digit.dim);
-    if (dim != Digit::copies)
+    int32_t dim = digit.dim == Digit::replicas ? Digit::replicas : rename(digit.dim);
+    if (dim != Digit::replicas)
       result.push_back({dim, digit.size, digit.stride});
     else if (keepCopies)
-      result.push_back(copiesOf(digit.size));
+      result.push_back(replicasOf(digit.size));
   }
   return result;
 }
@@ -148,12 +148,12 @@ static LayoutAttr renamed(LayoutAttr layout, function_ref<int32_t(int32_t)> rena
 }
 
 LayoutAttr tegula::sm::collapsed(LayoutAttr layout, unsigned dim) {
-  return renamed(layout, [=](int32_t d) { return d == static_cast<int32_t>(dim) ? Digit::copies : d; });
+  return renamed(layout, [=](int32_t d) { return d == static_cast<int32_t>(dim) ? Digit::replicas : d; });
 }
 
 LayoutAttr tegula::sm::without(LayoutAttr layout, unsigned dim) {
   auto removed = static_cast<int32_t>(dim);
-  return renamed(layout, [=](int32_t d) { return d == removed ? Digit::copies : d > removed ? d - 1 : d; });
+  return renamed(layout, [=](int32_t d) { return d == removed ? Digit::replicas : d > removed ? d - 1 : d; });
 }
 
 LayoutAttr tegula::sm::reducedWithinThreads(LayoutAttr layout, unsigned dim) {

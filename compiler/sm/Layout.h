@@ -2,6 +2,8 @@
 // Layouts (`#sm.layout`): where the hardware expects a tile, and how a layout changes with the shape of its tile.
 #pragma once
 
+#include "compiler/sm/Hopper.h"
+
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -9,16 +11,15 @@
 
 namespace tegula::sm {
 
-constexpr int64_t warpSize = 32;
-
 /// A digit of the mixed-radix number of a register, lane or warp. It has `size` values; value d adds d * stride to the
 /// coordinate `dim`. With `registers = [1:2:1, 0:2:8]`, register 3 has the digits 1 and 1: it is one column and eight
 /// rows from register 0. CuTe calls a digit a mode.
 struct Digit {
-  static constexpr int32_t copies = -1;
+  static constexpr int32_t replicas = -1;
 
-  /// A dimension of the tile, or `copies`: threads that differ in this digit hold the same element, and `stride` is 0.
-  int32_t dim = copies;
+  /// A dimension of the tile, or `replicas`: threads that differ in this digit hold the same element, and `stride` is
+  /// 0.
+  int32_t dim = replicas;
   int64_t size = 1;
   int64_t stride = 0;
 

@@ -21,8 +21,6 @@ namespace tegula::sm {
 /// Returns the registers that a launch gives to a thread block, summed over its warps for one lane each, if `blocks`
 /// thread blocks share a multiprocessor. Roles can redistribute only these registers.
 int64_t registersOfBlock(int64_t warps, int64_t blocks);
-/// The fewest registers per thread that `setmaxnreg` accepts.
-constexpr int64_t leastRegisters = 24;
 
 /// Returns the buffer of a tile in shared memory. Looks through `sm.consumer_wait`, `sm.columns` and `sm.slot`, in this
 /// order. Null if the tile does not come from an `sm.alloc`.

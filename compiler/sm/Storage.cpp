@@ -21,7 +21,7 @@ static Fragments gridOf(LayoutAttr layout, int32_t warpsN) {
   grid.rows = sizeOf(registers, 0, 16);
   grid.columns = std::max<int64_t>(sizeOf(registers, 1, 8) / 2, 1);
   grid.warpsM = sizeOf(warps, 0, 16 * grid.rows);
-  grid.warpsN = sizeOf(warps, warpsN, warpsN == Digit::copies ? 0 : 16 * grid.columns);
+  grid.warpsN = sizeOf(warps, warpsN, warpsN == Digit::replicas ? 0 : 16 * grid.columns);
   return grid;
 }
 
@@ -33,7 +33,7 @@ std::optional<Fragments> tegula::sm::accumulatorFragments(LayoutAttr layout) {
 }
 
 std::optional<Fragments> tegula::sm::operandFragments(LayoutAttr layout) {
-  Fragments grid = gridOf(layout, Digit::copies);
+  Fragments grid = gridOf(layout, Digit::replicas);
   auto [rows, columns, warpsM, warpsN] = grid;
   LayoutAttr same = operandLayout(layout.getContext(), 16 * rows * warpsM, 16 * columns, warpsM, warpsN);
   return layout == same ? std::optional(grid) : std::nullopt;
@@ -50,12 +50,12 @@ static LayoutAttr matrices(MLIRContext *context, bool rowsLast, ArrayRef<Digit> 
 }
 
 LayoutAttr tegula::sm::lhsMatrices(MLIRContext *context, const Fragments &grid, bool transposed) {
-  return matrices(context, transposed, {{transposed, grid.warpsM, 16 * grid.rows}, {Digit::copies, grid.warpsN, 0}});
+  return matrices(context, transposed, {{transposed, grid.warpsM, 16 * grid.rows}, {Digit::replicas, grid.warpsN, 0}});
 }
 
 LayoutAttr tegula::sm::rhsMatrices(MLIRContext *context, const Fragments &grid, bool transposed) {
   return matrices(context, transposed,
-                  {{Digit::copies, grid.warpsM, 0}, {!transposed, grid.warpsN, 16 * grid.columns}});
+                  {{Digit::replicas, grid.warpsM, 0}, {!transposed, grid.warpsN, 16 * grid.columns}});
 }
 
 LayoutAttr tegula::sm::blockMatrices(LayoutAttr layout) {
@@ -74,7 +74,7 @@ static void widen(SmallVectorImpl<Spread> &spread, const Coordinates &lane, cons
 SmallVector<Spread> tegula::sm::threadSpread(LayoutAttr layout, unsigned rank) {
   SmallVector<Spread> spread(rank);
   for (int64_t warp = 0; warp < countOf(layout.getWarps()); ++warp)
-    for (int64_t lane = 0; lane < warpSize; ++lane)
+    for (int64_t lane = 0; lane < kWarpSize; ++lane)
       widen(spread, coordinatesOf(layout.getLanes(), lane, rank), coordinatesOf(layout.getWarps(), warp, rank));
   return spread;
 }

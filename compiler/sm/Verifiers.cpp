@@ -45,7 +45,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
 static void printDigits(AsmPrinter &printer, StringRef name, ArrayRef<Digit> digits) {
   printer << name << " = [";
   llvm::interleaveComma(digits, printer, [&](const Digit &digit) {
-    if (digit.dim == Digit::copies)
+    if (digit.dim == Digit::replicas)
       printer << "*:" << digit.size;
     else
       printer << digit.dim << ':' << digit.size << ':' << digit.stride;
@@ -63,11 +63,11 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<Digit> registers,
                                  ArrayRef<Digit> lanes, ArrayRef<Digit> warps) {
-  if (countOf(lanes) != warpSize)
-    return emitError() << "a layout's lanes count to " << countOf(lanes) << "; a warp has " << warpSize;
+  if (countOf(lanes) != kWarpSize)
+    return emitError() << "a layout's lanes count to " << countOf(lanes) << "; a warp has " << kWarpSize;
   for (ArrayRef<Digit> digits : {registers, lanes, warps})
     for (const Digit &digit : digits)
-      if (digit.size < 1 || digit.dim < Digit::copies)
+      if (digit.size < 1 || digit.dim < Digit::replicas)
         return emitError() << "a digit needs a dimension of the tile and a positive size";
   return success();
 }
@@ -209,7 +209,7 @@ AllocOp tegula::sm::allocOf(Value tile) {
 
 int64_t tegula::sm::registersOfBlock(int64_t warps, int64_t blocks) {
   constexpr int64_t ofMultiprocessor = 64 << 10, mostOfThread = 255, unit = 8;
-  return std::min(ofMultiprocessor / (warpSize * warps * blocks), mostOfThread) / unit * unit * warps;
+  return std::min(ofMultiprocessor / (kWarpSize * warps * blocks), mostOfThread) / unit * unit * warps;
 }
 
 LogicalResult RolesOp::verify() {
@@ -218,13 +218,13 @@ LogicalResult RolesOp::verify() {
   if (consumers % 4 || producers % 4)
     return emitOpError("divides ") << producers << " + " << consumers << " warps; roles are whole warpgroups of 4";
   for (auto count : {static_cast<int64_t>(getProducerRegisters()), static_cast<int64_t>(getConsumerRegisters())})
-    if (count < leastRegisters || count > 256 || count % 8)
+    if (count < kMinRegisters || count > kMaxRegisters || count % 8)
       return emitOpError("gives a thread ")
-             << count << " registers; legal are multiples of 8 from " << leastRegisters << " to 256";
+             << count << " registers; legal are multiples of 8 from " << kMinRegisters << " to " << kMaxRegisters;
   int64_t used = producers * getProducerRegisters() + consumers * getConsumerRegisters();
   int64_t blocks = tile::setting(*this, "tile.instances_per_sm", 1);
   if (int64_t all = registersOfBlock(producers + consumers, blocks); used > all)
-    return emitOpError("needs ") << warpSize * used << " registers; its threads start with " << warpSize * all;
+    return emitOpError("needs ") << kWarpSize * used << " registers; its threads start with " << kWarpSize * all;
   if (!isa_and_present<func::ReturnOp>((*this)->getNextNode()))
     return emitOpError("must be the last op of its function, except for the return");
   return success();
@@ -244,7 +244,8 @@ LogicalResult WgmmaOp::verify() {
   RankedTensorType tile = getType().getTile();
   std::optional<Fragments> grid =
       tile.getRank() == 2 && isRegisterTile(tile) ? accumulatorFragments(layoutOf(tile)) : std::nullopt;
-  if (!grid || grid->rows != 1 || grid->warpsN != 1 || grid->warpsM % 4 || 16 * grid->columns > 256)
+  if (!grid || grid->rows != 1 || grid->warpsN != 1 || grid->warpsM % kWarpsPerWarpgroup ||
+      16 * grid->columns > kMaxMmaColumns)
     return emitOpError("has accumulators ") << tile << "; a warpgroup has 64 rows of at most 256 columns";
   if (getAcc() && getAcc().getType() != tile)
     return emitOpError("accumulates in ") << tile << ", but acc is " << getAcc().getType();

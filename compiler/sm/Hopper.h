@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The sizes of warps, warpgroups and their MMAs (PTX ISA, wgmma and setmaxnreg).
+#pragma once
+
+#include <cstdint>
+
+namespace tegula::sm {
+
+constexpr int64_t kWarpSize = 32;
+constexpr int64_t kWarpsPerWarpgroup = 4;
+constexpr int64_t kRowsPerWarp = 16; ///< Rows of an accumulator that a warp holds.
+constexpr int64_t kRowsPerWarpgroup = kWarpsPerWarpgroup * kRowsPerWarp;
+constexpr int64_t kMaxMmaColumns = 256; ///< Columns of an accumulator of wgmma.
+constexpr int64_t kMinRegisters = 24;   ///< The fewest registers per thread that setmaxnreg accepts.
+constexpr int64_t kMaxRegisters = 256;  ///< The most that setmaxnreg accepts.
+
+} // namespace tegula::sm
