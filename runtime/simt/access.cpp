@@ -9,7 +9,7 @@
 namespace tegula::simt {
 namespace {
 
-/// What an instruction on matrices leaves for the last lane of the warp.
+/// Operands of an instruction on matrices, which each lane leaves for the last lane of the warp.
 struct MatrixOperands {
   uint32_t address;
   uint32_t *words;
@@ -17,7 +17,8 @@ struct MatrixOperands {
 
 constexpr uint32_t kRowBytes = 16;
 
-/// Only what a copy moves has another size than that of a register; copies are checked as a whole.
+/// Returns true if an access of a register's size is aligned. Other sizes occur in copies, which are checked as a
+/// whole.
 bool isAligned(uint64_t address, uint32_t bytes) {
   return bytes > kRowBytes || !std::has_single_bit(bytes) || address % bytes == 0;
 }
@@ -172,7 +173,7 @@ void Block::loadMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t c
   together(lane, site, [&](Lane *warp) { gatherMatrices(warp, site, count, transposed); });
 }
 
-/// The lanes whose addresses an instruction on `count` matrices does not use.
+/// Counts no bytes for the lanes whose addresses an instruction on `count` matrices does not use.
 void Block::skipOthers(const Lane *warp, uint32_t site, uint32_t count) {
   for (uint32_t lane = 8 * count; lane < kWarp; ++lane)
     skip(warp[lane], site, Space::Shared);

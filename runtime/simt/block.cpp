@@ -8,7 +8,7 @@
 
 namespace tegula::simt {
 
-/// Of a multiprocessor; of a lane.
+/// Registers of a multiprocessor, and the most that a lane can have.
 constexpr uint32_t kRegisters = 65536, kMostRegisters = 256;
 
 Block::Block(uint32_t lanes)
@@ -33,7 +33,7 @@ void Block::start(int64_t cluster) {
   program_[0] = static_cast<uint32_t>(instance % grid.x);
   program_[1] = static_cast<uint32_t>(instance / grid.x % grid.y);
   program_[2] = static_cast<uint32_t>(instance / grid.x / grid.y);
-  // What nobody wrote is not a number in any of the types.
+  // Shared memory that no lane wrote reads as NaN in all floating-point types.
   shared_.assign(size_t{launch_->sharedBytes} * launch_->cluster, std::byte{0xff});
   barriers_.clear();
   clusterBarrier_ = {};
@@ -62,7 +62,7 @@ void Block::startLanes() {
   runningOf_.assign(launch_->cluster, lanesOfInstance());
 }
 
-/// ptxas gives a kernel that moves registers between its warps an equal share for all to start with.
+/// Resets the warps. ptxas starts all warps of a kernel that moves registers between warps with equal shares.
 void Block::startWarps() {
   const auto registers = std::min(kRegisters / (lanesOfInstance() * launch_->instancesPerSm) / 8 * 8, kMostRegisters);
   freeRegisters_.assign(launch_->cluster, 0);
@@ -116,7 +116,7 @@ void Block::leave(Lane &lane) {
     lane.fiber.switchTo(next.fiber);
 }
 
-/// Nothing can go on.
+/// Ends a run in which nothing can go on. Reports a deadlock, or loads that no lane has waited for.
 void Block::end() {
   if (running_ > 0)
     return reportDeadlock();
@@ -220,7 +220,7 @@ void Block::arriveAtSequence(Lane &lane, uint32_t site, uint32_t id, uint32_t th
     completeBarrier(barrier);
 }
 
-/// Counts the lane.
+/// Counts the lane as arrived, and reports wrong numbers of threads.
 Block::Barrier &Block::come(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
   constexpr uint32_t kBarriers = 16;
   Barrier &barrier = barriers_[{rankOf(lane.number), id}];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One running program instance, or a cluster of them: lanes, shared memory, and what happens to them.
+// The execution of one program instance, or of a cluster of them: its lanes, shared memory and asynchronous operations.
 #pragma once
 
 #include "simt/clocks.h"
@@ -28,7 +28,7 @@
 
 namespace tegula::simt {
 
-/// What all program instances of a launch have in common.
+/// State that all program instances of a launch share.
 struct Launch {
   SimtKernel kernel;
   const Memory &memory;
@@ -36,7 +36,7 @@ struct Launch {
   Grid grid;
   uint32_t cluster; ///< Program instances along x that run together.
   uint32_t sharedBytes;
-  uint32_t instancesPerSm; ///< They share its registers.
+  uint32_t instancesPerSm; ///< Program instances that share the registers of a multiprocessor.
   SimtSchedule schedule;
   Findings &findings;
   Instances &instances;
@@ -45,22 +45,22 @@ struct Launch {
 
 class Block;
 
-/// A copy that has started and has not landed. Nothing is copied where `bytes` is 0.
+/// A cp.async copy that has started and is not complete. If `bytes` is 0, it copies nothing and writes zeros.
 struct Copy {
-  uint32_t site = 0, group = 0; ///< Groups are counted from 1.
+  uint32_t site = 0, group = 0; ///< `group` is the commit group, counted from 1.
   uint32_t size = 0, bytes = 0;
   const std::byte *from = nullptr;
   std::byte *to = nullptr;
 };
 
-/// A bulk copy in flight: rows go from the source to `data` a few at a time, then to where they belong.
+/// A bulk copy in flight. Its steps move rows from the source to `data`; the last step writes all rows to the target.
 struct BulkCopy {
   SimtBulk kind = SimtBulk::load;
   uint32_t lane = 0, site = 0;
   uint32_t shared = 0, swizzle = 0, rowBytes = 0;
-  uint32_t mbarrier = 0;                            ///< Of a load: its place.
-  uint32_t group = 0;                               ///< Of others, counted from 1.
-  std::vector<std::pair<BoxRow, std::byte *>> rows; ///< And where in the host's memory they begin.
+  uint32_t mbarrier = 0; ///< For a load: offset of the mbarrier in the cluster's shared memory.
+  uint32_t group = 0;    ///< For other copies: the commit group, counted from 1.
+  std::vector<std::pair<BoxRow, std::byte *>> rows; ///< Each row and its address in the host's memory.
   uint32_t rowsRead = 0;
   std::vector<std::byte> data;
 
@@ -68,73 +68,75 @@ struct BulkCopy {
   uint32_t bytes() const { return static_cast<uint32_t>(rows.size()) * rowBytes; }
 };
 
-/// Of an instruction under a mutation.
+/// The form in which a lane executes an instruction that the schedule may mutate.
 enum class Execution : uint8_t { Normal, Weaker, Not };
 
 enum class LaneState : uint8_t { Ready, InWarp, AtBarrier, AtMbarrier, AtCluster, NeedsRegisters, Done };
 
-/// What a lane has asked bulk copies to do, in groups.
+/// The bulk copies of a lane out of shared memory, in commit groups.
 struct BulkGroups {
-  uint32_t sources = 0, targets = 0; ///< Engines; 0 before the first copy.
+  uint32_t sources = 0, targets = 0; ///< Engines of the reads and of the writes; 0 before the first copy.
   uint32_t committed = 0, started = 0, read = 0,
-           written = 0; ///< The last group: waited for, in the case of `read` and `written`.
-  uint32_t site = 0;    ///< Of the last copy.
+           written = 0; ///< Last group that was committed, started, waited for until read, and until written.
+  uint32_t site = 0;    ///< Site of the last copy.
 };
 
+/// One thread of the cluster. It runs on its own fiber.
 struct Lane {
   Block *block = nullptr;
   uint32_t number = 0;
   LaneState state = LaneState::Ready;
-  uint32_t site = 0; ///< Where the lane is, unless it is ready.
+  uint32_t site = 0; ///< Instruction that the lane waits at, unless it is ready.
   Fiber fiber;
-  /// Operands of the instruction that the lane waits in: see Block::together.
+  /// Operands of the instruction at which the lane waits for others; see Block::together.
   const void *in = nullptr;
   void *out = nullptr;
-  uint32_t copyEngine = 0;  ///< 0 before the first copy.
-  uint32_t committed = 0;   ///< Groups.
-  uint32_t waited = 0;      ///< Groups that are done and seen to be.
-  uint32_t failedTries = 0; ///< Looks at an mbarrier whose phase was not over, in a row.
-  Copy lastCopy = {};       ///< Landed or not.
+  uint32_t copyEngine = 0;  ///< Engine of the lane's cp.async copies; 0 before the first one.
+  uint32_t committed = 0;   ///< Commit groups so far.
+  uint32_t waited = 0;      ///< Commit groups that the lane has waited for.
+  uint32_t failedTries = 0; ///< Consecutive tests of an mbarrier whose phase was not over.
+  Copy lastCopy = {};       ///< The last copy that the lane started, complete or not.
   std::vector<Copy> copies;
   BulkGroups bulk;
-  std::function<void()> delayed; ///< By the mutation.
-  bool isLate = false;           ///< Executes it.
+  std::function<void()> delayed; ///< Instruction that the mutation delays.
+  bool isLate = false;           ///< The lane executes `delayed`.
   uint32_t clusterArrivals = 0, clusterWaits = 0;
 };
 
-/// What lanes of a warp do together.
+/// State that the lanes of a warp share.
 struct Warp {
   uint32_t elected = 0;         ///< The lane that elect.sync picks.
-  uint32_t registers = 0;       ///< Of each lane.
-  bool fenced = false;          ///< wgmma.fence since the last wait.
-  std::vector<uint32_t> groups; ///< The last product in each.
-  uint32_t waited = 0;          ///< The last product that is waited for.
+  uint32_t registers = 0;       ///< Registers of each lane.
+  bool fenced = false;          ///< A wgmma.fence came after the last wait.
+  std::vector<uint32_t> groups; ///< For each commit group, the index of its last MMA.
+  uint32_t waited = 0;          ///< Index of the last MMA that the warp has waited for.
 };
 
 struct Warpgroup {
-  uint32_t engine = 0, started = 0;               ///< Its times are products, counted from 1.
-  uint32_t site = 0;                              ///< Of the last one.
-  std::deque<Product> products;                   ///< In flight.
-  std::map<uint32_t, AccumulatorMatrix> matrices; ///< By name.
+  uint32_t engine = 0, started = 0;               ///< Epochs of the engine are MMAs, counted from 1.
+  uint32_t site = 0;                              ///< Site of the last MMA.
+  std::deque<Product> products;                   ///< MMAs in flight.
+  std::map<uint32_t, AccumulatorMatrix> matrices; ///< By AccumulatorName::matrix.
   uint32_t lastMatrix = 0;
 };
 
-/// Reused from one program instance to the next.
+/// Executor of one cluster of program instances, or of a single one. An object executes one cluster after another.
 class Block {
 public:
   explicit Block(uint32_t lanes);
 
-  /// Runs the cluster of this number, or the program instance if they are alone. Throws std::bad_alloc if the memory
-  /// for what has happened is used up.
+  /// Runs the cluster with this index. Without clusters, this is the index of the program instance. Throws
+  /// std::bad_alloc if no memory is left for the records of what happened.
   void run(const Launch &launch, int64_t cluster);
   uint32_t lanes() const { return clocks_.lanes(); }
   int64_t switches() const { return switches_; }
-  /// Of the runs since the last call, if their schedule asked for it.
+  /// Returns the traffic of the runs since the last call. It is empty unless the schedule counts traffic.
   TrafficSums takeTraffic() { return traffic_.take(); }
-  /// Ends the run from the stack of a lane: there is no memory.
+  /// Ends the run from the stack of a lane, because memory has run out.
   [[noreturn]] void giveUp(Lane &lane);
 
-  /// To be called behind each access to shared memory: what a mutation has delayed comes as soon as it is too late.
+  /// Runs the instruction that a mutation has delayed, if the launch has a finding. Called after each access to shared
+  /// memory, so that the instruction comes just after the first access for which it was too late.
   void catchUp(Lane &lane) {
     if (!lane.delayed)
       return;
@@ -145,7 +147,7 @@ public:
 
   //===-- Instructions, called on the lane's own stack; see SimtOps -----------------------------------------------===//
   uint32_t special(const Lane &lane, SimtRegister which) const;
-  /// An access whose predicate does not hold.
+  /// Counts an access of no bytes: its predicate is false, or the lane takes no part in it.
   void skip(const Lane &lane, uint32_t site, Space space) { countTraffic(lane, site, space, 0, 0); }
   void load(Lane &lane, uint32_t site, uint64_t address, uint32_t bytes, void *to);
   void store(Lane &lane, uint32_t site, uint64_t address, uint32_t bytes, const void *from);
@@ -188,12 +190,13 @@ public:
 
 private:
   //===-- Execution: block.cpp ------------------------------------------------------------------------------------===//
+  /// A barrier of `bar.sync` and `bar.arrive`.
   struct Barrier {
-    uint32_t threads = 0; ///< That it is for.
+    uint32_t threads = 0; ///< Threads that the barrier waits for.
     uint32_t come = 0;
-    bool isSequence = false;       ///< It orders no memory.
-    std::vector<uint32_t> waiting; ///< Those who have come and wait.
-    Knowledge arrived;             ///< Of those who do not.
+    bool isSequence = false;       ///< The barrier orders no memory.
+    std::vector<uint32_t> waiting; ///< Lanes that have arrived and wait.
+    Knowledge arrived;             ///< Clocks of the lanes that have arrived and do not wait.
   };
 
   void start(int64_t cluster);
@@ -201,17 +204,18 @@ private:
   void startWarps();
   void end();
   static void runLane(void *lane);
-  /// Goes on with another lane, if there is one that can.
+  /// Switches to the lane that the scheduler picks, which may be the same one. Ends the run if no lane is ready.
   void leave(Lane &lane);
-  /// Lets the lane wait in `state` until somebody wakes it.
+  /// Makes the lane wait in `state` until wake() is called for it.
   void block(Lane &lane, LaneState state, uint32_t site);
   void wake(Lane &lane);
   void maybeInterrupt(Lane &lane);
-  /// Waits for all lanes of the warp, or of `Warps` of them; the last to come runs operation(first of the lanes).
+  /// Waits for all lanes of `Warps` consecutive warps. The last lane to come runs operation(first lane of these warps).
   template <uint32_t Warps = 1, class Operation> void together(Lane &lane, uint32_t site, Operation operation);
-  /// Reports a lane that is elsewhere.
+  /// Returns true if the lanes [first, first + count) wait at the same instruction as `lane`. Otherwise reports the
+  /// divergence.
   bool areTogether(const Lane &lane, uint32_t first, uint32_t count);
-  /// What the arrivals of a cluster's lanes add up to.
+  /// The barrier of a cluster: arrivals in the current phase, and the clocks of the lanes that arrived.
   struct ClusterBarrier {
     uint32_t phase = 0, come = 0;
     Knowledge arriving, arrived;
@@ -224,15 +228,16 @@ private:
   void meetWarp(Lane *warp);
   void land(Lane &lane, size_t copy);
   void landSomeCopy();
-  /// Lets an asynchronous operation go on, if there is one.
+  /// Makes one step of some bulk copy. Returns false if none is in flight.
   bool advanceSomething();
   void finish(Lane &lane);
   void runDelayed(Lane &lane);
-  /// What the schedule makes of an instruction that orders others; `unchanged` is what it would be.
+  /// Returns the form in which the schedule lets the lane execute an instruction that orders others. `unchanged`
+  /// executes the instruction; it is kept if the mutation delays the instruction.
   Execution executionOf(Lane &lane, uint32_t site, std::function<void()> unchanged);
 
   //===-- Asynchronous operations: mbarriers.cpp, bulk_copies.cpp, warpgroups.cpp ---------------------------------===//
-  /// Null, and a report, if there is none that the lane may use.
+  /// Returns the mbarrier at `address`, or null if no mbarrier was initialised there. Reports any illegal use.
   Mbarrier *mbarrierAt(Lane &lane, uint32_t site, uint32_t address);
   void advance(uint32_t place, Mbarrier &mbarrier);
 
@@ -242,7 +247,7 @@ private:
   void collectRows(Lane &lane, uint32_t site, BulkCopy &copy, const TensorBox &box, Moment when);
   void readRows(BulkCopy &copy);
   void writeRows(BulkCopy &copy);
-  /// The next step of a copy; false if that was the last one, and the copy is gone.
+  /// Makes the next step of a copy. Returns false after the last step, which erases the copy.
   bool advanceBulk(size_t index);
   void finishGroups(uint32_t lane, uint32_t last, bool sources);
 
@@ -250,7 +255,7 @@ private:
   Warpgroup &warpgroupOf(const Lane &lane) { return warpgroups_[lane.number / kWarpgroup]; }
   void issueMma(Lane *lanes, uint32_t site);
   bool sameMma(Lane *lanes, uint32_t site);
-  /// What a register names; null if it is a value.
+  /// Returns the accumulators that the token in a register stands for, or null if the register holds a value.
   const AccumulatorMatrix *matrixOf(const Lane &lane, uint32_t value);
   uint32_t matrixFor(Lane *lanes, uint32_t site, const SimtWgmma &what);
   void checkOperands(const Lane &lane, const Product &product);
@@ -258,10 +263,10 @@ private:
   bool takeRegisters(const Lane &lane, uint32_t count);
 
   //===-- Memory: access.cpp --------------------------------------------------------------------------------------===//
-  /// Counts, records and checks an access. Where in the host's memory it is; null if it cannot be made.
+  /// Counts, records and checks an access. Returns its address in the host's memory, or null if it cannot be made.
   std::byte *accessGlobal(const Lane &lane, uint64_t address, uint32_t bytes, const Access &access);
   std::byte *accessShared(const Lane &lane, uint32_t address, uint32_t bytes, const Access &access);
-  /// The same without counting.
+  /// Records and checks an access without counting it. Returns the same address.
   std::byte *checkGlobal(uint64_t address, uint32_t bytes, const Access &access);
   std::byte *checkShared(uint32_t address, uint32_t bytes, const Access &access);
   void countTraffic(const Lane &lane, uint32_t site, Space space, uint64_t address, uint32_t bytes) {
@@ -276,24 +281,24 @@ private:
   void scatterMatrices(Lane *warp, uint32_t site, uint32_t count, bool transposed);
 
   //===-- Reports: reports.cpp ------------------------------------------------------------------------------------===//
-  /// `memory` says which memory a byte is in.
+  /// Reports a race or a missing wait or fence. `memory` names the memory in the message.
   void reportConflict(const Access &access, const Conflict &conflict, const std::string &memory);
   void reportAccess(SimtFault fault, const Access &access, uint32_t bytes, const std::string &problem);
   void reportInstances(uint32_t tensor, int64_t offset, const Touch &earlier, const Touch &later);
   SimtFault faultOf(const Access &access, const Access &earlier) const;
-  /// `problem` continues a sentence about the lane.
+  /// Reports an error of a lane. `problem` continues a sentence that begins with the lane and its instruction.
   void report(SimtFault fault, uint32_t lane, uint32_t site, const std::string &problem);
   void reportDivergence(const Lane &lane, const Lane &other);
   void reportDeadlock();
   std::string describe(uint32_t lane, uint32_t site) const;
   std::string describeSite(uint32_t site) const;
   std::string describeInstance(uint64_t instance) const;
-  /// Which run it was.
+  /// Returns the part of a message that names the program instance, the scheduler and the seed.
   std::string runText() const;
 
   uint32_t lanesOfInstance() const { return clocks_.lanes() / launch_->cluster; }
   uint32_t rankOf(uint32_t lane) const { return lane / lanesOfInstance(); }
-  /// Where in the cluster's shared memory an address of a lane points; nothing if the bytes are not all inside.
+  /// Returns the offset of a lane's address in the cluster's shared memory, or nothing if some byte is outside.
   std::optional<uint32_t> placeOf(uint32_t lane, uint32_t address, uint32_t bytes) const;
 
   const Launch *launch_ = nullptr;
@@ -301,23 +306,23 @@ private:
   uint32_t program_[3] = {};
   Stacks stacks_;
   std::vector<Lane> lanes_;
-  std::vector<uint32_t> ready_; ///< Of each warp, a bit per lane.
+  std::vector<uint32_t> ready_; ///< For each warp, the mask of its ready lanes.
   std::vector<uint32_t> inWarp_;
   std::vector<Warp> warps_;
   std::vector<Warpgroup> warpgroups_;
-  std::map<std::pair<uint32_t, uint32_t>, Barrier> barriers_; ///< By rank and number.
+  std::map<std::pair<uint32_t, uint32_t>, Barrier> barriers_; ///< By rank and barrier id.
   ClusterBarrier clusterBarrier_;
-  std::map<uint32_t, Mbarrier> mbarriers_; ///< By place.
+  std::map<uint32_t, Mbarrier> mbarriers_; ///< By offset in `shared_`.
   std::vector<BulkCopy> bulk_;
-  std::vector<uint32_t> freeRegisters_; ///< Of each program instance.
-  std::vector<std::byte> shared_;       ///< Of all program instances, one after the other: places count from its start.
+  std::vector<uint32_t> freeRegisters_; ///< For each program instance.
+  std::vector<std::byte> shared_;       ///< Shared memory of all program instances, one after another.
   Clocks clocks_;
   Shadow shadow_;
   TrafficCounter traffic_;
   std::optional<Chooser> choose_;
   Fiber main_;
-  uint32_t running_ = 0;            ///< Lanes that are not done, and
-  std::vector<uint32_t> runningOf_; ///< of each program instance.
+  uint32_t running_ = 0;            ///< Lanes that are not done, in the whole cluster,
+  std::vector<uint32_t> runningOf_; ///< and in each program instance.
   bool outOfMemory_ = false;
   int64_t switches_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Copies by the asynchronous proxy, of boxes of tensors and of consecutive bytes.
+// Copies by the asynchronous proxy: boxes of tensors, and consecutive bytes.
 #include "simt/block.h"
 #include "simt/map_check.h"
 
@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kPiece = 16, kSteps = 4;
 
-/// Calls visit(bytes from the start of the box, where they lie in shared memory, how many) for what a swizzle keeps
-/// together.
+/// Calls visit(bytes from the start of the box, address in shared memory, number of bytes) for each run of bytes that
+/// the swizzle keeps together.
 template <class Visit> void forEachPiece(const BulkCopy &copy, uint32_t firstRow, uint32_t lastRow, Visit visit) {
   const uint32_t together = copy.swizzle == 0 ? copy.rowBytes : kPiece;
   for (uint32_t row = firstRow; row < lastRow; ++row)
@@ -90,7 +90,8 @@ void Block::startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared,
       ;
 }
 
-/// When a wait tells that shared memory is no longer used.
+/// Returns the epoch of a copy. A wait for it tells that the copy no longer uses shared memory. Returns nothing, after
+/// a report, if a load names no mbarrier.
 std::optional<Moment> Block::bulkMoment(Lane &lane, uint32_t site, BulkCopy &copy, uint32_t address) {
   if (copy.kind != SimtBulk::load) {
     BulkGroups &groups = lane.bulk;
@@ -147,7 +148,7 @@ bool Block::advanceBulk(size_t index) {
   return false;
 }
 
-/// Some more rows, from the source.
+/// Reads the next quarter of the rows from the source.
 void Block::readRows(BulkCopy &copy) {
   const auto rows = static_cast<uint32_t>(copy.rows.size());
   const uint32_t last = std::min(rows, copy.rowsRead + (rows + kSteps - 1) / kSteps);
@@ -164,7 +165,7 @@ void Block::readRows(BulkCopy &copy) {
   copy.rowsRead = last;
 }
 
-/// All rows, to the target.
+/// Writes all rows to the target.
 void Block::writeRows(BulkCopy &copy) {
   const auto rows = static_cast<uint32_t>(copy.rows.size());
   if (copy.kind == SimtBulk::load)

@@ -11,7 +11,7 @@ void join(std::span<uint32_t> into, std::span<const uint32_t> more) {
     into[i] = std::max(into[i], more[i]);
 }
 
-/// The same; `into` may be shorter.
+/// Joins `more` into `into`, which may be shorter.
 void join(std::vector<uint32_t> &into, std::span<const uint32_t> more) {
   into.resize(std::max(into.size(), more.size()));
   join(std::span(into), more);

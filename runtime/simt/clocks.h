@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Who knows of what: vector clocks of the lanes of one program instance.
+// Vector clocks of the lanes of one program instance.
 //
-// Each lane has two. The generic one says what its own accesses come after. The other one says which of that the
-// asynchronous proxy sees: a fence copies the generic one into it. Bulk copies and products of warpgroups come after
-// what their lane's second clock holds, and after other asynchronous accesses that the lane knows to be complete.
+// Each lane has two. The generic clock has the accesses that happen before the lane's next access. The asynchronous
+// clock has those of them that the asynchronous proxy sees; a fence copies the generic clock into it. Bulk copies and
+// MMAs of warpgroups come after the accesses in the asynchronous clock of their lane, and after asynchronous accesses
+// that the lane knows to be complete.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,20 @@
 
 namespace tegula::simt {
 
-/// A moment of an agent. Agents are the lanes and, after them, engines: whatever accesses memory for a lane and is
-/// waited for later. An engine's times are what a wait counts: groups or phases.
+/// An epoch of an agent. Agents are the lanes and, after them, engines. An engine is an asynchronous unit that accesses
+/// memory for a lane, which waits for it later. The epochs of an engine are what a wait counts: commit groups, phases
+/// or MMAs.
 struct Moment {
   uint32_t agent = 0;
   uint32_t time = 0;
 };
 
-/// A consumer's view of memory.
+/// The proxy through which an access sees memory.
 enum class Proxy : uint8_t { Generic, Async };
 
-/// What one lane hands to others.
+/// The vector clocks that a lane passes to others.
 struct Knowledge {
-  std::vector<uint32_t> generic, async; ///< Times of agents; `async` is empty while there was no fence.
+  std::vector<uint32_t> generic, async; ///< Times of agents; `async` is empty before the first fence.
 
   void clear() {
     generic.clear();
@@ -38,31 +40,31 @@ public:
 
   void reset();
   uint32_t lanes() const { return lanes_; }
-  /// Of whose moments nobody knows yet.
+  /// Adds an engine whose epochs no lane knows yet.
   uint32_t addEngine();
   Moment now(uint32_t lane) const { return {lane, *at(lane, lane)}; }
 
-  /// Whether what happened then comes before what the lane does next.
+  /// Returns true if accesses of the epoch `moment` happen before the lane's next access.
   bool knows(uint32_t lane, Moment moment) const {
     return moment.time <= common_[moment.agent] || moment.agent == lane || moment.time <= *at(lane, moment.agent);
   }
-  /// Whether generic accesses of then come before asynchronous ones that the lane starts next.
+  /// Returns true if generic accesses of the epoch `moment` happen before asynchronous ones that the lane starts next.
   bool asyncKnows(uint32_t lane, Moment moment) const {
     return fenced_ && moment.time <= async_[size_t{lane} * stride_ + moment.agent];
   }
-  /// The same for lanes [first, first + count) in what they do next together.
+  /// Returns true if each lane in [first, first + count) knows `moment` through `proxy`.
   bool allKnow(uint32_t first, uint32_t count, Moment moment, Proxy proxy) const;
-  /// Whether all lanes know it.
+  /// Returns true if all lanes are known to know `moment`.
   bool common(Moment moment) const { return moment.time <= common_[moment.agent]; }
 
-  /// All of `lanes` have met: each knows what any of them knew, and what is in `arrived`.
+  /// Joins the clocks of `lanes` and `arrived`: each lane then knows what any of them knew.
   void meet(std::span<const uint32_t> lanes, Knowledge arrived = {});
-  /// Adds what the lane knows to `knowledge`; what it does next is not part of that.
+  /// Joins the lane's clocks into `knowledge`, without the lane's later accesses.
   void publish(uint32_t lane, Knowledge &knowledge);
   void acquire(uint32_t lane, const Knowledge &knowledge);
-  /// The lane has waited for an engine up to and including that moment.
+  /// Records that the lane has waited for an engine up to and including `moment`.
   void waited(uint32_t lane, Moment moment);
-  /// A fence between the proxies.
+  /// Records a fence between the proxies: the lane's asynchronous clock then includes its generic clock.
   void fence(uint32_t lane);
 
 private:
@@ -72,10 +74,10 @@ private:
   void widen();
 
   uint32_t lanes_, agents_ = 0, stride_ = 0;
-  bool fenced_ = false;          ///< Some lane has; until then `async_` is not kept.
-  std::vector<uint32_t> clocks_; ///< Of each lane, `stride_` apart: the latest moment of each agent that it knows.
+  bool fenced_ = false;          ///< Some lane has executed a fence; `async_` is kept only then.
+  std::vector<uint32_t> clocks_; ///< For each lane, `stride_` apart, the last known time of each agent.
   std::vector<uint32_t> async_;
-  std::vector<uint32_t> common_; ///< The latest that all are known to know.
+  std::vector<uint32_t> common_; ///< The last time of each agent that all lanes are known to know.
 };
 
 } // namespace tegula::simt

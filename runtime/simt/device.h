@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The simt device; tests reach its state to launch code that is not an artifact's.
+// The simt device. Tests use its state to launch code that is not in an artifact.
 #pragma once
 
 #include "simt/kernel.h"
@@ -34,7 +34,7 @@ public:
   Expected<std::unique_ptr<Timer>> makeTimer() noexcept override { return host_->makeTimer(); }
 
 private:
-  std::shared_ptr<Device> host_; ///< Whose memory it is.
+  std::shared_ptr<Device> host_; ///< The device that owns the memory.
   std::shared_ptr<DeviceState> state_;
   Target target_;
 };

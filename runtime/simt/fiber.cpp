@@ -9,7 +9,7 @@
 #error "the switch between lanes is written for x86-64 only"
 #endif
 
-// The six registers that a call preserves lie on the stack that is left. A new fiber finds its entry in rbx and the
+// A stack that is left has on it the six registers that a call preserves. A new fiber finds its entry in rbx and its
 // argument in r12.
 extern "C" {
 void tegulaSimtSwitch(void **from, void *to);
@@ -52,7 +52,8 @@ namespace {
 
 constexpr size_t kPage = 4096, kStackBytes = size_t{1} << 18;
 
-/// Tops a power of two apart would all fall into the same sets of the caches.
+/// Returns the distance of a stack's top from the end of its memory. Tops a power of two apart would all fall into the
+/// same sets of the caches.
 constexpr size_t staggerOf(size_t index) { return index % 64 * 832; }
 
 } // namespace

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Stacks to run lanes on, and the switch from one to another.
+// Stacks for lanes, and the switch from one stack to another.
 #pragma once
 
 #include <cstddef>
 
 namespace tegula::simt {
 
-/// The place at which a computation stopped, to be resumed there.
+/// The point at which a computation stopped and at which it resumes.
 class Fiber {
 public:
-  /// Lets the first switch to this fiber call entry(argument) on the stack that ends at `top`; it must not return.
+  /// Makes the first switch to this fiber call entry(argument) on the stack that ends at `top`. `entry` must not
+  /// return.
   void prepare(void *top, void (*entry)(void *), void *argument);
-  /// Stops here, as `this`, and resumes `next`.
+  /// Stops the running computation, which `this` then stands for, and resumes `next`.
   void switchTo(Fiber &next);
 
 private:
   void *stackPointer_ = nullptr;
 };
 
-/// Stacks of equal size, each behind a page that traps overflow.
+/// Stacks of equal size. Below each stack lies a page that traps overflow.
 class Stacks {
 public:
-  /// Throws std::bad_alloc.
+  /// Throws std::bad_alloc if the memory cannot be mapped.
   explicit Stacks(size_t count);
   ~Stacks();
   Stacks(const Stacks &) = delete;

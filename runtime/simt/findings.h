@@ -10,10 +10,10 @@
 
 namespace tegula::simt {
 
-/// Of one launch; threads may add at the same time.
+/// The findings of one launch. Threads may add findings at the same time.
 class Findings {
 public:
-  /// Calls message() unless there is such a fault already between these two sites, or enough others.
+  /// Adds a finding with the text message(), unless there is one with the same sites and fault, or kMost others.
   template <class Message> void add(SimtFault fault, uint32_t site, uint32_t otherSite, Message message) {
     const std::lock_guard lock(mutex_);
     if (list_.size() < kMost && known_.insert({fault, site, otherSite}).second)

@@ -12,7 +12,7 @@ float fromF16(uint32_t bits) {
   const uint32_t sign = (bits & 0x8000) << 16, magnitude = bits & 0x7fff;
   if (magnitude >= 0x7c00)
     return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-  // Scaling by 2^112 moves the exponent's bias, of subnormals too.
+  // Scaling by 2^112 corrects the bias of the exponent, also for subnormals.
   const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
 }
@@ -23,11 +23,12 @@ namespace {
 
 constexpr uint32_t kRows = 16, kColumns = 8;
 
-/// `Depth` columns of A and rows of B, `PerWord` of them in each register.
+/// Multiplies with `Depth` columns of A and rows of B, `PerWord` of them in each register.
 template <uint32_t Depth, uint32_t PerWord, float (*Convert)(uint32_t)>
 void multiplyAs(const std::array<MmaRegisters, kWarp> &lanes) {
   alignas(32) float a[kRows][Depth], b[Depth][kColumns], sum[kRows][kColumns];
-  // Registers of A: rows in steps of 8, then columns in steps of 4 registers' width; of B: rows likewise.
+  // The registers of A go through rows in steps of 8, then through columns in steps of four registers' width. The
+  // registers of B go through its rows likewise.
   for (uint32_t lane = 0; lane < kWarp; ++lane) {
     const uint32_t group = lane / 4, inGroup = lane % 4;
     for (uint32_t k = 0; k < PerWord; ++k)

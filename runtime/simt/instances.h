@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Accesses of different program instances to the same byte of a written tensor: nothing orders them in a launch, so
-// only reads, and atomic additions among themselves, may meet.
+// Accesses of different program instances to the same byte of a written tensor. Nothing orders them in a launch, so
+// only reads may share a byte, or atomic additions.
 #pragma once
 
 #include "simt/shadow.h"
@@ -12,18 +12,18 @@
 
 namespace tegula::simt {
 
-/// Who accessed a byte.
+/// An access of a program instance to a byte.
 struct Touch {
-  uint64_t instance = 0; ///< Counted from 1; 0 if nobody has.
+  uint64_t instance = 0; ///< Counted from 1; 0 if there was no access.
   uint32_t site = 0;
   AccessKind kind = AccessKind::Read;
 };
 
-/// Of one launch; threads may add at the same time.
+/// The accesses of all program instances of a launch. Threads may add accesses at the same time.
 class Instances {
 public:
-  /// Adds what `shadow` saw in tensors during `instance` (counted from 0), and calls report(tensor, offset, earlier,
-  /// later) where another instance did something that conflicts.
+  /// Adds the accesses to tensors that `shadow` recorded for `instance`, counted from 0. Calls report(tensor, offset,
+  /// earlier, later) for each byte at which an access of another instance conflicts.
   template <class Report> void add(uint64_t instance, const Shadow &shadow, Report report) {
     const std::lock_guard lock(mutex_);
     shadow.forEachGlobal([&](const LineOfTensor &line, int64_t offset, const Access &access) {
@@ -39,7 +39,7 @@ public:
   }
 
 private:
-  /// The first that only read or added, the last that did, and the last that wrote.
+  /// The first access that was a read or an atomic addition, the last such access, and the last other write.
   using Byte = std::array<Touch, 3>;
 
   static bool conflict(const Touch &earlier, const Touch &later);

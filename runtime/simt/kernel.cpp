@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostThreads = 1024, kMostSharedBytes = 1 << 20;
 
-/// Visits 0 to n - 1 in an order that depends on the seed.
+/// A permutation of 0 to n - 1 that depends on the seed.
 class Order {
 public:
   Order(int64_t n, uint64_t seed)
@@ -28,7 +28,7 @@ private:
   int64_t n_, step_;
 };
 
-/// A launch as the threads of the pool see it.
+/// One launch, as the threads of the pool see it.
 struct Work {
   const Launch &launch;
   BlockPool &blocks;
@@ -55,7 +55,7 @@ struct Work {
   }
 };
 
-/// A CpuKernel; the first table is one Work.
+/// Runs the clusters [first, last) of a launch. It is a CpuKernel whose first tensor is the Work.
 void runInstances(void *const *work, const int64_t *, const int64_t *, void *, int64_t first, int64_t last) {
   static_cast<Work *>(*work)->run(first, last);
 }
@@ -105,7 +105,7 @@ protected:
   Status clear(void *memory, size_t bytes, Stream stream) const override { return clearOnCpu(memory, bytes, stream); }
 
 private:
-  /// Without a mutation of another kernel.
+  /// Returns the device's schedule, without a mutation of another kernel.
   SimtSchedule schedule() const {
     const std::lock_guard lock(device_->mutex);
     SimtSchedule schedule = device_->schedule;

@@ -15,7 +15,7 @@
 
 namespace tegula::simt {
 
-/// Blocks that wait for their next program instance. A process may not have many: each lane's stack takes two of the
+/// Idle Blocks, for reuse by later program instances. A process can have only some: each lane's stack takes two of the
 /// system's 65,530 mappings.
 class BlockPool {
 public:
@@ -24,27 +24,27 @@ public:
 
 private:
   std::mutex mutex_;
-  std::map<uint32_t, std::vector<std::unique_ptr<Block>>> free_; ///< By lanes.
+  std::map<uint32_t, std::vector<std::unique_ptr<Block>>> free_; ///< By number of lanes.
 };
 
-/// What a device and its kernels share.
+/// State that a device shares with its kernels.
 struct DeviceState {
   std::shared_ptr<CpuPool> pool;
   BlockPool blocks;
   int64_t concurrency = 1;
-  std::mutex mutex; ///< Guards what follows.
+  std::mutex mutex; ///< Guards the members below.
   SimtSchedule schedule;
-  std::map<std::string, std::vector<SimtSite>> sites; ///< By kernel; those of the last one of this name.
+  std::map<std::string, std::vector<SimtSite>> sites; ///< By kernel; the sites of the last kernel with this name.
   std::vector<SimtFinding> findings;
   int64_t launches = 0, instances = 0, switches = 0;
   bool mutationReached = false;
   std::map<std::string, TrafficSums> traffic; ///< By kernel.
 };
 
-/// What is to be run, for whoever has code that is not an artifact's.
+/// The code of a kernel and its limits. Callers can fill it with code that is not in an artifact.
 struct KernelCode {
   SimtKernel entry = nullptr;
-  std::vector<SimtSite> sites; ///< By number.
+  std::vector<SimtSite> sites; ///< By SimtSite::number.
   uint32_t threads = kWarp;
   uint32_t shared_bytes = 0;
   uint32_t instances_per_sm = 1;
@@ -52,7 +52,7 @@ struct KernelCode {
   uint32_t cluster = 1; ///< Program instances along x that run at the same time and see each other's shared memory.
 };
 
-/// `owner` keeps the code alive.
+/// Makes a kernel from `code`, which `owner` keeps alive.
 std::shared_ptr<Kernel> makeKernel(const std::string &name, const std::vector<Parameter> &parameters, KernelCode code,
                                    std::shared_ptr<void> owner, std::shared_ptr<DeviceState> device);
 

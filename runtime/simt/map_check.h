@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a GPU's driver asks of a tensor map.
+// The rules that a GPU's driver has for tensor maps.
 #pragma once
 
 #include "tegula/simt_ops.h"
@@ -8,8 +8,8 @@
 
 namespace tegula::simt {
 
-/// The first rule of cuTensorMapEncodeTiled (CUDA driver API; not interleaved) that the map breaks, as a clause that
-/// says what is legal; empty if it keeps them all.
+/// Returns the first rule of cuTensorMapEncodeTiled (CUDA driver API; not interleaved) that the map breaks, as a clause
+/// that says what is legal. Returns an empty string if the map keeps all rules.
 std::string problemOf(const SimtTensorMap &map);
 
 } // namespace tegula::simt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix descriptor of wgmma: where an operand in shared memory lies.
+// The matrix descriptor of wgmma, which tells where an operand lies in shared memory.
 #pragma once
 
 #include "simt/tensor_box.h"
@@ -8,8 +8,8 @@
 
 namespace tegula::simt {
 
-/// The operand consists of pieces of 16 bytes. They run along K, or, in a transposed operand, along the rows of A (the
-/// columns of B).
+/// A matrix descriptor. The operand consists of pieces of 16 bytes. They run along K or, in a transposed operand, along
+/// the rows of A or the columns of B.
 class MatrixDescriptor {
 public:
   explicit constexpr MatrixDescriptor(uint64_t bits)
@@ -19,12 +19,12 @@ public:
   uint32_t baseOffset() const { return baseOffset_; }
   uint32_t start() const { return start_; }
 
-  /// Piece 0 or 1 along K of a row (of A, or a column of B).
+  /// Returns the address of piece 0 or 1 along K of a row of A or a column of B.
   constexpr uint32_t piece(uint32_t row, uint32_t piece) const {
     const uint32_t eight = start_ + row / 8 * stride_;
     return span_ == 0 ? eight + row % 8 * 16 + piece * leading_ : swizzled(eight + row % 8 * span_ + piece * 16, span_);
   }
-  /// The piece with rows 8 * eight to 8 * eight + 7, at `depth` along K.
+  /// Returns the address of the piece with rows 8 * eight to 8 * eight + 7, at `depth` along K.
   constexpr uint32_t transposedPiece(uint32_t eight, uint32_t depth) const {
     if (span_ == 0)
       return start_ + eight * stride_ + depth / 8 * leading_ + depth % 8 * 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An object in shared memory that counts arrivals and bytes of copies, phase by phase.
+// An mbarrier: an object in shared memory that counts arrivals and bytes of copies, phase by phase.
 #pragma once
 
 #include "simt/clocks.h"
@@ -12,30 +12,31 @@ namespace tegula::simt {
 
 class Mbarrier {
 public:
-  /// `engine`: whatever signals this mbarrier; its moments are phases, counted from 1.
+  /// Makes an mbarrier that the copies of `engine` signal. The epochs of the engine are phases, counted from 1.
   Mbarrier(uint32_t count, Moment initialised, uint32_t site, uint32_t engine)
       : initialised_(initialised), site_(site), engine_(engine), count_(count), pending_(count) {}
 
   Moment initialised() const { return initialised_; }
   uint32_t site() const { return site_; }
   uint32_t count() const { return count_; }
-  /// The moment of a copy that starts now, and of waits for the phase that is over.
+  /// Returns the epoch of copies that start in the current phase.
   Moment current() const { return {engine_, phase_ + 1}; }
+  /// Returns the epoch that waits for the last finished phase learn of.
   Moment over() const { return {engine_, phase_}; }
   bool isOver(uint32_t parity) const { return (phase_ & 1) != (parity & 1); }
 
   void expect(uint32_t bytes) { transactions_ += bytes; }
-  /// False if the phase needs fewer arrivals.
+  /// Counts arrivals. Returns false if the phase needs fewer.
   bool arrive(uint32_t arrivals);
   void complete(uint32_t bytes) { transactions_ -= bytes; }
-  /// Ends the phase if nothing is missing.
+  /// Ends the phase and returns true if no arrival and no byte is missing.
   bool advance();
 
-  Knowledge arriving, arrived;     ///< Of this phase's lanes, and of those of the last one.
+  Knowledge arriving, arrived;     ///< Clocks of the lanes that arrived in this phase, and in the one before.
   bool fenced = false;             ///< The asynchronous proxy sees the initialisation.
-  std::vector<uint32_t> waiting;   ///< Lanes.
+  std::vector<uint32_t> waiting;   ///< Lanes that wait for the phase to end.
   uint32_t started = 0;            ///< The last phase in which a copy started, and
-  uint32_t lane = 0, copySite = 0; ///< by whom.
+  uint32_t lane = 0, copySite = 0; ///< the lane and site of that copy.
   uint32_t waited = 0;             ///< The last phase that a lane has waited for.
 
 private:

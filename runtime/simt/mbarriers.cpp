@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// mbarriers, and the fences that make them known.
+// mbarriers, and the fences that make their initialisation visible.
 #include "simt/block.h"
 
 namespace tegula::simt {
 
-constexpr uint32_t kBytes = 8; // Of an mbarrier.
+constexpr uint32_t kBytes = 8; // Size of an mbarrier.
 
 void Block::initMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t count) {
   if (checkShared(address, kBytes, accessOf(lane, site, AccessKind::Write)) == nullptr)
@@ -62,7 +62,8 @@ void Block::arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32
 }
 
 bool Block::waitAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32_t parity, bool blocking) {
-  constexpr uint32_t kTries = 2; // A lane that only looks would spin for ever in a deadlock.
+  // A lane that only polls would spin for ever in a deadlock. It therefore waits after the second failed test.
+  constexpr uint32_t kTries = 2;
   const auto unchanged = [=, this, &lane] { waitAtMbarrier(lane, site, address, parity, blocking); };
   const Execution execution = executionOf(lane, site, unchanged);
   if (execution == Execution::Not)

@@ -12,8 +12,8 @@
 namespace tegula::simt {
 namespace {
 
-/// A tensor's first element is in the middle of its own 2^44 addresses; the low bits are those of the host's address,
-/// which the kernel looks at to learn about alignment.
+/// Number of bits of the addresses of one tensor. The tensor's first element is in the middle of its 2^44 addresses.
+/// Low bits are equal to those of the host's address, because the kernel tests them for alignment.
 constexpr int kTensorBits = 44;
 constexpr int64_t kMiddle = int64_t{1} << (kTensorBits - 1);
 

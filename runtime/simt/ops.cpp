@@ -11,7 +11,8 @@
 namespace tegula::simt {
 namespace {
 
-/// An entry of the table: calls operation(block, lane). No exception enters the kernel, which nothing can unwind.
+/// Calls operation(block, lane) for an entry of the table. No exception may enter the kernel, because nothing could
+/// unwind its frames.
 template <class Operation> auto onLane(SimtLane *handle, Operation operation) {
   Lane &lane = *reinterpret_cast<Lane *>(handle);
   try {
@@ -21,7 +22,7 @@ template <class Operation> auto onLane(SimtLane *handle, Operation operation) {
   }
 }
 
-/// The same for an access to shared memory.
+/// Calls operation(block, lane) for an access to shared memory.
 template <class Operation> void access(SimtLane *handle, Operation operation) {
   onLane(handle, [&](Block &block, Lane &lane) {
     operation(block, lane);

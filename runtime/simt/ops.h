@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table that kernels call.
+// The table of functions that kernels call.
 #pragma once
 
 #include "tegula/simt_ops.h"

@@ -29,7 +29,7 @@ void Product::unpack(const void *piece, bool transposed, uint32_t row, uint32_t 
   }
 }
 
-/// Register i of a lane: rows in steps of 8, then halves along K.
+/// Returns A from registers. The registers of a lane go through rows in steps of 8, then through halves along K.
 Product::Operand Product::readRegisters() const {
   Operand operand(size_t{depth()} * kMmaRows);
   const uint32_t perWord = depth() / 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Products of a warpgroup: operands as the PTX manual lays them out, accumulators, and the names under which
-// registers hold what is not computed yet.
+// MMAs of a warpgroup: operands as the PTX manual lays them out, accumulators, and the tokens that registers hold in
+// place of results in flight.
 #pragma once
 
 #include "simt/matrix_descriptor.h"
@@ -15,7 +15,7 @@ namespace tegula::simt {
 
 inline constexpr uint32_t kWarpgroup = 128, kMmaRows = 64;
 
-/// Where a lane's register of an accumulator lies in the matrix.
+/// The element of the matrix that an accumulator register of a lane holds.
 struct AccumulatorPlace {
   uint32_t row, column;
 };
@@ -23,10 +23,10 @@ constexpr AccumulatorPlace accumulatorPlace(uint32_t lane, uint32_t index) {
   return {lane / 32 * 16 + lane % 32 / 4 + index / 2 % 2 * 8, index / 4 * 8 + lane % 4 * 2 + index % 2};
 }
 
-/// What a register holds until a wait: a NaN that no arithmetic yields.
+/// The token that a register holds until a wait: a NaN that no arithmetic yields.
 struct AccumulatorName {
   uint32_t matrix; ///< 1 to kMost.
-  uint32_t index;  ///< Of the register.
+  uint32_t index;  ///< Index of the register.
 
   static constexpr uint32_t kMost = 0x3fff;
 
@@ -38,28 +38,28 @@ struct AccumulatorName {
   }
 };
 
-/// Accumulators of a warpgroup that products are being added to.
+/// The accumulators of a warpgroup to which one or more MMAs add.
 struct AccumulatorMatrix {
   uint32_t columns = 0;
-  uint32_t lastMma = 0, site = 0; ///< The last product into it, counted from 1.
-  std::vector<float> values;      ///< Rows of `columns`.
+  uint32_t lastMma = 0, site = 0; ///< The last MMA into it, counted from 1, and its site.
+  std::vector<float> values;      ///< `columns` values for each row.
 
   float &at(AccumulatorPlace place) { return values[place.row * columns + place.column]; }
   float at(AccumulatorPlace place) const { return values[place.row * columns + place.column]; }
 };
 
-/// Pieces of 16 bytes of the operands, in the order in which they are numbered below.
+/// An MMA in flight. Its operands in shared memory consist of pieces of 16 bytes.
 struct Product {
   SimtWgmma what;
   uint32_t matrix = 0, site = 0;
-  uint32_t lane = 0;                      ///< The first one.
-  std::vector<std::array<uint32_t, 4>> a; ///< Registers of each lane, if A is there.
+  uint32_t lane = 0;                      ///< First lane of the warpgroup.
+  std::vector<std::array<uint32_t, 4>> a; ///< The registers of each lane, if A is in registers.
 
-  /// Elements along K.
+  /// Returns the number of elements along K.
   uint32_t depth() const { return what.type == static_cast<uint32_t>(SimtMma::tf32) ? 8 : 16; }
-  /// Calls visit(address) for each piece of an operand.
+  /// Calls visit(address) for each piece of an operand in shared memory.
   template <class Visit> void forEachPiece(Visit visit) const;
-  /// Adds the product; memory(address) is where shared memory is kept, or null.
+  /// Adds the product to `sum`. memory(address) returns the address in the host's memory, or null.
   template <class Memory> void addTo(AccumulatorMatrix &sum, Memory memory) const;
 
 private:
@@ -75,7 +75,7 @@ private:
 
 //===-- Templates -------------------------------------------------------------------------------------------------===//
 
-/// visit(address, first row, first element along K)
+/// Calls visit(address, first row, first element along K) for each piece of one operand.
 template <class Visit>
 void Product::forEachPiece(MatrixDescriptor descriptor, bool transposed, uint32_t rows, Visit visit) const {
   const uint32_t perPiece = depth() / 2;

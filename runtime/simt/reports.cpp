@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is told about an error.
+// The messages of findings.
 #include "simt/block.h"
 
 #include <algorithm>
@@ -61,7 +61,8 @@ void Block::reportInstances(uint32_t tensor, int64_t offset, const Touch &earlie
 }
 
 SimtFault Block::faultOf(const Access &access, const Access &earlier) const {
-  // What nobody has waited for; otherwise only those who access do not know of it.
+  // If no lane knows that an asynchronous access is complete, a wait is missing. If only the lanes of `access` do not
+  // know, it is a race.
   const bool isAsync = isCopy(earlier.kind) || proxyOf(earlier.kind) == Proxy::Async;
   if (isAsync &&
       std::ranges::none_of(lanes_, [&](const Lane &lane) { return clocks_.knows(lane.number, earlier.when); }))

@@ -37,7 +37,7 @@ uint32_t Chooser::lane(std::span<const uint32_t> ready, uint32_t last) {
   if (scheduler_ == SimtScheduler::laggard)
     ready = withoutLaggards(ready);
   const uint32_t warp = hasPriorities() ? firstWarp(ready) : anyWarp(ready);
-  // Near the warp's last lane first, as a whole warp costs less to run in order than in a random one.
+  // The search mostly begins after the last lane, because a warp runs faster in order than in a random order.
   const uint32_t from = (hasPriorities() || random_.below(4) != 0 ? last + 1 : random_.next()) % 32;
   return 32 * warp +
          (static_cast<uint32_t>(std::countr_zero(std::rotr(ready[warp], static_cast<int>(from)))) + from) % 32;
@@ -68,7 +68,8 @@ bool Chooser::anyHurries(std::span<const uint32_t> ready) const {
   return any != 0;
 }
 
-/// Where nobody else can go on, one of them does: that of the last warp comes last, or that of the first.
+/// Removes the laggards from the ready lanes. If only laggards are ready, keeps the laggard of one warp: the first one
+/// if `lastIsLast_`, otherwise the last one.
 std::span<const uint32_t> Chooser::withoutLaggards(std::span<const uint32_t> ready) {
   const auto warps = static_cast<uint32_t>(ready.size());
   uint32_t any = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which lane goes on, and when copies land: random, and the same for the same seed.
+// The choice of the lane that goes on, and of the moment at which copies complete. It is random, and the same for the
+// same seed.
 #pragma once
 
 #include "tegula/simt_device.h"
@@ -29,11 +30,12 @@ class Chooser {
 public:
   Chooser(SimtScheduler scheduler, uint64_t seed, uint32_t warps);
 
-  /// One of the lanes that are ready, of which each warp has a mask; at least one is. `last` is the lane that stops.
+  /// Returns one of the ready lanes. `ready` has a mask for each warp; at least one lane is ready. `last` is the lane
+  /// that stops.
   uint32_t lane(std::span<const uint32_t> ready, uint32_t last);
-  /// Whether some lane is ready that need not lag behind copies.
+  /// Returns true if a ready lane need not wait until all copies in flight are complete. Only laggards wait for that.
   bool anyHurries(std::span<const uint32_t> ready) const;
-  /// Whether a lane stops at a memory access, where it need not.
+  /// Returns true if a lane stops at a memory access although it could go on.
   bool interrupts() { return !hasPriorities() && random_.next() < kRarely; }
   bool obeysSequence() const { return scheduler_ != SimtScheduler::runaway; }
   bool copyLandsAtOnce();
@@ -53,10 +55,10 @@ private:
   SimtScheduler scheduler_;
   Random random_;
   uint32_t warpsOfPriority_;
-  std::vector<uint32_t> priorities_; ///< Of each so many warps; then some that nobody has.
-  std::vector<uint32_t> laggards_;   ///< A lane of each warp, as a mask.
-  std::vector<uint32_t> hurrying_;   ///< What withoutLaggards returns.
-  bool lastIsLast_ = false;          ///< Of laggards, that of the last warp.
+  std::vector<uint32_t> priorities_; ///< One for each `warpsOfPriority_` warps. The rest is unused.
+  std::vector<uint32_t> laggards_;   ///< The laggard of each warp, as a mask.
+  std::vector<uint32_t> hurrying_;   ///< The result of withoutLaggards.
+  bool lastIsLast_ = false;          ///< The laggard of the last warp goes last, otherwise that of warp 0.
 };
 
 } // namespace tegula::simt

@@ -18,8 +18,8 @@ bool Shadow::ordered(const Access &earlier, const Access &later) const {
                          crosses ? Proxy::Async : Proxy::Generic);
 }
 
-/// The reads and one more. Those that all lanes know of can be in no conflict any more; a lane that reads again changes
-/// nothing.
+/// Returns the list of reads with one more. A second read of a lane at the same time changes nothing. If all lanes know
+/// of the last read, drops the reads that all lanes know of, because these can be in no conflict any more.
 uint32_t Shadow::withRead(uint32_t reads, uint32_t access) {
   const Moment now = accesses_[access].when;
   if (reads != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The last accesses to each byte of a block's shared memory and of the tensors that the kernel writes, to find two
-// that nothing orders.
+// Records of the last accesses to each byte of a block's shared memory and of the tensors that the kernel writes. They
+// show two accesses that nothing orders.
 #pragma once
 
 #include "simt/clocks.h"
@@ -13,7 +13,7 @@
 
 namespace tegula::simt {
 
-/// Copy: cp.async. Bulk: by the asynchronous proxy, that is bulk copies and products of warpgroups.
+/// The kind of an access. Copy means cp.async. Bulk means the asynchronous proxy: bulk copies and MMAs of warpgroups.
 enum class AccessKind : uint8_t { Read, Write, Atomic, CopyRead, CopyWrite, BulkRead, BulkWrite, BulkAtomic };
 
 constexpr bool isWrite(AccessKind kind) {
@@ -29,22 +29,24 @@ struct Access {
   uint32_t site = 0;
   uint16_t lane = 0;
   AccessKind kind = AccessKind::Read;
-  uint8_t group = 1; ///< So many lanes from `lane`'s group's first on take part: all of them must know who came before.
+  /// The number of lanes that take part, of which the first has a multiple of this as its number. An earlier access
+  /// must happen before the accesses of all of them.
+  uint8_t group = 1;
 };
 
-/// Accesses to a byte that no order separates; `earlier` is nullptr if the byte was never written.
+/// Two accesses to a byte that nothing orders; `earlier` is the recorded one.
 struct Conflict {
   const Access *earlier;
   int64_t byte;
 };
 
-/// What happened to 64 consecutive bytes.
+/// The last accesses to each of 64 consecutive bytes.
 struct ShadowLine {
-  std::array<uint32_t, 64> write{}; ///< The last one, as an index of an access; 0 if none.
-  std::array<uint32_t, 64> reads{}; ///< Those after it, as an index of a ReadNode; 0 if none.
+  std::array<uint32_t, 64> write{}; ///< The last write, as an index of an access; 0 if none.
+  std::array<uint32_t, 64> reads{}; ///< The reads after that write, as an index of a ReadNode; 0 if none.
 };
 
-/// Bytes 64 * line to 64 * line + 63 of a tensor.
+/// The line with the bytes 64 * line to 64 * line + 63 of a tensor.
 struct LineOfTensor {
   uint32_t tensor;
   int64_t line;
@@ -66,13 +68,13 @@ public:
   template <class Report> void shared(uint32_t offset, uint32_t bytes, const Access &access, Report report) {
     record(offset, bytes, access, report, [&](int64_t line) -> ShadowLine & { return shared_[line]; });
   }
-  /// The same for bytes of a tensor. Negative offsets are legal.
+  /// Records an access to bytes of a tensor in the same way. `offset` may be negative.
   template <class Report>
   void global(uint32_t tensor, int64_t offset, uint32_t bytes, const Access &access, Report report) {
     record(offset, bytes, access, report, [&](int64_t line) -> ShadowLine & { return global_[{tensor, line}]; });
   }
 
-  /// Calls visit(line of tensor, byte in it, access) for the last write of each byte and the last read after it.
+  /// Calls visit(line of tensor, byte in it, access) for the last write of each byte and for the last read after that.
   template <class Visit> void forEachGlobal(Visit visit) const;
 
   bool isWritten(uint32_t offset) const { return shared_[offset / 64].write[offset % 64] != 0; }
@@ -105,7 +107,7 @@ template <class Report, class LineOf>
 void Shadow::record(int64_t offset, uint32_t bytes, const Access &access, Report &report, LineOf lineOf) {
   const auto index = static_cast<uint32_t>(accesses_.size());
   accesses_.push_back(access);
-  // Neighbouring bytes mostly have the same past.
+  // Neighbouring bytes mostly have the same earlier accesses, which are then checked once.
   uint32_t knownWrite = ~0U, knownReads = ~0U, newReads = 0;
   ShadowLine *line = nullptr;
   for (int64_t byte = offset; byte < offset + bytes; ++byte) {

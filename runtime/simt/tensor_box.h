@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the bytes of a bulk copy lie: a box of a tensor, row by row, and its image in shared memory.
+// The bytes of a bulk copy: a box of a tensor, row by row, and its image in shared memory.
 #pragma once
 
 #include "tegula/simt_ops.h"
@@ -9,7 +9,7 @@
 
 namespace tegula::simt {
 
-/// Bytes of one row of a box that exist: [first, first + bytes), the first of which is at `address`.
+/// The bytes of a row of a box that lie inside the tensor: [first, first + bytes) of the row, from `address` on.
 struct BoxRow {
   uint64_t address = 0;
   uint32_t first = 0, bytes = 0;
@@ -29,8 +29,8 @@ private:
   std::array<int32_t, 5> corner_;
 };
 
-/// Where 16 bytes that would be at `address` lie: in a row of `span` bytes (0, 32, 64, 128) they change places with
-/// others.
+/// Returns the address at which a swizzle puts the 16 bytes of `address`. They change places with others in a row of
+/// `span` bytes: 32, 64, 128, or 0 for no swizzle.
 constexpr uint32_t swizzled(uint32_t address, uint32_t span) {
   return span == 0 ? address : address ^ ((address >> 7 & (span / 16 - 1)) << 4);
 }

@@ -11,7 +11,7 @@ constexpr uint32_t kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
 
 uint32_t widest(const Request &request) { return *std::max_element(request.bytes.begin(), request.bytes.end()); }
 
-/// Distinct units of memory that lanes [first, last) access.
+/// Returns the distinct units of memory that the lanes [first, last) access.
 std::set<uint64_t> units(const Request &request, uint32_t first, uint32_t last, uint32_t unitBytes) {
   std::set<uint64_t> all;
   for (uint32_t lane = first; lane < last; ++lane)
@@ -20,7 +20,7 @@ std::set<uint64_t> units(const Request &request, uint32_t first, uint32_t last, 
   return all;
 }
 
-/// How often the busiest bank is needed.
+/// Returns how often the busiest bank is needed.
 int64_t wavefronts(const std::set<uint64_t> &words) {
   std::array<int64_t, kBanks> uses{};
   for (uint64_t word : words)
@@ -37,7 +37,7 @@ Traffic &Traffic::operator+=(const Traffic &other) {
   return *this;
 }
 
-/// 8 bytes a lane go half a warp at a time, 16 bytes a quarter.
+/// Counts half a warp at a time if a lane accesses 8 bytes, and a quarter of a warp if it accesses 16 bytes.
 Traffic countShared(const Request &request) {
   const uint32_t lanes = kWarp / std::max(1U, widest(request) / kBankBytes);
   Traffic traffic{.requests = 1};

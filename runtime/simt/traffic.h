@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How well the accesses of a warp fit together: wavefronts of shared memory, sectors of global memory.
+// Counts how well the accesses of a warp fit together: wavefronts of shared memory, sectors of global memory.
 #pragma once
 
 #include "simt/fragments.h"
@@ -16,17 +16,17 @@ namespace tegula::simt {
 
 enum class Space : uint8_t { Shared, Global };
 
-/// What the lanes of a warp access in one instruction. A lane that takes no part has 0 bytes.
+/// The accesses of the lanes of a warp in one execution of an instruction. A lane that takes no part has 0 bytes.
 struct Request {
   std::array<uint64_t, kWarp> address{};
   std::array<uint32_t, kWarp> bytes{};
 };
 
-/// Sums of one instruction.
+/// Sums over the executions of an instruction.
 struct Traffic {
   int64_t requests = 0;
   int64_t transactions = 0; ///< Wavefronts or sectors.
-  int64_t ideal = 0;        ///< As many as the bytes need at least.
+  int64_t ideal = 0;        ///< The fewest transactions that the bytes need.
 
   Traffic &operator+=(const Traffic &other);
 };
@@ -34,24 +34,24 @@ struct Traffic {
 Traffic countShared(const Request &request);
 Traffic countGlobal(const Request &request);
 
-/// By site.
+/// The traffic of each site, by memory space.
 using TrafficSums = std::map<std::pair<uint32_t, Space>, Traffic>;
 void addTo(TrafficSums &sums, const TrafficSums &more);
 
-/// Of one program instance. Lanes come to an instruction at different times: the n-th time of one belongs to the n-th
-/// time of the others.
+/// Counter of the traffic of a Block. The lanes of a warp reach an instruction at different times. The n-th execution
+/// by one lane belongs to the n-th execution by the others.
 class TrafficCounter {
 public:
-  /// `bytes` is 0 where the predicate does not hold.
+  /// Counts an access of a lane. `bytes` is 0 if the predicate is false.
   void add(uint32_t lane, uint32_t site, Space space, uint64_t address, uint32_t bytes);
-  /// Starts anew.
+  /// Returns the sums and starts again from 0.
   TrafficSums take();
 
 private:
   struct Pending {
-    std::array<int64_t, kWarp> times{};                ///< Of each lane.
-    int64_t first = 0;                                 ///< Time of the first of `requests`.
-    std::deque<std::pair<Request, uint32_t>> requests; ///< And how many lanes have come.
+    std::array<int64_t, kWarp> times{};                ///< Executions by each lane.
+    int64_t first = 0;                                 ///< Index of the execution that `requests` begins with.
+    std::deque<std::pair<Request, uint32_t>> requests; ///< Each with the number of lanes that have come.
   };
   using Key = TrafficSums::key_type;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Products of warpgroups, and registers that warps hand to each other.
+// MMAs of warpgroups, and registers that warps pass to each other.
 #include "simt/block.h"
 
 #include <bit>
@@ -7,10 +7,10 @@
 namespace tegula::simt {
 namespace {
 
-/// Accumulators of products that were started so long ago can be forgotten.
+/// Number of MMAs after which accumulators can be forgotten.
 constexpr uint32_t kKept = 1024;
 
-/// One lane's part.
+/// The operands of one lane for an MMA.
 struct MmaOperands {
   const SimtWgmma *what;
   uint32_t *accumulators;
@@ -57,7 +57,7 @@ void Block::issueMma(Lane *lanes, uint32_t site) {
     finishMmas(warpgroup, warpgroup.started);
 }
 
-/// Reports operands that are not the same in all lanes.
+/// Returns true if the operands are the same in all lanes. Otherwise reports a divergence.
 bool Block::sameMma(Lane *lanes, uint32_t site) {
   const SimtWgmma &first = *operandsOf(lanes[0]).what;
   for (uint32_t i = 1; i < kWarpgroup; ++i) {
@@ -78,7 +78,8 @@ const AccumulatorMatrix *Block::matrixOf(const Lane &lane, uint32_t value) {
   return found == matrices.end() ? nullptr : &found->second;
 }
 
-/// The accumulators that the registers name, or new ones that begin with what the registers hold.
+/// Returns the index of the accumulators for an MMA: those that the registers' tokens stand for, or else new ones. New
+/// ones begin with the values in the registers, or with 0 if the MMA does not accumulate.
 uint32_t Block::matrixFor(Lane *lanes, uint32_t site, const SimtWgmma &what) {
   Warpgroup &warpgroup = warpgroupOf(lanes[0]);
   const uint32_t held = operandsOf(lanes[0]).accumulators[0];
@@ -183,7 +184,7 @@ void Block::setRegisters(Lane &lane, uint32_t site, uint32_t count) {
     block(lane, LaneState::NeedsRegisters, site);
 }
 
-/// Whether the warp has as many, now.
+/// Takes registers for the warp. Returns false if too few are free.
 bool Block::takeRegisters(const Lane &lane, uint32_t count) {
   Warp &warp = warpOf(lane);
   uint32_t &free = freeRegisters_[rankOf(lane.number)];
