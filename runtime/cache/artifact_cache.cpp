@@ -13,7 +13,7 @@
 namespace tegula {
 namespace {
 
-/// A process that dies frees its lock at once; one that compiles for longer is not waited for.
+/// The longest wait for another process that compiles the same kernel. A process that dies frees its lock at once.
 constexpr std::chrono::seconds kLockPatience{30};
 
 std::string directoryOf(const ArtifactCacheOptions &options) {
@@ -91,7 +91,8 @@ struct ArtifactCache::State {
     return compileKernel(compiler, request);
   }
 
-  /// Nobody else compiles it meanwhile, unless that takes too long.
+  /// Compiles and saves under the lock of the key, so that no other process compiles the same artifact. Stops waiting
+  /// for the lock after kLockPatience.
   Expected<Artifact> compileAndSave(Compiler &compiler, const CompileRequest &request, const ArtifactKey &key) {
     const Folder::Lock lock = user ? user->lock(key, kLockPatience) : Folder::Lock();
     if (user)
@@ -124,7 +125,7 @@ Expected<Artifact> ArtifactCache::get(Compiler &compiler, const CompileRequest &
                                       CompilePolicy policy) noexcept {
   return guarded([&]() -> Expected<Artifact> {
     const std::string identity = compiler.identity(request.target);
-    // What an unknown compiler makes cannot be told from what another one makes.
+    // The artifacts of an unknown compiler cannot be told from those of another one.
     const bool known = !identity.empty() && request.emit.empty();
     const ArtifactKey key = artifactKey(request, known ? identity + ", driver " + std::string(driver) : "");
     if (std::optional<Artifact> artifact = state_->find(key))

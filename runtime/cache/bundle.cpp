@@ -15,7 +15,7 @@ Status unusable(const std::string &directory, const std::string &problem) {
   return {ErrorCode::invalid_argument, "bundle '" + directory + "': " + problem};
 }
 
-/// What the folder has so far; nothing, if it has no manifest.
+/// Returns the kernels of the directory's manifest. Returns none if there is no manifest.
 Expected<std::vector<ManifestKernel>> readKernels(const std::string &directory, const Folder &folder) {
   ReadFault fault;
   const std::optional<std::string> text = folder.read(kManifestFile, fault);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a file of the cache holds:
+// Format of a file of the cache:
 //
 //   tegula-entry 1 CHECKSUM      of all that follows
 //   ENVIRONMENT                  as in ArtifactKey
@@ -20,9 +20,10 @@ struct Entry {
 };
 
 std::string encodeEntry(const ArtifactKey &key, const Artifact &artifact);
-/// Returns internal, with what is wrong, if a single bit is not as it was written. Views into `bytes`.
+/// Decodes an entry, which has views into `bytes`. Returns internal, with the problem, if a single bit is not as it was
+/// written.
 Expected<Entry> decodeEntry(std::string_view bytes);
-/// Also if it was written for another key.
+/// Decodes the artifact of an entry. Also returns internal if the entry was written for another key.
 Expected<Artifact> decodeEntryFor(const ArtifactKey &key, std::string_view bytes);
 
 } // namespace tegula

@@ -20,10 +20,10 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::system_clock;
 
 constexpr auto kLeftoverAge = 1h;
-/// A file that was used so recently is not marked again: readers need not write.
+/// A file that was used more recently than this is not marked again, so that readers need not write.
 constexpr auto kUseResolution = 1min;
 constexpr int64_t kLongestFile = int64_t{1} << 30;
-/// Names that begin so are not entries.
+/// First character of names that are not entries.
 constexpr char kHidden = '.';
 
 bool isTrusted(const struct stat &file, Folder::Access access) {
@@ -56,14 +56,14 @@ bool writeAll(int descriptor, std::string_view bytes) {
   return true;
 }
 
-/// A name that no other writer has, in this process or another.
+/// Returns a name that no other writer has, in this process or another.
 std::string temporaryName() {
   static std::atomic<uint64_t> serial{0};
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return kHidden + std::to_string(getpid()) + "." + std::to_string(now) + "." + std::to_string(++serial);
 }
 
-/// Makes `path` and what it lies in, for this user alone.
+/// Makes `path` and the directories that it lies in, for this user alone.
 bool makeFolders(const std::string &path) {
   for (size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
     mkdir(path.substr(0, end).c_str(), S_IRWXU);
@@ -92,7 +92,7 @@ std::optional<Folder> Folder::make(const std::string &path) {
 }
 
 std::optional<std::string> Folder::read(const std::string &name, ReadFault &fault) const {
-  // A file that is no file (a pipe, say) must not make us wait.
+  // O_NONBLOCK: a name that is not a regular file, such as a pipe, must not make this process wait.
   const Descriptor file(
       openat(descriptor_.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   fault = !file.isOpen() && errno == ENOENT ? ReadFault::absent : ReadFault::failed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A folder whose files appear whole or not at all. No call throws but for lack of memory, and none reports more than
-// that it did not work.
+// A directory whose files appear whole or not at all. Calls throw only std::bad_alloc, and report no more than that
+// they failed.
 #pragma once
 
 #include "descriptor.h"
@@ -21,11 +21,11 @@ struct FolderFile {
   std::chrono::system_clock::time_point used = {};
 };
 
-/// Why there are no bytes.
+/// The reason why a read returned no bytes.
 enum class ReadFault {
   none,
   absent, ///< There is no such file.
-  failed, ///< It cannot be read, or must not be trusted.
+  failed, ///< The file cannot be read, or must not be trusted.
 };
 
 class Folder {
@@ -35,19 +35,20 @@ public:
     read_only, ///< Belongs to this user or to root.
   };
 
-  /// Opens `path`, which must be a folder of the right owner that nobody else may write to.
+  /// Opens `path`, which must be a directory of the right owner that nobody else may write to.
   static std::optional<Folder> open(const std::string &path, Access access, ReadFault &fault);
-  /// The same after making it, and those that it lies in.
+  /// Makes `path` and the directories that it lies in, and opens it.
   static std::optional<Folder> make(const std::string &path);
 
   std::optional<std::string> read(const std::string &name, ReadFault &fault) const;
-  /// Sets FolderFile::used.
+  /// Sets FolderFile::used to the current time.
   void markUsed(const std::string &name) const;
-  /// Puts a file into the folder in place of an older one. False if that failed; the folder is then as it was.
+  /// Puts a file into the directory in place of an older one. If that fails, returns false and leaves the directory as
+  /// it was.
   bool write(const std::string &name, std::string_view bytes) const;
   bool remove(const std::string &name) const;
 
-  /// Held until it is destroyed, or this process ends.
+  /// The lock of a file. It is held until it is destroyed, or until this process ends.
   class Lock {
   public:
     Lock() = default;
@@ -58,7 +59,7 @@ public:
     }
     ~Lock() {
       if (folder_ != nullptr)
-        folder_->remove(name_); // Those who wait for it have it open.
+        folder_->remove(name_); // Processes that wait for the lock have the file open.
     }
 
   private:
@@ -67,11 +68,11 @@ public:
     Descriptor file_;
   };
 
-  /// Takes the lock of a file. Waits at most `patience`, and then goes on without: it only saves work.
+  /// Takes the lock of a file. Waits at most `patience`, and then goes on without the lock, which only saves work.
   Lock lock(const std::string &name, std::chrono::milliseconds patience) const;
 
   std::vector<FolderFile> files() const;
-  /// What a writer or a lock left behind an hour ago.
+  /// Removes files that a writer or a lock left an hour ago.
   void removeLeftovers() const;
 
 private:

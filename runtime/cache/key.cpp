@@ -15,8 +15,8 @@ size_t skipDigits(std::string_view text, size_t at) {
   return at;
 }
 
-/// The end of ` loc("file":LINE:COLUMN)` if it stands at `at`, else `at`. No other MLIR reads so, not even inside of a
-/// string, where a quote is escaped.
+/// Returns the end of ` loc("file":LINE:COLUMN)` if this text begins at `at`, otherwise `at`. No other MLIR has this
+/// form, not even inside a string, where quotes are escaped.
 size_t skipLocation(std::string_view text, size_t at) {
   constexpr std::string_view begin = " loc(\"";
   if (text.substr(at, begin.size()) != begin)
@@ -36,7 +36,7 @@ size_t skipLocation(std::string_view text, size_t at) {
 std::string withoutLocations(std::string_view program) {
   std::string text;
   text.reserve(program.size());
-  size_t kept = 0; // Where what has not been copied begins.
+  size_t kept = 0; // Start of the text that has not been copied.
   for (size_t at = program.find(" loc("); at != std::string_view::npos; at = program.find(" loc(", at)) {
     const size_t end = skipLocation(program, at);
     if (end == at) {
@@ -69,7 +69,7 @@ std::string_view functionName(std::string_view program) {
   return program.substr(0, program.find('('));
 }
 
-/// A line of a message; none if there is no text.
+/// Returns a line of a message, or nothing if there is no text.
 static std::string line(const char *title, const std::string &text) {
   return text.empty() ? "" : std::string("\n") + title + " " + text;
 }

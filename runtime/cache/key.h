@@ -8,10 +8,10 @@
 
 namespace tegula {
 
-/// A program's text without the places in source files that its operations came from.
+/// Returns a program's text without the source locations of its operations.
 std::string withoutLocations(std::string_view program);
 
-/// The name of a program's function; empty if there is none.
+/// Returns the name of a program's function, or an empty string if there is none.
 std::string_view functionName(std::string_view program);
 
 /// Returns `status` with lines that name the request's kernel.
@@ -20,7 +20,7 @@ Status ofKernel(const Status &status, const CompileRequest &request);
 /// Returns needs_compile, with the kernel and its key.
 Status needsCompile(const CompileRequest &request, const ArtifactKey &key);
 
-/// Compiles, as a range that profilers show. Errors name the kernel.
+/// Compiles, in a range that profilers show. Errors name the kernel.
 Expected<Artifact> compileKernel(Compiler &compiler, const CompileRequest &request);
 
 } // namespace tegula

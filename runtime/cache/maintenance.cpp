@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Looking after the folder of a cache.
+// Lists and removes the files in the directory of a cache.
 #include "cache/entry.h"
 #include "cache/tiers.h"
 #include "tegula/guard.h"

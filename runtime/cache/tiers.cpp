@@ -18,7 +18,7 @@ Lookup look(const Folder &folder, const ArtifactKey &key) {
   return artifact ? Lookup{.artifact = std::move(*artifact)} : Lookup{.fault = true, .damaged = true};
 }
 
-/// After a prune there is room for a while.
+/// Returns the size to which a prune reduces a directory, so that there is room for a while.
 int64_t comfortable(int64_t limitBytes) { return limitBytes / 10 * 9; }
 
 int64_t totalBytes(const std::vector<FolderFile> &files) {
@@ -87,7 +87,7 @@ Folder::Lock UserTier::lock(const ArtifactKey &key, std::chrono::milliseconds pa
 void ReadOnlyTier::open() {
   ReadFault fault;
   folder_ = Folder::open(path_, Folder::Access::read_only, fault);
-  fault_ = !folder_; // Somebody has named it.
+  fault_ = !folder_; // The host has named a directory, so it should exist.
   const std::optional<std::string> manifest = folder_ ? folder_->read(kManifestFile, fault) : std::nullopt;
   if (!manifest) {
     fault_ |= fault == ReadFault::failed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The places where a cache looks.
+// The levels of the artifact cache.
 #pragma once
 
 #include "cache/folder.h"
@@ -14,14 +14,15 @@
 
 namespace tegula {
 
-/// What looking somewhere gave: an artifact, or nothing, because there is none or because something is wrong.
+/// The result of a search in one level: an artifact, or nothing, because there is none or because something is wrong.
 struct Lookup {
   std::optional<Artifact> artifact = {};
   bool fault = false;
-  bool damaged = false; ///< It could be read, and is no entry of this key.
+  bool damaged = false; ///< The file could be read, but is not an entry of this key.
 };
 
-/// The folder of a user. Opened when it is first needed, made when there is something to write.
+/// The level of the user's own directory. It is opened when it is first needed, and made when there is something to
+/// write.
 class UserTier {
 public:
   UserTier(std::string path, int64_t limitBytes) : path_(std::move(path)), limit_(limitBytes) {}
@@ -35,7 +36,7 @@ public:
   Folder::Lock lock(const ArtifactKey &key, std::chrono::milliseconds patience);
 
 private:
-  /// Null if there is none.
+  /// Returns the directory, or null if there is none.
   const Folder *folder(bool make, bool &fault);
 
   const std::string path_;
@@ -44,7 +45,8 @@ private:
   std::optional<Folder> folder_;
 };
 
-/// A bundle, or what was once the folder of a cache. Opened, and its manifest read, when it is first needed.
+/// The level of a bundle, or of a directory that was once a cache's. The directory is opened, and its manifest read,
+/// when it is first needed.
 class ReadOnlyTier {
 public:
   explicit ReadOnlyTier(std::string path) : path_(std::move(path)) {}
@@ -62,7 +64,7 @@ private:
   bool fault_ = false;
 };
 
-/// Removes what was used last longest ago until at most `limitBytes` are left, and leftovers.
+/// Removes the least recently used files until at most `limitBytes` are left, and leftovers.
 CacheRemoval prune(const Folder &folder, int64_t limitBytes);
 
 } // namespace tegula

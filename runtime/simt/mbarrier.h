@@ -21,7 +21,7 @@ public:
   uint32_t count() const { return count_; }
   /// Returns the epoch of copies that start in the current phase.
   Moment current() const { return {engine_, phase_ + 1}; }
-  /// Returns the epoch that waits for the last finished phase learn of.
+  /// Returns the epoch of the last finished phase.
   Moment over() const { return {engine_, phase_}; }
   bool isOver(uint32_t parity) const { return (phase_ & 1) != (parity & 1); }
 

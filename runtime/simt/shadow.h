@@ -29,8 +29,8 @@ struct Access {
   uint32_t site = 0;
   uint16_t lane = 0;
   AccessKind kind = AccessKind::Read;
-  /// The number of lanes that take part, of which the first has a multiple of this as its number. An earlier access
-  /// must happen before the accesses of all of them.
+  /// Number of lanes that make the access together. The first lane's number is a multiple of it. An earlier access must
+  /// happen before the accesses of all these lanes.
   uint8_t group = 1;
 };
 

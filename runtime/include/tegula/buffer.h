@@ -8,7 +8,7 @@
 
 namespace tegula {
 
-/// Owns memory of a device and frees it when destroyed; made by Device::allocate. It may outlive its Device.
+/// Owner of device memory, which it frees when destroyed. Device::allocate makes it, and it may outlive its Device.
 /// Work that was enqueued on the memory must have finished before the Buffer is destroyed.
 class Buffer {
 public:
@@ -20,10 +20,10 @@ public:
     return *this;
   }
 
-  /// For devices: takes over `data`, whose deleter frees the memory.
+  /// Takes over `data`, whose deleter frees the memory. For implementations of devices.
   Buffer(std::shared_ptr<void> data, int64_t bytes) noexcept : data_(std::move(data)), bytes_(bytes) {}
 
-  /// Address on the device, 64-byte aligned (cpu: a host address); null exactly if bytes() is 0.
+  /// Returns the address on the device (cpu: on the host), 64-byte aligned. It is null exactly if bytes() is 0.
   void *data() const noexcept { return data_.get(); }
   int64_t bytes() const noexcept { return bytes_; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Kernels that are compiled ahead of time and loaded where there is no compiler: a folder with `manifest.txt` and one
-// file of machine code for each kernel. A cache reads it as one of ArtifactCacheOptions::read_only.
+// Bundles: kernels that are compiled ahead of time and loaded without a compiler. A bundle is a directory with
+// `manifest.txt` and one file of machine code for each kernel. A cache reads it as one of
+// ArtifactCacheOptions::read_only.
 #pragma once
 
 #include "tegula/artifact.h"
@@ -11,15 +12,15 @@
 
 namespace tegula {
 
-/// A kernel with what it was compiled from.
+/// A kernel and the request that it was compiled from.
 struct BundledKernel {
   CompileRequest request;
   Artifact artifact;
 };
 
-/// Adds kernels to the bundle in `directory`, which is made if need be; one that was made from the same request is
-/// replaced. Returns invalid_argument if there is something else in place of the folder or its manifest,
-/// resource_exhausted if it cannot be written.
+/// Adds kernels to the bundle in `directory`, which is made if it does not exist. A kernel replaces an older one that
+/// was made from the same request. Returns invalid_argument if the directory or its manifest is something else. Returns
+/// resource_exhausted if the directory cannot be written.
 Status addToBundle(const std::string &directory, const std::vector<BundledKernel> &kernels) noexcept;
 
 } // namespace tegula

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Where what outlives a process is kept.
+// The directory of files that outlive a process.
 #pragma once
 
 #include <string>
 
 namespace tegula {
 
-/// The user's folder: $TEGULA_CACHE_DIR, $XDG_CACHE_HOME/tegula or $HOME/.cache/tegula; it need not exist. Empty if
-/// there is none, and in setuid programs, which trust no variable. Parts have folders of their own in it: `kernels`,
-/// `reproducers`, `schedules`.
+/// Returns the user's directory: $TEGULA_CACHE_DIR, $XDG_CACHE_HOME/tegula or $HOME/.cache/tegula. It need not exist.
+/// Returns an empty string if there is none, and in setuid programs, which trust no variable. Parts of Tegula have
+/// their own directories in it: `kernels`, `reproducers`, `schedules`.
 std::string userCacheDirectory();
 
 } // namespace tegula

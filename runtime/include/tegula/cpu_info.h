@@ -6,9 +6,9 @@
 
 namespace tegula {
 
-/// Cores that this process may use.
+/// Returns the number of cores that this process may use.
 int usableCores();
-/// The processor's name and usable cores, such as "AMD EPYC 9554, 16 cores".
+/// Returns the processor's name and usable cores, such as "AMD EPYC 9554, 16 cores".
 std::string cpuDescription();
 
 } // namespace tegula

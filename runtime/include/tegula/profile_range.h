@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What profilers such as Nsight Systems show on a thread's time line.
+// Ranges that profilers such as Nsight Systems show on a thread's time line.
 #pragma once
 
 #include <atomic>
@@ -8,11 +8,11 @@
 namespace tegula {
 
 /// A range of this thread's time, in the NVTX domain "tegula", from construction to destruction. Without a profiler it
-/// costs a load and a branch; whether there is one is decided by the first range of the process, no later than when the
-/// first kernel is loaded.
+/// costs a load and a branch. The first range of the process decides whether there is a profiler, at the latest when
+/// the first kernel is loaded.
 class ProfileRange {
 public:
-  /// Shown as `activity` and `subject` with a space in between, up to 127 bytes.
+  /// Begins a range. Its name is `activity` and `subject` with a space in between, up to 127 bytes.
   explicit ProfileRange(std::string_view activity, std::string_view subject = {}) noexcept {
     if (wanted_.load(std::memory_order_relaxed))
       push(activity, subject);
