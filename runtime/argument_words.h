@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arguments as kernels read them: 64-bit words.
+// Arguments in the form in which kernels read them: 64-bit parameters.
 #pragma once
 
 #include "launch_limits.h"
@@ -11,16 +11,16 @@
 
 namespace tegula {
 
-/// Words of a tensor's shape and strides, at most; its address needs one more.
+/// The most parameters for a tensor's shape and strides. Its address needs one more.
 inline constexpr size_t kMaxLayoutWords = 2 * kMaxRank;
 
-/// Writes the shape and strides of `tensor` and returns the place after them.
+/// Writes the shape and strides of `tensor` and returns the address after them.
 inline int64_t *writeLayout(int64_t *word, const TensorRef &tensor) {
   word = std::copy_n(tensor.shape, tensor.rank, word);
   return std::copy_n(tensor.strides, tensor.rank, word);
 }
 
-/// A scalar in the low bytes of a word; integers are sign-extended.
+/// Returns a scalar in the low bytes of a parameter. Integers are sign-extended.
 inline int64_t scalarWord(const Argument &argument) {
   if (argument.dtype() != DType::f32)
     return argument.integerValue();

@@ -13,7 +13,7 @@ static std::string variable(const char *name) {
 std::string userCacheDirectory() {
   if (std::string own = variable("TEGULA_CACHE_DIR"); !own.empty())
     return own;
-  if (std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/')) // Others are to be ignored.
+  if (std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/')) // XDG ignores relative paths.
     return base + "/tegula";
   std::string home = variable("HOME");
   return home.empty() ? "" : home + "/.cache/tegula";

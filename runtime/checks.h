@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all devices check alike, in the same words.
+// Checks that all devices make, with the same messages.
 #pragma once
 
 #include "tegula/artifact.h"
@@ -17,24 +17,24 @@ inline Status invalid(std::string message) { return {ErrorCode::invalid_argument
 /// Returns invalid_argument for a negative size.
 Status checkBytes(int64_t bytes);
 
-/// Returns invalid_argument for a negative size, and for null where there is something to copy.
+/// Returns invalid_argument for a negative size, and for a null pointer if there is something to copy.
 Status checkCopy(const void *to, const void *from, int64_t bytes);
 
 /// Returns invalid_argument for a count outside 0 to 2^31 - 1, or more than 2^62 instances.
 Status checkGrid(const Grid &grid);
 
-/// "2 x 3 x 4"
+/// Returns a text such as "2 x 3 x 4".
 std::string toString(const Grid &grid);
 
 inline bool isEmpty(const Grid &grid) { return grid.x == 0 || grid.y == 0 || grid.z == 0; }
 
-/// Whether a device of this target can take the artifact, as far as its fields say.
+/// Returns invalid_argument if the artifact's fields show that a device of this target cannot take it.
 Status checkArtifact(const Artifact &artifact, std::string_view target);
 
-/// `status` with the kernel's name in front.
+/// Returns `status` with the kernel's name in front.
 Status named(const std::string &kernel, const Status &status);
 
-/// Of a timer without a start and a stop after it.
+/// Returns the error of a timer without a start and a stop after it.
 Status noInterval();
 
 } // namespace tegula

@@ -26,7 +26,7 @@ Expected<Buffer> allocateBuffer(int64_t bytes) {
   return Buffer(std::shared_ptr<void>(data, Free()), bytes);
 }
 
-/// The number in a line like "MemAvailable:  123 kB" of /proc/meminfo, in bytes.
+/// Returns the number in a line like "MemAvailable:  123 kB" of /proc/meminfo, in bytes.
 Expected<int64_t> readMemoryInfo(const char *label) {
   const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen("/proc/meminfo", "re"), std::fclose);
   const std::string format = std::string(label) + ": %lld kB";

@@ -11,7 +11,7 @@
 namespace tegula {
 namespace {
 
-/// The two tables that a CpuKernel reads; see there.
+/// The two tables that a CpuKernel reads; CpuKernel describes them.
 struct Tables {
   std::array<void *, kMaxParameters> tensors;
   std::array<int64_t, kMaxParameters * kMaxLayoutWords> words;

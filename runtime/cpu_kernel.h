@@ -9,12 +9,12 @@
 
 namespace tegula {
 
-/// Device::load of the cpu device; may throw std::bad_alloc.
+/// Implements Device::load of the cpu device. May throw std::bad_alloc.
 Expected<std::shared_ptr<Kernel>> loadCpuKernel(const Artifact &artifact, std::shared_ptr<CpuPool> pool);
 
 /// Returns invalid_argument for any stream but the default one.
 Status checkCpuStream(Stream stream);
-/// Kernel::clear of kernels that run on the host.
+/// Implements Kernel::clear of kernels that run on the host.
 Status clearOnCpu(void *memory, size_t bytes, Stream stream);
 
 } // namespace tegula

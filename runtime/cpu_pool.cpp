@@ -10,11 +10,12 @@
 namespace tegula {
 namespace {
 
-/// Enough chunks that no thread waits long for the last one (causal attention's instances differ in length), but
-/// so few that a chunk of tiny instances is worth an atomic addition.
+/// Returns the number of instances in a chunk. Small chunks keep threads from waiting long for the last one, because
+/// the instances of causal attention differ in length. A chunk of tiny instances must still be worth an atomic
+/// addition.
 int64_t chunkOf(int64_t instances, int64_t threads) { return std::clamp<int64_t>(instances / (threads * 32), 1, 64); }
 
-/// While it exists, threads that the caller starts get none of the process's signals.
+/// A scope in which threads that the caller starts get none of the process's signals.
 class SignalsBlocked {
 public:
   SignalsBlocked() {
@@ -35,7 +36,7 @@ private:
 struct CpuPool::Launch {
   const CpuWork &work;
   const int64_t chunk;
-  int helpers = 0; ///< Workers inside; guarded by the pool's mutex.
+  int helpers = 0; ///< Workers in this launch; guarded by the pool's mutex.
   alignas(64) std::atomic<int64_t> next{0};
 
   void runChunks(void *scratch) noexcept {
@@ -105,7 +106,8 @@ void CpuPool::finish(Launch &launch) {
   done_.wait(lock, [&] { return launch.helpers == 0; });
 }
 
-/// With the mutex held. A system that grants fewer threads, or none, gets slower launches, not failing ones.
+/// Starts the threads. The caller holds the mutex. If the system grants fewer threads, or none, launches are slower but
+/// do not fail.
 void CpuPool::startThreads() {
   workers_.reserve(threads_ - 1);
   started_ = true;
@@ -137,7 +139,8 @@ void CpuPool::workUntilStopped(int index) {
   }
 }
 
-/// With the mutex held. Whoever leaves found no chunk, or no memory: either way nobody else need try to help.
+/// Ends the work of a thread on a launch. The caller holds the mutex. The thread found no chunk, or no memory. In both
+/// cases no other thread need try to help.
 void CpuPool::leave(Launch &launch) {
   open_.remove(&launch);
   if (--launch.helpers == 0)

@@ -17,7 +17,7 @@
 
 namespace tegula {
 
-/// What one launch runs: see CpuKernel for the fields. The pointers stay valid until CpuPool::run returns.
+/// The work of one launch. CpuKernel describes the fields. The pointers stay valid until CpuPool::run returns.
 struct CpuWork {
   CpuKernel kernel;
   void *const *tensors;
@@ -27,15 +27,15 @@ struct CpuWork {
   int64_t instances; ///< Product of `grid`, at most kMaxInstances.
 };
 
-/// Runs launches, several at a time if several threads call. The caller of `run` works too, so that a launch finishes
-/// even if no other thread could be started.
+/// Threads that run launches, several at a time if several threads call `run`. The caller of `run` works too, so that a
+/// launch finishes even if no other thread could be started.
 class CpuPool {
 public:
   /// `threads` counts the caller of `run` and is at least 1.
   CpuPool(int threads, CoreSet cores) : threads_(threads), cores_(std::move(cores)) {}
   ~CpuPool();
 
-  /// A pool that, in a forked child, is leaked and not destroyed: its threads do not exist there.
+  /// Makes a pool that a forked child leaks instead of destroying, because its threads do not exist there.
   static std::shared_ptr<CpuPool> make(int threads, CoreSet cores);
 
   /// Runs each instance once and returns when all are done. Throws std::bad_alloc before anything has run.
@@ -58,7 +58,7 @@ private:
   const CoreSet cores_;
   ForkGuard fork_;
 
-  std::mutex mutex_; ///< Guards all below, and the fields of a Launch that say so.
+  std::mutex mutex_; ///< Guards the members below, and the fields of a Launch that say so.
   std::condition_variable wake_;
   std::condition_variable done_;
   std::list<Launch *> open_; ///< Launches that may have chunks left and want help.

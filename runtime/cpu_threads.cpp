@@ -49,7 +49,7 @@ void CoreSet::applyToThisThread() const {
 #error "the cpu device has not been ported to this machine"
 #endif
 
-// Vector code obeys MXCSR alone; <cfenv> saves the x87 unit as well, which takes 0.2 us.
+// Vector code obeys MXCSR alone. <cfenv> saves the x87 unit as well, which takes 0.2 us.
 DefaultFloats::DefaultFloats() noexcept : previous_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
 DefaultFloats::~DefaultFloats() { _mm_setcsr(previous_); }
 

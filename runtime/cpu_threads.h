@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a thread brings along: the cores it may use, its floating-point environment, its scratch memory.
+// The properties of a thread: its cores, its floating-point environment, its scratch memory.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace tegula {
 
-/// A set of cores, of any number.
+/// A set of any number of cores.
 class CoreSet {
 public:
-  /// The cores that the calling thread may use; empty if the system does not say.
+  /// Returns the cores that the calling thread may use; an empty set if the system does not say.
   static CoreSet ofThisThread();
 
   int count() const;
@@ -23,8 +23,8 @@ private:
   std::vector<unsigned long> bits_;
 };
 
-/// While it exists, the calling thread computes as a C program does at its start: round to nearest, subnormals kept,
-/// no traps. Results then do not depend on which thread runs an instance.
+/// A scope in which the calling thread computes as a C program does at its start: round to nearest, subnormals kept, no
+/// traps. Results then do not depend on the thread that runs an instance.
 class DefaultFloats {
 public:
   DefaultFloats() noexcept;
@@ -40,11 +40,12 @@ struct Free {
   void operator()(void *memory) const noexcept { std::free(memory); }
 };
 
-/// At least `bytes` bytes, 64-byte aligned and uninitialised; null if there is no memory. `bytes` is at least 0.
+/// Allocates at least `bytes` bytes, 64-byte aligned and uninitialised. Returns null if there is no memory. `bytes`
+/// must be at least 0.
 void *allocateAligned(int64_t bytes) noexcept;
 
-/// The calling thread's scratch: at least `bytes` bytes, 64-byte aligned, kept until the thread ends. Null if there is
-/// no memory; never null for 0 bytes.
+/// Returns the calling thread's scratch: at least `bytes` bytes, 64-byte aligned, kept until the thread ends. Returns
+/// null if there is no memory, but never for 0 bytes.
 void *threadScratch(int64_t bytes) noexcept;
 
 } // namespace tegula

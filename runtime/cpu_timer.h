@@ -8,7 +8,7 @@
 
 namespace tegula {
 
-/// Device::makeTimer of the cpu device: work is done when a call returns, so a clock suffices. May throw
+/// Implements Device::makeTimer of the cpu device. Work is done when a call returns, so a clock suffices. May throw
 /// std::bad_alloc.
 std::unique_ptr<Timer> makeCpuTimer();
 

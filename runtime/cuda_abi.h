@@ -76,7 +76,7 @@ enum CUjit_option : int {
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
 
-/// What TMA must know of a tensor; the driver alone knows its contents.
+/// The description of a tensor for TMA. Only the driver knows its contents.
 struct alignas(64) CUtensorMap {
   unsigned long long opaque[16];
 };
@@ -101,8 +101,8 @@ inline void *const CU_LAUNCH_PARAM_END = nullptr;
 inline void *const CU_LAUNCH_PARAM_BUFFER_POINTER = reinterpret_cast<void *>(1);
 inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
 
-/// FUNCTION(name, parameters) for each entry point, all of which return a CUresult. The oldest driver that has them all
-/// is that of CUDA 11.0.
+/// Expands FUNCTION(name, parameters) for each entry point. All entry points return a CUresult. The oldest driver that
+/// has them all is that of CUDA 11.0.
 #define TEGULA_CUDA_FUNCTIONS(FUNCTION)                                                                                \
   FUNCTION(cuInit, (unsigned flags))                                                                                   \
   FUNCTION(cuDriverGetVersion, (int *version))                                                                         \
@@ -143,7 +143,7 @@ inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
            (CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,     \
             unsigned blockZ, unsigned sharedBytes, CUstream stream, void **parameters, void **extra))
 
-/// The same for those that only drivers from CUDA 12.0 on have.
+/// Expands FUNCTION in the same way for entry points that only drivers of CUDA 12.0 or newer have.
 #define TEGULA_CUDA_NEW_FUNCTIONS(FUNCTION)                                                                            \
   FUNCTION(cuTensorMapEncodeTiled,                                                                                     \
            (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void *address,                                 \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A GPU's primary context, shared by everything that Tegula keeps on that GPU.
+// A GPU's primary context, which all objects of Tegula on that GPU share.
 #pragma once
 
 #include "cuda_driver.h"
@@ -11,7 +11,7 @@
 
 namespace tegula::cuda {
 
-/// Retains the context while it exists. Thread-safe. In a forked child it does nothing.
+/// A reference that retains the context while it exists. Thread-safe. In a forked child it does nothing.
 class Context {
 public:
   static Expected<std::shared_ptr<Context>> make(const Driver &driver, int ordinal);
@@ -22,13 +22,14 @@ public:
   const Driver &driver() const noexcept { return driver_; }
   CUdevice device() const noexcept { return device_; }
 
-  /// forked_child in a child, device_lost after a fault.
+  /// Returns forked_child in a child, and device_lost after a fault.
   Status check() const {
     return fork_.inChild() || fault_.load(std::memory_order_relaxed) != CUDA_SUCCESS ? refusal() : Status();
   }
 
-  /// Calls the entry point of this name, by `call(driver)`, while the context is current; then the caller's own context
-  /// is current again. In a host that works on this GPU it already is. See Driver::status for `otherwise`.
+  /// Calls the entry point `entryPoint`, by `call(driver)`, while the context is current. Then makes the caller's own
+  /// context current again. In a host that works on this GPU, the context is already current. See Driver::status for
+  /// `otherwise`.
   template <class Call> Status run(const char *entryPoint, ErrorCode otherwise, Call &&call) {
     TEGULA_RETURN_IF_ERROR(check());
     if (isCurrent()) {
@@ -44,7 +45,7 @@ public:
     return popped == CUDA_SUCCESS ? Status() : failed("cuCtxPopCurrent_v2", popped, otherwise);
   }
 
-  /// The same for calls that free something: also after a fault, and there is nobody to tell of a failure.
+  /// Calls `call(driver)` to free something. Does so even after a fault, and reports no failure.
   template <class Call> void release(Call &&call) noexcept {
     if (fork_.inChild() || driver_.cuCtxPushCurrent_v2(context_) != CUDA_SUCCESS)
       return;
@@ -73,7 +74,7 @@ private:
   std::atomic<CUresult> fault_{CUDA_SUCCESS}; ///< The first error after which the context is lost.
 };
 
-/// Returns invalid_argument unless it is a cuda device.
+/// Returns the context of `device`. Returns invalid_argument unless it is a cuda device.
 Expected<std::shared_ptr<Context>> contextOf(Device &device);
 
 } // namespace tegula::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The CUDA driver: its entry points, and its errors in Tegula's terms.
+// The CUDA driver: its entry points, and its errors as a Status.
 #pragma once
 
 #include "cuda_abi.h"
@@ -11,7 +11,7 @@
 
 namespace tegula::cuda {
 
-/// A table of entry points, constant once it is filled.
+/// A table of entry points, which is constant once it is filled.
 struct Driver {
 #define TEGULA_FUNCTION(name, parameters) CUresult(*name) parameters = nullptr;
   TEGULA_CUDA_FUNCTIONS(TEGULA_FUNCTION)
@@ -24,14 +24,15 @@ struct Driver {
   /// Loads the driver at the first call.
   static Expected<const Driver *> get() { return functionsOf<Driver>(); }
 
-  /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"
+  /// Returns a text such as "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
   std::string describe(CUresult result) const;
 
-  /// What the result of an entry point means. `otherwise` is the code of errors that say nothing by themselves.
+  /// Returns the result of an entry point as a Status. `otherwise` is the code of all results that have no code of
+  /// their own.
   Status status(const char *entryPoint, CUresult result, ErrorCode otherwise) const;
 };
 
-/// Whether a context is beyond use after this error.
+/// Returns true if a context is beyond use after this error.
 bool isFatal(CUresult result) noexcept;
 
 } // namespace tegula::cuda

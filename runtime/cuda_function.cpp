@@ -23,7 +23,7 @@ Status checkImage(const std::string &binary) {
              : Status();
 }
 
-/// The driver's log, NUL-terminated in a buffer of its own, as the end of a sentence.
+/// Returns the driver's log as the end of a sentence. The log is NUL-terminated in `buffer`.
 std::string logged(const std::string &buffer) {
   const std::string text = buffer.c_str();
   const size_t end = text.find_last_not_of(" \t\r\n");
@@ -80,7 +80,8 @@ Status Function::readAttribute(CUfunction_attribute attribute, int &value) {
                        [&](const Driver &driver) { return driver.cuFuncGetAttribute(&value, attribute, function_); });
 }
 
-/// Reading attributes also makes the driver load the function now and not at its first launch, which may be captured.
+/// Reads the function's attributes. This also makes the driver load the function here and not at its first launch,
+/// which may be captured.
 Status Function::readInfo() {
   int local = 0;
   int shared = 0;

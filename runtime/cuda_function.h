@@ -11,11 +11,11 @@
 
 namespace tegula::cuda {
 
-/// The module is unloaded with the function.
+/// A function. Its module is unloaded when it is destroyed.
 class Function {
 public:
-  /// Loads a cubin or PTX, and prepares its function `name` for blocks of this size. Errors as for Device::load,
-  /// without the name.
+  /// Loads a cubin or PTX, and prepares its function `name` for blocks of this size. The errors are those of
+  /// Device::load, without the name.
   static Expected<Function> load(std::shared_ptr<Context> context, const std::string &binary, const std::string &name,
                                  const CudaBlock &block);
 
@@ -24,10 +24,11 @@ public:
   ~Function();
 
   const CudaKernelInfo &info() const noexcept { return info_; }
-  /// Blocks that run at the same time.
+  /// Returns the number of blocks that run at the same time.
   Expected<int64_t> concurrency() const;
 
-  /// A grid of at least one block; `parameters` and `extra` as for cuLaunchKernel. Neither allocates nor waits.
+  /// Launches a grid of at least one block. `parameters` and `extra` are as for cuLaunchKernel. Neither allocates nor
+  /// waits.
   Status launch(Grid grid, Stream stream, void **parameters, void **extra) const;
 
 private:

@@ -8,7 +8,7 @@ namespace tegula {
 namespace cuda {
 namespace {
 
-/// Calls of the driver about one GPU; remembers the first failure.
+/// Calls of the driver about one GPU. The object remembers the first failure.
 class Questions {
 public:
   Questions(const Driver &driver, int ordinal) : driver_(driver) {
@@ -23,7 +23,7 @@ public:
     return value;
   }
 
-  /// 0 if the driver does not tell.
+  /// Returns an attribute, or 0 if the driver does not report it.
   int optional(CUdevice_attribute attribute) const {
     int value = 0;
     return driver_.cuDeviceGetAttribute(&value, attribute, device_) == CUDA_SUCCESS ? value : 0;
@@ -86,7 +86,7 @@ Expected<CudaDeviceInfo> describeDevice(const Driver &driver, int ordinal) {
   info.ordinal = ordinal;
   info.compute_capability = 10 * questions.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                             questions.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  // What only Hopper has (wgmma, register budgets) is for "a" targets.
+  // Features that only Hopper has (wgmma, register budgets) need an "a" target.
   info.arch = "sm_" + std::to_string(info.compute_capability) + (info.compute_capability == 90 ? "a" : "");
   info.multiprocessors = questions.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   info.memory_bytes = questions.memoryBytes();

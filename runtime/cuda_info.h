@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which GPUs there are, and what they are.
+// The GPUs of this machine and their properties.
 #pragma once
 
 #include "cuda_driver.h"
@@ -7,16 +7,16 @@
 
 namespace tegula::cuda {
 
-/// A driver that is ready for calls, and how many GPUs it finds.
+/// A driver that is ready for calls, and the number of GPUs that it finds.
 struct Machine {
   const Driver &driver;
   int devices = 0;
 };
 
-/// Returns unsupported, with the reason, if there is no driver or it does not work.
+/// Opens the driver. Returns unsupported, with the reason, if there is no driver or it does not work.
 Expected<Machine> openMachine();
 
-/// Of one GPU, by ordinal.
+/// Returns the properties of one GPU.
 Expected<CudaDeviceInfo> describeDevice(const Driver &driver, int ordinal);
 
 } // namespace tegula::cuda

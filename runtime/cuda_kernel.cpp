@@ -13,7 +13,7 @@ namespace tegula {
 namespace cuda {
 namespace {
 
-/// The words that a cuda artifact's kernel takes; see artifact.h.
+/// The parameters of a cuda artifact's kernel; see artifact.h.
 class ParameterBlock {
 public:
   ParameterBlock(std::span<const Argument> arguments, TensorMaps &maps) {
@@ -45,9 +45,9 @@ private:
     return {CU_LAUNCH_PARAM_BUFFER_POINTER, words_.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes_, CU_LAUNCH_PARAM_END};
   }
 
-  /// The assembler aligns tensor maps in the bank of constants, where parameters do not begin at a multiple of 64. So
-  /// only the driver knows where they are, and takes each parameter by its address. Null
-  /// comes last.
+  /// Returns the address of each parameter, with null at the end. The driver takes parameters one by one, because only
+  /// it knows their offsets: ptxas aligns tensor maps in the constant bank, where parameters do not begin at a multiple
+  /// of 64.
   std::array<void *, kMaxTensorMaps + kMaxWords + 1> addresses() noexcept {
     std::array<void *, kMaxTensorMaps + kMaxWords + 1> addresses;
     size_t count = 0;
@@ -60,7 +60,7 @@ private:
   }
 
   alignas(CUtensorMap) std::array<int64_t, kMaxTensorMaps * kTensorMapWords + kMaxWords> words_;
-  size_t bytes_, firstWord_; ///< The words of maps come first.
+  size_t bytes_, firstWord_; ///< Words of tensor maps come before `firstWord_`.
 };
 
 class CudaKernel final : public Kernel {

@@ -9,7 +9,7 @@
 
 namespace tegula::cuda {
 
-/// Device::load of the cuda device; may throw std::bad_alloc.
+/// Implements Device::load of the cuda device. May throw std::bad_alloc.
 Expected<std::shared_ptr<Kernel>> loadKernel(const Artifact &artifact, std::shared_ptr<Context> context);
 
 } // namespace tegula::cuda

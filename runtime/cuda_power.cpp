@@ -8,7 +8,7 @@ namespace {
 
 using NvmlDevice = struct nvmlDevice_st *;
 
-/// Its functions return 0 for success.
+/// The functions of NVML, which return 0 for success.
 struct Nvml {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;

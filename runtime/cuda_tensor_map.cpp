@@ -12,7 +12,7 @@
 namespace tegula::cuda {
 namespace {
 
-/// False where the driver cannot describe the tensor.
+/// Encodes a tensor map. Returns false if the driver cannot describe the tensor.
 bool encode(Context &context, const TensorMap &map, const TensorRef &tensor, CUtensorMap &encoded) {
   const std::optional<MappedTensor> mapped = mapTensor(map, tensor);
   if (!mapped)

@@ -9,7 +9,7 @@
 
 namespace tegula::cuda {
 
-/// Device::makeTimer of the cuda device; may throw std::bad_alloc.
+/// Implements Device::makeTimer of the cuda device. May throw std::bad_alloc.
 Expected<std::unique_ptr<Timer>> makeTimer(const std::shared_ptr<Context> &context);
 
 } // namespace tegula::cuda

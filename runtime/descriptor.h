@@ -6,7 +6,7 @@
 
 namespace tegula {
 
-/// Owns a file descriptor.
+/// Owner of a file descriptor.
 class Descriptor {
 public:
   Descriptor() = default;
@@ -23,7 +23,7 @@ public:
 
   bool isOpen() const noexcept { return number_ >= 0; }
   int number() const noexcept { return number_; }
-  /// To another owner.
+  /// Returns the descriptor to a new owner.
   int release() noexcept { return std::exchange(number_, -1); }
 
 private:

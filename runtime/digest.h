@@ -6,7 +6,8 @@
 
 namespace tegula {
 
-/// 128 bits of XXH3 as 32 hex digits. Finds damage and tells texts apart; no protection from somebody who means harm.
+/// Returns 128 bits of XXH3 as 32 hex digits. They find damage and tell texts apart, but do not protect from an
+/// attacker.
 std::string digest(std::string_view bytes);
 
 } // namespace tegula

@@ -12,7 +12,7 @@
 namespace tegula {
 namespace {
 
-/// The kind of object that is asked for.
+/// The kind of object that a check expects.
 struct Kind {
   const char *name;
   Elf64_Half machine;
@@ -29,7 +29,7 @@ bool inside(std::string_view bytes, uint64_t offset, uint64_t size) {
   return offset <= bytes.size() && size <= bytes.size() - offset;
 }
 
-/// A copy, because the bytes need not be aligned.
+/// Returns a copy of a T, because the bytes need not be aligned.
 template <class T> T read(std::string_view bytes, uint64_t offset) {
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
@@ -48,7 +48,7 @@ Status checkHeader(const Kind &kind, const Elf64_Ehdr &header) {
   return {};
 }
 
-/// The header of an object whose tables lie inside.
+/// Returns the header of an object, after a check that its tables lie inside.
 Expected<Elf64_Ehdr> readHeader(const Kind &kind, std::string_view bytes) {
   if (bytes.size() < sizeof(Elf64_Ehdr))
     return invalid(kind, "it is shorter than an ELF header");
@@ -68,7 +68,7 @@ std::vector<Elf64_Phdr> readSegments(std::string_view bytes, const Elf64_Ehdr &h
   return segments;
 }
 
-/// Whether the loader will find `part`, bytes and addresses, where it maps `whole`.
+/// Returns true if the loader will find the bytes and addresses of `part` where it maps `whole`.
 bool covers(const Elf64_Phdr &whole, const Elf64_Phdr &part) {
   return whole.p_type == PT_LOAD && part.p_vaddr >= whole.p_vaddr &&
          part.p_vaddr - whole.p_vaddr == part.p_offset - whole.p_offset && part.p_memsz <= whole.p_memsz &&
@@ -86,7 +86,7 @@ Status checkInside(const Kind &kind, std::string_view bytes, const std::vector<E
   return {};
 }
 
-/// Whether the system's loader can map them.
+/// Returns invalid_argument unless the system's loader can map the segments.
 Status checkLoadable(const std::vector<Elf64_Phdr> &segments) {
   bool isDynamic = false;
   for (const Elf64_Phdr &segment : segments) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether bytes are a whole object, before a loader trusts their header.
+// Checks that bytes are a whole object, before a loader trusts their header.
 #pragma once
 
 #include "tegula/status.h"
@@ -9,8 +9,8 @@
 namespace tegula {
 
 /// Returns invalid_argument unless `bytes` are an ELF shared object for this machine whose segments and section table
-/// lie inside. (The loader maps what the header says; beyond the end of the bytes that is a SIGBUS.) What is in them is
-/// not checked.
+/// lie inside. The loader maps what the header says, and beyond the end of the bytes that is a SIGBUS. The contents of
+/// segments are not checked.
 Status checkSharedObject(std::string_view bytes);
 
 /// Returns invalid_argument unless `bytes` are an ELF object for NVIDIA's GPUs whose segments and sections lie inside.

@@ -9,7 +9,7 @@ namespace {
 
 std::atomic<uint64_t> generation{0};
 
-// Registered before main, not at first use: a lazy registration that a fork interrupts would hang the child.
+// Registered before main. If the first use registered it, a fork during the registration would hang the child.
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1); });
 
 } // namespace

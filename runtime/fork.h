@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Recognises that this process is a fork of the one that made an object.
+// Detects that this process is a fork of the process that made an object.
 #pragma once
 
 #include "tegula/status.h"
@@ -8,15 +8,15 @@
 
 namespace tegula {
 
-/// The number of forks between the first process and this one.
+/// Returns the number of forks between the first process and this one.
 uint64_t forkGeneration() noexcept;
 
-/// Member of objects that own threads or locks, which do not survive a fork.
+/// A member for objects that own threads or locks, which do not survive a fork.
 class ForkGuard {
 public:
-  /// Whether this process is a child of the one that made the guard.
+  /// Returns true if this process is a child of the process that made the guard.
   bool inChild() const noexcept { return generation_ != forkGeneration(); }
-  /// forked_child in a child.
+  /// Returns forked_child in a child.
   Status check() const;
 
 private:

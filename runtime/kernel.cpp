@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every device checks before a launch.
+// The checks of every device before a launch.
 #include "tegula/kernel.h"
 
 #include "checks.h"
@@ -38,7 +38,7 @@ Status checkData(const Parameter &parameter, const TensorRef &tensor) {
   return {};
 }
 
-/// Sets where the tensor lies.
+/// Checks a tensor and sets `range` to its addresses.
 Status checkTensor(const Parameter &parameter, const TensorRef &tensor, AddressRange &range) {
   if (tensor.rank != parameter.rank)
     return invalidArgument(parameter, "expected rank " + std::to_string(parameter.rank) + ", got rank " +
@@ -69,7 +69,7 @@ Status checkArgument(const Parameter &parameter, const Argument &argument, Addre
   return {};
 }
 
-/// A tensor that the kernel writes must not share memory with any other.
+/// Checks that a tensor that the kernel writes shares no memory with another one.
 Status checkOverlaps(std::span<const Parameter> parameters, std::span<const Argument> arguments,
                      std::span<const AddressRange> ranges) {
   for (size_t i = 0; i < parameters.size(); ++i) {

@@ -16,20 +16,20 @@ namespace {
 
 using Result = Expected<std::shared_ptr<Kernel>>;
 
-/// Filled by the thread that put it into the map; the others wait for `ready`.
+/// The result of one compilation. The thread that put the entry into the map fills it; other threads wait for `ready`.
 struct Entry {
   std::atomic<bool> ready{false};
   std::optional<Result> result; ///< Constant once `ready`.
 };
 
-/// Everything that an artifact depends on, as one text.
+/// Returns one text with everything that an artifact depends on.
 std::string keyOf(const CompileRequest &request) {
   const Target &target = request.target;
   return target.name + '\n' + target.arch + '\n' + target.features + '\n' + toString(request.schedule) + '\n' +
          request.program;
 }
 
-/// Whether the same request, compiled again, must be refused again.
+/// Returns true if the same request, compiled again, must fail again.
 bool isLasting(ErrorCode code) {
   return code == ErrorCode::invalid_argument || code == ErrorCode::invalid_program || code == ErrorCode::unsupported ||
          code == ErrorCode::compile_failed;
@@ -60,13 +60,13 @@ struct KernelCache::State {
         fill(*entry, key, request, policy);
       else
         entry->ready.wait(false);
-      // Whoever was first may have been allowed less.
+      // The first thread may have had a stricter policy.
       if (isNew || entry->result->status().code() != ErrorCode::needs_compile || policy != CompilePolicy::compile)
         return *entry->result;
     }
   }
 
-  /// Waits for nobody.
+  /// Returns a result that is ready. Does not wait for other threads.
   Result find(const std::string &key, const CompileRequest &request) {
     const std::lock_guard lock(mutex);
     const auto found = entries.find(key);

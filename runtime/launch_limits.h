@@ -7,16 +7,16 @@
 
 namespace tegula {
 
-/// Parameters of a kernel; lets a launch keep its tables on the stack.
+/// The most parameters of a kernel. The limit lets a launch keep its tables on the stack.
 inline constexpr size_t kMaxParameters = 64;
 
-/// Sizes and grid counts are below it: positions inside a kernel have 32 bits.
+/// The limit that sizes and grid counts stay below, because positions inside a kernel have 32 bits.
 inline constexpr int64_t kPositionLimit = int64_t{1} << 31;
 
-/// Program instances of a launch; far enough below 2^63 that a shared counter cannot overflow.
+/// The most program instances of a launch. It is so far below 2^63 that a shared counter cannot overflow.
 inline constexpr int64_t kMaxInstances = int64_t{1} << 62;
 
-/// Threads of a cpu device.
+/// The most threads of a cpu device.
 inline constexpr int kMaxThreads = 1024;
 
 } // namespace tegula

@@ -47,7 +47,7 @@ struct Nvrtc {
   }
 };
 
-/// One source in NVRTC's hands.
+/// A program of NVRTC.
 class Program {
 public:
   explicit Program(const Nvrtc &nvrtc) : nvrtc_(nvrtc) {}

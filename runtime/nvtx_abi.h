@@ -2,8 +2,9 @@
 // The part of NVTX 3's binary interface between programs and profilers that ranges need. Building needs no CUDA
 // headers.
 //
-// A profiler names a library in NVTX_INJECTION64_PATH. Whoever has ranges loads it once and calls its
-// InitializeInjectionNvtx2, which asks for tables of pointers to functions and fills in those that it has.
+// A profiler names a library in NVTX_INJECTION64_PATH. A program that has ranges loads the library once and calls its
+// InitializeInjectionNvtx2. The library asks for tables of pointers to functions, and fills in the functions that it
+// has.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ namespace tegula::nvtx {
 using Domain = struct DomainRegistration *;
 using Function = void (*)();
 
-/// nvtxEventAttributes_t with a text.
+/// The struct nvtxEventAttributes_t with a text.
 struct EventAttributes {
   uint16_t version = 3;
   uint16_t size = sizeof(EventAttributes);
@@ -33,8 +34,8 @@ using DomainCreate = Domain (*)(const char *name);
 using DomainRangePush = int (*)(Domain domain, const EventAttributes *attributes);
 using DomainRangePop = int (*)(Domain domain);
 
-/// One more than the last function of each module: none, ranges, CUDA, OpenCL, CUDA's runtime, domains, locks.
-/// Functions are numbered from 1 on.
+/// The number of functions of each module, plus one: none, ranges, CUDA, OpenCL, CUDA's runtime, domains, locks. The
+/// functions are numbered from 1.
 inline constexpr unsigned kModuleSizes[] = {0, 16, 9, 15, 7, 16, 7};
 inline constexpr unsigned kModules = 7;
 inline constexpr unsigned kLargestModule = 16;
@@ -51,7 +52,7 @@ inline constexpr uint32_t kVersionTable = 3;
 
 struct Callbacks {
   size_t size;
-  /// Gives an array of pointers to the functions of a module; 0 if there is no such module.
+  /// Sets `functions` to the module's array of pointers to functions. Returns 0 if there is no such module.
   int (*module_functions)(int module, Function ***functions, unsigned *count);
 };
 
@@ -63,7 +64,7 @@ struct Version {
 };
 
 using ExportTable = const void *(*)(uint32_t table);
-/// InitializeInjectionNvtx2; 0 if the profiler will not have it.
+/// The type of InitializeInjectionNvtx2, which returns 0 if the profiler refuses.
 using Initialize = int (*)(ExportTable exports);
 
 } // namespace tegula::nvtx

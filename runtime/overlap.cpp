@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether strided views share memory is a question about sums: is there a sum of (stride * index) in a given interval,
-// with every index in its range? With nested strides at most a few indices fit at each level, so that a
-// depth-first search from the largest stride answers in some ten steps.
+// Strided views share memory if a sum has a value in a given interval: the sum of (stride * index), with every index in
+// its range. If strides are nested, at most a few indices fit at each level. A depth-first search from the largest
+// stride then finds the answer in about ten steps.
 #include "tegula/tensor.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace tegula {
 namespace {
 
-/// Views beyond it are in no machine's memory, and are not searched; below it no sum of extents overflows.
+/// The largest extent that is searched. Larger views are in no machine's memory. Below it, no sum of extents overflows.
 constexpr int64_t kLargestExtent = int64_t{1} << 60;
 
-/// The numbers step * x with lowest <= x <= highest; step > 0.
+/// The values step * x with lowest <= x <= highest; step > 0.
 struct Term {
   int64_t step;
   int64_t lowest;
@@ -23,7 +23,7 @@ struct Term {
 int64_t floorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 int64_t ceilDivide(int64_t a, int64_t b) { return -floorDivide(-a, b); }
 
-/// Inserts into the first `count` of `items`, which are in descending order of their steps.
+/// Inserts `item` into the first `count` of `items`, which are in descending order of their steps.
 template <class Item, size_t Size> void insertByStep(std::array<Item, Size> &items, size_t &count, const Item &item) {
   size_t place = count++;
   for (; place > 0 && items[place - 1].step < item.step; --place)
@@ -31,12 +31,12 @@ template <class Item, size_t Size> void insertByStep(std::array<Item, Size> &ite
   items[place] = item;
 }
 
-/// A sum with one number of each of up to 2 * kMaxRank terms, in descending order of their steps.
+/// A sum with one value of each of up to 2 * kMaxRank terms, in descending order of their steps.
 class Sum {
 public:
   void add(const Term &term) { insertByStep(terms_, count_, term); }
 
-  /// A dimension's offsets, its stride scaled by `scale` (negative to subtract).
+  /// Adds the offsets of a dimension. Its stride is scaled by `scale`, which is negative to subtract.
   void addDimension(int64_t size, int64_t stride, int64_t scale) {
     if (size < 2 || stride == 0)
       return;
@@ -52,7 +52,7 @@ public:
     add(term);
   }
 
-  /// Whether the sum can take a value from `low` to `high`; true as well if that takes too long to find out.
+  /// Returns true if the sum can have a value from `low` to `high`, and if the search takes too long.
   bool canReach(int64_t low, int64_t high) {
     lowestFrom_[count_] = highestFrom_[count_] = 0;
     for (size_t i = count_; i-- > 0;) {
@@ -113,8 +113,8 @@ struct Dimension {
   int64_t step;
 };
 
-/// Whether each dimension's step passes all that the dimensions after it reach together, as in most views. Then no two
-/// elements coincide.
+/// Returns true if each dimension's step is larger than the offsets that the dimensions after it reach together, as in
+/// most views. Then no two elements coincide.
 bool areNested(std::span<const Dimension> dimensions) {
   int64_t reach = 0;
   for (size_t i = dimensions.size(); i-- > 0;) {
@@ -125,7 +125,7 @@ bool areNested(std::span<const Dimension> dimensions) {
   return true;
 }
 
-/// Whether two elements that agree in all dimensions before `leading`, and differ there, coincide.
+/// Returns true if two elements coincide that agree in all dimensions before `leading` and differ in it.
 bool coincideFrom(std::span<const Dimension> dimensions, size_t leading) {
   Sum difference;
   difference.add({dimensions[leading].step, 1, dimensions[leading].size - 1});

@@ -11,7 +11,7 @@
 namespace tegula {
 namespace {
 
-/// What the profiler fills in.
+/// The functions that the profiler fills in.
 nvtx::Function functions[nvtx::kModules][nvtx::kLargestModule];
 nvtx::Function *functionTables[nvtx::kModules][nvtx::kLargestModule + 1];
 

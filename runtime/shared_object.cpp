@@ -42,8 +42,9 @@ Status writeAll(int descriptor, std::string_view bytes) {
   return {};
 }
 
-/// A path that this process has not used before: the loader takes equal paths for the same object, but descriptor
-/// numbers come back once they are closed. "/" and "./" after a directory change nothing and spell a serial number.
+/// Returns a path that this process has not used before. The loader takes equal paths for the same object, but
+/// descriptor numbers are used again after they are closed. "/" and "./" after a directory change nothing, and spell a
+/// serial number.
 std::string uniquePath(int descriptor) {
   static std::atomic<uint64_t> serial{0};
   std::string path = "/proc/self/fd/";

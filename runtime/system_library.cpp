@@ -17,7 +17,7 @@ Status unusable(const SystemLibrary &library, const std::string &problem) {
           std::string("no usable ") + library.what + ": " + problem + "; needed is " + library.needed};
 }
 
-/// The error is that of the preferred file.
+/// Opens the first file that can be loaded. If there is none, returns the error of the preferred file.
 Expected<Opened> openFirst(const SystemLibrary &library, const std::vector<std::string> &files) {
   std::string problem;
   for (const std::string &file : files) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Libraries that a machine may or may not have, looked for when they are first needed.
+// Libraries that a machine may lack. They are loaded when they are first needed.
 #pragma once
 
 #include "fork.h"
@@ -14,33 +14,34 @@
 
 namespace tegula {
 
-/// Which file to load, and what to say if that fails.
+/// The file to load, and the words of the error message if that fails.
 struct SystemLibrary {
   const char *what;                ///< "CUDA driver"
   const char *variable;            ///< Environment variable that names another file; ignored in setuid programs.
   std::vector<const char *> files; ///< In order of preference.
   const char *needed;              ///< "a driver of CUDA 11.0 or newer"
 
-  /// The file that `variable` names; empty if it is not set.
+  /// Returns the file that `variable` names, or an empty string if the variable is not set.
   std::string overridden() const;
 };
 
-/// A function pointer to fill.
+/// A function pointer that bindLibrary fills.
 struct Binding {
   const char *symbol;
   void **function;
-  bool optional = false; ///< Stays null where the library has no such symbol.
+  bool optional = false; ///< Stays null if the library has no such symbol.
 };
 
-/// Loads the library, for good, and fills every binding. Returns unsupported, with the reason, if there is no such file
-/// or a symbol that is not optional is missing.
+/// Loads the library, which is never unloaded, and fills every binding. Returns unsupported, with the reason, if there
+/// is no such file or a symbol that is not optional is missing.
 Status bindLibrary(const SystemLibrary &library, std::span<const Binding> bindings);
 
-/// forked_child.
+/// Returns the error forked_child for a library.
 Status forkedAfterUse(const SystemLibrary &library);
 
-/// The functions of a library, bound once for each value of its environment variable. `Functions` has a member
-/// `library()`, static, and `bindings()`. What such libraries keep does not survive a fork.
+/// Returns the functions of a library. They are bound once for each value of the library's environment variable.
+/// `Functions` has a static member `library()` and a member `bindings()`. The state of such libraries does not survive
+/// a fork.
 template <class Functions> Expected<const Functions *> functionsOf() {
   struct Cache {
     ForkGuard fork;

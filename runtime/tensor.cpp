@@ -23,7 +23,7 @@ Status checkSizes(const TensorRef &tensor) {
   return {};
 }
 
-/// `a * b` for b >= 0, cut to the largest number.
+/// Returns `a * b`, or the largest number if the product is larger. `b` must be at least 0.
 int64_t saturatingProduct(int64_t a, int64_t b) {
   int64_t product;
   return __builtin_mul_overflow(a, b, &product) ? kMax : product;
@@ -38,7 +38,7 @@ bool isEmpty(const TensorRef &tensor) {
 
 Status tooManyElements() { return invalid("more than 2^63 - 1 elements"); }
 
-/// False if 63 bits cannot hold the number.
+/// Sets `count` to the number of elements. Returns false if 63 bits cannot hold it.
 bool countElements(const TensorRef &tensor, int64_t &count) {
   count = isEmpty(tensor) ? 0 : 1;
   for (int i = 0; count != 0 && i < tensor.rank; ++i)
@@ -47,7 +47,7 @@ bool countElements(const TensorRef &tensor, int64_t &count) {
   return true;
 }
 
-/// Widens `extent`, in elements, by a dimension; false if 64 bits cannot hold the result.
+/// Widens `extent`, in elements, by a dimension. Returns false if 64 bits cannot hold the result.
 bool widen(ByteExtent &extent, int64_t size, int64_t stride) {
   int64_t reach;
   if (__builtin_mul_overflow(size - 1, stride, &reach))
@@ -56,7 +56,8 @@ bool widen(ByteExtent &extent, int64_t size, int64_t stride) {
   return !__builtin_add_overflow(end, reach, &end);
 }
 
-/// Offsets of elements to bytes; `highest` becomes the end of the highest element.
+/// Converts offsets of elements to bytes. `highest` becomes the end of the highest element. Returns false if 64 bits
+/// cannot hold an offset.
 bool scaleToBytes(ByteExtent &extent, int64_t elementBytes) {
   return !__builtin_mul_overflow(extent.lowest, elementBytes, &extent.lowest) &&
          !__builtin_mul_overflow(extent.highest, elementBytes, &extent.highest) &&

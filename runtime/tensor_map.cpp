@@ -9,9 +9,9 @@
 namespace tegula {
 namespace {
 
-constexpr uint64_t kUnit = 16; ///< Of addresses, in bytes.
+constexpr uint64_t kUnit = 16; ///< Alignment of addresses, in bytes.
 constexpr uint64_t kStrideLimit = 1ull << 40;
-constexpr uint32_t kBoxColumns = 64; ///< Of 16-bit elements in a swizzle of 128 bytes.
+constexpr uint32_t kBoxColumns = 64; ///< Columns of 16-bit elements in a swizzle of 128 bytes.
 constexpr int kMostBoxRows = 256;
 
 Status checkTensorMap(const Artifact &artifact, const TensorMap &map) {

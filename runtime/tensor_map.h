@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensors as TMA addresses them.
+// Tensors in the form in which TMA addresses them.
 #pragma once
 
 #include "tegula/artifact.h"
@@ -11,15 +11,15 @@
 
 namespace tegula {
 
-/// Dimensions from the innermost on.
+/// A tensor and a box of it. Dimension 0 is the innermost.
 struct MappedTensor {
   unsigned rank = 0;
   std::array<uint64_t, kMaxRank> sizes{};
-  std::array<uint64_t, kMaxRank> strides{}; ///< In bytes, of the second dimension and those after it.
+  std::array<uint64_t, kMaxRank> strides{}; ///< In bytes. The first one is of dimension 1.
   std::array<uint32_t, kMaxRank> box{};
 };
 
-/// Nothing where TMA cannot: its addresses are multiples of 16 bytes, and rows are contiguous.
+/// Returns nothing if TMA cannot address the tensor. Addresses must be multiples of 16 bytes, and rows contiguous.
 std::optional<MappedTensor> mapTensor(const TensorMap &map, const TensorRef &tensor) noexcept;
 
 /// Returns invalid_argument unless the artifact's tensor maps are of its parameters.

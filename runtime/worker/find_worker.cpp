@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-/// The folder of the library or program that this code is part of.
+/// Returns the directory of the library or program that contains this code.
 static std::filesystem::path ownFolder() {
   const std::string file = fileOf(reinterpret_cast<const void *>(&findWorker));
   std::error_code error;

@@ -7,8 +7,8 @@
 
 namespace tegula {
 
-/// The path of tegula-cc; see WorkerOptions::program. Returns unsupported, with where it was looked for, if there is
-/// none.
+/// Returns the path of tegula-cc; see WorkerOptions::program. Returns unsupported, with the paths that were tried, if
+/// there is none.
 Expected<std::string> findWorker();
 
 } // namespace tegula

@@ -5,8 +5,8 @@
 
 namespace tegula {
 
-/// Writes a serialised request into `folder`, which is made if need be, under a name that follows from its bytes.
-/// The path; empty if it cannot be written.
+/// Writes a serialised request into `folder`, which is made if it does not exist. The file's name follows from its
+/// bytes. Returns the path, or an empty string if the file cannot be written.
 std::string writeReproducer(const std::string &folder, const std::string &request);
 
 } // namespace tegula

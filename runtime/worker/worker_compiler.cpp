@@ -20,10 +20,11 @@
 namespace tegula {
 namespace {
 
-/// The workers that wait, and how many more may be started.
+/// The idle workers, and the number of workers that may still be taken.
 class WorkerPool {
 public:
-  /// A worker for one compilation. Its place becomes free with the lease; the worker stays only if it is given back.
+  /// The exclusive use of a worker for one compilation. Its place becomes free with the lease. The worker is kept only
+  /// if giveBack was called.
   class Lease {
   public:
     Lease(WorkerPool &pool, WorkerProcess worker) : pool_(&pool), worker_(std::move(worker)) {}
@@ -47,7 +48,7 @@ public:
     idle_.reserve(static_cast<size_t>(places_));
   }
 
-  /// Waits for a place, then takes a worker that listens or starts one.
+  /// Waits for a place. Then takes an idle worker that listens, or starts one.
   Expected<Lease> take() {
     if (std::optional<WorkerProcess> worker = takeIdle())
       return Lease(*this, std::move(*worker));
@@ -59,7 +60,7 @@ public:
   }
 
 private:
-  /// Takes a place.
+  /// Waits for a place and takes it. Returns an idle worker that listens, if there is one.
   std::optional<WorkerProcess> takeIdle() {
     std::unique_lock lock(mutex_);
     free_.wait(lock, [&] { return places_ > 0; });
@@ -76,7 +77,7 @@ private:
   void release(WorkerProcess *worker) noexcept {
     const std::lock_guard lock(mutex_);
     if (worker != nullptr)
-      idle_.push_back(std::move(*worker)); // There is room for as many as there are places.
+      idle_.push_back(std::move(*worker)); // There are never more workers than places.
     ++places_;
     free_.notify_one();
   }
@@ -95,13 +96,14 @@ private:
   std::vector<WorkerProcess> idle_;
 };
 
-/// Whether a worker that gave this answer is as good as new. Refusals leave traces: lld, for one, may not run again.
+/// Returns true if a worker that gave this answer can be used again. Refusals leave traces: lld, for one, may not run
+/// again.
 bool isUnharmed(const Expected<Artifact> &result) {
   const ErrorCode code = result.status().code();
   return code != ErrorCode::compile_failed && code != ErrorCode::internal;
 }
 
-/// The limit that an error is about.
+/// Returns the end of a message: the limit that the error is about.
 std::string limitOf(ErrorCode code, const WorkerOptions &options) {
   if (code == ErrorCode::compile_timeout)
     return "; the limit is " + std::to_string(options.time_limit.count()) +

@@ -23,7 +23,7 @@ Status noResource(const char *what, int error) {
   return {ErrorCode::resource_exhausted, std::string("cannot make ") + what + " for a process: " + errorText(error)};
 }
 
-/// Beyond the standard descriptors, which a host may have closed and a child puts others in the place of.
+/// Moves a descriptor away from the standard descriptors, which a host may have closed and which a child replaces.
 Descriptor awayFromStandard(Descriptor descriptor) {
   constexpr int first = 3;
   if (!descriptor.isOpen() || descriptor.number() >= first)
@@ -45,8 +45,9 @@ Expected<SocketPair> makeSockets() {
   return pair;
 }
 
-/// How a worker is started: in a group of its own, so that the terminal's signals pass by it and its assembler ends
-/// with it; with the usual handlers; with no descriptor but a socket and a file for messages.
+/// The settings with which a worker is started. It has its own process group, so that the terminal's signals pass by it
+/// and its assembler ends with it. It has default signal handlers. It has no descriptor except a socket and a file for
+/// messages.
 class SpawnPlan {
 public:
   SpawnPlan(const SocketPair &sockets, const Descriptor &messages) {
@@ -134,7 +135,8 @@ Expected<std::string> WorkerProcess::ask(const std::string &request, Deadline de
 std::optional<int> WorkerProcess::kill() {
   const pid_t pid = std::exchange(pid_, 0);
   siginfo_t info;
-  // A worker that has ended, but was not reaped, keeps its number. One that the host has reaped may have lost it.
+  // A worker that has ended, but was not reaped, keeps its process id. A worker that the host has reaped may have lost
+  // it.
   if (pid == 0 || fork_.inChild() || waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0)
     return {};
   ::kill(-pid, SIGKILL);

@@ -14,12 +14,12 @@
 
 namespace tegula {
 
-/// A running tegula-cc, or another program that answers each frame on its standard input with one; killed when
-/// destroyed, except in a forked child.
+/// A running tegula-cc, or another program that answers each frame on its standard input with one. It is killed with
+/// the object, except in a forked child.
 class WorkerProcess {
 public:
-  /// Returns unsupported if `program` cannot be started. Returns resource_exhausted if there is no descriptor or
-  /// process left. Messages call it by its `role`.
+  /// Starts `program`, which messages call by its `role`. Returns unsupported if it cannot be started. Returns
+  /// resource_exhausted if there is no descriptor or process left.
   static Expected<WorkerProcess> start(const std::string &program, int64_t memoryBytes,
                                        const std::string &role = "the compiler");
 
@@ -29,24 +29,24 @@ public:
   WorkerProcess &operator=(WorkerProcess &&) = delete;
   ~WorkerProcess();
 
-  /// Whether it still waits for requests.
+  /// Returns true if the process still waits for requests.
   bool isListening() const;
 
-  /// Sends a request and waits for the answer. After an error the process is gone: compile_timeout, resource_exhausted
-  /// for lack of memory, or compile_crashed, with how it ended and what it printed.
+  /// Sends a request and waits for the answer. After an error the process is gone. The errors are compile_timeout,
+  /// resource_exhausted for lack of memory, and compile_crashed, with how it ended and what it printed.
   Expected<std::string> ask(const std::string &request, Deadline deadline);
 
 private:
   WorkerProcess(Descriptor socket, Descriptor messages, pid_t pid, std::string role)
       : socket_(std::move(socket)), messages_(std::move(messages)), pid_(pid), role_(std::move(role)) {}
 
-  /// Its wait status, unless somebody else has reaped it.
+  /// Kills the process. Returns its wait status, unless other code has reaped it.
   std::optional<int> kill();
   std::string lastMessages() const;
   Status death(std::optional<int> waitStatus) const;
 
   Descriptor socket_;
-  Descriptor messages_; ///< What it has written to stderr.
+  Descriptor messages_; ///< The output of the process to stderr.
   pid_t pid_;
   ForkGuard fork_;
   std::string role_;
