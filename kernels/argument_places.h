@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels take their arguments by name.
+// The arguments of kernels, which are found by name.
 #pragma once
 
 #include "tegula/artifact.h"
@@ -12,7 +12,7 @@
 
 namespace tegula {
 
-/// Returns the place of each parameter of a kernel among the names of the arguments that a launch has. Returns
+/// Returns, for each parameter of a kernel, the index of its argument among `names`, the arguments of a launch. Returns
 /// internal, with the program and the parameter, if there is no argument of that name, or more than one.
 Expected<std::vector<size_t>> argumentPlaces(std::string_view program, std::span<const Parameter> parameters,
                                              std::span<const std::string> names);

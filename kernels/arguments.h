@@ -9,12 +9,12 @@
 
 namespace tegula {
 
-// Arguments as attention_programs.h describes them.
+// The arguments of attention_programs.h.
 TensorArg tensor(const AttentionConfig &config, std::string name); ///< Rank 4, of the problem's element type.
 TensorArg accumulator(std::string name);                           ///< f32, rank 4.
 TensorArg statistic(std::string name);                             ///< f32 [batch, heads, seqlen_q]
 std::vector<TensorArg> variantTensors(const AttentionConfig &config);
-/// The variant's tensors, then the gradients that it wants.
+/// Returns the variant's tensors, then the gradients that it wants.
 std::vector<TensorArg> variantTensorsAndGradients(const AttentionConfig &config);
 
 inline constexpr size_t kMaxListedTensors = 9;
@@ -35,8 +35,8 @@ Expected<Program> recordExactly(std::index_sequence<I...>, std::string_view name
 
 } // namespace record_list_details
 
-/// Records `kernel(arguments..., std::span<const View>)`: each TensorArg of `arguments` arrives as a View, each
-/// ScalarArg as a Value, and those of `list`, which become the program's last parameters, as one span.
+/// Records `kernel(arguments..., std::span<const View>)`. Each TensorArg of `arguments` arrives as a View, each
+/// ScalarArg as a Value. The tensors of `list`, which become the program's last parameters, arrive as one span.
 template <size_t Count = 0, class Kernel, class... Arguments>
 Expected<Program> recordList(std::string_view name, const Kernel &kernel, const std::vector<TensorArg> &list,
                              const Arguments &...arguments) {

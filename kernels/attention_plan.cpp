@@ -19,7 +19,7 @@
 namespace tegula {
 namespace {
 
-/// What the kernels of a pass take together, unless a variant has many tensors.
+/// The most arguments of a pass, unless a variant has many tensors.
 constexpr size_t kUsualArguments = 32;
 
 bool isDynamic(GridRows grid, const Schedule &schedule) {
@@ -32,7 +32,7 @@ struct Step {
   Schedule schedule;
   std::shared_ptr<Kernel> kernel;
   GridRows grid;
-  std::vector<size_t> places; ///< For each parameter of the kernel, its place among what forEachArgument visits.
+  std::vector<size_t> places; ///< For each parameter of the kernel, its index in the order of forEachArgument.
 
   bool counts() const { return isDynamic(grid, schedule); }
 };
@@ -41,7 +41,7 @@ AttentionForward forwardPart(const AttentionBackward &call) {
   return {call.q, call.k, call.v, call.o, call.lse, call.scale, call.variant};
 }
 
-/// Calls visit(name, argument, is_gradient) for all that the kernels of a pass may have as parameters. A gradient's
+/// Calls visit(name, argument, is_gradient) for all arguments that the kernels of a pass may have. A gradient's
 /// parameter is named `d` + name.
 template <class Visit>
 void forEachArgument(const AttentionProblem &problem, const AttentionForward &call, const WorkspaceLayout &workspace,
@@ -73,7 +73,7 @@ void forEachArgument(const AttentionProblem &problem, const AttentionBackward &c
       visit(tensor.name, call.variant_gradients[next++], true);
 }
 
-/// The names in the order of forEachArgument, for kernels that count blocks or do not.
+/// Returns the names in the order of forEachArgument. `counts` is true for kernels that take blocks from a counter.
 std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pass, bool counts) {
   Expected<WorkspaceLayout> workspace =
       workspaceLayout(problem.algorithm, pass, {}, problem.head_dim, problem.value_dim, counts);
@@ -89,7 +89,7 @@ std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pas
   return names;
 }
 
-/// What plan makers are given besides the problem.
+/// The arguments of AttentionPlan::make besides the problem.
 struct Choices {
   KernelCache &cache;
   const Schedule &given;
@@ -142,7 +142,7 @@ Expected<int64_t> AttentionPlan::State::workspaceBytes(Pass pass, const Attentio
 
 Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const Choices &choices) {
   for (std::string_view name : pass == Pass::forward ? forwardKernels(problem) : backwardKernels()) {
-    if (name == "flash2_forward_contain" && choices.cache.target().name == "cpu") // There is nothing to repair.
+    if (name == "flash2_forward_contain" && choices.cache.target().name == "cpu") // The cpu has nothing to repair.
       continue;
     Expected<Step> step = makeStep(name, problem, choices, pass);
     if (!step)

@@ -7,7 +7,7 @@
 namespace tegula {
 namespace {
 
-// In the order of the enumerators.
+// All lists are in the order of the enumerators.
 constexpr std::string_view kAlgorithms[] = {"standard", "flash1", "flash2"};
 constexpr std::string_view kCausal[] = {"none", "top_left", "bottom_right"};
 constexpr std::string_view kAlignments[] = {"top_left", "bottom_right"};

@@ -8,16 +8,16 @@ constexpr const char *kAxisNames[] = {"batch", "heads", "kv_heads", "seqlen_q", 
 constexpr Axis kOfQ[] = {Axis::batch, Axis::heads, Axis::seqlen_q};
 constexpr Axis kOfK[] = {Axis::batch, Axis::kv_heads, Axis::seqlen_k};
 
-/// A tensor of a call and what it must be.
+/// A tensor of a call, and the properties that it must have.
 struct CallTensor {
   std::string_view name;
   const TensorRef *tensor;
   DType dtype;
   std::span<const Axis> axes = {};
-  int last_dim = 0; ///< Size of a further, last dimension, unless 0.
+  int last_dim = 0; ///< Size of one more, last dimension; 0 if there is none.
   bool written = false;
-  bool gradient = false;   ///< Of the variant's tensor `name`.
-  AddressRange range = {}; ///< Where it lies.
+  bool gradient = false;   ///< The gradient of the variant's tensor `name`.
+  AddressRange range = {}; ///< Addresses of its bytes.
 };
 
 std::string nameOf(const CallTensor &entry) { return (entry.gradient ? "d" : "") + std::string(entry.name); }
@@ -67,7 +67,7 @@ Status checkSizes(const CallTensor &entry, const AttentionShape &shape) {
   return entry.last_dim ? checkSize(entry, rank, "last size", entry.last_dim) : Status();
 }
 
-/// Sets where the tensor lies.
+/// Sets the address range of a tensor.
 Status locate(CallTensor &entry) {
   const Expected<AddressRange> range = addressRange(*entry.tensor);
   if (!range)
@@ -87,7 +87,7 @@ Status checkOverlaps(std::span<const CallTensor> tensors) {
   return {};
 }
 
-/// `tensors` starts with q and k.
+/// Checks the tensors of a call and returns its shape. `tensors` starts with q and k.
 Expected<AttentionShape> checkAll(std::span<CallTensor> tensors) {
   for (const CallTensor &entry : tensors)
     TEGULA_RETURN_IF_ERROR(checkKind(entry));
@@ -109,7 +109,7 @@ Status checkCount(const char *name, size_t actual, size_t expected) {
                                    std::to_string(expected));
 }
 
-/// A tensor without dimensions is none.
+/// Returns invalid_argument unless d_lse is given exactly if the problem wants it. A tensor of rank 0 is not given.
 Status checkLseGradient(const AttentionProblem &problem, const TensorRef &d_lse) {
   const bool isGiven = d_lse.rank != 0;
   if (isGiven && !problem.lse_gradient)

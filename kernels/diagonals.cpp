@@ -6,7 +6,7 @@
 namespace tegula {
 namespace {
 
-/// A part of a problem, and where it counts from.
+/// A part of a problem, and the diagonal from which it counts.
 struct Part {
   enum class Kind { causal, band, range, peak } kind;
   Alignment alignment;
@@ -27,7 +27,7 @@ std::vector<Part> partsOf(const AttentionProblem &problem) {
   return parts;
 }
 
-/// `variant`: how the sentence calls it.
+/// Returns the clause of an error about a part. `variant` is the variant's name in this clause.
 std::string clause(const Part &part, const std::string &variant) {
   const std::string where(toString(part.alignment));
   switch (part.kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A problem has one diagonal, from which its causal mask and all parts of its variant count.
+// The diagonal of a problem, from which its causal mask and all parts of its variant count.
 #pragma once
 
 #include "tegula/attention.h"
@@ -7,11 +7,11 @@
 
 namespace tegula {
 
-/// Ends an error about two diagonals.
+/// The end of an error about two diagonals.
 inline constexpr const char *kOneDiagonal =
     "; a problem has one diagonal: make all of them top_left, or all bottom_right";
 
-/// Returns invalid_argument, with the two parts, if a part counts from another diagonal than one before it.
+/// Returns invalid_argument, with the two parts, if a part counts from another diagonal than the first part.
 Status checkDiagonals(const AttentionProblem &problem);
 
 } // namespace tegula

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// One head's tensors.
+/// The tensors of one head.
 struct Head {
   View Q, K, V, O, L, m, l, acc;
 };
@@ -24,7 +24,8 @@ void initialise(const AttentionConfig &c, const Head &at) {
   }
 }
 
-/// Lines 9 to 13: one block of queries meets one block of keys. Unlike OnlineSoftmax, the output is divided each time.
+/// Updates a block of queries with a block of keys (lines 9 to 13). Unlike OnlineSoftmax, it divides the output each
+/// time.
 void update(const AttentionConfig &c, const Head &at, Value i, Value s, Value v) {
   Value m = at.m.load(i, {c.block_m});                // [block_m]
   Value l = at.l.load(i, {c.block_m});                // [block_m]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// FlashAttention-2, backward (Dao 2023, Algorithm 2): one program instance per block of keys and kv head, which holds
-// dK and dV while the query rows of all query heads of its group stream past.
+// FlashAttention-2, backward (Dao 2023, Algorithm 2). A program instance works on a block of keys of one kv head. It
+// keeps dK and dV while it visits the queries of all query heads that share the kv head.
 #include "arguments.h"
 #include "blocks.h"
 #include "scores.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Pairs the variant's tensors with their gradients, which follow them in `views`.
+/// Returns the variant's tensors with their gradients, which follow the tensors in `views`.
 std::vector<ViewGradient> gradientsOf(const Variant &variant, VariantViews views) {
   std::vector<ViewGradient> pairs;
   size_t next = variant.tensors.size();
@@ -23,37 +23,38 @@ std::vector<ViewGradient> gradientsOf(const Variant &variant, VariantViews views
   return pairs;
 }
 
-/// +inf where a row saw no key and where there is no row, so that exp(s - L) is 0 there.
+/// Returns lse, but +inf where a row saw no key and where there is no row, so that exp(s - L) is 0 there.
 Value loadLse(View L, Value i, int block_m) {
   Value lse = L.load(i, {block_m}, infinity); // [block_m]
   return select(lse == -infinity, infinity, lse);
 }
 
-/// One query head's tensors.
+/// The tensors of one query head.
 struct Head {
   View Q, dO, L, D, dQ;
 };
 
-/// A block of keys, and the values.
+/// A block of keys and its values.
 struct KeyBlock {
   Value k, v; ///< [block_n, head_dim], [block_n, value_dim]
 };
 
-/// A block of queries beside a block of keys.
+/// A block of queries against a block of keys.
 struct Tile {
   Value q, do_i; ///< [block_m, head_dim], [block_m, value_dim]
   Value seen;    ///< i1, broadcasts to [block_m, block_n]: false where there is no score.
   Value p, ds;   ///< [block_m, block_n], rounded.
 };
 
-/// exp(s - lse), 0 where there is no score: also in rows whose lse is NaN, if that matters.
+/// Returns exp(s - lse), and 0 where there is no score. If NaN is contained, this also holds for rows whose lse is NaN.
 Value probabilities(const AttentionConfig &c, Value seen, Value s, Value lse) {
   if (c.contain_nonfinite)
     return select(seen, exp(s - asColumn(lse)), 0.0);
   return exp(select(seen, s, -infinity) - asColumn(lse));
 }
 
-/// The tile of queries `i` and following. What modifications of scores gather gets its gradient.
+/// Computes the tile of queries `i` to `i + block_m - 1`. Adds to the gradients of tensors that score modifications
+/// gather.
 Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, const ScoreStrip &strip, Value i,
             Value scale, std::span<const ViewGradient> gradients) {
   Value q = at.Q.load(i, {c.block_m, c.head_dim});      // [block_m, head_dim]
@@ -61,8 +62,8 @@ Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, cons
   Value lse = loadLse(at.L, i, c.block_m);              // [block_m]
   Value delta = at.D.load(i, {c.block_m});              // [block_m]
 
-  // A modification takes and gives only numbers where a NaN is to be contained: neither hidden scores nor what it makes
-  // of them, nor their derivatives, may leave it.
+  // If NaN is contained, a score modification gets and returns only numbers. Hidden scores, the results of the
+  // modification for them, and their derivatives must not leave it.
   const bool contains = c.contain_nonfinite, modifies = contains && c.variant.score;
   Value allowed = strip.allowed(i);                                        // [block_m, block_n]
   Value exists = contains ? allowed & asColumn(lse != infinity) : allowed; // [block_m, block_n]
@@ -77,8 +78,8 @@ Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, cons
   return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, modifies ? select(seen, ds, 0.0) : ds)};
 }
 
-/// Adds dS K to dQ. A NaN or an infinity in a key that a query does not see makes NaN of 0 times it: then once more,
-/// with care.
+/// Adds dS K to dQ. A NaN or an infinity in a key that a query does not see makes 0 times it NaN. The product is then
+/// computed again without hidden keys.
 void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value k) {
   Value dq = dot(tile.ds, k); // [block_m, head_dim]
   if (!c.contain_nonfinite)
@@ -130,14 +131,15 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
     });
 }
 
-/// dS = P (dP - D) + P dLSE = P (dP - (D - dLSE)). A row that sees no key has P = 0, and a dLSE that may be infinite.
+/// Returns the part of dLSE in dS = P (dP - D) + P dLSE = P (dP - (D - dLSE)). A row that sees no key has P = 0, and
+/// its dLSE may be infinite; it gives 0.
 Value lseGradient(View L, View dL, Value i, int block_m) {
   Value lse = L.load(i, {block_m});   // [block_m]
   Value dlse = dL.load(i, {block_m}); // [block_m]
   return select(lse == -infinity, 0.0, dlse);
 }
 
-/// `lse`: none, or L and dL.
+/// Computes D and clears dQ. `lse` is empty, or has L and dL.
 void preprocess(const AttentionConfig &c, View O, View dO, View D, View dQ, VariantViews lse) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);

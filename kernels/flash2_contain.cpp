@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The forward pass of FlashAttention-2 for blocks whose o is not finite: a NaN or an infinity in a value reaches only
-// rows that see it.
+// The forward pass of FlashAttention-2 for blocks whose o is not finite. A NaN or an infinity in a value reaches only
+// rows that see the value.
 #include "arguments.h"
 #include "scores.h"
 

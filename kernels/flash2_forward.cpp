@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// FlashAttention-2, forward (Dao 2023, Algorithm 1): one program instance per block of query rows; the keys stream
-// past.
+// FlashAttention-2, forward (Dao 2023, Algorithm 1). A program instance works on a block of queries and visits the keys
+// block by block.
 #include "arguments.h"
 #include "blocks.h"
 #include "scores.h"
@@ -40,7 +40,7 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
 std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &problem) {
   if (target.name == "cpu")
     return {{{&Schedule::block_m, {16, 32, 48, 64, 96, 128, 192}}, {&Schedule::block_n, {32, 48, 64, 96, 128, 192}}}};
-  // Each warp has rows of its own, in units of 16.
+  // Each warp has its own rows, in multiples of 16.
   auto box = [](int warps, std::vector<int> rows) -> ScheduleBox {
     return {{&Schedule::block_m, std::move(rows)},
             {&Schedule::block_n, {32, 48, 64, 80, 96, 112, 128, 160, 192, 256}},
@@ -58,8 +58,8 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
                            {&Schedule::roles, {Roles::load}},
                            {&Schedule::tile_scheduler,
                             {std::nullopt, TileScheduler::static_persistent, TileScheduler::dynamic_persistent}}};
-      // One warpgroup alone leaves waits that other instances fill. Measured slower at 128, which the model cannot
-      // tell.
+      // If an instance has one warpgroup, other instances compute while it waits. At a head dimension of 128 this was
+      // measured to be slower, which the model cannot tell.
       if (warps == 4 && std::max(problem.head_dim, problem.value_dim) <= 64)
         roles.push_back({&Schedule::instances_per_sm, {0, 2, 3, 4}});
       const ScheduleAxis keys(&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224});
@@ -70,7 +70,7 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
       ScheduleBox optimistic = overlapped;
       overlapped.push_back(keys);
       optimistic.push_back({&Schedule::optimistic_softmax, {true}});
-      // Three warpgroups have no registers for more keys.
+      // Three warpgroups have no registers for larger blocks of keys.
       optimistic.push_back(warps == 12 ? ScheduleAxis(&Schedule::block_n, {64, 80}) : keys);
       boxes.push_back(std::move(optimistic));
       boxes.push_back(std::move(serial));
@@ -90,8 +90,8 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
                 .mma_flops = 2 * double(scores) * row,
                 .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
                 .exponentials = double(scores)};
-  if (s.roles == Roles::load) { // Warpgroups read Q, too, from shared memory, unless they hold it.
-    if (isPersistent(s))        // While O passes through it, the next block's Q, K and V come.
+  if (s.roles == Roles::load) { // Each warpgroup reads Q from shared memory, too, unless registers hold it.
+    if (isPersistent(s))        // The next Q, K and V are loaded while O passes through shared memory.
       demand.shared_bytes += bytes * s.block_m * (v + qk);
     demand.shared_traffic /= 4;
     if (s.lhs_in_registers == true)
@@ -101,7 +101,7 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
     demand.uses_wgmma = true;
     if (hasTilesOfScores(problem.variant))
       demand.shared_bytes += 2 * s.num_stages * scores;
-    if (s.overlap == Overlap::pingpong) // The weights of one block beside the scores of the next.
+    if (s.overlap == Overlap::pingpong) // P of one block is live with S of the next.
       demand.register_words += scores / words;
   } else {
     demand.register_words += s.block_m * qk / words;

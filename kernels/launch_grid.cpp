@@ -8,14 +8,14 @@
 
 namespace tegula {
 
-/// Both are at least 0. A product that is too large for 64 bits is the largest number.
+/// Returns a * b, or the largest number if 64 bits cannot hold it. Both must be at least 0.
 static int64_t saturatingProduct(int64_t a, int64_t b) {
   int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
 }
 
-/// A counter has 31 bits, some of which are for numbers behind the last block: those of a group's missing heads, and
-/// one for each instance.
+/// The most blocks of queries that a counter can count. It has 31 bits, and some numbers come after the last block: the
+/// missing heads of the last group, and one number for each instance.
 constexpr int64_t kMaxWork = (int64_t(1) << 31) - (int64_t(1) << 24);
 
 Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &schedule, int64_t concurrency) {
@@ -27,7 +27,8 @@ Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &sche
     if (!isPersistent(schedule))
       return queries;
     const int64_t all = saturatingProduct(saturatingProduct(queries.x, queries.y), queries.z);
-    // What does not fit at all is the device's to refuse: an empty grid would do nothing and say so to nobody.
+    // If there are too many blocks to count, the device refuses the grid. An empty grid would do nothing without an
+    // error.
     const bool isCountable = schedule.tile_scheduler != TileScheduler::dynamic_persistent || all <= kMaxWork;
     return {isCountable ? std::min(std::max<int64_t>(concurrency, 1), all) : all, 1, 1};
   }

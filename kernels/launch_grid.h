@@ -7,8 +7,8 @@
 
 namespace tegula {
 
-/// How many program instances a launch has. With Schedule::persistent, as many as run at the same time
-/// (Kernel::concurrency), but no more than there are blocks of queries, whatever their product is.
+/// Returns the grid of a launch. A persistent kernel has as many program instances as run at the same time
+/// (Kernel::concurrency), but at most one for each block of queries. The number of blocks may be beyond 64 bits.
 Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &schedule, int64_t concurrency);
 
 } // namespace tegula

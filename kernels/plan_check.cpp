@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMaxHeadDim = 256;
 constexpr int kMaxBlock = 1024;
-constexpr int64_t kSizeLimit = int64_t(1) << 31; // As for every launch.
+constexpr int64_t kSizeLimit = int64_t(1) << 31; // The limit of every launch.
 
 std::string text(int64_t number) { return std::to_string(number); }
 
@@ -38,7 +38,7 @@ Status checkHeadsInL2(const Schedule &schedule) {
   return {};
 }
 
-/// A variant's tensors become parameters beside those of the kernels.
+/// Checks the names of a variant's tensors, which become parameters together with those of the kernels.
 Status checkNames(const Variant &variant) {
   std::set<std::string> taken = {"q", "k",   "v", "o", "lse",   "do",     "dq",    "dk",      "dv",  "m",
                                  "l", "acc", "s", "p", "delta", "dq_acc", "scale", "counter", "dlse"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the algorithms keep in memory between and inside their kernels, and how the workspace is divided.
+// The memory that algorithms need between and inside their kernels, and how the workspace is divided.
 #pragma once
 
 #include "tegula/attention.h"
@@ -9,10 +9,10 @@
 
 namespace tegula {
 
-/// A contiguous tensor in the workspace, named as the kernels' parameter.
+/// A contiguous tensor in the workspace, with the name of a kernel's parameter.
 struct WorkspaceTensor {
   std::string_view name;
-  TensorRef tensor; ///< Its data is set by place().
+  TensorRef tensor; ///< place() sets its data.
   int64_t offset;   ///< Bytes from the start of the workspace.
 };
 
@@ -20,14 +20,14 @@ struct WorkspaceLayout {
   std::vector<WorkspaceTensor> tensors;
   int64_t bytes = 0;
 
-  /// Sets the tensors' data. Returns invalid_argument if `workspace` is too small or not aligned.
+  /// Sets the tensors' addresses. Returns invalid_argument if `workspace` is too small or not aligned.
   Status place(const Workspace &workspace);
 };
 
 enum class Pass { forward, backward };
 
-/// Returns resource_exhausted if 63 bits cannot hold the number of bytes.
-/// `counts`: instances of the pass take their blocks from it. The counter comes last.
+/// Returns the tensors that a pass keeps in the workspace. If `counts`, instances of the pass take their blocks from a
+/// counter, which comes last. Returns resource_exhausted if 63 bits cannot hold the number of bytes.
 Expected<WorkspaceLayout> workspaceLayout(Algorithm algorithm, Pass pass, const AttentionShape &shape, int head_dim,
                                           int value_dim, bool counts);
 

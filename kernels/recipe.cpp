@@ -20,8 +20,8 @@ std::string describe(const AttentionProblem &problem) {
          (problem.contain_nonfinite ? " contain_nonfinite=true" : "");
 }
 
-/// Returns whether a program itself contains NaN and infinities. On a GPU that would take registers and shared memory
-/// from the forward pass: there, another program repairs the results.
+/// Returns true if a program itself contains NaN and infinities. On a GPU this would take registers and shared memory
+/// from the forward pass. Another program therefore repairs its results.
 bool contains(const AttentionProblem &problem, std::string_view program, const Target &target) {
   return target.name == "cpu" || (problem.contain_nonfinite && program == "flash2_backward");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which kernels a plan has, and what each is compiled from.
+// The kernels of a plan, and the recipe of each.
 #pragma once
 
 #include "tegula/attention.h"
@@ -13,7 +13,7 @@ namespace tegula {
 std::vector<std::string_view> forwardKernels(const AttentionProblem &problem);
 std::vector<std::string_view> backwardKernels();
 
-/// Returns `status` with a line that names the problem. The layers below do not know it.
+/// Returns `status` with a line that names the problem, which the layers below do not know.
 Status withProblem(const Status &status, const AttentionProblem &problem);
 
 } // namespace tegula

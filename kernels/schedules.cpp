@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The schedules that are used where nobody chose one.
+// The schedules for callers that give none.
 #include "schedules.h"
 #include "spaces.h"
 #include "tegula/tuned_schedules.h"
@@ -9,24 +9,24 @@
 namespace tegula {
 namespace {
 
-/// Whether queries see a window of the keys only: then small blocks visit fewer beside it.
+/// Returns true if queries see only a window of the keys. Small blocks then visit fewer keys outside the window.
 bool hasWindow(const Variant &variant) {
   return std::any_of(variant.bands.begin(), variant.bands.end(),
                      [](const Band &band) { return band.left.has_value(); });
 }
 
-/// Which problems a row is for. What is false or 0 stands for all.
+/// The problems that a row is for. A field that is false or 0 admits all.
 struct Only {
   bool causal = false;
-  bool plain = false;  ///< No score modification and no mask of a variant's: they need registers, too.
+  bool plain = false;  ///< No score modification and no mask function, which need registers.
   bool bare = false;   ///< No variant at all.
-  bool ranges = false; ///< It has ranges, whose edges need some more.
+  bool ranges = false; ///< The variant has ranges, whose boundaries need more registers.
   bool tiles_of_scores = false;
   bool window = false;
-  bool peak = false;     ///< The variant says beside which diagonal its scores are largest.
+  bool peak = false;     ///< The variant says at which diagonal its scores are largest.
   bool half = false;     ///< Elements are f16.
   bool contain = false;  ///< NaN and infinities are contained, which takes registers and shared memory.
-  int64_t most_keys = 0; ///< Expected (AttentionProblem::expected).
+  int64_t most_keys = 0; ///< The most keys of AttentionProblem::expected.
 
   bool admits(const AttentionProblem &problem) const {
     return (!causal || problem.causal != Causal::none) &&
@@ -39,19 +39,19 @@ struct Only {
   }
 };
 
-/// A row is for one target (a GPU of one architecture, or all), one program and elements of one size; what is empty or
-/// 0 stands for all of them.
+/// A row of the table: a schedule, and the target (a GPU of one architecture, or all), program and element size that it
+/// is for. A field that is empty or 0 stands for all of them.
 struct Row {
   std::string_view target;
   std::string_view program;
   size_t element_bytes;
-  int largest_dim; ///< Of head_dim and value_dim.
-  int shared_kib;  ///< What a program instance needs at most.
+  int largest_dim; ///< The largest head_dim and value_dim.
+  int shared_kib;  ///< The most shared memory that a program instance needs.
   Schedule schedule;
   Only only = {};
 };
 
-/// Warpgroups of 64 rows with a producer (docs/design.md).
+/// Returns a schedule of consumer warpgroups with 64 rows each, and a producer (docs/design.md).
 constexpr Schedule warpSpecialized(int block_m, int block_n) {
   return {.block_m = block_m, .block_n = block_n, .num_warps = block_m / 16, .num_stages = 2, .roles = Roles::load};
 }
@@ -68,13 +68,14 @@ constexpr Schedule staticPersistent(int block_m, int block_n) {
   return schedule;
 }
 
-/// Whoever is free takes the next block.
+/// Returns `schedule` with a dynamic persistent scheduler: an instance that is free takes the next block.
 constexpr Schedule dynamic(Schedule schedule) {
   schedule.tile_scheduler = TileScheduler::dynamic_persistent;
   return schedule;
 }
 
-/// Exponentials first: what waits for the tensor cores gains, at the price of power and of the first block.
+/// Returns `schedule` with the optimistic softmax. Kernels that wait for the tensor cores gain, at the price of power
+/// and of the first block.
 constexpr Schedule optimistic(Schedule schedule) {
   schedule.optimistic_softmax = true;
   return schedule;
@@ -100,29 +101,31 @@ constexpr Schedule grouped(Schedule schedule, int heads) {
   return schedule;
 }
 
-/// Of one warpgroup each, on a multiprocessor: where rows see few keys, one computes while others wait.
+/// Several program instances of one warpgroup each on a multiprocessor. If rows see few keys, one instance computes
+/// while others wait.
 constexpr Schedule kThreeLhs = lhsInRegisters(dynamic(severalPerSm(overlapped(64, 64), 3)));
 constexpr Schedule kThreeDynamic = optimistic(dynamic(grouped(severalPerSm(overlapped(64, 64), 3), 8)));
 constexpr Schedule kThreeSmall = optimistic(severalPerSm(overlapped(64, 64), 3));
 constexpr Schedule kFourByHeads = optimistic(grouped(severalPerSm(warpSpecialized(64, 64), 4), 8));
-/// For scores that take more registers, such as those of a softcap.
+/// A schedule for scores that take more registers, such as those of a softcap.
 constexpr Schedule kFourNarrow = optimistic(grouped(severalPerSm(warpSpecialized(64, 48), 4), 8));
 
-/// For few keys of each row, and where three warpgroups spill.
+/// Schedules for rows with few keys, and for problems in which three warpgroups spill.
 constexpr Schedule kSquareDynamic = optimistic(dynamic(overlapped(128, 128)));
 constexpr Schedule kSquareStatic = optimistic(staticPersistent(128, 128));
-/// One more warpgroup to hide the exponentials, and fewer bytes of keys and values for each row.
+/// Schedules with a third warpgroup, which hides the exponentials, and with fewer bytes of keys and values for each
+/// row.
 constexpr Schedule kThreeFlat = optimistic(overlapped(192, 80));
 constexpr Schedule kThreeDeep = staged(optimistic(overlapped(192, 64)), 3);
 constexpr Schedule kThreeWide = optimistic(overlapped(192, 96));
 constexpr Schedule kWideDynamic = dynamic(overlapped(192, 128));
-/// For a head_dim of 256, of which shared memory holds fewer keys.
+/// A schedule for a head_dim of 256, for which shared memory holds fewer keys.
 constexpr Schedule kNarrow = optimistic(overlapped(128, 64));
 
 constexpr std::string_view kHopper = "cuda:sm_90a", kForward = "flash2_forward", kBackward = "flash2_backward",
                            kContain = "flash2_forward_contain";
 
-// The first row that fits counts.
+// The first row that fits a problem is chosen.
 constexpr Row kRows[] = {
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .ranges = true}},
     {kHopper, kForward, 2, 64, 41, kThreeSmall, {.plain = true, .window = true}},
@@ -156,7 +159,8 @@ constexpr Row kRows[] = {
     {"cuda", kForward, 2, 64, 64, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}},
     {"cuda", kForward, 2, 128, 100, {.block_m = 128, .block_n = 64, .num_warps = 4, .num_stages = 2}, {.bare = true}},
     {"cuda", kForward, 2, 128, 100, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2}},
-    // Where 100 KiB are all there is, two instances share them. Chosen for that and for no spills, not timed.
+    // Two instances share the 100 KiB of small GPUs. The schedule was chosen for this and for no spills, and was not
+    // timed.
     {"cuda", kForward, 2, 128, 48, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}},
     {"cuda", kForward, 2, 256, 209, {.block_m = 128, .block_n = 64, .num_warps = 8, .num_stages = 2}},
     {"cuda", kBackward, 2, 64, 96, {.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 1}, {.contain = true}},
@@ -192,8 +196,8 @@ constexpr Row kRows[] = {
     {"", "", 0, 256, 0, {.block_m = 64, .block_n = 64}},
 };
 
-/// Shared memory that a block may have (CUDA C++ Programming Guide, table of compute capabilities). An unnamed GPU is
-/// the smallest.
+/// Returns the KiB of shared memory that a thread block may have (CUDA C++ Programming Guide, table of compute
+/// capabilities). An unnamed GPU counts as the smallest.
 int sharedKib(const Target &target) {
   if (target.arch == "sm_80")
     return 163;
@@ -201,7 +205,7 @@ int sharedKib(const Target &target) {
 }
 
 bool isFor(const Row &row, const Target &target) {
-  const std::string name = target.name == "simt" ? "cuda" : target.name; // It runs what a GPU would.
+  const std::string name = target.name == "simt" ? "cuda" : target.name; // simt runs the code of a GPU.
   return row.target.empty() || row.target == name || row.target == name + ":" + target.arch;
 }
 
@@ -224,9 +228,10 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
   if (tuned != nullptr && given == Schedule())
     if (std::optional<Schedule> schedule = tuned->find(program, problem))
       return *schedule;
-  if (program == kContain) // Hardly ever has something to do; its blocks need not be those of others.
+  if (program == kContain) // It rarely does anything, and may have its own blocks.
     given = {};
-  // Roles and what comes with them belong to a row's own tiles: whoever gives tiles gets what he has given.
+  // Roles, and the fields that depend on them, belong to the tiles of their row. If the caller gives a field, rows with
+  // roles are left out.
   const bool isFree = given == Schedule();
   auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row &row) {
     return fits(row, target, program, problem) && (isFree || row.schedule.roles != Roles::load);
@@ -249,7 +254,7 @@ std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_
                                         [&](const Row &other) { return fits(other, target, program, problem); });
       if (chosen != &row)
         continue;
-      // Rows for other lengths may say the same.
+      // Rows for other lengths may have the same schedule.
       if (std::none_of(shipped.begin(), shipped.end(),
                        [&](const ShippedSchedule &s) { return isSame(s, problem, row); }))
         shipped.push_back({problem, row.schedule});

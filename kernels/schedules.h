@@ -8,20 +8,21 @@
 
 namespace tegula {
 
-/// `given`, with what is 0 in it chosen for one attention program on a target: by `tuned`, unless that is null or
-/// something is given, else from a table. `problem` has passed checkProblem.
+/// Returns `given` with a value in each field that is 0, for one attention program on a target. If `given` is empty and
+/// `tuned` is not null and knows the problem, returns the tuned schedule. Otherwise the values come from a table.
+/// `problem` has passed checkProblem.
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
                         const TunedSchedules *tuned);
 
-/// A problem of the largest head dimension that a row of the table is for, with a variant if only those meet it, and
-/// what the row says.
+/// A schedule of the table, and a problem for which it is chosen. The problem has the row's largest head dimension, and
+/// a variant if the row is only for variants.
 struct ShippedSchedule {
   AttentionProblem problem;
   Schedule schedule;
 };
 
-/// The rows that one attention program meets on a target, each with every element type and with and without a causal
-/// mask, where it is the row that is chosen.
+/// Returns the rows of the table that are chosen for one attention program on a target: for each element type, with and
+/// without a causal mask.
 std::vector<ShippedSchedule> shippedSchedules(const Target &target, std::string_view program);
 
 } // namespace tegula

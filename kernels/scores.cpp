@@ -28,7 +28,7 @@ Value ScoreIndex::diagonal(Alignment alignment) const {
   return alignment == Alignment::top_left ? query : query + shift(alignment);
 }
 
-// Numbers of heads and blocks have 32 bits: divisions of 64 take longer than the start of a tile should.
+// Numbers of heads and blocks have 32 bits, because divisions of 64 bits take longer than the start of a tile should.
 static Value narrow(Value x) { return cast(i32, x); }
 static Value wide(Value x) { return cast(DType::index, x); }
 
@@ -46,12 +46,12 @@ public:
   Value perHead() const { return perHead_; }
   Value allHeads() const { return allHeads_; }
 
-  /// The number that an instance of a grid {blocks, heads, batch} has.
+  /// Returns the work index of an instance of a grid {blocks, heads, batch}.
   Value ofInstance() const {
     return (narrow(programId(2)) * heads_ + narrow(programId(1))) * perHead_ + narrow(programId(0));
   }
 
-  /// In the order of Schedule::heads_in_l2.
+  /// Returns the block with a work index, in the order of Schedule::heads_in_l2.
   QueryBlock ofNumber(Value number) const {
     if (group_ == 1) {
       Value head = number / perHead_;
@@ -62,8 +62,8 @@ public:
     return at(head, rest / heads);
   }
 
-  /// The same order, but the last group has as many heads as the others: one divisor less in registers, for some
-  /// numbers without a block.
+  /// Returns the block with a work index if the last group counts as many heads as the others. This takes one divisor
+  /// less in registers, but some work indices then have no block.
   QueryBlock ofWork(Value number) const {
     if (group_ == 1)
       return ofNumber(number);
@@ -73,7 +73,7 @@ public:
   }
   Value allWork() const { return (allHeads_ + group_ - 1) / group_ * group_ * perHead_; }
 
-  /// The block of this number in a head; block perHead() where there is none.
+  /// Returns a block of queries of a head. Block perHead() stands for none.
   QueryBlock at(Value head, Value block) const { return {wide(head / heads_), wide(head % heads_), wide(block)}; }
 
 private:
@@ -84,10 +84,10 @@ private:
 };
 } // namespace
 
-/// One after another, so that all instances have as much to do although blocks see fewer and fewer keys: whoever has
-/// the longest block of one round has the shortest of the next, and a group of heads takes two rounds if it can. Where
-/// heads have few blocks, a round takes all those of a head, which read the same keys: they come from memory just as
-/// fast as they are needed, and not all in the first of two rounds.
+/// Records `body` for a fixed sequence of blocks. Later blocks see fewer keys, but all instances have as much to do:
+/// the instance with the longest block of one wave has the shortest of the next. A group of heads takes two waves if it
+/// can. If heads have few blocks, a wave takes all blocks of a head, which read the same keys. Keys then come from
+/// memory as fast as they are needed, and not all in the first of two waves.
 static void forStaticBlocks(const QueryBlocks &blocks, const std::function<void(const QueryBlock &)> &body) {
   constexpr int few = 8;
   Value programs = narrow(numPrograms(0)), perHead = blocks.perHead();
@@ -106,7 +106,7 @@ static void forStaticBlocks(const QueryBlocks &blocks, const std::function<void(
   }
 }
 
-/// Whoever is free takes the next one.
+/// Records `body` for blocks that instances take from `counter`. An instance that is free takes the next one.
 static void forDynamicBlocks(const QueryBlocks &blocks, View counter,
                              const std::function<void(const QueryBlock &)> &body) {
   for (Value number : dynamicRange(counter, blocks.allWork()))
@@ -156,7 +156,7 @@ Interval Scores::keysFor(Value firstRow, Value lastRow) const {
     begin = max(begin, range.keys(row, head_, tensors_).begin);
     end = min(end, range.keys(lastRow, head_, tensors_).end);
   }
-  if (config_.tile_scheduler != TileScheduler::single_tile) // Not every block of the schedule has rows.
+  if (config_.tile_scheduler != TileScheduler::single_tile) // Some blocks of the schedule have no rows.
     end = select(min(lastRow, head_.seqlen_q - 1 - row) >= 0, end, begin);
   return {begin, end};
 }
@@ -201,7 +201,7 @@ ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Int
   const HeadIndex &head = scores.head_;
   if (scores.config_.variant.ranges.empty())
     return;
-  // A strip that reaches beyond the keys is nowhere seen as a whole.
+  // If a strip of keys reaches beyond the last key, no position is seen by all of it.
   Value end =
       of == Of::queries ? head.seqlen_k : select(first + scores.config_.block_n <= head.seqlen_k, head.seqlen_q, 0);
   for (const VisibleRange &range : scores.config_.variant.ranges) {
@@ -211,7 +211,7 @@ ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Int
   }
 }
 
-// In 32 bits, of which a loop has enough.
+// The rotation has 32 bits, which are enough for the positions of a loop.
 void ScoreStrip::beginBeside(Value position) {
   auto [begin, end] = visited_;
   auto inTiles = [size = scores_.config_.block_n](Value length) { return narrow(length) / size * size; };
@@ -236,7 +236,8 @@ Value ScoreStrip::modify(Value s, Value position) const {
   return variant.score ? variant.score(s, at(position), scores_.tensors_) : s;
 }
 
-/// One comparison tells that the whole tile is in the range, as most are.
+/// Returns true where the range has scores. One comparison tells that the whole tile is in the range, as most tiles
+/// are.
 Value ScoreStrip::inRange(size_t range, Value position, const ScoreIndex &index) const {
   const AttentionConfig &config = scores_.config_;
   int size = of_ == Of::queries ? config.block_n : config.block_m;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all attention kernels share: which head a program works on, which keys a query sees, and the variant's part.
+// Code that all attention kernels share: the head of a program instance, the keys that a query sees, and the variant.
 #pragma once
 
 #include "tegula/attention_programs.h"
@@ -11,20 +11,21 @@ namespace tegula {
 
 class ScoreStrip;
 
-/// The scores of one (batch, query head).
+/// The scores of one query head in one entry of the batch.
 class Scores {
 public:
   Scores(const AttentionConfig &config, View q, View k, Value batch, Value head, VariantViews tensors);
 
-  /// The first row of a block of queries, where block 0 starts first: the blocks that see the most keys come first, so
-  /// that no long one is left for the end. Blocks larger than those of keys then end with the last query, and the one
-  /// that has fewer rows than block_m, of which the first is negative, sees few keys. Others begin with the first
-  /// query: as large as blocks of keys, they have one edge each then, and would have two.
+  /// Returns the first row of a block of queries. Block 0 starts first. If later queries see more keys, block 0 has the
+  /// last queries, so that no long block is left for the end.
+  /// If blocks of queries are larger than blocks of keys, they end with the last query. The incomplete block, whose
+  /// first row is negative, then sees few keys. Other blocks begin with the first query: each of them then has one
+  /// block of keys on the mask boundary, and would otherwise have two.
   Value firstQuery(Value block) const;
 
-  /// The scores of queries `row` to `row + block_m - 1`; the strip goes along the keys.
+  /// Returns the scores of queries `row` to `row + block_m - 1`. The strip goes along the keys.
   ScoreStrip ofQueries(Value row) const;
-  /// The scores of keys `key` to `key + block_n - 1`; the strip goes along the queries.
+  /// Returns the scores of keys `key` to `key + block_n - 1`. The strip goes along the queries.
   ScoreStrip ofKeys(Value key) const;
 
 private:
@@ -40,30 +41,38 @@ private:
   VariantViews tensors_;
 };
 
-/// A block of queries or of keys beside all positions of the other side, which the kernel visits block by block. What
-/// belongs to the strip as a whole is computed where it is made: before the loop.
+/// A block of queries against all keys, or a block of keys against all queries, which the kernel visits tile by tile:
+///
+///               visited().begin            visited().end
+///                      v                         v
+///   queries i to    +--------+--------+--------+
+///   i + block_m - 1 |  tile  |  tile  |  tile  |    the tiles are block_n keys apart
+///                   +--------+--------+--------+
+///
+/// Values that belong to the strip as a whole are computed when it is made, before the loop.
 class ScoreStrip {
 public:
-  /// Where there may be scores: the blocks to visit begin at `begin`, and follow each other.
+  /// Returns the positions at which there may be scores. The tiles to visit begin at `begin` and follow each other.
   Interval visited() const { return visited_; }
-  /// Returns the position of the tile that is visited at `step`: `step` itself, or where the variant has a peak, from
-  /// the tile beside that on, those before it last.
+  /// Returns the position of the tile that is visited at `step`. It is `step` itself unless the variant has a peak.
+  /// With a peak, the tiles begin at the peak, and the tiles before the peak come last.
   Value position(Value step) const;
 
-  // Of the tile at `position` along the strip.
+  // Methods for the tile at `position` along the strip:
 
-  /// The variant's score modification.
+  /// Returns `s` after the variant's score modification.
   Value modify(Value s, Value position) const; // f32 [block_m, block_n]
-  /// Where there are scores.
+  /// Returns true where there are scores.
   Value allowed(Value position) const; // i1, broadcasts to [block_m, block_n]
-  /// modify(s), and -inf where there is no score.
+  /// Returns modify(s), and -inf where there is no score.
   Value masked(Value s, Value position) const; // f32 [block_m, block_n]
 
 private:
   friend class Scores;
   enum class Of { queries, keys };
   struct Rotation {
-    Value first; ///< i32: the tile that is visited first, and the end of the last one, counted from `visited_.begin`.
+    Value first; ///< i32: the tile that is visited first, counted from `visited_.begin`.
+    /// i32: the end of the last tile, counted from `visited_.begin`.
     Value round;
   };
   ScoreStrip(const Scores &scores, Of of, Value first, Value last, Interval visited);
@@ -77,32 +86,33 @@ private:
   Value first_;
   Interval visited_;
   std::optional<Rotation> rotation_;
-  std::vector<Interval> seenByAll_; ///< For each range: by every query or key of the strip.
+  std::vector<Interval> seenByAll_; ///< For each range, the positions that every query or key of the strip sees.
 };
 
-/// Some rows of one query head. Block 0 comes first.
+/// A block of queries of one query head. Block 0 comes first.
 struct QueryBlock {
   Value batch, head, block;
 };
 
-/// Records `body` for the block of queries that a program instance works on, or for those one after another. If
-/// instances take them from a counter, `counter` is one view.
+/// Records `body` for the block of queries of a program instance, or, in a persistent kernel, for its blocks one after
+/// another. If instances take blocks from a counter, `counter` is one view.
 void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View> counter,
                     const std::function<void(const QueryBlock &)> &body);
 
-/// Query heads that share one kv head.
+/// Returns the number of query heads that share one kv head.
 Value groupSize(View q, View k);
-/// The one that a query head shares.
+/// Returns the kv head of a query head.
 Value kvHead(Value head, View q, View k);
 
 /// A block of queries with the keys and values of its head.
 struct ContainedBlock {
   Value q;      ///< [block_m, head_dim]
-  View K, V, O; ///< Of one head.
+  View K, V, O; ///< Views of one head.
   Value i;      ///< The first row.
 };
 
-/// Stores o of a block such that a NaN or an infinity in a value reaches only rows that see it (flash2_contain.cpp).
+/// Stores o of a block so that a NaN or an infinity in a value reaches only rows that see the value
+/// (flash2_contain.cpp).
 void storeWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip, Value scale);
 
 } // namespace tegula

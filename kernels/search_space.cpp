@@ -17,7 +17,7 @@ const Entry kSpaces[] = {
     {"flash2_backward", kFlash2BackwardSpace},
 };
 
-/// Calls `visit` with `schedule` and each combination of the axes from `first` on.
+/// Calls `visit` with `schedule` and each combination of the axes from index `first` on.
 template <class Visit> void forEach(const ScheduleBox &box, size_t first, Schedule schedule, Visit visit) {
   if (first == box.size())
     return visit(schedule);

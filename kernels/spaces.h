@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The search spaces of the kernels that have one, each defined beside its kernel.
+// The search spaces of the kernels that have one. Each is defined next to its kernel.
 #pragma once
 
 #include "blocks.h"
@@ -12,8 +12,8 @@ namespace tegula {
 extern const SearchSpace kFlash2ForwardSpace;
 extern const SearchSpace kFlash2BackwardSpace;
 
-/// Returns whether a tensor of the variant has a 16-bit element for each score. Where a producer copies, their tiles
-/// lie in shared memory with those of the keys.
+/// Returns true if a tensor of the variant has a 16-bit element for each score. If a producer loads its tiles, they lie
+/// in shared memory with those of the keys.
 inline bool hasTilesOfScores(const Variant &variant) {
   return std::any_of(variant.tensors.begin(), variant.tensors.end(), [](const VariantTensor &tensor) {
     const std::vector<Axis> &axes = tensor.axes;
@@ -22,9 +22,9 @@ inline bool hasTilesOfScores(const Variant &variant) {
   });
 }
 
-/// Returns how many blocks of keys a block of queries visits on average, or the other way round: there are `positions`
-/// in blocks of `block`, and `rows` in the block that visits them. A mask on one side leaves half of them, and one on
-/// both sides those that a window touches.
+/// Returns the average number of blocks of keys that a block of queries visits, or the other way round. `positions` are
+/// in blocks of `block`, and `rows` are in the block that visits them. A mask on one side leaves half of the blocks.
+/// Masks on both sides leave those that a window touches.
 inline double visitedBlocks(const AttentionProblem &problem, int64_t positions, int block, int rows) {
   constexpr int64_t unbounded = int64_t(1) << 40;
   int64_t left = unbounded, right = problem.causal == Causal::none ? unbounded : 0;

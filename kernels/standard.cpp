@@ -10,7 +10,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// S = variant(scale Q K^T)
+/// Computes S = variant(scale Q K^T).
 void scores(const AttentionConfig &c, View Q, View K, View S, Value scale, VariantViews tensors) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);
@@ -26,7 +26,7 @@ void scores(const AttentionConfig &c, View Q, View K, View S, Value scale, Varia
   }
 }
 
-/// P = softmax(S), L = log of its denominators
+/// Computes P = softmax(S), and L, the log of its denominators.
 void softmax(const AttentionConfig &c, View S, View P, View L) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);
@@ -52,7 +52,7 @@ void softmax(const AttentionConfig &c, View S, View P, View L) {
   L.at(batch, head).store(i, m + log(l)); // [block_m]
 }
 
-/// O = P V
+/// Computes O = P V.
 void output(const AttentionConfig &c, View P, View V, View O) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);

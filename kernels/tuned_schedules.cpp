@@ -11,7 +11,7 @@ namespace {
 
 /// The most queries of a decode step: the rows of the smallest block.
 constexpr int64_t kMostDecoded = 16;
-/// How many doublings may lie between a length that was tuned and one that uses the result.
+/// The most doublings between a length that was tuned and a length that uses the result.
 constexpr int kNear = 1;
 
 int64_t roundedUp(int64_t size) { return size <= 0 ? 0 : int64_t(std::bit_ceil(uint64_t(size))); }
@@ -20,7 +20,7 @@ int doublings(int64_t a, int64_t b) {
   return std::abs(int(std::bit_width(uint64_t(a))) - int(std::bit_width(uint64_t(b))));
 }
 
-/// Returns how many doublings lie between two classes, over all sizes.
+/// Returns the number of doublings between two classes, over all sizes.
 int distance(const ShapeClass &a, const ShapeClass &b) {
   return doublings(a.heads, b.heads) + doublings(a.group, b.group) + doublings(a.seqlen_q, b.seqlen_q) +
          doublings(a.seqlen_k, b.seqlen_k);
@@ -31,7 +31,7 @@ std::string_view wordOf(Axis axis) {
   return words[size_t(axis)];
 }
 
-/// Returns such as "f32[batch,heads]".
+/// Returns a text such as "f32[batch,heads]".
 std::string classOf(const VariantTensor &tensor) {
   std::string text(toString(tensor.dtype));
   char before = '[';
@@ -42,14 +42,14 @@ std::string classOf(const VariantTensor &tensor) {
   return text + (tensor.axes.empty() ? "[]" : "]");
 }
 
-/// Returns such as "band(1024,0)", or "band(,0)" for one without a bound to the left.
+/// Returns a text such as "band(1024,0)", or "band(,0)" for a band without a bound to the left.
 std::string classOf(const Band &band) {
   auto reach = [](std::optional<int64_t> bound) { return bound ? std::to_string(roundedUp(*bound)) : ""; };
   return "band(" + reach(band.left) + "," + reach(band.right) + ")";
 }
 
-/// Returns what problemClass says of a variant, each part after a space; nothing for plain attention. The name comes
-/// last, so that no name looks like another part.
+/// Returns the part of problemClass about a variant, with a space before each word; nothing for plain attention. The
+/// name comes last, so that no name looks like another word.
 std::string classOf(const Variant &variant) {
   std::string text;
   if (variant.score)

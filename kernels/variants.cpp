@@ -50,21 +50,21 @@ Score chain(Score first, Score second, size_t split) {
   };
 }
 
-/// The same for a variant whose first tensor is number `first`.
+/// Returns `bounds` for a variant whose first tensor has the index `first`.
 Bounds withTensorsFrom(size_t first, const Bounds &bounds) {
   return [=](Value position, const HeadIndex &at, VariantViews tensors) {
     return bounds(position, at, tensors.subspan(first));
   };
 }
 
-/// Two tensors of bounds, which begin with number `first`.
+/// Returns bounds that are gathered from two tensors, the first of which has the index `first`.
 Bounds gathered(size_t first) {
   return [first](Value position, const HeadIndex &at, VariantViews tensors) -> Interval {
     return {tensors[first].gather(at.batch, position), tensors[first + 1].gather(at.batch, position)};
   };
 }
 
-/// A score has one peak.
+/// Returns invalid_argument if the variants have different peaks. A score has one peak.
 Status checkPeaks(const Variant &first, const Variant &second) {
   if (!first.peak || !second.peak || *first.peak == *second.peak)
     return {};

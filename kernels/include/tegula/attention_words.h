@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the values of attention's enumerations are spelt in texts.
+// The words for the values of attention's enumerations.
 #pragma once
 
 #include "tegula/attention_programs.h"
