@@ -14,7 +14,7 @@ namespace tegula {
 /// Returns the code of `status`, and gives its message to *error.
 tegula_status report(const Status &status, tegula_error **error) noexcept;
 
-/// Runs a function that returns a Status, and reports the status. An exception is reported, too.
+/// Runs a function that returns a Status, and reports the status. Also reports an exception.
 template <class Function> tegula_status answer(tegula_error **error, Function &&function) noexcept {
   return report(guarded(function), error);
 }
@@ -22,8 +22,8 @@ template <class Function> tegula_status answer(tegula_error **error, Function &&
 Status nullArgument(const char *name);
 Status badSize(const char *name, uint32_t size, size_t known);
 
-/// Returns the structure as this library knows it. Fields that the caller's version did not have are 0.
-/// invalid_argument for null and for a size that cannot be. Returns unsupported if the caller's structure is newer and
+/// Returns the structure as this library knows it. Fields that the caller's version did not have are 0. Returns
+/// invalid_argument for null and for an impossible size. Returns unsupported if the caller's structure is newer and
 /// sets fields that this library does not know.
 template <class T> Expected<T> readStruct(const char *name, const T *from) {
   if (from == nullptr)

@@ -62,7 +62,7 @@ ArtifactCacheOptions cacheOptions(const tegula_context_options &options) {
   return result;
 }
 
-/// Returns the length for which schedules are kept, because a plan is made for it. Returns a length that is not
+/// Returns the length for which a plan is made, because schedules are kept for it. Returns a length that is not
 /// positive unchanged; the check of the problem reports it.
 int64_t lengthClass(int64_t length) { return length > 0 ? shapeClass({.seqlen_k = length}).seqlen_k : length; }
 

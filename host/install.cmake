@@ -1,12 +1,14 @@
-# What users get: `cmake --install`, find_package(tegula), and a Debian package. The target `installed` builds all of it.
+# The files that users get: `cmake --install`, find_package(tegula), and a Debian package. The target `installed` builds
+# all of them.
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tegula)
-# The library finds tegula-cc in ../bin or ../../bin; the command line finds tegula-cc and tegula-measure beside itself.
+# The library finds tegula-cc in ../bin or ../../bin. The command line finds tegula-cc and tegula-measure next to
+# itself.
 set(programs tegula tegula-opt tegula-cc tegula-measure)
 add_custom_target(installed DEPENDS tegula_host ${programs})
 
-# The first rule that runs: says what to do if something was not built.
+# The first rule that runs. It says what to do if something was not built.
 foreach(target tegula_host ${programs})
   install(CODE "
     if(NOT EXISTS \"$<TARGET_FILE:${target}>\")

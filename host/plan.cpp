@@ -11,7 +11,7 @@ struct tegula_plan {
 namespace tegula {
 namespace {
 
-/// A call's arguments in C++. Not to be copied: `call` refers to the vectors.
+/// The arguments of a call in C++. They must not be copied, because `call` refers to the vectors.
 struct Forward {
   AttentionForward call;
   std::vector<TensorRef> variant_tensors;
@@ -42,7 +42,7 @@ Status readList(std::vector<TensorRef> &to, const char *name, const tegula_tenso
   return {};
 }
 
-/// What both passes have.
+/// Reads the arguments that both passes have.
 template <class CArgs, class Args> Status readShared(const CArgs &from, Args &to) {
   TEGULA_RETURN_IF_ERROR(readInto(to.call.q, "q", from.q));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.k, "k", from.k));
@@ -87,7 +87,7 @@ Status launch(const AttentionPlan &plan, const Backward &args) {
   return plan.backward(args.call, args.workspace, args.stream);
 }
 
-/// The launch itself finds what is wrong with the tensors.
+/// Returns the shape of a call without a check. The launch itself finds what is wrong with the tensors.
 template <class Call> AttentionShape shapeOf(const Call &call) {
   const int64_t *q = call.q.shape, *k = call.k.shape;
   return {.batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = k[2]};
@@ -113,11 +113,11 @@ template <class Args> Status launchWithHostMemory(const tegula_hooks &hooks, con
   return status;
 }
 
-/// Brings the workspace if the caller did not.
+/// Launches a plan. Brings the workspace if the caller did not.
 template <class Args> Status launchAnyhow(const HostContext &host, const AttentionPlan &plan, Args &args) {
   const Expected<int64_t> bytes = args.workspace.data == nullptr ? workspaceBytes(plan, args) : Expected<int64_t>(0);
   if (!bytes || *bytes == 0)
-    return launch(plan, args); // Which says what is wrong with the shape.
+    return launch(plan, args); // launch() says what is wrong with the shape.
   args.workspace.bytes = *bytes;
   if (host.hooks().allocate != nullptr)
     return launchWithHostMemory(host.hooks(), plan, args);

@@ -25,14 +25,14 @@ Status checkRange(const std::string &name, int64_t value, int64_t last) {
   return value >= 0 && value <= last ? Status() : outOfRange(name, value, last);
 }
 
-/// What is 0 stays as it is.
+/// Reads a length into `expected`, which stays as it is if the length is 0.
 Status readLength(const char *name, int64_t length, int64_t &expected) {
   TEGULA_RETURN_IF_ERROR(checkRange(name, length, kLongest));
   expected = length != 0 ? length : expected;
   return {};
 }
 
-/// A causal mask has a diagonal already, which its variants share.
+/// Checks that `bottom_right` fits the causal mask, because a mask and its variants share one diagonal.
 Status checkDiagonal(const tegula_attention_problem &problem) {
   constexpr int32_t diagonal = TEGULA_WINDOW | TEGULA_ALIBI | TEGULA_PREFIX_LM;
   if (problem.bottom_right == 0 || problem.causal != TEGULA_CAUSAL_TOP_LEFT || (problem.variants & diagonal) == 0)

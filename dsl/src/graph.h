@@ -16,9 +16,9 @@ using NodeId = uint32_t;
 using RegionId = uint32_t;
 using FlowId = uint32_t;
 
-/// How an operation is written down.
+/// The form in which an operation is written.
 enum class Form : uint8_t {
-  Hidden,  ///< Not an operation: an argument or a result of one.
+  Hidden,  ///< Not an operation: an argument, or a result of an operation.
   Same,    ///< name operands : type
   Compare, ///< name text, operands : operand type
   Convert, ///< name operand : from to type
@@ -26,7 +26,7 @@ enum class Form : uint8_t {
   Special,
 };
 
-// Name, MLIR spelling, form.
+// Each entry has a name, its MLIR spelling and its form.
 #define TEGULA_OPS(X)                                                                                                  \
   X(Poison, "", Hidden)                                                                                                \
   X(Parameter, "", Hidden)                                                                                             \
@@ -112,7 +112,7 @@ const OpInfo &info(Op op);
 struct Type {
   DType dtype = f32;
   Shape shape;
-  int view_rank = 0; ///< Not 0: a view of that rank, and no shape.
+  int view_rank = 0; ///< If not 0, the type is a view of that rank and has no shape.
 
   bool scalar() const { return shape.empty() && view_rank == 0; }
   bool operator==(const Type &) const = default;
@@ -122,50 +122,50 @@ struct Node {
   Op op;
   Type type;
   std::vector<NodeId> operands;
-  std::string text;   ///< An attribute as it is written; of a parameter, its name.
+  std::string text;   ///< An attribute as it is written; for a parameter, its name.
   int64_t number = 0; ///< An axis, the position of an argument or result, or the FlowId of For and If.
   Location where;
   RegionId region = 0;
-  uint32_t epoch = 0; ///< Anchors of `region` that were there before.
-  NodeId owner = 0;   ///< Of an Argument, or the Result of a For or If: that operation.
-  NodeId alias = 0;   ///< Not 0: what this argument turned out to be.
+  uint32_t epoch = 0; ///< Number of anchors that `region` had before.
+  NodeId owner = 0;   ///< For an Argument, and for the Result of a For or If: that operation.
+  NodeId alias = 0;   ///< If not 0, the node that this argument turned out to be.
 };
 
-/// A block of operations. Effects, For and If are its anchors: they keep the order in which they were recorded, and
-/// loads stay between the anchors around them. Everything else is placed where it is needed first.
+/// A block of operations. Its anchors are effects, For and If. They keep the order in which they were recorded, and
+/// loads stay between the anchors around them. All other operations are placed where they are needed first.
 struct Region {
   RegionId parent = 0;
-  NodeId owner = 0; ///< The For or If; 0 for the function's body.
+  NodeId owner = 0; ///< The For or If; 0 for the body of the function.
   std::vector<NodeId> anchors;
-  std::unordered_map<std::string, NodeId> known; ///< Finds a node that computes the same.
+  std::unordered_map<std::string, NodeId> known; ///< Nodes by what they compute, to find an equal one.
 };
 
-/// A Var that crosses a For or If.
+/// A Var that lives across a For or If.
 struct Carried {
   uint32_t slot;
   NodeId initial;
-  NodeId argument = 0;    ///< For: its value inside, at the beginning.
-  NodeId yielded[2] = {}; ///< At the end of each region.
+  NodeId argument = 0;    ///< For a For: the value at the beginning of its body.
+  NodeId yielded[2] = {}; ///< The value at the end of each region.
   NodeId result = 0;
 };
 
 enum class LoopKind : uint8_t {
   Ordered,
   Parallel,
-  Dynamic, ///< Its operands are a counter and the end; it is written as an scf.while.
+  Dynamic, ///< The operands are a counter and the end. It is written as an scf.while.
 };
 
-/// The regions of a For (one) or If (two), and what they carry.
+/// The regions of a For (one) or If (two), and the Vars that they carry.
 struct Flow {
   NodeId node;
   std::vector<RegionId> regions;
   std::vector<Carried> carried;
   NodeId induction = 0;
-  LoopKind kind = LoopKind::Ordered; ///< A loop's.
+  LoopKind kind = LoopKind::Ordered; ///< For a For only.
 };
 
 struct Graph {
-  // Deques, because references to elements are held while more are added.
+  // Deques, because references to elements are kept while more are added.
   std::deque<Node> nodes;
   std::deque<Region> regions;
   std::deque<Flow> flows;

@@ -14,7 +14,7 @@
 namespace tegula::tools {
 namespace {
 
-/// Fills in the times.
+/// Measures the passes and fills in their times.
 Status measure(const AttentionRun &run, AttentionReport &report, Progress &progress) {
   progress.show("running forward");
   Expected<double> forward = medianMs(run.device(), [&] { return run.forward(); });
@@ -31,7 +31,7 @@ Status measure(const AttentionRun &run, AttentionReport &report, Progress &progr
   return {};
 }
 
-/// Returns runs in which loops over keys, queries or query heads have no iteration, for mutants that show only there.
+/// Returns runs in which loops over keys, queries or query heads have no iteration. Some mutants show only there.
 Expected<std::vector<AttentionRun>> emptyRuns(const AttentionCase &attention, const std::shared_ptr<Device> &device,
                                               KernelCache &cache, const TunedSchedules &tuned) {
   std::vector<AttentionRun> runs;
@@ -46,7 +46,7 @@ Expected<std::vector<AttentionRun>> emptyRuns(const AttentionCase &attention, co
   return runs;
 }
 
-/// Takes the times of the first order.
+/// Runs different interleavings, and takes the times of the first one.
 Status exploreOrders(const AttentionRun &run, std::span<const AttentionRun> others, SimtDevice &device,
                      const AttentionOptions &options, AttentionReport &report, Progress &progress) {
   progress.show("running under different orders of lanes");
@@ -60,7 +60,8 @@ Status exploreOrders(const AttentionRun &run, std::span<const AttentionRun> othe
   return {};
 }
 
-/// Of one run: those before have added to the gradients of the variant's tensors.
+/// Returns the results of one run. Earlier runs have added to the gradients of the variant's tensors, so they are
+/// computed again.
 Expected<AttentionArrays> arraysOf(const AttentionRun &run, bool backward) {
   if (!run.tensors().variant_gradients.empty() && backward) {
     TEGULA_RETURN_IF_ERROR(run.data().clearVariantGradients());
@@ -69,7 +70,7 @@ Expected<AttentionArrays> arraysOf(const AttentionRun &run, bool backward) {
   return readArrays(run.data(), backward);
 }
 
-/// Does what --check and --save ask for.
+/// Does the work of --check and --save.
 Status inspect(const AttentionRun &run, const AttentionOptions &options, AttentionReport &report, Progress &progress) {
   if (!options.check && options.save.empty())
     return {};

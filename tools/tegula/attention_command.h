@@ -5,7 +5,7 @@
 
 namespace tegula::tools {
 
-/// `tegula attention`: runs, times, and if asked checks and saves one problem.
+/// Runs `tegula attention`: runs and times one problem, and if asked checks and saves its results.
 Status attentionCommand(const AttentionOptions &options);
 
 } // namespace tegula::tools

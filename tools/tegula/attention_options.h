@@ -14,7 +14,7 @@
 
 namespace tegula::tools {
 
-/// As given by the user: what is empty follows from the rest.
+/// The options as the user gave them. An option that is empty follows from the others.
 struct AttentionOptions {
   std::string target = "auto";
   Algorithm algorithm = Algorithm::flash2;
@@ -25,7 +25,7 @@ struct AttentionOptions {
   double scale = 0; ///< As in AttentionForward.
   uint64_t seed = 0;
   Schedule schedule;
-  std::vector<int64_t> row_gaps = {0}; ///< One for all, or those of q, k, v and o.
+  std::vector<int64_t> row_gaps = {0}; ///< One for all, or one each for q, k, v and o.
   ExplorationOptions exploration;      ///< simt only.
   bool backward = false;
   bool check = false;
@@ -35,11 +35,12 @@ struct AttentionOptions {
   std::string save;
 };
 
-/// The problem and its sizes, for other commands too.
+/// Adds the options of the problem and its sizes, which other commands have too.
 void addProblemOptions(CLI::App &command, AttentionOptions &options);
 void addAttentionOptions(CLI::App &command, AttentionOptions &options);
 
-/// Fills in what was left out. The error names the options that contradict each other.
+/// Returns the problem and its sizes, with defaults for options that were left out. The error names the options that
+/// contradict each other.
 Expected<AttentionCase> attentionCase(const AttentionOptions &options);
 
 } // namespace tegula::tools

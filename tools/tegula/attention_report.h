@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `tegula attention` prints.
+// The output of `tegula attention`.
 #pragma once
 
 #include "exploration.h"
@@ -16,7 +16,7 @@ struct AttentionReport {
   AttentionCase attention;
   std::string target;
   std::string device;
-  Schedule forward_schedule, backward_schedule; ///< Of the first kernel, and of flash2_backward.
+  Schedule forward_schedule, backward_schedule; ///< Schedules of the first kernel, and of flash2_backward.
   double compile_ms = 0;                        ///< From recording to loaded kernels.
   int64_t compilations = 0;                     ///< Kernels that were compiled ...
   int64_t cached = 0;                           ///< ... and that were found on disk.
@@ -26,9 +26,9 @@ struct AttentionReport {
   std::optional<Exploration> exploration; ///< simt only.
 };
 
-/// One JSON object, indented. A number that is not finite becomes null.
+/// Returns one JSON object, indented. A number that is not finite becomes null.
 std::string toJson(const AttentionReport &report);
-/// A table for people.
+/// Returns a table for people.
 std::string toTable(const AttentionReport &report);
 
 } // namespace tegula::tools

@@ -18,7 +18,7 @@ namespace {
 
 using bench::Report;
 
-/// Appends the rows and ceilings of one file of --add.
+/// Appends the rows and machine limits of one file of --add.
 Status addOthers(const std::string &file, Report &report) {
   Expected<std::string> text = readFile("--add", file);
   if (!text)
@@ -61,7 +61,7 @@ Expected<Report> measure(const BenchOptions &options) {
   return report;
 }
 
-/// Names the first problem that failed, unless it was only too large.
+/// Returns the error of the first problem that failed, unless it was only too large.
 Status failureOf(const Report &report) {
   auto failed = std::find_if(report.rows.begin(), report.rows.end(), [](const bench::Row &row) { return row.failed; });
   if (failed == report.rows.end())

@@ -6,7 +6,7 @@
 
 namespace tegula::tools {
 
-/// `tegula bench`: checks, measures, prints and saves.
+/// Runs `tegula bench`: checks, measures, prints and saves.
 Status benchCommand(const BenchOptions &options);
 
 } // namespace tegula::tools

@@ -14,7 +14,7 @@ class App;
 
 namespace tegula::tools {
 
-/// As given by the user: what is empty depends on the target.
+/// The options as the user gave them. The default of an empty option depends on the target.
 struct BenchOptions {
   std::string target = "auto";
   std::optional<DType> dtype;
@@ -37,7 +37,7 @@ struct BenchOptions {
 
 void addBenchOptions(CLI::App &command, BenchOptions &options);
 
-/// Fills in what was left out for a target.
+/// Returns the problems to measure on a target, with defaults for options that were left out.
 bench::ProblemGrid problemGrid(const BenchOptions &options, std::string_view target);
 
 } // namespace tegula::tools

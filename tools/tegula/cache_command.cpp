@@ -23,7 +23,7 @@ Expected<std::string> directoryOf(const CacheOptions &options) {
   return user + "/kernels";
 }
 
-/// A folder that was never made is empty.
+/// Returns the entries of a directory. A directory that was never made is empty.
 Expected<std::vector<CacheEntry>> readEntries(const std::string &directory) {
   return std::filesystem::exists(directory) ? listCache(directory) : std::vector<CacheEntry>();
 }
@@ -36,7 +36,7 @@ std::string ageOf(const CacheEntry &entry) {
   return age < 48 * 60 ? fmt::format("{} h", age / 60) : fmt::format("{} days", age / 60 / 24);
 }
 
-/// Line `number` of a request, which begins with `target ...` and `schedule ...`.
+/// Returns line `number` of a request without its first word. A request begins with `target ...` and `schedule ...`.
 std::string lineOf(const CacheEntry &entry, int number) {
   size_t begin = 0;
   for (; number > 0; --number)

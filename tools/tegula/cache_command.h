@@ -6,7 +6,7 @@
 
 namespace tegula::tools {
 
-/// `tegula cache`: looks after the folder of compiled kernels.
+/// Runs `tegula cache`, which looks after the directory of compiled kernels.
 Status cacheCommand(const CacheOptions &options);
 
 } // namespace tegula::tools

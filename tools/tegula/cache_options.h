@@ -13,8 +13,8 @@ namespace tegula::tools {
 
 struct CacheOptions {
   std::string action;    ///< list, show, verify, prune or clear.
-  std::string directory; ///< Empty: the user's.
-  std::string key;       ///< The first digits of one (show).
+  std::string directory; ///< Empty means the user's directory.
+  std::string key;       ///< The first digits of a key (show).
   int64_t limit_mib = 1024;
 };
 

@@ -13,7 +13,8 @@
 namespace tegula::tools {
 namespace {
 
-/// Empty leaves the choice to the compiler, which knows this machine's processor but not its GPU.
+/// Returns the architecture to compile for. Empty leaves the choice to the compiler, which knows this machine's
+/// processor but not its GPU.
 std::string archFor(const CompileOptions &options) {
   if (options.target != "cuda" || !options.arch.empty())
     return options.arch;
@@ -21,7 +22,7 @@ std::string archFor(const CompileOptions &options) {
   return gpus && !gpus->empty() ? gpus->front().arch : "";
 }
 
-/// Fills in the program, and for a built-in kernel what is 0 in its schedule.
+/// Fills in the program and, for a built-in kernel, the fields of its schedule that are 0.
 Status findProgram(const CompileOptions &options, CompileRequest &request) {
   request.schedule = options.schedule;
   if (options.kernel.empty()) {
@@ -52,7 +53,7 @@ std::string toText(const Artifact &artifact) {
   return report.notes.empty() ? text : text + "\n" + report.notes + "\n";
 }
 
-/// What became of a schedule belongs to no phase.
+/// Prints remarks about the schedule to stderr, because they belong to no phase.
 void printRemarks(const Artifact &artifact) {
   std::string_view rest = artifact.remarks;
   for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {

@@ -6,7 +6,7 @@
 
 namespace tegula::tools {
 
-/// `tegula compile`: lowers a program to one phase and prints it.
+/// Runs `tegula compile`: lowers a program to one phase and prints it.
 Status compileCommand(const CompileOptions &options);
 
 } // namespace tegula::tools

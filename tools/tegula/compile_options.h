@@ -13,12 +13,12 @@ namespace tegula::tools {
 struct CompileOptions {
   std::string program;       ///< A file's name, "-", or empty if there is a kernel.
   std::string kernel;        ///< One of attentionPrograms(), or empty.
-  KernelOptions choice;      ///< What the kernel is specialised for.
+  KernelOptions choice;      ///< The values for which the kernel is specialised.
   bool lse_gradient = false; ///< As in AttentionProblem.
   std::string target = "cpu";
-  std::string arch;   ///< Empty: this machine's.
+  std::string arch;   ///< Empty means this machine's.
   std::string emit;   ///< A phase, or "object", "cubin" or "report".
-  std::string bundle; ///< A folder, or empty if there is a phase.
+  std::string bundle; ///< A directory, or empty if there is a phase.
   std::string output; ///< A file's name; empty means standard output.
   Schedule schedule;
 };

@@ -8,17 +8,17 @@
 
 namespace tegula::tools {
 
-/// The compiler of all commands: `workers` processes, so that a crash is an error like any other. Where there is no
-/// tegula-cc, or TEGULA_CC is set but empty, the compiler in this process.
+/// Returns the compiler of all commands. It runs in `workers` processes, so that a crash is an error like any other. If
+/// there is no tegula-cc, or if TEGULA_CC is set but empty, it is the compiler in this process.
 std::unique_ptr<Compiler> makeCompiler(int workers = 1);
 
 /// Returns the user's compiled kernels, which commands share with hosts. With `no_cache` and for simt there is no
-/// folder, so that every kernel is compiled: simt names what it finds by lines of source, which the key of an artifact
+/// directory, so that every kernel is compiled. The findings of simt name lines of source, which the key of an artifact
 /// leaves out.
 std::shared_ptr<ArtifactCache> openKernels(const Target &target, bool no_cache);
 
 /// Returns a compiler that looks for each artifact among `kernels` first, and keeps there what `compiler` makes. Both
-/// must outlive it. `driver` as in ArtifactCache::get.
+/// must outlive it. `driver` is as in ArtifactCache::get.
 std::unique_ptr<Compiler> makeCachingCompiler(Compiler &compiler, ArtifactCache &kernels, std::string driver);
 
 } // namespace tegula::tools

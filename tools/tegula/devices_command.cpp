@@ -38,7 +38,7 @@ std::string gpuLines() {
   return text.empty() ? "cuda    the driver finds no GPU\n" : text;
 }
 
-/// Compiles a small kernel and sees who assembled it.
+/// Compiles a small kernel and returns a line about its assembler.
 Expected<std::string> assemblerLine() {
   AttentionProblem problem{.dtype = f32, .head_dim = 8, .value_dim = 8};
   Expected<AttentionRecipe> recipe = resolve(problem, "flash2_backward_postprocess", Target{.name = "cuda"});

@@ -5,7 +5,7 @@
 
 namespace tegula::tools {
 
-/// `tegula devices`: a table of the machine's devices, and what assembles for them.
+/// Runs `tegula devices`: prints a table of the machine's devices, and the assembler that is used for them.
 Status devicesCommand();
 
 } // namespace tegula::tools

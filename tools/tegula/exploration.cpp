@@ -20,11 +20,12 @@ struct Mutant {
   SimtMutation mutation;
 };
 
-/// An instruction that orders others, and what can be done to it besides leaving it out. A barrier or a fence that
-/// comes behind what it orders might as well be left out; a wait might not, since what nobody waits for is an error,
-/// too. An arrival that comes later orders as much and more, and bytes of a copy may be expected after it has started,
-/// as long as the arrival of that phase is missing. sm.sequence_wait and sm.sequence_arrive order nothing: to leave
-/// them out is another schedule.
+/// An instruction that orders others, and the changes to it besides leaving it out. A barrier or a fence that comes
+/// after the accesses that it orders might as well be left out, so it is not delayed. A late wait differs from a
+/// missing one, because a copy that nothing waits for is an error, too. An arrival that comes later orders as much and
+/// more. The bytes of a copy may be expected after it has started, as long as the arrival of that phase is missing.
+/// sm.sequence_wait and sm.sequence_arrive are not in the list, because they order nothing: leaving them out gives
+/// another schedule.
 struct Orderer {
   std::string_view instruction;
   bool weakens, delays;
@@ -64,7 +65,7 @@ std::vector<Mutant> mutantsOf(const SimtSite &site) {
   return mutants;
 }
 
-/// A kernel may have none.
+/// Returns the mutants that `list` names. A kernel may have none.
 Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std::string &list) {
   const std::vector<SimtSite> sites = device.sites();
   std::vector<Mutant> all;
@@ -87,7 +88,7 @@ Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std:
   return chosen;
 }
 
-/// The same instruction at the same line of source is one row, the most wasteful ones first.
+/// Returns one row for each instruction and line of source, the most wasteful ones first.
 std::vector<SimtTraffic> byLine(const std::vector<SimtTraffic> &all) {
   std::vector<SimtTraffic> rows;
   for (const SimtTraffic &traffic : all) {
@@ -156,7 +157,7 @@ private:
 
   enum class Fate { unreached, survived, killed };
 
-  /// Until an order of lanes shows the error.
+  /// Runs a mutant until an interleaving shows the error.
   Expected<Fate> runMutant(const AttentionRun &run, const Mutant &mutant) {
     bool reached = false;
     for (int64_t i = 0; i < options_.schedules; ++i) {
@@ -204,7 +205,7 @@ private:
     return device_.takeReport();
   }
 
-  /// What the executor found is in its report.
+  /// Returns `status`, except for launch_failed, because the report has the findings.
   static Status unlessFound(const Status &status) {
     return status.code() == ErrorCode::launch_failed ? Status() : status;
   }

@@ -17,7 +17,7 @@ File openToRead(const std::string &name) {
   return name == "-" ? File(stdin, [](FILE *) { return 0; }) : File(std::fopen(name.c_str(), "rb"), std::fclose);
 }
 
-/// A sentence about what has just failed.
+/// Returns the error of a call that has just failed.
 Status failure(ErrorCode code, std::string_view option, std::string_view verb, std::string_view name) {
   std::error_code reason(errno, std::generic_category());
   return {code, fmt::format("{}: cannot {} '{}': {}", option, verb, name, reason.message())};

@@ -9,12 +9,12 @@
 
 namespace tegula::tools {
 
-// `option` is the argument that named the file or folder; errors begin with it.
+// `option` is the argument that named the file or directory. Errors begin with it.
 
-/// The bytes of a file; "-" is standard input.
+/// Returns the bytes of a file. The name "-" stands for standard input.
 Expected<std::string> readFile(std::string_view option, const std::string &name);
 Status writeFile(std::string_view option, const std::string &name, std::string_view bytes);
-/// Creates a folder, and those that it lies in, unless it is there.
+/// Creates a directory, and those that it lies in, unless it exists.
 Status createFolder(std::string_view option, const std::string &name);
 /// Writes to standard output.
 Status print(std::string_view bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options that say which kernel of attention is meant, shared by commands.
+// Options that select a kernel of attention, which commands share.
 #pragma once
 
 #include "workload/named_variants.h"
@@ -14,7 +14,7 @@ class App;
 
 namespace tegula::tools {
 
-/// As given by the user: what is empty follows from the rest.
+/// The options as the user gave them. An option that is empty follows from the others.
 struct KernelOptions {
   int64_t head_dim = 64;
   std::optional<int64_t> value_dim;
@@ -27,7 +27,7 @@ struct KernelOptions {
 void addKernelOptions(CLI::App &command, KernelOptions &options);
 void addVariantOption(CLI::App &command, KernelOptions &options);
 
-/// Without the variant.
+/// Returns the problem of the options, without the variant.
 AttentionProblem problemOf(const KernelOptions &options);
 
 } // namespace tegula::tools

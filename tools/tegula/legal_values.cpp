@@ -14,7 +14,7 @@
 namespace tegula::tools {
 namespace {
 
-/// The number that all of `text` spells; nullopt if there is none.
+/// Returns the number that all of `text` spells; nullopt if it is not a number.
 template <class Number> std::optional<Number> parse(const std::string &text) {
   Number result{};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);

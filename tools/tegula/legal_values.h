@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an option accepts. A refusal names the value and what is legal instead; CLI11 puts the option's name before it.
+// The values that options accept. A refusal names the value and what is legal instead; CLI11 puts the option's name
+// before it.
 #pragma once
 
 #include "tegula/schedule.h"
@@ -12,20 +13,20 @@
 
 namespace tegula::tools {
 
-/// A decimal number from `low` to `high`.
+/// Returns a validator of decimal numbers from `low` to `high`.
 CLI::Validator wholeNumber(int64_t low, int64_t high);
-/// Any finite number.
+/// Returns a validator of finite numbers.
 CLI::Validator number();
-/// One of `words`.
+/// Returns a validator of `words`.
 CLI::Validator oneOf(std::vector<std::string> words);
 
-/// An option whose values are whole numbers from `low` to `high`.
+/// Adds an option whose values are whole numbers from `low` to `high`.
 template <class T>
 void addNumber(CLI::App &command, const char *name, T &target, int64_t low, int64_t high, const char *help) {
   command.add_option(name, target, help)->check(wholeNumber(low, high))->type_name("NUMBER");
 }
 
-/// An option whose values are words: `parse` turns a legal one into what is stored.
+/// Adds an option whose values are words. `parse` converts a legal word to the stored value.
 template <class T, class Parse>
 void addWord(CLI::App &command, const char *name, std::vector<std::string> words, T &target, Parse parse,
              const char *help) {
@@ -36,21 +37,21 @@ void addWord(CLI::App &command, const char *name, std::vector<std::string> words
       ->check(oneOf(std::move(words)));
 }
 
-/// The option --target of a command that runs something.
+/// Adds the option --target of a command that runs something.
 void addTarget(CLI::App &command, std::string &target);
 
-/// The option --schedule.
+/// Adds the option --schedule.
 void addSchedule(CLI::App &command, Schedule &schedule);
 
-/// The flag --untuned.
+/// Adds the flag --untuned.
 void addUntuned(CLI::App &command, bool &untuned);
 
-/// The flag --no-cache.
+/// Adds the flag --no-cache.
 void addNoCache(CLI::App &command, bool &no_cache);
 
-/// The words a, b and c as "a, b or c".
+/// Returns the words a, b and c as "a, b or c".
 std::string alternatives(const std::vector<std::string> &words);
-/// The words a, b and c as "a, b and c".
+/// Returns the words a, b and c as "a, b and c".
 std::string enumeration(const std::vector<std::string> &words);
 
 } // namespace tegula::tools

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One line on stderr that says what a long run is doing, if somebody is watching.
+// A line on stderr that says what a long run is doing.
 #pragma once
 
 #include <string_view>
 
 namespace tegula::tools {
 
-/// Replaces the line while it lives and removes it at the end. Writes nothing unless stderr is a terminal.
+/// A line that is replaced while the object lives and removed at the end. Writes nothing unless stderr is a terminal.
 class Progress {
 public:
   Progress();
@@ -15,7 +15,7 @@ public:
   Progress &operator=(const Progress &) = delete;
 
   void show(std::string_view activity);
-  /// With a bar, `fraction` of which is done.
+  /// Shows the activity with a bar, of which `fraction` is done.
   void show(std::string_view activity, double fraction);
 
 private:

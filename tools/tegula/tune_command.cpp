@@ -13,12 +13,12 @@
 namespace tegula::tools {
 namespace {
 
-/// For another process that tunes on the same machine.
+/// The longest wait for another process that tunes on the same machine.
 constexpr std::chrono::minutes kPatience{10};
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// Ctrl-C sets a flag as long as this lives; the second one ends the program.
+/// A scope in which Ctrl-C sets a flag. The second Ctrl-C ends the program.
 class InterruptFlag {
 public:
   InterruptFlag() {
@@ -56,8 +56,8 @@ std::optional<Tuning> findKnown(const TuneOptions &options, const TuningStore &s
   return known && known->complete ? std::move(known) : std::nullopt;
 }
 
-/// Returns what Device::driver does for the target, without opening the device: `tegula-measure` has the only context
-/// on a GPU.
+/// Returns the result of Device::driver for the target. Does not open the device, because `tegula-measure` has the only
+/// context on a GPU.
 std::string driverOf(const Target &target) {
   if (target.name != "cuda")
     return "";
@@ -81,7 +81,7 @@ Expected<Tuning> findOrMeasure(const TuneOptions &options) {
   if (std::optional<Tuning> known = findKnown(options, store, task, *machine))
     return std::move(*known);
   std::shared_ptr<void> lock = store.lock(*machine, kPatience);
-  if (std::optional<Tuning> known = findKnown(options, store, task, *machine)) // Who had the lock was quicker.
+  if (std::optional<Tuning> known = findKnown(options, store, task, *machine)) // The owner of the lock has measured it.
     return std::move(*known);
   Expected<Tuning> tuning = measure(options, task, *machine, *compiler);
   if (tuning)

@@ -6,7 +6,7 @@
 
 namespace tegula::tools {
 
-/// `tegula tune`: measures unless the result is known, keeps it, and shows it.
+/// Runs `tegula tune`: measures unless the result is known, keeps the result, and shows it.
 Status tuneCommand(const TuneOptions &options);
 
 } // namespace tegula::tools

@@ -9,7 +9,7 @@
 
 namespace tegula::tools {
 
-/// As given by the user: what is empty follows from the rest.
+/// The options as the user gave them. An option that is empty follows from the others.
 struct TuneOptions {
   AttentionOptions attention; ///< The problem, its sizes and the target.
   double budget = 60;

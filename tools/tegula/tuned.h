@@ -7,7 +7,7 @@
 
 namespace tegula::tools {
 
-/// What `tegula tune` has found for a target; nothing if the user wants it so.
+/// Returns the schedules that `tegula tune` has found for a target. Returns none if `untuned`.
 TunedSchedules tunedSchedules(std::string_view target, bool untuned);
 
 } // namespace tegula::tools

@@ -7,7 +7,7 @@
 namespace tegula::tools {
 namespace {
 
-/// "tegula", or with the subcommand that was given.
+/// Returns "tegula", with the subcommand if one was given.
 std::string commandName(const CLI::App &app) {
   std::vector<CLI::App *> given = app.get_subcommands();
   return given.empty() ? app.get_name() : app.get_name() + " " + given.front()->get_name();

@@ -7,7 +7,7 @@
 
 namespace tegula::tools {
 
-/// What is wrong with a command line, and where its options are explained.
+/// Returns the message for a wrong command line: the mistake, and where the options are explained.
 std::string usageError(const CLI::ParseError &error, const CLI::App &app);
 
 } // namespace tegula::tools

@@ -8,12 +8,12 @@
 
 namespace tegula {
 
-/// Position of this program instance on grid axis 0, 1 or 2 (axis 0 varies fastest).
+/// Returns the position of this program instance on grid axis 0, 1 or 2. Axis 0 varies fastest.
 Value programId(int axis = 0, Location where = Location::current());
-/// Number of program instances along grid axis 0, 1 or 2.
+/// Returns the number of program instances along grid axis 0, 1 or 2.
 Value numPrograms(int axis = 0, Location where = Location::current());
 
-// Tiles from nothing.
+// Tiles without operands.
 Value iota(int64_t size, Location where = Location::current());                  ///< i32 [size]: 0, 1, 2, ...
 Value fill(Shape shape, Operand scalar, Location where = Location::current());   ///< f32 from a floating literal.
 Value constant(DType dtype, double value, Location where = Location::current()); ///< A scalar.
@@ -22,7 +22,7 @@ Value constant(DType dtype, double value, Location where = Location::current());
 Value broadcast(Operand x, Shape shape, Location where = Location::current());
 Value reshape(Operand x, Shape shape, Location where = Location::current());
 Value transpose(Operand matrix, Location where = Location::current()); ///< [m, n] -> [n, m]
-/// Dimension i of the result is dimension permutation[i] of x.
+/// Permutes dimensions: dimension i of the result is dimension permutation[i] of x.
 Value permute(Operand x, std::initializer_list<int> permutation, Location where = Location::current());
 Value asColumn(Operand vector, Location where = Location::current()); ///< [m] -> [m, 1]
 Value asRow(Operand vector, Location where = Location::current());    ///< [n] -> [1, n]
@@ -41,7 +41,8 @@ Value operator>>(Operand a, Operand b); ///< Arithmetic shift.
 Value operator&(Operand a, Operand b);
 Value operator|(Operand a, Operand b);
 Value operator^(Operand a, Operand b);
-// Not of Operand, which would compete with the built-in operator on bool. Its line is that of the condition.
+// These do not take an Operand, which would compete with the built-in operator on bool. Their source line is that of
+// the condition.
 Value operator!(const Value &condition);
 Value operator!(const Var &condition);
 Value min(Operand a, Operand b, Location where = Location::current());
@@ -51,13 +52,13 @@ Value exp2(Operand x, Location where = Location::current());
 Value log(Operand x, Location where = Location::current());
 Value log2(Operand x, Location where = Location::current());
 Value tanh(Operand x, Location where = Location::current());
-/// tanh with a relative error below 2^-10.9, in one instruction on a GPU.
+/// Returns tanh with a relative error below 2^-10.9, in one instruction on a GPU.
 Value fastTanh(Operand x, Location where = Location::current());
 Value sqrt(Operand x, Location where = Location::current());
 Value abs(Operand x, Location where = Location::current());
 Value cast(DType dtype, Operand x, Location where = Location::current());
 
-// Comparisons give i1; `&`, `|`, `^` and `!` combine them (`&&` and `||` cannot be overloaded faithfully).
+// Comparisons return i1; `&`, `|`, `^` and `!` combine them (`&&` and `||` cannot be overloaded faithfully).
 Value operator==(Operand a, Operand b);
 Value operator!=(Operand a, Operand b);
 Value operator<(Operand a, Operand b);
@@ -67,13 +68,13 @@ Value operator>=(Operand a, Operand b);
 Value select(Operand condition, Operand yes, Operand no, Location where = Location::current());
 Value isFinite(Operand x, Location where = Location::current()); ///< i1: neither NaN nor an infinity.
 
-// What mixes elements.
-/// [m, k] x [k, n] -> f32 [m, n], accumulated in f32.
+// Operations that combine elements.
+/// Multiplies matrices: [m, k] x [k, n] -> f32 [m, n], accumulated in f32.
 Value dot(Operand a, Operand b, Location where = Location::current());
-/// acc + a x b
+/// Returns acc + a x b.
 Value dot(Operand a, Operand b, Operand acc, Location where = Location::current());
-/// acc + a x b, where the sum for an element of the result takes only those products whose place in `seen` is
-/// true, i1 that broadcasts to [m, k]. A NaN or an infinity in b reaches no other element, unlike 0 times it. Far
+/// Returns acc + a x b, but an element of the result adds only the products at which `seen` is true. `seen` is i1 and
+/// broadcasts to [m, k]. A NaN or an infinity in b then reaches no other element, while 0 times it would be NaN. Far
 /// slower than a dot.
 Value dotWhere(Value seen, Value a, Value b, Operand acc, Location where = Location::current());
 /// Returns an i1 scalar for when(): true if no element of a floating-point tile is NaN or an infinity. Cheaper than
@@ -91,16 +92,16 @@ Value rowSum(Operand matrix, Location where = Location::current()); ///< [m, n] 
 /// (Milakov and Gimelshein 2018; FlashAttention-2, section 3.1).
 class OnlineSoftmax {
 public:
-  /// `rows` query rows, `value_dim` columns of the output.
+  /// Begins without keys, for `rows` query rows and `value_dim` columns of the output.
   OnlineSoftmax(int64_t rows, int64_t value_dim, Location where = Location::current());
   /// Continues from a saved state: m [rows], l [rows], o [rows, value_dim], all f32.
   OnlineSoftmax(Value m, Value l, Value o, Location where = Location::current());
-  /// scores f32 [rows, keys], -inf where a key must not be seen; values [keys, value_dim].
+  /// Adds keys. Scores are f32 [rows, keys], -inf where a key must not be seen; values are [keys, value_dim].
   void update(Operand scores, Operand values, Location where = Location::current());
-  /// The same, but a NaN or an infinity among the values of a key reaches only rows that see the key. Far slower.
+  /// Adds keys so that a NaN or an infinity among the values of a key reaches only rows that see the key. Far slower.
   void updateWhereSeen(Value scores, Value values, Location where = Location::current());
   Value output(Location where = Location::current()) const; ///< f32 [rows, value_dim]; 0 in rows that saw no key.
-  /// f32 [rows], natural logarithm; -inf in rows that saw no key.
+  /// Returns the log-sum-exp, f32 [rows], with the natural logarithm; -inf in rows that saw no key.
   Value logSumExp(Location where = Location::current()) const;
   Value max() const { return m_; }       ///< m: f32 [rows]
   Value sum() const { return l_; }       ///< l: f32 [rows]

@@ -46,7 +46,7 @@ template <class Function, class... Arguments> Status call(Function function, Arg
   return status;
 }
 
-/// Returns a structure of tegula.h with its size set and all else 0:
+/// Returns a structure of tegula.h with its size set and all other fields 0:
 /// `auto problem = make<tegula_attention_problem>();`.
 template <class T> T make() {
   T value{};
@@ -163,7 +163,7 @@ template <class DLTensor> Expected<tegula_tensor> fromDlpack(const DLTensor &fro
   int64_t stride = 1;
   for (int32_t d = from.ndim - 1; d >= 0; --d) {
     result.shape[d] = from.shape[d];
-    result.strides[d] = from.strides != nullptr ? from.strides[d] : stride; // None: C order.
+    result.strides[d] = from.strides != nullptr ? from.strides[d] : stride; // Null means C order.
     stride *= from.shape[d];
   }
   return result;
