@@ -78,8 +78,8 @@ Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, cons
   return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, modifies ? select(seen, ds, 0.0) : ds)};
 }
 
-/// Adds dS K to dQ. A NaN or an infinity in a key that a query does not see makes 0 times it NaN. The product is then
-/// computed again without hidden keys.
+/// Adds dS K to dQ. If a key that a query does not see has a NaN or an infinity, 0 times it is NaN. A product that is
+/// not finite is therefore computed again without hidden keys.
 void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value k) {
   Value dq = dot(tile.ds, k); // [block_m, head_dim]
   if (!c.contain_nonfinite)

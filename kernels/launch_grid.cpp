@@ -27,8 +27,8 @@ Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &sche
     if (!isPersistent(schedule))
       return queries;
     const int64_t all = saturatingProduct(saturatingProduct(queries.x, queries.y), queries.z);
-    // If there are too many blocks to count, the device refuses the grid. An empty grid would do nothing without an
-    // error.
+    // If there are too many blocks to count, the grid stays as large as they are, so that the device can refuse it. An
+    // empty grid would do nothing without an error.
     const bool isCountable = schedule.tile_scheduler != TileScheduler::dynamic_persistent || all <= kMaxWork;
     return {isCountable ? std::min(std::max<int64_t>(concurrency, 1), all) : all, 1, 1};
   }

@@ -31,7 +31,7 @@ struct CpuWork {
 /// launch finishes even if no other thread could be started.
 class CpuPool {
 public:
-  /// `threads` counts the caller of `run` and is at least 1.
+  /// Makes a pool. `threads` counts the caller of `run` and is at least 1.
   CpuPool(int threads, CoreSet cores) : threads_(threads), cores_(std::move(cores)) {}
   ~CpuPool();
 

@@ -22,7 +22,7 @@ private:
 /// Stacks of equal size. Below each stack lies a page that traps overflow.
 class Stacks {
 public:
-  /// Throws std::bad_alloc if the memory cannot be mapped.
+  /// Allocates `count` stacks. Throws std::bad_alloc if the memory cannot be mapped.
   explicit Stacks(size_t count);
   ~Stacks();
   Stacks(const Stacks &) = delete;

@@ -96,7 +96,7 @@ private:
 /// them.
 Status ofKernel(const Status &status, std::string_view name, const Target &target, const Schedule &schedule);
 
-//===-- Looking after a folder ---------------------------------------------------------------------------------===//
+//===-- Maintenance of a directory -----------------------------------------------------------------------------===//
 
 /// A file in the directory of a cache.
 struct CacheEntry {

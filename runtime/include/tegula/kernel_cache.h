@@ -23,7 +23,7 @@ struct KernelCacheOptions {
 /// let go of them.
 class KernelCache {
 public:
-  /// `compiler` must outlive the cache.
+  /// Makes an empty cache. `compiler` must outlive it.
   KernelCache(Compiler &compiler, std::shared_ptr<Device> device, const KernelCacheOptions &options = {});
   ~KernelCache();
   KernelCache(const KernelCache &) = delete;

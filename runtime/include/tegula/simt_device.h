@@ -38,8 +38,8 @@ enum class SimtChange : uint8_t {
   /// arrival at an mbarrier expects no bytes. An arrival that expects none anyway, and a wait at an mbarrier, become
   /// .relaxed: they do not order memory.
   weaken,
-  /// Makes the instruction late. Each lane executes it after the first access to shared memory that follows an error,
-  /// or where the lane ends.
+  /// Makes the instruction late. Each lane executes it after an access to shared memory as soon as the launch has an
+  /// error, at the latest where the lane ends.
   delay,
 };
 
