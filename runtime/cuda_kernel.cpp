@@ -46,7 +46,7 @@ private:
   }
 
   /// Returns the address of each parameter, with null at the end. The driver takes parameters one by one, because only
-  /// it knows their offsets: ptxas aligns tensor maps in the constant bank, where parameters do not begin at a multiple
+  /// it knows their offsets. ptxas aligns tensor maps in the constant bank, where parameters do not begin at a multiple
   /// of 64.
   std::array<void *, kMaxTensorMaps + kMaxWords + 1> addresses() noexcept {
     std::array<void *, kMaxTensorMaps + kMaxWords + 1> addresses;

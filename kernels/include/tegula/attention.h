@@ -2,8 +2,9 @@
 // Attention for hosts: describe what is computed, make a plan once, launch it for any shape.
 //
 //   KernelCache cache(compiler, device);
-//   auto plan = AttentionPlan::make({.dtype = bf16, .head_dim = 128, .value_dim = 128, .causal = Causal::top_left},
-//   cache); plan->forward({.q = q, .k = k, .v = v, .o = o, .lse = lse, .scale = 0.088f}, workspace);
+//   auto plan = AttentionPlan::make(
+//       {.dtype = bf16, .head_dim = 128, .value_dim = 128, .causal = Causal::top_left}, cache);
+//   plan->forward({.q = q, .k = k, .v = v, .o = o, .lse = lse, .scale = 0.088f}, workspace);
 //
 // Everything here is thread-safe and returns a Status. The functions never throw, abort or print.
 #pragma once

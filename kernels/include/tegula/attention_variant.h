@@ -127,8 +127,8 @@ Variant prefixLm(Alignment alignment);
 /// i] - 1. Queries query_begin[batch, j] to query_end[batch, j] - 1 see key j. `key_begin` and `key_end` are i32
 /// [batch, seqlen_q], `query_begin` and `query_end` i32 [batch, seqlen_k]; none decreases along a sequence. If queries
 /// and keys are the same tokens, `query_begin` is `key_begin` and `query_end` is `key_end`. If documents have sorted
-/// numbers, std::lower_bound and std::upper_bound give the bounds: for each query among the numbers of the keys, and
-/// for each key among the numbers of the queries.
+/// numbers, std::lower_bound and std::upper_bound give the bounds. They search for the number of each query among the
+/// numbers of the keys, and for the number of each key among the numbers of the queries.
 Variant documents();
 
 /// Returns the variant score -> score + bias[batch, head, query, key]. `bias` has rank 4 and element type `dtype`. A

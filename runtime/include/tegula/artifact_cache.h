@@ -64,9 +64,9 @@ struct CacheCounters {
   int64_t faults = 0; ///< Damaged or foreign entries, and failures of files and directories. Each was a miss.
 };
 
-/// Artifacts in files, for all processes of a user. Thread-safe. A problem with a file is not an error: a file that
-/// cannot be read, or that is not exactly what was written for the same key, counts as absent. A file appears whole or
-/// not at all. Directories and files must belong to this user (for `read_only`, or to root), and nobody else may be
+/// Artifacts in files, for all processes of a user. Thread-safe. A problem with a file is not an error: the file counts
+/// as absent if it cannot be read, or if it is not exactly what was written for the same key. A file appears whole or
+/// not at all. Directories and files must belong to this user (for `read_only`, or to root). Other users must not be
 /// able to write to them.
 class ArtifactCache {
 public:

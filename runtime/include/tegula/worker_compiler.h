@@ -12,8 +12,8 @@
 namespace tegula {
 
 struct WorkerOptions {
-  /// Path of tegula-cc. If empty, the path is $TEGULA_CC (if this is set but empty, there is no compiler), or is found
-  /// next to this library or program, in ../bin or in ../../bin.
+  /// Path of tegula-cc. If empty, the path is $TEGULA_CC. If this is not set either, tegula-cc is searched next to this
+  /// library or program, in ../bin and in ../../bin. If $TEGULA_CC is set but empty, there is no compiler.
   std::string program = {};
   int workers = 2;                               ///< The most workers at a time; further compilations wait.
   std::chrono::milliseconds time_limit{120'000}; ///< Limit of one compilation.
