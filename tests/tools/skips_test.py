@@ -73,10 +73,10 @@ class MissingToolTest(unittest.TestCase):
                 self.check(tool, os.environ[program], f"--gtest_filter={name}", environment={f"TEGULA_{tool.upper()}": ""})
 
     def test_in_python(self):
-        for script in "compile_test.py", "tour_test.py":
+        for script in "compile_test.py", "docs_blocks_test.py", "tour_test.py":
             with self.subTest(script):
                 self.check("ptxas", sys.executable, "-B", ROOT / "tests" / "tools" / script, "-k", "cubin", "-k", "excerpt",
-                           environment={"TEGULA_PTXAS": ""})
+                           "-k", "have_their_tools", environment={"TEGULA_PTXAS": ""})
 
     def test_in_cmake(self):
         self.check("OpenBLAS", "cmake", "-Dtool=OpenBLAS", "-P", ROOT / "tests" / "support" / "missing_tool.cmake",

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Names that statements on pages use without declaring them; docs_blocks_test.py compiles the pages with them.
+#pragma once
+
+#include "tegula/attention.h"
+#include "tegula/dsl.h"
+#include "tegula/tuner.h"
+#include "tegula/tuning_store.h"
+
+using namespace tegula;
+
+namespace kernels_md {
+extern Device *const device;
+extern const Stream stream;
+extern KernelCache cache;
+extern const TensorRef q, k, v, o, lse;
+} // namespace kernels_md
+
+namespace language_md {
+extern const View bias, dbias;
+extern const Value a, b, q, k, scale, rows, keys, queries, dcapped;
+} // namespace language_md
+
+namespace tuning_md {
+extern Compiler *const compiler;
+extern KernelCache cache;
+extern const AttentionProblem problem;
+extern const AttentionShape shape;
+} // namespace tuning_md
