@@ -11,7 +11,7 @@ README = (ROOT / "README.md").read_text()
 
 class ReadmeTest(unittest.TestCase):
     def test_every_folder_of_the_tree_exists_and_is_listed(self):
-        (tree,) = re.findall(r"## Layout.*?```\n(.*?)```", README, re.DOTALL)
+        (tree,) = re.findall(r"## Layout.*?```\w*\n(.*?)```", README, re.DOTALL)
         listed = re.findall(r"^(\S+)/ ", tree, re.MULTILINE)
         for folder in listed:
             self.assertTrue((ROOT / folder).is_dir(), f"{folder}/ is in README.md, but not on the disk")
