@@ -96,7 +96,7 @@ Expected<std::shared_ptr<HostContext>> HostContext::make(const tegula_context_op
 }
 
 void HostContext::readSchedules(const tegula_context_options &options) {
-  const Expected<TuningMachine> machine = tuningMachine(device_->target().name, *worker_, options.ordinal);
+  const Expected<TuningDevice> machine = tuningDevice(device_->target().name, *worker_, options.ordinal);
   if (machine)
     tuned_ = TuningStore(options.schedule_directory != nullptr ? options.schedule_directory : TuningStore::userFolder())
                  .schedules(*machine);

@@ -2,10 +2,10 @@
 #include "tegula/attention.h"
 
 #include "argument_places.h"
+#include "kernel_config.h"
 #include "launch_grid.h"
 #include "plan_check.h"
 #include "plan_workspace.h"
-#include "recipe.h"
 #include "tegula/attention_words.h"
 #include "tegula/guard.h"
 #include "tegula/profile_range.h"

@@ -92,7 +92,7 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   Value j = programId(0) * c.block_n;
   Value kv_head = programId(1);
   Value batch = programId(2);
-  Value group = groupSize(Q, K);
+  Value group = queryHeadsPerKvHead(Q, K);
 
   KeyBlock keys = {K.at(batch, kv_head).load(j, {c.block_n, c.head_dim}),
                    V.at(batch, kv_head).load(j, {c.block_n, c.value_dim})};
@@ -161,7 +161,7 @@ void postprocess(const AttentionConfig &c, View dQ_acc, View dQ, Value scale) {
   dQ.at(batch, head).store(i, dq * scale);                            // [block_m, head_dim]
 }
 
-std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &) {
+std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &) {
   if (target.name == "cpu")
     return {{{&Schedule::block_m, {32, 48, 64, 96, 128}}, {&Schedule::block_n, {32, 48, 64, 96, 128}}}};
   return {{{&Schedule::block_m, {32, 64, 96, 128}},
@@ -170,7 +170,7 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &) {
            {&Schedule::num_stages, {1, 2}}}};
 }
 
-Demand demand(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
+ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
   int64_t bytes = int64_t(sizeOf(problem.dtype));
   int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
   double row = double(qk + v);
@@ -186,7 +186,7 @@ Demand demand(const AttentionProblem &problem, const AttentionShape &shape, cons
 
 } // namespace
 
-const SearchSpace kFlash2BackwardSpace = {boxes, demand};
+const SearchSpace kFlash2BackwardSpace = {boxes, estimate};
 
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config) {
   auto kernel = [&config](View o, View d_o, View delta, View dq_acc, VariantViews lse) {

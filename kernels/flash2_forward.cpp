@@ -37,11 +37,11 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
          [&] { storeWhereSeen(c, {q, K_h, V_h, O.at(batch, head), i}, strip, scale); });
 }
 
-std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &problem) {
+std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &problem) {
   if (target.name == "cpu")
     return {{{&Schedule::block_m, {16, 32, 48, 64, 96, 128, 192}}, {&Schedule::block_n, {32, 48, 64, 96, 128, 192}}}};
   // Each warp has its own rows, in multiples of 16.
-  auto box = [](int warps, std::vector<int> rows) -> ScheduleBox {
+  auto box = [](int warps, std::vector<int> rows) -> ScheduleSpace {
     return {{&Schedule::block_m, std::move(rows)},
             {&Schedule::block_n, {32, 48, 64, 80, 96, 112, 128, 160, 192, 256}},
             {&Schedule::num_warps, {warps}},
@@ -49,25 +49,25 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
   };
   if (problem.expected.seqlen_q <= 32)
     return {box(1, {16, 32}), box(2, {32})};
-  std::vector<ScheduleBox> boxes = {box(4, {64, 128, 192, 256}), box(8, {128, 256})};
+  std::vector<ScheduleSpace> boxes = {box(4, {64, 128, 192, 256}), box(8, {128, 256})};
   if (target.arch == "sm_90a" && sizeOf(problem.dtype) == 2)
     for (auto [warps, rows] : {std::pair(4, 64), std::pair(8, 128), std::pair(12, 192)}) {
-      ScheduleBox roles = {{&Schedule::block_m, {rows}},
-                           {&Schedule::num_warps, {warps}},
-                           {&Schedule::num_stages, {2, 3, 4}},
-                           {&Schedule::roles, {Roles::load}},
-                           {&Schedule::tile_scheduler,
-                            {std::nullopt, TileScheduler::static_persistent, TileScheduler::dynamic_persistent}}};
+      ScheduleSpace roles = {{&Schedule::block_m, {rows}},
+                             {&Schedule::num_warps, {warps}},
+                             {&Schedule::num_stages, {2, 3, 4}},
+                             {&Schedule::roles, {Roles::load}},
+                             {&Schedule::tile_scheduler,
+                              {std::nullopt, TileScheduler::static_persistent, TileScheduler::dynamic_persistent}}};
       // If an instance has one warpgroup, other instances compute while it waits. At a head dimension of 128 this was
       // measured to be slower, which the model cannot tell.
       if (warps == 4 && std::max(problem.head_dim, problem.value_dim) <= 64)
         roles.push_back({&Schedule::instances_per_sm, {0, 2, 3, 4}});
       const ScheduleAxis keys(&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224});
-      ScheduleBox serial = roles, overlapped = roles;
+      ScheduleSpace serial = roles, overlapped = roles;
       serial.push_back(keys);
       overlapped.push_back({&Schedule::overlap, {Overlap::pingpong}});
       overlapped.push_back({&Schedule::lhs_in_registers, {std::nullopt, true}});
-      ScheduleBox optimistic = overlapped;
+      ScheduleSpace optimistic = overlapped;
       overlapped.push_back(keys);
       optimistic.push_back({&Schedule::optimistic_softmax, {true}});
       // Three warpgroups have no registers for larger blocks of keys.
@@ -79,39 +79,39 @@ std::vector<ScheduleBox> boxes(const Target &target, const AttentionProblem &pro
   return boxes;
 }
 
-Demand demand(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
+ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
   int64_t bytes = int64_t(sizeOf(problem.dtype)), words = 4 / bytes; // Numbers in a register.
   int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
   double row = double(qk + v);
-  Demand demand{.shared_bytes = bytes * (s.block_m * qk + s.num_stages * s.block_n * (qk + v)),
-                .register_words = scores + s.block_m * v, // S or P, O.
-                .instances = blocks(shape.seqlen_q, s.block_m) * shape.heads * shape.batch,
-                .iterations = visitedBlocks(problem, shape.seqlen_k, s.block_n, s.block_m),
-                .mma_flops = 2 * double(scores) * row,
-                .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
-                .exponentials = double(scores)};
+  ResourceEstimate estimate{.shared_bytes = bytes * (s.block_m * qk + s.num_stages * s.block_n * (qk + v)),
+                            .register_words = scores + s.block_m * v, // S or P, O.
+                            .instances = blocks(shape.seqlen_q, s.block_m) * shape.heads * shape.batch,
+                            .iterations = visitedBlocks(problem, shape.seqlen_k, s.block_n, s.block_m),
+                            .mma_flops = 2 * double(scores) * row,
+                            .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
+                            .exponentials = double(scores)};
   if (s.roles == Roles::load) { // Each warpgroup reads Q from shared memory, too, unless registers hold it.
     if (isPersistent(s))        // The next Q, K and V are loaded while O passes through shared memory.
-      demand.shared_bytes += bytes * s.block_m * (v + qk);
-    demand.shared_traffic /= 4;
+      estimate.shared_bytes += bytes * s.block_m * (v + qk);
+    estimate.shared_traffic /= 4;
     if (s.lhs_in_registers == true)
-      demand.register_words += s.block_m * qk / words;
+      estimate.register_words += s.block_m * qk / words;
     else
-      demand.shared_traffic += double(bytes * s.block_m * qk);
-    demand.uses_wgmma = true;
+      estimate.shared_traffic += double(bytes * s.block_m * qk);
+    estimate.uses_wgmma = true;
     if (hasTilesOfScores(problem.variant))
-      demand.shared_bytes += 2 * s.num_stages * scores;
+      estimate.shared_bytes += 2 * s.num_stages * scores;
     if (s.overlap == Overlap::pingpong) // P of one block is live with S of the next.
-      demand.register_words += scores / words;
+      estimate.register_words += scores / words;
   } else {
-    demand.register_words += s.block_m * qk / words;
+    estimate.register_words += s.block_m * qk / words;
   }
-  return demand;
+  return estimate;
 }
 
 } // namespace
 
-const SearchSpace kFlash2ForwardSpace = {boxes, demand};
+const SearchSpace kFlash2ForwardSpace = {boxes, estimate};
 
 Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
   std::vector<TensorArg> listed = variantTensors(config);

@@ -32,15 +32,15 @@ Value ScoreIndex::diagonal(Alignment alignment) const {
 static Value narrow(Value x) { return cast(i32, x); }
 static Value wide(Value x) { return cast(DType::index, x); }
 
-Value groupSize(View q, View k) { return wide(narrow(q.dim(1)) / narrow(k.dim(1))); }
-Value kvHead(Value head, View q, View k) { return wide(narrow(head) / narrow(groupSize(q, k))); }
+Value queryHeadsPerKvHead(View q, View k) { return wide(narrow(q.dim(1)) / narrow(k.dim(1))); }
+Value kvHead(Value head, View q, View k) { return wide(narrow(head) / narrow(queryHeadsPerKvHead(q, k))); }
 
 namespace {
 /// The blocks of queries of all heads.
 class QueryBlocks {
 public:
   QueryBlocks(const AttentionConfig &config, View q)
-      : group_(config.heads_in_l2), heads_(narrow(q.dim(1))), allHeads_(narrow(q.dim(0)) * heads_),
+      : headsInL2_(config.heads_in_l2), heads_(narrow(q.dim(1))), allHeads_(narrow(q.dim(0)) * heads_),
         perHead_(narrow((q.dim(2) + (config.block_m - 1)) / config.block_m)) {}
 
   Value perHead() const { return perHead_; }
@@ -53,33 +53,33 @@ public:
 
   /// Returns the block with a work index, in the order of Schedule::heads_in_l2.
   QueryBlock ofNumber(Value number) const {
-    if (group_ == 1) {
+    if (headsInL2_ == 1) {
       Value head = number / perHead_;
       return at(head, number - head * perHead_);
     }
     Value first = firstHead(number), rest = number - first * perHead_;
-    Value heads = min(allHeads_ - first, group_), head = first + rest % heads;
+    Value heads = min(allHeads_ - first, headsInL2_), head = first + rest % heads;
     return at(head, rest / heads);
   }
 
   /// Returns the block with a work index if the last group counts as many heads as the others. This takes one divisor
   /// less in registers, but some work indices then have no block.
   QueryBlock ofWork(Value number) const {
-    if (group_ == 1)
+    if (headsInL2_ == 1)
       return ofNumber(number);
     Value first = firstHead(number), rest = number - first * perHead_;
-    Value head = first + rest % group_;
-    return at(head, select(head < allHeads_, rest / group_, perHead_));
+    Value head = first + rest % headsInL2_;
+    return at(head, select(head < allHeads_, rest / headsInL2_, perHead_));
   }
-  Value allWork() const { return (allHeads_ + group_ - 1) / group_ * group_ * perHead_; }
+  Value allWork() const { return (allHeads_ + headsInL2_ - 1) / headsInL2_ * headsInL2_ * perHead_; }
 
   /// Returns a block of queries of a head. Block perHead() stands for none.
   QueryBlock at(Value head, Value block) const { return {wide(head / heads_), wide(head % heads_), wide(block)}; }
 
 private:
-  Value firstHead(Value number) const { return number / (perHead_ * group_) * group_; }
+  Value firstHead(Value number) const { return number / (perHead_ * headsInL2_) * headsInL2_; }
 
-  int group_;
+  int headsInL2_;
   Value heads_, allHeads_, perHead_;
 };
 } // namespace

@@ -100,7 +100,7 @@ void forQueryBlocks(const AttentionConfig &config, View q, std::span<const View>
                     const std::function<void(const QueryBlock &)> &body);
 
 /// Returns the number of query heads that share one kv head.
-Value groupSize(View q, View k);
+Value queryHeadsPerKvHead(View q, View k);
 /// Returns the kv head of a query head.
 Value kvHead(Value head, View q, View k);
 

@@ -18,7 +18,7 @@ const Entry kSpaces[] = {
 };
 
 /// Calls `visit` with `schedule` and each combination of the axes from index `first` on.
-template <class Visit> void forEach(const ScheduleBox &box, size_t first, Schedule schedule, Visit visit) {
+template <class Visit> void forEach(const ScheduleSpace &box, size_t first, Schedule schedule, Visit visit) {
   if (first == box.size())
     return visit(schedule);
   for (const auto &choose : box[first].choices()) {
@@ -39,9 +39,9 @@ Expected<SearchSpace> findSearchSpace(std::string_view program) {
   return Status(ErrorCode::unsupported, "'" + std::string(program) + "' has no search space; these have: " + legal);
 }
 
-std::vector<Schedule> enumerate(const std::vector<ScheduleBox> &boxes) {
+std::vector<Schedule> enumerate(const std::vector<ScheduleSpace> &boxes) {
   std::vector<Schedule> all;
-  for (const ScheduleBox &box : boxes)
+  for (const ScheduleSpace &box : boxes)
     forEach(box, 0, {}, [&](const Schedule &schedule) {
       if (std::find(all.begin(), all.end(), schedule) == all.end())
         all.push_back(schedule);

@@ -22,8 +22,8 @@ int doublings(int64_t a, int64_t b) {
 
 /// Returns the number of doublings between two classes, over all sizes.
 int distance(const ShapeClass &a, const ShapeClass &b) {
-  return doublings(a.heads, b.heads) + doublings(a.group, b.group) + doublings(a.seqlen_q, b.seqlen_q) +
-         doublings(a.seqlen_k, b.seqlen_k);
+  return doublings(a.heads, b.heads) + doublings(a.query_heads_per_kv_head, b.query_heads_per_kv_head) +
+         doublings(a.seqlen_q, b.seqlen_q) + doublings(a.seqlen_k, b.seqlen_k);
 }
 
 std::string_view wordOf(Axis axis) {
@@ -77,7 +77,7 @@ std::string problemClass(const AttentionProblem &problem) {
 
 ShapeClass shapeClass(const AttentionShape &shape) {
   return {.heads = roundedUp(shape.batch * shape.heads),
-          .group = roundedUp(shape.kv_heads > 0 ? shape.heads / shape.kv_heads : 0),
+          .query_heads_per_kv_head = roundedUp(shape.kv_heads > 0 ? shape.heads / shape.kv_heads : 0),
           .seqlen_q = roundedUp(shape.seqlen_q),
           .seqlen_k = roundedUp(shape.seqlen_k)};
 }

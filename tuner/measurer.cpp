@@ -33,7 +33,7 @@ Failure failureOf(const Status &status) {
 
 } // namespace
 
-Measurer::Measurer(std::string program, const TuningTask &task, const TuningMachine &machine, uint64_t seed,
+Measurer::Measurer(std::string program, const TuningTask &task, const TuningDevice &machine, uint64_t seed,
                    std::chrono::milliseconds patience)
     : program_(program.empty() ? findMeasurer() : std::move(program)), patience_(patience) {
   Json open = {{"do", "open"}, {"target", machine.target.name}, {"task", toJson(task)}, {"seed", seed}};

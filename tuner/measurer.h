@@ -28,7 +28,7 @@ template <class T> using Answer = std::variant<T, Failure>;
 /// receives the kernels of its candidates again.
 class Measurer {
 public:
-  Measurer(std::string program, const TuningTask &task, const TuningMachine &machine, uint64_t seed,
+  Measurer(std::string program, const TuningTask &task, const TuningDevice &machine, uint64_t seed,
            std::chrono::milliseconds patience);
 
   /// Returns internal, with a reason, if the program does not start or cannot do what the task asks for.

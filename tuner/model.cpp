@@ -26,66 +26,68 @@ constexpr double kMmaFlops = 2048, kSharedBytes = 128, kExponentials = 10, kIter
 /// The number of warps that keep a multiprocessor busy.
 constexpr double kBusyWarps = 8;
 
-int registersOf(const Demand &demand, int threads) { return int(demand.register_words / threads) + kRegistersBeside; }
+int registersOf(const ResourceEstimate &estimate, int threads) {
+  return int(estimate.register_words / threads) + kRegistersBeside;
+}
 
 /// Returns the least number of instances that the schedule asks for.
 int64_t askedInstances(const Schedule &schedule) { return std::max(1, schedule.instances_per_sm); }
 
 /// Returns the number of program instances on a multiprocessor at the same time.
-int64_t residentInstances(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
+int64_t residentInstances(const Schedule &schedule, const ResourceEstimate &estimate, const TuningDevice &machine) {
   int threads = 32 * schedule.num_warps;
-  int64_t registers = std::min(registersOf(demand, threads), kMostRegisters);
+  int64_t registers = std::min(registersOf(estimate, threads), kMostRegisters);
   int64_t fitting = std::min({kMostInstances, kRegisters / (registers * threads),
-                              machine.shared_bytes_per_multiprocessor / (demand.shared_bytes + kReservedShared)});
+                              machine.shared_bytes_per_multiprocessor / (estimate.shared_bytes + kReservedShared)});
   return std::max(fitting, askedInstances(schedule));
 }
 
-std::string whyImpossible(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
-  int64_t threads = 32 * schedule.num_warps, registers = registersOf(demand, int(threads));
+std::string whyImpossible(const Schedule &schedule, const ResourceEstimate &estimate, const TuningDevice &machine) {
+  int64_t threads = 32 * schedule.num_warps, registers = registersOf(estimate, int(threads));
   int64_t most = std::min<int64_t>(kMostRegisters, kRegisters / (threads * askedInstances(schedule)));
   int64_t shared = std::min(machine.shared_bytes_per_block,
                             machine.shared_bytes_per_multiprocessor / askedInstances(schedule) - kReservedShared);
-  if (demand.shared_bytes > shared)
-    return fmt::format("needs {} KiB of shared memory, there are {}", demand.shared_bytes >> 10, shared >> 10);
+  if (estimate.shared_bytes > shared)
+    return fmt::format("needs {} KiB of shared memory, there are {}", estimate.shared_bytes >> 10, shared >> 10);
   if (registers > double(most) * kDoubt)
     return fmt::format("needs {} registers a thread, there are {}", registers, most);
   return "";
 }
 
 /// Returns a rough estimate of the clocks of a launch.
-double gpuCost(const Schedule &schedule, const Demand &demand, const TuningMachine &machine) {
-  int64_t resident = residentInstances(schedule, demand, machine);
-  double products = demand.mma_flops / (kMmaFlops * (demand.uses_wgmma ? 2 : 1)),
-         shared = demand.shared_traffic / kSharedBytes, exponentials = demand.exponentials / kExponentials;
+double gpuCost(const Schedule &schedule, const ResourceEstimate &estimate, const TuningDevice &machine) {
+  int64_t resident = residentInstances(schedule, estimate, machine);
+  double products = estimate.mma_flops / (kMmaFlops * (estimate.uses_wgmma ? 2 : 1)),
+         shared = estimate.shared_traffic / kSharedBytes, exponentials = estimate.exponentials / kExponentials;
   double busy = std::min(1.0, double(resident * schedule.num_warps) / kBusyWarps);
   // Other instances hide the part that one instance does not overlap.
   double longest = std::max({products, shared, exponentials});
   double iteration = longest + (products + shared + exponentials - longest + kIterationClocks) / double(resident + 1);
-  double waves = std::ceil(double(demand.instances) / double(machine.multiprocessors * resident));
-  return waves * double(resident) * demand.iterations * iteration / busy;
+  double waves = std::ceil(double(estimate.instances) / double(machine.multiprocessors * resident));
+  return waves * double(resident) * estimate.iterations * iteration / busy;
 }
 
 } // namespace
 
-void judge(Candidate &candidate, const Demand &demand, const TuningMachine &machine) {
+void judge(Candidate &candidate, const ResourceEstimate &estimate, const TuningDevice &machine) {
   bool gpu = machine.multiprocessors > 0;
   if (gpu)
-    candidate.why = whyImpossible(candidate.schedule, demand, machine);
+    candidate.why = whyImpossible(candidate.schedule, estimate, machine);
   if (!candidate.why.empty()) {
     candidate.state = CandidateState::impossible;
     return;
   }
   // On a cpu, all block sizes cost the same arithmetic. Fewer iterations mean fewer interruptions.
   candidate.model_cost =
-      gpu ? gpuCost(candidate.schedule, demand, machine) : double(demand.instances) * demand.iterations;
+      gpu ? gpuCost(candidate.schedule, estimate, machine) : double(estimate.instances) * estimate.iterations;
 }
 
-Expected<std::vector<Candidate>> candidatesOf(const TuningTask &task, const TuningMachine &machine, int most) {
+Expected<std::vector<Candidate>> candidatesOf(const TuningTask &task, const TuningDevice &machine, int most) {
   Expected<SearchSpace> space = findSearchSpace(task.program);
   if (!space)
     return space.status();
   const AttentionProblem problem = task.problemOfShape();
-  Expected<AttentionRecipe> untuned = resolve(problem, task.program, machine.target);
+  Expected<KernelConfig> untuned = resolve(problem, task.program, machine.target);
   if (!untuned)
     return untuned.status();
   std::vector<Candidate> all = {{.schedule = untuned->schedule}};
@@ -93,7 +95,7 @@ Expected<std::vector<Candidate>> candidatesOf(const TuningTask &task, const Tuni
     if (schedule != untuned->schedule)
       all.push_back({.schedule = schedule});
   for (Candidate &candidate : all)
-    judge(candidate, space->demand(problem, task.shape, candidate.schedule), machine);
+    judge(candidate, space->estimate(problem, task.shape, candidate.schedule), machine);
 
   all.front().state = CandidateState::waiting; // The schedule without tuning has been measured before.
   all.front().why.clear();

@@ -11,14 +11,14 @@ Expected<CompiledProgram> compile(const TuningTask &task, std::string_view progr
   Expected<AttentionProgram> entry = findAttentionProgram(program);
   if (!entry)
     return entry.status();
-  Expected<AttentionRecipe> recipe = resolve(task.problemOfShape(), program, target, schedule);
-  if (!recipe)
-    return recipe.status();
-  Expected<Program> recorded = entry->record(recipe->config);
+  Expected<KernelConfig> resolved = resolve(task.problemOfShape(), program, target, schedule);
+  if (!resolved)
+    return resolved.status();
+  Expected<Program> recorded = entry->record(resolved->config);
   if (!recorded)
     return recorded.status();
   CompileRequest request{
-      .program = std::move(recorded->text), .schedule = recipe->schedule, .target = target, .emit = ""};
+      .program = std::move(recorded->text), .schedule = resolved->schedule, .target = target, .emit = ""};
   Expected<Artifact> artifact = compiler.compile(request);
   if (!artifact)
     return artifact.status();

@@ -11,12 +11,12 @@
 namespace tegula::tuning {
 
 inline std::optional<Folder> openStore(const std::filesystem::path &path) {
-  ReadFault fault;
+  ReadError fault;
   return Folder::open(path.string(), Folder::Access::own, fault);
 }
 
 /// Returns true if results for `a` hold for `b`. False for unknown compilers, which may differ.
-inline bool isSame(const TuningMachine &a, const TuningMachine &b) {
+inline bool isSame(const TuningDevice &a, const TuningDevice &b) {
   return a.target.name == b.target.name && a.target.arch == b.target.arch && a.device == b.device &&
          a.driver == b.driver && a.compiler == b.compiler && !a.compiler.empty();
 }

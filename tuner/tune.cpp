@@ -42,7 +42,7 @@ std::string firstLine(const std::string &text) { return text.substr(0, text.find
 
 class Tuner {
 public:
-  Tuner(const TuningTask &task, const TuningMachine &machine, Compiler &compiler, const TuningOptions &options)
+  Tuner(const TuningTask &task, const TuningDevice &machine, Compiler &compiler, const TuningOptions &options)
       : options_(options), compiler_(compiler),
         measurer_(options.measurer, task, machine, options.seed,
                   std::chrono::milliseconds(int64_t(1e3 * options.patience_seconds))) {
@@ -297,7 +297,7 @@ Expected<TuningTask> measurable(TuningTask task) {
 
 } // namespace
 
-Expected<Tuning> tune(const TuningTask &task, const TuningMachine &machine, Compiler &compiler,
+Expected<Tuning> tune(const TuningTask &task, const TuningDevice &machine, Compiler &compiler,
                       const TuningOptions &options) {
   TEGULA_RETURN_IF_ERROR(checkTask(task));
   return guarded([&]() -> Expected<Tuning> {

@@ -15,20 +15,20 @@ namespace {
 constexpr std::string_view kStates[] = {"impossible", "unlikely", "waiting", "refused", "spilled", "faulted",
                                         "hung",       "wrong",    "checked", "beaten",  "finalist"};
 
-Expected<TuningMachine> gpuMachine(int ordinal) {
+Expected<TuningDevice> gpuMachine(int ordinal) {
   Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
   if (!gpus)
     return gpus.status();
   if (ordinal < 0 || size_t(ordinal) >= gpus->size())
     return Status(ErrorCode::unsupported, "the driver finds no GPU of this number");
   const CudaDeviceInfo &gpu = (*gpus)[size_t(ordinal)];
-  return TuningMachine{.target = {"cuda", gpu.arch, ""},
-                       .device = gpu.name,
-                       .driver = "CUDA " + std::to_string(gpu.driver_version / 1000) + "." +
-                                 std::to_string(gpu.driver_version % 1000 / 10),
-                       .multiprocessors = gpu.multiprocessors,
-                       .shared_bytes_per_block = gpu.shared_bytes_per_block,
-                       .shared_bytes_per_multiprocessor = gpu.shared_bytes_per_multiprocessor};
+  return TuningDevice{.target = {"cuda", gpu.arch, ""},
+                      .device = gpu.name,
+                      .driver = "CUDA " + std::to_string(gpu.driver_version / 1000) + "." +
+                                std::to_string(gpu.driver_version % 1000 / 10),
+                      .multiprocessors = gpu.multiprocessors,
+                      .shared_bytes_per_block = gpu.shared_bytes_per_block,
+                      .shared_bytes_per_multiprocessor = gpu.shared_bytes_per_multiprocessor};
 }
 
 } // namespace
@@ -53,12 +53,12 @@ size_t Tuning::count(CandidateState state) const {
                               [&](const Candidate &candidate) { return candidate.state == state; }));
 }
 
-Expected<TuningMachine> tuningMachine(std::string_view target, const Compiler &compiler, int ordinal) {
+Expected<TuningDevice> tuningDevice(std::string_view target, const Compiler &compiler, int ordinal) {
   if (target != "cpu" && target != "cuda")
     return Status(ErrorCode::invalid_argument,
                   "'" + std::string(target) + "' cannot be tuned for; legal are cpu and cuda");
-  Expected<TuningMachine> machine =
-      target == "cuda" ? gpuMachine(ordinal) : TuningMachine{.target = {"cpu", "", ""}, .device = cpuDescription()};
+  Expected<TuningDevice> machine =
+      target == "cuda" ? gpuMachine(ordinal) : TuningDevice{.target = {"cpu", "", ""}, .device = cpuDescription()};
   if (machine)
     machine->compiler = compiler.identity(machine->target);
   return machine;

@@ -48,7 +48,7 @@ Candidate candidateOf(const Json &json) {
 Json classOf(const TuningTask &task) {
   const ShapeClass shape = shapeClass(task.shape);
   return {{"program", task.program},    {"problem", problemClass(task.problem)},
-          {"heads", shape.heads},       {"group", shape.group},
+          {"heads", shape.heads},       {"query_heads_per_kv_head", shape.query_heads_per_kv_head},
           {"seqlen_q", shape.seqlen_q}, {"seqlen_k", shape.seqlen_k}};
 }
 
@@ -65,7 +65,7 @@ std::optional<size_t> indexOf(const Json &json, size_t size) {
 } // namespace
 
 std::string toJson(const Tuning &tuning) {
-  const TuningMachine &machine = tuning.machine;
+  const TuningDevice &machine = tuning.machine;
   Json candidates = Json::array();
   for (const Candidate &candidate : tuning.candidates)
     candidates.push_back(toJson(candidate));

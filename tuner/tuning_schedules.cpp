@@ -81,15 +81,15 @@ private:
   int arrays_ = 0;
 };
 
-TuningMachine machineOf(const Members &members) {
+TuningDevice machineOf(const Members &members) {
   return {.target = {members.string("target"), members.string("arch"), ""},
           .device = members.string("device"),
           .driver = members.string("driver"),
           .compiler = members.string("compiler")};
 }
 
-std::optional<TunedSchedule> readSchedule(const Folder &folder, const std::string &name, const TuningMachine &machine) {
-  ReadFault fault;
+std::optional<TunedSchedule> readSchedule(const Folder &folder, const std::string &name, const TuningDevice &machine) {
+  ReadError fault;
   const std::optional<std::string> text = folder.read(name, fault);
   Members members;
   if (!text || !members.read(*text) || members.number("format") != tuning::kFormat ||
@@ -101,13 +101,13 @@ std::optional<TunedSchedule> readSchedule(const Folder &folder, const std::strin
   return TunedSchedule{.program = members.string("class.program"),
                        .problem = members.string("class.problem"),
                        .shape = {.heads = members.number("class.heads"),
-                                 .group = members.number("class.group"),
+                                 .query_heads_per_kv_head = members.number("class.query_heads_per_kv_head"),
                                  .seqlen_q = members.number("class.seqlen_q"),
                                  .seqlen_k = members.number("class.seqlen_k")},
                        .schedule = *schedule};
 }
 
-void readSchedules(const fs::path &path, const TuningMachine &machine, TunedSchedules &all) {
+void readSchedules(const fs::path &path, const TuningDevice &machine, TunedSchedules &all) {
   const std::optional<Folder> folder = tuning::openStore(path);
   if (!folder)
     return;
@@ -118,12 +118,12 @@ void readSchedules(const fs::path &path, const TuningMachine &machine, TunedSche
 
 } // namespace
 
-fs::path TuningStore::userFolder() {
+fs::path TuningStore::userDirectory() {
   std::string cache = userCacheDirectory();
   return cache.empty() ? fs::path() : fs::path(cache) / "schedules";
 }
 
-TunedSchedules TuningStore::schedules(const TuningMachine &machine) const noexcept {
+TunedSchedules TuningStore::schedules(const TuningDevice &machine) const noexcept {
   TunedSchedules all;
   try {
     readSchedules(folder_, machine, all);

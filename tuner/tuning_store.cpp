@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 constexpr const char *kExtension = ".json";
 
 std::optional<Tuning> readTuning(const Folder &folder, const std::string &name) {
-  ReadFault fault;
+  ReadError fault;
   std::optional<std::string> text = folder.read(name, fault);
   if (!text)
     return std::nullopt;
@@ -34,12 +34,13 @@ struct HeldLock {
 };
 
 /// Returns the name of the file of a result. The name only finds the file; its contents must hold the key, too.
-std::string fileName(const TuningTask &task, const TuningMachine &machine) {
+std::string fileName(const TuningTask &task, const TuningDevice &machine) {
   ShapeClass shape = shapeClass(task.shape);
   std::string key = task.program;
-  for (const std::string &part : {problemClass(task.problem), std::to_string(shape.heads), std::to_string(shape.group),
-                                  std::to_string(shape.seqlen_q), std::to_string(shape.seqlen_k), machine.target.name,
-                                  machine.target.arch, machine.device, machine.driver, machine.compiler})
+  for (const std::string &part :
+       {problemClass(task.problem), std::to_string(shape.heads), std::to_string(shape.query_heads_per_kv_head),
+        std::to_string(shape.seqlen_q), std::to_string(shape.seqlen_k), machine.target.name, machine.target.arch,
+        machine.device, machine.driver, machine.compiler})
     key += "\n" + part;
   return task.program + "-" + digest(key) + kExtension;
 }
@@ -55,7 +56,7 @@ Status TuningStore::save(const Tuning &tuning) const {
   return {ErrorCode::resource_exhausted, "the result cannot be written to '" + folder_.string() + "'"};
 }
 
-std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningMachine &machine) const {
+std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningDevice &machine) const {
   std::optional<Folder> folder = tuning::openStore(folder_);
   if (!folder)
     return std::nullopt;
@@ -66,7 +67,7 @@ std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningMach
   return tuning;
 }
 
-std::shared_ptr<void> TuningStore::lock(const TuningMachine &machine, std::chrono::milliseconds patience) const {
+std::shared_ptr<void> TuningStore::lock(const TuningDevice &machine, std::chrono::milliseconds patience) const {
   std::optional<Folder> folder = Folder::make(folder_.string());
   if (!folder)
     return nullptr;

@@ -14,7 +14,7 @@ constexpr size_t kShownFailures = 12;
 
 std::string heading(const Tuning &tuning) {
   const AttentionShape &s = tuning.task.shape;
-  const TuningMachine &machine = tuning.machine;
+  const TuningDevice &machine = tuning.machine;
   return fmt::format("{} ({}), batch {}, heads {}, kv heads {}, queries {}, keys {}\n{}{}{}\n\n", tuning.task.program,
                      problemClass(tuning.task.problem), s.batch, s.heads, s.kv_heads, s.seqlen_q, s.seqlen_k,
                      machine.device, machine.driver.empty() ? "" : ", ", machine.driver);

@@ -34,7 +34,7 @@ Row withoutFigures(Row row, const Status &why) {
 
 } // namespace
 
-void forEachCase(const ProblemGrid &grid, int64_t tokens, const std::vector<int64_t> &seqlens,
+void forEachCase(const ProblemSet &grid, int64_t tokens, const std::vector<int64_t> &seqlens,
                  const std::function<void(const AttentionCase &)> &visit) {
   for (int64_t head_dim : grid.head_dims)
     for (Causal causal : grid.causals)

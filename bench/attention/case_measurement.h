@@ -7,8 +7,8 @@
 
 namespace tegula::bench {
 
-/// Calls visit(case) for every problem of `grid`, with batches and heads from `tokens` and ProblemGrid::hidden.
-void forEachCase(const ProblemGrid &grid, int64_t tokens, const std::vector<int64_t> &seqlens,
+/// Calls visit(case) for every problem of `grid`, with batches and heads from `tokens` and ProblemSet::hidden.
+void forEachCase(const ProblemSet &grid, int64_t tokens, const std::vector<int64_t> &seqlens,
                  const std::function<void(const tools::AttentionCase &)> &visit);
 
 /// Rows of one problem; they have an error instead of figures where something fails.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // cuBLAS works on the null stream of the GPU's primary context, which the devices of the runtime share.
-#include "bench/attention/ceilings.h"
+#include "bench/attention/limits.h"
 #include "system_library.h"
 #include "workload/timing.h"
 

@@ -12,7 +12,7 @@ namespace {
 using tools::AttentionCase;
 
 /// One step on the way.
-struct Rung {
+struct Step {
   const char *name;
   Algorithm algorithm = Algorithm::flash2;
   Schedule (*schedule)(int head_dim) = [](int) { return Schedule(); };
@@ -50,42 +50,42 @@ Schedule staticPersistent(int head_dim) {
   return schedule;
 }
 
-std::vector<Rung> rungsOf(const Target &target, DType dtype) {
-  std::vector<Rung> rungs = {{"standard: S and P in memory", Algorithm::standard},
+std::vector<Step> stepsOf(const Target &target, DType dtype) {
+  std::vector<Step> steps = {{"standard: S and P in memory", Algorithm::standard},
                              {"FlashAttention-1", Algorithm::flash1}};
   if (target.name == "cpu") {
-    rungs.push_back({"FlashAttention-2"});
-    return rungs;
+    steps.push_back({"FlashAttention-2"});
+    return steps;
   }
-  rungs.push_back({"FlashAttention-2: mma.sync, cp.async", Algorithm::flash2, ofAllGpus});
+  steps.push_back({"FlashAttention-2: mma.sync, cp.async", Algorithm::flash2, ofAllGpus});
   if (target.arch != "sm_90a" || sizeOf(dtype) != 2)
-    return rungs;
-  for (Rung rung : {Rung{"a producer, TMA, wgmma; rows rescaled late", Algorithm::flash2, twoWarpgroups},
-                    Rung{"three warpgroups that compute", Algorithm::flash2, threeWarpgroups},
-                    Rung{"blocks by groups of heads", Algorithm::flash2, groupedHeads},
-                    Rung{"products that overlap", Algorithm::flash2, overlapped},
-                    Rung{"products that overlap, static persistent scheduler", Algorithm::flash2, staticPersistent}})
-    rungs.push_back(rung);
-  return rungs;
+    return steps;
+  for (Step step : {Step{"a producer, TMA, wgmma; rows rescaled late", Algorithm::flash2, twoWarpgroups},
+                    Step{"three warpgroups that compute", Algorithm::flash2, threeWarpgroups},
+                    Step{"blocks by groups of heads", Algorithm::flash2, groupedHeads},
+                    Step{"products that overlap", Algorithm::flash2, overlapped},
+                    Step{"products that overlap, static persistent scheduler", Algorithm::flash2, staticPersistent}})
+    steps.push_back(step);
+  return steps;
 }
 
 } // namespace
 
-std::vector<Row> measureLadder(const Machine &machine, const ProblemGrid &grid,
+std::vector<Row> measureLadder(const Machine &machine, const ProblemSet &grid,
                                const std::function<void(const std::string &)> &progress) {
-  ProblemGrid forward = grid;
+  ProblemSet forward = grid;
   forward.algorithms = {Algorithm::flash2};
   forward.backward = false;
-  const std::vector<Rung> rungs = rungsOf(machine.device->target(), grid.dtype);
+  const std::vector<Step> steps = stepsOf(machine.device->target(), grid.dtype);
   std::vector<Row> rows;
   forEachCase(forward, grid.tokens, grid.seqlens, [&](const AttentionCase &problem) {
-    for (const Rung &rung : rungs) {
+    for (const Step &step : steps) {
       AttentionCase attention = problem;
-      attention.problem.algorithm = rung.algorithm;
-      attention.schedule = rung.schedule(attention.problem.head_dim);
-      progress(fmt::format("{} D={} N={}", rung.name, attention.problem.head_dim, attention.shape.seqlen_q));
+      attention.problem.algorithm = step.algorithm;
+      attention.schedule = step.schedule(attention.problem.head_dim);
+      progress(fmt::format("{} D={} N={}", step.name, attention.problem.head_dim, attention.shape.seqlen_q));
       rows.push_back(CaseMeasurement(machine, attention, grid.seconds).forward(forwardFlops(attention)));
-      rows.back().algorithm = rung.name;
+      rows.back().algorithm = step.name;
     }
   });
   return rows;
@@ -103,10 +103,10 @@ std::string toMarkdown(const Report &report) {
       rule += "---|";
     }
     text += "\n" + rule + "\n";
-    for (const std::string &rung : distinct(report.rows, [](const Row &row) { return row.algorithm; })) {
-      text += fmt::format("| {} |", rung);
+    for (const std::string &step : distinct(report.rows, [](const Row &row) { return row.algorithm; })) {
+      text += fmt::format("| {} |", step);
       for (int64_t length : lengths) {
-        const Row *row = findRow(report.rows, group, rung, length);
+        const Row *row = findRow(report.rows, group, step, length);
         text += row && row->error.empty() ? fmt::format(" {:.{}f} |", row->tflops, row->tflops < 10 ? 2 : 0) : " - |";
       }
       text += "\n";

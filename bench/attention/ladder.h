@@ -6,12 +6,12 @@
 
 namespace tegula::bench {
 
-/// A row for each rung that the machine has, on each problem of the grid: forward, with the rung's name as
+/// A row for each step that the machine has, on each problem of the grid: forward, with the step's name as
 /// Row::algorithm. As measureGrid otherwise.
-std::vector<Row> measureLadder(const Machine &machine, const ProblemGrid &grid,
+std::vector<Row> measureLadder(const Machine &machine, const ProblemSet &grid,
                                const std::function<void(const std::string &)> &progress);
 
-/// A Markdown table of TFLOP/s for each group: rungs down, lengths across.
+/// A Markdown table of TFLOP/s for each group: steps down, lengths across.
 std::string toMarkdown(const Report &report);
 
 } // namespace tegula::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/attention/ceilings.h"
+#include "bench/attention/limits.h"
 #include "tegula/dsl.h"
 #include "workload/timing.h"
 

@@ -32,7 +32,7 @@ Status checkCase(const Machine &machine, AttentionCase attention) {
 
 } // namespace
 
-Status checkGrid(const Machine &machine, const ProblemGrid &grid) {
+Status checkGrid(const Machine &machine, const ProblemSet &grid) {
   Status first;
   constexpr int64_t small = 200; // Is no multiple of a block.
   forEachCase(grid, small, {small}, [&](const AttentionCase &attention) {
@@ -43,7 +43,7 @@ Status checkGrid(const Machine &machine, const ProblemGrid &grid) {
   return first;
 }
 
-std::vector<Row> measureGrid(const Machine &machine, const ProblemGrid &grid,
+std::vector<Row> measureGrid(const Machine &machine, const ProblemSet &grid,
                              const std::function<void(const std::string &)> &progress) {
   std::vector<Row> rows;
   forEachCase(grid, grid.tokens, grid.seqlens, [&](const AttentionCase &attention) {

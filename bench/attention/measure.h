@@ -12,7 +12,7 @@
 namespace tegula::bench {
 
 /// Which problems: batches of `tokens` tokens, and heads that make up `hidden` numbers, as in section 4.1 of Dao 2023.
-struct ProblemGrid {
+struct ProblemSet {
   DType dtype = bf16;
   int64_t tokens = 16384;
   int64_t hidden = 2048;
@@ -33,14 +33,14 @@ struct Machine {
 
 /// Compares each kernel of the grid with double precision at a small size. The error internal names the problem whose
 /// error is too large.
-Status checkGrid(const Machine &machine, const ProblemGrid &grid);
+Status checkGrid(const Machine &machine, const ProblemSet &grid);
 
 /// The rows of the grid; problems that fail, or do not fit into memory, have an error instead of figures. `progress` is
 /// told what is about to run.
-std::vector<Row> measureGrid(const Machine &machine, const ProblemGrid &grid,
+std::vector<Row> measureGrid(const Machine &machine, const ProblemSet &grid,
                              const std::function<void(const std::string &)> &progress);
 
 /// The matrix product and the copy, of sizes for a GPU or for a few cores. What the machine lacks is left out.
-std::vector<Ceiling> measureCeilings(const Machine &machine, DType dtype);
+std::vector<MachineLimit> measureCeilings(const Machine &machine, DType dtype);
 
 } // namespace tegula::bench

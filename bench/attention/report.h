@@ -12,7 +12,7 @@
 namespace tegula::bench {
 
 /// The most that the machine can do of one kind of work, measured in the same run.
-struct Ceiling {
+struct MachineLimit {
   std::string name; ///< "matrix product, cuBLAS"
   double value = 0;
   std::string unit; ///< "TFLOP/s" or "GB/s"
@@ -39,7 +39,7 @@ struct Report {
   std::string dtype;
   int64_t tokens = 0; ///< Tokens of a batch.
   int64_t hidden = 0; ///< heads * head_dim
-  std::vector<Ceiling> ceilings = {};
+  std::vector<MachineLimit> limits = {};
   std::vector<Row> rows = {};
 };
 

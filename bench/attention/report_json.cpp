@@ -54,13 +54,13 @@ Row rowOf(const Json &json) {
 } // namespace
 
 std::string toJson(const Report &report) {
-  Json ceilings = Json::array(), rows = Json::array();
-  for (const Ceiling &ceiling : report.ceilings)
-    ceilings.push_back({{"name", ceiling.name}, {"value", ceiling.value}, {"unit", ceiling.unit}});
+  Json limits = Json::array(), rows = Json::array();
+  for (const MachineLimit &limit : report.limits)
+    limits.push_back({{"name", limit.name}, {"value", limit.value}, {"unit", limit.unit}});
   for (const Row &row : report.rows)
     rows.push_back(toJson(row));
   Json json = {{"device", report.device}, {"dtype", report.dtype}, {"tokens", report.tokens},
-               {"hidden", report.hidden}, {"ceilings", ceilings},  {"rows", rows}};
+               {"hidden", report.hidden}, {"limits", limits},      {"rows", rows}};
   return json.dump(2) + "\n";
 }
 
@@ -71,8 +71,8 @@ Expected<Report> parseReport(const std::string &text) {
                   .dtype = json.at("dtype"),
                   .tokens = json.at("tokens"),
                   .hidden = json.at("hidden")};
-    for (const Json &ceiling : json.at("ceilings"))
-      report.ceilings.push_back({ceiling.at("name"), ceiling.at("value"), ceiling.at("unit")});
+    for (const Json &limit : json.at("limits"))
+      report.limits.push_back({limit.at("name"), limit.at("value"), limit.at("unit")});
     for (const Json &row : json.at("rows"))
       report.rows.push_back(rowOf(row));
     return report;

@@ -82,8 +82,8 @@ std::string variantTable(const Report &report) {
 std::string toTable(const Report &report) {
   std::string text = fmt::format("{}; {}, {} tokens a batch, hidden size {}; medians\n", report.device, report.dtype,
                                  report.tokens, report.hidden);
-  for (const Ceiling &ceiling : report.ceilings)
-    text += fmt::format("  {:<32} {:>#8.4g} {}\n", ceiling.name, ceiling.value, ceiling.unit);
+  for (const MachineLimit &limit : report.limits)
+    text += fmt::format("  {:<32} {:>#8.4g} {}\n", limit.name, limit.value, limit.unit);
   return text + "\n" + fullTable(report) + shortTable(report) + variantTable(report);
 }
 

@@ -55,7 +55,7 @@ struct Unmodified {
   double share = 1;
 };
 
-Expected<AttentionRecipe> recipeOf(const Machine &machine, const AttentionCase &attention) {
+Expected<KernelConfig> configOf(const Machine &machine, const AttentionCase &attention) {
   return resolve(attention.problem, "flash2_forward", machine.cache.target(), attention.schedule, machine.tuned);
 }
 
@@ -68,15 +68,15 @@ Unmodified unmodified(const Machine &machine, const NamedVariant &variant, const
   plain.attention.variant_values = {};
   plain.attention.schedule = {}; // The fastest, whatever the variant is measured with.
   const AttentionShape &shape = modified.shape;
-  Expected<AttentionRecipe> recipe = recipeOf(machine, modified);
-  if (!recipe)
+  Expected<KernelConfig> resolved = configOf(machine, modified);
+  if (!resolved)
     return plain;
-  const double visited = keysVisited(variant, shape, recipe->schedule);
+  const double visited = keysVisited(variant, shape, resolved->schedule);
   plain.attention.problem.expected.seqlen_k = std::llround(visited);
-  Expected<AttentionRecipe> plainRecipe = recipeOf(machine, plain.attention);
-  if (!plainRecipe)
+  Expected<KernelConfig> plainResolved = configOf(machine, plain.attention);
+  if (!plainResolved)
     return plain;
-  const int64_t inBlocks = roundedUp(int64_t(std::ceil(visited)), plainRecipe->schedule.block_n);
+  const int64_t inBlocks = roundedUp(int64_t(std::ceil(visited)), plainResolved->schedule.block_n);
   plain.attention.shape.seqlen_k = std::min(inBlocks, shape.seqlen_k);
   plain.share = visited / double(plain.attention.shape.seqlen_k);
   return plain;
@@ -86,7 +86,7 @@ Unmodified unmodified(const Machine &machine, const NamedVariant &variant, const
 double warmUpMs(const Machine &machine) { return machine.device->target().name == "cuda" ? 2000 : 0; }
 
 /// Both in turn, because clock and temperature change; shown beside each other, with the shape of the variant.
-std::vector<Row> rowsOf(const Machine &machine, const ProblemGrid &grid, const NamedVariant &variant,
+std::vector<Row> rowsOf(const Machine &machine, const ProblemSet &grid, const NamedVariant &variant,
                         const AttentionCase &attention) {
   constexpr int rounds = 3;
   AttentionCase modified = attention;
@@ -115,9 +115,9 @@ std::vector<Row> rowsOf(const Machine &machine, const ProblemGrid &grid, const N
 
 } // namespace
 
-std::vector<Row> measureVariants(const Machine &machine, const ProblemGrid &grid, std::span<const std::string> variants,
+std::vector<Row> measureVariants(const Machine &machine, const ProblemSet &grid, std::span<const std::string> variants,
                                  const std::function<void(const std::string &)> &progress) {
-  ProblemGrid plain = grid;
+  ProblemSet plain = grid;
   plain.causals = {Causal::none};
   plain.algorithms = {Algorithm::flash2};
   plain.backward = false;

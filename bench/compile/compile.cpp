@@ -28,13 +28,13 @@ struct Row {
 };
 
 Status compileOne(Compiler &compiler, const Goal &goal, const AttentionProblem &problem, const char *name) {
-  Expected<AttentionRecipe> recipe = resolve(problem, name, goal.target);
-  if (!recipe)
-    return recipe.status();
-  Expected<Program> program = findAttentionProgram(name)->record(recipe->config);
+  Expected<KernelConfig> resolved = resolve(problem, name, goal.target);
+  if (!resolved)
+    return resolved.status();
+  Expected<Program> program = findAttentionProgram(name)->record(resolved->config);
   if (!program)
     return program.status();
-  return compiler.compile({program->text, recipe->schedule, goal.target, goal.emit}).status();
+  return compiler.compile({program->text, resolved->schedule, goal.target, goal.emit}).status();
 }
 
 Expected<double> compileMs(Compiler &compiler, const Goal &goal, const AttentionProblem &problem,

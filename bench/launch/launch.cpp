@@ -27,14 +27,14 @@ tools::AttentionCase smallCase() {
 }
 
 Expected<Artifact> compileKernel(Compiler &compiler, const Device &device, const tools::AttentionCase &attention) {
-  Expected<AttentionRecipe> recipe = resolve(attention.problem, "flash2_forward", device.target(), attention.schedule);
-  if (!recipe)
-    return recipe.status();
-  Expected<Program> program = recordFlash2Forward(recipe->config);
+  Expected<KernelConfig> resolved = resolve(attention.problem, "flash2_forward", device.target(), attention.schedule);
+  if (!resolved)
+    return resolved.status();
+  Expected<Program> program = recordFlash2Forward(resolved->config);
   if (!program)
     return program.status();
   return compiler.compile(
-      {.program = program->text, .schedule = recipe->schedule, .target = device.target(), .emit = ""});
+      {.program = program->text, .schedule = resolved->schedule, .target = device.target(), .emit = ""});
 }
 
 /// The driver's handle of the kernel, in the primary context, which stays current.

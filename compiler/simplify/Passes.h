@@ -13,7 +13,7 @@ namespace tegula::simplify {
 
 std::unique_ptr<mlir::Pass> createBase2Exponentials();
 std::unique_ptr<mlir::Pass> createDecomposeSoftmax();
-std::unique_ptr<mlir::Pass> createEdgeMasks();
+std::unique_ptr<mlir::Pass> createBoundaryMasks();
 std::unique_ptr<mlir::Pass> createFuseMultiplyAdds();
 std::unique_ptr<mlir::Pass> createGuardDivision();
 std::unique_ptr<mlir::Pass> createHoistGathers();

@@ -70,7 +70,7 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
                            "::tegula::tile::TileDialect"];
 }
 
-def EdgeMasks : Pass<"edge-masks"> {
+def BoundaryMasks : Pass<"boundary-masks"> {
   let summary = "computes a mask only in tiles that the mask boundary crosses";
   let description = [{
     The mask of a causal block, a window or a last block of keys is true everywhere in most tiles. A few scalar compares
@@ -117,7 +117,7 @@ def LimitRows : Pass<"limit-rows", "::mlir::ModuleOp"> {
     diagonal. The bound of the loop becomes an `sm.row_limit`, which `end-warpgroups-early` uses. A warpgroup may skip
     an iteration that is hidden from all its rows, because it leaves their state as it is.
 
-    Runs before `edge-masks`, while the mask is still one expression.
+    Runs before `boundary-masks`, while the mask is still one expression.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
 }
@@ -143,7 +143,7 @@ def FuseMultiplyAdds : Pass<"fuse-multiply-adds", "::mlir::func::FuncOp"> {
     row's probability, or if the row's gradients sum to 0. Infinite a, b and x give the same results as without the
     pass.
 
-    Runs before `base2-exponentials`, and before `edge-masks`, which needs the selects.
+    Runs before `base2-exponentials`, and before `boundary-masks`, which needs the selects.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::tegula::tile::TileDialect"];
 }
@@ -201,7 +201,7 @@ def LinearPositions : Pass<"linear-positions"> {
     rewritten, too, such as the mask of the last keys. ptxas would keep the loop-invariant part of the positions in 31
     registers for 128 keys. In other modules, loads need these positions anyway.
 
-    Runs after `edge-masks`, which analyses the positions.
+    Runs after `boundary-masks`, which analyses the positions.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::tegula::sm::SmDialect"];
 }

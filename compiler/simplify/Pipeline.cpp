@@ -22,7 +22,7 @@ void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createLoadAffineGathers());
   passes.addNestedPass<mlir::func::FuncOp>(createFuseMultiplyAdds());
   passes.addPass(createLimitRows());
-  passes.addPass(createEdgeMasks());
+  passes.addPass(createBoundaryMasks());
   passes.addPass(createLinearPositions());
   passes.addPass(createDecomposeSoftmax({.roundProbabilities = true}));
   passes.addPass(createBase2Exponentials());

@@ -17,9 +17,9 @@ Status unusable(const std::string &directory, const std::string &problem) {
 
 /// Returns the kernels of the directory's manifest. Returns none if there is no manifest.
 Expected<std::vector<ManifestKernel>> readKernels(const std::string &directory, const Folder &folder) {
-  ReadFault fault;
+  ReadError fault;
   const std::optional<std::string> text = folder.read(kManifestFile, fault);
-  if (!text && fault == ReadFault::absent)
+  if (!text && fault == ReadError::absent)
     return std::vector<ManifestKernel>();
   std::optional<std::vector<ManifestKernel>> kernels = text ? parseManifest(*text) : std::nullopt;
   if (!kernels)

@@ -72,30 +72,30 @@ bool makeFolders(const std::string &path) {
 
 } // namespace
 
-std::optional<Folder> Folder::open(const std::string &path, Access access, ReadFault &fault) {
+std::optional<Folder> Folder::open(const std::string &path, Access access, ReadError &fault) {
   Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  fault = descriptor.isOpen() || errno == ENOENT ? ReadFault::absent : ReadFault::failed;
+  fault = descriptor.isOpen() || errno == ENOENT ? ReadError::absent : ReadError::failed;
   if (!descriptor.isOpen())
     return {};
   struct stat file;
   if (fstat(descriptor.number(), &file) != 0 || !isTrusted(file, access)) {
-    fault = ReadFault::failed;
+    fault = ReadError::failed;
     return {};
   }
-  fault = ReadFault::none;
+  fault = ReadError::none;
   return Folder(std::move(descriptor), access);
 }
 
 std::optional<Folder> Folder::make(const std::string &path) {
-  ReadFault fault;
+  ReadError fault;
   return makeFolders(path) ? open(path, Access::own, fault) : std::nullopt;
 }
 
-std::optional<std::string> Folder::read(const std::string &name, ReadFault &fault) const {
+std::optional<std::string> Folder::read(const std::string &name, ReadError &fault) const {
   // O_NONBLOCK: a name that is not a regular file, such as a pipe, must not make this process wait.
   const Descriptor file(
       openat(descriptor_.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  fault = !file.isOpen() && errno == ENOENT ? ReadFault::absent : ReadFault::failed;
+  fault = !file.isOpen() && errno == ENOENT ? ReadError::absent : ReadError::failed;
   struct stat status;
   if (!file.isOpen() || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || !isTrusted(status, access_) ||
       status.st_size > kLongestFile)
@@ -103,7 +103,7 @@ std::optional<std::string> Folder::read(const std::string &name, ReadFault &faul
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   if (!readAll(file.number(), bytes))
     return {};
-  fault = ReadFault::none;
+  fault = ReadError::none;
   return bytes;
 }
 

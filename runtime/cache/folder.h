@@ -22,7 +22,7 @@ struct FolderFile {
 };
 
 /// The reason why a read returned no bytes.
-enum class ReadFault {
+enum class ReadError {
   none,
   absent, ///< There is no such file.
   failed, ///< The file cannot be read, or must not be trusted.
@@ -36,11 +36,11 @@ public:
   };
 
   /// Opens `path`, which must be a directory of the right owner that nobody else may write to.
-  static std::optional<Folder> open(const std::string &path, Access access, ReadFault &fault);
+  static std::optional<Folder> open(const std::string &path, Access access, ReadError &fault);
   /// Makes `path` and the directories that it lies in, and opens it.
   static std::optional<Folder> make(const std::string &path);
 
-  std::optional<std::string> read(const std::string &name, ReadFault &fault) const;
+  std::optional<std::string> read(const std::string &name, ReadError &fault) const;
   /// Sets FolderFile::used to the current time.
   void markUsed(const std::string &name) const;
   /// Puts a file into the directory in place of an older one. If that fails, returns false and leaves the directory as

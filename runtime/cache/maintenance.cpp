@@ -8,13 +8,13 @@ namespace tegula {
 namespace {
 
 Expected<Folder> openFolder(const std::string &directory) {
-  ReadFault fault;
+  ReadError fault;
   std::optional<Folder> folder = Folder::open(directory, Folder::Access::own, fault);
   if (folder)
     return std::move(*folder);
   return Status(ErrorCode::invalid_argument,
                 "'" + directory + "': " +
-                    (fault == ReadFault::absent ? "there is no such folder"
+                    (fault == ReadError::absent ? "there is no such folder"
                                                 : "it is no folder of this user that nobody else may write to"));
 }
 
@@ -23,7 +23,7 @@ CacheEntry readEntry(const Folder &folder, const FolderFile &file) {
   entry.key = file.name;
   entry.bytes = file.bytes;
   entry.used = file.used;
-  ReadFault fault;
+  ReadError fault;
   const std::optional<std::string> bytes = folder.read(file.name, fault);
   const Expected<Entry> decoded =
       bytes ? decodeEntry(*bytes) : Status(ErrorCode::internal, "the file cannot be read, or is not this user's");

@@ -10,10 +10,10 @@ namespace tegula {
 namespace {
 
 Lookup look(const Folder &folder, const ArtifactKey &key) {
-  ReadFault fault;
+  ReadError fault;
   const std::optional<std::string> bytes = folder.read(key.digest, fault);
   if (!bytes)
-    return {.fault = fault == ReadFault::failed};
+    return {.fault = fault == ReadError::failed};
   Expected<Artifact> artifact = decodeEntryFor(key, *bytes);
   return artifact ? Lookup{.artifact = std::move(*artifact)} : Lookup{.fault = true, .damaged = true};
 }
@@ -47,11 +47,11 @@ CacheRemoval prune(const Folder &folder, int64_t limitBytes) {
 const Folder *UserTier::folder(bool make, bool &fault) {
   const std::lock_guard lock(mutex_);
   if (!folder_) {
-    ReadFault problem;
+    ReadError problem;
     folder_ = Folder::open(path_, Folder::Access::own, problem);
-    if (!folder_ && problem == ReadFault::absent && make)
+    if (!folder_ && problem == ReadError::absent && make)
       folder_ = Folder::make(path_);
-    fault = !folder_ && (make || problem == ReadFault::failed);
+    fault = !folder_ && (make || problem == ReadError::failed);
   }
   return folder_ ? &*folder_ : nullptr;
 }
@@ -85,12 +85,12 @@ Folder::Lock UserTier::lock(const ArtifactKey &key, std::chrono::milliseconds pa
 }
 
 void ReadOnlyTier::open() {
-  ReadFault fault;
+  ReadError fault;
   folder_ = Folder::open(path_, Folder::Access::read_only, fault);
   fault_ = !folder_; // The host has named a directory, so it should exist.
   const std::optional<std::string> manifest = folder_ ? folder_->read(kManifestFile, fault) : std::nullopt;
   if (!manifest) {
-    fault_ |= fault == ReadFault::failed;
+    fault_ |= fault == ReadError::failed;
     return;
   }
   bundle_ = parseManifest(*manifest);
@@ -110,7 +110,7 @@ Lookup ReadOnlyTier::findInBundle(const ArtifactKey &key) const {
   });
   if (kernel == bundle_->end())
     return {};
-  ReadFault fault;
+  ReadError fault;
   std::optional<std::string> binary = folder_->read(kernel->file, fault);
   if (!binary || digest(*binary) != kernel->checksum)
     return {.fault = true};

@@ -33,19 +33,19 @@ std::byte *Block::accessGlobal(const Lane &lane, uint64_t address, uint32_t byte
 std::byte *Block::checkGlobal(uint64_t address, uint32_t bytes, const Access &access) {
   const std::optional<Place> place = launch_->memory.find(address);
   if (!place) {
-    reportAccess(SimtFault::out_of_bounds, access, bytes, "at an address that is in no tensor");
+    reportAccess(SimtErrorKind::out_of_bounds, access, bytes, "at an address that is in no tensor");
     return nullptr;
   }
   const TensorMemory &tensor = launch_->memory.tensors()[place->tensor];
   const auto where = [&] { return " '" + tensor.name() + "', byte " + std::to_string(place->offset); };
   if (!tensor.contains(place->offset, bytes)) {
-    reportAccess(SimtFault::out_of_bounds, access, bytes, "outside tensor" + where());
+    reportAccess(SimtErrorKind::out_of_bounds, access, bytes, "outside tensor" + where());
     return nullptr;
   }
   if (!isAligned(address, bytes))
-    reportAccess(SimtFault::misaligned, access, bytes, "at an unaligned address of tensor" + where());
+    reportAccess(SimtErrorKind::misaligned, access, bytes, "at an unaligned address of tensor" + where());
   if (isWrite(access.kind) && !tensor.written())
-    reportAccess(SimtFault::out_of_bounds, access, bytes, "to a tensor that is only read," + where());
+    reportAccess(SimtErrorKind::out_of_bounds, access, bytes, "to a tensor that is only read," + where());
   if (tensor.written())
     shadow_.global(place->tensor, place->offset, bytes, access, [&](const Conflict &conflict) {
       reportConflict(access, conflict, "tensor '" + tensor.name() + "'");
@@ -65,18 +65,18 @@ std::byte *Block::checkShared(uint32_t address, uint32_t bytes, const Access &ac
     return " shared memory, byte " + std::to_string(byte);
   };
   if (!place) {
-    reportAccess(SimtFault::out_of_bounds, access, bytes, "outside" + where());
+    reportAccess(SimtErrorKind::out_of_bounds, access, bytes, "outside" + where());
     return nullptr;
   }
   if (runningOf_[*place / launch_->sharedBytes] == 0)
-    reportAccess(SimtFault::out_of_bounds, access, bytes, "of a program instance that has ended," + where());
+    reportAccess(SimtErrorKind::out_of_bounds, access, bytes, "of a program instance that has ended," + where());
   const uint32_t offset = *place;
   if (!isAligned(address, bytes))
-    reportAccess(SimtFault::misaligned, access, bytes, "at an unaligned address of" + where());
+    reportAccess(SimtErrorKind::misaligned, access, bytes, "at an unaligned address of" + where());
   if (!isWrite(access.kind))
     for (uint32_t byte = offset; byte < offset + bytes; ++byte)
       if (!shadow_.isWritten(byte)) {
-        reportAccess(SimtFault::uninitialised, access, bytes, "of what nobody wrote," + where());
+        reportAccess(SimtErrorKind::uninitialised, access, bytes, "of what nobody wrote," + where());
         break;
       }
   shadow_.shared(offset, bytes, access,
@@ -150,7 +150,7 @@ void Block::copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t globa
   const std::byte *from = nullptr;
   if (bytes > 0) {
     if (global % size != 0)
-      reportAccess(SimtFault::misaligned, access, size, "at an unaligned address of global memory");
+      reportAccess(SimtErrorKind::misaligned, access, size, "at an unaligned address of global memory");
     from = accessGlobal(lane, global, bytes, access);
   } else {
     skip(lane, site, Space::Global);
@@ -161,8 +161,8 @@ void Block::copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t globa
     return;
   lane.lastCopy = {.site = site, .group = group, .size = size, .bytes = from ? bytes : 0, .from = from, .to = to};
   lane.copies.push_back(lane.lastCopy);
-  if (choose_->copyLandsAtOnce())
-    land(lane, lane.copies.size() - 1);
+  if (choose_->copyCompletesAtOnce())
+    complete(lane, lane.copies.size() - 1);
 }
 
 //===-- A warp ----------------------------------------------------------------------------------------------------===//

@@ -82,12 +82,12 @@ void Block::runLane(void *argument) {
 void Block::finish(Lane &lane) {
   runDelayed(lane);
   if (lane.lastCopy.group > lane.waited)
-    report(SimtFault::pending_copy, lane.number, lane.lastCopy.site, "is not waited for");
+    report(SimtErrorKind::pending_copy, lane.number, lane.lastCopy.site, "is not waited for");
   if (lane.bulk.started > lane.bulk.read)
-    report(SimtFault::pending_copy, lane.number, lane.bulk.site, "is not waited for");
+    report(SimtErrorKind::pending_copy, lane.number, lane.bulk.site, "is not waited for");
   const Warpgroup &warpgroup = warpgroupOf(lane);
   if (warpgroup.started > warpOf(lane).waited)
-    report(SimtFault::pending_copy, lane.number, warpgroup.site, "is not waited for");
+    report(SimtErrorKind::pending_copy, lane.number, warpgroup.site, "is not waited for");
   --running_;
   --runningOf_[rankOf(lane.number)];
   block(lane, LaneState::Done, 0);
@@ -103,7 +103,7 @@ void Block::giveUp(Lane &lane) {
 
 void Block::leave(Lane &lane) {
   if (choose_->copyLandsNow())
-    landSomeCopy();
+    completeSomeCopy();
   while (!choose_->anyHurries(ready_) && advanceSomething())
     ;
   if (std::all_of(ready_.begin(), ready_.end(), [](uint32_t mask) { return mask == 0; })) {
@@ -122,7 +122,7 @@ void Block::end() {
     return reportDeadlock();
   for (const auto &[offset, mbarrier] : mbarriers_)
     if (mbarrier.started > mbarrier.waited)
-      report(SimtFault::pending_copy, mbarrier.lane, mbarrier.copySite, "is not waited for");
+      report(SimtErrorKind::pending_copy, mbarrier.lane, mbarrier.copySite, "is not waited for");
 }
 
 void Block::block(Lane &lane, LaneState state, uint32_t site) {
@@ -177,7 +177,7 @@ void Block::meetWarp(Lane *warp) {
   uint32_t numbers[kWarp];
   for (uint32_t i = 0; i < kWarp; ++i)
     numbers[i] = warp[i].number;
-  clocks_.meet(numbers);
+  clocks_.joinAll(numbers);
 }
 
 void Block::barrierWarp(Lane &lane, uint32_t site) {
@@ -227,13 +227,13 @@ Block::Barrier &Block::come(Lane &lane, uint32_t site, uint32_t id, uint32_t thr
   if (threads == 0)
     threads = lanesOfInstance();
   if (id >= kBarriers || threads % kWarp != 0)
-    report(SimtFault::barrier_misuse, lane.number, site,
+    report(SimtErrorKind::barrier_misuse, lane.number, site,
            "names barrier " + std::to_string(id) + " for " + std::to_string(threads) +
                " threads; legal are 0 to 15 and multiples of 32");
   if (barrier.come == 0)
     barrier.threads = threads;
   else if (barrier.threads != threads)
-    report(SimtFault::barrier_misuse, lane.number, site,
+    report(SimtErrorKind::barrier_misuse, lane.number, site,
            "brings " + std::to_string(threads) + " threads to barrier " + std::to_string(id) +
                ", which already waits for " + std::to_string(barrier.threads));
   ++barrier.come;
@@ -255,7 +255,7 @@ void Block::completeBarrier(Barrier &barrier) {
       reportDivergence(lane, neighbour);
   }
   if (!std::exchange(barrier.isSequence, false))
-    clocks_.meet(barrier.waiting, std::exchange(barrier.arrived, {}));
+    clocks_.joinAll(barrier.waiting, std::exchange(barrier.arrived, {}));
   for (uint32_t number : barrier.waiting)
     wake(lanes_[number]);
   barrier.waiting.clear();
@@ -266,7 +266,7 @@ void Block::arriveAtCluster(Lane &lane, uint32_t site) {
   if (executionOf(lane, site, [=, this, &lane] { arriveAtCluster(lane, site); }) != Execution::Normal)
     return;
   if (lane.clusterArrivals != lane.clusterWaits)
-    report(SimtFault::barrier_misuse, lane.number, site, "arrives at the cluster's barrier again without a wait");
+    report(SimtErrorKind::barrier_misuse, lane.number, site, "arrives at the cluster's barrier again without a wait");
   ++lane.clusterArrivals;
   clocks_.publish(lane.number, clusterBarrier_.arriving);
   if (++clusterBarrier_.come < lanes_.size())
@@ -282,7 +282,7 @@ void Block::waitForCluster(Lane &lane, uint32_t site) {
   if (executionOf(lane, site, [=, this, &lane] { waitForCluster(lane, site); }) != Execution::Normal)
     return;
   if (++lane.clusterWaits != lane.clusterArrivals)
-    return report(SimtFault::barrier_misuse, lane.number, site,
+    return report(SimtErrorKind::barrier_misuse, lane.number, site,
                   "waits at the cluster's barrier without having arrived");
   while (clusterBarrier_.phase < lane.clusterWaits) {
     clusterBarrier_.waiting.push_back(lane.number);
@@ -308,22 +308,22 @@ void Block::waitCopies(Lane &lane, uint32_t site, uint32_t pending) {
   const uint32_t last = lane.committed - pending;
   for (size_t i = lane.copies.size(); i-- > 0;)
     if (lane.copies[i].group <= last)
-      land(lane, i);
+      complete(lane, i);
   lane.waited = std::max(lane.waited, last);
   clocks_.waited(lane.number, {lane.copyEngine, lane.waited});
 }
 
-void Block::land(Lane &lane, size_t index) {
+void Block::complete(Lane &lane, size_t index) {
   const Copy copy = lane.copies[index];
   lane.copies.erase(lane.copies.begin() + static_cast<ptrdiff_t>(index));
   std::copy_n(copy.from, copy.bytes, copy.to);
   std::fill(copy.to + copy.bytes, copy.to + copy.size, std::byte{0});
 }
 
-void Block::landSomeCopy() {
+void Block::completeSomeCopy() {
   Lane &lane = lanes_[choose_->below(static_cast<uint32_t>(lanes_.size()))];
   if (!lane.copies.empty())
-    land(lane, choose_->below(static_cast<uint32_t>(lane.copies.size())));
+    complete(lane, choose_->below(static_cast<uint32_t>(lane.copies.size())));
   advanceSomething();
 }
 

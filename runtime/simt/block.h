@@ -37,7 +37,7 @@ struct Launch {
   uint32_t cluster; ///< Program instances along x that run together.
   uint32_t sharedBytes;
   uint32_t instancesPerSm; ///< Program instances that share the registers of a multiprocessor.
-  SimtSchedule schedule;
+  SimtInterleaving schedule;
   Findings &findings;
   Instances &instances;
   std::atomic<bool> &mutationReached;
@@ -116,7 +116,7 @@ struct Warpgroup {
   uint32_t engine = 0, started = 0;               ///< Epochs of the engine are MMAs, counted from 1.
   uint32_t site = 0;                              ///< Site of the last MMA.
   std::deque<Product> products;                   ///< MMAs in flight.
-  std::map<uint32_t, AccumulatorMatrix> matrices; ///< By AccumulatorName::matrix.
+  std::map<uint32_t, AccumulatorMatrix> matrices; ///< By AccumulatorToken::matrix.
   uint32_t lastMatrix = 0;
 };
 
@@ -196,7 +196,7 @@ private:
     uint32_t come = 0;
     bool isSequence = false;       ///< The barrier orders no memory.
     std::vector<uint32_t> waiting; ///< Lanes that have arrived and wait.
-    Knowledge arrived;             ///< Clocks of the lanes that have arrived and do not wait.
+    VectorClock arrived;           ///< Clocks of the lanes that have arrived and do not wait.
   };
 
   void start(int64_t cluster);
@@ -218,7 +218,7 @@ private:
   /// The barrier of a cluster: arrivals in the current phase, and the clocks of the lanes that arrived.
   struct ClusterBarrier {
     uint32_t phase = 0, come = 0;
-    Knowledge arriving, arrived;
+    VectorClock arriving, arrived;
     std::vector<uint32_t> waiting;
   };
 
@@ -226,8 +226,8 @@ private:
   void waitAt(Barrier &barrier, Lane &lane, uint32_t site);
   void completeBarrier(Barrier &barrier);
   void meetWarp(Lane *warp);
-  void land(Lane &lane, size_t copy);
-  void landSomeCopy();
+  void complete(Lane &lane, size_t copy);
+  void completeSomeCopy();
   /// Makes one step of some bulk copy. Returns false if none is in flight.
   bool advanceSomething();
   void finish(Lane &lane);
@@ -243,8 +243,8 @@ private:
 
   void startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, uint32_t swizzle, const TensorBox &box,
                  uint32_t mbarrier);
-  std::optional<Moment> bulkMoment(Lane &lane, uint32_t site, BulkCopy &copy, uint32_t mbarrier);
-  void collectRows(Lane &lane, uint32_t site, BulkCopy &copy, const TensorBox &box, Moment when);
+  std::optional<Epoch> bulkEpoch(Lane &lane, uint32_t site, BulkCopy &copy, uint32_t mbarrier);
+  void collectRows(Lane &lane, uint32_t site, BulkCopy &copy, const TensorBox &box, Epoch when);
   void readRows(BulkCopy &copy);
   void writeRows(BulkCopy &copy);
   /// Makes the next step of a copy. Returns false after the last step, which erases the copy.
@@ -283,11 +283,11 @@ private:
   //===-- Reports: reports.cpp ------------------------------------------------------------------------------------===//
   /// Reports a race or a missing wait or fence. `memory` names the memory in the message.
   void reportConflict(const Access &access, const Conflict &conflict, const std::string &memory);
-  void reportAccess(SimtFault fault, const Access &access, uint32_t bytes, const std::string &problem);
+  void reportAccess(SimtErrorKind fault, const Access &access, uint32_t bytes, const std::string &problem);
   void reportInstances(uint32_t tensor, int64_t offset, const Touch &earlier, const Touch &later);
-  SimtFault faultOf(const Access &access, const Access &earlier) const;
+  SimtErrorKind faultOf(const Access &access, const Access &earlier) const;
   /// Reports an error of a lane. `problem` continues a sentence that begins with the lane and its instruction.
-  void report(SimtFault fault, uint32_t lane, uint32_t site, const std::string &problem);
+  void report(SimtErrorKind fault, uint32_t lane, uint32_t site, const std::string &problem);
   void reportDivergence(const Lane &lane, const Lane &other);
   void reportDeadlock();
   std::string describe(uint32_t lane, uint32_t site) const;

@@ -35,22 +35,22 @@ void Block::copyTensor(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared
                        const std::array<int32_t, 5> &corner, uint32_t mbarrier) {
   constexpr uint32_t kAlignment = 128;
   if (const std::string problem = problemOf(map); !problem.empty())
-    return report(SimtFault::illegal_map, lane.number, site,
+    return report(SimtErrorKind::illegal_map, lane.number, site,
                   "copies by a tensor map that no GPU makes: it has " + problem);
   const TensorBox box(map, corner);
   if (shared % kAlignment != 0)
-    report(SimtFault::misaligned, lane.number, site,
+    report(SimtErrorKind::misaligned, lane.number, site,
            "copies a box to or from shared memory that is not 128-byte aligned");
   if (int64_t{corner[0]} * map.element_bytes % kPiece != 0)
-    report(SimtFault::misaligned, lane.number, site,
+    report(SimtErrorKind::misaligned, lane.number, site,
            "copies a box that begins at element " + std::to_string(corner[0]) +
                " of rows, which is no multiple of 16 bytes");
   const auto *end = corner.begin() + map.rank;
   if (kind != SimtBulk::load && std::any_of(corner.begin(), end, [](int32_t at) { return at < 0; }))
-    report(SimtFault::out_of_bounds, lane.number, site,
+    report(SimtErrorKind::out_of_bounds, lane.number, site,
            "stores a box that begins at a negative coordinate, which an H100 takes for an illegal instruction");
   if (box.rowBytes() < map.swizzle)
-    return report(SimtFault::illegal_map, lane.number, site,
+    return report(SimtErrorKind::illegal_map, lane.number, site,
                   "copies rows of " + std::to_string(box.rowBytes()) +
                       " bytes, but the executor knows only full rows of " + std::to_string(map.swizzle) +
                       " bytes under that swizzle");
@@ -60,7 +60,8 @@ void Block::copyTensor(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared
 void Block::copyBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, uint64_t global, uint32_t bytes,
                      uint32_t mbarrier) {
   if (shared % kPiece != 0 || global % kPiece != 0 || bytes % kPiece != 0)
-    report(SimtFault::misaligned, lane.number, site, "copies bytes whose addresses or number are no multiples of 16");
+    report(SimtErrorKind::misaligned, lane.number, site,
+           "copies bytes whose addresses or number are no multiples of 16");
   const SimtTensorMap map{.address = global, .rank = 1, .element_bytes = 1, .box = {bytes}, .size = {bytes}};
   startBulk(lane, site, kind, shared, 0, TensorBox(map, {}), mbarrier);
 }
@@ -76,7 +77,7 @@ void Block::startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared,
                 .rowBytes = box.rowBytes(),
                 .rows = {},
                 .data = std::vector<std::byte>(box.bytes())};
-  const std::optional<Moment> when = bulkMoment(lane, site, copy, mbarrier);
+  const std::optional<Epoch> when = bulkEpoch(lane, site, copy, mbarrier);
   if (!when)
     return;
   Access access = accessOf(lane, site, kind == SimtBulk::load ? AccessKind::BulkWrite : AccessKind::BulkRead);
@@ -85,14 +86,14 @@ void Block::startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared,
     return;
   collectRows(lane, site, copy, box, *when);
   bulk_.push_back(std::move(copy));
-  if (choose_->copyLandsAtOnce())
+  if (choose_->copyCompletesAtOnce())
     for (const size_t last = bulk_.size() - 1; advanceBulk(last);)
       ;
 }
 
 /// Returns the epoch of a copy. A wait for it tells that the copy no longer uses shared memory. Returns nothing, after
 /// a report, if a load names no mbarrier.
-std::optional<Moment> Block::bulkMoment(Lane &lane, uint32_t site, BulkCopy &copy, uint32_t address) {
+std::optional<Epoch> Block::bulkEpoch(Lane &lane, uint32_t site, BulkCopy &copy, uint32_t address) {
   if (copy.kind != SimtBulk::load) {
     BulkGroups &groups = lane.bulk;
     if (groups.sources == 0) {
@@ -101,13 +102,13 @@ std::optional<Moment> Block::bulkMoment(Lane &lane, uint32_t site, BulkCopy &cop
     }
     groups.site = site;
     copy.group = groups.started = groups.committed + 1;
-    return Moment{groups.sources, copy.group};
+    return Epoch{groups.sources, copy.group};
   }
   Mbarrier *mbarrier = mbarrierAt(lane, site, address);
   if (mbarrier == nullptr)
     return std::nullopt;
   if (!mbarrier->fenced)
-    report(SimtFault::missing_fence, lane.number, site,
+    report(SimtErrorKind::missing_fence, lane.number, site,
            "signals an mbarrier that was initialised" + describeSite(mbarrier->site()) +
                " without fence.mbarrier_init after that");
   copy.mbarrier = *placeOf(lane.number, address, 8);
@@ -117,10 +118,10 @@ std::optional<Moment> Block::bulkMoment(Lane &lane, uint32_t site, BulkCopy &cop
   return mbarrier->current();
 }
 
-void Block::collectRows(Lane &lane, uint32_t site, BulkCopy &copy, const TensorBox &box, Moment when) {
+void Block::collectRows(Lane &lane, uint32_t site, BulkCopy &copy, const TensorBox &box, Epoch when) {
   constexpr AccessKind kinds[] = {AccessKind::BulkRead, AccessKind::BulkWrite, AccessKind::BulkAtomic};
   Access access = accessOf(lane, site, kinds[static_cast<size_t>(copy.kind)]);
-  access.when = copy.kind == SimtBulk::load ? when : Moment{lane.bulk.targets, copy.group};
+  access.when = copy.kind == SimtBulk::load ? when : Epoch{lane.bulk.targets, copy.group};
   const uint32_t rows = box.rows();
   copy.rows.reserve(rows);
   for (uint32_t i = 0; i < rows; ++i) {

@@ -49,7 +49,7 @@ void Clocks::widen() {
   common_.resize(stride_, 0);
 }
 
-bool Clocks::allKnow(uint32_t first, uint32_t count, Moment moment, Proxy proxy) const {
+bool Clocks::allKnow(uint32_t first, uint32_t count, Epoch moment, Proxy proxy) const {
   if (proxy == Proxy::Generic && common(moment))
     return true;
   for (uint32_t lane = first; lane < first + count; ++lane)
@@ -58,7 +58,7 @@ bool Clocks::allKnow(uint32_t first, uint32_t count, Moment moment, Proxy proxy)
   return true;
 }
 
-void Clocks::meet(std::span<const uint32_t> lanes, Knowledge arrived) {
+void Clocks::joinAll(std::span<const uint32_t> lanes, VectorClock arrived) {
   for (uint32_t lane : lanes)
     publish(lane, arrived);
   for (uint32_t lane : lanes)
@@ -67,20 +67,20 @@ void Clocks::meet(std::span<const uint32_t> lanes, Knowledge arrived) {
     join(std::span(common_), arrived.generic);
 }
 
-void Clocks::publish(uint32_t lane, Knowledge &knowledge) {
+void Clocks::publish(uint32_t lane, VectorClock &knowledge) {
   join(knowledge.generic, genericOf(lane));
   if (fenced_)
     join(knowledge.async, asyncOf(lane));
   ++genericOf(lane)[lane];
 }
 
-void Clocks::acquire(uint32_t lane, const Knowledge &knowledge) {
+void Clocks::acquire(uint32_t lane, const VectorClock &knowledge) {
   join(genericOf(lane), knowledge.generic);
   if (!knowledge.async.empty())
     join(asyncOf(lane), knowledge.async);
 }
 
-void Clocks::waited(uint32_t lane, Moment moment) {
+void Clocks::waited(uint32_t lane, Epoch moment) {
   uint32_t &known = genericOf(lane)[moment.agent];
   known = std::max(known, moment.time);
 }

@@ -16,7 +16,7 @@ namespace tegula::simt {
 /// An epoch of an agent. Agents are the lanes and, after them, engines. An engine is an asynchronous unit that accesses
 /// memory for a lane, which waits for it later. The epochs of an engine are what a wait counts: commit groups, phases
 /// or MMAs.
-struct Moment {
+struct Epoch {
   uint32_t agent = 0;
   uint32_t time = 0;
 };
@@ -25,7 +25,7 @@ struct Moment {
 enum class Proxy : uint8_t { Generic, Async };
 
 /// The vector clocks that a lane passes to others.
-struct Knowledge {
+struct VectorClock {
   std::vector<uint32_t> generic, async; ///< Times of agents; `async` is empty before the first fence.
 
   void clear() {
@@ -42,28 +42,28 @@ public:
   uint32_t lanes() const { return lanes_; }
   /// Adds an engine whose epochs no lane knows yet.
   uint32_t addEngine();
-  Moment now(uint32_t lane) const { return {lane, *at(lane, lane)}; }
+  Epoch now(uint32_t lane) const { return {lane, *at(lane, lane)}; }
 
   /// Returns true if accesses of the epoch `moment` happen before the lane's next access.
-  bool knows(uint32_t lane, Moment moment) const {
+  bool knows(uint32_t lane, Epoch moment) const {
     return moment.time <= common_[moment.agent] || moment.agent == lane || moment.time <= *at(lane, moment.agent);
   }
   /// Returns true if generic accesses of the epoch `moment` happen before asynchronous ones that the lane starts next.
-  bool asyncKnows(uint32_t lane, Moment moment) const {
+  bool asyncKnows(uint32_t lane, Epoch moment) const {
     return fenced_ && moment.time <= async_[size_t{lane} * stride_ + moment.agent];
   }
   /// Returns true if each lane in [first, first + count) knows `moment` through `proxy`.
-  bool allKnow(uint32_t first, uint32_t count, Moment moment, Proxy proxy) const;
+  bool allKnow(uint32_t first, uint32_t count, Epoch moment, Proxy proxy) const;
   /// Returns true if all lanes are known to know `moment`.
-  bool common(Moment moment) const { return moment.time <= common_[moment.agent]; }
+  bool common(Epoch moment) const { return moment.time <= common_[moment.agent]; }
 
   /// Joins the clocks of `lanes` and `arrived`: each lane then knows what any of them knew.
-  void meet(std::span<const uint32_t> lanes, Knowledge arrived = {});
+  void joinAll(std::span<const uint32_t> lanes, VectorClock arrived = {});
   /// Joins the lane's clocks into `knowledge`, without the lane's later accesses.
-  void publish(uint32_t lane, Knowledge &knowledge);
-  void acquire(uint32_t lane, const Knowledge &knowledge);
+  void publish(uint32_t lane, VectorClock &knowledge);
+  void acquire(uint32_t lane, const VectorClock &knowledge);
   /// Records that the lane has waited for an engine up to and including `moment`.
-  void waited(uint32_t lane, Moment moment);
+  void waited(uint32_t lane, Epoch moment);
   /// Records a fence between the proxies: the lane's asynchronous clock then includes its generic clock.
   void fence(uint32_t lane);
 

@@ -11,7 +11,7 @@
 namespace tegula {
 namespace simt {
 
-void DeviceOfLanes::setSchedule(const SimtSchedule &schedule) noexcept {
+void DeviceOfLanes::setSchedule(const SimtInterleaving &schedule) noexcept {
   const std::lock_guard lock(state_->mutex);
   state_->schedule = schedule;
 }

@@ -16,7 +16,7 @@ public:
   std::string_view name() const noexcept override { return "simt"; }
   const Target &target() const noexcept override { return target_; }
 
-  void setSchedule(const SimtSchedule &schedule) noexcept override;
+  void setSchedule(const SimtInterleaving &schedule) noexcept override;
   SimtReport takeReport() override;
   std::vector<SimtSite> sites() const override;
 

@@ -14,7 +14,7 @@ namespace tegula::simt {
 class Findings {
 public:
   /// Adds a finding with the text message(), unless there is one with the same sites and fault, or kMost others.
-  template <class Message> void add(SimtFault fault, uint32_t site, uint32_t otherSite, Message message) {
+  template <class Message> void add(SimtErrorKind fault, uint32_t site, uint32_t otherSite, Message message) {
     const std::lock_guard lock(mutex_);
     if (list_.size() < kMost && known_.insert({fault, site, otherSite}).second)
       list_.push_back({fault, message()});
@@ -31,7 +31,7 @@ private:
   static constexpr size_t kMost = 100;
 
   std::mutex mutex_;
-  std::set<std::tuple<SimtFault, uint32_t, uint32_t>> known_;
+  std::set<std::tuple<SimtErrorKind, uint32_t, uint32_t>> known_;
   std::vector<SimtFinding> list_;
 };
 

@@ -106,9 +106,9 @@ protected:
 
 private:
   /// Returns the device's schedule, without a mutation of another kernel.
-  SimtSchedule schedule() const {
+  SimtInterleaving schedule() const {
     const std::lock_guard lock(device_->mutex);
-    SimtSchedule schedule = device_->schedule;
+    SimtInterleaving schedule = device_->schedule;
     if (schedule.mutation && schedule.mutation->kernel != name())
       schedule.mutation.reset();
     return schedule;

@@ -33,7 +33,7 @@ struct DeviceState {
   BlockPool blocks;
   int64_t concurrency = 1;
   std::mutex mutex; ///< Guards the members below.
-  SimtSchedule schedule;
+  SimtInterleaving schedule;
   std::map<std::string, std::vector<SimtSite>> sites; ///< By kernel; the sites of the last kernel with this name.
   std::vector<SimtFinding> findings;
   int64_t launches = 0, instances = 0, switches = 0;

@@ -13,16 +13,16 @@ namespace tegula::simt {
 class Mbarrier {
 public:
   /// Makes an mbarrier that the copies of `engine` signal. The epochs of the engine are phases, counted from 1.
-  Mbarrier(uint32_t count, Moment initialised, uint32_t site, uint32_t engine)
+  Mbarrier(uint32_t count, Epoch initialised, uint32_t site, uint32_t engine)
       : initialised_(initialised), site_(site), engine_(engine), count_(count), pending_(count) {}
 
-  Moment initialised() const { return initialised_; }
+  Epoch initialised() const { return initialised_; }
   uint32_t site() const { return site_; }
   uint32_t count() const { return count_; }
   /// Returns the epoch of copies that start in the current phase.
-  Moment current() const { return {engine_, phase_ + 1}; }
+  Epoch current() const { return {engine_, phase_ + 1}; }
   /// Returns the epoch of the last finished phase.
-  Moment over() const { return {engine_, phase_}; }
+  Epoch over() const { return {engine_, phase_}; }
   bool isOver(uint32_t parity) const { return (phase_ & 1) != (parity & 1); }
 
   void expect(uint32_t bytes) { transactions_ += bytes; }
@@ -32,7 +32,7 @@ public:
   /// Ends the phase and returns true if no arrival and no byte is missing.
   bool advance();
 
-  Knowledge arriving, arrived;     ///< Clocks of the lanes that arrived in this phase, and in the one before.
+  VectorClock arriving, arrived;   ///< Clocks of the lanes that arrived in this phase, and in the one before.
   bool fenced = false;             ///< The asynchronous proxy sees the initialisation.
   std::vector<uint32_t> waiting;   ///< Lanes that wait for the phase to end.
   uint32_t started = 0;            ///< The last phase in which a copy started, and
@@ -40,7 +40,7 @@ public:
   uint32_t waited = 0;             ///< The last phase that a lane has waited for.
 
 private:
-  Moment initialised_;
+  Epoch initialised_;
   uint32_t site_, engine_, count_, pending_;
   int64_t transactions_ = 0;
   uint32_t phase_ = 0;

@@ -26,16 +26,16 @@ Mbarrier *Block::mbarrierAt(Lane &lane, uint32_t site, uint32_t address) {
   const std::optional<uint32_t> place = placeOf(lane.number, address, kBytes);
   const auto found = place ? mbarriers_.find(*place) : mbarriers_.end();
   if (found == mbarriers_.end()) {
-    report(SimtFault::barrier_misuse, lane.number, site,
+    report(SimtErrorKind::barrier_misuse, lane.number, site,
            "uses shared memory, byte " + std::to_string(address - kSimtSharedBase) + ", which is no mbarrier");
     return nullptr;
   }
   Mbarrier &mbarrier = found->second;
   if (shadow_.lastWrite(found->first).site != mbarrier.site())
-    report(SimtFault::barrier_misuse, lane.number, site,
+    report(SimtErrorKind::barrier_misuse, lane.number, site,
            "uses an mbarrier that was overwritten by" + describeSite(shadow_.lastWrite(found->first).site));
   if (!clocks_.knows(lane.number, mbarrier.initialised()))
-    launch_->findings.add(SimtFault::race, mbarrier.site(), site, [&] {
+    launch_->findings.add(SimtErrorKind::race, mbarrier.site(), site, [&] {
       return "race on an mbarrier: initialised by " + describe(mbarrier.initialised().agent, mbarrier.site()) +
              ", then used by " + describe(lane.number, site) + ", without a barrier between" + runText();
     });
@@ -56,7 +56,7 @@ void Block::arriveAtMbarrier(Lane &lane, uint32_t site, uint32_t address, uint32
   if (arrivals > 0 && !isRelaxed)
     clocks_.publish(lane.number, mbarrier->arriving);
   if (!mbarrier->arrive(arrivals))
-    report(SimtFault::barrier_misuse, lane.number, site,
+    report(SimtErrorKind::barrier_misuse, lane.number, site,
            "arrives at an mbarrier whose phase already has all " + std::to_string(mbarrier->count()) + " arrivals");
   advance(*placeOf(lane.number, address, kBytes), *mbarrier);
 }
@@ -93,7 +93,7 @@ void Block::advance(uint32_t place, Mbarrier &mbarrier) {
     return;
   for (const BulkCopy &copy : bulk_)
     if (copy.kind == SimtBulk::load && copy.mbarrier == place && mbarrier.started == phase)
-      report(SimtFault::barrier_misuse, copy.lane, copy.site,
+      report(SimtErrorKind::barrier_misuse, copy.lane, copy.site,
              "is not done when the phase of its mbarrier ends: too few bytes are expected");
   for (uint32_t lane : std::exchange(mbarrier.waiting, {}))
     wake(lanes_[lane]);

@@ -7,7 +7,7 @@
 
 namespace tegula {
 
-std::string_view toString(SimtFault fault) {
+std::string_view toString(SimtErrorKind fault) {
   constexpr std::string_view names[] = {"race",           "unwaited copy", "missing fence", "uninitialised",
                                         "out of bounds",  "misaligned",    "illegal map",   "divergence",
                                         "barrier misuse", "deadlock",      "pending copy"};
@@ -52,7 +52,7 @@ std::string Block::runText() const {
 }
 
 void Block::reportInstances(uint32_t tensor, int64_t offset, const Touch &earlier, const Touch &later) {
-  launch_->findings.add(SimtFault::race, earlier.site, later.site, [&] {
+  launch_->findings.add(SimtErrorKind::race, earlier.site, later.site, [&] {
     return "race on tensor '" + launch_->memory.tensors()[tensor].name() + "', byte " + std::to_string(offset) + ": " +
            std::string(verbOf(earlier.kind)) + " by " + describeInstance(earlier.instance - 1) +
            describeSite(earlier.site) + " and " + std::string(verbOf(later.kind)) + " by " +
@@ -60,24 +60,24 @@ void Block::reportInstances(uint32_t tensor, int64_t offset, const Touch &earlie
   });
 }
 
-SimtFault Block::faultOf(const Access &access, const Access &earlier) const {
+SimtErrorKind Block::faultOf(const Access &access, const Access &earlier) const {
   // If no lane knows that an asynchronous access is complete, a wait is missing. If only the lanes of `access` do not
   // know, it is a race.
   const bool isAsync = isCopy(earlier.kind) || proxyOf(earlier.kind) == Proxy::Async;
   if (isAsync &&
       std::ranges::none_of(lanes_, [&](const Lane &lane) { return clocks_.knows(lane.number, earlier.when); }))
-    return SimtFault::unwaited_copy;
+    return SimtErrorKind::unwaited_copy;
   const uint32_t first = access.lane / access.group * access.group;
-  return clocks_.allKnow(first, access.group, earlier.when, Proxy::Generic) ? SimtFault::missing_fence
-                                                                            : SimtFault::race;
+  return clocks_.allKnow(first, access.group, earlier.when, Proxy::Generic) ? SimtErrorKind::missing_fence
+                                                                            : SimtErrorKind::race;
 }
 
 void Block::reportConflict(const Access &access, const Conflict &conflict, const std::string &memory) {
   const Access &earlier = *conflict.earlier;
-  const SimtFault fault = faultOf(access, earlier);
-  const char *missing = fault == SimtFault::unwaited_copy   ? "a wait for the copy"
-                        : fault == SimtFault::missing_fence ? "fence.proxy.async"
-                                                            : "a barrier";
+  const SimtErrorKind fault = faultOf(access, earlier);
+  const char *missing = fault == SimtErrorKind::unwaited_copy   ? "a wait for the copy"
+                        : fault == SimtErrorKind::missing_fence ? "fence.proxy.async"
+                                                                : "a barrier";
   launch_->findings.add(fault, earlier.site, access.site, [&] {
     return std::string(toString(fault)) + " on " + memory + ", byte " + std::to_string(conflict.byte) + ": " +
            std::string(verbOf(earlier.kind)) + " by " + describe(earlier.lane, earlier.site) + ", then " +
@@ -86,21 +86,21 @@ void Block::reportConflict(const Access &access, const Conflict &conflict, const
   });
 }
 
-void Block::reportAccess(SimtFault fault, const Access &access, uint32_t bytes, const std::string &problem) {
+void Block::reportAccess(SimtErrorKind fault, const Access &access, uint32_t bytes, const std::string &problem) {
   launch_->findings.add(fault, access.site, access.site, [&] {
     return std::string(toString(fault)) + ": " + std::string(verbOf(access.kind)) + " of " + std::to_string(bytes) +
            " bytes " + problem + ", by " + describe(access.lane, access.site) + runText();
   });
 }
 
-void Block::report(SimtFault fault, uint32_t lane, uint32_t site, const std::string &problem) {
+void Block::report(SimtErrorKind fault, uint32_t lane, uint32_t site, const std::string &problem) {
   launch_->findings.add(fault, site, site, [&] {
     return std::string(toString(fault)) + ": " + describe(lane, site) + " " + problem + runText();
   });
 }
 
 void Block::reportDivergence(const Lane &lane, const Lane &other) {
-  launch_->findings.add(SimtFault::divergence, lane.site, other.site, [&] {
+  launch_->findings.add(SimtErrorKind::divergence, lane.site, other.site, [&] {
     return "divergence: " + describe(lane.number, lane.site) + " waits for its warp, but " +
            describe(other.number, other.site) + " is elsewhere" + runText();
   });
@@ -116,7 +116,7 @@ void Block::reportDeadlock() {
     lastWarp = lane.number / kWarp;
     waiting += (waiting.empty() ? "" : "; ") + describe(lane.number, lane.site);
   }
-  launch_->findings.add(SimtFault::deadlock, 0, 0, [&] {
+  launch_->findings.add(SimtErrorKind::deadlock, 0, 0, [&] {
     return "deadlock: " + std::to_string(running_) + " of " + std::to_string(lanes_.size()) +
            " lanes wait for ever: " + waiting + runText();
   });

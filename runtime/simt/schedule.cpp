@@ -82,7 +82,7 @@ std::span<const uint32_t> Chooser::withoutLaggards(std::span<const uint32_t> rea
   return hurrying_;
 }
 
-bool Chooser::copyLandsAtOnce() {
+bool Chooser::copyCompletesAtOnce() {
   if (scheduler_ == SimtScheduler::eager)
     return true;
   return !landsLate() && random_.below(4) == 0;

@@ -38,7 +38,7 @@ public:
   /// Returns true if a lane stops at a memory access although it could go on.
   bool interrupts() { return !hasPriorities() && random_.next() < kRarely; }
   bool obeysSequence() const { return scheduler_ != SimtScheduler::runaway; }
-  bool copyLandsAtOnce();
+  bool copyCompletesAtOnce();
   bool copyLandsNow();
   uint32_t below(uint32_t limit) { return random_.below(limit); }
 

@@ -21,9 +21,9 @@ bool Shadow::ordered(const Access &earlier, const Access &later) const {
 /// Returns the list of reads with one more. A second read of a lane at the same time changes nothing. If all lanes know
 /// of the last read, drops the reads that all lanes know of, because these can be in no conflict any more.
 uint32_t Shadow::withRead(uint32_t reads, uint32_t access) {
-  const Moment now = accesses_[access].when;
+  const Epoch now = accesses_[access].when;
   if (reads != 0) {
-    const Moment last = accesses_[readNodes_[reads].access].when;
+    const Epoch last = accesses_[readNodes_[reads].access].when;
     if (last.agent == now.agent && last.time == now.time)
       return reads;
     if (clocks_.common(last))

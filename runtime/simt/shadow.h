@@ -25,7 +25,7 @@ constexpr Proxy proxyOf(AccessKind kind) { return kind >= AccessKind::BulkRead ?
 
 /// An access by a lane, or by an engine that a lane has started.
 struct Access {
-  Moment when;
+  Epoch when;
   uint32_t site = 0;
   uint16_t lane = 0;
   AccessKind kind = AccessKind::Read;

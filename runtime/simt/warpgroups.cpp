@@ -26,7 +26,7 @@ uint32_t registersOf(const SimtWgmma &what) { return what.columns / 2; }
 
 void Block::startMma(Lane &lane, uint32_t site, const SimtWgmma &product, uint32_t *accumulators) {
   if (lanesOfInstance() % kWarpgroup != 0)
-    return report(SimtFault::barrier_misuse, lane.number, site,
+    return report(SimtErrorKind::barrier_misuse, lane.number, site,
                   "is an instruction of 128 lanes in a block of other size");
   const MmaOperands operands{&product, accumulators};
   lane.in = &operands;
@@ -51,9 +51,9 @@ void Block::issueMma(Lane *lanes, uint32_t site) {
   checkOperands(lanes[0], product);
   for (uint32_t lane = 0; lane < kWarpgroup; ++lane)
     for (uint32_t i = 0; i < registersOf(what); ++i)
-      operandsOf(lanes[lane]).accumulators[i] = AccumulatorName{product.matrix, i}.bits();
+      operandsOf(lanes[lane]).accumulators[i] = AccumulatorToken{product.matrix, i}.bits();
   warpgroup.products.push_back(std::move(product));
-  if (choose_->copyLandsAtOnce())
+  if (choose_->copyCompletesAtOnce())
     finishMmas(warpgroup, warpgroup.started);
 }
 
@@ -65,14 +65,15 @@ bool Block::sameMma(Lane *lanes, uint32_t site) {
     if (other.b_descriptor == first.b_descriptor && other.accumulate == first.accumulate &&
         (first.a_in_registers || other.a_descriptor == first.a_descriptor))
       continue;
-    report(SimtFault::divergence, lanes[i].number, site, "has other descriptors than the first lane of its warpgroup");
+    report(SimtErrorKind::divergence, lanes[i].number, site,
+           "has other descriptors than the first lane of its warpgroup");
     return false;
   }
   return true;
 }
 
 const AccumulatorMatrix *Block::matrixOf(const Lane &lane, uint32_t value) {
-  const auto name = AccumulatorName::from(value);
+  const auto name = AccumulatorToken::from(value);
   const auto &matrices = warpgroupOf(lane).matrices;
   const auto found = name ? matrices.find(name->matrix) : matrices.end();
   return found == matrices.end() ? nullptr : &found->second;
@@ -86,11 +87,11 @@ uint32_t Block::matrixFor(Lane *lanes, uint32_t site, const SimtWgmma &what) {
   const bool continues = what.accumulate && matrixOf(lanes[0], held) != nullptr;
   for (uint32_t i = 0; i < kWarpgroup; i += kWarp)
     if (!warpOf(lanes[i]).fenced && (!continues || what.a_in_registers))
-      report(SimtFault::missing_fence, lanes[i].number, site,
+      report(SimtErrorKind::missing_fence, lanes[i].number, site,
              "uses registers that were written before, without wgmma.fence between");
   if (continues)
-    return AccumulatorName::from(held)->matrix;
-  warpgroup.lastMatrix = warpgroup.lastMatrix % AccumulatorName::kMost + 1;
+    return AccumulatorToken::from(held)->matrix;
+  warpgroup.lastMatrix = warpgroup.lastMatrix % AccumulatorToken::kMost + 1;
   AccumulatorMatrix matrix{.columns = what.columns, .values = std::vector<float>(size_t{kMmaRows} * what.columns)};
   for (uint32_t lane = 0; what.accumulate && lane < kWarpgroup; ++lane)
     for (uint32_t i = 0; i < registersOf(what); ++i)
@@ -152,7 +153,7 @@ void Block::waitMmas(Lane &lane, uint32_t site, uint32_t pending, uint32_t count
     if (const AccumulatorMatrix *matrix = matrixOf(lane, accumulators[i])) {
       if (matrix->lastMma > warpOf(lane).waited)
         readAccumulator(lane, site, accumulators[i]);
-      const uint32_t index = AccumulatorName::from(accumulators[i])->index;
+      const uint32_t index = AccumulatorToken::from(accumulators[i])->index;
       accumulators[i] = std::bit_cast<uint32_t>(matrix->at(accumulatorPlace(lane.number % kWarpgroup, index)));
     }
 }
@@ -161,7 +162,7 @@ void Block::readAccumulator(Lane &lane, uint32_t site, uint32_t value) {
   const AccumulatorMatrix *matrix = matrixOf(lane, value);
   if (matrix == nullptr)
     return;
-  launch_->findings.add(SimtFault::unwaited_copy, matrix->site, site, [&] {
+  launch_->findings.add(SimtErrorKind::unwaited_copy, matrix->site, site, [&] {
     return "unwaited copy: an accumulator of" + describeSite(matrix->site) + " is used by " +
            describe(lane.number, site) + ", without a wait for the product between" + runText();
   });

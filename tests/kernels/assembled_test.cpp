@@ -56,13 +56,13 @@ std::vector<ShippedSchedule> schedulesWithRoles(bool mustOverlap = false) {
 }
 
 Expected<CompileRequest> requestFor(const ShippedSchedule &shipped) {
-  Expected<AttentionRecipe> recipe = resolve(shipped.problem, "flash2_forward", kHopper, shipped.schedule);
-  if (!recipe)
-    return recipe.status();
-  Expected<Program> program = findAttentionProgram("flash2_forward")->record(recipe->config);
+  Expected<KernelConfig> resolved = resolve(shipped.problem, "flash2_forward", kHopper, shipped.schedule);
+  if (!resolved)
+    return resolved.status();
+  Expected<Program> program = findAttentionProgram("flash2_forward")->record(resolved->config);
   if (!program)
     return program.status();
-  return CompileRequest{program->text, recipe->schedule, kHopper, ""};
+  return CompileRequest{program->text, resolved->schedule, kHopper, ""};
 }
 
 /// Compiles up to the phase `emit`; up to machine code if `emit` is empty.

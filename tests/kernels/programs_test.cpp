@@ -95,12 +95,12 @@ TEST(Programs, AreFoundByName) {
 }
 
 TEST(Resolve, FillsInBlockSizes) {
-  Expected<AttentionRecipe> recipe =
+  Expected<KernelConfig> resolved =
       resolve({.dtype = f32, .head_dim = 128, .value_dim = 64}, "flash2_forward", {"cpu"});
-  ASSERT_TRUE(recipe.ok());
-  EXPECT_EQ(recipe->schedule, (Schedule{.block_m = 96, .block_n = 96}));
-  EXPECT_EQ(recipe->config.block_m, 96);
-  EXPECT_EQ(recipe->config.block_n, 96);
+  ASSERT_TRUE(resolved.ok());
+  EXPECT_EQ(resolved->schedule, (Schedule{.block_m = 96, .block_n = 96}));
+  EXPECT_EQ(resolved->config.block_m, 96);
+  EXPECT_EQ(resolved->config.block_n, 96);
   EXPECT_EQ(resolve({.dtype = f32, .head_dim = 136, .value_dim = 64}, "flash2_forward", {"cpu"})->config.block_m, 64);
   EXPECT_EQ(resolve({.dtype = f32, .head_dim = 64, .value_dim = 64}, "flash2_forward", {"cpu"}, {.block_n = 24})
                 ->config.block_n,
@@ -112,12 +112,12 @@ TEST(Resolve, EveryProgramHasAScheduleOnEveryTarget) {
     for (const AttentionProgram &entry : attentionPrograms())
       for (DType dtype : {f32, f16, bf16})
         for (int dim : {8, 64, 72, 128, 136, 256}) {
-          Expected<AttentionRecipe> recipe =
+          Expected<KernelConfig> resolved =
               resolve({.dtype = dtype, .head_dim = dim, .value_dim = 8}, entry.name, target);
-          ASSERT_TRUE(recipe.ok()) << recipe.status().message();
-          EXPECT_GT(recipe->config.block_m, 0);
-          EXPECT_GT(recipe->config.block_n, 0);
-          EXPECT_EQ(recipe->schedule.num_warps > 0, target.name == "cuda");
+          ASSERT_TRUE(resolved.ok()) << resolved.status().message();
+          EXPECT_GT(resolved->config.block_m, 0);
+          EXPECT_GT(resolved->config.block_n, 0);
+          EXPECT_EQ(resolved->schedule.num_warps > 0, target.name == "cuda");
         }
 }
 
@@ -135,8 +135,8 @@ TEST(Resolve, ASmallerGpuHasASmallerSchedule) {
 }
 
 std::string refusal(const AttentionProblem &problem, const Schedule &schedule = {}) {
-  Expected<AttentionRecipe> recipe = resolve(problem, "flash2_forward", {"cpu"}, schedule);
-  return recipe.ok() ? "accepted" : recipe.status().message();
+  Expected<KernelConfig> resolved = resolve(problem, "flash2_forward", {"cpu"}, schedule);
+  return resolved.ok() ? "accepted" : resolved.status().message();
 }
 
 TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {

@@ -14,13 +14,13 @@ class DefaultSchedules : public testing::TestWithParam<std::string> {
 protected:
   Expected<Artifact> compile(std::string_view program, const AttentionProblem &problem, const char *emit) {
     Target target = {"cuda", GetParam()};
-    Expected<AttentionRecipe> recipe = resolve(problem, program, target);
-    if (!recipe)
-      return recipe.status();
-    Expected<Program> recorded = findAttentionProgram(program)->record(recipe->config);
+    Expected<KernelConfig> resolved = resolve(problem, program, target);
+    if (!resolved)
+      return resolved.status();
+    Expected<Program> recorded = findAttentionProgram(program)->record(resolved->config);
     if (!recorded)
       return recorded.status();
-    return compiler_->compile({recorded->text, recipe->schedule, target, emit});
+    return compiler_->compile({recorded->text, resolved->schedule, target, emit});
   }
 
 private:

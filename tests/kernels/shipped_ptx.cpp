@@ -37,13 +37,13 @@ std::string withoutSourceLines(const std::string &ptx) {
 
 Expected<std::string> ptxOf(Compiler &compiler, const Target &target, const AttentionProgram &entry,
                             const ShippedSchedule &shipped) {
-  Expected<AttentionRecipe> recipe = resolve(shipped.problem, entry.name, target, shipped.schedule);
-  if (!recipe)
-    return recipe.status();
-  Expected<Program> program = entry.record(recipe->config);
+  Expected<KernelConfig> resolved = resolve(shipped.problem, entry.name, target, shipped.schedule);
+  if (!resolved)
+    return resolved.status();
+  Expected<Program> program = entry.record(resolved->config);
   if (!program)
     return program.status();
-  Expected<Artifact> artifact = compiler.compile({program->text, recipe->schedule, target, "ptx"});
+  Expected<Artifact> artifact = compiler.compile({program->text, resolved->schedule, target, "ptx"});
   if (!artifact)
     return artifact.status();
   return withoutSourceLines(artifact->text);

@@ -107,8 +107,8 @@ template <class Visit> void forEachByte(Visit visit) {
     }
 }
 
-std::vector<SimtSchedule> schedules() {
-  std::vector<SimtSchedule> all;
+std::vector<SimtInterleaving> schedules() {
+  std::vector<SimtInterleaving> all;
   for (uint32_t i = 0; i < 8; ++i)
     all.push_back({.scheduler = SimtScheduler(i % kSimtSchedulers), .seed = i});
   return all;
@@ -117,7 +117,7 @@ std::vector<SimtSchedule> schedules() {
 void expectLoad() {
   const auto in = randomWords(4096, 1);
   const auto *from = reinterpret_cast<const uint8_t *>(in.data());
-  for (const SimtSchedule &schedule : schedules()) {
+  for (const SimtInterleaving &schedule : schedules()) {
     const auto out = results(
         {.kernel = asKernel<load>, .in = in, .out_words = boxWords(), .shared_bytes = 32768, .schedule = schedule});
     const auto *to = reinterpret_cast<const uint8_t *>(out.data());
@@ -130,7 +130,7 @@ template <SimtBulk Kind> void expectStore() {
   for (int32_t &word : in)
     word = std::bit_cast<int32_t>(float(word % 100));
   const auto *from = reinterpret_cast<const uint8_t *>(in.data());
-  for (const SimtSchedule &schedule : schedules()) {
+  for (const SimtInterleaving &schedule : schedules()) {
     ::tegula::test::Run lanes{
         .kernel = asKernel<store<Kind>>, .in = in, .out_words = 4096, .shared_bytes = 32768, .schedule = schedule};
     lanes.fill = std::bit_cast<int32_t>(2.0F);
@@ -202,7 +202,7 @@ template <class Change> std::string complaintAbout(Change change) {
   const Outcome outcome =
       run({.kernel = asKernel<load>, .in = randomWords(4096, 1), .out_words = boxWords(), .shared_bytes = 32768});
   for (const SimtFinding &finding : outcome.findings)
-    if (finding.fault == SimtFault::illegal_map)
+    if (finding.fault == SimtErrorKind::illegal_map)
       return finding.message;
   return "none";
 }
@@ -272,7 +272,7 @@ TEST(SimtBulk, CopiesAndAddsBytes) {
   std::vector<int32_t> in;
   for (int i = 0; i < 80; ++i)
     in.push_back(std::bit_cast<int32_t>(float(i)));
-  for (const SimtSchedule &schedule : schedules()) {
+  for (const SimtInterleaving &schedule : schedules()) {
     ::tegula::test::Run lanes{
         .kernel = asKernel<throughShared>, .in = in, .out_words = 80, .schedule = schedule, .instances = 3};
     lanes.fill = std::bit_cast<int32_t>(0.5F);
@@ -310,7 +310,7 @@ void handOver(const Me &me) {
 }
 
 TEST(SimtBulk, PhasesOfMbarriers) {
-  for (const SimtSchedule &schedule : schedules()) {
+  for (const SimtInterleaving &schedule : schedules()) {
     const auto out =
         results({.kernel = asKernel<handOver>, .in = {0}, .out_words = 32, .threads = 128, .schedule = schedule});
     for (int i = 0; i < 32; ++i)
@@ -330,7 +330,7 @@ void tryAndSpin(const Me &me) {
   me.store(me.thread(), 1);
 }
 TEST(SimtBulk, LooksAtMbarriers) {
-  for (const SimtSchedule &schedule : schedules())
+  for (const SimtInterleaving &schedule : schedules())
     EXPECT_EQ(
         results({.kernel = asKernel<tryAndSpin>, .in = {0}, .out_words = 64, .threads = 64, .schedule = schedule}),
         std::vector<int32_t>(64, 1));
@@ -352,7 +352,7 @@ void namedBarriers(const Me &me) {
       me.store(32 * from + me.thread() - 96, me.read(5, 4 * (32 * from + me.thread() - 96)));
 }
 TEST(SimtBulk, NamedBarriers) {
-  for (const SimtSchedule &schedule : schedules()) {
+  for (const SimtInterleaving &schedule : schedules()) {
     const auto out =
         results({.kernel = asKernel<namedBarriers>, .in = {0}, .out_words = 96, .threads = 128, .schedule = schedule});
     for (int i = 0; i < 96; ++i)
@@ -365,7 +365,7 @@ void electOne(const Me &me) {
     me.ops->atomic_add(me.lane, 3, 1, me.out(me.thread() / 32), uint32_t(SimtAtomic::i32), 1, "\1\0\0");
 }
 TEST(SimtBulk, OneLaneOfEachWarpIsElected) {
-  for (const SimtSchedule &schedule : schedules())
+  for (const SimtInterleaving &schedule : schedules())
     EXPECT_EQ(results({.kernel = asKernel<electOne>, .in = {0}, .out_words = 4, .threads = 128, .schedule = schedule}),
               std::vector<int32_t>(4, 0)); // The words begin as -1.
 }
@@ -376,7 +376,7 @@ void moveRegisters(const Me &me) {
   me.store(me.thread(), 1);
 }
 TEST(SimtBulk, RegistersMoveBetweenWarpgroups) {
-  for (const SimtSchedule &schedule : schedules())
+  for (const SimtInterleaving &schedule : schedules())
     EXPECT_EQ(
         results({.kernel = asKernel<moveRegisters>, .in = {0}, .out_words = 512, .threads = 512, .schedule = schedule}),
         std::vector<int32_t>(512, 1));

@@ -39,7 +39,7 @@ template <Defect Which> void readNeighbour(const Me &me) {
     me.ops->cluster_wait(me.lane, 8);
 }
 
-Run runOf(SimtKernel kernel, const SimtSchedule &schedule) {
+Run runOf(SimtKernel kernel, const SimtInterleaving &schedule) {
   Run run{.kernel = kernel, .in = {0}, .out_words = 64 * 8, .threads = 64, .schedule = schedule, .instances = 8};
   run.cluster = kCluster;
   return run;
@@ -56,7 +56,7 @@ TEST(SimtCluster, InstancesReadEachOthersMemory) {
   }
 }
 
-template <Defect Which> void expectFound(SimtFault fault, const std::string &text) {
+template <Defect Which> void expectFound(SimtErrorKind fault, const std::string &text) {
   for (uint32_t scheduler = 0; scheduler < 4; ++scheduler) {
     std::vector<SimtFinding> found;
     for (uint64_t seed = 0; seed < 10 && found.empty(); ++seed)
@@ -69,14 +69,14 @@ template <Defect Which> void expectFound(SimtFault fault, const std::string &tex
 }
 
 TEST(SimtCluster, ReadsWithoutABarrier) {
-  expectFound<Defect::NoBarrier>(SimtFault::race, "race on shared memory");
-  expectFound<Defect::NoWait>(SimtFault::race, "race on shared memory");
+  expectFound<Defect::NoBarrier>(SimtErrorKind::race, "race on shared memory");
+  expectFound<Defect::NoWait>(SimtErrorKind::race, "race on shared memory");
 }
 TEST(SimtCluster, MemoryOfAnInstanceThatHasEnded) {
-  expectFound<Defect::LeavesEarly>(SimtFault::out_of_bounds, "of a program instance that has ended");
+  expectFound<Defect::LeavesEarly>(SimtErrorKind::out_of_bounds, "of a program instance that has ended");
 }
 TEST(SimtCluster, WaitsWithoutAnArrival) {
-  expectFound<Defect::WaitsTwice>(SimtFault::barrier_misuse, "without having arrived");
+  expectFound<Defect::WaitsTwice>(SimtErrorKind::barrier_misuse, "without having arrived");
 }
 
 /// Instance 0 counts the arrivals of all other instances at its own mbarrier.

@@ -10,8 +10,8 @@ using namespace tegula::test;
 
 namespace {
 
-std::vector<SimtSchedule> schedules() {
-  std::vector<SimtSchedule> all;
+std::vector<SimtInterleaving> schedules() {
+  std::vector<SimtInterleaving> all;
   for (uint32_t scheduler = 0; scheduler < kSimtSchedulers; ++scheduler)
     for (uint64_t seed = 0; seed < 10; ++seed)
       all.push_back({.scheduler = SimtScheduler(scheduler), .seed = seed});
@@ -19,12 +19,12 @@ std::vector<SimtSchedule> schedules() {
 }
 
 void expectClean(SimtKernel kernel) {
-  for (const SimtSchedule &schedule : schedules())
+  for (const SimtInterleaving &schedule : schedules())
     results({.kernel = kernel, .in = randomWords(512, 1), .out_words = 512, .threads = 64, .schedule = schedule});
 }
 
-void expectFault(SimtKernel kernel, SimtFault fault, const std::string &text) {
-  for (const SimtSchedule &schedule : schedules()) {
+void expectFault(SimtKernel kernel, SimtErrorKind fault, const std::string &text) {
+  for (const SimtInterleaving &schedule : schedules()) {
     const Outcome outcome =
         run({.kernel = kernel, .in = randomWords(512, 1), .out_words = 512, .threads = 64, .schedule = schedule});
     ASSERT_FALSE(outcome.findings.empty());
@@ -50,13 +50,13 @@ template <bool First, bool Second, uint32_t Distance> void exchange(const Me &me
 
 TEST(SimtDetection, BarriersOrderLanes) { expectClean(asKernel<exchange<true, true, 33>>); }
 TEST(SimtDetection, ReadWithoutBarrierAfterWrite) {
-  expectFault(asKernel<exchange<false, true, 33>>, SimtFault::race, "without a barrier between");
+  expectFault(asKernel<exchange<false, true, 33>>, SimtErrorKind::race, "without a barrier between");
 }
 TEST(SimtDetection, WriteWithoutBarrierAfterRead) {
-  expectFault(asKernel<exchange<true, false, 33>>, SimtFault::race, "(op2 at kernel.cpp:2)");
+  expectFault(asKernel<exchange<true, false, 33>>, SimtErrorKind::race, "(op2 at kernel.cpp:2)");
 }
 TEST(SimtDetection, LanesOfAWarpNeedOrderToo) {
-  expectFault(asKernel<exchange<false, true, 1>>, SimtFault::race, "race on shared memory");
+  expectFault(asKernel<exchange<false, true, 1>>, SimtErrorKind::race, "race on shared memory");
 }
 
 template <bool Barrier> void exchangeInWarp(const Me &me) {
@@ -69,7 +69,7 @@ template <bool Barrier> void exchangeInWarp(const Me &me) {
 }
 TEST(SimtDetection, BarriersOfWarps) { expectClean(asKernel<exchangeInWarp<true>>); }
 TEST(SimtDetection, ShufflesDoNotOrderMemory) {
-  expectFault(asKernel<exchangeInWarp<false>>, SimtFault::race, "race on shared memory");
+  expectFault(asKernel<exchangeInWarp<false>>, SimtErrorKind::race, "race on shared memory");
 }
 
 enum class Order { barrier, sequence };
@@ -89,7 +89,7 @@ TEST(SimtDetection, WhoArrivesAtABarrierOrdersMemory) { expectClean(asKernel<wri
 /// The mutex between warpgroups orders no memory, so a clean kernel does not need it. Leaving it out gives another
 /// schedule, not a mutant.
 TEST(SimtDetection, SequencesDoNotOrderMemory) {
-  expectFault(asKernel<writeThenRead<Order::sequence>>, SimtFault::race, "race on shared memory");
+  expectFault(asKernel<writeThenRead<Order::sequence>>, SimtErrorKind::race, "race on shared memory");
 }
 
 void waitForSequence(const Me &me) { me.ops->sequence_wait(me.lane, 3, 1, 64); }
@@ -98,7 +98,7 @@ TEST(SimtDetection, SequencesDoNotHoldUpARunaway) {
     return run({.kernel = asKernel<waitForSequence>, .in = {0}, .schedule = {.scheduler = scheduler}}).findings;
   };
   EXPECT_THAT(findingsOf(SimtScheduler::priority),
-              testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::deadlock)));
+              testing::Contains(testing::Field(&SimtFinding::fault, SimtErrorKind::deadlock)));
   EXPECT_THAT(findingsOf(SimtScheduler::runaway), testing::IsEmpty());
 }
 
@@ -109,12 +109,12 @@ template <uint32_t Bytes> void writeHalves(const Me &me) {
     me.write(3, 0, 0);
 }
 TEST(SimtDetection, NeighbouringBytesAreApart) { expectClean(asKernel<writeHalves<2>>); }
-TEST(SimtDetection, OverlappingBytesAreNot) { expectFault(asKernel<writeHalves<4>>, SimtFault::race, "byte 2"); }
+TEST(SimtDetection, OverlappingBytesAreNot) { expectFault(asKernel<writeHalves<4>>, SimtErrorKind::race, "byte 2"); }
 
 template <bool Same> void storeGlobally(const Me &me) { me.store(Same ? me.thread() / 2 : me.thread(), 1); }
 TEST(SimtDetection, StoresToDifferentElements) { expectClean(asKernel<storeGlobally<false>>); }
 TEST(SimtDetection, StoresToTheSameElement) {
-  expectFault(asKernel<storeGlobally<true>>, SimtFault::race, "tensor 'out'");
+  expectFault(asKernel<storeGlobally<true>>, SimtErrorKind::race, "tensor 'out'");
 }
 
 template <bool Store> void addGlobally(const Me &me) {
@@ -124,7 +124,7 @@ template <bool Store> void addGlobally(const Me &me) {
 }
 TEST(SimtDetection, AtomicAdditionsDoNotRace) { expectClean(asKernel<addGlobally<false>>); }
 TEST(SimtDetection, AStoreRacesWithAtomicAdditions) {
-  expectFault(asKernel<addGlobally<true>>, SimtFault::race, "atomic addition");
+  expectFault(asKernel<addGlobally<true>>, SimtErrorKind::race, "atomic addition");
 }
 
 //===-- Program instances -----------------------------------------------------------------------------------------===//
@@ -160,10 +160,10 @@ template <bool Wait, bool Barrier> void copyAndRead(const Me &me) {
 }
 TEST(SimtDetection, CopiesThatAreWaitedFor) { expectClean(asKernel<copyAndRead<true, true>>); }
 TEST(SimtDetection, CopiesWithoutAWait) {
-  expectFault(asKernel<copyAndRead<false, true>>, SimtFault::unwaited_copy, "without a wait for the copy");
+  expectFault(asKernel<copyAndRead<false, true>>, SimtErrorKind::unwaited_copy, "without a wait for the copy");
 }
 TEST(SimtDetection, CopiesWithoutABarrier) {
-  expectFault(asKernel<copyAndRead<true, false>>, SimtFault::race, "asynchronous write");
+  expectFault(asKernel<copyAndRead<true, false>>, SimtErrorKind::race, "asynchronous write");
 }
 
 template <bool Barrier> void overwriteByCopy(const Me &me) {
@@ -178,7 +178,7 @@ template <bool Barrier> void overwriteByCopy(const Me &me) {
 }
 TEST(SimtDetection, CopiesAfterTheLastRead) { expectClean(asKernel<overwriteByCopy<true>>); }
 TEST(SimtDetection, CopiesOverWhatIsStillRead) {
-  expectFault(asKernel<overwriteByCopy<false>>, SimtFault::race, "then asynchronous write");
+  expectFault(asKernel<overwriteByCopy<false>>, SimtErrorKind::race, "then asynchronous write");
 }
 
 void leaveCopies(const Me &me) {
@@ -191,7 +191,7 @@ TEST(SimtDetection, CopiesAtTheEnd) {
                                  .in = randomWords(4, 1),
                                  .schedule = {.scheduler = SimtScheduler::eager, .seed = seed}});
     ASSERT_EQ(outcome.findings.size(), 1U);
-    EXPECT_EQ(outcome.findings.front().fault, SimtFault::pending_copy);
+    EXPECT_EQ(outcome.findings.front().fault, SimtErrorKind::pending_copy);
   }
 }
 
@@ -199,17 +199,17 @@ TEST(SimtDetection, CopiesAtTheEnd) {
 
 void readUninitialised(const Me &me) { me.read(2, 4 * me.thread()); }
 TEST(SimtDetection, UninitialisedSharedMemory) {
-  expectFault(asKernel<readUninitialised>, SimtFault::uninitialised, "(op2 at kernel.cpp:2)");
+  expectFault(asKernel<readUninitialised>, SimtErrorKind::uninitialised, "(op2 at kernel.cpp:2)");
 }
 
 void writeBeyondShared(const Me &me) { me.write(2, 4096 - 2, 0); }
 TEST(SimtDetection, OutsideSharedMemory) {
-  expectFault(asKernel<writeBeyondShared>, SimtFault::out_of_bounds, "outside shared memory, byte 4094");
+  expectFault(asKernel<writeBeyondShared>, SimtErrorKind::out_of_bounds, "outside shared memory, byte 4094");
 }
 
 void storeBeyond(const Me &me) { me.store(me.thread() == 5 ? 512 : 512 - 1 - me.thread(), 0); }
 TEST(SimtDetection, OutsideATensor) {
-  expectFault(asKernel<storeBeyond>, SimtFault::out_of_bounds,
+  expectFault(asKernel<storeBeyond>, SimtErrorKind::out_of_bounds,
               "write of 4 bytes outside tensor 'out', byte 2048, by warp 0 lane 5");
 }
 
@@ -217,13 +217,15 @@ void storeToInput(const Me &me) {
   if (me.thread() == 0)
     me.ops->store(me.lane, 2, 1, me.in(0), 4, "abc");
 }
-TEST(SimtDetection, WritesToWhatIsOnlyRead) { expectFault(asKernel<storeToInput>, SimtFault::out_of_bounds, "'in'"); }
+TEST(SimtDetection, WritesToWhatIsOnlyRead) {
+  expectFault(asKernel<storeToInput>, SimtErrorKind::out_of_bounds, "'in'");
+}
 
 void loadUnaligned(const Me &me) {
   uint32_t words[4];
   me.ops->load(me.lane, 2, 1, me.in(1), 16, words);
 }
-TEST(SimtDetection, UnalignedVectors) { expectFault(asKernel<loadUnaligned>, SimtFault::misaligned, "unaligned"); }
+TEST(SimtDetection, UnalignedVectors) { expectFault(asKernel<loadUnaligned>, SimtErrorKind::misaligned, "unaligned"); }
 
 //===-- Control ---------------------------------------------------------------------------------------------------===//
 
@@ -232,23 +234,23 @@ void halfAtBarrier(const Me &me) {
     me.barrier(2);
 }
 TEST(SimtDetection, BarrierThatNotAllReach) {
-  expectFault(asKernel<halfAtBarrier>, SimtFault::deadlock, "32 of 64 lanes wait for ever: warp 0 lane 0 (op2");
+  expectFault(asKernel<halfAtBarrier>, SimtErrorKind::deadlock, "32 of 64 lanes wait for ever: warp 0 lane 0 (op2");
 }
 
 void divergentShuffle(const Me &me) {
   me.ops->shuffle(me.lane, me.thread() % 32 < 7 ? 2 : 3, uint32_t(SimtShuffle::lane_xor), 0, 1);
 }
-TEST(SimtDetection, DivergentWarp) { expectFault(asKernel<divergentShuffle>, SimtFault::divergence, "op2"); }
+TEST(SimtDetection, DivergentWarp) { expectFault(asKernel<divergentShuffle>, SimtErrorKind::divergence, "op2"); }
 
 void divergentBarrier(const Me &me) { me.barrier(me.thread() % 2 ? 2 : 3); }
-TEST(SimtDetection, DivergentBarrier) { expectFault(asKernel<divergentBarrier>, SimtFault::divergence, "op3"); }
+TEST(SimtDetection, DivergentBarrier) { expectFault(asKernel<divergentBarrier>, SimtErrorKind::divergence, "op3"); }
 
 /// 512 lanes begin with 128 registers each, and no lane releases any.
 void tooManyRegisters(const Me &me) { me.ops->set_registers(me.lane, 2, me.thread() < 128 ? 128 : 136); }
 TEST(SimtDetection, RegistersThatNobodyGivesBack) {
   const Outcome outcome = run({.kernel = asKernel<tooManyRegisters>, .in = {0}, .threads = 512});
   ASSERT_EQ(outcome.findings.size(), 1U);
-  EXPECT_EQ(outcome.findings.front().fault, SimtFault::deadlock);
+  EXPECT_EQ(outcome.findings.front().fault, SimtErrorKind::deadlock);
   EXPECT_THAT(outcome.findings.front().message, testing::HasSubstr("384 of 512 lanes wait for ever"));
 }
 
@@ -298,7 +300,7 @@ TEST(SimtDetection, ALaneThatFallsBehindWaitsForEver) {
                                  .threads = 64,
                                  .schedule = {.scheduler = SimtScheduler::laggard, .seed = seed}});
     for (const SimtFinding &finding : outcome.findings) {
-      EXPECT_EQ(finding.fault, SimtFault::deadlock);
+      EXPECT_EQ(finding.fault, SimtErrorKind::deadlock);
       EXPECT_THAT(finding.message, testing::HasSubstr("1 of 64 lanes wait"));
       ++found;
     }
@@ -315,7 +317,7 @@ TEST(SimtDetection, AMutationLeavesOutOneInstruction) {
                                  .out_words = 64,
                                  .threads = 64,
                                  .schedule = {.mutation = SimtMutation{.kernel = "lanes", .site = site}}});
-    EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::race)));
+    EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtErrorKind::race)));
   }
 }
 
@@ -331,11 +333,11 @@ TEST(SimtDetection, AMutationDelaysBehindWhatIsOrdered) {
   const SimtMutation late{.kernel = "lanes", .site = 3, .change = SimtChange::delay};
   const Outcome outcome =
       run({.kernel = asKernel<writeThenExchange>, .in = {0}, .threads = 64, .schedule = {.mutation = late}});
-  EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtFault::race)));
+  EXPECT_THAT(outcome.findings, testing::Contains(testing::Field(&SimtFinding::fault, SimtErrorKind::race)));
 }
 
 TEST(SimtDetection, TheSameSeedGivesTheSameRun) {
-  for (const SimtSchedule &schedule : schedules()) {
+  for (const SimtInterleaving &schedule : schedules()) {
     const auto twice = [&] {
       const Outcome outcome = run({.kernel = asKernel<exchange<false, false, 33>>,
                                    .in = {0},

@@ -19,7 +19,7 @@ struct Run {
   uint32_t threads = 32;
   uint32_t shared_bytes = 4096;
   uint32_t instances_per_sm = 1;
-  SimtSchedule schedule = {};
+  SimtInterleaving schedule = {};
   int64_t instances = 1;
   uint32_t cluster = 1;
   int32_t fill = -1; ///< The words of `out` before the run.

@@ -158,8 +158,8 @@ struct Stream {
 
 template <Defect Which> void stream(const Me &me) { Stream{me, Which}.run(); }
 
-std::vector<SimtSchedule> schedules() {
-  std::vector<SimtSchedule> all;
+std::vector<SimtInterleaving> schedules() {
+  std::vector<SimtInterleaving> all;
   for (uint32_t i = 0; i < 40; ++i)
     all.push_back({.scheduler = SimtScheduler(i % kSimtSchedulers), .seed = i / kSimtSchedulers});
   return all;
@@ -175,7 +175,7 @@ std::vector<int32_t> tiles() {
   return words;
 }
 
-Outcome runStream(SimtKernel kernel, const SimtSchedule &schedule) {
+Outcome runStream(SimtKernel kernel, const SimtInterleaving &schedule) {
   return run({.kernel = kernel,
               .in = tiles(),
               .out_words = 64 * 64,
@@ -189,7 +189,7 @@ TEST(SimtPipeline, MultipliesAllTiles) {
   const auto element = [&](uint32_t row, uint32_t k) {
     return std::bit_cast<float>(uint32_t(in[row * 32 + k / 2]) >> 16 * (k % 2) << 16);
   };
-  for (const SimtSchedule &schedule : schedules()) {
+  for (const SimtInterleaving &schedule : schedules()) {
     const Outcome outcome = runStream(asKernel<stream<Defect::None>>, schedule);
     ASSERT_TRUE(outcome.findings.empty()) << outcome.findings.front().message;
     for (uint32_t row = 0; row < 64; row += 7)
@@ -205,7 +205,7 @@ TEST(SimtPipeline, MultipliesAllTiles) {
 
 /// Expects that under each scheduler at least one of 10 seeds finds one of these faults. Which fault it is may depend
 /// on the order of lanes.
-template <Defect Which> void expectFound(const std::vector<SimtFault> &faults, const std::string &text) {
+template <Defect Which> void expectFound(const std::vector<SimtErrorKind> &faults, const std::string &text) {
   for (uint32_t scheduler = 0; scheduler < 4; ++scheduler) {
     std::vector<SimtFinding> found;
     for (uint64_t seed = 0; seed < 10 && found.empty(); ++seed)
@@ -217,44 +217,45 @@ template <Defect Which> void expectFound(const std::vector<SimtFault> &faults, c
         << "scheduler " << scheduler << ": " << (found.empty() ? "nothing found" : found.front().message);
   }
 }
-template <Defect Which> void expectFound(SimtFault fault, const std::string &text) {
+template <Defect Which> void expectFound(SimtErrorKind fault, const std::string &text) {
   expectFound<Which>(std::vector{fault}, text);
 }
 
 TEST(SimtPipeline, InitialisationOfMbarriers) {
-  expectFound<Defect::NoFenceAfterInit>(SimtFault::missing_fence, "without fence.mbarrier_init");
-  expectFound<Defect::NoBarrierAfterInit>({SimtFault::race, SimtFault::barrier_misuse}, "mbarrier");
+  expectFound<Defect::NoFenceAfterInit>(SimtErrorKind::missing_fence, "without fence.mbarrier_init");
+  expectFound<Defect::NoBarrierAfterInit>({SimtErrorKind::race, SimtErrorKind::barrier_misuse}, "mbarrier");
 }
 TEST(SimtPipeline, CountsOfMbarriers) {
-  expectFound<Defect::EmptyCountTooLarge>(SimtFault::deadlock, "256 lanes wait for ever");
-  expectFound<Defect::EmptyCountTooSmall>(SimtFault::barrier_misuse, "already has all 0 arrivals");
-  expectFound<Defect::ReleasedByTwoLanes>({SimtFault::barrier_misuse, SimtFault::unwaited_copy, SimtFault::race}, "op");
+  expectFound<Defect::EmptyCountTooLarge>(SimtErrorKind::deadlock, "256 lanes wait for ever");
+  expectFound<Defect::EmptyCountTooSmall>(SimtErrorKind::barrier_misuse, "already has all 0 arrivals");
+  expectFound<Defect::ReleasedByTwoLanes>(
+      {SimtErrorKind::barrier_misuse, SimtErrorKind::unwaited_copy, SimtErrorKind::race}, "op");
 }
 TEST(SimtPipeline, PhasesOfMbarriers) {
-  expectFound<Defect::ProducerSkipsEmpty>({SimtFault::unwaited_copy, SimtFault::race}, "then bulk write");
-  expectFound<Defect::ProducerParityInverted>(SimtFault::deadlock, "op7");
-  expectFound<Defect::ConsumerSkipsFull>({SimtFault::unwaited_copy, SimtFault::uninitialised}, "op16");
-  expectFound<Defect::SomeLanesSkipFull>(SimtFault::race, "without a barrier");
+  expectFound<Defect::ProducerSkipsEmpty>({SimtErrorKind::unwaited_copy, SimtErrorKind::race}, "then bulk write");
+  expectFound<Defect::ProducerParityInverted>(SimtErrorKind::deadlock, "op7");
+  expectFound<Defect::ConsumerSkipsFull>({SimtErrorKind::unwaited_copy, SimtErrorKind::uninitialised}, "op16");
+  expectFound<Defect::SomeLanesSkipFull>(SimtErrorKind::race, "without a barrier");
 }
 TEST(SimtPipeline, BytesOfMbarriers) {
-  expectFound<Defect::TooManyBytesExpected>(SimtFault::deadlock, "op11");
-  expectFound<Defect::TooFewBytesExpected>({SimtFault::barrier_misuse, SimtFault::unwaited_copy}, "(op9");
+  expectFound<Defect::TooManyBytesExpected>(SimtErrorKind::deadlock, "op11");
+  expectFound<Defect::TooFewBytesExpected>({SimtErrorKind::barrier_misuse, SimtErrorKind::unwaited_copy}, "(op9");
 }
 TEST(SimtPipeline, ProductsInFlight) {
-  expectFound<Defect::NoMmaFence>(SimtFault::missing_fence, "without wgmma.fence");
-  expectFound<Defect::NoCommit>(SimtFault::unwaited_copy, "without a wait for the product");
-  expectFound<Defect::NoMmaWait>({SimtFault::unwaited_copy, SimtFault::race}, "then bulk write");
-  expectFound<Defect::AccumulatorReadInFlight>(SimtFault::unwaited_copy, "is used by warp");
-  expectFound<Defect::ReleasedBeforeWait>({SimtFault::unwaited_copy, SimtFault::race}, "bulk read");
+  expectFound<Defect::NoMmaFence>(SimtErrorKind::missing_fence, "without wgmma.fence");
+  expectFound<Defect::NoCommit>(SimtErrorKind::unwaited_copy, "without a wait for the product");
+  expectFound<Defect::NoMmaWait>({SimtErrorKind::unwaited_copy, SimtErrorKind::race}, "then bulk write");
+  expectFound<Defect::AccumulatorReadInFlight>(SimtErrorKind::unwaited_copy, "is used by warp");
+  expectFound<Defect::ReleasedBeforeWait>({SimtErrorKind::unwaited_copy, SimtErrorKind::race}, "bulk read");
 }
 TEST(SimtPipeline, Stores) {
-  expectFound<Defect::NoProxyFenceBeforeStore>(SimtFault::missing_fence, "without fence.proxy.async");
-  expectFound<Defect::NoBarrierBeforeStore>(SimtFault::race, "then bulk read");
-  expectFound<Defect::NoStoreWait>(SimtFault::pending_copy, "op21");
+  expectFound<Defect::NoProxyFenceBeforeStore>(SimtErrorKind::missing_fence, "without fence.proxy.async");
+  expectFound<Defect::NoBarrierBeforeStore>(SimtErrorKind::race, "then bulk read");
+  expectFound<Defect::NoStoreWait>(SimtErrorKind::pending_copy, "op21");
 }
 TEST(SimtPipeline, Others) {
-  expectFound<Defect::BarrierForOtherThreads>(SimtFault::barrier_misuse, "threads to barrier 1");
-  expectFound<Defect::LoadNotWaitedFor>(SimtFault::pending_copy, "op9");
+  expectFound<Defect::BarrierForOtherThreads>(SimtErrorKind::barrier_misuse, "threads to barrier 1");
+  expectFound<Defect::LoadNotWaitedFor>(SimtErrorKind::pending_copy, "op9");
 }
 
 /// The executor leaves out each instruction that orders other instructions.

@@ -38,7 +38,7 @@ class BenchTest(CommandLineTest):
             self.assertAlmostEqual(row["tflops"] * row["ms"] * 1e9 / flops, 1, places=6)
             self.assertGreater(row["gigabytes"], 0)
             self.assertIn(f"\n{row['pass']:<8} {row['head_dim']:>4} {row['causal']:<14} {row['seqlen']:>6}", table)
-        self.assertEqual([ceiling["unit"] for ceiling in report["ceilings"]][-2:], ["TFLOP/s", "GB/s"])
+        self.assertEqual([limit["unit"] for limit in report["limits"]][-2:], ["TFLOP/s", "GB/s"])
 
     def test_the_options_choose_what_runs(self):
         _, report, _ = self.bench("--algorithms", "standard,flash1", "--causal", "top_left", "--passes", "forward",
@@ -67,7 +67,7 @@ class BenchTest(CommandLineTest):
             for row in rows:
                 options += ["--add", os.path.join(folder, row["algorithm"])]
                 with open(options[-1], "w") as file:
-                    json.dump({"device": "", "dtype": "f32", "tokens": 96, "hidden": 64, "ceilings": [], "rows": [row]},
+                    json.dump({"device": "", "dtype": "f32", "tokens": 96, "hidden": 64, "limits": [], "rows": [row]},
                               file)
             table, report, _ = self.bench("--passes", "forward", *options)
         self.assertEqual(report["rows"][-2:], rows)
@@ -80,7 +80,7 @@ class BenchTest(CommandLineTest):
         with tempfile.TemporaryDirectory() as folder:
             peers = os.path.join(folder, "peers")
             with open(peers, "w") as file:
-                json.dump({"device": "", "dtype": "f32", "tokens": 96, "hidden": 64, "ceilings": [], "rows": [flex]}, file)
+                json.dump({"device": "", "dtype": "f32", "tokens": 96, "hidden": 64, "limits": [], "rows": [flex]}, file)
             variants = ["softcap", "alibi", "sliding_window", "prefix_lm", "documents", "bias"]
             table, report, _ = self.bench("--variants", ",".join(variants), "--add", peers)
         self.assertEqual(report["rows"][-1], flex)
@@ -97,11 +97,11 @@ class BenchTest(CommandLineTest):
 
     def test_the_ladder_is_markdown(self):
         table, report, _ = self.bench("--ladder", "--causal", "none")
-        rungs = list(dict.fromkeys(row["algorithm"] for row in report["rows"]))
-        self.assertEqual(rungs[0], "standard: S and P in memory")
-        self.assertGreaterEqual(len(rungs), 3)
+        steps = list(dict.fromkeys(row["algorithm"] for row in report["rows"]))
+        self.assertEqual(steps[0], "standard: S and P in memory")
+        self.assertGreaterEqual(len(steps), 3)
         self.assertIn("\n| forward, D=16, full | 16 | 48 |\n|---|---|---|\n| standard: S and P in memory | ", table)
-        self.assertEqual(table.count("\n| "), 2 * (1 + len(rungs)))
+        self.assertEqual(table.count("\n| "), 2 * (1 + len(steps)))
 
     def test_a_ladder_has_no_variants(self):
         result = self.run_tegula("bench", "--target", TARGET, "--ladder", "--variants", "bias", code=2)

@@ -50,7 +50,7 @@ TuningTask task(bool backward) {
 }
 
 Tuning tuned(const TuningTask &task, Compiler &compiler, const TuningOptions &options) {
-  Expected<TuningMachine> machine = tuningMachine("cpu", compiler);
+  Expected<TuningDevice> machine = tuningDevice("cpu", compiler);
   EXPECT_TRUE(machine.ok());
   Expected<Tuning> tuning = tune(task, *machine, compiler, options);
   EXPECT_TRUE(tuning.ok()) << tuning.status().message();
@@ -126,7 +126,7 @@ TEST(Measure, ACandidateThatLosesItsVariantIsRejected) {
 
 TEST(Measure, OnlyKnownTargetsHaveAMachine) {
   std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
-  EXPECT_THAT(tuningMachine("simt", *compiler).status().message(), HasSubstr("legal are cpu and cuda"));
+  EXPECT_THAT(tuningDevice("simt", *compiler).status().message(), HasSubstr("legal are cpu and cuda"));
 }
 
 } // namespace

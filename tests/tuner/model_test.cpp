@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 constexpr AttentionShape kShape = {.batch = 4, .heads = 16, .kv_heads = 16, .seqlen_q = 4096, .seqlen_k = 4096};
 
-TuningMachine h100() {
+TuningDevice h100() {
   return {.target = {"cuda", "sm_90", ""},
           .device = "NVIDIA H100 80GB HBM3",
           .driver = "CUDA 13.0",
@@ -32,17 +32,17 @@ TuningTask task(const char *program, int dim) {
           .program = program};
 }
 
-Demand demandOf(const TuningTask &task, const Schedule &schedule) {
-  return findSearchSpace(task.program)->demand(task.problem, task.shape, schedule);
+ResourceEstimate demandOf(const TuningTask &task, const Schedule &schedule) {
+  return findSearchSpace(task.program)->estimate(task.problem, task.shape, schedule);
 }
 
 /// Returns the bytes of shared memory of the compiled program.
 int64_t sharedBytes(const TuningTask &task, const Schedule &schedule, const char *arch = "sm_90") {
   const Target target = {"cuda", arch, ""};
-  Expected<AttentionRecipe> recipe = resolve(task.problem, task.program, target, schedule);
-  Expected<Program> program = findAttentionProgram(task.program)->record(recipe->config);
+  Expected<KernelConfig> resolved = resolve(task.problem, task.program, target, schedule);
+  Expected<Program> program = findAttentionProgram(task.program)->record(resolved->config);
   Expected<Artifact> artifact = makeInProcessCompiler()->compile(
-      {.program = program->text, .schedule = recipe->schedule, .target = target, .emit = "llvm"});
+      {.program = program->text, .schedule = resolved->schedule, .target = target, .emit = "llvm"});
   EXPECT_TRUE(artifact.ok()) << artifact.status().message();
   return artifact.ok() ? artifact->shared_bytes : 0;
 }
@@ -126,7 +126,7 @@ TEST(Model, OnAGpuThereAreSixtyCandidatesAtLeast) {
 
 TEST(Model, AHopperHasCandidatesWithRoles) {
   TuningTask forward = task("flash2_forward", 128);
-  TuningMachine hopper = h100();
+  TuningDevice hopper = h100();
   hopper.target.arch = "sm_90a";
   std::vector<Candidate> candidates = *candidatesOf(forward, hopper, TuningOptions().most_candidates);
   auto roles = std::count_if(candidates.begin(), candidates.end(), [](const Candidate &c) {
@@ -172,8 +172,8 @@ TEST(Model, TheUntunedScheduleComesFirstAndOnce) {
 }
 
 TEST(SearchSpace, EnumeratesEachScheduleOnce) {
-  std::vector<ScheduleBox> boxes = {{{&Schedule::block_m, {16, 32}}, {&Schedule::num_warps, {1, 2}}},
-                                    {{&Schedule::block_m, {32}}, {&Schedule::num_warps, {2, 4}}}};
+  std::vector<ScheduleSpace> boxes = {{{&Schedule::block_m, {16, 32}}, {&Schedule::num_warps, {1, 2}}},
+                                      {{&Schedule::block_m, {32}}, {&Schedule::num_warps, {2, 4}}}};
   std::vector<Schedule> all = enumerate(boxes);
   EXPECT_EQ(all.size(), 5u);
   EXPECT_EQ(toString(all.back()), "block_m=32 num_warps=4");

@@ -29,7 +29,7 @@ TuningTask task() {
   return {.problem = {.dtype = f32, .head_dim = 64, .value_dim = 64}, .shape = kShape, .program = "flash2_forward"};
 }
 
-TuningMachine machine() {
+TuningDevice machine() {
   return {.target = {"cpu", "", ""}, .device = "a test", .driver = "", .compiler = "this build"};
 }
 

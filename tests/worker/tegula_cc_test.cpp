@@ -24,9 +24,9 @@ namespace {
 /// Returns a request that takes about 0.2 s to compile.
 CompileRequest attention(const Target &target = {}) {
   const AttentionProblem problem{.dtype = bf16, .head_dim = 128, .value_dim = 128, .causal = Causal::top_left};
-  const Expected<AttentionRecipe> recipe = resolve(problem, "flash2_backward", target);
-  return {.program = recordFlash2Backward(recipe->config)->text,
-          .schedule = recipe->schedule,
+  const Expected<KernelConfig> resolved = resolve(problem, "flash2_backward", target);
+  return {.program = recordFlash2Backward(resolved->config)->text,
+          .schedule = resolved->schedule,
           .target = target,
           .emit = ""};
 }

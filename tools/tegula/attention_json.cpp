@@ -60,9 +60,9 @@ Json simtOf(const Exploration &exploration) {
   for (const SimtFinding &finding : exploration.findings)
     findings.push_back({{"fault", toString(finding.fault)}, {"message", finding.message}});
   Json json = {{"schedules", exploration.schedules},
-               {"races", exploration.count({SimtFault::race, SimtFault::unwaited_copy})},
-               {"deadlocks", exploration.count({SimtFault::deadlock})},
-               {"out_of_bounds", exploration.count({SimtFault::out_of_bounds})},
+               {"races", exploration.count({SimtErrorKind::race, SimtErrorKind::unwaited_copy})},
+               {"deadlocks", exploration.count({SimtErrorKind::deadlock})},
+               {"out_of_bounds", exploration.count({SimtErrorKind::out_of_bounds})},
                {"findings", findings},
                {"different_results", exploration.different_results},
                {"mutants_total", exploration.mutants_total},

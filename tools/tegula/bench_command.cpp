@@ -27,7 +27,7 @@ Status addOthers(const std::string &file, Report &report) {
   if (!others)
     return {ErrorCode::invalid_argument,
             fmt::format("--add: '{}' is no benchmark: {}", file, others.status().message())};
-  report.ceilings.insert(report.ceilings.end(), others->ceilings.begin(), others->ceilings.end());
+  report.limits.insert(report.limits.end(), others->limits.begin(), others->limits.end());
   report.rows.insert(report.rows.end(), others->rows.begin(), others->rows.end());
   return {};
 }
@@ -40,7 +40,7 @@ Expected<Report> measure(const BenchOptions &options) {
   KernelCache cache(*compiler, *device, {.artifacts = openKernels((*device)->target(), options.no_cache)});
   TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
   bench::Machine machine{*device, cache, &tuned};
-  bench::ProblemGrid grid = problemGrid(options, (*device)->target().name);
+  bench::ProblemSet grid = problemGrid(options, (*device)->target().name);
 
   Progress progress;
   const bool isPlain = options.variants.empty() && !options.ladder;
@@ -52,8 +52,8 @@ Expected<Report> measure(const BenchOptions &options) {
                 .dtype = std::string(toString(grid.dtype)),
                 .tokens = grid.tokens,
                 .hidden = grid.hidden};
-  progress.show("measuring ceilings");
-  report.ceilings = bench::measureCeilings(machine, grid.dtype);
+  progress.show("measuring limits");
+  report.limits = bench::measureCeilings(machine, grid.dtype);
   auto show = [&](const std::string &problem) { progress.show(problem); };
   report.rows = options.ladder ? bench::measureLadder(machine, grid, show)
                 : isPlain      ? bench::measureGrid(machine, grid, show)

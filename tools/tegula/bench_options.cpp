@@ -74,18 +74,18 @@ void addBenchOptions(CLI::App &command, BenchOptions &o) {
   command.footer(kExamples);
 }
 
-bench::ProblemGrid problemGrid(const BenchOptions &o, std::string_view target) {
+bench::ProblemSet problemGrid(const BenchOptions &o, std::string_view target) {
   bool gpu = target == "cuda";
   auto has = [&](const char *pass) { return std::find(o.passes.begin(), o.passes.end(), pass) != o.passes.end(); };
-  bench::ProblemGrid grid{.dtype = o.dtype.value_or(gpu ? bf16 : f32),
-                          .tokens = o.tokens.value_or(gpu ? 16384 : 512),
-                          .hidden = o.hidden.value_or(gpu ? 2048 : 256),
-                          .head_dims = o.head_dims,
-                          .seqlens = o.seqlens,
-                          .forward = has("forward"),
-                          .backward = has("backward"),
-                          .schedule = o.schedule,
-                          .seconds = o.seconds};
+  bench::ProblemSet grid{.dtype = o.dtype.value_or(gpu ? bf16 : f32),
+                         .tokens = o.tokens.value_or(gpu ? 16384 : 512),
+                         .hidden = o.hidden.value_or(gpu ? 2048 : 256),
+                         .head_dims = o.head_dims,
+                         .seqlens = o.seqlens,
+                         .forward = has("forward"),
+                         .backward = has("backward"),
+                         .schedule = o.schedule,
+                         .seconds = o.seconds};
   if (grid.head_dims.empty())
     grid.head_dims = gpu ? std::vector<int64_t>{64, 128, 256} : std::vector<int64_t>{64};
   if (grid.seqlens.empty())

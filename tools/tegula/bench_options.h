@@ -38,6 +38,6 @@ struct BenchOptions {
 void addBenchOptions(CLI::App &command, BenchOptions &options);
 
 /// Returns the problems to measure on a target, with defaults for options that were left out.
-bench::ProblemGrid problemGrid(const BenchOptions &options, std::string_view target);
+bench::ProblemSet problemGrid(const BenchOptions &options, std::string_view target);
 
 } // namespace tegula::tools

@@ -41,14 +41,14 @@ std::string gpuLines() {
 /// Compiles a small kernel and returns a line about its assembler.
 Expected<std::string> assemblerLine() {
   AttentionProblem problem{.dtype = f32, .head_dim = 8, .value_dim = 8};
-  Expected<AttentionRecipe> recipe = resolve(problem, "flash2_backward_postprocess", Target{.name = "cuda"});
-  if (!recipe)
-    return recipe.status();
-  Expected<Program> program = recordFlash2BackwardPostprocess(recipe->config);
+  Expected<KernelConfig> resolved = resolve(problem, "flash2_backward_postprocess", Target{.name = "cuda"});
+  if (!resolved)
+    return resolved.status();
+  Expected<Program> program = recordFlash2BackwardPostprocess(resolved->config);
   if (!program)
     return program.status();
   Expected<Artifact> artifact = makeCompiler()->compile(
-      {.program = program->text, .schedule = recipe->schedule, .target = {"cuda", "sm_80", ""}, .emit = ""});
+      {.program = program->text, .schedule = resolved->schedule, .target = {"cuda", "sm_80", ""}, .emit = ""});
   if (!artifact)
     return artifact.status();
   const std::string &assembler = artifact->report.assembler;

@@ -265,7 +265,7 @@ bool isUsed(const ExplorationOptions &o) {
   return o.schedules != 1 || o.scheduler != SimtScheduler::uniform || !o.mutate.empty() || o.traffic;
 }
 
-int64_t Exploration::count(std::initializer_list<SimtFault> faults) const {
+int64_t Exploration::count(std::initializer_list<SimtErrorKind> faults) const {
   return std::ranges::count_if(
       findings, [&](const SimtFinding &finding) { return std::ranges::find(faults, finding.fault) != faults.end(); });
 }

@@ -38,7 +38,7 @@ struct Exploration {
   std::vector<std::string> survivors, unreached;
   std::vector<SimtTraffic> traffic; ///< Traffic of the first schedule; one row for all copies of an instruction.
 
-  int64_t count(std::initializer_list<SimtFault> faults) const;
+  int64_t count(std::initializer_list<SimtErrorKind> faults) const;
 };
 
 /// Runs schedules with the seeds from `seed` on. Any finding kills a mutant. `others` are runs of the same kernels with

@@ -35,7 +35,7 @@ private:
   struct sigaction before_ = {};
 };
 
-Expected<Tuning> measure(const TuneOptions &options, const TuningTask &task, const TuningMachine &machine,
+Expected<Tuning> measure(const TuneOptions &options, const TuningTask &task, const TuningDevice &machine,
                          Compiler &compiler) {
   Progress progress;
   InterruptFlag flag;
@@ -49,7 +49,7 @@ Expected<Tuning> measure(const TuneOptions &options, const TuningTask &task, con
 }
 
 std::optional<Tuning> findKnown(const TuneOptions &options, const TuningStore &store, const TuningTask &task,
-                                const TuningMachine &machine) {
+                                const TuningDevice &machine) {
   if (options.again || options.exhaustive)
     return std::nullopt;
   std::optional<Tuning> known = store.find(task, machine);
@@ -72,7 +72,7 @@ Expected<Tuning> findOrMeasure(const TuneOptions &options) {
   TuningTask task{attention->problem, attention->shape,
                   attention->problem.backward ? "flash2_backward" : "flash2_forward"};
   std::unique_ptr<Compiler> worker = makeCompiler(usableCores());
-  Expected<TuningMachine> machine = tuningMachine(resolveTarget(options.attention.target), *worker);
+  Expected<TuningDevice> machine = tuningDevice(resolveTarget(options.attention.target), *worker);
   if (!machine)
     return machine.status();
   const std::shared_ptr<ArtifactCache> kernels = openKernels(machine->target, options.attention.no_cache);

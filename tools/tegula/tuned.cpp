@@ -10,7 +10,7 @@ namespace tegula::tools {
 TunedSchedules tunedSchedules(std::string_view target, bool untuned) {
   if (untuned)
     return {};
-  Expected<TuningMachine> machine = tuningMachine(resolveTarget(target), *makeCompiler());
+  Expected<TuningDevice> machine = tuningDevice(resolveTarget(target), *makeCompiler());
   return machine ? TuningStore().schedules(*machine) : TunedSchedules();
 }
 

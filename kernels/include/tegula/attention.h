@@ -112,15 +112,15 @@ private:
 };
 
 /// The configuration and the schedule with which a plan records and compiles one of its kernels.
-struct AttentionRecipe {
+struct KernelConfig {
   AttentionConfig config;
   Schedule schedule; ///< Has the block sizes of `config`.
 };
 
 /// Returns the recipe from which make() compiles a program on a target. No size in `config` is 0. Returns
 /// invalid_argument as make() does.
-Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
-                                  const Schedule &given = {}, const TunedSchedules *tuned = nullptr) noexcept;
+Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
+                               const Schedule &given = {}, const TunedSchedules *tuned = nullptr) noexcept;
 
 /// A kernel of a plan before it is compiled.
 struct RecordedKernel {

@@ -30,11 +30,11 @@ private:
 };
 
 /// All combinations of one value of each axis.
-using ScheduleBox = std::vector<ScheduleAxis>;
+using ScheduleSpace = std::vector<ScheduleAxis>;
 
 /// The resources that a schedule needs, estimated from the program before anything is compiled. One launch has
 /// `instances` program instances, each of which runs its loop `iterations` times.
-struct Demand {
+struct ResourceEstimate {
   int64_t shared_bytes = 0;   ///< Tiles of an instance that are in shared memory at the same time.
   int64_t register_words = 0; ///< 32-bit values of an instance that are in registers at the same time.
   int64_t instances = 0;
@@ -47,15 +47,15 @@ struct Demand {
 
 /// The schedules of one program.
 struct SearchSpace {
-  std::vector<ScheduleBox> (*boxes)(const Target &target, const AttentionProblem &problem);
+  std::vector<ScheduleSpace> (*boxes)(const Target &target, const AttentionProblem &problem);
   /// Returns the demand of a schedule. `schedule` has a value in each field that the boxes name.
-  Demand (*demand)(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &schedule);
+  ResourceEstimate (*estimate)(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &schedule);
 };
 
 /// Returns the search space of a program. Returns unsupported, with the programs that have one, if it has none.
 Expected<SearchSpace> findSearchSpace(std::string_view program);
 
 /// Returns all schedules of the boxes, each once.
-std::vector<Schedule> enumerate(const std::vector<ScheduleBox> &boxes);
+std::vector<Schedule> enumerate(const std::vector<ScheduleSpace> &boxes);
 
 } // namespace tegula

@@ -22,8 +22,8 @@ std::string problemClass(const AttentionProblem &problem);
 
 /// A class of shapes that share a schedule. Each size is rounded up to a power of two.
 struct ShapeClass {
-  int64_t heads = 0; ///< Query heads of all entries of the batch.
-  int64_t group = 0; ///< Query heads that share one kv head.
+  int64_t heads = 0;                   ///< Query heads of all entries of the batch.
+  int64_t query_heads_per_kv_head = 0; ///< Query heads that share one kv head.
   int64_t seqlen_q = 0;
   int64_t seqlen_k = 0;
 

@@ -51,7 +51,7 @@ struct SimtMutation {
 
 /// The choices on which a run depends, besides the kernel and its arguments. The same schedule gives the same run,
 /// except for the order of atomic additions of program instances that run at the same time.
-struct SimtSchedule {
+struct SimtInterleaving {
   SimtScheduler scheduler = SimtScheduler::uniform;
   uint64_t seed = 1;
   std::optional<SimtMutation> mutation = {};
@@ -59,7 +59,7 @@ struct SimtSchedule {
 };
 
 /// The kind of an error.
-enum class SimtFault : uint8_t {
+enum class SimtErrorKind : uint8_t {
   race,          ///< Two accesses to a byte, at least one a write, that nothing orders.
   unwaited_copy, ///< An access to memory or registers that an asynchronous operation may still be using.
   missing_fence, ///< Two accesses that are ordered, but are of different proxies without a fence between them.
@@ -73,11 +73,11 @@ enum class SimtFault : uint8_t {
   pending_copy,   ///< A lane ended without waiting for an asynchronous operation.
 };
 
-std::string_view toString(SimtFault fault);
+std::string_view toString(SimtErrorKind fault);
 
 /// One error. The same error of other lanes, bytes or program instances is reported once in a launch.
 struct SimtFinding {
-  SimtFault fault;
+  SimtErrorKind fault;
   std::string message; ///< The accesses with their lanes and lines of source, the bytes, and what is missing.
 };
 
@@ -111,7 +111,7 @@ struct SimtReport {
 class SimtDevice : public Device {
 public:
   /// Sets the schedule of later launches.
-  virtual void setSchedule(const SimtSchedule &schedule) noexcept = 0;
+  virtual void setSchedule(const SimtInterleaving &schedule) noexcept = 0;
   /// Returns the report and begins an empty one.
   virtual SimtReport takeReport() = 0;
   /// Returns the sites of all kernels that the device has loaded.
@@ -120,7 +120,7 @@ public:
 
 struct SimtOptions {
   CpuOptions cpu; ///< Threads that run program instances.
-  SimtSchedule schedule;
+  SimtInterleaving schedule;
   std::string arch;        ///< The GPU whose instructions are run, such as "sm_90a"; empty means sm_80.
   int64_t concurrency = 2; ///< Kernel::concurrency of its kernels, as on a GPU with this many multiprocessors.
 };

@@ -150,10 +150,10 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
   auto compiler = makeInProcessCompiler();
   KernelCache cache(*compiler, *device);
   const AttentionCase first = caseOf(kernel, {});
-  Expected<AttentionRecipe> recipe = resolve(first.problem, kernel.program, simt->target(), kernel.schedule);
-  if (!recipe)
-    return recipe.status();
-  Sweep sweep{.schedule = recipe->schedule, .survivors = {}};
+  Expected<KernelConfig> resolved = resolve(first.problem, kernel.program, simt->target(), kernel.schedule);
+  if (!resolved)
+    return resolved.status();
+  Sweep sweep{.schedule = resolved->schedule, .survivors = {}};
   std::vector<AttentionRun> runs;
   for (const SweptLaunch &launch : launchesOf(kernel, sweep.schedule)) {
     Expected<AttentionRun> run = AttentionRun::make(caseOf(kernel, launch), *device, cache);

@@ -89,8 +89,8 @@ bool isDefault(const SweptKernel &kernel) {
   const Target target = {"simt", kernel.target.substr(kernel.target.find(':') + 1), ""};
   AttentionProblem usual = kernel.problem;
   usual.expected = AttentionProblem().expected;
-  Expected<AttentionRecipe> own = resolve(kernel.problem, kernel.program, target),
-                            chosen = resolve(usual, kernel.program, target);
+  Expected<KernelConfig> own = resolve(kernel.problem, kernel.program, target),
+                         chosen = resolve(usual, kernel.program, target);
   return own && chosen && own->schedule == chosen->schedule;
 }
 

@@ -32,7 +32,7 @@ struct TuningTask {
 };
 
 /// The machine that results hold for. Results of one machine say nothing about another.
-struct TuningMachine {
+struct TuningDevice {
   Target target;
   std::string device = {};   ///< Such as "NVIDIA H100 80GB HBM3" or "AMD EPYC 9554, 16 cores".
   std::string driver = {};   ///< Such as "CUDA 13.0"; empty on a cpu.
@@ -46,7 +46,7 @@ struct TuningMachine {
 
 /// Describes the machine's cores ("cpu") or one of its GPUs ("cuda"). Other words are invalid_argument. Makes no
 /// context on the GPU.
-Expected<TuningMachine> tuningMachine(std::string_view target, const Compiler &compiler, int ordinal = 0);
+Expected<TuningDevice> tuningDevice(std::string_view target, const Compiler &compiler, int ordinal = 0);
 
 /// The last step that a candidate reached, from first to last.
 enum class CandidateState {
@@ -91,7 +91,7 @@ struct Exhaustive {
 
 struct Tuning {
   TuningTask task;
-  TuningMachine machine;
+  TuningDevice machine;
   std::vector<Candidate> candidates = {};    ///< The first has the schedule that would be used without tuning.
   std::optional<size_t> best = {};           ///< Index of the fastest candidate that is right; none if none was timed.
   bool complete = false;                     ///< The race was not stopped.
@@ -125,7 +125,7 @@ struct TuningOptions {
 
 /// Tunes a task in the calling thread. Returns invalid_argument or Unsupported for a task that cannot be tuned. Returns
 /// internal if the process that measures does not work at all. A candidate that fails is no error.
-Expected<Tuning> tune(const TuningTask &task, const TuningMachine &machine, Compiler &compiler,
+Expected<Tuning> tune(const TuningTask &task, const TuningDevice &machine, Compiler &compiler,
                       const TuningOptions &options = {});
 
 /// Returns a table of all candidates with their figures, the fastest first, then the number of candidates in each

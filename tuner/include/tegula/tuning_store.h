@@ -16,24 +16,24 @@ class TuningStore {
 public:
   /// Returns the directory `schedules` in the user's cache directory. If there is none, the path is empty, and nothing
   /// is stored or found.
-  static std::filesystem::path userFolder();
+  static std::filesystem::path userDirectory();
 
-  explicit TuningStore(std::filesystem::path folder = userFolder()) : folder_(std::move(folder)) {}
+  explicit TuningStore(std::filesystem::path folder = userDirectory()) : folder_(std::move(folder)) {}
 
   /// Replaces the result for the same key at once: readers see the old file or the new one. The error
   /// resource_exhausted names the directory if it cannot be written to.
   Status save(const Tuning &tuning) const;
 
   /// Returns the result for exactly this key. A file that cannot be read does not count.
-  std::optional<Tuning> find(const TuningTask &task, const TuningMachine &machine) const;
+  std::optional<Tuning> find(const TuningTask &task, const TuningDevice &machine) const;
 
   /// Keeps other processes of this user from tuning on the machine as long as the returned object lives, because two
   /// tunings would disturb each other's times. Waits at most `patience`, and then goes on without the lock.
-  std::shared_ptr<void> lock(const TuningMachine &machine, std::chrono::milliseconds patience) const;
+  std::shared_ptr<void> lock(const TuningDevice &machine, std::chrono::milliseconds patience) const;
 
   /// Returns all results of a machine, for plans. A file that cannot be read does not count, nor does a result for
   /// which memory does not suffice.
-  TunedSchedules schedules(const TuningMachine &machine) const noexcept;
+  TunedSchedules schedules(const TuningDevice &machine) const noexcept;
 
 private:
   std::filesystem::path folder_;

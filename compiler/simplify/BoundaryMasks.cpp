@@ -10,7 +10,7 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::simplify {
-#define GEN_PASS_DEF_EDGEMASKS
+#define GEN_PASS_DEF_BOUNDARYMASKS
 #include "compiler/simplify/Passes.h.inc"
 } // namespace tegula::simplify
 
@@ -269,7 +269,7 @@ static bool isLarge(arith::SelectOp select) {
 }
 
 namespace {
-struct EdgeMasks : simplify::impl::EdgeMasksBase<EdgeMasks> {
+struct BoundaryMasks : simplify::impl::BoundaryMasksBase<BoundaryMasks> {
   void runOnOperation() override {
     SmallVector<arith::SelectOp> selects;
     getOperation()->walk([&](arith::SelectOp select) {

@@ -1,4 +1,4 @@
-// RUN: tegula-opt %s --edge-masks --canonicalize --cse | FileCheck %s
+// RUN: tegula-opt %s --boundary-masks --canonicalize --cse | FileCheck %s
 
 // The last key of the tile is compared with the first row, both shifted by a run-time value. The mask is computed only
 // in the other branch.

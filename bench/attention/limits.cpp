@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/attention/ceilings.h"
+#include "bench/attention/limits.h"
 
 #include <utility>
 
@@ -19,18 +19,18 @@ Expected<std::vector<tools::DeviceTensor>> randomMatrices(Device &device, DType 
   return matrices;
 }
 
-std::vector<Ceiling> measureCeilings(const Machine &machine, DType dtype) {
+std::vector<MachineLimit> measureCeilings(const Machine &machine, DType dtype) {
   bool gpu = machine.device->target().name == "cuda";
   int64_t size = gpu ? 8192 : 512;
-  std::vector<Ceiling> ceilings;
+  std::vector<MachineLimit> limits;
   auto add = [&](std::string name, const Expected<double> &value, const char *unit) {
     if (value)
-      ceilings.push_back({std::move(name), *value, unit});
+      limits.push_back({std::move(name), *value, unit});
   };
   add(fmt::format("matrix product {}^3, cuBLAS", size), cublasSpeed(machine, dtype, size), "TFLOP/s");
   add(fmt::format("matrix product {}^3, Tegula", size), matrixProductSpeed(machine, dtype, size), "TFLOP/s");
   add("copy in memory", copySpeed(machine, int64_t(gpu ? 2048 : 64) << 20), "GB/s");
-  return ceilings;
+  return limits;
 }
 
 } // namespace tegula::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recipe.h"
+#include "kernel_config.h"
 
 #include "plan_check.h"
 #include "schedules.h"
@@ -54,9 +54,9 @@ Status withProblem(const Status &status, const AttentionProblem &problem) {
   return {status.code(), status.message() + "\n" + describe(problem)};
 }
 
-Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
-                                  const Schedule &given, const TunedSchedules *tuned) noexcept {
-  return guarded([&]() -> Expected<AttentionRecipe> {
+Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view program, const Target &target,
+                               const Schedule &given, const TunedSchedules *tuned) noexcept {
+  return guarded([&]() -> Expected<KernelConfig> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, given));
     Schedule schedule = chooseSchedule(target, program, problem, given, tuned);
     AttentionConfig config{.dtype = problem.dtype,
@@ -70,7 +70,7 @@ Expected<AttentionRecipe> resolve(const AttentionProblem &problem, std::string_v
                            .tile_scheduler = schedule.tile_scheduler.value_or(TileScheduler::single_tile),
                            .lse_gradient = problem.lse_gradient,
                            .contain_nonfinite = contains(problem, program, target)};
-    return AttentionRecipe{std::move(config), schedule};
+    return KernelConfig{std::move(config), schedule};
   });
 }
 
@@ -80,13 +80,13 @@ Expected<RecordedKernel> recordKernel(const AttentionProblem &problem, std::stri
     const Expected<AttentionProgram> entry = findAttentionProgram(program);
     if (!entry)
       return entry.status();
-    const Expected<AttentionRecipe> recipe = resolve(problem, program, target, given, tuned);
-    if (!recipe)
-      return recipe.status();
-    Expected<Program> recorded = entry->record(recipe->config);
+    const Expected<KernelConfig> resolved = resolve(problem, program, target, given, tuned);
+    if (!resolved)
+      return resolved.status();
+    Expected<Program> recorded = entry->record(resolved->config);
     if (!recorded)
-      return withProblem(ofKernel(recorded.status(), program, target, recipe->schedule), problem);
-    return RecordedKernel{std::move(*recorded), recipe->schedule};
+      return withProblem(ofKernel(recorded.status(), program, target, resolved->schedule), problem);
+    return RecordedKernel{std::move(*recorded), resolved->schedule};
   });
 }
 
