@@ -2,8 +2,8 @@
 #pragma once
 
 #include "api.h"
-#include "fork.h"
 #include "tegula/artifact_cache.h"
+#include "tegula/internal/fork.h"
 #include "tegula/kernel_cache.h"
 #include "tegula/tuned_schedules.h"
 

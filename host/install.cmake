@@ -20,7 +20,8 @@ set_target_properties(tegula_host PROPERTIES EXPORT_NAME tegula)
 install(TARGETS tegula_host EXPORT tegula)
 install(EXPORT tegula NAMESPACE tegula:: FILE tegulaTargets.cmake DESTINATION ${package_folder})
 foreach(folder base dsl runtime kernels host)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/tegula DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/tegula DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    PATTERN internal EXCLUDE)
 endforeach()
 
 # LLVM's shared libraries stay where they are. With LLVM inside, the compiler is a shared library of ours.

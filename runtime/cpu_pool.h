@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cpu_threads.h"
-#include "fork.h"
 #include "tegula/artifact.h"
+#include "tegula/internal/fork.h"
 #include "tegula/status.h"
 
 #include <atomic>

@@ -3,8 +3,8 @@
 
 #include "checks.h"
 #include "cpu_kernel.h"
-#include "fork.h"
 #include "tegula/guard.h"
+#include "tegula/internal/fork.h"
 
 #include <chrono>
 #include <optional>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cuda_driver.h"
-#include "fork.h"
 #include "tegula/device.h"
+#include "tegula/internal/fork.h"
 
 #include <atomic>
 #include <memory>

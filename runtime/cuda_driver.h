@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda_abi.h"
-#include "system_library.h"
+#include "tegula/internal/system_library.h"
 #include "tegula/status.h"
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cuda_power.h"
 
-#include "system_library.h"
+#include "tegula/internal/system_library.h"
 
 namespace tegula::cuda {
 namespace {

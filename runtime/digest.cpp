@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "digest.h"
+#include "tegula/internal/digest.h"
 
 #include <cstdint>
 #include <cstdio>

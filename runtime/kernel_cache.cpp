@@ -2,8 +2,8 @@
 #include "tegula/kernel_cache.h"
 
 #include "cache/key.h"
-#include "fork.h"
 #include "tegula/guard.h"
+#include "tegula/internal/fork.h"
 
 #include <atomic>
 #include <mutex>

@@ -2,8 +2,8 @@
 #include "tegula/nvrtc.h"
 
 #include "checks.h"
-#include "system_library.h"
 #include "tegula/guard.h"
+#include "tegula/internal/system_library.h"
 
 #include <cstring>
 

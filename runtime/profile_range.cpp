@@ -2,8 +2,8 @@
 #include "tegula/profile_range.h"
 
 #include "nvtx_abi.h"
-#include "system_library.h"
 #include "tegula/guard.h"
+#include "tegula/internal/system_library.h"
 
 #include <cstdio>
 #include <iterator>

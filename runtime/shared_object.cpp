@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "shared_object.h"
 
-#include "descriptor.h"
 #include "elf_check.h"
+#include "tegula/internal/descriptor.h"
 
 #include <atomic>
 #include <cerrno>

@@ -2,7 +2,7 @@
 // A shared object that was loaded from memory.
 #pragma once
 
-#include "fork.h"
+#include "tegula/internal/fork.h"
 #include "tegula/status.h"
 
 #include <string>

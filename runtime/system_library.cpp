@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "system_library.h"
+#include "tegula/internal/system_library.h"
 
 #include <cstdlib>
 #include <dlfcn.h>

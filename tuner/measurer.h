@@ -3,7 +3,7 @@
 #pragma once
 
 #include "messages.h"
-#include "worker/worker_process.h"
+#include "tegula/internal/worker_process.h"
 
 #include <chrono>
 #include <map>

@@ -2,7 +2,7 @@
 // The format of the files of results, for the code that writes them and the code that reads them.
 #pragma once
 
-#include "cache/folder.h"
+#include "tegula/internal/folder.h"
 #include "tegula/tuner.h"
 
 #include <filesystem>

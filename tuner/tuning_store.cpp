@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/tuning_store.h"
 
-#include "digest.h"
 #include "store_files.h"
+#include "tegula/internal/digest.h"
 
 namespace tegula {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bench/attention/limits.h"
-#include "system_library.h"
+#include "tegula/internal/system_library.h"
 #include "workload/timing.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cuBLAS works on the null stream of the GPU's primary context, which the devices of the runtime share.
 #include "bench/attention/limits.h"
-#include "system_library.h"
+#include "tegula/internal/system_library.h"
 #include "workload/timing.h"
 
 #include <string>

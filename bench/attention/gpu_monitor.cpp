@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench/attention/gpu_monitor.h"
 
-#include "system_library.h"
+#include "tegula/internal/system_library.h"
 
 #include <chrono>
 

@@ -2,8 +2,8 @@
 // tegula-bench-launch: the host's time for one launch of a small attention kernel on a GPU, by the driver's own call,
 // by Kernel::launch, and by AttentionPlan::forward, side by side.
 #include "compiler/client/InProcessCompiler.h"
-#include "cuda_driver.h"
 #include "tegula/cuda_device.h"
+#include "tegula/internal/system_library.h"
 #include "workload/attention_run.h"
 #include "workload/timing.h"
 
@@ -13,8 +13,6 @@
 
 namespace tegula::bench {
 namespace {
-
-using namespace tegula::cuda;
 
 constexpr int kLaunches = 200; ///< In a row: fewer than a driver's queue holds.
 constexpr int kRounds = 301;
@@ -37,43 +35,69 @@ Expected<Artifact> compileKernel(Compiler &compiler, const Device &device, const
       {.program = program->text, .schedule = resolved->schedule, .target = device.target(), .emit = ""});
 }
 
+/// The part of the driver that a launch needs, with the types and numbers of cuda.h.
+struct Driver {
+  int (*device)(int *device, int ordinal) = nullptr;
+  int (*retain)(void **context, int device) = nullptr;
+  int (*push)(void *context) = nullptr;
+  int (*load)(void **module, const void *image, unsigned count, int *options, void **values) = nullptr;
+  int (*function)(void **function, void *module, const char *name) = nullptr;
+  int (*set)(void *function, int attribute, int value) = nullptr;
+  int (*launch)(void *function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y,
+                unsigned threads_z, unsigned shared_bytes, void *stream, void **arguments, void **extra) = nullptr;
+
+  static SystemLibrary library() {
+    return {.what = "CUDA driver", .variable = "TEGULA_LIBCUDA", .files = {"libcuda.so.1"}, .needed = "a CUDA driver"};
+  }
+  std::vector<Binding> bindings() {
+    return {{"cuDeviceGet", reinterpret_cast<void **>(&device)},
+            {"cuDevicePrimaryCtxRetain", reinterpret_cast<void **>(&retain)},
+            {"cuCtxPushCurrent_v2", reinterpret_cast<void **>(&push)},
+            {"cuModuleLoadDataEx", reinterpret_cast<void **>(&load)},
+            {"cuModuleGetFunction", reinterpret_cast<void **>(&function)},
+            {"cuFuncSetAttribute", reinterpret_cast<void **>(&set)},
+            {"cuLaunchKernel", reinterpret_cast<void **>(&launch)}};
+  }
+};
+
+constexpr int kMaxDynamicSharedBytes = 8;                // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+constexpr intptr_t kParameters = 1, kParametersSize = 2; // CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE
+
 /// The driver's handle of the kernel, in the primary context, which stays current.
 class RawKernel {
 public:
   RawKernel(const Driver &driver, const Artifact &artifact) : driver_(driver), artifact_(artifact) {}
 
   Status load() {
-    CUdevice device = 0;
-    CUcontext context = nullptr;
-    TEGULA_RETURN_IF_ERROR(check("cuDeviceGet", driver_.cuDeviceGet(&device, 0)));
-    TEGULA_RETURN_IF_ERROR(check("cuDevicePrimaryCtxRetain", driver_.cuDevicePrimaryCtxRetain(&context, device)));
-    TEGULA_RETURN_IF_ERROR(check("cuCtxPushCurrent", driver_.cuCtxPushCurrent_v2(context)));
-    CUmodule module = nullptr;
-    TEGULA_RETURN_IF_ERROR(check("cuModuleLoadDataEx",
-                                 driver_.cuModuleLoadDataEx(&module, artifact_.binary.c_str(), 0, nullptr, nullptr)));
+    int device = 0;
+    void *context = nullptr, *module = nullptr;
+    TEGULA_RETURN_IF_ERROR(check("cuDeviceGet", driver_.device(&device, 0)));
+    TEGULA_RETURN_IF_ERROR(check("cuDevicePrimaryCtxRetain", driver_.retain(&context, device)));
+    TEGULA_RETURN_IF_ERROR(check("cuCtxPushCurrent", driver_.push(context)));
     TEGULA_RETURN_IF_ERROR(
-        check("cuModuleGetFunction", driver_.cuModuleGetFunction(&function_, module, artifact_.kernel.c_str())));
-    return check("cuFuncSetAttribute",
-                 driver_.cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                            int(artifact_.shared_bytes)));
+        check("cuModuleLoadDataEx", driver_.load(&module, artifact_.binary.c_str(), 0, nullptr, nullptr)));
+    TEGULA_RETURN_IF_ERROR(
+        check("cuModuleGetFunction", driver_.function(&function_, module, artifact_.kernel.c_str())));
+    return check("cuFuncSetAttribute", driver_.set(function_, kMaxDynamicSharedBytes, int(artifact_.shared_bytes)));
   }
 
   Status launch(std::vector<int64_t> &words) const {
     size_t bytes = words.size() * sizeof(int64_t);
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
-                     CU_LAUNCH_PARAM_END};
-    return check("cuLaunchKernel", driver_.cuLaunchKernel(function_, 1, 1, 1, unsigned(artifact_.threads), 1, 1,
-                                                          unsigned(artifact_.shared_bytes), nullptr, nullptr, extra));
+    void *extra[] = {reinterpret_cast<void *>(kParameters), words.data(), reinterpret_cast<void *>(kParametersSize),
+                     &bytes, nullptr};
+    return check("cuLaunchKernel", driver_.launch(function_, 1, 1, 1, unsigned(artifact_.threads), 1, 1,
+                                                  unsigned(artifact_.shared_bytes), nullptr, nullptr, extra));
   }
 
 private:
-  Status check(const char *what, CUresult result) const {
-    return result == CUDA_SUCCESS ? Status() : driver_.status(what, result, ErrorCode::launch_failed);
+  static Status check(const char *what, int result) {
+    return result == 0 ? Status()
+                       : Status(ErrorCode::launch_failed, std::string(what) + " gave " + std::to_string(result));
   }
 
   const Driver &driver_;
   const Artifact &artifact_;
-  CUfunction function_ = nullptr;
+  void *function_ = nullptr;
 };
 
 /// The parameter block of artifact.h.
@@ -124,7 +148,7 @@ Status run() {
   if (!plan || !artifact)
     return plan ? artifact.status() : plan.status();
   Expected<std::shared_ptr<Kernel>> kernel = (*device)->load(*artifact);
-  Expected<const Driver *> driver = Driver::get();
+  Expected<const Driver *> driver = functionsOf<Driver>();
   if (!kernel || !driver)
     return kernel ? driver.status() : kernel.status();
   RawKernel raw(**driver, *artifact);

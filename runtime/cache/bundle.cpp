@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/bundle.h"
 
-#include "cache/folder.h"
 #include "cache/manifest.h"
-#include "digest.h"
 #include "tegula/guard.h"
+#include "tegula/internal/digest.h"
+#include "tegula/internal/folder.h"
 
 #include <algorithm>
 

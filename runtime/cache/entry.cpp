@@ -2,7 +2,7 @@
 #include "cache/entry.h"
 
 #include "cache/manifest.h"
-#include "digest.h"
+#include "tegula/internal/digest.h"
 #include "tegula/serialize.h"
 
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cache/folder.h"
+#include "tegula/internal/folder.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cache/key.h"
 
-#include "digest.h"
+#include "tegula/internal/digest.h"
 #include "tegula/profile_range.h"
 
 #include <cctype>

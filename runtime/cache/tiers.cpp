@@ -2,7 +2,7 @@
 #include "cache/tiers.h"
 
 #include "cache/entry.h"
-#include "digest.h"
+#include "tegula/internal/digest.h"
 
 #include <algorithm>
 

@@ -2,9 +2,9 @@
 // The levels of the artifact cache.
 #pragma once
 
-#include "cache/folder.h"
 #include "cache/manifest.h"
 #include "tegula/artifact_cache.h"
+#include "tegula/internal/folder.h"
 
 #include <memory>
 #include <mutex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/find_worker.h"
+#include "tegula/worker_compiler.h"
 
 #include "tegula/toolchain.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "worker/reproducer.h"
 
-#include "digest.h"
+#include "tegula/internal/digest.h"
 
 #include <filesystem>
 #include <fstream>

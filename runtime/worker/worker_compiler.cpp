@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/worker_compiler.h"
 
-#include "fork.h"
 #include "tegula/cache_directory.h"
 #include "tegula/guard.h"
+#include "tegula/internal/fork.h"
+#include "tegula/internal/worker_process.h"
 #include "tegula/serialize.h"
 #include "tegula/toolchain.h"
-#include "worker/find_worker.h"
 #include "worker/reproducer.h"
-#include "worker/worker_process.h"
 
 #include <algorithm>
 #include <condition_variable>

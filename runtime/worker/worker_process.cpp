@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/worker_process.h"
+#include "tegula/internal/worker_process.h"
 
 #include "tegula/worker_protocol.h"
 

@@ -3,7 +3,6 @@
 
 #include "compiler/client/InProcessCompiler.h"
 #include "tegula/worker_compiler.h"
-#include "worker/find_worker.h"
 
 #include <utility>
 

@@ -32,4 +32,8 @@ struct WorkerOptions {
 /// Returns unsupported if there is no tegula-cc. Returns forked_child in a fork of the process that made the compiler.
 std::unique_ptr<Compiler> makeWorkerCompiler(const WorkerOptions &options = {});
 
+/// Returns the path of tegula-cc that an empty WorkerOptions::program stands for. Returns unsupported, with where it
+/// was looked for, if there is none.
+Expected<std::string> findWorker();
+
 } // namespace tegula

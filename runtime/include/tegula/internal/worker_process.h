@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "descriptor.h"
-#include "fork.h"
 #include "tegula/frame.h"
+#include "tegula/internal/descriptor.h"
+#include "tegula/internal/fork.h"
 #include "tegula/status.h"
 
 #include <cstdint>

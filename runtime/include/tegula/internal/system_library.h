@@ -2,7 +2,7 @@
 // Libraries that a machine may lack. They are loaded when they are first needed.
 #pragma once
 
-#include "fork.h"
+#include "tegula/internal/fork.h"
 #include "tegula/status.h"
 
 #include <map>

@@ -3,7 +3,7 @@
 // they failed.
 #pragma once
 
-#include "descriptor.h"
+#include "tegula/internal/descriptor.h"
 
 #include <chrono>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "fork.h"
+#include "tegula/internal/fork.h"
 
 #include <atomic>
 #include <pthread.h>
