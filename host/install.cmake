@@ -24,6 +24,9 @@ foreach(folder base dsl runtime kernels host)
     PATTERN internal EXCLUDE)
 endforeach()
 
+install(FILES ${PROJECT_SOURCE_DIR}/host/python/libtegula.py ${PROJECT_SOURCE_DIR}/host/python/libtegula_torch.py
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/tegula/python)
+
 # LLVM's shared libraries stay where they are. With LLVM inside, the compiler is a shared library of ours.
 if(TEGULA_STATIC_LLVM)
   install(TARGETS tegula_inprocess)

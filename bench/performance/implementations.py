@@ -13,9 +13,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch_op"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
 import libtegula as tegula  # noqa: E402
-import torch_op  # noqa: E402
+from libtegula_torch import DTYPES, context, stream_of, view  # noqa: E402
 
 GRAPH_MS = 2  # A graph holds as many launches as take about this long.
 MOST_LAUNCHES = 50
@@ -95,14 +95,14 @@ class Tegula:
     def problem(case, backward):
         length = case.q.shape[-2]
         causal = tegula.CAUSAL_BOTTOM_RIGHT if case.causal else tegula.CAUSAL_NONE
-        return tegula.Problem(dtype=torch_op.DTYPES[case.q.dtype], head_dim=case.q.shape[-1], seqlen_q=length,
+        return tegula.Problem(dtype=DTYPES[case.q.dtype], head_dim=case.q.shape[-1], seqlen_q=length,
                               seqlen_k=length, causal=causal, backward=backward)
 
     @classmethod
     def launch_forward(cls, case, o, lse, backward):
-        tensors = dict(zip("q k v o lse".split(), map(torch_op.view, (case.q, case.k, case.v, o, lse))))
-        args = tegula.ForwardArgs(scale=case.q.shape[-1]**-0.5, stream=torch_op.stream_of(case.q), **tensors)
-        torch_op.context(case.q.device).forward(cls.problem(case, backward), args)
+        tensors = dict(zip("q k v o lse".split(), map(view, (case.q, case.k, case.v, o, lse))))
+        args = tegula.ForwardArgs(scale=case.q.shape[-1]**-0.5, stream=stream_of(case.q), **tensors)
+        context(case.q.device).forward(cls.problem(case, backward), args)
 
     @classmethod
     def forward(cls, case):
@@ -120,12 +120,12 @@ class Tegula:
         gradients = [torch.empty_like(tensor) for tensor in (case.q, case.k, case.v)]
         cls.launch_forward(case, o, lse, backward=1)
         tensors = dict(zip("q k v o lse d_o dq dk dv".split(),
-                           map(torch_op.view, (case.q, case.k, case.v, o, lse, case.d_o, *gradients))))
+                           map(view, (case.q, case.k, case.v, o, lse, case.d_o, *gradients))))
         problem = cls.problem(case, backward=1)
 
         def launch():
-            args = tegula.BackwardArgs(scale=case.q.shape[-1]**-0.5, stream=torch_op.stream_of(case.q), **tensors)
-            torch_op.context(case.q.device).backward(problem, args)
+            args = tegula.BackwardArgs(scale=case.q.shape[-1]**-0.5, stream=stream_of(case.q), **tensors)
+            context(case.q.device).backward(problem, args)
             return gradients
 
         work = Work(launch)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Attention as an operator of PyTorch, with its gradient, on PyTorch's memory and streams; compared with PyTorch's own.
 
-With Tegula installed in DIR: LIBTEGULA=DIR/lib/libtegula.so.1 python3 torch_op.py
+With Tegula installed in DIR:
+    LIBTEGULA=DIR/lib/libtegula.so.1 PYTHONPATH=DIR/share/tegula/python python3 torch_op.py
 """
 
-import functools
 import math
 import sys
 from typing import Optional
@@ -16,39 +16,7 @@ except ImportError:
     sys.exit(77)
 
 import libtegula as tegula
-
-DTYPES = {torch.float32: tegula.F32, torch.float16: tegula.F16, torch.bfloat16: tegula.BF16}
-
-
-def stream_of(tensor):
-    return torch.cuda.current_stream(tensor.device).cuda_stream if tensor.is_cuda else None
-
-
-def workspace_hooks(device):
-    """Workspaces from PyTorch's caching allocator, which hands memory on in the stream's order."""
-
-    def allocate(_, size, stream):
-        return torch.cuda.caching_allocator_alloc(size, device, stream or 0)
-
-    def release(_, memory, size, stream):
-        torch.cuda.caching_allocator_delete(memory)
-
-    return tegula.Hooks(allocate=tegula.ALLOCATE(allocate), release=tegula.RELEASE(release))
-
-
-@functools.lru_cache(maxsize=None)
-def context(device):
-    options = tegula.ContextOptions()
-    if device.type == "cuda":
-        torch.cuda.init()
-        options.device, options.ordinal = tegula.CUDA, device.index
-        options.hooks = workspace_hooks(device.index)
-    return tegula.Context(options)
-
-
-def view(tensor):
-    dtype = DTYPES[tensor.dtype]
-    return tegula.Tensor(tensor.data_ptr(), dtype, tensor.dim(), tuple(tensor.shape), tuple(tensor.stride()))
+from libtegula_torch import DTYPES, context, stream_of, view
 
 
 def problem_of(q, v, causal, lse_gradient=False):

@@ -81,7 +81,8 @@ class PrefixTest(InstallTest):
         library.parent.mkdir(exist_ok=True)
         shutil.copy(next(self.prefix.rglob("libtegula.so.1")), library)
         self.run_command(sys.executable, "-B", pathlib.Path(__file__).parent / "libtegula_test.py",
-                         env=self.environment | {"LIBTEGULA": str(library)})
+                         env=self.environment | {"LIBTEGULA": str(library),
+                                                 "PYTHONPATH": str(self.prefix / "share" / "tegula" / "python")})
 
     def test_nothing_refers_to_the_build_tree(self):
         library = next(self.prefix.rglob("libtegula.so"))
@@ -95,6 +96,7 @@ class PrefixTest(InstallTest):
         headers = sorted(str(path.relative_to(include)) for path in include.rglob("*.h"))
         for header in "dsl.h", "attention.h", "attention_variant.h", "kernel_cache.h", "worker_compiler.h", "tegula.h":
             self.assertIn(f"tegula/{header}", headers)
+        self.assertEqual([header for header in headers if "internal" in header], [])
         for language, names in (("c++20", headers), ("c++17", ["tegula/tegula.hpp"]), ("c11", ["tegula/tegula.h"])):
             source = "".join(f'#include "{name}"\n' for name in names)
             compiler, kind = ("gcc", "c") if language == "c11" else ("g++", "c++")
@@ -109,7 +111,7 @@ class PackageTest(InstallTest):
             self.assertIn("libstdc++6", self.run_command("dpkg-deb", "--field", package, "Depends"))
             self.run_command("dpkg-deb", "--extract", package, f"{folder}/root")
             usr = pathlib.Path(folder, "root", "usr")
-            for pattern in "libtegula.so.1", "tegula.h", "dsl.h", "tegulaConfig.cmake":
+            for pattern in "libtegula.so.1", "tegula.h", "dsl.h", "tegulaConfig.cmake", "libtegula.py", "libtegula_torch.py":
                 self.assertEqual(len(list(usr.rglob(pattern))), 1, pattern)
             self.assertEqual({path.name for path in (usr / "bin").iterdir()}, set(PROGRAMS))
             self.run_command(usr / "bin" / "tegula", "attention", *SMALL, "--check")

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Tests that examples/torch_op/libtegula.py calls the installed library ($LIBTEGULA) on Python's memory, without PyTorch."""
+"""libtegula.py, which PYTHONPATH names, calls the installed library ($LIBTEGULA) on memory of Python's own."""
 
 import ctypes
-import pathlib
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples" / "torch_op"))
-import libtegula as tegula  # noqa: E402
+import libtegula as tegula
 
 HEADS, LENGTH, DIM = 2, 10, 8
 SIZE = HEADS * LENGTH * DIM

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch's tensors, streams and memory for libtegula.py."""
+
+import functools
+
+import torch
+
+import libtegula as tegula
+
+DTYPES = {torch.float32: tegula.F32, torch.float16: tegula.F16, torch.bfloat16: tegula.BF16}
+
+
+def stream_of(tensor):
+    return torch.cuda.current_stream(tensor.device).cuda_stream if tensor.is_cuda else None
+
+
+def workspace_hooks(device):
+    """Workspaces from PyTorch's caching allocator, which hands memory on in the stream's order."""
+
+    def allocate(_, size, stream):
+        return torch.cuda.caching_allocator_alloc(size, device, stream or 0)
+
+    def release(_, memory, size, stream):
+        torch.cuda.caching_allocator_delete(memory)
+
+    return tegula.Hooks(allocate=tegula.ALLOCATE(allocate), release=tegula.RELEASE(release))
+
+
+@functools.lru_cache(maxsize=None)
+def context(device):
+    options = tegula.ContextOptions()
+    if device.type == "cuda":
+        torch.cuda.init()
+        options.device, options.ordinal = tegula.CUDA, device.index
+        options.hooks = workspace_hooks(device.index)
+    return tegula.Context(options)
+
+
+def view(tensor):
+    dtype = DTYPES[tensor.dtype]
+    return tegula.Tensor(tensor.data_ptr(), dtype, tensor.dim(), tuple(tensor.shape), tuple(tensor.stride()))
