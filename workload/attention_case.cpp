@@ -14,6 +14,10 @@ oracle::Shape oracleShape(const AttentionCase &attention) {
           .value_dim = attention.problem.value_dim};
 }
 
+AttentionShape attentionShape(const oracle::Shape &shape) {
+  return {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k};
+}
+
 double forwardFlops(const AttentionCase &attention) {
   const AttentionProblem &problem = attention.problem;
   const AttentionShape &shape = attention.shape;

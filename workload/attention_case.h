@@ -34,6 +34,8 @@ struct AttentionCase {
 };
 
 oracle::Shape oracleShape(const AttentionCase &attention);
+/// Returns the sizes of the oracle's shape that launches differ in.
+AttentionShape attentionShape(const oracle::Shape &shape);
 
 /// Floating-point operations by the convention of the FlashAttention papers: two matrix products forward, halved if
 /// causal, and 2.5 times as many backward.

@@ -76,11 +76,10 @@ struct Part {
 
 oracle::Rules Part::rules(VariantGradients &gradients) const {
   oracle::Rules rules;
-  const oracle::Corner corner = cornerOf(attention.problem);
   if (attention.problem.causal != Causal::none)
-    addCausal(rules, shape, corner);
+    addCausal(rules, shape, cornerOf(attention.problem));
   if (attention.variant)
-    attention.variant->add_rules(rules, {shape, corner, variant}, gradients.empty() ? nullptr : &gradients);
+    attention.variant->checked(attention.problem).add_rules(rules, {shape, variant, gradients});
   return rules;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "workload/attention_data.h"
 
+#include "workload/checked_variant.h"
+
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -16,24 +18,6 @@ struct Placement {
   int64_t row_gap = 0;
 };
 
-int64_t sizeAlong(Axis axis, const AttentionShape &s) {
-  switch (axis) {
-  case Axis::batch:
-    return s.batch;
-  case Axis::heads:
-    return s.heads;
-  case Axis::kv_heads:
-    return s.kv_heads;
-  case Axis::seqlen_q:
-    return s.seqlen_q;
-  case Axis::seqlen_k:
-    return s.seqlen_k;
-  case Axis::any:
-    return 1;
-  }
-  return 0;
-}
-
 /// Makes room for the tensors of a variant, and appends where they go.
 void placeVariant(std::vector<Placement> &placements, AttentionTensors &t, const AttentionCase &attention) {
   const std::vector<VariantTensor> &tensors = attention.problem.variant.tensors;
@@ -42,9 +26,7 @@ void placeVariant(std::vector<Placement> &placements, AttentionTensors &t, const
                                                   [](const VariantTensor &tensor) { return tensor.wants_gradient; })));
   size_t gradient = 0;
   for (size_t n = 0; n < tensors.size(); ++n) {
-    std::vector<int64_t> shape;
-    for (Axis axis : tensors[n].axes)
-      shape.push_back(sizeAlong(axis, attention.shape));
+    const std::vector<int64_t> shape = shapeOf(tensors[n], attention.shape);
     placements.push_back({t.variant[n], tensors[n].dtype, shape});
     if (attention.problem.backward && tensors[n].wants_gradient)
       placements.push_back({t.variant_gradients[gradient++], f32, shape});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "workload/device_tensor.h"
 
-#include "oracle/convert.h"
 #include "oracle/inputs.h"
+#include "workload/elements.h"
 
 #include <algorithm>
 #include <cstring>
@@ -55,10 +55,7 @@ Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::ve
 
 Status upload(Device &device, const std::vector<float> &values, const DeviceTensor &tensor) {
   std::vector<char> elements(values.size() * sizeOf(tensor.view.dtype)), bytes(size_t(tensor.memory.bytes()), '\xff');
-  if (tensor.view.dtype == i32)
-    std::copy(values.begin(), values.end(), reinterpret_cast<int32_t *>(elements.data()));
-  else
-    oracle::encode(values.data(), values.size(), tensor.view.dtype, elements.data());
+  encode(values.data(), values.size(), tensor.view.dtype, elements.data());
   forEachRow(tensor, [&](size_t at, size_t from, size_t count) { std::memcpy(&bytes[at], &elements[from], count); });
   TEGULA_RETURN_IF_ERROR(device.copyToDevice(tensor.memory.data(), bytes.data(), tensor.memory.bytes()));
   return device.synchronize();
@@ -75,7 +72,7 @@ Status fillWithNormalNumbers(Device &device, const DeviceTensor &tensor, uint64_
     return upload(device, all, tensor);
   }
   std::vector<char> bytes(values.size() * sizeOf(dtype));
-  oracle::encode(values.data(), values.size(), dtype, bytes.data());
+  encode(values.data(), values.size(), dtype, bytes.data());
   int64_t step = int64_t(bytes.size());
   for (int64_t done = 0; done < tensor.memory.bytes(); done += step)
     TEGULA_RETURN_IF_ERROR(device.copyToDevice(static_cast<char *>(tensor.memory.data()) + done, bytes.data(),
@@ -90,12 +87,7 @@ Expected<std::vector<float>> download(Device &device, const DeviceTensor &tensor
   std::vector<float> values(size_t(tensor.size()));
   std::vector<char> elements(values.size() * sizeOf(tensor.view.dtype));
   forEachRow(tensor, [&](size_t at, size_t to, size_t count) { std::memcpy(&elements[to], &bytes[at], count); });
-  if (tensor.view.dtype == i32)
-    std::transform(reinterpret_cast<int32_t *>(elements.data()),
-                   reinterpret_cast<int32_t *>(elements.data()) + values.size(), values.begin(),
-                   [](int32_t value) { return float(value); });
-  else
-    oracle::decode(elements.data(), values.size(), tensor.view.dtype, values.data());
+  decode(elements.data(), values.size(), tensor.view.dtype, values.data());
   return values;
 }
 

@@ -2,44 +2,13 @@
 #include "workload/named_variants.h"
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 
 namespace tegula::tools {
 namespace {
 
-using oracle::Position;
-using oracle::Rules;
-
 constexpr double kCap = 30;
 constexpr int64_t kWindow = 1024, kDocument = 2048;
-
-//===-- What each computes ----------------------------------------------------------------------------------------===//
-
-void addSoftcapRules(Rules &rules, const RuleInputs &, VariantGradients *) { addSoftcap(rules, kCap); }
-
-void addAlibiRules(Rules &rules, const RuleInputs &in, VariantGradients *) {
-  addAlibi(rules, in.shape, in.tensors[0], in.corner);
-}
-
-void addWindowRules(Rules &rules, const RuleInputs &in, VariantGradients *) {
-  addWindow(rules, in.shape, kWindow, 0, in.corner);
-}
-
-void addPrefixRules(Rules &rules, const RuleInputs &in, VariantGradients *) {
-  addPrefix(rules, in.shape, {in.tensors[0].begin(), in.tensors[0].end()}, in.corner);
-}
-
-void addDocumentRules(Rules &rules, const RuleInputs &in, VariantGradients *) {
-  rules.visible.push_back([begin = in.tensors[0], end = in.tensors[1], queries = in.shape.seqlen_q](const Position &p) {
-    const auto query = static_cast<size_t>(p.batch * queries + p.query);
-    return begin[query] <= float(p.key) && float(p.key) < end[query];
-  });
-}
-
-void addBiasRules(Rules &rules, const RuleInputs &in, VariantGradients *gradients) {
-  addBias(rules, in.shape, in.tensors[0], gradients ? &gradients->front() : nullptr);
-}
 
 //===-- Which keys are visited ------------------------------------------------------------------------------------===//
 
@@ -60,14 +29,13 @@ Alignment alignmentOf(const AttentionProblem &problem) {
 }
 
 constexpr NamedVariant kVariants[] = {
-    {"softcap", [](const AttentionProblem &) { return softcap(kCap); }, addSoftcapRules, allKeys},
-    {"alibi", [](const AttentionProblem &problem) { return alibi(alignmentOf(problem)); }, addAlibiRules, allKeys},
-    {"sliding_window", [](const AttentionProblem &problem) { return slidingWindow(kWindow, 0, alignmentOf(problem)); },
-     addWindowRules, windowKeys},
-    {"prefix_lm", [](const AttentionProblem &problem) { return prefixLm(alignmentOf(problem)); }, addPrefixRules,
-     prefixKeys},
-    {"documents", [](const AttentionProblem &) { return documents(); }, addDocumentRules, documentKeys},
-    {"bias", [](const AttentionProblem &problem) { return additiveBias(problem.dtype); }, addBiasRules, allKeys},
+    {"softcap", [](const AttentionProblem &) { return checkedSoftcap(kCap); }, allKeys},
+    {"alibi", [](const AttentionProblem &problem) { return checkedAlibi(alignmentOf(problem)); }, allKeys},
+    {"sliding_window", [](const AttentionProblem &problem) { return checkedWindow(kWindow, 0, alignmentOf(problem)); },
+     windowKeys},
+    {"prefix_lm", [](const AttentionProblem &problem) { return checkedPrefixLm(alignmentOf(problem)); }, prefixKeys},
+    {"documents", [](const AttentionProblem &) { return checkedDocuments(); }, documentKeys},
+    {"bias", [](const AttentionProblem &problem) { return checkedBias(problem.dtype); }, allKeys},
 };
 
 //===-- What their tensors hold -----------------------------------------------------------------------------------===//
@@ -81,36 +49,25 @@ template <class Value> std::vector<float> filled(const std::vector<int64_t> &sha
   return values;
 }
 
-std::vector<float> slopes(const std::vector<int64_t> &shape, const AttentionShape &s) {
-  return filled(shape, [&](int64_t head) { return std::exp2(-8.0 * double(head + 1) / double(s.heads)); });
-}
-
-/// Ascending numbers of documents, of some of which there are no queries, or no keys.
-std::vector<int> randomDocuments(int64_t batch, int64_t length, uint64_t seed, uint64_t of) {
+/// Returns, for each batch entry, ascending numbers of documents, of some of which there are no queries, or no keys.
+std::vector<int32_t> randomDocuments(int64_t batch, int64_t length, uint64_t seed, uint64_t of) {
   constexpr unsigned count = 5;
-  std::seed_seq seeds{seed, of, uint64_t(batch)};
-  std::mt19937 random(seeds);
-  std::vector<int> documents(size_t(length), 0);
-  for (int &document : documents)
-    document = int(random() % count);
-  std::sort(documents.begin(), documents.end());
+  std::vector<int32_t> documents;
+  for (int64_t entry = 0; entry < batch; ++entry) {
+    std::seed_seq seeds{seed, of, uint64_t(entry)};
+    std::mt19937 random(seeds);
+    for (int64_t n = 0; n < length; ++n)
+      documents.push_back(int32_t(random() % count));
+    std::sort(documents.end() - length, documents.end());
+  }
   return documents;
 }
 
 /// Returns, for each position, the begin or the end of its document among the other positions.
 std::vector<float> randomBounds(std::string_view tensor, const AttentionShape &s, uint64_t seed) {
   const bool ofKeys = tensor.starts_with("query"), isEnd = tensor.ends_with("_end");
-  std::vector<float> bounds;
-  for (int64_t batch = 0; batch < s.batch; ++batch) {
-    const std::vector<int> queries = randomDocuments(batch, s.seqlen_q, seed, 0);
-    const std::vector<int> keys = randomDocuments(batch, s.seqlen_k, seed, 1);
-    const std::vector<int> &own = ofKeys ? keys : queries, &others = ofKeys ? queries : keys;
-    for (int document : own) {
-      const auto [begin, end] = std::equal_range(others.begin(), others.end(), document);
-      bounds.push_back(float((isEnd ? end : begin) - others.begin()));
-    }
-  }
-  return bounds;
+  return documentBounds(s.batch, randomDocuments(s.batch, s.seqlen_q, seed, 0),
+                        randomDocuments(s.batch, s.seqlen_k, seed, 1))[2 * ofKeys + isEnd];
 }
 
 std::vector<float> randomPrefixes(const AttentionShape &s, uint64_t seed) {
@@ -125,9 +82,7 @@ bool isBound(std::string_view tensor) { return tensor.ends_with("_begin") || ten
 
 } // namespace
 
-oracle::Corner cornerOf(const AttentionProblem &problem) {
-  return problem.causal == Causal::bottom_right ? oracle::Corner::bottom_right : oracle::Corner::top_left;
-}
+oracle::Corner cornerOf(const AttentionProblem &problem) { return cornerOf(alignmentOf(problem)); }
 
 std::span<const NamedVariant> namedVariants() { return kVariants; }
 
@@ -151,13 +106,12 @@ std::vector<float> measuredValues(std::string_view tensor, const std::vector<int
   if (tensor.ends_with("_end"))
     return filled(shape,
                   [&](int64_t position) { return std::min((position / kDocument + 1) * kDocument, s.seqlen_k); });
-  return randomValues(tensor, shape, s, 0);
+  return randomValues(tensor, s, 0);
 }
 
-std::vector<float> randomValues(std::string_view tensor, const std::vector<int64_t> &shape, const AttentionShape &s,
-                                uint64_t seed) {
+std::vector<float> randomValues(std::string_view tensor, const AttentionShape &s, uint64_t seed) {
   if (tensor == "slopes")
-    return slopes(shape, s);
+    return alibiSlopes(s.heads);
   if (tensor == "prefix_length")
     return randomPrefixes(s, seed);
   return isBound(tensor) ? randomBounds(tensor, s, seed) : std::vector<float>();
@@ -167,8 +121,8 @@ void setVariant(AttentionCase &attention, const NamedVariant &variant) {
   attention.problem.variant = variant.make(attention.problem);
   attention.variant = &variant;
   attention.variant_values = [shape = attention.shape, seed = attention.seed](std::string_view tensor,
-                                                                              const std::vector<int64_t> &sizes) {
-    return randomValues(tensor, sizes, shape, seed);
+                                                                              const std::vector<int64_t> &) {
+    return randomValues(tensor, shape, seed);
   };
 }
 

@@ -2,9 +2,9 @@
 // The library's variants by name, with the numbers that the command line and the benchmarks run them with.
 #pragma once
 
-#include "oracle/oracle.h"
 #include "tegula/attention.h"
 #include "workload/attention_case.h"
+#include "workload/checked_variant.h"
 
 #include <span>
 #include <string>
@@ -18,18 +18,6 @@ struct KeySpan {
   int64_t begin, end;
 };
 
-/// The values of each tensor of a variant, in C order.
-using VariantArrays = std::vector<std::vector<float>>;
-/// The gradients of the tensors that want one.
-using VariantGradients = std::vector<std::vector<double>>;
-
-/// The inputs of a variant's rules.
-struct RuleInputs {
-  const oracle::Shape &shape;
-  oracle::Corner corner; ///< The corner of the problem's diagonal.
-  const VariantArrays &tensors;
-};
-
 /// The corner of a problem's diagonal: that of its causal mask, or top_left if there is none.
 oracle::Corner cornerOf(const AttentionProblem &problem);
 
@@ -39,12 +27,12 @@ oracle::Corner cornerOf(const AttentionProblem &problem);
 struct NamedVariant {
   std::string_view name;
   /// The variant for a problem, of which only the element type and the mask count.
-  Variant (*make)(const AttentionProblem &problem);
-  /// Adds what the variant does to the oracle's rules. They read `tensors` and, if it is not null, add to `gradients`.
-  void (*add_rules)(oracle::Rules &rules, const RuleInputs &inputs, VariantGradients *gradients);
+  CheckedVariant (*checked)(const AttentionProblem &problem);
   /// The keys that queries `first` to `last` see without a causal mask, from the first to the last one, if tensors hold
   /// measuredValues.
   KeySpan (*measured_keys)(const AttentionShape &shape, int64_t first, int64_t last);
+
+  Variant make(const AttentionProblem &problem) const { return checked(problem).variant; }
 };
 
 std::span<const NamedVariant> namedVariants();
@@ -56,10 +44,9 @@ std::vector<std::string> variantNames();
 /// tokens; otherwise the values of randomValues.
 std::vector<float> measuredValues(std::string_view tensor, const std::vector<int64_t> &shape,
                                   const AttentionShape &attention);
-/// The same where results are checked: `seed` decides the prefix and where documents begin. The slopes are those of
-/// Press et al. 2021 (8 heads: 1/2, 1/4, ...). Empty where any normal numbers will do.
-std::vector<float> randomValues(std::string_view tensor, const std::vector<int64_t> &shape,
-                                const AttentionShape &attention, uint64_t seed);
+/// The same where results are checked: `seed` decides the prefix and where documents begin. The slopes are
+/// alibiSlopes. Empty where any normal numbers will do.
+std::vector<float> randomValues(std::string_view tensor, const AttentionShape &attention, uint64_t seed);
 
 /// Makes it the variant of the problem, with randomValues in its tensors.
 void setVariant(AttentionCase &attention, const NamedVariant &variant);

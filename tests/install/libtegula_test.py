@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libtegula.py, which PYTHONPATH names, calls the installed library ($LIBTEGULA) on memory of Python's own."""
+"""Tests that libtegula.py, which PYTHONPATH names, calls the installed library ($LIBTEGULA) on memory of Python's own."""
 
 import ctypes
 import unittest

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "compiler/client/InProcessCompiler.h"
-#include "support/mirrored_memory.h"
 #include "support/test_device.h"
+#include "support/test_tensor.h"
 #include "tegula/dsl.h"
 #include "tegula/kernel_cache.h"
 
@@ -14,6 +14,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -78,34 +79,27 @@ template <class T> struct Array {
   T &operator()(int64_t i, int64_t j, int64_t k) { return data[(i * shape[1] + j) * shape[2] + k]; }
 
   DType dtype() const { return DTypeOf<T>::value; }
-  size_t bytes() const { return data.size() * sizeof(T); }
 };
 
 /// An array in device memory, with NaNs around it.
 template <class T> class OnDevice {
 public:
-  explicit OnDevice(Array<T> &array) : array_(array), memory_((array.bytes() + 3) / 4 + 2 * kGuardWords, kGuard) {
-    std::memcpy(memory_.host() + kStart, array.data.data(), array.bytes());
-  }
+  explicit OnDevice(Array<T> &array)
+      : array_(array), tensor_(array.dtype(), array.shape, testing::Layout::contiguous, testing::Poison::ones,
+                               std::as_bytes(std::span(array.data))) {}
 
-  TensorRef ref() const { return *contiguous(memory_.device() + kStart, array_.dtype(), array_.shape); }
+  TensorRef ref() const { return tensor_.ref(); }
 
   /// Copies the device's numbers to the array. Returns true if the memory around them has not changed.
   bool readBack() const {
-    const std::byte *memory = std::as_const(memory_).host();
-    std::memcpy(array_.data.data(), memory + kStart, array_.bytes());
-    std::vector<std::byte> guard(4 * memory_.words(), std::byte(0xff));
-    size_t end = kStart + array_.bytes();
-    return std::equal(memory, memory + kStart, guard.begin()) &&
-           std::equal(memory + end, memory + guard.size(), guard.begin());
+    const std::vector<std::byte> bits = tensor_.bits();
+    std::memcpy(array_.data.data(), bits.data(), bits.size());
+    return tensor_.surroundingsIntact();
   }
 
 private:
-  static constexpr uint32_t kGuard = 0xffffffff;
-  static constexpr size_t kGuardWords = 64, kStart = 4 * kGuardWords;
-
   Array<T> &array_;
-  testing::MirroredMemory memory_;
+  testing::TestTensor tensor_;
 };
 
 /// Returns the vector widths of the cpu to test; 0 leaves the choice to the target.

@@ -31,13 +31,7 @@ VariantArrays variantArrays(const AttentionCase &attention) {
   const AttentionShape &s = attention.shape;
   VariantArrays arrays;
   for (const VariantTensor &tensor : attention.problem.variant.tensors) {
-    std::vector<int64_t> shape;
-    for (Axis axis : tensor.axes)
-      shape.push_back(axis == Axis::batch      ? s.batch
-                      : axis == Axis::heads    ? s.heads
-                      : axis == Axis::seqlen_q ? s.seqlen_q
-                                               : s.seqlen_k);
-    arrays.push_back(attention.variant_values(tensor.name, shape));
+    arrays.push_back(attention.variant_values(tensor.name, shapeOf(tensor, s)));
     if (arrays.back().empty())
       arrays.back() = oracle::normalNumbers(s.batch * s.heads * s.seqlen_q * s.seqlen_k, f32, 3);
   }
@@ -56,7 +50,7 @@ AttentionArrays exactArrays(const AttentionCase &attention) {
     if (attention.problem.variant.tensors[n].wants_gradient)
       tensorGradients.emplace_back(tensors[n].size());
   if (attention.variant)
-    attention.variant->add_rules(rules, {shape, cornerOf(attention.problem), tensors}, &tensorGradients);
+    attention.variant->checked(attention.problem).add_rules(rules, {shape, tensors, tensorGradients});
   oracle::Inputs inputs = oracle::makeInputs(shape, attention.scale, f32, oracle::Family::normal, 1);
   std::vector<float> d_o = oracle::normalNumbers(shape.sizeO(), f32, 2);
   oracle::Outputs outputs = oracle::forward(shape, rules, attention.scale, inputs);

@@ -2,6 +2,7 @@
 #include "harness/case.h"
 
 #include "harness/machine.h"
+#include "workload/attention_case.h"
 
 #include <cmath>
 
@@ -20,8 +21,6 @@ AttentionProblem problemOf(const Case &c) {
           .contain_nonfinite = c.contain_nonfinite};
 }
 
-AttentionShape shapeOf(const oracle::Shape &s) { return {s.batch, s.heads, s.kv_heads, s.seqlen_q, s.seqlen_k}; }
-
 void addCausal(oracle::Rules &rules, const Case &c) {
   if (c.causal != Causal::none)
     oracle::addCausal(rules, c.shape,
@@ -29,7 +28,7 @@ void addCausal(oracle::Rules &rules, const Case &c) {
 }
 
 Status launchForward(const Case &c, const AttentionPlan &plan, Tensors &t) {
-  Expected<int64_t> bytes = plan.forwardWorkspace(shapeOf(c.shape));
+  Expected<int64_t> bytes = plan.forwardWorkspace(tools::attentionShape(c.shape));
   if (!bytes)
     return bytes.status();
   ScratchMemory scratch(*bytes);
@@ -45,7 +44,7 @@ Status launchForward(const Case &c, const AttentionPlan &plan, Tensors &t) {
 }
 
 Status launchBackward(const Case &c, const AttentionPlan &plan, Tensors &t) {
-  Expected<int64_t> bytes = plan.backwardWorkspace(shapeOf(c.shape));
+  Expected<int64_t> bytes = plan.backwardWorkspace(tools::attentionShape(c.shape));
   if (!bytes)
     return bytes.status();
   ScratchMemory scratch(*bytes);

@@ -4,6 +4,7 @@
 
 #include "harness/variant_case.h"
 #include "oracle/inputs.h"
+#include "workload/attention_check.h"
 
 #include <string>
 
@@ -76,6 +77,6 @@ std::string runCase(const Case &c, std::vector<NamedError> *errors = nullptr, in
 std::string rerun(const Case &c, Tensors &tensors, int times);
 
 /// The worst error ratio that check() accepts.
-inline constexpr double kMaxRatio = 2.0;
+inline constexpr double kMaxRatio = tools::kLargestErrorRatio;
 
 } // namespace tegula::testing

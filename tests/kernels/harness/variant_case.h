@@ -2,8 +2,8 @@
 // Variants by name, each with tensors to run it on and with the oracle's rules for the same variant.
 #pragma once
 
-#include "harness/test_tensor.h"
 #include "oracle/oracle.h"
+#include "support/test_tensor.h"
 #include "tegula/attention.h"
 
 #include <memory>

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -24,12 +25,14 @@ inline constexpr Layout kLayouts[] = {Layout::contiguous, Layout::permuted, Layo
                                       Layout::reversed};
 std::string_view toString(Layout layout);
 
-/// The pattern that fills all memory between elements, and outputs before a launch.
+/// The pattern that fills all memory between elements, and outputs before a launch. kPoisons are the patterns that kernels of attention
+/// meet.
 enum class Poison : uint32_t {
   nan = 0x7fa55a5a,       ///< A NaN with a payload, read as f32, f16 or bf16.
   subnormal = 0x00010001, ///< A subnormal number; adding 0 to it may flush it.
   huge = 0x7b007b00,      ///< Large finite numbers.
   infinity = 0x7f800000,  ///< In f16: NaN and 0.
+  ones = 0xffffffff,      ///< A NaN in each float type, -1 in each integer type.
 };
 inline constexpr Poison kPoisons[] = {Poison::nan, Poison::subnormal, Poison::huge, Poison::infinity};
 
@@ -42,6 +45,8 @@ public:
   TestTensor(DType dtype, std::vector<int64_t> shape, Layout layout, Poison poison);
   /// Makes a tensor from elements in C order, rounded to the element type.
   TestTensor(DType dtype, std::vector<int64_t> shape, Layout layout, Poison poison, const std::vector<float> &numbers);
+  /// The elements' bytes, in C order.
+  TestTensor(DType dtype, std::vector<int64_t> shape, Layout layout, Poison poison, std::span<const std::byte> bits);
   TestTensor(std::vector<int64_t> shape, Layout layout, Poison poison, const std::vector<int32_t> &numbers);
 
   /// Returns the tensor in the test device's memory, with the elements that the host has written.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "harness/test_tensor.h"
+#include "support/test_tensor.h"
 
-#include "oracle/convert.h"
+#include "workload/elements.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -72,15 +72,20 @@ TestTensor::TestTensor(DType dtype, std::vector<int64_t> shape, Layout layout, P
     : TestTensor(dtype, std::move(shape), layout, poison) {
   std::byte *memory = memory_.host();
   for (size_t n = 0; n < count(); ++n)
-    oracle::encode(&numbers[n], 1, dtype_, memory + offset(n));
+    tools::encode(&numbers[n], 1, dtype_, memory + offset(n));
+}
+
+TestTensor::TestTensor(DType dtype, std::vector<int64_t> shape, Layout layout, Poison poison,
+                       std::span<const std::byte> bits)
+    : TestTensor(dtype, std::move(shape), layout, poison) {
+  std::byte *memory = memory_.host();
+  const size_t size = sizeOf(dtype_);
+  for (size_t n = 0; n < count(); ++n)
+    std::memcpy(memory + offset(n), &bits[n * size], size);
 }
 
 TestTensor::TestTensor(std::vector<int64_t> shape, Layout layout, Poison poison, const std::vector<int32_t> &numbers)
-    : TestTensor(i32, std::move(shape), layout, poison) {
-  std::byte *memory = memory_.host();
-  for (size_t n = 0; n < count(); ++n)
-    std::memcpy(memory + offset(n), &numbers[n], sizeof(int32_t));
-}
+    : TestTensor(i32, std::move(shape), layout, poison, std::as_bytes(std::span(numbers))) {}
 
 TensorRef TestTensor::ref() const {
   TensorRef ref{memory_.device() + first_ * int64_t(sizeOf(dtype_)), dtype_, int(shape_.size())};
@@ -115,7 +120,7 @@ std::vector<float> TestTensor::numbers() const {
   const std::byte *memory = memory_.host();
   std::vector<float> numbers(count());
   for (size_t n = 0; n < numbers.size(); ++n)
-    oracle::decode(memory + offset(n), 1, dtype_, &numbers[n]);
+    tools::decode(memory + offset(n), 1, dtype_, &numbers[n]);
   return numbers;
 }
 
@@ -131,7 +136,7 @@ std::vector<std::byte> TestTensor::bits() const {
 void TestTensor::fill(float number) {
   std::byte *memory = memory_.host();
   for (size_t n = 0; n < count(); ++n)
-    oracle::encode(&number, 1, dtype_, memory + offset(n));
+    tools::encode(&number, 1, dtype_, memory + offset(n));
 }
 
 void TestTensor::poison() {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Numbers as the elements of a tensor of any type that attention has.
+#pragma once
+
+#include "tegula/dtype.h"
+
+#include <cstddef>
+
+namespace tegula::tools {
+
+/// Writes `count` numbers to `memory`: rounded to nearest even to f32, f16 or bf16, or towards 0 to i32.
+void encode(const float *numbers, size_t count, DType dtype, void *memory);
+/// Reads what encode writes.
+void decode(const void *memory, size_t count, DType dtype, float *numbers);
+
+} // namespace tegula::tools
