@@ -3,7 +3,6 @@
 // is refused with its reason. Programs with a producer compute in the executor what the cpu computes, without a race.
 #include "compiler/client/InProcessCompiler.h"
 #include "support/test_device.h"
-#include "tegula/compiler.h"
 #include "tegula/device.h"
 #include "tegula/dsl.h"
 #include "tegula/kernel_cache.h"
