@@ -33,15 +33,13 @@ CheckedVariant checkedSoftcap(double cap) {
 }
 
 CheckedVariant checkedAlibi(Alignment alignment) {
-  return {alibi(alignment), [=](Rules &rules, const RuleInputs &in) {
-            addAlibi(rules, in.shape, in.tensors[0], cornerOf(alignment));
-          }};
+  return {alibi(alignment),
+          [=](Rules &rules, const RuleInputs &in) { addAlibi(rules, in.shape, in.tensors[0], cornerOf(alignment)); }};
 }
 
 CheckedVariant checkedWindow(int64_t left, int64_t right, Alignment alignment) {
-  return {slidingWindow(left, right, alignment), [=](Rules &rules, const RuleInputs &in) {
-            addWindow(rules, in.shape, left, right, cornerOf(alignment));
-          }};
+  return {slidingWindow(left, right, alignment),
+          [=](Rules &rules, const RuleInputs &in) { addWindow(rules, in.shape, left, right, cornerOf(alignment)); }};
 }
 
 CheckedVariant checkedPrefixLm(Alignment alignment) {

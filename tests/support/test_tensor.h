@@ -25,8 +25,8 @@ inline constexpr Layout kLayouts[] = {Layout::contiguous, Layout::permuted, Layo
                                       Layout::reversed};
 std::string_view toString(Layout layout);
 
-/// The pattern that fills all memory between elements, and outputs before a launch. kPoisons are the patterns that kernels of attention
-/// meet.
+/// The pattern that fills all memory between elements, and outputs before a launch. kPoisons are the patterns that
+/// kernels of attention meet.
 enum class Poison : uint32_t {
   nan = 0x7fa55a5a,       ///< A NaN with a payload, read as f32, f16 or bf16.
   subnormal = 0x00010001, ///< A subnormal number; adding 0 to it may flush it.
