@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "bench/attention/case_measurement.h"
 
-#include "bench/attention/gpu_monitor.h"
 #include "bench/attention/traffic.h"
 #include "tegula/attention_words.h"
+#include "workload/gpu_monitor.h"
 #include "workload/timing.h"
 
 #include <algorithm>
@@ -78,9 +78,9 @@ Row CaseMeasurement::measured(const char *pass, const std::function<Status()> &w
   Row row = rowFor(attention_, pass);
   if (!run_)
     return withoutFigures(row, run_.status());
-  GpuMonitor monitor(run_->device());
+  tools::GpuMonitor monitor(run_->device().target());
   Expected<double> ms = tools::medianMs(run_->device(), work, 1e3 * seconds_);
-  GpuMonitor::Average average = monitor.stop();
+  tools::GpuMonitor::Average average = monitor.stop();
   if (!ms)
     return withoutFigures(row, ms.status());
   row.ms = *ms;

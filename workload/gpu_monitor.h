@@ -2,23 +2,23 @@
 // What a GPU does while work runs on it, as NVML tells.
 #pragma once
 
-#include "tegula/device.h"
+#include "tegula/artifact.h"
 
 #include <atomic>
 #include <optional>
 #include <thread>
 
-namespace tegula::bench {
+namespace tegula::tools {
 
 /// Looks at the first GPU from time to time, from its making until stop(). Finds nothing on a machine without NVML, and
-/// for a device that is no GPU.
+/// for a target that is no GPU.
 class GpuMonitor {
 public:
   struct Average {
     std::optional<double> clock_mhz, watts;
   };
 
-  explicit GpuMonitor(const Device &device);
+  explicit GpuMonitor(const Target &target);
   ~GpuMonitor() { stop(); }
   GpuMonitor(const GpuMonitor &) = delete;
   GpuMonitor &operator=(const GpuMonitor &) = delete;
@@ -34,4 +34,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace tegula::bench
+} // namespace tegula::tools

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "bench/attention/gpu_monitor.h"
+#include "workload/gpu_monitor.h"
 
 #include "tegula/internal/system_library.h"
 
 #include <chrono>
 
-namespace tegula::bench {
+namespace tegula::tools {
 namespace {
 
 using NvmlDevice = struct nvmlDevice_st *;
@@ -32,8 +32,8 @@ constexpr auto kInterval = std::chrono::milliseconds(10);
 
 } // namespace
 
-GpuMonitor::GpuMonitor(const Device &device) {
-  if (device.target().name == "cuda")
+GpuMonitor::GpuMonitor(const Target &target) {
+  if (target.name == "cuda")
     thread_ = std::thread([this] { watch(); });
 }
 
@@ -64,4 +64,4 @@ GpuMonitor::Average GpuMonitor::stop() {
   return average;
 }
 
-} // namespace tegula::bench
+} // namespace tegula::tools
