@@ -8,11 +8,13 @@
 #include "race.h"
 #include "tegula/cpu_info.h"
 #include "tegula/guard.h"
+#include "workload/gpu_monitor.h"
 #include "workload/named_variants.h"
 #include "workload/timing.h"
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +39,23 @@ constexpr int kLaunchesOfShort = 3;
 /// takes, so that each kernel needs time to reach its own clock.
 constexpr double kLastRoundMs = 25;
 constexpr int kMostLaunches = 64;
+/// The least and the most launches in a window of a schedule that was given.
+constexpr int kLeastOfWindow = 3, kMostOfWindow = 4096;
+/// The part of a window's launches that run untimed before it.
+constexpr double kWarmUpOfWindow = 0.3;
+
+/// Returns the schedules that the caller gave, with what they leave open chosen.
+Expected<std::vector<Candidate>> givenCandidates(const TuningTask &task, const TuningDevice &machine,
+                                                 const std::vector<Schedule> &schedules) {
+  std::vector<Candidate> candidates;
+  for (const Schedule &schedule : schedules) {
+    Expected<AttentionRecipe> recipe = resolve(task.problemOfShape(), task.program, machine.target, schedule);
+    if (!recipe)
+      return recipe.status();
+    candidates.push_back({.schedule = recipe->schedule});
+  }
+  return candidates;
+}
 
 std::string firstLine(const std::string &text) { return text.substr(0, text.find('\n')); }
 
@@ -51,7 +70,10 @@ public:
   }
 
   Expected<Tuning> run() {
-    Expected<std::vector<Candidate>> candidates = candidatesOf(tuning_.task, tuning_.machine, options_.most_candidates);
+    tuning_.given = !options_.schedules.empty();
+    Expected<std::vector<Candidate>> candidates =
+        tuning_.given ? givenCandidates(tuning_.task, tuning_.machine, options_.schedules)
+                      : candidatesOf(tuning_.task, tuning_.machine, options_.most_candidates);
     if (!candidates)
       return candidates.status();
     tuning_.candidates = std::move(*candidates);
@@ -61,8 +83,11 @@ public:
     measurer_.share(*others);
     TEGULA_RETURN_IF_ERROR(measurer_.start());
 
-    compileAndCheck(indicesOf({CandidateState::waiting}), /*lenient=*/false);
-    race();
+    compileAndCheck(indicesOf({CandidateState::waiting}), /*lenient=*/tuning_.given);
+    if (tuning_.given)
+      timeInWindows();
+    else
+      race();
     tuning_.complete = !stopped_;
     tuning_.seconds = 1e-3 * stopwatch_.milliseconds();
     if (options_.exhaustive)
@@ -75,7 +100,7 @@ private:
   bool isOver(double share) {
     stopped_ = stopped_ || (options_.stopped && options_.stopped());
     bool late = 1e-3 * stopwatch_.milliseconds() > share * options_.budget_seconds;
-    return stopped_ || (late && !options_.exhaustive);
+    return stopped_ || (late && !options_.exhaustive && !tuning_.given);
   }
 
   void report(std::string_view activity, double fraction) {
@@ -224,6 +249,86 @@ private:
         best = index;
     }
     return best;
+  }
+
+  /// The windows of one candidate.
+  struct Windows {
+    size_t index;
+    int launches = 0; ///< In a window; 0 before the first one.
+    std::vector<double> ms = {}, clock_mhz = {}, watts = {};
+  };
+
+  /// Returns how many launches of a candidate fill a window.
+  Answer<int> launchesOfWindow(size_t index) {
+    Answer<std::vector<double>> ms = measurer_.time(index, kLeastOfWindow);
+    if (Failure *failure = std::get_if<Failure>(&ms))
+      return std::move(*failure);
+    const double one = std::max(tools::median(std::get<std::vector<double>>(ms)), 1e-3);
+    return int(std::clamp<double>(1e3 * options_.window_seconds / one, kLeastOfWindow, kMostOfWindow));
+  }
+
+  /// Times a candidate for one window. Appends its median time and the GPU's readings, if the window counts.
+  std::optional<Failure> timeWindow(Windows &windows, bool counts) {
+    if (windows.launches == 0) {
+      Answer<int> launches = launchesOfWindow(windows.index);
+      if (Failure *failure = std::get_if<Failure>(&launches))
+        return std::move(*failure);
+      windows.launches = std::get<int>(launches);
+    }
+    // A failure of these launches shows again.
+    (void)measurer_.time(windows.index, std::max(1, int(kWarmUpOfWindow * windows.launches)));
+    tools::GpuMonitor monitor(tuning_.machine.target);
+    Answer<std::vector<double>> ms = measurer_.time(windows.index, windows.launches);
+    const tools::GpuMonitor::Average average = monitor.stop();
+    if (Failure *failure = std::get_if<Failure>(&ms))
+      return std::move(*failure);
+    if (!counts)
+      return std::nullopt;
+    windows.ms.push_back(tools::median(std::get<std::vector<double>>(ms)));
+    if (average.clock_mhz)
+      windows.clock_mhz.push_back(*average.clock_mhz);
+    if (average.watts)
+      windows.watts.push_back(*average.watts);
+    return std::nullopt;
+  }
+
+  void keepWindows(const Windows &windows) {
+    Candidate &candidate = tuning_.candidates[windows.index];
+    if (windows.ms.empty() || candidate.state != CandidateState::checked)
+      return;
+    const auto mean = [](const std::vector<double> &values) {
+      return values.empty() ? std::optional<double>()
+                            : std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
+    };
+    candidate.state = CandidateState::finalist;
+    candidate.samples = int(windows.ms.size());
+    candidate.ms = tools::median(windows.ms);
+    candidate.fastest_ms = *std::min_element(windows.ms.begin(), windows.ms.end());
+    candidate.clock_mhz = mean(windows.clock_mhz);
+    candidate.watts = mean(windows.watts);
+    if (!tuning_.best || candidate.ms < tuning_.candidates[*tuning_.best].ms)
+      tuning_.best = windows.index;
+  }
+
+  /// Times the candidates that were given, in rounds of one window each. The first round only warms up.
+  void timeInWindows() {
+    std::vector<Windows> runners;
+    for (size_t index : indicesOf({CandidateState::checked}))
+      runners.push_back({.index = index});
+    if (!runners.empty())
+      (void)measurer_.warmUp(runners.front().index);
+    for (int round = 0; round <= options_.rounds; ++round) {
+      for (Windows &runner : runners) {
+        if (tuning_.candidates[runner.index].state != CandidateState::checked || isOver(1))
+          continue;
+        report("timing", double(round) / double(options_.rounds + 1));
+        if (std::optional<Failure> failure = timeWindow(runner, /*counts=*/round > 0))
+          fail(runner.index, std::move(*failure));
+      }
+      std::reverse(runners.begin(), runners.end()); // So that no candidate always follows the same one.
+    }
+    for (const Windows &runner : runners)
+      keepWindows(runner);
   }
 
   /// Times every candidate that compiles and is right to the end, and finds the fastest.

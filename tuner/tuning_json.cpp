@@ -22,6 +22,10 @@ Json toJson(const Candidate &c) {
     json["error_ratio"] = c.error_ratio;
   if (c.timed())
     json.update({{"ms", c.ms}, {"fastest_ms", c.fastest_ms}, {"samples", c.samples}});
+  if (c.clock_mhz)
+    json["clock_mhz"] = *c.clock_mhz;
+  if (c.watts)
+    json["watts"] = *c.watts;
   return json;
 }
 

@@ -40,8 +40,9 @@ std::string timedRows(const Tuning &tuning) {
   std::string text = fmt::format("{:>10} {:>6} {:>7} {:>5} {:>6} {:>7} {:>6}  {:<10} {}\n", "ms", "ratio", "samples",
                                  "regs", "spill", "KiB", "error", "state", "schedule");
   for (const Candidate *candidate : timed) {
-    bool untuned = candidate == &tuning.candidates.front(), best = candidate == tuning.winner();
-    text += row(*candidate, timed.front()->ms, best ? "  <- chosen" : untuned ? "  <- untuned" : "");
+    bool untuned = candidate == &tuning.candidates.front() && !tuning.given, best = candidate == tuning.winner();
+    const char *winner = tuning.given ? "  <- fastest" : "  <- chosen";
+    text += row(*candidate, timed.front()->ms, best ? winner : untuned ? "  <- untuned" : "");
   }
   return text;
 }

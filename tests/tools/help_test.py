@@ -11,7 +11,8 @@ ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-
     --dtype --causal --scale --backward --seed --check --save --json --untuned --no-cache""".split()
 
 TUNE_OPTIONS = """--target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim --dtype --causal --scale
-    --variant --seed --backward --budget --candidates --no-cache --again --exhaustive --json --svg""".split()
+    --variant --seed --backward --budget --candidates --no-cache --again --exhaustive
+    --schedule --rounds --seconds --json --svg""".split()
 
 BENCH_OPTIONS = """--head-dim --seqlen --causal --passes --algorithms --dtype --tokens --hidden --target --seconds --no-check
     --add --json --svg --untuned --no-cache""".split()

@@ -138,6 +138,19 @@ class TuneTest(CommandLineTest):
         table = self.tune("--exhaustive").stdout
         self.assertRegex(table, r"exhaustive: \d\d timed to the end; best .* chosen .* % slower")
 
+    def test_schedules_that_are_given_are_compared_and_not_kept(self):
+        schedules = ["block_m=32 block_n=32", "block_m=64 block_n=64"]
+        figures = os.path.join(self.folder, "t.json")
+        table = self.tune("--schedule", schedules[0], "--schedule", schedules[1], "--rounds", "3", "--seconds", "0.01",
+                          "--json", figures).stdout
+        self.assertIn("<- fastest", table)
+        candidates = load(figures)["candidates"]
+        self.assertEqual([c["schedule"] for c in candidates], schedules)
+        self.assertEqual([(c["state"], c["samples"]) for c in candidates], 2 * [("finalist", 3)])
+        self.assertEqual(self.records(), [])
+        self.assertIn("--schedule: schedule: 'block=3' is not name=value", self.tune("--schedule", "block=3", code=2).stderr)
+        self.assertIn("excludes", self.tune("--schedule", schedules[0], "--exhaustive", code=2).stderr)
+
     def test_ctrl_c_keeps_what_was_measured(self):
         big = f"--target {TARGET} --heads 8 --seqlen-q 2048 --head-dim 64 --budget 600".split()
         process = subprocess.Popen([os.environ["TEGULA"], "tune", *big], env=os.environ | self.environment, text=True,

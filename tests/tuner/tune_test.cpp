@@ -150,6 +150,36 @@ TEST(Tune, TheModelChoosesWhomToCompile) {
   EXPECT_FALSE(tuning->candidates.back().timed());
 }
 
+TEST(Tune, SchedulesThatAreGivenAreTimedToTheEnd) {
+  TuningOptions given = options();
+  given.schedules = {{.block_m = 128, .block_n = 128},
+                     {.block_m = 64, .block_n = 48},
+                     {.block_m = 16, .block_n = 64},
+                     {.block_m = 16, .block_n = 192}};
+  given.rounds = 3;
+  given.window_seconds = 0.01;
+  given.budget_seconds = 0; // It does not count.
+  Expected<Tuning> tuning = tuned(given);
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  EXPECT_TRUE(tuning->complete && tuning->given);
+  ASSERT_EQ(tuning->candidates.size(), 4u);
+  const CandidateState states[] = {CandidateState::finalist, CandidateState::finalist, CandidateState::wrong,
+                                   CandidateState::faulted};
+  for (size_t n = 0; n < 4; ++n)
+    EXPECT_EQ(toString(tuning->candidates[n].state), toString(states[n])) << n;
+  EXPECT_EQ(tuning->best, 1u);
+  for (size_t n : {0, 1}) {
+    const Candidate &candidate = tuning->candidates[n];
+    EXPECT_EQ(candidate.samples, 3) << "a median of each window";
+    EXPECT_NEAR(candidate.ms, msOf(candidate.schedule), 0.04 * candidate.ms);
+    EXPECT_FALSE(candidate.clock_mhz || candidate.watts) << "this is no GPU";
+  }
+  EXPECT_THAT(toTable(*tuning), HasSubstr("block_m=64 block_n=48  <- fastest"));
+  EXPECT_EQ(toTable(*tuning).find("<- untuned"), std::string::npos);
+  given.schedules = {{.block_m = -1}};
+  EXPECT_FALSE(tuned(given).ok());
+}
+
 TEST(Tune, RefusesWhatCannotBeTuned) {
   FakeCompiler compiler;
   TuningTask wrong = task();

@@ -43,6 +43,9 @@ Expected<Tuning> measure(const TuneOptions &options, const TuningTask &task, con
       .budget_seconds = options.budget, .seed = options.attention.seed, .exhaustive = options.exhaustive};
   if (options.candidates)
     tuning.most_candidates = *options.candidates;
+  tuning.schedules = options.schedules;
+  tuning.rounds = options.rounds;
+  tuning.window_seconds = options.seconds;
   tuning.progress = [&](const TuningProgress &step) { progress.show(step.activity, step.fraction); };
   tuning.stopped = [] { return interrupted != 0; };
   return tune(task, machine, compiler, tuning);
@@ -50,7 +53,7 @@ Expected<Tuning> measure(const TuneOptions &options, const TuningTask &task, con
 
 std::optional<Tuning> findKnown(const TuneOptions &options, const TuningStore &store, const TuningTask &task,
                                 const TuningDevice &machine) {
-  if (options.again || options.exhaustive)
+  if (options.again || options.exhaustive || !options.schedules.empty())
     return std::nullopt;
   std::optional<Tuning> known = store.find(task, machine);
   return known && known->complete ? std::move(known) : std::nullopt;
@@ -84,7 +87,7 @@ Expected<Tuning> findOrMeasure(const TuneOptions &options) {
   if (std::optional<Tuning> known = findKnown(options, store, task, *machine)) // The owner of the lock has measured it.
     return std::move(*known);
   Expected<Tuning> tuning = measure(options, task, *machine, *compiler);
-  if (tuning)
+  if (tuning && !tuning->given) // Others were not looked for.
     TEGULA_RETURN_IF_ERROR(store.save(*tuning));
   return tuning;
 }

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tegula::tools {
 
@@ -16,6 +17,9 @@ struct TuneOptions {
   std::optional<int> candidates;
   bool again = false;
   bool exhaustive = false;
+  std::vector<Schedule> schedules; ///< If not empty, only these are timed.
+  int rounds = 5;
+  double seconds = 0.1; ///< The time of each of them in a round.
   std::string json; ///< Files to write; empty means none.
   std::string svg;
 };

@@ -79,6 +79,7 @@ struct Candidate {
   double ms = 0;          ///< Median of the samples; 0 if there are none.
   double fastest_ms = 0;
   int samples = 0;
+  std::optional<double> clock_mhz = {}, watts = {}; ///< Averages over its windows, if NVML told (`Tuning::given`).
 
   bool timed() const { return samples > 0; }
 };
@@ -92,11 +93,13 @@ struct Exhaustive {
 struct Tuning {
   TuningTask task;
   TuningDevice machine;
-  std::vector<Candidate> candidates = {};    ///< The first has the schedule that would be used without tuning.
+  /// The first has the schedule that would be used without tuning, unless `given`.
+  std::vector<Candidate> candidates = {};
   std::optional<size_t> best = {};           ///< Index of the fastest candidate that is right; none if none was timed.
   bool complete = false;                     ///< The race was not stopped.
   std::optional<Exhaustive> exhaustive = {}; ///< If present, `ms` of all candidates is from it.
   bool known = false;                        ///< The result was read from a store instead of measured.
+  bool given = false;                        ///< The candidates were TuningOptions::schedules, in their order.
   double seconds = 0;
 
   const Candidate *winner() const { return best ? &candidates[*best] : nullptr; }
@@ -118,6 +121,11 @@ struct TuningOptions {
   /// Compile, check and time every candidate that the compiler takes, to the end, whatever the model and the race say.
   /// There is no budget then.
   bool exhaustive = false;
+  /// If there are any, these alone are compiled, checked and timed to the end, in `rounds` rounds. There is no budget
+  /// then. A round gives each schedule one window of time; every other round runs in reversed order.
+  std::vector<Schedule> schedules = {};
+  int rounds = 5;
+  double window_seconds = 0.1;
   std::string measurer = {}; ///< Runs candidates. Empty: tegula-measure next to this code, or in ../bin.
   std::function<void(const TuningProgress &)> progress = {};
   std::function<bool()> stopped = {}; ///< Called often; true ends the tuning with the results so far.
