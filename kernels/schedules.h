@@ -8,14 +8,16 @@
 
 namespace tegula {
 
-/// Returns `given` with a value in each field that is 0, for one attention program on a target. If `given` is empty and
-/// `tuned` is not null and knows the problem, returns the tuned schedule. Otherwise the values come from a table.
-/// `problem` has passed checkProblem.
+/// `given`, with what is 0 in it chosen for one attention program on a target: by `tuned`, unless that is null or
+/// something is given, else from schedules.json. `problem` has passed checkProblem.
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
                         const TunedSchedules *tuned);
 
-/// A schedule of the table, and a problem for which it is chosen. The problem has the row's largest head dimension, and
-/// a variant if the row is only for variants.
+/// Returns the index of the row of schedules.json that a problem gets. `problem` has passed checkProblem.
+size_t shippedRow(const Target &target, std::string_view program, const AttentionProblem &problem);
+
+/// A problem of the largest head dimension that a row of the table is for, with a variant if only those meet it, and
+/// what the row says.
 struct ShippedSchedule {
   AttentionProblem problem;
   Schedule schedule;
