@@ -31,6 +31,13 @@ class Nvml:
         return {"sm_clock_mhz": self.number("nvmlDeviceGetClockInfo", SM_CLOCK),
                 "power_w": self.watts("nvmlDeviceGetPowerUsage")}
 
+    def arch(self):
+        """Returns the architecture that kernels are compiled for, such as sm_90a."""
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        if self.library.nvmlDeviceGetCudaComputeCapability(self.device, ctypes.byref(major), ctypes.byref(minor)):
+            return None
+        return f"sm_{major.value}{minor.value}" + ("a" if (major.value, minor.value) == (9, 0) else "")
+
     def machine(self):
         return {"gpu": self.text("nvmlDeviceGetName", self.device), "driver": self.text("nvmlSystemGetDriverVersion"),
                 "max_sm_clock_mhz": self.number("nvmlDeviceGetMaxClockInfo", SM_CLOCK),
@@ -38,6 +45,9 @@ class Nvml:
 
 
 class NoNvml:
+    def arch(self):
+        return None
+
     def reading(self):
         return {"sm_clock_mhz": None, "power_w": None}
 
