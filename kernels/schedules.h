@@ -8,16 +8,16 @@
 
 namespace tegula {
 
-/// `given`, with what is 0 in it chosen for one attention program on a target: by `tuned`, unless that is null or
-/// something is given, else from schedules.json. `problem` has passed checkProblem.
+/// Returns `given` with a value in each field that has none, for one attention program on a target: from `tuned`,
+/// unless that is null or something is given, else from schedules.json. `problem` has passed checkProblem.
 Schedule chooseSchedule(const Target &target, std::string_view program, const AttentionProblem &problem, Schedule given,
                         const TunedSchedules *tuned);
 
 /// Returns the index of the row of schedules.json that a problem gets. `problem` has passed checkProblem.
 size_t shippedRow(const Target &target, std::string_view program, const AttentionProblem &problem);
 
-/// A problem of the largest head dimension that a row of the table is for, with a variant if only those meet it, and
-/// what the row says.
+/// A schedule of the table, and a problem for which it is chosen, of the largest head dimension of its row, and with a
+/// variant if only those meet it.
 struct ShippedSchedule {
   AttentionProblem problem;
   Schedule schedule;

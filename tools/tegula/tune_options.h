@@ -20,7 +20,7 @@ struct TuneOptions {
   std::vector<Schedule> schedules; ///< If not empty, only these are timed.
   int rounds = 5;
   double seconds = 0.1; ///< The time of each of them in a round.
-  std::string json; ///< Files to write; empty means none.
+  std::string json;     ///< Files to write; empty means none.
   std::string svg;
 };
 
