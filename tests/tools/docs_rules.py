@@ -153,11 +153,11 @@ def programs_of(cmake):
 class Repository:
     """The names that a page may use: programs of the build, subcommands of tegula, files, and commands of other projects."""
 
-    def __init__(self, files, programs, subcommands, outside_commands=(), outside_files=()):
+    def __init__(self, files, programs, subcommands, outside_commands=()):
         self.files = set(files)
         self.folders = {"/".join(file.split("/")[:i]) for file in files for i in range(1, file.count("/") + 1)}
         self.programs, self.subcommands = list(programs), set(subcommands)
-        self.outside_commands, self.outside_files = set(outside_commands) | SHELL_WORDS, set(outside_files)
+        self.outside_commands = set(outside_commands) | SHELL_WORDS
 
     def has_program(self, name):
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.programs)
@@ -264,7 +264,7 @@ def missing_paths(page, repository):
             parts = path.removesuffix("/").split("/")
             looks_like_one = SOURCE_FILE.fullmatch(path) or parts[0] in top and "/" in path
             is_placeholder = any(re.fullmatch(r"[A-Z_]{2,}(?:\.\w+)?", part) for part in parts) and path != "README.md"
-            if not looks_like_one or is_placeholder or path in repository.outside_files:
+            if not looks_like_one or is_placeholder:
                 continue
             if not repository.has_path(path):
                 found.append((number, f"there is no file {path}"))
