@@ -72,7 +72,8 @@ std::string classOf(const Variant &variant) {
 std::string problemClass(const AttentionProblem &problem) {
   return std::string(toString(problem.algorithm)) + " " + std::string(toString(problem.dtype)) + " " +
          std::to_string(problem.head_dim) + " " + std::to_string(problem.value_dim) + " " +
-         std::string(toString(problem.causal)) + classOf(problem.variant);
+         (problem.contain_nonfinite ? "contain_nonfinite " : "") + std::string(toString(problem.causal)) +
+         classOf(problem.variant);
 }
 
 ShapeClass shapeClass(const AttentionShape &shape) {

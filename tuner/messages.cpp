@@ -62,10 +62,15 @@ Expected<CompiledProgram> kernelOf(const Json &json, std::string_view bytes) {
 
 Json toJson(const TuningTask &task) {
   const AttentionProblem &problem = task.problem;
-  return {{"program", task.program},          {"algorithm", toString(problem.algorithm)},
-          {"dtype", toString(problem.dtype)}, {"head_dim", problem.head_dim},
-          {"value_dim", problem.value_dim},   {"causal", toString(problem.causal)},
-          {"variant", problem.variant.name},  {"backward", problem.backward},
+  return {{"program", task.program},
+          {"algorithm", toString(problem.algorithm)},
+          {"dtype", toString(problem.dtype)},
+          {"head_dim", problem.head_dim},
+          {"value_dim", problem.value_dim},
+          {"causal", toString(problem.causal)},
+          {"variant", problem.variant.name},
+          {"backward", problem.backward},
+          {"contain_nonfinite", problem.contain_nonfinite},
           {"shape", toJson(task.shape)}};
 }
 
@@ -75,7 +80,8 @@ TuningTask taskOf(const Json &json) {
                            .head_dim = json.at("head_dim"),
                            .value_dim = json.at("value_dim"),
                            .causal = parsed(json, "causal", parseCausal),
-                           .backward = json.at("backward")};
+                           .backward = json.at("backward"),
+                           .contain_nonfinite = json.value("contain_nonfinite", false)};
   problem.variant = variantOf(json, problem);
   return {.problem = problem, .shape = shapeOf(json.at("shape")), .program = json.at("program")};
 }

@@ -185,6 +185,11 @@ class StandInTest(ScriptTest):
         self.assertIn("is wrong: o has 9", result.stderr)
         self.assertEqual(self.rows(), self.before)
 
+    def test_a_row_whose_comparison_fails_is_compared_with_nothing(self):
+        result = self.run_script("--measure", "--rows", "3", BROKEN="heads_in_l2=8")
+        self.assertIn("it is compared with nothing: block_m=64", result.stderr)
+        self.assertNotIn("compared_with", self.rows()[2]["provenance"]["timed"])
+
     def test_the_limit_names_the_rows_that_are_left(self):
         result = self.run_script("--measure", "--rows", "1-3", "--limit", "0", code=1)
         self.assertIn("ship-schedules: not timed: 1,2,3\n", result.stderr)

@@ -35,6 +35,13 @@ TEST_F(StoreTest, JsonGoesBothWays) {
   EXPECT_EQ(toJson(*parsed), toJson(tuning));
 }
 
+TEST_F(StoreTest, JsonSaysWhetherNanIsContained) {
+  tuning.task.problem.contain_nonfinite = true;
+  Expected<Tuning> parsed = parseTuning(toJson(tuning));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_TRUE(parsed->task.problem.contain_nonfinite);
+}
+
 TEST_F(StoreTest, JsonNamesTheVariant) {
   tuning.task.problem.variant = softcap(30);
   Expected<Tuning> parsed = parseTuning(toJson(tuning));

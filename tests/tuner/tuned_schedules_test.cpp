@@ -138,6 +138,9 @@ TEST(TunedSchedules, OtherProblemsDoNotCount) {
   AttentionProblem causal = problem(shape(16, 1024));
   causal.causal = Causal::top_left;
   EXPECT_FALSE(all.find("flash2_forward", causal));
+  AttentionProblem contained = problem(shape(16, 1024));
+  contained.contain_nonfinite = true;
+  EXPECT_FALSE(all.find("flash2_forward", contained)) << "it needs more registers and shared memory";
   EXPECT_FALSE(all.find("flash2_backward", problem(shape(16, 1024))));
 }
 
