@@ -49,10 +49,10 @@ Expected<std::vector<Candidate>> givenCandidates(const TuningTask &task, const T
                                                  const std::vector<Schedule> &schedules) {
   std::vector<Candidate> candidates;
   for (const Schedule &schedule : schedules) {
-    Expected<AttentionRecipe> recipe = resolve(task.problemOfShape(), task.program, machine.target, schedule);
-    if (!recipe)
-      return recipe.status();
-    candidates.push_back({.schedule = recipe->schedule});
+    Expected<KernelConfig> resolved = resolve(task.problemOfShape(), task.program, machine.target, schedule);
+    if (!resolved)
+      return resolved.status();
+    candidates.push_back({.schedule = resolved->schedule});
   }
   return candidates;
 }
