@@ -15,7 +15,8 @@ faster. The files in [bench/results](../bench/results) hold all figures, with ma
 
 ## Summary
 
-The summary has the lowest, the median and the highest figure of each comparison. The tables below have every figure.
+The summary has the lowest, the median and the highest figure of each comparison, over all cells of its table below. "sm_80 code
+path" is the code of GPUs without TMA and wgmma, run on an H100.
 
 {summary}
 
@@ -27,6 +28,8 @@ A figure is the median over the windows.
 
 | | |
 |---|---|
+| problem | 16k tokens a batch and a hidden size of 2048, unless a section differs: 4k keys and D=64 are batch 4 and 32 heads |
+| other implementations | cuDNN, FlashAttention-2 and FlexAttention are those of PyTorch; FlashAttention-3 is a package of its own |
 | window | 100 ms by default, after 30 ms that are not timed |
 | check | before it is timed, each implementation writes into tensors that hold NaN; the results must agree with each other |
 | operations, forward | `4 B H N^2 D` for batch B, H heads, N keys and head dimension D; half of that with a causal mask |
@@ -42,9 +45,9 @@ example from `tools/bundle`:
 
     LIBTEGULA=build/lib/libtegula.so.1 tools/bench-rounds --fa3 DIR --json bench/results/h100_attention.json
 
-`--fa3` names the directory that FlashAttention-3 is imported from. Without it, there is no figure of FlashAttention-3. The
-command needs PyTorch with CUDA. Afterwards `tools/performance-page` writes this page, its plots and the summary in README.md.
-It needs Python only.
+`--fa3` names the directory that FlashAttention-3 is imported from. Without it, there is no figure of FlashAttention-3. If its
+PyTorch interface has no backward pass, the package dew-flash-attn-cu13 gives one through JAX. The command needs PyTorch with
+CUDA. Afterwards `tools/performance-page` writes this page, its plots and the summary in README.md. It needs Python only.
 """
 
 TAIL = """## Other measurements
@@ -54,7 +57,7 @@ TAIL = """## Other measurements
 | `tegula bench --json bench.json --svg bench.svg` | attention over a grid of problems, checked first; the machine's limits; memory traffic |
 | `tegula bench --ladder` | each step from the textbook formula to the fastest schedule |
 | `tegula bench --variants softcap,alibi,bias` | the cost of masks and score modifications, compared with plain attention over the same number of tiles |
-| `tools/bench-peers --json peers.json` | FlashAttention-2, cuDNN and Triton; with `--variants all`, FlexAttention |
+| `tools/bench-peers --json peers.json` | FlashAttention-2, cuDNN and Triton, one after the other instead of in rounds; with `--variants all`, FlexAttention |
 | `tegula bench --add peers.json` | the same table and plot with figures of `tools/bench-peers` in it |
 | `tegula-bench-cpu` | attention on this machine's cores, compared with OpenBLAS's matrix product; memory |
 | `tegula-bench-compile` | C++ to PTX or, with `--emit ""`, to machine code, in a warm process |
