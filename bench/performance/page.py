@@ -43,7 +43,9 @@ windows hide that. The last table of each section says how its figures were meas
 This command measures on a GPU and writes the main file, `h100_attention.json`. The library may come from another machine, for
 example from `tools/bundle`:
 
-    LIBTEGULA=build/lib/libtegula.so.1 tools/bench-rounds --fa3 DIR --json bench/results/h100_attention.json
+```sh
+LIBTEGULA=build/lib/libtegula.so.1 tools/bench-rounds --fa3 DIR --json bench/results/h100_attention.json
+```
 
 `--fa3` names the directory that FlashAttention-3 is imported from. Without it, there is no figure of FlashAttention-3. If its
 PyTorch interface has no backward pass, the package dew-flash-attn-cu13 gives one through JAX. The command needs PyTorch with
