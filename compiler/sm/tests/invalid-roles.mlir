@@ -39,7 +39,7 @@ func.func @product_of_two_warps(%a: !sm.shared<64x64xbf16, 128>) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 func.func @product_of_small_panels(%a: !sm.shared<64x32xbf16, 64>, %b: !sm.shared<64x64xbf16, 128>) {
-  // expected-error @+1 {{its operands are 16-bit numbers in panels of 128 bytes}}
+  // expected-error @+1 {{its operands must be 16-bit elements in panels of 128 bytes}}
   %f = sm.wgmma %a, %b depth 32 : !sm.shared<64x32xbf16, 64>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
   %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
