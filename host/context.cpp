@@ -98,8 +98,9 @@ Expected<std::shared_ptr<HostContext>> HostContext::make(const tegula_context_op
 void HostContext::readSchedules(const tegula_context_options &options) {
   const Expected<TuningDevice> machine = tuningDevice(device_->target().name, *worker_, options.ordinal);
   if (machine)
-    tuned_ = TuningStore(options.schedule_directory != nullptr ? options.schedule_directory : TuningStore::userDirectory())
-                 .schedules(*machine);
+    tuned_ =
+        TuningStore(options.schedule_directory != nullptr ? options.schedule_directory : TuningStore::userDirectory())
+            .schedules(*machine);
 }
 
 Expected<AttentionPlan> HostContext::plan(const tegula_attention_problem *from) {

@@ -42,6 +42,14 @@ TEST(LaunchGrid, HasAnInstanceForEachOfTooManyBlocks) {
       std::tuple(2 * kMany, 1, 1));
 }
 
+/// A device launches up to 2^31 - 1 instances. The counter must also count one number for each instance.
+TEST(LaunchGrid, IsTooLargeToLaunchIfTheCounterCannotCountTheBlocks) {
+  constexpr int64_t kTooMany = (int64_t(1) << 31) - 1;
+  EXPECT_EQ(
+      gridOf({.batch = 1, .heads = kTooMany, .kv_heads = 1, .seqlen_q = 128}, 132, TileScheduler::dynamic_persistent),
+      std::tuple(int64_t(1) << 31, 1, 1));
+}
+
 TEST(LaunchGrid, CountsBlocksBeyond64Bits) {
   constexpr int64_t kLarge = int64_t(1) << 32;
   EXPECT_EQ(gridOf({.batch = 2, .heads = kLarge, .kv_heads = 1, .seqlen_q = 128 * kLarge}, 132), std::tuple(132, 1, 1));
