@@ -18,7 +18,7 @@ static int64_t saturatingProduct(int64_t a, int64_t b) {
 /// missing heads of the last group, and one number for each instance.
 constexpr int64_t kMaxWork = (int64_t(1) << 31) - (int64_t(1) << 24);
 /// The most program instances that a device launches along one axis.
-constexpr int64_t kMaxInstances = (int64_t(1) << 31) - 1;
+constexpr int64_t kMaxGridX = (int64_t(1) << 31) - 1;
 
 Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &schedule, int64_t concurrency) {
   const Grid queries = {blocks(shape.seqlen_q, schedule.block_m), shape.heads, shape.batch};
@@ -32,7 +32,7 @@ Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &sche
     // If there are too many blocks to count, the grid is too large to launch, so that the device refuses it. An empty
     // grid would do nothing without an error.
     if (schedule.tile_scheduler == TileScheduler::dynamic_persistent && all > kMaxWork)
-      return {std::max(all, kMaxInstances + 1), 1, 1};
+      return {std::max(all, kMaxGridX + 1), 1, 1};
     return {std::min(std::max<int64_t>(concurrency, 1), all), 1, 1};
   }
   case GridRows::keys:

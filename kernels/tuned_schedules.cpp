@@ -10,7 +10,7 @@ namespace tegula {
 namespace {
 
 /// The most queries of a decode step: the rows of the smallest block.
-constexpr int64_t kMostDecoded = 16;
+constexpr int64_t kMaxDecoded = 16;
 /// The most doublings between a length that was tuned and a length that uses the result.
 constexpr int kNear = 1;
 
@@ -84,7 +84,7 @@ ShapeClass shapeClass(const AttentionShape &shape) {
 }
 
 bool isNear(const ShapeClass &tuned, const ShapeClass &shape) {
-  return (tuned.seqlen_q <= kMostDecoded) == (shape.seqlen_q <= kMostDecoded) &&
+  return (tuned.seqlen_q <= kMaxDecoded) == (shape.seqlen_q <= kMaxDecoded) &&
          doublings(tuned.seqlen_q, shape.seqlen_q) <= kNear && doublings(tuned.seqlen_k, shape.seqlen_k) <= kNear;
 }
 

@@ -10,7 +10,7 @@ namespace tegula {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-constexpr size_t kMostCores = size_t{1} << 20;
+constexpr size_t kMaxCores = size_t{1} << 20;
 
 struct Scratch {
   std::unique_ptr<void, Free> memory;
@@ -28,7 +28,7 @@ const cpu_set_t *asSet(const std::vector<unsigned long> &bits) {
 
 CoreSet CoreSet::ofThisThread() {
   CoreSet set;
-  for (size_t cores = 1024; cores <= kMostCores; cores *= 2) {
+  for (size_t cores = 1024; cores <= kMaxCores; cores *= 2) {
     set.bits_.assign(cores / (8 * sizeof(unsigned long)), 0);
     if (sched_getaffinity(0, bytesOf(set.bits_), asSet(set.bits_)) == 0)
       return set;

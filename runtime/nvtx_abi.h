@@ -38,7 +38,7 @@ using DomainRangePop = int (*)(Domain domain);
 /// functions are numbered from 1.
 inline constexpr unsigned kModuleSizes[] = {0, 16, 9, 15, 7, 16, 7};
 inline constexpr unsigned kModules = 7;
-inline constexpr unsigned kLargestModule = 16;
+inline constexpr unsigned kMaxModuleFunctions = 16;
 
 /// Functions of the module of domains.
 inline constexpr unsigned kDomains = 5;

@@ -11,7 +11,7 @@ namespace tegula {
 namespace {
 
 /// The largest extent that is searched. Larger views are in no machine's memory. Below it, no sum of extents overflows.
-constexpr int64_t kLargestExtent = int64_t{1} << 60;
+constexpr int64_t kMaxExtent = int64_t{1} << 60;
 
 /// The values step * x with lowest <= x <= highest; step > 0.
 struct Term {
@@ -87,7 +87,7 @@ private:
 
 bool isEmpty(const ByteExtent &extent) { return extent.lowest == extent.highest; }
 
-bool canSearch(const ByteExtent &extent) { return extent.lowest > -kLargestExtent && extent.highest < kLargestExtent; }
+bool canSearch(const ByteExtent &extent) { return extent.lowest > -kMaxExtent && extent.highest < kMaxExtent; }
 
 bool intervalsMeet(const TensorRef &a, const ByteExtent &extentA, const TensorRef &b, const ByteExtent &extentB) {
   const auto addressA = reinterpret_cast<uintptr_t>(a.data);

@@ -12,8 +12,8 @@ namespace tegula {
 namespace {
 
 /// The functions that the profiler fills in.
-nvtx::Function functions[nvtx::kModules][nvtx::kLargestModule];
-nvtx::Function *functionTables[nvtx::kModules][nvtx::kLargestModule + 1];
+nvtx::Function functions[nvtx::kModules][nvtx::kMaxModuleFunctions];
+nvtx::Function *functionTables[nvtx::kModules][nvtx::kMaxModuleFunctions + 1];
 
 void makeFunctionTables() {
   for (unsigned module = 0; module < nvtx::kModules; ++module)

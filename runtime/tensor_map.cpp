@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kUnit = 16; ///< Alignment of addresses, in bytes.
 constexpr uint64_t kStrideLimit = 1ull << 40;
 constexpr uint32_t kBoxColumns = 64; ///< Columns of 16-bit elements in a swizzle of 128 bytes.
-constexpr int kMostBoxRows = 256;
+constexpr int kMaxBoxRows = 256;
 
 Status checkTensorMap(const Artifact &artifact, const TensorMap &map) {
   const bool exists = map.parameter >= 0 && static_cast<size_t>(map.parameter) < artifact.parameters.size();
@@ -20,7 +20,7 @@ Status checkTensorMap(const Artifact &artifact, const TensorMap &map) {
   if (!exists || parameter.kind != Parameter::Kind::tensor || parameter.rank < 2 || sizeOf(parameter.dtype) != 2)
     return invalid("a tensor map is of parameter " + std::to_string(map.parameter) +
                    ", which is no matrix of 16-bit elements");
-  if (map.box_rows < 1 || map.box_rows > kMostBoxRows || map.columns < 1)
+  if (map.box_rows < 1 || map.box_rows > kMaxBoxRows || map.columns < 1)
     return invalid("a tensor map has boxes of " + std::to_string(map.box_rows) + " rows in " +
                    std::to_string(map.columns) + " columns");
   return {};

@@ -11,8 +11,8 @@ namespace {
 
 // Limits of every GPU from sm_80 on (CUDA C++ Programming Guide, table of compute capabilities).
 constexpr int64_t kRegisters = 65536; ///< Registers of a multiprocessor, 32 bits each.
-constexpr int kMostRegisters = 255;   ///< The most registers of a thread.
-constexpr int64_t kMostInstances = 32;
+constexpr int kMaxRegisters = 255;    ///< The most registers of a thread.
+constexpr int64_t kMaxInstances = 32;
 constexpr int64_t kReservedShared = 1024; ///< Bytes of shared memory that the system reserves for each instance.
 
 /// Registers of a thread for addresses, indices and values in flight.
@@ -36,15 +36,15 @@ int64_t askedInstances(const Schedule &schedule) { return std::max(1, schedule.i
 /// Returns the number of program instances on a multiprocessor at the same time.
 int64_t residentInstances(const Schedule &schedule, const ResourceEstimate &estimate, const TuningDevice &machine) {
   int threads = 32 * schedule.num_warps;
-  int64_t registers = std::min(registersOf(estimate, threads), kMostRegisters);
-  int64_t fitting = std::min({kMostInstances, kRegisters / (registers * threads),
+  int64_t registers = std::min(registersOf(estimate, threads), kMaxRegisters);
+  int64_t fitting = std::min({kMaxInstances, kRegisters / (registers * threads),
                               machine.shared_bytes_per_multiprocessor / (estimate.shared_bytes + kReservedShared)});
   return std::max(fitting, askedInstances(schedule));
 }
 
 std::string whyImpossible(const Schedule &schedule, const ResourceEstimate &estimate, const TuningDevice &machine) {
   int64_t threads = 32 * schedule.num_warps, registers = registersOf(estimate, int(threads));
-  int64_t most = std::min<int64_t>(kMostRegisters, kRegisters / (threads * askedInstances(schedule)));
+  int64_t most = std::min<int64_t>(kMaxRegisters, kRegisters / (threads * askedInstances(schedule)));
   int64_t shared = std::min(machine.shared_bytes_per_block,
                             machine.shared_bytes_per_multiprocessor / askedInstances(schedule) - kReservedShared);
   if (estimate.shared_bytes > shared)

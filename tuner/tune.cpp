@@ -38,9 +38,9 @@ constexpr int kLaunchesOfShort = 3;
 /// The time that each kernel runs at a stretch in the last round. The GPU's clock follows the power that the kernel
 /// takes, so that each kernel needs time to reach its own clock.
 constexpr double kLastRoundMs = 25;
-constexpr int kMostLaunches = 64;
+constexpr int kMaxLaunches = 64;
 /// The least and the most launches in a window of a schedule that was given.
-constexpr int kLeastOfWindow = 3, kMostOfWindow = 4096;
+constexpr int kMinWindow = 3, kMaxWindow = 4096;
 /// The part of a window's launches that run untimed before it.
 constexpr double kWarmUpOfWindow = 0.3;
 
@@ -73,7 +73,7 @@ public:
     tuning_.given = !options_.schedules.empty();
     Expected<std::vector<Candidate>> candidates =
         tuning_.given ? givenCandidates(tuning_.task, tuning_.machine, options_.schedules)
-                      : candidatesOf(tuning_.task, tuning_.machine, options_.most_candidates);
+                      : candidatesOf(tuning_.task, tuning_.machine, options_.max_candidates);
     if (!candidates)
       return candidates.status();
     tuning_.candidates = std::move(*candidates);
@@ -189,7 +189,7 @@ private:
   }
 
   static int launchesOfLastRound(double ms) {
-    return int(std::min<double>(kLastRoundMs / std::max(ms, 1e-3), kMostLaunches));
+    return int(std::min<double>(kLastRoundMs / std::max(ms, 1e-3), kMaxLaunches));
   }
 
   /// Times runner by runner until the race is over. Calls `fail` for each runner that cannot go on.
@@ -260,11 +260,11 @@ private:
 
   /// Returns how many launches of a candidate fill a window.
   Answer<int> launchesOfWindow(size_t index) {
-    Answer<std::vector<double>> ms = measurer_.time(index, kLeastOfWindow);
+    Answer<std::vector<double>> ms = measurer_.time(index, kMinWindow);
     if (Failure *failure = std::get_if<Failure>(&ms))
       return std::move(*failure);
     const double one = std::max(tools::median(std::get<std::vector<double>>(ms)), 1e-3);
-    return int(std::clamp<double>(1e3 * options_.window_seconds / one, kLeastOfWindow, kMostOfWindow));
+    return int(std::clamp<double>(1e3 * options_.window_seconds / one, kMinWindow, kMaxWindow));
   }
 
   /// Times a candidate for one window. Appends its median time and the GPU's readings, if the window counts.

@@ -209,7 +209,7 @@ Status verdict(const AttentionErrors &errors) {
         bad += fmt::format("{}{} has {:.3g}", bad.empty() ? "" : ", ", tensor.name, tensor.ratio());
   if (bad.empty())
     return {};
-  return {ErrorCode::internal, fmt::format("the error ratio may be at most {}, but {}", kLargestErrorRatio, bad)};
+  return {ErrorCode::internal, fmt::format("the error ratio may be at most {}, but {}", kMaxErrorRatio, bad)};
 }
 
 } // namespace tegula::tools

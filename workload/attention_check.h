@@ -12,14 +12,14 @@
 namespace tegula::tools {
 
 /// Tegula's promise: at most this many times the error of the plain formula in the same precision.
-inline constexpr double kLargestErrorRatio = 2;
+inline constexpr double kMaxErrorRatio = 2;
 
 struct TensorError {
   std::string name;
   oracle::Error error;
 
   double ratio() const { return error.ratio(); }
-  bool acceptable() const { return ratio() <= kLargestErrorRatio; } ///< False for NaN.
+  bool acceptable() const { return ratio() <= kMaxErrorRatio; } ///< False for NaN.
 };
 
 struct AttentionErrors {

@@ -5,8 +5,8 @@
 
 namespace tegula::tools {
 
-constexpr size_t kFewestRuns = 3;
-constexpr size_t kMostRuns = 100;
+constexpr size_t kMinRuns = 3;
+constexpr size_t kMaxRuns = 100;
 
 double median(std::vector<double> values) {
   auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
@@ -19,7 +19,7 @@ static Expected<double> medianOf(const std::function<Expected<double>()> &measur
   TEGULA_RETURN_IF_ERROR(measure().status());
   std::vector<double> runs;
   Stopwatch total;
-  while (runs.size() < kFewestRuns || (runs.size() < kMostRuns && total.milliseconds() < budget_ms)) {
+  while (runs.size() < kMinRuns || (runs.size() < kMaxRuns && total.milliseconds() < budget_ms)) {
     Expected<double> one = measure();
     if (!one)
       return one;

@@ -45,10 +45,10 @@ static bool areRepeatable(ValueRange values) { return llvm::all_of(sliceOf(value
 
 /// Returns true if the tile is exactly one box of the tensor of the view, so that nothing next to it must become 0.
 static bool isBox(sm::LoadSharedOp fetch) {
-  constexpr int64_t mostRows = 256;
+  constexpr int64_t maxRows = 256;
   sm::SharedType type = fetch.getType();
   return type.getPanel() == 128 && type.elementBytes() == 2 && type.getShape()[0] == fetch.getShape()[0] &&
-         type.getShape()[0] <= mostRows && matchPattern(fetch.getPosition().back(), m_Zero());
+         type.getShape()[0] <= maxRows && matchPattern(fetch.getPosition().back(), m_Zero());
 }
 
 bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {
@@ -100,10 +100,10 @@ sm::SharedType cuda::boxType(RankedTensorType tile) {
 }
 
 bool cuda::canProducerLoad(tile::LoadOp load) {
-  constexpr int64_t mostRows = 256, leastElements = 1024;
+  constexpr int64_t maxRows = 256, minElements = 1024;
   RankedTensorType type = load.getResult().getType();
-  bool isMatrix = type.getRank() == 2 && type.getElementTypeBitWidth() == 16 && type.getDimSize(0) <= mostRows;
-  return isMatrix && type.getNumElements() >= leastElements && !load.getFill() && isInLoop(load) && isKnown(load) &&
+  bool isMatrix = type.getRank() == 2 && type.getElementTypeBitWidth() == 16 && type.getDimSize(0) <= maxRows;
+  return isMatrix && type.getNumElements() >= minElements && !load.getFill() && isInLoop(load) && isKnown(load) &&
          sm::extentOfWarp(type, /*dim=*/0) != 0;
 }
 

@@ -38,12 +38,14 @@ namespace {
 /// producer gets the rest, from 32 to 40. Persistent kernels need 40, which costs two consumer warpgroups nothing.
 struct Registers {
   Registers(int64_t warps, int64_t instances) {
-    constexpr int64_t mostOfConsumer = 240, leastOfProducer = 32, mostOfProducer = 40, unit = 8;
+    constexpr int64_t maxConsumerRegisters = 240, minProducerRegisters = 32, maxProducerRegisters = 40, unit = 8;
     const int64_t all = sm::registersOfBlock(warps + sm::kWarpsPerWarpgroup, instances);
-    ofConsumer = std::min(mostOfConsumer, (all - sm::kWarpsPerWarpgroup * leastOfProducer) / warps / unit * unit);
-    ofProducer = std::min(mostOfProducer, (all - warps * ofConsumer) / sm::kWarpsPerWarpgroup / unit * unit);
+    consumerRegisters =
+        std::min(maxConsumerRegisters, (all - sm::kWarpsPerWarpgroup * minProducerRegisters) / warps / unit * unit);
+    producerRegisters =
+        std::min(maxProducerRegisters, (all - warps * consumerRegisters) / sm::kWarpsPerWarpgroup / unit * unit);
   }
-  int64_t ofConsumer, ofProducer;
+  int64_t consumerRegisters, producerRegisters;
 };
 } // namespace
 
@@ -51,7 +53,7 @@ struct Registers {
 static sm::RolesOp makeRoles(func::FuncOp function, Registers registers) {
   Block &body = function.getBody().front();
   LocBuilder b(function.getLoc(), body.getTerminator());
-  auto roles = sm::RolesOp::create(b, registers.ofProducer, registers.ofConsumer);
+  auto roles = sm::RolesOp::create(b, registers.producerRegisters, registers.consumerRegisters);
   Block &consumer = roles.getConsumer().emplaceBlock();
   consumer.getOperations().splice(consumer.end(), body.getOperations(), body.begin(), roles->getIterator());
   b.setInsertionPointToEnd(&consumer);
@@ -104,9 +106,9 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
     const int64_t warps = tile::setting(getOperation(), "tile.num_warps", 4),
                   instances = tile::setting(getOperation(), "tile.instances_per_sm", 1);
     const Registers registers(warps, instances);
-    if (registers.ofConsumer < sm::kMinRegisters) {
+    if (registers.consumerRegisters < sm::kMinRegisters) {
       function.emitError("num_warps of ")
-          << warps << " and instances_per_sm of " << instances << " leave a thread " << registers.ofConsumer
+          << warps << " and instances_per_sm of " << instances << " leave a thread " << registers.consumerRegisters
           << " registers; it must have " << sm::kMinRegisters << " at least";
       return signalPassFailure();
     }

@@ -16,7 +16,7 @@ using namespace tegula;
 
 /// The most elements of a gather that is hoisted: those of a row or a column of a tile. More would take the registers
 /// that the loop needs.
-constexpr int64_t kMostElements = 512;
+constexpr int64_t kMaxElements = 512;
 
 /// Returns true if `op`, in the body of this loop, depends on nothing that changes in the loop. Adds `op` and the ops
 /// of the body that it needs to `inside`, in order.
@@ -40,7 +40,7 @@ static void hoistFrom(scf::ForOp loop) {
   for (auto gather : llvm::to_vector(loop.getBody()->getOps<tile::GatherOp>())) {
     auto tile = dyn_cast<RankedTensorType>(gather.getType());
     SetVector<Operation *> inside;
-    if ((!tile || tile.getNumElements() <= kMostElements) && isInvariant(gather, loop, inside))
+    if ((!tile || tile.getNumElements() <= kMaxElements) && isInvariant(gather, loop, inside))
       for (Operation *op : inside)
         op->moveBefore(loop);
   }

@@ -208,8 +208,8 @@ AllocOp tegula::sm::allocOf(Value tile) {
 }
 
 int64_t tegula::sm::registersOfBlock(int64_t warps, int64_t blocks) {
-  constexpr int64_t ofMultiprocessor = 64 << 10, mostOfThread = 255, unit = 8;
-  return std::min(ofMultiprocessor / (kWarpSize * warps * blocks), mostOfThread) / unit * unit * warps;
+  constexpr int64_t perMultiprocessor = 64 << 10, maxPerThread = 255, unit = 8;
+  return std::min(perMultiprocessor / (kWarpSize * warps * blocks), maxPerThread) / unit * unit * warps;
 }
 
 LogicalResult RolesOp::verify() {

@@ -9,7 +9,7 @@
 namespace tegula::simt {
 
 /// Registers of a multiprocessor, and the most that a lane can have.
-constexpr uint32_t kRegisters = 65536, kMostRegisters = 256;
+constexpr uint32_t kRegisters = 65536, kMaxRegisters = 256;
 
 Block::Block(uint32_t lanes)
     : stacks_(lanes), lanes_(lanes), ready_(lanes / kWarp), inWarp_(lanes / kWarp), warps_(lanes / kWarp),
@@ -64,7 +64,7 @@ void Block::startLanes() {
 
 /// Resets the warps. ptxas starts all warps of a kernel that moves registers between warps with equal shares.
 void Block::startWarps() {
-  const auto registers = std::min(kRegisters / (lanesOfInstance() * launch_->instancesPerSm) / 8 * 8, kMostRegisters);
+  const auto registers = std::min(kRegisters / (lanesOfInstance() * launch_->instancesPerSm) / 8 * 8, kMaxRegisters);
   freeRegisters_.assign(launch_->cluster, 0);
   for (Warp &warp : warps_)
     warp = {.elected = choose_->below(kWarp), .registers = registers, .groups = {}};

@@ -12,7 +12,7 @@
 namespace tegula::simt {
 namespace {
 
-constexpr int kMostThreads = 1024, kMostSharedBytes = 1 << 20;
+constexpr int kMaxThreads = 1024, kMaxSharedBytes = 1 << 20;
 
 /// A permutation of 0 to n - 1 that depends on the seed.
 class Order {
@@ -146,10 +146,10 @@ std::vector<SimtSite> parseSites(const std::string &kernel, const char *text) {
 }
 
 Status checkBlock(const Artifact &artifact) {
-  if (artifact.threads < 1 || artifact.threads > kMostThreads || artifact.threads % kWarp != 0)
+  if (artifact.threads < 1 || artifact.threads > kMaxThreads || artifact.threads % kWarp != 0)
     return invalid("threads is " + std::to_string(artifact.threads) + ", but must be a multiple of 32 up to " +
-                   std::to_string(kMostThreads));
-  if (artifact.shared_bytes < 0 || artifact.shared_bytes > kMostSharedBytes)
+                   std::to_string(kMaxThreads));
+  if (artifact.shared_bytes < 0 || artifact.shared_bytes > kMaxSharedBytes)
     return invalid("shared_bytes is " + std::to_string(artifact.shared_bytes));
   if (artifact.instances_per_sm < 1)
     return invalid("instances_per_sm is " + std::to_string(artifact.instances_per_sm) + ", but must be at least 1");

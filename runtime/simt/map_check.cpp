@@ -7,8 +7,8 @@
 namespace tegula::simt {
 namespace {
 
-constexpr uint64_t kUnit = 16, kMostElements = uint64_t{1} << 32, kStrideLimit = uint64_t{1} << 40;
-constexpr uint32_t kMostRank = 5, kMostOfBox = 256;
+constexpr uint64_t kUnit = 16, kMaxElements = uint64_t{1} << 32, kStrideLimit = uint64_t{1} << 40;
+constexpr uint32_t kMaxRank = 5, kMaxBox = 256;
 
 std::string problemOfStrides(const SimtTensorMap &map) {
   if (map.address % kUnit != 0)
@@ -21,9 +21,9 @@ std::string problemOfStrides(const SimtTensorMap &map) {
 
 std::string problemOfSizes(const SimtTensorMap &map) {
   for (uint32_t d = 0; d < map.rank; ++d) {
-    if (map.size[d] < 1 || map.size[d] > kMostElements)
+    if (map.size[d] < 1 || map.size[d] > kMaxElements)
       return "a size of " + std::to_string(map.size[d]) + "; legal are 1 to 2^32";
-    if (map.box[d] < 1 || map.box[d] > kMostOfBox)
+    if (map.box[d] < 1 || map.box[d] > kMaxBox)
       return "a box of " + std::to_string(map.box[d]) + " elements in a dimension; legal are 1 to 256";
   }
   return "";
@@ -45,7 +45,7 @@ std::string problemOfRows(const SimtTensorMap &map) {
 } // namespace
 
 std::string problemOf(const SimtTensorMap &map) {
-  if (map.rank < 1 || map.rank > kMostRank)
+  if (map.rank < 1 || map.rank > kMaxRank)
     return std::to_string(map.rank) + " dimensions; legal are 1 to 5";
   for (const auto &problem : {problemOfStrides, problemOfSizes, problemOfRows})
     if (std::string text = problem(map); !text.empty())

@@ -25,16 +25,16 @@ constexpr AccumulatorPlace accumulatorPlace(uint32_t lane, uint32_t index) {
 
 /// The token that a register holds until a wait: a NaN that no arithmetic yields.
 struct AccumulatorToken {
-  uint32_t matrix; ///< 1 to kMost.
+  uint32_t matrix; ///< 1 to kMax.
   uint32_t index;  ///< Index of the register.
 
-  static constexpr uint32_t kMost = 0x3fff;
+  static constexpr uint32_t kMax = 0x3fff;
 
   constexpr uint32_t bits() const { return 0xff800000 | matrix << 8 | index; }
   static constexpr std::optional<AccumulatorToken> from(uint32_t bits) {
-    if ((bits & 0xffc00000) != 0xff800000 || (bits >> 8 & kMost) == 0)
+    if ((bits & 0xffc00000) != 0xff800000 || (bits >> 8 & kMax) == 0)
       return std::nullopt;
-    return AccumulatorToken{bits >> 8 & kMost, bits & 0xff};
+    return AccumulatorToken{bits >> 8 & kMax, bits & 0xff};
   }
 };
 

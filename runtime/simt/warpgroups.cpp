@@ -91,7 +91,7 @@ uint32_t Block::matrixFor(Lane *lanes, uint32_t site, const SimtWgmma &what) {
              "uses registers that were written before, without wgmma.fence between");
   if (continues)
     return AccumulatorToken::from(held)->matrix;
-  warpgroup.lastMatrix = warpgroup.lastMatrix % AccumulatorToken::kMost + 1;
+  warpgroup.lastMatrix = warpgroup.lastMatrix % AccumulatorToken::kMax + 1;
   AccumulatorMatrix matrix{.columns = what.columns, .values = std::vector<float>(size_t{kMmaRows} * what.columns)};
   for (uint32_t lane = 0; what.accumulate && lane < kWarpgroup; ++lane)
     for (uint32_t i = 0; i < registersOf(what); ++i)

@@ -81,7 +81,7 @@ struct InFlight {
 /// newest first.
 using Groups = std::vector<InFlight>;
 
-constexpr size_t kMostGroups = 8;
+constexpr size_t kMaxGroups = 8;
 
 /// Returns the groups in flight after an instruction.
 Groups after(const SassInstruction &instruction, Groups groups) {
@@ -89,8 +89,8 @@ Groups after(const SassInstruction &instruction, Groups groups) {
     groups.front().add({accumulators(instruction), fragment(instruction)});
     if (endsGroup(instruction))
       groups.insert(groups.begin(), InFlight());
-    if (groups.size() > kMostGroups) { // Merges older groups: a loop without a wait makes endlessly many.
-      groups[kMostGroups - 1].add(groups.back());
+    if (groups.size() > kMaxGroups) { // Merges older groups: a loop without a wait makes endlessly many.
+      groups[kMaxGroups - 1].add(groups.back());
       groups.pop_back();
     }
   } else if (instruction.is("WARPGROUP.DEPBAR.LE")) {

@@ -39,7 +39,7 @@ private:
 TuningOptions options() {
   TuningOptions options;
   options.measurer = TEGULA_MEASURE;
-  options.most_candidates = 6;
+  options.max_candidates = 6;
   return options;
 }
 
@@ -75,7 +75,7 @@ TEST(Measure, ForwardAndBackward) {
 TEST(Measure, AWrongCandidateIsRejectedByTheReference) {
   WrongForSome compiler({.name = "causal", .bands = {{.right = 0, .alignment = Alignment::top_left}}});
   TuningOptions all = options();
-  all.most_candidates = 1000;
+  all.max_candidates = 1000;
   all.budget_seconds = 300;
   TuningTask small = task(false);
   Tuning tuning = tuned(small, compiler, all);
@@ -97,7 +97,7 @@ TEST(Measure, EachVariantForwardAndBackward) {
       TuningTask modified = task(backward);
       modified.problem.variant = variant.make(modified.problem);
       TuningOptions few = options();
-      few.most_candidates = 2;
+      few.max_candidates = 2;
       Tuning tuning = tuned(modified, *compiler, few);
       ASSERT_NE(tuning.winner(), nullptr) << variant.name << "\n" << toTable(tuning);
       EXPECT_EQ(tuning.count(CandidateState::beaten) + tuning.count(CandidateState::finalist), 2u)
@@ -116,7 +116,7 @@ TEST(Measure, ACandidateThatLosesItsVariantIsRejected) {
     modified.problem.variant = asked;
     modified.shape.seqlen_q = modified.shape.seqlen_k = 1200;
     TuningOptions all = options();
-    all.most_candidates = 1000;
+    all.max_candidates = 1000;
     all.budget_seconds = 300;
     Tuning tuning = tuned(modified, compiler, all);
     for (const Candidate &candidate : tuning.candidates)

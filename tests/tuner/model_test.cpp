@@ -128,7 +128,7 @@ TEST(Model, AHopperHasCandidatesWithRoles) {
   TuningTask forward = task("flash2_forward", 128);
   TuningDevice hopper = h100();
   hopper.target.arch = "sm_90a";
-  std::vector<Candidate> candidates = *candidatesOf(forward, hopper, TuningOptions().most_candidates);
+  std::vector<Candidate> candidates = *candidatesOf(forward, hopper, TuningOptions().max_candidates);
   auto roles = std::count_if(candidates.begin(), candidates.end(), [](const Candidate &c) {
     return c.schedule.roles == Roles::load && c.state == CandidateState::waiting;
   });

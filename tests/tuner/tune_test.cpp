@@ -142,7 +142,7 @@ TEST(Tune, TheBudgetEndsATuning) {
 
 TEST(Tune, TheModelChoosesWhomToCompile) {
   TuningOptions few = options();
-  few.most_candidates = 5;
+  few.max_candidates = 5;
   Expected<Tuning> tuning = tuned(few);
   ASSERT_TRUE(tuning.ok());
   size_t unlikely = tuning->count(CandidateState::unlikely);
@@ -214,7 +214,7 @@ TEST(Tune, AVariantIsTunedWithTheOneOfItsClassThatHasAName) {
   TuningTask capped = task();
   capped.problem.variant = softcap(50);
   TuningOptions few = options();
-  few.most_candidates = 5;
+  few.max_candidates = 5;
   Expected<Tuning> tuning = tune(capped, machine(), compiler, few);
   ASSERT_TRUE(tuning.ok()) << tuning.status().message();
   ASSERT_NE(tuning->winner(), nullptr);

@@ -11,8 +11,8 @@
 namespace tegula::tools {
 namespace {
 
-constexpr int64_t kLargestSize = std::numeric_limits<int32_t>::max();
-constexpr int64_t kLargestGap = 1 << 16;
+constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxGap = 1 << 16;
 constexpr int64_t kDefaultSeqlen = 1024;
 
 constexpr const char *kExamples = R"(Examples:
@@ -38,7 +38,7 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
       .add_option("--row-gaps", o.row_gaps,
                   "Numbers between the rows of q, k, v and o, with commas, or one for\nall: rows that begin at "
                   "multiples of 16 bytes suit TMA (0)")
-      ->check(wholeNumber(0, kLargestGap))
+      ->check(wholeNumber(0, kMaxGap))
       ->delimiter(',')
       ->type_name("LIST");
   addExplorationOptions(command, o.exploration);
@@ -63,11 +63,11 @@ std::optional<RowGaps> rowGaps(const std::vector<int64_t> &list) {
 } // namespace
 
 void addProblemOptions(CLI::App &command, AttentionOptions &o) {
-  addNumber(command, "--batch", o.batch, 0, kLargestSize, "Independent sequences (1)");
-  addNumber(command, "--heads", o.heads, 0, kLargestSize, "Query heads (8)");
-  addNumber(command, "--kv-heads", o.kv_heads, 1, kLargestSize, "Key and value heads, a divisor of --heads (--heads)");
-  addNumber(command, "--seqlen-q", o.seqlen_q, 0, kLargestSize, "Queries (--seqlen-k, or 1024)");
-  addNumber(command, "--seqlen-k", o.seqlen_k, 0, kLargestSize, "Keys and values (--seqlen-q, or 1024)");
+  addNumber(command, "--batch", o.batch, 0, kMaxSize, "Independent sequences (1)");
+  addNumber(command, "--heads", o.heads, 0, kMaxSize, "Query heads (8)");
+  addNumber(command, "--kv-heads", o.kv_heads, 1, kMaxSize, "Key and value heads, a divisor of --heads (--heads)");
+  addNumber(command, "--seqlen-q", o.seqlen_q, 0, kMaxSize, "Queries (--seqlen-k, or 1024)");
+  addNumber(command, "--seqlen-k", o.seqlen_k, 0, kMaxSize, "Keys and values (--seqlen-q, or 1024)");
   addKernelOptions(command, o.kernel);
   command.add_option("--scale", o.scale, "Factor on the scores; 0: 1 / sqrt(--head-dim) (0)")
       ->check(number())

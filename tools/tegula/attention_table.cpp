@@ -38,7 +38,7 @@ std::string errorLine(const TensorError &tensor) {
 std::string errorTable(const AttentionErrors &errors) {
   std::string text = fmt::format("\nAgainst double precision; at most {} times the plain formula's error is allowed:\n"
                                  "            largest error   relative to plain\n",
-                                 kLargestErrorRatio);
+                                 kMaxErrorRatio);
   for (const TensorError &tensor : errors.forward)
     text += errorLine(tensor);
   for (const TensorError &tensor : errors.backward)

@@ -20,7 +20,7 @@ Lists are written with commas. Examples:
 Operations are counted as in the papers: 4 N N D a head, halved if causal, 2.5 times as many backward.
 Exit code: 0 if all went well, 1 if a check or a problem failed, 2 for bad input.)";
 
-constexpr int64_t kMost = int64_t(1) << 24;
+constexpr int64_t kMax = int64_t(1) << 24;
 
 template <class T>
 void addList(CLI::App &command, const char *name, std::vector<T> &values, CLI::Validator legal, const char *type,
@@ -34,7 +34,7 @@ void addList(CLI::App &command, const char *name, std::vector<T> &values, CLI::V
 
 void addGrid(CLI::App &command, BenchOptions &o) {
   addList(command, "--head-dim", o.head_dims, wholeNumber(8, 256), "NUMBERS", "Head dimensions (64,128,256; cpu: 64)");
-  addList(command, "--seqlen", o.seqlens, wholeNumber(1, kMost), "NUMBERS",
+  addList(command, "--seqlen", o.seqlens, wholeNumber(1, kMax), "NUMBERS",
           "Sequence lengths (512 to 16384; cpu: 256,512)");
   addList(command, "--causal", o.causals, oneOf(causalWords()), "WORDS", "Masks (none,bottom_right)");
   addList(command, "--passes", o.passes, oneOf({"forward", "backward"}), "WORDS", "Passes (forward,backward)");
@@ -45,8 +45,8 @@ void addGrid(CLI::App &command, BenchOptions &o) {
               enumeration(variantNames()));
   addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType,
           "Element type: f32, f16 or bf16 (bf16; cpu: f32)");
-  addNumber(command, "--tokens", o.tokens, 1, kMost, "Tokens of a batch (16384; cpu: 512)");
-  addNumber(command, "--hidden", o.hidden, 8, kMost, "Numbers of a token: heads times --head-dim (2048; cpu: 256)");
+  addNumber(command, "--tokens", o.tokens, 1, kMax, "Tokens of a batch (16384; cpu: 512)");
+  addNumber(command, "--hidden", o.hidden, 8, kMax, "Numbers of a token: heads times --head-dim (2048; cpu: 256)");
 }
 
 } // namespace

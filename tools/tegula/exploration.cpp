@@ -13,7 +13,7 @@
 namespace tegula::tools {
 namespace {
 
-constexpr int64_t kMostSchedules = 100'000'000;
+constexpr int64_t kMaxSchedules = 100'000'000;
 
 struct Mutant {
   std::string name;
@@ -151,7 +151,7 @@ private:
 
   void addFindings(SimtReport &report) {
     for (SimtFinding &finding : report.findings)
-      if (result_.findings.size() < kMostFindings)
+      if (result_.findings.size() < kMaxFindings)
         result_.findings.push_back(std::move(finding));
   }
 
@@ -233,7 +233,7 @@ private:
                               [](float a, float b) { return std::bit_cast<int32_t>(a) == std::bit_cast<int32_t>(b); });
   }
 
-  static constexpr size_t kMostFindings = 100;
+  static constexpr size_t kMaxFindings = 100;
 
   const AttentionRun &run_;
   std::span<const AttentionRun> others_;
@@ -247,7 +247,7 @@ private:
 } // namespace
 
 void addExplorationOptions(CLI::App &command, ExplorationOptions &o) {
-  addNumber(command, "--schedules", o.schedules, 1, kMostSchedules, "simt: orders of lanes to try (1)");
+  addNumber(command, "--schedules", o.schedules, 1, kMaxSchedules, "simt: orders of lanes to try (1)");
   addWord(command, "--scheduler", {"uniform", "priority", "eager", "lazy", "laggard", "runaway"}, o.scheduler,
           parseSimtScheduler,
           "simt: uniform, priority (one warp goes ahead), eager or lazy\n(copies land at once, or at the last moment), "

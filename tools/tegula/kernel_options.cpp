@@ -5,11 +5,11 @@
 
 namespace tegula::tools {
 
-constexpr int64_t kLargestDim = 1024;
+constexpr int64_t kMaxDim = 1024;
 
 void addKernelOptions(CLI::App &command, KernelOptions &o) {
-  addNumber(command, "--head-dim", o.head_dim, 1, kLargestDim, "Numbers in a query and in a key (64)");
-  addNumber(command, "--value-dim", o.value_dim, 1, kLargestDim, "Numbers in a value (--head-dim)");
+  addNumber(command, "--head-dim", o.head_dim, 1, kMaxDim, "Numbers in a query and in a key (64)");
+  addNumber(command, "--value-dim", o.value_dim, 1, kMaxDim, "Numbers in a value (--head-dim)");
   addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType, "Element type: f32, f16 or bf16 (f32)");
   addWord(command, "--causal", causalWords(), o.causal, parseCausal,
           "Hide later keys: none, or with query 0 beside key 0 (top_left),\n"

@@ -42,7 +42,7 @@ Expected<Tuning> measure(const TuneOptions &options, const TuningTask &task, con
   TuningOptions tuning{
       .budget_seconds = options.budget, .seed = options.attention.seed, .exhaustive = options.exhaustive};
   if (options.candidates)
-    tuning.most_candidates = *options.candidates;
+    tuning.max_candidates = *options.candidates;
   tuning.schedules = options.schedules;
   tuning.rounds = options.rounds;
   tuning.window_seconds = options.seconds;

@@ -18,8 +18,8 @@ that differ by a factor of 2 at most; with --untuned they do not. Ctrl-C ends a 
 so far.
 Exit code: 0 if a schedule was found, 1 if none or something failed, 2 for bad input.)";
 
-constexpr int kMostCandidates = 100000;
-constexpr int kMostRounds = 1000;
+constexpr int kMaxCandidates = 100000;
+constexpr int kMaxRounds = 1000;
 
 /// Adds the options that time schedules which are given.
 void addSchedules(CLI::App &command, TuneOptions &o) {
@@ -37,7 +37,7 @@ void addSchedules(CLI::App &command, TuneOptions &o) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->excludes("--exhaustive");
-  addNumber(command, "--rounds", o.rounds, 1, kMostRounds, "Rounds of --schedule (5)");
+  addNumber(command, "--rounds", o.rounds, 1, kMaxRounds, "Rounds of --schedule (5)");
   command.add_option("--seconds", o.seconds, "Time for each --schedule in a round (0.1)")
       ->check(number())
       ->type_name("NUMBER");
@@ -55,7 +55,7 @@ void addTuneOptions(CLI::App &command, TuneOptions &o) {
       ->type_name("WORD");
   command.add_flag("--backward", o.attention.backward, "Tune the backward pass instead of the forward pass");
   command.add_option("--budget", o.budget, "Seconds to spend (60)")->check(number())->type_name("NUMBER");
-  addNumber(command, "--candidates", o.candidates, 1, kMostCandidates, "Schedules to compile at most (192)");
+  addNumber(command, "--candidates", o.candidates, 1, kMaxCandidates, "Schedules to compile at most (192)");
   addNoCache(command, o.attention.no_cache);
   command.add_flag("--again", o.again, "Measure even if the result is known");
   command.add_flag("--exhaustive", o.exhaustive, "Then time every schedule to the end and compare; takes minutes");

@@ -15,7 +15,7 @@ constexpr int64_t kCheckedQueries = 531, kCheckedKeys = 597;
 // The number of positions that the check has beyond the reach of a band: more than the largest block.
 constexpr int64_t kCheckedBeyondBand = 275;
 
-constexpr int64_t kMostCopies = 64;
+constexpr int64_t kMaxCopies = 64;
 
 /// Returns how far the widest band reaches: shorter sequences do not show where it ends.
 int64_t reachOf(const Variant &variant) {
@@ -161,7 +161,7 @@ Status Session::makeRotation(const AttentionPlan &plan) {
       return data.status();
     TEGULA_RETURN_IF_ERROR(data->forward(plan)); // The backward pass reads what it writes.
     copies = std::clamp<int64_t>(2 * cacheBytes(device_->target().name) / std::max<int64_t>(1, data->bytes()) + 2, 2,
-                                 kMostCopies);
+                                 kMaxCopies);
     rotation.push_back(std::move(*data));
   }
   TEGULA_RETURN_IF_ERROR(device_->synchronize());

@@ -77,6 +77,6 @@ std::string runCase(const Case &c, std::vector<NamedError> *errors = nullptr, in
 std::string rerun(const Case &c, Tensors &tensors, int times);
 
 /// The worst error ratio that check() accepts.
-inline constexpr double kMaxRatio = tools::kLargestErrorRatio;
+inline constexpr double kMaxRatio = tools::kMaxErrorRatio;
 
 } // namespace tegula::testing

@@ -114,7 +114,7 @@ struct TuningProgress {
 
 struct TuningOptions {
   double budget_seconds = 60;
-  int most_candidates = 192;    ///< The number of candidates to compile: those with the least model cost.
+  int max_candidates = 192;     ///< The number of candidates to compile: those with the least model cost.
   int compile_threads = 0;      ///< 0: one for each core.
   double patience_seconds = 20; ///< The time that a candidate may take to answer.
   uint64_t seed = 0;            ///< The seed of the inputs.
