@@ -41,6 +41,7 @@ class ScheduleRowsTest(unittest.TestCase):
 
     def test_the_error_names_the_row_and_what_is_legal(self):
         first, second = json.loads(FILE.read_text())["rows"][:2]
+        second["provenance"] = {"chosen": second["provenance"]["chosen"], "not_timed": "This row is a test's."}
         for path, value, expected in [
             (["share_kib"], 4, "the row has the unknown key 'share_kib'; legal are problems, schedule, example, provenance, target"),
             (["target"], "hopper", "'target' is 'hopper'; it must be cpu, cuda, or cuda: and an architecture such as sm_90a"),
@@ -55,8 +56,8 @@ class ScheduleRowsTest(unittest.TestCase):
             (["schedule"], "block_n=64 block_m=64", "schedule: the words must be in this order: 'block_m=64 block_n=64'"),
             (["schedule"], "block_m=64", "schedule: 'block_m=64' must give block_m and block_n"),
             (["example", "mask"], "causal", "'example' has the unknown key 'mask'"),
-            (["provenance", "timed"], {}, "'provenance' must have either 'timed', or 'not_timed' with the reason"),
             (["provenance", "not_timed"], "", "'not_timed' is \"\"; it must be a text that is not empty"),
+            (["provenance"], dict(second["provenance"], timed={}), "'provenance' must have either 'timed', or 'not_timed' with the reason"),
             (["provenance", "by"], "me", "'provenance' has the unknown key 'by'"),
         ]:
             with self.subTest(path=path, value=value):
