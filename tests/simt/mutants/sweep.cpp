@@ -106,8 +106,8 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
     // Each slot is filled again: the slot of queries in an instance's third block. The last block is ragged. With a
     // causal mask and one block of keys, the first of two blocks of queries sees no key.
     const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
-    const bool isPersistentInstance = isPersistent(schedule);
-    const int64_t heads = !isPersistentInstance ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
+    const bool persistent = isPersistent(schedule);
+    const int64_t heads = !persistent ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
     // A dynamic scheduler does not determine which instance gets a third block. With 5 or more heads, some instance
     // does.
     const int64_t shortHeads =
@@ -128,7 +128,7 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
                           .family = oracle::Family::crossing_zero});
     // One instance has a block in every other iteration. Another instance ends with a block, which it stores: the last
     // work indices have a block if no group of `heads_in_l2` heads lacks any.
-    if (isPersistentInstance)
+    if (persistent)
       launches.push_back({of(2 * schedule.block_m + 40, few, std::max(2, schedule.heads_in_l2))});
     return launches;
   }
