@@ -2,7 +2,10 @@
 #include "compiler/Registration.h"
 
 #include "compiler/cpu/Passes.h"
-#include "compiler/cuda/Passes.h"
+#include "compiler/cuda/layouts/Passes.h"
+#include "compiler/cuda/roles/Passes.h"
+#include "compiler/cuda/shared/Passes.h"
+#include "compiler/cuda/threads/Passes.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/simplify/Passes.h"
 #include "compiler/simt/Passes.h"
@@ -43,6 +46,7 @@ static constexpr MlirPhase kCudaPhases[] = {
     kTile,
     {"simplify", "softmax in elementary operations, exponentials to base 2", simplify::buildCudaSimplifyPipeline},
     {"layouts", "which thread holds which element", cuda::buildLayoutsPipeline},
+    {"roles", "which warps load and which compute", cuda::buildRolesPipeline},
     {"shared", "shared memory, copies and barriers", cuda::buildSharedPipeline},
     {"threads", "the program of one thread, without tiles", cuda::buildThreadsPipeline},
     {"nvvm", "the LLVM and NVVM dialects", emit::buildNvvmPipeline},
@@ -84,7 +88,10 @@ void tegula::registerTegulaPasses() {
   registerCanonicalizerPass();
   registerCSEPass();
   cpu::registerPasses();
-  cuda::registerPasses();
+  cuda::registerLayoutsPasses();
+  cuda::registerRolesPasses();
+  cuda::registerSharedPasses();
+  cuda::registerThreadsPasses();
   simplify::registerPasses();
   simt::registerPasses();
   for (llvm::StringRef target : targetNames())

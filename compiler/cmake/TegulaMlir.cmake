@@ -56,6 +56,8 @@ if(TEGULA_PCH)
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp "")
   add_library(tegula_precompiled OBJECT ${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp)
   target_link_libraries(tegula_precompiled PUBLIC tegula_mlir)
+  # ccache keeps what g++ compiles with precompiled headers only if their text is part of its input.
+  target_compile_options(tegula_mlir INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   target_precompile_headers(tegula_precompiled PRIVATE
     <mlir/Dialect/Arith/IR/Arith.h>
     <mlir/Dialect/Func/IR/FuncOps.h>

@@ -291,9 +291,10 @@ TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
   expectRefusal(r, ErrorCode::invalid_argument, "features: the cuda target has none");
   r = request();
   r.emit = "asm";
-  expectRefusal(r, ErrorCode::invalid_argument,
-                "emit: no phase is called 'asm'; legal are tile, simplify, layouts, shared, threads, nvvm, llvm, ptx, "
-                "cubin, report");
+  expectRefusal(
+      r, ErrorCode::invalid_argument,
+      "emit: no phase is called 'asm'; legal are tile, simplify, layouts, roles, shared, threads, nvvm, llvm, ptx, "
+      "cubin, report");
 }
 
 /// A program with a remainder of floats, which the language does not have.

@@ -45,6 +45,7 @@ CUDA_MARKS = {
     "tile": "tile.softmax",
     "simplify": "math.exp2",
     "layouts": "sm.mma",
+    "roles": "sm.load_shared",
     "shared": "sm.barrier",
     "threads": "func.func @flash2_forward",
     "nvvm": "llvm.func @flash2_forward",

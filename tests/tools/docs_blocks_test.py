@@ -43,7 +43,7 @@ not printed
 ```mlir input
 no test above
 ```
-`compiler/cuda/tests/roles.mlir`, `@turns`
+`compiler/cuda/threads/tests/roles.mlir`, `@turns`
 ```mlir input
 not there
 ```

@@ -6,7 +6,7 @@ import unittest
 import docs_rules as rules
 
 REPOSITORY = rules.Repository(
-    files=["README.md", "tools/dev", "docs/tour.md", "kernels/scores.cpp", "kernels/scores.h", "compiler/cuda/Rings.cpp"],
+    files=["README.md", "tools/dev", "docs/tour.md", "kernels/scores.cpp", "kernels/scores.h", "compiler/cuda/roles/analysis/Rings.cpp"],
     programs=rules.programs_of("add_executable(tegula main.cpp)\nadd_executable(tegula-opt x.cpp)\n"
                                "  add_executable(tegula_simt_${name}_test x.cpp)"),
     subcommands=["attention", "bench"], outside_commands=["cmake", "ctest"])
@@ -97,7 +97,7 @@ class CommandTest(unittest.TestCase):
         self.assertIn("cannot be read as shell", self.unknown("```sh\ncmake 'x\n```\n")[0][1])
 
     def test_paths(self):
-        good = ("`kernels/scores.cpp`, `scores.h:12`, `cuda/Rings.cpp`, `kernels/scores.{h,cpp}`, `kernels/`, `compiler/cuda`,"
+        good = ("`kernels/scores.cpp`, `scores.h:12`, `analysis/Rings.cpp`, `kernels/scores.{h,cpp}`, `kernels/`, `compiler/cuda`,"
                 " `kernels/*.cpp`, `PROGRAM.mlir`, `compiler/PHASE/Passes.td`, `tile.load`, `a/b`, `x.cubin`, `.cpp`")
         self.assertEqual(rules.missing_paths(good, REPOSITORY), [])
         bad = "x\n`kernels/none.cpp`, `none.td`, `kernels/scores.{h,td}`, `docs/none/`, `none*.cpp`, `ores.cpp`"

@@ -42,9 +42,9 @@ Exit code: 0 if all went well, 1 if the compiler refuses the program, 2 for bad 
 
 std::vector<std::string> phases(std::string_view target) {
   if (target == "cuda")
-    return {"tile", "simplify", "layouts", "shared", "threads", "nvvm", "llvm", "ptx", "cubin", "report"};
+    return {"tile", "simplify", "layouts", "roles", "shared", "threads", "nvvm", "llvm", "ptx", "cubin", "report"};
   if (target == "simt")
-    return {"tile", "simplify", "layouts", "shared", "threads", "nvvm", "calls", "llvm", "asm", "object"};
+    return {"tile", "simplify", "layouts", "roles", "shared", "threads", "nvvm", "calls", "llvm", "asm", "object"};
   return {"tile", "simplify", "plan", "loops", "llvm", "asm", "object"};
 }
 

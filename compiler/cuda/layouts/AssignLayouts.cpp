@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/layouts/Passes.h"
+#include "compiler/cuda/layouts/SharedOperands.h"
+#include "compiler/cuda/layouts/analysis/LayoutMap.h"
+#include "compiler/cuda/layouts/analysis/WarpGrid.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_ASSIGNLAYOUTS
+#include "compiler/cuda/layouts/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+using sm::LayoutAttr;
+
+constexpr int64_t defaultWarps = 4;
+
+static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+/// Returns true for ops that cost nothing to repeat in another layout.
+static bool isFree(Operation *op) {
+  auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+  return (isa<arith::ConstantOp>(op) && isTile(op->getResult(0))) || isa<tile::IotaOp, sm::LinearOp>(op) ||
+         (broadcast && !isTile(broadcast.getSource()));
+}
+
+/// Returns true if `value` is made of free ops alone, by ops that move nothing between threads.
+static bool isRematerializable(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return !isTile(value);
+  if (!isTile(value) || isFree(op))
+    return true;
+  auto reshape = dyn_cast<tile::ReshapeOp>(op);
+  bool local = op->hasTrait<OpTrait::Elementwise>() || isa<tile::BroadcastOp, tile::TransposeOp>(op) ||
+               (reshape && changesUnitDimsOnly(reshape));
+  return local && llvm::all_of(op->getOperands(), isRematerializable);
+}
+
+namespace {
+
+class LayoutAssignment {
+public:
+  LayoutAssignment(func::FuncOp function, int64_t warps) : function_(function), warps_(warps) {}
+
+  void run() {
+    duplicateFreeValues();
+    assignDots();
+    assignRest();
+    setTypes();
+    convertOperands();
+    lowerDots(dots_);
+    lowerReshapes();
+    lowerLoadsAndStores(function_);
+  }
+
+private:
+  /// Clones each free op for every further use, so that each copy takes the layout that its user needs.
+  void duplicateFreeValues() {
+    SmallVector<Operation *> free;
+    function_.walk([&](Operation *op) {
+      if (isFree(op))
+        free.push_back(op);
+    });
+    for (Operation *op : free) {
+      OpBuilder b(op);
+      while (!op->use_empty() && !op->getResult(0).hasOneUse())
+        op->use_begin()->set(b.clone(*op)->getResult(0));
+    }
+  }
+
+  static unsigned loopDepth(Operation *op) {
+    unsigned depth = 0;
+    for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+      depth += isa<LoopLikeOpInterface>(parent);
+    return depth;
+  }
+
+  /// Assigns layouts to the results of dots, the deepest loop first. Where layouts meet, the conversion is then in the
+  /// outer loop.
+  void assignDots() {
+    SmallVector<Operation *> dots;
+    function_.walk([&](tile::DotOp dot) { dots.push_back(dot); });
+    llvm::stable_sort(dots, [](Operation *a, Operation *b) { return loopDepth(a) > loopDepth(b); });
+    for (Operation *op : dots) {
+      auto dot = cast<tile::DotOp>(op);
+      std::optional<WarpGrid> grid;
+      if (LayoutAttr given = layouts_.lookup(dot.getResult()))
+        grid = gridOf(dot, warps_, given);
+      if (!grid)
+        grid = chooseGrid(dot, warps_, layouts_.lookup(dot.getLhs()));
+      dots_.push_back({dot, *grid});
+      layouts_.assign(dot.getResult(), accumulatorLayout(dot, *grid));
+    }
+  }
+
+  LayoutAttr defaultLayout(RankedTensorType type) const {
+    // Two 16-bit elements or one larger element for each thread: coalesced in global memory, without conflicts in
+    // shared memory.
+    int64_t vector = isa<Float16Type, BFloat16Type>(type.getElementType()) ? 2 : 1;
+    return sm::rowMajorLayout(type.getContext(), type.getShape(), vector, warps_);
+  }
+
+  /// Assigns default layouts to tiles without a layout, the largest tile first. The layout of a reduced tile then
+  /// follows from its source.
+  void assignRest() {
+    SmallVector<Value> tiles;
+    auto collect = [&](ValueRange values) { llvm::copy_if(values, std::back_inserter(tiles), isTile); };
+    function_.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      collect(op->getResults());
+      for (Region &region : op->getRegions())
+        collect(region.getArguments());
+    });
+    auto size = [](Value tile) { return cast<RankedTensorType>(tile.getType()).getNumElements(); };
+    llvm::stable_sort(tiles, [&](Value a, Value b) { return size(a) > size(b); });
+    for (Value tile : tiles)
+      layouts_.assign(tile, defaultLayout(cast<RankedTensorType>(tile.getType())));
+  }
+
+  void setTypes() {
+    for (auto [tile, layout] : layouts_.all())
+      setType(tile, layout);
+  }
+
+  static void setType(Value tile, LayoutAttr layout) {
+    tile.setType(sm::withLayout(tile.getType(), layout));
+    if (auto constant = tile.getDefiningOp<arith::ConstantOp>())
+      constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(tile.getType())));
+  }
+
+  void convertOperands() {
+    SmallVector<OpOperand *> wrong;
+    function_.walk([&](Operation *op) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (LayoutAttr required = layouts_.required(operand); required && required != sm::layoutOf(operand.get()))
+          wrong.push_back(&operand);
+    });
+    for (OpOperand *operand : wrong)
+      operand->set(inLayout(operand->get(), layouts_.required(*operand)));
+  }
+
+  Value inLayout(Value tile, LayoutAttr layout) {
+    Value &converted = converted_[{tile, layout}];
+    if (converted)
+      return converted;
+    OpBuilder b(tile.getContext());
+    b.setInsertionPointAfterValue(tile);
+    if (!isRematerializable(tile))
+      return converted = sm::ConvertOp::create(b, tile.getLoc(), sm::withLayout(tile.getType(), layout), tile);
+    return converted = rematerialized(b, tile.getDefiningOp(), layout);
+  }
+
+  Value rematerialized(OpBuilder &b, Operation *op, LayoutAttr layout) {
+    Operation *clone = b.clone(*op);
+    Value result = clone->getResult(0);
+    layouts_.record(result, layout);
+    setType(result, layout);
+    for (OpOperand &operand : clone->getOpOperands())
+      if (LayoutAttr required = layouts_.required(operand); required && required != sm::layoutOf(operand.get())) {
+        b.setInsertionPoint(clone);
+        operand.set(rematerialized(b, operand.get().getDefiningOp(), required));
+      }
+    return result;
+  }
+
+  void lowerReshapes() {
+    function_.walk([](tile::ReshapeOp reshape) {
+      if (changesUnitDimsOnly(reshape))
+        return;
+      OpBuilder b(reshape);
+      reshape.replaceAllUsesWith(
+          sm::ReshapeOp::create(b, reshape.getLoc(), reshape.getType(), reshape.getSource()).getResult());
+      reshape.erase();
+    });
+  }
+
+  func::FuncOp function_;
+  int64_t warps_;
+  LayoutMap layouts_;
+  SmallVector<PlannedDot> dots_;
+  llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> converted_;
+};
+
+struct AssignLayouts : cuda::impl::AssignLayoutsBase<AssignLayouts> {
+  void runOnOperation() override {
+    const int64_t warps = tile::setting(getOperation(), "tile.num_warps", defaultWarps);
+    getOperation()->walk([&](func::FuncOp function) { LayoutAssignment(function, warps).run(); });
+  }
+};
+
+} // namespace

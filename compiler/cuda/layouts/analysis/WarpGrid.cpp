@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/layouts/analysis/WarpGrid.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tegula::cuda {
+
+MmaShape shapeOf(tile::DotOp dot) {
+  auto result = dot.getResult().getType(), lhs = dot.getLhs().getType();
+  return {result.getDimSize(0), result.getDimSize(1), lhs.getDimSize(dot.getTransposeLhs() ? 0 : 1)};
+}
+
+bool onTensorCores(tile::DotOp dot) {
+  Type lhs = dot.getLhs().getType().getElementType(), rhs = dot.getRhs().getType().getElementType();
+  return lhs == rhs && (!lhs.isF32() || dot.getAllowTf32());
+}
+
+bool onWarpgroups(tile::DotOp dot, WarpGrid grid) {
+  MmaShape shape = shapeOf(dot);
+  return tile::wantsRoles(dot) && !dot->hasAttr(tile::warpLocal) && onTensorCores(dot) &&
+         !dot.getLhs().getType().getElementType().isF32() && !dot.getTransposeLhs() && grid.n == 1 &&
+         grid.m % sm::kWarpsPerWarpgroup == 0 && shape.m == sm::kRowsPerWarp * grid.m && shape.n <= sm::kMaxMmaColumns;
+}
+
+sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid) {
+  MmaShape shape = shapeOf(dot);
+  return sm::accumulatorLayout(dot.getContext(), shape.m, shape.n, grid.m, grid.n);
+}
+
+sm::LayoutAttr operandLayout(tile::DotOp dot, WarpGrid grid) {
+  MmaShape shape = shapeOf(dot);
+  return sm::operandLayout(dot.getContext(), shape.m, shape.k, grid.m, grid.n);
+}
+
+MmaShape covered(tile::DotOp dot, WarpGrid grid) {
+  auto up = [](int64_t size, int64_t unit) { return static_cast<int64_t>(llvm::alignTo(size, unit)); };
+  MmaShape shape = shapeOf(dot);
+  return {up(shape.m, 16 * grid.m), up(shape.n, 16 * grid.n), up(shape.k, 16)};
+}
+
+/// Returns true if a reduction along `axis` reads the elements of `value`, directly or after elementwise ops and
+/// branches.
+static bool isReducedAlong(Value value, int64_t axis) {
+  llvm::SetVector<Value> reached;
+  reached.insert(value);
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (OpOperand &use : reached[i].getUses()) {
+      Operation *user = use.getOwner();
+      if (auto reduce = dyn_cast<tile::ReduceOp>(user); reduce && static_cast<int64_t>(reduce.getAxis()) == axis)
+        return true;
+      if (user->hasTrait<OpTrait::Elementwise>())
+        reached.insert(user->getResult(0));
+      else if (isa<scf::YieldOp>(user) && isa<scf::IfOp>(user->getParentOp()))
+        reached.insert(user->getParentOp()->getResult(use.getOperandNumber()));
+    }
+  return false;
+}
+
+namespace {
+/// The modelled cost of an MMA in clocks, by rough rates of one multiprocessor.
+struct CostModel {
+  static constexpr double sharedBytesPerClock = 128, productsPerClock = 1024, clocksOfBarriers = 100;
+  /// Exceeds any difference between grids, because warps then combine their partial results through shared memory.
+  static constexpr double crossWarpReduction = 1e6;
+
+  tile::DotOp dot;
+  sm::LayoutAttr lhs;
+  bool reducedRows = isReducedAlong(dot.getResult(), 1), reducedColumns = isReducedAlong(dot.getResult(), 0);
+
+  bool takesLhsFromRegisters(WarpGrid grid) const {
+    return lhs && !tile::DotOp(dot).getTransposeLhs() && lhs == operandLayout(dot, grid);
+  }
+
+  double operator()(WarpGrid grid) const {
+    tile::DotOp dot = this->dot;
+    MmaShape size = covered(dot, grid);
+    double lhsBytes = dot.getLhs().getType().getElementTypeBitWidth() / 8.0 * size.m * size.k;
+    double rhsBytes = dot.getRhs().getType().getElementTypeBitWidth() / 8.0 * size.n * size.k;
+    double bytes = rhsBytes * grid.m, cost = size.m * size.n * size.k / productsPerClock;
+    if (!takesLhsFromRegisters(grid)) {
+      bytes += lhsBytes * grid.n;
+      if (lhs) { // The lhs must be written to shared memory first.
+        bytes += lhsBytes;
+        cost += clocksOfBarriers;
+      }
+    }
+    cost += bytes / sharedBytesPerClock;
+    if ((reducedRows && grid.n > 1) || (reducedColumns && grid.m > 1))
+      cost += crossWarpReduction;
+    return cost;
+  }
+};
+} // namespace
+
+/// Returns all grids of `warps` warps. Those with more warps along the rows come first, so that ties keep rows within
+/// one warp.
+static SmallVector<WarpGrid> gridsOf(int64_t warps) {
+  SmallVector<WarpGrid> grids;
+  for (int64_t m = warps; m >= 1; --m)
+    if (warps % m == 0)
+      grids.push_back({m, warps / m});
+  return grids;
+}
+
+WarpGrid chooseGrid(tile::DotOp dot, int64_t warps, sm::LayoutAttr lhs) {
+  if (WarpGrid rows{warps, 1}; onWarpgroups(dot, rows))
+    return rows;
+  CostModel cost{dot, lhs};
+  SmallVector<WarpGrid> grids = gridsOf(warps);
+  return *llvm::min_element(grids, [&](WarpGrid a, WarpGrid b) { return cost(a) < cost(b); });
+}
+
+std::optional<WarpGrid> gridOf(tile::DotOp dot, int64_t warps, sm::LayoutAttr layout) {
+  for (WarpGrid grid : gridsOf(warps))
+    if (accumulatorLayout(dot, grid) == layout)
+      return grid;
+  return std::nullopt;
+}
+
+} // namespace tegula::cuda

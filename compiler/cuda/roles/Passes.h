@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The passes of the phase `roles`: which warps load and which compute. Passes.td says what each does.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class OpPassManager;
+class Pass;
+} // namespace mlir
+
+namespace tegula::cuda {
+
+std::unique_ptr<mlir::Pass> createSpecializeWarps();
+std::unique_ptr<mlir::Pass> createOverlapMmas();
+std::unique_ptr<mlir::Pass> createReadEarly();
+
+/// Adds these passes in this order.
+void buildRolesPipeline(mlir::OpPassManager &passes);
+void registerRolesPasses();
+
+} // namespace tegula::cuda

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/roles/Passes.h"
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_REGISTRATION
+#include "compiler/cuda/roles/Passes.h.inc"
+
+void registerRolesPasses() { registerCudaRolesPasses(); }
+
+void buildRolesPipeline(mlir::OpPassManager &passes) {
+  passes.addPass(createSpecializeWarps());
+  passes.addPass(createOverlapMmas());
+  passes.addPass(createReadEarly());
+}
+
+} // namespace tegula::cuda

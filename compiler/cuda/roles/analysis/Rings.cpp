@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/roles/analysis/Rings.h"
+
+#include "compiler/cuda/roles/analysis/ProducerTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+int64_t cuda::slotsIn(Loop loop, int64_t stages) {
+  bool isInnermost = loop && bodyOf(loop)->getOps<scf::ForOp>().empty();
+  return isInnermost ? stages : loop ? 2 : 1;
+}
+
+static Value i32(LocBuilder &b, int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); }
+
+RingPosition RingPosition::first(LocBuilder &b) { return {i32(b, 0), i32(b, 0)}; }
+
+RingPosition RingPosition::next(LocBuilder &b, int64_t slots) const {
+  Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, i32(b, slots - 1));
+  Value following = arith::AddIOp::create(b, slot, i32(b, 1));
+  Value other = arith::XOrIOp::create(b, phase, i32(b, 1));
+  return {arith::SelectOp::create(b, closes, i32(b, 0), following), arith::SelectOp::create(b, closes, other, phase)};
+}
+
+Operation *cuda::userIn(sm::LoadSharedOp fetch, bool last) {
+  Operation *found = nullptr;
+  for (Operation *user : fetch->getUsers()) {
+    Operation *op = fetch->getBlock()->findAncestorOpInBlock(*user);
+    if (!found || found->isBeforeInBlock(op) == last)
+      found = op;
+  }
+  return found;
+}
+
+Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches, int64_t stages) : loads_(fetches), stages_(stages) {
+  for (sm::LoadSharedOp fetch : loads_)
+    makeChannel(b, fetch);
+  for (sm::LoadSharedOp fetch : loads_)
+    findCompanion(fetch);
+  for (sm::LoadSharedOp fetch : loads_)
+    if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && work_.insert(nextWorkOf(loop)))
+      channels_[nextWorkOf(loop)] = {Value(), makeMbarriers(b, nextWorkOf(loop))};
+}
+
+Value Rings::makeMbarriers(LocBuilder &b, Operation *op) {
+  b.setLoc(op->getLoc());
+  return sm::MbarriersOp::create(b, sm::MbarriersType::get(b.getContext(), slotsIn(loopOf(op))));
+}
+
+void Rings::makeChannel(LocBuilder &b, sm::LoadSharedOp fetch) {
+  b.setLoc(fetch.getLoc());
+  sm::SharedType tile = fetch.getType();
+  SmallVector<int64_t> shape{slotsIn(loopOf(fetch))};
+  llvm::append_range(shape, tile.getShape());
+  auto type = sm::SharedType::get(b.getContext(), shape, tile.getElementType(), tile.getPanel());
+  Value ring = sm::AllocOp::create(b, type, IntegerAttr());
+  channels_[fetch] = {ring, makeMbarriers(b, fetch)};
+}
+
+/// Finds the load whose release also frees the slot of `fetch`, a tile that goes to registers: a tile of the same loop
+/// that each warp releases no sooner.
+void Rings::findCompanion(sm::LoadSharedOp fetch) {
+  if (isReadByMmas(fetch) || fetch->use_empty())
+    return;
+  auto canTakeAlong = [&](sm::LoadSharedOp other) {
+    return other->getBlock() == fetch->getBlock() && isReadByMmas(other) && isReadByLanes(other) &&
+           !userIn(other, /*last=*/true)->isBeforeInBlock(userIn(fetch, /*last=*/true));
+  };
+  if (auto found = llvm::find_if(loads_, canTakeAlong); found != loads_.end())
+    companions_[fetch] = *found;
+}
+
+bool Rings::areFilledIn(Loop loop) const {
+  return llvm::any_of(loop.getLoopRegions(), [&](Region *region) {
+    return llvm::any_of(region->front(), [&](Operation &op) { return isProducerLoaded(&op); });
+  });
+}
+
+SmallVector<Loop> Rings::loopsIn(Loop loop) const {
+  SmallVector<Loop> loops;
+  loop->walk<WalkOrder::PreOrder>([&](Loop inner) {
+    if (areFilledIn(inner))
+      loops.push_back(inner);
+  });
+  return loops;
+}

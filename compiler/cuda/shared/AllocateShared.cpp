@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/shared/Passes.h"
+
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_ALLOCATESHARED
+#include "compiler/cuda/shared/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+//===-- Copies ---------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// A commit group of copies into one buffer, followed from its commit on.
+class Group {
+public:
+  Group(sm::CommitOp commit, sm::CopyInOp copy) : commit_(commit), copy_(copy) {}
+
+  /// Inserts a wait before the first op in the rest of the block that needs the copies to be finished.
+  void waitForUse() {
+    if (Operation *early = searchRestOfBlock()) {
+      LocBuilder b(commit_.getLoc(), early);
+      sm::WaitOp::create(b, youngerGroups_);
+    }
+  }
+
+  /// Joins this group with the next one if no wait serves this group alone.
+  void joinNext() {
+    auto rest = restOfBlock();
+    auto next = llvm::find_if(rest, llvm::IsaPred<sm::CommitOp>);
+    if (next == rest.end() || isWaitedForAlone(rest.begin(), rest.end(), /*younger=*/0))
+      return;
+    commit_.erase();
+    commit_ = cast<sm::CommitOp>(*next);
+  }
+
+  /// Inserts a wait after the last use, if all uses are in loops that wait themselves. The copies then finish even if a
+  /// loop runs zero times.
+  void waitBehindUses() {
+    if (searchRestOfBlock() || finished_)
+      return;
+    Operation *last = commit_;
+    for (Operation *user : copy_.getShared().getUsers()) {
+      Operation *inBlock = commit_->getBlock()->findAncestorOpInBlock(*user);
+      if (inBlock && last->isBeforeInBlock(inBlock))
+        last = inBlock;
+    }
+    auto between = llvm::make_range(restOfBlock().begin(), std::next(last->getIterator()));
+    LocBuilder b(commit_.getLoc(), last->getNextNode());
+    sm::WaitOp::create(b, llvm::count_if(between, llvm::IsaPred<sm::CommitOp>));
+  }
+
+private:
+  llvm::iterator_range<Block::iterator> restOfBlock() {
+    return llvm::make_range(std::next(commit_->getIterator()), commit_->getBlock()->end());
+  }
+
+  Operation *searchRestOfBlock() {
+    youngerGroups_ = 0;
+    finished_ = false;
+    auto rest = restOfBlock();
+    return firstEarlyUse(rest.begin(), rest.end());
+  }
+
+  /// Returns true if some wait covers this group but not the next one, or counts this group among those that may still
+  /// run.
+  static bool isWaitedForAlone(Block::iterator begin, Block::iterator end, int64_t younger) {
+    for (Operation &op : llvm::make_range(begin, end)) {
+      younger += isa<sm::CommitOp>(op);
+      if (auto wait = dyn_cast<sm::WaitOp>(op))
+        return static_cast<int64_t>(wait.getPending()) >= younger;
+      for (Region &region : op.getRegions())
+        if (!region.empty() && isWaitedForAlone(region.front().begin(), region.front().end(), younger))
+          return true;
+    }
+    return false;
+  }
+
+  Operation *firstEarlyUse(Block::iterator begin, Block::iterator end) {
+    for (auto op = begin; op != end && !finished_; ++op) {
+      if (isa<sm::CommitOp>(*op))
+        ++youngerGroups_;
+      else if (auto wait = dyn_cast<sm::WaitOp>(*op))
+        finished_ = static_cast<int64_t>(wait.getPending()) <= youngerGroups_;
+      else if (readsCopy(*op) || overwritesSource(*op) || hasEarlyUse(*op))
+        return &*op;
+    }
+    return nullptr;
+  }
+
+  bool readsCopy(Operation &op) { return llvm::is_contained(op.getOperands(), copy_.getShared()); }
+
+  bool overwritesSource(Operation &op) {
+    return isa<tile::StoreOp, tile::AtomicAddOp, tile::ScatterAddOp, sm::CopyOutOp>(op) &&
+           llvm::any_of(op.getOperands(), [&](Value operand) {
+             return isa<tile::ViewType>(operand.getType()) &&
+                    tile::tensorOf(operand) == tile::tensorOf(copy_.getView());
+           });
+  }
+
+  /// Commits and waits in a region do not count after the region, because it may not run.
+  bool hasEarlyUse(Operation &op) {
+    return llvm::any_of(op.getRegions(), [&](Region &region) {
+      return !region.empty() && Group(*this).firstEarlyUse(region.front().begin(), region.front().end());
+    });
+  }
+
+  sm::CommitOp commit_;
+  sm::CopyInOp copy_;
+  int64_t youngerGroups_ = 0;
+  bool finished_ = false;
+};
+} // namespace
+
+/// Replaces the load by the start of a copy to a new buffer.
+static Group startCopy(sm::LoadSharedOp fetch) {
+  LocBuilder b(fetch.getLoc(), fetch);
+  Value buffer = sm::AllocOp::create(b, fetch.getType(), IntegerAttr());
+  auto copy = sm::CopyInOp::create(b, fetch.getView(), fetch.getPosition(), fetch.getShape(), buffer);
+  auto commit = sm::CommitOp::create(b);
+  fetch.replaceAllUsesWith(buffer);
+  fetch.erase();
+  return Group(commit, copy);
+}
+
+/// Lowers all loads to shared memory. The youngest group comes first, because its wait serves the older groups, too.
+static void lowerSharedLoads(Operation *root) {
+  SmallVector<Group> groups;
+  root->walk([&](sm::LoadSharedOp fetch) { groups.push_back(startCopy(fetch)); });
+  for (Group &group : llvm::reverse(groups))
+    group.waitForUse();
+  for (Group &group : llvm::reverse(groups))
+    group.joinNext();
+  for (Group &group : llvm::reverse(groups))
+    group.waitBehindUses();
+}
+
+//===-- Tiles from registers -------------------------------------------------------------------------------------===//
+
+/// Moves `op` up to the definition of its only operand, if that is in the same block.
+static void hoist(Operation *op) {
+  Operation *place = op->getOperand(0).getDefiningOp();
+  if (!place || place->getBlock() != op->getBlock())
+    return;
+  // A wait after a loop frees memory.
+  while (isa<sm::WaitOp>(place->getNextNode()))
+    place = place->getNextNode();
+  op->moveAfter(place);
+}
+
+/// Moves the store of a tile to shared memory up, with its rounding. The earlier it is written, the more likely it
+/// shares a barrier with another one.
+static void hoistStage(sm::ToSharedOp stage) {
+  if (auto narrowed = stage.getTile().getDefiningOp<arith::TruncFOp>())
+    hoist(narrowed);
+  hoist(stage);
+}
+
+/// Returns the type of the buffer of a conversion. It has panels, because threads that share a row may write what
+/// threads that share a column read.
+static sm::SharedType exchangeType(RankedTensorType tile) {
+  unsigned bytes = llvm::divideCeil(tile.getElementTypeBitWidth(), 8);
+  bool panelled = tile.getRank() == 2 && (bytes == 2 || bytes == 4);
+  return sm::SharedType::get(tile.getContext(), tile.getShape(), tile.getElementType(),
+                             panelled ? sm::panelFor(tile.getDimSize(1), bytes) : 0);
+}
+
+static sm::SharedType rowMajorType(RankedTensorType tile) {
+  return sm::SharedType::get(tile.getContext(), tile.getShape(), tile.getElementType(), /*panel=*/0);
+}
+
+static Value write(LocBuilder &b, Value tile, sm::SharedType type) {
+  Value buffer = sm::AllocOp::create(b, type, IntegerAttr());
+  sm::WriteOp::create(b, tile, buffer);
+  return buffer;
+}
+
+static void lowerToWrite(Operation *op) {
+  LocBuilder b(op->getLoc(), op);
+  auto result = TypeSwitch<Operation *, Value>(op)
+                    .Case([&](sm::ToSharedOp stage) { return write(b, stage.getTile(), stage.getType()); })
+                    .Case([&](sm::ConvertOp convert) {
+                      Value buffer = write(b, convert.getSource(), exchangeType(convert.getType()));
+                      return sm::ReadOp::create(b, convert.getType(), buffer, /*reshaped=*/false);
+                    })
+                    .Case([&](sm::ReshapeOp reshape) {
+                      Value buffer = write(b, reshape.getSource(), rowMajorType(reshape.getSource().getType()));
+                      return sm::ReadOp::create(b, reshape.getType(), buffer, /*reshaped=*/true);
+                    })
+                    .Default(Value());
+  if (!result)
+    return;
+  op->replaceAllUsesWith(ValueRange(result));
+  op->erase();
+}
+
+namespace {
+struct AllocateShared : cuda::impl::AllocateSharedBase<AllocateShared> {
+  void runOnOperation() override {
+    lowerSharedLoads(getOperation());
+    getOperation()->walk(hoistStage);
+    getOperation()->walk(lowerToWrite);
+  }
+};
+} // namespace

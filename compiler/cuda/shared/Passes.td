@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// The passes of the phase `shared`. Keep in the order in which they run.
+#ifndef TEGULA_CUDA_SHARED_PASSES
+#define TEGULA_CUDA_SHARED_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
+  let summary = "starts the copies of later iterations early (`cp.async`, software pipelining)";
+  let description = [{
+    Applies to an `sm.load_shared` from a read-only tensor to a tile with panels. Its position may depend on the loop
+    variable, but on no loaded or carried value, and its loop must contain no other loop with an `sm.load_shared`. Other
+    loads stay where they are.
+
+    The load gets a ring of `tile.num_stages` buffers (default 2), and the loop counts its slots in an i32. The copies
+    of the first stages - 1 iterations start before the loop. Each iteration waits for its own tile, then starts a later
+    copy. All loads of a loop share one commit group. The loop waits for all copies into its rings. With one stage, the
+    copies of an iteration start together at its top.
+
+    An example with three stages, abridged from tests/pipeline-copies.mlir (`@three_stages`). Before:
+
+    ```mlir
+    scf.for %j = %lo to %hi step %c64 iter_args(%sum = %zero) {
+      %t = sm.load_shared %k[%j, %c0] [64, 64]
+      %s = sm.mma %t, %t depth 64 acc %sum
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %ring = sm.alloc : !sm.shared<3x64x64xbf16, 128>
+    ...                                                // copies of two iterations, an sm.commit after each
+    scf.for %j = %lo to %hi step %c64 iter_args(%sum = %zero, %slot = %c0_i32) {
+      sm.wait 1
+      scf.if %exists { sm.copy_in %k[%next, %c0] [64, 64], %free_slot }
+      sm.commit
+      %t = sm.slot %ring[%slot]
+      %s = sm.mma %t, %t depth 64 acc %sum
+    }
+    ```
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
+def KeepLhsInRegisters : Pass<"keep-lhs-in-registers", "::mlir::ModuleOp"> {
+  let summary = "keeps left operands that a loop does not change in registers";
+  let description = [{
+    Applies, in modules with `tile.lhs_in_registers`, to a 16-bit left operand that is made before a loop and read by
+    MMAs in it, such as Q. The operand is read from shared memory once instead of in every iteration. For `sm.wgmma` the
+    loop must also carry another left operand in registers, as loops with MMA overlap do: otherwise ptxas 13.0 assigns
+    the same registers to both operands, without a warning. An `sm.mma` whose operand an `sm.wgmma` reads, too, keeps
+    reading shared memory, because it runs rarely. The pass emits a remark if nothing qualifies.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
+def AllocateShared : Pass<"allocate-shared"> {
+  let summary = "gives each tile in shared memory a buffer, and each copy a wait";
+  let description = [{
+    `sm.load_shared` becomes alloc, `copy_in` and commit in its place. A wait comes before the first op of its block
+    that reads the buffer or writes the tensor. Commit groups finish in order, so a wait names how many younger groups
+    may still run. No wait is needed if a later wait on the way to the reader covers the group. Copies before a
+    pipelined loop join the loop's first group. Because the loop may run zero times, a wait follows it.
+
+    `sm.to_shared` becomes alloc and write, as early in its block as its value is known, so that tiles share barriers.
+    `sm.convert` and `sm.reshape` become alloc, write and read.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
+def IssueLoadsEarly : Pass<"issue-loads-early"> {
+  let summary = "moves loads to registers to the start of the loop body";
+  let description = [{
+    Applies to a `tile.load` from a read-only tensor whose position is scalar arithmetic. The load and this arithmetic
+    move to the start of their block, before the waits for copies and as far as possible from the use. The latency of
+    the load then overlaps with MMAs. The backward pass loads its row statistics this way.
+  }];
+}
+
+def ArrangeAdditions : Pass<"arrange-additions"> {
+  let summary = "keeps atomic additions from separating MMAs";
+  let description = [{
+    The first fragments of an MMA arrive late unless another MMA still runs. The pass looks at a `tile.atomic_add` and
+    the `sm.mma` that follow it, and counts the registers of the added tile and of their accumulators.
+
+    - Up to 192 registers: the addition moves after the last MMA. No branch then separates the MMAs, and the fragments
+      of one are loaded while another runs.
+    - Above 224 registers: the MMA that made the added tile is split into groups of columns. Each group is computed and
+      added before the next one.
+    - In between, nothing changes.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
+}
+
+def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
+  let summary = "assigns an offset in shared memory to each buffer";
+  let description = [{
+    Buffers whose live ranges do not overlap share memory. A live range goes from the first to the last access. It
+    covers a whole loop if the alloc is outside the loop and an access inside. After a `copy_in` it extends to a wait
+    that covers the copy on every path; a ring is exempt, because its loop waits for all copies. Large buffers are
+    placed first: at the offset of a buffer of the same size if possible, otherwise at the lowest free offset. The pass
+    sets `tile.shared_bytes` on the module.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
+def InsertBarriers : Pass<"insert-barriers"> {
+  let summary = "inserts the barriers that order accesses of different threads";
+  let description = [{
+    Needs the offsets of `plan-shared`. The pass walks the program with the set of accesses since the last barrier, and
+    inserts `sm.barrier` before an op that conflicts with one of them. Buffers conflict by the bytes that they share; a
+    tensor that the program both reads and writes conflicts as a whole. No barrier is needed if view, layout and
+    position prove that each thread meets only its own accesses. If each warp meets only its own, a warp barrier is
+    enough.
+
+    A loop is walked again if its end conflicts with its beginning; positions that an iteration computes then count as
+    different. A conflict with accesses before a loop or branch gets its barrier before the loop or branch.
+
+    A `copy_in` conflicts with accesses before it starts. Each thread waits only for its own copies, so a barrier lies
+    between the wait and the next access to the copied bytes; the wait moves down to that access. In a pipelined loop
+    this one barrier also separates the readers of a slot from the copies that overwrite it. If an `sm.wgmma` reads what
+    threads wrote, a proxy fence precedes each barrier of the thread block.
+
+    The pass ignores scratch memory inside an op, such as that of a reduction between warps; the op's lowering orders
+    it.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
+def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
+  let summary = "lets a warpgroup stop a loop at the last keys that its rows can see";
+  let description = [{
+    Applies to consumer loops whose bound is an `sm.row_limit`, whose step is constant and at most 64 for each warpgroup
+    but one, and that contain no barrier of all threads. The pass runs last, because barriers must be in place. In a
+    causal block of 192 queries, the first 64 queries need 128 keys less than the last 64. Each warpgroup gets its own
+    bound. It waits for and passes the mutex of `sm.sequence_init` once for each iteration that it skips, because all
+    warpgroups must take it equally often.
+
+    A loop inside another loop, as in a persistent kernel, is followed by the tiles of the next block in the same ring.
+    Each warp therefore waits for the skipped tiles and releases them. The ring then counts warps, not warpgroups, in
+    the loop, too.
+
+    A loop that is not repeated has no consumer waits after it, so skipped tiles are never released. Only the first of
+    two warpgroups may then skip, and at most slots - 1 iterations, because the producer fills no slot again after
+    these. The last warpgroup runs every iteration: its wait for the producer's last tile keeps the shared memory
+    allocated until then.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+}
+
+#endif

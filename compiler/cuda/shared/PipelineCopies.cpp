@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/shared/Passes.h"
+
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_PIPELINECOPIES
+#include "compiler/cuda/shared/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+using LocBuilder = ImplicitLocOpBuilder;
+/// Ops of a loop's body, operands first.
+using Slice = SetVector<Operation *>;
+
+//===-- Loads that can run ahead ---------------------------------------------------------------------------------===//
+
+/// Adds to `slice` the ops of the loop's body that the operands of `op` are computed from.
+static LogicalResult addOperands(Operation *op, scf::ForOp loop, Slice &slice) {
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.filter = [body = loop.getBody()](Operation *operand) { return operand->getBlock() == body; };
+  return getBackwardSlice(op, &slice, options);
+}
+
+/// Returns true if no operand of `op` is a value that the loop carries.
+static bool isIndependent(Operation *op, scf::ForOp loop) {
+  return llvm::none_of(op->getOperands(),
+                       [&](Value operand) { return llvm::is_contained(loop.getRegionIterArgs(), operand); });
+}
+
+static bool isScalarAndPure(Operation *op) {
+  return op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
+         llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, sm::SharedType>);
+}
+
+static bool canRunAhead(sm::LoadSharedOp fetch, scf::ForOp loop) {
+  Slice slice;
+  return fetch.getType().getPanel() != 0 && tile::isReadOnly(fetch.getView()) && isIndependent(fetch, loop) &&
+         succeeded(addOperands(fetch, loop, slice)) &&
+         llvm::all_of(slice, [&](Operation *op) { return isScalarAndPure(op) && isIndependent(op, loop); });
+}
+
+static SmallVector<sm::LoadSharedOp> loadsAhead(scf::ForOp loop) {
+  return llvm::filter_to_vector(loop.getBody()->getOps<sm::LoadSharedOp>(),
+                                [&](sm::LoadSharedOp fetch) { return canRunAhead(fetch, loop); });
+}
+
+/// Returns true if no loop inside loads to shared memory. Such an inner loop needs the memory more.
+static bool isInnermost(scf::ForOp loop) {
+  WalkResult result = loop.getBody()->walk([](scf::ForOp inner) {
+    return inner.getBody()->getOps<sm::LoadSharedOp>().empty() ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
+//===-- The pipeline ---------------------------------------------------------------------------------------------===//
+
+namespace {
+class Pipeline {
+public:
+  Pipeline(scf::ForOp loop, SmallVector<sm::LoadSharedOp> fetches, int64_t stages)
+      : loop_(loop), loads_(std::move(fetches)), stages_(stages) {}
+
+  void build() {
+    for (sm::LoadSharedOp fetch : loads_)
+      (void)addOperands(fetch, loop_, slice_);
+    LocBuilder b(loop_.getLoc(), loop_);
+    makeRings(b);
+    for (int64_t stage = 0; stage + 1 < stages_; ++stage)
+      copyGroup(b, ahead(b, loop_.getLowerBound(), stage), integer(b, b.getI32Type(), stage));
+    Value distance = ahead(b, integer(b, loop_.getStep().getType(), 0), stages_ - 1);
+    Value slot = carrySlot(b);
+    rewriteBody(slot, distance);
+  }
+
+private:
+  static Value integer(LocBuilder &b, Type type, int64_t value) {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+  }
+
+  /// Returns the loop variable of the iteration that comes `iterations` later.
+  Value ahead(LocBuilder &b, Value variable, int64_t iterations) {
+    Value distance = b.createOrFold<arith::MulIOp>(loop_.getStep(), integer(b, variable.getType(), iterations));
+    return b.createOrFold<arith::AddIOp>(variable, distance);
+  }
+
+  void makeRings(LocBuilder &b) {
+    for (sm::LoadSharedOp fetch : loads_) {
+      sm::SharedType tile = fetch.getType();
+      SmallVector<int64_t> shape{stages_};
+      llvm::append_range(shape, tile.getShape());
+      auto ring = sm::SharedType::get(b.getContext(), shape, tile.getElementType(), tile.getPanel());
+      rings_.push_back(sm::AllocOp::create(b, fetch.getLoc(), ring, IntegerAttr()));
+    }
+  }
+
+  /// Emits the copies of the iteration at `variable`, guarded by a test that there is such an iteration, and their
+  /// commit.
+  void copyGroup(LocBuilder &b, Value variable, Value slot) {
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, variable, loop_.getUpperBound());
+    scf::IfOp::create(b, exists, [&](OpBuilder &then, Location loc) {
+      IRMapping map;
+      map.map(loop_.getInductionVar(), variable);
+      for (Operation *op : slice_)
+        then.clone(*op, map);
+      for (auto &&[fetch, ring] : llvm::zip_equal(loads_, rings_)) {
+        Value buffer = sm::SlotOp::create(then, fetch.getLoc(), fetch.getType(), ring, slot);
+        SmallVector<Value> position;
+        for (Value index : fetch.getPosition())
+          position.push_back(map.lookupOrDefault(index));
+        sm::CopyInOp::create(then, fetch.getLoc(), map.lookupOrDefault(fetch.getView()), position, fetch.getShape(),
+                             buffer);
+      }
+      scf::YieldOp::create(then, loc);
+    });
+    sm::CommitOp::create(b);
+  }
+
+  /// Returns the slot `step` after `slot` in a ring, in which slot `end` is followed by slot `start`.
+  static Value beside(LocBuilder &b, Value slot, int64_t step, int64_t end, int64_t start) {
+    auto constant = [&](int64_t value) { return integer(b, slot.getType(), value); };
+    Value closes = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, constant(end));
+    return arith::SelectOp::create(b, closes, constant(start), arith::AddIOp::create(b, slot, constant(step)));
+  }
+
+  /// Lets the loop carry its slot number and returns the slot of the iteration.
+  Value carrySlot(LocBuilder &b) {
+    Value slot;
+    auto nextSlot = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> args) -> SmallVector<Value> {
+      LocBuilder b(loc, end);
+      slot = args.front();
+      return {beside(b, slot, 1, stages_ - 1, 0)};
+    };
+    IRRewriter rewriter(b.getContext());
+    loop_ =
+        cast<scf::ForOp>(*loop_.replaceWithAdditionalYields(rewriter, integer(b, b.getI32Type(), 0), false, nextSlot));
+    return slot;
+  }
+
+  /// Emits the wait for the tiles of the iteration, and the copies of a later iteration. They go to the slot that the
+  /// previous iteration has read. A ring of one slot is filled for the iteration itself. Then replaces the loads by
+  /// slots.
+  void rewriteBody(Value slot, Value distance) {
+    auto b = LocBuilder::atBlockBegin(loop_.getLoc(), loop_.getBody());
+    if (stages_ > 1)
+      sm::WaitOp::create(b, stages_ - 2);
+    Value variable = b.createOrFold<arith::AddIOp>(loop_.getInductionVar(), distance);
+    copyGroup(b, variable, beside(b, slot, -1, 0, stages_ - 1));
+    if (stages_ == 1)
+      sm::WaitOp::create(b, 0);
+    for (auto &&[fetch, ring] : llvm::zip_equal(loads_, rings_)) {
+      b.setInsertionPoint(fetch);
+      fetch.replaceAllUsesWith(sm::SlotOp::create(b, fetch.getLoc(), fetch.getType(), ring, slot).getResult());
+      fetch.erase();
+    }
+  }
+
+  scf::ForOp loop_;
+  SmallVector<sm::LoadSharedOp> loads_;
+  int64_t stages_;
+  Slice slice_;
+  SmallVector<Value> rings_;
+};
+
+struct PipelineCopies : cuda::impl::PipelineCopiesBase<PipelineCopies> {
+  void runOnOperation() override {
+    const int64_t stages = tile::setting(getOperation(), "tile.num_stages", 2);
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](scf::ForOp loop) {
+      if (isInnermost(loop))
+        loops.push_back(loop);
+    });
+    for (scf::ForOp loop : loops)
+      if (SmallVector<sm::LoadSharedOp> fetches = loadsAhead(loop); !fetches.empty())
+        Pipeline(loop, std::move(fetches), stages).build();
+  }
+};
+} // namespace

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/shared/Passes.h"
+
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_PLANSHARED
+#include "compiler/cuda/shared/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+namespace {
+
+/// A closed interval, from `first` to `last`, of positions in the program or of bytes.
+struct Interval {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  int64_t last = std::numeric_limits<int64_t>::min();
+
+  void include(Interval other) {
+    first = std::min(first, other.first);
+    last = std::max(last, other.last);
+  }
+  bool overlaps(Interval other) const { return first <= other.last && other.first <= last; }
+};
+
+/// The live ranges of buffers, over the ops in program order.
+class LiveRanges {
+public:
+  explicit LiveRanges(Operation *root) : root_(root) { number(root); }
+
+  Interval of(sm::AllocOp alloc) const {
+    Interval liveRange;
+    addUses(alloc, alloc, liveRange);
+    return liveRange;
+  }
+
+private:
+  /// Numbers ops in program order. An op with regions spans the ops in them.
+  void number(Operation *op) {
+    int64_t first = next_++;
+    for (Region &region : op->getRegions())
+      for (Operation &inner : region.getOps())
+        number(&inner);
+    spans_[op] = {first, next_++};
+  }
+
+  void addUses(Value buffer, sm::AllocOp alloc, Interval &liveRange) const {
+    for (Operation *user : buffer.getUsers()) {
+      addUse(alloc, user, liveRange);
+      // No wait to look for: the loop that reads a ring waits for all copies into it.
+      if (isa<sm::CopyInOp>(user) && !buffer.getDefiningOp<sm::SlotOp>())
+        addUntilFinished(user, liveRange);
+      if (isa<sm::SlotOp, sm::ColumnsOp, sm::ConsumerWaitOp>(user))
+        addUses(user->getResult(0), alloc, liveRange);
+      if (auto product = dyn_cast<sm::WgmmaOp>(user))
+        addUntilWait(product, alloc, liveRange);
+    }
+  }
+
+  /// Adds an op that uses a buffer. A producer fills a buffer as early as it can, so its use counts from the start of
+  /// the roles. The last use of the consumers comes after the last fill.
+  void addUse(sm::AllocOp alloc, Operation *user, Interval &liveRange) const {
+    auto roles = user->getParentOfType<sm::RolesOp>();
+    if (roles && roles.getProducer().findAncestorOpInRegion(*user))
+      liveRange.include({spans_.at(roles).first, spans_.at(roles).first});
+    else
+      liveRange.include(spans_.at(inLoopOf(alloc, user)));
+  }
+
+  /// Extends a live range to the wait of an MMA, which reads its operands until then. If another iteration waits for
+  /// it, the range has no end.
+  void addUntilWait(sm::WgmmaOp product, sm::AllocOp alloc, Interval &liveRange) const {
+    for (Operation *user : product->getUsers())
+      liveRange.include(spans_.at(isa<sm::WgmmaWaitOp>(user) ? inLoopOf(alloc, user) : root_));
+  }
+
+  /// Returns the outermost loop between the alloc and the user, or the user. A buffer that one iteration uses must
+  /// survive the other iterations.
+  static Operation *inLoopOf(sm::AllocOp alloc, Operation *user) {
+    Operation *outermost = user;
+    for (Operation *op = user; op->getParentOp() && !op->isProperAncestor(alloc); op = op->getParentOp())
+      if (isa<LoopLikeOpInterface>(op))
+        outermost = op;
+    return outermost;
+  }
+
+  /// Extends a live range from a copy to a wait that covers it. Waits in regions do not count, because they may not
+  /// run.
+  void addUntilFinished(Operation *copy, Interval &liveRange) const {
+    int64_t groups = 0;
+    for (Operation *op = copy; !isa<func::FuncOp>(op); op = op->getParentOp()) {
+      liveRange.include(spans_.at(op));
+      for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
+        liveRange.include(spans_.at(next));
+        auto wait = dyn_cast<sm::WaitOp>(next);
+        if (wait && static_cast<int64_t>(wait.getPending()) < groups)
+          return;
+        groups += isa<sm::CommitOp>(next);
+      }
+    }
+  }
+
+  Operation *root_;
+  int64_t next_ = 0;
+  DenseMap<Operation *, Interval> spans_;
+};
+
+struct Buffer {
+  sm::AllocOp alloc;
+  int64_t size;
+  Interval liveRange, bytes;
+
+  void moveTo(int64_t offset) { bytes = {offset, offset + size - 1}; }
+};
+
+static bool isFree(ArrayRef<Buffer> placed, const Buffer &buffer) {
+  return llvm::none_of(placed, [&](const Buffer &other) {
+    return other.liveRange.overlaps(buffer.liveRange) && other.bytes.overlaps(buffer.bytes);
+  });
+}
+
+/// Picks an offset for `buffer`. Prefers the offset of a placed buffer of the same size, so that both have their rows
+/// at the same addresses. Otherwise takes the lowest offset that is free during the live range of `buffer`. `placed` is
+/// sorted by offset.
+static void placeAmong(ArrayRef<Buffer> placed, Buffer &buffer) {
+  for (const Buffer &other : placed)
+    if (buffer.moveTo(other.bytes.first); other.size == buffer.size && isFree(placed, buffer))
+      return;
+  buffer.moveTo(0);
+  for (const Buffer &other : placed)
+    if (other.liveRange.overlaps(buffer.liveRange) && other.bytes.overlaps(buffer.bytes))
+      buffer.moveTo(other.bytes.last + 1);
+}
+
+struct PlanShared : cuda::impl::PlanSharedBase<PlanShared> {
+  void runOnOperation() override {
+    int64_t total = 0;
+    Builder b(&getContext());
+    for (Buffer buffer : plan()) {
+      buffer.alloc.setOffset(buffer.bytes.first);
+      total = std::max(total, buffer.bytes.last + 1);
+    }
+    getOperation()->setAttr("tile.shared_bytes", b.getI64IntegerAttr(total));
+  }
+
+  /// Places the buffers, large ones first.
+  SmallVector<Buffer> plan() {
+    LiveRanges liveRanges(getOperation());
+    SmallVector<Buffer> buffers, placed;
+    getOperation().walk(
+        [&](sm::AllocOp alloc) { buffers.push_back({alloc, alloc.getType().bytes(), liveRanges.of(alloc), {}}); });
+    llvm::stable_sort(buffers, [](const Buffer &a, const Buffer &b) { return a.size > b.size; });
+    for (Buffer &buffer : buffers) {
+      placeAmong(placed, buffer);
+      auto isLower = [](const Buffer &a, const Buffer &b) { return a.bytes.first < b.bytes.first; };
+      placed.insert(llvm::upper_bound(placed, buffer, isLower), buffer);
+    }
+    return placed;
+  }
+};
+} // namespace

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// The lowering to threads: one walk over the function, in order, that builds the program of one thread next to it.
+#pragma once
+
+#include "compiler/cuda/threads/Scalars.h"
+#include "compiler/emit/Instructions.h"
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <limits>
+
+namespace mlir::scf {
+class ForOp;
+class IfOp;
+class WhileOp;
+} // namespace mlir::scf
+
+namespace tegula::cuda {
+
+/// A tensor in global memory.
+struct View {
+  mlir::Value base;                                 ///< i64, in bytes.
+  llvm::SmallVector<mlir::Value, 5> sizes, strides; ///< index; strides count elements.
+  mlir::Type element;
+
+  unsigned elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+};
+
+/// The coordinates of a thread's first element in a tile, computed from lane and warp. Register r of the thread holds
+/// the element at `origin + registerOffset(tile, r)`.
+struct ThreadCoordinates {
+  llvm::SmallVector<mlir::Value, 5> origin; ///< i32, one per dimension.
+  /// i1: true in the thread that writes these elements, among the threads that hold replicas of them. Null if each
+  /// thread writes.
+  mlir::Value writes;
+};
+
+/// Returns the number of registers of a thread that hold `tile`.
+unsigned registerCount(mlir::RankedTensorType tile);
+/// Returns what the register number `reg` contributes to the coordinates of its element.
+sm::Coordinates registerOffset(mlir::RankedTensorType tile, unsigned reg);
+
+/// The description of a tensor that TMA needs to copy boxes from or to it.
+struct TensorMap {
+  int64_t parameter; ///< The index of the function's parameter.
+  int64_t rows;      ///< The rows of a box.
+  int64_t columns;   ///< The number of columns that TMA sees, if the tensor has more.
+
+  static constexpr int64_t kAllColumns = std::numeric_limits<int32_t>::max();
+
+  TensorMap(mlir::Value view, int64_t rows, int64_t columns);
+  bool operator==(const TensorMap &) const = default;
+};
+
+class Threads {
+public:
+  explicit Threads(mlir::func::FuncOp source);
+  /// Builds the function of one thread and erases the source function.
+  mlir::LogicalResult run();
+
+  //===-- Emitting -----------------------------------------------------------------------------------------------===//
+  mlir::ImplicitLocOpBuilder b; ///< Has the location of the op that is being lowered.
+  Scalars s{b};
+  emit::Instructions gpu{b};
+
+  /// Emits at the entry of the function, where the value dominates all later code. The values that `emit` uses must be
+  /// emitted there, too, such as constants, lane() and warp().
+  mlir::Value atEntry(llvm::function_ref<mlir::Value()> emit);
+  /// Emits a branch. Each side emits values of these types, and the branch returns them.
+  llvm::SmallVector<mlir::Value> either(mlir::Value condition, mlir::TypeRange types,
+                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> then,
+                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> otherwise);
+  void either(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+  /// Returns registers in the form in which a branch yields them: pairs of 16-bit registers as 32-bit values, if their
+  /// number is even.
+  llvm::SmallVector<mlir::Value> packed(llvm::ArrayRef<mlir::Value> registers);
+  /// Returns type and number of the values that `packed` makes of `count` registers of type `element`.
+  static std::pair<mlir::Type, unsigned> packedType(mlir::Type element, unsigned count);
+  llvm::SmallVector<mlir::Value> unpacked(mlir::Type element, unsigned count, llvm::ArrayRef<mlir::Value> words);
+  mlir::Value lane() const { return lane_; } ///< i32
+  mlir::Value warp() const { return warp_; } ///< i32
+  mlir::Value isFirstLane() { return s.compare(Scalars::Compare::eq, lane_, 0); }
+  int64_t warps() const { return warps_; }
+  /// The compute capability, such as 80 for sm_80.
+  int64_t arch() const { return arch_; }
+
+  /// Emits a barrier for all threads that run this part of the program: the consumers inside `sm.roles`, otherwise the
+  /// thread block.
+  void barrier();
+
+  //===-- Lowered values of the source ---------------------------------------------------------------------------===//
+  /// Returns the registers of a tile, in the order of its layout's register digits.
+  llvm::ArrayRef<mlir::Value> registers(mlir::Value tile) const { return values_.at(tile); }
+  mlir::Value scalar(mlir::Value scalar) const { return values_.at(scalar).front(); }
+  llvm::SmallVector<mlir::Value> scalars(mlir::ValueRange scalars) const {
+    return llvm::map_to_vector(scalars, [&](mlir::Value x) { return scalar(x); });
+  }
+  /// Returns the address of a `!sm.shared` in bytes, an i32.
+  mlir::Value sharedAddress(mlir::Value shared) const { return values_.at(shared).front(); }
+  View view(mlir::Value view) const { return views_.at(view); }
+
+  void define(mlir::Value value, llvm::ArrayRef<mlir::Value> registers);
+  void define(mlir::Value view, const View &is) { views_[view] = is; }
+
+  //===-- Elements of a thread -----------------------------------------------------------------------------------===//
+  /// Returns the thread's coordinates in `tile`. Emits them once per layout, at the entry of the function.
+  ThreadCoordinates place(mlir::RankedTensorType tile);
+  /// Emits the thread's coordinates in `tile` here, from an opaque lane, so that none of them occupies a register
+  /// before.
+  ThreadCoordinates recomputePlace(mlir::RankedTensorType tile);
+  /// Returns a value that equals `number`, an i32, but that ptxas cannot prove equal: a shuffle returns it.
+  mlir::Value opaque(mlir::Value number) { return gpu.shuffleXor(number, 0); }
+  /// Returns an i1: true if the register's coordinate along `dim` is inside the tile, false if it is padding. Null if
+  /// it is inside in all threads.
+  mlir::Value inside(mlir::RankedTensorType tile, unsigned reg, unsigned dim);
+  /// Returns the same for all dimensions together.
+  mlir::Value inside(mlir::RankedTensorType tile, unsigned reg);
+
+  //===-- Shared memory ------------------------------------------------------------------------------------------===//
+  /// Returns the i32 address of byte `offset` of the shared memory of the thread block.
+  mlir::Value sharedMemory(int64_t offset);
+  /// Returns the i32 address of scratch memory for the whole thread block, aligned to 16 bytes. All uses share it, so
+  /// each use must end with a barrier after its last read.
+  mlir::Value scratch(int64_t bytes);
+  /// Returns the i32 address of memory that nothing else uses, aligned to 8 bytes.
+  mlir::Value reserve(int64_t bytes);
+
+  //===-- Roles --------------------------------------------------------------------------------------------------===//
+  mlir::LogicalResult lowerRoles(sm::RolesOp roles);
+  /// Returns true in the part of a producer in which one lane loads tiles by TMA, and false in the part in which a warp
+  /// copies them.
+  bool loadsByTma() const { return loadsByTma_; }
+  /// Returns the kernel parameter that contains the tensor map.
+  mlir::Value parameterOf(const TensorMap &map);
+  /// Returns an i1: true if the runtime could make the tensor map.
+  mlir::Value exists(const TensorMap &map);
+  /// Returns an i1: true if the runtime could make the tensor maps of all producer loads without `tma_only`. The
+  /// overload also requires `map`.
+  mlir::Value canLoadByTma();
+  mlir::Value canLoadByTma(const TensorMap &map);
+
+private:
+  void buildSignature();
+  void findTensorMaps();
+  void describeOnModule();
+  mlir::LogicalResult lowerBlock(mlir::Block &block);
+  mlir::LogicalResult lowerOp(mlir::Operation *op);
+  mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
+  mlir::LogicalResult lowerWhile(mlir::scf::WhileOp loop);
+  mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
+  mlir::LogicalResult lowerRegion(mlir::Block &from, mlir::Block *to, bool pack);
+  mlir::LogicalResult lowerRole(mlir::Block &role, unsigned registers, bool more);
+  mlir::LogicalResult lowerProducer(mlir::Block &producer);
+  int64_t bitOf(const TensorMap &map) const;
+  /// Returns an i1: true if the runtime could make all tensor maps of these bits.
+  mlir::Value areKnown(int64_t bits);
+
+  mlir::func::FuncOp source_, target_;
+  mlir::Operation *entryEnd_ = nullptr; ///< The last op that atEntry has emitted.
+  mlir::Value lane_, warp_, sharedBase_;
+  int64_t warps_, arch_, sharedBytes_;
+  bool hasRoles_ = false; ///< True inside an `sm.roles`.
+  bool loadsByTma_ = false;
+  llvm::SmallVector<TensorMap> tensorMaps_;
+  int64_t neededMaps_ = 0; ///< The bits of the maps of producer loads without `tma_only`.
+  std::optional<int64_t> scratchOffset_;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // On the heap: registers() stays valid
+  llvm::DenseMap<mlir::Value, View> views_;
+  llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, ThreadCoordinates> places_;
+};
+
+//===-- Lowering of single ops -----------------------------------------------------------------------------------===//
+
+// Views.cpp
+/// Defines a parameter of the source function. `words` are the base address, sizes and strides of a tensor, or one
+/// value with a scalar in the low bytes.
+void defineParameter(Threads &t, mlir::Value parameter, mlir::ValueRange words);
+mlir::LogicalResult lower(Threads &t, tile::ProgramIdOp op);
+mlir::LogicalResult lower(Threads &t, tile::NumProgramsOp op);
+mlir::LogicalResult lower(Threads &t, tile::DimOp op);
+mlir::LogicalResult lower(Threads &t, tile::SliceOp op);
+
+// Shapes.cpp
+mlir::LogicalResult lower(Threads &t, mlir::arith::ConstantOp op);
+mlir::LogicalResult lower(Threads &t, tile::IotaOp op);
+mlir::LogicalResult lower(Threads &t, sm::LinearOp op);
+mlir::LogicalResult lower(Threads &t, sm::OpaqueOp op);
+mlir::LogicalResult lower(Threads &t, sm::WarpgroupOp op);
+mlir::LogicalResult lower(Threads &t, tile::BroadcastOp op);
+mlir::LogicalResult lower(Threads &t, tile::ReshapeOp op);
+mlir::LogicalResult lower(Threads &t, tile::TransposeOp op);
+
+// Elementwise.cpp
+/// Lowers arithmetic on scalars, or on tiles element by element.
+mlir::LogicalResult lowerElementwise(Threads &t, mlir::Operation *op);
+
+// Functions.cpp: emit a function of an f32.
+mlir::Value exp(Threads &t, mlir::Value x);
+mlir::Value log(Threads &t, mlir::Value x);
+mlir::Value tanh(Threads &t, mlir::Value x);
+
+// Reductions.cpp
+mlir::LogicalResult lower(Threads &t, tile::ReduceOp op);
+mlir::LogicalResult lower(Threads &t, tile::AnyOp op);
+mlir::LogicalResult lower(Threads &t, sm::PartialReduceOp op);
+
+// GlobalMemory.cpp
+mlir::LogicalResult lower(Threads &t, tile::LoadOp op);
+mlir::LogicalResult lower(Threads &t, tile::StoreOp op);
+mlir::LogicalResult lower(Threads &t, tile::AtomicAddOp op);
+/// Lets one thread draw the work index for all threads that run this part of the program. Acts as a barrier for them.
+mlir::LogicalResult lower(Threads &t, tile::NextWorkOp op);
+mlir::LogicalResult lower(Threads &t, tile::GatherOp op);
+mlir::LogicalResult lower(Threads &t, tile::ScatterAddOp op);
+
+// Buffers.cpp
+mlir::LogicalResult lower(Threads &t, sm::AllocOp op);
+mlir::LogicalResult lower(Threads &t, sm::SlotOp op);
+mlir::LogicalResult lower(Threads &t, sm::ColumnsOp op);
+mlir::LogicalResult lower(Threads &t, sm::CommitOp op);
+mlir::LogicalResult lower(Threads &t, sm::WaitOp op);
+mlir::LogicalResult lower(Threads &t, sm::BarrierOp op);
+mlir::LogicalResult lower(Threads &t, sm::ProxyFenceOp op);
+
+// SharedAccess.cpp
+mlir::LogicalResult lower(Threads &t, sm::ReadOp op);
+mlir::LogicalResult lower(Threads &t, sm::WriteOp op);
+
+// Copies.cpp
+mlir::LogicalResult lower(Threads &t, sm::CopyInOp op);
+mlir::LogicalResult lower(Threads &t, sm::CopyOutOp op);
+mlir::LogicalResult lower(Threads &t, sm::FallbackCopyOp op);
+
+// Boxes.cpp
+/// Returns true if the tile can be stored by TMA where the run-time test `areBoxes` allows it. TMA reads the buffer
+/// later, so a later write must wait for it.
+bool canStoreBoxes(sm::CopyOutOp copy);
+/// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to store the tile.
+mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
+/// Emits the run-time test, an i1, whether TMA may load the tile: the tensor maps exist, and the first column is a
+/// multiple of 16 bytes.
+mlir::Value isBox(Threads &t, sm::ProducerLoadOp feed);
+mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
+/// Starts the TMA copies of a producer load. Their bytes count at the mbarrier `full`. One lane calls it.
+void loadBoxes(Threads &t, sm::ProducerLoadOp feed, mlir::Value full);
+/// Starts the TMA copies of this warp's rows to global memory.
+void storeBoxes(Threads &t, sm::CopyOutOp copy);
+/// Waits until TMA has read this warp's earlier stores from the buffer that `write` overwrites. Emits nothing if no
+/// such store can be pending.
+void waitForBoxesOf(Threads &t, sm::WriteOp write);
+/// Lets TMA see what this thread has written, if TMA may store the buffer of `write`. Otherwise emits nothing.
+void publishToBoxes(Threads &t, sm::WriteOp write);
+
+/// Copies the tile of a producer load by plain accesses of one warp.
+void copyByWarp(Threads &t, sm::ProducerLoadOp feed);
+
+// Mma.cpp
+mlir::LogicalResult lower(Threads &t, sm::MmaOp op);
+
+// Warpgroups.cpp
+mlir::LogicalResult lower(Threads &t, sm::PackOp op);
+mlir::LogicalResult lower(Threads &t, sm::WgmmaOp op);
+mlir::LogicalResult lower(Threads &t, sm::WgmmaWaitOp op);
+
+// Roles.cpp
+mlir::LogicalResult lower(Threads &t, sm::MbarriersOp op);
+mlir::LogicalResult lower(Threads &t, sm::ProducerLoadOp op);
+mlir::LogicalResult lower(Threads &t, sm::ConsumerWaitOp op);
+mlir::LogicalResult lower(Threads &t, sm::ReleaseOp op);
+mlir::LogicalResult lower(Threads &t, sm::ProduceWorkOp op);
+mlir::LogicalResult lower(Threads &t, sm::ConsumeWorkOp op);
+mlir::LogicalResult lower(Threads &t, sm::SequenceInitOp op);
+mlir::LogicalResult lower(Threads &t, sm::SequenceWaitOp op);
+mlir::LogicalResult lower(Threads &t, sm::SequenceArriveOp op);
+
+} // namespace tegula::cuda

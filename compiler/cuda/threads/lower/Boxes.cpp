@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// TMA copies of tiles between tensors and shared memory. A tile of 16-bit elements is copied in boxes, each as wide as
+// a panel.
+#include "compiler/cuda/threads/Threads.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using Compare = Scalars::Compare;
+
+constexpr int64_t kElementBytes = 2, kPanelBytes = 128, kPanelElements = kPanelBytes / kElementBytes;
+
+//===-- Tensor maps ----------------------------------------------------------------------------------------------===//
+
+/// Returns the number of columns that TMA sees. A tile that starts at column 0 is as wide as its tensor for this use,
+/// and the padding next to it must be 0. Other tiles have no such limit.
+static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
+  return matchPattern(position.back(), m_Zero()) ? shape.back() : TensorMap::kAllColumns;
+}
+
+TensorMap::TensorMap(Value view, int64_t rows, int64_t columns)
+    : parameter(cast<BlockArgument>(tile::tensorOf(view)).getArgNumber()), rows(rows), columns(columns) {}
+
+static TensorMap mapOf(sm::ProducerLoadOp feed) {
+  ArrayRef<int64_t> shape = feed.getShape();
+  return {feed.getView(), shape.front(),
+          feed.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
+}
+
+/// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
+/// limit, not even for a tile that starts at column 0.
+static TensorMap mapOf(sm::FallbackCopyOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
+
+/// Returns the tensor map for stores. The rows of one warp are one box.
+static TensorMap mapOf(sm::CopyOutOp copy) {
+  return {copy.getView(), static_cast<int64_t>(*copy.getRowsOfWarp()), copy.getShape().back()};
+}
+
+static bool overlap(sm::AllocOp one, sm::AllocOp other) {
+  auto endsBefore = [](sm::AllocOp first, sm::AllocOp second) {
+    return static_cast<int64_t>(*first.getOffset()) + first.getType().bytes() <=
+           static_cast<int64_t>(*second.getOffset());
+  };
+  return !endsBefore(one, other) && !endsBefore(other, one);
+}
+
+/// Returns true if consumers write another buffer that overlaps with the buffer of `copy`. Warps would then have to
+/// wait for the boxes of other warps.
+static bool sharesItsPlace(sm::CopyOutOp copy) {
+  sm::AllocOp own = sm::allocOf(copy.getShared());
+  auto isOver = [&](Value place) {
+    sm::AllocOp other = sm::allocOf(place);
+    return other != own && overlap(other, own);
+  };
+  WalkResult search = copy->getParentOfType<sm::RolesOp>().getConsumer().walk([&](Operation *op) {
+    auto write = dyn_cast<sm::WriteOp>(op);
+    auto copyIn = dyn_cast<sm::CopyInOp>(op);
+    bool found = (write && isOver(write.getShared())) || (copyIn && isOver(copyIn.getShared()));
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return search.wasInterrupted();
+}
+
+bool cuda::canStoreBoxes(sm::CopyOutOp copy) {
+  sm::SharedType type = copy.getShared().getType();
+  return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && type.elementBytes() == kElementBytes &&
+         type.getPanel() == kPanelBytes && type.getShape() == copy.getShape() &&
+         matchPattern(copy.getPosition().back(), m_Zero()) && !sharesItsPlace(copy);
+}
+
+static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
+
+void Threads::findTensorMaps() {
+  auto add = [&](const TensorMap &map) {
+    if (!llvm::is_contained(tensorMaps_, map))
+      tensorMaps_.push_back(map);
+    return bitOf(map);
+  };
+  source_.walk([&](sm::ProducerLoadOp feed) {
+    const int64_t bit = add(mapOf(feed));
+    neededMaps_ |= feed.getTmaOnly() ? 0 : bit;
+  });
+  source_.walk([&](sm::CopyOutOp copy) {
+    if (canStoreBoxes(copy))
+      add(mapOf(copy));
+  });
+}
+
+Value Threads::parameterOf(const TensorMap &map) {
+  return target_.getArgument(static_cast<unsigned>(numberOf(tensorMaps_, map)));
+}
+
+int64_t Threads::bitOf(const TensorMap &map) const { return int64_t{1} << numberOf(tensorMaps_, map); }
+
+Value Threads::areKnown(int64_t bits) {
+  Value flags = target_.getArguments().back();
+  return s.compare(Compare::eq, arith::AndIOp::create(b, flags, s.i64(bits)), bits);
+}
+
+Value Threads::exists(const TensorMap &map) { return areKnown(bitOf(map)); }
+Value Threads::canLoadByTma() { return areKnown(neededMaps_); }
+Value Threads::canLoadByTma(const TensorMap &map) { return areKnown(neededMaps_ | bitOf(map)); }
+
+//===-- Boxes ----------------------------------------------------------------------------------------------------===//
+
+/// Converts an index to a 32-bit coordinate, clamped to a range. Positions outside the range are outside any tensor
+/// that TMA can address, and so are the limits.
+static Value toCoordinate(Threads &t, Value index) {
+  if (auto cast = index.getDefiningOp<arith::IndexCastOp>(); cast && cast.getIn().getType().isInteger(32))
+    return cast.getIn();
+  constexpr int64_t first = -(int64_t{1} << 30), last = std::numeric_limits<int32_t>::max();
+  Value wide = t.s.toI64(index);
+  wide = t.b.createOrFold<arith::MaxSIOp>(wide, t.s.i64(first));
+  return t.s.toI32(t.b.createOrFold<arith::MinSIOp>(wide, t.s.i64(last)));
+}
+
+/// Returns the coordinates of the tile, or of its row `row` (an index), in the tensor of the view, innermost dimension
+/// first.
+static SmallVector<Value> coordinatesOf(Threads &t, Value view, ValueRange position, Value row) {
+  SmallVector<Value> coordinates;
+  auto add = [&](ArrayRef<Value> indices) {
+    for (Value index : llvm::reverse(indices))
+      coordinates.push_back(toCoordinate(t, index));
+  };
+  SmallVector<Value> first = t.scalars(position);
+  if (row)
+    first.front() = t.s.add(first.front(), row);
+  add(first);
+  for (auto slice = view.getDefiningOp<tile::SliceOp>(); slice; slice = slice.getView().getDefiningOp<tile::SliceOp>())
+    add(t.scalars(slice.getIndices()));
+  return coordinates;
+}
+
+/// Calls `copy` for each panel with the address of the panel and the coordinates of its part of the tensor.
+static void forEachPanel(Threads &t, sm::SharedType type, Value place, SmallVector<Value> coordinates,
+                         function_ref<void(Value, ValueRange)> copy) {
+  const int64_t panelBytes = type.getShape()[0] * kPanelBytes;
+  Value firstColumn = coordinates.front();
+  for (int64_t panel = 0; panel < type.getShape()[1] / kPanelElements; ++panel) {
+    coordinates.front() = t.s.add(firstColumn, panel * kPanelElements);
+    copy(t.s.add(place, panel * panelBytes), coordinates);
+  }
+}
+
+void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp feed, Value full) {
+  sm::SharedType type = feed.getTile().getType();
+  SmallVector<Value> coordinates = coordinatesOf(t, feed.getView(), feed.getPosition(), /*row=*/nullptr);
+  t.gpu.arriveExpecting(full, type.bytes());
+  forEachPanel(t, type, t.sharedAddress(feed.getTile()), coordinates,
+               [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(feed)), full, at); });
+}
+
+/// Returns the first row of this warp.
+static Value rowOfWarp(Threads &t, sm::CopyOutOp copy) {
+  return t.s.mul(t.warp(), static_cast<int64_t>(*copy.getRowsOfWarp()));
+}
+
+void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
+  Value row = rowOfWarp(t, copy), place = t.s.mul(row, kPanelBytes);
+  place = t.s.add(place, t.sharedAddress(copy.getShared()));
+  SmallVector<Value> coordinates = coordinatesOf(t, copy.getView(), copy.getPosition(), t.s.toIndex(row));
+  forEachPanel(t, copy.getShared().getType(), place, coordinates,
+               [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(copy)), at, place); });
+  t.gpu.commitBoxes();
+}
+
+/// Returns the copies that TMA may store from this buffer.
+static SmallVector<sm::CopyOutOp> storedCopiesOf(Value place) {
+  SmallVector<sm::CopyOutOp> copies;
+  for (Operation *user : place.getUsers())
+    if (auto copy = dyn_cast<sm::CopyOutOp>(user); copy && canStoreBoxes(copy))
+      copies.push_back(copy);
+  return copies;
+}
+
+/// Returns true if the copy may have started before the write, such as in an earlier iteration.
+static bool mayPrecede(sm::CopyOutOp copy, sm::WriteOp write) {
+  return write->getParentOfType<LoopLikeOpInterface>() || copy->getBlock() != write->getBlock() ||
+         copy->isBeforeInBlock(write);
+}
+
+void cuda::waitForBoxesOf(Threads &t, sm::WriteOp write) {
+  if (llvm::none_of(storedCopiesOf(write.getShared()), [&](sm::CopyOutOp copy) { return mayPrecede(copy, write); }))
+    return;
+  t.gpu.waitBoxes();
+  t.gpu.syncWarp();
+}
+
+void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
+  if (!storedCopiesOf(write.getShared()).empty())
+    t.gpu.fenceAsync();
+}
+
+//===-- Run-time tests -------------------------------------------------------------------------------------------===//
+
+/// Returns true if `index` is provably a multiple of `divisor`: a constant, or the induction variable of a loop whose
+/// lower bound and step are constant multiples.
+static bool isMultipleOf(Value index, int64_t divisor) {
+  auto isConstant = [&](Value value) {
+    APInt constant;
+    return matchPattern(value, m_ConstantInt(&constant)) && constant.getSExtValue() % divisor == 0;
+  };
+  auto argument = dyn_cast<BlockArgument>(index);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  bool isCounter = loop && argument == loop.getInductionVar();
+  return isCounter ? isConstant(loop.getLowerBound()) && isConstant(loop.getStep()) : isConstant(index);
+}
+
+/// Emits the run-time test whether TMA may load the tile: the tensor maps exist, and the first column is a multiple of
+/// 16 bytes. For any other first column, the GPU reports an illegal instruction.
+template <class Op> static Value isBoxOf(Threads &t, Op op) {
+  constexpr int64_t elements = 16 / kElementBytes;
+  Value isProducerLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
+  if (isMultipleOf(column, elements))
+    return isProducerLoaded;
+  Value rest = t.s.rem(t.s.toI32(t.scalar(column)), elements);
+  return t.s.both(isProducerLoaded, t.s.compare(Compare::eq, rest, 0));
+}
+
+Value cuda::isBox(Threads &t, sm::ProducerLoadOp feed) { return isBoxOf(t, feed); }
+Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
+
+/// Tests that the tensor map exists, and that neither a row nor an index of a slice is negative. A GPU reports an
+/// illegal instruction for a box that is stored before the first row or matrix.
+Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
+  Value areBoxes = t.exists(mapOf(copy)), row = t.s.toIndex(rowOfWarp(t, copy));
+  auto require = [&](Value index) { areBoxes = t.s.both(areBoxes, t.s.compare(Compare::sge, index, 0)); };
+  require(t.s.add(row, t.scalar(copy.getPosition().front())));
+  for (auto slice = copy.getView().getDefiningOp<tile::SliceOp>(); slice;
+       slice = slice.getView().getDefiningOp<tile::SliceOp>())
+    for (Value index : slice.getIndices())
+      require(t.scalar(index));
+  return areBoxes;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Addresses in shared memory, and the ops that order accesses to it.
+#include "compiler/cuda/threads/Threads.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+Value Threads::sharedMemory(int64_t offset) {
+  if (!sharedBase_)
+    sharedBase_ = atEntry([&] { return gpu.sharedBase(); });
+  return s.add(sharedBase_, offset);
+}
+
+Value Threads::scratch(int64_t bytes) {
+  if (!scratchOffset_)
+    scratchOffset_ = llvm::alignTo(sharedBytes_, 16);
+  sharedBytes_ = std::max(sharedBytes_, *scratchOffset_ + bytes);
+  return sharedMemory(*scratchOffset_);
+}
+
+Value Threads::reserve(int64_t bytes) {
+  int64_t offset = llvm::alignTo(sharedBytes_, 8);
+  sharedBytes_ = offset + bytes;
+  scratchOffset_.reset(); // Scratch memory must not grow into this.
+  return sharedMemory(offset);
+}
+
+void Threads::barrier() {
+  constexpr int64_t consumers = 1; // The ID of the barrier; 0 is for the whole thread block.
+  if (hasRoles_)
+    gpu.barrier(s.i32(consumers), warps_ * sm::kWarpSize);
+  else
+    gpu.barrier();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::AllocOp op) {
+  if (!op.getOffset())
+    return op.emitError("has no place in shared memory; plan-shared gives it one");
+  t.define(op.getResult(), t.sharedMemory(*op.getOffset()));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::SlotOp op) {
+  Value offset = t.s.mul(t.scalar(op.getIndex()), op.getRing().getType().slotBytes());
+  t.define(op.getResult(), t.s.add(t.sharedAddress(op.getRing()), offset));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ColumnsOp op) {
+  sm::SharedType type = op.getMatrix().getType();
+  int64_t offset = type.getShape()[0] * op.getFirst() * type.elementBytes(); // Panels follow each other.
+  t.define(op.getResult(), t.s.add(t.sharedAddress(op.getMatrix()), offset));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::CommitOp) {
+  t.gpu.commitCopies();
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::WaitOp op) {
+  t.gpu.waitCopies(op.getPending());
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::BarrierOp op) {
+  if (op.getWarp())
+    t.gpu.syncWarp();
+  else
+    t.barrier();
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ProxyFenceOp) {
+  t.gpu.fenceAsync();
+  return success();
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Arithmetic, one element at a time. bf16 and f16 are widened to f32, and each op rounds its result.
+#include "compiler/cuda/threads/Threads.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+static bool isNarrow(Type type) { return isa<Float16Type, BFloat16Type>(type); }
+
+/// Clones `op` for one element.
+static Value clone(Threads &t, Operation *op, ArrayRef<Value> operands, Type type) {
+  Operation *one = Operation::create(t.b.getLoc(), op->getName(), type, operands, NamedAttrList(),
+                                     op->getPropertiesStorage(), BlockRange(), /*numRegions=*/0);
+  return t.b.insert(one)->getResult(0);
+}
+
+/// Computes `op` on operands of 32 bits or more.
+static Value computeWide(Threads &t, Operation *op, ArrayRef<Value> operands, Type type) {
+  return TypeSwitch<Operation *, Value>(op)
+      .Case([&](math::Exp2Op) { return t.gpu.exp2(operands[0]); })
+      .Case([&](math::Log2Op) { return t.gpu.log2(operands[0]); })
+      .Case([&](math::ExpOp) { return exp(t, operands[0]); })
+      .Case([&](math::LogOp) { return log(t, operands[0]); })
+      .Case([&](math::TanhOp tanh) {
+        bool fast = bitEnumContainsAny(tanh.getFastmath(), arith::FastMathFlags::afn);
+        return fast ? t.gpu.tanh(operands[0]) : cuda::tanh(t, operands[0]);
+      })
+      .Default([&](Operation *) { return clone(t, op, operands, type); });
+}
+
+static Value compute(Threads &t, Operation *op, ArrayRef<Value> operands, Type type) {
+  if (isa<arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::BitcastOp>(op))
+    return clone(t, op, operands, type);
+  Type f32 = t.b.getF32Type();
+  SmallVector<Value, 3> wide;
+  for (Value operand : operands)
+    wide.push_back(isNarrow(operand.getType()) ? arith::ExtFOp::create(t.b, f32, operand) : operand);
+  Value result = computeWide(t, op, wide, isNarrow(type) ? f32 : type);
+  return isNarrow(type) ? arith::TruncFOp::create(t.b, type, result) : result;
+}
+
+/// Returns true for arithmetic that a GPU computes by instructions, without a library call.
+static bool isKnown(Operation *op) {
+  if (op->getNumResults() != 1 || op->getNumRegions() || !isMemoryEffectFree(op))
+    return false;
+  return isa<arith::ArithDialect>(op->getDialect()) ||
+         isa<math::Exp2Op, math::Log2Op, math::ExpOp, math::LogOp, math::TanhOp, math::SqrtOp, math::AbsFOp,
+             math::AbsIOp, math::FmaOp>(op);
+}
+
+LogicalResult cuda::lowerElementwise(Threads &t, Operation *op) {
+  if (!isKnown(op))
+    return op->emitError("the cuda target cannot lower this op");
+  Value result = op->getResult(0);
+  auto tile = dyn_cast<RankedTensorType>(result.getType());
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < (tile ? registerCount(tile) : 1); ++reg) {
+    SmallVector<Value, 3> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(isa<RankedTensorType>(operand.getType()) ? t.registers(operand)[reg] : t.scalar(operand));
+    registers.push_back(compute(t, op, operands, getElementTypeOrSelf(result.getType())));
+  }
+  t.define(result, registers);
+  return success();
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+// Loads, stores and atomic additions of tiles in registers from and to global memory, element by element.
+#include "compiler/cuda/threads/Threads.h"
+#include "compiler/tile/Tile.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using Compare = Scalars::Compare;
+
+//===-- Window ---------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// The part of a view that a tile covers, as one thread addresses it: one 64-bit address and, per dimension, the range
+/// of register offsets that are inside both the view and the tile.
+class Window {
+public:
+  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile)
+      : Window(t, view, position, tile, t.place(tile).origin) {}
+  /// Addresses the window for a thread whose first element has the coordinates `origin`.
+  Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin);
+
+  Value address(unsigned reg);
+  /// Returns an i1: true if the register holds an element of the tile that is inside the view. With `isWhole`, all
+  /// elements of the tile are known to be inside the view. Null if the result is true in all threads.
+  Value inside(unsigned reg, bool isWhole = false);
+  /// Returns an i1: true if all of the tile is inside the view. All threads have the same result.
+  Value isWhole() const;
+  /// Returns an i1: true if each `count` elements of the tile along its last dimension, from a multiple of `count` on,
+  /// are contiguous in memory and aligned to their total size. All threads have the same result.
+  Value isContiguous(int64_t count) const;
+  /// Returns the window for a branch in which isContiguous is true.
+  Window contiguous() const;
+
+private:
+  Value strideBytes(unsigned dim) const { return t_.s.mul(t_.s.toI64(view_.strides[dim]), view_.elementBytes()); }
+  void bound(unsigned dim);
+  Value insideAlong(unsigned dim, int64_t offset);
+
+  Threads &t_;
+  View view_;
+  SmallVector<Value> position_;
+  RankedTensorType tile_;
+  Value base_;
+  SmallVector<Value> origin_; ///< The coordinates of the thread's first element.
+  SmallVector<Value, 5> strideBytes_;
+  /// Null until `bound` computes them. low_ stays null if the position is not negative.
+  SmallVector<Value, 5> low_, high_;
+  llvm::DenseMap<unsigned, Value> addresses_;
+  llvm::DenseMap<std::pair<unsigned, int64_t>, Value> insideAlong_;
+};
+
+} // namespace
+
+static bool isNotNegative(Value x) {
+  APInt value;
+  return matchPattern(x, m_ConstantInt(&value)) && value.isNonNegative();
+}
+
+Window::Window(Threads &t, const View &view, ValueRange position, RankedTensorType tile, ArrayRef<Value> origin)
+    : t_(t), view_(view), position_(position), tile_(tile), base_(view.base), origin_(origin) {
+  Scalars &s = t.s;
+  low_.resize(position_.size());
+  high_.resize(position_.size());
+  for (auto [dim, at] : llvm::enumerate(position_)) {
+    strideBytes_.push_back(strideBytes(dim));
+    base_ = s.add(base_, s.mul(s.add(s.toI64(at), s.toI64(origin_[dim])), strideBytes_[dim]));
+  }
+}
+
+Value Window::isWhole() const {
+  Value isWhole;
+  for (auto [dim, at] : llvm::enumerate(position_))
+    isWhole = t_.s.both(isWhole, t_.s.covers(view_.sizes[dim], at, tile_.getDimSize(dim)));
+  return isWhole;
+}
+
+void Window::bound(unsigned dim) {
+  Scalars &s = t_.s;
+  Value at = position_[dim], origin = origin_[dim];
+  auto distance = [&](Value x) { return s.sub(s.toI32(s.clamp(s.sub(x, at), tile_.getDimSize(dim))), origin); };
+  low_[dim] = isNotNegative(at) ? nullptr : distance(s.index(0));
+  high_[dim] = distance(view_.sizes[dim]);
+}
+
+/// Adds one digit's stride to the address of an earlier register, so that few multiples of strides are alive.
+Value Window::address(unsigned reg) {
+  if (Value known = addresses_.lookup(reg))
+    return known;
+  const sm::Digit *last = nullptr;
+  unsigned weight = 1, step = 0;
+  for (const sm::Digit &digit : sm::layoutOf(tile_).getRegisters()) {
+    if (reg / weight % digit.size != 0) {
+      last = &digit;
+      step = weight;
+    }
+    weight *= digit.size;
+  }
+  Value address = last ? t_.s.add(this->address(reg - step), t_.s.mul(strideBytes_[last->dim], last->stride)) : base_;
+  return addresses_[reg] = address;
+}
+
+Value Window::insideAlong(unsigned dim, int64_t offset) {
+  if (!high_[dim])
+    bound(dim);
+  Value &inside = insideAlong_[{dim, offset}];
+  if (!inside) {
+    inside = t_.s.compare(Compare::sgt, high_[dim], offset);
+    if (low_[dim])
+      inside = t_.s.both(inside, t_.s.compare(Compare::sle, low_[dim], offset));
+  }
+  return inside;
+}
+
+Value Window::inside(unsigned reg, bool isWhole) {
+  if (isWhole)
+    return t_.inside(tile_, reg);
+  Value inside;
+  for (auto [dim, offset] : llvm::enumerate(registerOffset(tile_, reg)))
+    inside = t_.s.both(inside, insideAlong(dim, offset));
+  return inside;
+}
+
+Value Window::isContiguous(int64_t count) const {
+  Scalars &s = t_.s;
+  Value inBytes = view_.base;
+  for (Value stride : ArrayRef(strideBytes_).drop_back())
+    inBytes = s.bitOr(inBytes, stride);
+  Value aligned = s.compare(Compare::eq, s.rem(inBytes, count * view_.elementBytes()), 0);
+  Value startsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(position_.back()), count), 0);
+  return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, startsAtMultiple));
+}
+
+Window Window::contiguous() const {
+  Window window = *this;
+  window.strideBytes_.back() = t_.s.i64(view_.elementBytes());
+  return window;
+}
+
+/// Returns how many consecutive registers of each thread hold consecutive elements of the last dimension, from a
+/// multiple of this number on: 4, 2 or 1.
+static int64_t contiguousRegisters(RankedTensorType tile) {
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  int32_t last = tile.getRank() - 1;
+  ArrayRef<sm::Digit> registers = layout.getRegisters();
+  if (registers.empty() || registers.front().dim != last || registers.front().stride != 1)
+    return 1;
+  auto fits = [&](int64_t count) {
+    auto startsAtMultiple = [&](const sm::Digit &digit) { return digit.dim != last || digit.stride % count == 0; };
+    return registers.front().size % count == 0 && llvm::all_of(registers.drop_front(), startsAtMultiple) &&
+           llvm::all_of(layout.getLanes(), startsAtMultiple) && llvm::all_of(layout.getWarps(), startsAtMultiple);
+  };
+  return fits(4) ? 4 : fits(2) ? 2 : 1;
+}
+
+//===-- Load and store -------------------------------------------------------------------------------------------===//
+
+/// Loads the tile element by element. If the tile is whole, most accesses need no predicate.
+static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, bool isWhole) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  TypedAttr fill = op.getFillAttr() ? op.getFillAttr() : t.b.getZeroAttr(tile.getElementType());
+  Value otherwise = arith::ConstantOp::create(t.b, fill);
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
+    Value address = window.address(reg), inside = window.inside(reg, isWhole);
+    registers.push_back(t.gpu.load(tile.getElementType(), address, inside, otherwise));
+  }
+  return registers;
+}
+
+/// Loads a whole tile whose registers hold pairs of neighbours in memory, two elements at a time.
+static SmallVector<Value> loadPairs(Threads &t, tile::LoadOp op, Window window) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  SmallVector<Value> words;
+  for (unsigned reg = 0; reg < registerCount(tile); reg += 2) {
+    Value address = window.address(reg), inside = window.inside(reg, /*isWhole=*/true);
+    words.push_back(t.gpu.load(t.b.getI32Type(), address, inside, t.s.i32(0)));
+  }
+  return words;
+}
+
+LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  auto [word, words] = Threads::packedType(tile.getElementType(), registerCount(tile));
+  bool hasPairs = words < registerCount(tile) && contiguousRegisters(tile) > 1 && tile.getShape().back() % 2 == 0;
+  Value isFast = hasPairs ? t.s.both(window.isWhole(), window.isContiguous(2)) : window.isWhole();
+  auto fast = [&] {
+    return hasPairs ? loadPairs(t, op, window.contiguous()) : t.packed(loadTile(t, op, window, true));
+  };
+  auto slow = [&] { return t.packed(loadTile(t, op, window, false)); };
+  SmallVector<Type> types(words, word);
+  t.define(op, t.unpacked(tile.getElementType(), registerCount(tile), t.either(isFast, types, fast, slow)));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
+  auto tile = cast<RankedTensorType>(op.getTile().getType());
+  // Compute the coordinates here in a program with roles: consumers need them for nothing else.
+  ThreadCoordinates place = tile::wantsRoles(op) ? t.recomputePlace(tile) : t.place(tile);
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin);
+  for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile())))
+    t.gpu.store(element, window.address(reg), t.s.both(window.inside(reg), place.writes));
+  return success();
+}
+
+//===-- Atomic addition ------------------------------------------------------------------------------------------===//
+
+/// Adds the tile to memory, `count` elements at a time.
+static void addTile(Threads &t, tile::AtomicAddOp op, Window window, size_t count, bool isWhole) {
+  ArrayRef<Value> elements = t.registers(op.getTile());
+  Value writes = t.place(cast<RankedTensorType>(op.getTile().getType())).writes;
+  for (size_t reg = 0; reg < elements.size(); reg += count)
+    t.gpu.atomicAdd(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg, isWhole), writes));
+}
+
+/// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
+/// predicates.
+LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
+  auto tile = cast<RankedTensorType>(op.getTile().getType());
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
+  bool hasVectors = t.arch() >= 90 && tile.getElementType().isF32();
+  int64_t count = hasVectors ? contiguousRegisters(tile) : 1;
+  Value isWhole = window.isWhole();
+  if (count > 1)
+    isWhole = t.s.both(isWhole, window.isContiguous(count));
+  t.either(
+      isWhole, [&] { addTile(t, op, count > 1 ? window.contiguous() : window, count, /*isWhole=*/true); },
+      [&] { addTile(t, op, window, 1, /*isWhole=*/false); });
+  return success();
+}
+
+/// Begins with a barrier, after which all threads have read the previous work index.
+LogicalResult cuda::lower(Threads &t, tile::NextWorkOp op) {
+  Value place = t.reserve(4), counter = t.view(op.getCounter()).base;
+  t.barrier();
+  {
+    Value isFirstWarp = t.s.compare(Scalars::Compare::eq, t.warp(), 0);
+    Value isFirst = t.s.both(isFirstWarp, t.isFirstLane());
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+    Value number = t.gpu.fetchIncrement(counter);
+    t.gpu.storeShared(number, place);
+  }
+  t.barrier();
+  t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, place));
+  return success();
+}
+
+//===-- Single elements ------------------------------------------------------------------------------------------===//
+
+namespace {
+/// The address of the element that index tiles select, and an i1: true if it is inside the view.
+struct Target {
+  Value address, inside;
+};
+} // namespace
+
+/// Returns an i1: true if 0 <= index < size. Compares a 32-bit index in 32 bits.
+static Value isWithin(Scalars &s, Value index, Value size) {
+  if (!index.getType().isInteger(32))
+    return s.compare(Compare::ult, s.toIndex(index), size);
+  return s.compare(Compare::ult, index, s.toI32(s.clamp(size, int64_t{1} << 31)));
+}
+
+static Target targetOf(Threads &t, const View &view, ValueRange indices, unsigned reg) {
+  Scalars &s = t.s;
+  Target target{view.base, nullptr};
+  for (auto [dim, tile] : llvm::enumerate(indices)) {
+    Value index = t.registers(tile)[reg];
+    target.inside = s.both(target.inside, isWithin(s, index, view.sizes[dim]));
+    Value strideBytes = s.mul(s.toI64(view.strides[dim]), view.elementBytes());
+    target.address = s.add(target.address, s.mul(s.toI64(index), strideBytes));
+  }
+  return target;
+}
+
+LogicalResult cuda::lower(Threads &t, tile::GatherOp op) {
+  View view = t.view(op.getView());
+  Type type = getElementTypeOrSelf(op.getType());
+  Value otherwise = arith::ConstantOp::create(t.b, t.b.getZeroAttr(type));
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < t.registers(op.getIndices().front()).size(); ++reg) {
+    Target target = targetOf(t, view, op.getIndices(), reg);
+    registers.push_back(t.gpu.load(type, target.address, target.inside, otherwise));
+  }
+  t.define(op, registers);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, tile::ScatterAddOp op) {
+  auto tile = cast<RankedTensorType>(op.getTile().getType());
+  View view = t.view(op.getView());
+  Value writes = t.place(tile).writes;
+  for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile()))) {
+    Target target = targetOf(t, view, op.getIndices(), reg);
+    Value holds = t.s.both(t.inside(tile, reg), writes);
+    t.gpu.atomicAdd(element, target.address, t.s.both(target.inside, holds));
+  }
+  return success();
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// Lowering of sm.mma to tensor cores. The fragments of a step are loaded while the MMAs of the previous step run.
+#include "compiler/cuda/threads/lower/Mma.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+namespace {
+
+using Words = SmallVector<Value, 4>;
+
+/// Loads of one operand's fragments from shared memory, in blocks of 16 x 16 along (m or n, k).
+class MatrixLoads {
+public:
+  MatrixLoads(Threads &t, Value shared, sm::LayoutAttr matrices, bool kIsRow)
+      : t(t), tile(t, shared, originOf(t, matrices, 2)), kIsRow(kIsRow) {}
+
+  Words load(int64_t block, int64_t step) {
+    int64_t distance[] = {16 * block, 16 * step};
+    if (kIsRow)
+      std::swap(distance[0], distance[1]);
+    constexpr int64_t chunk = 8;
+    return Words(t.gpu.loadMatrices(4, /*transposed=*/kIsRow, tile.atOrInside(distance, chunk)));
+  }
+
+private:
+  Threads &t;
+  SharedTile tile;
+  bool kIsRow;
+};
+
+/// The lowering to mma.m16n8k16, for 16-bit elements.
+class Mma16 {
+public:
+  Mma16(Threads &t, sm::MmaOp op, const sm::Fragments &grid)
+      : t(t), op(op), grid(grid), steps(llvm::divideCeil(op.getDepth(), 16)), sums(initialSums(t, op)),
+        rhs(t, op.getRhs(), sm::rhsMatrices(op.getContext(), grid, op.getTransposeRhs()),
+            /*kIsRow=*/!op.getTransposeRhs()) {
+    if (isa<sm::SharedType>(op.getLhs().getType()))
+      lhs.emplace(t, op.getLhs(), sm::lhsMatrices(op.getContext(), grid, op.getTransposeLhs()),
+                  /*kIsRow=*/op.getTransposeLhs());
+  }
+
+  void emit() {
+    SmallVector<Words> a = loadLhs(0), b;
+    for (int64_t column = 0; column < grid.columns; ++column)
+      b.push_back(rhs.load(column, 0));
+    for (int64_t step = 0; step < steps; ++step) {
+      bool isLast = step + 1 == steps;
+      SmallVector<Words> nextA = isLast ? a : loadLhs(step + 1);
+      for (int64_t column = 0; column < grid.columns; ++column) {
+        Words next = isLast ? Words() : rhs.load(column, step + 1);
+        multiply(a, b[column], column);
+        b[column] = next;
+      }
+      a = nextA;
+    }
+    t.define(op.getResult(), sums);
+  }
+
+private:
+  SmallVector<Words> loadLhs(int64_t step) {
+    SmallVector<Words> fragments;
+    for (int64_t row = 0; row < grid.rows; ++row)
+      fragments.push_back(lhs ? lhs->load(row, step) : packLhs(row, step));
+    return fragments;
+  }
+
+  Words packLhs(int64_t row, int64_t step) {
+    Words words;
+    int64_t first = 8 * (row * sm::operandFragments(sm::layoutOf(op.getLhs()))->columns + step);
+    for (int64_t reg = first; reg < first + 8; reg += 2) {
+      Value low = lhsElement(reg), high = lhsElement(reg + 1);
+      words.push_back(t.gpu.pack(low, high));
+    }
+    return words;
+  }
+
+  /// Returns an element of the lhs, or 0 if the register is padding along k.
+  Value lhsElement(int64_t reg) {
+    Value element = t.registers(op.getLhs())[reg];
+    Value inside = t.inside(cast<RankedTensorType>(op.getLhs().getType()), reg, 1);
+    if (!inside)
+      return element;
+    return t.s.select(inside, element, arith::ConstantOp::create(t.b, t.b.getZeroAttr(element.getType())));
+  }
+
+  /// Multiplies the fragments of all rows by the two n8 blocks of a column.
+  void multiply(ArrayRef<Words> a, const Words &b, int64_t column) {
+    for (int64_t row = 0; row < grid.rows; ++row)
+      for (int64_t half = 0; half < 2; ++half) {
+        MutableArrayRef<Value> c = MutableArrayRef(sums).slice(8 * (row * grid.columns + column) + 4 * half, 4);
+        llvm::copy(t.gpu.mma16(op.getRhs().getType().getElementType(), a[row], ArrayRef(b).slice(2 * half, 2), c),
+                   c.begin());
+      }
+  }
+
+  Threads &t;
+  sm::MmaOp op;
+  sm::Fragments grid;
+  int64_t steps;
+  SmallVector<Value> sums;
+  MatrixLoads rhs;
+  std::optional<MatrixLoads> lhs;
+};
+
+/// Loads of one operand of mma.m16n8k8: single f32 elements, rounded to tf32.
+class Tf32Loads {
+public:
+  /// `warps` are the digits that give the warp's position along m or n.
+  Tf32Loads(Threads &t, Value shared, ArrayRef<sm::Digit> warps, bool kIsRow)
+      : t(t), kIsRow(kIsRow),
+        tile(t, shared,
+             originOf(t, sm::LayoutAttr::get(t.b.getContext(), {}, sm::Digits{{!kIsRow, 4, 1}, {kIsRow, 8, 1}}, warps),
+                      2)) {}
+
+  /// Returns the element of this lane in the 8 x 4 block at (m or n, k).
+  Value load(int64_t along, int64_t k) {
+    int64_t distance[] = {along, k};
+    if (kIsRow)
+      std::swap(distance[0], distance[1]);
+    return t.gpu.toTf32(t.gpu.loadShared(t.b.getF32Type(), 1, tile.atOrInside(distance, 1)).front());
+  }
+
+private:
+  Threads &t;
+  bool kIsRow;
+  SharedTile tile;
+};
+
+/// The lowering to mma.m16n8k8, for f32 elements rounded to tf32.
+class MmaTf32 {
+public:
+  MmaTf32(Threads &t, sm::MmaOp op, const sm::Fragments &grid)
+      : t(t), op(op), grid(grid), sums(initialSums(t, op)),
+        lhs(t, op.getLhs(), warpsAlong(op.getTransposeLhs(), 16 * grid.rows, grid.warpsM, 1, grid.warpsN),
+            op.getTransposeLhs()),
+        rhs(t, op.getRhs(), warpsAlong(!op.getTransposeRhs(), 16 * grid.columns, grid.warpsN, grid.warpsM, 1),
+            !op.getTransposeRhs()) {}
+
+  void emit() {
+    for (int64_t k = 0; k < static_cast<int64_t>(op.getDepth()); k += 8) {
+      SmallVector<Words> a;
+      for (int64_t row = 0; row < grid.rows; ++row)
+        a.push_back({lhs.load(16 * row, k), lhs.load(16 * row + 8, k), lhs.load(16 * row, k + 4),
+                     lhs.load(16 * row + 8, k + 4)});
+      for (int64_t column = 0; column < 2 * grid.columns; ++column)
+        multiply(a, {rhs.load(8 * column, k), rhs.load(8 * column, k + 4)}, column);
+    }
+    t.define(op.getResult(), sums);
+  }
+
+private:
+  /// Returns the warp digits of an operand: `before` consecutive warps are replicas, then `warps` positions along `dim`
+  /// follow, and `after` repetitions of these are replicas again.
+  static sm::Digits warpsAlong(int32_t dim, int64_t stride, int64_t warps, int64_t before, int64_t after) {
+    return {{sm::Digit::replicas, before, 0}, {dim, warps, stride}, {sm::Digit::replicas, after, 0}};
+  }
+
+  void multiply(ArrayRef<Words> a, const Words &b, int64_t column) {
+    for (int64_t row = 0; row < grid.rows; ++row) {
+      MutableArrayRef<Value> c = MutableArrayRef(sums).slice(4 * (row * 2 * grid.columns + column), 4);
+      llvm::copy(t.gpu.mmaTf32(a[row], b, c), c.begin());
+    }
+  }
+
+  Threads &t;
+  sm::MmaOp op;
+  sm::Fragments grid;
+  SmallVector<Value> sums;
+  Tf32Loads lhs, rhs;
+};
+
+} // namespace
+
+SmallVector<Value> cuda::initialSums(Threads &t, sm::MmaOp op) {
+  if (op.getAcc())
+    return SmallVector<Value>(t.registers(op.getAcc()));
+  Value zero = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0));
+  return SmallVector<Value>(registerCount(op.getResult().getType()), zero);
+}
+
+static Type elementOf(Type operand) {
+  auto shared = dyn_cast<sm::SharedType>(operand);
+  return shared ? shared.getElementType() : cast<RankedTensorType>(operand).getElementType();
+}
+
+static bool isOperandOf(const sm::Fragments &grid, sm::LayoutAttr layout) {
+  std::optional<sm::Fragments> lhs = sm::operandFragments(layout);
+  return lhs && lhs->rows == grid.rows && lhs->warpsM == grid.warpsM && lhs->warpsN == grid.warpsN;
+}
+
+LogicalResult cuda::lower(Threads &t, sm::MmaOp op) {
+  std::optional<sm::Fragments> grid = sm::accumulatorFragments(sm::layoutOf(op.getResult()));
+  if (!grid)
+    return op.emitOpError("has a result that is not in an accumulator layout");
+  Type lhsType = elementOf(op.getLhs().getType()), rhsType = op.getRhs().getType().getElementType();
+  bool isShared = isa<sm::SharedType>(op.getLhs().getType());
+  if (!isShared && !isOperandOf(*grid, sm::layoutOf(op.getLhs())))
+    return op.emitOpError("has an lhs that is not in the operand layout of its result");
+  if (lhsType == rhsType && (rhsType.isBF16() || rhsType.isF16()))
+    Mma16(t, op, *grid).emit();
+  else if (!isShared)
+    return op.emitOpError("multiplies ") << lhsType << " by " << rhsType << " from registers";
+  else if (lhsType.isF32() && rhsType.isF32() && op.getAllowTf32())
+    MmaTf32(t, op, *grid).emit();
+  else
+    multiplyExactly(t, op);
+  return success();
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// Lowering of warp roles, and of the rings between the producer and the consumers.
+#include "compiler/cuda/threads/Threads.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using Compare = Scalars::Compare;
+
+constexpr int64_t kMbarrierBytes = 8;
+
+//===-- Roles ----------------------------------------------------------------------------------------------------===//
+
+LogicalResult Threads::lowerRole(Block &role, unsigned registers, bool more) {
+  gpu.setRegisters(registers, more);
+  return lowerBlock(role);
+}
+
+static bool storesBoxes(sm::RolesOp roles) {
+  WalkResult search = roles.getConsumer().walk(
+      [](sm::CopyOutOp copy) { return canStoreBoxes(copy) ? WalkResult::interrupt() : WalkResult::advance(); });
+  return search.wasInterrupted();
+}
+
+LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
+  gpu.publishMbarriers();
+  gpu.barrier();
+  hasRoles_ = true;
+  Value isProducer = s.compare(Compare::sge, warp_, warps_);
+  auto branch = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  if (failed(lowerRole(roles.getConsumer().front(), roles.getConsumerRegisters(), /*more=*/true)))
+    return failure();
+  if (storesBoxes(roles))
+    gpu.waitBoxes(); // TMA must read the stores before shared memory is freed.
+  b.setInsertionPointToStart(branch.thenBlock());
+  gpu.setRegisters(roles.getProducerRegisters(), /*more=*/false);
+  b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_)).thenBlock());
+  return lowerProducer(roles.getProducer().front());
+}
+
+/// Lowers the producer twice. With TMA, one lane loads all tiles. A second lane could come a whole round late to a
+/// slot, see the parity of a later phase, and wait forever. Without TMA, one warp copies the elements.
+LogicalResult Threads::lowerProducer(Block &producer) {
+  if (tensorMaps_.empty())
+    return lowerBlock(producer);
+  auto branch = scf::IfOp::create(b, canLoadByTma(), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  b.setInsertionPointToStart(scf::IfOp::create(b, isFirstLane()).thenBlock());
+  loadsByTma_ = true;
+  if (failed(lowerBlock(producer)))
+    return failure();
+  b.setInsertionPointToStart(branch.elseBlock());
+  loadsByTma_ = false;
+  return lowerBlock(producer);
+}
+
+//===-- Rings ----------------------------------------------------------------------------------------------------===//
+
+/// Returns true if consumers release the slots, so that the producer fills them more than once.
+static bool isRefilled(Value mbarriers) { return llvm::any_of(mbarriers.getUsers(), llvm::IsaPred<sm::ReleaseOp>); }
+
+/// Returns the number of releases after which a slot is empty.
+static int64_t releases(Threads &t, sm::MbarriersOp op) {
+  bool warpLocal = llvm::any_of(op->getUsers(), [](Operation *user) {
+    auto release = dyn_cast<sm::ReleaseOp>(user);
+    return release && release.getPerWarp();
+  });
+  return warpLocal ? t.warps() : t.warps() / sm::kWarpsPerWarpgroup;
+}
+
+LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
+  int64_t slots = op.getType().getSlots();
+  bool hasWorkIndices = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ProduceWorkOp>);
+  Value first = t.reserve((hasWorkIndices ? 3 : 2) * slots * kMbarrierBytes);
+  t.define(op.getResult(), first);
+  Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+  for (int64_t slot = 0; slot < slots; ++slot) {
+    t.gpu.initMbarrier(t.s.add(first, slot * kMbarrierBytes), 1);
+    if (isRefilled(op))
+      t.gpu.initMbarrier(t.s.add(first, (slots + slot) * kMbarrierBytes), releases(t, op));
+  }
+  return success();
+}
+
+static Value fullMbarrier(Threads &t, Value mbarriers, Value slot) {
+  return t.s.add(t.scalar(mbarriers), t.s.mul(t.scalar(slot), kMbarrierBytes));
+}
+
+static Value emptyMbarrier(Threads &t, Value mbarriers, Value slot) {
+  int64_t slots = cast<sm::MbarriersType>(mbarriers.getType()).getSlots();
+  return t.s.add(fullMbarrier(t, mbarriers, slot), slots * kMbarrierBytes);
+}
+
+/// Returns the address of the slot's work index, after the mbarriers.
+static Value workIndexAddress(Threads &t, Value mbarriers, Value slot) {
+  int64_t slots = cast<sm::MbarriersType>(mbarriers.getType()).getSlots();
+  return t.s.add(fullMbarrier(t, mbarriers, slot), 2 * slots * kMbarrierBytes);
+}
+
+/// Waits until the slot is empty. A new mbarrier counts as past the phase before its first one, so the first round does
+/// not wait.
+template <class Op> static void waitForSlot(Threads &t, Op op) {
+  if (isRefilled(op.getMbarriers()))
+    t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
+                       t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
+}
+
+static bool isLoadedLater(Value tile, sm::ProducerLoadOp feed) {
+  auto receive = tile.getDefiningOp<sm::ConsumerWaitOp>();
+  return receive && llvm::any_of(receive.getMbarriers().getUsers(), [&](Operation *user) {
+           Operation *op = feed->getBlock()->findAncestorOpInBlock(*user);
+           return isa<sm::ProducerLoadOp>(user) && op && feed->isBeforeInBlock(op);
+         });
+}
+
+/// Returns true if an MMA reads the tile from shared memory and no fence of a tile that is loaded later covers it. An
+/// MMA needs both operands, so the later tile's fence is enough for both.
+static bool needsFence(sm::ProducerLoadOp feed) {
+  auto isLast = [&](Operation *user) {
+    auto product = dyn_cast<sm::WgmmaOp>(user);
+    return product && !isLoadedLater(product.getLhs(), feed) && !isLoadedLater(product.getRhs(), feed);
+  };
+  return llvm::any_of(feed.getMbarriers().getUsers(), [&](Operation *user) {
+    return isa<sm::ConsumerWaitOp>(user) && llvm::any_of(user->getUsers(), isLast);
+  });
+}
+
+static void loadBox(Threads &t, sm::ProducerLoadOp op, Value full) {
+  waitForSlot(t, op);
+  auto load = [&] { loadBoxes(t, op, full); };
+  if (op.getTmaOnly())
+    t.either(isBox(t, op), load, [&] { t.gpu.arrive(full, /*predicate=*/{}); });
+  else
+    load();
+}
+
+/// Copies the tile by one warp. The lanes meet before one of them marks the slot as full. Consumers therefore get no
+/// tile before all lanes have filled it, and no lane comes a round late to a slot.
+static void loadElements(Threads &t, sm::ProducerLoadOp op, Value full) {
+  waitForSlot(t, op);
+  copyByWarp(t, op);
+  if (needsFence(op))
+    t.gpu.fenceAsync();
+  t.gpu.syncWarp();
+  t.gpu.arrive(full, t.isFirstLane());
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ProducerLoadOp op) {
+  if (!op.getTmaOnly() && !matchPattern(op.getPosition().back(), m_Zero()))
+    return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
+                               "tma_only allows for";
+  Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
+  if (t.loadsByTma()) {
+    loadBox(t, op, full);
+  } else if (!op.getTmaOnly()) {
+    loadElements(t, op, full);
+  } else {
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
+    waitForSlot(t, op);
+    t.gpu.arrive(full, /*predicate=*/{});
+  }
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ConsumerWaitOp op) {
+  t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
+  t.define(op.getResult(), t.sharedAddress(op.getTile()));
+  return success();
+}
+
+/// Returns true if the lanes of a warp have synchronised since they waited for the tile: an MMA of the warpgroup is all
+/// that read it. A proxy fence before the release says that lanes have read the tile, or another tile that is released
+/// with it.
+static bool haveMet(sm::ReleaseOp op) {
+  return !isa<sm::ProxyFenceOp>(op->getPrevNode()) && llvm::any_of(op.getMbarriers().getUsers(), [&](Operation *user) {
+    auto isMma = [&](Operation *reader) { return isa<sm::WgmmaOp>(reader) && reader->getBlock() == op->getBlock(); };
+    return isa<sm::ConsumerWaitOp>(user) && user->getBlock() == op->getBlock() && !user->use_empty() &&
+           llvm::all_of(user->getUsers(), isMma);
+  });
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
+  Value isElected = t.isFirstLane();
+  if (!op.getPerWarp())
+    isElected = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), sm::kWarpsPerWarpgroup), 0), isElected);
+  else if (!haveMet(op))
+    t.gpu.syncWarp();
+  t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), isElected);
+  return success();
+}
+
+//===-- Work indices ---------------------------------------------------------------------------------------------===//
+
+/// Draws the work index: by the lane that loads by TMA, or by the first lane of the warp that copies.
+LogicalResult cuda::lower(Threads &t, sm::ProduceWorkOp op) {
+  Value counter = t.view(op.getCounter()).base, isElected = t.loadsByTma() ? Value() : t.isFirstLane();
+  auto work = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
+  auto wait = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
+  waitForSlot(t, op);
+  Value number =
+      isElected ? t.gpu.ofFirstLane(t.either(isElected, t.b.getI32Type(), work, wait).front()) : work().front();
+  t.gpu.storeShared(number, workIndexAddress(t, op.getMbarriers(), op.getSlot()), isElected);
+  t.gpu.arrive(fullMbarrier(t, op.getMbarriers(), op.getSlot()), isElected);
+  t.define(op.getResult(), number);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ConsumeWorkOp op) {
+  t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
+  Value place = workIndexAddress(t, op.getMbarriers(), op.getSlot());
+  t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, place));
+  return success();
+}
+
+//===-- Sequence -------------------------------------------------------------------------------------------------===//
+
+/// The first barrier of the mutex. Barriers 0 and 1 are for the thread block and for the consumers.
+constexpr int64_t kFirstSequence = 2, kThreadsOfSequence = 2 * sm::kWarpsPerWarpgroup * sm::kWarpSize;
+
+static Value warpgroup(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
+static int64_t lastWarpgroup(Threads &t) { return t.warps() / sm::kWarpsPerWarpgroup - 1; }
+
+LogicalResult cuda::lower(Threads &t, sm::WarpgroupOp op) {
+  t.define(op.getResult(), t.s.toIndex(warpgroup(t)));
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::SequenceInitOp) {
+  Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isLast).thenBlock());
+  t.gpu.arriveAtSequence(t.s.i32(kFirstSequence), kThreadsOfSequence);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::SequenceWaitOp) {
+  t.gpu.waitForSequence(t.s.add(warpgroup(t), kFirstSequence), kThreadsOfSequence);
+  return success();
+}
+
+LogicalResult cuda::lower(Threads &t, sm::SequenceArriveOp) {
+  Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
+  Value next = t.s.select(isLast, t.s.i32(kFirstSequence), t.s.add(warpgroup(t), kFirstSequence + 1));
+  t.gpu.arriveAtSequence(next, kThreadsOfSequence);
+  return success();
+}

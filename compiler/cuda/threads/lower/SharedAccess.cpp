@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// Lowering of sm.read and sm.write: tiles between registers and shared memory.
+#include "compiler/cuda/threads/lower/SharedTile.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/BitVector.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+//===-- Runs ------------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// Runs of registers that hold neighbours of a row: `length` registers in each run, with numbers that are `stride`
+/// apart.
+struct Runs {
+  int64_t length = 1, stride = 1;
+
+  bool begins(unsigned reg) const { return reg / stride % length == 0; }
+};
+} // namespace
+
+/// Returns true if the runs of this length begin at multiples of the length in all threads, both in the tile and in
+/// memory.
+static bool isAligned(sm::LayoutAttr layout, const SharedTile &tile, int64_t length) {
+  int32_t last = tile.shape().size() - 1;
+  auto inStep = [&](const sm::Digit &digit) { return digit.dim != last || digit.stride % length == 0; };
+  return tile.spread().back().bits % length == 0 && tile.shape().back() % length == 0 &&
+         llvm::all_of(layout.getRegisters(), [&](const sm::Digit &d) { return d.stride == 1 || inStep(d); });
+}
+
+/// Returns the longest runs that one access can move.
+static Runs runsOf(sm::LayoutAttr layout, const SharedTile &tile) {
+  Runs runs;
+  for (const sm::Digit &digit : layout.getRegisters()) {
+    bool isRow = digit.dim + 1 == static_cast<int32_t>(tile.shape().size()) && digit.stride == 1;
+    while (isRow && digit.size % (2 * runs.length) == 0 && 2 * runs.length * tile.type().elementBytes() <= 16 &&
+           isAligned(layout, tile, 2 * runs.length))
+      runs.length *= 2;
+    if (isRow)
+      return runs;
+    runs.stride *= digit.size;
+  }
+  return {};
+}
+
+//===-- Blocks of 16 x 16 -----------------------------------------------------------------------------------------===//
+
+/// Calls `access` for each block of a tile in an accumulator or operand layout, with the distance of the block and the
+/// register that holds its first element.
+static void forEachBlock(const sm::Fragments &grid, function_ref<void(ArrayRef<int64_t>, int64_t)> access) {
+  for (int64_t row = 0; row < grid.rows; ++row)
+    for (int64_t column = 0; column < grid.columns; ++column)
+      access({16 * row, 16 * column}, 8 * (row * grid.columns + column));
+}
+
+static std::optional<sm::Fragments> fragmentsOf(sm::LayoutAttr layout) {
+  std::optional<sm::Fragments> grid = sm::accumulatorFragments(layout);
+  return grid ? grid : sm::operandFragments(layout);
+}
+
+/// Returns the tile as ldmatrix and stmatrix address it, or none if they cannot move it.
+static std::optional<SharedTile> matricesOf(Threads &t, RankedTensorType tile, Value shared) {
+  auto type = cast<sm::SharedType>(shared.getType());
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  if (type.getPanel() == 0 || type.elementBytes() != 2 || !fragmentsOf(layout))
+    return std::nullopt;
+  return SharedTile(t, shared, originOf(t, sm::blockMatrices(layout), 2));
+}
+
+//===-- sm.read ---------------------------------------------------------------------------------------------------===//
+
+static void readMatrices(Threads &t, sm::ReadOp op, SharedTile &matrices) {
+  RankedTensorType tile = op.getResult().getType();
+  SmallVector<Value> registers(registerCount(tile));
+  forEachBlock(*fragmentsOf(sm::layoutOf(tile)), [&](ArrayRef<int64_t> block, int64_t first) {
+    for (auto [i, word] : llvm::enumerate(t.gpu.loadMatrices(4, false, matrices.atOrInside(block, 8))))
+      std::tie(registers[first + 2 * i], registers[first + 2 * i + 1]) = t.gpu.unpack(tile.getElementType(), word);
+  });
+  t.define(op.getResult(), registers);
+}
+
+/// Converts an element from its form in memory to its form in registers.
+static Value toElement(Threads &t, Type type, Value stored) {
+  return type.isInteger(1) ? Value(arith::TruncIOp::create(t.b, type, stored)) : stored;
+}
+
+static Type storedType(Type type) { return type.isInteger(1) ? Type(IntegerType::get(type.getContext(), 8)) : type; }
+
+static void readRuns(Threads &t, sm::ReadOp op, SharedTile shared) {
+  RankedTensorType tile = op.getResult().getType();
+  Type type = tile.getElementType();
+  Runs runs = runsOf(sm::layoutOf(tile), shared);
+  SmallVector<Value> registers(registerCount(tile));
+  for (unsigned reg = 0; reg < registers.size(); ++reg) {
+    if (!runs.begins(reg))
+      continue;
+    Value address = shared.atOrInside(registerOffset(tile, reg), runs.length);
+    for (auto [i, stored] : llvm::enumerate(t.gpu.loadShared(storedType(type), runs.length, address)))
+      registers[reg + i * runs.stride] = toElement(t, type, stored);
+  }
+  t.define(op.getResult(), registers);
+}
+
+LogicalResult cuda::lower(Threads &t, sm::ReadOp op) {
+  RankedTensorType tile = op.getResult().getType();
+  Origin origin = originOf(t, sm::layoutOf(tile), tile.getRank());
+  if (op.getReshaped()) {
+    if (op.getShared().getType().getPanel())
+      return op.emitOpError("reshapes a tile that is stored in panels");
+    readRuns(t, op, SharedTile(t, op.getShared(), origin, tile.getShape()));
+  } else if (auto matrices = matricesOf(t, tile, op.getShared())) {
+    readMatrices(t, op, *matrices);
+  } else {
+    readRuns(t, op, SharedTile(t, op.getShared(), origin));
+  }
+  return success();
+}
+
+//===-- sm.write --------------------------------------------------------------------------------------------------===//
+
+/// Returns how many coordinates along `dim`, from 0 on and without a gap, the layout reaches; at most `size`.
+static int64_t covered(sm::LayoutAttr layout, int32_t dim, int64_t size) {
+  llvm::BitVector reached(size);
+  reached.set(0);
+  for (ArrayRef<sm::Digit> digits : {layout.getRegisters(), layout.getLanes(), layout.getWarps()})
+    for (const sm::Digit &digit : digits)
+      if (digit.dim == dim)
+        for (int64_t place = reached.find_last(); place >= 0; place = reached.find_prev(place))
+          for (int64_t i = 1; i < digit.size && place + i * digit.stride < size; ++i)
+            reached.set(place + i * digit.stride);
+  int firstMissing = reached.find_first_unset();
+  return firstMissing < 0 ? size : firstMissing;
+}
+
+/// Writes zeros to a rectangle of the tile, given by its first coordinates and sizes.
+static void clearBox(Threads &t, Value shared, ArrayRef<int64_t> first, ArrayRef<int64_t> sizes) {
+  Scalars &s = t.s;
+  int64_t count = ShapedType::getNumElements(sizes), threads = t.warps() * sm::kWarpSize;
+  Value thread = s.add(s.mul(t.warp(), sm::kWarpSize), t.lane());
+  Type type = cast<sm::SharedType>(shared.getType()).getElementType();
+  Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(storedType(type)));
+  auto loop = scf::ForOp::create(t.b, thread, s.i32(count), s.i32(threads));
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(loop.getBody());
+  Value index = loop.getInductionVar();
+  Origin origin;
+  origin.coordinates.resize(first.size());
+  for (int64_t dim = first.size() - 1; dim >= 0; --dim) {
+    origin.coordinates[dim] = s.add(s.rem(index, sizes[dim]), first[dim]);
+    index = s.div(index, sizes[dim]);
+  }
+  for (auto [start, size] : llvm::zip_equal(first, sizes))
+    origin.spread.push_back({~int64_t(0), start + size - 1});
+  t.gpu.storeShared(zero, SharedTile(t, shared, origin).at(SmallVector<int64_t>(first.size(), 0)));
+}
+
+/// Writes zeros to the part of the buffer that the layout does not cover.
+static void clearRest(Threads &t, sm::LayoutAttr layout, Value shared) {
+  auto shape = llvm::to_vector(cast<sm::SharedType>(shared.getType()).getShape());
+  SmallVector<int64_t> first(shape.size(), 0), sizes(shape);
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    int64_t reach = covered(layout, dim, shape[dim]);
+    first[dim] = reach;
+    sizes[dim] = shape[dim] - reach;
+    if (sizes[dim])
+      clearBox(t, shared, first, sizes);
+    first[dim] = 0;
+    sizes[dim] = reach;
+  }
+}
+
+/// Converts an element to its form in memory. The result is 0 if the register is padding.
+static Value toStored(Threads &t, RankedTensorType tile, unsigned reg, Value element) {
+  Type type = storedType(element.getType());
+  Value stored = element.getType() == type ? element : Value(arith::ExtUIOp::create(t.b, type, element));
+  Value inside = t.inside(tile, reg);
+  if (!inside)
+    return stored;
+  return t.s.select(inside, stored, arith::ConstantOp::create(t.b, t.b.getZeroAttr(type)));
+}
+
+static void writeRuns(Threads &t, sm::WriteOp op) {
+  RankedTensorType tile = op.getTile().getType();
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  SharedTile shared(t, op.getShared(), originOf(t, layout, tile.getRank()));
+  ArrayRef<Value> registers = t.registers(op.getTile());
+  Runs runs = runsOf(layout, shared);
+  Value writes = t.place(tile).writes;
+  for (unsigned reg = 0; reg < registers.size(); ++reg) {
+    if (!runs.begins(reg))
+      continue;
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < runs.length; ++i)
+      elements.push_back(toStored(t, tile, reg + i * runs.stride, registers[reg + i * runs.stride]));
+    sm::Coordinates distance = registerOffset(tile, reg);
+    t.gpu.storeShared(elements, shared.at(distance), t.s.both(writes, shared.contains(distance)));
+  }
+}
+
+/// Returns true if every register of every thread holds an element, no two hold the same one, and the buffer has no
+/// more elements.
+static bool isExact(sm::LayoutAttr layout, RankedTensorType tile, sm::SharedType shared) {
+  int64_t places = sm::countOf(layout.getRegisters()) * sm::kWarpSize * sm::countOf(layout.getWarps());
+  return places == tile.getNumElements() && tile.getShape() == shared.getShape();
+}
+
+static void writeMatrices(Threads &t, sm::WriteOp op, SharedTile &matrices) {
+  ArrayRef<Value> registers = t.registers(op.getTile());
+  forEachBlock(*fragmentsOf(sm::layoutOf(op.getTile())), [&](ArrayRef<int64_t> block, int64_t first) {
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < 4; ++i)
+      words.push_back(t.gpu.pack(registers[first + 2 * i], registers[first + 2 * i + 1]));
+    t.gpu.storeMatrices(words, false, matrices.at(block));
+  });
+}
+
+LogicalResult cuda::lower(Threads &t, sm::WriteOp op) {
+  RankedTensorType tile = op.getTile().getType();
+  sm::LayoutAttr layout = sm::layoutOf(tile);
+  waitForBoxesOf(t, op);
+  auto matrices = matricesOf(t, tile, op.getShared());
+  if (matrices && t.arch() >= 90 && isExact(layout, tile, op.getShared().getType())) {
+    writeMatrices(t, op, *matrices);
+  } else {
+    writeRuns(t, op);
+    clearRest(t, layout, op.getShared());
+  }
+  publishToBoxes(t, op);
+  return success();
+}
