@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/threads/Passes.h"
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/emit/Emit.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -101,15 +101,7 @@ LogicalResult Threads::lowerOp(Operation *op) {
       .Case([&](scf::WhileOp loop) { return lowerWhile(loop); })
       .Case([&](scf::IfOp branch) { return lowerIf(branch); })
       .Case([&](sm::RolesOp roles) { return lowerRoles(roles); })
-      .Case<arith::ConstantOp, tile::ProgramIdOp, tile::NumProgramsOp, tile::DimOp, tile::SliceOp, tile::IotaOp,
-            tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp, tile::ReduceOp, tile::AnyOp, sm::LinearOp,
-            sm::OpaqueOp, sm::PartialReduceOp, tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::NextWorkOp,
-            tile::GatherOp, tile::ScatterAddOp, sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CopyInOp, sm::CopyOutOp,
-            sm::ReadOp, sm::WriteOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp, sm::MmaOp, sm::PackOp,
-            sm::WgmmaOp, sm::WgmmaWaitOp, sm::MbarriersOp, sm::ProducerLoadOp, sm::ConsumerWaitOp, sm::FallbackCopyOp,
-            sm::ReleaseOp, sm::ProduceWorkOp, sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp,
-            sm::SequenceWaitOp, sm::SequenceArriveOp>([&](auto known) { return lower(*this, known); })
-      .Default([&](Operation *other) { return lowerElementwise(*this, other); });
+      .Default([&](Operation *other) { return Lowerings::all().lower(*this, other); });
 }
 
 /// Returns the registers of all `values` in a row.

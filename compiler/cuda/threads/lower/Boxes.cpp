@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // TMA copies of tiles between tensors and shared memory. A tile of 16-bit elements is copied in boxes, each as wide as
 // a panel.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Boxes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Addresses in shared memory, and the ops that order accesses to it.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -34,37 +34,37 @@ void Threads::barrier() {
     gpu.barrier();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::AllocOp op) {
+static LogicalResult lower(Threads &t, sm::AllocOp op) {
   if (!op.getOffset())
     return op.emitError("has no place in shared memory; plan-shared gives it one");
   t.define(op.getResult(), t.sharedMemory(*op.getOffset()));
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::SlotOp op) {
+static LogicalResult lower(Threads &t, sm::SlotOp op) {
   Value offset = t.s.mul(t.scalar(op.getIndex()), op.getRing().getType().slotBytes());
   t.define(op.getResult(), t.s.add(t.sharedAddress(op.getRing()), offset));
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::ColumnsOp op) {
+static LogicalResult lower(Threads &t, sm::ColumnsOp op) {
   sm::SharedType type = op.getMatrix().getType();
   int64_t offset = type.getShape()[0] * op.getFirst() * type.elementBytes(); // Panels follow each other.
   t.define(op.getResult(), t.s.add(t.sharedAddress(op.getMatrix()), offset));
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::CommitOp) {
+static LogicalResult lower(Threads &t, sm::CommitOp) {
   t.gpu.commitCopies();
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::WaitOp op) {
+static LogicalResult lower(Threads &t, sm::WaitOp op) {
   t.gpu.waitCopies(op.getPending());
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::BarrierOp op) {
+static LogicalResult lower(Threads &t, sm::BarrierOp op) {
   if (op.getWarp())
     t.gpu.syncWarp();
   else
@@ -72,7 +72,12 @@ LogicalResult cuda::lower(Threads &t, sm::BarrierOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::ProxyFenceOp) {
+static LogicalResult lower(Threads &t, sm::ProxyFenceOp) {
   t.gpu.fenceAsync();
   return success();
+}
+
+void cuda::addBufferLowerings(Lowerings &known) {
+  known.add<sm::AllocOp, sm::SlotOp, sm::ColumnsOp, sm::CommitOp, sm::WaitOp, sm::BarrierOp, sm::ProxyFenceOp>(
+      [](Threads &t, auto op) { return lower(t, op); });
 }

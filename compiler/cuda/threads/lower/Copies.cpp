@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.copy_in and sm.copy_out: tiles between a view and shared memory. If the view allows it, threads copy
 // chunks of 16 bytes, and consecutive threads copy along the row of a panel. Otherwise they copy single elements.
+#include "compiler/cuda/threads/lower/Boxes.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -234,7 +236,7 @@ private:
 
 } // namespace
 
-LogicalResult cuda::lower(Threads &t, sm::CopyInOp op) {
+static LogicalResult lower(Threads &t, sm::CopyInOp op) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
@@ -250,7 +252,7 @@ template <class Op> static LogicalResult checkRowsOfWarp(Threads &t, Op op, int6
          << rowsOfWarp << ", but " << t.warps() << " warps share " << rows << " rows";
 }
 
-LogicalResult cuda::lower(Threads &t, sm::CopyOutOp op) {
+static LogicalResult lower(Threads &t, sm::CopyOutOp op) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
@@ -275,7 +277,7 @@ template <class Op> static Copy plainCopy(Threads &t, Op op, Warps warps) {
 
 void cuda::copyByWarp(Threads &t, sm::ProducerLoadOp feed) { plainCopy(t, feed, {t.s.i32(0), 1}).elements(); }
 
-LogicalResult cuda::lower(Threads &t, sm::FallbackCopyOp op) {
+static LogicalResult lower(Threads &t, sm::FallbackCopyOp op) {
   if (op.getPosition().size() != 2)
     return op.emitOpError("fills only matrices");
   auto rowsOfWarp = static_cast<int64_t>(op.getRowsOfWarp());
@@ -287,4 +289,8 @@ LogicalResult cuda::lower(Threads &t, sm::FallbackCopyOp op) {
     t.gpu.syncWarp();
   });
   return success();
+}
+
+void cuda::addCopyLowerings(Lowerings &known) {
+  known.add<sm::CopyInOp, sm::CopyOutOp, sm::FallbackCopyOp>([](Threads &t, auto op) { return lower(t, op); });
 }

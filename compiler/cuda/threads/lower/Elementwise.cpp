@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Arithmetic, one element at a time. bf16 and f16 are widened to f32, and each op rounds its result.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/TypeUtilities.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Functions of an f32 that are more than one instruction.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 

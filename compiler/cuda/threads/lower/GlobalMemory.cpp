@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Loads, stores and atomic additions of tiles in registers from and to global memory, element by element.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -184,7 +184,7 @@ static SmallVector<Value> loadPairs(Threads &t, tile::LoadOp op, Window window) 
   return words;
 }
 
-LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
+static LogicalResult lower(Threads &t, tile::LoadOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
   auto [word, words] = Threads::packedType(tile.getElementType(), registerCount(tile));
@@ -199,7 +199,7 @@ LogicalResult cuda::lower(Threads &t, tile::LoadOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, tile::StoreOp op) {
+static LogicalResult lower(Threads &t, tile::StoreOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   // Compute the coordinates here in a program with roles: consumers need them for nothing else.
   ThreadCoordinates place = tile::wantsRoles(op) ? t.recomputePlace(tile) : t.place(tile);
@@ -221,7 +221,7 @@ static void addTile(Threads &t, tile::AtomicAddOp op, Window window, size_t coun
 
 /// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
 /// predicates.
-LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
+static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
   bool hasVectors = t.arch() >= 90 && tile.getElementType().isF32();
@@ -236,7 +236,7 @@ LogicalResult cuda::lower(Threads &t, tile::AtomicAddOp op) {
 }
 
 /// Begins with a barrier, after which all threads have read the previous work index.
-LogicalResult cuda::lower(Threads &t, tile::NextWorkOp op) {
+static LogicalResult lower(Threads &t, tile::NextWorkOp op) {
   Value place = t.reserve(4), counter = t.view(op.getCounter()).base;
   t.barrier();
   {
@@ -280,7 +280,7 @@ static Target targetOf(Threads &t, const View &view, ValueRange indices, unsigne
   return target;
 }
 
-LogicalResult cuda::lower(Threads &t, tile::GatherOp op) {
+static LogicalResult lower(Threads &t, tile::GatherOp op) {
   View view = t.view(op.getView());
   Type type = getElementTypeOrSelf(op.getType());
   Value otherwise = arith::ConstantOp::create(t.b, t.b.getZeroAttr(type));
@@ -293,7 +293,7 @@ LogicalResult cuda::lower(Threads &t, tile::GatherOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, tile::ScatterAddOp op) {
+static LogicalResult lower(Threads &t, tile::ScatterAddOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   View view = t.view(op.getView());
   Value writes = t.place(tile).writes;
@@ -303,4 +303,9 @@ LogicalResult cuda::lower(Threads &t, tile::ScatterAddOp op) {
     t.gpu.atomicAdd(element, target.address, t.s.both(target.inside, holds));
   }
   return success();
+}
+
+void cuda::addGlobalMemoryLowerings(Lowerings &known) {
+  known.add<tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::NextWorkOp, tile::GatherOp, tile::ScatterAddOp>(
+      [](Threads &t, auto op) { return lower(t, op); });
 }

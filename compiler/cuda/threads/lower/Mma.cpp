@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.mma to tensor cores. The fragments of a step are loaded while the MMAs of the previous step run.
 #include "compiler/cuda/threads/lower/Mma.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -191,7 +192,7 @@ static bool isOperandOf(const sm::Fragments &grid, sm::LayoutAttr layout) {
   return lhs && lhs->rows == grid.rows && lhs->warpsM == grid.warpsM && lhs->warpsN == grid.warpsN;
 }
 
-LogicalResult cuda::lower(Threads &t, sm::MmaOp op) {
+static LogicalResult lower(Threads &t, sm::MmaOp op) {
   std::optional<sm::Fragments> grid = sm::accumulatorFragments(sm::layoutOf(op.getResult()));
   if (!grid)
     return op.emitOpError("has a result that is not in an accumulator layout");
@@ -208,4 +209,8 @@ LogicalResult cuda::lower(Threads &t, sm::MmaOp op) {
   else
     multiplyExactly(t, op);
   return success();
+}
+
+void cuda::addMmaLowerings(Lowerings &known) {
+  known.add<sm::MmaOp>([](Threads &t, auto op) { return lower(t, op); });
 }

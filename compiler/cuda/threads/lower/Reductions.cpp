@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lowering of reductions, which combine elements within a thread, then between lanes, then between warps, and of
 // tile.any.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -156,7 +156,7 @@ void Reduction::exchange(MutableArrayRef<Value> sums, const sm::Digit &digit, in
   t_.barrier();
 }
 
-LogicalResult cuda::lower(Threads &t, tile::ReduceOp op) {
+static LogicalResult lower(Threads &t, tile::ReduceOp op) {
   Reduction reduction(t, op);
   SmallVector<Value> sums = reduction.withinThread(cast<RankedTensorType>(op.getType()));
   reduction.betweenLanes(sums);
@@ -165,7 +165,7 @@ LogicalResult cuda::lower(Threads &t, tile::ReduceOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::PartialReduceOp op) {
+static LogicalResult lower(Threads &t, sm::PartialReduceOp op) {
   t.define(op, Reduction(t, op).withinThread(op.getType()));
   return success();
 }
@@ -234,7 +234,7 @@ static bool isOneNumber(Value tile) {
 /// Emits a vote of each warp on its own elements, if every use guards a branch in which each warp works alone on its
 /// own rows. Otherwise a warp could miss a barrier, or decide about rows of other warps, and the result is constant
 /// true. A condition with a single element always gets a vote, because all warps vote alike.
-LogicalResult cuda::lower(Threads &t, tile::AnyOp op) {
+static LogicalResult lower(Threads &t, tile::AnyOp op) {
   SetVector<Operation *> branches;
   const bool isForWarps = findBranches(op, branches) && llvm::all_of(branches, [&](Operation *branch) {
                             return isBranchOfWarps(branch) && isOfRows(branch, op.getCondition());
@@ -248,4 +248,8 @@ LogicalResult cuda::lower(Threads &t, tile::AnyOp op) {
     any = any ? t.s.bitOr(any, holds) : holds;
   t.define(op, t.gpu.anyLane(any));
   return success();
+}
+
+void cuda::addReductionLowerings(Lowerings &known) {
+  known.add<tile::ReduceOp, sm::PartialReduceOp, tile::AnyOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lowering of warp roles, and of the rings between the producer and the consumers.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Boxes.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -75,7 +76,7 @@ static int64_t releases(Threads &t, sm::MbarriersOp op) {
   return warpLocal ? t.warps() : t.warps() / sm::kWarpsPerWarpgroup;
 }
 
-LogicalResult cuda::lower(Threads &t, sm::MbarriersOp op) {
+static LogicalResult lower(Threads &t, sm::MbarriersOp op) {
   int64_t slots = op.getType().getSlots();
   bool hasWorkIndices = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ProduceWorkOp>);
   Value first = t.reserve((hasWorkIndices ? 3 : 2) * slots * kMbarrierBytes);
@@ -154,7 +155,7 @@ static void loadElements(Threads &t, sm::ProducerLoadOp op, Value full) {
   t.gpu.arrive(full, t.isFirstLane());
 }
 
-LogicalResult cuda::lower(Threads &t, sm::ProducerLoadOp op) {
+static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
   if (!op.getTmaOnly() && !matchPattern(op.getPosition().back(), m_Zero()))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
                                "tma_only allows for";
@@ -172,7 +173,7 @@ LogicalResult cuda::lower(Threads &t, sm::ProducerLoadOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::ConsumerWaitOp op) {
+static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
   t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
   t.define(op.getResult(), t.sharedAddress(op.getTile()));
   return success();
@@ -189,7 +190,7 @@ static bool haveMet(sm::ReleaseOp op) {
   });
 }
 
-LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
+static LogicalResult lower(Threads &t, sm::ReleaseOp op) {
   Value isElected = t.isFirstLane();
   if (!op.getPerWarp())
     isElected = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), sm::kWarpsPerWarpgroup), 0), isElected);
@@ -202,7 +203,7 @@ LogicalResult cuda::lower(Threads &t, sm::ReleaseOp op) {
 //===-- Work indices ---------------------------------------------------------------------------------------------===//
 
 /// Draws the work index: by the lane that loads by TMA, or by the first lane of the warp that copies.
-LogicalResult cuda::lower(Threads &t, sm::ProduceWorkOp op) {
+static LogicalResult lower(Threads &t, sm::ProduceWorkOp op) {
   Value counter = t.view(op.getCounter()).base, isElected = t.loadsByTma() ? Value() : t.isFirstLane();
   auto work = [&]() -> SmallVector<Value> { return {t.gpu.fetchIncrement(counter)}; };
   auto wait = [&]() -> SmallVector<Value> { return {t.s.i32(0)}; };
@@ -215,7 +216,7 @@ LogicalResult cuda::lower(Threads &t, sm::ProduceWorkOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::ConsumeWorkOp op) {
+static LogicalResult lower(Threads &t, sm::ConsumeWorkOp op) {
   t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
   Value place = workIndexAddress(t, op.getMbarriers(), op.getSlot());
   t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, place));
@@ -230,12 +231,12 @@ constexpr int64_t kFirstSequence = 2, kThreadsOfSequence = 2 * sm::kWarpsPerWarp
 static Value warpgroup(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
 static int64_t lastWarpgroup(Threads &t) { return t.warps() / sm::kWarpsPerWarpgroup - 1; }
 
-LogicalResult cuda::lower(Threads &t, sm::WarpgroupOp op) {
+static LogicalResult lower(Threads &t, sm::WarpgroupOp op) {
   t.define(op.getResult(), t.s.toIndex(warpgroup(t)));
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::SequenceInitOp) {
+static LogicalResult lower(Threads &t, sm::SequenceInitOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isLast).thenBlock());
@@ -243,14 +244,20 @@ LogicalResult cuda::lower(Threads &t, sm::SequenceInitOp) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::SequenceWaitOp) {
+static LogicalResult lower(Threads &t, sm::SequenceWaitOp) {
   t.gpu.waitForSequence(t.s.add(warpgroup(t), kFirstSequence), kThreadsOfSequence);
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::SequenceArriveOp) {
+static LogicalResult lower(Threads &t, sm::SequenceArriveOp) {
   Value isLast = t.s.compare(Compare::eq, warpgroup(t), lastWarpgroup(t));
   Value next = t.s.select(isLast, t.s.i32(kFirstSequence), t.s.add(warpgroup(t), kFirstSequence + 1));
   t.gpu.arriveAtSequence(next, kThreadsOfSequence);
   return success();
+}
+
+void cuda::addRoleLowerings(Lowerings &known) {
+  known.add<sm::MbarriersOp, sm::ProducerLoadOp, sm::ConsumerWaitOp, sm::ReleaseOp, sm::ProduceWorkOp,
+            sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(
+      [](Threads &t, auto op) { return lower(t, op); });
 }

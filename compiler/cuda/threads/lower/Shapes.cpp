@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lowering of constants, of positions, and of ops that change a tile's shape without moving elements between threads.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 
 #include <map>
 
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
-LogicalResult cuda::lower(Threads &t, arith::ConstantOp op) {
+static LogicalResult lower(Threads &t, arith::ConstantOp op) {
   auto tile = dyn_cast<RankedTensorType>(op.getType());
   if (!tile) {
     t.define(op, t.b.clone(*op)->getResult(0));
@@ -22,7 +22,7 @@ LogicalResult cuda::lower(Threads &t, arith::ConstantOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, tile::IotaOp op) {
+static LogicalResult lower(Threads &t, tile::IotaOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
   Value origin = t.s.cast(t.place(tile).origin.front(), tile.getElementType());
   SmallVector<Value> registers;
@@ -34,7 +34,7 @@ LogicalResult cuda::lower(Threads &t, tile::IotaOp op) {
 
 /// Recomputes the thread's coordinates for an integer tile. Few tiles compare such positions with limits, so the
 /// coordinates do not stay in registers for it.
-LogicalResult cuda::lower(Threads &t, sm::LinearOp op) {
+static LogicalResult lower(Threads &t, sm::LinearOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
   const bool isFloat = tile.getElementType().isF32();
   auto sum = [&](Value a, Value b) -> Value {
@@ -64,7 +64,7 @@ LogicalResult cuda::lower(Threads &t, sm::LinearOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::OpaqueOp op) {
+static LogicalResult lower(Threads &t, sm::OpaqueOp op) {
   t.define(op, t.opaque(t.scalar(op.getSource())));
   return success();
 }
@@ -87,7 +87,7 @@ static LogicalResult pick(Threads &t, Value source, Value result,
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, tile::BroadcastOp op) {
+static LogicalResult lower(Threads &t, tile::BroadcastOp op) {
   auto from = dyn_cast<RankedTensorType>(op.getSource().getType());
   if (!from) {
     unsigned count = registerCount(cast<RankedTensorType>(op.getType()));
@@ -110,7 +110,7 @@ static SmallVector<unsigned> nonUnitDims(RankedTensorType tile) {
   return dims;
 }
 
-LogicalResult cuda::lower(Threads &t, tile::ReshapeOp op) {
+static LogicalResult lower(Threads &t, tile::ReshapeOp op) {
   auto from = cast<RankedTensorType>(op.getSource().getType()), to = cast<RankedTensorType>(op.getType());
   SmallVector<unsigned> fromDims = nonUnitDims(from), toDims = nonUnitDims(to);
   bool onlyUnits =
@@ -125,11 +125,16 @@ LogicalResult cuda::lower(Threads &t, tile::ReshapeOp op) {
   });
 }
 
-LogicalResult cuda::lower(Threads &t, tile::TransposeOp op) {
+static LogicalResult lower(Threads &t, tile::TransposeOp op) {
   return pick(t, op.getSource(), op, [&](const sm::Coordinates &at) {
     sm::Coordinates source(at.size(), 0);
     for (auto [dim, sourceDim] : llvm::enumerate(op.getPermutation()))
       source[sourceDim] = at[dim];
     return source;
   });
+}
+
+void cuda::addShapeLowerings(Lowerings &known) {
+  known.add<arith::ConstantOp, tile::IotaOp, sm::LinearOp, sm::OpaqueOp, tile::BroadcastOp, tile::ReshapeOp,
+            tile::TransposeOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.read and sm.write: tiles between registers and shared memory.
+#include "compiler/cuda/threads/lower/Boxes.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -103,7 +105,7 @@ static void readRuns(Threads &t, sm::ReadOp op, SharedTile shared) {
   t.define(op.getResult(), registers);
 }
 
-LogicalResult cuda::lower(Threads &t, sm::ReadOp op) {
+static LogicalResult lower(Threads &t, sm::ReadOp op) {
   RankedTensorType tile = op.getResult().getType();
   Origin origin = originOf(t, sm::layoutOf(tile), tile.getRank());
   if (op.getReshaped()) {
@@ -216,7 +218,7 @@ static void writeMatrices(Threads &t, sm::WriteOp op, SharedTile &matrices) {
   });
 }
 
-LogicalResult cuda::lower(Threads &t, sm::WriteOp op) {
+static LogicalResult lower(Threads &t, sm::WriteOp op) {
   RankedTensorType tile = op.getTile().getType();
   sm::LayoutAttr layout = sm::layoutOf(tile);
   waitForBoxesOf(t, op);
@@ -229,4 +231,8 @@ LogicalResult cuda::lower(Threads &t, sm::WriteOp op) {
   }
   publishToBoxes(t, op);
   return success();
+}
+
+void cuda::addSharedAccessLowerings(Lowerings &known) {
+  known.add<sm::ReadOp, sm::WriteOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lowering of parameters and of ops on views: tensors in global memory, as one thread sees them.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -26,22 +26,22 @@ void cuda::defineParameter(Threads &t, Value parameter, ValueRange words) {
   t.define(parameter, view);
 }
 
-LogicalResult cuda::lower(Threads &t, tile::ProgramIdOp op) {
+static LogicalResult lower(Threads &t, tile::ProgramIdOp op) {
   t.define(op.getResult(), t.s.toIndex(t.gpu.program(op.getAxis())));
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, tile::NumProgramsOp op) {
+static LogicalResult lower(Threads &t, tile::NumProgramsOp op) {
   t.define(op.getResult(), t.s.toIndex(t.gpu.programs(op.getAxis())));
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, tile::DimOp op) {
+static LogicalResult lower(Threads &t, tile::DimOp op) {
   t.define(op.getResult(), t.view(op.getView()).sizes[op.getAxis()]);
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, tile::SliceOp op) {
+static LogicalResult lower(Threads &t, tile::SliceOp op) {
   View view = t.view(op.getView());
   unsigned fixed = op.getIndices().size();
   Value inside;
@@ -57,4 +57,9 @@ LogicalResult cuda::lower(Threads &t, tile::SliceOp op) {
     size = inside ? t.s.select(inside, size, t.s.index(0)) : size;
   t.define(op.getResult(), view);
   return success();
+}
+
+void cuda::addViewLowerings(Lowerings &known) {
+  known.add<tile::ProgramIdOp, tile::NumProgramsOp, tile::DimOp, tile::SliceOp>(
+      [](Threads &t, auto op) { return lower(t, op); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.wgmma, of its wait and of sm.pack.
-#include "compiler/cuda/threads/Threads.h"
+#include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/sm/Storage.h"
 
 using namespace mlir;
@@ -45,7 +45,7 @@ private:
 
 } // namespace
 
-LogicalResult cuda::lower(Threads &t, sm::PackOp op) {
+static LogicalResult lower(Threads &t, sm::PackOp op) {
   auto tile = cast<RankedTensorType>(op.getSource().getType());
   Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(tile.getElementType()));
   auto element = [&](unsigned reg) -> Value {
@@ -61,7 +61,7 @@ LogicalResult cuda::lower(Threads &t, sm::PackOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::WgmmaOp op) {
+static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   constexpr int64_t wordsOfStep = 4;
   int64_t steps = llvm::divideCeil(op.getDepth(), kDepthOfStep);
   std::optional<Operand> lhs;
@@ -89,7 +89,11 @@ LogicalResult cuda::lower(Threads &t, sm::WgmmaOp op) {
   return success();
 }
 
-LogicalResult cuda::lower(Threads &t, sm::WgmmaWaitOp op) {
+static LogicalResult lower(Threads &t, sm::WgmmaWaitOp op) {
   t.define(op.getResult(), t.gpu.waitMmas(op.getPending(), t.registers(op.getMma())));
   return success();
+}
+
+void cuda::addWarpgroupLowerings(Lowerings &known) {
+  known.add<sm::PackOp, sm::WgmmaOp, sm::WgmmaWaitOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// TMA copies of tiles between tensors and shared memory.
+#pragma once
+
+#include "compiler/cuda/threads/Threads.h"
+
+namespace tegula::cuda {
+
+/// Returns true if the tile can be stored by TMA where the run-time test `areBoxes` allows it. TMA reads the buffer
+/// later, so a later write must wait for it.
+bool canStoreBoxes(sm::CopyOutOp copy);
+/// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to store the tile.
+mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
+/// Emits the run-time test, an i1, whether TMA may load the tile: the tensor maps exist, and the first column is a
+/// multiple of 16 bytes.
+mlir::Value isBox(Threads &t, sm::ProducerLoadOp feed);
+mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
+/// Starts the TMA copies of a producer load. Their bytes count at the mbarrier `full`. One lane calls it.
+void loadBoxes(Threads &t, sm::ProducerLoadOp feed, mlir::Value full);
+/// Starts the TMA copies of this warp's rows to global memory.
+void storeBoxes(Threads &t, sm::CopyOutOp copy);
+/// Waits until TMA has read this warp's earlier stores from the buffer that `write` overwrites. Emits nothing if no
+/// such store can be pending.
+void waitForBoxesOf(Threads &t, sm::WriteOp write);
+/// Lets TMA see what this thread has written, if TMA may store the buffer of `write`. Otherwise emits nothing.
+void publishToBoxes(Threads &t, sm::WriteOp write);
+
+} // namespace tegula::cuda

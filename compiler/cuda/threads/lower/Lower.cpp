@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/threads/lower/Lower.h"
+
+using namespace mlir;
+using namespace tegula::cuda;
+
+const Lowerings &Lowerings::all() {
+  static const Lowerings lowerings = [] {
+    Lowerings known;
+    for (auto add : {addViewLowerings, addShapeLowerings, addReductionLowerings, addGlobalMemoryLowerings, addBufferLowerings, addSharedAccessLowerings, addCopyLowerings, addMmaLowerings, addWarpgroupLowerings, addRoleLowerings})
+      add(known);
+    return known;
+  }();
+  return lowerings;
+}
+
+LogicalResult Lowerings::lower(Threads &t, Operation *op) const {
+  auto known = functions_.find(op->getName().getTypeID());
+  return known == functions_.end() ? lowerElementwise(t, op) : known->second(t, op);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The lowerings of single ops. A new op needs a function in a file of this folder, and its name in the last lines there.
+#pragma once
+
+#include "compiler/cuda/threads/Threads.h"
+
+namespace tegula::cuda {
+
+/// The functions that lower ops to the program of one thread, by kind of op.
+class Lowerings {
+public:
+  static const Lowerings &all();
+
+  /// Lets `lower` lower all ops of these kinds. It takes a Threads and the op.
+  template <class... Ops, class Function> void add(Function lower) {
+    auto one = [&]<class Op>(Op *) {
+      functions_[mlir::TypeID::get<Op>()] = [lower](Threads &t, mlir::Operation *op) {
+        return lower(t, mlir::cast<Op>(op));
+      };
+    };
+    (one(static_cast<Ops *>(nullptr)), ...);
+  }
+
+  /// Lowers `op` by its function; without one, as elementwise arithmetic.
+  mlir::LogicalResult lower(Threads &t, mlir::Operation *op) const;
+
+private:
+  llvm::DenseMap<mlir::TypeID, std::function<mlir::LogicalResult(Threads &, mlir::Operation *)>> functions_;
+};
+
+void addViewLowerings(Lowerings &known);
+void addShapeLowerings(Lowerings &known);
+void addReductionLowerings(Lowerings &known);
+void addGlobalMemoryLowerings(Lowerings &known);
+void addBufferLowerings(Lowerings &known);
+void addSharedAccessLowerings(Lowerings &known);
+void addCopyLowerings(Lowerings &known);
+void addMmaLowerings(Lowerings &known);
+void addWarpgroupLowerings(Lowerings &known);
+void addRoleLowerings(Lowerings &known);
+
+/// Defines a parameter of the source function. `words` are the base address, sizes and strides of a tensor, or one
+/// value with a scalar in the low bytes.
+void defineParameter(Threads &t, mlir::Value parameter, mlir::ValueRange words);
+
+/// Lowers arithmetic on scalars, or on tiles element by element.
+mlir::LogicalResult lowerElementwise(Threads &t, mlir::Operation *op);
+
+// Functions of an f32.
+mlir::Value exp(Threads &t, mlir::Value x);
+mlir::Value log(Threads &t, mlir::Value x);
+mlir::Value tanh(Threads &t, mlir::Value x);
+
+/// Copies the tile of a producer load by plain accesses of one warp.
+void copyByWarp(Threads &t, sm::ProducerLoadOp feed);
+
+} // namespace tegula::cuda
