@@ -27,9 +27,8 @@ static tile::SoftmaxUpdateOp softmaxOf(scf::ForOp loop) {
   if (!update || !llvm::equal(loop.getYieldedValues(), update->getResults()) ||
       !llvm::equal(loop.getRegionIterArgs(), ArrayRef<Value>{update.getMax(), update.getSum(), update.getOutput()}))
     return {};
-  WalkResult search = loop.getBody()->walk([](Operation *op) {
-    return isMemoryEffectFree(op) || isa<tile::LoadOp>(op) ? WalkResult::advance() : WalkResult::interrupt();
-  });
+  WalkResult search = loop.getBody()->walk(
+      [](Operation *op) { return sm::onlyReads(op) ? WalkResult::advance() : WalkResult::interrupt(); });
   return search.wasInterrupted() ? tile::SoftmaxUpdateOp() : update;
 }
 

@@ -30,4 +30,5 @@ void tegula::sm::SmDialect::initialize() {
 #define GET_OP_LIST
 #include "compiler/sm/SmOps.cpp.inc"
       >();
+  attachOrders(*getContext());
 }

@@ -2,6 +2,7 @@
 // The `sm` dialect in C++. SmOps.td describes each op.
 #pragma once
 
+#include "compiler/sm/Access.h"
 #include "compiler/sm/Layout.h"
 #include "compiler/tile/Tile.h"
 
@@ -22,8 +23,10 @@ namespace tegula::sm {
 /// thread blocks share a multiprocessor. Roles can redistribute only these registers.
 int64_t registersOfBlock(int64_t warps, int64_t blocks);
 
-/// Returns the buffer of a tile in shared memory. Looks through `sm.consumer_wait`, `sm.columns` and `sm.slot`, in this
-/// order. Null if the tile does not come from an `sm.alloc`.
-AllocOp allocOf(mlir::Value tile);
+/// Gives ops of other dialects their Order.
+void attachOrders(mlir::MLIRContext &context);
+
+/// Returns the buffer of a tile in shared memory; null if the tile does not come from an `sm.alloc`.
+inline AllocOp allocOf(mlir::Value tile) { return tile::rootOf(tile).getDefiningOp<AllocOp>(); }
 
 } // namespace tegula::sm

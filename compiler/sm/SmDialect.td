@@ -18,6 +18,7 @@ def Sm_Dialect : Dialect {
     `wait` and `barrier` say how that happens. `allocate-shared` and `pipeline-copies` turn the first group into the
     second.
   }];
+  let dependentDialects = ["::tegula::tile::TileDialect"];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
 }

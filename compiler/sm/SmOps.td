@@ -3,10 +3,11 @@
 #ifndef TEGULA_SM_OPS
 #define TEGULA_SM_OPS
 
+include "compiler/sm/Access.td"
 include "compiler/sm/SmDialect.td"
 include "compiler/tile/TileDialect.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
-include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 
 class Sm_Op<string mnemonic, list<Trait> traits = []> : Op<Sm_Dialect, mnemonic, traits>;
 
@@ -67,7 +68,7 @@ def Sm_RowLimitOp : Sm_Op<"row_limit", [Pure, AllTypesMatch<["bound", "result"]>
 
 //===-- Values: tiles in registers and shared memory --------------------------------------------------------------===//
 
-def Sm_LoadSharedOp : Sm_Op<"load_shared", [MemoryEffects<[MemRead]>]> {
+def Sm_LoadSharedOp : Sm_Op<"load_shared"> {
   let summary = "a tile of a view, in shared memory";
   let description = [{
     `result[x] = view[position + x]` if x is inside `shape` and the element is inside the view, otherwise 0. The result
@@ -77,7 +78,7 @@ def Sm_LoadSharedOp : Sm_Op<"load_shared", [MemoryEffects<[MemRead]>]> {
     %k = sm.load_shared %K[%j, %c0] [64, 128] : !tile.view<2xbf16> -> !sm.shared<64x128xbf16, 128>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape);
+  let arguments = (ins Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape);
   let results = (outs Sm_SharedType:$result);
   let assemblyFormat = [{
     $view `[` $position `]` $shape attr-dict `:` qualified(type($view)) `->` qualified(type($result))
@@ -156,7 +157,7 @@ def Sm_PartialReduceOp : Sm_Op<"partial_reduce", [Pure]> {
   let assemblyFormat = "$kind $source `axis` $axis attr-dict `:` type($source) `->` type($result)";
 }
 
-def Sm_ReadOp : Sm_Op<"read", [MemoryEffects<[MemRead]>]> {
+def Sm_ReadOp : Sm_Op<"read"> {
   let summary = "a tile of shared memory, in registers";
   let description = [{
     The tile may be smaller than the buffer in every dimension. With `reshaped`, tile and buffer are taken in row-major
@@ -166,12 +167,12 @@ def Sm_ReadOp : Sm_Op<"read", [MemoryEffects<[MemRead]>]> {
     %q = sm.read %q_s : !sm.shared<128x128xbf16, 128> -> tensor<128x128xbf16, #a>
     ```
   }];
-  let arguments = (ins Sm_SharedType:$shared, UnitAttr:$reshaped);
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, UnitAttr:$reshaped);
   let results = (outs Sm_Tile:$result);
   let assemblyFormat = "$shared attr-dict `:` qualified(type($shared)) `->` type($result)";
 }
 
-def Sm_MmaOp : Sm_Op<"mma", [MemoryEffects<[MemRead]>]> {
+def Sm_MmaOp : Sm_Op<"mma"> {
   let summary = "a matrix multiplication whose result has the layout of tensor-core accumulators";
   let description = [{
     `result[i, j] = acc[i, j] + sum over k < depth of lhs[i, k] * rhs[k, j]`. `lhs` is in shared memory, or in registers
@@ -192,7 +193,8 @@ def Sm_MmaOp : Sm_Op<"mma", [MemoryEffects<[MemRead]>]> {
     ```
   }];
   let arguments = (ins
-    AnyTypeOf<[Sm_SharedType, Sm_Tile]>:$lhs, Sm_SharedType:$rhs, I64Attr:$depth, Optional<Sm_Tile>:$acc,
+    Tile_Reads<AnyTypeOf<[Sm_SharedType, Sm_Tile]>>:$lhs, Tile_Reads<Sm_SharedType>:$rhs, I64Attr:$depth,
+    Optional<Sm_Tile>:$acc,
     UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$allow_tf32);
   let results = (outs Sm_Tile:$result);
   let assemblyFormat = [{
@@ -219,7 +221,7 @@ def Sm_AllocOp : Sm_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let assemblyFormat = "attr-dict `:` qualified(type($result))";
 }
 
-def Sm_SlotOp : Sm_Op<"slot", [Pure]> {
+def Sm_SlotOp : Sm_Op<"slot", [Pure, ViewLikeOpInterface]> {
   let summary = "one tile of a ring";
   let description = [{
     ```mlir
@@ -228,10 +230,11 @@ def Sm_SlotOp : Sm_Op<"slot", [Pure]> {
   }];
   let arguments = (ins Sm_SharedType:$ring, I32:$index);
   let results = (outs Sm_SharedType:$result);
+  let extraClassDeclaration = "::mlir::Value getViewSource() { return getRing(); }";
   let assemblyFormat = "$ring `[` $index `]` attr-dict `:` qualified(type($ring)) `->` qualified(type($result))";
 }
 
-def Sm_ColumnsOp : Sm_Op<"columns", [Pure]> {
+def Sm_ColumnsOp : Sm_Op<"columns", [Pure, ViewLikeOpInterface]> {
   let summary = "a range of columns of a matrix";
   let description = [{
     The columns from `first` on. The range consists of whole panels.
@@ -242,11 +245,12 @@ def Sm_ColumnsOp : Sm_Op<"columns", [Pure]> {
   }];
   let arguments = (ins Sm_SharedType:$matrix, I64Attr:$first);
   let results = (outs Sm_SharedType:$result);
+  let extraClassDeclaration = "::mlir::Value getViewSource() { return getMatrix(); }";
   let assemblyFormat = "$matrix `from` $first attr-dict `:` qualified(type($matrix)) `->` qualified(type($result))";
   let hasVerifier = 1;
 }
 
-def Sm_CopyInOp : Sm_Op<"copy_in", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_CopyInOp : Sm_Op<"copy_in", [Sm_Async]> {
   let summary = "starts copying a tile of a view to shared memory";
   let description = [{
     Copies what `sm.load_shared` describes. The issuing thread sees the data after an `sm.wait` that covers the copy,
@@ -256,7 +260,8 @@ def Sm_CopyInOp : Sm_Op<"copy_in", [MemoryEffects<[MemRead, MemWrite]>]> {
     sm.copy_in %K[%j, %c0] [64, 128], %k : !tile.view<2xbf16>, !sm.shared<64x128xbf16, 128>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape, Sm_SharedType:$shared);
+  let arguments = (ins Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
+                       Tile_Writes<Sm_SharedType>:$shared);
   let assemblyFormat = [{
     $view `[` $position `]` $shape `,` $shared attr-dict `:` qualified(type($view)) `,` qualified(type($shared))
   }];
@@ -267,13 +272,13 @@ def Sm_CommitOp : Sm_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "attr-dict";
 }
 
-def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_WaitOp : Sm_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
   let summary = "waits until at most `pending` commit groups of this thread are unfinished";
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$pending);
   let assemblyFormat = "$pending attr-dict";
 }
 
-def Sm_WriteOp : Sm_Op<"write", [MemoryEffects<[MemWrite]>]> {
+def Sm_WriteOp : Sm_Op<"write"> {
   let summary = "writes a tile from registers to shared memory";
   let description = [{
     Writes what `sm.to_shared` describes.
@@ -282,11 +287,11 @@ def Sm_WriteOp : Sm_Op<"write", [MemoryEffects<[MemWrite]>]> {
     sm.write %p, %p_s : tensor<64x128xbf16, #c>, !sm.shared<64x128xbf16, 128>
     ```
   }];
-  let arguments = (ins Sm_Tile:$tile, Sm_SharedType:$shared);
+  let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared);
   let assemblyFormat = "$tile `,` $shared attr-dict `:` type($tile) `,` qualified(type($shared))";
 }
 
-def Sm_CopyOutOp : Sm_Op<"copy_out", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_CopyOutOp : Sm_Op<"copy_out"> {
   let summary = "copies a tile from shared memory to a view";
   let description = [{
     `view[position + x] = shared[x]` for every x inside `shape` whose element lies inside the view. Both element types
@@ -300,14 +305,15 @@ def Sm_CopyOutOp : Sm_Op<"copy_out", [MemoryEffects<[MemRead, MemWrite]>]> {
     sm.copy_out %o_s, %O[%i, %c0] [128, 128] rows_of_warp 16 : !sm.shared<128x128xbf16, 128>, !tile.view<2xbf16>
     ```
   }];
-  let arguments = (ins Sm_SharedType:$shared, Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position,
+                       DenseI64ArrayAttr:$shape,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp);
   let assemblyFormat = [{
     $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? attr-dict `:` qualified(type($shared)) `,` qualified(type($view))
   }];
 }
 
-def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
   let summary = "waits for all threads of the role or the program instance, and orders their accesses";
   let description = [{
     With `warp`, waits only for the threads of the same warp.
@@ -366,7 +372,7 @@ def Sm_MbarriersOp : Sm_Op<"mbarriers", [MemoryEffects<[MemAlloc]>]> {
   let assemblyFormat = "attr-dict `:` qualified(type($result))";
 }
 
-def Sm_ProducerLoadOp : Sm_Op<"producer_load", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async]> {
   let summary = "waits until a slot of a ring is empty, then starts to load a tile into it";
   let description = [{
     Loads what `sm.load_shared` describes, for the consumers that wait for the slot in this phase. The phase is 0 in the
@@ -383,8 +389,9 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [MemoryEffects<[MemRead, MemWrite
     ```
   }];
   let arguments = (ins
-    Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
-    Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase, UnitAttr:$tma_only);
+    Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
+    Sm_WritesSlot<Sm_SharedType>:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase,
+    UnitAttr:$tma_only);
   let assemblyFormat = [{
     $view `[` $position `]` $shape `,` $tile `,` $mbarriers `[` $slot `]` `phase` $phase (`tma_only` $tma_only^)? attr-dict
     `:` qualified(type($view)) `,` qualified(type($tile)) `,` qualified(type($mbarriers))
@@ -392,7 +399,8 @@ def Sm_ProducerLoadOp : Sm_Op<"producer_load", [MemoryEffects<[MemRead, MemWrite
   let hasVerifier = 1;
 }
 
-def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["tile", "result"]>]> {
+def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [
+    MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, ViewLikeOpInterface, AllTypesMatch<["tile", "result"]>]> {
   let summary = "waits until a slot of a ring is full; the result is its tile";
   let description = [{
     ```mlir
@@ -401,6 +409,7 @@ def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [MemoryEffects<[MemRead, MemWrite
   }];
   let arguments = (ins Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
   let results = (outs Sm_SharedType:$result);
+  let extraClassDeclaration = "::mlir::Value getViewSource() { return getTile(); }";
   let assemblyFormat = [{
     $tile `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
     `:` qualified(type($tile)) `,` qualified(type($mbarriers))
@@ -408,7 +417,7 @@ def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [MemoryEffects<[MemRead, MemWrite
   let hasVerifier = 1;
 }
 
-def Sm_FallbackCopyOp : Sm_Op<"fallback_copy", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
   let summary = "copies a tile that the producer could not load by TMA";
   let description = [{
     If the strides of the tensor or the position of the tile forbid TMA, copies what the `sm.producer_load` with
@@ -419,7 +428,8 @@ def Sm_FallbackCopyOp : Sm_Op<"fallback_copy", [MemoryEffects<[MemRead, MemWrite
     sm.fallback_copy %tile, %bias[%i, %j] [128, 64] rows_of_warp 16 : !sm.shared<128x64xbf16, 128>, !tile.view<2xbf16>
     ```
   }];
-  let arguments = (ins Sm_SharedType:$tile, Tile_ViewType:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
+  let arguments = (ins Sm_WritesSlot<Sm_SharedType>:$tile, Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position,
+                       DenseI64ArrayAttr:$shape,
                        ConfinedAttr<I64Attr, [IntPositive]>:$rows_of_warp);
   let assemblyFormat = [{
     $tile `,` $view `[` $position `]` $shape `rows_of_warp` $rows_of_warp attr-dict
@@ -427,7 +437,7 @@ def Sm_FallbackCopyOp : Sm_Op<"fallback_copy", [MemoryEffects<[MemRead, MemWrite
   }];
 }
 
-def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
   let summary = "tells the producer that this warpgroup has read a slot for the last time in its phase";
   let description = [{
     One warp arrives for its warpgroup. This is enough if an MMA that was waited for has synchronised the warps since
@@ -453,7 +463,7 @@ def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>
     %n = sm.produce_work %counter, %b[%slot] phase %phase : !tile.view<1xi32>, !sm.mbarriers<2>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$counter, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$counter, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
   let results = (outs I32:$number);
   let assemblyFormat = [{
     $counter `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
@@ -511,7 +521,7 @@ def Sm_WarpgroupOp : Sm_Op<"warpgroup", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($number)";
 }
 
-def Sm_WgmmaOp : Sm_Op<"wgmma", [MemoryEffects<[MemRead]>]> {
+def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async]> {
   let summary = "starts the MMA that `sm.mma` describes on the tensor cores of warpgroups";
   let description = [{
     Each warpgroup multiplies 64 rows. Operands in shared memory are in panels of 128 bytes; an operand in registers is
@@ -523,7 +533,8 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [MemoryEffects<[MemRead]>]> {
     ```
   }];
   let arguments = (ins
-    AnyTypeOf<[Sm_SharedType, Sm_Tile]>:$lhs, Sm_SharedType:$rhs, I64Attr:$depth, Optional<Sm_Tile>:$acc,
+    Tile_Reads<AnyTypeOf<[Sm_SharedType, Sm_Tile]>>:$lhs, Tile_Reads<Sm_SharedType>:$rhs, I64Attr:$depth,
+    Optional<Sm_Tile>:$acc,
     UnitAttr:$transpose_rhs);
   let results = (outs Sm_InflightType:$result);
   let assemblyFormat = [{
@@ -533,7 +544,7 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
-def Sm_WgmmaWaitOp : Sm_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_WgmmaWaitOp : Sm_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
   let summary = "waits for an MMA; at most `pending` later MMAs may still run";
   let description = [{
     ```mlir
@@ -546,7 +557,7 @@ def Sm_WgmmaWaitOp : Sm_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Sm_ProxyFenceOp : Sm_Op<"proxy_fence", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_ProxyFenceOp : Sm_Op<"proxy_fence", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
   let summary = "lets MMAs and asynchronous copies see the earlier writes of this thread to shared memory";
   let assemblyFormat = "attr-dict";
 }

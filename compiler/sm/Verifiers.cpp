@@ -197,16 +197,6 @@ LogicalResult ConsumeWorkOp::verify() {
   return success();
 }
 
-AllocOp tegula::sm::allocOf(Value tile) {
-  if (auto receive = tile.getDefiningOp<ConsumerWaitOp>())
-    tile = receive.getTile();
-  if (auto columns = tile.getDefiningOp<ColumnsOp>())
-    tile = columns.getMatrix();
-  if (auto slot = tile.getDefiningOp<SlotOp>())
-    tile = slot.getRing();
-  return tile.getDefiningOp<AllocOp>();
-}
-
 int64_t tegula::sm::registersOfBlock(int64_t warps, int64_t blocks) {
   constexpr int64_t perMultiprocessor = 64 << 10, maxPerThread = 255, unit = 8;
   return std::min(perMultiprocessor / (kWarpSize * warps * blocks), maxPerThread) / unit * unit * warps;

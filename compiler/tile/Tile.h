@@ -9,6 +9,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace tegula::tile {
 
@@ -37,9 +38,9 @@ bool isWord(mlir::Operation *op, llvm::StringRef name, llvm::StringRef word);
 /// Returns true if the program asks for warp specialization: `tile.roles = "load"`.
 bool wantsRoles(mlir::Operation *op);
 
-/// Returns the tensor that `view` is sliced from, directly or through other slices. In most programs it is a function
-/// argument.
-mlir::Value tensorOf(mlir::Value view);
+/// Returns what `place` is a view of, directly or through other views: of a view the tensor, which is a function
+/// argument in most programs; of a tile in shared memory the `sm.alloc`.
+mlir::Value rootOf(mlir::Value place);
 /// Returns true if the tensor that `view` is sliced from is a function argument and is not written.
 bool isReadOnly(mlir::Value view);
 

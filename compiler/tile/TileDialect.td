@@ -5,6 +5,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Tile_Dialect : Dialect {
   let name = "tile";
@@ -43,5 +44,10 @@ def Tile_Reduction : I32EnumAttr<"Reduction", "how elements are combined",
     [I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
   let cppNamespace = "::tegula::tile";
 }
+
+// Operands in memory. What is read and written is added to: the only such accesses are atomic additions.
+class Tile_Reads<Constraint type> : Arg<type, "", [MemRead]>;
+class Tile_Writes<Constraint type> : Arg<type, "", [MemWrite]>;
+class Tile_Adds<Constraint type> : Arg<type, "", [MemRead, MemWrite]>;
 
 #endif

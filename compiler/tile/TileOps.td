@@ -8,6 +8,7 @@ include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
 
@@ -65,7 +66,7 @@ def Tile_DimOp : Tile_Op<"dim", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
+def Tile_SliceOp : Tile_Op<"slice", [Pure, ViewLikeOpInterface]> {
   let summary = "fixes the leading dimensions of a view";
   let description = [{
     `result[x...] = view[indices..., x...]`. If an index is outside its dimension, the result is empty: loads from it
@@ -77,13 +78,14 @@ def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
   }];
   let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$indices);
   let results = (outs Tile_ViewType:$result);
+  let extraClassDeclaration = "::mlir::Value getViewSource() { return getView(); }";
   let assemblyFormat = [{
     $view `[` $indices `]` attr-dict `:` qualified(type($view)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }
 
-def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+def Tile_LoadOp : Tile_Op<"load"> {
   let summary = "loads the tile that starts at a position of a view";
   let description = [{
     `result[x] = view[position + x]` where `position + x` lies inside the view, otherwise `fill`. Positions may be
@@ -94,7 +96,8 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
     %s = tile.load %lse[%i] {fill = 0xFF800000 : f32} : !tile.view<1xf32> -> tensor<64xf32>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$position, OptionalAttr<TypedAttrInterface>:$fill);
+  let arguments = (ins Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position,
+                       OptionalAttr<TypedAttrInterface>:$fill);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = [{
     $view `[` $position `]` attr-dict `:` qualified(type($view)) `->` type($result)
@@ -102,7 +105,7 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
-def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
+def Tile_StoreOp : Tile_Op<"store"> {
   let summary = "writes a tile to a position of a view";
   let description = [{
     `view[position + x] = tile[x]` for every x for which `position + x` lies inside the view. Other elements are
@@ -112,14 +115,14 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
     tile.store %o, %out[%i, %c0] : tensor<64x128xbf16>, !tile.view<2xbf16>
     ```
   }];
-  let arguments = (ins Tile_Tile:$tile, Tile_ViewType:$view, Variadic<Index>:$position);
+  let arguments = (ins Tile_Tile:$tile, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position);
   let assemblyFormat = [{
     $tile `,` $view `[` $position `]` attr-dict `:` type($tile) `,` qualified(type($view))
   }];
   let hasVerifier = 1;
 }
 
-def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_AtomicAddOp : Tile_Op<"atomic_add"> {
   let summary = "adds a tile to memory, atomically per element";
   let description = [{
     `view[position + x] += tile[x]` for every x for which `position + x` lies inside the view. The order in which
@@ -129,7 +132,7 @@ def Tile_AtomicAddOp : Tile_Op<"atomic_add", [MemoryEffects<[MemRead, MemWrite]>
     tile.atomic_add %dq, %out[%i, %c0] : tensor<64x128xf32>, !tile.view<2xf32>
     ```
   }];
-  let arguments = (ins Tile_AddableTile:$tile, Tile_ViewType:$view, Variadic<Index>:$position);
+  let arguments = (ins Tile_AddableTile:$tile, Tile_Adds<Tile_ViewType>:$view, Variadic<Index>:$position);
   let assemblyFormat = [{
     $tile `,` $view `[` $position `]` attr-dict `:` type($tile) `,` qualified(type($view))
   }];
@@ -155,7 +158,7 @@ def Tile_NextWorkOp : Tile_Op<"next_work", [MemoryEffects<[MemRead, MemWrite]>]>
     } attributes {tile.parallel}
     ```
   }];
-  let arguments = (ins Tile_ViewType:$counter);
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$counter);
   let results = (outs I32:$number);
   let assemblyFormat = "$counter attr-dict `:` qualified(type($counter))";
   let hasVerifier = 1;
@@ -181,7 +184,7 @@ def Tile_GatherOp : Tile_Op<"gather", [
   let hasVerifier = 1;
 }
 
-def Tile_ScatterAddOp : Tile_Op<"scatter_add", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_ScatterAddOp : Tile_Op<"scatter_add"> {
   let summary = "adds single elements at positions given by index tiles, atomically per element";
   let description = [{
     `view[indices_0[x], indices_1[x], ...] += tile[x]` where this position lies inside the view. It is the adjoint of
@@ -191,7 +194,7 @@ def Tile_ScatterAddOp : Tile_Op<"scatter_add", [MemoryEffects<[MemRead, MemWrite
     tile.scatter_add %ds, %dbias[%rows, %keys] : tensor<64x64xf32>, !tile.view<2xf32>, tensor<64x64xi32>
     ```
   }];
-  let arguments = (ins Tile_AddableTile:$tile, Tile_ViewType:$view, Variadic<Tile_IndexTile>:$indices);
+  let arguments = (ins Tile_AddableTile:$tile, Tile_Adds<Tile_ViewType>:$view, Variadic<Tile_IndexTile>:$indices);
   let assemblyFormat = [{
     $tile `,` $view `[` $indices `]` attr-dict `:` type($tile) `,` qualified(type($view)) `,` type($indices)
   }];

@@ -8,10 +8,10 @@
 using namespace mlir;
 using namespace tegula::tile;
 
-Value tegula::tile::tensorOf(Value view) {
-  while (auto slice = view.getDefiningOp<SliceOp>())
-    view = slice.getView();
-  return view;
+Value tegula::tile::rootOf(Value place) {
+  while (auto view = place.getDefiningOp<ViewLikeOpInterface>())
+    place = view.getViewSource();
+  return place;
 }
 
 template <class T> static T attributeOfModule(Operation *op, StringRef name) {
@@ -37,14 +37,14 @@ bool tegula::tile::isWord(Operation *op, StringRef name, StringRef word) {
 bool tegula::tile::wantsRoles(Operation *op) { return isWord(op, "tile.roles", "load"); }
 
 bool tegula::tile::isReadOnly(Value view) {
-  auto argument = dyn_cast<BlockArgument>(tensorOf(view));
+  auto argument = dyn_cast<BlockArgument>(rootOf(view));
   auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();
   return function && !function.getArgAttr(argument.getArgNumber(), "tile.written");
 }
 
 void GatherOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   if (!isReadOnly(getView()))
-    effects.emplace_back(MemoryEffects::Read::get());
+    effects.emplace_back(MemoryEffects::Read::get(), &getViewMutable());
 }
 
 Type ViewType::parse(AsmParser &parser) {

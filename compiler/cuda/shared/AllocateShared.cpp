@@ -102,11 +102,9 @@ private:
   bool readsCopy(Operation &op) { return llvm::is_contained(op.getOperands(), copy_.getShared()); }
 
   bool overwritesSource(Operation &op) {
-    return isa<tile::StoreOp, tile::AtomicAddOp, tile::ScatterAddOp, sm::CopyOutOp>(op) &&
-           llvm::any_of(op.getOperands(), [&](Value operand) {
-             return isa<tile::ViewType>(operand.getType()) &&
-                    tile::tensorOf(operand) == tile::tensorOf(copy_.getView());
-           });
+    return llvm::any_of(sm::accessesOf(&op), [&](const sm::Access &access) {
+      return access.kind != sm::AccessKind::read && tile::rootOf(access.place->get()) == tile::rootOf(copy_.getView());
+    });
   }
 
   /// Commits and waits in a region do not count after the region, because it may not run.

@@ -17,25 +17,22 @@ using namespace tegula;
 //===-- Accesses -------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// The kind of an access. Additions are atomic and need no order among each other.
-enum class Kind { read, write, add };
-
 /// The synchronisation that two accesses need between them.
 enum class Need { nothing, warpBarrier, barrier };
 
 /// An access to bytes of shared memory, or to a whole tensor in global memory.
-struct Access {
-  Kind kind;
+struct PlacedAccess {
+  sm::AccessKind kind;
   Value tensor; ///< Null for shared memory.
   int64_t begin = 0, end = 1;
   sm::SharedType type = {}; ///< In shared memory: the arrangement of the bytes from `begin` on.
   std::optional<cuda::Footprint> footprint = {};
   bool orderedInWarp = false; ///< True after a later barrier of the warp.
 
-  bool operator==(const Access &) const = default;
-  Need needBefore(const Access &other) const {
+  bool operator==(const PlacedAccess &) const = default;
+  Need needBefore(const PlacedAccess &other) const {
     bool samePlace = tensor == other.tensor && begin < other.end && other.begin < end;
-    if (!samePlace || (kind == other.kind && kind != Kind::write) || isOfSameThreads(other))
+    if (!samePlace || (kind == other.kind && kind != sm::AccessKind::write) || isOfSameThreads(other))
       return Need::nothing;
     if (!isOfSameWarps(other))
       return Need::barrier;
@@ -43,15 +40,15 @@ struct Access {
   }
 
 private:
-  bool hasSameFootprint(const Access &other) const {
+  bool hasSameFootprint(const PlacedAccess &other) const {
     return footprint && footprint->tile && footprint == other.footprint && begin == other.begin && type == other.type;
   }
   /// Returns true if each thread meets only its own accesses.
-  bool isOfSameThreads(const Access &other) const {
-    bool bothWrite = kind == Kind::write && other.kind == Kind::write;
+  bool isOfSameThreads(const PlacedAccess &other) const {
+    bool bothWrite = kind == sm::AccessKind::write && other.kind == sm::AccessKind::write;
     return hasSameFootprint(other) && (bothWrite || !footprint->isReplicated());
   }
-  bool isOfSameWarps(const Access &other) const {
+  bool isOfSameWarps(const PlacedAccess &other) const {
     if (!footprint || !other.footprint)
       return false;
     bool hasSameColumns = begin == other.begin && type == other.type;
@@ -62,7 +59,7 @@ private:
   }
   /// Returns true if rows have the same bytes in both accesses. Panels follow each other, and each tile of a ring
   /// begins at a multiple of 1024 bytes.
-  bool hasSameRows(const Access &other) const {
+  bool hasSameRows(const PlacedAccess &other) const {
     if (begin != other.begin || type == other.type)
       return begin == other.begin;
     auto rows = [](sm::SharedType tile) { return tile.getShape().drop_back().back(); };
@@ -73,40 +70,41 @@ private:
 
 class Accesses {
 public:
-  void add(const Access &access) {
+  void add(const PlacedAccess &access) {
     if (!llvm::is_contained(accesses_, access))
       accesses_.push_back(access);
   }
   void add(const Accesses &other) {
-    for (const Access &access : other.accesses_)
+    for (const PlacedAccess &access : other.accesses_)
       add(access);
   }
   Accesses ofSharedMemory() const {
     Accesses shared;
-    llvm::copy_if(accesses_, std::back_inserter(shared.accesses_), [](const Access &access) { return !access.tensor; });
+    llvm::copy_if(accesses_, std::back_inserter(shared.accesses_),
+                  [](const PlacedAccess &access) { return !access.tensor; });
     return shared;
   }
   Need needBefore(const Accesses &other) const {
     Need need = Need::nothing;
-    for (const Access &a : accesses_)
-      for (const Access &b : other.accesses_)
+    for (const PlacedAccess &a : accesses_)
+      for (const PlacedAccess &b : other.accesses_)
         need = std::max(need, a.needBefore(b));
     return need;
   }
   bool conflictWith(const Accesses &other) const { return needBefore(other) != Need::nothing; }
   /// Forgets values that `loop` computes, because they differ in its next iteration.
   void forgetValuesOf(Operation *loop) {
-    for (Access &access : accesses_)
+    for (PlacedAccess &access : accesses_)
       if (access.footprint)
         access.footprint->forgetValuesOf(loop);
   }
   void orderInWarp() {
-    for (Access &access : accesses_)
+    for (PlacedAccess &access : accesses_)
       access.orderedInWarp = true;
   }
 
 private:
-  SmallVector<Access, 8> accesses_;
+  SmallVector<PlacedAccess, 8> accesses_;
 };
 
 /// The accesses of a piece of the program that may conflict with its neighbours.
@@ -128,46 +126,35 @@ struct BarrierSummary {
 };
 } // namespace
 
-/// Returns the access to a buffer or tensor. An access to a ring counts for all slots, because its slot is only known
+/// Returns an access of `op` with its bytes. An access to a ring counts for all slots, because its slot is only known
 /// at run time.
-static Access accessTo(Value place, Kind kind) {
-  auto type = dyn_cast<sm::SharedType>(place.getType());
-  if (sm::AllocOp alloc = sm::allocOf(place)) {
-    auto begin = static_cast<int64_t>(*alloc.getOffset());
-    return {kind, Value(), begin, begin + alloc.getType().bytes(), type};
-  }
-  return {kind, tile::tensorOf(place)};
+static PlacedAccess placed(Operation *op, const sm::Access &access) {
+  Value place = access.place->get();
+  std::optional<cuda::Footprint> footprint = cuda::footprintOf(op, place);
+  sm::AllocOp alloc = sm::allocOf(place);
+  if (!alloc)
+    return {.kind = access.kind, .tensor = tile::rootOf(place), .footprint = footprint};
+  auto begin = static_cast<int64_t>(*alloc.getOffset());
+  auto type = cast<sm::SharedType>(place.getType());
+  return {access.kind, Value(), begin, begin + alloc.getType().bytes(), type, footprint};
 }
 
-static Kind kindOf(Operation *op, Value place) {
-  if (isa<tile::AtomicAddOp, tile::ScatterAddOp>(op))
-    return Kind::add;
-  bool shared = isa<sm::SharedType>(place.getType());
-  bool writes = shared ? isa<sm::WriteOp, sm::CopyInOp>(op) : isa<tile::StoreOp, sm::CopyOutOp>(op);
-  return writes ? Kind::write : Kind::read;
-}
-
-/// Returns the section of an op without regions.
+/// Returns the section of an op without regions. What goes on after the op counts as an access of the op that ends it,
+/// too.
 static BarrierSummary summaryOf(Operation *op) {
   BarrierSummary summary;
-  if (isMemoryEffectFree(op))
-    return summary;
-  for (Value operand : op->getOperands()) {
-    if (!isa<sm::SharedType, tile::ViewType>(operand.getType()))
+  for (const sm::Access &access : sm::accessesOf(op)) {
+    if (access.isOfSlot)
       continue;
-    Access access = accessTo(operand, kindOf(op, operand));
-    access.footprint = cuda::footprintOf(op, operand);
-    summary.head.add(access);
-    // The writes of an asynchronous copy count as accesses of its wait, not of the copy op.
-    if (!isa<sm::CopyInOp>(op) || access.kind == Kind::read)
-      summary.tail.add(access);
+    summary.head.add(placed(op, access));
+    if (!access.goesOn())
+      summary.tail.add(placed(op, access));
   }
   return summary;
 }
 
-/// Returns true if `op` synchronises all threads. `tile.next_work` does: one thread draws the work index and passes it
-/// to the others between two barriers.
-static bool isBarrier(Operation *op) { return isa<sm::BarrierOp, tile::NextWorkOp>(op); }
+/// Returns true if `op` synchronises all threads of its role.
+static bool isBarrier(Operation *op) { return sm::orderOf(op).meeting == sm::Meeting::role; }
 
 //===-- Waits ----------------------------------------------------------------------------------------------------===//
 
@@ -186,16 +173,22 @@ static bool mayEndAt(sm::CopyInOp copy, sm::WaitOp wait) {
   return !loop || loop->isAncestor(wait);
 }
 
-/// Returns the writes of all copies that a wait may end.
-static Accesses endedBy(sm::WaitOp wait) {
-  Accesses written;
-  wait->getParentOfType<func::FuncOp>().walk([&](sm::CopyInOp copy) {
-    Access access = accessTo(copy.getShared(), Kind::write);
-    access.footprint = cuda::footprintOf(copy, copy.getShared());
-    if (mayEndAt(copy, wait))
-      written.add(access);
-  });
-  return written;
+/// Returns the accesses that `op` waits for.
+static Accesses endedBy(Operation *op) {
+  Accesses ended;
+  auto addAll = [&](Operation *starter) {
+    for (const sm::Access &access : sm::accessesOf(starter))
+      ended.add(placed(starter, access));
+  };
+  const sm::Order order = sm::orderOf(op);
+  if (auto wait = dyn_cast<sm::WaitOp>(op))
+    wait->getParentOfType<func::FuncOp>().walk([&](sm::CopyInOp copy) {
+      if (mayEndAt(copy, wait))
+        addAll(copy);
+    });
+  else if (order.ends == sm::Engine::tensorCores)
+    llvm::for_each(sm::startersOf(order.handle), addAll);
+  return ended;
 }
 
 /// Moves the wait down to the first op that conflicts with the finished copies. The copies then have the most time, and
@@ -218,17 +211,11 @@ static void sink(sm::WaitOp wait) {
 
 static BarrierSummary orderAccesses(Operation &op);
 
-static bool ordersWarp(Operation *op) {
-  auto barrier = dyn_cast<sm::BarrierOp>(op);
-  auto release = dyn_cast<sm::ReleaseOp>(op);
-  return (barrier && barrier.getWarp()) || (release && release.getPerWarp());
-}
-
 /// Inserts the barriers of a block. `before` are accesses that may have happened since the last barrier.
 static BarrierSummary orderAccesses(Block &block, const Accesses &before) {
   BarrierSummary summary{.head = {}, .tail = before};
   for (Operation &op : block) {
-    if (ordersWarp(&op)) {
+    if (sm::orderOf(&op).meeting == sm::Meeting::warp) {
       summary.tail.orderInWarp();
       continue;
     }
@@ -297,9 +284,6 @@ static BarrierSummary orderAccesses(Operation &op) {
   // The producer needs no barriers: its warps share nothing with each other.
   if (auto roles = dyn_cast<sm::RolesOp>(op))
     return orderAccesses(roles.getConsumer().front(), {});
-  if (isa<sm::ConsumerWaitOp, sm::FallbackCopyOp, sm::ReleaseOp, sm::MbarriersOp, sm::WgmmaWaitOp, sm::ProxyFenceOp>(
-          op))
-    return {};
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
     return orderLoop(loop);
   if (op.getNumRegions() != 0)
@@ -307,8 +291,8 @@ static BarrierSummary orderAccesses(Operation &op) {
   if (isBarrier(&op))
     return BarrierSummary::barrier();
   // A thread waits only for its own copies. The copies of other threads have finished at the next barrier.
-  if (auto wait = dyn_cast<sm::WaitOp>(op))
-    return {.head = {}, .tail = endedBy(wait)};
+  if (sm::orderOf(&op).ends != sm::Engine::none)
+    return {.head = {}, .tail = endedBy(&op)};
   return summaryOf(&op);
 }
 
@@ -350,19 +334,18 @@ static void postpone(sm::WaitOp wait) {
   wait.setPending(pending);
 }
 
-/// Returns true if an operand of the MMA was written to shared memory by plain accesses.
-static bool readsWhatThreadsWrote(sm::WgmmaOp product) {
-  return llvm::any_of(product->getOperands(), [](Value operand) {
-    return isa<sm::SharedType>(operand.getType()) && !operand.getDefiningOp<sm::ConsumerWaitOp>();
+/// Returns true if an engine reads, in the asynchronous proxy, what lanes have written to shared memory.
+static bool readsWhatLanesWrote(Operation *op) {
+  return llvm::any_of(sm::accessesOf(op), [](const sm::Access &access) {
+    return access.engine == sm::Engine::tensorCores && !sm::isReceived(access.place->get());
   });
 }
 
 /// Inserts a proxy fence before each barrier if an MMA reads what threads wrote. An MMA sees plain writes only after a
 /// fence of the writer.
 static void fenceBarriers(func::FuncOp function) {
-  WalkResult search = function.walk([](sm::WgmmaOp product) {
-    return readsWhatThreadsWrote(product) ? WalkResult::interrupt() : WalkResult::advance();
-  });
+  WalkResult search = function.walk(
+      [](Operation *op) { return readsWhatLanesWrote(op) ? WalkResult::interrupt() : WalkResult::advance(); });
   if (search.wasInterrupted())
     function.walk([](Operation *op) {
       auto barrier = dyn_cast<sm::BarrierOp>(op);

@@ -11,6 +11,7 @@ class Pass;
 
 namespace tegula::cuda {
 
+std::unique_ptr<mlir::Pass> createPrintAccesses(); ///< Not part of the phase.
 std::unique_ptr<mlir::Pass> createPipelineCopies();
 std::unique_ptr<mlir::Pass> createKeepLhsInRegisters();
 std::unique_ptr<mlir::Pass> createAllocateShared();

@@ -5,6 +5,15 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PrintAccesses : Pass<"print-accesses"> {
+  let summary = "says as a remark what each op does to memory and what it waits for; not part of the phase";
+  let description = [{
+    For tests of a new op, and to see what the passes of this phase know about a program. An access names the operand,
+    the engine that makes it after the op, and whether the mbarriers of a ring order it.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def PipelineCopies : Pass<"pipeline-copies", "::mlir::ModuleOp"> {
   let summary = "starts the copies of later iterations early (`cp.async`, software pipelining)";
   let description = [{
@@ -125,6 +134,7 @@ def InsertBarriers : Pass<"insert-barriers"> {
     The pass ignores scratch memory inside an op, such as that of a reduction between warps; the op's lowering orders
     it.
   }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 

@@ -53,13 +53,14 @@ private:
   void addUses(Value buffer, sm::AllocOp alloc, Interval &liveRange) const {
     for (Operation *user : buffer.getUsers()) {
       addUse(alloc, user, liveRange);
-      // No wait to look for: the loop that reads a ring waits for all copies into it.
-      if (isa<sm::CopyInOp>(user) && !buffer.getDefiningOp<sm::SlotOp>())
-        addUntilFinished(user, liveRange);
-      if (isa<sm::SlotOp, sm::ColumnsOp, sm::ConsumerWaitOp>(user))
+      if (isa<ViewLikeOpInterface>(user))
         addUses(user->getResult(0), alloc, liveRange);
-      if (auto product = dyn_cast<sm::WgmmaOp>(user))
-        addUntilWait(product, alloc, liveRange);
+      auto async = dyn_cast<sm::AsyncOpInterface>(user);
+      // No wait to look for: the loop that reads a ring waits for all copies into it.
+      if (async && async.getEngine() == sm::Engine::cpAsync && !buffer.getDefiningOp<sm::SlotOp>())
+        addUntilFinished(user, liveRange);
+      if (async && async.getEngine() == sm::Engine::tensorCores)
+        addUntilWait(user, alloc, liveRange);
     }
   }
 
@@ -75,9 +76,9 @@ private:
 
   /// Extends a live range to the wait of an MMA, which reads its operands until then. If another iteration waits for
   /// it, the range has no end.
-  void addUntilWait(sm::WgmmaOp product, sm::AllocOp alloc, Interval &liveRange) const {
+  void addUntilWait(Operation *product, sm::AllocOp alloc, Interval &liveRange) const {
     for (Operation *user : product->getUsers())
-      liveRange.include(spans_.at(isa<sm::WgmmaWaitOp>(user) ? inLoopOf(alloc, user) : root_));
+      liveRange.include(spans_.at(sm::orderOf(user).ends == sm::Engine::tensorCores ? inLoopOf(alloc, user) : root_));
   }
 
   /// Returns the outermost loop between the alloc and the user, or the user. A buffer that one iteration uses must

@@ -24,7 +24,7 @@ static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
 }
 
 TensorMap::TensorMap(Value view, int64_t rows, int64_t columns)
-    : parameter(cast<BlockArgument>(tile::tensorOf(view)).getArgNumber()), rows(rows), columns(columns) {}
+    : parameter(cast<BlockArgument>(tile::rootOf(view)).getArgNumber()), rows(rows), columns(columns) {}
 
 static TensorMap mapOf(sm::ProducerLoadOp feed) {
   ArrayRef<int64_t> shape = feed.getShape();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The lowerings of single ops. A new op needs a function in a file of this folder, and its name in the last lines there.
+// The lowerings of single ops. A new op needs a function in a file of this folder, and its name in the last lines
+// there.
 #pragma once
 
 #include "compiler/cuda/threads/Threads.h"

@@ -177,7 +177,7 @@ static bool isWithinWarp(Operation *op) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return llvm::none_of(sm::layoutOf(reduce.getSource()).getWarps(),
                          [&](const sm::Digit &digit) { return digit.dim == static_cast<int32_t>(reduce.getAxis()); });
-  return isMemoryEffectFree(op) || isa<sm::MmaOp, sm::ReadOp, sm::ProxyFenceOp, tile::LoadOp>(op);
+  return sm::onlyReads(op);
 }
 
 /// Adds the branches that depend on the condition: branches that it guards, alone or together with other conditions,

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/sm/Access.h"
+
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::sm;
+
+#include "compiler/sm/SmInterfaces.cpp.inc"
+
+using Effects = SmallVector<MemoryEffects::EffectInstance, 4>;
+
+/// Adds one effect on an operand. What is read and written is added to (Tile_Adds).
+static void addEffect(const MemoryEffects::EffectInstance &effect, OpOperand *place, Engine engine,
+                      SmallVectorImpl<Access> &accesses) {
+  AccessKind kind = isa<MemoryEffects::Read>(effect.getEffect()) ? AccessKind::read : AccessKind::write;
+  for (Access &access : accesses)
+    if (access.place == place && access.kind != kind) {
+      access.kind = AccessKind::add;
+      return;
+    }
+  accesses.push_back({place, kind, engine, isa<SlotResource>(effect.getResource())});
+}
+
+SmallVector<Access, 2> sm::accessesOf(Operation *op) {
+  SmallVector<Access, 2> accesses;
+  auto memory = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!memory)
+    return accesses;
+  auto async = dyn_cast<AsyncOpInterface>(op);
+  const Engine engine = async ? async.getEngine() : Engine::none;
+  Effects effects;
+  memory.getEffects(effects);
+  for (const MemoryEffects::EffectInstance &effect : effects)
+    if (auto *place = effect.getEffectValue<OpOperand *>(); place && isa<SharedType, tile::ViewType>(place->get().getType()))
+      addEffect(effect, place, engine, accesses);
+  return accesses;
+}
+
+Order sm::orderOf(Operation *op) {
+  auto order = dyn_cast<OrderOpInterface>(op);
+  return order ? order.getOrder() : Order{};
+}
+
+bool sm::onlyReads(Operation *op) {
+  if (isMemoryEffectFree(op))
+    return true;
+  auto isDoneRead = [](const Access &access) { return access.kind == AccessKind::read && !access.goesOn(); };
+  SmallVector<Access, 2> accesses = accessesOf(op);
+  const Order order = orderOf(op);
+  return (!accesses.empty() || order.fences) && llvm::all_of(accesses, isDoneRead) && order.meeting != Meeting::role;
+}
+
+/// Adds the values that may be `value` by another name: what a loop or a branch hands on.
+static void addOrigins(Value value, SmallVectorImpl<Value> &origins) {
+  if (auto result = dyn_cast<OpResult>(value)) {
+    if (auto branch = dyn_cast<scf::IfOp>(result.getOwner())) {
+      origins.push_back(branch.thenYield()->getOperand(result.getResultNumber()));
+      origins.push_back(branch.elseYield()->getOperand(result.getResultNumber()));
+    } else if (auto loop = dyn_cast<LoopLikeOpInterface>(result.getOwner())) {
+      if (BlockArgument carried = loop.getTiedLoopRegionIterArg(result))
+        origins.push_back(carried);
+    }
+    return;
+  }
+  auto argument = cast<BlockArgument>(value);
+  auto loop = dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+  if (OpOperand *init = loop ? loop.getTiedLoopInit(argument) : nullptr)
+    origins.append({init->get(), loop.getTiedLoopYieldedValue(argument)->get()});
+}
+
+SmallVector<Operation *, 2> sm::startersOf(Value handle) {
+  SmallVector<Operation *, 2> starters;
+  SetVector<Value> names;
+  names.insert(handle);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (Operation *op = names[i].getDefiningOp(); op && isa<AsyncOpInterface>(op))
+      starters.push_back(op);
+    SmallVector<Value> origins;
+    addOrigins(names[i], origins);
+    names.insert_range(origins);
+  }
+  return starters;
+}
+
+bool sm::isReceived(Value place) {
+  for (auto view = place.getDefiningOp<ViewLikeOpInterface>(); view;
+       view = view.getViewSource().getDefiningOp<ViewLikeOpInterface>())
+    if (orderOf(view).ends == Engine::tma)
+      return true;
+  return false;
+}
+
+//===-- Engines --------------------------------------------------------------------------------------------------===//
+
+Engine CopyInOp::getEngine() { return Engine::cpAsync; }
+Engine ProducerLoadOp::getEngine() { return Engine::tma; }
+Engine WgmmaOp::getEngine() { return Engine::tensorCores; }
+
+//===-- Orders ---------------------------------------------------------------------------------------------------===//
+
+Order BarrierOp::getOrder() { return {.meeting = getWarp() ? Meeting::warp : Meeting::role}; }
+Order WaitOp::getOrder() { return {.ends = Engine::cpAsync}; }
+Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getMbarriers()}; }
+Order WgmmaWaitOp::getOrder() { return {.ends = Engine::tensorCores, .handle = getMma()}; }
+Order ProxyFenceOp::getOrder() { return {.fences = true}; }
+Order ReleaseOp::getOrder() { return {.meeting = getPerWarp() ? Meeting::warp : Meeting::none}; }
+
+namespace {
+/// One thread draws the work index and passes it to the others between two barriers.
+struct NextWorkOrder : OrderOpInterface::ExternalModel<NextWorkOrder, tile::NextWorkOp> {
+  static Order getOrder(Operation *) { return {.meeting = Meeting::role}; }
+};
+} // namespace
+
+void sm::attachOrders(MLIRContext &context) { tile::NextWorkOp::attachInterface<NextWorkOrder>(context); }

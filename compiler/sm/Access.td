@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What an op says about the memory that it touches. Access.h asks it.
+//
+// Each op names its accesses beside its operands, such as `Tile_Reads<Sm_SharedType>:$shared`. The interfaces below are
+// for the few ops that differ from the default: lanes make the access, and have made it when the op is over.
+#ifndef TEGULA_SM_ACCESS
+#define TEGULA_SM_ACCESS
+
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+// A slot of a ring. Its mbarriers order such a write: they hand the slot from the producer to the consumers and back.
+def Sm_SlotResource : Resource<"::tegula::sm::SlotResource">;
+def Sm_SlotWrite : MemWrite<Sm_SlotResource>;
+class Sm_WritesSlot<Constraint type> : Arg<type, "", [Sm_SlotWrite]>;
+
+def Sm_AsyncInterface : OpInterface<"AsyncOpInterface"> {
+  let description = [{
+    An op whose accesses go on after it: an engine of the multiprocessor makes them. An op with an OrderOpInterface ends
+    them.
+  }];
+  let cppNamespace = "::tegula::sm";
+  let methods = [InterfaceMethod<"Returns the engine that goes on.", "::tegula::sm::Engine", "getEngine">];
+}
+
+def Sm_OrderInterface : OpInterface<"OrderOpInterface"> {
+  let description = "An op that orders accesses of other ops.";
+  let cppNamespace = "::tegula::sm";
+  let methods = [InterfaceMethod<"Returns what the op waits for.", "::tegula::sm::Order", "getOrder">];
+}
+
+def Sm_Async : DeclareOpInterfaceMethods<Sm_AsyncInterface>;
+def Sm_Orders : DeclareOpInterfaceMethods<Sm_OrderInterface>;
+
+#endif

@@ -1,0 +1,81 @@
+// RUN: tegula-opt %s --print-accesses --split-input-file --verify-diagnostics
+// What passes know about each op that touches memory or orders accesses.
+
+func.func @tensors(%v: !tile.view<2xf32> {tile.written}, %counter: !tile.view<1xi32>, %where: tensor<8xi32>, %x: tensor<8x8xf32>,
+                   %y: tensor<8xf32>, %i: index) {
+  // expected-remark @+1 {{reads operand 0 by lanes}}
+  %0 = tile.load %v[%i, %i] : !tile.view<2xf32> -> tensor<8x8xf32>
+  // expected-remark @+1 {{writes operand 1 by lanes}}
+  tile.store %0, %v[%i, %i] : tensor<8x8xf32>, !tile.view<2xf32>
+  // expected-remark @+1 {{adds to operand 1 by lanes}}
+  tile.atomic_add %x, %v[%i, %i] : tensor<8x8xf32>, !tile.view<2xf32>
+  // expected-remark @+1 {{reads operand 0 by lanes}}
+  %1 = tile.gather %v[%where, %where] : !tile.view<2xf32>, tensor<8xi32>, tensor<8xi32> -> tensor<8xf32>
+  // expected-remark @+1 {{adds to operand 1 by lanes}}
+  tile.scatter_add %y, %v[%where, %where] : tensor<8xf32>, !tile.view<2xf32>, tensor<8xi32>, tensor<8xi32>
+  // expected-remark @+1 {{adds to operand 0 by lanes; waits for its role}}
+  %2 = tile.next_work %counter : !tile.view<1xi32>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @shared(%v: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %i: index) {
+  %a = sm.alloc : !sm.shared<64x64xbf16, 128>
+  // expected-remark @+1 {{reads operand 0 by lanes}}
+  %0 = sm.load_shared %v[%i, %i] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+  // expected-remark @+1 {{reads operand 0 by cp.async; writes operand 3 by cp.async}}
+  sm.copy_in %v[%i, %i] [64, 64], %a : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>
+  // expected-remark @+1 {{ends accesses of cp.async}}
+  sm.wait 0
+  // expected-remark @+1 {{waits for its role}}
+  sm.barrier
+  // expected-remark @+1 {{waits for its warp}}
+  sm.barrier warp
+  // expected-remark @+1 {{writes operand 1 by lanes}}
+  sm.write %x, %a : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
+  // expected-remark @+1 {{reads operand 0 by lanes}}
+  %1 = sm.read %a : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
+  // expected-remark @+1 {{reads operand 0 by lanes; writes operand 1 by lanes}}
+  sm.copy_out %a, %v[%i, %i] [64, 64] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+  // expected-remark @+1 {{reads operand 0 by lanes; reads operand 1 by lanes}}
+  %2 = sm.mma %a, %0 depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> tensor<64x64xf32, #c>
+  // expected-remark @+1 {{reads operand 0 by tensor cores; reads operand 1 by tensor cores}}
+  %f = sm.wgmma %a, %0 depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+    -> !sm.inflight<tensor<64x64xf32, #c>>
+  // expected-remark @+1 {{ends accesses of tensor cores}}
+  %3 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+  // expected-remark @+1 {{fences the asynchronous proxy}}
+  sm.proxy_fence
+  return
+}
+
+// -----
+
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @roles(%v: !tile.view<2xbf16>, %counter: !tile.view<1xi32>, %i: index) {
+    %zero = arith.constant 0 : i32
+    %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %b = sm.mbarriers : !sm.mbarriers<2>
+    %work = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 40 {
+      // expected-remark @+1 {{adds to operand 0 by lanes}}
+      %n = sm.produce_work %counter, %work[%zero] phase %zero : !tile.view<1xi32>, !sm.mbarriers<2>
+      %s = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{reads operand 0 by TMA; writes operand 3 by TMA, ordered by mbarriers}}
+      sm.producer_load %v[%i, %i] [64, 64], %s, %b[%zero] phase %zero tma_only
+        : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+    } consumer 232 {
+      %s = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{ends accesses of TMA}}
+      %t = sm.consumer_wait %s, %b[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+      // expected-remark @+1 {{writes operand 0 by lanes, ordered by mbarriers; reads operand 1 by lanes}}
+      sm.fallback_copy %t, %v[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      // expected-remark @+1 {{waits for its warp}}
+      sm.release %b[%zero] per_warp : !sm.mbarriers<2>
+    }
+    return
+  }
+}
