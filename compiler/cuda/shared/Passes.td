@@ -135,7 +135,6 @@ def InsertBarriers : Pass<"insert-barriers"> {
     it.
   }];
   let dependentDialects = ["::tegula::sm::SmDialect"];
-  let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
 def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
