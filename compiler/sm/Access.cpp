@@ -37,7 +37,8 @@ SmallVector<Access, 2> sm::accessesOf(Operation *op) {
   Effects effects;
   memory.getEffects(effects);
   for (const MemoryEffects::EffectInstance &effect : effects)
-    if (auto *place = effect.getEffectValue<OpOperand *>(); place && isa<SharedType, tile::ViewType>(place->get().getType()))
+    if (auto *place = effect.getEffectValue<OpOperand *>();
+        place && isa<SharedType, tile::ViewType>(place->get().getType()))
       addEffect(effect, place, engine, accesses);
   return accesses;
 }
@@ -107,7 +108,7 @@ Engine WgmmaOp::getEngine() { return Engine::tensorCores; }
 Order BarrierOp::getOrder() { return {.meeting = getWarp() ? Meeting::warp : Meeting::role}; }
 Order WaitOp::getOrder() { return {.ends = Engine::cpAsync}; }
 Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getMbarriers()}; }
-Order WgmmaWaitOp::getOrder() { return {.ends = Engine::tensorCores, .handle = getMma()}; }
+Order AwaitOp::getOrder() { return {.ends = Engine::tensorCores, .handle = getHandle()}; }
 Order ProxyFenceOp::getOrder() { return {.fences = true}; }
 Order ReleaseOp::getOrder() { return {.meeting = getPerWarp() ? Meeting::warp : Meeting::none}; }
 

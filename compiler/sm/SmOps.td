@@ -525,7 +525,8 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async]> {
   let summary = "starts the MMA that `sm.mma` describes on the tensor cores of warpgroups";
   let description = [{
     Each warpgroup multiplies 64 rows. Operands in shared memory are in panels of 128 bytes; an operand in registers is
-    packed (`sm.pack`). No operand may be written until an `sm.wgmma_wait` covers the MMA.
+    packed (`sm.pack`). No operand may be written until an `sm.await` covers the MMA. The accumulators may be in flight:
+    they are then those of an older MMA, which the same loop carries, say.
 
     ```mlir
     %f = sm.wgmma %q, %k depth 128 {transpose_rhs}
@@ -534,26 +535,34 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async]> {
   }];
   let arguments = (ins
     Tile_Reads<AnyTypeOf<[Sm_SharedType, Sm_Tile]>>:$lhs, Tile_Reads<Sm_SharedType>:$rhs, I64Attr:$depth,
-    Optional<Sm_Tile>:$acc,
+    Optional<AnyTypeOf<[Sm_Tile, Sm_InflightType]>>:$acc,
     UnitAttr:$transpose_rhs);
   let results = (outs Sm_InflightType:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs `depth` $depth (`acc` $acc^)? attr-dict
-    `:` qualified(type($lhs)) `,` qualified(type($rhs)) (`,` type($acc)^)? `->` qualified(type($result))
+    `:` qualified(type($lhs)) `,` qualified(type($rhs)) (`,` qualified(type($acc))^)? `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }
 
-def Sm_WgmmaWaitOp : Sm_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
-  let summary = "waits for an MMA; at most `pending` later MMAs may still run";
+def Sm_AwaitOp : Sm_Op<"await", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
+  let summary = "waits for what is in flight; the result is the tile of the accumulators";
   let description = [{
+    With `reads`, waits only until the operands of the MMA have been read, so that they may be written again. The
+    accumulators stay in flight, and there is no result.
+
+    `pending` is the number of younger MMAs that may still run. `count-waits` sets it; without it, none may.
+
     ```mlir
-    %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
+    %s = sm.await %f : !sm.inflight<tensor<192x128xf32, #c>>
+    sm.await reads %g pending 1 : !sm.inflight<tensor<192x128xf32, #c>>
     ```
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$pending, Sm_InflightType:$mma);
-  let results = (outs Sm_Tile:$result);
-  let assemblyFormat = "$pending $mma attr-dict `:` qualified(type($mma)) `->` type($result)";
+  let arguments = (ins UnitAttr:$reads, Sm_InflightType:$handle,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$pending);
+  let results = (outs Optional<Sm_Tile>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Value":$handle)>];
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 

@@ -220,12 +220,65 @@ LogicalResult RolesOp::verify() {
   return success();
 }
 
+/// Returns true if exactly one op consumes what is in flight. A wait for reads leaves it in flight.
+static bool isConsumedOnce(Value handle) {
+  return llvm::count_if(handle.getUsers(), [](Operation *user) {
+           auto await = dyn_cast<AwaitOp>(user);
+           return !await || !await.getReads();
+         }) == 1;
+}
+
+static LogicalResult verifyCarried(LoopLikeOpInterface loop) {
+  for (Value carried : loop.getRegionIterArgs()) {
+    if (isa<SharedType>(carried.getType()))
+      return loop.emitError(
+          "a shared tile crosses an iteration of this loop; no barrier or wait would protect it there");
+    if (isa<InflightType>(carried.getType()) && !isConsumedOnce(carried))
+      return loop.emitError(
+          "an MMA in flight crosses an iteration of this loop and needs exactly one wait there: it can "
+          "be neither copied nor dropped");
+  }
+  return success();
+}
+
+/// Returns true if an op before `release`, in its block, waits until the accesses of `async` are over.
+static bool endsBefore(Operation *async, ReleaseOp release) {
+  return llvm::any_of(async->getResult(0).getUsers(), [&](Operation *user) {
+    Operation *inBlock = release->getBlock()->findAncestorOpInBlock(*user);
+    return orderOf(user).ends != Engine::none && inBlock && inBlock->isBeforeInBlock(release);
+  });
+}
+
+/// Checks that no reader of the slot comes after the release, or is still at work then.
+static LogicalResult verifyReaders(ConsumerWaitOp wait, ReleaseOp release) {
+  for (Operation *reader : wait->getUsers()) {
+    Operation *inBlock = release->getBlock()->findAncestorOpInBlock(*reader);
+    if (inBlock && release->isBeforeInBlock(inBlock))
+      return reader->emitError("reads a tile after its slot was released").attachNote(release.getLoc())
+             << "the release is here";
+    if (inBlock && isa<AsyncOpInterface>(reader) && reader->getNumResults() != 0 && !endsBefore(reader, release))
+      return release.emitError("releases a slot that an MMA in flight still reads").attachNote(reader->getLoc())
+             << "the MMA is here";
+  }
+  return success();
+}
+
+static LogicalResult verifyRelease(ReleaseOp release) {
+  for (Operation *user : release.getMbarriers().getUsers()) {
+    auto wait = dyn_cast<ConsumerWaitOp>(user);
+    if (wait && wait->getBlock() == release->getBlock() && wait.getSlot() == release.getSlot() &&
+        wait->isBeforeInBlock(release) && failed(verifyReaders(wait, release)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult RolesOp::verifyRegions() {
-  WalkResult search = walk([](LoopLikeOpInterface loop) {
-    if (llvm::none_of(loop.getRegionIterArgs(), [](Value carried) { return isa<SharedType>(carried.getType()); }))
-      return WalkResult::advance();
-    loop.emitError("a shared tile crosses an iteration of this loop; no barrier or wait would protect it there");
-    return WalkResult::interrupt();
+  WalkResult search = walk([](Operation *op) {
+    auto loop = dyn_cast<LoopLikeOpInterface>(op);
+    auto release = dyn_cast<ReleaseOp>(op);
+    const bool isWrong = (loop && failed(verifyCarried(loop))) || (release && failed(verifyRelease(release)));
+    return isWrong ? WalkResult::interrupt() : WalkResult::advance();
   });
   return failure(search.wasInterrupted());
 }
@@ -237,7 +290,7 @@ LogicalResult WgmmaOp::verify() {
   if (!grid || grid->rows != 1 || grid->warpsN != 1 || grid->warpsM % kWarpsPerWarpgroup ||
       16 * grid->columns > kMaxMmaColumns)
     return emitOpError("has accumulators ") << tile << "; a warpgroup has 64 rows of at most 256 columns";
-  if (getAcc() && getAcc().getType() != tile)
+  if (getAcc() && getAcc().getType() != tile && getAcc().getType() != getType())
     return emitOpError("accumulates in ") << tile << ", but acc is " << getAcc().getType();
   for (Type operand : {getLhs().getType(), Type(getRhs().getType())})
     if (auto shared = dyn_cast<SharedType>(operand); shared && (shared.getPanel() != 128 || shared.elementBytes() != 2))
@@ -245,13 +298,51 @@ LogicalResult WgmmaOp::verify() {
   if (auto held = dyn_cast<RankedTensorType>(getLhs().getType()); held && !held.getElementType().isInteger(32))
     return emitOpError("reads ")
            << held << " in registers; a left operand in registers is packed, two 16-bit elements in an i32";
-  if (!getResult().hasOneUse())
+  if (!isConsumedOnce(getResult()))
     return emitOpError("needs exactly one wait: what is in flight can be neither copied nor dropped");
   return success();
 }
 
-LogicalResult WgmmaWaitOp::verify() {
-  if (getType() != getMma().getType().getTile())
-    return emitOpError("waits for ") << getMma().getType() << " and results in " << getType();
+void AwaitOp::build(OpBuilder &, OperationState &state, Value handle) {
+  state.addOperands(handle);
+  state.addTypes(cast<InflightType>(handle.getType()).getTile());
+}
+
+ParseResult AwaitOp::parse(OpAsmParser &parser, OperationState &state) {
+  OpAsmParser::UnresolvedOperand handle;
+  InflightType type;
+  int64_t pending = 0;
+  Builder &b = parser.getBuilder();
+  const bool reads = succeeded(parser.parseOptionalKeyword("reads"));
+  if (parser.parseOperand(handle))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("pending"))) {
+    if (parser.parseInteger(pending))
+      return failure();
+    state.addAttribute(getPendingAttrName(state.name), b.getI64IntegerAttr(pending));
+  }
+  if (parser.parseOptionalAttrDict(state.attributes) || parser.parseColonType(type) ||
+      parser.resolveOperand(handle, type, state.operands))
+    return failure();
+  if (reads)
+    state.addAttribute(getReadsAttrName(state.name), b.getUnitAttr());
+  else
+    state.addTypes(type.getTile());
+  return success();
+}
+
+void AwaitOp::print(OpAsmPrinter &printer) {
+  printer << (getReads() ? " reads " : " ") << getHandle();
+  if (getPending())
+    printer << " pending " << *getPending();
+  printer.printOptionalAttrDict((*this)->getAttrs(), {getReadsAttrName(), getPendingAttrName()});
+  printer << " : " << getHandle().getType();
+}
+
+LogicalResult AwaitOp::verify() {
+  if (getReads() != (getNumResults() == 0))
+    return emitOpError("has a tile as its result unless it waits for reads only");
+  if (getResult() && getResult().getType() != getHandle().getType().getTile())
+    return emitOpError("waits for ") << getHandle().getType() << " and results in " << getResult().getType();
   return success();
 }

@@ -147,7 +147,7 @@ private:
       left = packed(b, left);
     Value product = sm::WgmmaOp::create(b, sm::InflightType::get(b.getContext(), accumulators), left, right,
                                         shapeOf(dot).k, dot.getAcc(), dot.getTransposeRhs());
-    return sm::WgmmaWaitOp::create(b, accumulators, /*pending=*/0, product);
+    return sm::AwaitOp::create(b, product).getResult();
   }
 
   /// Replaces a dot by its result. If another dot reads the result through shared memory, the shape of the buffer goes

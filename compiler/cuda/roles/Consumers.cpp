@@ -104,7 +104,7 @@ private:
   /// the work of the producer's fence for this tile.
   void placeConsumerWait(Operation *user) {
     for (Operation *op = user->getPrevNode(); op; op = op->getPrevNode())
-      if (isa<sm::WgmmaWaitOp, sm::ProxyFenceOp>(op))
+      if (isa<sm::AwaitOp, sm::ProxyFenceOp>(op))
         return b_.setInsertionPointAfter(op);
     b_.setInsertionPoint(user);
   }

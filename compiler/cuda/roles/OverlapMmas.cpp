@@ -20,7 +20,7 @@ using namespace tegula;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-static sm::WgmmaWaitOp waitOf(sm::WgmmaOp product) { return cast<sm::WgmmaWaitOp>(*product->user_begin()); }
+static sm::AwaitOp waitOf(sm::WgmmaOp product) { return cast<sm::AwaitOp>(*product->user_begin()); }
 
 namespace {
 
@@ -94,7 +94,7 @@ private:
     while (isa<sm::ReleaseOp>(end->getNextNode()))
       end = end->getNextNode();
     for (Operation &op : body()->without_terminator()) {
-      bool isOfLast = last_->isBeforeInBlock(&op) && isa<sm::WgmmaWaitOp, sm::ReleaseOp>(op);
+      bool isOfLast = last_->isBeforeInBlock(&op) && isa<sm::AwaitOp, sm::ReleaseOp>(op);
       if (comparesWithFirst(&op))
         comparisons_.push_back(&op);
       else if (receive && (&op == receive || &op == slot))
@@ -215,7 +215,6 @@ private:
     if (isSequenced_)
       sm::SequenceArriveOp::create(b);
     clone(b, map, firstEnd_);
-    map.lookup(waitOf(first_).getResult()).getDefiningOp<sm::WgmmaWaitOp>().setPending(1);
     clone(b, map, rest_);
     clone(b, before, lastEnd_);
     map.map(carriedSum(), before.lookup(waitOf(last_).getResult()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/Passes.h"
 
-#include "compiler/sm/Sm.h"
+#include "compiler/sm/PendingGroups.h"
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -39,17 +39,17 @@ static std::optional<Reader> readerOf(sm::ConsumerWaitOp receive) {
 }
 
 /// Returns the closest wait for an MMA before `op`, or null if there is none or a loop lies between the two.
-static sm::WgmmaWaitOp waitBefore(Operation *op) {
+static sm::AwaitOp waitBefore(Operation *op) {
   while ((op = op->getPrevNode()) && !isa<LoopLikeOpInterface>(op))
-    if (auto wait = dyn_cast<sm::WgmmaWaitOp>(op))
+    if (auto wait = dyn_cast<sm::AwaitOp>(op))
       return wait;
   return {};
 }
 
 /// Returns the next wait after `op` that leaves no MMA in flight, or null.
-static sm::WgmmaWaitOp lastWaitAfter(Operation *op) {
+static sm::AwaitOp lastWaitAfter(Operation *op) {
   while ((op = op->getNextNode()))
-    if (auto wait = dyn_cast<sm::WgmmaWaitOp>(op); wait && wait.getPending() == 0)
+    if (auto wait = dyn_cast<sm::AwaitOp>(op); wait && sm::pendingGroups(wait) == 0)
       return wait;
   return {};
 }
@@ -64,7 +64,7 @@ static sm::ReleaseOp releaseAfter(sm::ReadOp read) {
 }
 
 /// Moves the release and its fence after `wait` and the releases that follow it.
-static void moveBehind(sm::WgmmaWaitOp wait, sm::ReleaseOp release) {
+static void moveBehind(sm::AwaitOp wait, sm::ReleaseOp release) {
   Operation *fence = release->getPrevNode(), *place = wait;
   while (isa<sm::ReleaseOp>(place->getNextNode()))
     place = place->getNextNode();
@@ -83,11 +83,11 @@ struct ReadEarly : cuda::impl::ReadEarlyBase<ReadEarly> {
       if (!reader)
         continue;
       auto [fill, read] = *reader;
-      if (sm::WgmmaWaitOp wait = waitBefore(fill); wait && succeeded(moveOperationDependencies(rewriter, fill, wait))) {
+      if (sm::AwaitOp wait = waitBefore(fill); wait && succeeded(moveOperationDependencies(rewriter, fill, wait))) {
         fill->moveBefore(wait);
         read->moveBefore(wait);
       }
-      sm::WgmmaWaitOp wait = lastWaitAfter(read);
+      sm::AwaitOp wait = lastWaitAfter(read);
       sm::ReleaseOp release = releaseAfter(read);
       if (wait && release && release->isBeforeInBlock(wait))
         moveBehind(wait, release);

@@ -20,6 +20,7 @@ std::unique_ptr<mlir::Pass> createArrangeAdditions();
 std::unique_ptr<mlir::Pass> createPlanShared();
 std::unique_ptr<mlir::Pass> createInsertBarriers();
 std::unique_ptr<mlir::Pass> createEndWarpgroupsEarly();
+std::unique_ptr<mlir::Pass> createCountWaits();
 
 /// Adds these passes in this order.
 void buildSharedPipeline(mlir::OpPassManager &passes);

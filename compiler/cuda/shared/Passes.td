@@ -158,4 +158,21 @@ def EndWarpgroupsEarly : Pass<"end-warpgroups-early"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
 
+def CountWaits : Pass<"count-waits"> {
+  let summary = "counts, for each `sm.await`, the younger MMAs that may still run";
+  let description = [{
+    MMAs finish in the order in which they start. An await therefore names how many of those that started after its own
+    may still run: as many as have started on every path from the start of its MMA to the await. Loops that carry an MMA
+    in flight are followed; a path that is not known counts 0. Example (`@two_in_flight` in tests/count-waits.mlir):
+
+    ```mlir
+    %f = sm.wgmma %q, %k depth 64
+    %g = sm.wgmma %w, %v depth 64
+    %s = sm.await %f pending 1           // %g may still run
+    %o = sm.await %g pending 0
+    ```
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 #endif

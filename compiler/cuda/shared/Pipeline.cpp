@@ -19,6 +19,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPlanShared());
   passes.addPass(createInsertBarriers());
   passes.addPass(createEndWarpgroupsEarly());
+  passes.addPass(createCountWaits());
 }
 
 } // namespace tegula::cuda

@@ -46,7 +46,7 @@ func.func @shared(%v: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %i: index)
   %f = sm.wgmma %a, %0 depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x64xf32, #c>>
   // expected-remark @+1 {{ends accesses of tensor cores}}
-  %3 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+  %3 = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
   // expected-remark @+1 {{fences the asynchronous proxy}}
   sm.proxy_fence
   return

@@ -17,8 +17,8 @@ func.func @product_that_is_waited_for_twice(%a: !sm.shared<64x64xbf16, 128>) {
   // expected-error @+1 {{needs exactly one wait}}
   %f = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
-  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
-  %1 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+  %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
+  %1 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
   return
 }
 
@@ -30,7 +30,7 @@ func.func @product_of_two_warps(%a: !sm.shared<64x64xbf16, 128>) {
   // expected-error @+1 {{a warpgroup has 64 rows of at most 256 columns}}
   %f = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
-  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+  %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
   return
 }
 
@@ -42,16 +42,17 @@ func.func @product_of_small_panels(%a: !sm.shared<64x32xbf16, 64>, %b: !sm.share
   // expected-error @+1 {{its operands must be 16-bit elements in panels of 128 bytes}}
   %f = sm.wgmma %a, %b depth 32 : !sm.shared<64x32xbf16, 64>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
-  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+  %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
   return
 }
 
 // -----
 
-func.func @wait_for_another_tile(%f: !sm.inflight<tensor<64x16xf32>>) {
-  // expected-error @+1 {{'sm.wgmma_wait' op waits for}}
-  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32>>
-    -> tensor<64x16xf32, #sm.layout<registers = [1:32:1], lanes = [0:32:1], warps = [0:2:32]>>
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @result_of_a_wait_for_reads(%f: !sm.inflight<tensor<64x16xf32, #c>>) {
+  // expected-error @+1 {{'sm.await' op has a tile as its result unless it waits for reads only}}
+  %0 = "sm.await"(%f) <{reads}> : (!sm.inflight<tensor<64x16xf32, #c>>) -> tensor<64x16xf32, #c>
   return
 }
 
@@ -156,7 +157,7 @@ func.func @product_of_loose_elements(%p: tensor<64x16xbf16, #c>, %b: !sm.shared<
   // expected-error @+1 {{in registers; a left operand in registers is packed, two 16-bit elements in an i32}}
   %f = sm.wgmma %p, %b depth 16 : tensor<64x16xbf16, #c>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
-  %0 = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+  %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
   return
 }
 
@@ -191,6 +192,76 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
       %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %a) -> (!sm.shared<64x64xbf16, 128>) {
         scf.yield %t : !sm.shared<64x64xbf16, 128>
       }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!f = !sm.inflight<tensor<64x16xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @accumulators_carried_to_nobody(%n: index, %a: !sm.shared<64x64xbf16, 128>) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %f = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !f
+      // expected-error @+1 {{an MMA in flight crosses an iteration of this loop and needs exactly one wait there}}
+      %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %f) -> !f {
+        %g = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !f
+        sm.await reads %t : !f
+        scf.yield %g : !f
+      }
+      %0 = sm.await %r : !f
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @released_too_early(%a: !sm.shared<64x64xbf16, 128>) {
+    %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %b = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %s = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      %t = sm.consumer_wait %s, %b[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+      // expected-note @+1 {{the MMA is here}}
+      %f = sm.wgmma %a, %t depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+        -> !sm.inflight<tensor<64x16xf32, #c>>
+      // expected-error @+1 {{releases a slot that an MMA in flight still reads}}
+      sm.release %b[%zero] : !sm.mbarriers<2>
+      %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @read_after_the_release() {
+    %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %b = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %s = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      %t = sm.consumer_wait %s, %b[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+      // expected-note @+1 {{the release is here}}
+      sm.release %b[%zero] per_warp : !sm.mbarriers<2>
+      // expected-error @+1 {{reads a tile after its slot was released}}
+      %0 = sm.read %t : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
     }
     return
   }

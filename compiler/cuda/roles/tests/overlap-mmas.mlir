@@ -12,7 +12,7 @@
 // CHECK: %[[Q:.*]] = sm.consumer_wait
 // CHECK: scf.if
 // CHECK: sm.wgmma %[[Q]]
-// CHECK: sm.wgmma_wait 0
+// CHECK: sm.await
 // CHECK-NOT: arith.mulf
 // CHECK: %[[P0:.*]] = sm.pack
 // CHECK: %[[LAST:.*]]:4 = scf.for {{.*}} iter_args({{.*}}, %[[P:.*]] = %[[P0]], %[[SUM:.*]] = %cst)
@@ -22,19 +22,19 @@
 // CHECK: %[[V:.*]] = sm.consumer_wait
 // CHECK-NEXT: %[[O:.*]] = sm.wgmma %[[P]], %[[V]] depth 64 acc %[[SUM]]
 // CHECK-NEXT: sm.sequence_arrive
-// CHECK-NEXT: %[[SCORES:.*]] = sm.wgmma_wait 1 %[[S]]
+// CHECK-NEXT: %[[SCORES:.*]] = sm.await %[[S]]
 // CHECK-NEXT: sm.release
 // Ops that need the accumulator, or that overwrite an operand of the running MMA, come after its wait:
 // CHECK-NEXT: %[[E:.*]] = math.exp2 %[[SCORES]]
 // CHECK-NEXT: %[[HALF:.*]] = arith.mulf %[[E]]
-// CHECK: %[[OUTPUT:.*]] = sm.wgmma_wait 0 %[[O]]
+// CHECK: %[[OUTPUT:.*]] = sm.await %[[O]]
 // CHECK-NEXT: sm.release
 // CHECK: arith.truncf %[[HALF]]
 // CHECK: sm.pack
 // CHECK: arith.mulf %[[OUTPUT]]
 // CHECK: scf.yield
 // CHECK: sm.wgmma %[[LAST]]#2
-// CHECK: sm.wgmma_wait 0
+// CHECK: sm.await
 // No tile follows that needs the slot of the last one, so it is not released.
 // CHECK-NOT: sm.release
 // CHECK: } else {
@@ -62,7 +62,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
         %k = sm.consumer_wait %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
         sm.release %kb[%zero] : !sm.mbarriers<1>
         %vs = sm.slot %vring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
         %v = sm.consumer_wait %vs, %vb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
@@ -80,7 +80,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
         %g = sm.wgmma %words, %v depth 64 acc %scaled
           : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
           -> !sm.inflight<tensor<128x64xf32, #c>>
-        %next = sm.wgmma_wait 0 %g : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
         sm.release %vb[%zero] : !sm.mbarriers<1>
         %other = arith.xori %phase, %one : i32
         scf.yield %next, %other : tensor<128x64xf32, #c>, i32
@@ -115,10 +115,10 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.pro
 // CHECK-LABEL: func @computed_right_operand
 // CHECK-NOT: scf.if
 // CHECK: scf.for
-// CHECK: sm.wgmma_wait 0
+// CHECK: sm.await
 // CHECK: sm.to_shared
 // CHECK: sm.wgmma
-// CHECK: sm.wgmma_wait 0
+// CHECK: sm.await
 module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @computed_right_operand(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
@@ -137,7 +137,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
         %k = sm.consumer_wait %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
         %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
         %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
         %values = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #v>
@@ -146,7 +146,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
         %g = sm.wgmma %words, %v depth 64 acc %o
           : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
           -> !sm.inflight<tensor<128x64xf32, #c>>
-        %next = sm.wgmma_wait 0 %g : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
         sm.release %kb[%zero] : !sm.mbarriers<1>
         %other = arith.xori %phase, %one : i32
         scf.yield %next, %other : tensor<128x64xf32, #c>, i32
@@ -168,9 +168,9 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 // CHECK: scf.for
 // CHECK: %[[K:.*]] = sm.consumer_wait
 // CHECK: sm.wgmma %{{.*}}, %[[K]]
-// CHECK: sm.wgmma_wait 0
+// CHECK: sm.await
 // CHECK: sm.wgmma %{{.*}}, %[[K]]
-// CHECK: sm.wgmma_wait 0
+// CHECK: sm.await
 module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @tile_of_two_products(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
@@ -189,13 +189,13 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
         %k = sm.consumer_wait %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
         %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
         %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
         %g = sm.wgmma %words, %k depth 64 acc %o
           : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
           -> !sm.inflight<tensor<128x64xf32, #c>>
-        %next = sm.wgmma_wait 0 %g : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
         sm.release %kb[%zero] : !sm.mbarriers<1>
         %other = arith.xori %phase, %one : i32
         scf.yield %next, %other : tensor<128x64xf32, #c>, i32

@@ -13,9 +13,9 @@
 // CHECK-DAG: %[[TILE:.*]] = sm.consumer_wait %{{.*}}, %[[BIASES]]
 // CHECK: sm.fallback_copy %[[TILE]], %{{.*}}[%{{.*}}, %[[NEXT]]]
 // CHECK-NEXT: sm.read %[[TILE]]
-// CHECK: sm.wgmma_wait 1 %[[S]]
+// CHECK: sm.await %[[S]]
 // CHECK-NOT: sm.proxy_fence
-// CHECK: sm.wgmma_wait 0 %[[O]]
+// CHECK: sm.await %[[O]]
 // CHECK-NEXT: sm.release %[[KEYS]]
 // CHECK-NEXT: sm.proxy_fence
 // CHECK-NEXT: sm.release %[[BIASES]]
@@ -32,7 +32,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
       %o = sm.wgmma %q, %k depth 64 acc %sum
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
         -> !sm.inflight<tensor<64x64xf32, #c>>
-      %scores = sm.wgmma_wait 1 %s : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %scores = sm.await %s : !sm.inflight<tensor<64x64xf32, #c>>
       %next = arith.addi %i, %i : index
       %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
       %tile = sm.consumer_wait %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
@@ -40,7 +40,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
       %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
       sm.proxy_fence
       sm.release %biases[%slot] per_warp : !sm.mbarriers<2>
-      %output = sm.wgmma_wait 0 %o : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %output = sm.await %o : !sm.inflight<tensor<64x64xf32, #c>>
       sm.release %keys[%slot] : !sm.mbarriers<2>
     }
     return
@@ -53,7 +53,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 
 // The position of the tile is only known after the wait, and no MMA is in flight later, so nothing moves.
 // CHECK-LABEL: func @after_the_product
-// CHECK: sm.wgmma_wait
+// CHECK: sm.await
 // CHECK: tile.any
 // CHECK: sm.consumer_wait
 // CHECK-NEXT: sm.fallback_copy
@@ -69,7 +69,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     } consumer 232 {
       %s = sm.wgmma %q, %k depth 64 {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
-      %scores = sm.wgmma_wait 0 %s : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %scores = sm.await %s : !sm.inflight<tensor<64x64xf32, #c>>
       %above = arith.cmpf ogt, %scores, %limit : tensor<64x64xf32, #c>
       %any = tile.any %above : tensor<64x64xi1, #c>
       %i = arith.index_castui %any : i1 to index

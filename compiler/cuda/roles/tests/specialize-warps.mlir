@@ -29,7 +29,7 @@
 // CHECK: %[[KT:.*]] = sm.slot %[[KS]][%[[SLOT]]]
 // CHECK: %[[KR:.*]] = sm.consumer_wait %[[KT]], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: %[[S:.*]] = sm.wgmma %[[QR]], %[[KR]]
-// CHECK: sm.wgmma_wait 0 %[[S]]
+// CHECK: sm.await %[[S]]
 // CHECK-NEXT: sm.release %[[KB]][%[[SLOT]]]
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {
   func.func @two_loads(%q: !tile.view<2xbf16>, %k: !tile.view<2xbf16>, %n: index) {
@@ -45,7 +45,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
       %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
         -> !sm.inflight<tensor<128x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
       scf.yield %s : tensor<128x64xf32, #c>
     }
     return
@@ -78,7 +78,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
         -> !sm.inflight<tensor<128x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
       scf.yield %s : tensor<128x64xf32, #c>
     }
     return
@@ -97,7 +97,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK: sm.producer_load %arg0[
 // CHECK: sm.producer_load %arg1[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} tma_only
 // CHECK: } consumer
-// CHECK: sm.wgmma_wait
+// CHECK: sm.await
 // CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.shared<64x128xbf16, 128>
 // CHECK-NEXT: sm.fallback_copy %[[TILE]], %arg1[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
 // CHECK-NEXT: sm.read %[[TILE]]
@@ -118,7 +118,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<80x64xbf16, 128>, tensor<64x80xf32, #c>
         -> !sm.inflight<tensor<64x80xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x80xf32, #c>> -> tensor<64x80xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x80xf32, #c>>
       %b = tile.load %bias[%row, %j] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
       %w = arith.extf %b : tensor<64x80xbf16, #c> to tensor<64x80xf32, #c>
       %x = tile.load %small[%row, %j] : !tile.view<2xf32> -> tensor<64x80xf32, #c>
@@ -159,7 +159,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<80x64xbf16, 128>, tensor<64x80xf32, #c>
         -> !sm.inflight<tensor<64x80xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x80xf32, #c>> -> tensor<64x80xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x80xf32, #c>>
       %b = tile.load %bias[%c0, %j] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
       %x = scf.if %again -> tensor<64x80xbf16, #c> {
         %number = arith.index_cast %j : index to i32
@@ -204,7 +204,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<80x64xbf16, 128>, tensor<64x80xf32, #c>
         -> !sm.inflight<tensor<64x80xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x80xf32, #c>> -> tensor<64x80xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x80xf32, #c>>
       %b = tile.load %bias[%c0, %j] : !tile.view<2xbf16> -> tensor<64x80xbf16, #c>
       %w = arith.extf %b : tensor<64x80xbf16, #c> to tensor<64x80xf32, #c>
       %y = arith.addf %s, %w : tensor<64x80xf32, #c>
@@ -237,7 +237,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
 // CHECK: sm.consumer_wait %{{.*}}, %[[QB]]
 // CHECK: scf.for
 // CHECK: sm.consumer_wait %{{.*}}, %[[KB]]
-// CHECK: sm.wgmma_wait
+// CHECK: sm.await
 // CHECK: sm.release %[[KB]]
 // CHECK: scf.yield
 // CHECK: sm.release %[[QB]][%{{.*}}] per_warp
@@ -254,7 +254,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
         %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
           : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
           -> !sm.inflight<tensor<64x64xf32, #c>>
-        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+        %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
         scf.yield %s : tensor<64x64xf32, #c>
       }
     }
@@ -280,7 +280,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
       %f = sm.wgmma %ks, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
         -> !sm.inflight<tensor<64x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
       scf.yield %s, %j : tensor<64x64xf32, #c>, index
     }
     return
@@ -346,7 +346,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
         %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
           -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
         scf.yield %s : tensor<128x64xf32, #c>
       }
       scf.yield
@@ -377,7 +377,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
       %f = sm.wgmma %qs, %qs depth 64 acc %zero
         : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>, tensor<128x64xf32, #c>
         -> !sm.inflight<tensor<128x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
       %next = arith.addi %i, %c1 : index
       scf.yield %next : index
     }
@@ -394,7 +394,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK-LABEL: func @a_second_product
 // CHECK: consumer
 // CHECK: %[[TILE:.*]] = sm.consumer_wait
-// CHECK: sm.wgmma_wait
+// CHECK: sm.await
 // CHECK-NOT: sm.release
 // CHECK: scf.if
 // CHECK: sm.mma %{{.*}}, %[[TILE]]
@@ -408,7 +408,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
       %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %qs, %ks depth 64 {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
       %t = scf.if %rare -> tensor<64x64xf32, #c> {
         %again = sm.mma %qs, %ks depth 64 {transpose_rhs}
           : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> tensor<64x64xf32, #c>
@@ -447,7 +447,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
       %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
         -> !sm.inflight<tensor<64x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
       %b = tile.load %bias[%c0, %j] : !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
       %w = arith.extf %b : tensor<64x64xbf16, #c> to tensor<64x64xf32, #c>
       %y = arith.addf %s, %w : tensor<64x64xf32, #c>
@@ -485,7 +485,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
       %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
         -> !sm.inflight<tensor<64x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
       %b = tile.load %bias[%c0, %j] : !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
       %d = tile.load %other[%c0, %j] : !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
       %e = arith.addf %b, %d : tensor<64x64xbf16, #c>
@@ -514,7 +514,7 @@ module attributes {tile.roles = "load", tile.num_warps = 16 : i64, tile.instance
       %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<256x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<256x64xf32, #c>
         -> !sm.inflight<tensor<256x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<256x64xf32, #c>> -> tensor<256x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<256x64xf32, #c>>
       scf.yield %s : tensor<256x64xf32, #c>
     }
     return

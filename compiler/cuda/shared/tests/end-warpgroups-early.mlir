@@ -51,7 +51,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
         sm.sequence_wait
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         sm.sequence_arrive
-        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
         sm.release %kb[%zero] : !sm.mbarriers<2>
       }
     }
@@ -84,7 +84,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
         %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
         %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
         sm.release %kb[%zero] : !sm.mbarriers<1>
       }
     }
@@ -117,7 +117,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
         %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
         %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
-        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<128x64xf32, #c>> -> tensor<128x64xf32, #c>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
         sm.barrier
         sm.release %kb[%zero] : !sm.mbarriers<2>
       }
@@ -151,7 +151,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
         %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
         %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<192x64xf32, #c>>
-        %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x64xf32, #c>> -> tensor<192x64xf32, #c>
+        %s = sm.await %f : !sm.inflight<tensor<192x64xf32, #c>>
         sm.release %kb[%zero] : !sm.mbarriers<2>
       }
     }
@@ -207,7 +207,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
           %ks = sm.slot %kring[%s] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
           %k = sm.consumer_wait %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
           %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
-          %t = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
+          %t = sm.await %f : !sm.inflight<tensor<192x128xf32, #c>>
           sm.release %kb[%s] : !sm.mbarriers<2>
           %s1 = arith.xori %s, %one : i32
           %p1 = arith.xori %p, %s : i32
@@ -249,7 +249,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
           %ks = sm.slot %kring[%s] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
           %k = sm.consumer_wait %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
           %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
-          %t = sm.wgmma_wait 0 %f : !sm.inflight<tensor<192x128xf32, #c>> -> tensor<192x128xf32, #c>
+          %t = sm.await %f : !sm.inflight<tensor<192x128xf32, #c>>
           sm.release %kb[%s] : !sm.mbarriers<2>
           %s1 = arith.xori %s, %one : i32
           %p1 = arith.xori %p, %s : i32

@@ -561,7 +561,7 @@ func.func @places_of_operands(%tile: tensor<64x64xbf16, #w>) {
   %q = sm.alloc {offset = 0 : i64} : !tile
   %k = sm.alloc {offset = 8192 : i64} : !tile
   %p = sm.wgmma %q, %k depth 64 {transpose_rhs} : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #w>>
-  %s = sm.wgmma_wait 0 %p : !sm.inflight<tensor<64x64xf32, #w>> -> tensor<64x64xf32, #w>
+  %s = sm.await %p : !sm.inflight<tensor<64x64xf32, #w>>
   %left = sm.alloc {offset = 0 : i64} : !tile
   sm.write %tile, %left : tensor<64x64xbf16, #w>, !tile
   %right = sm.alloc {offset = 8192 : i64} : !tile

@@ -56,7 +56,7 @@ module attributes {tile.lhs_in_registers = true} {
     scf.if %some {
       %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
       %t = arith.truncf %s : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
       %w = sm.pack %t : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%p = %w, %o = %s)
@@ -65,8 +65,8 @@ module attributes {tile.lhs_in_registers = true} {
           : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
         %h = sm.wgmma %p, %k depth 64 acc %o
           : tensor<64x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c> -> !sm.inflight<tensor<64x64xf32, #c>>
-        %u = sm.wgmma_wait 1 %g : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
-        %v = sm.wgmma_wait 0 %h : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+        %u = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+        %v = sm.await %h : !sm.inflight<tensor<64x64xf32, #c>>
         %x = arith.truncf %u : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
         %y = sm.pack %x : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
         scf.yield %y, %v : tensor<64x32xi32, #words>, tensor<64x64xf32, #c>
@@ -91,7 +91,7 @@ module attributes {tile.lhs_in_registers = true} {
     scf.for %j = %c0 to %n step %c64 {
       %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
     }
     return
   }
@@ -131,7 +131,7 @@ module attributes {tile.lhs_in_registers = true} {
     scf.for %j = %c0 to %n step %c64 {
       %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
       %t = sm.mma %q, %k depth 64 {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> tensor<64x64xf32, #c>
     }

@@ -130,7 +130,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
         %p = sm.wgmma %q, %received depth 64 {transpose_rhs} : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #c>>
         %early = sm.alloc : !tile
         sm.write %x, %early : tensor<64x64xbf16, #c>, !tile
-        %s = sm.wgmma_wait 0 %p : !sm.inflight<tensor<64x64xf32, #c>> -> tensor<64x64xf32, #c>
+        %s = sm.await %p : !sm.inflight<tensor<64x64xf32, #c>>
         sm.release %full[%zero] : !sm.mbarriers<2>
       }
       %o = sm.alloc : !tile

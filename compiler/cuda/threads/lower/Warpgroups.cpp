@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lowering of sm.wgmma, of its wait and of sm.pack.
+// Lowering of sm.wgmma, of sm.await and of sm.pack.
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/sm/Storage.h"
 
@@ -77,7 +77,10 @@ static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   if (op.getAcc())
     sums.assign(t.registers(op.getAcc()).begin(), t.registers(op.getAcc()).end());
   unsigned columns = 2 * registerCount(op.getType().getTile());
-  t.gpu.fenceMmas();
+  // Accumulators in flight need no fence (PTX ISA, wgmma.fence).
+  const bool isInFlight = op.getAcc() && isa<sm::InflightType>(op.getAcc().getType());
+  if (!isInFlight || !lhs)
+    t.gpu.fenceMmas();
   for (int64_t step = 0; step < steps; ++step) {
     SmallVector<Value> a =
         lhs ? SmallVector<Value>{lhs->at(step)} : SmallVector<Value>(words.slice(wordsOfStep * step, wordsOfStep));
@@ -89,11 +92,15 @@ static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   return success();
 }
 
-static LogicalResult lower(Threads &t, sm::WgmmaWaitOp op) {
-  t.define(op.getResult(), t.gpu.waitMmas(op.getPending(), t.registers(op.getMma())));
+static LogicalResult lower(Threads &t, sm::AwaitOp op) {
+  const auto pending = static_cast<unsigned>(op.getPending().value_or(0));
+  if (op.getReads())
+    t.gpu.waitMmas(pending, {});
+  else
+    t.define(op.getResult(), t.gpu.waitMmas(pending, t.registers(op.getHandle())));
   return success();
 }
 
 void cuda::addWarpgroupLowerings(Lowerings &known) {
-  known.add<sm::PackOp, sm::WgmmaOp, sm::WgmmaWaitOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::PackOp, sm::WgmmaOp, sm::AwaitOp>([](Threads &t, auto op) { return lower(t, op); });
 }

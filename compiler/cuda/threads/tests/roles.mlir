@@ -55,7 +55,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
       %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
       %f = sm.wgmma %a, %k depth 32 : !sm.shared<64x64xbf16, 128>, !sm.shared<32x128xbf16, 128>
         -> !sm.inflight<tensor<64x16xf32, #c>>
-      %s = sm.wgmma_wait 0 %f : !sm.inflight<tensor<64x16xf32, #c>> -> tensor<64x16xf32, #c>
+      %s = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
       sm.release %b[%i] : !sm.mbarriers<1>
       sm.barrier
       tile.store %s, %y[%c0, %c0] : tensor<64x16xf32, #c>, !tile.view<2xf32>

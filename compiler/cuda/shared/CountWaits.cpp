@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/shared/Passes.h"
+
+#include "compiler/sm/PendingGroups.h"
+
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_COUNTWAITS
+#include "compiler/cuda/shared/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+namespace {
+struct CountWaits : cuda::impl::CountWaitsBase<CountWaits> {
+  void runOnOperation() override {
+    getOperation()->walk([](sm::AwaitOp await) { await.setPending(sm::pendingGroups(await)); });
+  }
+};
+} // namespace
