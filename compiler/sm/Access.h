@@ -35,7 +35,7 @@ struct Access {
   bool goesOn() const { return engine != Engine::none; }
 };
 
-/// What an op that orders accesses of other ops waits for.
+/// The wait of an op that orders accesses of other ops.
 struct Order {
   Meeting meeting = Meeting::none;
   /// The engine whose accesses are over after the op. `handle` says which: those of the op that it is a result of. If
