@@ -57,8 +57,7 @@ private:
       return kNoPath; // Around the loop without a start.
     Value init = loop.getTiedLoopInit(carried)->get();
     OpOperand *yielded = loop.getTiedLoopYieldedValue(carried);
-    const int64_t least =
-        std::min(groupsBefore(loop, init), groupsBefore(yielded->getOwner(), yielded->get()));
+    const int64_t least = std::min(groupsBefore(loop, init), groupsBefore(yielded->getOwner(), yielded->get()));
     open_.erase(carried);
     return least;
   }
@@ -66,7 +65,9 @@ private:
   /// Returns the least number of groups that start in an op with regions after the handle that it returns.
   int64_t groupsInside(OpResult handle) {
     if (auto branch = dyn_cast<scf::IfOp>(handle.getOwner())) {
-      auto inBranch = [&](scf::YieldOp yield) { return groupsBefore(yield, yield.getOperand(handle.getResultNumber())); };
+      auto inBranch = [&](scf::YieldOp yield) {
+        return groupsBefore(yield, yield.getOperand(handle.getResultNumber()));
+      };
       return std::min(inBranch(branch.thenYield()), inBranch(branch.elseYield()));
     }
     auto loop = dyn_cast<LoopLikeOpInterface>(handle.getOwner());

@@ -12,8 +12,8 @@ class Pass;
 namespace tegula::cuda {
 
 std::unique_ptr<mlir::Pass> createSpecializeWarps();
-std::unique_ptr<mlir::Pass> createOverlapMmas();
-std::unique_ptr<mlir::Pass> createReadEarly();
+std::unique_ptr<mlir::Pass> createPlanSteps();
+std::unique_ptr<mlir::Pass> createPipelineLoops();
 
 /// Adds these passes in this order.
 void buildRolesPipeline(mlir::OpPassManager &passes);

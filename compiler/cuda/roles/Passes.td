@@ -32,31 +32,66 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
-def OverlapMmas : Pass<"overlap-mmas", "::mlir::ModuleOp"> {
-  let summary = "runs the last MMA of an iteration together with the first MMA of the next";
+def PlanSteps : Pass<"plan-steps", "::mlir::ModuleOp"> {
+  let summary = "decides in which order the MMAs of each consumer loop start, as a step list";
   let description = [{
-    Applies to loops of the consumers in modules with `tile.overlap = "pingpong"`. The loop must have at least two
-    `sm.wgmma`, and the result of the last one must only be yielded, as the accumulator O of attention is. No op up to
-    the wait for the first MMA may use this result. The first iteration is peeled. Each later iteration starts its first
-    MMA and the previous iteration's last MMA one after the other; one last MMA remains after the loop. Comparisons of
-    the loop variable with its first value become constants. If there are several warpgroups, a mutex
-    (`sm.sequence_wait`, `sm.sequence_arrive`) lets one start both MMAs while the others compute.
+    Writes `tile.steps`, a step list (compiler/sm/Steps.h), on each consumer loop with an `sm.wgmma` that has none. An
+    author or a schedule may have set it. The MMAs have the labels that the program gives them (`tile.label`), or p0, p1,
+    ... in program order.
 
-    A loop stays as it is, with a remark, if the last MMA reads a tile of shared memory that the iteration computes, or
-    one that an earlier MMA of the iteration reads, too. The next iteration may overwrite such a tile while the MMA
-    still reads it.
+    - MMAs that wait for no other MMA of the iteration come first; they then run together.
+    - A single MMA whose accumulators are only carried runs on while the next iteration starts (`p0 p0.end@1`), unless
+      the schedule says `overlap=none`. Its rings must have two slots.
+    - With `tile.overlap = "pingpong"`, the last MMA of an iteration comes one iteration late, together with the first
+      one of the next: `< p0 p1@1 >`. Its result must only be yielded, as the accumulator O of attention is. If there
+      are several warpgroups, they take turns. A remark says why this is not possible.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
 }
 
-def ReadEarly : Pass<"read-early"> {
-  let summary = "reads tiles from shared memory to registers while an MMA runs";
+def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
+  let summary = "brings each consumer loop into the order of its step list";
   let description = [{
-    Applies to a tile with an `sm.fallback_copy` that lanes read to registers, such as a bias. The read moves, with
-    everything that it depends on, before the wait for the preceding `sm.wgmma`, so its latency is hidden. The release
-    of the slot, and its proxy fence, move after the next wait that leaves no MMA in flight: the fence would otherwise
-    wait for the MMA itself.
+    Ops that depend on a delayed MMA (`@1`), or only receive its tiles, work for the iteration before, all others for the
+    current one. If any op is delayed, the first iteration is peeled, the loop runs from the second one on, and the
+    delayed ops of the last iteration follow the loop. Comparisons of the loop variable with its first value become
+    constants. Within an iteration:
+
+    - Each MMA of the list starts behind what precedes it in the program and waits for no other MMA than it does.
+    - The rest follows in program order, what needs the fewest waits first. What makes the next operand of a delayed MMA
+      in registers comes after the wait for that MMA.
+    - A read of a slot to registers comes before the first wait that it does not need, so that the wait hides its
+      latency. A release comes directly after the wait for the last reader of its slot. With a proxy fence it comes when
+      no MMA is in flight: the fence would wait for it.
+    - An MMA with `.end@1` adds to accumulators in flight. The next iteration only waits until it has read its operands.
+
+    An example, abridged from tests/pipeline-loops.mlir (`@one_product`). Before:
+
+    ```mlir
+    scf.for %j ... iter_args(%sum = %zero) {
+      %a = sm.consumer_wait ... ; %b = sm.consumer_wait ...
+      %f = sm.wgmma %a, %b depth 64 acc %sum
+      %s = sm.await %f
+      sm.release ...
+      scf.yield %s
+    } {tile.steps = "p0 p0.end@1"}
+    ```
+
+    After:
+
+    ```mlir
+    %f0 = sm.wgmma %a0, %b0 depth 64 acc %zero
+    scf.for %j ... iter_args(%g = %f0, %before = %slot0) {
+      %a = sm.consumer_wait ... ; %b = sm.consumer_wait ...
+      %f = sm.wgmma %a, %b depth 64 acc %g
+      sm.await reads %g
+      sm.release ...[%before]
+      scf.yield %f, %slot
+    }
+    %s = sm.await ...
+    ```
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
 }
 
 #endif

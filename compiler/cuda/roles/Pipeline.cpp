@@ -12,8 +12,8 @@ void registerRolesPasses() { registerCudaRolesPasses(); }
 
 void buildRolesPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createSpecializeWarps());
-  passes.addPass(createOverlapMmas());
-  passes.addPass(createReadEarly());
+  passes.addPass(createPlanSteps());
+  passes.addPass(createPipelineLoops());
 }
 
 } // namespace tegula::cuda

@@ -1,4 +1,4 @@
-// RUN: tegula-opt --overlap-mmas --split-input-file --verify-diagnostics %s | FileCheck %s
+// RUN: tegula-opt --plan-steps --pipeline-loops --split-input-file --verify-diagnostics %s | FileCheck %s
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 #words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
@@ -199,6 +199,97 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
         sm.release %kb[%zero] : !sm.mbarriers<1>
         %other = arith.xori %phase, %one : i32
         scf.yield %next, %other : tensor<128x64xf32, #c>, i32
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// A matrix product: two MMAs are in flight on the same accumulators. A slot is released when the MMA of the iteration
+// before has read it.
+// CHECK-LABEL: func @one_product
+// CHECK: scf.if
+// CHECK: %[[FIRST:.*]] = sm.wgmma
+// CHECK-NOT: sm.await
+// CHECK: %[[LAST:.*]]:4 = scf.for {{.*}} iter_args(%[[G:.*]] = %[[FIRST]], {{.*}}, %[[BEFORE:.*]] = %{{.*}})
+// CHECK: %[[A:.*]] = sm.consumer_wait
+// CHECK: %[[B:.*]] = sm.consumer_wait
+// CHECK: %[[F:.*]] = sm.wgmma %[[A]], %[[B]] depth 64 acc %[[G]]
+// CHECK-NEXT: sm.await reads %[[G]]
+// CHECK-NEXT: sm.release %{{.*}}[%[[BEFORE]]]
+// CHECK-NEXT: sm.release %{{.*}}[%[[BEFORE]]]
+// CHECK: scf.yield %[[F]],
+// CHECK: tile.steps = "p0 p0.end@1"
+// CHECK: sm.await %[[LAST]]#0
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @one_product(%n: index) {
+    %aring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %ab = sm.mbarriers : !sm.mbarriers<2>
+    %bring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %bb = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+      %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %none, %slot = %zero, %phase = %zero)
+          -> (tensor<64x64xf32, #c>, i32, i32) {
+        %as = sm.slot %aring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %a = sm.consumer_wait %as, %ab[%slot] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %bs = sm.slot %bring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %b = sm.consumer_wait %bs, %bb[%slot] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %f = sm.wgmma %a, %b depth 64 acc %sum
+          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+          -> !sm.inflight<tensor<64x64xf32, #c>>
+        %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+        sm.release %ab[%slot] : !sm.mbarriers<2>
+        sm.release %bb[%slot] : !sm.mbarriers<2>
+        %next = arith.xori %slot, %one : i32
+        %nextPhase = arith.xori %phase, %slot : i32
+        scf.yield %s, %next, %nextPhase : tensor<64x64xf32, #c>, i32, i32
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+// The first and the third MMA wait for nothing, so they start together.
+// CHECK-LABEL: func @independent_products
+// CHECK: scf.for
+// CHECK: %[[S:.*]] = sm.wgmma
+// CHECK-NEXT: %[[T:.*]] = sm.wgmma
+// CHECK-NEXT: sm.await %[[S]]
+// CHECK: math.exp2
+// CHECK: sm.wgmma
+// CHECK: sm.await %[[T]]
+// CHECK: tile.steps = "s t u"
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @independent_products(%n: index, %one: index, %a: !t, %b: !t, %none: tensor<64x64xf32, #c>,
+                                  %words: tensor<64x32xi32, #c>) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      %r:2 = scf.for %j = %one to %n step %one iter_args(%x = %none, %y = %none)
+          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
+        %f = sm.wgmma %a, %b depth 64 {tile.label = "s"} : !t, !t -> !f
+        %s = sm.await %f : !f
+        %e = math.exp2 %s : tensor<64x64xf32, #c>
+        %g = sm.wgmma %b, %a depth 64 acc %e {tile.label = "u"} : !t, !t, tensor<64x64xf32, #c> -> !f
+        %u = sm.await %g : !f
+        %h = sm.wgmma %a, %a depth 64 {tile.label = "t"} : !t, !t -> !f
+        %t = sm.await %h : !f
+        scf.yield %u, %t : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
       }
     }
     return

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/roles/Passes.h"
+#include "compiler/cuda/roles/analysis/LoopOrder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_PIPELINELOOPS
+#include "compiler/cuda/roles/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using LocBuilder = ImplicitLocOpBuilder;
+using Kind = sm::Step::Kind;
+
+namespace {
+
+/// Rewrites a loop in which some ops work for the iteration before:
+///
+///     for i: { current; delayed }
+///
+/// becomes, if there is an iteration at all,
+///
+///     current of the first iteration
+///     for later i: { current of i and delayed of i - 1, as the step list orders them }
+///     delayed of the last iteration
+class Pipeline {
+public:
+  Pipeline(scf::ForOp loop, const LoopOrder &order) : loop_(loop), order_(order), b_(loop.getLoc(), loop) {}
+
+  void build() {
+    Value isEntered =
+        arith::CmpIOp::create(b_, arith::CmpIPredicate::slt, loop_.getLowerBound(), loop_.getUpperBound());
+    auto branch = scf::IfOp::create(
+        b_, isEntered, [&](OpBuilder &b, Location loc) { buildIterations(LocBuilder(loc, b)); },
+        [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, loop_.getInitArgs()); });
+    loop_.replaceAllUsesWith(branch.getResults());
+    loop_.erase();
+    simplify(branch.getThenRegion());
+  }
+
+private:
+  /// Says how the next iteration gets one of the values that the loop carries.
+  enum class Carried {
+    asBefore,
+    late,     ///< A delayed op makes it, so that it is ready in the next iteration.
+    inFlight, ///< As the handle of an MMA that adds to it.
+  };
+
+  /// Simplifies the first iteration, in which the values that the loop carries are known.
+  static void simplify(Region &iterations) {
+    RewritePatternSet patterns(iterations.getContext());
+    scf::IfOp::getCanonicalizationPatterns(patterns, patterns.getContext());
+    (void)applyPatternsGreedily(iterations, std::move(patterns));
+  }
+
+  Block *body() { return loop_.getBody(); }
+  Value yielded(unsigned number) { return loop_.getYieldedValues()[number]; }
+
+  /// Returns the MMA that adds to this accumulator in flight, or null.
+  sm::WgmmaOp mmaInFlight(unsigned number) {
+    auto await = yielded(number).getDefiningOp<sm::AwaitOp>();
+    auto mma = await ? await.getHandle().getDefiningOp<sm::WgmmaOp>() : sm::WgmmaOp();
+    return mma && mma->getBlock() == body() && order_.staysInFlight(mma) ? mma : sm::WgmmaOp();
+  }
+
+  Carried kindOf(unsigned number) {
+    if (mmaInFlight(number))
+      return Carried::inFlight;
+    Operation *producer = yielded(number).getDefiningOp();
+    return producer && producer->getBlock() == body() && order_.isDelayed(producer) ? Carried::late
+                                                                                     : Carried::asBefore;
+  }
+
+  /// Returns what an iteration passes on to the next one: what the loop carries, and what delayed ops need.
+  SmallVector<Value> passedOn(const IRMapping &map) {
+    SmallVector<Value> values;
+    auto add = [&](Value value) { values.push_back(map.lookupOrDefault(value)); };
+    for (unsigned number = 0; number < loop_.getNumResults(); ++number)
+      if (Carried kind = kindOf(number); kind != Carried::late)
+        add(kind == Carried::inFlight ? mmaInFlight(number).getResult() : yielded(number));
+    llvm::for_each(order_.handedOver(), add);
+    return values;
+  }
+
+  /// Maps what was passed on: for delayed ops in `before`, for the others in `now`.
+  void receive(ValueRange passedOn, IRMapping &before, IRMapping &now) {
+    for (unsigned number = 0; number < loop_.getNumResults(); ++number) {
+      const Carried kind = kindOf(number);
+      if (kind == Carried::late)
+        continue;
+      now.map(loop_.getRegionIterArg(number), passedOn.front());
+      if (kind == Carried::inFlight)
+        before.map(mmaInFlight(number).getResult(), passedOn.front());
+      passedOn = passedOn.drop_front();
+    }
+    before.map(order_.handedOver(), passedOn);
+  }
+
+  void buildIterations(LocBuilder b) {
+    IRMapping map;
+    map.map(loop_.getInductionVar(), loop_.getLowerBound());
+    map.map(loop_.getRegionIterArgs(), loop_.getInitArgs());
+    for (const LoopOrder::Entry &entry : order_.entries())
+      if (entry.op && !order_.isDelayed(entry.op))
+        b.clone(*entry.op, map);
+    Value second = b.createOrFold<arith::AddIOp>(loop_.getLowerBound(), loop_.getStep());
+    auto later = scf::ForOp::create(b, second, loop_.getUpperBound(), loop_.getStep(), passedOn(map));
+    later->setDiscardableAttrs(loop_->getDiscardableAttrDictionary());
+    buildLater(later);
+    buildEnd(b, later.getResults());
+  }
+
+  /// Maps the comparisons with the first iteration to their results in a later one.
+  void knowComparisons(LocBuilder &b, IRMapping &map) {
+    for (Operation *op : order_.comparisons()) {
+      const bool isLater = cast<arith::CmpIOp>(op).getPredicate() == arith::CmpIPredicate::ne;
+      map.map(op->getResult(0), Value(arith::ConstantIntOp::create(b, b.getI1Type(), isLater)));
+    }
+  }
+
+  void buildLater(scf::ForOp later) {
+    LocBuilder b(loop_.getLoc(), OpBuilder::atBlockBegin(later.getBody()));
+    IRMapping now, before;
+    now.map(loop_.getInductionVar(), later.getInductionVar());
+    receive(later.getRegionIterArgs(), before, now);
+    knowComparisons(b, now);
+    for (const LoopOrder::Entry &entry : order_.entries()) {
+      if (entry.kind == Kind::takeTurn)
+        sm::SequenceWaitOp::create(b);
+      else if (entry.kind == Kind::passTurn)
+        sm::SequenceArriveOp::create(b);
+      else if (llvm::is_contained(order_.comparisons(), entry.op))
+        continue;
+      else if (order_.isDelayed(entry.op))
+        buildDelayed(b, entry.op, before, now);
+      else
+        b.clone(*entry.op, now);
+    }
+    scf::YieldOp::create(b, passedOn(now));
+  }
+
+  /// Emits a delayed op of the steady state. What it yields is ready for the current iteration. An MMA that stays in
+  /// flight only has to have read its operands.
+  void buildDelayed(LocBuilder &b, Operation *op, IRMapping &before, IRMapping &now) {
+    auto await = dyn_cast<sm::AwaitOp>(op);
+    if (await && !order_.isDelayed(await.getHandle().getDefiningOp())) {
+      sm::AwaitOp::create(b, TypeRange(), /*reads=*/true, before.lookup(await.getHandle()), IntegerAttr());
+      return;
+    }
+    b.clone(*op, before);
+    for (unsigned number = 0; number < loop_.getNumResults(); ++number)
+      if (yielded(number).getDefiningOp() == op)
+        now.map(loop_.getRegionIterArg(number), before.lookup(yielded(number)));
+  }
+
+  /// Emits the delayed ops of the last iteration. The last tile of a program needs no release, because no tile follows.
+  void buildEnd(LocBuilder &b, ValueRange passedOn) {
+    IRMapping before, now;
+    receive(passedOn, before, now);
+    const bool isLastTile = isa<sm::RolesOp>(loop_->getParentOp());
+    for (const LoopOrder::Entry &entry : order_.entries())
+      if (entry.op && order_.isDelayed(entry.op) && !(isLastTile && isa<sm::ReleaseOp>(entry.op)))
+        b.clone(*entry.op, before);
+    SmallVector<Value> results;
+    for (unsigned number = 0; number < loop_.getNumResults(); ++number)
+      results.push_back(kindOf(number) == Carried::asBefore ? now.lookup(loop_.getRegionIterArg(number))
+                                                            : before.lookup(yielded(number)));
+    scf::YieldOp::create(b, results);
+  }
+
+  scf::ForOp loop_;
+  const LoopOrder &order_;
+  LocBuilder b_;
+};
+} // namespace
+
+/// Moves the ops of an iteration to their order, and adds the turns.
+static void reorder(scf::ForOp loop, const LoopOrder &order) {
+  Operation *end = loop.getBody()->getTerminator();
+  LocBuilder b(loop.getLoc(), end);
+  for (const LoopOrder::Entry &entry : order.entries())
+    if (entry.kind == Kind::takeTurn)
+      sm::SequenceWaitOp::create(b);
+    else if (entry.kind == Kind::passTurn)
+      sm::SequenceArriveOp::create(b);
+    else
+      entry.op->moveBefore(end);
+}
+
+/// Brings a loop into the order of its step list. Returns true if it has turns.
+static FailureOr<bool> pipeline(scf::ForOp loop, StringRef text) {
+  llvm::Expected<sm::StepList> steps = sm::parseSteps(text);
+  if (!steps)
+    return loop.emitError(sm::kSteps) << " = \"" << text << "\": " << llvm::toString(steps.takeError());
+  const LoopOrder order(loop, *steps);
+  if (!order.obstacle().empty())
+    return loop.emitError(sm::kSteps) << " = \"" << text << "\": " << order.obstacle();
+  loop->setAttr(kPipelined, UnitAttr::get(loop.getContext()));
+  if (order.isAnyDelayed())
+    Pipeline(loop, order).build();
+  else
+    reorder(loop, order);
+  return llvm::any_of(*steps, [](const sm::Step &step) { return step.kind == Kind::takeTurn; });
+}
+
+namespace {
+struct PipelineLoops : cuda::impl::PipelineLoopsBase<PipelineLoops> {
+  void runOnOperation() override {
+    getOperation()->walk([&](sm::RolesOp roles) {
+      if (failed(pipeline(roles)))
+        signalPassFailure();
+    });
+  }
+
+  static LogicalResult pipeline(sm::RolesOp roles) {
+    SmallVector<scf::ForOp> loops;
+    roles.getConsumer().walk([&](scf::ForOp loop) {
+      if (loop->hasAttr(sm::kSteps) && !loop->hasAttr(kPipelined))
+        loops.push_back(loop);
+    });
+    bool hasTurns = false;
+    for (scf::ForOp loop : loops) {
+      FailureOr<bool> turns = ::pipeline(loop, loop->getAttrOfType<StringAttr>(sm::kSteps).getValue());
+      if (failed(turns))
+        return failure();
+      hasTurns |= *turns;
+    }
+    if (hasTurns) {
+      auto start = OpBuilder::atBlockBegin(&roles.getConsumer().front());
+      sm::SequenceInitOp::create(start, roles.getLoc());
+    }
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/roles/Passes.h"
+#include "compiler/cuda/roles/analysis/LoopOrder.h"
+
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_PLANSTEPS
+#include "compiler/cuda/roles/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using sm::Step;
+using Labels = llvm::MapVector<StringRef, sm::WgmmaOp>;
+
+/// Returns the MMAs in an order in which each starts as soon as the iteration allows: those first that wait for the
+/// fewest others.
+static sm::StepList serialSteps(scf::ForOp loop, const Labels &mmas) {
+  const LoopOrder order(loop, {});
+  if (!order.obstacle().empty())
+    return {};
+  SmallVector<std::pair<StringRef, sm::WgmmaOp>> sorted(mmas.begin(), mmas.end());
+  llvm::stable_sort(sorted, [&](const auto &one, const auto &two) {
+    return order.countNeeds(one.second) < order.countNeeds(two.second);
+  });
+  sm::StepList steps;
+  for (auto &[label, mma] : sorted)
+    steps.push_back({.label = label.str()});
+  return steps;
+}
+
+/// Returns the smallest number of slots of the rings that the MMA reads, which all belong to its loop; 0 if an operand
+/// is no tile of such a ring.
+static int64_t slotsOf(sm::WgmmaOp mma) {
+  int64_t slots = std::numeric_limits<int64_t>::max();
+  for (Value operand : {mma.getLhs(), Value(mma.getRhs())}) {
+    auto wait = operand.getDefiningOp<sm::ConsumerWaitOp>();
+    if (!wait || wait->getBlock() != mma->getBlock())
+      return 0;
+    slots = std::min<int64_t>(slots, wait.getMbarriers().getType().getSlots());
+  }
+  return slots;
+}
+
+/// Returns the steps of a loop with one MMA: it runs while the next iteration starts. That takes two slots of each
+/// ring.
+static sm::StepList stepsInFlight(scf::ForOp loop, const Labels &mmas) {
+  auto &[label, mma] = *mmas.begin();
+  if (mmas.size() != 1 || slotsOf(mma) < 2)
+    return {};
+  sm::StepList steps{{.label = label.str()}, {.kind = Step::Kind::end, .label = label.str(), .isDelayed = true}};
+  return LoopOrder(loop, steps).obstacle().empty() ? steps : sm::StepList();
+}
+
+/// Returns the steps in which the last MMA comes one iteration late, together with the MMAs that wait for no other in
+/// the next iteration.
+static sm::StepList overlappedSteps(scf::ForOp loop, const Labels &mmas, ArrayRef<Step> serial, bool hasTurns) {
+  const LoopOrder order(loop, {});
+  const StringRef last = mmas.back().first;
+  sm::StepList together, rest;
+  for (const Step &step : serial)
+    if (step.label != last)
+      (order.countNeeds(mmas.lookup(step.label)) == 0 ? together : rest).push_back(step);
+  together.push_back({.label = last.str(), .isDelayed = true});
+  if (hasTurns) {
+    together.insert(together.begin(), {.kind = Step::Kind::takeTurn});
+    together.push_back({.kind = Step::Kind::passTurn});
+  }
+  llvm::append_range(together, rest);
+  return together;
+}
+
+/// Returns why the last MMA of a loop cannot come one iteration late, or an empty string.
+static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, ArrayRef<Step> overlapped) {
+  if (mmas.size() < 2)
+    return "the loop has fewer than two MMAs";
+  Value sum = awaitOf(mmas.back().second).getResult();
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  if (!sum.hasOneUse() || *sum.user_begin() != yield)
+    return "the iteration itself needs the accumulator of its last MMA";
+  const LoopOrder order(loop, overlapped);
+  return order.obstacle().str();
+}
+
+namespace {
+struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
+  void runOnOperation() override {
+    getOperation()->walk([&](sm::RolesOp roles) { plan(roles); });
+  }
+
+  void plan(sm::RolesOp roles) {
+    bool hasMmas = false;
+    roles.getConsumer().walk([&](scf::ForOp loop) {
+      Labels mmas = labelledMmas(loop);
+      hasMmas |= !mmas.empty();
+      if (!mmas.empty() && !loop->hasAttr(sm::kSteps))
+        plan(loop, mmas);
+    });
+    if (!hasMmas && isOverlapped())
+      roles.emitRemark("overlap=pingpong has no effect: no loop has an MMA of whole warpgroups (wgmma)");
+  }
+
+  bool isOverlapped() { return tile::isWord(getOperation(), "tile.overlap", "pingpong"); }
+
+  void plan(scf::ForOp loop, const Labels &mmas) {
+    sm::StepList steps = serialSteps(loop, mmas);
+    if (steps.empty())
+      return;
+    if (sm::StepList inFlight = stepsInFlight(loop, mmas);
+        !inFlight.empty() && !tile::isWord(getOperation(), "tile.overlap", "none"))
+      steps = inFlight;
+    else if (isOverlapped())
+      overlap(loop, mmas, steps);
+    loop->setAttr(sm::kSteps, StringAttr::get(loop.getContext(), sm::toString(steps)));
+  }
+
+  void overlap(scf::ForOp loop, const Labels &mmas, sm::StepList &steps) {
+    const bool hasTurns = tile::setting(loop, "tile.num_warps", sm::kWarpsPerWarpgroup) > sm::kWarpsPerWarpgroup;
+    sm::StepList overlapped = overlappedSteps(loop, mmas, steps, hasTurns);
+    if (std::string obstacle = obstacleOf(loop, mmas, overlapped); obstacle.empty())
+      steps = overlapped;
+    else
+      loop.emitRemark("overlap=pingpong has no effect on this loop, whose MMAs follow each other: ") << obstacle;
+  }
+};
+} // namespace

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/roles/analysis/LoopOrder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using Kind = sm::Step::Kind;
+
+llvm::MapVector<StringRef, sm::WgmmaOp> cuda::labelledMmas(scf::ForOp loop) {
+  llvm::MapVector<StringRef, sm::WgmmaOp> mmas;
+  for (auto [number, mma] : llvm::enumerate(loop.getBody()->getOps<sm::WgmmaOp>())) {
+    auto label = mma->getAttrOfType<StringAttr>(sm::kLabel);
+    if (!label)
+      label = StringAttr::get(loop.getContext(), "p" + Twine(number));
+    mmas.insert({label.getValue(), mma});
+  }
+  return mmas;
+}
+
+sm::AwaitOp cuda::awaitOf(sm::WgmmaOp mma) {
+  for (Operation *user : mma->getUsers())
+    if (auto await = dyn_cast<sm::AwaitOp>(user); await && !await.getReads())
+      return await;
+  return {};
+}
+
+/// Calls `visit` with each value that `op`, or an op inside, uses.
+static void forEachOperand(Operation *op, function_ref<void(Value)> visit) {
+  op->walk([&](Operation *inside) { llvm::for_each(inside->getOperands(), visit); });
+}
+
+/// Calls `visit` with each op that reads the tile or a view of it.
+static void forEachReader(Value tile, function_ref<void(Operation *)> visit) {
+  for (Operation *user : tile.getUsers())
+    if (isa<ViewLikeOpInterface>(user))
+      forEachReader(user->getResult(0), visit);
+    else
+      visit(user);
+}
+
+/// Returns true if lanes read a slot of a ring in `op`.
+static bool readsSlotByLanes(Operation *op) {
+  WalkResult search = op->walk([](Operation *inside) {
+    auto isRead = [](const sm::Access &access) { return !access.goesOn() && sm::isReceived(access.place->get()); };
+    return llvm::any_of(sm::accessesOf(inside), isRead) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return search.wasInterrupted();
+}
+
+/// Returns true if `op` only makes the elements of an MMA's operand in registers narrower.
+static bool isNarrowing(Operation *op) { return isa_and_present<sm::PackOp, arith::TruncFOp>(op); }
+
+/// Returns the fence of a release: TMA writes the slot next, and lanes have read it. Null for other ops.
+static Operation *fenceOf(Operation *op) {
+  if (!isa<sm::ReleaseOp>(op))
+    return nullptr;
+  Operation *before = op->getPrevNode();
+  while (before && isa<ViewLikeOpInterface>(before))
+    before = before->getPrevNode();
+  return isa_and_present<sm::ProxyFenceOp>(before) ? before : nullptr;
+}
+
+namespace {
+/// The accesses of an op, with those of the ops inside, that keep their order.
+struct Effects {
+  explicit Effects(Operation *op) {
+    op->walk([&](Operation *inside) {
+      for (const sm::Access &access : sm::accessesOf(inside))
+        if (!access.goesOn())
+          accesses.emplace_back(tile::rootOf(access.place->get()), access.kind);
+      isFence |= sm::orderOf(inside).fences;
+    });
+    readsSlot = readsSlotByLanes(op);
+  }
+
+  bool conflictWith(const Effects &other) const {
+    return llvm::any_of(accesses, [&](const auto &one) {
+      return llvm::any_of(other.accesses, [&](const auto &two) {
+        return one.first == two.first && (one.second != two.second || one.second == sm::AccessKind::write);
+      });
+    });
+  }
+
+  SmallVector<std::pair<Value, sm::AccessKind>, 2> accesses; ///< Of what, and the kind.
+  bool isFence = false, readsSlot = false;
+};
+} // namespace
+
+LoopOrder::LoopOrder(scf::ForOp loop, ArrayRef<sm::Step> steps) : loop_(loop) {
+  findOps();
+  findDelayed(steps);
+  if (!obstacle_.empty())
+    return;
+  findDependences();
+  findNeeds();
+  findHandedOver();
+  checkDelayed();
+  if (obstacle_.empty())
+    order(steps);
+}
+
+//===-- Iterations ------------------------------------------------------------------------------------------------===//
+
+/// Returns true if `op` compares the loop variable with the lower bound for equality.
+static bool comparesWithFirst(Operation *op, scf::ForOp loop) {
+  auto compare = dyn_cast<arith::CmpIOp>(op);
+  return compare && compare.getLhs() == loop.getInductionVar() && compare.getRhs() == loop.getLowerBound() &&
+         llvm::is_contained({arith::CmpIPredicate::eq, arith::CmpIPredicate::ne}, compare.getPredicate());
+}
+
+void LoopOrder::findOps() {
+  for (Operation &op : loop_.getBody()->without_terminator()) {
+    if (comparesWithFirst(&op, loop_))
+      comparisons_.push_back(&op);
+    numbers_[&op] = ops_.size();
+    ops_.push_back(&op);
+  }
+}
+
+/// Returns true if `op` depends on a delayed op of its iteration, or only names or receives tiles for delayed ops.
+bool LoopOrder::becomesDelayed(Operation *op) const {
+  bool isBehind = false;
+  forEachOperand(op, [&](Value operand) { isBehind |= operand.getDefiningOp() && isDelayed(operand.getDefiningOp()); });
+  if (isBehind)
+    return true;
+  auto isDelayedUse = [&](Operation *user) { return isDelayed(user); };
+  if (isa<ViewLikeOpInterface>(op))
+    return !op->use_empty() && llvm::all_of(op->getUsers(), isDelayedUse);
+  auto release = dyn_cast<sm::ReleaseOp>(op);
+  return release && llvm::any_of(loop_.getBody()->getOps<sm::ConsumerWaitOp>(), [&](sm::ConsumerWaitOp wait) {
+           bool endsLate = false;
+           forEachReader(wait, [&](Operation *reader) {
+             auto mma = dyn_cast<sm::WgmmaOp>(reader);
+             endsLate |= mma && mma->getBlock() == loop_.getBody() && isDelayed(awaitOf(mma));
+           });
+           return endsLate && wait.getMbarriers() == release.getMbarriers() && wait.getSlot() == release.getSlot();
+         });
+}
+
+void LoopOrder::findDelayed(ArrayRef<sm::Step> steps) {
+  llvm::MapVector<StringRef, sm::WgmmaOp> mmas = labelledMmas(loop_);
+  for (auto &[label, mma] : mmas)
+    if (sm::AwaitOp await = awaitOf(mma); !await || await->getBlock() != loop_.getBody()) {
+      obstacle_ = "an MMA of the loop is not waited for in the same iteration";
+      return;
+    }
+  for (const sm::Step &step : steps) {
+    if (step.kind == Kind::takeTurn || step.kind == Kind::passTurn)
+      continue;
+    sm::WgmmaOp mma = mmas.lookup(step.label);
+    if (!mma) {
+      obstacle_ = "no MMA of the loop has the label '" + step.label + "'; legal are " +
+                  llvm::join(llvm::make_first_range(mmas), ", ");
+      return;
+    }
+    if (step.kind == Kind::start)
+      mmas_.push_back(mma);
+    if (step.isDelayed)
+      delayed_.insert(step.kind == Kind::start ? mma : awaitOf(mma));
+  }
+  for (auto &[label, mma] : mmas)
+    if (!llvm::is_contained(mmas_, mma))
+      mmas_.push_back(mma);
+  for (size_t before = 0; before != delayed_.size();) {
+    before = delayed_.size();
+    for (Operation *op : ops_)
+      if (!isDelayed(op) && becomesDelayed(op))
+        delayed_.insert(op);
+  }
+}
+
+/// Returns the op of the body that makes what the loop carries to the next iteration, or null.
+Operation *LoopOrder::producerOf(BlockArgument carried) const {
+  OpOperand *yielded = loop_.getTiedLoopYieldedValue(carried);
+  return yielded && isInBody(yielded->get()) ? yielded->get().getDefiningOp() : nullptr;
+}
+
+void LoopOrder::findHandedOver() {
+  for (Operation *op : ops_)
+    if (isDelayed(op))
+      forEachOperand(op, [&](Value operand) {
+        auto mma = operand.getDefiningOp<sm::WgmmaOp>();
+        const bool isHandle = mma && mma->getBlock() == loop_.getBody() && staysInFlight(mma);
+        if (isInBody(operand) && !isHandle && !(operand.getDefiningOp() && isDelayed(operand.getDefiningOp())))
+          handedOver_.insert(operand);
+      });
+}
+
+void LoopOrder::checkDelayed() {
+  for (Value value : handedOver_)
+    if (isa<sm::SharedType>(value.getType()))
+      obstacle_ = "the last MMA reads a tile of shared memory that the next iteration may overwrite";
+  for (Operation *late : ops_)
+    for (Operation *op : ops_)
+      if (isDelayed(late) && !isDelayed(op) && Effects(late).conflictWith(Effects(op)))
+        obstacle_ = "what comes one iteration late and the next iteration access the same memory";
+  for (sm::WgmmaOp mma : mmas_) {
+    if (!staysInFlight(mma))
+      continue;
+    auto carried = dyn_cast_if_present<BlockArgument>(mma.getAcc());
+    sm::AwaitOp await = awaitOf(mma);
+    if (!carried || producerOf(carried) != await || !carried.hasOneUse() || !await->hasOneUse())
+      obstacle_ = "an MMA that runs into the next iteration may only add to accumulators that the loop carries";
+  }
+}
+
+//===-- Dependences -----------------------------------------------------------------------------------------------===//
+
+void LoopOrder::addDependence(Operation *op, Operation *on) {
+  if (op != on && numbers_.contains(on))
+    dependences_[numbers_.at(op)].push_back(numbers_.at(on));
+}
+
+void LoopOrder::findDependences() {
+  dependences_.resize(ops_.size());
+  for (Number op = 0; op < ops_.size(); ++op) {
+    addValueDependences(op);
+    addMemoryDependences(op);
+    if (auto release = dyn_cast<sm::ReleaseOp>(ops_[op]))
+      addReleaseDependences(release);
+    if (auto mma = dyn_cast<sm::WgmmaOp>(ops_[op]); mma && isDelayed(mma))
+      addOperandDependences(mma);
+  }
+}
+
+/// Adds the ops of the steady state whose results `op` uses. A delayed op gets values of the current iteration from the
+/// iteration before instead. What a delayed op yields is ready for the current iteration.
+void LoopOrder::addValueDependences(Number number) {
+  Operation *op = ops_[number];
+  auto mma = dyn_cast<sm::WgmmaOp>(op);
+  forEachOperand(op, [&](Value operand) {
+    if (!isInBody(operand))
+      return;
+    auto carried = dyn_cast<BlockArgument>(operand);
+    Operation *producer = carried ? producerOf(carried) : operand.getDefiningOp();
+    const bool isOwnAwait = mma && operand == mma.getAcc() && producer == awaitOf(mma);
+    if (!producer || isOwnAwait)
+      return;
+    if (carried ? isDelayed(producer) && !isDelayed(op) : isDelayed(producer) == isDelayed(op))
+      addDependence(op, producer);
+    if (auto started = dyn_cast<sm::WgmmaOp>(producer); started && isa<sm::AwaitOp>(op) && staysInFlight(started))
+      addDependence(op, producer);
+  });
+}
+
+/// Lets the next operand in registers be made only when the delayed MMA has read the last one.
+void LoopOrder::addOperandDependences(sm::WgmmaOp mma) {
+  auto isOperand = [&](Operation *user) { return user == mma || isa<sm::PackOp>(user); };
+  for (Operation *op = mma.getLhs().getDefiningOp(); isNarrowing(op) && llvm::all_of(op->getUsers(), isOperand);
+       op = op->getOperand(0).getDefiningOp())
+    addDependence(op, awaitOf(mma));
+}
+
+/// Lets a release wait for all readers of its slot and their fences. A release with a fence may free slots of other
+/// tiles, too, so it waits for all earlier reads of lanes.
+void LoopOrder::addReleaseDependences(sm::ReleaseOp release) {
+  Operation *fence = fenceOf(release);
+  for (Operation *before : ops_) {
+    if (before == release)
+      break;
+    if (before == fence || (fence && isDelayed(before) == isDelayed(release) && readsSlotByLanes(before)))
+      addDependence(release, before);
+    auto wait = dyn_cast<sm::ConsumerWaitOp>(before);
+    if (!wait || wait.getMbarriers() != release.getMbarriers() || wait.getSlot() != release.getSlot())
+      continue;
+    forEachReader(wait, [&](Operation *reader) {
+      Operation *inBody = loop_.getBody()->findAncestorOpInBlock(*reader);
+      auto mma = dyn_cast<sm::WgmmaOp>(inBody);
+      addDependence(release, mma ? awaitOf(mma) : inBody);
+      if (isa_and_present<sm::ProxyFenceOp>(inBody->getNextNode()))
+        addDependence(release, inBody->getNextNode());
+    });
+  }
+}
+
+/// Keeps the order of accesses that conflict, and lets a fence come after the reads that it orders.
+void LoopOrder::addMemoryDependences(Number number) {
+  const Effects effects(ops_[number]);
+  for (Number before = 0; before < number; ++before) {
+    if (isDelayed(ops_[before]) != isDelayed(ops_[number]))
+      continue;
+    const Effects earlier(ops_[before]);
+    if (effects.conflictWith(earlier) || (effects.isFence && earlier.readsSlot))
+      addDependence(ops_[number], ops_[before]);
+  }
+}
+
+void LoopOrder::findNeeds() {
+  needs_.assign(ops_.size(), llvm::BitVector(ops_.size()));
+  llvm::BitVector known(ops_.size());
+  std::function<void(Number)> visit = [&](Number op) {
+    if (known.test(op))
+      return;
+    known.set(op);
+    for (Number on : dependences_[op]) {
+      visit(on);
+      needs_[op] |= needs_[on];
+    }
+    if (auto await = dyn_cast<sm::AwaitOp>(ops_[op]))
+      needs_[op].set(op);
+  };
+  for (Number op = 0; op < ops_.size(); ++op)
+    visit(op);
+}
+
+//===-- Order -----------------------------------------------------------------------------------------------------===//
+
+/// Returns true if all that `op` waits for has been waited for.
+bool LoopOrder::isReady(Number op) const {
+  llvm::BitVector missing = needs_[op];
+  missing.reset(awaited_);
+  return missing.none();
+}
+
+/// Returns true if `op` is a release with a fence, or its fence, while MMAs are in flight: the fence would wait for them.
+bool LoopOrder::isHeld(Number op) const {
+  auto isFenceOf = [&](Operation *other) { return fenceOf(other) == ops_[op]; };
+  return inFlight_ != 0 && (fenceOf(ops_[op]) || llvm::any_of(ops_, isFenceOf));
+}
+
+void LoopOrder::order(ArrayRef<sm::Step> steps) {
+  emitted_.resize(ops_.size());
+  awaited_.resize(ops_.size());
+  bool takesTurn = false;
+  llvm::MapVector<StringRef, sm::WgmmaOp> mmas = labelledMmas(loop_);
+  for (const sm::Step &step : steps) {
+    if (step.kind == Kind::start)
+      start(numbers_.at(mmas.lookup(step.label)), takesTurn);
+    if (step.kind == Kind::passTurn)
+      entries_.push_back({Kind::passTurn});
+    takesTurn = step.kind == Kind::takeTurn;
+  }
+  for (sm::WgmmaOp mma : mmas_)
+    if (!emitted_.test(numbers_.at(mma)))
+      start(numbers_.at(mma), /*takesTurn=*/false);
+  emitRest();
+}
+
+/// Emits what comes before the MMA in the program and waits for nothing that the MMA does not wait for, then the MMA.
+void LoopOrder::start(Number mma, bool takesTurn) {
+  for (Number op = 0; op < mma; ++op) {
+    llvm::BitVector others = needs_[op];
+    others.reset(needs_[mma]);
+    const bool isSameIteration = isDelayed(ops_[op]) == isDelayed(ops_[mma]);
+    if (isSameIteration && others.none() && !isa<sm::WgmmaOp>(ops_[op]) && !isHeld(op))
+      emit(op);
+  }
+  for (Number on : dependences_[mma])
+    emit(on);
+  if (takesTurn)
+    entries_.push_back({Kind::takeTurn});
+  emitted_.set(mma);
+  entries_.push_back({Kind::start, ops_[mma]});
+  ++inFlight_;
+}
+
+void LoopOrder::emit(Number op) {
+  if (emitted_.test(op))
+    return;
+  if (isa<sm::WgmmaOp>(ops_[op])) {
+    obstacle_ = "the step list starts an MMA before another one that it needs";
+    return;
+  }
+  emitted_.set(op);
+  for (Number on : dependences_[op])
+    emit(on);
+  if (isa<sm::AwaitOp>(ops_[op]))
+    emitAwait(op);
+  else
+    entries_.push_back({Kind::start, ops_[op]});
+}
+
+/// Emits a wait; before it the reads whose latency it hides, after it the releases that it allows.
+void LoopOrder::emitAwait(Number op) {
+  emitReads();
+  entries_.push_back({Kind::start, ops_[op]});
+  awaited_.set(op);
+  auto mma = cast<sm::AwaitOp>(ops_[op]).getHandle().getDefiningOp<sm::WgmmaOp>();
+  if (!mma || !staysInFlight(mma))
+    --inFlight_;
+  emitReleases();
+}
+
+/// Emits the reads of slots to registers that wait for nothing else.
+void LoopOrder::emitReads() {
+  if (inFlight_ == 0)
+    return;
+  for (Number op = 0; op < ops_.size(); ++op)
+    if (isa<sm::ReadOp>(ops_[op]) && readsSlotByLanes(ops_[op]) && !isDelayed(ops_[op]) && isReady(op))
+      emit(op);
+}
+
+void LoopOrder::emitReleases() {
+  auto isEmitted = [&](Number op) { return emitted_.test(op); };
+  for (bool fenced : {false, true})
+    for (Number op = 0; op < ops_.size(); ++op) {
+      if (!isa<sm::ReleaseOp>(ops_[op]) || (fenceOf(ops_[op]) != nullptr) != fenced || isHeld(op) || !isReady(op))
+        continue;
+      auto isDone = [&](Number on) {
+        return emitted_.test(on) || (isa<sm::ProxyFenceOp>(ops_[on]) && llvm::all_of(dependences_[on], isEmitted));
+      };
+      if (llvm::all_of(dependences_[op], isDone))
+        emit(op);
+    }
+}
+
+/// Emits what is left: after each wait, in the order in which the MMAs start, what waits for nothing else.
+void LoopOrder::emitRest() {
+  auto emitReady = [&](bool held) {
+    for (Number op = 0; op < ops_.size(); ++op)
+      if (isReady(op) && (held || !isHeld(op)))
+        emit(op);
+  };
+  for (sm::WgmmaOp mma : mmas_) {
+    if (sm::AwaitOp await = awaitOf(mma); !emitted_.test(numbers_.at(await))) {
+      emit(numbers_.at(await));
+      emitReady(/*held=*/false);
+    }
+  }
+  emitReady(/*held=*/false);
+  emitReady(/*held=*/true);
+}

@@ -1,0 +1,106 @@
+// RUN: tegula-opt --plan-steps --pipeline-loops --split-input-file --verify-diagnostics %s
+// What an author may get wrong in a step list.
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @no_step(%n: index, %one: index, %a: !t) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      // expected-error @+1 {{tile.steps = "s@2": 's@2' is no step; legal are LABEL, LABEL@1, LABEL.end@1, < and >}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %a, %a depth 64 {tile.label = "s"} : !t, !t -> !f
+        %s = sm.await %f : !f
+      } {tile.steps = "s@2"}
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @no_label(%n: index, %one: index, %a: !t) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      // expected-error @+1 {{tile.steps = "s o": no MMA of the loop has the label 'o'; legal are s, p1}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %a, %a depth 64 {tile.label = "s"} : !t, !t -> !f
+        %s = sm.await %f : !f
+        %g = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %o = sm.await %g : !f
+      } {tile.steps = "s o"}
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @too_early(%n: index, %one: index, %a: !t) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      // expected-error @+1 {{the step list starts an MMA before another one that it needs}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %s = sm.await %f : !f
+        %g = sm.wgmma %a, %a depth 64 acc %s : !t, !t, tensor<64x64xf32, #c> -> !f
+        %o = sm.await %g : !f
+      } {tile.steps = "p1 p0"}
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @turns(%n: index, %one: index, %a: !t) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      // expected-error @+1 {{a turn begins with < and ends with >, and turns do not nest}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %s = sm.await %f : !f
+      } {tile.steps = "< p0 < >"}
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @needed_now(%n: index, %one: index, %a: !t, %none: tensor<64x64xf32, #c>) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      // expected-error @+1 {{an MMA that runs into the next iteration may only add to accumulators that the loop carries}}
+      %r = scf.for %j = %one to %n step %one iter_args(%x = %none) -> tensor<64x64xf32, #c> {
+        %f = sm.wgmma %a, %a depth 64 acc %x : !t, !t, tensor<64x64xf32, #c> -> !f
+        %s = sm.await %f : !f
+        %e = math.exp2 %s : tensor<64x64xf32, #c>
+        scf.yield %e : tensor<64x64xf32, #c>
+      } {tile.steps = "p0 p0.end@1"}
+    }
+    return
+  }
+}

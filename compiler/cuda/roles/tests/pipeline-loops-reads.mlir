@@ -1,0 +1,93 @@
+// RUN: tegula-opt --plan-steps --pipeline-loops --split-input-file %s | FileCheck %s
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The tile is read while both MMAs are in flight. Its slot is released when none is: not after the first wait, and not
+// before the slot of the keys.
+// CHECK-LABEL: func @beside_two_products
+// CHECK: %[[BIASES:.*]] = sm.mbarriers
+// CHECK: %[[KEYS:.*]] = sm.mbarriers
+// CHECK: %[[S:.*]] = sm.wgmma
+// CHECK-NEXT: %[[O:.*]] = sm.wgmma
+// CHECK-DAG: %[[NEXT:.*]] = arith.addi
+// CHECK-DAG: %[[TILE:.*]] = sm.consumer_wait %{{.*}}, %[[BIASES]]
+// CHECK: sm.fallback_copy %[[TILE]], %{{.*}}[%{{.*}}, %[[NEXT]]]
+// CHECK-NEXT: sm.read %[[TILE]]
+// CHECK: sm.await %[[S]]
+// CHECK-NOT: sm.proxy_fence
+// CHECK: sm.await %[[O]]
+// CHECK-NEXT: sm.release %[[KEYS]]
+// CHECK-NEXT: sm.proxy_fence
+// CHECK-NEXT: sm.release %[[BIASES]]
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @beside_two_products(%q: !sm.shared<64x64xbf16, 128>, %slot: i32, %bias: !tile.view<2xbf16>,
+                                 %n: index, %one: index, %none: tensor<64x64xf32, #c>) {
+    %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %biases = sm.mbarriers : !sm.mbarriers<2>
+    %keys = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 232 {
+      scf.for %i = %one to %n step %one iter_args(%sum = %none) -> tensor<64x64xf32, #c> {
+        %kplace = sm.slot %kring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %k = sm.consumer_wait %kplace, %keys[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %s = sm.wgmma %q, %q depth 64 {transpose_rhs}
+          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
+        %o = sm.wgmma %q, %k depth 64 acc %sum
+          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+          -> !sm.inflight<tensor<64x64xf32, #c>>
+        %scores = sm.await %s : !sm.inflight<tensor<64x64xf32, #c>>
+        %next = arith.addi %i, %i : index
+        %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %tile = sm.consumer_wait %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        sm.fallback_copy %tile, %bias[%i, %next] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
+        sm.proxy_fence
+        sm.release %biases[%slot] per_warp : !sm.mbarriers<2>
+        %output = sm.await %o : !sm.inflight<tensor<64x64xf32, #c>>
+        sm.release %keys[%slot] : !sm.mbarriers<2>
+        scf.yield %output : tensor<64x64xf32, #c>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The position of the tile is only known after the wait, and no MMA is in flight later, so nothing moves.
+// CHECK-LABEL: func @after_the_product
+// CHECK: sm.await
+// CHECK: tile.any
+// CHECK: sm.consumer_wait
+// CHECK-NEXT: sm.fallback_copy
+// CHECK-NEXT: sm.read
+// CHECK: sm.proxy_fence
+// CHECK-NEXT: sm.release
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @after_the_product(%q: !sm.shared<64x64xbf16, 128>, %k: !sm.shared<64x64xbf16, 128>, %slot: i32,
+                               %bias: !tile.view<2xbf16>, %limit: tensor<64x64xf32, #c>, %n: index, %one: index) {
+    %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %biases = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 232 {
+      scf.for %j = %one to %n step %one {
+        %s = sm.wgmma %q, %k depth 64 {transpose_rhs}
+          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
+        %scores = sm.await %s : !sm.inflight<tensor<64x64xf32, #c>>
+        %above = arith.cmpf ogt, %scores, %limit : tensor<64x64xf32, #c>
+        %any = tile.any %above : tensor<64x64xi1, #c>
+        %i = arith.index_castui %any : i1 to index
+        %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+        %tile = sm.consumer_wait %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        sm.fallback_copy %tile, %bias[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+        %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
+        sm.proxy_fence
+        sm.release %biases[%slot] per_warp : !sm.mbarriers<2>
+      }
+    }
+    return
+  }
+}

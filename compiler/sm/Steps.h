@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Step lists: the order in which the MMAs of an iteration start, as one line that a person can read and write.
+//
+//     list := step+
+//     step := label | label "@1" | label ".end@1" | "<" | ">"
+//
+// A label (`tile.label`) stands for the start of its MMA. `@1` means: of the iteration before. `label.end@1` lets the
+// MMA run into the next iteration, which adds to the same accumulators. Warpgroups run what is between `<` and `>` one
+// after another. Flash attention's forward pass, overlapped, is `< s o@1 >`: the first MMA of an iteration together with
+// the second one of the iteration before.
+#pragma once
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace tegula::sm {
+
+/// The attribute of a loop with its step list, and that of a dot or an MMA with its label.
+constexpr llvm::StringLiteral kSteps = "tile.steps", kLabel = "tile.label";
+
+struct Step {
+  enum class Kind : uint8_t { start, end, takeTurn, passTurn };
+
+  Kind kind = Kind::start;
+  std::string label = {};  ///< Of a start or an end.
+  bool isDelayed = false; ///< Of the iteration before (`@1`).
+
+  bool operator==(const Step &) const = default;
+};
+
+using StepList = llvm::SmallVector<Step, 8>;
+
+/// Reads a step list. The error says which step is wrong and what is legal.
+llvm::Expected<StepList> parseSteps(llvm::StringRef text);
+std::string toString(llvm::ArrayRef<Step> steps);
+
+} // namespace tegula::sm
