@@ -6,8 +6,8 @@
 //
 // A label (`tile.label`) stands for the start of its MMA. `@1` means: of the iteration before. `label.end@1` lets the
 // MMA run into the next iteration, which adds to the same accumulators. Warpgroups run what is between `<` and `>` one
-// after another. Flash attention's forward pass, overlapped, is `< s o@1 >`: the first MMA of an iteration together with
-// the second one of the iteration before.
+// after another. Flash attention's forward pass, overlapped, is `< s o@1 >`: the first MMA of an iteration together
+// with the second one of the iteration before.
 #pragma once
 
 #include "mlir/Support/LLVM.h"
@@ -24,8 +24,8 @@ struct Step {
   enum class Kind : uint8_t { start, end, takeTurn, passTurn };
 
   Kind kind = Kind::start;
-  std::string label = {};  ///< Of a start or an end.
-  bool isDelayed = false; ///< Of the iteration before (`@1`).
+  std::string label = {}; ///< The MMA of a start or an end.
+  bool isDelayed = false; ///< True for an MMA of the iteration before (`@1`).
 
   bool operator==(const Step &) const = default;
 };

@@ -57,7 +57,7 @@ def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
     delayed ops of the last iteration follow the loop. Comparisons of the loop variable with its first value become
     constants. Within an iteration:
 
-    - Each MMA of the list starts behind what precedes it in the program and waits for no other MMA than it does.
+    - Each MMA of the list starts after what precedes it in the program and waits for no other MMA than it does.
     - The rest follows in program order, what needs the fewest waits first. What makes the next operand of a delayed MMA
       in registers comes after the wait for that MMA.
     - A read of a slot to registers comes before the first wait that it does not need, so that the wait hides its

@@ -75,8 +75,7 @@ private:
     if (mmaInFlight(number))
       return Carried::inFlight;
     Operation *producer = yielded(number).getDefiningOp();
-    return producer && producer->getBlock() == body() && order_.isDelayed(producer) ? Carried::late
-                                                                                     : Carried::asBefore;
+    return producer && producer->getBlock() == body() && order_.isDelayed(producer) ? Carried::late : Carried::asBefore;
   }
 
   /// Returns what an iteration passes on to the next one: what the loop carries, and what delayed ops need.

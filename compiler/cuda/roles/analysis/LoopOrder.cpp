@@ -84,7 +84,7 @@ struct Effects {
     });
   }
 
-  SmallVector<std::pair<Value, sm::AccessKind>, 2> accesses; ///< Of what, and the kind.
+  SmallVector<std::pair<Value, sm::AccessKind>, 2> accesses; ///< A tensor or buffer, and the kind.
   bool isFence = false, readsSlot = false;
 };
 } // namespace
@@ -315,7 +315,8 @@ bool LoopOrder::isReady(Number op) const {
   return missing.none();
 }
 
-/// Returns true if `op` is a release with a fence, or its fence, while MMAs are in flight: the fence would wait for them.
+/// Returns true if `op` is a release with a fence, or its fence, while MMAs are in flight: the fence would wait for
+/// them.
 bool LoopOrder::isHeld(Number op) const {
   auto isFenceOf = [&](Operation *other) { return fenceOf(other) == ops_[op]; };
   return inFlight_ != 0 && (fenceOf(ops_[op]) || llvm::any_of(ops_, isFenceOf));

@@ -29,8 +29,8 @@ public:
     mlir::Operation *op = nullptr;
   };
 
-  /// Orders the ops by `steps`. Call `obstacle` before anything else. MMAs that the list does not name follow in program
-  /// order.
+  /// Orders the ops by `steps`. Call `obstacle` before anything else. MMAs that the list does not name follow in
+  /// program order.
   LoopOrder(mlir::scf::ForOp loop, llvm::ArrayRef<sm::Step> steps);
 
   /// Returns why the loop cannot run in this order, or an empty string if it can.
