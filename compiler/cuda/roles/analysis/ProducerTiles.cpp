@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 
+#include "compiler/sm/Multiples.h"
+
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -43,12 +45,16 @@ static bool isRepeatable(Operation *op) {
 
 static bool areRepeatable(ValueRange values) { return llvm::all_of(sliceOf(values), isRepeatable); }
 
-/// Returns true if the tile is exactly one box of the tensor of the view, so that nothing next to it must become 0.
+/// Returns true if TMA can copy the tile as one box of the tensor of the view, and nothing next to it must become 0. A
+/// tile at column 0 is as wide as its tensor for TMA. Next to any other tile, MMAs must read no more columns than it
+/// has.
 static bool isBox(sm::LoadSharedOp fetch) {
-  constexpr int64_t maxRows = 256;
+  constexpr int64_t maxRows = 256, elements = 8, depthOfStep = 16;
   sm::SharedType type = fetch.getType();
+  Value column = fetch.getPosition().back();
+  const bool hasOwnColumns = matchPattern(column, m_Zero()) || fetch.getShape()[1] % depthOfStep == 0;
   return type.getPanel() == 128 && type.elementBytes() == 2 && type.getShape()[0] == fetch.getShape()[0] &&
-         type.getShape()[0] <= maxRows && matchPattern(fetch.getPosition().back(), m_Zero());
+         type.getShape()[0] <= maxRows && hasOwnColumns && sm::isMultipleOf(column, elements);
 }
 
 bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {

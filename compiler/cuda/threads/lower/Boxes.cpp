@@ -3,6 +3,8 @@
 // a panel.
 #include "compiler/cuda/threads/lower/Boxes.h"
 
+#include "compiler/sm/Multiples.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -200,25 +202,12 @@ void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
 
 //===-- Run-time tests -------------------------------------------------------------------------------------------===//
 
-/// Returns true if `index` is provably a multiple of `divisor`: a constant, or the induction variable of a loop whose
-/// lower bound and step are constant multiples.
-static bool isMultipleOf(Value index, int64_t divisor) {
-  auto isConstant = [&](Value value) {
-    APInt constant;
-    return matchPattern(value, m_ConstantInt(&constant)) && constant.getSExtValue() % divisor == 0;
-  };
-  auto argument = dyn_cast<BlockArgument>(index);
-  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
-  bool isCounter = loop && argument == loop.getInductionVar();
-  return isCounter ? isConstant(loop.getLowerBound()) && isConstant(loop.getStep()) : isConstant(index);
-}
-
 /// Emits the run-time test whether TMA may load the tile: the tensor maps exist, and the first column is a multiple of
 /// 16 bytes. For any other first column, the GPU reports an illegal instruction.
 template <class Op> static Value isBoxOf(Threads &t, Op op) {
   constexpr int64_t elements = 16 / kElementBytes;
   Value isProducerLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
-  if (isMultipleOf(column, elements))
+  if (sm::isMultipleOf(column, elements))
     return isProducerLoaded;
   Value rest = t.s.rem(t.s.toI32(t.scalar(column)), elements);
   return t.s.both(isProducerLoaded, t.s.compare(Compare::eq, rest, 0));

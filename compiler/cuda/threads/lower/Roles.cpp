@@ -3,8 +3,9 @@
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 
+#include "compiler/sm/Multiples.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -156,7 +157,8 @@ static void loadElements(Threads &t, sm::ProducerLoadOp op, Value full) {
 }
 
 static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
-  if (!op.getTmaOnly() && !matchPattern(op.getPosition().back(), m_Zero()))
+  const int64_t elements = 16 / op.getTile().getType().elementBytes();
+  if (!op.getTmaOnly() && !sm::isMultipleOf(op.getPosition().back(), elements))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
                                "tma_only allows for";
   Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
