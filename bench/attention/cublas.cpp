@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cuBLAS works on the null stream of the GPU's primary context, which the devices of the runtime share.
+#include "bench/attention/cublas.h"
+
 #include "bench/attention/limits.h"
 #include "tegula/internal/system_library.h"
 #include "workload/timing.h"
@@ -44,25 +46,41 @@ Status statusOf(const char *what, int result) {
 
 } // namespace
 
-Expected<double> cublasSpeed(const Machine &machine, DType dtype, int64_t size) {
-  if (machine.device->target().name != "cuda")
+Expected<CublasProduct> CublasProduct::make(const Device &device) {
+  if (device.target().name != "cuda")
     return Status(ErrorCode::unsupported, "cuBLAS is for GPUs");
   Expected<const Cublas *> cublas = functionsOf<Cublas>();
   if (!cublas)
     return cublas.status();
+  Handle handle = nullptr;
+  TEGULA_RETURN_IF_ERROR(statusOf("cublasCreate", (*cublas)->create(&handle)));
+  return CublasProduct(
+      std::shared_ptr<void>(handle, [cublas = *cublas](void *it) { cublas->destroy(static_cast<Handle>(it)); }));
+}
+
+Status CublasProduct::launch(const TensorRef &a, const TensorRef &b, const TensorRef &c) const {
+  Expected<const Cublas *> cublas = functionsOf<Cublas>();
+  if (!cublas)
+    return cublas.status();
+  const float one = 1, zero = 0;
+  const int m = static_cast<int>(c.shape[0]), n = static_cast<int>(c.shape[1]), k = static_cast<int>(a.shape[1]);
+  const int type = typeOf(a.dtype);
+  // cuBLAS counts columns first, so it sees the transposed matrices: C^T = B^T A^T.
+  return statusOf("cublasGemmEx",
+                  (*cublas)->gemm(static_cast<Handle>(handle_.get()), 0, 0, n, m, k, &one, b.data, type, n, a.data,
+                                  type, k, &zero, c.data, type, n, kComputeF32, kAnyAlgorithm));
+}
+
+Expected<double> cublasSpeed(const Machine &machine, DType dtype, int64_t size) {
+  Expected<CublasProduct> product = CublasProduct::make(*machine.device);
+  if (!product)
+    return product.status();
   Expected<std::vector<tools::DeviceTensor>> matrices = randomMatrices(*machine.device, dtype, size);
   if (!matrices)
     return matrices.status();
-  Handle handle = nullptr;
-  TEGULA_RETURN_IF_ERROR(statusOf("cublasCreate", (*cublas)->create(&handle)));
-  const float one = 1, zero = 0;
-  int n = int(size), type = typeOf(dtype);
   Expected<double> ms = tools::medianMs(*machine.device, [&] {
-    return statusOf("cublasGemmEx", (*cublas)->gemm(handle, 0, 0, n, n, n, &one, matrices->at(0).view.data, type, n,
-                                                    matrices->at(1).view.data, type, n, &zero,
-                                                    matrices->at(2).view.data, type, n, kComputeF32, kAnyAlgorithm));
+    return product->launch(matrices->at(0).view, matrices->at(1).view, matrices->at(2).view);
   });
-  (*cublas)->destroy(handle);
   if (!ms)
     return ms;
   return tools::teraflops(productFlops(size), *ms);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/driver/GpuCompilation.h"
 
+#include "compiler/driver/DefaultSchedule.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/IR/Builders.h"
@@ -72,6 +73,16 @@ int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
   return (target.sharedBytes + reserved) / instances - reserved;
 }
 
+/// Returns true if neither the schedule nor the program says how warps share the work.
+bool isUndecided(const Schedule &schedule, ModuleOp module) {
+  auto hasAttribute = [&](StringRef name) { return module->hasAttr(name); };
+  return schedule.num_warps == 0 && schedule.num_stages == 0 && schedule.instances_per_sm == 0 && !schedule.roles &&
+         !schedule.overlap && !schedule.optimistic_softmax && !schedule.lhs_in_registers &&
+         llvm::none_of(std::initializer_list<StringRef>{"tile.num_warps", "tile.num_stages", "tile.instances_per_sm",
+                                                        "tile.roles"},
+                       hasAttribute);
+}
+
 } // namespace
 
 Status GpuCompilation::prepare(ModuleOp module) {
@@ -83,7 +94,9 @@ Status GpuCompilation::prepare(ModuleOp module) {
     return Status(ErrorCode::invalid_argument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
-  const Schedule &schedule = request_.schedule;
+  Schedule schedule = request_.schedule;
+  if (target_.arch == "sm_90a" && isUndecided(schedule, module))
+    schedule = completeForHopper(module, schedule, sharedLimit(target_, 1));
   for (const Number &number : kNumbers)
     TEGULA_RETURN_IF_ERROR(decide(number, schedule, module));
   decideWord("roles", schedule.roles, module);

@@ -89,6 +89,34 @@ SmallVector<Operation *, 2> sm::startersOf(Value handle) {
   return starters;
 }
 
+/// Adds the values that `use` makes of a handle: what a loop or a branch hands on, and what an MMA adds to.
+static void addHeirs(OpOperand &use, SetVector<Value> &heirs) {
+  Operation *user = use.getOwner();
+  if (isa<AsyncOpInterface>(user)) {
+    heirs.insert(user->getResult(0));
+  } else if (auto loop = dyn_cast<LoopLikeOpInterface>(user)) {
+    heirs.insert(loop.getTiedLoopRegionIterArg(&use));
+    heirs.insert(loop.getTiedLoopResult(&use));
+  } else if (user->hasTrait<OpTrait::IsTerminator>()) {
+    heirs.insert(user->getParentOp()->getResult(use.getOperandNumber()));
+    if (auto around = dyn_cast<LoopLikeOpInterface>(user->getParentOp()))
+      heirs.insert(around.getRegionIterArgs()[use.getOperandNumber()]);
+  }
+}
+
+SmallVector<Operation *, 2> sm::endersOf(Value handle) {
+  SmallVector<Operation *, 2> enders;
+  SetVector<Value> names;
+  names.insert(handle);
+  for (size_t i = 0; i < names.size(); ++i)
+    for (OpOperand &use : names[i].getUses())
+      if (orderOf(use.getOwner()).ends != Engine::none)
+        enders.push_back(use.getOwner());
+      else
+        addHeirs(use, names);
+  return enders;
+}
+
 bool sm::isReceived(Value place) {
   for (auto view = place.getDefiningOp<ViewLikeOpInterface>(); view;
        view = view.getViewSource().getDefiningOp<ViewLikeOpInterface>())

@@ -64,6 +64,10 @@ bool onlyReads(mlir::Operation *op);
 /// on.
 llvm::SmallVector<mlir::Operation *, 2> startersOf(mlir::Value handle);
 
+/// Returns the ops that may wait for the accesses that `handle` stands for, or for younger ones of the same
+/// accumulators.
+llvm::SmallVector<mlir::Operation *, 2> endersOf(mlir::Value handle);
+
 /// Returns true if `place` is the tile of a slot that the op has waited for.
 bool isReceived(mlir::Value place);
 

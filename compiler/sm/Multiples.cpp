@@ -38,6 +38,4 @@ static unsigned knownTwos(Value value) {
       .Default(0u);
 }
 
-bool tegula::sm::isMultipleOf(Value index, int64_t divisor) {
-  return (int64_t{1} << knownTwos(index)) >= divisor;
-}
+bool tegula::sm::isMultipleOf(Value index, int64_t divisor) { return (int64_t{1} << knownTwos(index)) >= divisor; }

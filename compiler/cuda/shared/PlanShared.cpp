@@ -32,7 +32,7 @@ struct Interval {
 /// The live ranges of buffers, over the ops in program order.
 class LiveRanges {
 public:
-  explicit LiveRanges(Operation *root) : root_(root) { number(root); }
+  explicit LiveRanges(Operation *root) { number(root); }
 
   Interval of(sm::AllocOp alloc) const {
     Interval liveRange;
@@ -74,11 +74,10 @@ private:
       liveRange.include(spans_.at(inLoopOf(alloc, user)));
   }
 
-  /// Extends a live range to the wait of an MMA, which reads its operands until then. If another iteration waits for
-  /// it, the range has no end.
-  void addUntilWait(Operation *product, sm::AllocOp alloc, Interval &liveRange) const {
-    for (Operation *user : product->getUsers())
-      liveRange.include(spans_.at(sm::orderOf(user).ends == sm::Engine::tensorCores ? inLoopOf(alloc, user) : root_));
+  /// Extends a live range to the waits for an MMA, which reads its operands until then.
+  void addUntilWait(Operation *mma, sm::AllocOp alloc, Interval &liveRange) const {
+    for (Operation *end : sm::endersOf(mma->getResult(0)))
+      liveRange.include(spans_.at(inLoopOf(alloc, end)));
   }
 
   /// Returns the outermost loop between the alloc and the user, or the user. A buffer that one iteration uses must
@@ -107,7 +106,6 @@ private:
     }
   }
 
-  Operation *root_;
   int64_t next_ = 0;
   DenseMap<Operation *, Interval> spans_;
 };

@@ -16,6 +16,8 @@ using namespace tegula::cuda;
 using Compare = Scalars::Compare;
 
 constexpr int64_t kElementBytes = 2, kPanelBytes = 128, kPanelElements = kPanelBytes / kElementBytes;
+/// The first column of a box is a multiple of so many bytes.
+constexpr int64_t kAlignment = 16;
 
 //===-- Tensor maps ----------------------------------------------------------------------------------------------===//
 
@@ -40,7 +42,7 @@ static TensorMap mapOf(sm::FallbackCopyOp op) { return {op.getView(), op.getShap
 
 /// Returns the tensor map for stores. The rows of one warp are one box.
 static TensorMap mapOf(sm::CopyOutOp copy) {
-  return {copy.getView(), static_cast<int64_t>(*copy.getRowsOfWarp()), copy.getShape().back()};
+  return {copy.getView(), static_cast<int64_t>(*copy.getRowsOfWarp()), columnsOf(copy.getPosition(), copy.getShape())};
 }
 
 static bool overlap(sm::AllocOp one, sm::AllocOp other) {
@@ -72,7 +74,7 @@ bool cuda::canStoreBoxes(sm::CopyOutOp copy) {
   sm::SharedType type = copy.getShared().getType();
   return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && type.elementBytes() == kElementBytes &&
          type.getPanel() == kPanelBytes && type.getShape() == copy.getShape() &&
-         matchPattern(copy.getPosition().back(), m_Zero()) && !sharesItsPlace(copy);
+         sm::isMultipleOf(copy.getPosition().back(), kAlignment / kElementBytes) && !sharesItsPlace(copy);
 }
 
 static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
@@ -205,7 +207,7 @@ void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
 /// Emits the run-time test whether TMA may load the tile: the tensor maps exist, and the first column is a multiple of
 /// 16 bytes. For any other first column, the GPU reports an illegal instruction.
 template <class Op> static Value isBoxOf(Threads &t, Op op) {
-  constexpr int64_t elements = 16 / kElementBytes;
+  constexpr int64_t elements = kAlignment / kElementBytes;
   Value isProducerLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
   if (sm::isMultipleOf(column, elements))
     return isProducerLoaded;
@@ -216,12 +218,14 @@ template <class Op> static Value isBoxOf(Threads &t, Op op) {
 Value cuda::isBox(Threads &t, sm::ProducerLoadOp feed) { return isBoxOf(t, feed); }
 Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
 
-/// Tests that the tensor map exists, and that neither a row nor an index of a slice is negative. A GPU reports an
-/// illegal instruction for a box that is stored before the first row or matrix.
+/// Tests that the tensor map exists, and that neither a row, a column nor an index of a slice is negative. A GPU
+/// reports an illegal instruction for a box that is stored before the first row or matrix.
 Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
   Value areBoxes = t.exists(mapOf(copy)), row = t.s.toIndex(rowOfWarp(t, copy));
   auto require = [&](Value index) { areBoxes = t.s.both(areBoxes, t.s.compare(Compare::sge, index, 0)); };
   require(t.s.add(row, t.scalar(copy.getPosition().front())));
+  if (Value column = copy.getPosition().back(); !matchPattern(column, m_Zero()))
+    require(t.scalar(column));
   for (auto slice = copy.getView().getDefiningOp<tile::SliceOp>(); slice;
        slice = slice.getView().getDefiningOp<tile::SliceOp>())
     for (Value index : slice.getIndices())
