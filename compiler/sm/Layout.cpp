@@ -83,6 +83,12 @@ LayoutAttr tegula::sm::operandLayout(MLIRContext *context, int64_t m, int64_t k,
                     {{0, warps_m, 16 * rows}, replicasOf(warps_n)});
 }
 
+LayoutAttr tegula::sm::warpgroupLayout(MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n) {
+  int64_t rows = llvm::divideCeil(m, 16 * warps_m), columns = llvm::divideCeil(n, 16 * warps_n);
+  return makeLayout(context, {{1, 2, 1}, {0, 2, 8}, {1, 2 * columns, 8}, {0, rows, 16 * warps_m}},
+                    {{1, 4, 2}, {0, 8, 1}}, {{0, warps_m, 16}, {1, warps_n, 16 * columns}});
+}
+
 namespace {
 /// Distributes threads (the lanes of a warp, or the warps) over dimensions.
 struct ThreadMapping {

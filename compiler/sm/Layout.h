@@ -51,6 +51,11 @@ LayoutAttr accumulatorLayout(mlir::MLIRContext *context, int64_t m, int64_t n, i
 /// warps. If warps_n is 1, it is the accumulator layout of an m x k tile: the result of one MMA is the operand of the
 /// next one without moving between threads.
 LayoutAttr operandLayout(mlir::MLIRContext *context, int64_t m, int64_t k, int64_t warps_m, int64_t warps_n);
+/// Returns the layout of the accumulators of `sm.wgmma` for an m x n tile on warps_m x warps_n warps, where warps_m is
+/// a multiple of 4. The warps along the rows take 16 rows each, one after another, and repeat this until all rows are
+/// taken. If that needs no repetition, the layout is that of `accumulatorLayout`. With warps_n = 1 it is also the
+/// layout of a left operand in registers.
+LayoutAttr warpgroupLayout(mlir::MLIRContext *context, int64_t m, int64_t n, int64_t warps_m, int64_t warps_n);
 /// Returns a layout in which each lane holds `vector` consecutive elements of the last dimension, and consecutive lanes
 /// follow each other in it. Warps take different rows, so a row stays within one warp. If the tile has fewer elements
 /// than there are threads, the remaining threads hold replicas.

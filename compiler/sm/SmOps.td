@@ -524,8 +524,9 @@ def Sm_WarpgroupOp : Sm_Op<"warpgroup", [Pure]> {
 def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async]> {
   let summary = "starts the MMA that `sm.mma` describes on the tensor cores of warpgroups";
   let description = [{
-    Each warpgroup multiplies 64 rows. Operands in shared memory are in panels of 128 bytes; an operand in registers is
-    packed (`sm.pack`). No operand may be written until an `sm.await` covers the MMA. The accumulators may be in flight:
+    The warpgroups divide the rows, the columns or both, as the layout of the accumulators says. A warpgroup multiplies
+    64 rows at a time. Operands in shared memory are in panels of 128 bytes; an operand in registers is packed
+    (`sm.pack`). No operand may be written until an `sm.await` covers the MMA. The accumulators may be in flight:
     they are then those of an older MMA, which the same loop carries, say.
 
     ```mlir
@@ -536,7 +537,7 @@ def Sm_WgmmaOp : Sm_Op<"wgmma", [Sm_Async]> {
   let arguments = (ins
     Tile_Reads<AnyTypeOf<[Sm_SharedType, Sm_Tile]>>:$lhs, Tile_Reads<Sm_SharedType>:$rhs, I64Attr:$depth,
     Optional<AnyTypeOf<[Sm_Tile, Sm_InflightType]>>:$acc,
-    UnitAttr:$transpose_rhs);
+    UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs Sm_InflightType:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs `depth` $depth (`acc` $acc^)? attr-dict

@@ -17,7 +17,7 @@ static int64_t sizeOf(ArrayRef<Digit> digits, int32_t dim, int64_t stride) {
 /// so callers build the layout again and compare.
 static Fragments gridOf(LayoutAttr layout, int32_t warpsN) {
   ArrayRef<Digit> registers = layout.getRegisters(), warps = layout.getWarps();
-  Fragments grid{};
+  Fragments grid{.rowStride = 16};
   grid.rows = sizeOf(registers, 0, 16);
   grid.columns = std::max<int64_t>(sizeOf(registers, 1, 8) / 2, 1);
   grid.warpsM = sizeOf(warps, 0, 16 * grid.rows);
@@ -27,14 +27,24 @@ static Fragments gridOf(LayoutAttr layout, int32_t warpsN) {
 
 std::optional<Fragments> tegula::sm::accumulatorFragments(LayoutAttr layout) {
   Fragments grid = gridOf(layout, 1);
-  auto [rows, columns, warpsM, warpsN] = grid;
+  auto [rows, columns, warpsM, warpsN, rowStride] = grid;
   LayoutAttr same = accumulatorLayout(layout.getContext(), 16 * rows * warpsM, 16 * columns * warpsN, warpsM, warpsN);
   return layout == same ? std::optional(grid) : std::nullopt;
 }
 
+std::optional<Fragments> tegula::sm::warpgroupFragments(LayoutAttr layout) {
+  Fragments grid = gridOf(layout, 1);
+  grid.warpsM = sizeOf(layout.getWarps(), 0, 16);
+  grid.rowStride = 16 * grid.warpsM;
+  grid.rows = sizeOf(layout.getRegisters(), 0, grid.rowStride);
+  auto [rows, columns, warpsM, warpsN, rowStride] = grid;
+  LayoutAttr same = warpgroupLayout(layout.getContext(), rowStride * rows, 16 * columns * warpsN, warpsM, warpsN);
+  return layout == same && warpsM % kWarpsPerWarpgroup == 0 ? std::optional(grid) : std::nullopt;
+}
+
 std::optional<Fragments> tegula::sm::operandFragments(LayoutAttr layout) {
   Fragments grid = gridOf(layout, Digit::replicas);
-  auto [rows, columns, warpsM, warpsN] = grid;
+  auto [rows, columns, warpsM, warpsN, rowStride] = grid;
   LayoutAttr same = operandLayout(layout.getContext(), 16 * rows * warpsM, 16 * columns, warpsM, warpsN);
   return layout == same ? std::optional(grid) : std::nullopt;
 }

@@ -9,14 +9,18 @@
 namespace tegula::sm {
 
 /// An MMA tile in blocks of 16 x 16. The tile is divided among `warpsM` x `warpsN` warps; each warp has `rows` x
-/// `columns` blocks.
+/// `columns` blocks. From one block to the block below it are `rowStride` rows.
 struct Fragments {
   int64_t rows, columns, warpsM, warpsN;
+  int64_t rowStride = 16;
 };
 
 /// Returns the blocks and warps for which accumulatorLayout makes `layout`; none if `layout` is not an accumulator
 /// layout.
 std::optional<Fragments> accumulatorFragments(LayoutAttr layout);
+/// Returns the blocks and warps for which warpgroupLayout makes `layout`; none if `layout` is not the layout of
+/// accumulators of `sm.wgmma`.
+std::optional<Fragments> warpgroupFragments(LayoutAttr layout);
 /// Returns the blocks and warps for which operandLayout makes `layout`; none if `layout` is not an operand layout.
 std::optional<Fragments> operandFragments(LayoutAttr layout);
 

@@ -286,18 +286,28 @@ LogicalResult RolesOp::verifyRegions() {
 LogicalResult WgmmaOp::verify() {
   RankedTensorType tile = getType().getTile();
   std::optional<Fragments> grid =
-      tile.getRank() == 2 && isRegisterTile(tile) ? accumulatorFragments(layoutOf(tile)) : std::nullopt;
-  if (!grid || grid->rows != 1 || grid->warpsN != 1 || grid->warpsM % kWarpsPerWarpgroup ||
-      16 * grid->columns > kMaxMmaColumns)
-    return emitOpError("has accumulators ") << tile << "; a warpgroup has 64 rows of at most 256 columns";
+      tile.getRank() == 2 && isRegisterTile(tile) ? warpgroupFragments(layoutOf(tile)) : std::nullopt;
+  if (!grid || 16 * grid->columns > kMaxMmaColumns)
+    return emitOpError("has accumulators ")
+           << tile << "; a warpgroup has blocks of 64 rows and at most 256 columns of each";
+  const int64_t columns = 16 * grid->columns;
+  const bool crossesPanel = kColumnsOfPanel % columns != 0 && columns % kColumnsOfPanel != 0;
+  if (grid->warpsN > 1 && !getTransposeRhs() && crossesPanel)
+    return emitOpError("gives a warpgroup ")
+           << columns << " columns of a right operand whose panels have " << kColumnsOfPanel << " columns";
   if (getAcc() && getAcc().getType() != tile && getAcc().getType() != getType())
     return emitOpError("accumulates in ") << tile << ", but acc is " << getAcc().getType();
   for (Type operand : {getLhs().getType(), Type(getRhs().getType())})
     if (auto shared = dyn_cast<SharedType>(operand); shared && (shared.getPanel() != 128 || shared.elementBytes() != 2))
       return emitOpError("reads ") << shared << "; its operands must be 16-bit elements in panels of 128 bytes";
-  if (auto held = dyn_cast<RankedTensorType>(getLhs().getType()); held && !held.getElementType().isInteger(32))
+  auto held = dyn_cast<RankedTensorType>(getLhs().getType());
+  if (held && !held.getElementType().isInteger(32))
     return emitOpError("reads ")
            << held << " in registers; a left operand in registers is packed, two 16-bit elements in an i32";
+  if (held && getTransposeLhs())
+    return emitOpError("transposes only what is in shared memory");
+  if (held && grid->warpsN != 1)
+    return emitOpError("divides columns among warpgroups, so the left operand must be in shared memory");
   if (!isConsumedOnce(getResult()))
     return emitOpError("needs exactly one wait: what is in flight can be neither copied nor dropped");
   return success();

@@ -146,7 +146,8 @@ private:
     if (isa<RankedTensorType>(left.getType()))
       left = packed(b, left);
     Value product = sm::WgmmaOp::create(b, sm::InflightType::get(b.getContext(), accumulators), left, right,
-                                        shapeOf(dot).k, dot.getAcc(), dot.getTransposeRhs());
+                                        shapeOf(dot).k, dot.getAcc(), /*transpose_lhs=*/false,
+                                        dot.getTransposeRhs());
     return sm::AwaitOp::create(b, product).getResult();
   }
 

@@ -16,13 +16,19 @@ namespace tegula::cuda {
 using namespace mlir;
 using namespace tegula;
 
+/// Returns true if the accumulators of `product` have a layout in which registers can hold its left operand.
+static bool canHoldLhs(sm::WgmmaOp product) {
+  std::optional<sm::Fragments> grid = sm::accumulatorFragments(sm::layoutOf(product.getType().getTile()));
+  return !product.getTransposeLhs() && grid && grid->warpsN == 1;
+}
+
 /// Returns the left operand of an MMA if the MMA reads it from shared memory but could take it from registers,
 /// otherwise null. If an `sm.wgmma` reads the operand, too, an `sm.mma` runs rarely, and the result is null.
 static Value sharedLhsOf(Operation *op) {
   Value lhs;
   if (auto product = dyn_cast<sm::MmaOp>(op); product && !product.getTransposeLhs())
     lhs = llvm::none_of(product.getLhs().getUsers(), llvm::IsaPred<sm::WgmmaOp>) ? product.getLhs() : Value();
-  else if (auto product = dyn_cast<sm::WgmmaOp>(op))
+  else if (auto product = dyn_cast<sm::WgmmaOp>(op); product && canHoldLhs(product))
     lhs = product.getLhs();
   auto type = lhs ? dyn_cast<sm::SharedType>(lhs.getType()) : sm::SharedType();
   return type && type.elementBytes() == 2 ? lhs : Value();

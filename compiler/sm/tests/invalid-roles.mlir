@@ -27,7 +27,7 @@ func.func @product_that_is_waited_for_twice(%a: !sm.shared<64x64xbf16, 128>) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8, 0:2:16], lanes = [1:4:2, 0:8:1], warps = [0:2:32]>
 
 func.func @product_of_two_warps(%a: !sm.shared<64x64xbf16, 128>) {
-  // expected-error @+1 {{a warpgroup has 64 rows of at most 256 columns}}
+  // expected-error @+1 {{a warpgroup has blocks of 64 rows and at most 256 columns of each}}
   %f = sm.wgmma %a, %a depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
     -> !sm.inflight<tensor<64x16xf32, #c>>
   %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>

@@ -81,7 +81,9 @@ static std::optional<Footprint> footprintOf(sm::MmaOp product, Value place) {
 static std::optional<Footprint> footprintOf(sm::WgmmaOp product, Value place) {
   if (place != product.getLhs() || place == product.getRhs())
     return std::nullopt;
-  return Footprint{.ofWarp = {sm::extentOfWarp(product.getType().getTile(), 0), 0}, .ofMma = true};
+  Footprint footprint{.ofMma = true};
+  footprint.ofWarp[product.getTransposeLhs() ? 1 : 0] = sm::extentOfWarp(product.getType().getTile(), 0);
+  return footprint;
 }
 
 /// Returns the footprint of a write, in which each lane writes its elements. None if several lanes have the same

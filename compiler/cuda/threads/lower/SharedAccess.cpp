@@ -49,16 +49,18 @@ static Runs runsOf(sm::LayoutAttr layout, const SharedTile &tile) {
 
 //===-- Blocks of 16 x 16 -----------------------------------------------------------------------------------------===//
 
-/// Calls `access` for each block of a tile in an accumulator or operand layout, with the distance of the block and the
-/// register that holds its first element.
+/// Calls `access` for each block of a tile in a layout of accumulators or operands, with the distance of the block and
+/// the register that holds its first element.
 static void forEachBlock(const sm::Fragments &grid, function_ref<void(ArrayRef<int64_t>, int64_t)> access) {
   for (int64_t row = 0; row < grid.rows; ++row)
     for (int64_t column = 0; column < grid.columns; ++column)
-      access({16 * row, 16 * column}, 8 * (row * grid.columns + column));
+      access({grid.rowStride * row, 16 * column}, 8 * (row * grid.columns + column));
 }
 
 static std::optional<sm::Fragments> fragmentsOf(sm::LayoutAttr layout) {
-  std::optional<sm::Fragments> grid = sm::accumulatorFragments(layout);
+  if (std::optional<sm::Fragments> grid = sm::accumulatorFragments(layout))
+    return grid;
+  std::optional<sm::Fragments> grid = sm::warpgroupFragments(layout);
   return grid ? grid : sm::operandFragments(layout);
 }
 

@@ -9,7 +9,7 @@ using namespace tegula::cuda;
 
 namespace {
 
-constexpr int64_t kDepthOfStep = 16, kPanelElements = 64, kElementBytes = 2, kRowBytes = 128;
+constexpr int64_t kDepthOfStep = 16, kElementBytes = 2, kRowBytes = 128;
 /// The unit of addresses and distances in a descriptor, in bytes.
 constexpr int64_t kUnit = 16;
 
@@ -24,18 +24,22 @@ public:
     first = t.s.bitOr(address, t.s.i32((kIsRow ? panelBytes() / kUnit : 1) << 16));
   }
 
-  /// Moves the start of the operand by `count` rows.
-  void skipRows(Value count) { first = t.s.add(first, t.s.mul(count, kRowBytes / kUnit)); }
+  /// Moves the start of the operand by `count` times `size` rows of A or columns of B.
+  void skip(Value count, int64_t size) { first = t.s.add(first, t.s.mul(count, bytesTo(0, size) / kUnit)); }
 
-  /// Returns the low 32 bits of the descriptor of a step.
-  Value at(int64_t step) const {
-    int64_t k = step * kDepthOfStep;
-    int64_t bytes = kIsRow ? k * kRowBytes : k / kPanelElements * panelBytes() + k % kPanelElements * kElementBytes;
-    return t.s.add(first, bytes / kUnit);
+  /// Returns the low 32 bits of the descriptor of a step, for the rows of A or columns of B from `outer` on.
+  Value at(int64_t step, int64_t outer = 0) const {
+    return t.s.add(first, bytesTo(step * kDepthOfStep, outer) / kUnit);
   }
 
 private:
   int64_t panelBytes() const { return rows * kRowBytes; }
+
+  /// Returns the distance of the element at depth `k` of row (of A) or column (of B) `outer`.
+  int64_t bytesTo(int64_t k, int64_t outer) const {
+    int64_t row = kIsRow ? k : outer, column = kIsRow ? outer : k;
+    return row * kRowBytes + column / sm::kColumnsOfPanel * panelBytes() + column % sm::kColumnsOfPanel * kElementBytes;
+  }
 
   Threads &t;
   bool kIsRow;
@@ -61,32 +65,60 @@ static LogicalResult lower(Threads &t, sm::PackOp op) {
   return success();
 }
 
-static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
+namespace {
+/// The share of a warpgroup in an MMA.
+struct Share {
+  Value rows, columns; ///< Which part of the rows and columns, counted from 0.
+};
+} // namespace
+
+static Share shareOf(Threads &t, const sm::Fragments &grid) {
+  Value warpgroup = t.s.div(t.warp(), sm::kWarpsPerWarpgroup);
+  if (grid.warpsN == 1)
+    return {warpgroup, t.s.i32(0)};
+  const int64_t alongRows = grid.warpsM / sm::kWarpsPerWarpgroup;
+  return {t.s.rem(warpgroup, alongRows), t.s.div(warpgroup, alongRows)};
+}
+
+/// Multiplies all steps of the depth for each block of 64 rows, and returns the sums of all blocks.
+static SmallVector<Value> multiply(Threads &t, sm::WgmmaOp op, const std::optional<Operand> &lhs, const Operand &rhs,
+                                   const sm::Fragments &grid) {
   constexpr int64_t wordsOfStep = 4;
-  int64_t steps = llvm::divideCeil(op.getDepth(), kDepthOfStep);
+  const int64_t steps = llvm::divideCeil(op.getDepth(), kDepthOfStep);
+  const unsigned columns = 16 * grid.columns;
+  ArrayRef<Value> words = lhs ? ArrayRef<Value>() : t.registers(op.getLhs());
+  SmallVector<SmallVector<Value>> sums(grid.rows);
+  for (int64_t block = 0; op.getAcc() && block < grid.rows; ++block)
+    sums[block] = SmallVector<Value>(t.registers(op.getAcc()).slice(block * columns / 2, columns / 2));
+  for (int64_t step = 0; step < steps; ++step)
+    for (int64_t block = 0; block < grid.rows; ++block) {
+      SmallVector<Value> a = lhs ? SmallVector<Value>{lhs->at(step, block * grid.rowStride)}
+                                 : SmallVector<Value>(words.slice(wordsOfStep * (block * steps + step), wordsOfStep));
+      sums[block] = t.gpu.multiplyAsync(op.getRhs().getType().getElementType(), columns, a, rhs.at(step), sums[block],
+                                        op.getTransposeLhs(), /*transposeB=*/!op.getTransposeRhs());
+    }
+  SmallVector<Value> all;
+  for (ArrayRef<Value> ofBlock : sums)
+    llvm::append_range(all, ofBlock);
+  return all;
+}
+
+static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
+  const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(op.getType().getTile()));
+  const Share share = shareOf(t, grid);
   std::optional<Operand> lhs;
-  ArrayRef<Value> words;
   if (isa<sm::SharedType>(op.getLhs().getType())) {
-    lhs.emplace(t, op.getLhs(), /*kIsRow=*/false);
-    lhs->skipRows(t.s.mul(t.s.div(t.warp(), sm::kWarpsPerWarpgroup), sm::kRowsPerWarpgroup));
-  } else {
-    words = t.registers(op.getLhs());
+    lhs.emplace(t, op.getLhs(), /*kIsRow=*/op.getTransposeLhs());
+    lhs->skip(share.rows, sm::kRowsPerWarpgroup);
   }
   Operand rhs(t, op.getRhs(), /*kIsRow=*/!op.getTransposeRhs());
-  SmallVector<Value> sums;
-  if (op.getAcc())
-    sums.assign(t.registers(op.getAcc()).begin(), t.registers(op.getAcc()).end());
-  unsigned columns = 2 * registerCount(op.getType().getTile());
+  if (grid.warpsN > 1)
+    rhs.skip(share.columns, 16 * grid.columns);
   // Accumulators in flight need no fence (PTX ISA, wgmma.fence).
   const bool isInFlight = op.getAcc() && isa<sm::InflightType>(op.getAcc().getType());
   if (!isInFlight || !lhs)
     t.gpu.fenceMmas();
-  for (int64_t step = 0; step < steps; ++step) {
-    SmallVector<Value> a =
-        lhs ? SmallVector<Value>{lhs->at(step)} : SmallVector<Value>(words.slice(wordsOfStep * step, wordsOfStep));
-    sums = t.gpu.multiplyAsync(op.getRhs().getType().getElementType(), columns, a, rhs.at(step), sums,
-                               /*transposeA=*/false, /*transposeB=*/!op.getTransposeRhs());
-  }
+  SmallVector<Value> sums = multiply(t, op, lhs, rhs, grid);
   t.gpu.commitMmas();
   t.define(op.getResult(), sums);
   return success();
