@@ -19,6 +19,11 @@ constexpr int64_t programVersion = 1;
 constexpr llvm::StringLiteral parallelLoop = "tile.parallel";
 /// Marks a tile.dot of which each warp computes its own rows, independently of other warps.
 constexpr llvm::StringLiteral warpLocal = "tile.warp_local";
+/// A bool on a tile.dot: true if warpgroups compute it as its transpose, from exchanged operands.
+constexpr llvm::StringLiteral flipped = "tile.flipped";
+/// An array of two numbers on a tile.dot: the warpgroups along the rows and along the columns of what they compute.
+/// With `tile.flipped`, these are the rows and columns of the transpose.
+constexpr llvm::StringLiteral warpgroups = "tile.warpgroups";
 /// Marks an scf.if whose else side is always right. Its then side is a faster version for the case that the condition
 /// is true.
 constexpr llvm::StringLiteral fastPath = "tile.fast_path";

@@ -26,6 +26,11 @@ bool tegula::tile::isTileShape(ArrayRef<int64_t> shape) {
   return true;
 }
 
+static bool isPairOfCounts(Attribute attribute) {
+  auto counts = dyn_cast<DenseI64ArrayAttr>(attribute);
+  return counts && counts.size() == 2 && counts[0] > 0 && counts[1] > 0;
+}
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = op->getName().getStringRef();
   bool isLoop = name == "scf.for" || name == "scf.while";
@@ -33,6 +38,10 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return op->emitError() << parallelLoop << " is a unit attribute of an scf.for or scf.while";
   if (attribute.getName() == warpLocal && (!isa<DotOp>(op) || !isa<UnitAttr>(attribute.getValue())))
     return op->emitError() << warpLocal << " is a unit attribute of a tile.dot";
+  if (attribute.getName() == flipped && (!isa<DotOp>(op) || !isa<BoolAttr>(attribute.getValue())))
+    return op->emitError() << flipped << " is a bool attribute of a tile.dot";
+  if (attribute.getName() == warpgroups && (!isa<DotOp>(op) || !isPairOfCounts(attribute.getValue())))
+    return op->emitError() << warpgroups << " of a tile.dot is an array of two positive i64 numbers";
   const bool hasTwoSides = name == "scf.if" && !op->getRegion(1).empty();
   if (attribute.getName() == fastPath && (!hasTwoSides || !isa<UnitAttr>(attribute.getValue())))
     return op->emitError() << fastPath << " is a unit attribute of an scf.if with two sides";

@@ -51,6 +51,7 @@ public:
   LayoutAssignment(func::FuncOp function, int64_t warps) : function_(function), warps_(warps) {}
 
   void run() {
+    flipDots();
     duplicateFreeValues();
     assignDots();
     assignRest();
@@ -62,6 +63,30 @@ public:
   }
 
 private:
+  /// Replaces each dot that warpgroups compute as its transpose: (a b)^T = b^T a^T.
+  void flipDots() {
+    SmallVector<tile::DotOp> dots;
+    function_.walk([&](tile::DotOp dot) {
+      if (auto flipped = dot->getAttrOfType<BoolAttr>(tile::flipped); flipped && flipped.getValue())
+        dots.push_back(dot);
+    });
+    for (tile::DotOp dot : dots)
+      if (onWarpgroups(dot))
+        flip(dot);
+  }
+
+  static void flip(tile::DotOp dot) {
+    ImplicitLocOpBuilder b(dot.getLoc(), dot);
+    Value acc = dot.getAcc() ? transposed(b, dot.getAcc()) : Value();
+    auto type = RankedTensorType::get({dot.getType().getDimSize(1), dot.getType().getDimSize(0)},
+                                      dot.getType().getElementType());
+    auto product = tile::DotOp::create(b, type, dot.getRhs(), dot.getLhs(), acc, !dot.getTransposeRhs(),
+                                       !dot.getTransposeLhs(), dot.getAllowTf32());
+    product->setAttr(tile::warpgroups, dot->getAttr(tile::warpgroups));
+    dot.replaceAllUsesWith(transposed(b, product));
+    dot.erase();
+  }
+
   /// Clones each free op for every further use, so that each copy takes the layout that its user needs.
   void duplicateFreeValues() {
     SmallVector<Operation *> free;

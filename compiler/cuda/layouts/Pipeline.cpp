@@ -11,6 +11,7 @@ namespace tegula::cuda {
 void registerLayoutsPasses() { registerCudaLayoutsPasses(); }
 
 void buildLayoutsPipeline(mlir::OpPassManager &passes) {
+  passes.addPass(createPlanProducts());
   passes.addPass(createAssignLayouts());
   passes.addPass(createDeferReductions());
 }

@@ -44,6 +44,14 @@ Value packed(ImplicitLocOpBuilder &b, Value tile) {
   return sm::PackOp::create(b, words, tile);
 }
 
+Value transposed(ImplicitLocOpBuilder &b, Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  sm::LayoutAttr layout = sm::layoutOf(type);
+  auto result = RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType(),
+                                      layout ? sm::permuted(layout, {1, 0}) : layout);
+  return tile::TransposeOp::create(b, result, tile, b.getDenseI64ArrayAttr({1, 0}));
+}
+
 //===-- MMAs ------------------------------------------------------------------------------------------------------===//
 
 namespace {
@@ -65,24 +73,35 @@ public:
 private:
   static Value operand(tile::DotOp dot, Side side) { return side == lhs ? dot.getLhs() : dot.getRhs(); }
 
-  /// The number of 16-bit elements in a panel of 128 bytes.
-  static constexpr int64_t kPanelElements = 64;
+  /// Returns true if `tile` is staged as its transpose, because each thread holds neighbours of a column.
+  static bool isStagedTransposed(Value tile) {
+    auto type = cast<RankedTensorType>(tile.getType());
+    ArrayRef<sm::Digit> registers = sm::layoutOf(type).getRegisters();
+    return type.getElementTypeBitWidth() == 16 && !tile.getDefiningOp<tile::LoadOp>() && !registers.empty() &&
+           registers.front().dim == 0 && registers.front().stride == 1;
+  }
+
+  /// Returns true if the operand, as it is in shared memory, is the transpose of what the dot multiplies.
+  static bool isTransposed(tile::DotOp dot, Side side) {
+    bool transposed = side == lhs ? dot.getTransposeLhs() : dot.getTransposeRhs();
+    return transposed != isStagedTransposed(operand(dot, side));
+  }
 
   /// Returns the shape in shared memory that the fragments of an operand cover.
   static std::array<int64_t, 2> coveredShape(PlannedDot planned, Side side) {
     MmaShape size = covered(planned.dot, planned.grid);
-    bool transposed = side == lhs ? planned.dot.getTransposeLhs() : planned.dot.getTransposeRhs();
     int64_t outer = side == lhs ? size.m : size.n;
-    bool depthFirst = (side == lhs) == transposed;
+    bool depthFirst = (side == lhs) == isTransposed(planned.dot, side);
     return depthFirst ? std::array{size.k, outer} : std::array{outer, size.k};
   }
 
   static bool takesFromRegisters(PlannedDot planned, Side side) {
     tile::DotOp dot = planned.dot;
-    return side == lhs && onTensorCores(dot) && !dot.getTransposeLhs() &&
-           !dot.getLhs().getType().getElementType().isF32() &&
-           sm::layoutOf(dot.getLhs()) == operandLayout(dot, planned.grid) &&
-           !dot.getLhs().getDefiningOp<tile::LoadOp>();
+    if (side != lhs || !onTensorCores(dot) || (dot.getTransposeLhs() && !onWarpgroups(dot)) ||
+        dot.getLhs().getType().getElementType().isF32() || dot.getLhs().getDefiningOp<tile::LoadOp>())
+      return false;
+    sm::LayoutAttr needed = operandLayout(dot, planned.grid);
+    return sm::layoutOf(dot.getLhs()) == (dot.getTransposeLhs() ? sm::permuted(needed, {1, 0}) : needed);
   }
 
   /// Enlarges the shapes of the operands' buffers. One buffer serves all dots that read a tile.
@@ -99,11 +118,11 @@ private:
   /// Widens the operands' buffers to whole panels for `sm.wgmma`, even if a dot for `sm.mma` has already made a buffer
   /// wider.
   void widenToPanels(PlannedDot planned) {
-    if (!onWarpgroups(planned.dot, planned.grid))
+    if (!onWarpgroups(planned.dot))
       return;
     for (Side side : {lhs, rhs})
       if (auto shape = shapes_.find(operand(planned.dot, side)); shape != shapes_.end())
-        shape->second[1] = llvm::alignTo(shape->second[1], kPanelElements);
+        shape->second[1] = llvm::alignTo(shape->second[1], sm::kColumnsOfPanel);
   }
 
   Value shared(Value tile) {
@@ -116,38 +135,52 @@ private:
       loaded_.emplace_back(load, result);
       return result;
     }
-    OpBuilder b(tile.getContext());
+    ImplicitLocOpBuilder b(tile.getLoc(), tile.getContext());
     b.setInsertionPointAfterValue(tile);
+    Value staged = isStagedTransposed(tile) ? transposed(b, tile) : tile;
     auto type = cast<RankedTensorType>(tile.getType());
-    return result = sm::ToSharedOp::create(b, tile.getLoc(), sharedType(type, shape), tile);
+    return result = sm::ToSharedOp::create(b, sharedType(type, shape), staged);
+  }
+
+  static Value inLayout(ImplicitLocOpBuilder &b, Value tile, RankedTensorType type) {
+    return !tile || tile.getType() == type ? tile : sm::ConvertOp::create(b, type, tile).getResult();
+  }
+
+  /// Returns the left operand in registers, as the rows of the MMA.
+  static Value heldLhs(ImplicitLocOpBuilder &b, tile::DotOp dot) {
+    return dot.getTransposeLhs() ? transposed(b, dot.getLhs()) : dot.getLhs();
   }
 
   void lower(PlannedDot planned) {
     tile::DotOp dot = planned.dot;
     ImplicitLocOpBuilder b(dot.getLoc(), dot);
-    Value left = takesFromRegisters(planned, lhs) ? dot.getLhs() : shared(dot.getLhs());
+    Value left = takesFromRegisters(planned, lhs) ? heldLhs(b, dot) : shared(dot.getLhs());
     Value right = shared(dot.getRhs());
     auto accumulators = sm::withLayout(dot.getType(), accumulatorLayout(dot, planned.grid));
-    Value result = onWarpgroups(dot, planned.grid) ? multiplyAsync(b, dot, accumulators, left, right)
-                                                   : multiply(b, dot, accumulators, left, right);
-    if (accumulators != dot.getType())
-      result = sm::ConvertOp::create(b, dot.getType(), result);
-    replace(dot, result);
+    Value result = onWarpgroups(dot) ? multiplyAsync(b, dot, accumulators, left, right)
+                                     : multiply(b, dot, accumulators, left, right);
+    replace(dot, inLayout(b, result, dot.getType()));
+  }
+
+  /// Returns true if the MMA must transpose its left operand, which is in shared memory then.
+  static bool isReadTransposed(tile::DotOp dot, Value left) {
+    return isa<sm::SharedType>(left.getType()) && isTransposed(dot, lhs);
   }
 
   static Value multiply(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,
                         Value right) {
-    return sm::MmaOp::create(b, accumulators, left, right, shapeOf(dot).k, dot.getAcc(), dot.getTransposeLhs(),
-                             dot.getTransposeRhs(), dot.getAllowTf32());
+    Value acc = inLayout(b, dot.getAcc(), accumulators);
+    return sm::MmaOp::create(b, accumulators, left, right, shapeOf(dot).k, acc, isReadTransposed(dot, left),
+                             isTransposed(dot, rhs), dot.getAllowTf32());
   }
 
   static Value multiplyAsync(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,
                              Value right) {
+    Value acc = inLayout(b, dot.getAcc(), accumulators);
     if (isa<RankedTensorType>(left.getType()))
       left = packed(b, left);
     Value product = sm::WgmmaOp::create(b, sm::InflightType::get(b.getContext(), accumulators), left, right,
-                                        shapeOf(dot).k, dot.getAcc(), /*transpose_lhs=*/false,
-                                        dot.getTransposeRhs());
+                                        shapeOf(dot).k, acc, isReadTransposed(dot, left), isTransposed(dot, rhs));
     return sm::AwaitOp::create(b, product).getResult();
   }
 

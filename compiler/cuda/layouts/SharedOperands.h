@@ -23,6 +23,9 @@ void lowerDots(llvm::ArrayRef<PlannedDot> dots);
 /// Packs a tile of 16-bit elements as `sm.wgmma` takes it from registers: two elements in each 32-bit number.
 mlir::Value packed(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
 
+/// Transposes a matrix in registers. No element moves between threads, so the result has the permuted layout, if any.
+mlir::Value transposed(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
+
 /// Sends large loads outside loops, and large stores of fragments, through shared memory, so that accesses to global
 /// memory are coalesced.
 void lowerLoadsAndStores(mlir::func::FuncOp function);

@@ -20,20 +20,20 @@ bool onTensorCores(tile::DotOp dot) {
   return lhs == rhs && (!lhs.isF32() || dot.getAllowTf32());
 }
 
-bool onWarpgroups(tile::DotOp dot, WarpGrid grid) {
-  MmaShape shape = shapeOf(dot);
-  return tile::wantsRoles(dot) && !dot->hasAttr(tile::warpLocal) && onTensorCores(dot) &&
-         !dot.getLhs().getType().getElementType().isF32() && !dot.getTransposeLhs() && grid.n == 1 &&
-         grid.m % sm::kWarpsPerWarpgroup == 0 && shape.m == sm::kRowsPerWarp * grid.m && shape.n <= sm::kMaxMmaColumns;
+bool onWarpgroups(tile::DotOp dot) {
+  return tile::wantsRoles(dot) && dot->hasAttr(tile::warpgroups) && !dot->hasAttr(tile::warpLocal);
 }
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid) {
   MmaShape shape = shapeOf(dot);
-  return sm::accumulatorLayout(dot.getContext(), shape.m, shape.n, grid.m, grid.n);
+  auto layout = onWarpgroups(dot) ? sm::warpgroupLayout : sm::accumulatorLayout;
+  return layout(dot.getContext(), shape.m, shape.n, grid.m, grid.n);
 }
 
 sm::LayoutAttr operandLayout(tile::DotOp dot, WarpGrid grid) {
   MmaShape shape = shapeOf(dot);
+  if (onWarpgroups(dot) && grid.n == 1)
+    return sm::warpgroupLayout(dot.getContext(), shape.m, shape.k, grid.m, grid.n);
   return sm::operandLayout(dot.getContext(), shape.m, shape.k, grid.m, grid.n);
 }
 
@@ -43,9 +43,7 @@ MmaShape covered(tile::DotOp dot, WarpGrid grid) {
   return {up(shape.m, 16 * grid.m), up(shape.n, 16 * grid.n), up(shape.k, 16)};
 }
 
-/// Returns true if a reduction along `axis` reads the elements of `value`, directly or after elementwise ops and
-/// branches.
-static bool isReducedAlong(Value value, int64_t axis) {
+bool isReducedAlong(Value value, int64_t axis) {
   llvm::SetVector<Value> reached;
   reached.insert(value);
   for (size_t i = 0; i < reached.size(); ++i)
@@ -108,8 +106,10 @@ static SmallVector<WarpGrid> gridsOf(int64_t warps) {
 }
 
 WarpGrid chooseGrid(tile::DotOp dot, int64_t warps, sm::LayoutAttr lhs) {
-  if (WarpGrid rows{warps, 1}; onWarpgroups(dot, rows))
-    return rows;
+  if (onWarpgroups(dot)) {
+    auto split = dot->getAttrOfType<DenseI64ArrayAttr>(tile::warpgroups);
+    return {sm::kWarpsPerWarpgroup * split[0], split[1]};
+  }
   CostModel cost{dot, lhs};
   SmallVector<WarpGrid> grids = gridsOf(warps);
   return *llvm::min_element(grids, [&](WarpGrid a, WarpGrid b) { return cost(a) < cost(b); });

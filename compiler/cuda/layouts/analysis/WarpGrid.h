@@ -22,9 +22,12 @@ struct MmaShape {
 MmaShape shapeOf(tile::DotOp dot);
 /// Returns true if tensor cores compute `dot`. Otherwise threads multiply in f32.
 bool onTensorCores(tile::DotOp dot);
-/// Returns true if whole warpgroups compute `dot` on this grid, by `sm.wgmma`. This needs a module with `tile.roles =
-/// "load"` and a dot without `tile.warp_local`.
-bool onWarpgroups(tile::DotOp dot, WarpGrid grid);
+/// Returns true if whole warpgroups compute `dot`, by `sm.wgmma`: the module has `tile.roles = "load"`, and the dot has
+/// `tile.warpgroups` but not `tile.warp_local`.
+bool onWarpgroups(tile::DotOp dot);
+/// Returns true if a reduction along `axis` reads the elements of `value`, directly or after elementwise ops and
+/// branches.
+bool isReducedAlong(mlir::Value value, int64_t axis);
 
 sm::LayoutAttr accumulatorLayout(tile::DotOp dot, WarpGrid grid);
 /// Returns the layout in which `dot` takes its lhs from registers.
@@ -32,7 +35,8 @@ sm::LayoutAttr operandLayout(tile::DotOp dot, WarpGrid grid);
 /// Returns the sizes of `dot`, rounded up to what the fragments of the warps cover.
 MmaShape covered(tile::DotOp dot, WarpGrid grid);
 
-/// Returns the fastest grid by a model of shared-memory traffic and tensor-core time. `lhs` is the layout that the lhs
+/// Returns the grid that `tile.warpgroups` of `dot` prescribes, if warpgroups compute it. Otherwise returns the fastest
+/// grid by a model of shared-memory traffic and tensor-core time. `lhs` is the layout that the lhs
 /// has already, or null. A grid that takes the lhs from registers in this layout saves reading it from shared memory.
 WarpGrid chooseGrid(tile::DotOp dot, int64_t warps, sm::LayoutAttr lhs);
 /// Returns the grid whose accumulators have `layout`, or none.

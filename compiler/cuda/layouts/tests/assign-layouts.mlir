@@ -1,4 +1,4 @@
-// RUN: tegula-opt %s --assign-layouts --split-input-file | FileCheck %s
+// RUN: tegula-opt %s --plan-products --assign-layouts --split-input-file | FileCheck %s
 
 // Two dots with a row maximum between them: the warps divide the rows of both, and the result of the first dot in
 // registers is an operand of the second.

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/layouts/analysis/ProductCost.h"
+
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tegula::cuda {
+
+//===-- Obstacles -------------------------------------------------------------------------------------------------===//
+
+std::string obstacleToWarpgroups(tile::DotOp dot) {
+  Type lhs = dot.getLhs().getType().getElementType(), rhs = dot.getRhs().getType().getElementType();
+  if (lhs != rhs)
+    return "its operands have different element types; cast both operands to bf16 or f16";
+  if (lhs.isF32())
+    return "they multiply bf16 and f16, and the operands are f32; cast the operands to bf16 or f16";
+  if (dot->hasAttr(tile::warpLocal))
+    return "each warp computes its own rows";
+  return {};
+}
+
+/// Returns the sizes of what warpgroups compute, and the operand that is their right one.
+static MmaShape computed(tile::DotOp dot, const ProductPlan &plan) {
+  MmaShape shape = shapeOf(dot);
+  if (plan.flipped)
+    std::swap(shape.m, shape.n);
+  return shape;
+}
+
+static Value leftOf(tile::DotOp dot, const ProductPlan &plan) { return plan.flipped ? dot.getRhs() : dot.getLhs(); }
+static Value rightOf(tile::DotOp dot, const ProductPlan &plan) { return plan.flipped ? dot.getLhs() : dot.getRhs(); }
+
+/// Returns true if the dot reads its left operand as the transpose of the tile.
+static bool transposesLeft(tile::DotOp dot, const ProductPlan &plan) {
+  return plan.flipped ? !dot.getTransposeRhs() : dot.getTransposeLhs();
+}
+
+/// Returns true if the right operand may be in shared memory with the columns of the MMA along a row.
+static bool mayHaveColumnsInRows(tile::DotOp dot, const ProductPlan &plan) {
+  const bool transposes = plan.flipped ? !dot.getTransposeLhs() : dot.getTransposeRhs();
+  return !transposes || !rightOf(dot, plan).getDefiningOp<tile::LoadOp>();
+}
+
+std::string obstacleTo(tile::DotOp dot, const ProductPlan &plan) {
+  constexpr int64_t columnsOfBlock = 16;
+  const MmaShape shape = computed(dot, plan);
+  const int64_t rows = sm::kRowsPerWarpgroup * plan.rows, columns = llvm::divideCeil(shape.n, plan.columns);
+  if (shape.m % rows)
+    return llvm::formatv("{0} {1} are no multiple of {2}, which is 64 for each of {3} warpgroups", shape.m,
+                         plan.flipped ? "columns" : "rows", rows, plan.rows);
+  if (columns > sm::kMaxMmaColumns)
+    return llvm::formatv("a warpgroup would compute {0} {1}; at most {2} are possible", columns,
+                         plan.flipped ? "rows" : "columns", sm::kMaxMmaColumns);
+  const bool isWhole = sm::kColumnsOfPanel % columns == 0 || columns % sm::kColumnsOfPanel == 0;
+  const bool isDivided = shape.n % (columnsOfBlock * plan.columns) == 0;
+  if (plan.columns > 1 && (!isDivided || (mayHaveColumnsInRows(dot, plan) && !isWhole)))
+    return llvm::formatv("{0} {1} cannot be divided among {2} warpgroups", shape.n, plan.flipped ? "rows" : "columns",
+                         plan.columns);
+  return {};
+}
+
+//===-- Cost ------------------------------------------------------------------------------------------------------===//
+
+namespace {
+struct Clocks {
+  double tensor = 0, shared = 0, exchanges = 0;
+
+  double sum() const { return std::max(tensor, shared) + exchanges; }
+};
+
+class CostModel {
+public:
+  CostModel(const ProductGroups &groups, const GroupPlans &plans) : groups_(groups), plans_(plans) {}
+
+  void add(tile::DotOp dot) {
+    const ProductPlan plan = plans_.lookup(groups_.of(dot.getResult()));
+    const MmaShape shape = computed(dot, plan);
+    const double products = static_cast<double>(shape.m) * shape.n * shape.k;
+    Clocks &clocks = loops_[dot->getParentOfType<LoopLikeOpInterface>()];
+    preferences_ += kPreference * ((plan.flipped ? 2.0 : 0.0) + (plan.columns > 1 ? 1.0 : 0.0));
+    if (!obstacleTo(dot, plan).empty()) {
+      clocks.tensor += kSlowdownOfWarps * products / kProductsPerClock;
+      return;
+    }
+    if (reducesAcrossWarps(dot, plan))
+      clocks.exchanges += kCrossWarpReduction;
+    clocks.tensor += products / kProductsPerClock;
+    addOperand(clocks, leftOf(dot, plan), shape.m * shape.k * plan.columns, isInRegisters(dot, plan));
+    addOperand(clocks, rightOf(dot, plan), shape.n * shape.k * (shape.m / sm::kRowsPerWarpgroup), false);
+  }
+
+  double cost() const {
+    double sum = preferences_;
+    for (auto [loop, clocks] : loops_)
+      sum += weightOf(loop) * clocks.sum();
+    return sum;
+  }
+
+private:
+  static constexpr double kProductsPerClock = 4096 / 2.0, kBytesPerClock = 128, kExchange = 100;
+  /// MMAs of single warps and their reads of operands, compared with those of warpgroups.
+  static constexpr double kSlowdownOfWarps = 4;
+  static constexpr double kCrossWarpReduction = 1e6;
+  /// Only decides between plans of equal cost.
+  static constexpr double kPreference = 1e-3;
+  static constexpr double kIterations = 16;
+  static constexpr int64_t kElementBytes = 2;
+
+  static double weightOf(Operation *loop) {
+    double weight = 1;
+    for (; loop; loop = loop->getParentOfType<LoopLikeOpInterface>())
+      weight *= kIterations;
+    return weight;
+  }
+
+  /// Adds the reads of `elements` from shared memory and, once for each tile, the way of a result to shared memory.
+  void addOperand(Clocks &clocks, Value tile, int64_t elements, bool inRegisters) {
+    if (inRegisters)
+      return;
+    clocks.shared += static_cast<double>(elements * kElementBytes) / kBytesPerClock;
+    if (tile.getDefiningOp<tile::LoadOp>() || !staged_.insert(tile))
+      return;
+    const int64_t written = cast<RankedTensorType>(tile.getType()).getNumElements();
+    clocks.shared += static_cast<double>(written * kElementBytes) / kBytesPerClock;
+    clocks.exchanges += kExchange;
+  }
+
+  /// Returns true if each thread holds its part of the left operand.
+  bool isInRegisters(tile::DotOp dot, const ProductPlan &plan) const {
+    const Value left = leftOf(dot, plan);
+    auto known = plans_.find(groups_.of(left));
+    if (left.getDefiningOp<tile::LoadOp>() || known == plans_.end())
+      return false;
+    const ProductPlan &operand = known->second;
+    return operand.flipped == transposesLeft(dot, plan) && operand.rows == plan.rows && operand.columns == 1 &&
+           plan.columns == 1;
+  }
+
+  static bool reducesAcrossWarps(tile::DotOp dot, const ProductPlan &plan) {
+    const int64_t rows = plan.flipped ? 1 : 0;
+    return isReducedAlong(dot.getResult(), rows) || (plan.columns > 1 && isReducedAlong(dot.getResult(), 1 - rows));
+  }
+
+  const ProductGroups &groups_;
+  const GroupPlans &plans_;
+  llvm::MapVector<Operation *, Clocks> loops_;
+  llvm::SetVector<Value> staged_;
+  double preferences_ = 0;
+};
+} // namespace
+
+double costOf(ArrayRef<tile::DotOp> dots, const ProductGroups &groups, const GroupPlans &plans) {
+  CostModel model(groups, plans);
+  for (tile::DotOp dot : dots)
+    model.add(dot);
+  return model.cost();
+}
+
+} // namespace tegula::cuda

@@ -1,0 +1,118 @@
+// RUN: tegula-opt %s --plan-products --split-input-file --verify-diagnostics | FileCheck %s
+
+// Rows of the scores are reduced, so they must be rows of an MMA. The second MMA then takes its left operand from
+// registers.
+// CHECK-LABEL: func.func @forward
+// CHECK: tile.dot {{.*}} {tile.flipped = false, tile.warpgroups = array<i64: 2, 1>, transpose_rhs}
+// CHECK: tile.dot {{.*}} {tile.flipped = false, tile.warpgroups = array<i64: 2, 1>}
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @forward(%q: tensor<128x64xbf16>, %k: tensor<64x64xbf16>, %m: tensor<128xf32>) -> (tensor<128x64xf32>, tensor<128xf32>) {
+    %s = tile.dot %q, %k {transpose_rhs} : tensor<128x64xbf16>, tensor<64x64xbf16> -> tensor<128x64xf32>
+    %max = tile.reduce max %s axis 1 : tensor<128x64xf32> -> tensor<128xf32>
+    %p = arith.truncf %s : tensor<128x64xf32> to tensor<128x64xbf16>
+    %o = tile.dot %p, %k : tensor<128x64xbf16>, tensor<64x64xbf16> -> tensor<128x64xf32>
+    return %o, %max : tensor<128x64xf32>, tensor<128xf32>
+  }
+}
+
+// -----
+
+// The backward pass of attention: S and dP are flipped, so that dV and dK take their left operands from registers. Two
+// warpgroups divide the columns of dQ, which has only 64 rows.
+// CHECK-LABEL: func.func @backward
+// CHECK: %[[S:.*]] = tile.dot %arg0, %arg1 {tile.flipped = true, tile.warpgroups = array<i64: 2, 1>, transpose_rhs}
+// CHECK: tile.dot %arg3, %arg2 {tile.flipped = true, tile.warpgroups = array<i64: 2, 1>, transpose_rhs}
+// CHECK: tile.dot {{.*}} {tile.flipped = false, tile.warpgroups = array<i64: 2, 1>, transpose_lhs}
+// CHECK: tile.dot {{.*}} {tile.flipped = false, tile.warpgroups = array<i64: 2, 1>, transpose_lhs}
+// CHECK: tile.dot {{.*}}, %arg1 {tile.flipped = false, tile.warpgroups = array<i64: 1, 2>}
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @backward(%q: tensor<64x128xbf16>, %k: tensor<128x128xbf16>, %v: tensor<128x128xbf16>,
+      %do: tensor<64x128xbf16>) -> (tensor<128x128xf32>, tensor<128x128xf32>, tensor<64x128xf32>) {
+    %s = tile.dot %q, %k {transpose_rhs} : tensor<64x128xbf16>, tensor<128x128xbf16> -> tensor<64x128xf32>
+    %p = arith.truncf %s : tensor<64x128xf32> to tensor<64x128xbf16>
+    %dp = tile.dot %do, %v {transpose_rhs} : tensor<64x128xbf16>, tensor<128x128xbf16> -> tensor<64x128xf32>
+    %0 = arith.mulf %s, %dp : tensor<64x128xf32>
+    %ds = arith.truncf %0 : tensor<64x128xf32> to tensor<64x128xbf16>
+    %dv = tile.dot %p, %do {transpose_lhs} : tensor<64x128xbf16>, tensor<64x128xbf16> -> tensor<128x128xf32>
+    %dk = tile.dot %ds, %q {transpose_lhs} : tensor<64x128xbf16>, tensor<64x128xbf16> -> tensor<128x128xf32>
+    %dq = tile.dot %ds, %k : tensor<64x128xbf16>, tensor<128x128xbf16> -> tensor<64x128xf32>
+    return %dv, %dk, %dq : tensor<128x128xf32>, tensor<128x128xf32>, tensor<64x128xf32>
+  }
+}
+
+// -----
+
+// What the program says is kept, and the dot that is tied to it follows.
+// CHECK-LABEL: func.func @preset
+// CHECK: tile.dot {{.*}} {tile.flipped = true, tile.warpgroups = array<i64: 1, 2>}
+// CHECK: tile.dot {{.*}} {tile.flipped = true, tile.warpgroups = array<i64: 1, 2>}
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @preset(%a: tensor<128x64xf16>, %b: tensor<64x128xf16>) -> tensor<128x128xf32> {
+    %0 = tile.dot %a, %b {tile.flipped = true, tile.warpgroups = array<i64: 1, 2>}
+      : tensor<128x64xf16>, tensor<64x128xf16> -> tensor<128x128xf32>
+    %1 = tile.dot %a, %b : tensor<128x64xf16>, tensor<64x128xf16> -> tensor<128x128xf32>
+    %2 = arith.addf %0, %1 : tensor<128x128xf32>
+    return %2 : tensor<128x128xf32>
+  }
+}
+
+// -----
+
+// A warpgroup can compute several blocks of 64 rows.
+// CHECK-LABEL: func.func @tall
+// CHECK: tile.dot {{.*}} {tile.flipped = false, tile.warpgroups = array<i64: 1, 1>}
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @tall(%a: tensor<192x64xf16>, %b: tensor<64x64xf16>) -> tensor<192x64xf32> {
+    %0 = tile.dot %a, %b {tile.flipped = false} : tensor<192x64xf16>, tensor<64x64xf16> -> tensor<192x64xf32>
+    return %0 : tensor<192x64xf32>
+  }
+}
+
+// -----
+
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @impossible_preset(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf32> {
+    // expected-error @+1 {{cannot be computed as its attributes say: 64 rows are no multiple of 128, which is 64 for each of 2 warpgroups}}
+    %0 = tile.dot %a, %b {tile.flipped = false, tile.warpgroups = array<i64: 2, 1>}
+      : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    return %0 : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @other_number_of_warpgroups(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf32> {
+    // expected-error @+1 {{cannot be computed as its attributes say: the module has other warpgroups}}
+    %0 = tile.dot %a, %b {tile.warpgroups = array<i64: 1, 1>}
+      : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    return %0 : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// Each dot without warpgroups has its reason.
+// CHECK-LABEL: func.func @missed
+// CHECK-NOT: tile.warpgroups
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @missed(%a: tensor<48x32xbf16>, %x: tensor<64x32xf32>) -> (tensor<48x48xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {
+    // expected-remark @+1 {{is not computed by warpgroups (wgmma): neither 48 rows nor 48 columns are a multiple of 64}}
+    %0 = tile.dot %a, %a {transpose_rhs} : tensor<48x32xbf16>, tensor<48x32xbf16> -> tensor<48x48xf32>
+    // expected-remark @+1 {{is not computed by warpgroups (wgmma): they multiply bf16 and f16, and the operands are f32}}
+    %1 = tile.dot %x, %x {transpose_rhs, allow_tf32} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
+    // expected-remark @+1 {{is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16, or set allow_tf32}}
+    %2 = tile.dot %x, %x {transpose_rhs} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
+    return %0, %1, %2 : tensor<48x48xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// Without roles, all dots keep the grid that assign-layouts chooses.
+// CHECK-LABEL: func.func @without_roles
+// CHECK: tile.dot %arg0, %arg0 {transpose_rhs} :
+func.func @without_roles(%a: tensor<64x32xbf16>) -> tensor<64x64xf32> {
+  %0 = tile.dot %a, %a {transpose_rhs} : tensor<64x32xbf16>, tensor<64x32xbf16> -> tensor<64x64xf32>
+  return %0 : tensor<64x64xf32>
+}
