@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// MMAs of warpgroups in the executor, for every orientation and split that is legal, against sums on the host. All
+// numbers are small integers, so every result is exact.
+#include "compiler/client/InProcessCompiler.h"
+#include "support/test_device.h"
+#include "tegula/device.h"
+#include "tegula/dsl.h"
+#include "tegula/kernel_cache.h"
+#include "tegula/simt_device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+namespace tegula {
+namespace {
+
+constexpr int kWarps = 8;
+
+/// How two warpgroups compute a dot.
+struct Plan {
+  bool flipped;
+  int rows, columns;
+
+  std::string attributes() const {
+    return "{tile.flipped = " + std::string(flipped ? "true" : "false") +
+           ", tile.warpgroups = array<i64: " + std::to_string(rows) + ", " + std::to_string(columns) + ">}";
+  }
+};
+
+constexpr Plan kPlans[] = {{false, 2, 1}, {false, 1, 2}, {true, 2, 1}, {true, 1, 2}};
+
+/// Gives the dots of a program their plans, in the order in which the text has them.
+std::string withPlans(std::string text, std::initializer_list<Plan> plans) {
+  size_t at = 0;
+  for (const Plan &plan : plans) {
+    at = text.find(" : ", text.find("tile.dot", at));
+    text.insert(at, " " + plan.attributes());
+  }
+  return text;
+}
+
+/// A matrix of integers that every 16-bit type represents exactly.
+struct Matrix {
+  int64_t rows, columns;
+  std::vector<float> numbers;
+
+  Matrix(int64_t rows, int64_t columns) : rows(rows), columns(columns), numbers(size_t(rows * columns), 0) {}
+  Matrix(int64_t rows, int64_t columns, unsigned seed) : Matrix(rows, columns) {
+    std::mt19937 generator(seed);
+    for (float &x : numbers)
+      x = float(int(generator() % 3) - 1);
+  }
+  float &at(int64_t i, int64_t j) { return numbers[size_t(i * columns + j)]; }
+  float at(int64_t i, int64_t j) const { return numbers[size_t(i * columns + j)]; }
+
+  Matrix transposed() const {
+    Matrix result(columns, rows);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        result.at(j, i) = at(i, j);
+    return result;
+  }
+  std::vector<uint16_t> bits(DType type) const {
+    std::vector<uint16_t> result;
+    for (float x : numbers)
+      result.push_back(type == bf16 ? uint16_t(std::bit_cast<uint32_t>(x) >> 16)
+                                    : uint16_t(x == 0  ? 0
+                                               : x > 0 ? 0x3c00
+                                                       : 0xbc00));
+    return result;
+  }
+};
+
+Matrix operator*(const Matrix &a, const Matrix &b) {
+  Matrix result(a.rows, b.columns);
+  for (int64_t i = 0; i < a.rows; ++i)
+    for (int64_t k = 0; k < a.columns; ++k)
+      for (int64_t j = 0; j < b.columns; ++j)
+        result.at(i, j) += a.at(i, k) * b.at(k, j);
+  return result;
+}
+
+/// Runs a program whose last parameters are the f32 results. Returns false if a plan is not legal.
+bool runs(const std::string &text, DType type, std::initializer_list<Matrix> inputs,
+          std::initializer_list<Matrix *> results) {
+  static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  static std::shared_ptr<Device> device = testing::valueOf(simtDevice({.arch = "sm_90a"}));
+  KernelCache cache(*compiler, device);
+  Expected<std::shared_ptr<Kernel>> kernel =
+      cache.get(text, Schedule{.num_warps = kWarps, .num_stages = 2, .roles = Roles::load});
+  if (!kernel) {
+    EXPECT_THAT(kernel.status().message(), ::testing::HasSubstr("cannot be computed as its attributes say")) << text;
+    return false;
+  }
+  std::vector<std::vector<uint16_t>> bits;
+  for (const Matrix &input : inputs)
+    bits.push_back(input.bits(type));
+  std::vector<Argument> arguments;
+  for (size_t i = 0; i < bits.size(); ++i)
+    arguments.push_back(contiguous(bits[i].data(), type, {inputs.begin()[i].rows, inputs.begin()[i].columns}));
+  for (Matrix *result : results)
+    arguments.push_back(contiguous(result->numbers.data(), f32, {result->rows, result->columns}));
+  Status status = (*kernel)->launch(Grid{1, 1, 1}, arguments);
+  EXPECT_TRUE(status.ok()) << status.message() << "\n" << text;
+  return true;
+}
+
+struct Shape {
+  int m, n;
+
+  friend void PrintTo(const Shape &shape, std::ostream *stream) { *stream << shape.m << "x" << shape.n; }
+};
+
+class Products : public ::testing::TestWithParam<Shape> {};
+
+/// Both operands are in shared memory, in either order. The last block of the depth and the edges are ragged.
+TEST_P(Products, FromSharedMemory) {
+  const auto [m, n] = GetParam();
+  constexpr int kBlock = 64, kDepth = 100;
+  const Matrix a(m - 5, kDepth, 1), b(kDepth, n - 3, 2), expected = a * b;
+  int legal = 0;
+  for (DType type : {bf16, f16})
+    for (bool transposeA : {false, true})
+      for (bool transposeB : {false, true}) {
+        auto kernel = [&](View A, View B, View Y) {
+          Var sum = fill({m, n}, 0.0);
+          for (Value k : range(0, A.dim(transposeA ? 0 : 1), kBlock)) {
+            Value left = transposeA ? transpose(A.load({k, 0}, {kBlock, m})) : A.load({0, k}, {m, kBlock});
+            Value right = transposeB ? transpose(B.load({0, k}, {n, kBlock})) : B.load({k, 0}, {kBlock, n});
+            sum = dot(left, right, sum);
+          }
+          Y.store(0, sum);
+        };
+        const std::string text = testing::valueOf(record("product", kernel, TensorArg{"a", type, 2},
+                                                         TensorArg{"b", type, 2}, TensorArg{"y", f32, 2}))
+                                     .text;
+        for (const Plan &plan : kPlans) {
+          Matrix y(m - 5, n - 3);
+          if (!runs(withPlans(text, {plan}), type, {transposeA ? a.transposed() : a, transposeB ? b.transposed() : b},
+                    {&y}))
+            continue;
+          ++legal;
+          EXPECT_EQ(y.numbers, expected.numbers) << text << plan.attributes();
+        }
+      }
+  EXPECT_GE(legal, 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Products,
+                         ::testing::Values(Shape{128, 48}, Shape{64, 128}, Shape{256, 64}, Shape{128, 128},
+                                           Shape{48, 128}, Shape{64, 32}));
+
+/// A result, and two dots that read it: each is computed in each way, from registers where the threads hold it already.
+TEST(ChainedProducts, ComputeTheSameInEachPlan) {
+  constexpr int kQueries = 64, kKeys = 128, kColumns = 64;
+  auto kernel = [](View Q, View K, View Dv, View Dq) {
+    Value k = K.load(0, {kKeys, kColumns});
+    Var dv = fill({kKeys, kColumns}, 0.0);
+    for (Value i : range(0, Q.dim(0), kQueries)) {
+      Value q = Q.load(i, {kQueries, kColumns});
+      Value p = cast(bf16, dot(q, transpose(k)));
+      dv = dot(transpose(p), q, dv);
+      Dq.store(i, dot(p, k));
+    }
+    Dv.store(0, dv);
+  };
+  const std::string text = testing::valueOf(record("chain", kernel, TensorArg{"q", bf16, 2}, TensorArg{"k", bf16, 2},
+                                                   TensorArg{"dv", f32, 2}, TensorArg{"dq", f32, 2}))
+                               .text;
+  const Matrix q(150, kColumns, 1), k(100, kColumns, 2), p = q * k.transposed();
+  const Matrix expectedDv = p.transposed() * q, expectedDq = p * k;
+  int legal = 0;
+  for (const Plan &ofP : kPlans)
+    for (const Plan &ofDv : kPlans)
+      for (const Plan &ofDq : kPlans) {
+        Matrix dv(100, kColumns), dq(150, kColumns);
+        if (!runs(withPlans(text, {ofP, ofDq, ofDv}), bf16, {q, k}, {&dv, &dq}))
+          continue;
+        ++legal;
+        const std::string plans = ofP.attributes() + ofDv.attributes() + ofDq.attributes();
+        EXPECT_EQ(dv.numbers, expectedDv.numbers) << plans;
+        EXPECT_EQ(dq.numbers, expectedDq.numbers) << plans;
+      }
+  EXPECT_GE(legal, 12);
+}
+
+} // namespace
+} // namespace tegula
