@@ -143,7 +143,8 @@ Window Window::contiguous() const {
 }
 
 /// Returns how many consecutive registers of each thread hold consecutive elements of the last dimension, from a
-/// multiple of this number on: 4, 2 or 1.
+/// multiple of this number on: 4, 2 or 1. The number divides the last dimension, so that such registers hold elements
+/// of the tile either all or none.
 static int64_t contiguousRegisters(RankedTensorType tile) {
   sm::LayoutAttr layout = sm::layoutOf(tile);
   int32_t last = tile.getRank() - 1;
@@ -152,7 +153,8 @@ static int64_t contiguousRegisters(RankedTensorType tile) {
     return 1;
   auto fits = [&](int64_t count) {
     auto startsAtMultiple = [&](const sm::Digit &digit) { return digit.dim != last || digit.stride % count == 0; };
-    return registers.front().size % count == 0 && llvm::all_of(registers.drop_front(), startsAtMultiple) &&
+    return tile.getShape().back() % count == 0 && registers.front().size % count == 0 &&
+           llvm::all_of(registers.drop_front(), startsAtMultiple) &&
            llvm::all_of(layout.getLanes(), startsAtMultiple) && llvm::all_of(layout.getWarps(), startsAtMultiple);
   };
   return fits(4) ? 4 : fits(2) ? 2 : 1;
@@ -188,7 +190,7 @@ static LogicalResult lower(Threads &t, tile::LoadOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
   auto [word, words] = Threads::packedType(tile.getElementType(), registerCount(tile));
-  bool hasPairs = words < registerCount(tile) && contiguousRegisters(tile) > 1 && tile.getShape().back() % 2 == 0;
+  bool hasPairs = words < registerCount(tile) && contiguousRegisters(tile) > 1;
   Value isFast = hasPairs ? t.s.both(window.isWhole(), window.isContiguous(2)) : window.isWhole();
   auto fast = [&] {
     return hasPairs ? loadPairs(t, op, window.contiguous()) : t.packed(loadTile(t, op, window, true));

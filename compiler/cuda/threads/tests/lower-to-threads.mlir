@@ -145,6 +145,22 @@ func.func @additions_in_pairs(%x: !tile.view<2xf32>, %i: index) {
 
 #acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
+// The last column of an odd number has no neighbour in the tile.
+module attributes {tile.arch = 90 : i64} {
+// CHECK-LABEL: func.func @additions_of_odd_rows
+// CHECK-NOT: red.relaxed.gpu.global.add.v2.f32
+func.func @additions_of_odd_rows(%x: !tile.view<2xf32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : tensor<64x7xf32, #acc>
+  tile.atomic_add %one, %x[%i, %c0] : tensor<64x7xf32, #acc>, !tile.view<2xf32>
+  return
+}
+}
+
+// -----
+
+#acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
 // CHECK-LABEL: func.func @additions_before_sm_90
 // CHECK: scf.if
 // CHECK-COUNT-4: "red.relaxed.gpu.global.add.f32
