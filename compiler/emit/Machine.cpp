@@ -6,6 +6,7 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -116,10 +117,30 @@ void runPasses(Module &module, TargetMachine *machine, StringRef names) {
 
 } // namespace
 
+/// Computes minima and maxima of f16 as f32. LLVM narrows those of f32 where it can, and selects a call of the C
+/// library for the narrow ones.
+static void widenExtrema(Module &module) {
+  for (Function &function : module)
+    for (Instruction &instruction : make_early_inc_range(instructions(function))) {
+      auto *extremum = dyn_cast<IntrinsicInst>(&instruction);
+      if (!extremum || !is_contained({Intrinsic::minnum, Intrinsic::maxnum}, extremum->getIntrinsicID()) ||
+          !extremum->getType()->isHalfTy())
+        continue;
+      IRBuilder<> builder(extremum);
+      auto wide = [&](unsigned operand) {
+        return builder.CreateFPExt(extremum->getArgOperand(operand), builder.getFloatTy());
+      };
+      Value *result = builder.CreateBinaryIntrinsic(extremum->getIntrinsicID(), wide(0), wide(1));
+      extremum->replaceAllUsesWith(builder.CreateFPTrunc(result, extremum->getType()));
+      extremum->eraseFromParent();
+    }
+}
+
 void optimize(Module &module, TargetMachine &machine) {
   module.setDataLayout(machine.createDataLayout());
   module.setTargetTriple(machine.getTargetTriple());
   runPasses(module, &machine, kCpuPasses);
+  widenExtrema(module);
 }
 
 /// Compares bf16 values as f32. LLVM narrows comparisons of f32 where it can. If it cannot select the narrow

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "language/machine.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tegula::language {
@@ -31,6 +32,27 @@ TEST_P(Language, FloatArithmetic) {
   for (int64_t i = 0; i < rows * columns; ++i) {
     float expected = std::max(a(i), b(i)) * 2 - std::min(a(i), b(i)) / (std::fabs(a(i)) + 1) - b(i);
     EXPECT_NEAR(y(i), expected, 1e-6) << i;
+  }
+}
+
+// LLVM computes the extrema of numbers that were f16 in f16.
+TEST_P(Language, ExtremaOfF16) {
+  auto a = Array<float>::random({rows, columns}, 1), b = Array<float>::random({rows, columns}, 2);
+  for (Array<float> *x : {&a, &b})
+    for (float &element : x->data)
+      element = std::round(element * 64) / 64;
+  Array<float> y({rows, columns}), z({rows});
+  run(
+      [](View A, View B, View Y, View Z) {
+        Value a = cast(f16, A.load(0, {rows, columns})), b = cast(f16, B.load(0, {rows, columns}));
+        Y.store(0, max(a, b) - min(a, b));
+        Z.store(0, rowMax(cast(f32, a)));
+      },
+      a, b, y, z);
+  for (int64_t i = 0; i < rows; ++i) {
+    EXPECT_EQ(z(i), *std::max_element(&a(i, 0), &a(i, 0) + columns)) << i;
+    for (int64_t j = 0; j < columns; ++j)
+      EXPECT_EQ(y(i, j), std::fabs(a(i, j) - b(i, j))) << i << ", " << j;
   }
 }
 
