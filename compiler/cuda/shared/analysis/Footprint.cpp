@@ -87,9 +87,11 @@ static std::optional<Footprint> footprintOf(sm::WgmmaOp product, Value place) {
 }
 
 /// Returns the footprint of a write, in which each lane writes its elements. None if several lanes have the same
-/// element.
+/// element, or if the buffer is larger than the tile: any thread may clear the rest.
 static std::optional<Footprint> footprintOf(sm::WriteOp write) {
   RankedTensorType tile = write.getTile().getType();
+  if (tile.getShape() != write.getShared().getType().getShape())
+    return std::nullopt;
   Footprint footprint{.tile = tile, .ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
   bool isOfWarps = footprint.ofWarp[0] != 0 || footprint.ofWarp[1] != 0;
   return isOfWarps && !footprint.isReplicated() ? std::optional(footprint) : std::nullopt;

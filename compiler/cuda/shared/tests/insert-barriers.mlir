@@ -569,6 +569,18 @@ func.func @places_of_operands(%tile: tensor<64x64xbf16, #w>) {
   return
 }
 
+// Any thread may clear the part of a buffer that is not of the tile, also rows that another warp has read.
+// CHECK-LABEL: func @write_of_a_narrow_tile
+// CHECK: sm.barrier{{ *$}}
+// CHECK-NEXT: sm.write
+func.func @write_of_a_narrow_tile(%tile: tensor<64x32xbf16, #w>) -> tensor<64x64xbf16, #w> {
+  %a = sm.alloc {offset = 0 : i64} : !tile
+  %read = sm.read %a : !tile -> tensor<64x64xbf16, #w>
+  %b = sm.alloc {offset = 0 : i64} : !tile
+  sm.write %tile, %b : tensor<64x32xbf16, #w>, !tile
+  return %read : tensor<64x64xbf16, #w>
+}
+
 // -----
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
