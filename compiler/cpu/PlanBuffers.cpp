@@ -27,12 +27,15 @@ namespace {
 using Orders = DenseMap<Value, Order>;
 /// The loads that were cloned for the dots that use them, and their orders, in program order.
 using LoadOrders = llvm::MapVector<Value, Order>;
+/// The clone of a load in an order.
+using Clones = DenseMap<std::pair<Value, int>, Value>;
 
-/// Gives each dot's vector operand the order that it needs. A load is cloned, and any other operand is packed.
-void fixVectorOperands(func::FuncOp function, const Orders &orders, LoadOrders &loadOrders) {
+/// Gives each dot's vector operand the order that it needs. A load is cloned, and any other operand is packed. Returns
+/// the clones.
+Clones fixVectorOperands(func::FuncOp function, const Orders &orders, LoadOrders &loadOrders) {
   SmallVector<tile::DotOp> dots;
   function.walk([&](tile::DotOp dot) { dots.push_back(dot); });
-  DenseMap<std::pair<Value, int>, Value> clones;
+  Clones clones;
   for (tile::DotOp dot : dots) {
     auto [operand, required] = vectorOperand(dot, orders.lookup(dot.getResult()));
     auto load = operand->get().getDefiningOp<tile::LoadOp>();
@@ -47,19 +50,18 @@ void fixVectorOperands(func::FuncOp function, const Orders &orders, LoadOrders &
     loadOrders[clone] = required;
     operand->set(clone);
   }
+  return clones;
 }
 
 /// Lets a dot that accepts its loaded operand in any order use a clone that exists anyway.
-void shareClones(func::FuncOp function, const LoadOrders &loadOrders) {
+void shareClones(func::FuncOp function, const Clones &clones, const LoadOrders &loadOrders) {
   function.walk([&](tile::DotOp dot) {
     for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
       auto load = operand->get().getDefiningOp<tile::LoadOp>();
       if (!load || loadOrders.contains(load.getResult()))
         continue;
       for (auto [clone, order] : loadOrders)
-        if (clone.getDefiningOp()->getBlock() == load->getBlock() && clone.getType() == load.getType() &&
-            clone.getDefiningOp()->getOperands() == load->getOperands() &&
-            clone.getDefiningOp()->getLoc() == load->getLoc()) {
+        if (clones.lookup({load.getResult(), static_cast<int>(order)}) == clone) {
           operand->set(clone);
           break;
         }
@@ -195,8 +197,8 @@ struct PlanBuffersPass : impl::PlanBuffersBase<PlanBuffersPass> {
   void runOnOperation() override {
     Orders orders = chooseOrders(getOperation());
     LoadOrders loadOrders;
-    fixVectorOperands(getOperation(), orders, loadOrders);
-    shareClones(getOperation(), loadOrders);
+    Clones clones = fixVectorOperands(getOperation(), orders, loadOrders);
+    shareClones(getOperation(), clones, loadOrders);
     eraseUnusedLoads();
     BufferDecision decision(orders, loadOrders);
     getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) { decision.decide(op); });

@@ -83,3 +83,26 @@ func.func @a_carried_tile_that_is_read_later_is_not_overwritten(%x: !tile.view<1
   tile.store %s, %x[%c0] : tensor<16xf32>, !tile.view<1xf32>
   return
 }
+
+// -----
+
+// Two loads of one line, as in a helper function, are not the same load: a store may be between them.
+// CHECK-LABEL: func @equal_loads_around_a_store
+// CHECK: %[[FIRST:.*]] = tile.load %arg0
+// CHECK: tile.dot %[[FIRST]], %
+// CHECK: tile.store
+// CHECK: %[[SECOND:.*]] = tile.load %arg0
+// CHECK: tile.dot %{{.*}}, %[[SECOND]]
+func.func @equal_loads_around_a_store(%x: !tile.view<2xf32>, %y: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %w = tile.load %y[%c0, %c0] : !tile.view<2xf32> -> tensor<16x16xf32>
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<64x16xf32> loc(#helper)
+  %p = tile.dot %a, %w : tensor<64x16xf32>, tensor<16x16xf32> -> tensor<64x16xf32>
+  tile.store %p, %x[%c0, %c0] : tensor<64x16xf32>, !tile.view<2xf32>
+  %b = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<64x16xf32> loc(#helper)
+  %v = tile.load %y[%c0, %c0] : !tile.view<2xf32> -> tensor<64x64xf32>
+  %q = tile.dot %v, %b : tensor<64x64xf32>, tensor<64x16xf32> -> tensor<64x16xf32>
+  tile.store %q, %y[%c0, %c0] : tensor<64x16xf32>, !tile.view<2xf32>
+  return
+}
+#helper = loc("helper.cpp":1:1)
