@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// A description of a program of the tile language. The generator makes it; the interpreter, the builder and the printer
+// read it. It knows nothing of the compiler.
+#pragma once
+
+#include "tegula/dtype.h"
+#include "tegula/schedule.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tegula::random_programs {
+
+using Shape = std::vector<int64_t>;
+
+enum class Op : uint8_t {
+  // Scalars and tiles without operands.
+  constant,
+  programId,
+  dim,
+  iota,
+  fill,
+  // Memory. The operands of load, store and atomicAdd are the position; the tile comes first.
+  load,
+  gather,
+  store,
+  atomicAdd,
+  // Shapes.
+  transpose,
+  asColumn,
+  asRow,
+  broadcast,
+  // Elementwise.
+  add,
+  sub,
+  mul,
+  div,
+  mod,
+  min,
+  max,
+  neg,
+  abs,
+  exp,
+  tanh,
+  sqrt,
+  log,
+  cast,
+  select,
+  less,
+  lessEqual,
+  equal,
+  both,
+  either,
+  negation,
+  // Operations that combine elements.
+  dot,
+  dotOnto,
+  sum,
+  largest,
+  smallest,
+  any,
+  // Variables: a Var with its first value, its value here, and an assignment.
+  var,
+  read,
+  assign,
+  // Control flow: `then` is the body of a loop.
+  loop,
+  when,
+  // An OnlineSoftmax, an update with scores and values, and its output.
+  softmax,
+  update,
+  output,
+};
+
+struct Node;
+using Region = std::vector<Node>;
+
+/// One operation. Its result has the number `id`.
+struct Node {
+  Op op;
+  int id = -1;
+  DType dtype = f32;
+  Shape shape = {};               ///< Of the result; of the tile for a store.
+  std::vector<int> operands = {}; ///< Ids.
+  int tensor = -1;                ///< Index of a tensor.
+  int subject = -1;               ///< Id of the var, or of the softmax.
+  double number = 0;              ///< A constant, or what a load reads outside a tensor.
+  int axis = 0;                   ///< Of dim, sum, largest and smallest.
+  bool perInstance = false;       ///< The tensor is a slice `.at(programId(0))`.
+  Region then = {}, otherwise = {};
+};
+
+/// A parameter of a program. Elements are multiples of 1/4 of at most 1, or small integers.
+struct Tensor {
+  DType dtype = f32;
+  Shape shape = {};
+  bool written = false;
+  unsigned seed = 0; ///< Of its elements; a tensor that is written begins with zeros.
+};
+
+/// A program, how often it runs, and the schedules to compile it with.
+struct Case {
+  std::vector<Tensor> tensors;
+  Region body;
+  int ids = 0;
+  int64_t instances = 1;
+  int64_t blockRows = 16; ///< Rows of the tile that an instance owns: from programId(0) * blockRows on.
+  Schedule sm80, sm90;
+  uint32_t interleaving = 0; ///< Scheduler and seed of the executor.
+};
+
+/// Returns the program as C++ of the tile language, with the tensors and the schedules in comments.
+std::string toText(const Case &program);
+
+} // namespace tegula::random_programs
