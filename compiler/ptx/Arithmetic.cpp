@@ -7,6 +7,13 @@ namespace tegula::ptx {
 
 using namespace llvm;
 
+/// Gives an undefined operand the value 0, in the spelling of its type.
+static Operand spelled(Operand operand, Type *type) {
+  if (operand.kind != Operand::Kind::undefined)
+    return operand;
+  return {type->getScalarType()->isFloatTy() ? Operand::Kind::f32 : Operand::Kind::integer, 0};
+}
+
 void Selection::selectElementwise(Instruction &instruction) {
   if (instruction.getType()->isVoidTy())
     return void(refuse(Twine("the instruction ") + instruction.getOpcodeName()));
@@ -18,7 +25,7 @@ void Selection::selectElementwise(Instruction &instruction) {
     auto *call = dyn_cast<CallInst>(&instruction);
     for (Value *operand : call ? call->args() : instruction.operands()) {
       Operands all = elements(operand);
-      operands.push_back(all[all.size() == 1 ? 0 : i]);
+      operands.push_back(spelled(all[all.size() == 1 ? 0 : i], operand->getType()));
     }
     results.push_back(compute(instruction, type, operands));
   }
@@ -36,8 +43,10 @@ Operand Selection::compute(Instruction &instruction, Type *type, Operands operan
     return compare(*comparison, operands[0], operands[1]);
   if (isa<SelectInst>(instruction))
     return choose(type, operands[0], operands[1], operands[2]);
+  if (instruction.getOpcode() == Instruction::FNeg && type->is16bitFPTy())
+    return emit("xor.b16 $0, $1, $2", RegisterClass::b16, {operands[0], Operand::ofInteger(kSign16)});
   if (instruction.getOpcode() == Instruction::FNeg)
-    return narrow(emit("neg.f32 $0, $1", RegisterClass::b32, widen(operands[0], type)), type);
+    return emit("neg.f32 $0, $1", RegisterClass::b32, operands[0]);
   return refuse(Twine("the instruction ") + instruction.getOpcodeName());
 }
 
@@ -139,6 +148,8 @@ Operand Selection::compare(CmpInst &comparison, Operand a, Operand b) {
   Type *type = comparison.getOperand(0)->getType()->getScalarType();
   RegisterClass registerClass = classOf(type);
   std::string name = nameOf(comparison.getPredicate());
+  if (comparison.getPredicate() == CmpInst::FCMP_TRUE || comparison.getPredicate() == CmpInst::FCMP_FALSE)
+    return Operand::ofInteger(comparison.getPredicate() == CmpInst::FCMP_TRUE);
   if (registerClass == RegisterClass::pred) {
     if (!comparison.isEquality())
       return refuse("the order of conditions");

@@ -121,7 +121,7 @@ Operand Selection::computeInteger(IntrinsicInst &call, Type *type, Operands x) {
     return two(name, extended(x[0], type, isSigned), extended(x[1], type, isSigned));
   };
   bool isWhole = type->getScalarSizeInBits() == bitsOf(registerClass);
-  switch (call.getIntrinsicID()) {
+  switch (type->isIntegerTy(1) ? Intrinsic::not_intrinsic : call.getIntrinsicID()) {
   case Intrinsic::smin:
     return extremum("min.s", true);
   case Intrinsic::smax:
@@ -159,6 +159,8 @@ Operand Selection::compareThreeWays(IntrinsicInst &call, Type *type, Operands x)
   bool isSigned = call.getIntrinsicID() == Intrinsic::scmp;
   Type *compared = call.getArgOperand(0)->getType()->getScalarType();
   RegisterClass registerClass = classOf(type);
+  if (compared->isIntegerTy(1))
+    return refuse("the order of conditions");
   Operand a = extended(x[0], compared, isSigned), b = extended(x[1], compared, isSigned);
   auto chosen = [&](StringRef relation, int64_t number) {
     Operand holds =
@@ -170,6 +172,30 @@ Operand Selection::compareThreeWays(IntrinsicInst &call, Type *type, Operands x)
   return emit("or." + toString(registerClass) + " $0, $1, $2", registerClass, {chosen("gt", 1), chosen("lt", -1)});
 }
 
+/// Computes what must not round twice, or must keep the bits of a NaN, on 16-bit floats themselves. Returns an
+/// undefined operand for other intrinsics.
+Operand Selection::computeNarrow(Intrinsic::ID id, Type *type, Operands x) {
+  Operand sign = Operand::ofInteger(kSign16), magnitude = Operand::ofInteger(kSign16 - 1);
+  auto logic = [&](StringRef name, Operand a, Operand b) {
+    return emit(name + ".b16 $0, $1, $2", RegisterClass::b16, {a, b});
+  };
+  switch (id) {
+  case Intrinsic::copysign:
+    return logic("or", logic("and", x[0], magnitude), logic("and", x[1], sign));
+  case Intrinsic::fma:
+  case Intrinsic::fmuladd:
+    return emit(type->isHalfTy() ? "fma.rn.f16 $0, $1, $2, $3" : "fma.rn.bf16 $0, $1, $2, $3", RegisterClass::b16,
+                {inRegister(x[0]), inRegister(x[1]), inRegister(x[2])});
+  default:
+    return Operand();
+  }
+}
+
+/// Returns a 16-bit float in a register. No instruction takes a literal of this size.
+Operand Selection::inRegister(Operand narrow) {
+  return narrow.isRegister() ? narrow : emit("mov.b16 $0, $1", RegisterClass::b16, narrow);
+}
+
 Operand Selection::computeGeneric(IntrinsicInst &call, Type *type, Operands x) {
   Intrinsic::ID id = call.getIntrinsicID();
   if (id == Intrinsic::scmp || id == Intrinsic::ucmp)
@@ -179,6 +205,9 @@ Operand Selection::computeGeneric(IntrinsicInst &call, Type *type, Operands x) {
   StringRef text = find(kFloat, id);
   if (text.empty())
     return refuse("the intrinsic " + call.getCalledFunction()->getName());
+  if (type->is16bitFPTy())
+    if (Operand result = computeNarrow(id, type, x); result.isRegister())
+      return result;
   SmallVector<Operand, 3> wide;
   for (Operand operand : x)
     wide.push_back(widen(operand, type));

@@ -146,8 +146,10 @@ void Selection::selectBranch(BranchInst &branch) {
 void Selection::selectSwitch(SwitchInst &instruction) {
   Type *type = instruction.getCondition()->getType();
   Operand value = extended(scalar(instruction.getCondition()), type, /*isSigned=*/false);
+  if (type->isIntegerTy(1))
+    refuse("a switch on a condition");
   for (auto &choice : instruction.cases()) {
-    Operand number = Operand::ofInteger(choice.getCaseValue()->getSExtValue());
+    Operand number = extended(Operand::ofInteger(choice.getCaseValue()->getSExtValue()), type, /*isSigned=*/false);
     Operand isEqual = emit("setp.eq." + toString(classOf(type)) + " $0, $1, $2", RegisterClass::pred, {value, number});
     append("@$0 bra $1;", {isEqual, labelOf(choice.getCaseSuccessor())}, 0);
   }

@@ -11,12 +11,15 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/Intrinsics.h"
 
 namespace llvm {
 class IntrinsicInst;
 } // namespace llvm
 
 namespace tegula::ptx {
+
+inline constexpr int64_t kSign16 = 0x8000; ///< The sign of a 16-bit float.
 
 /// Returns true if `user` is an intrinsic that stands for one instruction of the GPU.
 bool isMachineInstruction(const llvm::User &user);
@@ -41,7 +44,7 @@ private:
   Operand scalar(llvm::Value *value) { return elements(value).front(); }
   /// Returns a scalar as an operand that an instruction may name. A predicate must be a register.
   Operand readable(llvm::Value *value);
-  /// Returns a vector of 32 or 64 bits as one register.
+  /// Returns a vector as one register.
   Operand packed(llvm::Value *value);
   /// Returns an integer that fills its register. The type may be narrower, and then the other bits of `narrow` are
   /// undefined.
@@ -85,15 +88,18 @@ private:
   Operand divideUnsigned(RegisterClass registerClass, Operand x, const llvm::APInt &divisor);
   Operand divideSigned(RegisterClass registerClass, Operand x, const llvm::APInt &divisor);
   Operand computeCast(llvm::CastInst &cast, llvm::Type *type, Operand x);
+  Operand roundToOdd(RegisterClass from, bool isSigned, Operand x);
   Operand convertCondition(llvm::CastInst &cast, llvm::Type *type, Operand x);
   Operand resize(Operand x, RegisterClass from, RegisterClass to, bool isSigned);
   Operand compare(llvm::CmpInst &comparison, Operand a, Operand b);
   Operand choose(llvm::Type *type, Operand condition, Operand yes, Operand no);
   Operand computeGeneric(llvm::IntrinsicInst &call, llvm::Type *type, Operands operands);
   Operand computeInteger(llvm::IntrinsicInst &call, llvm::Type *type, Operands x);
+  Operand computeNarrow(llvm::Intrinsic::ID id, llvm::Type *type, Operands x);
+  Operand inRegister(Operand narrow);
   Operand compareThreeWays(llvm::IntrinsicInst &call, llvm::Type *type, Operands x);
-  /// Arithmetic on 16-bit floats is done in f32: `widen` converts an operand of `type` to f32, `narrow` a result to
-  /// `type`.
+  /// Most arithmetic on 16-bit floats is done in f32: `widen` converts an operand of `type` to f32, `narrow` a result
+  /// to `type`.
   Operand widen(Operand narrow, llvm::Type *type);
   Operand narrow(Operand wide, llvm::Type *type);
 

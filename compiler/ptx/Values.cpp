@@ -135,7 +135,8 @@ Operand Selection::extended(Operand narrow, Type *type, bool isSigned) {
     return narrow;
   int64_t mask = (int64_t{1} << bits) - 1;
   if (!narrow.isRegister())
-    return isSigned ? narrow : Operand::ofInteger(narrow.number & mask);
+    return Operand::ofInteger(isSigned ? SignExtend64(static_cast<uint64_t>(narrow.number), bits)
+                                       : narrow.number & mask);
   std::string suffix = std::to_string(all) + " $0, $1, $2";
   if (!isSigned)
     return emit("and.b" + suffix, registerClass, {narrow, Operand::ofInteger(mask)});
@@ -143,17 +144,35 @@ Operand Selection::extended(Operand narrow, Type *type, bool isSigned) {
   return emit("shr.s" + suffix, registerClass, {emit("shl.b" + suffix, registerClass, {narrow, count}), count});
 }
 
-/// Packs two elements, or four elements of 8 bits.
+/// Returns `{$FIRST, ...}`.
+static std::string listOf(unsigned first, unsigned count) {
+  std::string text = "{";
+  for (unsigned i = 0; i < count; ++i)
+    text += (i ? ", $" : "$") + std::to_string(first + i);
+  return text + "}";
+}
+
+/// Returns true if `mov` packs such a vector into a register of 32 or 64 bits.
+static bool isMovable(Type *type) {
+  unsigned bits = type->getScalarSizeInBits(), all = static_cast<unsigned>(type->getPrimitiveSizeInBits());
+  return (bits == 16 || bits == 32) && bits < all && (all == 32 || all == 64);
+}
+
+static bool isFourBytes(Type *type) { return type->getScalarSizeInBits() == 8 && type->getPrimitiveSizeInBits() == 32; }
+
 Operand Selection::packed(Value *value) {
   if (auto known = packed_.find(value); known != packed_.end())
     return known->second;
+  Type *type = value->getType();
   SmallVector<Operand> all(elements(value));
-  unsigned bits = value->getType()->getScalarSizeInBits();
-  if (all.size() == 2 && bits == 16)
-    return emit("mov.b32 $0, {$1, $2}", RegisterClass::b32, all);
-  if (all.size() == 2 && bits == 32)
-    return emit("mov.b64 $0, {$1, $2}", RegisterClass::b64, all);
-  if (all.size() != 4 || bits != 8)
+  if (all.size() == 1)
+    return all.front();
+  if (isMovable(type)) {
+    auto registerClass = type->getPrimitiveSizeInBits() == 32 ? RegisterClass::b32 : RegisterClass::b64;
+    return emit("mov." + toString(registerClass) + " $0, " + listOf(1, static_cast<unsigned>(all.size())),
+                registerClass, all);
+  }
+  if (!isFourBytes(type))
     return refuse("packing " + describe(*value));
   for (Operand &element : all)
     element = emit("cvt.u32.u16 $0, $1", RegisterClass::b32, element);
@@ -163,35 +182,56 @@ Operand Selection::packed(Value *value) {
 }
 
 /// Defines a vector by one register. Its elements are extracted here, where they dominate all uses, unless no user
-/// needs them.
+/// needs them. A constant expression has users that it does not know.
 void Selection::definePacked(Instruction &value, Operand whole) {
+  Type *type = value.getType();
   packed_[&value] = whole;
-  if (all_of(value.users(), [](User *user) { return isa<BitCastInst>(user) || isMachineInstruction(*user); }))
+  if (value.getParent() &&
+      all_of(value.users(), [](User *user) { return isa<BitCastInst>(user) || isMachineInstruction(*user); }))
     return;
-  unsigned bits = value.getType()->getScalarSizeInBits();
   SmallVector<Operand> all;
-  for (RegisterClass registerClass : classesOf(value.getType()))
+  for (RegisterClass registerClass : classesOf(type))
     all.push_back(newRegister(registerClass));
-  if (bits == 8) {
-    for (unsigned i = 0; i < all.size(); ++i) {
+  auto count = static_cast<unsigned>(all.size());
+  if (count == 1)
+    return define(&value, whole);
+  if (isFourBytes(type)) {
+    for (unsigned i = 0; i < count; ++i) {
       Operand low = emit("shr.u32 $0, $1, $2", RegisterClass::b32, {whole, Operand::ofInteger(8 * i)});
       all[i] = emit("cvt.u16.u32 $0, $1", RegisterClass::b16, low);
     }
-  } else {
-    append(bits == 16 ? "mov.b32 {$0, $1}, $2;" : "mov.b64 {$0, $1}, $2;", {all[0], all[1], whole}, 2);
+    return define(&value, all);
   }
+  if (!isMovable(type))
+    refuse("unpacking " + describe(value));
   define(&value, all);
+  all.push_back(whole);
+  append("mov.b" + Twine(type->getPrimitiveSizeInBits()) + " " + listOf(0, count) + ", $" + Twine(count) + ";", all,
+         count);
+}
+
+/// Returns an operand with the same bits. Literals are spelled by their type.
+static Operand reinterpreted(Operand operand, Type *type) {
+  if (operand.kind == Operand::Kind::integer && type->isFloatTy())
+    return {Operand::Kind::f32, operand.number & 0xffffffff};
+  if (operand.kind == Operand::Kind::f32 && !type->isFloatTy())
+    return Operand::ofInteger(static_cast<int32_t>(operand.number));
+  return operand;
 }
 
 void Selection::selectBitcast(Instruction &instruction) {
   Value *source = instruction.getOperand(0);
-  bool fromVector = source->getType()->isVectorTy(), toVector = instruction.getType()->isVectorTy();
-  if (!fromVector && !toVector)
-    return define(&instruction, elements(source));
-  Operand whole = fromVector ? packed(source) : scalar(source);
-  if (toVector)
+  Type *from = source->getType(), *to = instruction.getType();
+  if (from->getScalarSizeInBits() == to->getScalarSizeInBits() && !packed_.contains(source)) {
+    SmallVector<Operand> all;
+    for (Operand element : elements(source))
+      all.push_back(reinterpreted(element, to->getScalarType()));
+    return define(&instruction, all);
+  }
+  Operand whole = from->isVectorTy() ? packed(source) : scalar(source);
+  if (to->isVectorTy())
     return definePacked(instruction, whole);
-  define(&instruction, whole);
+  define(&instruction, reinterpreted(whole, to));
 }
 
 } // namespace tegula::ptx

@@ -73,19 +73,18 @@ define ptx_kernel void @floats(float %a, float %b) {
   ret void
 }
 
-; Arithmetic on 16-bit floats is done in f32, which gives the same results after rounding.
+; Most arithmetic on 16-bit floats is done in f32, which gives the same results after rounding.
 ; CHECK-LABEL: .visible .entry halves(
 define ptx_kernel void @halves(i32 %a) {
   %w = trunc i32 %a to i16
   %x = bitcast i16 %w to half
   %y = bitcast i16 %w to bfloat
   ; CHECK: cvt.f32.f16 %r[[A:[0-9]+]], %rs
-  ; CHECK: add.rn.f32 %r[[S:[0-9]+]], %r[[A]], %r
+  ; CHECK: add.rn.f32 %r[[S:[0-9]+]], %r[[A]], 0f3F800000;
   ; CHECK: cvt.rn.f16.f32 %rs[[H:[0-9]+]], %r[[S]];
   %s = fadd half %x, 0xH3C00
-  ; CHECK: cvt.f32.bf16 %r[[B:[0-9]+]], %rs
-  ; CHECK: neg.f32 %r[[N:[0-9]+]], %r[[B]];
-  ; CHECK: cvt.rn.bf16.f32 %rs[[T:[0-9]+]], %r[[N]];
+  ; The sign changes, even that of a NaN, and nothing else.
+  ; CHECK: xor.b16 %rs[[T:[0-9]+]], %rs{{[0-9]+}}, 32768;
   %n = fneg bfloat %y
   %u = bitcast half %s to i16
   %v = bitcast bfloat %n to i16
@@ -116,5 +115,45 @@ define ptx_kernel void @conditions(i32 %a, i32 %b, i32 %c) {
   ; CHECK: mov.pred %p[[ALWAYS:[0-9]+]], 1;
   ; CHECK: @%p[[ALWAYS]] st %r[[F]];
   call void asm sideeffect "@$0 st $1;", "b,f"(i1 true, float %f)
+  ret void
+}
+
+; A fused product and sum is rounded once. In f32 it would be rounded twice.
+; CHECK-LABEL: .visible .entry fuses(
+define ptx_kernel void @fuses(i32 %a) {
+  %w = trunc i32 %a to i16
+  %x = bitcast i16 %w to half
+  %y = bitcast i16 %w to bfloat
+  ; CHECK: mov.b16 %rs[[ONE:[0-9]+]], 15360;
+  ; CHECK: fma.rn.f16 %rs[[S:[0-9]+]], %rs[[W:[0-9]+]], %rs[[W]], %rs[[ONE]];
+  %s = call half @llvm.fma.f16(half %x, half %x, half 0xH3C00)
+  ; CHECK: fma.rn.bf16 %rs[[T:[0-9]+]], %rs[[W]], %rs[[W]], %rs[[W]];
+  %t = call bfloat @llvm.fma.bf16(bfloat %y, bfloat %y, bfloat %y)
+  %u = bitcast half %s to i16
+  %v = bitcast bfloat %t to i16
+  ; CHECK: st %rs[[S]], %rs[[T]];
+  call void asm sideeffect "st $0, $1;", "h,h"(i16 %u, i16 %v)
+  ret void
+}
+declare half @llvm.fma.f16(half, half, half)
+declare bfloat @llvm.fma.bf16(bfloat, bfloat, bfloat)
+
+; An integer that f32 cannot hold is rounded to odd there, so that it is rounded only once to bf16.
+; CHECK-LABEL: .visible .entry converts(
+define ptx_kernel void @converts(i32 %a) {
+  ; CHECK: cvt.rz.f32.s32 %r[[F:[0-9]+]], %r[[A:[0-9]+]];
+  ; CHECK: cvt.rzi.s32.f32 %r[[I:[0-9]+]], %r[[F]];
+  ; CHECK: setp.ne.b32 %p[[P:[0-9]+]], %r[[I]], %r[[A]];
+  ; CHECK: or.b32 %r[[O:[0-9]+]], %r[[F]], 1;
+  ; CHECK: selp.b32 %r[[R:[0-9]+]], %r[[O]], %r[[F]], %p[[P]];
+  ; CHECK: cvt.rn.bf16.f32 %rs[[B:[0-9]+]], %r[[R]];
+  %x = sitofp i32 %a to bfloat
+  ; What f32 cannot hold is infinite in f16.
+  ; CHECK: cvt.rn.f32.u32 %r[[G:[0-9]+]], %r[[A]];
+  ; CHECK: cvt.rn.f16.f32 %rs{{[0-9]+}}, %r[[G]];
+  %y = uitofp i32 %a to half
+  %u = bitcast bfloat %x to i16
+  %v = bitcast half %y to i16
+  call void asm sideeffect "st $0, $1;", "h,h"(i16 %u, i16 %v)
   ret void
 }

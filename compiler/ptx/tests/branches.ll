@@ -50,3 +50,19 @@ define ptx_kernel void @chooses(i32 %x, i32 %y, float %score) {
   call void asm sideeffect "st $0, $1;", "f,r"(float %s, i32 %c)
   ret void
 }
+
+; A narrow number is compared without the bits above it.
+; CHECK-LABEL: .visible .entry chooses_case(
+define ptx_kernel void @chooses_case(i32 %x) {
+  %n = trunc i32 %x to i8
+  ; CHECK: and.b16 %rs[[N:[0-9]+]], %rs{{[0-9]+}}, 255;
+  ; CHECK-NEXT: setp.eq.b16 %p{{[0-9]+}}, %rs[[N]], 254;
+  ; CHECK: setp.eq.b16 %p{{[0-9]+}}, %rs[[N]], 3;
+  switch i8 %n, label %end [ i8 -2, label %then
+                             i8 3, label %then ]
+then:
+  call void asm sideeffect "st;", "~{memory}"()
+  br label %end
+end:
+  ret void
+}

@@ -6,6 +6,9 @@
 ; RUN: not tegula-opt --ptx %t/type.ll 2>&1 | FileCheck %s --check-prefix=TYPE
 ; RUN: not tegula-opt --ptx %t/parameter.ll 2>&1 | FileCheck %s --check-prefix=PARAMETER
 ; RUN: not tegula-opt --ptx %t/variable.ll 2>&1 | FileCheck %s --check-prefix=VARIABLE
+; RUN: not tegula-opt --ptx %t/condition.ll 2>&1 | FileCheck %s --check-prefix=CONDITION
+; RUN: not tegula-opt --ptx %t/switch.ll 2>&1 | FileCheck %s --check-prefix=SWITCH
+; RUN: not tegula-opt --ptx %t/pack.ll 2>&1 | FileCheck %s --check-prefix=UNPACK
 
 ;--- instruction.ll
 ; INSTRUCTION: cannot print PTX for the instruction frem
@@ -55,5 +58,34 @@ define ptx_kernel void @f(i8 %x) {
 ; VARIABLE: cannot print PTX for the variable table
 @table = addrspace(4) constant [1 x i32] [i32 1]
 define ptx_kernel void @f() {
+  ret void
+}
+;--- condition.ll
+; CONDITION: cannot print PTX for the intrinsic llvm.smax.i1
+define ptx_kernel void @f(i32 %x, i32 %y) {
+  %a = icmp eq i32 %x, 1
+  %b = icmp eq i32 %y, 2
+  %c = call i1 @llvm.smax.i1(i1 %a, i1 %b)
+  call void asm sideeffect "@$0 st;", "b"(i1 %c)
+  ret void
+}
+declare i1 @llvm.smax.i1(i1, i1)
+;--- switch.ll
+; SWITCH: cannot print PTX for a switch on a condition
+define ptx_kernel void @f(i32 %x) {
+  %a = icmp eq i32 %x, 1
+  switch i1 %a, label %end [ i1 true, label %then ]
+then:
+  br label %end
+end:
+  ret void
+}
+;--- pack.ll
+; UNPACK: cannot print PTX for unpacking
+define ptx_kernel void @f(i64 %x) {
+  %v = bitcast i64 %x to <8 x i8>
+  %a = extractelement <8 x i8> %v, i64 5
+  %b = zext i8 %a to i32
+  call void asm sideeffect "st $0;", "r"(i32 %b)
   ret void
 }

@@ -67,6 +67,31 @@ define ptx_kernel void @bytes(i32 %w) {
   ret void
 }
 
+; CHECK-LABEL: .visible .entry four_halves(
+define ptx_kernel void @four_halves(i64 %w) {
+  ; CHECK: mov.b64 {%rs[[A:[0-9]+]], %rs[[B:[0-9]+]], %rs[[C:[0-9]+]], %rs[[D:[0-9]+]]}, %rd
+  %v = bitcast i64 %w to <4 x i16>
+  ; CHECK: mov.b64 %rd[[R:[0-9]+]], {%rs[[D]], %rs[[C]], %rs[[B]], %rs[[A]]};
+  %r = shufflevector <4 x i16> %v, <4 x i16> poison, <4 x i32> <i32 3, i32 2, i32 1, i32 0>
+  %s = bitcast <4 x i16> %r to i64
+  ; CHECK: st %rd[[R]];
+  call void asm sideeffect "st $0;", "l"(i64 %s)
+  ret void
+}
+
+; Elements of the same size stay where they are.
+; CHECK-LABEL: .visible .entry same_elements(
+define ptx_kernel void @same_elements(float %x) {
+  %v = insertelement <4 x float> <float 1.0, float 2.0, float 3.0, float poison>, float %x, i64 3
+  %w = bitcast <4 x float> %v to <4 x i32>
+  %a = extractelement <4 x i32> %w, i64 1
+  %b = extractelement <4 x i32> %w, i64 3
+  ; CHECK: ld.param.b32 %r[[X:[0-9]+]],
+  ; CHECK-NEXT: st 1073741824, %r[[X]];
+  call void asm sideeffect "st $0, $1;", "r,r"(i32 %a, i32 %b)
+  ret void
+}
+
 ; A word that an MMA takes is not unpacked, although LLVM's intrinsic takes vectors.
 ; CHECK-LABEL: .visible .entry product(
 define ptx_kernel void @product(i32 %a, i32 %b) {
