@@ -101,8 +101,8 @@ Status check(Device &device, const Matrices &m) {
     }
     const double error = std::abs((*c)[row * size + column] - sum);
     if (!(error <= std::abs(sum) * 0x1p-8 + magnitude * 0x1p-20))
-      return {ErrorCode::internal, fmt::format("C[{}, {}] is {}, and should be {}", row, column,
-                                               (*c)[row * size + column], sum)};
+      return {ErrorCode::internal,
+              fmt::format("C[{}, {}] is {}, and should be {}", row, column, (*c)[row * size + column], sum)};
   }
   return {};
 }
@@ -139,9 +139,7 @@ private:
     auto tiles = [](int64_t size, int block) { return (size + block - 1) / block; };
     const int64_t all = tiles(m.c.view.shape[0], block_m) * tiles(m.c.view.shape[1], block_n);
     const Grid grid{.x = variant.isPersistent ? std::min(all, (*kernel)->concurrency()) : all};
-    made.launch = [kernel = *kernel, grid, &m] {
-      return kernel->launch(grid, {m.a.view, m.b.view, m.c.view});
-    };
+    made.launch = [kernel = *kernel, grid, &m] { return kernel->launch(grid, {m.a.view, m.b.view, m.c.view}); };
     return made;
   }
 
@@ -152,9 +150,8 @@ private:
     std::vector<Contestant> contestants;
     Expected<CublasProduct> cublas = CublasProduct::make(device_);
     if (cublas)
-      contestants.push_back({"cuBLAS", [&] {
-                               return cublas->launch(matrices->a.view, matrices->b.view, matrices->c.view);
-                             }});
+      contestants.push_back(
+          {"cuBLAS", [&] { return cublas->launch(matrices->a.view, matrices->b.view, matrices->c.view); }});
     for (const Variant &variant : variants()) {
       Expected<Contestant> contestant = make(variant, *matrices);
       if (contestant)

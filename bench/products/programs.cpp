@@ -67,4 +67,21 @@ Expected<Program> recordTwoProducts(DType dtype, ProductBlocks blocks, int width
                 TensorArg{"y", dtype, 2});
 }
 
+Expected<Program> recordLinearAttention(DType dtype, int block_m, int width) {
+  auto kernel = [=](View Q, View K, View V, View O) {
+    Value head = programId(0), row = reshape(iota(block_m), {block_m, 1}),
+          column = reshape(iota(block_m), {1, block_m});
+    Var state = fill({width, width}, 0.0); // [width, width]
+    for (Value i : range(0, Q.dim(1), block_m)) {
+      auto chunk = [&](View view) { return view.at(head).load({i, 0}, {block_m, width}); };
+      Value q = chunk(Q), k = chunk(K), v = chunk(V);
+      Value scores = select(column <= row, dot(q, transpose(k)), 0.0); // [block_m, block_m]
+      O.at(head).store({i, 0}, dot(cast(dtype, scores), v, dot(q, cast(dtype, state))));
+      state = dot(transpose(k), v, state);
+    }
+  };
+  return record("linear_attention", kernel, TensorArg{"q", dtype, 3}, TensorArg{"k", dtype, 3},
+                TensorArg{"v", dtype, 3}, TensorArg{"o", dtype, 3});
+}
+
 } // namespace tegula::bench

@@ -22,4 +22,9 @@ Expected<Program> recordPersistentMatrixProduct(DType dtype, ProductBlocks block
 /// rows of X and takes block_n columns of W at a time. `width` is a number of columns that fits into a tile.
 Expected<Program> recordTwoProducts(DType dtype, ProductBlocks blocks, int width);
 
+/// Causal linear attention, in chunks of block_m positions, with q, k, v and o [heads, n, width]:
+/// O_i = mask(Q_i K_i^T) V_i + Q_i S_i and S_i+1 = S_i + K_i^T V_i, where S_0 = 0 (Yang et al. 2023, "Gated Linear
+/// Attention Transformers", equation 4 without the gate). One program instance per head.
+Expected<Program> recordLinearAttention(DType dtype, int block_m, int width);
+
 } // namespace tegula::bench

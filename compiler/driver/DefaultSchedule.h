@@ -8,8 +8,9 @@
 
 namespace tegula {
 
-/// Chooses warps, stages and roles for a program on a GPU with wgmma and TMA (sm_90a). Returns `schedule` if the program
-/// has no dot in a loop that whole warpgroups could compute. `sharedBytes` is the shared memory of a program instance.
+/// Chooses warps, stages and roles for a program on a GPU with wgmma and TMA (sm_90a). Returns `schedule` if the
+/// program has no dot in a loop that whole warpgroups could compute. `sharedBytes` is the shared memory of a program
+/// instance.
 Schedule completeForHopper(mlir::ModuleOp module, Schedule schedule, int64_t sharedBytes);
 
 } // namespace tegula

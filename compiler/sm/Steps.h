@@ -17,9 +17,6 @@
 
 namespace tegula::sm {
 
-/// The attribute of a loop with its step list, and that of a dot or an MMA with its label.
-constexpr llvm::StringLiteral kSteps = "tile.steps", kLabel = "tile.label";
-
 struct Step {
   enum class Kind : uint8_t { start, end, takeTurn, passTurn };
 

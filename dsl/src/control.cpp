@@ -41,13 +41,14 @@ void Recorder::openRegion(FlowId flow) {
   region_ = id;
 }
 
-FlowId Recorder::openLoop(LoopKind kind, std::vector<NodeId> operands, Location where) {
+FlowId Recorder::openLoop(LoopKind kind, std::vector<NodeId> operands, Location where, std::string steps) {
   if (!active_)
     return 0;
   FlowId id = openFlow(Op::For, std::move(operands), where);
   openRegion(id);
   Flow &flow = graph_.flows[id];
   flow.kind = kind;
+  flow.steps = std::move(steps);
   flow.induction = hidden(Op::Argument, {kind == LoopKind::Dynamic ? i32 : DType::index, {}}, flow.node, -1);
   for (size_t i = 0; i < flow.carried.size(); ++i) {
     Variable &variable = variables_[flow.carried[i].slot];
@@ -145,14 +146,17 @@ bool Recorder::abandon(FlowId flow) {
 
 namespace {
 
-uint32_t openRange(LoopKind kind, const Operand &begin, const Operand &end, const Operand &step, Location where) {
+uint32_t openRange(LoopKind kind, const Operand &begin, const Operand &end, const Operand &step, Location where,
+                   const std::string &order = "") {
   Recorder &r = Recorder::current();
   Term steps = r.use(step);
   if (steps.kind == Term::Kind::Integer && steps.integer <= 0)
     r.fail(where, "range: the step is " + std::to_string(steps.integer) + "; it must be positive");
   Converter convert(r, "range", where);
   NodeId first = convert.position(r.use(begin)), last = convert.position(r.use(end));
-  return r.openLoop(kind, {first, last, convert.position(steps)}, where);
+  if (order.find_first_of("\"\\\n") != std::string::npos)
+    r.fail(where, "range: a step list has labels, @1, .end@1, < and >, and no quotes");
+  return r.openLoop(kind, {first, last, convert.position(steps)}, where, order);
 }
 
 void checkCounter(const Converter &convert, NodeId counter) {
@@ -183,6 +187,9 @@ Range::Range(std::function<uint32_t()> open, Location where)
 
 Range range(Operand begin, Operand end, Operand step, Location where) {
   return {[=] { return openRange(LoopKind::Ordered, begin, end, step, where); }, where};
+}
+Range range(Operand begin, Operand end, Operand step, Steps steps, Location where) {
+  return {[=] { return openRange(LoopKind::Ordered, begin, end, step, where, steps.list); }, where};
 }
 Range parallelRange(Operand begin, Operand end, Operand step, Location where) {
   return {[=] { return openRange(LoopKind::Parallel, begin, end, step, where); }, where};

@@ -122,7 +122,7 @@ struct Node {
   Op op;
   Type type;
   std::vector<NodeId> operands;
-  std::string text;   ///< An attribute as it is written; for a parameter, its name.
+  std::string text;   ///< An attribute as it is written; for a parameter, its name; for a dot, its label.
   int64_t number = 0; ///< An axis, the position of an argument or result, or the FlowId of For and If.
   Location where;
   RegionId region = 0;
@@ -162,6 +162,7 @@ struct Flow {
   std::vector<Carried> carried;
   NodeId induction = 0;
   LoopKind kind = LoopKind::Ordered; ///< For a For only.
+  std::string steps = {};            ///< For a For only: its step list.
 };
 
 struct Graph {

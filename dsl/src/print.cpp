@@ -106,7 +106,8 @@ private:
       return target(node) + " : " + types(node, 0);
     case Op::Dot:
       return " " + use(node, 0) + ", " + use(node, 1) + (node.operands.size() == 3 ? " acc " + use(node, 2) : "") +
-             " : " + types(node, 0) + " -> " + type;
+             (node.text.empty() ? "" : " {tile.label = \"" + node.text + "\"}") + " : " + types(node, 0) + " -> " +
+             type;
     case Op::Reduce:
       return " " + node.text + " " + use(node, 0) + " axis " + number + " : " + typeOf(node, 0) + " -> " + type;
     default:
@@ -136,6 +137,8 @@ private:
     nested(flow, 0);
     begin();
     text_ += flow.kind == LoopKind::Parallel ? "} {tile.parallel}" : "}";
+    if (!flow.steps.empty())
+      text_ += " {tile.steps = \"" + flow.steps + "\"}";
     end(node);
   }
 

@@ -71,11 +71,13 @@ public:
 
   // Control flow.
   /// Opens a loop. Its operands are begin, end and step, or a counter and the end.
-  FlowId openLoop(LoopKind kind, std::vector<NodeId> operands, Location where);
+  FlowId openLoop(LoopKind kind, std::vector<NodeId> operands, Location where, std::string steps = {});
   /// Returns true if a loop is open.
   bool inLoop() const;
   /// Makes the tensor a counter. Returns false if it is one already.
   bool markCounter(NodeId view);
+  /// Gives a dot its label.
+  void setLabel(NodeId dot, std::string label);
   NodeId induction(FlowId loop) const;
   void closeLoop(FlowId loop);
   FlowId openBranch(NodeId condition, Location where);

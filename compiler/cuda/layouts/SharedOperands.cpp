@@ -179,8 +179,10 @@ private:
     Value acc = inLayout(b, dot.getAcc(), accumulators);
     if (isa<RankedTensorType>(left.getType()))
       left = packed(b, left);
-    Value product = sm::WgmmaOp::create(b, sm::InflightType::get(b.getContext(), accumulators), left, right,
-                                        shapeOf(dot).k, acc, isReadTransposed(dot, left), isTransposed(dot, rhs));
+    auto product = sm::WgmmaOp::create(b, sm::InflightType::get(b.getContext(), accumulators), left, right,
+                                       shapeOf(dot).k, acc, isReadTransposed(dot, left), isTransposed(dot, rhs));
+    if (Attribute label = dot->getAttr(tile::label))
+      product->setAttr(tile::label, label);
     return sm::AwaitOp::create(b, product).getResult();
   }
 

@@ -198,10 +198,10 @@ static void reorder(scf::ForOp loop, const LoopOrder &order) {
 static FailureOr<bool> pipeline(scf::ForOp loop, StringRef text) {
   llvm::Expected<sm::StepList> steps = sm::parseSteps(text);
   if (!steps)
-    return loop.emitError(sm::kSteps) << " = \"" << text << "\": " << llvm::toString(steps.takeError());
+    return loop.emitError(tile::steps) << " = \"" << text << "\": " << llvm::toString(steps.takeError());
   const LoopOrder order(loop, *steps);
   if (!order.obstacle().empty())
-    return loop.emitError(sm::kSteps) << " = \"" << text << "\": " << order.obstacle();
+    return loop.emitError(tile::steps) << " = \"" << text << "\": " << order.obstacle();
   loop->setAttr(kPipelined, UnitAttr::get(loop.getContext()));
   if (order.isAnyDelayed())
     Pipeline(loop, order).build();
@@ -222,12 +222,12 @@ struct PipelineLoops : cuda::impl::PipelineLoopsBase<PipelineLoops> {
   static LogicalResult pipeline(sm::RolesOp roles) {
     SmallVector<scf::ForOp> loops;
     roles.getConsumer().walk([&](scf::ForOp loop) {
-      if (loop->hasAttr(sm::kSteps) && !loop->hasAttr(kPipelined))
+      if (loop->hasAttr(tile::steps) && !loop->hasAttr(kPipelined))
         loops.push_back(loop);
     });
     bool hasTurns = false;
     for (scf::ForOp loop : loops) {
-      FailureOr<bool> turns = ::pipeline(loop, loop->getAttrOfType<StringAttr>(sm::kSteps).getValue());
+      FailureOr<bool> turns = ::pipeline(loop, loop->getAttrOfType<StringAttr>(tile::steps).getValue());
       if (failed(turns))
         return failure();
       hasTurns |= *turns;

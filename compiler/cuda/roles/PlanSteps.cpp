@@ -89,6 +89,10 @@ namespace {
 struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   void runOnOperation() override {
     getOperation()->walk([&](sm::RolesOp roles) { plan(roles); });
+    getOperation()->walk([](scf::ForOp loop) {
+      if (loop->hasAttr(tile::steps) && !loop->getParentOfType<sm::RolesOp>())
+        loop.emitRemark("the step list has no effect: only loops of consumers have one (roles=load on sm_90a)");
+    });
   }
 
   void plan(sm::RolesOp roles) {
@@ -96,7 +100,7 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
     roles.getConsumer().walk([&](scf::ForOp loop) {
       Labels mmas = labelledMmas(loop);
       hasMmas |= !mmas.empty();
-      if (!mmas.empty() && !loop->hasAttr(sm::kSteps))
+      if (!mmas.empty() && !loop->hasAttr(tile::steps))
         plan(loop, mmas);
     });
     if (!hasMmas && isOverlapped())
@@ -114,7 +118,7 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
       steps = inFlight;
     else if (isOverlapped())
       overlap(loop, mmas, steps);
-    loop->setAttr(sm::kSteps, StringAttr::get(loop.getContext(), sm::toString(steps)));
+    loop->setAttr(tile::steps, StringAttr::get(loop.getContext(), sm::toString(steps)));
   }
 
   void overlap(scf::ForOp loop, const Labels &mmas, sm::StepList &steps) {

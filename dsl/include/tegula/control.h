@@ -5,10 +5,13 @@
 #include "tegula/view.h"
 
 #include <functional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 namespace tegula {
+
+struct Steps;
 
 /// The result of range(). Its iterator runs the body once: `begin()` opens the device loop, `++` closes it.
 class Range {
@@ -32,6 +35,7 @@ public:
 
 private:
   friend Range range(Operand begin, Operand end, Operand step, Location where);
+  friend Range range(Operand begin, Operand end, Operand step, Steps steps, Location where);
   friend Range parallelRange(Operand begin, Operand end, Operand step, Location where);
   friend Range dynamicRange(View counter, Operand end, Location where);
   Range(std::function<uint32_t()> open, Location where);
@@ -46,6 +50,15 @@ private:
 /// it by `break`, `return` or an exception is an error of the program. Positions are of type index; step must be
 /// positive.
 Range range(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
+/// The order in which the MMAs of a loop start, as a step list, such as Steps("s o@1"): in each iteration the dot with
+/// the label "s", together with the dot "o" of the iteration before. docs/design/step_lists.md has the grammar. It
+/// matters on sm_90a with roles; other targets ignore it.
+struct Steps {
+  std::string list;
+  explicit Steps(std::string list) : list(std::move(list)) {}
+};
+/// The same loop in the order of `steps`. The compiler refuses a list that contradicts the program.
+Range range(Operand begin, Operand end, Operand step, Steps steps, Location where = Location::current());
 /// Makes a device loop with a promise: no iteration accesses an element of a tensor that another iteration writes. As
 /// with program instances, accesses to memory of different iterations then need no order.
 Range parallelRange(Operand begin, Operand end, Operand step = 1, Location where = Location::current());

@@ -5,6 +5,7 @@
 #include "tegula/value.h"
 
 #include <initializer_list>
+#include <string_view>
 
 namespace tegula {
 
@@ -69,6 +70,9 @@ Value select(Operand condition, Operand yes, Operand no, Location where = Locati
 Value isFinite(Operand x, Location where = Location::current()); ///< i1: neither NaN nor an infinity.
 
 // Operations that combine elements.
+/// Gives a dot a name for step lists (Steps) and remarks, and returns it: label("s", dot(q, transpose(k))). The name
+/// has letters, digits and underscores, and begins with no digit.
+Value label(std::string_view name, Operand product, Location where = Location::current());
 /// Multiplies matrices: [m, k] x [k, n] -> f32 [m, n], accumulated in f32.
 Value dot(Operand a, Operand b, Location where = Location::current());
 /// Returns acc + a x b.

@@ -12,7 +12,7 @@ using Kind = sm::Step::Kind;
 llvm::MapVector<StringRef, sm::WgmmaOp> cuda::labelledMmas(scf::ForOp loop) {
   llvm::MapVector<StringRef, sm::WgmmaOp> mmas;
   for (auto [number, mma] : llvm::enumerate(loop.getBody()->getOps<sm::WgmmaOp>())) {
-    auto label = mma->getAttrOfType<StringAttr>(sm::kLabel);
+    auto label = mma->getAttrOfType<StringAttr>(tile::label);
     if (!label)
       label = StringAttr::get(loop.getContext(), "p" + Twine(number));
     mmas.insert({label.getValue(), mma});

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Programs that are not attention get wgmma, TMA and a producer on sm_90a without a schedule, and compute what double
+// precision computes. The executor reports races and wrong barriers.
+#include "bench/products/programs.h"
+#include "compiler/client/InProcessCompiler.h"
+#include "language/machine.h"
+#include "tegula/simt_device.h"
+
+#include <gmock/gmock.h>
+
+namespace tegula::language {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Matrix = Array<Bf16>;
+
+/// Runs a program on the executor of sm_90a without a schedule.
+void launch(const Program &program, Grid grid, std::initializer_list<Argument> arguments) {
+  static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  Expected<std::shared_ptr<Device>> device = simtDevice({.arch = "sm_90a"});
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  KernelCache cache(*compiler, *device);
+  auto kernel = cache.get(program.text);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  const Status status = (*kernel)->launch(grid, arguments);
+  ASSERT_TRUE(status.ok()) << status.message();
+}
+
+std::string ptxOf(const Program &program) {
+  Expected<Artifact> artifact = makeInProcessCompiler()->compile(
+      {.program = program.text, .schedule = {}, .target = {.name = "cuda", .arch = "sm_90a"}, .emit = "ptx"});
+  EXPECT_TRUE(artifact.ok()) << artifact.status().message();
+  return artifact.ok() ? artifact->text : "";
+}
+
+/// Expects that warpgroups compute, TMA loads, and registers are divided among roles.
+void expectTheFastPath(const Program &program) {
+  const std::string ptx = ptxOf(program);
+  EXPECT_THAT(ptx, HasSubstr("wgmma.mma_async"));
+  EXPECT_THAT(ptx, HasSubstr("cp.async.bulk.tensor"));
+  EXPECT_THAT(ptx, HasSubstr("setmaxnreg.inc"));
+}
+
+/// Expects `actual` beside `expected` within the rounding of bf16, plus `rounding` times `magnitude`: the sum of the
+/// sizes of all terms.
+void expectNear(float actual, double expected, double magnitude, double rounding) {
+  EXPECT_NEAR(actual, expected, std::abs(expected) * 0x1p-8 + magnitude * rounding);
+}
+
+void checkProduct(Matrix &a, Matrix &b, Matrix &c) {
+  for (int64_t i = 0; i < c.shape[0]; ++i)
+    for (int64_t j = 0; j < c.shape[1]; ++j) {
+      double sum = 0, magnitude = 0;
+      for (int64_t k = 0; k < a.shape[1]; ++k) {
+        const double term = double(a(i, k)) * double(b(k, j));
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      expectNear(c(i, j), sum, magnitude, 0x1p-20);
+    }
+}
+
+/// m, n and k of a product that no tile divides.
+constexpr int64_t kSizes[3] = {136, 264, 200};
+
+struct Product {
+  Matrix a = Matrix::random({kSizes[0], kSizes[2]}, 1), b = Matrix::random({kSizes[2], kSizes[1]}, 2),
+         c = Matrix({kSizes[0], kSizes[1]}, 7.0f);
+
+  void runAndCheck(const Expected<Program> &program, int64_t instances) {
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    expectTheFastPath(*program);
+    OnDevice<Bf16> on_a(a), on_b(b), on_c(c);
+    launch(*program, {.x = instances}, {on_a.ref(), on_b.ref(), on_c.ref()});
+    ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+    checkProduct(a, b, c);
+  }
+};
+
+TEST(Hopper, AMatrixProduct) { Product().runAndCheck(bench::recordMatrixProduct(bf16, {128, 128, 64}), 2 * 3); }
+
+TEST(Hopper, AMatrixProductOfWideTiles) {
+  Product().runAndCheck(bench::recordMatrixProduct(bf16, {128, 256, 64}), 2 * 2);
+}
+
+TEST(Hopper, APersistentMatrixProduct) {
+  Product().runAndCheck(bench::recordPersistentMatrixProduct(bf16, {128, 128, 64}), 2);
+}
+
+/// Compares Y = max(X W, 0) V, whose hidden tile is rounded to bf16.
+void checkChain(Matrix &x, Matrix &w, Matrix &v, Matrix &y) {
+  const int64_t width = y.shape[1];
+  for (int64_t i = 0; i < y.shape[0]; ++i) {
+    std::vector<double> sums(width), magnitudes(width);
+    for (int64_t h = 0; h < w.shape[1]; ++h) {
+      double inner = 0;
+      for (int64_t k = 0; k < x.shape[1]; ++k)
+        inner += double(x(i, k)) * double(w(k, h));
+      for (int64_t j = 0; j < width; ++j) {
+        sums[j] += std::max(inner, 0.0) * double(v(h, j));
+        magnitudes[j] += std::abs(inner * double(v(h, j)));
+      }
+    }
+    for (int64_t j = 0; j < width; ++j)
+      expectNear(y(i, j), sums[j], magnitudes[j], 0x1p-8);
+  }
+}
+
+TEST(Hopper, AChainOfTwoProducts) {
+  constexpr int64_t rows = 150, hidden = 200, width = 128;
+  Matrix x = Matrix::random({rows, width}, 1), w = Matrix::random({width, hidden}, 2, -0.1, 0.1),
+         v = Matrix::random({hidden, width}, 3, -0.1, 0.1), y({rows, width}, 7.0f);
+  Expected<Program> program = bench::recordTwoProducts(bf16, {128, 64, 64}, width);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  expectTheFastPath(*program);
+  OnDevice<Bf16> on_x(x), on_w(w), on_v(v), on_y(y);
+  launch(*program, {.x = 2}, {on_x.ref(), on_w.ref(), on_v.ref(), on_y.ref()});
+  ASSERT_TRUE(on_y.readBack()) << "memory outside an array was written";
+  checkChain(x, w, v, y);
+}
+
+TEST(Hopper, LinearAttention) {
+  constexpr int64_t heads = 2, n = 300, width = 128;
+  Matrix q = Matrix::random({heads, n, width}, 1), k = Matrix::random({heads, n, width}, 2, -0.2, 0.2),
+         v = Matrix::random({heads, n, width}, 3), o({heads, n, width}, 7.0f);
+  Expected<Program> program = bench::recordLinearAttention(bf16, 128, width);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  expectTheFastPath(*program);
+  OnDevice<Bf16> on_q(q), on_k(k), on_v(v), on_o(o);
+  launch(*program, {.x = heads}, {on_q.ref(), on_k.ref(), on_v.ref(), on_o.ref()});
+  ASSERT_TRUE(on_o.readBack()) << "memory outside an array was written";
+  for (int64_t head = 0; head < heads; ++head)
+    for (int64_t i = 0; i < n; ++i) {
+      std::vector<double> sums(width), magnitudes(width);
+      for (int64_t j = 0; j <= i; ++j) {
+        double score = 0, size = 0;
+        for (int64_t c = 0; c < width; ++c) {
+          score += double(q(head, i, c)) * double(k(head, j, c));
+          size += std::abs(double(q(head, i, c)) * double(k(head, j, c)));
+        }
+        for (int64_t c = 0; c < width; ++c) {
+          sums[c] += score * double(v(head, j, c));
+          magnitudes[c] += size * std::abs(double(v(head, j, c)));
+        }
+      }
+      for (int64_t c = 0; c < width; ++c) // Scores and the state are rounded to bf16.
+        expectNear(o(head, i, c), sums[c], magnitudes[c], 0x1p-8);
+    }
+}
+
+/// Two products of an iteration; the second one comes one iteration late.
+Expected<Program> recordInSteps(const char *steps) {
+  auto kernel = [=](View X, View W, View V, View Y) {
+    Value x = X.load({programId(0) * 128, 0}, {128, 128});
+    Var y = fill({128, 128}, 0.0); // [128, 128]
+    for (Value h : range(0, W.dim(1), 64, Steps(steps))) {
+      Value hidden = max(label("hidden", dot(x, W.load({0, h}, {128, 64}))), 0.0); // [128, 64]
+      y = label("out", dot(cast(bf16, hidden), V.load({h, 0}, {64, 128}), y));
+    }
+    Y.store({programId(0) * 128, 0}, y);
+  };
+  return record("in_steps", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
+                TensorArg{"y", bf16, 2});
+}
+
+TEST(Hopper, AnAuthorOrdersTheProductsOfALoop) {
+  for (const char *steps : {"hidden out", "hidden out@1", "< hidden out@1 >"}) {
+    SCOPED_TRACE(steps);
+    Expected<Program> program = recordInSteps(steps);
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    Matrix x = Matrix::random({128, 128}, 1), w = Matrix::random({128, 200}, 2, -0.1, 0.1),
+           v = Matrix::random({200, 128}, 3, -0.1, 0.1), y({128, 128}, 7.0f);
+    OnDevice<Bf16> on_x(x), on_w(w), on_v(v), on_y(y);
+    launch(*program, {.x = 1}, {on_x.ref(), on_w.ref(), on_v.ref(), on_y.ref()});
+    ASSERT_TRUE(on_y.readBack()) << "memory outside an array was written";
+    checkChain(x, w, v, y);
+    EXPECT_EQ(ptxOf(*program).find("bar.arrive") != std::string::npos, std::string(steps).find('<') == 0);
+  }
+}
+
+TEST(Hopper, AWrongStepListIsRefusedAtTheLoop) {
+  Expected<Program> program = recordInSteps("out hidden");
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  Expected<Artifact> artifact = makeInProcessCompiler()->compile(
+      {.program = program->text, .schedule = {}, .target = {.name = "cuda", .arch = "sm_90a"}, .emit = "ptx"});
+  ASSERT_FALSE(artifact.ok());
+  EXPECT_THAT(artifact.status().message(), HasSubstr("hopper_test.cpp:"));
+  EXPECT_THAT(artifact.status().message(), HasSubstr("the step list starts an MMA before another one that it needs"));
+}
+
+} // namespace
+} // namespace tegula::language
