@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ namespace tegula::random_programs {
 namespace {
 
 [[noreturn]] void checkAndExit(const std::vector<uint32_t> &numbers, const Settings &settings, int pipe) {
-  alarm(unsigned(settings.seconds));
+  limitTime(settings.seconds);
   Choices choices(numbers);
   Counts counts;
   const std::string wrong = check(generate(choices), settings.targets, counts);
@@ -34,6 +35,12 @@ std::string kindOf(const std::string &wrong) { return wrong.substr(0, wrong.find
 
 } // namespace
 
+void limitTime(int seconds) {
+  const itimerval limit{{0, 0}, {seconds, 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
+  alarm(unsigned(20 * seconds));
+}
+
 std::string attempt(const std::vector<uint32_t> &choices, const Settings &settings) {
   int ends[2];
   if (pipe(ends) != 0)
@@ -46,7 +53,7 @@ std::string attempt(const std::vector<uint32_t> &choices, const Settings &settin
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGPROF))
     return "hang: more than " + std::to_string(settings.seconds) + " seconds";
   if (WIFSIGNALED(status))
     return std::string("crash: ") + strsignal(WTERMSIG(status));

@@ -13,8 +13,11 @@ namespace tegula::random_programs {
 /// How programs are checked.
 struct Settings {
   std::vector<std::string> targets = kTargets;
-  int seconds = 60; ///< After this time, a program counts as hung.
+  int seconds = 60; ///< After this processor time, or 20 times as long on the clock, a program counts as hung.
 };
+
+/// Ends this process by a signal when the time of a program is over; 0 means never.
+void limitTime(int seconds);
 
 /// Checks the program of these choices in a child process. Returns what is wrong, as check() does; also "crash" with
 /// the signal, and "hang".

@@ -20,7 +20,7 @@ struct Counts {
   int64_t launches = 0; ///< Programs that compiled and ran on a target.
   int64_t refusals = 0; ///< Schedules that the compiler refused with a reason.
   int64_t elements = 0; ///< Elements of results.
-  int64_t vague = 0;    ///< Those among them whose bound is so wide that nothing could be checked.
+  int64_t vague = 0;    ///< Elements whose bound is so wide that nothing could be checked.
 
   Counts &operator+=(const Counts &other);
 };

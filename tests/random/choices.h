@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The stream of numbers from which a random program is made. Whoever repeats the numbers repeats the program; smaller
-// and fewer numbers make a smaller program.
+// The stream of numbers from which a random program is made. The same numbers make the same program; smaller and
+// fewer numbers make a smaller one.
 #pragma once
 
 #include <cstdint>

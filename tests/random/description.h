@@ -81,12 +81,12 @@ struct Node {
   Op op;
   int id = -1;
   DType dtype = f32;
-  Shape shape = {};               ///< Of the result; of the tile for a store.
+  Shape shape = {};               ///< Shape of the result; for a store, of the tile.
   std::vector<int> operands = {}; ///< Ids.
   int tensor = -1;                ///< Index of a tensor.
   int subject = -1;               ///< Id of the var, or of the softmax.
   double number = 0;              ///< A constant, or what a load reads outside a tensor.
-  int axis = 0;                   ///< Of dim, sum, largest and smallest.
+  int axis = 0;                   ///< Axis of dim, sum, largest and smallest.
   bool perInstance = false;       ///< The tensor is a slice `.at(programId(0))`.
   Region then = {}, otherwise = {};
 };
@@ -96,7 +96,7 @@ struct Tensor {
   DType dtype = f32;
   Shape shape = {};
   bool written = false;
-  unsigned seed = 0; ///< Of its elements; a tensor that is written begins with zeros.
+  unsigned seed = 0; ///< Seed of its elements; a tensor that is written begins with zeros.
 };
 
 /// A program, how often it runs, and the schedules to compile it with.

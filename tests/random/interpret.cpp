@@ -43,7 +43,7 @@ struct Update {
   DType dtype;
 };
 
-/// What a part of a program may change.
+/// State that a part of a program may change.
 struct State {
   std::map<int, Tile> variables;
   std::map<int, std::vector<Update>> softmaxes;

@@ -33,7 +33,7 @@ struct Options {
   bool shrinks = true;
 };
 
-/// What the processes share.
+/// Memory that the processes share.
 struct Shared {
   std::atomic<int64_t> next;
   std::atomic<int64_t> findings;
@@ -73,10 +73,10 @@ void report(const std::vector<uint32_t> &numbers, const std::string &origin, con
   }
   for (int64_t seed; (seed = shared.next++) < options.last;) {
     worker.seed = seed;
-    alarm(unsigned(options.settings.seconds));
+    limitTime(options.settings.seconds);
     Choices choices{uint64_t(seed)};
     const std::string wrong = check(generate(choices), options.settings.targets, worker.counts);
-    alarm(0);
+    limitTime(0);
     if (!wrong.empty())
       _exit(kDefect);
     worker.seed = kNone;
@@ -111,16 +111,26 @@ int64_t runSeeds(const Options &options) {
   return shared.findings;
 }
 
-/// Prints one program and checks it. With `--print mlir`, prints its text for the compiler only.
+/// Prints a program in the language or, for "mlir", as the compiler reads it.
+void print(const Case &program, std::string_view language) {
+  printf("%s", (language == "mlir" ? build(program)->text : toText(program)).c_str());
+}
+
+void printSeeds(const Options &options) {
+  for (int64_t seed = options.first; seed < options.last; ++seed) {
+    Choices choices{uint64_t(seed)};
+    printf("// seed %lld\n", (long long)seed);
+    print(generate(choices), options.print);
+  }
+}
+
+/// Prints one program and, unless the options ask only for that, checks it.
 int runProgram(const Options &options) {
   const std::vector<uint32_t> numbers = parseChoices(options.program);
   Choices choices(numbers);
-  const Case program = generate(choices);
-  if (options.print == "mlir") {
-    printf("%s", build(program)->text.c_str());
+  print(generate(choices), options.print);
+  if (!options.print.empty())
     return 0;
-  }
-  printf("%s", toText(program).c_str());
   const std::string wrong = attempt(numbers, options.settings);
   printf("%s\n", wrong.empty() ? "passed" : wrong.c_str());
   return wrong.empty() ? 0 : 1;
@@ -176,11 +186,8 @@ int run(int count, char **words) {
     }
   if (!options.program.empty())
     return runProgram(options);
-  if (options.print == "dsl") {
-    for (int64_t seed = options.first; seed < options.last; ++seed) {
-      Choices choices{uint64_t(seed)};
-      printf("// seed %lld\n%s\n", (long long)seed, toText(generate(choices)).c_str());
-    }
+  if (!options.print.empty()) {
+    printSeeds(options);
     return 0;
   }
   return runSeeds(options) == 0 ? 0 : 1;

@@ -34,7 +34,7 @@ const std::set<std::string> kChangeAgain = {
     "boundary-masks",                // Tests a mask again in the branch in which it is computed.
     "limit-rows",                    // Changes a loop again that it has changed.
     "pipeline-copies",               // Pipelines a copy that its first run has left alone.
-    "insert-barriers",               // Puts a fence before a wait that its first run has left alone.
+    "insert-barriers",               // Does not know the fences that it has made, and doubles them.
 };
 
 std::string textOf(ModuleOp module) {
