@@ -31,6 +31,11 @@ Operand Selection::resize(Operand x, RegisterClass from, RegisterClass to, bool 
   return emit(conversion(integerOf(to, isSigned && !isSmaller), integerOf(from, isSigned && !isSmaller)), to, x);
 }
 
+Operand Selection::lowestBit(Operand x, RegisterClass from) {
+  x = emit("and." + toString(from) + " $0, $1, 1", from, x);
+  return emit("setp.ne." + toString(from) + " $0, $1, 0", RegisterClass::pred, x);
+}
+
 /// Converts a condition to any type.
 Operand Selection::convertCondition(CastInst &cast, Type *type, Operand x) {
   RegisterClass to = classOf(type);
@@ -65,8 +70,7 @@ Operand Selection::computeCast(CastInst &cast, Type *type, Operand x) {
   case Instruction::Trunc:
     if (to != RegisterClass::pred)
       return resize(x, from, to, /*isSigned=*/false);
-    x = emit("and." + toString(from) + " $0, $1, 1", from, x);
-    return emit("setp.ne." + toString(from) + " $0, $1, 0", to, x);
+    return lowestBit(x, from);
   case Instruction::ZExt:
   case Instruction::PtrToInt:
   case Instruction::IntToPtr:

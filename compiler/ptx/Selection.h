@@ -51,6 +51,7 @@ private:
   Operand extended(Operand narrow, llvm::Type *type, bool isSigned);
   void define(llvm::Value *value, Operands operands);
   void definePacked(llvm::Instruction &value, Operand whole);
+  void defineShifted(llvm::Instruction &value, Operand whole);
 
   //===-- Lines --------------------------------------------------------------------------------------------------===//
   void append(const llvm::Twine &text, Operands operands, unsigned results);
@@ -88,6 +89,8 @@ private:
   Operand divideUnsigned(RegisterClass registerClass, Operand x, const llvm::APInt &divisor);
   Operand divideSigned(RegisterClass registerClass, Operand x, const llvm::APInt &divisor);
   Operand computeCast(llvm::CastInst &cast, llvm::Type *type, Operand x);
+  /// Returns the lowest bit of an integer as a condition.
+  Operand lowestBit(Operand x, RegisterClass from);
   Operand roundToOdd(RegisterClass from, bool isSigned, Operand x);
   Operand convertCondition(llvm::CastInst &cast, llvm::Type *type, Operand x);
   Operand resize(Operand x, RegisterClass from, RegisterClass to, bool isSigned);

@@ -189,25 +189,32 @@ void Selection::definePacked(Instruction &value, Operand whole) {
   if (value.getParent() &&
       all_of(value.users(), [](User *user) { return isa<BitCastInst>(user) || isMachineInstruction(*user); }))
     return;
+  auto count = static_cast<unsigned>(classesOf(type).size());
+  if (count == 1)
+    return define(&value, whole);
+  if (!isMovable(type))
+    return defineShifted(value, whole);
   SmallVector<Operand> all;
   for (RegisterClass registerClass : classesOf(type))
     all.push_back(newRegister(registerClass));
-  auto count = static_cast<unsigned>(all.size());
-  if (count == 1)
-    return define(&value, whole);
-  if (isFourBytes(type)) {
-    for (unsigned i = 0; i < count; ++i) {
-      Operand low = emit("shr.u32 $0, $1, $2", RegisterClass::b32, {whole, Operand::ofInteger(8 * i)});
-      all[i] = emit("cvt.u16.u32 $0, $1", RegisterClass::b16, low);
-    }
-    return define(&value, all);
-  }
-  if (!isMovable(type))
-    refuse("unpacking " + describe(value));
   define(&value, all);
   all.push_back(whole);
   append("mov.b" + Twine(type->getPrimitiveSizeInBits()) + " " + listOf(0, count) + ", $" + Twine(count) + ";", all,
          count);
+}
+
+/// Defines a vector whose elements are shifted down from their places in a register.
+void Selection::defineShifted(Instruction &value, Operand whole) {
+  Type *type = value.getType();
+  auto all = static_cast<unsigned>(type->getPrimitiveSizeInBits());
+  RegisterClass from = classOf(IntegerType::get(type->getContext(), all)), to = classOf(type->getScalarType());
+  SmallVector<Operand> elements;
+  for (unsigned low = 0; low < all; low += type->getScalarSizeInBits()) {
+    Operand element = emit("shr.u" + Twine(bitsOf(from)) + " $0, $1, $2", from, {whole, Operand::ofInteger(low)});
+    elements.push_back(to == RegisterClass::pred ? lowestBit(element, from)
+                                                 : resize(element, from, to, /*isSigned=*/false));
+  }
+  define(&value, elements);
 }
 
 /// Returns an operand with the same bits. Literals are spelled by their type.

@@ -8,7 +8,7 @@
 ; RUN: not tegula-opt --ptx %t/variable.ll 2>&1 | FileCheck %s --check-prefix=VARIABLE
 ; RUN: not tegula-opt --ptx %t/condition.ll 2>&1 | FileCheck %s --check-prefix=CONDITION
 ; RUN: not tegula-opt --ptx %t/switch.ll 2>&1 | FileCheck %s --check-prefix=SWITCH
-; RUN: not tegula-opt --ptx %t/pack.ll 2>&1 | FileCheck %s --check-prefix=UNPACK
+; RUN: not tegula-opt --ptx %t/pack.ll 2>&1 | FileCheck %s --check-prefix=PACK
 
 ;--- instruction.ll
 ; INSTRUCTION: cannot print PTX for the instruction frem
@@ -81,11 +81,11 @@ end:
   ret void
 }
 ;--- pack.ll
-; UNPACK: cannot print PTX for unpacking
-define ptx_kernel void @f(i64 %x) {
-  %v = bitcast i64 %x to <8 x i8>
-  %a = extractelement <8 x i8> %v, i64 5
-  %b = zext i8 %a to i32
-  call void asm sideeffect "st $0;", "r"(i32 %b)
+; PACK: cannot print PTX for packing
+define ptx_kernel void @f(i32 %x) {
+  %a = trunc i32 %x to i8
+  %v = insertelement <8 x i8> poison, i8 %a, i64 5
+  %b = bitcast <8 x i8> %v to i64
+  call void asm sideeffect "st $0;", "l"(i64 %b)
   ret void
 }

@@ -79,6 +79,19 @@ define ptx_kernel void @four_halves(i64 %w) {
   ret void
 }
 
+; Elements for which `mov` has no form are shifted down.
+; CHECK-LABEL: .visible .entry bits(
+define ptx_kernel void @bits(i64 %w) {
+  %v = bitcast i64 %w to <64 x i1>
+  ; CHECK: shr.u64 %rd[[S:[0-9]+]], %rd{{[0-9]+}}, 37;
+  ; CHECK-NEXT: and.b64 %rd[[A:[0-9]+]], %rd[[S]], 1;
+  ; CHECK-NEXT: setp.ne.b64 %p[[P:[0-9]+]], %rd[[A]], 0;
+  %p = extractelement <64 x i1> %v, i64 37
+  ; CHECK: @%p[[P]] st;
+  call void asm sideeffect "@$0 st;", "b"(i1 %p)
+  ret void
+}
+
 ; Elements of the same size stay where they are.
 ; CHECK-LABEL: .visible .entry same_elements(
 define ptx_kernel void @same_elements(float %x) {
