@@ -180,6 +180,8 @@ Operand Selection::computeNarrow(Intrinsic::ID id, Type *type, Operands x) {
     return emit(name + ".b16 $0, $1, $2", RegisterClass::b16, {a, b});
   };
   switch (id) {
+  case Intrinsic::fabs:
+    return logic("and", x[0], magnitude);
   case Intrinsic::copysign:
     return logic("or", logic("and", x[0], magnitude), logic("and", x[1], sign));
   case Intrinsic::fma:

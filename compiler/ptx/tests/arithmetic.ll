@@ -86,12 +86,16 @@ define ptx_kernel void @halves(i32 %a) {
   ; The sign changes, even that of a NaN, and nothing else.
   ; CHECK: xor.b16 %rs[[T:[0-9]+]], %rs{{[0-9]+}}, 32768;
   %n = fneg bfloat %y
+  ; CHECK: and.b16 %rs[[M:[0-9]+]], %rs{{[0-9]+}}, 32767;
+  %m = call half @llvm.fabs.f16(half %x)
   %u = bitcast half %s to i16
   %v = bitcast bfloat %n to i16
-  ; CHECK: st %rs[[H]], %rs[[T]];
-  call void asm sideeffect "st $0, $1;", "h,h"(i16 %u, i16 %v)
+  %z = bitcast half %m to i16
+  ; CHECK: st %rs[[H]], %rs[[T]], %rs[[M]];
+  call void asm sideeffect "st $0, $1, $2;", "h,h,h"(i16 %u, i16 %v, i16 %z)
   ret void
 }
+declare half @llvm.fabs.f16(half)
 
 ; CHECK-LABEL: .visible .entry conditions(
 define ptx_kernel void @conditions(i32 %a, i32 %b, i32 %c) {
