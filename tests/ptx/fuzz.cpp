@@ -77,7 +77,7 @@ bool isAlike(const Verdict &a, const Verdict &b) {
 void print(const llvm::Module &module, Settings settings) {
   std::unique_ptr<llvm::Module> kernel = compiled(module, settings);
   Expected<std::string> text = tegulaPtx(*kernel, settings.arch());
-  llvm::outs() << *kernel << (text ? *text : text.status().message()) << llvmPtx(*kernel, settings.arch());
+  llvm::outs() << *kernel << (text ? *text : text.status().message()) << llvmPtx(*kernel);
 }
 
 using Check = Verdict (*)(const llvm::Module &, Settings);

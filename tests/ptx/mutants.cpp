@@ -90,7 +90,7 @@ void tryKernel(std::vector<Mutant> &left, Settings settings) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module = compiled(*randomKernel(context, settings.seed), settings);
   const Expected<std::string> ours = tegulaPtx(*module, settings.arch());
-  const Expected<Program> theirs = parseProgram(llvmPtx(*module, settings.arch()));
+  const Expected<Program> theirs = parseProgram(llvmPtx(*module));
   if (!ours || !theirs)
     return;
   std::erase_if(left, [&](Mutant &mutant) {

@@ -62,8 +62,8 @@ static void avoidDefect(Module &module) {
     }
 }
 
-std::string llvmPtx(const Module &module, std::string_view arch) {
-  Expected<emit::GpuTarget> gpu = emit::resolveGpu(std::string(arch));
+std::string llvmPtx(const Module &module) {
+  Expected<emit::GpuTarget> gpu = emit::resolveGpu("sm_90a");
   std::unique_ptr<TargetMachine> machine(nvptx()->createTargetMachine(Triple("nvptx64-nvidia-cuda"), gpu->arch,
                                                                       featuresOf(*gpu), TargetOptions(), std::nullopt));
   std::unique_ptr<Module> copy = CloneModule(module);

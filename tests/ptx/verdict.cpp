@@ -32,7 +32,7 @@ Verdict judge(const llvm::Module &module, Settings settings) {
   Expected<Program> ours = parseProgram(*text);
   if (!ours)
     return {Kind::rejected, ours.status().message()};
-  Expected<Program> theirs = parseProgram(llvmPtx(*kernel, settings.arch()));
+  Expected<Program> theirs = parseProgram(llvmPtx(*kernel));
   if (!theirs)
     return {Kind::failed, theirs.status().message()};
   return compare(*ours, *theirs, settings.seed);
