@@ -97,6 +97,8 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
     function.walk([&](sm::LoadSharedOp fetch) {
       if (canProducerLoad(fetch))
         fetches.push_back(fetch);
+      else if (isInLoop(fetch) && isReadByMmas(fetch))
+        fetch.emitRemark("all warps copy this tile, not the producer: ") << whyNotProducerLoaded(fetch);
     });
     if (llvm::none_of(fetches, isInLoop)) {
       function.emitRemark("roles=load has no effect: no loop loads tiles that a producer could load; all warps copy");

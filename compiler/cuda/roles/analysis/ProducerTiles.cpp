@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 
+#include "compiler/sm/Elements.h"
 #include "compiler/sm/Multiples.h"
-
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -45,16 +45,45 @@ static bool isRepeatable(Operation *op) {
 
 static bool areRepeatable(ValueRange values) { return llvm::all_of(sliceOf(values), isRepeatable); }
 
-/// Returns true if TMA can copy the tile as one box of the tensor of the view, and nothing next to it must become 0. A
-/// tile at column 0 is as wide as its tensor for TMA. Next to any other tile, MMAs must read no more columns than it
-/// has.
-static bool isBox(sm::LoadSharedOp fetch) {
-  constexpr int64_t maxRows = 256, elements = 8, depthOfStep = 16;
+/// Returns true if `user` is an MMA whose depth runs along the columns of the tile, and its last step is not whole.
+/// Such an MMA multiplies the columns next to the tile, too, so they must be 0.
+static bool readsPastTile(Operation *user, Value tile) {
+  auto reads = [&](auto mma) {
+    const bool alongColumns =
+        (mma.getLhs() == tile && !mma.getTransposeLhs()) || (mma.getRhs() == tile && mma.getTransposeRhs());
+    auto element = sm::mmaElement(cast<sm::SharedType>(tile.getType()).getElementType());
+    return alongColumns && (!element || static_cast<int64_t>(mma.getDepth()) % element->depth != 0);
+  };
+  if (auto wgmma = dyn_cast<sm::WgmmaOp>(user))
+    return reads(wgmma);
+  return reads(cast<sm::MmaOp>(user));
+}
+
+/// The most rows of a box, and the rows after which the swizzle repeats.
+constexpr int64_t kMaxBoxRows = 256, kSwizzleRows = 8;
+
+/// Returns why TMA cannot copy the tile to its place in shared memory, or nothing if it can.
+static std::string whyNoBox(sm::LoadSharedOp fetch) {
   sm::SharedType type = fetch.getType();
+  if (type.getPanel() != sm::kPanelBytes || !sm::isCopiedByTma(type.getElementType()))
+    return "its elements do not lie in panels of 128 bytes";
+  if (type.getShape()[0] != fetch.getShape()[0])
+    return "its " + std::to_string(fetch.getShape()[0]) + " rows are padded to " + std::to_string(type.getShape()[0]);
+  if (type.getShape()[0] > kMaxBoxRows && type.getShape()[0] % kSwizzleRows != 0)
+    return "its " + std::to_string(type.getShape()[0]) +
+           " rows are more than a box has, and are not a multiple of 8";
   Value column = fetch.getPosition().back();
-  const bool hasOwnColumns = matchPattern(column, m_Zero()) || fetch.getShape()[1] % depthOfStep == 0;
-  return type.getPanel() == 128 && type.elementBytes() == 2 && type.getShape()[0] == fetch.getShape()[0] &&
-         type.getShape()[0] <= maxRows && hasOwnColumns && sm::isMultipleOf(column, elements);
+  if (matchPattern(column, m_Zero()))
+    return "";
+  if (llvm::any_of(fetch->getUsers(), [&](Operation *user) { return readsPastTile(user, fetch); }))
+    return "zeros must follow its columns, because their number is not a multiple of the depth of an MMA; make it one, "
+           "or start at column 0";
+  constexpr int64_t unit = 16;
+  const int64_t elements = unit / type.elementBytes();
+  if (!sm::isMultipleOf(column, elements))
+    return "its first column is not provably a multiple of " + std::to_string(elements) +
+           " (16 bytes); compute it as a product with such a constant";
+  return "";
 }
 
 bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {
@@ -97,12 +126,21 @@ template <class Op> static bool isKnown(Op op) {
          llvm::none_of(op->getOperands(), isCarried);
 }
 
-bool cuda::canProducerLoad(sm::LoadSharedOp fetch) { return isKnown(fetch) && isBox(fetch) && isReadByMmas(fetch); }
+std::string cuda::whyNotProducerLoaded(sm::LoadSharedOp fetch) {
+  if (!tile::isReadOnly(fetch.getView()))
+    return "the kernel writes its tensor";
+  if (!isKnown(fetch))
+    return "its position depends on values that only the consumers have, such as values that a loop carries";
+  return whyNoBox(fetch);
+}
+
+bool cuda::canProducerLoad(sm::LoadSharedOp fetch) {
+  return isReadByMmas(fetch) && whyNotProducerLoaded(fetch).empty();
+}
 
 sm::SharedType cuda::boxType(RankedTensorType tile) {
-  constexpr int64_t panelBytes = 128, panelElements = 64;
-  const auto columns = static_cast<int64_t>(llvm::alignTo(tile.getDimSize(1), panelElements));
-  return sm::SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), panelBytes);
+  const auto columns = static_cast<int64_t>(llvm::alignTo(tile.getDimSize(1), sm::panelColumns(tile.getElementType())));
+  return sm::SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), sm::kPanelBytes);
 }
 
 bool cuda::canProducerLoad(tile::LoadOp load) {

@@ -7,6 +7,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <string>
+
 namespace tegula::cuda {
 
 /// Returns the ops that `values` are computed from, operands first.
@@ -25,6 +27,9 @@ bool isReadByMmas(sm::LoadSharedOp fetch);
 
 /// Returns true if a reader of the tile is not an sm.wgmma. Such a reader loads shared memory lane by lane.
 bool isReadByLanes(sm::LoadSharedOp fetch);
+
+/// Returns why the producer cannot load a tile that MMAs read, as a clause for a remark; empty if it can.
+std::string whyNotProducerLoaded(sm::LoadSharedOp fetch);
 
 /// Returns true if the producer can load the tile for MMAs that read it in shared memory.
 bool canProducerLoad(sm::LoadSharedOp fetch);

@@ -276,6 +276,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
     %c64 = arith.constant 64 : index
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
     %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero, %row = %c0) -> (tensor<64x64xf32, #c>, index) {
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its position depends on values that only the consumers have}}
       %ks = sm.load_shared %k[%row, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
       %f = sm.wgmma %ks, %ks depth 64 acc %sum {transpose_rhs}
         : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
@@ -373,6 +374,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
       scf.condition(%more) %i : index
     } do {
     ^bb0(%i: index):
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its position depends on values that only the consumers have}}
       %qs = sm.load_shared %q[%i, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
       %f = sm.wgmma %qs, %qs depth 64 acc %zero
         : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>, tensor<128x64xf32, #c>
@@ -516,6 +518,89 @@ module attributes {tile.roles = "load", tile.num_warps = 16 : i64, tile.instance
         -> !sm.inflight<tensor<256x64xf32, #c>>
       %s = sm.await %f : !sm.inflight<tensor<256x64xf32, #c>>
       scf.yield %s : tensor<256x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The producer loads operands of a matrix product, which begin at any multiple of 8 columns (16 bytes). The columns
+// next to the first operand may hold any numbers, because its 64 columns are whole steps of the MMA's depth.
+// CHECK-LABEL: func @columns
+// CHECK: sm.roles producer
+// CHECK: scf.for %[[K:[^ ]*]] =
+// CHECK-DAG: sm.producer_load %arg0[%{{.*}}, %[[K]]] [128, 64]
+// CHECK-DAG: sm.producer_load %arg1[%[[K]], %{{.*}}] [64, 128]
+// CHECK: } consumer
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 4 : i64} {
+  func.func @columns(%a: !tile.view<2xbf16>, %b: !tile.view<2xbf16>, %n: index, %last: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %x = tile.program_id 0
+    %row = arith.muli %x, %c128 : index
+    %y = tile.program_id 1
+    %next = arith.muli %y, %c128 : index
+    %end = arith.muli %last, %c64 : index
+    %column = arith.minsi %next, %end : index
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #c>
+    %r = scf.for %k = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<128x128xf32, #c> {
+      %as = sm.load_shared %a[%row, %k] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %bs = sm.load_shared %b[%k, %column] [64, 128] : !tile.view<2xbf16> -> !sm.shared<64x128xbf16, 128>
+      %f = sm.wgmma %as, %bs depth 64 acc %sum
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<64x128xbf16, 128>, tensor<128x128xf32, #c>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+      scf.yield %s : tensor<128x128xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The producer loads only tiles that TMA can copy. A remark says what is wrong with each of the others.
+// CHECK-LABEL: func @no_boxes
+// CHECK: sm.producer_load %arg0
+// CHECK-NOT: sm.producer_load
+// CHECK: } consumer
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @no_boxes(%k: !tile.view<2xbf16>, %written: !tile.view<2xbf16> {tile.written}, %n: index, %column: index,
+                      %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero) -> tensor<64x64xf32, #c> {
+      %ks = sm.load_shared %k[%j, %c8] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its first column is not provably a multiple of 8 (16 bytes); compute it as a product with such a constant}}
+      %us = sm.load_shared %k[%j, %column] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: zeros must follow its columns}}
+      %ps = sm.load_shared %k[%j, %c8] [64, 40] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{all warps copy this tile, not the producer: the kernel writes its tensor}}
+      %ws = sm.load_shared %written[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      %g = sm.wgmma %q, %us depth 64 acc %s {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %t = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+      %h = sm.wgmma %q, %ps depth 40 acc %t {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %u = sm.await %h : !sm.inflight<tensor<64x64xf32, #c>>
+      %i = sm.wgmma %q, %ws depth 64 acc %u {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %v = sm.await %i : !sm.inflight<tensor<64x64xf32, #c>>
+      scf.yield %v : tensor<64x64xf32, #c>
     }
     return
   }

@@ -2,7 +2,7 @@
 // TMA copies of tiles between tensors and shared memory. A tile of 16-bit elements is copied in boxes, each as wide as
 // a panel.
 #include "compiler/cuda/threads/lower/Boxes.h"
-
+#include "compiler/sm/Elements.h"
 #include "compiler/sm/Multiples.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -15,9 +15,28 @@ using namespace tegula::cuda;
 
 using Compare = Scalars::Compare;
 
-constexpr int64_t kElementBytes = 2, kPanelBytes = 128, kPanelElements = kPanelBytes / kElementBytes;
-/// The first column of a box is a multiple of so many bytes.
-constexpr int64_t kAlignment = 16;
+/// The most rows of a box.
+constexpr int64_t kMaxBoxRows = 256;
+
+/// Returns the number of rows of each box of a tile: all, or else the largest equal parts that are whole 8-row units of
+/// the swizzle.
+static int64_t boxRows(int64_t rows) {
+  if (rows <= kMaxBoxRows)
+    return rows;
+  constexpr int64_t unit = 8;
+  int64_t part = kMaxBoxRows;
+  while (rows % part != 0)
+    part -= unit;
+  return part;
+}
+
+/// Returns the number of elements in the unit of a box's first column, 16 bytes.
+static int64_t columnUnit(Value view) {
+  constexpr int64_t bytes = 16;
+  return bytes * 8 / cast<tile::ViewType>(view.getType()).getElementType().getIntOrFloatBitWidth();
+}
+
+bool cuda::startsAtBox(Value view, Value column) { return sm::isMultipleOf(column, columnUnit(view)); }
 
 //===-- Tensor maps ----------------------------------------------------------------------------------------------===//
 
@@ -32,13 +51,15 @@ TensorMap::TensorMap(Value view, int64_t rows, int64_t columns)
 
 static TensorMap mapOf(sm::ProducerLoadOp feed) {
   ArrayRef<int64_t> shape = feed.getShape();
-  return {feed.getView(), shape.front(),
+  return {feed.getView(), boxRows(shape.front()),
           feed.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
 }
 
 /// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
 /// limit, not even for a tile that starts at column 0.
-static TensorMap mapOf(sm::FallbackCopyOp op) { return {op.getView(), op.getShape().front(), TensorMap::kAllColumns}; }
+static TensorMap mapOf(sm::FallbackCopyOp op) {
+  return {op.getView(), boxRows(op.getShape().front()), TensorMap::kAllColumns};
+}
 
 /// Returns the tensor map for stores. The rows of one warp are one box.
 static TensorMap mapOf(sm::CopyOutOp copy) {
@@ -72,9 +93,9 @@ static bool sharesItsPlace(sm::CopyOutOp copy) {
 
 bool cuda::canStoreBoxes(sm::CopyOutOp copy) {
   sm::SharedType type = copy.getShared().getType();
-  return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && type.elementBytes() == kElementBytes &&
-         type.getPanel() == kPanelBytes && type.getShape() == copy.getShape() &&
-         sm::isMultipleOf(copy.getPosition().back(), kAlignment / kElementBytes) && !sharesItsPlace(copy);
+  return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && type.elementBytes() == 2 &&
+         type.getPanel() == sm::kPanelBytes && type.getShape() == copy.getShape() &&
+         startsAtBox(copy.getView(), copy.getPosition().back()) && !sharesItsPlace(copy);
 }
 
 static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }
@@ -140,23 +161,26 @@ static SmallVector<Value> coordinatesOf(Threads &t, Value view, ValueRange posit
   return coordinates;
 }
 
-/// Calls `copy` for each panel with the address of the panel and the coordinates of its part of the tensor.
-static void forEachPanel(Threads &t, sm::SharedType type, Value place, SmallVector<Value> coordinates,
-                         function_ref<void(Value, ValueRange)> copy) {
-  const int64_t panelBytes = type.getShape()[0] * kPanelBytes;
-  Value firstColumn = coordinates.front();
-  for (int64_t panel = 0; panel < type.getShape()[1] / kPanelElements; ++panel) {
-    coordinates.front() = t.s.add(firstColumn, panel * kPanelElements);
-    copy(t.s.add(place, panel * panelBytes), coordinates);
-  }
+/// Calls `copy` for each box of `tileRows` rows with the address of the box and its coordinates in the tensor.
+static void forEachBox(Threads &t, sm::SharedType type, Value place, SmallVector<Value> coordinates, int64_t tileRows,
+                       function_ref<void(Value, ValueRange)> copy) {
+  const int64_t panelBytes = type.getShape()[0] * sm::kPanelBytes, columns = sm::panelColumns(type.getElementType());
+  const int64_t rows = boxRows(tileRows);
+  Value firstColumn = coordinates[0], firstRow = coordinates[1];
+  for (int64_t panel = 0; panel < type.getShape()[1] / columns; ++panel)
+    for (int64_t row = 0; row < tileRows; row += rows) {
+      coordinates[0] = t.s.add(firstColumn, panel * columns);
+      coordinates[1] = t.s.add(firstRow, row);
+      copy(t.s.add(place, panel * panelBytes + row * sm::kPanelBytes), coordinates);
+    }
 }
 
 void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp feed, Value full) {
   sm::SharedType type = feed.getTile().getType();
   SmallVector<Value> coordinates = coordinatesOf(t, feed.getView(), feed.getPosition(), /*row=*/nullptr);
   t.gpu.arriveExpecting(full, type.bytes());
-  forEachPanel(t, type, t.sharedAddress(feed.getTile()), coordinates,
-               [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(feed)), full, at); });
+  forEachBox(t, type, t.sharedAddress(feed.getTile()), coordinates, type.getShape()[0],
+             [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(feed)), full, at); });
 }
 
 /// Returns the first row of this warp.
@@ -167,11 +191,11 @@ static Value rowOfWarp(Threads &t, sm::CopyOutOp copy) {
 void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
-  Value row = rowOfWarp(t, copy), place = t.s.mul(row, kPanelBytes);
+  Value row = rowOfWarp(t, copy), place = t.s.mul(row, sm::kPanelBytes);
   place = t.s.add(place, t.sharedAddress(copy.getShared()));
   SmallVector<Value> coordinates = coordinatesOf(t, copy.getView(), copy.getPosition(), t.s.toIndex(row));
-  forEachPanel(t, copy.getShared().getType(), place, coordinates,
-               [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(copy)), at, place); });
+  forEachBox(t, copy.getShared().getType(), place, coordinates, static_cast<int64_t>(*copy.getRowsOfWarp()),
+             [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(copy)), at, place); });
   t.gpu.commitBoxes();
 }
 
@@ -207,19 +231,18 @@ void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
 /// Emits the run-time test whether TMA may load the tile: the tensor maps exist, and the first column is a multiple of
 /// 16 bytes. For any other first column, the GPU reports an illegal instruction.
 template <class Op> static Value isBoxOf(Threads &t, Op op) {
-  constexpr int64_t elements = kAlignment / kElementBytes;
   Value isProducerLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
-  if (sm::isMultipleOf(column, elements))
+  if (startsAtBox(op.getView(), column))
     return isProducerLoaded;
-  Value rest = t.s.rem(t.s.toI32(t.scalar(column)), elements);
+  Value rest = t.s.rem(t.s.toI32(t.scalar(column)), columnUnit(op.getView()));
   return t.s.both(isProducerLoaded, t.s.compare(Compare::eq, rest, 0));
 }
 
 Value cuda::isBox(Threads &t, sm::ProducerLoadOp feed) { return isBoxOf(t, feed); }
 Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
 
-/// Tests that the tensor map exists, and that neither a row, a column nor an index of a slice is negative. A GPU
-/// reports an illegal instruction for a box that is stored before the first row or matrix.
+/// Tests that the tensor map exists, and that no row, column or index of a slice is negative. A GPU reports an illegal
+/// instruction for a box that is stored before the first row, column or matrix.
 Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
   Value areBoxes = t.exists(mapOf(copy)), row = t.s.toIndex(rowOfWarp(t, copy));
   auto require = [&](Value index) { areBoxes = t.s.both(areBoxes, t.s.compare(Compare::sge, index, 0)); };

@@ -3,9 +3,8 @@
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 
-#include "compiler/sm/Multiples.h"
-
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -157,8 +156,7 @@ static void loadElements(Threads &t, sm::ProducerLoadOp op, Value full) {
 }
 
 static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
-  const int64_t elements = 16 / op.getTile().getType().elementBytes();
-  if (!op.getTmaOnly() && !sm::isMultipleOf(op.getPosition().back(), elements))
+  if (!op.getTmaOnly() && !startsAtBox(op.getView(), op.getPosition().back()))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
                                "tma_only allows for";
   Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());

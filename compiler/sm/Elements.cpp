@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/sm/Elements.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+
+namespace tegula::sm {
+
+std::optional<MmaElement> mmaElement(Type type) {
+  if (type.isBF16())
+    return MmaElement{.name = "bf16", .bytes = 2, .depth = 16};
+  if (type.isF16())
+    return MmaElement{.name = "f16", .bytes = 2, .depth = 16};
+  return std::nullopt;
+}
+
+int64_t panelColumns(Type element) { return kPanelBytes * 8 / element.getIntOrFloatBitWidth(); }
+
+bool isCopiedByTma(Type element) {
+  const unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
+  return bits == 8 || bits == 16 || bits == 32;
+}
+
+} // namespace tegula::sm

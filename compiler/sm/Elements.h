@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What the tensor cores and TMA can do with each element type.
+#pragma once
+
+#include "mlir/IR/Types.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace tegula::sm {
+
+/// Bytes of a row of a panel: the widest swizzle of TMA and wgmma.
+constexpr int64_t kPanelBytes = 128;
+
+/// An element type whose products the tensor cores sum in f32 without rounding the operands first.
+struct MmaElement {
+  llvm::StringRef name; ///< The type in the names of PTX instructions, such as `bf16`.
+  int64_t bytes;        ///< Of one element.
+  int64_t depth;        ///< The depth that one mma or wgmma sums: 32 bytes of each operand.
+
+  int64_t panelColumns() const { return kPanelBytes / bytes; }
+};
+
+/// Returns the row of bf16 or f16. For all other types, no lowering emits wgmma, and the result is empty.
+std::optional<MmaElement> mmaElement(mlir::Type type);
+
+/// Returns the columns of a panel of 128 bytes.
+int64_t panelColumns(mlir::Type element);
+
+/// Returns true if TMA copies tiles of this type: integers and floats of 1, 2 and 4 bytes.
+bool isCopiedByTma(mlir::Type element);
+
+} // namespace tegula::sm
