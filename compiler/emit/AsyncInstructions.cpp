@@ -162,6 +162,7 @@ SmallVector<Value> Instructions::multiplyAsync(Type element, unsigned n, ValueRa
     modes = "";
   }
   text += "mov.b64 db, {" + assembly.input(b) + high + ";\n";
+  assert((element.isBF16() || element.isF16()) && "wgmma with a depth of 16 takes bf16 or f16");
   std::string type = element.isBF16() ? ".bf16.bf16" : ".f16.f16";
   text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32" + type + " " + assembly.results() + ", " +
           lhs + ", db, p, 1, 1, " + modes + std::to_string(transposeB) + ";\n}";

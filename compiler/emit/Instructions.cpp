@@ -411,6 +411,7 @@ static SmallVector<Value> multiply(ImplicitLocOpBuilder &b, NVVM::MMATypes type,
 SmallVector<Value> Instructions::mma16(Type element, ValueRange a, ValueRange b, ValueRange c) {
   if (element.isBF16())
     return multiply(b_, NVVM::MMATypes::bf16, 16, a, b, c);
+  assert(element.isF16() && "mma.m16n8k16 takes bf16 or f16");
   auto halves = [&](ValueRange words) {
     auto type = VectorType::get(2, b_.getF16Type());
     return llvm::map_to_vector(words, [&](Value w) -> Value { return LLVM::BitcastOp::create(b_, type, w); });

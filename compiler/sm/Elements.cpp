@@ -8,10 +8,8 @@ using namespace mlir;
 namespace tegula::sm {
 
 std::optional<MmaElement> mmaElement(Type type) {
-  if (type.isBF16())
-    return MmaElement{.name = "bf16", .bytes = 2, .depth = 16};
-  if (type.isF16())
-    return MmaElement{.name = "f16", .bytes = 2, .depth = 16};
+  if (type.isBF16() || type.isF16())
+    return MmaElement{.bytes = 2, .depth = 16};
   return std::nullopt;
 }
 

@@ -14,9 +14,8 @@ constexpr int64_t kPanelBytes = 128;
 
 /// An element type whose products the tensor cores sum in f32 without rounding the operands first.
 struct MmaElement {
-  llvm::StringRef name; ///< The type in the names of PTX instructions, such as `bf16`.
-  int64_t bytes;        ///< Of one element.
-  int64_t depth;        ///< The depth that one mma or wgmma sums: 32 bytes of each operand.
+  int64_t bytes; ///< Size of an element.
+  int64_t depth; ///< The depth that one mma or wgmma sums: 32 bytes of each operand.
 
   int64_t panelColumns() const { return kPanelBytes / bytes; }
 };

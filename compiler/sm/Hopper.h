@@ -11,7 +11,6 @@ constexpr int64_t kWarpsPerWarpgroup = 4;
 constexpr int64_t kRowsPerWarp = 16; ///< Rows of an accumulator that a warp holds.
 constexpr int64_t kRowsPerWarpgroup = kWarpsPerWarpgroup * kRowsPerWarp;
 constexpr int64_t kMaxMmaColumns = 256; ///< Columns of an accumulator of wgmma.
-constexpr int64_t kColumnsOfPanel = 64; ///< 16-bit elements in a row of a panel of 128 bytes.
 constexpr int64_t kMinRegisters = 24;   ///< The fewest registers per thread that setmaxnreg accepts.
 constexpr int64_t kMaxRegisters = 256;  ///< The most that setmaxnreg accepts.
 

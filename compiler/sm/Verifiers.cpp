@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Verifiers of layouts, shared tiles and ops, and the text form of layouts and shared tiles.
+#include "compiler/sm/Elements.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/sm/Storage.h"
 
@@ -290,16 +291,20 @@ LogicalResult WgmmaOp::verify() {
   if (!grid || 16 * grid->columns > kMaxMmaColumns)
     return emitOpError("has accumulators ")
            << tile << "; a warpgroup has blocks of 64 rows and at most 256 columns of each";
-  const int64_t columns = 16 * grid->columns;
-  const bool crossesPanel = kColumnsOfPanel % columns != 0 && columns % kColumnsOfPanel != 0;
+  const int64_t columns = 16 * grid->columns, ofPanel = panelColumns(getRhs().getType().getElementType());
+  const bool crossesPanel = ofPanel % columns != 0 && columns % ofPanel != 0;
   if (grid->warpsN > 1 && !getTransposeRhs() && crossesPanel)
     return emitOpError("gives a warpgroup ")
-           << columns << " columns of a right operand whose panels have " << kColumnsOfPanel << " columns";
+           << columns << " columns of a right operand whose panels have " << ofPanel << " columns";
   if (getAcc() && getAcc().getType() != tile && getAcc().getType() != getType())
     return emitOpError("accumulates in ") << tile << ", but acc is " << getAcc().getType();
   for (Type operand : {getLhs().getType(), Type(getRhs().getType())})
-    if (auto shared = dyn_cast<SharedType>(operand); shared && (shared.getPanel() != 128 || shared.elementBytes() != 2))
-      return emitOpError("reads ") << shared << "; its operands must be 16-bit elements in panels of 128 bytes";
+    if (auto shared = dyn_cast<SharedType>(operand);
+        shared && (shared.getPanel() != kPanelBytes || !mmaElement(shared.getElementType())))
+      return emitOpError("reads ") << shared << "; its operands must be bf16 or f16 in panels of 128 bytes";
+  if (auto lhs = dyn_cast<SharedType>(getLhs().getType());
+      lhs && lhs.getElementType() != getRhs().getType().getElementType())
+    return emitOpError("multiplies ") << lhs << " by " << getRhs().getType() << "; both need one element type";
   auto held = dyn_cast<RankedTensorType>(getLhs().getType());
   if (held && !held.getElementType().isInteger(32))
     return emitOpError("reads ")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/layouts/SharedOperands.h"
 
+#include "compiler/sm/Elements.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
@@ -122,7 +124,8 @@ private:
       return;
     for (Side side : {lhs, rhs})
       if (auto shape = shapes_.find(operand(planned.dot, side)); shape != shapes_.end())
-        shape->second[1] = llvm::alignTo(shape->second[1], sm::kColumnsOfPanel);
+        shape->second[1] = llvm::alignTo(
+            shape->second[1], sm::panelColumns(cast<RankedTensorType>(shape->first.getType()).getElementType()));
   }
 
   Value shared(Value tile) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/layouts/analysis/ProductCost.h"
 
+#include "compiler/sm/Elements.h"
+
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -56,7 +58,8 @@ std::string obstacleTo(tile::DotOp dot, const ProductPlan &plan) {
   if (columns > sm::kMaxMmaColumns)
     return llvm::formatv("a warpgroup would compute {0} {1}; at most {2} are possible", columns,
                          plan.flipped ? "rows" : "columns", sm::kMaxMmaColumns);
-  const bool isWhole = sm::kColumnsOfPanel % columns == 0 || columns % sm::kColumnsOfPanel == 0;
+  const int64_t ofPanel = sm::panelColumns(dot.getRhs().getType().getElementType());
+  const bool isWhole = ofPanel % columns == 0 || columns % ofPanel == 0;
   const bool isDivided = shape.n % (columnsOfBlock * plan.columns) == 0;
   if (plan.columns > 1 && (!isDivided || (mayHaveColumnsInRows(dot, plan) && !isWhole)))
     return llvm::formatv("{0} {1} cannot be divided among {2} warpgroups", shape.n, plan.flipped ? "rows" : "columns",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/layouts/analysis/WarpGrid.h"
 
+#include "compiler/sm/Elements.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"

@@ -2,6 +2,7 @@
 // Lowering of sm.mma to tensor cores. The fragments of a step are loaded while the MMAs of the previous step run.
 #include "compiler/cuda/threads/lower/Mma.h"
 #include "compiler/cuda/threads/lower/Lower.h"
+#include "compiler/sm/Elements.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -200,7 +201,7 @@ static LogicalResult lower(Threads &t, sm::MmaOp op) {
   bool isShared = isa<sm::SharedType>(op.getLhs().getType());
   if (!isShared && !isOperandOf(*grid, sm::layoutOf(op.getLhs())))
     return op.emitOpError("has an lhs that is not in the operand layout of its result");
-  if (lhsType == rhsType && (rhsType.isBF16() || rhsType.isF16()))
+  if (lhsType == rhsType && sm::mmaElement(rhsType))
     Mma16(t, op, *grid).emit();
   else if (!isShared)
     return op.emitOpError("multiplies ") << lhsType << " by " << rhsType << " from registers";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lowering of sm.wgmma, of sm.await and of sm.pack.
 #include "compiler/cuda/threads/lower/Lower.h"
+#include "compiler/sm/Elements.h"
 #include "compiler/sm/Storage.h"
 
 using namespace mlir;
@@ -9,7 +10,6 @@ using namespace tegula::cuda;
 
 namespace {
 
-constexpr int64_t kDepthOfStep = 16, kElementBytes = 2, kRowBytes = 128;
 /// The unit of addresses and distances in a descriptor, in bytes.
 constexpr int64_t kUnit = 16;
 
@@ -18,31 +18,36 @@ class Operand {
 public:
   /// `kIsRow` is true if the index along the depth k is the row index of the tile as it is stored.
   Operand(Threads &t, Value shared, bool kIsRow)
-      : t(t), kIsRow(kIsRow), rows(cast<sm::SharedType>(shared.getType()).getShape()[0]) {
+      : t(t), kIsRow(kIsRow), element(*sm::mmaElement(cast<sm::SharedType>(shared.getType()).getElementType())),
+        rows(cast<sm::SharedType>(shared.getType()).getShape()[0]) {
     Value address = arith::ShRUIOp::create(t.b, t.sharedAddress(shared), t.s.i32(4));
     // The distance of panels matters only where the operand's rows or columns, not its depth, lie along them.
     first = t.s.bitOr(address, t.s.i32((kIsRow ? panelBytes() / kUnit : 1) << 16));
   }
+
+  int64_t depthOfStep() const { return element.depth; }
 
   /// Moves the start of the operand by `count` times `size` rows of A or columns of B.
   void skip(Value count, int64_t size) { first = t.s.add(first, t.s.mul(count, bytesTo(0, size) / kUnit)); }
 
   /// Returns the low 32 bits of the descriptor of a step, for the rows of A or columns of B from `outer` on.
   Value at(int64_t step, int64_t outer = 0) const {
-    return t.s.add(first, bytesTo(step * kDepthOfStep, outer) / kUnit);
+    return t.s.add(first, bytesTo(step * element.depth, outer) / kUnit);
   }
 
 private:
-  int64_t panelBytes() const { return rows * kRowBytes; }
+  int64_t panelBytes() const { return rows * sm::kPanelBytes; }
 
   /// Returns the distance of the element at depth `k` of row (of A) or column (of B) `outer`.
   int64_t bytesTo(int64_t k, int64_t outer) const {
     int64_t row = kIsRow ? k : outer, column = kIsRow ? outer : k;
-    return row * kRowBytes + column / sm::kColumnsOfPanel * panelBytes() + column % sm::kColumnsOfPanel * kElementBytes;
+    const int64_t columns = element.panelColumns();
+    return row * sm::kPanelBytes + column / columns * panelBytes() + column % columns * element.bytes;
   }
 
   Threads &t;
   bool kIsRow;
+  sm::MmaElement element;
   int64_t rows;
   Value first;
 };
@@ -84,7 +89,7 @@ static Share shareOf(Threads &t, const sm::Fragments &grid) {
 static SmallVector<Value> multiply(Threads &t, sm::WgmmaOp op, const std::optional<Operand> &lhs, const Operand &rhs,
                                    const sm::Fragments &grid) {
   constexpr int64_t wordsOfStep = 4;
-  const int64_t steps = llvm::divideCeil(op.getDepth(), kDepthOfStep);
+  const int64_t steps = llvm::divideCeil(op.getDepth(), rhs.depthOfStep());
   const unsigned columns = 16 * grid.columns;
   ArrayRef<Value> words = lhs ? ArrayRef<Value>() : t.registers(op.getLhs());
   SmallVector<SmallVector<Value>> sums(grid.rows);
