@@ -19,8 +19,8 @@ std::string obstacleToWarpgroups(tile::DotOp dot) {
   Type lhs = dot.getLhs().getType().getElementType(), rhs = dot.getRhs().getType().getElementType();
   if (lhs != rhs)
     return "its operands have different element types; cast both operands to bf16 or f16";
-  if (lhs.isF32())
-    return "they multiply bf16 and f16, and the operands are f32; cast the operands to bf16 or f16";
+  if (!sm::mmaElement(lhs))
+    return llvm::formatv("they multiply bf16 and f16, and the operands are {0}; cast the operands to bf16 or f16", lhs);
   if (dot->hasAttr(tile::warpLocal))
     return "each warp computes its own rows";
   return {};
