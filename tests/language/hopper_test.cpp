@@ -4,7 +4,6 @@
 #include "bench/products/programs.h"
 #include "compiler/client/InProcessCompiler.h"
 #include "language/machine.h"
-#include "tegula/simt_device.h"
 
 #include <gmock/gmock.h>
 
@@ -15,12 +14,10 @@ using ::testing::HasSubstr;
 
 using Matrix = Array<Bf16>;
 
-/// Runs a program on the executor of sm_90a without a schedule.
+/// Runs a program without a schedule.
 void launch(const Program &program, Grid grid, std::initializer_list<Argument> arguments) {
   static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
-  Expected<std::shared_ptr<Device>> device = simtDevice({.arch = "sm_90a"});
-  ASSERT_TRUE(device.ok()) << device.status().message();
-  KernelCache cache(*compiler, *device);
+  KernelCache cache(*compiler, hopperDevice());
   auto kernel = cache.get(program.text);
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
   const Status status = (*kernel)->launch(grid, arguments);

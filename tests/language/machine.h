@@ -7,6 +7,7 @@
 #include "support/test_tensor.h"
 #include "tegula/dsl.h"
 #include "tegula/kernel_cache.h"
+#include "tegula/simt_device.h"
 
 #include <gtest/gtest.h>
 
@@ -101,6 +102,13 @@ private:
   Array<T> &array_;
   testing::TestTensor tensor_;
 };
+
+/// Returns the test device if it is a GPU, otherwise the executor of sm_90a.
+inline std::shared_ptr<Device> hopperDevice() {
+  if (testing::testDevice()->target().name == "cuda")
+    return testing::testDevice();
+  return testing::valueOf(simtDevice({.arch = "sm_90a"}));
+}
 
 /// Returns the vector widths of the cpu to test; 0 leaves the choice to the target.
 inline std::vector<int> testedLanes() { return testing::onGpu() ? std::vector<int>{0} : std::vector<int>{8, 16}; }

@@ -87,8 +87,7 @@ void expectProduct(Tiles tiles, Shape shape) {
 TEST(MatrixProduct, TheProducerLoadsBothOperandsByTma) {
   std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
   for (Tiles tiles : {Tiles{128, 128, 64}, Tiles{128, 256, 64}}) {
-    Expected<Artifact> artifact =
-        compiler->compile({recorded(tiles), kSchedule, {"cuda", "sm_90a", ""}, "ptx"});
+    Expected<Artifact> artifact = compiler->compile({recorded(tiles), kSchedule, {"cuda", "sm_90a", ""}, "ptx"});
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
     EXPECT_GE(artifact->tensor_maps.size(), 2u);
     EXPECT_THAT(artifact->text, ::testing::HasSubstr("wgmma.mma_async.sync.aligned.m64n" + std::to_string(tiles.n)));

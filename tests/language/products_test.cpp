@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT
-// MMAs of warpgroups in the executor, for every orientation and split that is legal, against sums on the host. All
-// numbers are small integers, so every result is exact.
+// MMAs of warpgroups, in the executor or on a GPU, for every orientation and split that is legal, against sums on the
+// host. All numbers are small integers, so every result is exact.
 #include "compiler/client/InProcessCompiler.h"
-#include "support/test_device.h"
-#include "tegula/device.h"
-#include "tegula/dsl.h"
-#include "tegula/kernel_cache.h"
-#include "tegula/simt_device.h"
+#include "language/machine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cmath>
 #include <random>
 
-namespace tegula {
+namespace tegula::language {
 namespace {
 
 constexpr int kWarps = 8;
@@ -64,15 +58,6 @@ struct Matrix {
         result.at(j, i) = at(i, j);
     return result;
   }
-  std::vector<uint16_t> bits(DType type) const {
-    std::vector<uint16_t> result;
-    for (float x : numbers)
-      result.push_back(type == bf16 ? uint16_t(std::bit_cast<uint32_t>(x) >> 16)
-                                    : uint16_t(x == 0  ? 0
-                                               : x > 0 ? 0x3c00
-                                                       : 0xbc00));
-    return result;
-  }
 };
 
 Matrix operator*(const Matrix &a, const Matrix &b) {
@@ -88,7 +73,7 @@ Matrix operator*(const Matrix &a, const Matrix &b) {
 bool runs(const std::string &text, DType type, std::initializer_list<Matrix> inputs,
           std::initializer_list<Matrix *> results) {
   static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
-  static std::shared_ptr<Device> device = testing::valueOf(simtDevice({.arch = "sm_90a"}));
+  static std::shared_ptr<Device> device = hopperDevice();
   KernelCache cache(*compiler, device);
   Expected<std::shared_ptr<Kernel>> kernel =
       cache.get(text, Schedule{.num_warps = kWarps, .num_stages = 2, .roles = Roles::load});
@@ -96,15 +81,24 @@ bool runs(const std::string &text, DType type, std::initializer_list<Matrix> inp
     EXPECT_THAT(kernel.status().message(), ::testing::HasSubstr("cannot be computed as its attributes say")) << text;
     return false;
   }
-  std::vector<std::vector<uint16_t>> bits;
+  std::vector<testing::TestTensor> tensors;
+  auto add = [&](DType dtype, const Matrix &matrix) {
+    tensors.emplace_back(dtype, std::vector<int64_t>{matrix.rows, matrix.columns}, testing::Layout::contiguous,
+                         testing::Poison::nan, matrix.numbers);
+  };
   for (const Matrix &input : inputs)
-    bits.push_back(input.bits(type));
+    add(type, input);
+  for (const Matrix *result : results)
+    add(f32, *result);
   std::vector<Argument> arguments;
-  for (size_t i = 0; i < bits.size(); ++i)
-    arguments.push_back(contiguous(bits[i].data(), type, {inputs.begin()[i].rows, inputs.begin()[i].columns}));
-  for (Matrix *result : results)
-    arguments.push_back(contiguous(result->numbers.data(), f32, {result->rows, result->columns}));
+  for (const testing::TestTensor &tensor : tensors)
+    arguments.push_back(tensor.ref());
   Status status = (*kernel)->launch(Grid{1, 1, 1}, arguments);
+  size_t next = inputs.size();
+  for (Matrix *result : results) {
+    EXPECT_TRUE(tensors[next].surroundingsIntact()) << "memory outside a result was written";
+    result->numbers = tensors[next++].numbers();
+  }
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << text;
   return true;
 }
@@ -189,4 +183,4 @@ TEST(ChainedProducts, ComputeTheSameInEachPlan) {
 }
 
 } // namespace
-} // namespace tegula
+} // namespace tegula::language

@@ -4,6 +4,8 @@
 #include "compiler/client/InProcessCompiler.h"
 #include "random/build.h"
 #include "random/interpret.h"
+#include "support/test_device.h"
+#include "tegula/cuda_device.h"
 #include "tegula/device.h"
 #include "tegula/kernel.h"
 #include "tegula/simt_device.h"
@@ -76,6 +78,18 @@ public:
   }
 
   TensorRef ref() { return *contiguous(data(), tensor_.dtype, tensor_.shape); }
+  /// Returns the tensor in a device's own memory, with its margins.
+  Expected<TensorRef> refOn(Device &device) {
+    Expected<Buffer> buffer = device.allocate(static_cast<int64_t>(bytes_ + 2 * kMargin));
+    if (!buffer)
+      return buffer.status();
+    device_ = std::move(*buffer);
+    if (Status status = device.copyToDevice(device_.data(), data() - kMargin, device_.bytes()); !status.ok())
+      return status;
+    return contiguous(static_cast<unsigned char *>(device_.data()) + kMargin, tensor_.dtype, tensor_.shape);
+  }
+  /// Copies what a device has written.
+  Status readBack(Device &device) { return device.copyToHost(data() - kMargin, device_.data(), device_.bytes()); }
   size_t count() const { return bytes_ / width_; }
   double element(size_t i) {
     uint32_t bits = 0;
@@ -103,6 +117,7 @@ private:
   const Tensor &tensor_;
   size_t width_, bytes_ = 0;
   std::vector<unsigned char> storage_, before_;
+  Buffer device_;
 };
 
 /// Returns an empty text if the refusal names a field of the schedule, or the resource that is too small.
@@ -121,6 +136,8 @@ public:
   explicit Machine(const std::string &target) : target_(target) {
     if (target == "cpu")
       device_ = *cpuDevice({.threads = 1});
+    else if (target == "cuda")
+      device_ = testing::valueOf(cudaDevice());
     else
       device_ = simt_ = executor(target);
   }
@@ -137,16 +154,30 @@ public:
     if (!kernel)
       return "load " + target_ + ": " + kernel.status().message();
     std::vector<Memory> memory(program.tensors.begin(), program.tensors.end());
-    std::vector<Argument> arguments;
-    for (Memory &tensor : memory)
-      arguments.push_back(tensor.ref());
-    if (Status status = (*kernel)->launch(Grid{program.instances, 1, 1}, arguments); !status.ok())
+    if (Status status = launch(**kernel, program, memory); !status.ok())
       return "launch " + target_ + ": " + status.message();
     ++counts.launches;
     return compare(program, memory, expected, counts);
   }
 
 private:
+  Status launch(const Kernel &kernel, const Case &program, std::vector<Memory> &memory) const {
+    const bool hasOwnMemory = target_ == "cuda";
+    std::vector<Argument> arguments;
+    for (Memory &tensor : memory) {
+      Expected<TensorRef> ref = hasOwnMemory ? tensor.refOn(*device_) : tensor.ref();
+      if (!ref)
+        return ref.status();
+      arguments.push_back(*ref);
+    }
+    TEGULA_RETURN_IF_ERROR(kernel.launch(Grid{program.instances, 1, 1}, arguments));
+    TEGULA_RETURN_IF_ERROR(device_->synchronize());
+    for (Memory &tensor : memory)
+      if (hasOwnMemory)
+        TEGULA_RETURN_IF_ERROR(tensor.readBack(*device_));
+    return {};
+  }
+
   static std::shared_ptr<SimtDevice> executor(const std::string &arch) {
     SimtOptions options;
     options.cpu.threads = 1;
@@ -162,6 +193,8 @@ private:
       return;
     }
     request.schedule = target_ == "sm_80" ? program.sm80 : program.sm90;
+    if (simt_ == nullptr)
+      return;
     simt_->setSchedule({.scheduler = static_cast<SimtScheduler>(program.interleaving % kSimtSchedulers),
                         .seed = program.interleaving + 1});
   }

@@ -179,7 +179,7 @@ int run(int count, char **words) {
   for (int i = 1; i < count; i += 2)
     if (i + 1 == count || !set(options, words[i], words[i + 1])) {
       fprintf(stderr,
-              "usage: %s [--seeds FIRST:LAST] [--jobs N] [--targets cpu,sm_80,sm_90a,ptx] [--seconds N]\n"
+              "usage: %s [--seeds FIRST:LAST] [--jobs N] [--targets cpu,sm_80,sm_90a,ptx,cuda] [--seconds N]\n"
               "  [--shrink 0|1] [--print dsl|mlir] [--program CHOICES]\n",
               words[0]);
       return 2;

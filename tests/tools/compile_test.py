@@ -97,7 +97,9 @@ class CompileTest(CommandLineTest):
     def test_what_a_schedule_asks_for_in_vain_is_a_remark(self):
         result = self.run_tegula("compile", "--kernel", "flash2_forward", "--target", "cuda", "--arch", "sm_90a", "--dtype", "f32",
                                  "--schedule", "block_m=64 block_n=32 num_warps=4 roles=load", "--emit", "ptx")
-        self.assertRegex(result.stderr, r"^tegula: remark: kernels/\S+:\d+: roles=load has no effect: no loop loads .*; all warps copy\n$")
+        remark = r"(?m)^tegula: remark: kernels/\S+:\d+: "
+        self.assertRegex(result.stderr, remark + r"roles=load has no effect: no loop loads .*; all warps copy$")
+        self.assertRegex(result.stderr, remark + r"is not computed by tensor cores: f32 is multiplied exactly; cast .*$")
         self.assertIn(".version", result.stdout)
 
     def test_a_refusal_is_a_line_and_no_dump(self):

@@ -70,8 +70,7 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
   if (type.getShape()[0] != fetch.getShape()[0])
     return "its " + std::to_string(fetch.getShape()[0]) + " rows are padded to " + std::to_string(type.getShape()[0]);
   if (type.getShape()[0] > kMaxBoxRows && type.getShape()[0] % kSwizzleRows != 0)
-    return "its " + std::to_string(type.getShape()[0]) +
-           " rows are more than a box has, and are not a multiple of 8";
+    return "its " + std::to_string(type.getShape()[0]) + " rows are more than a box has, and are not a multiple of 8";
   Value column = fetch.getPosition().back();
   if (matchPattern(column, m_Zero()))
     return "";
