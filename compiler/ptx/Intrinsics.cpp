@@ -103,8 +103,11 @@ void Selection::selectIntrinsic(IntrinsicInst &call) {
   for (RegisterClass registerClass : isPacked ? SmallVector{RegisterClass::b32} : classesOf(call.getType()))
     operands.push_back(newRegister(registerClass));
   auto results = static_cast<unsigned>(operands.size());
-  for (Value *argument : call.args())
-    operands.push_back(argument->getType()->isVectorTy() ? packed(argument) : readable(argument));
+  for (Value *argument : call.args()) {
+    Operand operand = argument->getType()->isVectorTy() ? packed(argument) : readable(argument);
+    const bool takesNoLiteral = text.starts_with("stmatrix") && !operand.isRegister();
+    operands.push_back(takesNoLiteral ? emit("mov.b32 $0, $1", RegisterClass::b32, operand) : operand);
+  }
   append(text + ";", operands, results);
   if (isPacked)
     return definePacked(call, operands.front());

@@ -186,5 +186,55 @@ TEST(Hopper, AWrongStepListIsRefusedAtTheLoop) {
   EXPECT_THAT(artifact.status().message(), HasSubstr("the step list starts an MMA before another one that it needs"));
 }
 
+/// A producer loads the tiles of a loop before those after it, so consumers must not wait for these before the loop.
+TEST(Hopper, AProductAfterALoop) {
+  auto kernel = [](View A, View B, View C, View D) {
+    Var sum = fill({128, 64}, 0.0);
+    for (Value k : range(0, A.dim(1), 64))
+      sum = dot(A.load({0, k}, {128, 64}), B.load({k, 0}, {64, 64}), sum);
+    C.store(0, sum);
+    D.store(0, dot(A.load({0, 0}, {128, 64}), B.load({0, 0}, {64, 64})));
+  };
+  Expected<Program> program = record("after_a_loop", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
+                                     TensorArg{"c", bf16, 2}, TensorArg{"d", bf16, 2});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  Matrix a = Matrix::random({128, 640}, 1), b = Matrix::random({640, 64}, 2), c({128, 64}, 7.0f), d({128, 64}, 7.0f);
+  OnDevice<Bf16> on_a(a), on_b(b), on_c(c), on_d(d);
+  launch(*program, {.x = 1}, {on_a.ref(), on_b.ref(), on_c.ref(), on_d.ref()});
+  ASSERT_TRUE(on_c.readBack() & on_d.readBack()) << "memory outside an array was written";
+  checkProduct(a, b, c);
+  Matrix first({128, 64});
+  for (int64_t i = 0; i < 128; ++i)
+    for (int64_t k = 0; k < 64; ++k)
+      first(i, k) = a(i, k);
+  checkProduct(first, b, d);
+}
+
+/// Tiles that overlap are stored in order, which TMA does not promise.
+TEST(Hopper, StoresThatOverlap) {
+  auto kernel = [](View A, View B, View C) {
+    for (Value i : range(0, 64, 16))
+      C.store({0, i}, dot(A.load({0, i}, {64, 64}), B.load({0, 0}, {64, 64})));
+  };
+  Expected<Program> program =
+      record("overlapping", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", bf16, 2});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  Matrix a = Matrix::random({64, 112}, 1), b = Matrix::random({64, 64}, 2), c({64, 112}, 7.0f);
+  OnDevice<Bf16> on_a(a), on_b(b), on_c(c);
+  launch(*program, {.x = 1}, {on_a.ref(), on_b.ref(), on_c.ref()});
+  ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+  for (int64_t i = 0; i < 64; ++i)
+    for (int64_t j = 0; j < 112; ++j) { // The last tile that covers the column wins.
+      const int64_t tile = std::min<int64_t>(j / 16, 3) * 16;
+      double sum = 0, magnitude = 0;
+      for (int64_t k = 0; k < 64; ++k) {
+        const double term = double(a(i, tile + k)) * double(b(k, j - tile));
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      expectNear(c(i, j), sum, magnitude, 0x1p-20);
+    }
+}
+
 } // namespace
 } // namespace tegula::language

@@ -71,12 +71,12 @@ Matrix operator*(const Matrix &a, const Matrix &b) {
 
 /// Runs a program whose last parameters are the f32 results. Returns false if a plan is not legal.
 bool runs(const std::string &text, DType type, std::initializer_list<Matrix> inputs,
-          std::initializer_list<Matrix *> results) {
+          std::initializer_list<Matrix *> results, int warps = kWarps) {
   static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
   static std::shared_ptr<Device> device = hopperDevice();
   KernelCache cache(*compiler, device);
   Expected<std::shared_ptr<Kernel>> kernel =
-      cache.get(text, Schedule{.num_warps = kWarps, .num_stages = 2, .roles = Roles::load});
+      cache.get(text, Schedule{.num_warps = warps, .num_stages = 2, .roles = Roles::load});
   if (!kernel) {
     EXPECT_THAT(kernel.status().message(), ::testing::HasSubstr("cannot be computed as its attributes say")) << text;
     return false;
@@ -109,10 +109,10 @@ struct Shape {
   friend void PrintTo(const Shape &shape, std::ostream *stream) { *stream << shape.m << "x" << shape.n; }
 };
 
-class Products : public ::testing::TestWithParam<Shape> {};
+class EachProduct : public ::testing::TestWithParam<Shape> {};
 
 /// Both operands are in shared memory, in either order. The last block of the depth and the edges are ragged.
-TEST_P(Products, FromSharedMemory) {
+TEST_P(EachProduct, FromSharedMemory) {
   const auto [m, n] = GetParam();
   constexpr int kBlock = 64, kDepth = 100;
   const Matrix a(m - 5, kDepth, 1), b(kDepth, n - 3, 2), expected = a * b;
@@ -144,9 +144,26 @@ TEST_P(Products, FromSharedMemory) {
   EXPECT_GE(legal, 8);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Products,
+INSTANTIATE_TEST_SUITE_P(All, EachProduct,
                          ::testing::Values(Shape{128, 48}, Shape{64, 128}, Shape{256, 64}, Shape{128, 128},
                                            Shape{48, 128}, Shape{64, 32}));
+
+/// Four warpgroups, some of which begin inside a panel of the right operand.
+TEST(Products, OfFourWarpgroups) {
+  auto kernel = [](View A, View B, View Y) {
+    Var sum = fill({64, 128}, 0.0);
+    for (Value k : range(0, A.dim(1), 64))
+      sum = dot(A.load({0, k}, {64, 64}), B.load({k, 0}, {64, 128}), sum);
+    Y.store(0, sum);
+  };
+  const std::string text = testing::valueOf(record("product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
+                                                   TensorArg{"y", f32, 2}))
+                               .text;
+  const Matrix a(64, 100, 1), b(100, 128, 2);
+  Matrix y(64, 128);
+  ASSERT_TRUE(runs(withPlans(text, {{false, 1, 4}}), bf16, {a, b}, {&y}, /*warps=*/16));
+  EXPECT_EQ(y.numbers, (a * b).numbers);
+}
 
 /// A result, and two dots that read it: each is computed in each way, from registers where the threads hold it already.
 TEST(ChainedProducts, ComputeTheSameInEachPlan) {

@@ -122,7 +122,8 @@ private:
 
 /// Returns an empty text if the refusal names a field of the schedule, or the resource that is too small.
 std::string refusal(const std::string &target, const Status &status, Counts &counts) {
-  for (std::string_view reason : {"roles=load", "roles is load", "instances_per_sm", "bytes of shared memory"})
+  for (std::string_view reason :
+       {"roles=load", "roles is load", "instances_per_sm", "bytes of shared memory", "Insufficient registers"})
     if (status.message().find(reason) != std::string::npos) {
       ++counts.refusals;
       return "";

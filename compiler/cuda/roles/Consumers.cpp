@@ -101,10 +101,11 @@ private:
 
   /// Sets the insertion point after the wait for the MMA before the one that needs the tile. The code between MMAs is
   /// then one stretch, which ptxas can interleave. The point also stays after a proxy fence, which would otherwise do
-  /// the work of the producer's fence for this tile.
+  /// the work of the producer's fence for this tile, and after a loop: the producer loads what follows a loop only when
+  /// consumers have released the loop's slots.
   void placeConsumerWait(Operation *user) {
     for (Operation *op = user->getPrevNode(); op; op = op->getPrevNode())
-      if (isa<sm::AwaitOp, sm::ProxyFenceOp>(op))
+      if (isa<sm::AwaitOp, sm::ProxyFenceOp, Loop>(op))
         return b_.setInsertionPointAfter(op);
     b_.setInsertionPoint(user);
   }

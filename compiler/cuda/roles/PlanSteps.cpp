@@ -122,10 +122,13 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   }
 
   void overlap(scf::ForOp loop, const Labels &mmas, sm::StepList &steps) {
-    const bool hasTurns = tile::setting(loop, "tile.num_warps", sm::kWarpsPerWarpgroup) > sm::kWarpsPerWarpgroup;
-    sm::StepList overlapped = overlappedSteps(loop, mmas, steps, hasTurns);
-    if (std::string obstacle = obstacleOf(loop, mmas, overlapped); obstacle.empty())
-      steps = overlapped;
+    const bool areSeveral = tile::setting(loop, "tile.num_warps", sm::kWarpsPerWarpgroup) > sm::kWarpsPerWarpgroup;
+    sm::StepList withTurns = overlappedSteps(loop, mmas, steps, areSeveral);
+    sm::StepList withoutTurns = overlappedSteps(loop, mmas, steps, /*hasTurns=*/false);
+    if (obstacleOf(loop, mmas, withTurns).empty())
+      steps = withTurns;
+    else if (std::string obstacle = obstacleOf(loop, mmas, withoutTurns); obstacle.empty())
+      steps = withoutTurns;
     else
       loop.emitRemark("overlap=pingpong has no effect on this loop, whose MMAs follow each other: ") << obstacle;
   }

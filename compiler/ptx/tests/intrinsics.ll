@@ -19,6 +19,10 @@ define ptx_kernel void @machine(i32 %x) {
   %b = extractvalue { i32, i32 } %m, 1
   ; CHECK: stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r{{[0-9]+}}], {%r[[B]], %r[[A]]};
   call void @llvm.nvvm.stmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3) %address, i32 %b, i32 %a)
+  ; No literal may be stored (ptxas: "Arguments mismatch").
+  ; CHECK: mov.b32 %r[[ZERO:[0-9]+]], 0;
+  ; CHECK: stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r{{[0-9]+}}], {%r[[ZERO]], %r[[A]]};
+  call void @llvm.nvvm.stmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3) %address, i32 0, i32 %a)
   ; CHECK: cp.async.wait_group 3;
   call void @llvm.nvvm.cp.async.wait.group(i32 3)
   ; CHECK: @%p[[V]] st;

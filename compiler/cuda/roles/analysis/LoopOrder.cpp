@@ -325,9 +325,12 @@ bool LoopOrder::isHeld(Number op) const {
 void LoopOrder::order(ArrayRef<sm::Step> steps) {
   emitted_.resize(ops_.size());
   awaited_.resize(ops_.size());
-  bool takesTurn = false;
+  bool takesTurn = false, isInTurn = false;
   llvm::MapVector<StringRef, sm::WgmmaOp> mmas = labelledMmas(loop_);
   for (const sm::Step &step : steps) {
+    isInTurn = step.kind == Kind::takeTurn || (isInTurn && step.kind != Kind::passTurn);
+    if (step.kind == Kind::start && isInTurn)
+      checkTurn(mmas.lookup(step.label));
     if (step.kind == Kind::start)
       start(numbers_.at(mmas.lookup(step.label)), takesTurn);
     if (step.kind == Kind::passTurn)
@@ -338,6 +341,14 @@ void LoopOrder::order(ArrayRef<sm::Step> steps) {
     if (!emitted_.test(numbers_.at(mma)))
       start(numbers_.at(mma), /*takesTurn=*/false);
   emitRest();
+}
+
+/// Refuses an MMA in a turn if lanes write its operand: the MMA then needs a barrier of all warpgroups, and those that
+/// wait for the turn would never come to it.
+void LoopOrder::checkTurn(sm::WgmmaOp mma) {
+  for (Value operand : {mma.getLhs(), Value(mma.getRhs())})
+    if (isa<sm::SharedType>(operand.getType()) && !sm::isReceived(operand))
+      obstacle_ = "an MMA in a turn reads a tile of shared memory that the producer does not load";
 }
 
 /// Emits what comes before the MMA in the program and waits for nothing that the MMA does not wait for, then the MMA.

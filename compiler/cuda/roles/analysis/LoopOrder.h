@@ -67,6 +67,7 @@ private:
 
   void order(llvm::ArrayRef<sm::Step> steps);
   void start(Number mma, bool takesTurn);
+  void checkTurn(sm::WgmmaOp mma);
   void emit(Number op);
   void emitAwait(Number op);
   void emitReads();

@@ -104,3 +104,26 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+!t = !sm.shared<128x64xbf16, 128>
+!u = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<128x64xf32, #c>>
+
+// The barrier before the MMA would be in the turn: the other warpgroup waits for its turn, and never comes to it.
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @a_barrier_in_a_turn(%n: index, %one: index, %a: !t, %x: tensor<64x64xbf16, #c>) {
+    sm.roles producer 32 {
+    } consumer 160 {
+      // expected-error @+1 {{an MMA in a turn reads a tile of shared memory that the producer does not load}}
+      scf.for %j = %one to %n step %one {
+        %b = sm.to_shared %x : tensor<64x64xbf16, #c> -> !u
+        %f = sm.wgmma %a, %b depth 64 : !t, !u -> !f
+        %s = sm.await %f : !f
+      } {tile.steps = "< p0 >"}
+    }
+    return
+  }
+}

@@ -91,11 +91,43 @@ static bool sharesItsPlace(sm::CopyOutOp copy) {
   return search.wasInterrupted();
 }
 
+/// Returns true if tiles of different iterations of `loop` do not overlap in this dimension.
+static bool isDisjoint(Value position, int64_t size, LoopLikeOpInterface loop) {
+  auto counting = scf::getForInductionVarOwner(position);
+  APInt step;
+  return counting && counting == loop && matchPattern(counting.getStep(), m_ConstantInt(&step)) &&
+         step.getSExtValue() >= size;
+}
+
+/// Returns true if no other op of the function accesses the tensor.
+static bool isOnlyAccess(sm::CopyOutOp copy) {
+  Value tensor = tile::rootOf(copy.getView());
+  WalkResult search = copy->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
+    auto isOther = [&](const sm::Access &access) { return op != copy && tile::rootOf(access.place->get()) == tensor; };
+    return llvm::any_of(sm::accessesOf(op), isOther) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !search.wasInterrupted();
+}
+
+/// Returns true if a warp writes each element of the tensor at most once, and nothing reads it. TMA copies of one warp
+/// may overtake each other.
+static bool isWrittenOnce(sm::CopyOutOp copy) {
+  if (!isOnlyAccess(copy))
+    return false;
+  for (auto loop = copy->getParentOfType<LoopLikeOpInterface>(); loop;
+       loop = loop->getParentOfType<LoopLikeOpInterface>()) {
+    auto isApart = [&](auto dim) { return isDisjoint(std::get<0>(dim), std::get<1>(dim), loop); };
+    if (!loop->hasAttr(tile::parallelLoop) && !llvm::any_of(llvm::zip(copy.getPosition(), copy.getShape()), isApart))
+      return false;
+  }
+  return true;
+}
+
 bool cuda::canStoreBoxes(sm::CopyOutOp copy) {
   sm::SharedType type = copy.getShared().getType();
   return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && type.elementBytes() == 2 &&
          type.getPanel() == sm::kPanelBytes && type.getShape() == copy.getShape() &&
-         startsAtBox(copy.getView(), copy.getPosition().back()) && !sharesItsPlace(copy);
+         startsAtBox(copy.getView(), copy.getPosition().back()) && !sharesItsPlace(copy) && isWrittenOnce(copy);
 }
 
 static int64_t numberOf(ArrayRef<TensorMap> maps, const TensorMap &map) { return llvm::find(maps, map) - maps.begin(); }

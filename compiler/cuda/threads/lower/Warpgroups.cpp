@@ -28,7 +28,13 @@ public:
   int64_t depthOfStep() const { return element.depth; }
 
   /// Moves the start of the operand by `count` times `size` rows of A or columns of B.
-  void skip(Value count, int64_t size) { first = t.s.add(first, t.s.mul(count, bytesTo(0, size) / kUnit)); }
+  void skip(Value count, int64_t size) {
+    const int64_t parts = kIsRow && size < element.panelColumns() ? element.panelColumns() / size : 1;
+    if (parts == 1)
+      return add(t.s.mul(count, bytesTo(0, size) / kUnit));
+    add(t.s.mul(t.s.div(count, parts), panelBytes() / kUnit));
+    add(t.s.mul(t.s.rem(count, parts), size * element.bytes / kUnit));
+  }
 
   /// Returns the low 32 bits of the descriptor of a step, for the rows of A or columns of B from `outer` on.
   Value at(int64_t step, int64_t outer = 0) const {
@@ -36,6 +42,8 @@ public:
   }
 
 private:
+  void add(Value units) { first = t.s.add(first, units); }
+
   int64_t panelBytes() const { return rows * sm::kPanelBytes; }
 
   /// Returns the distance of the element at depth `k` of row (of A) or column (of B) `outer`.
