@@ -193,9 +193,10 @@ void LoopOrder::checkDelayed() {
   for (Value value : handedOver_)
     if (isa<sm::SharedType>(value.getType()))
       obstacle_ = "the last MMA reads a tile of shared memory that the next iteration may overwrite";
-  for (Operation *late : ops_)
-    for (Operation *op : ops_)
-      if (isDelayed(late) && !isDelayed(op) && Effects(late).conflictWith(Effects(op)))
+  const std::vector<Effects> effects(ops_.begin(), ops_.end());
+  for (Number late = 0; isAnyDelayed() && late < ops_.size(); ++late)
+    for (Number op = 0; op < ops_.size(); ++op)
+      if (isDelayed(ops_[late]) && !isDelayed(ops_[op]) && effects[late].conflictWith(effects[op]))
         obstacle_ = "what comes one iteration late and the next iteration access the same memory";
   for (sm::WgmmaOp mma : mmas_) {
     if (!staysInFlight(mma))
@@ -218,12 +219,12 @@ void LoopOrder::findDependences() {
   dependences_.resize(ops_.size());
   for (Number op = 0; op < ops_.size(); ++op) {
     addValueDependences(op);
-    addMemoryDependences(op);
     if (auto release = dyn_cast<sm::ReleaseOp>(ops_[op]))
       addReleaseDependences(release);
     if (auto mma = dyn_cast<sm::WgmmaOp>(ops_[op]); mma && isDelayed(mma))
       addOperandDependences(mma);
   }
+  addMemoryDependences();
 }
 
 /// Adds the ops of the steady state whose results `op` uses. A delayed op gets values of the current iteration from the
@@ -277,15 +278,13 @@ void LoopOrder::addReleaseDependences(sm::ReleaseOp release) {
 }
 
 /// Keeps the order of accesses that conflict, and lets a fence come after the reads that it orders.
-void LoopOrder::addMemoryDependences(Number number) {
-  const Effects effects(ops_[number]);
-  for (Number before = 0; before < number; ++before) {
-    if (isDelayed(ops_[before]) != isDelayed(ops_[number]))
-      continue;
-    const Effects earlier(ops_[before]);
-    if (effects.conflictWith(earlier) || (effects.isFence && earlier.readsSlot))
-      addDependence(ops_[number], ops_[before]);
-  }
+void LoopOrder::addMemoryDependences() {
+  const std::vector<Effects> effects(ops_.begin(), ops_.end());
+  for (Number number = 0; number < ops_.size(); ++number)
+    for (Number before = 0; before < number; ++before)
+      if (isDelayed(ops_[before]) == isDelayed(ops_[number]) &&
+          (effects[number].conflictWith(effects[before]) || (effects[number].isFence && effects[before].readsSlot)))
+        addDependence(ops_[number], ops_[before]);
 }
 
 void LoopOrder::findNeeds() {

@@ -58,7 +58,7 @@ private:
   void findDependences();
   void addValueDependences(Number op);
   void addReleaseDependences(sm::ReleaseOp release);
-  void addMemoryDependences(Number op);
+  void addMemoryDependences();
   void addOperandDependences(sm::WgmmaOp mma);
   void addDependence(mlir::Operation *op, mlir::Operation *on);
   void findNeeds();
