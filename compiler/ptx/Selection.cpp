@@ -229,6 +229,8 @@ void Selection::selectAssembly(CallInst &call) {
     operands.push_back(newRegister(registerClass));
   auto results = static_cast<unsigned>(operands.size());
   auto *argument = call.arg_begin();
+  // The registers of a left operand may be literals, which wgmma does not take.
+  const bool isMma = StringRef(assembly->getAsmString()).contains("wgmma.mma_async");
   for (StringRef constraint : split(assembly->getConstraintString(), ',')) {
     if (constraint.empty() || constraint.starts_with("=") || constraint.starts_with("~"))
       continue;
@@ -237,6 +239,8 @@ void Selection::selectAssembly(CallInst &call) {
     if (!constraint.getAsInteger(10, result)) {
       copy(operands[result], read);
       read = operands[result];
+    } else if (isMma && !read.isRegister()) {
+      read = emit("mov.b32 $0, $1", RegisterClass::b32, read);
     }
     operands.push_back(read);
   }

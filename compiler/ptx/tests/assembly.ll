@@ -60,3 +60,13 @@ end:
   call void asm sideeffect "st $0;", "f"(float %done)
   ret void
 }
+
+; ptxas: "Arguments mismatch for instruction 'wgmma.mma_async'".
+; CHECK-LABEL: .visible .entry literal_operand(
+define ptx_kernel void @literal_operand(i32 %a) {
+  ; CHECK: mov.b32 %r[[ZERO:[0-9]+]], 0;
+  ; CHECK: wgmma.mma_async %r{{[0-9]+}}, {%r{{[0-9]+}}, %r[[ZERO]]};
+  %d = call float asm sideeffect "wgmma.mma_async $0, {$1, $2};", "=f,r,r"(i32 %a, i32 0)
+  call void asm sideeffect "st $0;", "f"(float %d)
+  ret void
+}
