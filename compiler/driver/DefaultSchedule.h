@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The schedule of a program for which nobody chose one.
+// The schedule of a program that comes without one.
 #pragma once
 
 #include "tegula/schedule.h"

@@ -12,7 +12,8 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     stays as it is, with a remark; later passes then let all warps copy.
 
     - An `sm.load_shared` moves to the producer if its position follows from scalars and loop variables alone, TMA can
-      copy it as one box, and its readers are MMAs, at least one of them an `sm.wgmma`.
+      copy it, and its readers are MMAs, at least one of them an `sm.wgmma`. A remark at each such load in a loop that
+      does not move says why.
     - A `tile.load` in a loop moves if it has at least 1,024 elements of 16 bits, each warp owns whole rows of it, and
       its ring still fits into `tile.shared_limit` bytes. If TMA cannot copy the tile, each warp copies its own rows to
       the slot (`sm.fallback_copy`), because a single warp would be slower. Later branches that load the same tile
