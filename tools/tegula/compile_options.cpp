@@ -36,7 +36,7 @@ Examples:
   tegula compile program.mlir --target cpu --emit object -o program.so
   producer | tegula compile - --emit asm | less
   tegula compile --kernel flash2_forward --target cuda --arch sm_90a --dtype bf16 --head-dim 128 --emit ptx
-  tegula compile --kernel flash2_forward --target cuda --arch sm_90a --dtype bf16 --head-dim 128 --bundle kernels
+  tegula compile --kernel flash2_forward --target cuda --arch sm_90a --dtype bf16 --head-dim 128 --bundle flash2_kernels
 
 Exit code: 0 if all went well, 1 if the compiler refuses the program, 2 for bad input.)";
 
