@@ -11,7 +11,7 @@ namespace tegula {
 namespace {
 
 // Each number changes whenever the meaning of the lines after it changes.
-constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 4\n",
+constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 5\n",
                            kStatus = "tegula-status 1\n";
 
 std::string escaped(std::string_view text) {
@@ -113,13 +113,17 @@ void write(Writer &writer, const Parameter &parameter) {
   writer.field("counter", parameter.counter);
 }
 
+DType readDType(Reader &reader) {
+  const std::optional<DType> dtype = parseDType(reader.text("dtype"));
+  if (!dtype)
+    reader.refuse();
+  return dtype.value_or(f32);
+}
+
 Parameter readParameter(Reader &reader) {
   Parameter parameter;
   parameter.name = reader.text("parameter");
-  if (const std::optional<DType> dtype = parseDType(reader.text("dtype")))
-    parameter.dtype = *dtype;
-  else
-    reader.refuse();
+  parameter.dtype = readDType(reader);
   parameter.kind = reader.number("tensor") != 0 ? Parameter::Kind::tensor : Parameter::Kind::scalar;
   parameter.rank = reader.number<int>("rank");
   parameter.written = reader.number("written") != 0;
@@ -129,14 +133,21 @@ Parameter readParameter(Reader &reader) {
 
 void write(Writer &writer, const TensorMap &map) {
   writer.field("tensor_map", map.parameter);
-  writer.field("box_rows", map.box_rows);
+  writer.field("dtype", toString(map.dtype));
+  writer.field("dimensions", static_cast<int64_t>(map.box.size()));
+  for (const int size : map.box)
+    writer.field("box", size);
+  writer.field("swizzle", map.swizzle);
   writer.field("columns", map.columns);
 }
 
 TensorMap readTensorMap(Reader &reader) {
   TensorMap map;
   map.parameter = reader.number<int>("tensor_map");
-  map.box_rows = reader.number<int>("box_rows");
+  map.dtype = readDType(reader);
+  for (int64_t count = reader.number("dimensions"); count > 0 && reader.good(); --count)
+    map.box.push_back(reader.number<int>("box"));
+  map.swizzle = reader.number<int>("swizzle");
   map.columns = reader.number("columns");
   return map;
 }

@@ -12,6 +12,23 @@
 namespace tegula::cuda {
 namespace {
 
+/// Returns the type in which TMA copies elements. Types of 16 bits are the same to it.
+CUtensorMapDataType typeOf(DType dtype) {
+  if (dtype == f32)
+    return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  if (dtype == i32)
+    return CU_TENSOR_MAP_DATA_TYPE_INT32;
+  return sizeOf(dtype) == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
+}
+
+CUtensorMapSwizzle swizzleOf(int bytes) {
+  if (bytes == 0)
+    return CU_TENSOR_MAP_SWIZZLE_NONE;
+  if (bytes == 32)
+    return CU_TENSOR_MAP_SWIZZLE_32B;
+  return bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B;
+}
+
 /// Encodes a tensor map. Returns false if the driver cannot describe the tensor.
 bool encode(Context &context, const TensorMap &map, const TensorRef &tensor, CUtensorMap &encoded) {
   const std::optional<MappedTensor> mapped = mapTensor(map, tensor);
@@ -25,9 +42,9 @@ bool encode(Context &context, const TensorMap &map, const TensorRef &tensor, CUt
   const Status status = context.run("cuTensorMapEncodeTiled", ErrorCode::invalid_argument, [&](const Driver &driver) {
     return driver.cuTensorMapEncodeTiled == nullptr
                ? CUDA_ERROR_NOT_FOUND
-               : driver.cuTensorMapEncodeTiled(&encoded, CU_TENSOR_MAP_DATA_TYPE_UINT16, mapped->rank, tensor.data,
-                                               sizes.data(), strides.data(), mapped->box.data(), steps.data(),
-                                               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+               : driver.cuTensorMapEncodeTiled(&encoded, typeOf(map.dtype), mapped->rank, tensor.data, sizes.data(),
+                                               strides.data(), mapped->box.data(), steps.data(),
+                                               CU_TENSOR_MAP_INTERLEAVE_NONE, swizzleOf(map.swizzle),
                                                CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   });
   return status.ok();

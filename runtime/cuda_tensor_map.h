@@ -16,7 +16,7 @@
 
 namespace tegula::cuda {
 
-inline constexpr size_t kMaxTensorMaps = 8;
+inline constexpr size_t kMaxTensorMaps = 16;
 inline constexpr size_t kTensorMapWords = sizeof(CUtensorMap) / sizeof(int64_t);
 
 /// Returns invalid_argument if a launch has no room for all tensor maps of the artifact.

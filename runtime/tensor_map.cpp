@@ -11,18 +11,36 @@ namespace {
 
 constexpr uint64_t kUnit = 16; ///< Alignment of addresses, in bytes.
 constexpr uint64_t kStrideLimit = 1ull << 40;
-constexpr uint32_t kBoxColumns = 64; ///< Columns of 16-bit elements in a swizzle of 128 bytes.
-constexpr int kMaxBoxRows = 256;
+constexpr int kMaxBox = 256;
+
+/// Returns true if the driver makes maps with such boxes: rows are whole units, and not wider than the swizzle.
+bool isLegalBox(const TensorMap &map, int rank) {
+  const bool sizesFit =
+      std::all_of(map.box.begin(), map.box.end(), [](int size) { return size >= 1 && size <= kMaxBox; });
+  if (map.box.empty() || map.box.size() > static_cast<size_t>(rank) || !sizesFit)
+    return false;
+  const uint64_t rowBytes = static_cast<uint64_t>(map.box.front()) * sizeOf(map.dtype);
+  const bool isSwizzle = map.swizzle == 32 || map.swizzle == 64 || map.swizzle == 128;
+  return rowBytes % kUnit == 0 && (map.swizzle == 0 || (isSwizzle && rowBytes <= static_cast<uint64_t>(map.swizzle)));
+}
+
+std::string boxText(const TensorMap &map) {
+  std::string text;
+  for (const int size : map.box)
+    text = std::to_string(size) + (text.empty() ? "" : " x ") + text;
+  return text;
+}
 
 Status checkTensorMap(const Artifact &artifact, const TensorMap &map) {
   const bool exists = map.parameter >= 0 && static_cast<size_t>(map.parameter) < artifact.parameters.size();
   const Parameter parameter = exists ? artifact.parameters[map.parameter] : Parameter();
-  if (!exists || parameter.kind != Parameter::Kind::tensor || parameter.rank < 2 || sizeOf(parameter.dtype) != 2)
-    return invalid("a tensor map is of parameter " + std::to_string(map.parameter) +
-                   ", which is no matrix of 16-bit elements");
-  if (map.box_rows < 1 || map.box_rows > kMaxBoxRows || map.columns < 1)
-    return invalid("a tensor map has boxes of " + std::to_string(map.box_rows) + " rows in " +
-                   std::to_string(map.columns) + " columns");
+  const size_t bytes = sizeOf(map.dtype);
+  if (!exists || parameter.kind != Parameter::Kind::tensor || bytes > 4 || sizeOf(parameter.dtype) != bytes)
+    return invalid("a tensor map is of parameter " + std::to_string(map.parameter) + ", which is no tensor with " +
+                   "elements of 1, 2 or 4 bytes like " + std::string(toString(map.dtype)));
+  if (!isLegalBox(map, parameter.rank) || map.columns < 1)
+    return invalid("a tensor map has boxes of " + boxText(map) + " with a swizzle of " + std::to_string(map.swizzle) +
+                   " in " + std::to_string(map.columns) + " columns");
   return {};
 }
 
@@ -46,8 +64,7 @@ std::optional<MappedTensor> mapTensor(const TensorMap &map, const TensorRef &ten
     mapped.strides[i - 1] = bytes;
   }
   mapped.sizes[0] = std::min(mapped.sizes[0], static_cast<uint64_t>(map.columns));
-  mapped.box[0] = kBoxColumns;
-  mapped.box[1] = static_cast<uint32_t>(map.box_rows);
+  std::copy(map.box.begin(), map.box.end(), mapped.box.begin());
   return mapped;
 }
 

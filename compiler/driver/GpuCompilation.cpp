@@ -122,12 +122,17 @@ Status GpuCompilation::checkRoles(ModuleOp module) const {
 }
 
 /// Returns the TMA descriptions that the passes have written on the module (sm_90a).
-static std::vector<TensorMap> tensorMapsOf(ModuleOp module) {
+static std::vector<TensorMap> tensorMapsOf(ModuleOp module, const std::vector<Parameter> &parameters) {
   std::vector<TensorMap> maps;
   if (auto all = module->getAttrOfType<ArrayAttr>("tile.tensor_maps"))
     for (Attribute map : all) {
       ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(map);
-      maps.push_back({static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), numbers[2]});
+      const auto parameter = static_cast<int>(numbers[0]);
+      maps.push_back({.parameter = parameter,
+                      .dtype = parameters[parameter].dtype,
+                      .box = {numbers.begin() + 3, numbers.end()},
+                      .swizzle = static_cast<int>(numbers[1]),
+                      .columns = numbers[2]});
     }
   return maps;
 }
@@ -136,7 +141,7 @@ Status GpuCompilation::describeLaunch() {
   ModuleOp module = source_.module();
   artifact_.threads =
       static_cast<int>(32 * (attributeOf(module, "tile.num_warps") + attributeOf(module, "tile.producer_warps")));
-  artifact_.tensor_maps = tensorMapsOf(module);
+  artifact_.tensor_maps = tensorMapsOf(module, artifact_.parameters);
   artifact_.shared_bytes = attributeOf(module, "tile.shared_bytes");
   artifact_.instances_per_sm = static_cast<int>(attributeOf(module, "tile.instances_per_sm"));
   int64_t limit = attributeOf(module, "tile.shared_limit");

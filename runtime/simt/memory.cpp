@@ -96,8 +96,8 @@ void Memory::addMaps(std::span<const Argument> arguments, std::span<const Tensor
       continue;
     SimtTensorMap map{.address = static_cast<uint64_t>(address(static_cast<size_t>(number))),
                       .rank = mapped->rank,
-                      .element_bytes = static_cast<uint32_t>(sizeOf(tensor.dtype)),
-                      .swizzle = 128};
+                      .element_bytes = static_cast<uint32_t>(sizeOf(maps[i].dtype)),
+                      .swizzle = static_cast<uint32_t>(maps[i].swizzle)};
     std::copy(mapped->box.begin(), mapped->box.end(), map.box);
     std::copy(mapped->sizes.begin(), mapped->sizes.end(), map.size);
     std::copy_n(mapped->strides.begin(), std::size(map.stride), map.stride);

@@ -241,7 +241,9 @@ TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
   Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   EXPECT_EQ(artifact->threads, 2 * 128);
-  const TensorMap a{.parameter = 0, .box_rows = 64, .columns = 64}, b{.parameter = 1, .box_rows = 64, .columns = 64};
+  const TensorMap a{.parameter = 0, .dtype = bf16, .box = {64, 64}, .swizzle = 128, .columns = 64};
+  TensorMap b = a;
+  b.parameter = 1;
   EXPECT_EQ(artifact->tensor_maps, (std::vector{a, b}));
   r.emit = "ptx";
   EXPECT_THAT(compile(r)->text, AllOf(HasSubstr("wgmma.mma_async"), HasSubstr("cp.async.bulk.tensor.2d"),

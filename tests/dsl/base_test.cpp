@@ -2,6 +2,7 @@
 // Tests of statuses, dtypes and schedules.
 #include "tegula/dtype.h"
 #include "tegula/schedule.h"
+#include "tegula/serialize.h"
 #include "tegula/status.h"
 
 #include <gtest/gtest.h>
@@ -40,6 +41,22 @@ TEST(DType, SizesAndKinds) {
   EXPECT_EQ(sizeOf(DType::index), 8u);
   EXPECT_TRUE(isFloat(f16));
   EXPECT_FALSE(isFloat(i8));
+}
+
+TEST(Artifact, TensorMapsGoBothWays) {
+  Artifact artifact;
+  artifact.tensor_maps = {{.parameter = 1, .dtype = bf16, .box = {64, 256}, .swizzle = 128, .columns = 80},
+                          {.parameter = 2, .dtype = f32, .box = {128}, .swizzle = 0, .columns = 1},
+                          {.parameter = 0, .dtype = i8, .box = {128, 4, 16}, .swizzle = 64, .columns = 7}};
+  const Expected<Artifact> parsed = parseArtifact(serialize(artifact));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->tensor_maps, artifact.tensor_maps);
+}
+
+TEST(Artifact, AnOlderFormatIsRefused) {
+  std::string text = serialize(Artifact());
+  text.replace(text.find("artifact 5"), 10, "artifact 4");
+  EXPECT_FALSE(parseArtifact(text).ok());
 }
 
 TEST(Schedule, TextGoesBothWays) {

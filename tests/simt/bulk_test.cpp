@@ -181,6 +181,25 @@ TEST(SimtBulk, LoadsBoxesOfFiveDimensions) {
   expectLoad();
 }
 
+TEST(SimtBulk, LoadsBoxesOfEachElementSize) {
+  for (uint32_t bytes : {1U, 2U, 4U}) {
+    running = {.map = packed(2, bytes, {160 / bytes, 30}, {128 / bytes, 16}, 128),
+               .corner = {static_cast<int32_t>(48 / bytes), 20}};
+    expectLoad();
+  }
+}
+
+TEST(SimtBulk, LoadsVectors) {
+  running = {.map = packed(1, 4, {200}, {128}, 0), .corner = {100}};
+  expectLoad();
+}
+
+/// Rows of a box are row-major over its two outer dimensions, such as the heads of a group.
+TEST(SimtBulk, StoresBoxesOfThreeDimensions) {
+  running = {.map = packed(3, 2, {80, 4, 20}, {64, 4, 8}, 128), .corner = {8, 0, 3}};
+  expectStore<SimtBulk::store>();
+}
+
 TEST(SimtBulk, StoresBoxes) {
   for (uint32_t swizzle : {0, 32, 64, 128}) {
     SCOPED_TRACE(swizzle);

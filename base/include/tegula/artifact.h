@@ -52,11 +52,12 @@ struct AssemblerReport {
   std::string notes; ///< Warnings and notes, one a line.
 };
 
-/// A tensor that a kernel loads or stores in boxes, by TMA. The launch describes it as a CUtensorMap of 16-bit
-/// elements; boxes lie in shared memory with a swizzle of 128 bytes.
+/// A tensor that a kernel loads or stores in boxes, by TMA. The launch describes it as a CUtensorMap.
 struct TensorMap {
-  int parameter = 0; ///< The tensor's index in Artifact::parameters.
-  int box_rows = 0;  ///< Size along the last dimension but one. A box has 64 elements along the last, 1 along others.
+  int parameter = 0;    ///< The tensor's index in Artifact::parameters.
+  DType dtype = f32;    ///< As TMA sees the elements, which must have 1, 2 or 4 bytes.
+  std::vector<int> box; ///< Sizes of a box, at most 256, from the tensor's last dimension on. All others are 1.
+  int swizzle = 0;      ///< Bytes of a row in shared memory within which 16-byte units change places; 0 if they stay.
   /// The number of elements along the last dimension that count. Elements after them read as 0 and are not stored.
   int64_t columns = 0;
 

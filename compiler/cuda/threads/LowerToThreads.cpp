@@ -2,6 +2,7 @@
 #include "compiler/cuda/threads/Passes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/emit/Emit.h"
+#include "compiler/sm/Elements.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -39,8 +40,11 @@ void Threads::describeOnModule() {
   auto module = source_->getParentOfType<ModuleOp>();
   module->setAttr("tile.shared_bytes", b.getI64IntegerAttr(sharedBytes_));
   SmallVector<Attribute> maps;
-  for (const TensorMap &map : tensorMaps_)
-    maps.push_back(b.getDenseI64ArrayAttr({map.parameter, map.rows, map.columns}));
+  for (const TensorMap &map : tensorMaps_) {
+    auto view = cast<tile::ViewType>(source_.getArgumentTypes()[map.parameter]);
+    const int64_t width = sm::panelColumns(view.getElementType());
+    maps.push_back(b.getDenseI64ArrayAttr({map.parameter, sm::kPanelBytes, map.columns, width, map.rows}));
+  }
   if (!maps.empty())
     module->setAttr("tile.tensor_maps", b.getArrayAttr(maps));
 }

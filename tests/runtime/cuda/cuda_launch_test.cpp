@@ -66,7 +66,7 @@ TEST_F(CudaLaunch, PassesTheLargestBlock) {
 
 TEST_F(CudaLaunch, DescribesTensorsOncePerTensor) {
   Artifact artifact = cudaArtifact("kernel", {tensor("k", bf16, 2)});
-  artifact.tensor_maps = {{.parameter = 0, .box_rows = 32, .columns = 64}};
+  artifact.tensor_maps = {{.parameter = 0, .dtype = bf16, .box = {64, 32}, .swizzle = 128, .columns = 64}};
   const auto kernel = load(makeCuda(), artifact);
   const TensorRef k = contiguous(memory.data(), bf16, {2, 64});
   stand_in::forgetCalls();
@@ -84,7 +84,7 @@ TEST_F(CudaLaunch, DescribesTensorsOncePerTensor) {
 
 TEST_F(CudaLaunch, SaysWhichTensorsCannotBeDescribed) {
   Artifact artifact = cudaArtifact("kernel", {tensor("k", bf16, 2)});
-  artifact.tensor_maps = {{.parameter = 0, .box_rows = 32, .columns = 64}};
+  artifact.tensor_maps = {{.parameter = 0, .dtype = bf16, .box = {64, 32}, .swizzle = 128, .columns = 64}};
   const auto kernel = load(makeCuda(), artifact);
   TensorRef k = contiguous(memory.data(), bf16, {2, 56});
   k.strides[0] = 60; // Not a multiple of 16 bytes.

@@ -52,6 +52,38 @@ TEST_F(CudaLoad, RefusesOtherTargetsAndFields) {
                "kernel 'k': 128 threads and -1 bytes of shared memory are no block");
 }
 
+TEST_F(CudaLoad, TakesTensorMapsOfEachElementSizeAndRank) {
+  Artifact artifact = cudaArtifact("k", {tensor("a", f32, 2), tensor("b", i8, 3), tensor("c", f32, 1)});
+  artifact.tensor_maps = {{.parameter = 0, .dtype = f32, .box = {32, 256}, .swizzle = 128, .columns = 40},
+                          {.parameter = 1, .dtype = i8, .box = {128, 4, 16}, .swizzle = 128, .columns = 40},
+                          {.parameter = 2, .dtype = f32, .box = {128}, .swizzle = 0, .columns = 1}};
+  EXPECT_OK(loadStatus(artifact));
+}
+
+TEST_F(CudaLoad, RefusesTensorMapsThatNoGpuMakes) {
+  const TensorMap legal{.parameter = 0, .dtype = bf16, .box = {64, 32}, .swizzle = 128, .columns = 64};
+  auto message = [&](void (*change)(TensorMap &map)) {
+    Artifact artifact = cudaArtifact("k", {tensor("a", bf16, 2)});
+    artifact.tensor_maps = {legal};
+    change(artifact.tensor_maps.front());
+    return loadStatus(artifact).message();
+  };
+  EXPECT_EQ(message([](TensorMap &) {}), "");
+  EXPECT_EQ(message([](TensorMap &map) { map.dtype = f32; }),
+            "kernel 'k': a tensor map is of parameter 0, which is no tensor with elements of 1, 2 or 4 bytes like f32");
+  EXPECT_EQ(
+      message([](TensorMap &map) { map.parameter = 1; }),
+      "kernel 'k': a tensor map is of parameter 1, which is no tensor with elements of 1, 2 or 4 bytes like bf16");
+  EXPECT_EQ(message([](TensorMap &map) { map.box = {128, 32}; }),
+            "kernel 'k': a tensor map has boxes of 32 x 128 with a swizzle of 128 in 64 columns");
+  EXPECT_EQ(message([](TensorMap &map) { map.box = {64, 257}; }),
+            "kernel 'k': a tensor map has boxes of 257 x 64 with a swizzle of 128 in 64 columns");
+  EXPECT_EQ(message([](TensorMap &map) { map.box = {64, 4, 8}; }),
+            "kernel 'k': a tensor map has boxes of 8 x 4 x 64 with a swizzle of 128 in 64 columns");
+  EXPECT_EQ(message([](TensorMap &map) { map.swizzle = 16; }),
+            "kernel 'k': a tensor map has boxes of 32 x 64 with a swizzle of 16 in 64 columns");
+}
+
 TEST_F(CudaLoad, RefusesArtifactsThatAreCutOff) {
   Artifact artifact = cudaArtifact("k");
   artifact.binary = "";

@@ -116,8 +116,15 @@ SimtTensorMap packed(uint32_t elementBytes, uint32_t swizzle, uint32_t width) {
   SimtTensorMap map{.rank = 3, .element_bytes = elementBytes, .swizzle = swizzle};
   const uint32_t rowBytes = width * elementBytes;
   map.box[0] = width, map.box[1] = kBoxBytes / rowBytes, map.box[2] = 1;
-  map.size[0] = width + 8, map.size[1] = map.box[1] + 5, map.size[2] = 2;
+  map.size[0] = width + std::max(8U, 16 / elementBytes), map.size[1] = map.box[1] + 5, map.size[2] = 2;
   map.stride[0] = map.size[0] * elementBytes, map.stride[1] = map.stride[0] * map.size[1];
+  return map;
+}
+
+/// Returns a map whose boxes have half the rows, in each of two matrices.
+SimtTensorMap ofTwoMatrices(SimtTensorMap map) {
+  map.box[1] /= 2, map.box[2] = 2;
+  map.size[2] = 3;
   return map;
 }
 
@@ -150,12 +157,18 @@ void addBoxes(std::vector<Operation> &all, uint32_t swizzle, int32_t x, int32_t 
   const std::string where =
       " swizzle " + std::to_string(swizzle) + " at " + std::to_string(x) + ", " + std::to_string(y);
   const Boxes halves{packed(2, swizzle, swizzle == 0 ? 128 : swizzle / 2), {8 * x, y, 1}};
+  const Boxes bytes{packed(1, swizzle, swizzle == 0 ? 256 : swizzle), {16 * x, y, 1}};
+  const Boxes deep{ofTwoMatrices(halves.map), {8 * x, y, 1}};
   const Boxes words{packed(4, swizzle, swizzle == 0 ? 64 : swizzle / 4), {4 * x, y, 1}};
-  all.push_back(operationOf("tensor load" + where, halves, asKernel<loadBox>, loadBody(halves), false));
+  const std::pair<const char *, const Boxes &> kinds[] = {
+      {"tensor", halves}, {"8-bit tensor", bytes}, {"f32 tensor", words}, {"three-dimensional tensor", deep}};
+  for (const auto &[kind, boxes] : kinds)
+    all.push_back(operationOf(kind + (" load" + where), boxes, asKernel<loadBox>, loadBody(boxes), false));
   if (x < 0 || y < 0) // Neither a GPU nor the executor stores boxes there.
     return;
-  all.push_back(operationOf("tensor store" + where, halves, asKernel<store<SimtBulk::store, true>>,
-                            storeBody(halves, false), true));
+  for (const auto &[kind, boxes] : kinds)
+    all.push_back(operationOf(kind + (" store" + where), boxes, asKernel<store<SimtBulk::store, true>>,
+                              storeBody(boxes, false), true));
   all.push_back(
       operationOf("tensor add" + where, words, asKernel<store<SimtBulk::add_f32, true>>, storeBody(words, true), true));
 }

@@ -12,6 +12,12 @@ namespace {
 
 using namespace cuda;
 
+CUtensorMapDataType typeOf(const SimtTensorMap &map) {
+  if (map.element_bytes == 1)
+    return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  return map.element_bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+}
+
 CUtensorMapSwizzle swizzleOf(const SimtTensorMap &map) {
   switch (map.swizzle) {
   case 32:
@@ -57,12 +63,10 @@ Status encodeTensorMap(Device &gpu, const SimtTensorMap &map, uint64_t address, 
       (*context)->run("cuTensorMapEncodeTiled", ErrorCode::invalid_argument, [&](const Driver &driver) {
         return driver.cuTensorMapEncodeTiled == nullptr
                    ? CUDA_ERROR_NOT_FOUND
-                   : driver.cuTensorMapEncodeTiled(&result,
-                                                   map.element_bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
-                                                                          : CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                                                   map.rank, reinterpret_cast<void *>(address), sizes, strides, map.box,
-                                                   steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzleOf(map),
-                                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                   : driver.cuTensorMapEncodeTiled(&result, typeOf(map), map.rank, reinterpret_cast<void *>(address),
+                                                   sizes, strides, map.box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                                   swizzleOf(map), CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
       });
   if (!status.ok())
     return {status.code(), status.message() + ": " + describe(map, address)};

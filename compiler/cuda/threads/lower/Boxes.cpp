@@ -125,7 +125,7 @@ static bool isWrittenOnce(sm::CopyOutOp copy) {
 
 bool cuda::canStoreBoxes(sm::CopyOutOp copy) {
   sm::SharedType type = copy.getShared().getType();
-  return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && type.elementBytes() == 2 &&
+  return copy->getParentOfType<sm::RolesOp>() && copy.getRowsOfWarp() && sm::isCopiedByTma(type.getElementType()) &&
          type.getPanel() == sm::kPanelBytes && type.getShape() == copy.getShape() &&
          startsAtBox(copy.getView(), copy.getPosition().back()) && !sharesItsPlace(copy) && isWrittenOnce(copy);
 }

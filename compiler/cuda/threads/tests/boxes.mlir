@@ -5,7 +5,7 @@
 // One lane of each warp stores the warp's rows by TMA, in boxes of one panel. This needs a tensor map, and neither row
 // nor matrix may be negative. Otherwise all lanes store. A proxy fence lets TMA see the writes, and a wait at the end
 // keeps shared memory until TMA has read it.
-// CHECK: tile.tensor_maps = [array<i64: 0, 16, 128>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 64, 16>]
 // CHECK-LABEL: func.func @stored(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
@@ -49,7 +49,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
 
 // A warp waits before it overwrites rows that TMA may still read. If another buffer overlaps with the rows, threads
 // store them.
-// CHECK: tile.tensor_maps = [array<i64: 0, 16, 64>]
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 64, 64, 16>]
 // CHECK-LABEL: func.func @stored_again(
 // CHECK: setmaxnreg.inc
 // CHECK: scf.for
