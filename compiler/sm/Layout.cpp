@@ -191,6 +191,11 @@ int64_t tegula::sm::threadsAlong(LayoutAttr layout, unsigned dim) {
   return threads;
 }
 
+bool tegula::sm::isSplitAmongWarps(RankedTensorType tile, unsigned dim) {
+  return llvm::any_of(layoutOf(tile).getWarps(),
+                      [&](const Digit &digit) { return digit.dim == static_cast<int32_t>(dim); });
+}
+
 int64_t tegula::sm::extentOfWarp(RankedTensorType tile, unsigned dim) {
   LayoutAttr layout = layoutOf(tile);
   if (!layout || tile.getRank() != 2 || layout.getWarps().size() != 1)

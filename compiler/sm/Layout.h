@@ -73,6 +73,8 @@ int64_t threadsAlong(LayoutAttr layout, unsigned dim);
 LayoutAttr ofPairs(LayoutAttr layout, unsigned columns);
 /// Returns the layout of `without`, but keeps dimension `dim` with size 1.
 LayoutAttr collapsed(LayoutAttr layout, unsigned dim);
+/// Returns true if several warps have elements of one line along `dim`.
+bool isSplitAmongWarps(mlir::RankedTensorType tile, unsigned dim);
 /// Returns the number of rows (`dim` 0) or columns (`dim` 1) of each warp, if warp after warp has a block of whole rows
 /// or columns and no element belongs to two warps. Otherwise returns 0.
 int64_t extentOfWarp(mlir::RankedTensorType tile, unsigned dim);

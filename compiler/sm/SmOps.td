@@ -362,7 +362,8 @@ def Sm_MbarriersOp : Sm_Op<"mbarriers", [MemoryEffects<[MemAlloc]>]> {
   let summary = "the full and empty mbarriers of a ring; at first all slots are empty";
   let description = [{
     A slot is empty again when each consumer warpgroup has released it. If no consumer releases a slot of the ring, the
-    producer fills each slot once, without waiting.
+    producer fills each slot once, without waiting. If consumers fill the ring (`sm.producer_store`), each warpgroup has
+    a full mbarrier of its own, and there are no empty ones.
 
     ```mlir
     %b = sm.mbarriers : !sm.mbarriers<2>
@@ -413,6 +414,27 @@ def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [
   let assemblyFormat = [{
     $tile `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
     `:` qualified(type($tile)) `,` qualified(type($mbarriers))
+  }];
+  let hasVerifier = 1;
+}
+
+def Sm_ProducerStoreOp : Sm_Op<"producer_store"> {
+  let summary = "writes a tile from registers to a slot of a ring that consumers fill for each other";
+  let description = [{
+    Each consumer warp writes its elements of the tile and arrives at the mbarrier of its warpgroup. An
+    `sm.consumer_wait` for the slot returns when all warpgroups have stored it. Nobody releases the slots: the ring must
+    have so many that every reader of a tile is over when the tile's slot is written again (`exchange-tiles` counts).
+
+    ```mlir
+    sm.producer_store %ds, %tile, %b[%slot] phase %phase
+      : tensor<128x64xbf16, #c>, !sm.shared<128x64xbf16, 128>, !sm.mbarriers<3>
+    ```
+  }];
+  let arguments = (ins Sm_Tile:$tile, Sm_WritesSlot<Sm_SharedType>:$shared, Sm_MbarriersType:$mbarriers, I32:$slot,
+                       I32:$phase);
+  let assemblyFormat = [{
+    $tile `,` $shared `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
+    `:` type($tile) `,` qualified(type($shared)) `,` qualified(type($mbarriers))
   }];
   let hasVerifier = 1;
 }
@@ -503,9 +525,23 @@ def Sm_SequenceInitOp : Sm_Op<"sequence_init", [MemoryEffects<[MemRead, MemWrite
   let assemblyFormat = "attr-dict";
 }
 
-def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "waits until this warpgroup may take the mutex";
-  let assemblyFormat = "attr-dict";
+  let description = [{
+    With a ring that consumers fill for each other (`sm.producer_store`), the store of a tile passes the mutex. The first
+    warpgroup then waits until the last one has stored the tile before this one, each other warpgroup until the
+    warpgroup before it has stored this one.
+
+    ```mlir
+    sm.sequence_wait
+    sm.sequence_wait %b[%slot] phase %phase : !sm.mbarriers<3>
+    ```
+  }];
+  let arguments = (ins Optional<Sm_MbarriersType>:$mbarriers, Optional<I32>:$slot, Optional<I32>:$phase);
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::Value(), ::mlir::Value(), ::mlir::Value()); }]>];
+  let assemblyFormat = [{
+    ($mbarriers^ `[` $slot `]` `phase` $phase)? attr-dict (`:` qualified(type($mbarriers))^)?
+  }];
 }
 
 def Sm_SequenceArriveOp : Sm_Op<"sequence_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {

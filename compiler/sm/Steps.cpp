@@ -19,17 +19,21 @@ static Expected<Step> parseStep(StringRef word) {
     return Step{word == "<" ? Step::Kind::takeTurn : Step::Kind::passTurn};
   StringRef rest = word;
   const bool isDelayed = rest.consume_back("@1");
-  const bool isEnd = rest.consume_back(".end");
-  if (!isLabel(rest) || (isEnd && !isDelayed))
-    return refuse("'" + word + "' is no step; legal are LABEL, LABEL@1, LABEL.end@1, < and >");
-  return Step{isEnd ? Step::Kind::end : Step::Kind::start, rest.str(), isDelayed};
+  const Step::Kind kind = rest.consume_back(".end")   ? Step::Kind::end
+                          : rest.consume_back(".lhs") ? Step::Kind::lhs
+                          : rest.consume_back(".rhs") ? Step::Kind::rhs
+                                                      : Step::Kind::start;
+  const bool mayBeDelayed = kind == Step::Kind::start || kind == Step::Kind::end;
+  if (!isLabel(rest) || (isDelayed ? !mayBeDelayed : kind == Step::Kind::end))
+    return refuse("'" + word + "' is no step; legal are LABEL, LABEL@1, LABEL.end@1, LABEL.lhs, LABEL.rhs, < and >");
+  return Step{kind, rest.str(), isDelayed};
 }
 
 /// Checks that turns alternate, and that no step comes twice.
 static Error check(ArrayRef<Step> steps) {
   bool hasTurn = false;
   for (const auto &[i, step] : enumerate(steps)) {
-    const bool isTurn = step.kind == Step::Kind::takeTurn || step.kind == Step::Kind::passTurn;
+    const bool isTurn = step.isTurn();
     if (isTurn && hasTurn == (step.kind == Step::Kind::takeTurn))
       return refuse("a turn begins with < and ends with >, and turns do not nest");
     hasTurn = isTurn ? step.kind == Step::Kind::takeTurn : hasTurn;
@@ -61,6 +65,10 @@ static std::string toString(const Step &step) {
     return "<";
   case Step::Kind::passTurn:
     return ">";
+  case Step::Kind::lhs:
+    return step.label + ".lhs";
+  case Step::Kind::rhs:
+    return step.label + ".rhs";
   case Step::Kind::start:
   case Step::Kind::end:
     return step.label + (step.kind == Step::Kind::end ? ".end" : "") + (step.isDelayed ? "@1" : "");

@@ -2,12 +2,13 @@
 // Step lists: the order in which the MMAs of an iteration start, as one line that a person can read and write.
 //
 //     list := step+
-//     step := label | label "@1" | label ".end@1" | "<" | ">"
+//     step := label | label "@1" | label ".end@1" | label ".lhs" | label ".rhs" | "<" | ">"
 //
 // A label (`tile.label`) stands for the start of its MMA. `@1` means: of the iteration before. `label.end@1` lets the
-// MMA run into the next iteration, which adds to the same accumulators. Warpgroups run what is between `<` and `>` one
-// after another. Flash attention's forward pass, overlapped, is `< s o@1 >`: the first MMA of an iteration together
-// with the second one of the iteration before.
+// MMA run into the next iteration, which adds to the same accumulators. `label.lhs` and `label.rhs` stand for the
+// write of an operand that warpgroups compute and exchange through shared memory. Warpgroups run what is between `<`
+// and `>` one after another. Flash attention's forward pass, overlapped, is `< s o@1 >`: the first MMA of an iteration
+// together with the second one of the iteration before. Its backward pass is `s dp < dq.lhs > dq@1 dv dk`.
 #pragma once
 
 #include "mlir/Support/LLVM.h"
@@ -18,12 +19,14 @@
 namespace tegula::sm {
 
 struct Step {
-  enum class Kind : uint8_t { start, end, takeTurn, passTurn };
+  enum class Kind : uint8_t { start, end, lhs, rhs, takeTurn, passTurn };
 
   Kind kind = Kind::start;
-  std::string label = {}; ///< The MMA of a start or an end.
+  std::string label = {}; ///< The MMA, unless the step is a turn.
   bool isDelayed = false; ///< True for an MMA of the iteration before (`@1`).
 
+  bool isTurn() const { return kind == Kind::takeTurn || kind == Kind::passTurn; }
+  bool isWrite() const { return kind == Kind::lhs || kind == Kind::rhs; }
   bool operator==(const Step &) const = default;
 };
 

@@ -176,6 +176,16 @@ LogicalResult ProducerLoadOp::verify() {
   return success();
 }
 
+LogicalResult ProducerStoreOp::verify() {
+  if (!isGuarded(getShared(), getMbarriers().getType()))
+    return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
+  if (!isInRole(*this, &RolesOp::getConsumer))
+    return emitOpError("must be in the consumer region of 'sm.roles'");
+  if (llvm::any_of(getMbarriers().getUsers(), llvm::IsaPred<ProducerLoadOp, ReleaseOp>))
+    return emitOpError("stores to a ring that the producer fills, or whose slots are released");
+  return success();
+}
+
 LogicalResult ConsumerWaitOp::verify() {
   if (!isGuarded(getTile(), getMbarriers().getType()))
     return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";

@@ -9,9 +9,6 @@ using namespace tegula::cuda;
 
 using LocBuilder = ImplicitLocOpBuilder;
 
-/// Returns the ring position in the last two of the values that a loop carries.
-static RingPosition ringPositionOf(ValueRange values) { return {values.drop_back().back(), values.back()}; }
-
 namespace {
 class Consumers {
 public:
@@ -29,74 +26,16 @@ public:
   }
 
 private:
-  using NextRingPosition = function_ref<RingPosition(LocBuilder &, ValueRange)>;
-
   /// Lets the loop around `op`, and the loops around it, carry the ring position of `op`, unless they already do.
   void addRingPosition(Operation *op) {
     Loop loop = loopOf(op);
     if (!loop || places_.contains(op))
       return;
-    b_.setLoc(loop.getLoc());
-    int64_t slots = rings_.slotsIn(loop);
     for (Region *region : loop.getLoopRegions())
       for (Operation &fed : region->front())
         if (rings_.isProducerLoaded(&fed))
           places_[&fed] = loop.getInits().size();
-    Loop inner = addCounters(
-        loop, [&](LocBuilder &b, ValueRange arguments) { return ringPositionOf(arguments).next(b, slots); });
-    while (Loop outer = loopOf(inner)) {
-      outer = addCounters(outer, [&](LocBuilder &, ValueRange) { return ringPositionOf(inner->getResults()); });
-      auto [slot, phase] = ringPositionOf(carriedIn(outer));
-      MutableArrayRef<OpOperand> inits = inner.getInitsMutable().take_back(2);
-      inits.front().set(slot);
-      inits.back().set(phase);
-      inner = outer;
-    }
-  }
-
-  Loop addCounters(Loop loop, NextRingPosition next) {
-    if (auto whileOp = dyn_cast<scf::WhileOp>(*loop))
-      return addCounters(whileOp, next);
-    return addCounters(cast<scf::ForOp>(*loop), next);
-  }
-
-  Loop addCounters(scf::WhileOp loop, NextRingPosition next) {
-    b_.setInsertionPoint(loop);
-    const RingPosition first = RingPosition::first(b_);
-    SmallVector<Value> inits(loop.getInits());
-    inits.append({first.slot, first.phase});
-    SmallVector<Type> types(loop.getResultTypes()), added(2, b_.getI32Type());
-    llvm::append_range(types, added);
-    auto counting = scf::WhileOp::create(b_, types, inits, nullptr, nullptr);
-    counting->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-    SmallVector<Location> locations(2, loop.getLoc());
-    counting.getBefore().takeBody(loop.getBefore());
-    counting.getAfter().takeBody(loop.getAfter());
-    auto counters = counting.getBeforeBody()->addArguments(added, locations);
-    counting.getConditionOp().getArgsMutable().append(SmallVector<Value>(counters.begin(), counters.end()));
-    counting.getAfterBody()->addArguments(added, locations);
-    scf::YieldOp yield = counting.getYieldOp();
-    LocBuilder end(loop.getLoc(), yield);
-    RingPosition position = next(end, carriedIn(counting));
-    yield.getResultsMutable().append({position.slot, position.phase});
-    loop->replaceAllUsesWith(counting->getResults().drop_back(2));
-    loop.erase();
-    return counting;
-  }
-
-  Loop addCounters(scf::ForOp loop, NextRingPosition next) {
-    IRRewriter rewriter(b_.getContext());
-    rewriter.setInsertionPoint(loop);
-    b_.setInsertionPoint(loop);
-    auto yield = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> added) -> SmallVector<Value> {
-      LocBuilder b(loc, end);
-      RingPosition position = next(b, ValueRange(added));
-      return {position.slot, position.phase};
-    };
-    const RingPosition first = RingPosition::first(b_);
-    SmallVector<Value> inits{first.slot, first.phase};
-    auto replaced = loop.replaceWithAdditionalYields(rewriter, inits, /*replaceInitOperandUsesInLoop=*/false, yield);
-    return *replaced;
+    carryRingPosition(loop, rings_.slotsIn(loop));
   }
 
   /// Sets the insertion point after the wait for the MMA before the one that needs the tile. The code between MMAs is
@@ -117,7 +56,7 @@ private:
     placeConsumerWait(userIn(fetch, /*last=*/false));
     b_.setLoc(fetch.getLoc());
     Loop loop = loopOf(fetch);
-    RingPosition now = loop ? ringPositionOf(carriedIn(loop).slice(places_.at(fetch), 2)) : RingPosition::first(b_);
+    RingPosition now = loop ? RingPosition::lastOf(carriedIn(loop).slice(places_.at(fetch), 2)) : RingPosition::first(b_);
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
     Value tile = sm::ConsumerWaitOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
     if (loop && !rings_.releasedWith(fetch))
@@ -130,7 +69,7 @@ private:
     b_.setInsertionPoint(work);
     b_.setLoc(work.getLoc());
     Value mbarriers = rings_.of(work).mbarriers;
-    auto [slot, phase] = ringPositionOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
+    auto [slot, phase] = RingPosition::lastOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
     Value number = sm::ConsumeWorkOp::create(b_, b_.getI32Type(), mbarriers, slot, phase);
     sm::ReleaseOp::create(b_, mbarriers, slot, /*per_warp=*/true);
     work.replaceAllUsesWith(number);

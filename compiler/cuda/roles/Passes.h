@@ -13,6 +13,7 @@ namespace tegula::cuda {
 
 std::unique_ptr<mlir::Pass> createSpecializeWarps();
 std::unique_ptr<mlir::Pass> createPlanSteps();
+std::unique_ptr<mlir::Pass> createExchangeTiles();
 std::unique_ptr<mlir::Pass> createPipelineLoops();
 
 /// Adds these passes in this order.

@@ -13,6 +13,7 @@ void registerRolesPasses() { registerCudaRolesPasses(); }
 void buildRolesPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createSpecializeWarps());
   passes.addPass(createPlanSteps());
+  passes.addPass(createExchangeTiles());
   passes.addPass(createPipelineLoops());
 }
 

@@ -20,6 +20,17 @@ using namespace tegula::cuda;
 using LocBuilder = ImplicitLocOpBuilder;
 using Kind = sm::Step::Kind;
 
+/// Emits the begin or the end of a turn. `map` has the values of the iteration.
+static void createTurn(LocBuilder &b, const LoopOrder::Entry &entry, const IRMapping &map) {
+  if (entry.kind == Kind::passTurn)
+    sm::SequenceArriveOp::create(b);
+  else if (sm::ProducerStoreOp store = entry.passes)
+    sm::SequenceWaitOp::create(b, store.getMbarriers(), map.lookupOrDefault(store.getSlot()),
+                               map.lookupOrDefault(store.getPhase()));
+  else
+    sm::SequenceWaitOp::create(b);
+}
+
 namespace {
 
 /// Rewrites a loop in which some ops work for the iteration before:
@@ -108,7 +119,9 @@ private:
     map.map(loop_.getInductionVar(), loop_.getLowerBound());
     map.map(loop_.getRegionIterArgs(), loop_.getInitArgs());
     for (const LoopOrder::Entry &entry : order_.entries())
-      if (entry.op && !order_.isDelayed(entry.op))
+      if (entry.passes)
+        createTurn(b, entry, map);
+      else if (entry.op && !order_.isDelayed(entry.op))
         b.clone(*entry.op, map);
     Value second = b.createOrFold<arith::AddIOp>(loop_.getLowerBound(), loop_.getStep());
     auto later = scf::ForOp::create(b, second, loop_.getUpperBound(), loop_.getStep(), passedOn(map));
@@ -132,10 +145,8 @@ private:
     receive(later.getRegionIterArgs(), before, now);
     knowComparisons(b, now);
     for (const LoopOrder::Entry &entry : order_.entries()) {
-      if (entry.kind == Kind::takeTurn)
-        sm::SequenceWaitOp::create(b);
-      else if (entry.kind == Kind::passTurn)
-        sm::SequenceArriveOp::create(b);
+      if (!entry.op)
+        createTurn(b, entry, now);
       else if (llvm::is_contained(order_.comparisons(), entry.op))
         continue;
       else if (order_.isDelayed(entry.op))
@@ -186,15 +197,13 @@ static void reorder(scf::ForOp loop, const LoopOrder &order) {
   Operation *end = loop.getBody()->getTerminator();
   LocBuilder b(loop.getLoc(), end);
   for (const LoopOrder::Entry &entry : order.entries())
-    if (entry.kind == Kind::takeTurn)
-      sm::SequenceWaitOp::create(b);
-    else if (entry.kind == Kind::passTurn)
-      sm::SequenceArriveOp::create(b);
-    else
+    if (entry.op)
       entry.op->moveBefore(end);
+    else
+      createTurn(b, entry, IRMapping());
 }
 
-/// Brings a loop into the order of its step list. Returns true if it has turns.
+/// Brings a loop into the order of its step list. Returns true if it has turns that no store passes.
 static FailureOr<bool> pipeline(scf::ForOp loop, StringRef text) {
   llvm::Expected<sm::StepList> steps = sm::parseSteps(text);
   if (!steps)
@@ -207,7 +216,7 @@ static FailureOr<bool> pipeline(scf::ForOp loop, StringRef text) {
     Pipeline(loop, order).build();
   else
     reorder(loop, order);
-  return llvm::any_of(*steps, [](const sm::Step &step) { return step.kind == Kind::takeTurn; });
+  return llvm::any_of(order.entries(), [](auto &entry) { return entry.kind == Kind::takeTurn && !entry.passes; });
 }
 
 namespace {

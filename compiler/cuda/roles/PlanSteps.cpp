@@ -17,14 +17,15 @@ using sm::Step;
 using Labels = llvm::MapVector<StringRef, sm::WgmmaOp>;
 
 /// Returns the MMAs in an order in which each starts as soon as the iteration allows: those first that wait for the
-/// fewest others.
+/// fewest others, and of these the ones for which most of the iteration waits.
 static sm::StepList serialSteps(scf::ForOp loop, const Labels &mmas) {
   const LoopOrder order(loop, {});
   if (!order.obstacle().empty())
     return {};
   SmallVector<std::pair<StringRef, sm::WgmmaOp>> sorted(mmas.begin(), mmas.end());
   llvm::stable_sort(sorted, [&](const auto &one, const auto &two) {
-    return order.countNeeds(one.second) < order.countNeeds(two.second);
+    auto rank = [&](sm::WgmmaOp mma) { return std::pair(order.countNeeds(mma), -int64_t(order.countFollowers(mma))); };
+    return rank(one.second) < rank(two.second);
   });
   sm::StepList steps;
   for (auto &[label, mma] : sorted)
@@ -55,31 +56,72 @@ static sm::StepList stepsInFlight(scf::ForOp loop, const Labels &mmas) {
   return LoopOrder(loop, steps).obstacle().empty() ? steps : sm::StepList();
 }
 
-/// Returns the steps in which the last MMA comes one iteration late, together with the MMAs that wait for no other in
-/// the next iteration.
-static sm::StepList overlappedSteps(scf::ForOp loop, const Labels &mmas, ArrayRef<Step> serial, bool hasTurns) {
-  const LoopOrder order(loop, {});
-  const StringRef last = mmas.back().first;
-  sm::StepList together, rest;
-  for (const Step &step : serial)
-    if (step.label != last)
-      (order.countNeeds(mmas.lookup(step.label)) == 0 ? together : rest).push_back(step);
-  together.push_back({.label = last.str(), .isDelayed = true});
-  if (hasTurns) {
-    together.insert(together.begin(), {.kind = Step::Kind::takeTurn});
-    together.push_back({.kind = Step::Kind::passTurn});
+namespace {
+/// The steps of a loop whose iterations overlap.
+struct Overlap {
+  sm::StepList writes, late; ///< Operands that warpgroups exchange, and the MMAs that come one iteration late.
+
+  bool isLate(StringRef label) const {
+    return llvm::any_of(late, [&](const Step &step) { return step.label == label; });
   }
-  llvm::append_range(together, rest);
-  return together;
+};
+} // namespace
+
+/// Chooses the MMAs that come one iteration late: those that read a tile that lanes write in the iteration, or else the
+/// last one.
+static Overlap overlapOf(const Labels &mmas, ArrayRef<Step> serial) {
+  Overlap overlap;
+  llvm::DenseSet<Operation *> written;
+  for (const Step &step : serial)
+    for (bool isLhs : {true, false}) {
+      Operation *writer = writerOf(mmas.lookup(step.label), isLhs);
+      if (!writer)
+        continue;
+      if (written.insert(writer).second)
+        overlap.writes.push_back({.kind = isLhs ? Step::Kind::lhs : Step::Kind::rhs, .label = step.label});
+      if (!overlap.isLate(step.label))
+        overlap.late.push_back({.label = step.label, .isDelayed = true});
+    }
+  if (overlap.late.empty())
+    overlap.late.push_back({.label = mmas.back().first.str(), .isDelayed = true});
+  return overlap;
 }
 
-/// Returns why the last MMA of a loop cannot come one iteration late, or an empty string.
-static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, ArrayRef<Step> overlapped) {
+/// Returns the steps in which some MMAs come one iteration late: together with the MMAs that wait for no other in the
+/// next iteration, or, if they read tiles that warpgroups exchange, after the next such tile is written. A turn
+/// encloses the MMAs that start together, or the computation of the tile.
+static sm::StepList overlappedSteps(scf::ForOp loop, const Labels &mmas, ArrayRef<Step> serial, const Overlap &overlap,
+                                    bool hasTurns) {
+  const LoopOrder order(loop, {});
+  sm::StepList first, rest, steps;
+  for (const Step &step : serial)
+    if (!overlap.isLate(step.label))
+      (order.countNeeds(mmas.lookup(step.label)) == 0 ? first : rest).push_back(step);
+  const bool isExchange = !overlap.writes.empty();
+  sm::StepList inTurn = isExchange ? overlap.writes : first;
+  if (isExchange)
+    steps = first;
+  else
+    llvm::append_range(inTurn, overlap.late);
+  if (hasTurns)
+    steps.push_back({.kind = Step::Kind::takeTurn});
+  llvm::append_range(steps, inTurn);
+  if (hasTurns)
+    steps.push_back({.kind = Step::Kind::passTurn});
+  if (isExchange)
+    llvm::append_range(steps, overlap.late);
+  llvm::append_range(steps, rest);
+  return steps;
+}
+
+/// Returns why no MMA of a loop can come one iteration late, or an empty string.
+static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, const Overlap &overlap,
+                              ArrayRef<Step> overlapped) {
   if (mmas.size() < 2)
     return "the loop has fewer than two MMAs";
   Value sum = awaitOf(mmas.back().second).getResult();
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-  if (!sum.hasOneUse() || *sum.user_begin() != yield)
+  if (overlap.writes.empty() && (!sum.hasOneUse() || *sum.user_begin() != yield))
     return "the iteration itself needs the accumulator of its last MMA";
   const LoopOrder order(loop, overlapped);
   return order.obstacle().str();
@@ -123,11 +165,12 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
 
   void overlap(scf::ForOp loop, const Labels &mmas, sm::StepList &steps) {
     const bool areSeveral = tile::setting(loop, "tile.num_warps", sm::kWarpsPerWarpgroup) > sm::kWarpsPerWarpgroup;
-    sm::StepList withTurns = overlappedSteps(loop, mmas, steps, areSeveral);
-    sm::StepList withoutTurns = overlappedSteps(loop, mmas, steps, /*hasTurns=*/false);
-    if (obstacleOf(loop, mmas, withTurns).empty())
+    const Overlap overlap = overlapOf(mmas, steps);
+    sm::StepList withTurns = overlappedSteps(loop, mmas, steps, overlap, areSeveral);
+    sm::StepList withoutTurns = overlappedSteps(loop, mmas, steps, overlap, /*hasTurns=*/false);
+    if (obstacleOf(loop, mmas, overlap, withTurns).empty())
       steps = withTurns;
-    else if (std::string obstacle = obstacleOf(loop, mmas, withoutTurns); obstacle.empty())
+    else if (std::string obstacle = obstacleOf(loop, mmas, overlap, withoutTurns); obstacle.empty())
       steps = withoutTurns;
     else
       loop.emitRemark("overlap=pingpong has no effect on this loop, whose MMAs follow each other: ") << obstacle;

@@ -30,9 +30,12 @@ static int64_t warpgroupsOf(scf::ForOp loop) {
   return sm::extentOfWarp(tile, /*dim=*/0) == sm::kRowsPerWarp ? tile.getDimSize(0) / sm::kRowsPerWarpgroup : 0;
 }
 
-static bool hasBarrierOfAll(scf::ForOp loop) {
-  WalkResult search = loop.getBody()->walk(
-      [](sm::BarrierOp barrier) { return barrier.getWarp() ? WalkResult::advance() : WalkResult::interrupt(); });
+/// Returns true if the warpgroups wait for each other in the loop.
+static bool needsAllWarpgroups(scf::ForOp loop) {
+  WalkResult search = loop.getBody()->walk([](Operation *op) {
+    const bool isExchange = isa<sm::ProducerStoreOp>(op);
+    return isExchange || sm::orderOf(op).meeting == sm::Meeting::role ? WalkResult::interrupt() : WalkResult::advance();
+  });
   return search.wasInterrupted();
 }
 
@@ -108,7 +111,7 @@ static void endEarly(scf::ForOp loop) {
   auto limit = loop.getUpperBound().getDefiningOp<sm::RowLimitOp>();
   const std::optional<int64_t> step = getConstantIntValue(loop.getStep());
   const int64_t groups = warpgroupsOf(loop);
-  if (!limit || !step || *step > sm::kRowsPerWarpgroup * (groups - 1) || hasBarrierOfAll(loop))
+  if (!limit || !step || *step > sm::kRowsPerWarpgroup * (groups - 1) || needsAllWarpgroups(loop))
     return;
   const bool isRepeated = loop->getParentOfType<LoopLikeOpInterface>() != nullptr;
   const std::optional<unsigned> place = isRepeated ? indexOfRingPosition(loop) : std::nullopt;

@@ -65,10 +65,11 @@ private:
   }
 
   /// Adds an op that uses a buffer. A producer fills a buffer as early as it can, so its use counts from the start of
-  /// the roles. The last use of the consumers comes after the last fill.
+  /// the roles, and so does that of a warpgroup which fills a ring for others. The last use of the consumers comes after
+  /// the last fill.
   void addUse(sm::AllocOp alloc, Operation *user, Interval &liveRange) const {
     auto roles = user->getParentOfType<sm::RolesOp>();
-    if (roles && roles.getProducer().findAncestorOpInRegion(*user))
+    if (roles && (isa<sm::ProducerStoreOp>(user) || roles.getProducer().findAncestorOpInRegion(*user)))
       liveRange.include({spans_.at(roles).first, spans_.at(roles).first});
     else
       liveRange.include(spans_.at(inLoopOf(alloc, user)));

@@ -8,9 +8,10 @@ using namespace tegula;
 using namespace tegula::cuda;
 
 using Kind = sm::Step::Kind;
+using Labels = llvm::MapVector<StringRef, sm::WgmmaOp>;
 
-llvm::MapVector<StringRef, sm::WgmmaOp> cuda::labelledMmas(scf::ForOp loop) {
-  llvm::MapVector<StringRef, sm::WgmmaOp> mmas;
+Labels cuda::labelledMmas(scf::ForOp loop) {
+  Labels mmas;
   for (auto [number, mma] : llvm::enumerate(loop.getBody()->getOps<sm::WgmmaOp>())) {
     auto label = mma->getAttrOfType<StringAttr>(tile::label);
     if (!label)
@@ -25,6 +26,26 @@ sm::AwaitOp cuda::awaitOf(sm::WgmmaOp mma) {
     if (auto await = dyn_cast<sm::AwaitOp>(user); await && !await.getReads())
       return await;
   return {};
+}
+
+/// Returns true if the tile can pass through a ring: only MMAs of its loop read it, and all ops around it are loops.
+static bool canBeExchanged(sm::ToSharedOp tile) {
+  auto isMma = [&](Operation *user) { return isa<sm::WgmmaOp>(user) && user->getBlock() == tile->getBlock(); };
+  Operation *around = tile->getParentOp();
+  while (isa<LoopLikeOpInterface>(around))
+    around = around->getParentOp();
+  return isa<sm::RolesOp>(around) && llvm::all_of(tile->getUsers(), isMma);
+}
+
+Operation *cuda::writerOf(sm::WgmmaOp mma, bool isLhs) {
+  Operation *operand = (isLhs ? mma.getLhs() : Value(mma.getRhs())).getDefiningOp();
+  if (auto tile = dyn_cast_if_present<sm::ToSharedOp>(operand))
+    return tile->getBlock() == mma->getBlock() && canBeExchanged(tile) ? tile : nullptr;
+  if (auto wait = dyn_cast_if_present<sm::ConsumerWaitOp>(operand))
+    for (Operation *user : wait.getMbarriers().getUsers())
+      if (isa<sm::ProducerStoreOp>(user) && user->getBlock() == mma->getBlock())
+        return user;
+  return nullptr;
 }
 
 /// Calls `visit` with each value that `op`, or an op inside, uses.
@@ -52,6 +73,19 @@ static bool readsSlotByLanes(Operation *op) {
 
 /// Returns true if `op` only makes the elements of an MMA's operand in registers narrower.
 static bool isNarrowing(Operation *op) { return isa_and_present<sm::PackOp, arith::TruncFOp>(op); }
+
+/// Returns true if all warps execute `op` together: its elements move between warps, with barriers around.
+static bool needsAllWarps(Operation *op) {
+  WalkResult search = op->walk([](Operation *inside) {
+    auto reduce = dyn_cast<tile::ReduceOp>(inside);
+    const bool isSplit = reduce && sm::isSplitAmongWarps(cast<RankedTensorType>(reduce.getSource().getType()),
+                                                         static_cast<unsigned>(reduce.getAxis()));
+    const bool isMoved = isa<sm::ConvertOp, sm::ReshapeOp, sm::ToSharedOp>(inside);
+    return isSplit || isMoved || sm::orderOf(inside).meeting == sm::Meeting::role ? WalkResult::interrupt()
+                                                                                  : WalkResult::advance();
+  });
+  return search.wasInterrupted();
+}
 
 /// Returns the fence of a release: TMA writes the slot next, and lanes have read it. Null for other ops.
 static Operation *fenceOf(Operation *op) {
@@ -141,19 +175,23 @@ bool LoopOrder::becomesDelayed(Operation *op) const {
 }
 
 void LoopOrder::findDelayed(ArrayRef<sm::Step> steps) {
-  llvm::MapVector<StringRef, sm::WgmmaOp> mmas = labelledMmas(loop_);
+  const Labels mmas = labelledMmas(loop_);
   for (auto &[label, mma] : mmas)
     if (sm::AwaitOp await = awaitOf(mma); !await || await->getBlock() != loop_.getBody()) {
       obstacle_ = "an MMA of the loop is not waited for in the same iteration";
       return;
     }
   for (const sm::Step &step : steps) {
-    if (step.kind == Kind::takeTurn || step.kind == Kind::passTurn)
+    if (step.isTurn())
       continue;
     sm::WgmmaOp mma = mmas.lookup(step.label);
     if (!mma) {
       obstacle_ = "no MMA of the loop has the label '" + step.label + "'; legal are " +
                   llvm::join(llvm::make_first_range(mmas), ", ");
+      return;
+    }
+    if (step.isWrite() && !writerOf(mma, step.kind == Kind::lhs)) {
+      obstacle_ = "the MMA '" + step.label + "' has no such operand that lanes write and only MMAs of the loop read";
       return;
     }
     if (step.kind == Kind::start)
@@ -164,12 +202,16 @@ void LoopOrder::findDelayed(ArrayRef<sm::Step> steps) {
   for (auto &[label, mma] : mmas)
     if (!llvm::is_contained(mmas_, mma))
       mmas_.push_back(mma);
+  const llvm::DenseSet<Operation *> named = delayed_;
   for (size_t before = 0; before != delayed_.size();) {
     before = delayed_.size();
     for (Operation *op : ops_)
       if (!isDelayed(op) && becomesDelayed(op))
         delayed_.insert(op);
   }
+  for (sm::WgmmaOp mma : mmas_)
+    if (isDelayed(mma) && !named.contains(mma))
+      obstacle_ = "an MMA that is not delayed needs the result of a delayed one";
 }
 
 /// Returns the op of the body that makes what the loop carries to the next iteration, or null.
@@ -191,7 +233,8 @@ void LoopOrder::findHandedOver() {
 
 void LoopOrder::checkDelayed() {
   for (Value value : handedOver_)
-    if (isa<sm::SharedType>(value.getType()))
+    if (auto tile = value.getDefiningOp<sm::ToSharedOp>();
+        isa<sm::SharedType>(value.getType()) && !(tile && canBeExchanged(tile)))
       obstacle_ = "the last MMA reads a tile of shared memory that the next iteration may overwrite";
   const std::vector<Effects> effects(ops_.begin(), ops_.end());
   for (Number late = 0; isAnyDelayed() && late < ops_.size(); ++late)
@@ -205,6 +248,8 @@ void LoopOrder::checkDelayed() {
     sm::AwaitOp await = awaitOf(mma);
     if (!carried || producerOf(carried) != await || !carried.hasOneUse() || !await->hasOneUse())
       obstacle_ = "an MMA that runs into the next iteration may only add to accumulators that the loop carries";
+    else if (writerOf(mma, /*isLhs=*/true) || writerOf(mma, /*isLhs=*/false))
+      obstacle_ = "an MMA that runs into the next iteration reads a tile that lanes write";
   }
 }
 
@@ -221,6 +266,8 @@ void LoopOrder::findDependences() {
     addValueDependences(op);
     if (auto release = dyn_cast<sm::ReleaseOp>(ops_[op]))
       addReleaseDependences(release);
+    if (auto wait = dyn_cast<sm::ConsumerWaitOp>(ops_[op]))
+      addStoreDependences(wait);
     if (auto mma = dyn_cast<sm::WgmmaOp>(ops_[op]); mma && isDelayed(mma))
       addOperandDependences(mma);
   }
@@ -253,6 +300,13 @@ void LoopOrder::addOperandDependences(sm::WgmmaOp mma) {
   for (Operation *op = mma.getLhs().getDefiningOp(); isNarrowing(op) && llvm::all_of(op->getUsers(), isOperand);
        op = op->getOperand(0).getDefiningOp())
     addDependence(op, awaitOf(mma));
+}
+
+/// Lets a wait for a tile that consumers exchange come after the store of this tile.
+void LoopOrder::addStoreDependences(sm::ConsumerWaitOp wait) {
+  for (Operation *user : wait.getMbarriers().getUsers())
+    if (isa<sm::ProducerStoreOp>(user) && isDelayed(user) == isDelayed(wait))
+      addDependence(wait, user);
 }
 
 /// Lets a release wait for all readers of its slot and their fences. A release with a fence may free slots of other
@@ -305,6 +359,12 @@ void LoopOrder::findNeeds() {
     visit(op);
 }
 
+unsigned LoopOrder::countFollowers(sm::WgmmaOp mma) const {
+  llvm::BitVector own(ops_.size());
+  own.set(numbers_.at(awaitOf(mma)));
+  return llvm::count(needs_, own);
+}
+
 //===-- Order -----------------------------------------------------------------------------------------------------===//
 
 /// Returns true if all that `op` waits for has been waited for.
@@ -321,37 +381,70 @@ bool LoopOrder::isHeld(Number op) const {
   return inFlight_ != 0 && (fenceOf(ops_[op]) || llvm::any_of(ops_, isFenceOf));
 }
 
+/// Returns the store that ends the turn with which `steps` begin, or null if an MMA ends it.
+static sm::ProducerStoreOp passingStore(ArrayRef<sm::Step> steps, const Labels &mmas) {
+  const sm::Step &last = *std::prev(llvm::find_if(steps, [](auto &step) { return step.kind == Kind::passTurn; }));
+  return dyn_cast_if_present<sm::ProducerStoreOp>(
+      last.isWrite() ? writerOf(mmas.lookup(last.label), last.kind == Kind::lhs) : nullptr);
+}
+
 void LoopOrder::order(ArrayRef<sm::Step> steps) {
   emitted_.resize(ops_.size());
   awaited_.resize(ops_.size());
-  bool takesTurn = false, isInTurn = false;
-  llvm::MapVector<StringRef, sm::WgmmaOp> mmas = labelledMmas(loop_);
-  for (const sm::Step &step : steps) {
-    isInTurn = step.kind == Kind::takeTurn || (isInTurn && step.kind != Kind::passTurn);
-    if (step.kind == Kind::start && isInTurn)
-      checkTurn(mmas.lookup(step.label));
-    if (step.kind == Kind::start)
-      start(numbers_.at(mmas.lookup(step.label)), takesTurn);
+  const Labels mmas = labelledMmas(loop_);
+  bool isInTurn = false;
+  for (auto [i, step] : llvm::enumerate(steps)) {
+    sm::WgmmaOp mma = mmas.lookup(step.label);
+    if (step.kind == Kind::takeTurn)
+      turn_ = Entry{.kind = Kind::takeTurn, .passes = passingStore(steps.drop_front(i), mmas)};
     if (step.kind == Kind::passTurn)
+      checkTurn(steps[i - 1].isWrite());
+    if (step.isTurn())
+      isInTurn = step.kind == Kind::takeTurn;
+    if (step.kind == Kind::passTurn && !steps[i - 1].isWrite())
       entries_.push_back({Kind::passTurn});
-    takesTurn = step.kind == Kind::takeTurn;
+    if (step.kind == Kind::start && isInTurn)
+      checkTurn(mma);
+    if (step.kind == Kind::start)
+      start(numbers_.at(mma));
+    if (step.isWrite())
+      write(numbers_.at(writerOf(mma, step.kind == Kind::lhs)));
   }
   for (sm::WgmmaOp mma : mmas_)
     if (!emitted_.test(numbers_.at(mma)))
-      start(numbers_.at(mma), /*takesTurn=*/false);
+      start(numbers_.at(mma));
   emitRest();
 }
 
-/// Refuses an MMA in a turn if lanes write its operand: the MMA then needs a barrier of all warpgroups, and those that
-/// wait for the turn would never come to it.
+void LoopOrder::takeTurn() {
+  if (turn_)
+    entries_.push_back(*turn_);
+  turn_.reset();
+}
+
+/// Refuses an MMA in a turn if lanes write its operand in the same iteration: the MMA then waits for all warpgroups, and
+/// those that wait for the turn would never come to it.
 void LoopOrder::checkTurn(sm::WgmmaOp mma) {
-  for (Value operand : {mma.getLhs(), Value(mma.getRhs())})
-    if (isa<sm::SharedType>(operand.getType()) && !sm::isReceived(operand))
+  for (bool isLhs : {true, false}) {
+    Value operand = isLhs ? mma.getLhs() : Value(mma.getRhs());
+    const bool isWritten = isa<sm::SharedType>(operand.getType()) && !sm::isReceived(operand);
+    if (writerOf(mma, isLhs) ? !isDelayed(mma) : isWritten)
       obstacle_ = "an MMA in a turn reads a tile of shared memory that the producer does not load";
+  }
+}
+
+/// Refuses ops that all warps execute together in the turn that was taken last. The write that passes the turn is none.
+void LoopOrder::checkTurn(bool isPassedByWrite) {
+  for (const Entry &entry : llvm::reverse(isPassedByWrite ? entries().drop_back() : entries())) {
+    if (entry.kind == Kind::takeTurn)
+      return;
+    if (entry.op && needsAllWarps(entry.op))
+      obstacle_ = "a turn contains an op that all warps execute together";
+  }
 }
 
 /// Emits what comes before the MMA in the program and waits for nothing that the MMA does not wait for, then the MMA.
-void LoopOrder::start(Number mma, bool takesTurn) {
+void LoopOrder::start(Number mma) {
   for (Number op = 0; op < mma; ++op) {
     llvm::BitVector others = needs_[op];
     others.reset(needs_[mma]);
@@ -361,11 +454,35 @@ void LoopOrder::start(Number mma, bool takesTurn) {
   }
   for (Number on : dependences_[mma])
     emit(on);
-  if (takesTurn)
-    entries_.push_back({Kind::takeTurn});
+  takeTurn();
   emitted_.set(mma);
   entries_.push_back({Kind::start, ops_[mma]});
   ++inFlight_;
+}
+
+/// Emits the write of an operand and what it needs: after each wait all that waits for nothing else. A turn begins before
+/// the first wait.
+void LoopOrder::write(Number store) {
+  for (Number op = 0; turn_ && op < store; ++op)
+    if (isDelayed(ops_[op]) == isDelayed(ops_[store]) && isReady(op) && !isa<sm::WgmmaOp>(ops_[op]) && !isHeld(op))
+      emit(op);
+  takeTurn();
+  llvm::BitVector slice(ops_.size());
+  slice.set(store);
+  for (Number op = store + 1; op-- > 0;)
+    for (Number on : slice.test(op) ? ArrayRef<Number>(dependences_[op]) : ArrayRef<Number>())
+      slice.set(on);
+  auto emitReady = [&] {
+    for (Number op : slice.set_bits())
+      if (isReady(op))
+        emit(op);
+  };
+  emitReady();
+  for (sm::WgmmaOp mma : mmas_)
+    if (Number await = numbers_.at(awaitOf(mma)); slice.test(await)) {
+      emit(await);
+      emitReady();
+    }
 }
 
 void LoopOrder::emit(Number op) {

@@ -20,6 +20,10 @@ llvm::MapVector<llvm::StringRef, sm::WgmmaOp> labelledMmas(mlir::scf::ForOp loop
 /// Returns the wait for an MMA in the body of its loop.
 sm::AwaitOp awaitOf(sm::WgmmaOp mma);
 
+/// Returns the op in the loop of an MMA through which lanes write the left or the right operand of the MMA to shared
+/// memory, for MMAs of this loop alone: an sm.to_shared, or an sm.producer_store. Null if there is none.
+mlir::Operation *writerOf(sm::WgmmaOp mma, bool isLhs);
+
 /// The steady state of a loop: each op works either for the current iteration or, delayed, for the one before.
 class LoopOrder {
 public:
@@ -27,6 +31,7 @@ public:
   struct Entry {
     sm::Step::Kind kind = sm::Step::Kind::start; ///< Start for each op.
     mlir::Operation *op = nullptr;
+    sm::ProducerStoreOp passes = {}; ///< Of a turn that is taken: the store that passes it, if any.
   };
 
   /// Orders the ops by `steps`. Call `obstacle` before anything else. MMAs that the list does not name follow in
@@ -48,6 +53,8 @@ public:
   llvm::ArrayRef<mlir::Value> handedOver() const { return handedOver_.getArrayRef(); }
   /// Returns the number of MMAs of the same iteration that must be over before `mma` can start.
   unsigned countNeeds(sm::WgmmaOp mma) const { return needs_[numbers_.at(mma)].count(); }
+  /// Returns the number of ops of the iteration that wait for `mma` alone.
+  unsigned countFollowers(sm::WgmmaOp mma) const;
 
 private:
   using Number = unsigned; ///< The position of an op in the body.
@@ -57,6 +64,7 @@ private:
   bool becomesDelayed(mlir::Operation *op) const;
   void findDependences();
   void addValueDependences(Number op);
+  void addStoreDependences(sm::ConsumerWaitOp wait);
   void addReleaseDependences(sm::ReleaseOp release);
   void addMemoryDependences();
   void addOperandDependences(sm::WgmmaOp mma);
@@ -66,8 +74,11 @@ private:
   void checkDelayed();
 
   void order(llvm::ArrayRef<sm::Step> steps);
-  void start(Number mma, bool takesTurn);
+  void start(Number mma);
+  void write(Number store);
+  void takeTurn();
   void checkTurn(sm::WgmmaOp mma);
+  void checkTurn(bool isPassedByWrite);
   void emit(Number op);
   void emitAwait(Number op);
   void emitReads();
@@ -90,6 +101,7 @@ private:
   llvm::SetVector<mlir::Value> handedOver_;
 
   llvm::SmallVector<Entry> entries_;
+  std::optional<Entry> turn_; ///< A turn that begins before the next step.
   llvm::BitVector emitted_, awaited_;
   unsigned inFlight_ = 0;
 };

@@ -27,6 +27,71 @@ RingPosition RingPosition::next(LocBuilder &b, int64_t slots) const {
   return {arith::SelectOp::create(b, closes, i32(b, 0), following), arith::SelectOp::create(b, closes, other, phase)};
 }
 
+//===-- Positions that loops carry --------------------------------------------------------------------------------===//
+
+using NextRingPosition = function_ref<RingPosition(LocBuilder &, ValueRange)>;
+
+static Loop addCounters(scf::WhileOp loop, NextRingPosition next) {
+  LocBuilder b(loop.getLoc(), loop);
+  const RingPosition first = RingPosition::first(b);
+  SmallVector<Value> inits(loop.getInits());
+  inits.append({first.slot, first.phase});
+  SmallVector<Type> types(loop.getResultTypes()), added(2, b.getI32Type());
+  llvm::append_range(types, added);
+  auto counting = scf::WhileOp::create(b, types, inits, nullptr, nullptr);
+  counting->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  SmallVector<Location> locations(2, loop.getLoc());
+  counting.getBefore().takeBody(loop.getBefore());
+  counting.getAfter().takeBody(loop.getAfter());
+  auto counters = counting.getBeforeBody()->addArguments(added, locations);
+  counting.getConditionOp().getArgsMutable().append(SmallVector<Value>(counters.begin(), counters.end()));
+  counting.getAfterBody()->addArguments(added, locations);
+  scf::YieldOp yield = counting.getYieldOp();
+  LocBuilder end(loop.getLoc(), yield);
+  RingPosition position = next(end, carriedIn(counting));
+  yield.getResultsMutable().append({position.slot, position.phase});
+  loop->replaceAllUsesWith(counting->getResults().drop_back(2));
+  loop.erase();
+  return counting;
+}
+
+static Loop addCounters(scf::ForOp loop, NextRingPosition next) {
+  IRRewriter rewriter(loop);
+  LocBuilder b(loop.getLoc(), loop);
+  auto yield = [&](OpBuilder &end, Location loc, ArrayRef<BlockArgument> added) -> SmallVector<Value> {
+    LocBuilder b(loc, end);
+    RingPosition position = next(b, ValueRange(added));
+    return {position.slot, position.phase};
+  };
+  const RingPosition first = RingPosition::first(b);
+  SmallVector<Value> inits{first.slot, first.phase};
+  return *loop.replaceWithAdditionalYields(rewriter, inits, /*replaceInitOperandUsesInLoop=*/false, yield);
+}
+
+static Loop addCounters(Loop loop, NextRingPosition next) {
+  if (auto whileOp = dyn_cast<scf::WhileOp>(*loop))
+    return addCounters(whileOp, next);
+  return addCounters(cast<scf::ForOp>(*loop), next);
+}
+
+Loop cuda::carryRingPosition(Loop loop, int64_t slots) {
+  Loop counting = addCounters(loop, [&](LocBuilder &b, ValueRange arguments) {
+    return RingPosition::lastOf(arguments).next(b, slots);
+  });
+  Loop inner = counting;
+  while (Loop outer = loopOf(inner)) {
+    outer = addCounters(outer, [&](LocBuilder &, ValueRange) { return RingPosition::lastOf(inner->getResults()); });
+    auto [slot, phase] = RingPosition::lastOf(carriedIn(outer));
+    MutableArrayRef<OpOperand> inits = inner.getInitsMutable().take_back(2);
+    inits.front().set(slot);
+    inits.back().set(phase);
+    inner = outer;
+  }
+  return counting;
+}
+
+//===-- Rings -----------------------------------------------------------------------------------------------------===//
+
 Operation *cuda::userIn(sm::LoadSharedOp fetch, bool last) {
   Operation *found = nullptr;
   for (Operation *user : fetch->getUsers()) {

@@ -29,9 +29,15 @@ struct RingPosition {
   mlir::Value slot, phase;
 
   static RingPosition first(mlir::ImplicitLocOpBuilder &b);
+  /// Returns the position in the last two of the values that a loop carries.
+  static RingPosition lastOf(mlir::ValueRange carried) { return {carried.drop_back().back(), carried.back()}; }
   /// Returns the position after this one in a ring of `slots` slots. The phase flips after each round.
   RingPosition next(mlir::ImplicitLocOpBuilder &b, int64_t slots) const;
 };
+
+/// Lets `loop`, and the loops around it, carry the position of a ring of `slots` slots, of which each iteration of `loop`
+/// uses one. Replaces the loops. Returns the new form of `loop`; the position is the last of what it carries.
+Loop carryRingPosition(Loop loop, int64_t slots);
 
 /// The buffer and the mbarriers of a ring. A ring of work indices has no buffer; the indices are next to the mbarriers.
 struct Channel {

@@ -175,8 +175,7 @@ static LogicalResult lower(Threads &t, sm::PartialReduceOp op) {
 /// Returns true if one warp may execute `op` while others do not.
 static bool isWithinWarp(Operation *op) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-    return llvm::none_of(sm::layoutOf(reduce.getSource()).getWarps(),
-                         [&](const sm::Digit &digit) { return digit.dim == static_cast<int32_t>(reduce.getAxis()); });
+    return !sm::isSplitAmongWarps(cast<RankedTensorType>(reduce.getSource().getType()), reduce.getAxis());
   return sm::onlyReads(op);
 }
 

@@ -2,6 +2,7 @@
 // Lowering of warp roles, and of the rings between the producer and the consumers.
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
+#include "compiler/cuda/threads/lower/SharedTile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -67,6 +68,11 @@ LogicalResult Threads::lowerProducer(Block &producer) {
 /// Returns true if consumers release the slots, so that the producer fills them more than once.
 static bool isRefilled(Value mbarriers) { return llvm::any_of(mbarriers.getUsers(), llvm::IsaPred<sm::ReleaseOp>); }
 
+/// Returns true if consumers fill the ring for each other.
+static bool isExchange(Value mbarriers) {
+  return llvm::any_of(mbarriers.getUsers(), llvm::IsaPred<sm::ProducerStoreOp>);
+}
+
 /// Returns the number of releases after which a slot is empty.
 static int64_t releases(Threads &t, sm::MbarriersOp op) {
   bool warpLocal = llvm::any_of(op->getUsers(), [](Operation *user) {
@@ -76,14 +82,28 @@ static int64_t releases(Threads &t, sm::MbarriersOp op) {
   return warpLocal ? t.warps() : t.warps() / sm::kWarpsPerWarpgroup;
 }
 
+static int64_t warpgroups(Threads &t) { return t.warps() / sm::kWarpsPerWarpgroup; }
+static Value warpgroup(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
+
+/// Creates the mbarriers of a ring that consumers fill: one for each slot and warpgroup, at which its warps arrive.
+static void initExchange(Threads &t, sm::MbarriersOp op, Value first) {
+  for (int64_t number = 0; number < op.getType().getSlots() * warpgroups(t); ++number)
+    t.gpu.initMbarrier(t.s.add(first, number * kMbarrierBytes), sm::kWarpsPerWarpgroup);
+}
+
 static LogicalResult lower(Threads &t, sm::MbarriersOp op) {
   int64_t slots = op.getType().getSlots();
   bool hasWorkIndices = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ProduceWorkOp>);
-  Value first = t.reserve((hasWorkIndices ? 3 : 2) * slots * kMbarrierBytes);
+  const int64_t ofSlot = isExchange(op) ? warpgroups(t) : hasWorkIndices ? 3 : 2;
+  Value first = t.reserve(ofSlot * slots * kMbarrierBytes);
   t.define(op.getResult(), first);
   Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
+  if (isExchange(op)) {
+    initExchange(t, op, first);
+    return success();
+  }
   for (int64_t slot = 0; slot < slots; ++slot) {
     t.gpu.initMbarrier(t.s.add(first, slot * kMbarrierBytes), 1);
     if (isRefilled(op))
@@ -99,6 +119,13 @@ static Value fullMbarrier(Threads &t, Value mbarriers, Value slot) {
 static Value emptyMbarrier(Threads &t, Value mbarriers, Value slot) {
   int64_t slots = cast<sm::MbarriersType>(mbarriers.getType()).getSlots();
   return t.s.add(fullMbarrier(t, mbarriers, slot), slots * kMbarrierBytes);
+}
+
+/// Returns the address of the mbarrier that is full when a warpgroup has stored its part of an exchanged tile. `slot` is
+/// the number of the slot, an i32 of the thread.
+static Value storedMbarrier(Threads &t, Value mbarriers, Value slot, Value warpgroup) {
+  Value number = t.s.add(t.s.mul(slot, warpgroups(t)), warpgroup);
+  return t.s.add(t.scalar(mbarriers), t.s.mul(number, kMbarrierBytes));
 }
 
 /// Returns the address of the slot's work index, after the mbarriers.
@@ -173,8 +200,21 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
   return success();
 }
 
+/// Lets MMAs, which read in the asynchronous proxy, see what the lanes have written.
+static LogicalResult lower(Threads &t, sm::ProducerStoreOp op) {
+  writeTile(t, op.getTile(), op.getShared());
+  t.gpu.fenceAsync();
+  t.gpu.syncWarp();
+  t.gpu.arrive(storedMbarrier(t, op.getMbarriers(), t.scalar(op.getSlot()), warpgroup(t)), t.isFirstLane());
+  return success();
+}
+
 static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
-  t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
+  if (isExchange(op.getMbarriers()))
+    for (int64_t other = 0; other < warpgroups(t); ++other)
+      t.gpu.waitMbarrier(storedMbarrier(t, op.getMbarriers(), t.scalar(op.getSlot()), t.s.i32(other)), t.scalar(op.getPhase()));
+  else
+    t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
   t.define(op.getResult(), t.sharedAddress(op.getTile()));
   return success();
 }
@@ -228,8 +268,7 @@ static LogicalResult lower(Threads &t, sm::ConsumeWorkOp op) {
 /// The first barrier of the mutex. Barriers 0 and 1 are for the thread block and for the consumers.
 constexpr int64_t kFirstSequence = 2, kThreadsOfSequence = 2 * sm::kWarpsPerWarpgroup * sm::kWarpSize;
 
-static Value warpgroup(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
-static int64_t lastWarpgroup(Threads &t) { return t.warps() / sm::kWarpsPerWarpgroup - 1; }
+static int64_t lastWarpgroup(Threads &t) { return warpgroups(t) - 1; }
 
 static LogicalResult lower(Threads &t, sm::WarpgroupOp op) {
   t.define(op.getResult(), t.s.toIndex(warpgroup(t)));
@@ -244,8 +283,23 @@ static LogicalResult lower(Threads &t, sm::SequenceInitOp) {
   return success();
 }
 
-static LogicalResult lower(Threads &t, sm::SequenceWaitOp) {
-  t.gpu.waitForSequence(t.s.add(warpgroup(t), kFirstSequence), kThreadsOfSequence);
+/// Waits for the store that passes the turn to this warpgroup: that of the warpgroup before it, for the first one that
+/// of the last one into the slot before. A new mbarrier counts as past the phase before its first one.
+static void waitForStore(Threads &t, sm::SequenceWaitOp op) {
+  Value slot = t.scalar(op.getSlot()), phase = t.scalar(op.getPhase());
+  Value isFirst = t.s.compare(Compare::eq, warpgroup(t), 0), isFirstSlot = t.s.compare(Compare::eq, slot, 0);
+  Value before = t.s.select(isFirstSlot, t.s.i32(op.getMbarriers().getType().getSlots() - 1), t.s.add(slot, -1));
+  Value phaseBefore = t.s.select(isFirstSlot, t.s.bitXor(phase, t.s.i32(1)), phase);
+  Value other = t.s.select(isFirst, t.s.i32(lastWarpgroup(t)), t.s.add(warpgroup(t), -1));
+  t.gpu.waitMbarrier(storedMbarrier(t, op.getMbarriers(), t.s.select(isFirst, before, slot), other),
+                     t.s.select(isFirst, phaseBefore, phase));
+}
+
+static LogicalResult lower(Threads &t, sm::SequenceWaitOp op) {
+  if (op.getMbarriers())
+    waitForStore(t, op);
+  else
+    t.gpu.waitForSequence(t.s.add(warpgroup(t), kFirstSequence), kThreadsOfSequence);
   return success();
 }
 
@@ -257,7 +311,7 @@ static LogicalResult lower(Threads &t, sm::SequenceArriveOp) {
 }
 
 void cuda::addRoleLowerings(Lowerings &known) {
-  known.add<sm::MbarriersOp, sm::ProducerLoadOp, sm::ConsumerWaitOp, sm::ReleaseOp, sm::ProduceWorkOp,
+  known.add<sm::MbarriersOp, sm::ProducerLoadOp, sm::ProducerStoreOp, sm::ConsumerWaitOp, sm::ReleaseOp, sm::ProduceWorkOp,
             sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(
       [](Threads &t, auto op) { return lower(t, op); });
 }

@@ -185,11 +185,11 @@ static Value toStored(Threads &t, RankedTensorType tile, unsigned reg, Value ele
   return t.s.select(inside, stored, arith::ConstantOp::create(t.b, t.b.getZeroAttr(type)));
 }
 
-static void writeRuns(Threads &t, sm::WriteOp op) {
-  RankedTensorType tile = op.getTile().getType();
+static void writeRuns(Threads &t, Value held, Value place) {
+  auto tile = cast<RankedTensorType>(held.getType());
   sm::LayoutAttr layout = sm::layoutOf(tile);
-  SharedTile shared(t, op.getShared(), originOf(t, layout, tile.getRank()));
-  ArrayRef<Value> registers = t.registers(op.getTile());
+  SharedTile shared(t, place, originOf(t, layout, tile.getRank()));
+  ArrayRef<Value> registers = t.registers(held);
   Runs runs = runsOf(layout, shared);
   Value writes = t.place(tile).writes;
   for (unsigned reg = 0; reg < registers.size(); ++reg) {
@@ -210,9 +210,9 @@ static bool isExact(sm::LayoutAttr layout, RankedTensorType tile, sm::SharedType
   return places == tile.getNumElements() && tile.getShape() == shared.getShape();
 }
 
-static void writeMatrices(Threads &t, sm::WriteOp op, SharedTile &matrices) {
-  ArrayRef<Value> registers = t.registers(op.getTile());
-  forEachBlock(*fragmentsOf(sm::layoutOf(op.getTile())), [&](ArrayRef<int64_t> block, int64_t first) {
+static void writeMatrices(Threads &t, Value tile, SharedTile &matrices) {
+  ArrayRef<Value> registers = t.registers(tile);
+  forEachBlock(*fragmentsOf(sm::layoutOf(tile)), [&](ArrayRef<int64_t> block, int64_t first) {
     SmallVector<Value> words;
     for (int64_t i = 0; i < 4; ++i)
       words.push_back(t.gpu.pack(registers[first + 2 * i], registers[first + 2 * i + 1]));
@@ -220,17 +220,21 @@ static void writeMatrices(Threads &t, sm::WriteOp op, SharedTile &matrices) {
   });
 }
 
-static LogicalResult lower(Threads &t, sm::WriteOp op) {
-  RankedTensorType tile = op.getTile().getType();
-  sm::LayoutAttr layout = sm::layoutOf(tile);
-  waitForBoxesOf(t, op);
-  auto matrices = matricesOf(t, tile, op.getShared());
-  if (matrices && t.arch() >= 90 && isExact(layout, tile, op.getShared().getType())) {
-    writeMatrices(t, op, *matrices);
+void cuda::writeTile(Threads &t, Value tile, Value shared) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  sm::LayoutAttr layout = sm::layoutOf(type);
+  auto matrices = matricesOf(t, type, shared);
+  if (matrices && t.arch() >= 90 && isExact(layout, type, cast<sm::SharedType>(shared.getType()))) {
+    writeMatrices(t, tile, *matrices);
   } else {
-    writeRuns(t, op);
-    clearRest(t, layout, op.getShared());
+    writeRuns(t, tile, shared);
+    clearRest(t, layout, shared);
   }
+}
+
+static LogicalResult lower(Threads &t, sm::WriteOp op) {
+  waitForBoxesOf(t, op);
+  writeTile(t, op.getTile(), op.getShared());
   publishToBoxes(t, op);
   return success();
 }

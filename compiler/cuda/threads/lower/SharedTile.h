@@ -48,4 +48,7 @@ private:
   mlir::Value address_, place_;
 };
 
+/// Writes a tile of registers to a tile of shared memory, with zeros beyond the tile.
+void writeTile(Threads &t, mlir::Value tile, mlir::Value shared);
+
 } // namespace tegula::cuda
