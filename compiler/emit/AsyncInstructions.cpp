@@ -169,6 +169,18 @@ SmallVector<Value> Instructions::multiplyAsync(Type element, unsigned n, ValueRa
   return assembly.create(text, /*touchesMemory=*/false);
 }
 
+SmallVector<Value> Instructions::distinct(ValueRange registers) {
+  SmallVector<Value> copies(registers);
+  llvm::SmallDenseSet<Value> seen;
+  for (Value &reg : copies)
+    if (!seen.insert(reg).second) {
+      Assembly assembly(b_, 1);
+      std::string source = assembly.input(reg);
+      reg = assembly.create("mov.b32 $0, " + source + ";", /*touchesMemory=*/false).front();
+    }
+  return copies;
+}
+
 void Instructions::fenceMmas() { Assembly(b_).create("wgmma.fence.sync.aligned;"); }
 void Instructions::commitMmas() { Assembly(b_).create("wgmma.commit_group.sync.aligned;"); }
 

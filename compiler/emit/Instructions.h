@@ -95,6 +95,9 @@ public:
   /// is empty, the accumulators start at 0.
   llvm::SmallVector<mlir::Value> multiplyAsync(mlir::Type element, unsigned n, mlir::ValueRange a, mlir::Value b,
                                                mlir::ValueRange sums, bool transposeA, bool transposeB);
+  /// Returns the registers, but none of them twice. Accumulators must be so before the fence: LLVM would copy them after
+  /// it.
+  llvm::SmallVector<mlir::Value> distinct(mlir::ValueRange registers);
   /// Emits the fence that is needed before the first wgmma, and after writes to registers that a wgmma reads.
   void fenceMmas();
   void commitMmas();

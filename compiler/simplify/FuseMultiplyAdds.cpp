@@ -91,12 +91,16 @@ static void combineFactors(Operation *op) {
   op->erase();
 }
 
-/// Returns `a` * log2e - `subtrahend` * log2e.
-static Value fusedDifference(LocBuilder &b, Value a, Value subtrahend) {
+/// Returns (`a` - `subtrahend`) * log2e with one operation on each element. A null subtrahend is 0. Returns null if `a` has
+/// no factor and there is no subtrahend.
+static Value fusedExponent(LocBuilder &b, Value a, Value subtrahend) {
   Type type = a.getType();
   auto [x, factor] = asScaled(a);
+  if (!factor && !subtrahend)
+    return {};
   Value scale = factor ? scaledBroadcast(b, factor, log2e, type) : floatConstant(b, type, log2e);
-  return math::FmaOp::create(b, x, scale, scaledBroadcast(b, subtrahend, -log2e, type));
+  return subtrahend ? Value(math::FmaOp::create(b, x, scale, scaledBroadcast(b, subtrahend, -log2e, type)))
+                    : arith::MulFOp::create(b, x, scale);
 }
 
 /// Returns the select that makes `tile` -inf where it is masked. Null if there is none.
@@ -107,20 +111,18 @@ static arith::SelectOp maskOf(Value tile) {
 }
 
 static void fuseExponent(math::ExpOp exp) {
+  if (!getElementTypeOrSelf(exp.getType()).isF32())
+    return;
   auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
-  if (!difference || !getElementTypeOrSelf(exp.getType()).isF32())
-    return;
-  Value subtrahend = broadcastSource(difference.getRhs());
-  if (!subtrahend)
-    return;
+  Value subtrahend = difference ? broadcastSource(difference.getRhs()) : Value();
+  Value minuend = subtrahend ? difference.getLhs() : exp.getOperand();
+  arith::SelectOp mask = maskOf(minuend);
   LocBuilder b(exp.getLoc(), exp);
-  Value exponent;
-  if (arith::SelectOp mask = maskOf(difference.getLhs())) {
-    Value visible = fusedDifference(b, mask.getTrueValue(), subtrahend);
-    exponent = arith::SelectOp::create(b, mask.getCondition(), visible, mask.getFalseValue());
-  } else {
-    exponent = fusedDifference(b, difference.getLhs(), subtrahend);
-  }
+  Value exponent = fusedExponent(b, mask ? mask.getTrueValue() : minuend, subtrahend);
+  if (!exponent)
+    return;
+  if (mask)
+    exponent = arith::SelectOp::create(b, mask.getCondition(), exponent, mask.getFalseValue());
   exp.replaceAllUsesWith(Value(math::Exp2Op::create(b, exponent)));
   exp.erase();
 }

@@ -92,6 +92,10 @@ private:
   LogicalResult lowerLocal(const AsmStatement &s) {
     if (s.is("mov.b64") && s.operands.size() == 2)
       return lowerPair(s);
+    if (s.is("mov.b32") && s.operands.size() == 2) {
+      define(s.operands[0], value(s.operands[1], b_.getI32Type()));
+      return success();
+    }
     if (s.is("mapa.shared::cluster.u32") && s.operands.size() == 3)
       return lowerMapa(s);
     if (s.is("setp") && s.operands.size() >= 3)

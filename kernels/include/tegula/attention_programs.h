@@ -82,8 +82,10 @@ Expected<Program> recordFlash2Forward(const AttentionConfig &config);
 /// no number of the row.
 Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config);
 
-// Dao 2023, Algorithm 2, in three programs. delta: f32 [batch, heads, seqlen_q]; dq_acc: f32, shaped like q.
-/// Records delta = rowsum(do o), dq_acc = 0. With lse_gradient, delta = rowsum(do o) - dlse, where lse is not -inf.
+// Dao 2023, Algorithm 2, in three programs. s_init, dp_init: f32 [batch, heads, seqlen_q], what the accumulators of S and
+// dP start from; dq_acc: f32, shaped like q.
+/// Records s_init = -lse / scale, dp_init = -rowsum(do o), dq_acc = 0. With lse_gradient, dp_init = dlse - rowsum(do o),
+/// where lse is not -inf. Where it is, s_init is -inf, or +inf if scale is negative.
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config);
 Expected<Program> recordFlash2Backward(const AttentionConfig &config);            ///< dk, dv, dq_acc
 Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config); ///< dq = scale dq_acc

@@ -443,9 +443,13 @@ void LoopOrder::checkTurn(bool isPassedByWrite) {
   }
 }
 
-/// Emits what comes before the MMA in the program and waits for nothing that the MMA does not wait for, then the MMA.
+/// Emits what the MMA needs, then the MMA. Before it comes what precedes it in the program and waits for nothing that the
+/// MMA does not wait for, unless another MMA precedes it that starts later.
 void LoopOrder::start(Number mma) {
-  for (Number op = 0; op < mma; ++op) {
+  auto startsLater = [&](sm::WgmmaOp other) {
+    return numbers_.at(other) < mma && !emitted_.test(numbers_.at(other)) && isDelayed(other) == isDelayed(ops_[mma]);
+  };
+  for (Number op = 0; op < mma && llvm::none_of(mmas_, startsLater); ++op) {
     llvm::BitVector others = needs_[op];
     others.reset(needs_[mma]);
     const bool isSameIteration = isDelayed(ops_[op]) == isDelayed(ops_[mma]);

@@ -95,14 +95,14 @@ static Share shareOf(Threads &t, const sm::Fragments &grid) {
 
 /// Multiplies all steps of the depth for each block of 64 rows, and returns the sums of all blocks.
 static SmallVector<Value> multiply(Threads &t, sm::WgmmaOp op, const std::optional<Operand> &lhs, const Operand &rhs,
-                                   const sm::Fragments &grid) {
+                                   ArrayRef<Value> initial, const sm::Fragments &grid) {
   constexpr int64_t wordsOfStep = 4;
   const int64_t steps = llvm::divideCeil(op.getDepth(), rhs.depthOfStep());
   const unsigned columns = 16 * grid.columns;
   ArrayRef<Value> words = lhs ? ArrayRef<Value>() : t.registers(op.getLhs());
   SmallVector<SmallVector<Value>> sums(grid.rows);
-  for (int64_t block = 0; op.getAcc() && block < grid.rows; ++block)
-    sums[block] = SmallVector<Value>(t.registers(op.getAcc()).slice(block * columns / 2, columns / 2));
+  for (int64_t block = 0; !initial.empty() && block < grid.rows; ++block)
+    sums[block] = SmallVector<Value>(initial.slice(block * columns / 2, columns / 2));
   for (int64_t step = 0; step < steps; ++step)
     for (int64_t block = 0; block < grid.rows; ++block) {
       SmallVector<Value> a = lhs ? SmallVector<Value>{lhs->at(step, block * grid.rowStride)}
@@ -127,11 +127,12 @@ static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   Operand rhs(t, op.getRhs(), /*kIsRow=*/!op.getTransposeRhs());
   if (grid.warpsN > 1)
     rhs.skip(share.columns, 16 * grid.columns);
+  SmallVector<Value> initial = op.getAcc() ? t.gpu.distinct(t.registers(op.getAcc())) : SmallVector<Value>();
   // Accumulators in flight need no fence (PTX ISA, wgmma.fence).
   const bool isInFlight = op.getAcc() && isa<sm::InflightType>(op.getAcc().getType());
   if (!isInFlight || !lhs)
     t.gpu.fenceMmas();
-  SmallVector<Value> sums = multiply(t, op, lhs, rhs, grid);
+  SmallVector<Value> sums = multiply(t, op, lhs, rhs, initial, grid);
   t.gpu.commitMmas();
   t.define(op.getResult(), sums);
   return success();
