@@ -423,7 +423,7 @@ def Sm_ProducerStoreOp : Sm_Op<"producer_store"> {
   let description = [{
     Each consumer warp writes its elements of the tile and arrives at the mbarrier of its warpgroup. An
     `sm.consumer_wait` for the slot returns when all warpgroups have stored it. Nobody releases the slots: the ring must
-    have so many that every reader of a tile is over when the tile's slot is written again (`exchange-tiles` counts).
+    have enough of them that every reader of a tile is over when its slot is written again. `exchange-tiles` counts them.
 
     ```mlir
     sm.producer_store %ds, %tile, %b[%slot] phase %phase
@@ -534,13 +534,13 @@ def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite
 
     ```mlir
     sm.sequence_wait
-    sm.sequence_wait %b[%slot] phase %phase : !sm.mbarriers<3>
+    sm.sequence_wait stores %b[%slot] phase %phase : !sm.mbarriers<3>
     ```
   }];
   let arguments = (ins Optional<Sm_MbarriersType>:$mbarriers, Optional<I32>:$slot, Optional<I32>:$phase);
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::Value(), ::mlir::Value(), ::mlir::Value()); }]>];
   let assemblyFormat = [{
-    ($mbarriers^ `[` $slot `]` `phase` $phase)? attr-dict (`:` qualified(type($mbarriers))^)?
+    (`stores` $mbarriers^ `[` $slot `]` `phase` $phase)? attr-dict (`:` qualified(type($mbarriers))^)?
   }];
 }
 

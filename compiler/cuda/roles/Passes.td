@@ -57,9 +57,9 @@ def ExchangeTiles : Pass<"exchange-tiles", "::mlir::ModuleOp"> {
     (`dq@1`) or the list names its write (`dq.lhs`). Elsewhere, a buffer with a barrier before and after the write serves
     the tile.
 
-    The tile goes to a ring (`sm.producer_store`), and each reader waits for it (`sm.consumer_wait`). The ring has so many
-    slots that warpgroups need not say when they have read one: two, or three if a reader is delayed and the store passes
-    a turn, or four if a reader is delayed. A warpgroup that stores tile i has waited for tile i - 1 of the others, in the
+    The tile goes to a ring (`sm.producer_store`), and each reader waits for it (`sm.consumer_wait`). Warpgroups
+    need not say when they have read a slot, because the ring has enough of them: two, or three if a reader is delayed and
+    the store passes a turn, or four if a reader is delayed. A warpgroup that stores tile i has waited for tile i - 1 of the others, in the
     last case for tile i - 2; they ended the MMAs of earlier iterations before they stored it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];

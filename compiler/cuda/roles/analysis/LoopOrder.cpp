@@ -398,7 +398,7 @@ void LoopOrder::order(ArrayRef<sm::Step> steps) {
     if (step.kind == Kind::takeTurn)
       turn_ = Entry{.kind = Kind::takeTurn, .passes = passingStore(steps.drop_front(i), mmas)};
     if (step.kind == Kind::passTurn)
-      checkTurn(steps[i - 1].isWrite());
+      endTurn(steps[i - 1].isWrite());
     if (step.isTurn())
       isInTurn = step.kind == Kind::takeTurn;
     if (step.kind == Kind::passTurn && !steps[i - 1].isWrite())
@@ -434,7 +434,7 @@ void LoopOrder::checkTurn(sm::WgmmaOp mma) {
 }
 
 /// Refuses ops that all warps execute together in the turn that was taken last. The write that passes the turn is none.
-void LoopOrder::checkTurn(bool isPassedByWrite) {
+void LoopOrder::endTurn(bool isPassedByWrite) {
   for (const Entry &entry : llvm::reverse(isPassedByWrite ? entries().drop_back() : entries())) {
     if (entry.kind == Kind::takeTurn)
       return;

@@ -31,7 +31,7 @@ public:
   struct Entry {
     sm::Step::Kind kind = sm::Step::Kind::start; ///< Start for each op.
     mlir::Operation *op = nullptr;
-    sm::ProducerStoreOp passes = {}; ///< Of a turn that is taken: the store that passes it, if any.
+    sm::ProducerStoreOp passes = {}; ///< The store that passes the turn which begins here, if any.
   };
 
   /// Orders the ops by `steps`. Call `obstacle` before anything else. MMAs that the list does not name follow in
@@ -78,7 +78,7 @@ private:
   void write(Number store);
   void takeTurn();
   void checkTurn(sm::WgmmaOp mma);
-  void checkTurn(bool isPassedByWrite);
+  void endTurn(bool isPassedByWrite);
   void emit(Number op);
   void emitAwait(Number op);
   void emitReads();

@@ -9,7 +9,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @no_step(%n: index, %one: index, %a: !t) {
     sm.roles producer 32 {
     } consumer 232 {
-      // expected-error @+1 {{tile.steps = "s@2": 's@2' is no step; legal are LABEL, LABEL@1, LABEL.end@1, < and >}}
+      // expected-error @+1 {{tile.steps = "s@2": 's@2' is no step; legal are LABEL, LABEL@1, LABEL.end@1, LABEL.lhs, LABEL.rhs, < and >}}
       scf.for %j = %one to %n step %one {
         %f = sm.wgmma %a, %a depth 64 {tile.label = "s"} : !t, !t -> !f
         %s = sm.await %f : !f

@@ -47,7 +47,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
         %output = sm.await %o : !sm.inflight<tensor<64x64xf32, #c>>
         sm.release %keys[%slot] : !sm.mbarriers<2>
         scf.yield %output : tensor<64x64xf32, #c>
-      }
+      } {tile.steps = "p0 p1"}
     }
     return
   }
