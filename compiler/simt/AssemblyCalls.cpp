@@ -170,7 +170,8 @@ private:
       return isShared || bits != 32 ? failure() : lowerAdd(s);
     if (s.is("atom"))
       return isShared || bits != 32 ? failure() : lowerFetchIncrement(s);
-    SmallVector<Value> registers = llvm::map_to_vector(members(s.operands[1]), [&](StringRef r) { return word(r); });
+    SmallVector<Value> registers = llvm::map_to_vector(
+        members(s.operands[1]), [&](StringRef r) { return bits == 8 ? lowByte(word(r)) : word(r); });
     Value bytes = calls_.i32(registers.size() * bits / 8), from = calls_.pack(0, registers);
     if (isShared)
       calls_.call(&SimtOps::store_shared, {calls_.site(s.mnemonic), guard(s), address(s.operands[0]), bytes, from});
@@ -185,15 +186,23 @@ private:
       return failure();
     if (Value otherwise = text_.tied(0))
       calls_.pack(0, otherwise);
-    else if (bits == 8) // A byte is the low half of a 16-bit register, whose high half is 0.
-      calls_.pack(0, LLVM::ConstantOp::create(b_, b_.getI16Type(), b_.getI16IntegerAttr(0)).getResult());
     Value bytes = calls_.i32(count * bits / 8), site = calls_.site(s.mnemonic), predicate = guard(s);
     if (isShared)
       calls_.call(&SimtOps::load_shared, {site, predicate, address(s.operands[1]), bytes, calls_.buffer(0)});
     else
       calls_.call(&SimtOps::load, {site, predicate, address(s.operands[1]), bytes, calls_.buffer(0)});
-    unpackResults(calls_.buffer(0));
+    if (bits == 8)
+      unpackBytes();
+    else
+      unpackResults(calls_.buffer(0));
     return success();
+  }
+
+  /// A byte is the low half of a 16-bit register, whose high half is 0.
+  Value lowByte(Value word) { return LLVM::TruncOp::create(b_, b_.getI8Type(), word); }
+  void unpackBytes() {
+    for (size_t i = 0; i < text_.results(); ++i)
+      results_[i] = LLVM::ZExtOp::create(b_, typeOfResult(i), calls_.unpack(0u, b_.getI8Type(), i));
   }
 
   LogicalResult lowerAdd(const AsmStatement &s) {
