@@ -68,7 +68,8 @@ def Sm_SharedType : TypeDef<Sm_Dialect, "Shared"> {
     | 0            | no panels: row-major order                 |
 
     `!sm.shared<2x64x128xbf16, 128>` of rank 3 is a ring of two such tiles, each aligned to 1024 bytes. A plain buffer
-    (panel 0) may have any rank.
+    (panel 0) may have any rank. `!sm.shared<2x64xf32, 0>` is a matrix or a ring of two vectors, without a gap between
+    them.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType, "int64_t":$panel);
   let hasCustomAssemblyFormat = 1;
@@ -77,7 +78,7 @@ def Sm_SharedType : TypeDef<Sm_Dialect, "Shared"> {
     unsigned elementBytes() const { return (getElementType().getIntOrFloatBitWidth() + 7) / 8; }
     /// Returns the size of the whole ring.
     int64_t bytes() const;
-    /// Returns the size of one tile of a ring, including its alignment.
+    /// Returns the distance from one tile of this ring to the next one.
     int64_t slotBytes() const;
     /// Returns the type of one tile of this ring.
     SharedType slot() const;

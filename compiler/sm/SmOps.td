@@ -6,6 +6,7 @@
 include "compiler/sm/Access.td"
 include "compiler/sm/SmDialect.td"
 include "compiler/tile/TileDialect.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/ViewLikeInterface.td"
 
@@ -456,6 +457,26 @@ def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
   let assemblyFormat = [{
     $tile `,` $view `[` $position `]` $shape `rows_of_warp` $rows_of_warp attr-dict
     `:` qualified(type($tile)) `,` qualified(type($view))
+  }];
+}
+
+def Sm_ReadOrLoadOp : Sm_Op<"read_or_load"> {
+  let summary = "a tile that the producer has loaded by TMA, in registers; otherwise a tile of the view";
+  let description = [{
+    Returns what `tile.load` returns. If TMA has copied the tile (`sm.producer_load` with `tma_only`), lanes read it from
+    its slot. If the strides of the tensor or the position of the tile forbid TMA, or if `fill` is not 0 and the tile is
+    not completely inside the view, lanes load it from the view. For small tiles, such as vectors.
+
+    ```mlir
+    %l = sm.read_or_load %tile, %lse[%i] {fill = 0x7F800000 : f32}
+      : !sm.shared<64xf32, 0>, !tile.view<1xf32> -> tensor<64xf32, #rows>
+    ```
+  }];
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position,
+                       OptionalAttr<TypedAttrInterface>:$fill);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = [{
+    $shared `,` $view `[` $position `]` attr-dict `:` qualified(type($shared)) `,` qualified(type($view)) `->` type($result)
   }];
 }
 

@@ -10,6 +10,8 @@
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace tegula::sm;
 
@@ -81,15 +83,22 @@ SharedType SharedType::slot() const {
   return SharedType::get(getContext(), getShape().drop_front(), getElementType(), getPanel());
 }
 
-int64_t SharedType::slotBytes() const {
-  ArrayRef<int64_t> tile = isRing(*this) ? getShape().drop_front() : getShape();
-  int64_t elements = 1;
-  for (int64_t size : tile)
-    elements *= size;
-  return llvm::alignTo(elements * elementBytes(), 1024);
+/// Returns the size of a tile without padding.
+static int64_t denseBytes(ArrayRef<int64_t> shape, int64_t elementBytes) {
+  return std::accumulate(shape.begin(), shape.end(), elementBytes, std::multiplies<>());
 }
 
-int64_t SharedType::bytes() const { return slotBytes() * (isRing(*this) ? getShape().front() : 1); }
+constexpr int64_t kTileAlignment = 1024;
+
+int64_t SharedType::slotBytes() const {
+  int64_t dense = denseBytes(getShape().drop_front(), elementBytes());
+  return getPanel() == 0 ? dense : llvm::alignTo(dense, kTileAlignment);
+}
+
+int64_t SharedType::bytes() const {
+  return isRing(*this) ? slotBytes() * getShape().front()
+                       : llvm::alignTo(denseBytes(getShape(), elementBytes()), kTileAlignment);
+}
 
 Type SharedType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;

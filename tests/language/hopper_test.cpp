@@ -210,6 +210,122 @@ TEST(Hopper, AProductAfterALoop) {
   checkProduct(first, b, d);
 }
 
+/// Y = P V and the sums of P's rows, where P = max(X W + bias, 0) is rounded to bf16. Columns that W does not have
+/// count as if their bias were 3.
+Expected<Program> recordWithBias() {
+  auto kernel = [](View X, View W, View V, View Bias, View Y, View Sums) {
+    Value x = X.load({0, 0}, {128, 128});
+    Var y = fill({128, 128}, 0.0), sums = fill({128}, 0.0); // [128, 128], [128]
+    for (Value h : range(0, W.dim(1), 64)) {
+      Value bias = Bias.at(programId(0)).load(h, {64}, 3.0);               // [64]
+      Value p = max(dot(x, W.load({0, h}, {128, 64})) + asRow(bias), 0.0); // [128, 64]
+      sums = sums + rowSum(p);
+      y = dot(cast(bf16, p), V.load({h, 0}, {64, 128}), y);
+    }
+    Y.store({0, 0}, y);
+    Sums.store(0, sums);
+  };
+  return record("with_bias", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
+                TensorArg{"bias", f32, 2}, TensorArg{"y", bf16, 2}, TensorArg{"sums", f32, 1});
+}
+
+/// The producer loads a vector by TMA, if its rows begin at multiples of 16 bytes. The others are loaded by consumers,
+/// as is a vector that ends inside a tile and needs the fill value.
+void checkBias(int64_t hidden, int64_t biases) {
+  SCOPED_TRACE(biases);
+  Expected<Program> program = recordWithBias();
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const std::string ptx = ptxOf(*program);
+  EXPECT_THAT(ptx, HasSubstr("expect_tx.shared::cta.b64 _, [%r")) << "no producer";
+  EXPECT_THAT(ptx, HasSubstr("], 256;")) << "the vector is not loaded by TMA";
+  Matrix x = Matrix::random({128, 128}, 1), w = Matrix::random({128, hidden}, 2, -0.1, 0.1),
+         v = Matrix::random({hidden, 128}, 3, -0.1, 0.1), y({128, 128}, 7.0f);
+  Array<float> bias = Array<float>::random({1, biases}, 4), sums({128}, 7.0f);
+  OnDevice<Bf16> on_x(x), on_w(w), on_v(v), on_y(y);
+  OnDevice<float> on_bias(bias), on_sums(sums);
+  launch(*program, {.x = 1}, {on_x.ref(), on_w.ref(), on_v.ref(), on_bias.ref(), on_y.ref(), on_sums.ref()});
+  ASSERT_TRUE(on_y.readBack() & on_sums.readBack()) << "memory outside an array was written";
+  for (int64_t i = 0; i < 128; ++i) {
+    double sum = 0;
+    std::vector<double> results(128), magnitudes(128);
+    for (int64_t h = 0; h < (hidden + 63) / 64 * 64; ++h) {
+      double p = h < biases ? bias(0, h) : 3.0;
+      for (int64_t k = 0; h < hidden && k < 128; ++k)
+        p += double(x(i, k)) * double(w(k, h));
+      p = std::max(p, 0.0);
+      sum += p;
+      for (int64_t j = 0; h < hidden && j < 128; ++j) {
+        results[j] += p * double(v(h, j));
+        magnitudes[j] += p * std::abs(double(v(h, j)));
+      }
+    }
+    EXPECT_NEAR(sums(i), sum, sum * 0x1p-12);
+    for (int64_t j = 0; j < 128; ++j)
+      expectNear(y(i, j), results[j], magnitudes[j], 0x1p-8);
+  }
+}
+
+TEST(Hopper, AProducerLoadsVectors) {
+  checkBias(320, 320);
+  checkBias(200, 200);
+  checkBias(200, 201); // Rows of the bias forbid TMA.
+  checkBias(201, 201); // Rows of W, too.
+}
+
+/// Y = max(X W + bias + marks, 0) V. The sum is rounded to bf16.
+Expected<Program> recordWithTiles() {
+  auto kernel = [](View X, View W, View V, View Bias, View Marks, View Y) {
+    Value x = X.load({0, 0}, {128, 128});
+    Var y = fill({128, 128}, 0.0); // [128, 128]
+    for (Value h : range(0, W.dim(1), 64)) {
+      Value bias = Bias.load({0, h}, {128, 64}), marks = cast(f32, Marks.load({0, h}, {128, 64})); // [128, 64]
+      Value p = max(dot(x, W.load({0, h}, {128, 64})) + bias + marks, 0.0);                        // [128, 64]
+      y = dot(cast(bf16, p), V.load({h, 0}, {64, 128}), y);
+    }
+    Y.store({0, 0}, y);
+  };
+  return record("with_tiles", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
+                TensorArg{"bias", f32, 2}, TensorArg{"marks", i8, 2}, TensorArg{"y", bf16, 2});
+}
+
+/// The producer loads matrices of 4 and of 1 byte an element; `hidden` decides whether TMA can copy the latter.
+void checkTiles(int64_t hidden) {
+  SCOPED_TRACE(hidden);
+  Expected<Program> program = recordWithTiles();
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const std::string ptx = ptxOf(*program);
+  EXPECT_THAT(ptx, HasSubstr("], 32768;")) << "the bias is not loaded by TMA";
+  Matrix x = Matrix::random({128, 128}, 1), w = Matrix::random({128, hidden}, 2, -0.1, 0.1),
+         v = Matrix::random({hidden, 128}, 3, -0.1, 0.1), y({128, 128}, 7.0f);
+  Array<float> bias = Array<float>::random({128, hidden}, 4);
+  Array<int8_t> marks = Array<int8_t>::random({128, hidden}, 5);
+  OnDevice<Bf16> on_x(x), on_w(w), on_v(v), on_y(y);
+  OnDevice<float> on_bias(bias);
+  OnDevice<int8_t> on_marks(marks);
+  launch(*program, {.x = 1}, {on_x.ref(), on_w.ref(), on_v.ref(), on_bias.ref(), on_marks.ref(), on_y.ref()});
+  ASSERT_TRUE(on_y.readBack()) << "memory outside an array was written";
+  for (int64_t i = 0; i < 128; ++i) {
+    std::vector<double> results(128), magnitudes(128);
+    for (int64_t h = 0; h < hidden; ++h) {
+      double p = double(bias(i, h)) + double(marks(i, h));
+      for (int64_t k = 0; k < 128; ++k)
+        p += double(x(i, k)) * double(w(k, h));
+      for (int64_t j = 0; j < 128; ++j) {
+        results[j] += std::max(p, 0.0) * double(v(h, j));
+        magnitudes[j] += std::max(p, 0.0) * std::abs(double(v(h, j)));
+      }
+    }
+    for (int64_t j = 0; j < 128; ++j)
+      expectNear(y(i, j), results[j], magnitudes[j], 0x1p-8);
+  }
+}
+
+TEST(Hopper, AProducerLoadsMatricesOfOtherElementSizes) {
+  checkTiles(208);
+  checkTiles(200); // Rows of the marks forbid TMA.
+  checkTiles(203); // All rows do.
+}
+
 /// Tiles that overlap are stored in order, which TMA does not promise.
 TEST(Hopper, StoresThatOverlap) {
   auto kernel = [](View A, View B, View C) {

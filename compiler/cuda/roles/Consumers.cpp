@@ -39,12 +39,15 @@ private:
   }
 
   /// Sets the insertion point after the wait for the MMA before the one that needs the tile. The code between MMAs is
-  /// then one stretch, which ptxas can interleave. The point also stays after a proxy fence, which would otherwise do
-  /// the work of the producer's fence for this tile, and after a loop: the producer loads what follows a loop only when
-  /// consumers have released the loop's slots.
+  /// then one stretch, which ptxas can interleave. The point also stays after a proxy fence and its release, which
+  /// would otherwise do the work of the producer's fence for this tile, and after a loop: the producer loads what
+  /// follows a loop only when consumers have released the loop's slots.
   void placeConsumerWait(Operation *user) {
+    auto isFencedRelease = [](Operation *op) {
+      return isa<sm::ReleaseOp>(op) && isa_and_present<sm::ProxyFenceOp>(op->getPrevNode());
+    };
     for (Operation *op = user->getPrevNode(); op; op = op->getPrevNode())
-      if (isa<sm::AwaitOp, sm::ProxyFenceOp, Loop>(op))
+      if (isa<sm::AwaitOp, sm::ProxyFenceOp, Loop>(op) || isFencedRelease(op))
         return b_.setInsertionPointAfter(op);
     b_.setInsertionPoint(user);
   }
@@ -85,7 +88,8 @@ private:
     const bool isFenced = !isReadByMmas(fetch) || rings_.isCompanion(fetch);
     if (isFenced) // TMA writes the next tile to this slot.
       sm::ProxyFenceOp::create(b_);
-    sm::ReleaseOp::create(b_, channel.mbarriers, position.slot, /*per_warp=*/!product || isReadByLanes(fetch));
+    sm::ReleaseOp::create(b_, channel.mbarriers, position.slot,
+                          /*per_warp=*/!product || isFenced || isReadByLanes(fetch));
     for (Operation *reader : fetch->getUsers())
       if (isa<sm::MmaOp>(reader) && !isFenced && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {
         b_.setInsertionPointAfter(reader);

@@ -2,7 +2,6 @@
 #include "compiler/cuda/threads/Passes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/emit/Emit.h"
-#include "compiler/sm/Elements.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -41,9 +40,9 @@ void Threads::describeOnModule() {
   module->setAttr("tile.shared_bytes", b.getI64IntegerAttr(sharedBytes_));
   SmallVector<Attribute> maps;
   for (const TensorMap &map : tensorMaps_) {
-    auto view = cast<tile::ViewType>(source_.getArgumentTypes()[map.parameter]);
-    const int64_t width = sm::panelColumns(view.getElementType());
-    maps.push_back(b.getDenseI64ArrayAttr({map.parameter, sm::kPanelBytes, map.columns, width, map.rows}));
+    SmallVector<int64_t> numbers{map.parameter, map.swizzle, map.columns};
+    llvm::append_range(numbers, map.box);
+    maps.push_back(b.getDenseI64ArrayAttr(numbers));
   }
   if (!maps.empty())
     module->setAttr("tile.tensor_maps", b.getArrayAttr(maps));

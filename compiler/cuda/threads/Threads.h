@@ -43,13 +43,15 @@ sm::Coordinates registerOffset(mlir::RankedTensorType tile, unsigned reg);
 
 /// The description of a tensor that TMA needs to copy boxes from or to it.
 struct TensorMap {
-  int64_t parameter; ///< The index of the function's parameter.
-  int64_t rows;      ///< The rows of a box.
-  int64_t columns;   ///< The number of columns that TMA sees, if the tensor has more.
+  int64_t parameter;                 ///< The index of the function's parameter.
+  llvm::SmallVector<int64_t, 2> box; ///< The sizes of a box, the innermost dimension first.
+  int64_t swizzle;                   ///< The width of the swizzle in bytes; 0 for none.
+  int64_t columns;                   ///< The number of columns that TMA sees, if the tensor has more.
 
   static constexpr int64_t kAllColumns = std::numeric_limits<int32_t>::max();
 
-  TensorMap(mlir::Value view, int64_t rows, int64_t columns);
+  /// Describes boxes of the buffer type `tile`: `rows` rows of a panel, or a whole vector.
+  TensorMap(mlir::Value view, sm::SharedType tile, int64_t rows, int64_t columns);
   bool operator==(const TensorMap &) const = default;
 };
 

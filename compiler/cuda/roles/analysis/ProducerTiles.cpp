@@ -138,16 +138,36 @@ bool cuda::canProducerLoad(sm::LoadSharedOp fetch) {
 }
 
 sm::SharedType cuda::boxType(RankedTensorType tile) {
+  if (tile.getRank() == 1)
+    return sm::SharedType::get(tile.getContext(), tile.getShape(), tile.getElementType(), /*panel=*/0);
   const auto columns = static_cast<int64_t>(llvm::alignTo(tile.getDimSize(1), sm::panelColumns(tile.getElementType())));
   return sm::SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), sm::kPanelBytes);
 }
 
-bool cuda::canProducerLoad(tile::LoadOp load) {
-  constexpr int64_t maxRows = 256, minElements = 1024;
+/// The most elements of a box along a dimension.
+constexpr int64_t kMaxBox = 256;
+
+/// Returns true for a matrix that is worth a ring, and of which each warp owns whole rows.
+static bool isMatrix(tile::LoadOp load) {
+  constexpr int64_t minElements = 1024;
   RankedTensorType type = load.getResult().getType();
-  bool isMatrix = type.getRank() == 2 && type.getElementTypeBitWidth() == 16 && type.getDimSize(0) <= maxRows;
-  return isMatrix && type.getNumElements() >= minElements && !load.getFill() && isInLoop(load) && isKnown(load) &&
-         sm::extentOfWarp(type, /*dim=*/0) != 0;
+  return type.getRank() == 2 && type.getDimSize(0) <= kMaxBox && type.getNumElements() >= minElements &&
+         !load.getFill() && sm::extentOfWarp(type, /*dim=*/0) != 0;
+}
+
+/// Returns true for a vector of whole 128 bytes, the alignment of a box in shared memory. Its position is provably a
+/// multiple of 16 bytes.
+static bool isVector(tile::LoadOp load) {
+  constexpr int64_t alignment = 128, columnUnit = 16;
+  RankedTensorType type = load.getResult().getType();
+  const int64_t bytes = type.getElementTypeBitWidth() / 8;
+  return type.getRank() == 1 && type.getDimSize(0) <= kMaxBox && type.getDimSize(0) * bytes % alignment == 0 &&
+         sm::isMultipleOf(load.getPosition().front(), columnUnit / bytes);
+}
+
+bool cuda::canProducerLoad(tile::LoadOp load) {
+  return sm::isCopiedByTma(load.getResult().getType().getElementType()) && (isMatrix(load) || isVector(load)) &&
+         isInLoop(load) && isKnown(load);
 }
 
 /// Returns the operand of the `sm.opaque` that `index` comes from, or `index`.
@@ -164,8 +184,8 @@ static SmallVector<tile::LoadOp> repeatsOf(tile::LoadOp load) {
   for (Operation *user : load.getView().getUsers()) {
     auto other = dyn_cast<tile::LoadOp>(user);
     Operation *branch = load->getBlock()->findAncestorOpInBlock(*user);
-    if (other && isa_and_nonnull<scf::IfOp>(branch) && load->isBeforeInBlock(branch) && !other.getFill() &&
-        other.getType() == load.getType() &&
+    if (other && isa_and_nonnull<scf::IfOp>(branch) && load->isBeforeInBlock(branch) &&
+        other.getFillAttr() == load.getFillAttr() && other.getType() == load.getType() &&
         llvm::equal(llvm::map_range(other.getPosition(), withoutOpaque), load.getPosition()))
       repeats.push_back(other);
   }
@@ -179,10 +199,16 @@ sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
   RankedTensorType type = load.getResult().getType();
   ArrayRef<int64_t> shape = type.getShape();
   auto fetch = sm::LoadSharedOp::create(b, boxType(type), load.getView(), load.getPosition(), shape);
-  sm::FallbackCopyOp::create(b, fetch, load.getView(), load.getPosition(), shape, sm::extentOfWarp(type, /*dim=*/0));
+  const bool isMatrix = type.getRank() == 2;
+  if (isMatrix)
+    sm::FallbackCopyOp::create(b, fetch, load.getView(), load.getPosition(), shape, sm::extentOfWarp(type, /*dim=*/0));
   for (tile::LoadOp read : reads) {
     b.setInsertionPoint(read);
-    read.replaceAllUsesWith(Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false)));
+    Value tile =
+        isMatrix
+            ? Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false))
+            : Value(sm::ReadOrLoadOp::create(b, type, fetch, read.getView(), read.getPosition(), read.getFillAttr()));
+    read.replaceAllUsesWith(tile);
     read.erase();
   }
   return fetch;

@@ -34,16 +34,18 @@ std::string whyNotProducerLoaded(sm::LoadSharedOp fetch);
 /// Returns true if the producer can load the tile for MMAs that read it in shared memory.
 bool canProducerLoad(sm::LoadSharedOp fetch);
 
-/// Returns true if the producer can load the tile for consumers that read it to registers: a 16-bit matrix of at least
-/// 1,024 elements with the default fill value, of which each warp owns whole rows. Columns of the box beyond the tile
-/// may hold any data. Smaller tiles are not worth a ring.
+/// Returns true if the producer can load the tile for consumers that read it to registers. The elements have 1, 2 or 4
+/// bytes. The tile is a matrix of at least 1,024 elements with the default fill value, of which each warp owns whole
+/// rows, or a vector of whole 128 bytes. Columns of a matrix's box beyond the tile may hold any data. Smaller tiles are
+/// not worth a ring.
 bool canProducerLoad(tile::LoadOp load);
 
 /// Returns the type in shared memory of a tile that goes to registers.
 sm::SharedType boxType(mlir::RankedTensorType tile);
 
-/// Lets `load` and later loads of the same tile in branches read it from shared memory. If TMA cannot copy the tile
-/// there, the warps that read it copy it, because a single warp would be too slow. Returns the load to shared memory.
+/// Lets `load` and later loads of the same tile in branches read it from shared memory. If TMA cannot copy a matrix
+/// there, the warps that read it copy it, because a single warp would be too slow; a vector they load to registers.
+/// Returns the load to shared memory.
 sm::LoadSharedOp loadThroughShared(tile::LoadOp load);
 
 } // namespace tegula::cuda

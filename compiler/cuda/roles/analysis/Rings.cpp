@@ -16,6 +16,12 @@ int64_t cuda::slotsIn(Loop loop, int64_t stages) {
   return isInnermost ? stages : loop ? 2 : 1;
 }
 
+sm::SharedType cuda::ringOf(sm::SharedType tile, int64_t slots) {
+  SmallVector<int64_t> shape{slots};
+  llvm::append_range(shape, tile.getShape());
+  return sm::SharedType::get(tile.getContext(), shape, tile.getElementType(), tile.getPanel());
+}
+
 static Value i32(LocBuilder &b, int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); }
 
 RingPosition RingPosition::first(LocBuilder &b) { return {i32(b, 0), i32(b, 0)}; }
@@ -119,24 +125,25 @@ Value Rings::makeMbarriers(LocBuilder &b, Operation *op) {
 
 void Rings::makeChannel(LocBuilder &b, sm::LoadSharedOp fetch) {
   b.setLoc(fetch.getLoc());
-  sm::SharedType tile = fetch.getType();
-  SmallVector<int64_t> shape{slotsIn(loopOf(fetch))};
-  llvm::append_range(shape, tile.getShape());
-  auto type = sm::SharedType::get(b.getContext(), shape, tile.getElementType(), tile.getPanel());
-  Value ring = sm::AllocOp::create(b, type, IntegerAttr());
+  Value ring = sm::AllocOp::create(b, ringOf(fetch.getType(), slotsIn(loopOf(fetch))), IntegerAttr());
   channels_[fetch] = {ring, makeMbarriers(b, fetch)};
 }
 
 /// Finds the load whose release also frees the slot of `fetch`, a tile that goes to registers: a tile of the same loop
-/// that each warp releases no sooner.
+/// that each warp releases no sooner. A vector also goes with a tile that warpgroups release: one more arrival of each
+/// warp costs less than a ring's own mbarriers.
 void Rings::findCompanion(sm::LoadSharedOp fetch) {
   if (isReadByMmas(fetch) || fetch->use_empty())
     return;
-  auto canTakeAlong = [&](sm::LoadSharedOp other) {
-    return other->getBlock() == fetch->getBlock() && isReadByMmas(other) && isReadByLanes(other) &&
+  auto isReleasedLater = [&](sm::LoadSharedOp other) {
+    return other->getBlock() == fetch->getBlock() && isReadByMmas(other) &&
            !userIn(other, /*last=*/true)->isBeforeInBlock(userIn(fetch, /*last=*/true));
   };
-  if (auto found = llvm::find_if(loads_, canTakeAlong); found != loads_.end())
+  auto isReleasedByWarps = [&](sm::LoadSharedOp other) { return isReleasedLater(other) && isReadByLanes(other); };
+  auto found = llvm::find_if(loads_, isReleasedByWarps);
+  if (found == loads_.end() && fetch.getType().getShape().size() == 1)
+    found = llvm::find_if(loads_, isReleasedLater);
+  if (found != loads_.end())
     companions_[fetch] = *found;
 }
 

@@ -24,6 +24,9 @@ inline Loop loopOf(mlir::Operation *op) { return mlir::dyn_cast<Loop>(op->getPar
 /// loop, so that its next tile can be loaded while the inner loop still reads the current one; 1 if `loop` is null.
 int64_t slotsIn(Loop loop, int64_t stages);
 
+/// Returns the type of a ring of `slots` tiles.
+sm::SharedType ringOf(sm::SharedType tile, int64_t slots);
+
 /// The next slot of a ring, and the parity of its mbarrier phase. CUTLASS calls this PipelineState.
 struct RingPosition {
   mlir::Value slot, phase;

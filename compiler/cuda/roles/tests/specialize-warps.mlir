@@ -90,12 +90,14 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // The producer loads a tile that goes to registers by TMA or not at all. If it does not, each warp copies its own rows.
-// The slot passes to the consumers and back in either case.
+// The slot passes to the consumers and back in either case. Elements of four bytes lie in panels of 32 columns.
 // CHECK-LABEL: func @a_tile_for_registers
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64x128xbf16, 128>
+// CHECK: sm.alloc : !sm.shared<2x64x96xf32, 128>
 // CHECK: sm.roles producer 40 {
 // CHECK: sm.producer_load %arg0[
 // CHECK: sm.producer_load %arg1[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} tma_only
+// CHECK: sm.producer_load %arg3[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} tma_only
 // CHECK: } consumer
 // CHECK: sm.await
 // CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.shared<64x128xbf16, 128>
@@ -103,7 +105,8 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK-NEXT: sm.proxy_fence
 // CHECK-NEXT: sm.release %{{.*}} per_warp
-// CHECK: tile.load %arg3
+// CHECK: sm.fallback_copy %{{.*}}, %arg3[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
+// CHECK: sm.release %{{.*}} per_warp
 module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
   func.func @a_tile_for_registers(%k: !tile.view<2xbf16>, %bias: !tile.view<2xbf16>, %n: index, %small: !tile.view<2xf32>,
                                   %q: !sm.shared<64x64xbf16, 128>) {
@@ -125,6 +128,58 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
       %y = arith.addf %s, %w : tensor<64x80xf32, #c>
       %z = arith.addf %y, %x : tensor<64x80xf32, #c>
       scf.yield %z : tensor<64x80xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#v = #sm.layout<registers = [0:2:1, 0:8:8], lanes = [0:4:2, *:8], warps = [*:4]>
+
+// The producer loads a vector of at least 128 bytes whose position is a multiple of 16 bytes. Its slot is released with
+// that of an MMA's operand, so it needs no mbarriers of its own for this. Other vectors stay loads of the consumers.
+// CHECK-LABEL: func @vectors
+// CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64xf32, 0>
+// CHECK: %[[BARS:.*]] = sm.mbarriers : !sm.mbarriers<2>
+// CHECK: sm.alloc : !sm.shared<2x64x64xbf16, 128>
+// CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<2>
+// CHECK: sm.roles producer 40 {
+// CHECK: sm.producer_load %arg0[
+// CHECK: %[[ROW:.*]] = tile.slice %arg1
+// CHECK: %[[SLOT:.*]] = sm.slot %[[RING]]
+// CHECK: sm.producer_load %[[ROW]][%{{.*}}] [64], %[[SLOT]], %[[BARS]]{{.*}} tma_only
+// CHECK-NOT: sm.producer_load
+// CHECK: } consumer
+// CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}}, %[[BARS]]{{.*}} : !sm.shared<64xf32, 0>
+// CHECK: sm.read_or_load %[[TILE]], %{{.*}}[%{{.*}}] {fill = 0x7F800000 : f32}
+// CHECK-COUNT-3: tile.load
+// CHECK-NOT: sm.release %[[BARS]]
+// CHECK: sm.proxy_fence
+// CHECK-NEXT: sm.release %[[KB]]{{.*}} per_warp
+// CHECK-NOT: sm.release
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @vectors(%k: !tile.view<2xbf16>, %lse: !tile.view<2xf32>, %n: index, %q: !sm.shared<64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %head = tile.program_id 0
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero, %at = %c0) -> (tensor<64x64xf32, #c>, index) {
+      %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
+      %v = tile.load %row[%j] {fill = 0x7F800000 : f32} : !tile.view<1xf32> -> tensor<64xf32, #v>
+      %odd = arith.addi %j, %c1 : index
+      %unaligned = tile.load %row[%odd] : !tile.view<1xf32> -> tensor<64xf32, #v>
+      %carried = tile.load %row[%at] : !tile.view<1xf32> -> tensor<64xf32, #v>
+      %short = tile.load %row[%j] : !tile.view<1xf32> -> tensor<16xf32, #v>
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      %next = arith.addi %at, %c64 : index
+      scf.yield %s, %next : tensor<64x64xf32, #c>, index
     }
     return
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TMA copies of tiles between tensors and shared memory. A tile of 16-bit elements is copied in boxes, each as wide as
-// a panel.
+// TMA copies of tiles between tensors and shared memory. A matrix is copied in boxes, each as wide as a panel, and a
+// vector in one box.
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Multiples.h"
@@ -46,24 +46,38 @@ static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
   return matchPattern(position.back(), m_Zero()) ? shape.back() : TensorMap::kAllColumns;
 }
 
-TensorMap::TensorMap(Value view, int64_t rows, int64_t columns)
-    : parameter(cast<BlockArgument>(tile::rootOf(view)).getArgNumber()), rows(rows), columns(columns) {}
+static SmallVector<int64_t, 2> boxOf(sm::SharedType tile, int64_t rows) {
+  if (tile.getShape().size() == 1)
+    return {tile.getShape().front()};
+  return {sm::panelColumns(tile.getElementType()), rows};
+}
+
+TensorMap::TensorMap(Value view, sm::SharedType tile, int64_t rows, int64_t columns)
+    : parameter(cast<BlockArgument>(tile::rootOf(view)).getArgNumber()), box(boxOf(tile, rows)),
+      swizzle(tile.getPanel()), columns(columns) {}
 
 static TensorMap mapOf(sm::ProducerLoadOp feed) {
   ArrayRef<int64_t> shape = feed.getShape();
-  return {feed.getView(), boxRows(shape.front()),
+  return {feed.getView(), feed.getTile().getType(), boxRows(shape.front()),
           feed.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
 }
 
 /// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
 /// limit, not even for a tile that starts at column 0.
 static TensorMap mapOf(sm::FallbackCopyOp op) {
-  return {op.getView(), boxRows(op.getShape().front()), TensorMap::kAllColumns};
+  return {op.getView(), op.getTile().getType(), boxRows(op.getShape().front()), TensorMap::kAllColumns};
+}
+
+/// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op reads.
+static TensorMap mapOf(sm::ReadOrLoadOp op) {
+  sm::SharedType tile = op.getShared().getType();
+  return {op.getView(), tile, boxRows(tile.getShape().front()), TensorMap::kAllColumns};
 }
 
 /// Returns the tensor map for stores. The rows of one warp are one box.
 static TensorMap mapOf(sm::CopyOutOp copy) {
-  return {copy.getView(), static_cast<int64_t>(*copy.getRowsOfWarp()), columnsOf(copy.getPosition(), copy.getShape())};
+  return {copy.getView(), copy.getShared().getType(), static_cast<int64_t>(*copy.getRowsOfWarp()),
+          columnsOf(copy.getPosition(), copy.getShape())};
 }
 
 static bool overlap(sm::AllocOp one, sm::AllocOp other) {
@@ -196,6 +210,8 @@ static SmallVector<Value> coordinatesOf(Threads &t, Value view, ValueRange posit
 /// Calls `copy` for each box of `tileRows` rows with the address of the box and its coordinates in the tensor.
 static void forEachBox(Threads &t, sm::SharedType type, Value place, SmallVector<Value> coordinates, int64_t tileRows,
                        function_ref<void(Value, ValueRange)> copy) {
+  if (type.getShape().size() == 1)
+    return copy(place, coordinates);
   const int64_t panelBytes = type.getShape()[0] * sm::kPanelBytes, columns = sm::panelColumns(type.getElementType());
   const int64_t rows = boxRows(tileRows);
   Value firstColumn = coordinates[0], firstRow = coordinates[1];
@@ -210,7 +226,7 @@ static void forEachBox(Threads &t, sm::SharedType type, Value place, SmallVector
 void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp feed, Value full) {
   sm::SharedType type = feed.getTile().getType();
   SmallVector<Value> coordinates = coordinatesOf(t, feed.getView(), feed.getPosition(), /*row=*/nullptr);
-  t.gpu.arriveExpecting(full, type.bytes());
+  t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes());
   forEachBox(t, type, t.sharedAddress(feed.getTile()), coordinates, type.getShape()[0],
              [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(feed)), full, at); });
 }
@@ -272,6 +288,7 @@ template <class Op> static Value isBoxOf(Threads &t, Op op) {
 
 Value cuda::isBox(Threads &t, sm::ProducerLoadOp feed) { return isBoxOf(t, feed); }
 Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
+Value cuda::isBox(Threads &t, sm::ReadOrLoadOp read) { return isBoxOf(t, read); }
 
 /// Tests that the tensor map exists, and that no row, column or index of a slice is negative. A GPU reports an illegal
 /// instruction for a box that is stored before the first row, column or matrix.

@@ -17,6 +17,7 @@ mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 /// multiple of 16 bytes.
 mlir::Value isBox(Threads &t, sm::ProducerLoadOp feed);
 mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
+mlir::Value isBox(Threads &t, sm::ReadOrLoadOp read);
 /// Starts the TMA copies of a producer load. Their bytes count at the mbarrier `full`. One lane calls it.
 void loadBoxes(Threads &t, sm::ProducerLoadOp feed, mlir::Value full);
 /// Starts the TMA copies of this warp's rows to global memory.

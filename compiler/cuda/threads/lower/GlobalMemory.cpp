@@ -163,10 +163,8 @@ static int64_t contiguousRegisters(RankedTensorType tile) {
 //===-- Load and store -------------------------------------------------------------------------------------------===//
 
 /// Loads the tile element by element. If the tile is whole, most accesses need no predicate.
-static SmallVector<Value> loadTile(Threads &t, tile::LoadOp op, Window window, bool isWhole) {
-  auto tile = cast<RankedTensorType>(op.getType());
-  TypedAttr fill = op.getFillAttr() ? op.getFillAttr() : t.b.getZeroAttr(tile.getElementType());
-  Value otherwise = arith::ConstantOp::create(t.b, fill);
+static SmallVector<Value> loadTile(Threads &t, RankedTensorType tile, TypedAttr fill, Window window, bool isWhole) {
+  Value otherwise = arith::ConstantOp::create(t.b, fill ? fill : t.b.getZeroAttr(tile.getElementType()));
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
     Value address = window.address(reg), inside = window.inside(reg, isWhole);
@@ -193,12 +191,19 @@ static LogicalResult lower(Threads &t, tile::LoadOp op) {
   bool hasPairs = words < registerCount(tile) && contiguousRegisters(tile) > 1;
   Value isFast = hasPairs ? t.s.both(window.isWhole(), window.isContiguous(2)) : window.isWhole();
   auto fast = [&] {
-    return hasPairs ? loadPairs(t, op, window.contiguous()) : t.packed(loadTile(t, op, window, true));
+    return hasPairs ? loadPairs(t, op, window.contiguous())
+                    : t.packed(loadTile(t, tile, op.getFillAttr(), window, true));
   };
-  auto slow = [&] { return t.packed(loadTile(t, op, window, false)); };
+  auto slow = [&] { return t.packed(loadTile(t, tile, op.getFillAttr(), window, false)); };
   SmallVector<Type> types(words, word);
   t.define(op, t.unpacked(tile.getElementType(), registerCount(tile), t.either(isFast, types, fast, slow)));
   return success();
+}
+
+SmallVector<Value> cuda::loadElements(Threads &t, Value view, ValueRange position, RankedTensorType tile,
+                                      TypedAttr fill) {
+  Window window(t, t.view(view), t.scalars(position), tile, t.recomputePlace(tile).origin);
+  return loadTile(t, tile, fill, window, /*isWhole=*/false);
 }
 
 static LogicalResult lower(Threads &t, tile::StoreOp op) {

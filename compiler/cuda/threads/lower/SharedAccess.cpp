@@ -92,8 +92,7 @@ static Value toElement(Threads &t, Type type, Value stored) {
 
 static Type storedType(Type type) { return type.isInteger(1) ? Type(IntegerType::get(type.getContext(), 8)) : type; }
 
-static void readRuns(Threads &t, sm::ReadOp op, SharedTile shared) {
-  RankedTensorType tile = op.getResult().getType();
+static SmallVector<Value> readRuns(Threads &t, RankedTensorType tile, SharedTile shared) {
   Type type = tile.getElementType();
   Runs runs = runsOf(sm::layoutOf(tile), shared);
   SmallVector<Value> registers(registerCount(tile));
@@ -104,7 +103,7 @@ static void readRuns(Threads &t, sm::ReadOp op, SharedTile shared) {
     for (auto [i, stored] : llvm::enumerate(t.gpu.loadShared(storedType(type), runs.length, address)))
       registers[reg + i * runs.stride] = toElement(t, type, stored);
   }
-  t.define(op.getResult(), registers);
+  return registers;
 }
 
 static LogicalResult lower(Threads &t, sm::ReadOp op) {
@@ -113,12 +112,38 @@ static LogicalResult lower(Threads &t, sm::ReadOp op) {
   if (op.getReshaped()) {
     if (op.getShared().getType().getPanel())
       return op.emitOpError("reshapes a tile that is stored in panels");
-    readRuns(t, op, SharedTile(t, op.getShared(), origin, tile.getShape()));
+    t.define(op.getResult(), readRuns(t, tile, SharedTile(t, op.getShared(), origin, tile.getShape())));
   } else if (auto matrices = matricesOf(t, tile, op.getShared())) {
     readMatrices(t, op, *matrices);
   } else {
-    readRuns(t, op, SharedTile(t, op.getShared(), origin));
+    t.define(op.getResult(), readRuns(t, tile, SharedTile(t, op.getShared(), origin)));
   }
+  return success();
+}
+
+/// Returns an i1: true if the slot has what `op` returns. TMA fills with zeros only.
+static Value isInSlot(Threads &t, sm::ReadOrLoadOp op) {
+  Value isInSlot = isBox(t, op);
+  TypedAttr fill = op.getFillAttr();
+  if (!fill || fill == t.b.getZeroAttr(fill.getType()))
+    return isInSlot;
+  const View view = t.view(op.getView());
+  for (auto [size, at, extent] :
+       llvm::zip_equal(view.sizes, t.scalars(op.getPosition()), op.getResult().getType().getShape()))
+    isInSlot = t.s.both(isInSlot, t.s.covers(size, at, extent));
+  return isInSlot;
+}
+
+static LogicalResult lower(Threads &t, sm::ReadOrLoadOp op) {
+  RankedTensorType tile = op.getResult().getType();
+  const Type element = tile.getElementType();
+  Origin origin = originOf(t, sm::layoutOf(tile), tile.getRank());
+  SharedTile shared(t, op.getShared(), origin);
+  auto read = [&] { return t.packed(readRuns(t, tile, shared)); };
+  auto load = [&] { return t.packed(loadElements(t, op.getView(), op.getPosition(), tile, op.getFillAttr())); };
+  auto [word, words] = Threads::packedType(element, registerCount(tile));
+  SmallVector<Value> values = t.either(isInSlot(t, op), SmallVector<Type>(words, word), read, load);
+  t.define(op.getResult(), t.unpacked(element, registerCount(tile), values));
   return success();
 }
 
@@ -240,5 +265,5 @@ static LogicalResult lower(Threads &t, sm::WriteOp op) {
 }
 
 void cuda::addSharedAccessLowerings(Lowerings &known) {
-  known.add<sm::ReadOp, sm::WriteOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::ReadOp, sm::ReadOrLoadOp, sm::WriteOp>([](Threads &t, auto op) { return lower(t, op); });
 }

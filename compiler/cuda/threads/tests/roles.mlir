@@ -127,6 +127,55 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
+#v = #sm.layout<registers = [0:2:1, 0:8:8], lanes = [0:4:2, *:8], warps = [*:4]>
+
+// A vector is one box without swizzle. Consumers read it from its slot if TMA has copied it and no element needs the
+// fill value; otherwise they load it from the tensor.
+// CHECK: tile.tensor_maps = [array<i64: 0, 0, 2147483647, 64>]
+// CHECK-LABEL: func.func @a_vector(
+// CHECK: setmaxnreg.dec
+// CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], 256;
+// CHECK: cp.async.bulk.tensor.2d.shared::cluster
+// CHECK: setmaxnreg.inc
+// CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %c256
+// CHECK: mbarrier.try_wait.parity
+// CHECK: %[[HAS:.*]] = arith.cmpi eq, %{{.*}}, %c1_i64
+// CHECK: %[[FIRST:.*]] = arith.cmpi sge
+// CHECK: %[[END:.*]] = arith.cmpi sle
+// CHECK: %[[WHOLE:.*]] = arith.andi %[[FIRST]], %[[END]]
+// CHECK: %[[IN_SLOT:.*]] = arith.andi %[[HAS]], %[[WHOLE]]
+// CHECK: scf.if %[[IN_SLOT]] -> (f32
+// CHECK-COUNT-8: ld.shared.v2.b32
+// CHECK: } else {
+// CHECK: nvvm.shfl.sync
+// CHECK-COUNT-16: ld.global.b32
+// CHECK: }
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 1024 : i64} {
+  func.func @a_vector(%lse: !tile.view<2xf32>, %head: index, %block: index, %slot: i32) {
+    %c64 = arith.constant 64 : index
+    %j = arith.muli %block, %c64 : index
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<2x64xf32, 0>
+    %b = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 24 {
+      %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
+      %t = sm.slot %ring[%slot] : !sm.shared<2x64xf32, 0> -> !sm.shared<64xf32, 0>
+      sm.producer_load %row[%j] [64], %t, %b[%slot] phase %slot tma_only
+        : !tile.view<1xf32>, !sm.shared<64xf32, 0>, !sm.mbarriers<2>
+    } consumer 240 {
+      %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
+      %t = sm.slot %ring[%slot] : !sm.shared<2x64xf32, 0> -> !sm.shared<64xf32, 0>
+      %k = sm.consumer_wait %t, %b[%slot] phase %slot : !sm.shared<64xf32, 0>, !sm.mbarriers<2>
+      %x = sm.read_or_load %k, %row[%j] {fill = 0x7F800000 : f32}
+        : !sm.shared<64xf32, 0>, !tile.view<1xf32> -> tensor<64xf32, #v>
+      sm.release %b[%slot] per_warp : !sm.mbarriers<2>
+      tile.store %x, %row[%j] : tensor<64xf32, #v>, !tile.view<1xf32>
+    }
+    return
+  }
+}
+
+// -----
+
 // The last warpgroup passes the mutex to the first one. Each pass is a barrier between two warpgroups, which orders no
 // memory.
 // CHECK-LABEL: func @sequence
