@@ -54,6 +54,7 @@ constexpr ScheduleField kFields[] = {
     field<&Schedule::overlap>("overlap"),
     field<&Schedule::optimistic_softmax>("optimistic_softmax"),
     field<&Schedule::lhs_in_registers>("lhs_in_registers"),
+    field<&Schedule::add_by_tma>("add_by_tma"),
     field<&Schedule::instances_per_sm>("instances_per_sm"),
     field<&Schedule::heads_in_l2>("heads_in_l2"),
     field<&Schedule::tile_scheduler>("tile_scheduler"),

@@ -77,7 +77,7 @@ int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
 bool isUndecided(const Schedule &schedule, ModuleOp module) {
   auto hasAttribute = [&](StringRef name) { return module->hasAttr(name); };
   return schedule.num_warps == 0 && schedule.num_stages == 0 && schedule.instances_per_sm == 0 && !schedule.roles &&
-         !schedule.overlap && !schedule.optimistic_softmax && !schedule.lhs_in_registers &&
+         !schedule.overlap && !schedule.optimistic_softmax && !schedule.lhs_in_registers && !schedule.add_by_tma &&
          llvm::none_of(std::initializer_list<StringRef>{"tile.num_warps", "tile.num_stages", "tile.instances_per_sm",
                                                         "tile.roles"},
                        hasAttribute);
@@ -103,6 +103,7 @@ Status GpuCompilation::prepare(ModuleOp module) {
   decideWord("overlap", schedule.overlap, module);
   decideSwitch("optimistic_softmax", schedule.optimistic_softmax, module);
   decideSwitch("lhs_in_registers", schedule.lhs_in_registers, module);
+  decideSwitch("add_by_tma", schedule.add_by_tma, module);
   setAttribute(module, "tile.shared_limit", sharedLimit(target_, attributeOf(module, "tile.instances_per_sm")));
   return checkRoles(module);
 }
@@ -113,6 +114,8 @@ Status GpuCompilation::checkRoles(ModuleOp module) const {
     return Status(ErrorCode::invalid_argument, "overlap is pingpong, which needs roles=load");
   if (tile::isOn(module, "tile.optimistic_softmax") && !hasRoles)
     return Status(ErrorCode::invalid_argument, "optimistic_softmax is true, which needs roles=load");
+  if (tile::isOn(module, "tile.add_by_tma") && !hasRoles)
+    return Status(ErrorCode::invalid_argument, "add_by_tma is true, which needs roles=load");
   if (hasRoles && !overlaps && tile::isOn(module, "tile.lhs_in_registers"))
     return Status(ErrorCode::invalid_argument,
                   "lhs_in_registers is true, which with roles=load needs overlap=pingpong");

@@ -102,6 +102,14 @@ void Instructions::storeBox(Value tensorMap, ValueRange coordinates, Value share
                   ", " + at + "], [" + assembly.input(shared) + "];");
 }
 
+void Instructions::addBox(Value tensorMap, ValueRange coordinates, Value shared) {
+  Assembly assembly(b_);
+  std::string to = assembly.input(tensorMap), at = assembly.inputs(coordinates);
+  assembly.create("cp.reduce.async.bulk.tensor." + Twine(coordinates.size()) +
+                  "d.global.shared::cta.add.tile.bulk_group [" + to + ", " + at + "], [" + assembly.input(shared) +
+                  "];");
+}
+
 void Instructions::commitBoxes() { Assembly(b_).create("cp.async.bulk.commit_group;"); }
 void Instructions::waitBoxes() { Assembly(b_).create("cp.async.bulk.wait_group.read 0;"); }
 

@@ -71,8 +71,10 @@ public:
   /// Starts copying a box from shared memory to a tensor, and drops elements outside the tensor. The copy belongs to
   /// the commit group that the next commitBoxes ends.
   void storeBox(mlir::Value tensorMap, mlir::ValueRange coordinates, mlir::Value shared);
+  /// Starts adding a box of f32 in shared memory to a tensor, atomically and relaxed. Otherwise like storeBox.
+  void addBox(mlir::Value tensorMap, mlir::ValueRange coordinates, mlir::Value shared);
   void commitBoxes();
-  /// Waits until all boxes that this thread stores have been read from shared memory.
+  /// Waits until all boxes that this thread stores or adds have been read from shared memory.
   void waitBoxes();
   /// Initializes an mbarrier, which is 8 bytes of shared memory. Its phase ends when `arrivals` threads have arrived
   /// and all bytes that they expect have come.

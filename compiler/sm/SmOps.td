@@ -314,6 +314,28 @@ def Sm_CopyOutOp : Sm_Op<"copy_out"> {
   }];
 }
 
+def Sm_AddOutOp : Sm_Op<"add_out"> {
+  let summary = "adds accumulators to a view by TMA, from a buffer in shared memory";
+  let description = [{
+    Does what `tile.atomic_add` does. Each warp writes its own elements to the buffer, and TMA adds them from there, so
+    warps need not wait for each other. The next `sm.add_out` on this buffer must have the same layout: it waits until TMA
+    has read what the warp wrote before. If the strides of the tensor or the position of the tile forbid TMA, lanes add
+    their elements from registers. The tile has the layout of the accumulators of an `sm.wgmma`, and the buffer has its
+    shape. Only additions may access the tensor.
+
+    ```mlir
+    sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+    ```
+  }];
+  let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared, Tile_Adds<Tile_ViewType>:$view,
+                       Variadic<Index>:$position);
+  let assemblyFormat = [{
+    $tile `,` $shared `,` $view `[` $position `]` attr-dict
+    `:` type($tile) `,` qualified(type($shared)) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
 def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orders]> {
   let summary = "waits for all threads of the role or the program instance, and orders their accesses";
   let description = [{

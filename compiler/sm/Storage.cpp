@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/sm/Storage.h"
 
+#include "compiler/sm/Elements.h"
 #include "compiler/sm/Sm.h"
 
 using namespace mlir;
@@ -47,6 +48,13 @@ std::optional<Fragments> tegula::sm::operandFragments(LayoutAttr layout) {
   auto [rows, columns, warpsM, warpsN, rowStride] = grid;
   LayoutAttr same = operandLayout(layout.getContext(), 16 * rows * warpsM, 16 * columns, warpsM, warpsN);
   return layout == same ? std::optional(grid) : std::nullopt;
+}
+
+bool tegula::sm::isAddedByTma(RankedTensorType tile) {
+  LayoutAttr layout = layoutOf(tile);
+  std::optional<Fragments> grid = layout && tile.getRank() == 2 ? warpgroupFragments(layout) : std::nullopt;
+  return grid && tile.getElementType().isF32() && 16 * grid->columns % panelColumns(tile.getElementType()) == 0 &&
+         tile.getDimSize(0) == grid->rowStride * grid->rows && tile.getDimSize(1) == 16 * grid->columns * grid->warpsN;
 }
 
 /// Returns the layout in which lanes address the four 8 x 8 matrices of a block: down the rows first, or, with

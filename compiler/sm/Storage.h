@@ -24,6 +24,10 @@ std::optional<Fragments> warpgroupFragments(LayoutAttr layout);
 /// Returns the blocks and warps for which operandLayout makes `layout`; none if `layout` is not an operand layout.
 std::optional<Fragments> operandFragments(LayoutAttr layout);
 
+/// Returns true if TMA can add the tile to memory, warp by warp: f32 accumulators of `sm.wgmma` of which each warp has
+/// whole panels.
+bool isAddedByTma(mlir::RankedTensorType tile);
+
 /// Returns the 16 bytes whose address each lane gives to ldmatrix.x4, for the first 16 x 16 block of its warp.
 /// Coordinates are those of the tile as it is stored. The four 32-bit registers that a lane receives are operands of
 /// mma.m16n8k16: all of `lhs`, or those of two n8 blocks of `rhs`. If the depth k is the fast dimension of the stored

@@ -171,6 +171,20 @@ LogicalResult MmaOp::verify() {
   return success();
 }
 
+LogicalResult AddOutOp::verify() {
+  RankedTensorType tile = getTile().getType();
+  SharedType buffer = getShared().getType();
+  if (tile.getShape() != buffer.getShape() || tile.getElementType() != buffer.getElementType())
+    return emitOpError("adds ") << tile << " from " << buffer << "; both need one shape and element type";
+  if (!isAddedByTma(tile) || buffer.getPanel() != kPanelBytes)
+    return emitOpError("adds ") << tile << " from " << buffer
+                                << "; TMA adds f32 accumulators of 'sm.wgmma', in panels of 128 bytes, of which each "
+                                   "warp has whole panels";
+  if (!isInRole(*this, &RolesOp::getConsumer))
+    return emitOpError("must be in the consumer region of 'sm.roles'");
+  return success();
+}
+
 /// Returns true if `tile` is a slot of a ring that has as many slots as `mbarriers`.
 static bool isGuarded(Value tile, MbarriersType mbarriers) {
   auto slot = tile.getDefiningOp<SlotOp>();

@@ -193,6 +193,8 @@ TEST(CompileCuda, SchedulesThatAreNotLegalAreRefused) {
   expectRefusal(r, ErrorCode::invalid_argument, "overlap is pingpong, which needs roles=load");
   r.schedule = {.optimistic_softmax = true};
   expectRefusal(r, ErrorCode::invalid_argument, "optimistic_softmax is true, which needs roles=load");
+  r.schedule = {.add_by_tma = true};
+  expectRefusal(r, ErrorCode::invalid_argument, "add_by_tma is true, which needs roles=load");
   r.schedule = {.instances_per_sm = 5};
   expectRefusal(r, ErrorCode::invalid_argument, "instances_per_sm is 5; legal are 1, 2, 3, 4, and 0");
   r.target.arch = "sm_90a";
@@ -232,6 +234,10 @@ TEST(CompileCuda, WhatAScheduleAsksForInVainIsARemark) {
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   EXPECT_THAT(artifact->remarks, HasSubstr("roles=load has no effect: no loop loads tiles that a producer could load"));
   EXPECT_EQ(compile(request())->remarks, "");
+  r = request(kLoop);
+  r.target.arch = "sm_90a";
+  r.schedule = {.roles = Roles::load, .add_by_tma = true};
+  EXPECT_THAT(compile(r)->remarks, HasSubstr("add_by_tma has no effect: no loop of the consumers adds f32"));
 }
 
 TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
@@ -248,6 +254,48 @@ TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
   r.emit = "ptx";
   EXPECT_THAT(compile(r)->text, AllOf(HasSubstr("wgmma.mma_async"), HasSubstr("cp.async.bulk.tensor.2d"),
                                       HasSubstr(".param .align 64 .b8 product_param_0[128]")));
+}
+
+/// A program that adds a b + bias to 64 rows of c in each iteration.
+const char *const kAdditions = R"(
+module attributes {tile.version = 1 : i64} {
+  func.func @additions(%a: !tile.view<2xbf16> {tile.name = "a"}, %b: !tile.view<2xbf16> {tile.name = "b"},
+                       %bias: !tile.view<1xf32> {tile.name = "bias"}, %c: !tile.view<2xf32> {tile.name = "c", tile.written}) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %rows = tile.dim %a 0 : !tile.view<2xbf16>
+    %right = tile.load %b[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+    scf.for %i = %c0 to %rows step %c64 {
+      %left = tile.load %a[%i, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+      %product = tile.dot %left, %right : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+      %0 = tile.load %bias[%i] : !tile.view<1xf32> -> tensor<64xf32>
+      %1 = tile.reshape %0 : tensor<64xf32> -> tensor<1x64xf32>
+      %2 = tile.broadcast %1 : tensor<1x64xf32> -> tensor<64x64xf32>
+      %sum = arith.addf %product, %2 : tensor<64x64xf32>
+      tile.atomic_add %sum, %c[%i, %c0] : tensor<64x64xf32>, !tile.view<2xf32>
+    }
+    return
+  }
+}
+)";
+
+TEST(CompileCuda, TmaLoadsVectorsAndAddsAccumulators) {
+  CompileRequest r = request(kAdditions);
+  r.target.arch = "sm_90a";
+  r.schedule = {.roles = Roles::load, .add_by_tma = true};
+  Expected<Artifact> artifact = compile(r);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  const TensorMap bias{.parameter = 2, .dtype = f32, .box = {64}, .swizzle = 0, .columns = INT32_MAX};
+  const TensorMap c{.parameter = 3, .dtype = f32, .box = {32, 16}, .swizzle = 128, .columns = INT32_MAX};
+  EXPECT_THAT(artifact->tensor_maps, AllOf(testing::SizeIs(4), testing::Contains(bias), testing::Contains(c)));
+  EXPECT_EQ(artifact->remarks, "");
+  r.emit = "ptx";
+  EXPECT_THAT(compile(r)->text, AllOf(HasSubstr("cp.async.bulk.tensor.1d.shared::cluster"),
+                                      HasSubstr("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile")));
+  if (artifact->report.assembler.empty())
+    return missingTool("ptxas");
+  EXPECT_THAT(artifact->binary, StartsWith("\x7f"
+                                           "ELF"));
 }
 
 TEST(CompileCuda, WhereAProducerCannotLoadAllWarpsCopy) {

@@ -76,7 +76,7 @@ TEST(Schedule, ErrorsNameTheWord) {
   }
   EXPECT_EQ(parseSchedule("block_k=3").status().message(),
             "schedule: 'block_k=3' is not name=value with a name of block_m, block_n, num_warps, num_stages, roles, "
-            "overlap, optimistic_softmax, lhs_in_registers, instances_per_sm, heads_in_l2, tile_scheduler");
+            "overlap, optimistic_softmax, lhs_in_registers, add_by_tma, instances_per_sm, heads_in_l2, tile_scheduler");
 }
 
 TEST(Schedule, ErrorsListTheLegalValues) {
@@ -112,12 +112,13 @@ TEST(Schedule, TextsOfAllFieldsAreParsedBack) {
                           .overlap = Overlap::none,
                           .optimistic_softmax = false,
                           .lhs_in_registers = true,
+                          .add_by_tma = true,
                           .instances_per_sm = 3,
                           .heads_in_l2 = 8,
                           .tile_scheduler = TileScheduler::dynamic_persistent};
   EXPECT_EQ(toString(schedule), "block_m=64 block_n=32 num_warps=4 num_stages=2 roles=load overlap=none "
-                                "optimistic_softmax=false lhs_in_registers=true instances_per_sm=3 heads_in_l2=8 "
-                                "tile_scheduler=dynamic_persistent");
+                                "optimistic_softmax=false lhs_in_registers=true add_by_tma=true instances_per_sm=3 "
+                                "heads_in_l2=8 tile_scheduler=dynamic_persistent");
   EXPECT_EQ(*parseSchedule(toString(schedule)), schedule);
 }
 

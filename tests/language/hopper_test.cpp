@@ -14,19 +14,20 @@ using ::testing::HasSubstr;
 
 using Matrix = Array<Bf16>;
 
-/// Runs a program without a schedule.
-void launch(const Program &program, Grid grid, std::initializer_list<Argument> arguments) {
+/// Runs a program, by default without a schedule.
+void launch(const Program &program, Grid grid, std::initializer_list<Argument> arguments,
+            const Schedule &schedule = {}) {
   static std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
   KernelCache cache(*compiler, hopperDevice());
-  auto kernel = cache.get(program.text);
+  auto kernel = cache.get(program.text, schedule);
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
   const Status status = (*kernel)->launch(grid, arguments);
   ASSERT_TRUE(status.ok()) << status.message();
 }
 
-std::string ptxOf(const Program &program) {
+std::string ptxOf(const Program &program, const Schedule &schedule = {}) {
   Expected<Artifact> artifact = makeInProcessCompiler()->compile(
-      {.program = program.text, .schedule = {}, .target = {.name = "cuda", .arch = "sm_90a"}, .emit = "ptx"});
+      {.program = program.text, .schedule = schedule, .target = {.name = "cuda", .arch = "sm_90a"}, .emit = "ptx"});
   EXPECT_TRUE(artifact.ok()) << artifact.status().message();
   return artifact.ok() ? artifact->text : "";
 }
@@ -324,6 +325,49 @@ TEST(Hopper, AProducerLoadsMatricesOfOtherElementSizes) {
   checkTiles(208);
   checkTiles(200); // Rows of the marks forbid TMA.
   checkTiles(203); // All rows do.
+}
+
+/// C += A B, split along the depth: each instance adds its part of the depth to all rows of a block of columns, from
+/// row `first` on. Tiles have `rows` x 128 elements.
+Expected<Program> recordSplitProduct(int rows, int first) {
+  auto kernel = [=](View A, View B, View C) {
+    Value depth = programId(0) * 64, column = programId(1) * 128;
+    Value b = B.load({depth, column}, {64, 128}); // [64, 128]
+    for (Value i : range(first, A.dim(0), rows))
+      C.atomicAdd({i, column}, dot(A.load({i, depth}, {rows, 64}), b));
+  };
+  return record("split_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", f32, 2});
+}
+
+/// Checks additions by TMA. With 8 warps, each has whole rows of 128 rows, or half the columns of 64 rows.
+void checkSplitProduct(int rows, int first, int64_t columns) {
+  SCOPED_TRACE(std::to_string(rows) + " rows from " + std::to_string(first) + ", " + std::to_string(columns));
+  constexpr Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true};
+  Expected<Program> program = recordSplitProduct(rows, first);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_THAT(ptxOf(*program, schedule), HasSubstr("cp.reduce.async.bulk.tensor.2d"));
+  Matrix a = Matrix::random({200, 136}, 1), b = Matrix::random({136, 264}, 2);
+  Array<float> c({200, columns}, 1.0f);
+  OnDevice<Bf16> on_a(a), on_b(b);
+  OnDevice<float> on_c(c);
+  launch(*program, {.x = 3, .y = 3}, {on_a.ref(), on_b.ref(), on_c.ref()}, schedule);
+  ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+  for (int64_t i = 0; i < 200; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      double sum = 1, magnitude = 1;
+      for (int64_t k = 0; k < 136; ++k) {
+        sum += double(a(i, k)) * double(b(k, j));
+        magnitude += std::abs(double(a(i, k)) * double(b(k, j)));
+      }
+      EXPECT_NEAR(c(i, j), sum, magnitude * 0x1p-20);
+    }
+}
+
+TEST(Hopper, TmaAddsAccumulatorsToMemory) {
+  checkSplitProduct(128, 0, 264);
+  checkSplitProduct(64, 0, 264);
+  checkSplitProduct(64, 0, 262);   // Rows of C forbid TMA.
+  checkSplitProduct(64, -32, 264); // So does a tile that begins before the first row.
 }
 
 /// Tiles that overlap are stored in order, which TMA does not promise.

@@ -30,6 +30,7 @@ Schedule drawSchedule(Choices &choices, bool hopper) {
     schedule.roles = Roles::load;
     schedule.overlap = choices.of({Overlap::none, Overlap::pingpong});
     schedule.optimistic_softmax = choices.chance(30);
+    schedule.add_by_tma = choices.chance(30);
   }
   if (!hasRoles || schedule.overlap == Overlap::pingpong)
     schedule.lhs_in_registers = choices.chance(40);

@@ -61,6 +61,8 @@ void setSchedule(ModuleOp module, int64_t arch, const Schedule &schedule) {
     module->setAttr("tile.optimistic_softmax", b.getBoolAttr(*schedule.optimistic_softmax));
   if (schedule.lhs_in_registers)
     module->setAttr("tile.lhs_in_registers", b.getBoolAttr(*schedule.lhs_in_registers));
+  if (schedule.add_by_tma)
+    module->setAttr("tile.add_by_tma", b.getBoolAttr(*schedule.add_by_tma));
 }
 
 /// Returns the passes of a pipeline one by one, in the form that parsePassPipeline reads.

@@ -49,6 +49,9 @@ struct Schedule {
   /// False: each MMA reads its operands from shared memory. True: a left operand of 16-bit elements stays in registers
   /// if the loop does not change it (cuda; with Roles::load it needs Overlap::pingpong). The compiler chooses false.
   std::optional<bool> lhs_in_registers = {};
+  /// False: lanes add the accumulators of an MMA to memory from registers. True: TMA adds those of a loop from shared
+  /// memory (cuda; needs Roles::load). The compiler chooses false.
+  std::optional<bool> add_by_tma = {};
   /// The least number of program instances that share a multiprocessor, up to 4. One computes while others wait; each
   /// has its share of the registers and of shared memory (cuda; 0 means 1).
   int instances_per_sm = 0;

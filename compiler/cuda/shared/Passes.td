@@ -102,6 +102,30 @@ def ArrangeAdditions : Pass<"arrange-additions"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
 }
 
+def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
+  let summary = "lets TMA add the accumulators of a loop to memory";
+  let description = [{
+    Applies, in modules with `tile.add_by_tma`, to a `tile.atomic_add` of f32 accumulators of `sm.wgmma` in a loop of the
+    consumers. Each warp must have whole panels of 32 columns, the first column must be provably a multiple of 4, and only
+    additions may access the tensor. The pass emits a remark if nothing qualifies. From
+    `compiler/cuda/shared/tests/add-by-tma.mlir`, abridged:
+
+    ```mlir
+    tile.atomic_add %dq, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+    ```
+
+    Lanes issue one instruction for each two elements of an addition from registers. TMA gets one for each 16 rows of a
+    panel, and the warps go on.
+  }];
+  let dependentDialects = ["::tegula::sm::SmDialect"];
+}
+
 def PlanShared : Pass<"plan-shared", "::mlir::ModuleOp"> {
   let summary = "assigns an offset in shared memory to each buffer";
   let description = [{

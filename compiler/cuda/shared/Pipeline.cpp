@@ -16,6 +16,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createAllocateShared());
   passes.addPass(createIssueLoadsEarly());
   passes.addPass(createArrangeAdditions());
+  passes.addPass(createAddByTma());
   passes.addPass(createPlanShared());
   passes.addPass(createInsertBarriers());
   passes.addPass(createEndWarpgroupsEarly());

@@ -55,6 +55,8 @@ private:
       addUse(alloc, user, liveRange);
       if (isa<ViewLikeOpInterface>(user))
         addUses(user->getResult(0), alloc, liveRange);
+      if (isa<sm::AddOutOp>(user)) // TMA reads the buffer later, and only the next addition waits for it.
+        liveRange.include(spans_.at(user->getParentOfType<sm::RolesOp>()));
       auto async = dyn_cast<sm::AsyncOpInterface>(user);
       // No wait to look for: the loop that reads a ring waits for all copies into it.
       if (async && async.getEngine() == sm::Engine::cpAsync && !buffer.getDefiningOp<sm::SlotOp>())

@@ -57,8 +57,10 @@ func.func @shared(%v: !tile.view<2xbf16>, %x: tensor<64x64xbf16, #c>, %i: index)
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 module attributes {tile.num_warps = 4 : i64} {
-  func.func @roles(%v: !tile.view<2xbf16>, %counter: !tile.view<1xi32>, %i: index) {
+  func.func @roles(%v: !tile.view<2xbf16>, %counter: !tile.view<1xi32>, %i: index, %dq: !tile.view<2xf32>,
+                   %sums: tensor<64x64xf32, #c>) {
     %zero = arith.constant 0 : i32
+    %buffer = sm.alloc : !sm.shared<64x64xf32, 128>
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
     %b = sm.mbarriers : !sm.mbarriers<2>
     %work = sm.mbarriers : !sm.mbarriers<2>
@@ -75,6 +77,8 @@ module attributes {tile.num_warps = 4 : i64} {
       %t = sm.consumer_wait %s, %b[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
       // expected-remark @+1 {{writes operand 0 by lanes, ordered by mbarriers; reads operand 1 by lanes}}
       sm.fallback_copy %t, %v[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
+      // expected-remark @+1 {{writes operand 1 by lanes; adds to operand 2 by lanes}}
+      sm.add_out %sums, %buffer, %dq[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
       // expected-remark @+1 {{reads operand 0 by lanes; reads operand 1 by lanes}}
       %x = sm.read_or_load %t, %v[%i, %i] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
       // expected-remark @+1 {{waits for its warp}}

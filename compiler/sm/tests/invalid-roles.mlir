@@ -290,3 +290,34 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @an_addition_outside_roles(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
+  // expected-error @+1 {{must be in the consumer region of 'sm.roles'}}
+  sm.add_out %x, %s, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+func.func @an_addition_from_a_larger_buffer(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x128xf32, 128>, %v: !tile.view<2xf32>,
+                                            %i: index) {
+  // expected-error @+1 {{both need one shape and element type}}
+  sm.add_out %x, %s, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:16]>
+
+func.func @an_addition_of_half_panels(%x: tensor<64x32xf32, #c>, %s: !sm.shared<64x32xf32, 128>, %v: !tile.view<2xf32>, %i: index) {
+  // expected-error @+1 {{of which each warp has whole panels}}
+  sm.add_out %x, %s, %v[%i, %i] : tensor<64x32xf32, #c>, !sm.shared<64x32xf32, 128>, !tile.view<2xf32>
+  return
+}

@@ -106,6 +106,11 @@ static std::optional<Footprint> footprintOf(sm::ReadOp read) {
   return Footprint{.ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
 }
 
+/// Returns the footprint of the access to the buffer. Each lane writes its own elements.
+static std::optional<Footprint> footprintOf(sm::AddOutOp add, Value place) {
+  return place == add.getShared() ? std::optional(Footprint{.tile = add.getTile().getType()}) : std::nullopt;
+}
+
 void Footprint::forgetValuesOf(Operation *loop) {
   auto isInside = [&](Value value) { return value && loop->isAncestor(value.getParentBlock()->getParentOp()); };
   if (isInside(view) || llvm::any_of(position, [&](const Coordinate &coordinate) {
@@ -144,5 +149,7 @@ std::optional<Footprint> cuda::footprintOf(Operation *op, Value place) {
     return ::footprintOf(copy);
   if (auto copy = dyn_cast<sm::CopyOutOp>(op))
     return ::footprintOf(copy, place);
+  if (auto add = dyn_cast<sm::AddOutOp>(op))
+    return ::footprintOf(add, place);
   return std::nullopt;
 }

@@ -139,3 +139,25 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// TMA may read the buffer of an addition after the last op that names it, so no other buffer gets its memory.
+// CHECK: module attributes {{{.*}}tile.shared_bytes = 24576 : i64
+// CHECK-LABEL: func @added_by_tma
+// CHECK: sm.alloc {offset = 0 : i64} : !sm.shared<64x64xf32, 128>
+// CHECK: sm.alloc {offset = 16384 : i64} : !sm.shared<64x64xbf16, 128>
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @added_by_tma(%v: !tile.view<2xf32>, %x: tensor<64x64xf32, #c>, %y: tensor<64x64xbf16, #c>, %i: index) {
+    %buffer = sm.alloc : !sm.shared<64x64xf32, 128>
+    sm.roles producer 40 {
+    } consumer 232 {
+      sm.add_out %x, %buffer, %v[%i, %i] : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+      %a = sm.alloc : !sm.shared<64x64xbf16, 128>
+      sm.write %y, %a : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>
+    }
+    return
+  }
+}

@@ -4,6 +4,7 @@
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Multiples.h"
+#include "compiler/sm/Storage.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -78,6 +79,11 @@ static TensorMap mapOf(sm::ReadOrLoadOp op) {
 static TensorMap mapOf(sm::CopyOutOp copy) {
   return {copy.getView(), copy.getShared().getType(), static_cast<int64_t>(*copy.getRowsOfWarp()),
           columnsOf(copy.getPosition(), copy.getShape())};
+}
+
+/// Returns the tensor map for additions. A box has a warp's rows of one panel.
+static TensorMap mapOf(sm::AddOutOp add) {
+  return {add.getView(), add.getShared().getType(), sm::kRowsPerWarp, TensorMap::kAllColumns};
 }
 
 static bool overlap(sm::AllocOp one, sm::AllocOp other) {
@@ -160,6 +166,7 @@ void Threads::findTensorMaps() {
     if (canStoreBoxes(copy))
       add(mapOf(copy));
   });
+  source_.walk([&](sm::AddOutOp op) { add(mapOf(op)); });
 }
 
 Value Threads::parameterOf(const TensorMap &map) {
@@ -247,6 +254,33 @@ void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   t.gpu.commitBoxes();
 }
 
+/// Returns the first row and column of this warp's fragments (i32).
+static std::pair<Value, Value> startOfWarp(Threads &t, const sm::Fragments &grid) {
+  Value row = t.s.mul(t.s.rem(t.warp(), grid.warpsM), sm::kRowsPerWarp);
+  return {row, t.s.mul(t.s.div(t.warp(), grid.warpsM), 16 * grid.columns)};
+}
+
+void cuda::addBoxes(Threads &t, sm::AddOutOp add) {
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
+  const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(add.getTile()));
+  sm::SharedType type = add.getShared().getType();
+  const int64_t width = sm::panelColumns(type.getElementType()), panelBytes = type.getShape()[0] * sm::kPanelBytes;
+  auto [row, column] = startOfWarp(t, grid);
+  Value place = t.s.add(t.s.mul(t.s.div(column, width), panelBytes), t.s.mul(row, sm::kPanelBytes));
+  place = t.s.add(place, t.sharedAddress(add.getShared()));
+  SmallVector<Value> at = coordinatesOf(t, add.getView(), add.getPosition(), t.s.toIndex(row));
+  const Value firstColumn = t.s.add(at[0], column), firstRow = at[1];
+  for (int64_t block = 0; block < grid.rows; ++block)
+    for (int64_t panel = 0; panel < 16 * grid.columns / width; ++panel) {
+      at[0] = t.s.add(firstColumn, panel * width);
+      at[1] = t.s.add(firstRow, block * grid.rowStride);
+      const int64_t distance = panel * panelBytes + block * grid.rowStride * sm::kPanelBytes;
+      t.gpu.addBox(t.parameterOf(mapOf(add)), at, t.s.add(place, distance));
+    }
+  t.gpu.commitBoxes();
+}
+
 /// Returns the copies that TMA may store from this buffer.
 static SmallVector<sm::CopyOutOp> storedCopiesOf(Value place) {
   SmallVector<sm::CopyOutOp> copies;
@@ -290,17 +324,24 @@ Value cuda::isBox(Threads &t, sm::ProducerLoadOp feed) { return isBoxOf(t, feed)
 Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
 Value cuda::isBox(Threads &t, sm::ReadOrLoadOp read) { return isBoxOf(t, read); }
 
-/// Tests that the tensor map exists, and that no row, column or index of a slice is negative. A GPU reports an illegal
+/// Returns the first row that `areBoxes` tests: that of this warp, or of all warps if they need one result.
+static Value firstRow(Threads &t, sm::CopyOutOp copy) { return rowOfWarp(t, copy); }
+static Value firstRow(Threads &t, sm::AddOutOp) { return t.s.i32(0); }
+
+/// Tests that a tensor map exists, and that no row, column or index of a slice is negative. A GPU reports an illegal
 /// instruction for a box that is stored before the first row, column or matrix.
-Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
-  Value areBoxes = t.exists(mapOf(copy)), row = t.s.toIndex(rowOfWarp(t, copy));
+template <class Op> static Value areBoxesOf(Threads &t, Op op) {
+  Value areBoxes = t.exists(mapOf(op)), row = t.s.toIndex(firstRow(t, op));
   auto require = [&](Value index) { areBoxes = t.s.both(areBoxes, t.s.compare(Compare::sge, index, 0)); };
-  require(t.s.add(row, t.scalar(copy.getPosition().front())));
-  if (Value column = copy.getPosition().back(); !matchPattern(column, m_Zero()))
+  require(t.s.add(row, t.scalar(op.getPosition().front())));
+  if (Value column = op.getPosition().back(); !matchPattern(column, m_Zero()))
     require(t.scalar(column));
-  for (auto slice = copy.getView().getDefiningOp<tile::SliceOp>(); slice;
-       slice = slice.getView().getDefiningOp<tile::SliceOp>())
+  for (auto slice = op.getView().template getDefiningOp<tile::SliceOp>(); slice;
+       slice = slice.getView().template getDefiningOp<tile::SliceOp>())
     for (Value index : slice.getIndices())
       require(t.scalar(index));
   return areBoxes;
 }
+
+Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) { return areBoxesOf(t, copy); }
+Value cuda::areBoxes(Threads &t, sm::AddOutOp add) { return areBoxesOf(t, add); }

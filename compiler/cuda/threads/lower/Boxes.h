@@ -18,10 +18,15 @@ mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 mlir::Value isBox(Threads &t, sm::ProducerLoadOp feed);
 mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
 mlir::Value isBox(Threads &t, sm::ReadOrLoadOp read);
+/// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to add the tile. All warps have
+/// the same result.
+mlir::Value areBoxes(Threads &t, sm::AddOutOp add);
 /// Starts the TMA copies of a producer load. Their bytes count at the mbarrier `full`. One lane calls it.
 void loadBoxes(Threads &t, sm::ProducerLoadOp feed, mlir::Value full);
 /// Starts the TMA copies of this warp's rows to global memory.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
+/// Starts the TMA additions of this warp's elements, which its lanes have written to the buffer.
+void addBoxes(Threads &t, sm::AddOutOp add);
 /// Waits until TMA has read this warp's earlier stores from the buffer that `write` overwrites. Emits nothing if no
 /// such store can be pending.
 void waitForBoxesOf(Threads &t, sm::WriteOp write);

@@ -219,26 +219,30 @@ static LogicalResult lower(Threads &t, tile::StoreOp op) {
 //===-- Atomic addition ------------------------------------------------------------------------------------------===//
 
 /// Adds the tile to memory, `count` elements at a time.
-static void addTile(Threads &t, tile::AtomicAddOp op, Window window, size_t count, bool isWhole) {
-  ArrayRef<Value> elements = t.registers(op.getTile());
-  Value writes = t.place(cast<RankedTensorType>(op.getTile().getType())).writes;
+static void addTile(Threads &t, Value tile, Window window, size_t count, bool isWhole) {
+  ArrayRef<Value> elements = t.registers(tile);
+  Value writes = t.place(cast<RankedTensorType>(tile.getType())).writes;
   for (size_t reg = 0; reg < elements.size(); reg += count)
     t.gpu.atomicAdd(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg, isWhole), writes));
 }
 
 /// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
 /// predicates.
-static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
-  auto tile = cast<RankedTensorType>(op.getTile().getType());
-  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
-  bool hasVectors = t.arch() >= 90 && tile.getElementType().isF32();
-  int64_t count = hasVectors ? contiguousRegisters(tile) : 1;
+void cuda::addFromRegisters(Threads &t, Value tile, Value view, ValueRange position) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  Window window(t, t.view(view), t.scalars(position), type);
+  bool hasVectors = t.arch() >= 90 && type.getElementType().isF32();
+  int64_t count = hasVectors ? contiguousRegisters(type) : 1;
   Value isWhole = window.isWhole();
   if (count > 1)
     isWhole = t.s.both(isWhole, window.isContiguous(count));
   t.either(
-      isWhole, [&] { addTile(t, op, count > 1 ? window.contiguous() : window, count, /*isWhole=*/true); },
-      [&] { addTile(t, op, window, 1, /*isWhole=*/false); });
+      isWhole, [&] { addTile(t, tile, count > 1 ? window.contiguous() : window, count, /*isWhole=*/true); },
+      [&] { addTile(t, tile, window, 1, /*isWhole=*/false); });
+}
+
+static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
+  addFromRegisters(t, op.getTile(), op.getView(), op.getPosition());
   return success();
 }
 

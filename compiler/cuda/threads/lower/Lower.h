@@ -55,6 +55,8 @@ mlir::Value tanh(Threads &t, mlir::Value x);
 /// Loads a tile from global memory, element by element. Without `fill`, elements outside the view are 0.
 llvm::SmallVector<mlir::Value> loadElements(Threads &t, mlir::Value view, mlir::ValueRange position,
                                             mlir::RankedTensorType tile, mlir::TypedAttr fill);
+/// Adds a tile in registers to global memory, atomically.
+void addFromRegisters(Threads &t, mlir::Value tile, mlir::Value view, mlir::ValueRange position);
 /// Copies the tile of a producer load by plain accesses of one warp.
 void copyByWarp(Threads &t, sm::ProducerLoadOp feed);
 

@@ -23,8 +23,10 @@ LogicalResult Threads::lowerRole(Block &role, unsigned registers, bool more) {
 }
 
 static bool storesBoxes(sm::RolesOp roles) {
-  WalkResult search = roles.getConsumer().walk(
-      [](sm::CopyOutOp copy) { return canStoreBoxes(copy) ? WalkResult::interrupt() : WalkResult::advance(); });
+  WalkResult search = roles.getConsumer().walk([](Operation *op) {
+    auto copy = dyn_cast<sm::CopyOutOp>(op);
+    return isa<sm::AddOutOp>(op) || (copy && canStoreBoxes(copy)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
   return search.wasInterrupted();
 }
 

@@ -264,6 +264,21 @@ static LogicalResult lower(Threads &t, sm::WriteOp op) {
   return success();
 }
 
+static LogicalResult lower(Threads &t, sm::AddOutOp op) {
+  auto byTma = [&] {
+    t.gpu.waitBoxes();
+    t.gpu.syncWarp();
+    writeRuns(t, op.getTile(), op.getShared());
+    t.gpu.fenceAsync();
+    t.gpu.syncWarp();
+    addBoxes(t, op);
+  };
+  if (!startsAtBox(op.getView(), op.getPosition().back()))
+    return op.emitOpError() << "begins at any column; TMA adds only from multiples of 16 bytes";
+  t.either(areBoxes(t, op), byTma, [&] { addFromRegisters(t, op.getTile(), op.getView(), op.getPosition()); });
+  return success();
+}
+
 void cuda::addSharedAccessLowerings(Lowerings &known) {
-  known.add<sm::ReadOp, sm::ReadOrLoadOp, sm::WriteOp>([](Threads &t, auto op) { return lower(t, op); });
+  known.add<sm::ReadOp, sm::ReadOrLoadOp, sm::WriteOp, sm::AddOutOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -88,3 +88,50 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
+
+// Each warp writes its 16 rows and 64 columns, and one lane adds them in two boxes of one panel. Before that, the warp
+// waits until TMA has read what it wrote before. Without a tensor map, or if a row, column or matrix is negative, lanes
+// add their registers.
+// CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 32, 16>]
+// CHECK-LABEL: func.func @added(
+// CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
+// CHECK: setmaxnreg.inc
+// CHECK: scf.for
+// CHECK: %[[HAS:.*]] = arith.cmpi eq, %{{.*}}, %c1_i64
+// CHECK: %[[ROW:.*]] = arith.cmpi sge, %{{.*}}, %c0
+// CHECK: %[[BOTH:.*]] = arith.andi %[[HAS]], %[[ROW]]
+// CHECK: %[[HEAD:.*]] = arith.cmpi sge, %{{.*}}, %c0
+// CHECK: %[[ALL:.*]] = arith.andi %[[BOTH]], %[[HEAD]]
+// CHECK: scf.if %[[ALL]] {
+// CHECK-NEXT: cp.async.bulk.wait_group.read 0;
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK-COUNT-16: st.shared.v2.b32
+// CHECK: fence.proxy.async.shared::cta;
+// CHECK: nvvm.bar.warp.sync
+// CHECK: scf.if
+// CHECK-COUNT-2: cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$0, {$1, $2, $3}], [$4];{{.*}} %[[MAP]],
+// CHECK-NOT: cp.reduce
+// CHECK: cp.async.bulk.commit_group;
+// CHECK: } else {
+// CHECK: red.relaxed.gpu.global.add.v2.f32
+// CHECK: cp.async.bulk.wait_group.read 0;
+module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 32768 : i64} {
+  func.func @added(%o: !tile.view<3xf32>, %head: index, %n: index) {
+    %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xf32, 128>
+    sm.roles producer 24 {
+    } consumer 232 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %x = arith.constant dense<1.0> : tensor<64x128xf32, #c>
+      %matrix = tile.slice %o[%head] : !tile.view<3xf32> -> !tile.view<2xf32>
+      scf.for %i = %c0 to %n step %c64 {
+        sm.add_out %x, %s, %matrix[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+      }
+    }
+    return
+  }
+}

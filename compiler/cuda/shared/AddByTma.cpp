@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/shared/Passes.h"
+
+#include "compiler/sm/Elements.h"
+#include "compiler/sm/Multiples.h"
+#include "compiler/sm/Sm.h"
+#include "compiler/sm/Storage.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tegula::cuda {
+#define GEN_PASS_DEF_ADDBYTMA
+#include "compiler/cuda/shared/Passes.h.inc"
+} // namespace tegula::cuda
+
+using namespace mlir;
+using namespace tegula;
+
+using LocBuilder = ImplicitLocOpBuilder;
+
+/// Returns true if all ops of the function that access the tensor add to it. Nothing but the end of the kernel waits
+/// until TMA has added a box.
+static bool isOnlyAddedTo(Value tensor, func::FuncOp function) {
+  WalkResult search = function.walk([&](Operation *op) {
+    auto isOther = [&](const sm::Access &access) {
+      return access.kind != sm::AccessKind::add && tile::rootOf(access.place->get()) == tensor;
+    };
+    return llvm::any_of(sm::accessesOf(op), isOther) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !search.wasInterrupted();
+}
+
+static bool canAddByTma(tile::AtomicAddOp add) {
+  constexpr int64_t columnUnit = 4; // 16 bytes of f32.
+  auto type = cast<RankedTensorType>(add.getTile().getType());
+  return add->getParentOfType<sm::RolesOp>() && add->getParentOfType<LoopLikeOpInterface>() && sm::isAddedByTma(type) &&
+         sm::isMultipleOf(add.getPosition().back(), columnUnit) &&
+         isOnlyAddedTo(tile::rootOf(add.getView()), add->getParentOfType<func::FuncOp>());
+}
+
+namespace {
+struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
+  void runOnOperation() override {
+    if (tile::isOn(getOperation(), "tile.add_by_tma"))
+      for (auto function : getOperation().getOps<func::FuncOp>())
+        addByTma(function);
+  }
+
+  static void addByTma(func::FuncOp function) {
+    SmallVector<tile::AtomicAddOp> additions;
+    function.walk([&](tile::AtomicAddOp add) {
+      if (canAddByTma(add))
+        additions.push_back(add);
+    });
+    if (additions.empty())
+      function.emitRemark(
+          "add_by_tma has no effect: no loop of the consumers adds f32 accumulators of a wgmma, in whole "
+          "panels of 32 columns, to a tensor that nothing else accesses");
+    DenseMap<Type, Value> buffers; // Additions with one layout share a buffer.
+    for (tile::AtomicAddOp add : additions) {
+      LocBuilder b(add.getLoc(), add);
+      Value &buffer = buffers[add.getTile().getType()];
+      if (!buffer)
+        buffer = makeBuffer(add);
+      sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition());
+      add.erase();
+    }
+  }
+
+  static Value makeBuffer(tile::AtomicAddOp add) {
+    auto tile = cast<RankedTensorType>(add.getTile().getType());
+    LocBuilder b(add.getLoc(), add->getParentOfType<sm::RolesOp>());
+    auto type = sm::SharedType::get(b.getContext(), tile.getShape(), tile.getElementType(), sm::kPanelBytes);
+    return sm::AllocOp::create(b, type, IntegerAttr());
+  }
+};
+} // namespace
