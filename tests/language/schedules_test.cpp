@@ -238,6 +238,7 @@ template <class Visit> void forEachSchedule(std::initializer_list<int> stages, V
                                .overlap = overlap,
                                .optimistic_softmax = optimistic,
                                .lhs_in_registers = lhsInRegisters,
+                               .add_by_tma = optimistic, // No program has both a softmax and additions.
                                .instances_per_sm = instances});
 }
 
