@@ -83,7 +83,7 @@ def IssueLoadsEarly : Pass<"issue-loads-early"> {
   let description = [{
     Applies to a `tile.load` from a read-only tensor whose position is scalar arithmetic. The load and this arithmetic
     move to the start of their block, before the waits for copies and as far as possible from the use. The latency of
-    the load then overlaps with MMAs. The backward pass loads its row statistics this way.
+    the load then overlaps with MMAs. Without a producer, the backward pass loads its row statistics this way.
   }];
 }
 
