@@ -2,10 +2,12 @@
 #include "compiler/cpu/ChooseOrders.h"
 #include "compiler/cpu/Passes.h"
 #include "compiler/cpu/TileOrder.h"
+#include "compiler/tile/Functions.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Pass/Pass.h"
@@ -88,6 +90,8 @@ double ownCost(Operation *op) {
     return 0.5;
   if (name.starts_with("math.exp") || name.starts_with("math.log") || name.starts_with("math.tanh"))
     return 15;
+  if (tile::isExpandedFunction(op))
+    return isa<math::PowFOp>(op) ? 80 : 30;
   if (name.starts_with("arith.div") || name.starts_with("arith.rem") || name == "math.sqrt")
     return 10;
   return 1;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cpu/Lowering.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "compiler/tile/Formula.h"
 
 namespace tegula::cpu {
 
 using namespace mlir;
+using tile::Formula;
 
 namespace {
 
@@ -14,38 +13,6 @@ Type withElement(Type like, Type element) {
   auto vector = dyn_cast<VectorType>(like);
   return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
 }
-
-/// A builder of constants in the shape of one operand, and of the few ops used below.
-struct Formula {
-  OpBuilder &builder;
-  Location loc;
-  Type floatType, intType;
-
-  Formula(OpBuilder &builder, Location loc, Value like)
-      : builder(builder), loc(loc), floatType(likeF32(like.getType())),
-        intType(withElement(like.getType(), builder.getI32Type())) {}
-
-  Value constant(TypedAttr scalar, Type type) {
-    auto vector = dyn_cast<VectorType>(type);
-    return arith::ConstantOp::create(builder, loc,
-                                     vector ? cast<TypedAttr>(DenseElementsAttr::get(vector, scalar)) : scalar);
-  }
-  Value f(float value) { return constant(builder.getF32FloatAttr(value), floatType); }
-  Value i(int32_t value) { return constant(builder.getI32IntegerAttr(value), intType); }
-  Value fma(Value a, Value b, Value c) { return math::FmaOp::create(builder, loc, a, b, c); }
-  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
-  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
-  Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
-  Value addi(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
-  Value andi(Value a, Value b) { return arith::AndIOp::create(builder, loc, a, b); }
-  Value shl(Value a, int bits) { return arith::ShLIOp::create(builder, loc, a, i(bits)); }
-  Value shr(Value a, int bits) { return arith::ShRUIOp::create(builder, loc, a, i(bits)); }
-  Value bits(Value x) { return arith::BitcastOp::create(builder, loc, intType, x); }
-  Value fromBits(Value x) { return arith::BitcastOp::create(builder, loc, floatType, x); }
-  Value select(Value condition, Value a, Value b) { return arith::SelectOp::create(builder, loc, condition, a, b); }
-  Value less(Value a, Value b) { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, a, b); }
-  Value isNan(Value a) { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, a, a); }
-};
 
 /// Returns the bf16 nearest to x, in the upper half of 32 bits. NaN stays NaN.
 Value roundedBf16Bits(Formula &m, Value x) {

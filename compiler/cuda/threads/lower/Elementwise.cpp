@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Arithmetic, one element at a time. bf16 and f16 are widened to f32, and each op rounds its result.
 #include "compiler/cuda/threads/lower/Lower.h"
+#include "compiler/tile/Functions.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -30,7 +31,10 @@ static Value computeWide(Threads &t, Operation *op, ArrayRef<Value> operands, Ty
         bool fast = bitEnumContainsAny(tanh.getFastmath(), arith::FastMathFlags::afn);
         return fast ? t.gpu.tanh(operands[0]) : cuda::tanh(t, operands[0]);
       })
-      .Default([&](Operation *) { return clone(t, op, operands, type); });
+      .Default([&](Operation *) {
+        bool expands = tile::isExpandedFunction(op);
+        return expands ? tile::expandFunction(t.b, op, operands) : clone(t, op, operands, type);
+      });
 }
 
 static Value compute(Threads &t, Operation *op, ArrayRef<Value> operands, Type type) {
@@ -48,7 +52,7 @@ static Value compute(Threads &t, Operation *op, ArrayRef<Value> operands, Type t
 static bool isKnown(Operation *op) {
   if (op->getNumResults() != 1 || op->getNumRegions() || !isMemoryEffectFree(op))
     return false;
-  return isa<arith::ArithDialect>(op->getDialect()) ||
+  return isa<arith::ArithDialect>(op->getDialect()) || tile::isExpandedFunction(op) ||
          isa<math::Exp2Op, math::Log2Op, math::ExpOp, math::LogOp, math::TanhOp, math::SqrtOp, math::AbsFOp,
              math::AbsIOp, math::FmaOp>(op);
 }

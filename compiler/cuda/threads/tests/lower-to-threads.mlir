@@ -514,11 +514,31 @@ func.func @shared_memory(%i: i32) {
 
 #row = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
 
+// CHECK-LABEL: func.func @functions_of_all_targets
+// CHECK-NOT: math.{{erf|sin|cos|powf}}
+// CHECK-COUNT-4: math.fma {{.*}} : f32
+// CHECK-NOT: math.{{erf|sin|cos|powf}}
+// CHECK: return
+func.func @functions_of_all_targets(%x: !tile.view<1xbf16>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : !tile.view<1xbf16> -> tensor<32xbf16, #row>
+  %b = math.erf %a : tensor<32xbf16, #row>
+  %c = math.sin %b : tensor<32xbf16, #row>
+  %d = math.cos %c : tensor<32xbf16, #row>
+  %e = math.powf %d, %a : tensor<32xbf16, #row>
+  tile.store %e, %x[%c0] : tensor<32xbf16, #row>, !tile.view<1xbf16>
+  return
+}
+
+// -----
+
+#row = #sm.layout<registers = [], lanes = [0:32:1], warps = [*:4]>
+
 func.func @a_library_function(%x: !tile.view<1xf32>) {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] : !tile.view<1xf32> -> tensor<32xf32, #row>
   // expected-error @below {{the cuda target cannot lower this op}}
-  %b = math.sin %a : tensor<32xf32, #row>
+  %b = math.atan %a : tensor<32xf32, #row>
   return
 }
 
