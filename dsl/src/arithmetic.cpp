@@ -20,7 +20,7 @@ const char *outside(Domain domain, DType dtype) {
   if (domain == Domain::Anything)
     return nullptr;
   if (dtype == DType::i1 && domain != Domain::Bits)
-    return "conditions (i1) are combined by &, |, ^ and !, or cast to a number";
+    return kConditionsAreNoNumbers;
   if (isFloat(dtype) && domain != Domain::Numbers)
     return "floating-point operands are not legal; cast them to an integer type";
   return nullptr;
@@ -88,14 +88,19 @@ Value compare(const char *name, const Operand &a, const Operand &b, const char *
 /// Records a function of a real number. Integers are converted to f32.
 Value real(const char *name, const Operand &x, Location where, Op op) {
   Recorder &r = Recorder::current();
+  NodeId id = Converter(r, name, where).real(r.use(x));
+  return r.value(r.pure(op, {f32, r.type(id).shape}, {id}, where), where);
+}
+
+/// Records a function of two real numbers.
+Value real(const char *name, const Operand &x, const Operand &y, Location where, Op op) {
+  Recorder &r = Recorder::current();
   Converter convert(r, name, where);
-  Term term = r.use(x);
-  Type type{f32, convert.guess({term}).shape};
-  if (convert.poisoned(term))
-    return r.value(r.poison(type), convert.where);
-  if (convert.naturalType(term) == DType::i1)
-    return r.value(convert.fail(outside(Domain::Numbers, DType::i1), {term}, type), convert.where);
-  return r.value(r.pure(op, type, {convert.to(term, f32)}, where), convert.where);
+  Term a = r.use(x), b = r.use(y);
+  a = {.id = convert.real(a), .made = a.made};
+  b = {.id = convert.real(b), .made = b.made};
+  Unified unified = unify(convert, {a, b});
+  return finish(convert, unified, op, op);
 }
 
 Value compound(const Var &variable, const Operand &x, Value (*apply)(Operand, Operand)) {
@@ -156,6 +161,24 @@ Value log2(Operand x, Location where) { return real("log2", x, where, Op::Log2);
 Value tanh(Operand x, Location where) { return real("tanh", x, where, Op::Tanh); }
 Value fastTanh(Operand x, Location where) { return real("fastTanh", x, where, Op::FastTanh); }
 Value sqrt(Operand x, Location where) { return real("sqrt", x, where, Op::Sqrt); }
+Value erf(Operand x, Location where) { return real("erf", x, where, Op::Erf); }
+Value sin(Operand x, Location where) { return real("sin", x, where, Op::Sin); }
+Value cos(Operand x, Location where) { return real("cos", x, where, Op::Cos); }
+
+Value pow(Operand x, Operand y, Location where) {
+  Recorder &r = Recorder::current();
+  Term exponent = r.use(y);
+  if (exponent.kind != Term::Kind::Integer || exponent.integer < 2 || exponent.integer > 3)
+    return real("pow", x, y, where, Op::Pow);
+  Operand factor(r.value(Converter(r, "pow", where).real(r.use(x)), where), where);
+  Value square = binary("pow", factor, factor, where, Op::MulF, Op::MulI);
+  return exponent.integer == 2 ? square : binary("pow", {square, where}, factor, where, Op::MulF, Op::MulI);
+}
+
+Value clamp(Operand x, Operand low, Operand high, Location where) {
+  Operand atLeast(binary("clamp", x, low, where, Op::MaxF, Op::MaxI), where);
+  return binary("clamp", atLeast, high, where, Op::MinF, Op::MinI);
+}
 
 Value operator==(Operand a, Operand b) { return compare("==", a, b, "oeq", "eq"); }
 Value operator!=(Operand a, Operand b) { return compare("!=", a, b, "une", "ne"); }

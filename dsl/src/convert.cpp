@@ -260,6 +260,14 @@ NodeId Converter::condition(const Term &term) const {
               {DType::i1, term.literal() ? Shape() : r.type(term.id).shape});
 }
 
+NodeId Converter::real(const Term &term) const {
+  if (poisoned(term))
+    return term.id;
+  if (naturalType(term) == DType::i1)
+    return fail(kConditionsAreNoNumbers, {term}, {f32, guess({term}).shape});
+  return to(term, f32);
+}
+
 NodeId Converter::position(const Term &term) const {
   Type guess{DType::index, {}};
   if (poisoned(term))

@@ -32,6 +32,7 @@ public:
   NodeId to(const Term &term, DType dtype) const; ///< Keeps the operand's shape; a literal becomes a scalar.
   NodeId to(const Term &term, DType dtype, const Shape &shape) const;
   NodeId condition(const Term &term) const; ///< Returns an i1.
+  NodeId real(const Term &term) const;      ///< Returns an f32 of the operand's shape.
   NodeId position(const Term &term) const;  ///< An index scalar.
   NodeId node(const Term &term) const;      ///< A literal becomes f32, i32 or i1.
 
@@ -46,6 +47,9 @@ public:
   std::string name;
   Location where;
 };
+
+/// The reason why a condition is no operand of arithmetic.
+inline constexpr char kConditionsAreNoNumbers[] = "conditions (i1) are combined by &, |, ^ and !, or cast to a number";
 
 /// Returns the dtype in which arithmetic on `dtype` is done.
 DType widened(DType dtype);

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Reverse-mode differentiation of recorded elementwise expressions.
+//
+// The derivative is finite wherever the expression and its true derivative are. A rule multiplies the adjoint by a
+// partial derivative, and 0 times an infinity would be NaN. In 1 / (1 + exp(-x)), for example, exp(-x) overflows for
+// x < -88, where the adjoint of the division is 0. Only operations that hide an infinity or NaN of an operand, such as
+// a division by infinity, leave such a partial derivative in an expression that is finite. Below them, a product with
+// an adjoint of 0 is therefore 0, whatever the partial derivative is (Enzyme calls this "strong zero"). Elsewhere the
+// product needs no test, because the expression is not finite either.
 #include "convert.h"
 #include "tegula/view.h"
 #include "text.h"
 
+#include <cmath>
 #include <numbers>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace tegula {
 namespace {
@@ -21,6 +31,7 @@ public:
   NodeId run(NodeId output, NodeId seed) {
     active(output);
     adjoint_[output] = seed;
+    exposed_.insert(output);
     for (auto id = postorder_.rbegin(); id != postorder_.rend(); ++id)
       if (*id != input_)
         propagate(*id);
@@ -124,6 +135,76 @@ private:
     return r_.pure(Op::CompareF, {DType::i1, r_.type(a).shape}, {a, b}, where, predicate);
   }
 
+  /// Returns the number that every element of a node is, if it is a constant.
+  std::optional<double> constantOf(NodeId id) const {
+    const Node *node = &r_.node(id);
+    while (node->op == Op::Broadcast || node->op == Op::Reshape)
+      node = &r_.node(node->operands[0]);
+    if (node->op != Op::Constant || node->type.dtype != f32)
+      return std::nullopt;
+    return numberOf(node->text);
+  }
+
+  /// Returns true if no element can be NaN or an infinity.
+  bool alwaysFinite(NodeId id) const {
+    Op op = r_.node(id).op;
+    std::optional<double> number = constantOf(id);
+    return op == Op::IntToFloat || op == Op::ConditionToFloat || (number && std::isfinite(*number));
+  }
+
+  /// Returns `product`, which has the factor g, but 0 where g is 0.
+  NodeId zeroWhereZero(NodeId g, NodeId product, Location at) {
+    NodeId zeros = zero(g, at);
+    return where(compare(g, zeros, "oeq", at), zeros, product, at);
+  }
+
+  /// Returns g * partial for the adjoint g of the node `of`. The result is 0 where g is 0, even if the partial
+  /// derivative is not finite.
+  NodeId product(NodeId g, NodeId partial, NodeId of) {
+    Location at = r_.node(of).where;
+    NodeId result = make(Op::MulF, {g, partial}, at);
+    return exposed_.count(of) || alwaysFinite(partial) ? result : zeroWhereZero(g, result, at);
+  }
+
+  /// Returns g / divisor, and 0 where g is 0.
+  NodeId quotient(NodeId g, NodeId divisor, NodeId of) {
+    Location at = r_.node(of).where;
+    NodeId result = make(Op::DivF, {g, divisor}, at);
+    bool isNumber = constantOf(divisor).value_or(0) != 0;
+    return exposed_.count(of) || isNumber ? result : zeroWhereZero(g, result, at);
+  }
+
+  /// Returns true if the operation can be finite although this operand is NaN or an infinity.
+  static bool hides(Op op, size_t operand) {
+    switch (op) {
+    case Op::DivF:
+      return operand == 1;
+    case Op::MinF:
+    case Op::MaxF:
+    case Op::Select:
+    case Op::Exp:
+    case Op::Exp2:
+    case Op::Tanh:
+    case Op::FastTanh:
+    case Op::Erf:
+    case Op::Pow:
+      return true;
+    default:
+      return false;
+    }
+  }
+
+  /// Marks the operands of an exposed node that are exposed, too. A node is exposed if the output is not finite where
+  /// the node is not.
+  void expose(NodeId id) {
+    if (!exposed_.count(id))
+      return;
+    std::vector<NodeId> sources = sourcesOf(id);
+    for (size_t i = 0; i < sources.size(); ++i)
+      if (!hides(r_.node(id).op, i))
+        exposed_.insert(sources[i]);
+  }
+
   void add(NodeId target, NodeId gradient, Location where) {
     if (!active_[target])
       return;
@@ -138,6 +219,7 @@ private:
       return;
     const Node &node = r_.node(id);
     NodeId g = found->second;
+    expose(id);
     if (node.alias)
       add(node.alias, g, node.where);
     else if (node.op == Op::Gather)
@@ -161,20 +243,23 @@ private:
       return true;
     case Op::MulF:
       if (active_[a])
-        add(a, make(Op::MulF, {g, b}, at), at);
+        add(a, product(g, b, id), at);
       if (active_[b])
-        add(b, make(Op::MulF, {g, a}, at), at);
+        add(b, product(g, a, id), at);
       return true;
     case Op::DivF: {
-      NodeId quotient = make(Op::DivF, {g, b}, at);
-      add(a, quotient, at);
+      NodeId ratio = quotient(g, b, id);
+      add(a, ratio, at);
       if (active_[b])
-        add(b, make(Op::NegF, {make(Op::MulF, {quotient, id}, at)}, at), at);
+        add(b, make(Op::NegF, {product(ratio, id, id)}, at), at);
       return true;
     }
+    case Op::Pow:
+      power(id, a, b, g);
+      return true;
     case Op::MinF:
     case Op::MaxF: {
-      NodeId chosen = compare(a, b, node.op == Op::MinF ? "ole" : "oge", at);
+      NodeId chosen = compare(id, a, "oeq", at); // False if a is NaN, which is not chosen.
       if (active_[a])
         add(a, where(chosen, g, zero(g, at), at), at);
       if (active_[b])
@@ -201,29 +286,42 @@ private:
       g = make(Op::NegF, {g}, at);
       break;
     case Op::Exp:
-      g = make(Op::MulF, {g, y}, at);
+      g = product(g, y, y);
       break;
     case Op::Exp2:
-      g = times(make(Op::MulF, {g, y}, at), std::numbers::ln2, at);
+      g = times(product(g, y, y), std::numbers::ln2, at);
       break;
     case Op::Log:
-      g = make(Op::DivF, {g, x}, at);
+      g = quotient(g, x, y);
       break;
     case Op::Log2:
-      g = times(make(Op::DivF, {g, x}, at), std::numbers::log2e, at);
+      g = times(quotient(g, x, y), std::numbers::log2e, at);
       break;
     case Op::Tanh:
     case Op::FastTanh: {
       NodeId one = number(1.0, r_.type(y).shape, at);
-      g = make(Op::MulF, {g, make(Op::SubF, {one, make(Op::MulF, {y, y}, at)}, at)}, at);
+      g = product(g, make(Op::SubF, {one, make(Op::MulF, {y, y}, at)}, at), y);
       break;
     }
     case Op::Sqrt:
-      g = make(Op::DivF, {times(g, 0.5, at), y}, at);
+      // The derivative is infinite at 0, where the function is finite.
+      g = zeroWhereZero(g, make(Op::DivF, {times(g, 0.5, at), y}, at), at);
+      break;
+    case Op::Erf: {
+      NodeId exponent = make(Op::NegF, {make(Op::MulF, {x, x}, at)}, at);
+      g = product(times(g, 2 / std::sqrt(std::numbers::pi), at), make(Op::Exp, {exponent}, at), y);
+      break;
+    }
+    case Op::Sin:
+      g = product(g, make(Op::Cos, {x}, at), y);
+      break;
+    case Op::Cos:
+      g = make(Op::NegF, {product(g, make(Op::Sin, {x}, at), y)}, at);
       break;
     case Op::AbsF: {
-      NodeId zeros = zero(x, at), negative = make(Op::NegF, {g}, at);
-      g = where(compare(x, zeros, "ogt", at), g, where(compare(x, zeros, "olt", at), negative, zeros, at), at);
+      NodeId origin = zero(x, at), negative = make(Op::NegF, {g}, at);
+      NodeId notAbove = where(compare(x, origin, "olt", at), negative, zero(g, at), at);
+      g = where(compare(x, origin, "ogt", at), g, notAbove, at);
       break;
     }
     case Op::ExtF:
@@ -235,6 +333,29 @@ private:
     }
     add(x, g, at);
     return true;
+  }
+
+  /// Adds the adjoints of id = x^y. The derivative by x is infinite at x = 0 if y < 1, and y = 0 makes it 0. That by y
+  /// is 0 at x = 0, where log(x) is infinite.
+  void power(NodeId id, NodeId x, NodeId y, NodeId g) {
+    Location at = r_.node(id).where;
+    if (active_[x]) {
+      NodeId lower = make(Op::Pow, {x, minusOne(y, at)}, at);
+      NodeId factor = make(Op::MulF, {g, y}, at);
+      add(x, zeroWhereZero(factor, make(Op::MulF, {factor, lower}, at), at), at);
+    }
+    if (active_[y]) {
+      NodeId factor = product(g, id, id);
+      add(y, zeroWhereZero(factor, make(Op::MulF, {factor, make(Op::Log, {x}, at)}, at), at), at);
+    }
+  }
+
+  /// Returns y - 1, as a constant if y is one.
+  NodeId minusOne(NodeId y, Location at) {
+    const Shape &shape = r_.type(y).shape;
+    if (std::optional<double> exponent = constantOf(y))
+      return number(*exponent - 1, shape, at);
+    return make(Op::SubF, {y, number(1.0, shape, at)}, at);
   }
 
   bool rearrangement(const Node &node, NodeId g) {
@@ -308,11 +429,25 @@ private:
     r_.effect(Op::ScatterAdd, std::move(operands), gather.where);
   }
 
+  static std::string nameOf(const Node &node) {
+    switch (node.op) {
+    case Op::Dot:
+      return "a dot";
+    case Op::Reduce:
+      return "a reduction";
+    case Op::SoftmaxUpdate:
+    case Op::SoftmaxOutput:
+    case Op::SoftmaxLse:
+      return "an OnlineSoftmax";
+    default:
+      return node.owner ? "a Var that a loop or branch changes" : info(node.op).mnemonic;
+    }
+  }
+
   void refuse(const Node &node) {
-    const char *what = node.owner ? "a Var that a loop or branch changes" : info(node.op).mnemonic;
     r_.fail(node.where,
-            std::string("differentiate: ") + what + " depends on the input, but only elementwise " +
-                "operations can be differentiated",
+            "differentiate: " + nameOf(node) +
+                " depends on the input, but only elementwise operations can be differentiated",
             {{where_, "differentiated here"}});
   }
 
@@ -321,6 +456,7 @@ private:
   Location where_;
   std::unordered_map<NodeId, View> gradients_;
   std::unordered_map<NodeId, bool> active_;
+  std::unordered_set<NodeId> exposed_;
   std::unordered_map<NodeId, NodeId> adjoint_;
   std::vector<NodeId> postorder_;
 };

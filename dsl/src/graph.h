@@ -61,6 +61,10 @@ enum class Form : uint8_t {
   X(Tanh, "math.tanh", Same)                                                                                           \
   X(FastTanh, "math.tanh", Special)                                                                                    \
   X(Sqrt, "math.sqrt", Same)                                                                                           \
+  X(Erf, "math.erf", Same)                                                                                             \
+  X(Sin, "math.sin", Same)                                                                                             \
+  X(Cos, "math.cos", Same)                                                                                             \
+  X(Pow, "math.powf", Same)                                                                                            \
   X(AbsF, "math.absf", Same)                                                                                           \
   X(AbsI, "math.absi", Same)                                                                                           \
   X(CompareF, "arith.cmpf", Compare)                                                                                   \

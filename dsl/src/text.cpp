@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "text.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 
@@ -62,6 +63,20 @@ std::string numberText(DType dtype, double value) {
 
 std::string numberText(DType dtype, int64_t value) {
   return isFloat(dtype) || dtype == DType::i1 ? numberText(dtype, static_cast<double>(value)) : std::to_string(value);
+}
+
+double numberOf(std::string_view text) {
+  constexpr std::string_view dense = "dense<";
+  if (text.starts_with(dense))
+    text = text.substr(dense.size(), text.size() - dense.size() - 1);
+  uint32_t bits = 0;
+  float number = 0;
+  if (text.starts_with("0x")) {
+    std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
+    return std::bit_cast<float>(bits);
+  }
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
 std::string mlirText(const Type &type) {

@@ -13,6 +13,8 @@ namespace tegula {
 /// and nan.
 std::string numberText(DType dtype, double value);
 std::string numberText(DType dtype, int64_t value);
+/// Returns the f32 that numberText or `dense<...>` spells.
+double numberOf(std::string_view text);
 /// Returns a text such as "tensor<64x128xbf16>", "f32" or "!tile.view<2xbf16>".
 std::string mlirText(const Type &type);
 /// Returns a text such as `loc("folder/file.cpp":12:0)`. It has two components of the path, so that a program does not

@@ -82,6 +82,11 @@ TEST(Differentiate, Functions) {
   expectGradient([](Value x, View) { return 5 * tanh(x / 5); });
   expectGradient([](Value x, View) { return sqrt(x); });
   expectGradient([](Value x, View) { return abs(x - 1); });
+  expectGradient([](Value x, View) { return sin(x) * cos(2 * x); });
+  expectGradient([](Value x, View) { return erf(x) + gelu(x - 1); });
+  expectGradient([](Value x, View) { return sigmoid(x) * silu(1 - x); });
+  expectGradient([](Value x, View) { return rsqrt(x) + clamp(x, 0.5, 2); });
+  expectGradient([](Value x, View) { return pow(x, 1.7) + pow(x, x) - pow(x, 3); });
 }
 
 TEST(Differentiate, Choices) {
@@ -107,6 +112,24 @@ TEST(Differentiate, SharedSubexpressions) {
     Value t = tanh(x);
     return t * t + t / (1 + t);
   });
+}
+
+TEST(Differentiate, ChoosesTheNumberInAnExtremumWithNan) {
+  expectGradient([](Value x, View) { return min(x * x, log(-x)) + max(log(-x), 3 * x); });
+}
+
+TEST(Differentiate, ZeroTimesAnInfiniteDerivativeIsZero) {
+  expectGradient([](Value x, View) { return select(x > 0.0, x, log(x - x)); });
+  expectGradient([](Value x, View) { return select(x > 0.0, x, sqrt(x - 100)); });
+  expectGradient([](Value x, View) { return x + 1 / (1 + exp(1000 * x)); });
+  expectGradient([](Value x, View table) { return select(x > 0.0, x, 1 / (table.gather(0) - table.gather(0))); });
+}
+
+TEST(Differentiate, TestsForZeroOnlyWhereAnOperationHidesInfinities) {
+  auto textOf = [](const Function &f) { return gradientProgram(f, f32).text; };
+  EXPECT_EQ(textOf([](Value x, View) { return 30 * tanh(x / 30) + x * exp(x); }).find("arith.select"),
+            std::string::npos);
+  EXPECT_NE(textOf([](Value x, View) { return 1 / (1 + exp(-x)); }).find("arith.select"), std::string::npos);
 }
 
 TEST(Differentiate, Gathers) {

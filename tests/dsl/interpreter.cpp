@@ -66,7 +66,8 @@ const std::map<std::string, std::function<double(double)>> kUnary = {
     {"math.sqrt", [](double x) { return std::sqrt(x); }}, {"math.absf", [](double x) { return std::abs(x); }},
     {"arith.extf", [](double x) { return x; }},           {"arith.truncf", [](double x) { return x; }},
     {"arith.sitofp", [](double x) { return x; }},         {"arith.uitofp", [](double x) { return x; }},
-    {"arith.index_cast", [](double x) { return x; }},
+    {"arith.index_cast", [](double x) { return x; }},     {"math.erf", [](double x) { return std::erf(x); }},
+    {"math.sin", [](double x) { return std::sin(x); }},   {"math.cos", [](double x) { return std::cos(x); }},
 };
 
 const std::map<std::string, std::function<double(double, double)>> kBinary = {
@@ -79,6 +80,7 @@ const std::map<std::string, std::function<double(double, double)>> kBinary = {
     {"arith.divf", [](double a, double b) { return a / b; }},
     {"arith.minnumf", [](double a, double b) { return std::fmin(a, b); }},
     {"arith.maxnumf", [](double a, double b) { return std::fmax(a, b); }},
+    {"math.powf", [](double a, double b) { return std::pow(a, b); }},
     {"arith.andi", [](double a, double b) { return double(int64_t(a) & int64_t(b)); }},
     {"arith.xori", [](double a, double b) { return double(int64_t(a) ^ int64_t(b)); }},
 };

@@ -70,8 +70,7 @@ void branches(View x, View out, Value count) {
         when(count == -1, [&] { out.store(0, kept); });
         kept = -kept;
       });
-  when(
-      count == 3, [] {}, [&] { out.store(16, level); });
+  when(count == 3, [] {}, [&] { out.store(16, level); });
   for (Value i : range(0, count))
     when(i > 4, [&] { level = level + 1.0; });
   out.store(32, kept * level);
@@ -102,6 +101,14 @@ void elements(View table, View counts, View out, Value head) {
   Value turned = permute(cube, {2, 0, 1});
   out.store({0, 1}, cast(f32, turned));
   counts.store(0, reduceMax(broadcast(asRow(iota(4)), {8, 4}), 0) + reduceMin(iota(16), 0));
+}
+
+void functions(View x, View y, View slope, View rows) {
+  Value s = x.load(0, {8, 8});
+  Value gates = sigmoid(s) + silu(s) - gelu(s) * clamp(s, -2, 2);
+  y.store(0, gates + sin(s) * cos(s) / pow(abs(s), 0.3) + rsqrt(pow(s, 2) + 1) - erf(pow(s, 3)));
+  slope.store(0, differentiate(silu(s), s, fill({8, 8}, 1.0)));
+  rows.store(0, rowLogSumExp(s));
 }
 
 void gradient(View x, View bias, View dbias, View dx) {
@@ -141,9 +148,7 @@ constexpr GoldenProgram kPrograms[] = {
        return record("nested_loops", nestedLoops, tensor("x", f32, 1), tensor("out", f32, 1), ScalarArg{"count", i64});
      }},
     {"branches",
-     [] {
-       return record("branches", branches, tensor("x", f32, 1), tensor("out", f32, 1), ScalarArg{"count", i32});
-     }},
+     [] { return record("branches", branches, tensor("x", f32, 1), tensor("out", f32, 1), ScalarArg{"count", i32}); }},
     {"memory_order",
      [] {
        return record("memory_order", memoryOrder, tensor("x", f32, 2), tensor("y", f32, 2), tensor("out", f32, 2));
@@ -152,6 +157,11 @@ constexpr GoldenProgram kPrograms[] = {
      [] {
        return record("elements", elements, tensor("table", bf16, 4), tensor("counts", i32, 1), tensor("out", f32, 3),
                      ScalarArg{"head", i32});
+     }},
+    {"functions",
+     [] {
+       return record("functions", functions, tensor("x", bf16, 2), tensor("y", f32, 2), tensor("slope", f32, 2),
+                     tensor("rows", f32, 1));
      }},
     {"gradient",
      [] {

@@ -48,15 +48,49 @@ Value operator!(const Value &condition);
 Value operator!(const Var &condition);
 Value min(Operand a, Operand b, Location where = Location::current());
 Value max(Operand a, Operand b, Location where = Location::current());
+/// Returns x, but `low` where x is less and `high` where x is greater. NaN becomes `low`. The derivative by x is 1 at
+/// both bounds.
+Value clamp(Operand x, Operand low, Operand high, Location where = Location::current());
+Value abs(Operand x, Location where = Location::current());
+
+// Functions of real numbers. Integers are converted to f32; f16 and bf16 are widened. The result is f32. An ulp is a
+// unit in the last place of the result. Results that are not 0, but below 2^-126, may become 0 on a GPU.
+
+/// Returns e^x within (2 |x| + 4) 2^-24 of the result.
 Value exp(Operand x, Location where = Location::current());
+/// Returns 2^x within 2 ulp.
 Value exp2(Operand x, Location where = Location::current());
+/// Returns the natural logarithm within 4 ulp, next to x = 1 within 2^-22. It is NaN for x < 0. Numbers below 2^-126
+/// may count as 0 or as 2^-126.
 Value log(Operand x, Location where = Location::current());
+/// Returns the logarithm of base 2, as accurately as log().
 Value log2(Operand x, Location where = Location::current());
+/// Returns tanh(x) within 8 ulp.
 Value tanh(Operand x, Location where = Location::current());
 /// Returns tanh with a relative error below 2^-10.9, in one instruction on a GPU.
 Value fastTanh(Operand x, Location where = Location::current());
+/// Returns the square root, correctly rounded. It is NaN for x < 0.
 Value sqrt(Operand x, Location where = Location::current());
-Value abs(Operand x, Location where = Location::current());
+/// Returns 1 / sqrt(x) within 1.5 ulp. It is infinite for x = 0, and NaN for x < 0.
+Value rsqrt(Operand x, Location where = Location::current());
+/// Returns the error function 2 / sqrt(pi) * integral from 0 to x of exp(-t^2) dt within 2 ulp.
+Value erf(Operand x, Location where = Location::current());
+/// Returns the sine of x, in radians, within 2 ulp for |x| <= 1e5, and within 2^-23 for |x| < 2^22. For larger |x| it
+/// is -1, 0 or 1, without a correct digit. It is NaN for an infinity.
+Value sin(Operand x, Location where = Location::current());
+/// Returns the cosine of x, in radians, within 2 ulp for |x| <= 1e5. For larger |x|, see sin().
+Value cos(Operand x, Location where = Location::current());
+/// Returns x^y within 2 ulp, with the special values of C's pow(): it is 1 for y = 0, and NaN for x < 0 unless y is an
+/// integer. If y is the literal 2 or 3, it is a product, x * x or x * x * x. The derivative by x is y * x^(y - 1), and
+/// infinite where x^(y - 1) overflows.
+Value pow(Operand x, Operand y, Location where = Location::current());
+/// Returns the logistic function 1 / (1 + exp(-x)), as accurately as exp. Results below 2^-126 become 0.
+Value sigmoid(Operand x, Location where = Location::current());
+/// Returns x * sigmoid(x), as accurately as exp; 0 for x = -inf (Elfwing et al. 2017, "swish").
+Value silu(Operand x, Location where = Location::current());
+/// Returns x * Phi(x), where Phi(x) = (1 + erf(x / sqrt(2))) / 2 is the normal distribution (Hendrycks and Gimpel
+/// 2016). The error is below 2^-22 |x|. The result is 0 for x = -inf.
+Value gelu(Operand x, Location where = Location::current());
 Value cast(DType dtype, Operand x, Location where = Location::current());
 
 // Comparisons return i1; `&`, `|`, `^` and `!` combine them (`&&` and `||` cannot be overloaded faithfully).
@@ -91,6 +125,9 @@ Value reduceMin(Operand x, int axis, Location where = Location::current());
 Value reduceSum(Operand x, int axis, Location where = Location::current());
 Value rowMax(Operand matrix, Location where = Location::current()); ///< [m, n] -> [m]
 Value rowSum(Operand matrix, Location where = Location::current()); ///< [m, n] -> [m]
+/// Returns log(rowSum(exp(matrix))), f32 [m, n] -> [m]. The row's maximum is subtracted first, so that nothing
+/// overflows. A row in which all elements are -inf gives -inf.
+Value rowLogSumExp(Operand matrix, Location where = Location::current());
 
 /// Running row maximum m, row sum l and undivided output o of softmax(s) v over blocks of keys
 /// (Milakov and Gimelshein 2018; FlashAttention-2, section 3.1).
