@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace tegula {
@@ -52,6 +53,30 @@ inline Value parameter(ScalarArg &&scalar) { return parameter(std::as_const(scal
 
 Expected<Program> record(const KernelName &name, Block body);
 
+/// The number of arguments of a function or a function object; -1 if it has several forms.
+template <class Kernel> inline constexpr int kArgumentCount = -1;
+template <class Result, class... Arguments>
+inline constexpr int kArgumentCount<Result (*)(Arguments...)> = sizeof...(Arguments);
+template <class Object, class Result, class... Arguments>
+inline constexpr int kArgumentCount<Result (Object::*)(Arguments...)> = sizeof...(Arguments);
+template <class Object, class Result, class... Arguments>
+inline constexpr int kArgumentCount<Result (Object::*)(Arguments...) const> = sizeof...(Arguments);
+template <class Object>
+  requires requires { &Object::operator(); }
+inline constexpr int kArgumentCount<Object> = kArgumentCount<decltype(&Object::operator())>;
+
+/// Returns true if `Kernel` can be called with `Arguments`, after a static_assert that says why not.
+template <class Kernel, class... Arguments> constexpr bool checkKernel() {
+  constexpr bool callable = std::is_invocable_v<Kernel, Arguments...>;
+  constexpr int count = kArgumentCount<std::decay_t<Kernel>>;
+  constexpr bool otherCount = !callable && count >= 0 && count != sizeof...(Arguments);
+  static_assert(!otherCount, "record: the kernel takes more or fewer arguments than record() is given after it");
+  static_assert(callable || otherCount,
+                "record: an argument of the kernel has another type. TensorArg arrives as View, "
+                "ScalarArg as Value, all else as it is");
+  return callable;
+}
+
 } // namespace record_details
 
 /// Runs `kernel(arguments...)` once and returns what it recorded. TensorArg and ScalarArg arguments become parameters
@@ -59,10 +84,12 @@ Expected<Program> record(const KernelName &name, Block body);
 /// together in the Status, each as `file:line: error: ...`, with notes that point at the operands.
 template <class Kernel, class... Arguments>
 Expected<Program> record(KernelName name, Kernel &&kernel, Arguments &&...arguments) {
+  using record_details::parameter;
   return record_details::record(name, [&] {
-    using record_details::parameter;
-    using Bound = std::tuple<decltype(parameter(std::forward<Arguments>(arguments)))...>;
-    std::apply(std::forward<Kernel>(kernel), Bound{parameter(std::forward<Arguments>(arguments))...});
+    if constexpr (record_details::checkKernel<Kernel, decltype(parameter(std::forward<Arguments>(arguments)))...>()) {
+      using Bound = std::tuple<decltype(parameter(std::forward<Arguments>(arguments)))...>;
+      std::apply(std::forward<Kernel>(kernel), Bound{parameter(std::forward<Arguments>(arguments))...});
+    }
   });
 }
 

@@ -21,8 +21,12 @@ class Var;
 class Value {
 public:
   Value(const Value &) = default;
-  Value &operator=(const Value &) = delete; // a Value is immutable: declare it as `Var` to assign to it
-  explicit operator bool() const = delete;  // a device condition: use select(...) or when(...), not a C++ if
+  Value &operator=(const Value &) = delete;                 // a Value is immutable: declare it as `Var` to assign to it
+  template <class T> Value &operator+=(const T &) = delete; // a Value is immutable: declare it as `Var` to assign to it
+  template <class T> Value &operator-=(const T &) = delete; // a Value is immutable: declare it as `Var` to assign to it
+  template <class T> Value &operator*=(const T &) = delete; // a Value is immutable: declare it as `Var` to assign to it
+  template <class T> Value &operator/=(const T &) = delete; // a Value is immutable: declare it as `Var` to assign to it
+  explicit operator bool() const = delete; // a device condition: use select(...) or when(...), not a C++ if
 
   DType dtype() const;
   const Shape &shape() const;

@@ -7,6 +7,7 @@
 #include "tegula/stream.h"
 #include "tegula/tensor.h"
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -31,6 +32,10 @@ public:
   Argument(float value) noexcept : dtype_(DType::f32), f32_(value) {}
   Argument(int32_t value) noexcept : dtype_(DType::i32), integer_(value) {}
   Argument(int64_t value) noexcept : dtype_(DType::i64), integer_(value) {}
+  template <class T>
+    requires(!std::integral<T> && !std::convertible_to<const T &, TensorRef> && !std::same_as<T, float> &&
+             !std::same_as<T, Argument>)
+  Argument(const T &) = delete; // an argument of launch is a TensorRef, float (0.125f), int32_t or int64_t
 
   Parameter::Kind kind() const noexcept { return kind_; }
   DType dtype() const noexcept { return dtype_; }
