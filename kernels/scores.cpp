@@ -153,8 +153,8 @@ Interval Scores::keysFor(Value firstRow, Value lastRow) const {
       end = min(end, lastRow + 1 + head_.shift(band.alignment) + *band.right);
   }
   for (const VisibleRange &range : config_.variant.ranges) {
-    begin = max(begin, range.keys(row, head_, tensors_).begin);
-    end = min(end, range.keys(lastRow, head_, tensors_).end);
+    begin = max(begin, config_.variant.keysAt(range, row, head_, tensors_).begin);
+    end = min(end, config_.variant.keysAt(range, lastRow, head_, tensors_).end);
   }
   if (config_.tile_scheduler != TileScheduler::single_tile) // Some blocks of the schedule have no rows.
     end = select(min(lastRow, head_.seqlen_q - 1 - row) >= 0, end, begin);
@@ -171,8 +171,8 @@ Interval Scores::queriesFor(Value key, Value lastKey) const {
       end = min(end, lastKey + 1 - head_.shift(band.alignment) + *band.left);
   }
   for (const VisibleRange &range : config_.variant.ranges) {
-    begin = max(begin, range.queries(key, head_, tensors_).begin);
-    end = min(end, range.queries(lastKey, head_, tensors_).end);
+    begin = max(begin, config_.variant.queriesAt(range, key, head_, tensors_).begin);
+    end = min(end, config_.variant.queriesAt(range, lastKey, head_, tensors_).end);
   }
   return {begin, end};
 }
@@ -199,16 +199,18 @@ ScoreStrip Scores::ofKeys(Value key) const {
 ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Interval visited)
     : scores_(scores), of_(of), first_(first), visited_(visited) {
   const HeadIndex &head = scores.head_;
-  if (scores.config_.variant.ranges.empty())
+  const Variant &variant = scores.config_.variant;
+  if (variant.ranges.empty())
     return;
   // If a strip of keys reaches beyond the last key, no position is seen by all of it.
   Value end =
       of == Of::queries ? head.seqlen_k : select(first + scores.config_.block_n <= head.seqlen_k, head.seqlen_q, 0);
-  for (const VisibleRange &range : scores.config_.variant.ranges) {
-    const VisibleRange::Bounds &bounds = of == Of::queries ? range.keys : range.queries;
-    seenByAll_.push_back({narrow(bounds(last, head, scores.tensors_).begin),
-                          narrow(min(bounds(first, head, scores.tensors_).end, end))});
-  }
+  auto bounds = [&](const VisibleRange &range, Value position) {
+    return of == Of::queries ? variant.keysAt(range, position, head, scores.tensors_)
+                             : variant.queriesAt(range, position, head, scores.tensors_);
+  };
+  for (const VisibleRange &range : variant.ranges)
+    seenByAll_.push_back({narrow(bounds(range, last).begin), narrow(min(bounds(range, first).end, end))});
 }
 
 // The rotation has 32 bits, which are enough for the positions of a loop.
@@ -233,7 +235,7 @@ ScoreIndex ScoreStrip::at(Value position) const {
 
 Value ScoreStrip::modify(Value s, Value position) const {
   const Variant &variant = scores_.config_.variant;
-  return variant.score ? variant.score(s, at(position), scores_.tensors_) : s;
+  return variant.score ? variant.scoreAt(s, at(position), scores_.tensors_) : s;
 }
 
 /// Returns true where the range has scores. One comparison tells that the whole tile is in the range, as most tiles
@@ -242,7 +244,8 @@ Value ScoreStrip::inRange(size_t range, Value position, const ScoreIndex &index)
   const AttentionConfig &config = scores_.config_;
   int size = of_ == Of::queries ? config.block_n : config.block_m;
   Value whole = (narrow(position) >= seenByAll_[range].begin) & (narrow(position) + size <= seenByAll_[range].end);
-  Interval keys = config.variant.ranges[range].keys(index.query, index, scores_.tensors_); // [block_m, 1]
+  const Variant &variant = config.variant;
+  Interval keys = variant.keysAt(variant.ranges[range], index.query, index, scores_.tensors_); // [block_m, 1]
   return whole | ((index.key >= keys.begin) & (index.key < min(keys.end, index.seqlen_k)));
 }
 
@@ -259,7 +262,7 @@ Value ScoreStrip::allowed(Value position) const {
   for (size_t range = 1; range < variant.ranges.size(); ++range)
     allowed = allowed & inRange(range, position, index);
   if (variant.mask)
-    allowed = allowed & variant.mask(index, scores_.tensors_);
+    allowed = allowed & variant.maskAt(index, scores_.tensors_);
   return allowed;
 }
 

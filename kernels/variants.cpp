@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "diagonals.h"
+#include "tegula/checks.h"
 
 namespace tegula {
 namespace {
@@ -30,31 +31,33 @@ std::string nameOfBoth(const Variant &first, const Variant &second) {
   return first.name + (first.name.empty() || second.name.empty() ? "" : "+") + second.name;
 }
 
-Mask both(Mask first, Mask second, size_t split) {
-  if (!first && !second)
+/// Returns a mask that calls those of both variants. The tensors of `second` have indices from `split` on.
+Mask both(const Variant &first, const Variant &second, size_t split) {
+  if (!first.mask && !second.mask)
     return {};
   return [=](const ScoreIndex &index, VariantViews tensors) -> Value {
-    if (!second)
-      return first(index, tensors.first(split));
-    Value seen = second(index, tensors.subspan(split));
-    return first ? first(index, tensors.first(split)) & seen : seen;
+    if (!second.mask)
+      return first.maskAt(index, tensors.first(split));
+    Value seen = second.maskAt(index, tensors.subspan(split));
+    return first.mask ? first.maskAt(index, tensors.first(split)) & seen : seen;
   };
 }
 
-Score chain(Score first, Score second, size_t split) {
-  if (!first && !second)
+Score chain(const Variant &first, const Variant &second, size_t split) {
+  if (!first.score && !second.score)
     return {};
   return [=](Value score, const ScoreIndex &index, VariantViews tensors) -> Value {
-    Value inner = first ? first(score, index, tensors.first(split)) : score;
-    return second ? second(inner, index, tensors.subspan(split)) : inner;
+    Value inner = first.score ? first.scoreAt(score, index, tensors.first(split)) : score;
+    return second.score ? second.scoreAt(inner, index, tensors.subspan(split)) : inner;
   };
 }
 
 /// Returns `bounds` for a variant whose first tensor has the index `first`.
 Bounds withTensorsFrom(size_t first, const Bounds &bounds) {
-  return [=](Value position, const HeadIndex &at, VariantViews tensors) {
+  auto moved = [=](Value position, const HeadIndex &at, VariantViews tensors) {
     return bounds(position, at, tensors.subspan(first));
   };
+  return {moved, bounds.where()};
 }
 
 /// Returns bounds that are gathered from two tensors, the first of which has the index `first`.
@@ -73,7 +76,46 @@ Status checkPeaks(const Variant &first, const Variant &second) {
                                            std::string(toString(*second.peak)) + kOneDiagonal};
 }
 
+std::string functionOf(const Variant &variant, const char *function) {
+  return (variant.name.empty() ? "a Variant without a name" : "Variant '" + variant.name + "'") + ": " + function;
+}
+
+Interval checkedBounds(const std::string &function, const Bounds &bounds, Value position, const HeadIndex &at,
+                       VariantViews tensors) {
+  Interval interval = bounds(position, at, tensors);
+  const Expectation expected{.function = function,
+                             .rule = "an Interval of two integers",
+                             .dtypes = {DType::index, i32, i64, DType::i8},
+                             .shape = position.shape(),
+                             .given = bounds.where()};
+  return {checkReturned(interval.begin, expected), checkReturned(interval.end, expected)};
+}
+
 } // namespace
+
+Value Variant::maskAt(const ScoreIndex &at, VariantViews tensors) const {
+  return checkReturned(mask(at, tensors), {.function = functionOf(*this, "mask"),
+                                           .rule = "a condition (i1), such as at.key <= at.query,",
+                                           .dtypes = {DType::i1},
+                                           .shape = {at.query.shape().front(), at.key.shape().back()},
+                                           .given = mask.where()});
+}
+
+Value Variant::scoreAt(Value input, const ScoreIndex &at, VariantViews tensors) const {
+  return checkReturned(score(input, at, tensors), {.function = functionOf(*this, "score"),
+                                                   .rule = "a floating-point score",
+                                                   .dtypes = {f32, bf16, f16},
+                                                   .shape = input.shape(),
+                                                   .given = score.where()});
+}
+
+Interval Variant::keysAt(const VisibleRange &range, Value query, const HeadIndex &at, VariantViews tensors) const {
+  return checkedBounds(functionOf(*this, "keys of a VisibleRange"), range.keys, query, at, tensors);
+}
+
+Interval Variant::queriesAt(const VisibleRange &range, Value key, const HeadIndex &at, VariantViews tensors) const {
+  return checkedBounds(functionOf(*this, "queries of a VisibleRange"), range.queries, key, at, tensors);
+}
 
 Variant softcap(double cap) {
   Variant variant{.name = "softcap"};
@@ -141,8 +183,8 @@ Variant combine(Variant first, Variant second) {
   for (const VisibleRange &range : second.ranges)
     variant.ranges.push_back(
         {withTensorsFrom(split, range.keys), withTensorsFrom(split, range.queries), range.alignment});
-  variant.mask = both(first.mask, second.mask, split);
-  variant.score = chain(first.score, second.score, split);
+  variant.mask = both(first, second, split);
+  variant.score = chain(first, second, split);
   variant.peak = first.peak ? first.peak : second.peak;
   variant.status = first.status.ok() ? second.status : first.status;
   if (variant.status.ok())

@@ -126,5 +126,72 @@ TEST(OrderOfKeys, OfTwoVariantsIsThatOfTheFirstWithAPeak) {
   EXPECT_EQ(alibi(Alignment::bottom_right).peak, Alignment::bottom_right);
 }
 
+/// Returns the errors of a program that uses a variant's functions.
+std::string errorsOf(const Variant &variant) {
+  const AttentionConfig config = configOf({}, variant, kBlockN);
+  auto kernel = [&](View Q, View K, View S) {
+    Value zero = constant(DType::index, 0);
+    Scores scores(config, Q, K, zero, zero, {});
+    ScoreStrip strip = scores.ofQueries(zero);
+    S.store(0, strip.masked(fill({kBlockM, kBlockN}, 1.0), zero));
+    S.store(strip.visited().begin, fill({kBlockM, kBlockN}, 1.0));
+    S.store(scores.ofKeys(zero).visited().begin, fill({kBlockM, kBlockN}, 1.0));
+  };
+  Expected<Program> program =
+      record("kernel", kernel, TensorArg{"q", f32, 4}, TensorArg{"k", f32, 4}, TensorArg{"s", f32, 2});
+  return program ? "" : program.status().message();
+}
+
+std::string atLine(int line, const std::string &error) {
+  return std::string(__FILE__) + ":" + std::to_string(line) + ": error: " + error;
+}
+
+TEST(FunctionsOfAVariant, MayReturnWhatTheyMust) {
+  Variant variant{.name = "legal"};
+  variant.mask = [](const ScoreIndex &at, VariantViews) { return at.key <= 3; };
+  variant.score = [](Value score, const ScoreIndex &, VariantViews) { return cast(bf16, score); };
+  variant.ranges = {{[](Value query, const HeadIndex &, VariantViews) -> Interval { return {query, query + 1}; },
+                     [](Value key, const HeadIndex &at, VariantViews) -> Interval { return {key, at.seqlen_q}; }}};
+  EXPECT_EQ(errorsOf(variant), "");
+  EXPECT_EQ(errorsOf(combine(variant, softcap(30))), "");
+}
+
+TEST(FunctionsOfAVariant, HaveErrorsAtTheLineOfTheirResult) {
+  Variant variant{.name = "recency"};
+  const int line = __LINE__ + 1;
+  variant.mask = [](const ScoreIndex &at, VariantViews) { return cast(f32, at.query - at.key); };
+  const std::string error = atLine(line, "Variant 'recency': mask returned f32 [32, 16]; it must return a condition "
+                                         "(i1), such as at.key <= at.query, that repeats to [32, 16]");
+  EXPECT_EQ(errorsOf(variant), error);
+  EXPECT_EQ(errorsOf(combine(softcap(30), variant)), error);
+}
+
+TEST(FunctionsOfAVariant, HaveNotesWhereTheyAreGiven) {
+  Variant variant;
+  const int line = __LINE__ + 1;
+  auto mask = [](const ScoreIndex &at, VariantViews) { return asRow(iota(7)) < at.query; };
+  variant.mask = mask;
+  EXPECT_EQ(errorsOf(variant), atLine(line, "a Variant without a name: mask returned i1 [32, 7]; it must return a "
+                                            "condition (i1), such as at.key <= at.query, that repeats to [32, 16]\n") +
+                                   __FILE__ + ":" + std::to_string(line + 1) + ": note: the function is given here");
+}
+
+TEST(FunctionsOfAVariant, AreAScoreAndBoundsToo) {
+  Variant variant{.name = "mine"};
+  const int line = __LINE__ + 1;
+  variant.score = [](Value score, const ScoreIndex &, VariantViews) { return score > 0.0; };
+  EXPECT_EQ(errorsOf(variant),
+            atLine(line, "Variant 'mine': score returned i1 [32, 16]; it must return a floating-point "
+                         "score that repeats to [32, 16]"));
+  variant.score = {};
+  auto legal = [](Value key, const HeadIndex &at, VariantViews) -> Interval { return {key, at.seqlen_q}; };
+  auto half = [](Value query, const HeadIndex &, VariantViews) -> Interval { return {query, 0.5 * query}; };
+  variant.ranges = {{half, legal}};
+  EXPECT_THAT(errorsOf(variant), ::testing::HasSubstr("Variant 'mine': keys of a VisibleRange returned an f32 scalar; "
+                                                      "it must return an Interval of two integers"));
+  variant.ranges = {{legal, half}};
+  EXPECT_THAT(errorsOf(variant), ::testing::HasSubstr("Variant 'mine': queries of a VisibleRange returned"));
+}
+
 } // namespace
 } // namespace tegula

@@ -5,11 +5,14 @@
 #include "tegula/dsl.h"
 #include "tegula/status.h"
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tegula {
@@ -69,13 +72,74 @@ struct Interval {
   Value end;
 };
 
+/// A user's function that a variant calls while a kernel is recorded, with the line where it was given. Made implicitly
+/// from a lambda. `Rule` says at compile time what is wrong with a lambda of another signature.
+template <class Rule, class Result, class... Arguments> class VariantFunction {
+public:
+  VariantFunction() = default;
+  template <class Function>
+    requires(!std::same_as<Function, VariantFunction>)
+  VariantFunction(Function function, Location where = Location::current()) : where_(where) {
+    constexpr bool takes = std::is_invocable_v<Function &, Arguments...>;
+    if constexpr (Rule::template takes<takes>())
+      if constexpr (Rule::template returns<std::is_invocable_r_v<Result, Function &, Arguments...>>())
+        function_ = std::move(function);
+  }
+
+  Result operator()(Arguments... arguments) const { return function_(arguments...); }
+  explicit operator bool() const { return static_cast<bool>(function_); }
+  Location where() const { return where_; }
+
+private:
+  std::function<Result(Arguments...)> function_;
+  Location where_;
+};
+
+namespace variant_details {
+
+struct BoundsRule {
+  template <bool ok> static constexpr bool takes() {
+    static_assert(ok, "VisibleRange: bounds take (Value position, const HeadIndex &at, VariantViews tensors)");
+    return ok;
+  }
+  template <bool ok> static constexpr bool returns() {
+    static_assert(ok, "VisibleRange: bounds return an Interval: write -> Interval, and return {begin, end}");
+    return ok;
+  }
+};
+
+struct MaskRule {
+  template <bool ok> static constexpr bool takes() {
+    static_assert(ok, "Variant::mask takes (const ScoreIndex &at, VariantViews tensors)");
+    return ok;
+  }
+  template <bool ok> static constexpr bool returns() {
+    static_assert(ok, "Variant::mask returns a Value, a condition such as at.key <= at.query");
+    return ok;
+  }
+};
+
+struct ScoreRule {
+  template <bool ok> static constexpr bool takes() {
+    static_assert(ok, "Variant::score takes (Value score, const ScoreIndex &at, VariantViews tensors)");
+    return ok;
+  }
+  template <bool ok> static constexpr bool returns() {
+    static_assert(ok, "Variant::score returns a Value, the score such as 2.0 * score");
+    return ok;
+  }
+};
+
+} // namespace variant_details
+
 /// A band whose bounds are computed, for example from the variant's tensors. Kernels visit only the blocks that it
 /// touches. They find these blocks from the bounds of a block's first and last position. Therefore, no bound may
 /// decrease as the position grows.
 struct VisibleRange {
-  /// Returns the bounds of a position. `position` is an integer, a scalar or a tile; the bounds have its shape, or are
+  /// Takes `(Value position, const HeadIndex &at, VariantViews tensors)` and returns an Interval, the bounds of a
+  /// position. `position` is an integer, a scalar or a tile; the bounds have its shape, or are
   /// scalars.
-  using Bounds = std::function<Interval(Value position, const HeadIndex &at, VariantViews tensors)>;
+  using Bounds = VariantFunction<variant_details::BoundsRule, Interval, Value, const HeadIndex &, VariantViews>;
 
   Bounds keys;                             ///< The keys that a query sees.
   Bounds queries;                          ///< The queries that see a key: j's queries include i if i's keys include j.
@@ -92,12 +156,12 @@ struct Variant {
   std::vector<Band> bands = {};
   /// Ranges; see `bands`.
   std::vector<VisibleRange> ranges = {};
-  /// Returns an i1 tile that broadcasts to [rows, keys]: false where a score does not exist. If empty, all scores
-  /// exist.
-  std::function<Value(const ScoreIndex &, VariantViews)> mask = {};
-  /// Returns f32 [rows, keys]: the score that goes into the softmax, from scale * q k^T. If empty, scores are
-  /// unchanged.
-  std::function<Value(Value score, const ScoreIndex &, VariantViews)> score = {};
+  /// Takes `(const ScoreIndex &at, VariantViews tensors)` and returns an i1 tile that broadcasts to [rows, keys]: false
+  /// where a score does not exist. If empty, all scores exist.
+  VariantFunction<variant_details::MaskRule, Value, const ScoreIndex &, VariantViews> mask = {};
+  /// Takes `(Value score, const ScoreIndex &at, VariantViews tensors)` and returns f32 [rows, keys]: the score that
+  /// goes into the softmax, from scale * q k^T. If empty, scores are unchanged.
+  VariantFunction<variant_details::ScoreRule, Value, Value, const ScoreIndex &, VariantViews> score = {};
   /// Diagonal from which scores fall with the distance. The forward kernel visits it first, so that a row's largest
   /// score comes early, and rescaling and the recompute path stay rare. It is only an order: results differ by
   /// rounding.
@@ -106,6 +170,13 @@ struct Variant {
   Status status = {};
 
   bool hasFunctions() const { return score || mask || !ranges.empty(); }
+
+  // Kernels call the functions by these members. If a function returns what it must not, it is an error of the program
+  // at the line that made the result. It names the variant and the function.
+  Value maskAt(const ScoreIndex &at, VariantViews tensors) const;               ///< Only if there is a mask.
+  Value scoreAt(Value score, const ScoreIndex &at, VariantViews tensors) const; ///< Only if there is a score.
+  Interval keysAt(const VisibleRange &range, Value query, const HeadIndex &at, VariantViews tensors) const;
+  Interval queriesAt(const VisibleRange &range, Value key, const HeadIndex &at, VariantViews tensors) const;
 };
 
 /// Returns the variant score -> cap * tanh(score / cap), for cap > 0 (Gemma 2, section 2). It uses `fastTanh` for
