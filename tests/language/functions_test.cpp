@@ -60,13 +60,10 @@ protected:
       Y.store(start, function(X.load(start, {kTile})));
     };
     runOn(Grid{x.shape[0] / kTile, 1, 1}, kernel, x, y);
-    double worst = 0;
     for (int64_t i = 0; i < x.shape[0]; ++i) {
       const double off = error(y(i), exact(x(i)));
-      worst = std::max(worst, off);
       EXPECT_LE(off, tolerance(x(i))) << "x = " << x(i) << ", got " << y(i) << ", exactly " << exact(x(i));
     }
-    RecordProperty("worst", std::to_string(worst));
   }
   void check(const Function &function, const Exact &exact, double tolerance) {
     check(function, exact, [=](double) { return tolerance; });
