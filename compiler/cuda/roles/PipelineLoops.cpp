@@ -192,7 +192,7 @@ private:
 };
 } // namespace
 
-/// Moves the ops of an iteration to their order, and adds the turns.
+/// Moves the ops of an iteration to their order, adds the turns, and erases fences that stores make unnecessary.
 static void reorder(scf::ForOp loop, const LoopOrder &order) {
   Operation *end = loop.getBody()->getTerminator();
   LocBuilder b(loop.getLoc(), end);
@@ -201,6 +201,8 @@ static void reorder(scf::ForOp loop, const LoopOrder &order) {
       entry.op->moveBefore(end);
     else
       createTurn(b, entry, IRMapping());
+  for (Operation *fence : order.coveredFences())
+    fence->erase();
 }
 
 /// Brings a loop into the order of its step list. Returns true if it has turns that no store passes.

@@ -147,8 +147,9 @@ private:
     for (Value index : fetch.getPosition())
       indices.push_back(map_.lookupOrDefault(index));
     Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, position.slot);
+    const bool consumersCopy = llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::FallbackCopyOp, sm::ReadOrLoadOp>);
     sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), indices, fetch.getShape(), tile,
-                               channel.mbarriers, position.slot, position.phase, /*tma_only=*/!isReadByMmas(fetch));
+                               channel.mbarriers, position.slot, position.phase, /*tma_only=*/consumersCopy);
   }
 
   const Rings &rings_;

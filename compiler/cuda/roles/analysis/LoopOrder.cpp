@@ -88,7 +88,7 @@ static bool needsAllWarps(Operation *op) {
 }
 
 /// Returns the fence of a release: TMA writes the slot next, and lanes have read it. Null for other ops.
-static Operation *fenceOf(Operation *op) {
+static Operation *fenceBefore(Operation *op) {
   if (!isa<sm::ReleaseOp>(op))
     return nullptr;
   Operation *before = op->getPrevNode();
@@ -272,6 +272,46 @@ void LoopOrder::findDependences() {
       addOperandDependences(mma);
   }
   addMemoryDependences();
+  coverFences();
+}
+
+/// Returns the op with all that it depends on.
+llvm::BitVector LoopOrder::sliceOf(Number op) const {
+  llvm::BitVector slice(ops_.size());
+  SmallVector<Number> left{op};
+  while (!left.empty()) {
+    Number next = left.pop_back_val();
+    if (slice.test(next))
+      continue;
+    slice.set(next);
+    llvm::append_range(left, dependences_[next]);
+  }
+  return slice;
+}
+
+/// Returns the fence of a release, unless a store makes it unnecessary.
+Operation *LoopOrder::fenceOf(Operation *op) const {
+  Operation *fence = fenceBefore(op);
+  return covered_.contains(fence) ? nullptr : fence;
+}
+
+/// Finds fences that are not needed because each lane passes the fence of an sm.producer_store between its reads of slots
+/// and the release.
+void LoopOrder::coverFences() {
+  for (auto store : loop_.getBody()->getOps<sm::ProducerStoreOp>()) {
+    const llvm::BitVector slice = sliceOf(numbers_.at(store));
+    for (Operation *release : ops_) {
+      Operation *fence = fenceOf(release);
+      auto isCovered = [&](Operation *op) {
+        const bool isBefore = op->isBeforeInBlock(release) && isDelayed(op) == isDelayed(release);
+        return !isBefore || !readsSlotByLanes(op) || slice.test(numbers_.at(op));
+      };
+      if (!fence || isDelayed(store) != isDelayed(release) || !llvm::all_of(ops_, isCovered))
+        continue;
+      covered_.insert(fence);
+      addDependence(release, store);
+    }
+  }
 }
 
 /// Adds the ops of the steady state whose results `op` uses. A delayed op gets values of the current iteration from the
@@ -312,7 +352,7 @@ void LoopOrder::addStoreDependences(sm::ConsumerWaitOp wait) {
 /// Lets a release wait for all readers of its slot and their fences. A release with a fence may free slots of other
 /// tiles, too, so it waits for all earlier reads of lanes.
 void LoopOrder::addReleaseDependences(sm::ReleaseOp release) {
-  Operation *fence = fenceOf(release);
+  Operation *fence = fenceBefore(release);
   for (Operation *before : ops_) {
     if (before == release)
       break;
@@ -471,11 +511,7 @@ void LoopOrder::write(Number store) {
     if (isDelayed(ops_[op]) == isDelayed(ops_[store]) && isReady(op) && !isa<sm::WgmmaOp>(ops_[op]) && !isHeld(op))
       emit(op);
   takeTurn();
-  llvm::BitVector slice(ops_.size());
-  slice.set(store);
-  for (Number op = store + 1; op-- > 0;)
-    for (Number on : slice.test(op) ? ArrayRef<Number>(dependences_[op]) : ArrayRef<Number>())
-      slice.set(on);
+  const llvm::BitVector slice = sliceOf(store);
   auto emitReady = [&] {
     for (Number op : slice.set_bits())
       if (isReady(op))
@@ -501,7 +537,7 @@ void LoopOrder::emit(Number op) {
     emit(on);
   if (isa<sm::AwaitOp>(ops_[op]))
     emitAwait(op);
-  else
+  else if (!covered_.contains(ops_[op]))
     entries_.push_back({Kind::start, ops_[op]});
 }
 

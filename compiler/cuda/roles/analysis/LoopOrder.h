@@ -42,6 +42,8 @@ public:
   llvm::StringRef obstacle() const { return obstacle_; }
 
   llvm::ArrayRef<Entry> entries() const { return entries_; }
+  /// Returns the fences that stores make unnecessary. They are not among the entries.
+  const llvm::DenseSet<mlir::Operation *> &coveredFences() const { return covered_; }
   bool isDelayed(mlir::Operation *op) const { return delayed_.contains(op); }
   bool isAnyDelayed() const { return !delayed_.empty(); }
   /// Returns true if the next iteration adds to the accumulators while they are in flight.
@@ -67,6 +69,9 @@ private:
   void addStoreDependences(sm::ConsumerWaitOp wait);
   void addReleaseDependences(sm::ReleaseOp release);
   void addMemoryDependences();
+  void coverFences();
+  llvm::BitVector sliceOf(Number op) const;
+  mlir::Operation *fenceOf(mlir::Operation *op) const;
   void addOperandDependences(sm::WgmmaOp mma);
   void addDependence(mlir::Operation *op, mlir::Operation *on);
   void findNeeds();
@@ -96,6 +101,7 @@ private:
   llvm::DenseMap<mlir::Operation *, Number> numbers_;
   llvm::SmallVector<sm::WgmmaOp> mmas_; ///< In the order in which they start.
   llvm::DenseSet<mlir::Operation *> delayed_;
+  llvm::DenseSet<mlir::Operation *> covered_; ///< Fences of releases whose work a store does.
   llvm::SmallVector<llvm::SmallVector<Number, 4>> dependences_;
   llvm::SmallVector<llvm::BitVector> needs_; ///< For each op, the MMAs (by number) whose waits come before it.
   llvm::SetVector<mlir::Value> handedOver_;

@@ -192,6 +192,12 @@ static SmallVector<tile::LoadOp> repeatsOf(tile::LoadOp load) {
   return repeats;
 }
 
+/// Returns true if elements outside the view are 0, as TMA fills them.
+static bool isZeroFilled(tile::LoadOp load) {
+  TypedAttr fill = load.getFillAttr();
+  return !fill || fill == Builder(fill.getContext()).getZeroAttr(fill.getType());
+}
+
 sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
   SmallVector<tile::LoadOp> reads = repeatsOf(load);
   reads.push_back(load);
@@ -205,7 +211,7 @@ sm::LoadSharedOp cuda::loadThroughShared(tile::LoadOp load) {
   for (tile::LoadOp read : reads) {
     b.setInsertionPoint(read);
     Value tile =
-        isMatrix
+        isMatrix || isZeroFilled(read)
             ? Value(sm::ReadOp::create(b, type, fetch, /*reshaped=*/false))
             : Value(sm::ReadOrLoadOp::create(b, type, fetch, read.getView(), read.getPosition(), read.getFillAttr()));
     read.replaceAllUsesWith(tile);

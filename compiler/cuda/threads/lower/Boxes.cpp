@@ -57,6 +57,8 @@ TensorMap::TensorMap(Value view, sm::SharedType tile, int64_t rows, int64_t colu
     : parameter(cast<BlockArgument>(tile::rootOf(view)).getArgNumber()), box(boxOf(tile, rows)),
       swizzle(tile.getPanel()), columns(columns) {}
 
+bool cuda::isVector(sm::ProducerLoadOp feed) { return feed.getTile().getType().getShape().size() == 1; }
+
 static TensorMap mapOf(sm::ProducerLoadOp feed) {
   ArrayRef<int64_t> shape = feed.getShape();
   return {feed.getView(), feed.getTile().getType(), boxRows(shape.front()),
@@ -160,7 +162,7 @@ void Threads::findTensorMaps() {
   };
   source_.walk([&](sm::ProducerLoadOp feed) {
     const int64_t bit = add(mapOf(feed));
-    neededMaps_ |= feed.getTmaOnly() ? 0 : bit;
+    neededMaps_ |= feed.getTmaOnly() || isVector(feed) ? 0 : bit;
   });
   source_.walk([&](sm::CopyOutOp copy) {
     if (canStoreBoxes(copy))

@@ -21,6 +21,8 @@ mlir::Value isBox(Threads &t, sm::ReadOrLoadOp read);
 /// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to add the tile. All warps have
 /// the same result.
 mlir::Value areBoxes(Threads &t, sm::AddOutOp add);
+/// Returns true if the load is of a vector. The lane that loads by TMA copies it itself where TMA cannot.
+bool isVector(sm::ProducerLoadOp feed);
 /// Starts the TMA copies of a producer load. Their bytes count at the mbarrier `full`. One lane calls it.
 void loadBoxes(Threads &t, sm::ProducerLoadOp feed, mlir::Value full);
 /// Starts the TMA copies of this warp's rows to global memory.

@@ -226,23 +226,25 @@ static void addTile(Threads &t, Value tile, Window window, size_t count, bool is
     t.gpu.atomicAdd(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg, isWhole), writes));
 }
 
-/// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
-/// predicates.
+/// The coordinates are computed here: a program in which TMA adds needs them for nothing else.
 void cuda::addFromRegisters(Threads &t, Value tile, Value view, ValueRange position) {
   auto type = cast<RankedTensorType>(tile.getType());
-  Window window(t, t.view(view), t.scalars(position), type);
+  addTile(t, tile, {t, t.view(view), t.scalars(position), type, t.recomputePlace(type).origin}, 1, /*isWhole=*/false);
+}
+
+/// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
+/// predicates.
+static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
+  auto type = cast<RankedTensorType>(op.getTile().getType());
+  Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type);
   bool hasVectors = t.arch() >= 90 && type.getElementType().isF32();
   int64_t count = hasVectors ? contiguousRegisters(type) : 1;
   Value isWhole = window.isWhole();
   if (count > 1)
     isWhole = t.s.both(isWhole, window.isContiguous(count));
   t.either(
-      isWhole, [&] { addTile(t, tile, count > 1 ? window.contiguous() : window, count, /*isWhole=*/true); },
-      [&] { addTile(t, tile, window, 1, /*isWhole=*/false); });
-}
-
-static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
-  addFromRegisters(t, op.getTile(), op.getView(), op.getPosition());
+      isWhole, [&] { addTile(t, op.getTile(), count > 1 ? window.contiguous() : window, count, /*isWhole=*/true); },
+      [&] { addTile(t, op.getTile(), window, 1, /*isWhole=*/false); });
   return success();
 }
 

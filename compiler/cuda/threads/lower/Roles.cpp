@@ -164,11 +164,38 @@ static bool needsFence(sm::ProducerLoadOp feed) {
   });
 }
 
+/// Copies each `lanes`-th element of a vector from `first` on to the slot, several at a time. Elements outside the view
+/// are 0.
+static void copyVector(Threads &t, sm::ProducerLoadOp op, Value first, int64_t lanes) {
+  const View view = t.view(op.getView());
+  const int64_t bytes = view.elementBytes(), count = op.getTile().getType().getShape()[0] / lanes,
+                atOnce = std::min<int64_t>(count, 8);
+  Value position = t.scalar(op.getPosition().front()), zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(view.element));
+  OpBuilder::InsertionGuard guard(t.b);
+  auto loop = scf::ForOp::create(t.b, t.s.i32(0), t.s.i32(count), t.s.i32(atOnce));
+  t.b.setInsertionPointToStart(loop.getBody());
+  SmallVector<std::pair<Value, Value>> elements;
+  for (int64_t i = 0; i < atOnce; ++i) {
+    Value number = t.s.add(first, t.s.mul(t.s.add(loop.getInductionVar(), i), lanes));
+    Value at = t.s.add(position, t.s.toIndex(number));
+    Value isInside = t.s.both(t.s.compare(Compare::sge, at, 0), t.s.compare(Compare::slt, at, view.sizes.front()));
+    Value distance = t.s.mul(t.s.toI64(at), t.s.mul(t.s.toI64(view.strides.front()), bytes));
+    elements.emplace_back(number, t.gpu.load(view.element, t.s.add(view.base, distance), isInside, zero));
+  }
+  for (auto [number, element] : elements)
+    t.gpu.storeShared(element, t.s.add(t.sharedAddress(op.getTile()), t.s.mul(number, bytes)));
+}
+
 static void loadBox(Threads &t, sm::ProducerLoadOp op, Value full) {
   waitForSlot(t, op);
   auto load = [&] { loadBoxes(t, op, full); };
-  if (op.getTmaOnly())
-    t.either(isBox(t, op), load, [&] { t.gpu.arrive(full, /*predicate=*/{}); });
+  auto copy = [&] {
+    if (!op.getTmaOnly())
+      copyVector(t, op, t.s.i32(0), /*lanes=*/1);
+    t.gpu.arrive(full, /*predicate=*/{});
+  };
+  if (op.getTmaOnly() || isVector(op))
+    t.either(isBox(t, op), load, copy);
   else
     load();
 }
@@ -177,7 +204,10 @@ static void loadBox(Threads &t, sm::ProducerLoadOp op, Value full) {
 /// tile before all lanes have filled it, and no lane comes a round late to a slot.
 static void loadElements(Threads &t, sm::ProducerLoadOp op, Value full) {
   waitForSlot(t, op);
-  copyByWarp(t, op);
+  if (isVector(op))
+    copyVector(t, op, t.lane(), sm::kWarpSize);
+  else
+    copyByWarp(t, op);
   if (needsFence(op))
     t.gpu.fenceAsync();
   t.gpu.syncWarp();
