@@ -178,21 +178,36 @@ void postprocess(const AttentionConfig &c, View dQ_acc, View dQ, Value scale) {
   dQ.at(batch, head).store(i, dq * scale);                            // [block_m, head_dim]
 }
 
-std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &) {
+std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &problem) {
   if (target.name == "cpu")
     return {{{&Schedule::block_m, {32, 48, 64, 96, 128}}, {&Schedule::block_n, {32, 48, 64, 96, 128}}}};
-  return {{{&Schedule::block_m, {32, 64, 96, 128}},
-           {&Schedule::block_n, {32, 64, 96, 128, 192}},
-           {&Schedule::num_warps, {4, 8}},
-           {&Schedule::num_stages, {1, 2}}}};
+  std::vector<ScheduleSpace> boxes = {{{&Schedule::block_m, {32, 64, 96, 128}},
+                                       {&Schedule::block_n, {32, 64, 96, 128, 192}},
+                                       {&Schedule::num_warps, {4, 8}},
+                                       {&Schedule::num_stages, {1, 2}}}};
+  if (target.arch == "sm_90a" && sizeOf(problem.dtype) == 2)
+    boxes.push_back({{&Schedule::block_m, {64, 80, 96, 128}},
+                     {&Schedule::block_n, {64, 128}},
+                     {&Schedule::num_warps, {4, 8}},
+                     {&Schedule::num_stages, {1, 2}},
+                     {&Schedule::roles, {Roles::load}},
+                     {&Schedule::overlap, {std::nullopt, Overlap::pingpong}},
+                     {&Schedule::add_by_tma, {std::nullopt, true}}});
+  return boxes;
 }
+
+/// Returns the number of tiles of scores that a thread block keeps in shared memory: P and dS, or three tiles of dS that
+/// warpgroups exchange.
+int64_t scoreTiles(const Schedule &s) { return s.overlap == Overlap::pingpong ? 3 : 2; }
 
 ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
   int64_t bytes = int64_t(sizeOf(problem.dtype));
   int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
   double row = double(qk + v);
+  const int64_t operands = (s.block_n + s.num_stages * s.block_m) * (qk + v); // K, V; Q, dO.
+  const int64_t added = s.add_by_tma.value_or(false) ? s.block_m * qk * int64_t(sizeof(float)) : 0;
   return {
-      .shared_bytes = bytes * ((s.block_n + s.num_stages * s.block_m) * (qk + v) + 2 * scores), // K, V; Q, dO; P, dS.
+      .shared_bytes = bytes * (operands + scoreTiles(s) * scores) + added,
       .register_words = 2 * scores + s.block_n * (qk + v) + s.block_m * qk,                     // S, dP; dK, dV; dQ.
       .instances = blocks(shape.seqlen_k, s.block_n) * shape.kv_heads * shape.batch,
       .iterations = visitedBlocks(problem, shape.seqlen_q, s.block_m, s.block_n) * double(shape.heads / shape.kv_heads),
