@@ -23,20 +23,15 @@ std::vector<ViewGradient> gradientsOf(const Variant &variant, VariantViews views
   return pairs;
 }
 
-/// Returns lse, but +inf where a row saw no key, so that exp(s - L) is 0 there.
-Value loadLse(View L, Value i, int block_m, double fill) {
-  Value lse = L.load(i, {block_m}, fill); // [block_m]
+/// Returns lse, but +inf where a row sees no key, so that exp(s - L) is 0 there, and where there is no row.
+Value loadLse(View L, Value i, int block_m) {
+  Value lse = L.load(i, {block_m}, infinity); // [block_m]
   return select(lse == -infinity, infinity, lse);
 }
 
-/// Returns true if the accumulators of S start from -L / scale, so that P = exp(scale S): the loop then neither loads L
-/// nor subtracts it. The sum rounds to about |L| 2^-22, which is less than the rounding of P to 16 bits while
-/// |L| < 2^12.
-bool startsFromLse(const AttentionConfig &c) { return c.dtype != f32 && !c.variant.score && !c.contain_nonfinite; }
-
 /// The tensors of one query head.
 struct Head {
-  View Q, dO, L, s_init, dp_init, dQ;
+  View Q, dO, L, dp_init, dQ;
 };
 
 /// A block of keys and its values.
@@ -62,32 +57,25 @@ Value probabilities(const AttentionConfig &c, Value seen, Value s, Value lse) {
 /// gather.
 Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, const ScoreStrip &strip, Value i,
             Value scale, std::span<const ViewGradient> gradients) {
-  Value q = at.Q.load(i, {c.block_m, c.head_dim});      // [block_m, head_dim]
-  Value do_i = at.dO.load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
-  Value dp_init = at.dp_init.load(i, {c.block_m});      // [block_m]
+  Value q = at.Q.load(i, {c.block_m, c.head_dim});                                               // [block_m, head_dim]
+  Value do_i = at.dO.load(i, {c.block_m, c.value_dim});                                          // [block_m, value_dim]
+  Value dp_init = at.dp_init.load(i, {c.block_m});                                               // [block_m]
   Value dp = dot(do_i, transpose(keys.v), broadcast(asColumn(dp_init), {c.block_m, c.block_n})); // dP - D
-
-  if (startsFromLse(c)) {
-    Value s_init = at.s_init.load(i, {c.block_m});                                                   // [block_m]
-    Value s = dot(q, transpose(keys.k), broadcast(asColumn(s_init), {c.block_m, c.block_n})) * scale; // S - L
-    Value seen = strip.allowed(i);                                                                   // [block_m, block_n]
-    Value p = exp(select(seen, s, -infinity));                                                       // [block_m, block_n]
-    return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, dp * p)};
-  }
 
   // If NaN is contained, a score modification gets and returns only numbers. Hidden scores, the results of the
   // modification for them, and their derivatives must not leave it.
-  Value lse = loadLse(at.L, i, c.block_m, infinity); // [block_m]
   const bool contains = c.contain_nonfinite, modifies = contains && c.variant.score;
-  Value allowed = strip.allowed(i);                                        // [block_m, block_n]
-  Value exists = contains ? allowed & asColumn(lse != infinity) : allowed; // [block_m, block_n]
-  Value product = dot(q, transpose(keys.k)) * scale;                       // [block_m, block_n]
-  Value s = modifies ? select(exists, product, 0.0) : product;             // [block_m, block_n]
-  Value modified = strip.modify(s, i);                                     // [block_m, block_n]
-  Value seen = modifies ? exists & (modified != -infinity) : exists;       // [block_m, block_n]
-  Value p = probabilities(c, seen, modified, lse);                         // [block_m, block_n]
-  Value dmodified = select(seen, dp * p, 0.0);                             // [block_m, block_n]
-  Value ds = differentiate(modified, s, dmodified, gradients);             // [block_m, block_n]
+  // Where there is no row, q, do and dp_init are 0, so any finite P does; a score modification may not be finite.
+  Value lse = at.L.load(i, {c.block_m}, c.variant.score || contains ? infinity : 0.0); // [block_m]
+  Value allowed = strip.allowed(i);                                                    // [block_m, block_n]
+  Value exists = contains ? allowed & asColumn(lse != infinity) : allowed;             // [block_m, block_n]
+  Value product = dot(q, transpose(keys.k)) * scale;                                   // [block_m, block_n]
+  Value s = modifies ? select(exists, product, 0.0) : product;                         // [block_m, block_n]
+  Value modified = strip.modify(s, i);                                                 // [block_m, block_n]
+  Value seen = modifies ? exists & (modified != -infinity) : exists;                   // [block_m, block_n]
+  Value p = probabilities(c, seen, modified, lse);                                     // [block_m, block_n]
+  Value dmodified = c.variant.score || contains ? select(seen, dp * p, 0.0) : dp * p;  // [block_m, block_n]
+  Value ds = differentiate(modified, s, dmodified, gradients);                         // [block_m, block_n]
   return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, modifies ? select(seen, ds, 0.0) : ds)};
 }
 
@@ -100,8 +88,8 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
   when(allFinite(dq), [&] { dQ.atomicAdd(i, dq); }, [&] { dQ.atomicAdd(i, dotWhere(tile.seen, tile.ds, k, 0.0)); });
 }
 
-void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View L, View s_init, View dp_init,
-                    View dQ, View dK, View dV, Value scale, VariantViews views) {
+void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_inf, View dp_init, View dQ,
+                    View dK, View dV, Value scale, VariantViews views) {
   Value j = programId(0) * c.block_n;
   Value kv_head = programId(1);
   Value batch = programId(2);
@@ -117,8 +105,8 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
       Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
       ScoreStrip strip = scores.ofKeys(j);
       for (Value i : range(strip.visited().begin, strip.visited().end, c.block_m)) {
-        Head at = {Q.at(batch, head),      dO.at(batch, head),      L.at(batch, head),
-                   s_init.at(batch, head), dp_init.at(batch, head), dQ.at(batch, head)};
+        Head at = {Q.at(batch, head), dO.at(batch, head), lse_inf.at(batch, head), dp_init.at(batch, head),
+                   dQ.at(batch, head)};
         add(at, i, tileAt(c, at, keys, strip, i, scale, gradients));
       }
     }
@@ -153,9 +141,8 @@ Value lseGradient(View L, View dL, Value i, int block_m) {
   return select(lse == -infinity, 0.0, dlse);
 }
 
-/// Computes what the accumulators of S and dP start from, -L / scale and -D, and clears dQ. `dL` is empty if L has no
-/// gradient.
-void preprocess(const AttentionConfig &c, View O, View dO, View L, View s_init, View dp_init, View dQ, Value scale,
+/// Computes the row statistics of the main program, and clears dQ. `dL` is empty if L has no gradient.
+void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_inf, View dp_init, View dQ,
                 VariantViews dL) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);
@@ -165,9 +152,9 @@ void preprocess(const AttentionConfig &c, View O, View dO, View L, View s_init, 
   Value sum = rowSum(do_i * o);                                      // [block_m]
   Value delta =                                                      // [block_m]
       c.lse_gradient ? sum - lseGradient(L.at(batch, head), dL[0].at(batch, head), i, c.block_m) : sum;
-  dp_init.at(batch, head).store(i, -delta);                                              // [block_m]
-  s_init.at(batch, head).store(i, -loadLse(L.at(batch, head), i, c.block_m, 0) / scale); // [block_m]
-  dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));                       // [block_m, head_dim]
+  dp_init.at(batch, head).store(i, -delta);                                   // [block_m]
+  lse_inf.at(batch, head).store(i, loadLse(L.at(batch, head), i, c.block_m)); // [block_m]
+  dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));            // [block_m, head_dim]
 }
 
 void postprocess(const AttentionConfig &c, View dQ_acc, View dQ, Value scale) {
@@ -196,8 +183,8 @@ std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &p
   return boxes;
 }
 
-/// Returns the number of tiles of scores that a thread block keeps in shared memory: P and dS, or three tiles of dS that
-/// warpgroups exchange.
+/// Returns the number of tiles of scores that a thread block keeps in shared memory: P and dS, or three tiles of dS
+/// that warpgroups exchange.
 int64_t scoreTiles(const Schedule &s) { return s.overlap == Overlap::pingpong ? 3 : 2; }
 
 ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
@@ -206,14 +193,14 @@ ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape 
   double row = double(qk + v);
   const int64_t operands = (s.block_n + s.num_stages * s.block_m) * (qk + v); // K, V; Q, dO.
   const int64_t added = s.add_by_tma.value_or(false) ? s.block_m * qk * int64_t(sizeof(float)) : 0;
-  return {
-      .shared_bytes = bytes * (operands + scoreTiles(s) * scores) + added,
-      .register_words = 2 * scores + s.block_n * (qk + v) + s.block_m * qk,                     // S, dP; dK, dV; dQ.
-      .instances = blocks(shape.seqlen_k, s.block_n) * shape.kv_heads * shape.batch,
-      .iterations = visitedBlocks(problem, shape.seqlen_q, s.block_m, s.block_n) * double(shape.heads / shape.kv_heads),
-      .mma_flops = 2 * double(scores) * (3 * double(qk) + 2 * double(v)),
-      .shared_traffic = double(bytes) * double(s.num_warps) * (s.block_m + s.block_n) * row,
-      .exponentials = double(scores)};
+  return {.shared_bytes = bytes * (operands + scoreTiles(s) * scores) + added,
+          .register_words = 2 * scores + s.block_n * (qk + v) + s.block_m * qk, // S, dP; dK, dV; dQ.
+          .instances = blocks(shape.seqlen_k, s.block_n) * shape.kv_heads * shape.batch,
+          .iterations =
+              visitedBlocks(problem, shape.seqlen_q, s.block_m, s.block_n) * double(shape.heads / shape.kv_heads),
+          .mma_flops = 2 * double(scores) * (3 * double(qk) + 2 * double(v)),
+          .shared_traffic = double(bytes) * double(s.num_warps) * (s.block_m + s.block_n) * row,
+          .exponentials = double(scores)};
 }
 
 } // namespace
@@ -221,25 +208,25 @@ ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape 
 const SearchSpace kFlash2BackwardSpace = {boxes, estimate};
 
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config) {
-  auto kernel = [&config](View o, View d_o, View lse, View s_init, View dp_init, View dq_acc, Value scale,
-                          VariantViews d_lse) { preprocess(config, o, d_o, lse, s_init, dp_init, dq_acc, scale, d_lse); };
+  auto kernel = [&config](View o, View d_o, View lse, View lse_inf, View dp_init, View dq_acc, VariantViews d_lse) {
+    preprocess(config, o, d_o, lse, lse_inf, dp_init, dq_acc, d_lse);
+  };
   std::vector<TensorArg> d_lse;
   if (config.lse_gradient)
     d_lse = {statistic("dlse")};
   return recordList("flash2_backward_preprocess", kernel, d_lse, tensor(config, "o"), tensor(config, "do"),
-                    statistic("lse"), statistic("s_init"), statistic("dp_init"), accumulator("dq_acc"),
-                    ScalarArg{"scale", f32});
+                    statistic("lse"), statistic("lse_inf"), statistic("dp_init"), accumulator("dq_acc"));
 }
 
 Expected<Program> recordFlash2Backward(const AttentionConfig &config) {
-  auto kernel = [&config](View q, View k, View v, View d_o, View lse, View s_init, View dp_init, View dq_acc,
-                          View dk, View dv, Value scale, VariantViews views) {
-    flash2Backward(config, q, k, v, d_o, lse, s_init, dp_init, dq_acc, dk, dv, scale, views);
+  auto kernel = [&config](View q, View k, View v, View d_o, View lse_inf, View dp_init, View dq_acc, View dk, View dv,
+                          Value scale, VariantViews views) {
+    flash2Backward(config, q, k, v, d_o, lse_inf, dp_init, dq_acc, dk, dv, scale, views);
   };
   return recordList("flash2_backward", kernel, variantTensorsAndGradients(config), tensor(config, "q"),
-                    tensor(config, "k"), tensor(config, "v"), tensor(config, "do"), statistic("lse"),
-                    statistic("s_init"), statistic("dp_init"), accumulator("dq_acc"), tensor(config, "dk"),
-                    tensor(config, "dv"), ScalarArg{"scale", f32});
+                    tensor(config, "k"), tensor(config, "v"), tensor(config, "do"), statistic("lse_inf"),
+                    statistic("dp_init"), accumulator("dq_acc"), tensor(config, "dk"), tensor(config, "dv"),
+                    ScalarArg{"scale", f32});
 }
 
 Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config) {

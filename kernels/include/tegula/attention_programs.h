@@ -82,10 +82,9 @@ Expected<Program> recordFlash2Forward(const AttentionConfig &config);
 /// no number of the row.
 Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config);
 
-// Dao 2023, Algorithm 2, in three programs. s_init, dp_init: f32 [batch, heads, seqlen_q], what the accumulators of S and
-// dP start from; dq_acc: f32, shaped like q.
-/// Records s_init = -lse / scale, dp_init = -rowsum(do o), dq_acc = 0. With lse_gradient, dp_init = dlse - rowsum(do o),
-/// where lse is not -inf. Where it is, s_init is -inf, or +inf if scale is negative.
+// Dao 2023, Algorithm 2, in three programs. lse_inf, dp_init: f32 [batch, heads, seqlen_q]; dq_acc: f32, shaped like q.
+/// Records lse_inf = lse, but +inf for a row that sees no key; dp_init = -rowsum(do o), from which the accumulators of dP
+/// start; dq_acc = 0. With lse_gradient, dp_init = dlse - rowsum(do o), where lse is not -inf.
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config);
 Expected<Program> recordFlash2Backward(const AttentionConfig &config);            ///< dk, dv, dq_acc
 Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config); ///< dq = scale dq_acc

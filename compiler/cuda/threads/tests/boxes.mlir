@@ -117,7 +117,7 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
 // CHECK-NOT: cp.reduce
 // CHECK: cp.async.bulk.commit_group;
 // CHECK: } else {
-// CHECK: red.relaxed.gpu.global.add.v2.f32
+// CHECK: red.relaxed.gpu.global.add.f32
 // CHECK: cp.async.bulk.wait_group.read 0;
 module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 32768 : i64} {
   func.func @added(%o: !tile.view<3xf32>, %head: index, %n: index) {
