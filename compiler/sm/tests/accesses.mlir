@@ -64,6 +64,7 @@ module attributes {tile.num_warps = 4 : i64} {
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
     %b = sm.mbarriers : !sm.mbarriers<2>
     %work = sm.mbarriers : !sm.mbarriers<2>
+    %stored = sm.mbarriers : !sm.mbarriers<2>
     sm.roles producer 40 {
       // expected-remark @+1 {{adds to operand 0 by lanes}}
       %n = sm.produce_work %counter, %work[%zero] phase %zero : !tile.view<1xi32>, !sm.mbarriers<2>
@@ -83,6 +84,10 @@ module attributes {tile.num_warps = 4 : i64} {
       %x = sm.read_or_load %t, %v[%i, %i] : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16> -> tensor<64x64xbf16, #c>
       // expected-remark @+1 {{waits for its warp}}
       sm.release %b[%zero] per_warp : !sm.mbarriers<2>
+      %p = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      // expected-remark @+1 {{writes operand 1 by lanes, ordered by mbarriers}}
+      sm.producer_store %x, %p, %stored[%zero] phase %zero
+        : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
     }
     return
   }

@@ -321,3 +321,24 @@ func.func @an_addition_of_half_panels(%x: tensor<64x32xf32, #c>, %s: !sm.shared<
   sm.add_out %x, %s, %v[%i, %i] : tensor<64x32xf32, #c>, !sm.shared<64x32xf32, 128>, !tile.view<2xf32>
   return
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @a_store_to_a_ring_that_is_released(%x: tensor<64x64xbf16, #c>) {
+    %zero = arith.constant 0 : i32
+    %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
+    %b = sm.mbarriers : !sm.mbarriers<2>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %s = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      // expected-error @+1 {{stores to a ring that the producer fills, or whose slots are released}}
+      sm.producer_store %x, %s, %b[%zero] phase %zero
+        : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+      sm.release %b[%zero] per_warp : !sm.mbarriers<2>
+    }
+    return
+  }
+}

@@ -127,3 +127,75 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @no_write(%n: index, %one: index, %a: !t) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      // expected-error @+1 {{the MMA 'p0' has no such operand that lanes write and only MMAs of the loop read}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %s = sm.await %f : !f
+      } {tile.steps = "p0.rhs p0"}
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @needs_a_late_result(%n: index, %one: index, %a: !t) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      // expected-error @+1 {{an MMA that is not delayed needs the result of a delayed one}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %s = sm.await %f : !f
+        %g = sm.wgmma %a, %a depth 64 acc %s : !t, !t, tensor<64x64xf32, #c> -> !f
+        %o = sm.await %g : !f
+      } {tile.steps = "p0@1 p1"}
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+#half = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:32]>
+!t = !sm.shared<128x64xbf16, 128>
+!f = !sm.inflight<tensor<128x64xf32, #c>>
+!g = !sm.inflight<tensor<64x64xf32, #half>>
+
+// Two warpgroups share each row of the scores, so the sum of a row takes a barrier.
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @a_reduction_in_a_turn(%n: index, %one: index, %a: !t, %b: !sm.shared<64x64xbf16, 128>) {
+    sm.roles producer 32 {
+    } consumer 160 {
+      // expected-error @+1 {{a turn contains an op that all warps execute together}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %b, %b depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !g
+        %s = sm.await %f : !g
+        %sum = tile.reduce add %s axis 1 : tensor<64x64xf32, #half> -> tensor<64xf32, #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16, *:2]>>
+        %column = tile.reshape %sum : tensor<64xf32, #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16, *:2]>> -> tensor<64x1xf32, #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16, *:2]>>
+        %sums = tile.broadcast %column : tensor<64x1xf32, #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16, *:2]>> -> tensor<64x64xf32, #half>
+        %p = arith.truncf %sums : tensor<64x64xf32, #half> to tensor<64x64xbf16, #half>
+        %p_s = sm.to_shared %p : tensor<64x64xbf16, #half> -> !sm.shared<64x64xbf16, 128>
+        %g = sm.wgmma %a, %p_s depth 64 : !t, !sm.shared<64x64xbf16, 128> -> !f
+        %o = sm.await %g : !f
+      } {tile.steps = "p0 < p1.rhs > p1@1"}
+    }
+    return
+  }
+}

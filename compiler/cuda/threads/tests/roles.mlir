@@ -295,3 +295,40 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     return
   }
 }
+
+// -----
+
+// Warpgroups fill the ring for each other. Each has a full mbarrier for each slot, at which its four warps arrive. A
+// wait for the tile waits for all warpgroups, and the store passes the turn.
+// CHECK-LABEL: func @exchanged
+// CHECK-COUNT-6: mbarrier.init.shared::cta.b64 [$0], 4;
+// CHECK-NOT: mbarrier.init
+// CHECK: setmaxnreg.inc
+// CHECK: %[[OTHER:.*]] = arith.select
+// CHECK: mbarrier.try_wait.parity
+// CHECK: stmatrix
+// CHECK: fence.proxy.async
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: mbarrier.arrive
+// CHECK-COUNT-2: mbarrier.try_wait.parity
+// CHECK: wgmma.mma_async
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {
+  func.func @exchanged(%slot: i32, %phase: i32) {
+    %ring = sm.alloc {offset = 0 : i64} : !sm.shared<3x128x64xbf16, 128>
+    %b = sm.mbarriers : !sm.mbarriers<3>
+    sm.roles producer 32 {
+    } consumer 160 {
+      %x = arith.constant dense<1.0> : tensor<128x64xbf16, #c>
+      sm.sequence_wait stores %b[%slot] phase %phase : !sm.mbarriers<3>
+      %s = sm.slot %ring[%slot] : !sm.shared<3x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
+      sm.producer_store %x, %s, %b[%slot] phase %phase
+        : tensor<128x64xbf16, #c>, !sm.shared<128x64xbf16, 128>, !sm.mbarriers<3>
+      %t = sm.consumer_wait %s, %b[%slot] phase %phase : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<3>
+      %f = sm.wgmma %t, %t depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
+        -> !sm.inflight<tensor<128x128xf32, #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>>>
+      %r = sm.await %f : !sm.inflight<tensor<128x128xf32, #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>>>
+    }
+    return
+  }
+}
