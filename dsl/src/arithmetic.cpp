@@ -20,7 +20,7 @@ const char *outside(Domain domain, DType dtype) {
   if (domain == Domain::Anything)
     return nullptr;
   if (dtype == DType::i1 && domain != Domain::Bits)
-    return kConditionsAreNoNumbers;
+    return kConditionsAreNoNumbers.data();
   if (isFloat(dtype) && domain != Domain::Numbers)
     return "floating-point operands are not legal; cast them to an integer type";
   return nullptr;

@@ -264,7 +264,7 @@ NodeId Converter::real(const Term &term) const {
   if (poisoned(term))
     return term.id;
   if (naturalType(term) == DType::i1)
-    return fail(kConditionsAreNoNumbers, {term}, {f32, guess({term}).shape});
+    return fail(std::string(kConditionsAreNoNumbers), {term}, {f32, guess({term}).shape});
   return to(term, f32);
 }
 

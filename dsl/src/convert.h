@@ -49,7 +49,7 @@ public:
 };
 
 /// The reason why a condition is no operand of arithmetic.
-inline constexpr char kConditionsAreNoNumbers[] = "conditions (i1) are combined by &, |, ^ and !, or cast to a number";
+constexpr std::string_view kConditionsAreNoNumbers = "conditions (i1) are combined by &, |, ^ and !, or cast to a number";
 
 /// Returns the dtype in which arithmetic on `dtype` is done.
 DType widened(DType dtype);

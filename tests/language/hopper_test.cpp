@@ -25,12 +25,14 @@ void launch(const Program &program, Grid grid, std::initializer_list<Argument> a
   ASSERT_TRUE(status.ok()) << status.message();
 }
 
-std::string ptxOf(const Program &program, const Schedule &schedule = {}) {
+std::string textOf(const Program &program, const Schedule &schedule, const char *phase) {
   Expected<Artifact> artifact = makeInProcessCompiler()->compile(
-      {.program = program.text, .schedule = schedule, .target = {.name = "cuda", .arch = "sm_90a"}, .emit = "ptx"});
+      {.program = program.text, .schedule = schedule, .target = {.name = "cuda", .arch = "sm_90a"}, .emit = phase});
   EXPECT_TRUE(artifact.ok()) << artifact.status().message();
   return artifact.ok() ? artifact->text : "";
 }
+
+std::string ptxOf(const Program &program, const Schedule &schedule = {}) { return textOf(program, schedule, "ptx"); }
 
 /// Expects that warpgroups compute, TMA loads, and registers are divided among roles.
 void expectTheFastPath(const Program &program) {
@@ -174,6 +176,77 @@ TEST(Hopper, AnAuthorOrdersTheProductsOfALoop) {
     ASSERT_TRUE(on_y.readBack()) << "memory outside an array was written";
     checkChain(x, w, v, y);
     EXPECT_EQ(ptxOf(*program).find("bar.arrive") != std::string::npos, std::string(steps).find('<') == 0);
+  }
+}
+
+/// X = A B^T from both sides: U = X^T C, for which each warpgroup has its part of X, and V += X B, which needs all of
+/// X. Warpgroups exchange X where `steps` delays V, or names the write of X.
+Expected<Program> recordBothSides(const char *steps) {
+  auto kernel = [=](View A, View B, View C, View U, View V) {
+    Value b = B.load({0, 0}, {128, 128});
+    Var u = fill({128, 128}, 0.0);
+    for (Value i : range(0, A.dim(0), 64, Steps(steps))) {
+      Value x = cast(bf16, label("x", dot(A.load({i, 0}, {64, 128}), transpose(b)))); // [64, 128]
+      u = label("u", dot(transpose(x), C.load({i, 0}, {64, 128}), u));                // [128, 128]
+      V.atomicAdd({i, 0}, label("v", dot(x, b)));                                     // [64, 128]
+    }
+    U.store({0, 0}, u);
+  };
+  return record("both_sides", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", bf16, 2},
+                TensorArg{"u", f32, 2}, TensorArg{"v", f32, 2});
+}
+
+/// Compares U and V, whose X is rounded to bf16.
+void checkBothSides(Matrix &a, Matrix &b, Matrix &c, Array<float> &u, Array<float> &v) {
+  const int64_t rows = a.shape[0], width = 128;
+  Array<float> x({rows, width}), u_size({width, width}), u_sum({width, width});
+  for (int64_t i = 0; i < rows; ++i) {
+    std::vector<double> sums(width), sizes(width);
+    for (int64_t j = 0; j < width; ++j) {
+      double score = 0;
+      for (int64_t k = 0; k < width; ++k)
+        score += double(a(i, k)) * double(b(j, k));
+      for (int64_t k = 0; k < width; ++k) {
+        sums[k] += score * double(b(j, k));
+        sizes[k] += std::abs(score * double(b(j, k)));
+        u_sum(j, k) += float(score * double(c(i, k)));
+        u_size(j, k) += float(std::abs(score * double(c(i, k))));
+      }
+    }
+    for (int64_t k = 0; k < width; ++k)
+      expectNear(v(i, k), sums[k], sizes[k], 0x1p-8);
+  }
+  for (int64_t j = 0; j < width; ++j)
+    for (int64_t k = 0; k < width; ++k)
+      expectNear(u(j, k), u_sum(j, k), u_size(j, k), 0x1p-8);
+}
+
+/// Returns the slots of the ring to which consumers store a tile; 0 if there is none.
+int slotsOfExchange(const std::string &text) {
+  const size_t store = text.find("sm.producer_store");
+  const std::string_view type = "!sm.mbarriers<";
+  return store == std::string::npos ? 0 : std::stoi(text.substr(text.find(type, store) + type.size()));
+}
+
+TEST(Hopper, WarpgroupsExchangeATile) {
+  constexpr int64_t rows = 300;
+  for (auto [steps, slots] : {std::pair("x v u", 0), std::pair("x v.lhs v u", 2), std::pair("x < v.lhs > v@1 u", 3),
+                              std::pair("x v@1 u", 4)}) {
+    SCOPED_TRACE(steps);
+    for (bool byTma : {false, true}) {
+      const Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = byTma};
+      Expected<Program> program = recordBothSides(steps);
+      ASSERT_TRUE(program.ok()) << program.status().message();
+      EXPECT_EQ(slotsOfExchange(textOf(*program, schedule, "roles")), slots);
+      Matrix a = Matrix::random({rows, 128}, 1), b = Matrix::random({128, 128}, 2, -0.1, 0.1),
+             c = Matrix::random({rows, 128}, 3);
+      Array<float> u({128, 128}, 7.0f), v({rows, 128}, 0.0f);
+      OnDevice<Bf16> on_a(a), on_b(b), on_c(c);
+      OnDevice<float> on_u(u), on_v(v);
+      launch(*program, {.x = 1}, {on_a.ref(), on_b.ref(), on_c.ref(), on_u.ref(), on_v.ref()}, schedule);
+      ASSERT_TRUE(on_u.readBack() && on_v.readBack()) << "memory outside an array was written";
+      checkBothSides(a, b, c, u, v);
+    }
   }
 }
 

@@ -169,10 +169,12 @@ static bool needsFence(sm::ProducerLoadOp feed) {
 static void copyVector(Threads &t, sm::ProducerLoadOp op, Value first, int64_t lanes) {
   const View view = t.view(op.getView());
   const int64_t bytes = view.elementBytes(), count = op.getTile().getType().getShape()[0] / lanes,
-                atOnce = std::min<int64_t>(count, 8);
+                atOnce = std::min<int64_t>(count, 4);
   Value position = t.scalar(op.getPosition().front()), zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(view.element));
   OpBuilder::InsertionGuard guard(t.b);
-  auto loop = scf::ForOp::create(t.b, t.s.i32(0), t.s.i32(count), t.s.i32(atOnce));
+  // Not a constant for LLVM, which would unroll the loop: the producer has no registers for that.
+  Value end = t.s.select(t.s.compare(Compare::ne, view.base, 0), t.s.i32(count), t.s.i32(0));
+  auto loop = scf::ForOp::create(t.b, t.s.i32(0), end, t.s.i32(atOnce));
   t.b.setInsertionPointToStart(loop.getBody());
   SmallVector<std::pair<Value, Value>> elements;
   for (int64_t i = 0; i < atOnce; ++i) {
