@@ -59,7 +59,8 @@ private:
     placeConsumerWait(userIn(fetch, /*last=*/false));
     b_.setLoc(fetch.getLoc());
     Loop loop = loopOf(fetch);
-    RingPosition now = loop ? RingPosition::lastOf(carriedIn(loop).slice(places_.at(fetch), 2)) : RingPosition::first(b_);
+    RingPosition now =
+        loop ? RingPosition::lastOf(carriedIn(loop).slice(places_.at(fetch), 2)) : RingPosition::first(b_);
     Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
     Value tile = sm::ConsumerWaitOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
     if (loop && !rings_.releasedWith(fetch))

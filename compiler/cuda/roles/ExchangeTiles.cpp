@@ -55,10 +55,7 @@ static Exchanges exchangesOf(scf::ForOp loop, ArrayRef<sm::Step> steps) {
 /// Lets the tile pass through a new ring.
 static void exchange(scf::ForOp loop, sm::ToSharedOp tile, int64_t slots) {
   LocBuilder b(tile.getLoc(), loop->getParentOfType<sm::RolesOp>());
-  SmallVector<int64_t> shape{slots};
-  llvm::append_range(shape, tile.getType().getShape());
-  auto type = sm::SharedType::get(b.getContext(), shape, tile.getType().getElementType(), tile.getType().getPanel());
-  Value ring = sm::AllocOp::create(b, type, IntegerAttr());
+  Value ring = sm::AllocOp::create(b, ringOf(tile.getType(), slots), IntegerAttr());
   Value mbarriers = sm::MbarriersOp::create(b, sm::MbarriersType::get(b.getContext(), slots));
   auto [slot, phase] = RingPosition::lastOf(carriedIn(carryRingPosition(cast<Loop>(*loop), slots)));
 

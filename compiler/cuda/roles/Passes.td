@@ -14,8 +14,8 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     - An `sm.load_shared` moves to the producer if its position follows from scalars and loop variables alone, TMA can
       copy it, and its readers are MMAs, at least one of them an `sm.wgmma`. A remark at each such load in a loop that
       does not move says why.
-    - A `tile.load` in a loop moves if it has at least 1,024 elements of 16 bits, each warp owns whole rows of it, and
-      its ring still fits into `tile.shared_limit` bytes. If TMA cannot copy the tile, each warp copies its own rows to
+    - A `tile.load` of 1-, 2- or 4-byte elements in a loop moves if it is a matrix of at least 1,024 elements of which each
+      warp owns whole rows, or a vector of whole 128 bytes, and its ring still fits into `tile.shared_limit` bytes. If TMA cannot copy a matrix, each warp copies its own rows to
       the slot (`sm.fallback_copy`), because a single warp would be slower. Later branches that load the same tile
       again, such as the recompute path of the optimistic softmax, read the same slot.
 
@@ -57,10 +57,10 @@ def ExchangeTiles : Pass<"exchange-tiles", "::mlir::ModuleOp"> {
     (`dq@1`) or the list names its write (`dq.lhs`). Elsewhere, a buffer with a barrier before and after the write serves
     the tile.
 
-    The tile goes to a ring (`sm.producer_store`), and each reader waits for it (`sm.consumer_wait`). Warpgroups
-    need not say when they have read a slot, because the ring has enough of them: two, or three if a reader is delayed and
-    the store passes a turn, or four if a reader is delayed. A warpgroup that stores tile i has waited for tile i - 1 of the others, in the
-    last case for tile i - 2; they ended the MMAs of earlier iterations before they stored it.
+    The tile goes to a ring (`sm.producer_store`), and each reader waits for it (`sm.consumer_wait`). Warpgroups need not
+    say when they have read a slot, because the ring has enough of them: two, or three if a reader is delayed and the
+    store passes a turn, or four if a reader is delayed. A warpgroup that stores tile i has waited for tile i - 1 of the
+    others, in the last case for tile i - 2; they ended the MMAs of earlier iterations before they stored it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
 }
