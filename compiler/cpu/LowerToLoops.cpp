@@ -7,6 +7,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace tegula::cpu {
 #define GEN_PASS_DEF_LOWERTOLOOPS
@@ -192,6 +193,7 @@ SmallVector<Order> ordersOf(Operation *op) {
 /// Copies the tiles that `yield` yields to `targets`. All of them are computed before any target is overwritten,
 /// because they may read the targets' old contents.
 void Lowering::copyYielded(Operation *yield, ArrayRef<Buffer> targets) {
+  llvm::SaveAndRestore ofOthers(buffers_); // What this yield copies is not there for other blocks.
   SmallVector<std::pair<Value, Buffer>> moves;
   for (auto [yielded, target] : llvm::zip(yield->getOperands(), targets)) {
     if (!tileType(yielded) || buffers_.lookup(yielded).memory == target.memory)

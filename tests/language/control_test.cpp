@@ -133,6 +133,29 @@ TEST_P(Control, InstancesKnowTheirPlaceAndTheGrid) {
       }
 }
 
+TEST_P(Control, BranchesInBranchesKeepWhatTheyDoNotChange) {
+  Array<float> x({3, 8}), y({3, 8});
+  runOn(
+      Grid{3, 1, 1},
+      [](View X, View Y) {
+        Value path = programId(0);
+        Var first = fill({8}, 1.0), second = fill({8}, 1.0);
+        for ([[maybe_unused]] Value i : range(0, 4)) {
+          when(path > 0,
+               [&] { when(path == 1, [&] { second = second + 10; }, [&] { first = first + 100; }); });
+          first = first + 1;
+        }
+        X.at(path).store(0, first);
+        Y.at(path).store(0, second);
+      },
+      x, y);
+  for (int64_t i = 0; i < 8; ++i)
+    for (int64_t path = 0; path < 3; ++path) {
+      EXPECT_EQ(x(path, i), path == 2 ? 405 : 5);
+      EXPECT_EQ(y(path, i), path == 1 ? 41 : 1);
+    }
+}
+
 TEST_P(Control, BranchInsideALoopUpdatesACarriedMatrix) {
   auto a = Array<float>::random({12, 8}, 5);
   Array<float> y({12, 12});
