@@ -138,7 +138,20 @@ Order WaitOp::getOrder() { return {.ends = Engine::cpAsync}; }
 Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getMbarriers()}; }
 Order AwaitOp::getOrder() { return {.ends = Engine::tensorCores, .handle = getHandle()}; }
 Order ProxyFenceOp::getOrder() { return {.fences = true}; }
-Order ReleaseOp::getOrder() { return {.meeting = getPerWarp() ? Meeting::warp : Meeting::none}; }
+Order ReleaseOp::getOrder() { return {.meeting = meetsInWarp() ? Meeting::warp : Meeting::none}; }
+
+bool ReleaseOp::meetsInWarp() {
+  if (!getPerWarp())
+    return false;
+  // The fence says that lanes have read this tile, or another tile that is released with it.
+  if (isa_and_present<ProxyFenceOp>((*this)->getPrevNode()))
+    return true;
+  auto isMma = [&](Operation *reader) { return isa<WgmmaOp>(reader) && reader->getBlock() == (*this)->getBlock(); };
+  return llvm::none_of(getMbarriers().getUsers(), [&](Operation *user) {
+    return isa<ConsumerWaitOp>(user) && user->getBlock() == (*this)->getBlock() && !user->use_empty() &&
+           llvm::all_of(user->getUsers(), isMma);
+  });
+}
 
 namespace {
 /// One thread draws the work index and passes it to the others between two barriers.

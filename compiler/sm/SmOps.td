@@ -515,6 +515,11 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
     ```
   }];
   let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot, UnitAttr:$per_warp);
+  let extraClassDeclaration = [{
+    /// Returns true if the lanes of a warp meet here, before one of them arrives. They need not if they have executed an
+    /// MMA together since they waited for the tile.
+    bool meetsInWarp();
+  }];
   let assemblyFormat = "$mbarriers `[` $slot `]` (`per_warp` $per_warp^)? attr-dict `:` qualified(type($mbarriers))";
 }
 

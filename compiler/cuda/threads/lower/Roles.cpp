@@ -253,22 +253,11 @@ static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
   return success();
 }
 
-/// Returns true if the lanes of a warp have synchronised since they waited for the tile: an MMA of the warpgroup is all
-/// that read it. A proxy fence before the release says that lanes have read the tile, or another tile that is released
-/// with it.
-static bool haveMet(sm::ReleaseOp op) {
-  return !isa<sm::ProxyFenceOp>(op->getPrevNode()) && llvm::any_of(op.getMbarriers().getUsers(), [&](Operation *user) {
-    auto isMma = [&](Operation *reader) { return isa<sm::WgmmaOp>(reader) && reader->getBlock() == op->getBlock(); };
-    return isa<sm::ConsumerWaitOp>(user) && user->getBlock() == op->getBlock() && !user->use_empty() &&
-           llvm::all_of(user->getUsers(), isMma);
-  });
-}
-
 static LogicalResult lower(Threads &t, sm::ReleaseOp op) {
   Value isElected = t.isFirstLane();
   if (!op.getPerWarp())
     isElected = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), sm::kWarpsPerWarpgroup), 0), isElected);
-  else if (!haveMet(op))
+  else if (op.meetsInWarp())
     t.gpu.syncWarp();
   t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), isElected);
   return success();
