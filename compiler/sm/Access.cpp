@@ -38,7 +38,7 @@ SmallVector<Access, 2> sm::accessesOf(Operation *op) {
   memory.getEffects(effects);
   for (const MemoryEffects::EffectInstance &effect : effects)
     if (auto *place = effect.getEffectValue<OpOperand *>();
-        place && isa<SharedType, tile::ViewType>(place->get().getType()))
+        place && isa<SharedType, ChannelType, tile::ViewType>(place->get().getType()))
       addEffect(effect, place, engine, accesses);
   return accesses;
 }
@@ -135,7 +135,7 @@ Engine WgmmaOp::getEngine() { return Engine::tensorCores; }
 
 Order BarrierOp::getOrder() { return {.meeting = getWarp() ? Meeting::warp : Meeting::role}; }
 Order WaitOp::getOrder() { return {.ends = Engine::cpAsync}; }
-Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getMbarriers()}; }
+Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getChannel()}; }
 Order AwaitOp::getOrder() { return {.ends = Engine::tensorCores, .handle = getHandle()}; }
 Order ProxyFenceOp::getOrder() { return {.fences = true}; }
 Order ReleaseOp::getOrder() { return {.meeting = meetsInWarp() ? Meeting::warp : Meeting::none}; }
@@ -147,7 +147,7 @@ bool ReleaseOp::meetsInWarp() {
   if (isa_and_present<ProxyFenceOp>((*this)->getPrevNode()))
     return true;
   auto isMma = [&](Operation *reader) { return isa<WgmmaOp>(reader) && reader->getBlock() == (*this)->getBlock(); };
-  return llvm::none_of(getMbarriers().getUsers(), [&](Operation *user) {
+  return llvm::none_of(getChannel().getUsers(), [&](Operation *user) {
     return isa<ConsumerWaitOp>(user) && user->getBlock() == (*this)->getBlock() && !user->use_empty() &&
            llvm::all_of(user->getUsers(), isMma);
   });

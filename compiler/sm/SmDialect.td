@@ -96,11 +96,19 @@ def Sm_InflightType : TypeDef<Sm_Dialect, "Inflight"> {
   let assemblyFormat = "`<` $tile `>`";
 }
 
-def Sm_MbarriersType : TypeDef<Sm_Dialect, "Mbarriers"> {
-  let mnemonic = "mbarriers";
-  let summary = "for each slot of a ring, a full mbarrier and an empty mbarrier";
-  let parameters = (ins "int64_t":$slots);
-  let assemblyFormat = "`<` $slots `>`";
+def Sm_ChannelType : TypeDef<Sm_Dialect, "Channel"> {
+  let mnemonic = "channel";
+  let summary = "a ring of slots through which warps pass tiles, or work indices, to other warps";
+  let description = [{
+    `!sm.channel<2, !sm.shared<128x64xbf16, 128>>` has two slots of such a tile, `!sm.channel<2>` two work indices.
+  }];
+  let parameters = (ins "int64_t":$slots, OptionalParameter<"::tegula::sm::SharedType">:$tile);
+  let assemblyFormat = "`<` $slots (`,` qualified($tile)^)? `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Returns the type of the buffer that holds the tiles.
+    SharedType ring() const;
+  }];
 }
 
 #endif

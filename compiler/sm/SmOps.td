@@ -353,7 +353,7 @@ def Sm_BarrierOp : Sm_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
 //===-- Roles -----------------------------------------------------------------------------------------------------===//
 
 def Sm_RolesOp : Sm_Op<"roles", [SingleBlockImplicitTerminator<"EndOp">]> {
-  let summary = "divides the warps into a producer, which loads tiles to rings, and consumers, which compute";
+  let summary = "divides the warps into a producer, which loads tiles to channels, and consumers, which compute";
   let description = [{
     The consumers are the first `tile.num_warps` warps of a thread block, in whole warpgroups. The producer is the
     `tile.producer_warps` warps after them. In each role, a thread may use the given number of registers. `sm.roles` is
@@ -381,83 +381,86 @@ def Sm_EndOp : Sm_Op<"end", [Terminator, Pure, HasParent<"RolesOp">]> {
   let assemblyFormat = "attr-dict";
 }
 
-def Sm_MbarriersOp : Sm_Op<"mbarriers", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "the full and empty mbarriers of a ring; at first all slots are empty";
+def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterface]> {
+  let summary = "a ring of slots with the mbarriers that hand each slot to those who read it and back";
   let description = [{
-    A slot is empty again when each consumer warpgroup has released it. If no consumer releases a slot of the ring, the
-    producer fills each slot once, without waiting. If consumers fill the ring (`sm.producer_store`), each warpgroup has
-    a full mbarrier of its own, and there are no empty ones.
+    Tiles lie in the buffer `ring`, work indices next to the mbarriers. At first all slots are empty. The writers of a
+    channel are the roles with an `sm.producer_load`, `sm.producer_store` or `sm.produce_work` of it, the readers those
+    with an `sm.consumer_wait` or `sm.consume_work`. A slot is empty again when each reading warpgroup has released it. If
+    nobody releases a slot of the channel, the producer fills each slot once, without waiting. If consumers fill the slots
+    for each other (`sm.producer_store`), each warpgroup has a full mbarrier of its own, and there are no empty ones.
 
     ```mlir
-    %b = sm.mbarriers : !sm.mbarriers<2>
+    %k = sm.channel %ring : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    %work = sm.channel : !sm.channel<2>
     ```
   }];
-  let results = (outs Sm_MbarriersType:$result);
-  let assemblyFormat = "attr-dict `:` qualified(type($result))";
+  let arguments = (ins Optional<Sm_SharedType>:$ring);
+  let results = (outs Sm_ChannelType:$result);
+  let extraClassDeclaration = "::mlir::Value getViewSource() { return getRing(); }";
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 def Sm_ProducerLoadOp : Sm_Op<"producer_load", [Sm_Async]> {
-  let summary = "waits until a slot of a ring is empty, then starts to load a tile into it";
+  let summary = "waits until a slot of a channel is empty, then starts to load a tile into it";
   let description = [{
     Loads what `sm.load_shared` describes, for the consumers that wait for the slot in this phase. The phase is 0 in the
     first round through the ring, then 1, then 0 again. The producer does not wait for the data. If TMA cannot copy the
     tile, the producer copies the elements itself. With `tma_only` it then leaves the slot as it is and marks it as
     full; the consumers copy the tile (`sm.fallback_copy`).
 
-    If no consumer releases the slots of this ring, a release in another ring frees them, too, and the producer has
-    already waited for that one in this round.
+    If no consumer releases the slots of this channel, a release of another channel frees them, too, and the producer
+    has already waited for that one in this round.
 
     ```mlir
-    sm.producer_load %K[%j, %c0] [128, 128], %tile, %b[%slot] phase %phase
-      : !tile.view<2xbf16>, !sm.shared<128x128xbf16, 128>, !sm.mbarriers<2>
+    sm.producer_load %K[%j, %c0] [128, 128], %k[%slot] phase %phase
+      : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<128x128xbf16, 128>>
     ```
   }];
   let arguments = (ins
     Tile_Reads<Tile_ViewType>:$view, Variadic<Index>:$position, DenseI64ArrayAttr:$shape,
-    Sm_WritesSlot<Sm_SharedType>:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase,
-    UnitAttr:$tma_only);
+    Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase, UnitAttr:$tma_only);
   let assemblyFormat = [{
-    $view `[` $position `]` $shape `,` $tile `,` $mbarriers `[` $slot `]` `phase` $phase (`tma_only` $tma_only^)? attr-dict
-    `:` qualified(type($view)) `,` qualified(type($tile)) `,` qualified(type($mbarriers))
+    $view `[` $position `]` $shape `,` $channel `[` $slot `]` `phase` $phase (`tma_only` $tma_only^)? attr-dict
+    `:` qualified(type($view)) `,` qualified(type($channel))
   }];
   let hasVerifier = 1;
 }
 
 def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [
-    MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, ViewLikeOpInterface, AllTypesMatch<["tile", "result"]>]> {
-  let summary = "waits until a slot of a ring is full; the result is its tile";
+    MemoryEffects<[MemRead, MemWrite]>, Sm_Orders, ViewLikeOpInterface,
+    TypesMatchWith<"the result is a tile of the channel", "channel", "result",
+                   "::llvm::cast<::tegula::sm::ChannelType>($_self).getTile()">]> {
+  let summary = "waits until a slot of a channel is full; the result is its tile";
   let description = [{
     ```mlir
-    %k = sm.consumer_wait %tile, %b[%slot] phase %phase : !sm.shared<128x128xbf16, 128>, !sm.mbarriers<2>
+    %tile = sm.consumer_wait %k[%slot] phase %phase : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
     ```
   }];
-  let arguments = (ins Sm_SharedType:$tile, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase);
   let results = (outs Sm_SharedType:$result);
-  let extraClassDeclaration = "::mlir::Value getViewSource() { return getTile(); }";
-  let assemblyFormat = [{
-    $tile `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
-    `:` qualified(type($tile)) `,` qualified(type($mbarriers))
-  }];
+  let extraClassDeclaration = "::mlir::Value getViewSource() { return getChannel(); }";
+  let assemblyFormat = "$channel `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($channel))";
   let hasVerifier = 1;
 }
 
 def Sm_ProducerStoreOp : Sm_Op<"producer_store"> {
-  let summary = "writes a tile from registers to a slot of a ring that consumers fill for each other";
+  let summary = "writes a tile from registers to a slot of a channel that consumers fill for each other";
   let description = [{
     Each consumer warp writes its elements of the tile and arrives at the mbarrier of its warpgroup. An
-    `sm.consumer_wait` for the slot returns when all warpgroups have stored it. Nobody releases the slots: the ring must
-    have enough of them that every reader of a tile is over when its slot is written again. `exchange-tiles` counts them.
+    `sm.consumer_wait` for the slot returns when all warpgroups have stored it. Nobody releases the slots: the channel
+    must have enough of them that every reader of a tile is over when its slot is written again. `exchange-tiles` counts
+    them.
 
     ```mlir
-    sm.producer_store %ds, %tile, %b[%slot] phase %phase
-      : tensor<128x64xbf16, #c>, !sm.shared<128x64xbf16, 128>, !sm.mbarriers<3>
+    sm.producer_store %ds, %c[%slot] phase %phase
+      : tensor<128x64xbf16, #c>, !sm.channel<3, !sm.shared<128x64xbf16, 128>>
     ```
   }];
-  let arguments = (ins Sm_Tile:$tile, Sm_WritesSlot<Sm_SharedType>:$shared, Sm_MbarriersType:$mbarriers, I32:$slot,
-                       I32:$phase);
+  let arguments = (ins Sm_Tile:$tile, Sm_WritesSlot<Sm_ChannelType>:$channel, I32:$slot, I32:$phase);
   let assemblyFormat = [{
-    $tile `,` $shared `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
-    `:` type($tile) `,` qualified(type($shared)) `,` qualified(type($mbarriers))
+    $tile `,` $channel `[` $slot `]` `phase` $phase attr-dict `:` type($tile) `,` qualified(type($channel))
   }];
   let hasVerifier = 1;
 }
@@ -510,34 +513,33 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
     slot is filled again. With `per_warp`, therefore, each warp arrives.
 
     ```mlir
-    sm.release %b[%slot] : !sm.mbarriers<2>
-    sm.release %b[%slot] per_warp : !sm.mbarriers<2>
+    sm.release %k[%slot] : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
+    sm.release %k[%slot] per_warp : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
     ```
   }];
-  let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot, UnitAttr:$per_warp);
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, UnitAttr:$per_warp);
   let extraClassDeclaration = [{
     /// Returns true if the lanes of a warp meet here, before one of them arrives. They need not if they have executed an
     /// MMA together since they waited for the tile.
     bool meetsInWarp();
   }];
-  let assemblyFormat = "$mbarriers `[` $slot `]` (`per_warp` $per_warp^)? attr-dict `:` qualified(type($mbarriers))";
+  let assemblyFormat = "$channel `[` $slot `]` (`per_warp` $per_warp^)? attr-dict `:` qualified(type($channel))";
 }
 
 def Sm_ProduceWorkOp : Sm_Op<"produce_work", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a `tile.next_work` of the producer, which passes the work index to the consumers";
   let description = [{
-    Waits until a slot is empty, then writes the work index there for the consumers that wait for it in this phase. The
-    slots of work indices lie next to the mbarriers.
+    Waits until a slot is empty, then writes the work index there for the consumers that wait for it in this phase.
 
     ```mlir
-    %n = sm.produce_work %counter, %b[%slot] phase %phase : !tile.view<1xi32>, !sm.mbarriers<2>
+    %n = sm.produce_work %counter, %work[%slot] phase %phase : !tile.view<1xi32>, !sm.channel<2>
     ```
   }];
-  let arguments = (ins Tile_Adds<Tile_ViewType>:$counter, Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
+  let arguments = (ins Tile_Adds<Tile_ViewType>:$counter, Sm_ChannelType:$channel, I32:$slot, I32:$phase);
   let results = (outs I32:$number);
   let assemblyFormat = [{
-    $counter `,` $mbarriers `[` $slot `]` `phase` $phase attr-dict
-    `:` qualified(type($counter)) `,` qualified(type($mbarriers))
+    $counter `,` $channel `[` $slot `]` `phase` $phase attr-dict
+    `:` qualified(type($counter)) `,` qualified(type($channel))
   }];
   let hasVerifier = 1;
 }
@@ -546,13 +548,13 @@ def Sm_ConsumeWorkOp : Sm_Op<"consume_work", [MemoryEffects<[MemRead, MemWrite]>
   let summary = "waits for the work index that the producer has drawn";
   let description = [{
     ```mlir
-    %n = sm.consume_work %b[%slot] phase %phase : !sm.mbarriers<2>
-    sm.release %b[%slot] per_warp : !sm.mbarriers<2>
+    %n = sm.consume_work %work[%slot] phase %phase : !sm.channel<2>
+    sm.release %work[%slot] per_warp : !sm.channel<2>
     ```
   }];
-  let arguments = (ins Sm_MbarriersType:$mbarriers, I32:$slot, I32:$phase);
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase);
   let results = (outs I32:$number);
-  let assemblyFormat = "$mbarriers `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($mbarriers))";
+  let assemblyFormat = "$channel `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($channel))";
   let hasVerifier = 1;
 }
 
@@ -576,19 +578,19 @@ def Sm_SequenceInitOp : Sm_Op<"sequence_init", [MemoryEffects<[MemRead, MemWrite
 def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "waits until this warpgroup may take the mutex";
   let description = [{
-    With a ring that consumers fill for each other (`sm.producer_store`), the store of a tile passes the mutex. The first
+    With a channel that consumers fill for each other (`sm.producer_store`), the store of a tile passes the mutex. The first
     warpgroup then waits until the last one has stored the tile before this one, each other warpgroup until the
     warpgroup before it has stored this one.
 
     ```mlir
     sm.sequence_wait
-    sm.sequence_wait stores %b[%slot] phase %phase : !sm.mbarriers<3>
+    sm.sequence_wait stores %c[%slot] phase %phase : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
     ```
   }];
-  let arguments = (ins Optional<Sm_MbarriersType>:$mbarriers, Optional<I32>:$slot, Optional<I32>:$phase);
+  let arguments = (ins Optional<Sm_ChannelType>:$channel, Optional<I32>:$slot, Optional<I32>:$phase);
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::Value(), ::mlir::Value(), ::mlir::Value()); }]>];
   let assemblyFormat = [{
-    (`stores` $mbarriers^ `[` $slot `]` `phase` $phase)? attr-dict (`:` qualified(type($mbarriers))^)?
+    (`stores` $channel^ `[` $slot `]` `phase` $phase)? attr-dict (`:` qualified(type($channel))^)?
   }];
 }
 

@@ -100,6 +100,16 @@ int64_t SharedType::bytes() const {
                        : llvm::alignTo(denseBytes(getShape(), elementBytes()), kTileAlignment);
 }
 
+SharedType ChannelType::ring() const {
+  SmallVector<int64_t> shape{getSlots()};
+  llvm::append_range(shape, getTile().getShape());
+  return SharedType::get(getContext(), shape, getTile().getElementType(), getTile().getPanel());
+}
+
+LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, SharedType) {
+  return slots > 0 ? success() : emitError() << "a channel of " << slots << " slots; legal are 1 and more";
+}
+
 Type SharedType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
@@ -185,33 +195,58 @@ LogicalResult AddOutOp::verify() {
   return success();
 }
 
-/// Returns true if `tile` is a slot of a ring that has as many slots as `mbarriers`.
-static bool isGuarded(Value tile, MbarriersType mbarriers) {
-  auto slot = tile.getDefiningOp<SlotOp>();
-  return slot && slot.getRing().getType().getShape().front() == mbarriers.getSlots();
+ParseResult ChannelOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::UnresolvedOperand ring;
+  ChannelType type;
+  OptionalParseResult hasRing = parser.parseOptionalOperand(ring);
+  if ((hasRing.has_value() && failed(*hasRing)) || parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonType(type))
+    return failure();
+  result.addTypes(type);
+  if (!hasRing.has_value())
+    return success();
+  if (!type.getTile())
+    return parser.emitError(ring.location, "a channel of work indices has no ring of tiles");
+  return parser.resolveOperand(ring, type.ring(), result.operands);
+}
+
+void ChannelOp::print(OpAsmPrinter &printer) {
+  if (getRing())
+    printer << ' ' << getRing();
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getType();
+}
+
+LogicalResult ChannelOp::verify() {
+  if (SharedType tile = getType().getTile(); (tile != nullptr) != (getRing() != nullptr))
+    return emitOpError(tile ? "has no ring for its tiles" : "has a ring for tiles, but passes work indices");
+  if (getRing() && getRing().getType() != getType().ring())
+    return emitOpError("has a ring of ") << getRing().getType() << "; its tiles need " << getType().ring();
+  return success();
 }
 
 LogicalResult ProducerLoadOp::verify() {
-  if (!isGuarded(getTile(), getMbarriers().getType()))
-    return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
+  if (!getChannel().getType().getTile())
+    return emitOpError("loads a tile to a channel of work indices");
   if (!isInRole(*this, &RolesOp::getProducer))
     return emitOpError("must be in the producer region of 'sm.roles'");
   return success();
 }
 
 LogicalResult ProducerStoreOp::verify() {
-  if (!isGuarded(getShared(), getMbarriers().getType()))
-    return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
+  if (SharedType slot = getChannel().getType().getTile();
+      !slot || slot.getElementType() != getTile().getType().getElementType())
+    return emitOpError("stores ") << getTile().getType() << " to a channel of other elements";
   if (!isInRole(*this, &RolesOp::getConsumer))
     return emitOpError("must be in the consumer region of 'sm.roles'");
-  if (llvm::any_of(getMbarriers().getUsers(), llvm::IsaPred<ProducerLoadOp, ReleaseOp>))
-    return emitOpError("stores to a ring that the producer fills, or whose slots are released");
+  if (llvm::any_of(getChannel().getUsers(), llvm::IsaPred<ProducerLoadOp, ReleaseOp>))
+    return emitOpError("stores to a channel that the producer fills, or whose slots are released");
   return success();
 }
 
 LogicalResult ConsumerWaitOp::verify() {
-  if (!isGuarded(getTile(), getMbarriers().getType()))
-    return emitOpError("needs a slot of a ring with ") << getMbarriers().getType().getSlots() << " slots";
+  if (!getChannel().getType().getTile())
+    return emitOpError("waits for a tile of a channel of work indices");
   if (!isInRole(*this, &RolesOp::getConsumer))
     return emitOpError("must be in the consumer region of 'sm.roles'");
   return success();
@@ -226,8 +261,8 @@ LogicalResult ProduceWorkOp::verify() {
 LogicalResult ConsumeWorkOp::verify() {
   if (!isInRole(*this, &RolesOp::getConsumer))
     return emitOpError("must be in the consumer region of 'sm.roles'");
-  if (llvm::none_of(getMbarriers().getUsers(), llvm::IsaPred<ProduceWorkOp>))
-    return emitOpError("waits for a work index in a ring for which no 'sm.produce_work' exists");
+  if (llvm::none_of(getChannel().getUsers(), llvm::IsaPred<ProduceWorkOp>))
+    return emitOpError("waits for a work index in a channel for which no 'sm.produce_work' exists");
   return success();
 }
 
@@ -298,7 +333,7 @@ static LogicalResult verifyReaders(ConsumerWaitOp wait, ReleaseOp release) {
 }
 
 static LogicalResult verifyRelease(ReleaseOp release) {
-  for (Operation *user : release.getMbarriers().getUsers()) {
+  for (Operation *user : release.getChannel().getUsers()) {
     auto wait = dyn_cast<ConsumerWaitOp>(user);
     if (wait && wait->getBlock() == release->getBlock() && wait.getSlot() == release.getSlot() &&
         wait->isBeforeInBlock(release) && failed(verifyReaders(wait, release)))

@@ -53,7 +53,7 @@ private:
   }
 
   void receive(sm::LoadSharedOp fetch) {
-    Channel channel = rings_.of(fetch);
+    Value channel = rings_.of(fetch);
     if (fetch->use_empty())
       return fetch.erase();
     placeConsumerWait(userIn(fetch, /*last=*/false));
@@ -61,8 +61,7 @@ private:
     Loop loop = loopOf(fetch);
     RingPosition now =
         loop ? RingPosition::lastOf(carriedIn(loop).slice(places_.at(fetch), 2)) : RingPosition::first(b_);
-    Value slot = sm::SlotOp::create(b_, fetch.getType(), channel.ring, now.slot);
-    Value tile = sm::ConsumerWaitOp::create(b_, fetch.getType(), slot, channel.mbarriers, now.slot, now.phase);
+    Value tile = sm::ConsumerWaitOp::create(b_, fetch.getType(), channel, now.slot, now.phase);
     if (loop && !rings_.releasedWith(fetch))
       release(fetch, channel, now);
     fetch.replaceAllUsesWith(tile);
@@ -72,24 +71,24 @@ private:
   void receive(tile::NextWorkOp work) {
     b_.setInsertionPoint(work);
     b_.setLoc(work.getLoc());
-    Value mbarriers = rings_.of(work).mbarriers;
+    Value channel = rings_.of(work);
     auto [slot, phase] = RingPosition::lastOf(ValueRange(work->getBlock()->getArguments()).slice(places_.at(work), 2));
-    Value number = sm::ConsumeWorkOp::create(b_, b_.getI32Type(), mbarriers, slot, phase);
-    sm::ReleaseOp::create(b_, mbarriers, slot, /*per_warp=*/true);
+    Value number = sm::ConsumeWorkOp::create(b_, b_.getI32Type(), channel, slot, phase);
+    sm::ReleaseOp::create(b_, channel, slot, /*per_warp=*/true);
     work.replaceAllUsesWith(number);
     work.erase();
   }
 
   /// Inserts the release after the last user of the tile: after the wait of an sm.wgmma, or after the inner loop that
   /// contains the user.
-  void release(sm::LoadSharedOp fetch, Channel channel, RingPosition position) {
+  void release(sm::LoadSharedOp fetch, Value channel, RingPosition position) {
     Operation *last = userIn(fetch, /*last=*/true);
     auto product = dyn_cast<sm::WgmmaOp>(last);
     b_.setInsertionPointAfter(product ? *product->getUsers().begin() : last);
     const bool isFenced = !isReadByMmas(fetch) || rings_.isCompanion(fetch);
     if (isFenced) // TMA writes the next tile to this slot.
       sm::ProxyFenceOp::create(b_);
-    sm::ReleaseOp::create(b_, channel.mbarriers, position.slot,
+    sm::ReleaseOp::create(b_, channel, position.slot,
                           /*per_warp=*/!product || isFenced || isReadByLanes(fetch));
     for (Operation *reader : fetch->getUsers())
       if (isa<sm::MmaOp>(reader) && !isFenced && !isa<sm::ProxyFenceOp>(reader->getNextNode())) {

@@ -52,20 +52,17 @@ static Exchanges exchangesOf(scf::ForOp loop, ArrayRef<sm::Step> steps) {
   return exchanges;
 }
 
-/// Lets the tile pass through a new ring.
+/// Lets the tile pass through a new channel.
 static void exchange(scf::ForOp loop, sm::ToSharedOp tile, int64_t slots) {
   LocBuilder b(tile.getLoc(), loop->getParentOfType<sm::RolesOp>());
-  Value ring = sm::AllocOp::create(b, ringOf(tile.getType(), slots), IntegerAttr());
-  Value mbarriers = sm::MbarriersOp::create(b, sm::MbarriersType::get(b.getContext(), slots));
+  Value channel = makeChannel(b, tile.getType(), slots);
   auto [slot, phase] = RingPosition::lastOf(carriedIn(carryRingPosition(cast<Loop>(*loop), slots)));
 
   b.setInsertionPoint(tile);
-  Value place = sm::SlotOp::create(b, tile.getType(), ring, slot);
-  sm::ProducerStoreOp::create(b, tile.getTile(), place, mbarriers, slot, phase);
+  sm::ProducerStoreOp::create(b, tile.getTile(), channel, slot, phase);
   for (OpOperand &use : llvm::make_early_inc_range(tile->getUses())) {
     b.setInsertionPoint(use.getOwner());
-    Value filled = sm::SlotOp::create(b, tile.getType(), ring, slot);
-    use.set(sm::ConsumerWaitOp::create(b, tile.getType(), filled, mbarriers, slot, phase));
+    use.set(sm::ConsumerWaitOp::create(b, tile.getType(), channel, slot, phase));
   }
   tile.erase();
 }

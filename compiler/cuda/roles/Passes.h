@@ -15,6 +15,7 @@ std::unique_ptr<mlir::Pass> createSpecializeWarps();
 std::unique_ptr<mlir::Pass> createPlanSteps();
 std::unique_ptr<mlir::Pass> createExchangeTiles();
 std::unique_ptr<mlir::Pass> createPipelineLoops();
+std::unique_ptr<mlir::Pass> createCheckProgress();
 
 /// Adds these passes in this order.
 void buildRolesPipeline(mlir::OpPassManager &passes);

@@ -6,7 +6,7 @@
 include "mlir/Pass/PassBase.td"
 
 def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
-  let summary = "moves loads to a producer warpgroup and connects it with the consumers by rings";
+  let summary = "moves loads to a producer warpgroup and connects it with the consumers by channels";
   let description = [{
     Applies to modules with `tile.roles = "load"`. A function in which no loop has an `sm.load_shared` that qualifies
     stays as it is, with a remark; later passes then let all warps copy.
@@ -21,7 +21,7 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
 
     The producer gets these loads, the loops around them and the scalar arithmetic of their positions. The consumers get
     everything else, with a consumer wait before the first use of a tile and a release after the last use. An innermost
-    loop has rings of `tile.num_stages` slots, an outer loop rings of two slots; outside loops a ring has one slot. The
+    loop has channels of `tile.num_stages` slots, an outer loop channels of two; outside loops a channel has one slot. The
     producer loads the tiles of an iteration in the order in which consumers release them, so it never waits for a late
     slot while an earlier one is free. If a tile that goes to registers is not used after a tile that each warp
     releases, the release of the second frees both. If an `sm.mma` reads a tile, a proxy fence follows, because TMA
@@ -51,14 +51,14 @@ def PlanSteps : Pass<"plan-steps", "::mlir::ModuleOp"> {
 }
 
 def ExchangeTiles : Pass<"exchange-tiles", "::mlir::ModuleOp"> {
-  let summary = "lets consumer warpgroups exchange tiles through rings, where a step list asks for it";
+  let summary = "lets consumer warpgroups exchange tiles through channels, where a step list asks for it";
   let description = [{
     Applies to an `sm.to_shared` in a loop with a step list, if only MMAs of the loop read it, and one of them is delayed
     (`dq@1`) or the list names its write (`dq.lhs`). Elsewhere, a buffer with a barrier before and after the write serves
     the tile.
 
-    The tile goes to a ring (`sm.producer_store`), and each reader waits for it (`sm.consumer_wait`). Warpgroups need not
-    say when they have read a slot, because the ring has enough of them: two, or three if a reader is delayed and the
+    The tile goes to a channel (`sm.producer_store`), and each reader waits for it (`sm.consumer_wait`). Warpgroups need not
+    say when they have read a slot, because the channel has enough of them: two, or three if a reader is delayed and the
     store passes a turn, or four if a reader is delayed. A warpgroup that stores tile i has waited for tile i - 1 of the
     others, in the last case for tile i - 2; they ended the MMAs of earlier iterations before they stored it.
   }];
@@ -108,6 +108,18 @@ def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::tegula::sm::SmDialect"];
+}
+
+def CheckProgress : Pass<"check-progress", "::mlir::ModuleOp"> {
+  let summary = "refuses a program whose roles wait for each other for ever";
+  let description = [{
+    Runs the roles against each other at compile time: the producer and each consumer warpgroup, with the loops and
+    branches around their waits and arrivals. Sizes of tensors, and what the program reads from them, are numbers of
+    several scenarios, among them loops without an iteration. If all that have not ended wait, the program would hang.
+    The error is at a wait, with a note at each of the others.
+
+    The pass sees neither the barriers among consumers, which come later, nor races: the simt executor does.
+  }];
 }
 
 #endif

@@ -15,6 +15,7 @@ void buildRolesPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createPlanSteps());
   passes.addPass(createExchangeTiles());
   passes.addPass(createPipelineLoops());
+  passes.addPass(createCheckProgress());
 }
 
 } // namespace tegula::cuda

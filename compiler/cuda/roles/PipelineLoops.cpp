@@ -25,7 +25,7 @@ static void createTurn(LocBuilder &b, const LoopOrder::Entry &entry, const IRMap
   if (entry.kind == Kind::passTurn)
     sm::SequenceArriveOp::create(b);
   else if (sm::ProducerStoreOp store = entry.passes)
-    sm::SequenceWaitOp::create(b, store.getMbarriers(), map.lookupOrDefault(store.getSlot()),
+    sm::SequenceWaitOp::create(b, store.getChannel(), map.lookupOrDefault(store.getSlot()),
                                map.lookupOrDefault(store.getPhase()));
   else
     sm::SequenceWaitOp::create(b);

@@ -41,7 +41,7 @@ static int64_t slotsOf(sm::WgmmaOp mma) {
     auto wait = operand.getDefiningOp<sm::ConsumerWaitOp>();
     if (!wait || wait->getBlock() != mma->getBlock())
       return 0;
-    slots = std::min<int64_t>(slots, wait.getMbarriers().getType().getSlots());
+    slots = std::min<int64_t>(slots, wait.getChannel().getType().getSlots());
   }
   return slots;
 }
@@ -115,8 +115,7 @@ static sm::StepList overlappedSteps(scf::ForOp loop, const Labels &mmas, ArrayRe
 }
 
 /// Returns why no MMA of a loop can come one iteration late, or an empty string.
-static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, const Overlap &overlap,
-                              ArrayRef<Step> overlapped) {
+static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, const Overlap &overlap, ArrayRef<Step> overlapped) {
   if (mmas.size() < 2)
     return "the loop has fewer than two MMAs";
   Value sum = awaitOf(mmas.back().second).getResult();

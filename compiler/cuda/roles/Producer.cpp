@@ -136,20 +136,17 @@ private:
   Value feed(tile::NextWorkOp work, RingPosition position) {
     b_.setLoc(work.getLoc());
     Value counter = map_.lookupOrDefault(work.getCounter());
-    return sm::ProduceWorkOp::create(b_, b_.getI32Type(), counter, rings_.of(work).mbarriers, position.slot,
-                                     position.phase);
+    return sm::ProduceWorkOp::create(b_, b_.getI32Type(), counter, rings_.of(work), position.slot, position.phase);
   }
 
   void feed(sm::LoadSharedOp fetch, RingPosition position) {
     repeat(fetch->getOperands(), fetch->getBlock());
-    Channel channel = rings_.of(fetch);
     SmallVector<Value> indices;
     for (Value index : fetch.getPosition())
       indices.push_back(map_.lookupOrDefault(index));
-    Value tile = sm::SlotOp::create(b_, fetch.getType(), channel.ring, position.slot);
     const bool consumersCopy = llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::FallbackCopyOp, sm::ReadOrLoadOp>);
-    sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), indices, fetch.getShape(), tile,
-                               channel.mbarriers, position.slot, position.phase, /*tma_only=*/consumersCopy);
+    sm::ProducerLoadOp::create(b_, map_.lookupOrDefault(fetch.getView()), indices, fetch.getShape(), rings_.of(fetch),
+                               position.slot, position.phase, /*tma_only=*/consumersCopy);
   }
 
   const Rings &rings_;

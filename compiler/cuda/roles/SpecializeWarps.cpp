@@ -19,7 +19,7 @@ using LocBuilder = ImplicitLocOpBuilder;
 
 /// Returns the size of the ring of an sm.load_shared or a tile.load.
 static int64_t ringBytes(Operation *op, sm::SharedType tile, int64_t stages) {
-  return ringOf(tile, slotsIn(loopOf(op), stages)).bytes();
+  return sm::ChannelType::get(tile.getContext(), slotsIn(loopOf(op), stages), tile).ring().bytes();
 }
 
 /// Returns the size of the buffers that are in use at the same time as the rings: results that are written while a loop

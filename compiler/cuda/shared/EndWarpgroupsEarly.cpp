@@ -43,7 +43,7 @@ static bool needsAllWarpgroups(scf::ForOp loop) {
 static int64_t slotsOf(scf::ForOp loop) {
   int64_t slots = std::numeric_limits<int64_t>::max();
   for (auto receive : loop.getBody()->getOps<sm::ConsumerWaitOp>())
-    slots = std::min<int64_t>(slots, receive.getMbarriers().getType().getSlots());
+    slots = std::min<int64_t>(slots, receive.getChannel().getType().getSlots());
   return slots;
 }
 
@@ -73,10 +73,10 @@ static void arriveAtSequences(LocBuilder &b, Value first, Value end) {
   sm::SequenceArriveOp::create(b);
 }
 
-/// Lets each warp release the slots of a ring separately. Returns false if no consumer releases them.
-static bool releaseByWarps(Value mbarriers) {
+/// Lets each warp release the slots of a channel separately. Returns false if no consumer releases them.
+static bool releaseByWarps(Value channel) {
   bool isReleased = false;
-  for (Operation *user : mbarriers.getUsers())
+  for (Operation *user : channel.getUsers())
     if (auto release = dyn_cast<sm::ReleaseOp>(user)) {
       release.setPerWarp(true);
       isReleased = true;
@@ -96,12 +96,10 @@ static void releaseSkipped(LocBuilder &b, scf::ForOp loop, unsigned indexOfRingP
   b.setInsertionPointToStart(rest.getBody());
   const RingPosition now{rest.getRegionIterArg(0), rest.getRegionIterArg(1)};
   for (auto receive : loop.getBody()->getOps<sm::ConsumerWaitOp>()) {
-    auto ring = receive.getTile().getDefiningOp<sm::SlotOp>().getRing();
-    Value mbarriers = receive.getMbarriers();
-    Value tile = sm::SlotOp::create(b, receive.getType(), ring, now.slot);
-    sm::ConsumerWaitOp::create(b, receive.getType(), tile, mbarriers, now.slot, now.phase);
-    if (releaseByWarps(mbarriers))
-      sm::ReleaseOp::create(b, mbarriers, now.slot, /*per_warp=*/true);
+    Value channel = receive.getChannel();
+    sm::ConsumerWaitOp::create(b, receive.getType(), channel, now.slot, now.phase);
+    if (releaseByWarps(channel))
+      sm::ReleaseOp::create(b, channel, now.slot, /*per_warp=*/true);
   }
   const RingPosition next = now.next(b, slotsOf(loop));
   scf::YieldOp::create(b, ValueRange{next.slot, next.phase});

@@ -27,6 +27,12 @@ struct View {
   unsigned elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
 };
 
+/// A tile in shared memory.
+struct SharedPlace {
+  sm::SharedType type;
+  mlir::Value address; ///< i32, in bytes.
+};
+
 /// The coordinates of a thread's first element in a tile, computed from lane and warp. Register r of the thread holds
 /// the element at `origin + registerOffset(tile, r)`.
 struct ThreadCoordinates {
@@ -100,6 +106,9 @@ public:
   }
   /// Returns the address of a `!sm.shared` in bytes, an i32.
   mlir::Value sharedAddress(mlir::Value shared) const { return values_.at(shared).front(); }
+  SharedPlace sharedPlace(mlir::Value shared) const {
+    return {mlir::cast<sm::SharedType>(shared.getType()), sharedAddress(shared)};
+  }
   View view(mlir::Value view) const { return views_.at(view); }
 
   void define(mlir::Value value, llvm::ArrayRef<mlir::Value> registers);

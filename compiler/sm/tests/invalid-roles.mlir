@@ -82,21 +82,10 @@ func.func @result_of_a_wait_for_reads(%f: !sm.inflight<tensor<64x16xf32, #c>>) {
 
 // -----
 
-func.func @receive_from_no_ring(%t: !sm.shared<64x64xbf16, 128>, %b: !sm.mbarriers<2>, %i: i32) {
-  // expected-error @+1 {{needs a slot of a ring with 2 slots}}
-  %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
-  return
-}
-
-// -----
-
-func.func @ring_of_another_size(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
-  %ring = sm.alloc : !sm.shared<3x64x64xbf16, 128>
-  %b = sm.mbarriers : !sm.mbarriers<2>
+func.func @tile_of_a_channel_of_work(%work: !sm.channel<2>, %v: !tile.view<2xbf16>, %i: index, %s: i32) {
   sm.roles producer 32 {
-    %t = sm.slot %ring[%s] : !sm.shared<3x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-    // expected-error @+1 {{needs a slot of a ring with 2 slots}}
-    sm.producer_load %v[%i, %i] [64, 64], %t, %b[%s] phase %s : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+    // expected-error @+1 {{loads a tile to a channel of work indices}}
+    sm.producer_load %v[%i, %i] [64, 64], %work[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2>
   } consumer 160 {
   }
   return
@@ -104,14 +93,45 @@ func.func @ring_of_another_size(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
 
 // -----
 
+func.func @ring_of_another_size() {
+  %ring = sm.alloc : !sm.shared<3x64x64xbf16, 128>
+  // expected-error @+1 {{'sm.channel' op has a ring of '!sm.shared<3x64x64xbf16, 128>'; its tiles need '!sm.shared<2x64x64xbf16, 128>'}}
+  %b = "sm.channel"(%ring) : (!sm.shared<3x64x64xbf16, 128>) -> !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  return
+}
+
+// -----
+
+func.func @channel_without_a_ring() {
+  // expected-error @+1 {{'sm.channel' op has no ring for its tiles}}
+  %b = sm.channel : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+  return
+}
+
+// -----
+
+func.func @work_in_a_ring(%ring: !sm.shared<2x64x64xbf16, 128>) {
+  // expected-error @+1 {{a channel of work indices has no ring of tiles}}
+  %b = sm.channel %ring : !sm.channel<2>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{a channel of 0 slots; legal are 1 and more}}
+func.func @no_slots(%b: !sm.channel<0>) {
+  return
+}
+
+// -----
+
 func.func @consumer_that_feeds(%v: !tile.view<2xbf16>, %i: index, %s: i32) {
   %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-  %b = sm.mbarriers : !sm.mbarriers<2>
+  %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
   sm.roles producer 32 {
   } consumer 160 {
-    %t = sm.slot %ring[%s] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
     // expected-error @+1 {{'sm.producer_load' op must be in the producer region of 'sm.roles'}}
-    sm.producer_load %v[%i, %i] [64, 64], %t, %b[%s] phase %s : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+    sm.producer_load %v[%i, %i] [64, 64], %b[%s] phase %s : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
   }
   return
 }
@@ -187,19 +207,19 @@ func.func @product_of_loose_elements(%p: tensor<64x16xbf16, #c>, %b: !sm.shared<
 
 // -----
 
-func.func @work_of_no_producer(%counter: !tile.view<1xi32>, %b: !sm.mbarriers<2>, %i: i32) {
+func.func @work_of_no_producer(%counter: !tile.view<1xi32>, %b: !sm.channel<2>, %i: i32) {
   // expected-error @+1 {{'sm.produce_work' op must be in the producer region of 'sm.roles'}}
-  %n = sm.produce_work %counter, %b[%i] phase %i : !tile.view<1xi32>, !sm.mbarriers<2>
+  %n = sm.produce_work %counter, %b[%i] phase %i : !tile.view<1xi32>, !sm.channel<2>
   return
 }
 
 // -----
 
-func.func @work_of_nobody(%b: !sm.mbarriers<2>, %i: i32) {
+func.func @work_of_nobody(%b: !sm.channel<2>, %i: i32) {
   sm.roles producer 24 {
   } consumer 240 {
-    // expected-error @+1 {{waits for a work index in a ring for which no 'sm.produce_work' exists}}
-    %n = sm.consume_work %b[%i] phase %i : !sm.mbarriers<2>
+    // expected-error @+1 {{waits for a work index in a channel for which no 'sm.produce_work' exists}}
+    %n = sm.consume_work %b[%i] phase %i : !sm.channel<2>
   }
   return
 }
@@ -252,17 +272,16 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @released_too_early(%a: !sm.shared<64x64xbf16, 128>) {
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %b = sm.mbarriers : !sm.mbarriers<2>
+    %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       %zero = arith.constant 0 : i32
-      %s = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-      %t = sm.consumer_wait %s, %b[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+      %t = sm.consumer_wait %b[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       // expected-note @+1 {{the MMA is here}}
       %f = sm.wgmma %a, %t depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
         -> !sm.inflight<tensor<64x16xf32, #c>>
       // expected-error @+1 {{releases a slot that an MMA in flight still reads}}
-      sm.release %b[%zero] : !sm.mbarriers<2>
+      sm.release %b[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       %0 = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
     }
     return
@@ -276,14 +295,13 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @read_after_the_release() {
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %b = sm.mbarriers : !sm.mbarriers<2>
+    %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       %zero = arith.constant 0 : i32
-      %s = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-      %t = sm.consumer_wait %s, %b[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+      %t = sm.consumer_wait %b[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       // expected-note @+1 {{the release is here}}
-      sm.release %b[%zero] per_warp : !sm.mbarriers<2>
+      sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       // expected-error @+1 {{reads a tile after its slot was released}}
       %0 = sm.read %t : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
     }
@@ -330,14 +348,12 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @a_store_to_a_ring_that_is_released(%x: tensor<64x64xbf16, #c>) {
     %zero = arith.constant 0 : i32
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %b = sm.mbarriers : !sm.mbarriers<2>
+    %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
-      %s = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-      // expected-error @+1 {{stores to a ring that the producer fills, or whose slots are released}}
-      sm.producer_store %x, %s, %b[%zero] phase %zero
-        : tensor<64x64xbf16, #c>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
-      sm.release %b[%zero] per_warp : !sm.mbarriers<2>
+      // expected-error @+1 {{stores to a channel that the producer fills, or whose slots are released}}
+      sm.producer_store %x, %b[%zero] phase %zero : tensor<64x64xbf16, #c>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+      sm.release %b[%zero] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     }
     return
   }

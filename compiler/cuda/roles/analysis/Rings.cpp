@@ -16,10 +16,10 @@ int64_t cuda::slotsIn(Loop loop, int64_t stages) {
   return isInnermost ? stages : loop ? 2 : 1;
 }
 
-sm::SharedType cuda::ringOf(sm::SharedType tile, int64_t slots) {
-  SmallVector<int64_t> shape{slots};
-  llvm::append_range(shape, tile.getShape());
-  return sm::SharedType::get(tile.getContext(), shape, tile.getElementType(), tile.getPanel());
+Value cuda::makeChannel(LocBuilder &b, sm::SharedType tile, int64_t slots) {
+  auto type = sm::ChannelType::get(b.getContext(), slots, tile);
+  Value ring = sm::AllocOp::create(b, type.ring(), IntegerAttr());
+  return sm::ChannelOp::create(b, type, ring);
 }
 
 static Value i32(LocBuilder &b, int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); }
@@ -109,29 +109,23 @@ Operation *cuda::userIn(sm::LoadSharedOp fetch, bool last) {
 }
 
 Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches, int64_t stages) : loads_(fetches), stages_(stages) {
-  for (sm::LoadSharedOp fetch : loads_)
-    makeChannel(b, fetch);
+  for (sm::LoadSharedOp fetch : loads_) {
+    b.setLoc(fetch.getLoc());
+    channels_[fetch] = makeChannel(b, fetch.getType(), slotsIn(loopOf(fetch)));
+  }
   for (sm::LoadSharedOp fetch : loads_)
     findCompanion(fetch);
   for (sm::LoadSharedOp fetch : loads_)
-    if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && work_.insert(nextWorkOf(loop)))
-      channels_[nextWorkOf(loop)] = {Value(), makeMbarriers(b, nextWorkOf(loop))};
-}
-
-Value Rings::makeMbarriers(LocBuilder &b, Operation *op) {
-  b.setLoc(op->getLoc());
-  return sm::MbarriersOp::create(b, sm::MbarriersType::get(b.getContext(), slotsIn(loopOf(op))));
-}
-
-void Rings::makeChannel(LocBuilder &b, sm::LoadSharedOp fetch) {
-  b.setLoc(fetch.getLoc());
-  Value ring = sm::AllocOp::create(b, ringOf(fetch.getType(), slotsIn(loopOf(fetch))), IntegerAttr());
-  channels_[fetch] = {ring, makeMbarriers(b, fetch)};
+    if (auto loop = fetch->getParentOfType<scf::WhileOp>(); loop && work_.insert(nextWorkOf(loop))) {
+      b.setLoc(nextWorkOf(loop).getLoc());
+      auto type = sm::ChannelType::get(b.getContext(), slotsIn(cast<Loop>(*loop)), sm::SharedType());
+      channels_[nextWorkOf(loop)] = sm::ChannelOp::create(b, type, Value());
+    }
 }
 
 /// Finds the load whose release also frees the slot of `fetch`, a tile that goes to registers: a tile of the same loop
 /// that each warp releases no sooner. A vector also goes with a tile that warpgroups release: one more arrival of each
-/// warp costs less than a ring's own mbarriers.
+/// warp costs less than a channel's own mbarriers.
 void Rings::findCompanion(sm::LoadSharedOp fetch) {
   if (isReadByMmas(fetch) || fetch->use_empty())
     return;

@@ -24,8 +24,8 @@ inline Loop loopOf(mlir::Operation *op) { return mlir::dyn_cast<Loop>(op->getPar
 /// loop, so that its next tile can be loaded while the inner loop still reads the current one; 1 if `loop` is null.
 int64_t slotsIn(Loop loop, int64_t stages);
 
-/// Returns the type of a ring of `slots` tiles.
-sm::SharedType ringOf(sm::SharedType tile, int64_t slots);
+/// Creates a channel of `slots` tiles, with its ring in shared memory.
+mlir::Value makeChannel(mlir::ImplicitLocOpBuilder &b, sm::SharedType tile, int64_t slots);
 
 /// The next slot of a ring, and the parity of its mbarrier phase. CUTLASS calls this PipelineState.
 struct RingPosition {
@@ -42,23 +42,19 @@ struct RingPosition {
 /// uses one. Replaces the loops. Returns the new form of `loop`; the position is the last of what it carries.
 Loop carryRingPosition(Loop loop, int64_t slots);
 
-/// The buffer and the mbarriers of a ring. A ring of work indices has no buffer; the indices are next to the mbarriers.
-struct Channel {
-  mlir::Value ring, mbarriers;
-};
-
 /// The channels of a function: one for each tile that the producer loads, and one for the work index of each loop that
 /// draws work indices.
 class Rings {
 public:
-  /// Creates the channels at the insertion point of `b`. A ring of an innermost loop has `stages` slots.
+  /// Creates the channels at the insertion point of `b`. A channel of an innermost loop has `stages` slots.
   Rings(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<sm::LoadSharedOp> fetches, int64_t stages);
 
   llvm::ArrayRef<sm::LoadSharedOp> fetches() const { return loads_; }
   llvm::ArrayRef<tile::NextWorkOp> work() const { return work_.getArrayRef(); }
 
   bool isProducerLoaded(mlir::Operation *op) const { return channels_.contains(op); }
-  Channel of(mlir::Operation *op) const { return channels_.at(op); }
+  /// Returns the channel through which the tile or the work index of `op` passes.
+  mlir::Value of(mlir::Operation *op) const { return channels_.at(op); }
   int64_t slotsIn(Loop loop) const { return cuda::slotsIn(loop, stages_); }
 
   /// Returns the load whose release also frees this load's slot, or null.
@@ -75,14 +71,12 @@ public:
   llvm::SmallVector<Loop> loopsIn(Loop loop) const;
 
 private:
-  mlir::Value makeMbarriers(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op);
-  void makeChannel(mlir::ImplicitLocOpBuilder &b, sm::LoadSharedOp fetch);
   void findCompanion(sm::LoadSharedOp fetch);
 
   llvm::SmallVector<sm::LoadSharedOp> loads_;
   int64_t stages_;
   llvm::SetVector<tile::NextWorkOp> work_;
-  llvm::DenseMap<mlir::Operation *, Channel> channels_; ///< By the op that loads a tile or draws a work index.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> channels_; ///< By the op that loads a tile or draws a work index.
   llvm::DenseMap<mlir::Operation *, sm::LoadSharedOp> companions_;
 };
 

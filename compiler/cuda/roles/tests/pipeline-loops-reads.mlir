@@ -5,12 +5,12 @@
 // The tile is read while both MMAs are in flight. Its slot is released when none is: not after the first wait, and not
 // before the slot of the keys.
 // CHECK-LABEL: func @beside_two_products
-// CHECK: %[[BIASES:.*]] = sm.mbarriers
-// CHECK: %[[KEYS:.*]] = sm.mbarriers
+// CHECK: %[[BIASES:.*]] = sm.channel
+// CHECK: %[[KEYS:.*]] = sm.channel
 // CHECK: %[[S:.*]] = sm.wgmma
 // CHECK-NEXT: %[[O:.*]] = sm.wgmma
 // CHECK-DAG: %[[NEXT:.*]] = arith.addi
-// CHECK-DAG: %[[TILE:.*]] = sm.consumer_wait %{{.*}}, %[[BIASES]]
+// CHECK-DAG: %[[TILE:.*]] = sm.consumer_wait %[[BIASES]]
 // CHECK: sm.fallback_copy %[[TILE]], %{{.*}}[%{{.*}}, %[[NEXT]]]
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK: sm.await %[[S]]
@@ -24,13 +24,12 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
                                  %n: index, %one: index, %none: tensor<64x64xf32, #c>) {
     %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %biases = sm.mbarriers : !sm.mbarriers<2>
-    %keys = sm.mbarriers : !sm.mbarriers<2>
+    %biases = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    %keys = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       scf.for %i = %one to %n step %one iter_args(%sum = %none) -> tensor<64x64xf32, #c> {
-        %kplace = sm.slot %kring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.consumer_wait %kplace, %keys[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %k = sm.consumer_wait %keys[%slot] phase %slot : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         %s = sm.wgmma %q, %q depth 64 {transpose_rhs}
           : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<64x64xf32, #c>>
         %o = sm.wgmma %q, %k depth 64 acc %sum
@@ -38,14 +37,13 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
           -> !sm.inflight<tensor<64x64xf32, #c>>
         %scores = sm.await %s : !sm.inflight<tensor<64x64xf32, #c>>
         %next = arith.addi %i, %i : index
-        %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %tile = sm.consumer_wait %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %tile = sm.consumer_wait %biases[%slot] phase %slot : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         sm.fallback_copy %tile, %bias[%i, %next] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
         %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
         sm.proxy_fence
-        sm.release %biases[%slot] per_warp : !sm.mbarriers<2>
+        sm.release %biases[%slot] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         %output = sm.await %o : !sm.inflight<tensor<64x64xf32, #c>>
-        sm.release %keys[%slot] : !sm.mbarriers<2>
+        sm.release %keys[%slot] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         scf.yield %output : tensor<64x64xf32, #c>
       } {tile.steps = "p0 p1"}
     }
@@ -70,7 +68,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @after_the_product(%q: !sm.shared<64x64xbf16, 128>, %k: !sm.shared<64x64xbf16, 128>, %slot: i32,
                                %bias: !tile.view<2xbf16>, %limit: tensor<64x64xf32, #c>, %n: index, %one: index) {
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %biases = sm.mbarriers : !sm.mbarriers<2>
+    %biases = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       scf.for %j = %one to %n step %one {
@@ -80,12 +78,11 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
         %above = arith.cmpf ogt, %scores, %limit : tensor<64x64xf32, #c>
         %any = tile.any %above : tensor<64x64xi1, #c>
         %i = arith.index_castui %any : i1 to index
-        %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %tile = sm.consumer_wait %place, %biases[%slot] phase %slot : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %tile = sm.consumer_wait %biases[%slot] phase %slot : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         sm.fallback_copy %tile, %bias[%i, %i] [64, 64] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
         %b = sm.read %tile : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
         sm.proxy_fence
-        sm.release %biases[%slot] per_warp : !sm.mbarriers<2>
+        sm.release %biases[%slot] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       }
     }
     return

@@ -41,11 +41,11 @@
 module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @two_products(%n: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
-    %qb = sm.mbarriers : !sm.mbarriers<1>
+    %qb = sm.channel %qring : !sm.channel<1, !sm.shared<128x64xbf16, 128>>
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %kb = sm.mbarriers : !sm.mbarriers<1>
+    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     %vring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %vb = sm.mbarriers : !sm.mbarriers<1>
+    %vb = sm.channel %vring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       %zero = arith.constant 0 : i32
@@ -54,18 +54,15 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
       %c64 = arith.constant 64 : index
       %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
       %half = arith.constant dense<0.5> : tensor<128x64xf32, #c>
-      %qs = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-      %q = sm.consumer_wait %qs, %qb[%zero] phase %zero : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<1>
-      %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
+      %q = sm.consumer_wait %qb[%zero] phase %zero : !sm.channel<1, !sm.shared<128x64xbf16, 128>>
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
-        %k = sm.consumer_wait %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.mbarriers<1>
-        %vs = sm.slot %vring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %v = sm.consumer_wait %vs, %vb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+        %v = sm.consumer_wait %vb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %e = math.exp2 %s : tensor<128x64xf32, #c>
         %later = arith.cmpi ne, %j, %c0 : index
         %weights = scf.if %later -> tensor<128x64xf32, #c> {
@@ -81,7 +78,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
           : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
           -> !sm.inflight<tensor<128x64xf32, #c>>
         %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %vb[%zero] : !sm.mbarriers<1>
+        sm.release %vb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %other = arith.xori %phase, %one : i32
         scf.yield %next, %other : tensor<128x64xf32, #c>, i32
       }
@@ -114,16 +111,16 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.pro
 // tile through three slots, because the store of a tile passes the turn. The first iteration takes a turn, too.
 // CHECK-LABEL: func @computed_right_operand
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<3x64x64xbf16, 128>
-// CHECK: %[[STORED:.*]] = sm.mbarriers : !sm.mbarriers<3>
+// CHECK: %[[STORED:.*]] = sm.channel {{.*}}: !sm.channel<3
 // CHECK: scf.if
 // CHECK: sm.sequence_wait stores %[[STORED]]
 // CHECK: sm.producer_store
 // CHECK: scf.for
 // CHECK: %[[F:.*]] = sm.wgmma
 // CHECK: sm.sequence_wait stores %[[STORED]][%[[SLOT:.*]]] phase %[[PHASE:[a-z0-9]+]]
-// CHECK: sm.producer_store %{{.*}}, %{{.*}}, %[[STORED]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: sm.producer_store %{{.*}}, %[[STORED]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK-NOT: %[[STORED]][%[[SLOT]]]
-// CHECK: %[[V:.*]] = sm.consumer_wait %{{.*}}, %[[STORED]][
+// CHECK: %[[V:.*]] = sm.consumer_wait %[[STORED]][
 // CHECK: sm.wgmma %{{.*}}, %[[V]]
 // CHECK: scf.yield {{.*}}%[[SLOT]], %[[PHASE]],
 // CHECK: tile.steps = "p0 < p1.rhs > p1@1"
@@ -133,7 +130,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.pro
 module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @computed_right_operand(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %kb = sm.mbarriers : !sm.mbarriers<1>
+    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       %zero = arith.constant 0 : i32
@@ -143,8 +140,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
       %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
-        %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.consumer_wait %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
@@ -157,7 +153,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
           : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
           -> !sm.inflight<tensor<128x64xf32, #c>>
         %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.mbarriers<1>
+        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %other = arith.xori %phase, %one : i32
         scf.yield %next, %other : tensor<128x64xf32, #c>, i32
       }
@@ -184,7 +180,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @tile_of_two_products(%n: index, %q: !sm.shared<128x64xbf16, 128>) {
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %kb = sm.mbarriers : !sm.mbarriers<1>
+    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       %zero = arith.constant 0 : i32
@@ -195,8 +191,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
       // expected-remark @+1 {{overlap=pingpong has no effect on this loop, whose MMAs follow each other: the last MMA reads a tile of shared memory that the next iteration may overwrite}}
       %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %phase = %zero)
           -> (tensor<128x64xf32, #c>, i32) {
-        %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.consumer_wait %ks, %kb[%zero] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
           : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
@@ -206,7 +201,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
           : tensor<128x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
           -> !sm.inflight<tensor<128x64xf32, #c>>
         %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.mbarriers<1>
+        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %other = arith.xori %phase, %one : i32
         scf.yield %next, %other : tensor<128x64xf32, #c>, i32
       }
@@ -238,9 +233,9 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
   func.func @one_product(%n: index) {
     %aring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %ab = sm.mbarriers : !sm.mbarriers<2>
+    %ab = sm.channel %aring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     %bring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %bb = sm.mbarriers : !sm.mbarriers<2>
+    %bb = sm.channel %bring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       %zero = arith.constant 0 : i32
@@ -250,16 +245,14 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
       %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
       %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %none, %slot = %zero, %phase = %zero)
           -> (tensor<64x64xf32, #c>, i32, i32) {
-        %as = sm.slot %aring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %a = sm.consumer_wait %as, %ab[%slot] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
-        %bs = sm.slot %bring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %b = sm.consumer_wait %bs, %bb[%slot] phase %phase : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %a = sm.consumer_wait %ab[%slot] phase %phase : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        %b = sm.consumer_wait %bb[%slot] phase %phase : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         %f = sm.wgmma %a, %b depth 64 acc %sum
           : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
           -> !sm.inflight<tensor<64x64xf32, #c>>
         %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
-        sm.release %ab[%slot] : !sm.mbarriers<2>
-        sm.release %bb[%slot] : !sm.mbarriers<2>
+        sm.release %ab[%slot] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        sm.release %bb[%slot] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         %next = arith.xori %slot, %one : i32
         %nextPhase = arith.xori %phase, %slot : i32
         scf.yield %s, %next, %nextPhase : tensor<64x64xf32, #c>, i32, i32
@@ -301,6 +294,49 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
         %t = sm.await %h : !f
         scf.yield %u, %t : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
       }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+!channel = !sm.channel<2, !t>
+
+// The list starts the second MMA first, but the producer loads its tile after those of the inner loop, for which it needs
+// slots that only the inner loop releases.
+// CHECK-LABEL: func @tile_after_a_loop
+// CHECK: scf.for
+// CHECK-NEXT: scf.for
+// CHECK: sm.release
+// CHECK: sm.consumer_wait
+// CHECK-NEXT: %[[SECOND:.*]] = sm.wgmma
+// CHECK-NEXT: sm.wgmma
+// CHECK-NEXT: sm.await %[[SECOND]]
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @tile_after_a_loop(%n: index, %one: index, %ring: !sm.shared<2x64x64xbf16, 128>, %a: !t, %zero: i32,
+                               %none: tensor<64x64xf32, #c>) {
+    %inner = sm.channel %ring : !channel
+    %outer = sm.channel %ring : !channel
+    sm.roles producer 32 {
+    } consumer 232 {
+      %r:2 = scf.for %i = %one to %n step %one iter_args(%x = %none, %y = %none)
+          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
+        %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %s = sm.await %f : !f
+        scf.for %j = %one to %n step %one {
+          %k = sm.consumer_wait %inner[%zero] phase %zero : !channel
+          sm.release %inner[%zero] per_warp : !channel
+        }
+        %q = sm.consumer_wait %outer[%zero] phase %zero : !channel
+        %g = sm.wgmma %q, %q depth 64 : !t, !t -> !f
+        %t = sm.await %g : !f
+        sm.release %outer[%zero] : !channel
+        scf.yield %s, %t : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
+      } {tile.steps = "p1 p0"}
     }
     return
   }

@@ -8,26 +8,23 @@
 // CHECK-LABEL: func @two_loads
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[N:.*]]: index)
 // CHECK: %[[QS:.*]] = sm.alloc : !sm.shared<1x128x64xbf16, 128>
-// CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<1>
+// CHECK: %[[QB:.*]] = sm.channel %{{.*}} : !sm.channel<1, 
 // CHECK: %[[KS:.*]] = sm.alloc : !sm.shared<3x64x64xbf16, 128>
-// CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
+// CHECK: %[[KB:.*]] = sm.channel {{.*}}: !sm.channel<3
 // CHECK: sm.roles producer 40 {
 // CHECK: %[[ROW:.*]] = arith.muli
-// CHECK: %[[QT:.*]] = sm.slot %[[QS]]
-// CHECK: sm.producer_load %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %[[QT]], %[[QB]]
+// CHECK: sm.producer_load %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %[[QB]]
 // CHECK: scf.for %[[J:.*]] = %{{.*}} to %[[N]] {{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0{{.*}}) -> (i32, i32)
-// CHECK-NEXT: %[[KT:.*]] = sm.slot %[[KS]][%[[SLOT]]]
-// CHECK-NEXT: sm.producer_load %[[K]][%[[J]], %{{.*}}] [64, 64], %[[KT]], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NEXT: sm.producer_load %[[K]][%[[J]], %{{.*}}] [64, 64], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: %[[CLOSES:.*]] = arith.cmpi eq, %[[SLOT]], %c2_i32
 // CHECK: %[[NEXT:.*]] = arith.addi %[[SLOT]]
 // CHECK: %[[OTHER:.*]] = arith.xori %[[PHASE]]
 // CHECK: arith.select %[[CLOSES]], %{{.*}}, %[[NEXT]]
 // CHECK: arith.select %[[CLOSES]], %[[OTHER]], %[[PHASE]]
 // CHECK: } consumer 232 {
-// CHECK: %[[QR:.*]] = sm.consumer_wait %{{.*}}, %[[QB]]
+// CHECK: %[[QR:.*]] = sm.consumer_wait %[[QB]]
 // CHECK: scf.for {{.*}} iter_args(%{{.*}}, %[[SLOT:.*]] = %c0{{.*}}, %[[PHASE:.*]] = %c0
-// CHECK: %[[KT:.*]] = sm.slot %[[KS]][%[[SLOT]]]
-// CHECK: %[[KR:.*]] = sm.consumer_wait %[[KT]], %[[KB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: %[[KR:.*]] = sm.consumer_wait %[[KB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: %[[S:.*]] = sm.wgmma %[[QR]], %[[KR]]
 // CHECK: sm.await %[[S]]
 // CHECK-NEXT: sm.release %[[KB]][%[[SLOT]]]
@@ -100,7 +97,7 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 // CHECK: sm.producer_load %arg3[%{{.*}}, %{{.*}}] [64, 80], %{{.*}} phase %{{.*}} tma_only
 // CHECK: } consumer
 // CHECK: sm.await
-// CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.shared<64x128xbf16, 128>
+// CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.channel<{{.}}, !sm.shared<64x128xbf16, 128>>
 // CHECK-NEXT: sm.fallback_copy %[[TILE]], %arg1[%{{.*}}, %{{.*}}] [64, 80] rows_of_warp 16
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK-NEXT: sm.proxy_fence
@@ -142,17 +139,16 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // that of an MMA's operand, so it needs no mbarriers of its own for this. Other vectors stay loads of the consumers.
 // CHECK-LABEL: func @vectors
 // CHECK: %[[RING:.*]] = sm.alloc : !sm.shared<2x64xf32, 0>
-// CHECK: %[[BARS:.*]] = sm.mbarriers : !sm.mbarriers<2>
+// CHECK: %[[BARS:.*]] = sm.channel {{.*}}: !sm.channel<2
 // CHECK: sm.alloc : !sm.shared<2x64x64xbf16, 128>
-// CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<2>
+// CHECK: %[[KB:.*]] = sm.channel {{.*}}: !sm.channel<2
 // CHECK: sm.roles producer 40 {
 // CHECK: sm.producer_load %arg0[
 // CHECK: %[[ROW:.*]] = tile.slice %arg1
-// CHECK: %[[SLOT:.*]] = sm.slot %[[RING]]
-// CHECK: sm.producer_load %[[ROW]][%{{.*}}] [64], %[[SLOT]], %[[BARS]]{{.*}} tma_only
+// CHECK: sm.producer_load %[[ROW]][%{{.*}}] [64], %[[BARS]]{{.*}} tma_only
 // CHECK-NOT: sm.producer_load
 // CHECK: } consumer
-// CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}}, %[[BARS]]{{.*}} : !sm.shared<64xf32, 0>
+// CHECK: %[[TILE:.*]] = sm.consumer_wait %[[BARS]]{{.*}} : !sm.channel<{{.}}, !sm.shared<64xf32, 0>>
 // CHECK: sm.read_or_load %[[TILE]], %{{.*}}[%{{.*}}] {fill = 0x7F800000 : f32}
 // CHECK-COUNT-3: tile.load
 // CHECK-NOT: sm.release %[[BARS]]
@@ -193,7 +189,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // loaded.
 // CHECK-LABEL: func @a_tile_read_again
 // CHECK: } consumer
-// CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.shared<64x128xbf16, 128>
+// CHECK: %[[TILE:.*]] = sm.consumer_wait %{{.*}} : !sm.channel<{{.}}, !sm.shared<64x128xbf16, 128>>
 // CHECK-NEXT: sm.fallback_copy %[[TILE]]
 // CHECK-NEXT: sm.read %[[TILE]]
 // CHECK: scf.if
@@ -279,8 +275,8 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
 // CHECK-LABEL: func @two_loops
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>
 // CHECK: %[[QS:.*]] = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-// CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<2>
-// CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
+// CHECK: %[[QB:.*]] = sm.channel %{{.*}} : !sm.channel<2, 
+// CHECK: %[[KB:.*]] = sm.channel {{.*}}: !sm.channel<3
 // CHECK: sm.roles producer 32 {
 // CHECK: scf.for {{.*}} iter_args(%[[QSLOT:.*]] = %{{.*}}, %[[QPHASE:.*]] = %{{.*}}, %[[SLOT0:.*]] = %{{.*}}, %[[PHASE0:.*]] = %{{.*}}) -> (i32, i32, i32, i32)
 // CHECK: sm.producer_load %[[Q]]{{.*}} %[[QB]][%[[QSLOT]]] phase %[[QPHASE]]
@@ -289,9 +285,9 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.shared_li
 // CHECK: scf.yield %{{.*}}, %{{.*}}, %[[K_TURN]]#0, %[[K_TURN]]#1
 // CHECK: } consumer 128 {
 // CHECK: scf.for
-// CHECK: sm.consumer_wait %{{.*}}, %[[QB]]
+// CHECK: sm.consumer_wait %[[QB]]
 // CHECK: scf.for
-// CHECK: sm.consumer_wait %{{.*}}, %[[KB]]
+// CHECK: sm.consumer_wait %[[KB]]
 // CHECK: sm.await
 // CHECK: sm.release %[[KB]]
 // CHECK: scf.yield
@@ -351,9 +347,9 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // ring positions of its own rings.
 // CHECK-LABEL: func @dynamic
 // CHECK-SAME: (%[[Q:.*]]: !tile.view<2xbf16>, %[[K:.*]]: !tile.view<2xbf16>, %[[COUNTER:.*]]: !tile.view<1xi32> {{.*}}, %[[LAST:.*]]: i32, %{{.*}}: index)
-// CHECK: %[[QB:.*]] = sm.mbarriers : !sm.mbarriers<2>
-// CHECK: %[[KB:.*]] = sm.mbarriers : !sm.mbarriers<3>
-// CHECK: %[[NB:.*]] = sm.mbarriers : !sm.mbarriers<2>
+// CHECK: %[[QB:.*]] = sm.channel %{{.*}} : !sm.channel<2, 
+// CHECK: %[[KB:.*]] = sm.channel {{.*}}: !sm.channel<3
+// CHECK: %[[NB:.*]] = sm.channel {{.*}}: !sm.channel<2
 // CHECK: sm.roles producer 40 {
 // CHECK: scf.while (%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[KSLOT:.*]] = %{{.*}}, %[[KPHASE:.*]] = %{{.*}}) : (i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
 // CHECK-NEXT: %[[NUMBER:.*]] = sm.produce_work %[[COUNTER]], %[[NB]][%[[SLOT]]] phase %[[PHASE]]
@@ -362,7 +358,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
 // CHECK: %[[BLOCK:.*]] = arith.index_cast %[[I]]
 // CHECK: %[[ROW:.*]] = arith.muli %[[BLOCK]]
-// CHECK: sm.producer_load %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: sm.producer_load %[[Q]][%[[ROW]], %{{.*}}] [128, 64], %[[QB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: %[[TURN:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]])
 // CHECK: sm.producer_load %[[K]]
 // CHECK: scf.yield
@@ -376,9 +372,9 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NUMBER]], %[[LAST]]
 // CHECK-NEXT: scf.condition(%[[MORE]]) %[[NUMBER]], %[[SLOT]], %[[PHASE]], %[[KSLOT]], %[[KPHASE]]
 // CHECK: ^bb0(%[[I:.*]]: i32, %[[SLOT:.*]]: i32, %[[PHASE:.*]]: i32, %[[KSLOT:.*]]: i32, %[[KPHASE:.*]]: i32):
-// CHECK: sm.consumer_wait %{{.*}}, %[[QB]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK: sm.consumer_wait %[[QB]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK: scf.for {{.*}}%{{.*}} = %[[KSLOT]], %{{.*}} = %[[KPHASE]]) ->
-// CHECK: sm.consumer_wait %{{.*}}, %[[KB]]
+// CHECK: sm.consumer_wait %[[KB]]
 // CHECK: sm.release %[[QB]][%[[SLOT]]]
 // CHECK: attributes {tile.parallel}
 module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stages = 3 : i64} {

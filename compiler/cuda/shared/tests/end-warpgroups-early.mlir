@@ -36,7 +36,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @two_slots(%n: index, %first: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %kb = sm.mbarriers : !sm.mbarriers<2>
+    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       sm.sequence_init
@@ -46,13 +46,12 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
       %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
       %end = sm.row_limit %n first %first : index
       scf.for %j = %c0 to %end step %c64 {
-        %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         sm.sequence_wait
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         sm.sequence_arrive
         %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.mbarriers<2>
+        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       }
     }
     return
@@ -72,7 +71,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @one_slot(%n: index, %first: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %kb = sm.mbarriers : !sm.mbarriers<1>
+    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       %zero = arith.constant 0 : i32
@@ -81,11 +80,10 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
       %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
       %end = sm.row_limit %n first %first : index
       scf.for %j = %c0 to %end step %c64 {
-        %ks = sm.slot %kring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.mbarriers<1>
+        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
       }
     }
     return
@@ -105,7 +103,7 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
   func.func @with_a_barrier(%n: index, %first: index) {
     %qring = sm.alloc : !sm.shared<1x128x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %kb = sm.mbarriers : !sm.mbarriers<2>
+    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
       %zero = arith.constant 0 : i32
@@ -114,12 +112,11 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
       %q = sm.slot %qring[%zero] : !sm.shared<1x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
       %end = sm.row_limit %n first %first : index
       scf.for %j = %c0 to %end step %c64 {
-        %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
         %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
         sm.barrier
-        sm.release %kb[%zero] : !sm.mbarriers<2>
+        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       }
     }
     return
@@ -139,7 +136,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
   func.func @three_warpgroups(%n: index, %first: index) {
     %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %kb = sm.mbarriers : !sm.mbarriers<2>
+    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 160 {
       %zero = arith.constant 0 : i32
@@ -148,11 +145,10 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
       %q = sm.slot %qring[%zero] : !sm.shared<1x192x64xbf16, 128> -> !sm.shared<192x64xbf16, 128>
       %end = sm.row_limit %n first %first : index
       scf.for %j = %c0 to %end step %c64 {
-        %ks = sm.slot %kring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-        %k = sm.consumer_wait %ks, %kb[%zero] phase %zero : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<2>
+        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<192x64xf32, #c>>
         %s = sm.await %f : !sm.inflight<tensor<192x64xf32, #c>>
-        sm.release %kb[%zero] : !sm.mbarriers<2>
+        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       }
     }
     return
@@ -182,8 +178,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
 // CHECK: sm.wgmma
 // CHECK: sm.release %{{.*}} per_warp
 // CHECK: %[[REST:.*]]:2 = scf.for %{{.*}} = %[[OWN]] to %[[ALL]] step %[[C1]] iter_args(%[[S:.*]] = %[[TURN]]#0, %[[P:.*]] = %[[TURN]]#1)
-// CHECK: %[[K:.*]] = sm.slot %{{.*}}[%[[S]]]
-// CHECK: sm.consumer_wait %[[K]], %[[B:.*]][%[[S]]] phase %[[P]]
+// CHECK: sm.consumer_wait %[[B:.*]][%[[S]]] phase %[[P]]
 // CHECK: sm.release %[[B]][%[[S]]] per_warp
 // CHECK-NOT: sm.sequence_wait
 // CHECK: scf.yield
@@ -192,7 +187,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
   func.func @in_another_loop(%n: index, %first: index, %tiles: index) {
     %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x128x64xbf16, 128>
-    %kb = sm.mbarriers : !sm.mbarriers<2>
+    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 160 {
       %zero = arith.constant 0 : i32
@@ -204,11 +199,10 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
       scf.for %i = %c0 to %tiles step %c1 iter_args(%slot = %zero, %phase = %zero) -> (i32, i32) {
         %end = sm.row_limit %n first %first : index
         %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
-          %ks = sm.slot %kring[%s] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-          %k = sm.consumer_wait %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
+          %k = sm.consumer_wait %kb[%s] phase %p : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
           %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
           %t = sm.await %f : !sm.inflight<tensor<192x128xf32, #c>>
-          sm.release %kb[%s] : !sm.mbarriers<2>
+          sm.release %kb[%s] : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
           %s1 = arith.xori %s, %one : i32
           %p1 = arith.xori %p, %s : i32
           scf.yield %s1, %p1 : i32, i32
@@ -234,7 +228,7 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
   func.func @followed_by_another(%n: index, %first: index, %tiles: index) {
     %qring = sm.alloc : !sm.shared<1x192x64xbf16, 128>
     %kring = sm.alloc : !sm.shared<2x128x64xbf16, 128>
-    %kb = sm.mbarriers : !sm.mbarriers<2>
+    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 160 {
       %zero = arith.constant 0 : i32
@@ -246,17 +240,15 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
       scf.for %i = %c0 to %tiles step %c1 iter_args(%slot = %zero, %phase = %zero) -> (i32, i32) {
         %end = sm.row_limit %n first %first : index
         %r:2 = scf.for %j = %c0 to %end step %c128 iter_args(%s = %slot, %p = %phase) -> (i32, i32) {
-          %ks = sm.slot %kring[%s] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-          %k = sm.consumer_wait %ks, %kb[%s] phase %p : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
+          %k = sm.consumer_wait %kb[%s] phase %p : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
           %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<192x64xbf16, 128>, !sm.shared<128x64xbf16, 128> -> !sm.inflight<tensor<192x128xf32, #c>>
           %t = sm.await %f : !sm.inflight<tensor<192x128xf32, #c>>
-          sm.release %kb[%s] : !sm.mbarriers<2>
+          sm.release %kb[%s] : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
           %s1 = arith.xori %s, %one : i32
           %p1 = arith.xori %p, %s : i32
           scf.yield %s1, %p1 : i32, i32
         }
-        %ks = sm.slot %kring[%r#0] : !sm.shared<2x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-        %k = sm.consumer_wait %ks, %kb[%r#0] phase %r#1 : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<2>
+        %k = sm.consumer_wait %kb[%r#0] phase %r#1 : !sm.channel<2, !sm.shared<128x64xbf16, 128>>
         scf.yield %r#0, %r#1 : i32, i32
       }
     }

@@ -490,9 +490,9 @@ func.func @released_between(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2xbf16
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %staged = sm.alloc {offset = 0 : i64} : !tile
-  %b = sm.mbarriers : !sm.mbarriers<2>
+  %b = sm.channel : !sm.channel<2>
   scf.for %i = %c0 to %n step %c1 {
-    sm.release %b[%slot] per_warp : !sm.mbarriers<2>
+    sm.release %b[%slot] per_warp : !sm.channel<2>
     sm.write %tile, %staged : tensor<64x64xbf16, #w>, !tile
     sm.copy_out %staged, %y[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
   } {tile.parallel}
@@ -510,15 +510,14 @@ func.func @released_after_an_mma(%tile: tensor<64x64xbf16, #w>, %y: !tile.view<2
   %c1 = arith.constant 1 : index
   %staged = sm.alloc {offset = 0 : i64} : !tile
   %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<2x64x64xbf16, 128>
-  %b = sm.mbarriers : !sm.mbarriers<2>
+  %b = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
   sm.roles producer 40 {
   } consumer 232 {
     scf.for %i = %c0 to %n step %c1 {
-      %place = sm.slot %ring[%slot] : !sm.shared<2x64x64xbf16, 128> -> !tile
-      %k = sm.consumer_wait %place, %b[%slot] phase %slot : !tile, !sm.mbarriers<2>
+      %k = sm.consumer_wait %b[%slot] phase %slot : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       %f = sm.wgmma %k, %k depth 64 : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #w>>
       %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #w>>
-      sm.release %b[%slot] per_warp : !sm.mbarriers<2>
+      sm.release %b[%slot] per_warp : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       sm.write %tile, %staged : tensor<64x64xbf16, #w>, !tile
       sm.copy_out %staged, %y[%i, %c0] [64, 64] rows_of_warp 16 : !tile, !tile.view<2xbf16>
     } {tile.parallel}

@@ -111,27 +111,24 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     %c64 = arith.constant 64 : index
     %zero = arith.constant 0 : i32
     %q_ring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
-    %q_full = sm.mbarriers : !sm.mbarriers<1>
+    %q_full = sm.channel %q_ring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     %ring = sm.alloc : !sm.shared<2x64x64xbf16, 128>
-    %full = sm.mbarriers : !sm.mbarriers<2>
+    %full = sm.channel %ring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 32 {
       %q = sm.slot %q_ring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !tile
-      sm.producer_load %k[%c0, %c0] [64, 64], %q, %q_full[%zero] phase %zero : !tile.view<2xbf16>, !tile, !sm.mbarriers<1>
+      sm.producer_load %k[%c0, %c0] [64, 64], %q_full[%zero] phase %zero : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<64x64xbf16, 128>>
       scf.for %j = %c0 to %n step %c64 {
-        %slot = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !tile
-        sm.producer_load %k[%j, %c0] [64, 64], %slot, %full[%zero] phase %zero : !tile.view<2xbf16>, !tile, !sm.mbarriers<2>
+        sm.producer_load %k[%j, %c0] [64, 64], %full[%zero] phase %zero : !tile.view<2xbf16>, !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       }
     } consumer 240 {
-      %q_slot = sm.slot %q_ring[%zero] : !sm.shared<1x64x64xbf16, 128> -> !tile
-      %q = sm.consumer_wait %q_slot, %q_full[%zero] phase %zero : !tile, !sm.mbarriers<1>
+      %q = sm.consumer_wait %q_full[%zero] phase %zero : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
       scf.for %j = %c0 to %n step %c64 {
-        %slot = sm.slot %ring[%zero] : !sm.shared<2x64x64xbf16, 128> -> !tile
-        %received = sm.consumer_wait %slot, %full[%zero] phase %zero : !tile, !sm.mbarriers<2>
+        %received = sm.consumer_wait %full[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
         %p = sm.wgmma %q, %received depth 64 {transpose_rhs} : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #c>>
         %early = sm.alloc : !tile
         sm.write %x, %early : tensor<64x64xbf16, #c>, !tile
         %s = sm.await %p : !sm.inflight<tensor<64x64xf32, #c>>
-        sm.release %full[%zero] : !sm.mbarriers<2>
+        sm.release %full[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
       }
       %o = sm.alloc : !tile
       sm.write %x, %o : tensor<64x64xbf16, #c>, !tile

@@ -47,6 +47,8 @@ static int64_t columnsOf(ValueRange position, ArrayRef<int64_t> shape) {
   return matchPattern(position.back(), m_Zero()) ? shape.back() : TensorMap::kAllColumns;
 }
 
+static sm::SharedType tileOf(sm::ProducerLoadOp load) { return load.getChannel().getType().getTile(); }
+
 static SmallVector<int64_t, 2> boxOf(sm::SharedType tile, int64_t rows) {
   if (tile.getShape().size() == 1)
     return {tile.getShape().front()};
@@ -57,12 +59,12 @@ TensorMap::TensorMap(Value view, sm::SharedType tile, int64_t rows, int64_t colu
     : parameter(cast<BlockArgument>(tile::rootOf(view)).getArgNumber()), box(boxOf(tile, rows)),
       swizzle(tile.getPanel()), columns(columns) {}
 
-bool cuda::isVector(sm::ProducerLoadOp feed) { return feed.getTile().getType().getShape().size() == 1; }
+bool cuda::isVector(sm::ProducerLoadOp load) { return tileOf(load).getShape().size() == 1; }
 
-static TensorMap mapOf(sm::ProducerLoadOp feed) {
-  ArrayRef<int64_t> shape = feed.getShape();
-  return {feed.getView(), feed.getTile().getType(), boxRows(shape.front()),
-          feed.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(feed.getPosition(), shape)};
+static TensorMap mapOf(sm::ProducerLoadOp load) {
+  ArrayRef<int64_t> shape = load.getShape();
+  return {load.getView(), tileOf(load), boxRows(shape.front()),
+          load.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(load.getPosition(), shape)};
 }
 
 /// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
@@ -160,9 +162,9 @@ void Threads::findTensorMaps() {
       tensorMaps_.push_back(map);
     return bitOf(map);
   };
-  source_.walk([&](sm::ProducerLoadOp feed) {
-    const int64_t bit = add(mapOf(feed));
-    neededMaps_ |= feed.getTmaOnly() || isVector(feed) ? 0 : bit;
+  source_.walk([&](sm::ProducerLoadOp load) {
+    const int64_t bit = add(mapOf(load));
+    neededMaps_ |= load.getTmaOnly() || isVector(load) ? 0 : bit;
   });
   source_.walk([&](sm::CopyOutOp copy) {
     if (canStoreBoxes(copy))
@@ -232,12 +234,12 @@ static void forEachBox(Threads &t, sm::SharedType type, Value place, SmallVector
     }
 }
 
-void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp feed, Value full) {
-  sm::SharedType type = feed.getTile().getType();
-  SmallVector<Value> coordinates = coordinatesOf(t, feed.getView(), feed.getPosition(), /*row=*/nullptr);
+void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, Value full) {
+  sm::SharedType type = slot.type;
+  SmallVector<Value> coordinates = coordinatesOf(t, load.getView(), load.getPosition(), /*row=*/nullptr);
   t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes());
-  forEachBox(t, type, t.sharedAddress(feed.getTile()), coordinates, type.getShape()[0],
-             [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(feed)), full, at); });
+  forEachBox(t, type, slot.address, coordinates, type.getShape()[0],
+             [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(load)), full, at); });
 }
 
 /// Returns the first row of this warp.
@@ -322,7 +324,7 @@ template <class Op> static Value isBoxOf(Threads &t, Op op) {
   return t.s.both(isProducerLoaded, t.s.compare(Compare::eq, rest, 0));
 }
 
-Value cuda::isBox(Threads &t, sm::ProducerLoadOp feed) { return isBoxOf(t, feed); }
+Value cuda::isBox(Threads &t, sm::ProducerLoadOp load) { return isBoxOf(t, load); }
 Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
 Value cuda::isBox(Threads &t, sm::ReadOrLoadOp read) { return isBoxOf(t, read); }
 

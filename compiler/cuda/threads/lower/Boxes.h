@@ -15,16 +15,16 @@ bool canStoreBoxes(sm::CopyOutOp copy);
 mlir::Value areBoxes(Threads &t, sm::CopyOutOp copy);
 /// Emits the run-time test, an i1, whether TMA may load the tile: the tensor maps exist, and the first column is a
 /// multiple of 16 bytes.
-mlir::Value isBox(Threads &t, sm::ProducerLoadOp feed);
+mlir::Value isBox(Threads &t, sm::ProducerLoadOp load);
 mlir::Value isBox(Threads &t, sm::FallbackCopyOp fill);
 mlir::Value isBox(Threads &t, sm::ReadOrLoadOp read);
 /// Emits the run-time test, an i1, whether tensor and position of this launch allow TMA to add the tile. All warps have
 /// the same result.
 mlir::Value areBoxes(Threads &t, sm::AddOutOp add);
 /// Returns true if the load is of a vector. The lane that loads by TMA copies it itself where TMA cannot.
-bool isVector(sm::ProducerLoadOp feed);
-/// Starts the TMA copies of a producer load. Their bytes count at the mbarrier `full`. One lane calls it.
-void loadBoxes(Threads &t, sm::ProducerLoadOp feed, mlir::Value full);
+bool isVector(sm::ProducerLoadOp load);
+/// Starts the TMA copies of a producer load to its slot. Their bytes count at the mbarrier `full`. One lane calls it.
+void loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, mlir::Value full);
 /// Starts the TMA copies of this warp's rows to global memory.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
 /// Starts the TMA additions of this warp's elements, which its lanes have written to the buffer.

@@ -50,8 +50,9 @@ struct Warps {
 
 class Copy {
 public:
-  Copy(Threads &t, Value shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out, Warps warps)
-      : t(t), s(t.s), shared(shared), type(cast<sm::SharedType>(shared.getType())), view(view), shape(shape), out(out),
+  Copy(Threads &t, SharedPlace shared, const View &view, ValueRange position, ArrayRef<int64_t> shape, bool out,
+       Warps warps)
+      : t(t), s(t.s), shared(shared), type(shared.type), view(view), shape(shape), out(out),
         rows(warps.rowsOfEach != 0 ? warps.rowsOfEach : type.getShape()[0]),
         threads(warps.rowsOfEach != 0 ? sm::kWarpSize : warps.count * sm::kWarpSize) {
     for (Value coordinate : position)
@@ -223,7 +224,7 @@ private:
 
   Threads &t;
   Scalars &s;
-  Value shared;
+  SharedPlace shared;
   sm::SharedType type;
   View view;
   SmallVector<Value, 2> position;
@@ -240,7 +241,9 @@ static LogicalResult lower(Threads &t, sm::CopyInOp op) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
   if (position.size() != 2)
     return op.emitOpError("copies only matrices");
-  Copy(t, op.getShared(), t.view(op.getView()), position, op.getShape(), /*out=*/false, {t.warp(), t.warps()}).emit();
+  Copy(t, t.sharedPlace(op.getShared()), t.view(op.getView()), position, op.getShape(), /*out=*/false,
+       {t.warp(), t.warps()})
+      .emit();
   return success();
 }
 
@@ -261,7 +264,9 @@ static LogicalResult lower(Threads &t, sm::CopyOutOp op) {
     return failure();
   const View view = t.view(op.getView());
   const Warps warps{t.warp(), t.warps(), rowsOfWarp};
-  auto byThreads = [&] { Copy(t, op.getShared(), view, position, op.getShape(), /*out=*/true, warps).emit(); };
+  auto byThreads = [&] {
+    Copy(t, t.sharedPlace(op.getShared()), view, position, op.getShape(), /*out=*/true, warps).emit();
+  };
   if (canStoreBoxes(op))
     t.either(areBoxes(t, op), [&] { storeBoxes(t, op); }, byThreads);
   else
@@ -269,13 +274,15 @@ static LogicalResult lower(Threads &t, sm::CopyOutOp op) {
   return success();
 }
 
-/// Returns the copy that `op` describes, by plain accesses.
-template <class Op> static Copy plainCopy(Threads &t, Op op, Warps warps) {
+/// Returns the copy to `place` that `op` describes, by plain accesses.
+template <class Op> static Copy plainCopy(Threads &t, Op op, SharedPlace place, Warps warps) {
   SmallVector<Value> position = llvm::map_to_vector(op.getPosition(), [&](Value x) { return t.scalar(x); });
-  return Copy(t, op.getTile(), t.view(op.getView()), position, op.getShape(), /*out=*/false, warps);
+  return Copy(t, place, t.view(op.getView()), position, op.getShape(), /*out=*/false, warps);
 }
 
-void cuda::copyByWarp(Threads &t, sm::ProducerLoadOp feed) { plainCopy(t, feed, {t.s.i32(0), 1}).elements(); }
+void cuda::copyByWarp(Threads &t, sm::ProducerLoadOp load, SharedPlace slot) {
+  plainCopy(t, load, slot, {t.s.i32(0), 1}).elements();
+}
 
 static LogicalResult lower(Threads &t, sm::FallbackCopyOp op) {
   if (op.getPosition().size() != 2)
@@ -285,7 +292,7 @@ static LogicalResult lower(Threads &t, sm::FallbackCopyOp op) {
     return failure();
   auto isThere = [] {};
   t.either(isBox(t, op), isThere, [&] {
-    plainCopy(t, op, {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
+    plainCopy(t, op, t.sharedPlace(op.getTile()), {t.warp(), t.warps(), rowsOfWarp}).elementsInFlight();
     t.gpu.syncWarp();
   });
   return success();

@@ -58,6 +58,6 @@ llvm::SmallVector<mlir::Value> loadElements(Threads &t, mlir::Value view, mlir::
 /// Adds a tile in registers to global memory, atomically.
 void addFromRegisters(Threads &t, mlir::Value tile, mlir::Value view, mlir::ValueRange position);
 /// Copies the tile of a producer load by plain accesses of one warp.
-void copyByWarp(Threads &t, sm::ProducerLoadOp feed);
+void copyByWarp(Threads &t, sm::ProducerLoadOp load, SharedPlace slot);
 
 } // namespace tegula::cuda

@@ -16,7 +16,7 @@ using Words = SmallVector<Value, 4>;
 class MatrixLoads {
 public:
   MatrixLoads(Threads &t, Value shared, sm::LayoutAttr matrices, bool kIsRow)
-      : t(t), tile(t, shared, originOf(t, matrices, 2)), kIsRow(kIsRow) {}
+      : t(t), tile(t, t.sharedPlace(shared), originOf(t, matrices, 2)), kIsRow(kIsRow) {}
 
   Words load(int64_t block, int64_t step) {
     int64_t distance[] = {16 * block, 16 * step};
@@ -113,7 +113,7 @@ public:
   /// `warps` are the digits that give the warp's position along m or n.
   Tf32Loads(Threads &t, Value shared, ArrayRef<sm::Digit> warps, bool kIsRow)
       : t(t), kIsRow(kIsRow),
-        tile(t, shared,
+        tile(t, t.sharedPlace(shared),
              originOf(t, sm::LayoutAttr::get(t.b.getContext(), {}, sm::Digits{{!kIsRow, 4, 1}, {kIsRow, 8, 1}}, warps),
                       2)) {}
 

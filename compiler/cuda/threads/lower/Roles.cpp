@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lowering of warp roles, and of the rings between the producer and the consumers.
+// Lowering of warp roles, and of the channels between them.
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
@@ -65,18 +65,16 @@ LogicalResult Threads::lowerProducer(Block &producer) {
   return lowerBlock(producer);
 }
 
-//===-- Rings ----------------------------------------------------------------------------------------------------===//
+//===-- Channels -------------------------------------------------------------------------------------------------===//
 
 /// Returns true if consumers release the slots, so that the producer fills them more than once.
-static bool isRefilled(Value mbarriers) { return llvm::any_of(mbarriers.getUsers(), llvm::IsaPred<sm::ReleaseOp>); }
+static bool isRefilled(Value channel) { return llvm::any_of(channel.getUsers(), llvm::IsaPred<sm::ReleaseOp>); }
 
-/// Returns true if consumers fill the ring for each other.
-static bool isExchange(Value mbarriers) {
-  return llvm::any_of(mbarriers.getUsers(), llvm::IsaPred<sm::ProducerStoreOp>);
-}
+/// Returns true if consumers fill the slots for each other.
+static bool isExchange(Value channel) { return llvm::any_of(channel.getUsers(), llvm::IsaPred<sm::ProducerStoreOp>); }
 
 /// Returns the number of releases after which a slot is empty.
-static int64_t releases(Threads &t, sm::MbarriersOp op) {
+static int64_t releases(Threads &t, sm::ChannelOp op) {
   bool warpLocal = llvm::any_of(op->getUsers(), [](Operation *user) {
     auto release = dyn_cast<sm::ReleaseOp>(user);
     return release && release.getPerWarp();
@@ -87,13 +85,13 @@ static int64_t releases(Threads &t, sm::MbarriersOp op) {
 static int64_t warpgroups(Threads &t) { return t.warps() / sm::kWarpsPerWarpgroup; }
 static Value warpgroup(Threads &t) { return t.s.div(t.warp(), sm::kWarpsPerWarpgroup); }
 
-/// Creates the mbarriers of a ring that consumers fill: one for each slot and warpgroup, at which its warps arrive.
-static void initExchange(Threads &t, sm::MbarriersOp op, Value first) {
+/// Creates the mbarriers of a channel that consumers fill: one for each slot and warpgroup, at which its warps arrive.
+static void initExchange(Threads &t, sm::ChannelOp op, Value first) {
   for (int64_t number = 0; number < op.getType().getSlots() * warpgroups(t); ++number)
     t.gpu.initMbarrier(t.s.add(first, number * kMbarrierBytes), sm::kWarpsPerWarpgroup);
 }
 
-static LogicalResult lower(Threads &t, sm::MbarriersOp op) {
+static LogicalResult lower(Threads &t, sm::ChannelOp op) {
   int64_t slots = op.getType().getSlots();
   bool hasWorkIndices = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ProduceWorkOp>);
   const int64_t ofSlot = isExchange(op) ? warpgroups(t) : hasWorkIndices ? 3 : 2;
@@ -114,39 +112,46 @@ static LogicalResult lower(Threads &t, sm::MbarriersOp op) {
   return success();
 }
 
-static Value fullMbarrier(Threads &t, Value mbarriers, Value slot) {
-  return t.s.add(t.scalar(mbarriers), t.s.mul(t.scalar(slot), kMbarrierBytes));
+/// Returns the slot's place in the ring of tiles.
+static SharedPlace slotOf(Threads &t, Value channel, Value slot) {
+  TypedValue<sm::SharedType> ring = channel.getDefiningOp<sm::ChannelOp>().getRing();
+  Value offset = t.s.mul(t.scalar(slot), ring.getType().slotBytes());
+  return {cast<sm::ChannelType>(channel.getType()).getTile(), t.s.add(t.sharedAddress(ring), offset)};
 }
 
-static Value emptyMbarrier(Threads &t, Value mbarriers, Value slot) {
-  int64_t slots = cast<sm::MbarriersType>(mbarriers.getType()).getSlots();
-  return t.s.add(fullMbarrier(t, mbarriers, slot), slots * kMbarrierBytes);
+static Value fullMbarrier(Threads &t, Value channel, Value slot) {
+  return t.s.add(t.scalar(channel), t.s.mul(t.scalar(slot), kMbarrierBytes));
 }
 
-/// Returns the address of the mbarrier that is full when a warpgroup has stored its part of an exchanged tile. `slot` is
-/// the number of the slot, an i32 of the thread.
-static Value storedMbarrier(Threads &t, Value mbarriers, Value slot, Value warpgroup) {
+static Value emptyMbarrier(Threads &t, Value channel, Value slot) {
+  int64_t slots = cast<sm::ChannelType>(channel.getType()).getSlots();
+  return t.s.add(fullMbarrier(t, channel, slot), slots * kMbarrierBytes);
+}
+
+/// Returns the address of the mbarrier that is full when a warpgroup has stored its part of an exchanged tile. `slot`
+/// is the number of the slot, an i32 of the thread.
+static Value storedMbarrier(Threads &t, Value channel, Value slot, Value warpgroup) {
   Value number = t.s.add(t.s.mul(slot, warpgroups(t)), warpgroup);
-  return t.s.add(t.scalar(mbarriers), t.s.mul(number, kMbarrierBytes));
+  return t.s.add(t.scalar(channel), t.s.mul(number, kMbarrierBytes));
 }
 
 /// Returns the address of the slot's work index, after the mbarriers.
-static Value workIndexAddress(Threads &t, Value mbarriers, Value slot) {
-  int64_t slots = cast<sm::MbarriersType>(mbarriers.getType()).getSlots();
-  return t.s.add(fullMbarrier(t, mbarriers, slot), 2 * slots * kMbarrierBytes);
+static Value workIndexAddress(Threads &t, Value channel, Value slot) {
+  int64_t slots = cast<sm::ChannelType>(channel.getType()).getSlots();
+  return t.s.add(fullMbarrier(t, channel, slot), 2 * slots * kMbarrierBytes);
 }
 
 /// Waits until the slot is empty. A new mbarrier counts as past the phase before its first one, so the first round does
 /// not wait.
 template <class Op> static void waitForSlot(Threads &t, Op op) {
-  if (isRefilled(op.getMbarriers()))
-    t.gpu.waitMbarrier(emptyMbarrier(t, op.getMbarriers(), op.getSlot()),
+  if (isRefilled(op.getChannel()))
+    t.gpu.waitMbarrier(emptyMbarrier(t, op.getChannel(), op.getSlot()),
                        t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
 }
 
 static bool isLoadedLater(Value tile, sm::ProducerLoadOp feed) {
   auto receive = tile.getDefiningOp<sm::ConsumerWaitOp>();
-  return receive && llvm::any_of(receive.getMbarriers().getUsers(), [&](Operation *user) {
+  return receive && llvm::any_of(receive.getChannel().getUsers(), [&](Operation *user) {
            Operation *op = feed->getBlock()->findAncestorOpInBlock(*user);
            return isa<sm::ProducerLoadOp>(user) && op && feed->isBeforeInBlock(op);
          });
@@ -159,18 +164,19 @@ static bool needsFence(sm::ProducerLoadOp feed) {
     auto product = dyn_cast<sm::WgmmaOp>(user);
     return product && !isLoadedLater(product.getLhs(), feed) && !isLoadedLater(product.getRhs(), feed);
   };
-  return llvm::any_of(feed.getMbarriers().getUsers(), [&](Operation *user) {
+  return llvm::any_of(feed.getChannel().getUsers(), [&](Operation *user) {
     return isa<sm::ConsumerWaitOp>(user) && llvm::any_of(user->getUsers(), isLast);
   });
 }
 
 /// Copies each `lanes`-th element of a vector from `first` on to the slot, several at a time. Elements outside the view
 /// are 0.
-static void copyVector(Threads &t, sm::ProducerLoadOp op, Value first, int64_t lanes) {
+static void copyVector(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Value first, int64_t lanes) {
   const View view = t.view(op.getView());
-  const int64_t bytes = view.elementBytes(), count = op.getTile().getType().getShape()[0] / lanes,
+  const int64_t bytes = view.elementBytes(), count = place.type.getShape()[0] / lanes,
                 atOnce = std::min<int64_t>(count, 4);
-  Value position = t.scalar(op.getPosition().front()), zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(view.element));
+  Value position = t.scalar(op.getPosition().front()),
+        zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(view.element));
   OpBuilder::InsertionGuard guard(t.b);
   // Not a constant for LLVM, which would unroll the loop: the producer has no registers for that.
   Value end = t.s.select(t.s.compare(Compare::ne, view.base, 0), t.s.i32(count), t.s.i32(0));
@@ -185,15 +191,15 @@ static void copyVector(Threads &t, sm::ProducerLoadOp op, Value first, int64_t l
     elements.emplace_back(number, t.gpu.load(view.element, t.s.add(view.base, distance), isInside, zero));
   }
   for (auto [number, element] : elements)
-    t.gpu.storeShared(element, t.s.add(t.sharedAddress(op.getTile()), t.s.mul(number, bytes)));
+    t.gpu.storeShared(element, t.s.add(place.address, t.s.mul(number, bytes)));
 }
 
-static void loadBox(Threads &t, sm::ProducerLoadOp op, Value full) {
+static void loadBox(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Value full) {
   waitForSlot(t, op);
-  auto load = [&] { loadBoxes(t, op, full); };
+  auto load = [&] { loadBoxes(t, op, place, full); };
   auto copy = [&] {
     if (!op.getTmaOnly())
-      copyVector(t, op, t.s.i32(0), /*lanes=*/1);
+      copyVector(t, op, place, t.s.i32(0), /*lanes=*/1);
     t.gpu.arrive(full, /*predicate=*/{});
   };
   if (op.getTmaOnly() || isVector(op))
@@ -204,12 +210,12 @@ static void loadBox(Threads &t, sm::ProducerLoadOp op, Value full) {
 
 /// Copies the tile by one warp. The lanes meet before one of them marks the slot as full. Consumers therefore get no
 /// tile before all lanes have filled it, and no lane comes a round late to a slot.
-static void loadElements(Threads &t, sm::ProducerLoadOp op, Value full) {
+static void loadElements(Threads &t, sm::ProducerLoadOp op, SharedPlace place, Value full) {
   waitForSlot(t, op);
   if (isVector(op))
-    copyVector(t, op, t.lane(), sm::kWarpSize);
+    copyVector(t, op, place, t.lane(), sm::kWarpSize);
   else
-    copyByWarp(t, op);
+    copyByWarp(t, op, place);
   if (needsFence(op))
     t.gpu.fenceAsync();
   t.gpu.syncWarp();
@@ -220,11 +226,12 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
   if (!op.getTmaOnly() && !startsAtBox(op.getView(), op.getPosition().back()))
     return op.emitOpError() << "begins at any column; TMA copies such a tile only from multiples of 16 bytes, which "
                                "tma_only allows for";
-  Value full = fullMbarrier(t, op.getMbarriers(), op.getSlot());
+  const SharedPlace place = slotOf(t, op.getChannel(), op.getSlot());
+  Value full = fullMbarrier(t, op.getChannel(), op.getSlot());
   if (t.loadsByTma()) {
-    loadBox(t, op, full);
+    loadBox(t, op, place, full);
   } else if (!op.getTmaOnly()) {
-    loadElements(t, op, full);
+    loadElements(t, op, place, full);
   } else {
     OpBuilder::InsertionGuard guard(t.b);
     t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
@@ -236,20 +243,22 @@ static LogicalResult lower(Threads &t, sm::ProducerLoadOp op) {
 
 /// Lets MMAs, which read in the asynchronous proxy, see what the lanes have written.
 static LogicalResult lower(Threads &t, sm::ProducerStoreOp op) {
-  writeTile(t, op.getTile(), op.getShared());
+  writeTile(t, op.getTile(), slotOf(t, op.getChannel(), op.getSlot()));
   t.gpu.fenceAsync();
   t.gpu.syncWarp();
-  t.gpu.arrive(storedMbarrier(t, op.getMbarriers(), t.scalar(op.getSlot()), warpgroup(t)), t.isFirstLane());
+  t.gpu.arrive(storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), warpgroup(t)), t.isFirstLane());
   return success();
 }
 
 static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
-  if (isExchange(op.getMbarriers()))
+  const SharedPlace place = slotOf(t, op.getChannel(), op.getSlot());
+  if (isExchange(op.getChannel()))
     for (int64_t other = 0; other < warpgroups(t); ++other)
-      t.gpu.waitMbarrier(storedMbarrier(t, op.getMbarriers(), t.scalar(op.getSlot()), t.s.i32(other)), t.scalar(op.getPhase()));
+      t.gpu.waitMbarrier(storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), t.s.i32(other)),
+                         t.scalar(op.getPhase()));
   else
-    t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
-  t.define(op.getResult(), t.sharedAddress(op.getTile()));
+    t.gpu.waitMbarrier(fullMbarrier(t, op.getChannel(), op.getSlot()), t.scalar(op.getPhase()));
+  t.define(op.getResult(), place.address);
   return success();
 }
 
@@ -259,7 +268,7 @@ static LogicalResult lower(Threads &t, sm::ReleaseOp op) {
     isElected = t.s.both(t.s.compare(Compare::eq, t.s.rem(t.warp(), sm::kWarpsPerWarpgroup), 0), isElected);
   else if (op.meetsInWarp())
     t.gpu.syncWarp();
-  t.gpu.arrive(emptyMbarrier(t, op.getMbarriers(), op.getSlot()), isElected);
+  t.gpu.arrive(emptyMbarrier(t, op.getChannel(), op.getSlot()), isElected);
   return success();
 }
 
@@ -273,15 +282,15 @@ static LogicalResult lower(Threads &t, sm::ProduceWorkOp op) {
   waitForSlot(t, op);
   Value number =
       isElected ? t.gpu.ofFirstLane(t.either(isElected, t.b.getI32Type(), work, wait).front()) : work().front();
-  t.gpu.storeShared(number, workIndexAddress(t, op.getMbarriers(), op.getSlot()), isElected);
-  t.gpu.arrive(fullMbarrier(t, op.getMbarriers(), op.getSlot()), isElected);
+  t.gpu.storeShared(number, workIndexAddress(t, op.getChannel(), op.getSlot()), isElected);
+  t.gpu.arrive(fullMbarrier(t, op.getChannel(), op.getSlot()), isElected);
   t.define(op.getResult(), number);
   return success();
 }
 
 static LogicalResult lower(Threads &t, sm::ConsumeWorkOp op) {
-  t.gpu.waitMbarrier(fullMbarrier(t, op.getMbarriers(), op.getSlot()), t.scalar(op.getPhase()));
-  Value place = workIndexAddress(t, op.getMbarriers(), op.getSlot());
+  t.gpu.waitMbarrier(fullMbarrier(t, op.getChannel(), op.getSlot()), t.scalar(op.getPhase()));
+  Value place = workIndexAddress(t, op.getChannel(), op.getSlot());
   t.define(op.getResult(), t.gpu.loadShared(t.b.getI32Type(), 1, place));
   return success();
 }
@@ -311,15 +320,15 @@ static LogicalResult lower(Threads &t, sm::SequenceInitOp) {
 static void waitForStore(Threads &t, sm::SequenceWaitOp op) {
   Value slot = t.scalar(op.getSlot()), phase = t.scalar(op.getPhase());
   Value isFirst = t.s.compare(Compare::eq, warpgroup(t), 0), isFirstSlot = t.s.compare(Compare::eq, slot, 0);
-  Value before = t.s.select(isFirstSlot, t.s.i32(op.getMbarriers().getType().getSlots() - 1), t.s.add(slot, -1));
+  Value before = t.s.select(isFirstSlot, t.s.i32(op.getChannel().getType().getSlots() - 1), t.s.add(slot, -1));
   Value phaseBefore = t.s.select(isFirstSlot, t.s.bitXor(phase, t.s.i32(1)), phase);
   Value other = t.s.select(isFirst, t.s.i32(lastWarpgroup(t)), t.s.add(warpgroup(t), -1));
-  t.gpu.waitMbarrier(storedMbarrier(t, op.getMbarriers(), t.s.select(isFirst, before, slot), other),
+  t.gpu.waitMbarrier(storedMbarrier(t, op.getChannel(), t.s.select(isFirst, before, slot), other),
                      t.s.select(isFirst, phaseBefore, phase));
 }
 
 static LogicalResult lower(Threads &t, sm::SequenceWaitOp op) {
-  if (op.getMbarriers())
+  if (op.getChannel())
     waitForStore(t, op);
   else
     t.gpu.waitForSequence(t.s.add(warpgroup(t), kFirstSequence), kThreadsOfSequence);
@@ -334,7 +343,8 @@ static LogicalResult lower(Threads &t, sm::SequenceArriveOp) {
 }
 
 void cuda::addRoleLowerings(Lowerings &known) {
-  known.add<sm::MbarriersOp, sm::ProducerLoadOp, sm::ProducerStoreOp, sm::ConsumerWaitOp, sm::ReleaseOp, sm::ProduceWorkOp,
-            sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(
-      [](Threads &t, auto op) { return lower(t, op); });
+  known
+      .add<sm::ChannelOp, sm::ProducerLoadOp, sm::ProducerStoreOp, sm::ConsumerWaitOp, sm::ReleaseOp, sm::ProduceWorkOp,
+           sm::ConsumeWorkOp, sm::WarpgroupOp, sm::SequenceInitOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(
+          [](Threads &t, auto op) { return lower(t, op); });
 }

@@ -65,10 +65,9 @@ static std::optional<sm::Fragments> fragmentsOf(sm::LayoutAttr layout) {
 }
 
 /// Returns the tile as ldmatrix and stmatrix address it, or none if they cannot move it.
-static std::optional<SharedTile> matricesOf(Threads &t, RankedTensorType tile, Value shared) {
-  auto type = cast<sm::SharedType>(shared.getType());
+static std::optional<SharedTile> matricesOf(Threads &t, RankedTensorType tile, SharedPlace shared) {
   sm::LayoutAttr layout = sm::layoutOf(tile);
-  if (type.getPanel() == 0 || type.elementBytes() != 2 || !fragmentsOf(layout))
+  if (shared.type.getPanel() == 0 || shared.type.elementBytes() != 2 || !fragmentsOf(layout))
     return std::nullopt;
   return SharedTile(t, shared, originOf(t, sm::blockMatrices(layout), 2));
 }
@@ -112,11 +111,11 @@ static LogicalResult lower(Threads &t, sm::ReadOp op) {
   if (op.getReshaped()) {
     if (op.getShared().getType().getPanel())
       return op.emitOpError("reshapes a tile that is stored in panels");
-    t.define(op.getResult(), readRuns(t, tile, SharedTile(t, op.getShared(), origin, tile.getShape())));
-  } else if (auto matrices = matricesOf(t, tile, op.getShared())) {
+    t.define(op.getResult(), readRuns(t, tile, SharedTile(t, t.sharedPlace(op.getShared()), origin, tile.getShape())));
+  } else if (auto matrices = matricesOf(t, tile, t.sharedPlace(op.getShared()))) {
     readMatrices(t, op, *matrices);
   } else {
-    t.define(op.getResult(), readRuns(t, tile, SharedTile(t, op.getShared(), origin)));
+    t.define(op.getResult(), readRuns(t, tile, SharedTile(t, t.sharedPlace(op.getShared()), origin)));
   }
   return success();
 }
@@ -138,7 +137,7 @@ static LogicalResult lower(Threads &t, sm::ReadOrLoadOp op) {
   RankedTensorType tile = op.getResult().getType();
   const Type element = tile.getElementType();
   Origin origin = originOf(t, sm::layoutOf(tile), tile.getRank());
-  SharedTile shared(t, op.getShared(), origin);
+  SharedTile shared(t, t.sharedPlace(op.getShared()), origin);
   auto read = [&] { return t.packed(readRuns(t, tile, shared)); };
   auto load = [&] { return t.packed(loadElements(t, op.getView(), op.getPosition(), tile, op.getFillAttr())); };
   auto [word, words] = Threads::packedType(element, registerCount(tile));
@@ -164,12 +163,11 @@ static int64_t covered(sm::LayoutAttr layout, int32_t dim, int64_t size) {
 }
 
 /// Writes zeros to a rectangle of the tile, given by its first coordinates and sizes.
-static void clearBox(Threads &t, Value shared, ArrayRef<int64_t> first, ArrayRef<int64_t> sizes) {
+static void clearBox(Threads &t, SharedPlace shared, ArrayRef<int64_t> first, ArrayRef<int64_t> sizes) {
   Scalars &s = t.s;
   int64_t count = ShapedType::getNumElements(sizes), threads = t.warps() * sm::kWarpSize;
   Value thread = s.add(s.mul(t.warp(), sm::kWarpSize), t.lane());
-  Type type = cast<sm::SharedType>(shared.getType()).getElementType();
-  Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(storedType(type)));
+  Value zero = arith::ConstantOp::create(t.b, t.b.getZeroAttr(storedType(shared.type.getElementType())));
   auto loop = scf::ForOp::create(t.b, thread, s.i32(count), s.i32(threads));
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(loop.getBody());
@@ -186,8 +184,8 @@ static void clearBox(Threads &t, Value shared, ArrayRef<int64_t> first, ArrayRef
 }
 
 /// Writes zeros to the part of the buffer that the layout does not cover.
-static void clearRest(Threads &t, sm::LayoutAttr layout, Value shared) {
-  auto shape = llvm::to_vector(cast<sm::SharedType>(shared.getType()).getShape());
+static void clearRest(Threads &t, sm::LayoutAttr layout, SharedPlace shared) {
+  auto shape = llvm::to_vector(shared.type.getShape());
   SmallVector<int64_t> first(shape.size(), 0), sizes(shape);
   for (unsigned dim = 0; dim < shape.size(); ++dim) {
     int64_t reach = covered(layout, dim, shape[dim]);
@@ -210,7 +208,7 @@ static Value toStored(Threads &t, RankedTensorType tile, unsigned reg, Value ele
   return t.s.select(inside, stored, arith::ConstantOp::create(t.b, t.b.getZeroAttr(type)));
 }
 
-static void writeRuns(Threads &t, Value held, Value place) {
+static void writeRuns(Threads &t, Value held, SharedPlace place) {
   auto tile = cast<RankedTensorType>(held.getType());
   sm::LayoutAttr layout = sm::layoutOf(tile);
   SharedTile shared(t, place, originOf(t, layout, tile.getRank()));
@@ -245,11 +243,11 @@ static void writeMatrices(Threads &t, Value tile, SharedTile &matrices) {
   });
 }
 
-void cuda::writeTile(Threads &t, Value tile, Value shared) {
+void cuda::writeTile(Threads &t, Value tile, SharedPlace shared) {
   auto type = cast<RankedTensorType>(tile.getType());
   sm::LayoutAttr layout = sm::layoutOf(type);
   auto matrices = matricesOf(t, type, shared);
-  if (matrices && t.arch() >= 90 && isExact(layout, type, cast<sm::SharedType>(shared.getType()))) {
+  if (matrices && t.arch() >= 90 && isExact(layout, type, shared.type)) {
     writeMatrices(t, tile, *matrices);
   } else {
     writeRuns(t, tile, shared);
@@ -259,7 +257,7 @@ void cuda::writeTile(Threads &t, Value tile, Value shared) {
 
 static LogicalResult lower(Threads &t, sm::WriteOp op) {
   waitForBoxesOf(t, op);
-  writeTile(t, op.getTile(), op.getShared());
+  writeTile(t, op.getTile(), t.sharedPlace(op.getShared()));
   publishToBoxes(t, op);
   return success();
 }
@@ -268,7 +266,7 @@ static LogicalResult lower(Threads &t, sm::AddOutOp op) {
   auto byTma = [&] {
     t.gpu.waitBoxes();
     t.gpu.syncWarp();
-    writeRuns(t, op.getTile(), op.getShared());
+    writeRuns(t, op.getTile(), t.sharedPlace(op.getShared()));
     t.gpu.fenceAsync();
     t.gpu.syncWarp();
     addBoxes(t, op);

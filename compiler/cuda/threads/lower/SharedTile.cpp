@@ -10,9 +10,8 @@ Origin cuda::originOf(Threads &t, sm::LayoutAttr layout, unsigned rank) {
   return {t.place(tile).origin, sm::threadSpread(layout, rank)};
 }
 
-SharedTile::SharedTile(Threads &t, Value shared, Origin origin, ArrayRef<int64_t> shape)
-    : s(t.s), type_(cast<sm::SharedType>(shared.getType())), shape_(shape), origin_(std::move(origin)),
-      address_(t.sharedAddress(shared)), place_(offset(origin_.coordinates, origin_.spread)) {}
+SharedTile::SharedTile(Threads &t, SharedPlace shared, Origin origin, ArrayRef<int64_t> shape)
+    : s(t.s), type_(shared.type), shape_(shape), origin_(std::move(origin)), address_(shared.address), place_(offset(origin_.coordinates, origin_.spread)) {}
 
 Value SharedTile::plainOffset(ValueRange coordinates) {
   Value index = s.i32(0);

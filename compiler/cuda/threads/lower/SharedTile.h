@@ -20,10 +20,10 @@ Origin originOf(Threads &t, sm::LayoutAttr layout, unsigned rank);
 /// each distinct pattern of chunks costs one exclusive or and one addition of the tile's address.
 class SharedTile {
 public:
-  SharedTile(Threads &t, mlir::Value shared, Origin origin)
-      : SharedTile(t, shared, std::move(origin), mlir::cast<sm::SharedType>(shared.getType()).getShape()) {}
+  SharedTile(Threads &t, SharedPlace shared, Origin origin)
+      : SharedTile(t, shared, std::move(origin), shared.type.getShape()) {}
   /// Addresses the buffer, which must have no panels, as if it had the shape `shape`.
-  SharedTile(Threads &t, mlir::Value shared, Origin origin, llvm::ArrayRef<int64_t> shape);
+  SharedTile(Threads &t, SharedPlace shared, Origin origin, llvm::ArrayRef<int64_t> shape);
 
   mlir::Value at(llvm::ArrayRef<int64_t> distance);
   /// Returns the address of the element at `distance`. If the element is outside the buffer, returns the address of
@@ -49,6 +49,6 @@ private:
 };
 
 /// Writes a tile of registers to a tile of shared memory, with zeros beyond the tile.
-void writeTile(Threads &t, mlir::Value tile, mlir::Value shared);
+void writeTile(Threads &t, mlir::Value tile, SharedPlace shared);
 
 } // namespace tegula::cuda

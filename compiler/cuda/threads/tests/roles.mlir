@@ -45,18 +45,15 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     %i = arith.constant 0 : i32
     %a = sm.alloc {offset = 0 : i64} : !sm.shared<64x64xbf16, 128>
     %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<1x32x128xbf16, 128>
-    %b = sm.mbarriers : !sm.mbarriers<1>
+    %b = sm.channel %ring : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
     sm.roles producer 24 {
-      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
-      sm.producer_load %v[%c0, %c0] [32, 96], %t, %b[%i] phase %i
-        : !tile.view<2xbf16>, !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+      sm.producer_load %v[%c0, %c0] [32, 96], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
     } consumer 240 {
-      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
-      %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+      %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
       %f = sm.wgmma %a, %k depth 32 : !sm.shared<64x64xbf16, 128>, !sm.shared<32x128xbf16, 128>
         -> !sm.inflight<tensor<64x16xf32, #c>>
       %s = sm.await %f : !sm.inflight<tensor<64x16xf32, #c>>
-      sm.release %b[%i] : !sm.mbarriers<1>
+      sm.release %b[%i] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
       sm.barrier
       tile.store %s, %y[%c0, %c0] : tensor<64x16xf32, #c>, !tile.view<2xf32>
     }
@@ -106,19 +103,16 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
   func.func @boxes_only(%v: !tile.view<2xbf16>, %j: index) {
     %i = arith.constant 0 : i32
     %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x64x64xbf16, 128>
-    %b = sm.mbarriers : !sm.mbarriers<1>
+    %b = sm.channel %ring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     sm.roles producer 24 {
-      %t = sm.slot %ring[%i] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-      sm.producer_load %v[%j, %j] [64, 16], %t, %b[%i] phase %i tma_only
-        : !tile.view<2xbf16>, !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+      sm.producer_load %v[%j, %j] [64, 16], %b[%i] phase %i tma_only : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<64x64xbf16, 128>>
     } consumer 240 {
-      %t = sm.slot %ring[%i] : !sm.shared<1x64x64xbf16, 128> -> !sm.shared<64x64xbf16, 128>
-      %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<64x64xbf16, 128>, !sm.mbarriers<1>
+      %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
       sm.fallback_copy %k, %v[%j, %j] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %c0 = arith.constant 0 : index
       sm.fallback_copy %k, %v[%j, %c0] [64, 16] rows_of_warp 16 : !sm.shared<64x64xbf16, 128>, !tile.view<2xbf16>
       %x = sm.read %k : !sm.shared<64x64xbf16, 128> -> tensor<64x16xbf16, #c>
-      sm.release %b[%i] per_warp : !sm.mbarriers<1>
+      sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
       tile.store %x, %v[%j, %j] : tensor<64x16xbf16, #c>, !tile.view<2xbf16>
     }
     return
@@ -155,19 +149,16 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     %c64 = arith.constant 64 : index
     %j = arith.muli %block, %c64 : index
     %ring = sm.alloc {offset = 0 : i64} : !sm.shared<2x64xf32, 0>
-    %b = sm.mbarriers : !sm.mbarriers<2>
+    %b = sm.channel %ring : !sm.channel<2, !sm.shared<64xf32, 0>>
     sm.roles producer 24 {
       %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
-      %t = sm.slot %ring[%slot] : !sm.shared<2x64xf32, 0> -> !sm.shared<64xf32, 0>
-      sm.producer_load %row[%j] [64], %t, %b[%slot] phase %slot tma_only
-        : !tile.view<1xf32>, !sm.shared<64xf32, 0>, !sm.mbarriers<2>
+      sm.producer_load %row[%j] [64], %b[%slot] phase %slot tma_only : !tile.view<1xf32>, !sm.channel<2, !sm.shared<64xf32, 0>>
     } consumer 240 {
       %row = tile.slice %lse[%head] : !tile.view<2xf32> -> !tile.view<1xf32>
-      %t = sm.slot %ring[%slot] : !sm.shared<2x64xf32, 0> -> !sm.shared<64xf32, 0>
-      %k = sm.consumer_wait %t, %b[%slot] phase %slot : !sm.shared<64xf32, 0>, !sm.mbarriers<2>
+      %k = sm.consumer_wait %b[%slot] phase %slot : !sm.channel<2, !sm.shared<64xf32, 0>>
       %x = sm.read_or_load %k, %row[%j] {fill = 0x7F800000 : f32}
         : !sm.shared<64xf32, 0>, !tile.view<1xf32> -> tensor<64xf32, #v>
-      sm.release %b[%slot] per_warp : !sm.mbarriers<2>
+      sm.release %b[%slot] per_warp : !sm.channel<2, !sm.shared<64xf32, 0>>
       tile.store %x, %row[%j] : tensor<64xf32, #v>, !tile.view<1xf32>
     }
     return
@@ -215,12 +206,11 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile
   func.func @released_by_each_warp() {
     %i = arith.constant 0 : i32
     %ring = sm.alloc {offset = 0 : i64} : !sm.shared<1x32x128xbf16, 128>
-    %b = sm.mbarriers : !sm.mbarriers<1>
+    %b = sm.channel %ring : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
     sm.roles producer 32 {
     } consumer 232 {
-      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
-      %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
-      sm.release %b[%i] per_warp : !sm.mbarriers<1>
+      %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+      sm.release %b[%i] per_warp : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
     }
     return
   }
@@ -233,16 +223,13 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
     %c0 = arith.constant 0 : index
     %i = arith.constant 0 : i32
     %ring = sm.alloc {offset = 8192 : i64} : !sm.shared<1x32x128xbf16, 128>
-    %b = sm.mbarriers : !sm.mbarriers<1>
+    %b = sm.channel %ring : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
     sm.roles producer 24 {
-      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
       // expected-error@+1 {{begins at any column; TMA copies such a tile only from multiples of 16 bytes, which tma_only allows for}}
-      sm.producer_load %v[%c0, %column] [32, 96], %t, %b[%i] phase %i
-        : !tile.view<2xbf16>, !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
+      sm.producer_load %v[%c0, %column] [32, 96], %b[%i] phase %i : !tile.view<2xbf16>, !sm.channel<1, !sm.shared<32x128xbf16, 128>>
     } consumer 240 {
-      %t = sm.slot %ring[%i] : !sm.shared<1x32x128xbf16, 128> -> !sm.shared<32x128xbf16, 128>
-      %k = sm.consumer_wait %t, %b[%i] phase %i : !sm.shared<32x128xbf16, 128>, !sm.mbarriers<1>
-      sm.release %b[%i] : !sm.mbarriers<1>
+      %k = sm.consumer_wait %b[%i] phase %i : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
+      sm.release %b[%i] : !sm.channel<1, !sm.shared<32x128xbf16, 128>>
     }
     return
   }
@@ -271,10 +258,10 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 0 : i64} {
   func.func @dynamic(%counter: !tile.view<1xi32>, %last: i32) {
     %i = arith.constant 0 : i32
-    %b = sm.mbarriers : !sm.mbarriers<2>
+    %b = sm.channel : !sm.channel<2>
     sm.roles producer 24 {
       scf.while (%slot = %i) : (i32) -> (i32, i32) {
-        %number = sm.produce_work %counter, %b[%slot] phase %i : !tile.view<1xi32>, !sm.mbarriers<2>
+        %number = sm.produce_work %counter, %b[%slot] phase %i : !tile.view<1xi32>, !sm.channel<2>
         %more = arith.cmpi slt, %number, %last : i32
         scf.condition(%more) %number, %slot : i32, i32
       } do {
@@ -283,8 +270,8 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
       }
     } consumer 240 {
       scf.while (%slot = %i) : (i32) -> (i32, i32) {
-        %number = sm.consume_work %b[%slot] phase %i : !sm.mbarriers<2>
-        sm.release %b[%slot] per_warp : !sm.mbarriers<2>
+        %number = sm.consume_work %b[%slot] phase %i : !sm.channel<2>
+        sm.release %b[%slot] per_warp : !sm.channel<2>
         %more = arith.cmpi slt, %number, %last : i32
         scf.condition(%more) %number, %slot : i32, i32
       } do {
@@ -316,15 +303,13 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {
   func.func @exchanged(%slot: i32, %phase: i32) {
     %ring = sm.alloc {offset = 0 : i64} : !sm.shared<3x128x64xbf16, 128>
-    %b = sm.mbarriers : !sm.mbarriers<3>
+    %b = sm.channel %ring : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
     sm.roles producer 32 {
     } consumer 160 {
       %x = arith.constant dense<1.0> : tensor<128x64xbf16, #c>
-      sm.sequence_wait stores %b[%slot] phase %phase : !sm.mbarriers<3>
-      %s = sm.slot %ring[%slot] : !sm.shared<3x128x64xbf16, 128> -> !sm.shared<128x64xbf16, 128>
-      sm.producer_store %x, %s, %b[%slot] phase %phase
-        : tensor<128x64xbf16, #c>, !sm.shared<128x64xbf16, 128>, !sm.mbarriers<3>
-      %t = sm.consumer_wait %s, %b[%slot] phase %phase : !sm.shared<128x64xbf16, 128>, !sm.mbarriers<3>
+      sm.sequence_wait stores %b[%slot] phase %phase : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+      sm.producer_store %x, %b[%slot] phase %phase : tensor<128x64xbf16, #c>, !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+      %t = sm.consumer_wait %b[%slot] phase %phase : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
       %f = sm.wgmma %t, %t depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
         -> !sm.inflight<tensor<128x128xf32, #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>>>
       %r = sm.await %f : !sm.inflight<tensor<128x128xf32, #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>>>

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/roles/analysis/RoleTraces.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/Hashing.h"
+
+#include <array>
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using Kind = RoleEvent::Kind;
+
+namespace {
+constexpr size_t kMaxEvents = 4096;
+constexpr int64_t kMaxIterations = 1024;
+
+/// Runs the scalar part of a role.
+class Tracer {
+public:
+  explicit Tracer(unsigned scenario) : scenario_(scenario) {}
+
+  /// Returns false if the role makes too many steps.
+  bool run(Region &role) {
+    Block &function = *role.getParentOp()->getBlock();
+    for (BlockArgument argument : function.getArguments())
+      if (isScalar(argument))
+        values_[argument] = chosen(argument.getType(), argument.getArgNumber());
+    for (Operation &before : function) {
+      if (&before == role.getParentOp())
+        break;
+      run(&before);
+    }
+    return run(role.front());
+  }
+
+  RoleTrace take() { return std::move(trace_); }
+
+private:
+  bool run(Block &block) {
+    for (Operation &op : block.without_terminator())
+      if (!run(&op))
+        return false;
+    return trace_.size() <= kMaxEvents;
+  }
+
+  static bool isScalar(Value value) { return isa<IntegerType, IndexType>(value.getType()); }
+
+  bool run(Operation *op) {
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return run(loop);
+    if (auto loop = dyn_cast<scf::WhileOp>(op))
+      return run(loop);
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      return run(branch);
+    if (!addEvents(op))
+      for (Value result : op->getResults())
+        if (isScalar(result))
+          values_[result] = evaluate(op, result);
+    return true;
+  }
+
+  //===-- Events -------------------------------------------------------------------------------------------------===//
+
+  template <class Op> void add(Kind kind, Op op) {
+    trace_.push_back({kind, op, op.getChannel(), values_.lookup(op.getSlot()), values_.lookup(op.getPhase())});
+  }
+
+  bool addEvents(Operation *op) {
+    if (auto load = dyn_cast<sm::ProducerLoadOp>(op)) {
+      add(Kind::waitEmpty, load), add(Kind::fill, load);
+    } else if (auto work = dyn_cast<sm::ProduceWorkOp>(op)) {
+      add(Kind::waitEmpty, work), add(Kind::fill, work);
+      values_[work.getResult()] = drawn_++;
+    } else if (auto work = dyn_cast<sm::ConsumeWorkOp>(op)) {
+      add(Kind::waitFull, work);
+      values_[work.getResult()] = drawn_++;
+    } else if (auto wait = dyn_cast<sm::ConsumerWaitOp>(op)) {
+      add(Kind::waitFull, wait);
+    } else if (auto store = dyn_cast<sm::ProducerStoreOp>(op)) {
+      add(Kind::store, store);
+    } else if (auto release = dyn_cast<sm::ReleaseOp>(op)) {
+      trace_.push_back({Kind::release, op, release.getChannel(), values_.lookup(release.getSlot())});
+    } else if (auto turn = dyn_cast<sm::SequenceWaitOp>(op)) {
+      if (turn.getChannel())
+        add(Kind::takeTurn, turn);
+      else
+        trace_.push_back({Kind::takeTurn, op});
+    } else if (isa<sm::SequenceArriveOp>(op)) {
+      trace_.push_back({Kind::passTurn, op});
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  //===-- Control flow -------------------------------------------------------------------------------------------===//
+
+  void assign(ValueRange to, ValueRange from) {
+    SmallVector<int64_t> values = llvm::map_to_vector(from, [&](Value value) { return values_.lookup(value); });
+    for (auto [value, is] : llvm::zip_equal(to, values))
+      values_[value] = is;
+  }
+
+  bool run(scf::ForOp loop) {
+    const int64_t end = values_.lookup(loop.getUpperBound()), step = values_.lookup(loop.getStep());
+    int64_t at = values_.lookup(loop.getLowerBound()), iterations = 0;
+    assign(loop.getRegionIterArgs(), loop.getInitArgs());
+    for (; step > 0 && at < end && hasEvents(loop); at += step) {
+      values_[loop.getInductionVar()] = at;
+      if (++iterations > kMaxIterations || !run(*loop.getBody()))
+        return false;
+      assign(loop.getRegionIterArgs(), loop.getYieldedValues());
+    }
+    assign(loop.getResults(), loop.getRegionIterArgs());
+    return true;
+  }
+
+  bool run(scf::WhileOp loop) {
+    assign(loop.getBeforeArguments(), loop.getInits());
+    for (int64_t iterations = 0; iterations < kMaxIterations; ++iterations) {
+      if (!run(*loop.getBeforeBody()))
+        return false;
+      scf::ConditionOp condition = loop.getConditionOp();
+      if (values_.lookup(condition.getCondition()) == 0) {
+        assign(loop.getResults(), condition.getArgs());
+        return true;
+      }
+      assign(loop.getAfterArguments(), condition.getArgs());
+      if (!run(*loop.getAfterBody()))
+        return false;
+      assign(loop.getBeforeArguments(), loop.getYieldOp().getOperands());
+    }
+    return false;
+  }
+
+  bool run(scf::IfOp branch) {
+    Region &region = values_.lookup(branch.getCondition()) != 0 ? branch.getThenRegion() : branch.getElseRegion();
+    if (region.empty())
+      return true;
+    if (!run(region.front()))
+      return false;
+    assign(branch.getResults(), region.front().getTerminator()->getOperands());
+    return true;
+  }
+
+  bool hasEvents(Operation *op) {
+    auto [known, isNew] = hasEvents_.try_emplace(op, false);
+    if (isNew) {
+      WalkResult search = op->walk([](Operation *inside) {
+        const bool isEvent = isa<sm::ProducerLoadOp, sm::ProduceWorkOp, sm::ConsumeWorkOp, sm::ConsumerWaitOp,
+                                 sm::ProducerStoreOp, sm::ReleaseOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(inside);
+        return isEvent ? WalkResult::interrupt() : WalkResult::advance();
+      });
+      known->second = search.wasInterrupted();
+    }
+    return known->second;
+  }
+
+  //===-- Scalars ------------------------------------------------------------------------------------------------===//
+
+  /// Returns the result of an op on numbers; a number of the scenario's choice if the op reads anything else.
+  int64_t evaluate(Operation *op, Value result) {
+    if (auto limit = dyn_cast<sm::RowLimitOp>(op))
+      return values_.lookup(limit.getBound());
+    if (auto opaque = dyn_cast<sm::OpaqueOp>(op))
+      return values_.lookup(opaque.getSource());
+    Builder b(op->getContext());
+    SmallVector<Attribute> operands;
+    if (isa<arith::ArithDialect>(op->getDialect()) && llvm::all_of(op->getOperands(), isScalar)) {
+      for (Value operand : op->getOperands())
+        operands.push_back(b.getIntegerAttr(operand.getType(), values_.lookup(operand)));
+      SmallVector<OpFoldResult> folded;
+      if (succeeded(op->fold(operands, folded)) && folded.size() == 1) {
+        if (auto number = dyn_cast_if_present<IntegerAttr>(dyn_cast<Attribute>(folded.front())))
+          return number.getType().isInteger(1) ? int64_t(number.getValue().getZExtValue())
+                                               : number.getValue().getSExtValue();
+        if (auto same = dyn_cast<Value>(folded.front()))
+          return values_.lookup(same);
+      }
+    }
+    return chosen(result.getType(), keyOf(op));
+  }
+
+  /// Returns a number of the scenario's choice: large in the first one, 0 in the second.
+  int64_t chosen(Type type, size_t key) const {
+    constexpr std::array<int64_t, 6> sizes = {400, 0, 130, 1, 260, 70};
+    const size_t choice = llvm::hash_combine(scenario_, key);
+    if (type.isInteger(1))
+      return choice & 1;
+    return scenario_ < 2 ? sizes[scenario_] : sizes[choice % sizes.size()];
+  }
+
+  /// Returns a number that two ops share if they read the same.
+  size_t keyOf(Operation *op) {
+    size_t key = llvm::hash_combine(op->getName().getAsOpaquePointer(), op->getAttrDictionary().getAsOpaquePointer());
+    for (Value operand : op->getOperands()) {
+      size_t next = 0;
+      if (isScalar(operand))
+        next = llvm::hash_value(values_.lookup(operand));
+      else if (auto argument = dyn_cast<BlockArgument>(operand))
+        next = argument.getArgNumber();
+      else if (isa<tile::ViewType>(operand.getType()))
+        next = keyOf(operand.getDefiningOp());
+      key = llvm::hash_combine(key, next);
+    }
+    return key;
+  }
+
+  unsigned scenario_;
+  int64_t drawn_ = 0; ///< Work indices, as if one program instance drew all of them.
+  DenseMap<Value, int64_t> values_;
+  DenseMap<Operation *, bool> hasEvents_;
+  RoleTrace trace_;
+};
+} // namespace
+
+std::optional<RoleTrace> cuda::traceOf(Region &role, unsigned scenario) {
+  Tracer tracer(scenario);
+  return tracer.run(role) ? std::optional(tracer.take()) : std::nullopt;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What a role does to channels and turns, step by step, for sizes that are chosen here.
+#pragma once
+
+#include "compiler/sm/Sm.h"
+
+#include <optional>
+#include <vector>
+
+namespace tegula::cuda {
+
+/// A wait or an arrival.
+struct RoleEvent {
+  enum class Kind {
+    waitEmpty, ///< Until a slot is empty.
+    fill,      ///< The slot becomes full.
+    waitFull,  ///< Until a slot is full.
+    release,   ///< The slot becomes empty for this warpgroup.
+    store,     ///< This warpgroup has stored its part of a slot.
+    takeTurn,  ///< Until the warpgroup before this one passes the turn; with a channel, by its store.
+    passTurn,
+  };
+  Kind kind;
+  mlir::Operation *op;
+  mlir::Value channel = {}; ///< Null for turns that no store passes.
+  int64_t slot = 0, phase = 0;
+};
+using RoleTrace = std::vector<RoleEvent>;
+
+/// Returns the events of a role, all of whose warpgroups do the same. The sizes of tensors, and what the program reads
+/// from them, are numbers that depend on `scenario` and on the op alone, so that all roles see the same. Returns none
+/// if the role makes more than some thousands of steps.
+std::optional<RoleTrace> traceOf(mlir::Region &role, unsigned scenario);
+
+} // namespace tegula::cuda

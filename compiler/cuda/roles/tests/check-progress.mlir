@@ -1,0 +1,236 @@
+// RUN: tegula-opt --check-progress --split-input-file --verify-diagnostics %s
+
+!tile = !sm.shared<64x64xbf16, 128>
+!two = !sm.channel<2, !tile>
+!one = !sm.channel<1, !tile>
+
+// Consumers release k before they wait for v, in the order in which the producer loads them.
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @in_order(%x: !tile.view<2xbf16>, %n: index, %r: !sm.shared<1x64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %k = sm.channel %r : !one
+    %v = sm.channel %r : !one
+    sm.roles producer 40 {
+      %end = scf.for %j = %c0 to %n step %c64 iter_args(%phase = %zero) -> i32 {
+        sm.producer_load %x[%j, %c0] [64, 64], %k[%zero] phase %phase : !tile.view<2xbf16>, !one
+        sm.producer_load %x[%j, %c0] [64, 64], %v[%zero] phase %phase : !tile.view<2xbf16>, !one
+        %next = arith.xori %phase, %one : i32
+        scf.yield %next : i32
+      }
+    } consumer 232 {
+      %end = scf.for %j = %c0 to %n step %c64 iter_args(%phase = %zero) -> i32 {
+        %a = sm.consumer_wait %k[%zero] phase %phase : !one
+        sm.release %k[%zero] per_warp : !one
+        %b = sm.consumer_wait %v[%zero] phase %phase : !one
+        sm.release %v[%zero] per_warp : !one
+        %next = arith.xori %phase, %one : i32
+        scf.yield %next : i32
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!one = !sm.channel<1, !tile>
+
+// Consumers release the first tile of k only when the second one has arrived; it has no other slot.
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @one_slot_for_two_tiles(%x: !tile.view<2xbf16>, %n: index, %r: !sm.shared<1x64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %k = sm.channel %r : !one
+    sm.roles producer 40 {
+      %end = scf.for %j = %c0 to %n step %c64 iter_args(%phase = %zero) -> i32 {
+        // expected-note @+1 {{the producer waits here for an empty slot}}
+        sm.producer_load %x[%j, %c0] [64, 64], %k[%zero] phase %phase : !tile.view<2xbf16>, !one
+        %next = arith.xori %phase, %one : i32
+        scf.yield %next : i32
+      }
+    } consumer 232 {
+      %first = sm.consumer_wait %k[%zero] phase %zero : !one
+      %end = scf.for %j = %c64 to %n step %c64 iter_args(%phase = %one) -> i32 {
+        // expected-error @+2 {{the roles wait for each other, and none can go on; legal are more stages, or another step list}}
+        // expected-note @+1 {{a warpgroup waits here for a full slot}}
+        %next = sm.consumer_wait %k[%zero] phase %phase : !one
+        sm.release %k[%zero] per_warp : !one
+        %other = arith.xori %phase, %one : i32
+        scf.yield %other : i32
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!two = !sm.channel<2, !tile>
+
+// With two slots the same order is legal, for any number of tiles, and so is an outer loop in which it begins again.
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @two_slots_for_two_tiles(%x: !tile.view<2xbf16>, %n: index, %r: !sm.shared<2x64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %k = sm.channel %r : !two
+    sm.roles producer 40 {
+      %end:2 = scf.for %j = %c0 to %n step %c64 iter_args(%slot = %zero, %phase = %zero) -> (i32, i32) {
+        sm.producer_load %x[%j, %c0] [64, 64], %k[%slot] phase %phase : !tile.view<2xbf16>, !two
+        %next = arith.xori %slot, %one : i32
+        %other = arith.xori %phase, %slot : i32
+        scf.yield %next, %other : i32, i32
+      }
+    } consumer 232 {
+      %isEntered = arith.cmpi slt, %c0, %n : index
+      scf.if %isEntered {
+        %first = sm.consumer_wait %k[%zero] phase %zero : !two
+        %end:2 = scf.for %j = %c64 to %n step %c64 iter_args(%slot = %one, %phase = %zero) -> (i32, i32) {
+          %tile = sm.consumer_wait %k[%slot] phase %phase : !two
+          %next = arith.xori %slot, %one : i32
+          sm.release %k[%next] per_warp : !two
+          %other = arith.xori %phase, %slot : i32
+          scf.yield %next, %other : i32, i32
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+!tile = !sm.shared<64x64xbf16, 128>
+!one = !sm.channel<1, !tile>
+
+// Each side waits for what the other one does later.
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @crossed(%x: !tile.view<2xbf16>, %n: index, %r: !sm.shared<1x64x64xbf16, 128>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %k = sm.channel %r : !one
+    %v = sm.channel %r : !one
+    sm.roles producer 40 {
+      %end = scf.for %j = %c0 to %c2 step %c1 iter_args(%phase = %zero) -> i32 {
+        // expected-note @+1 {{the producer waits here for an empty slot}}
+        sm.producer_load %x[%j, %c0] [64, 64], %k[%zero] phase %phase : !tile.view<2xbf16>, !one
+        sm.producer_load %x[%j, %c0] [64, 64], %v[%zero] phase %phase : !tile.view<2xbf16>, !one
+        %next = arith.xori %phase, %one : i32
+        scf.yield %next : i32
+      }
+    } consumer 232 {
+      %a = sm.consumer_wait %k[%zero] phase %zero : !one
+      %b = sm.consumer_wait %v[%zero] phase %zero : !one
+      sm.release %v[%zero] per_warp : !one
+      // expected-error @+2 {{the roles wait for each other}}
+      // expected-note @+1 {{a warpgroup waits here for a full slot}}
+      %c = sm.consumer_wait %v[%zero] phase %one : !one
+      sm.release %k[%zero] per_warp : !one
+      sm.release %v[%zero] per_warp : !one
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
+!tile = !sm.shared<64x128xbf16, 128>
+!three = !sm.channel<3, !tile>
+
+// The second warpgroup gets its turn from the store of the first one, which waits inside its turn for both.
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @exchange_in_a_turn(%x: tensor<64x128xbf16, #c>, %r: !sm.shared<3x64x128xbf16, 128>) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %d = sm.channel %r : !three
+    sm.roles producer 40 {
+    } consumer 232 {
+      sm.sequence_init
+      // expected-note @+1 {{a warpgroup waits here for its turn}}
+      sm.sequence_wait
+      sm.producer_store %x, %d[%zero] phase %zero : tensor<64x128xbf16, #c>, !three
+      // expected-error @+2 {{the roles wait for each other}}
+      // expected-note @+1 {{a warpgroup waits here for a full slot}}
+      %t = sm.consumer_wait %d[%zero] phase %zero : !three
+      sm.sequence_arrive
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
+!tile = !sm.shared<64x128xbf16, 128>
+!three = !sm.channel<3, !tile>
+
+// The turn ends with the store.
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @exchange_after_a_turn(%x: tensor<64x128xbf16, #c>, %r: !sm.shared<3x64x128xbf16, 128>) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %d = sm.channel %r : !three
+    sm.roles producer 40 {
+    } consumer 232 {
+      sm.sequence_wait stores %d[%zero] phase %zero : !three
+      sm.producer_store %x, %d[%zero] phase %zero : tensor<64x128xbf16, #c>, !three
+      %t = sm.consumer_wait %d[%zero] phase %zero : !three
+      sm.sequence_wait stores %d[%one] phase %zero : !three
+      sm.producer_store %x, %d[%one] phase %zero : tensor<64x128xbf16, #c>, !three
+      %u = sm.consumer_wait %d[%one] phase %zero : !three
+    }
+    return
+  }
+}
+
+// -----
+
+!work = !sm.channel<2>
+
+// Both sides go through all work indices and the one that ends the loop.
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @work(%counter: !tile.view<1xi32>, %x: !tile.view<2xbf16>) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %w = sm.channel : !work
+    sm.roles producer 40 {
+      %blocks = arith.constant 9 : i32
+      %end:3 = scf.while (%slot = %zero, %phase = %zero) : (i32, i32) -> (i32, i32, i32) {
+        %n = sm.produce_work %counter, %w[%slot] phase %phase : !tile.view<1xi32>, !work
+        %isWork = arith.cmpi slt, %n, %blocks : i32
+        scf.condition(%isWork) %n, %slot, %phase : i32, i32, i32
+      } do {
+      ^bb0(%n: i32, %slot: i32, %phase: i32):
+        %next = arith.xori %slot, %one : i32
+        %other = arith.xori %phase, %slot : i32
+        scf.yield %next, %other : i32, i32
+      }
+    } consumer 232 {
+      %blocks = arith.constant 9 : i32
+      %end:3 = scf.while (%slot = %zero, %phase = %zero) : (i32, i32) -> (i32, i32, i32) {
+        %n = sm.consume_work %w[%slot] phase %phase : !work
+        sm.release %w[%slot] per_warp : !work
+        %isWork = arith.cmpi slt, %n, %blocks : i32
+        scf.condition(%isWork) %n, %slot, %phase : i32, i32, i32
+      } do {
+      ^bb0(%n: i32, %slot: i32, %phase: i32):
+        %next = arith.xori %slot, %one : i32
+        %other = arith.xori %phase, %slot : i32
+        scf.yield %next, %other : i32, i32
+      }
+    }
+    return
+  }
+}
