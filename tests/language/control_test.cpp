@@ -141,8 +141,7 @@ TEST_P(Control, BranchesInBranchesKeepWhatTheyDoNotChange) {
         Value path = programId(0);
         Var first = fill({8}, 1.0), second = fill({8}, 1.0);
         for ([[maybe_unused]] Value i : range(0, 4)) {
-          when(path > 0,
-               [&] { when(path == 1, [&] { second = second + 10; }, [&] { first = first + 100; }); });
+          when(path > 0, [&] { when(path == 1, [&] { second = second + 10; }, [&] { first = first + 100; }); });
           first = first + 1;
         }
         X.at(path).store(0, first);

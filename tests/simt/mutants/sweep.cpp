@@ -46,14 +46,28 @@ struct Remaining {
   std::vector<std::string> names;
   std::set<std::string> reached; ///< The mutants whose changed instruction some lane has executed.
 
-  /// Drops mutants that are not errors, and returns their number. A delay that no lane has reached delays nothing,
-  /// because no access to shared memory follows. If an arrival or a wait orders no memory, ptxas makes the same
-  /// instructions, with those for shared memory in the same order (tests/kernels/assembled_test.cpp).
-  int64_t dropUnchanged() {
-    return int64_t(std::erase_if(names, [&](const std::string &name) {
-      return (isIn(name, ":delay ") && !reached.contains(name)) || isIn(name, ":weaken (mbarrier.arrive at") ||
-             isIn(name, ":weaken (mbarrier.try_wait at");
+  /// Drops arrivals and waits that order no memory, and returns their number: ptxas makes the same instructions of
+  /// them, with those for shared memory in the same order (tests/kernels/assembled_test.cpp).
+  int64_t dropRelaxed() {
+    return int64_t(std::erase_if(names, [](const std::string &name) {
+      return isIn(name, ":weaken (mbarrier.arrive at") || isIn(name, ":weaken (mbarrier.try_wait at");
     }));
+  }
+
+  /// Drops delays that no lane has reached, and returns their number: they delay nothing, because no access to shared
+  /// memory follows.
+  int64_t dropLateWithoutAccess() {
+    return int64_t(std::erase_if(
+        names, [&](const std::string &name) { return isIn(name, ":delay ") && !reached.contains(name); }));
+  }
+
+  /// Takes out the mutants that other orders of lanes need not try.
+  std::vector<std::string> dropExplained(const Schedule &schedule) {
+    std::vector<std::string> rest = unexplained({.schedule = schedule, .survivors = names}), explained;
+    std::ranges::copy_if(names, std::back_inserter(explained),
+                         [&](const std::string &name) { return std::ranges::find(rest, name) == rest.end(); });
+    names = std::move(rest);
+    return explained;
   }
 };
 
@@ -98,48 +112,68 @@ std::vector<SweptKernel> sweptKernels() {
   return kernels;
 }
 
+namespace {
+
+AttentionShape shapeOf(int64_t queries, int64_t keys, int64_t heads = 1, int64_t kv_heads = 1) {
+  return {.batch = 1, .heads = heads, .kv_heads = kv_heads, .seqlen_q = queries, .seqlen_k = keys};
+}
+
+/// Returns launches of a forward kernel with a producer. Each slot is filled again: the slot of queries in an
+/// instance's third block. The last block is ragged. With a causal mask and one block of keys, the first of two blocks
+/// of queries sees no key.
+std::vector<SweptLaunch> launchesOfForwardRoles(const SweptKernel &kernel, const Schedule &schedule) {
+  const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
+  const bool persistent = isPersistent(schedule);
+  const int64_t heads = !persistent ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
+  // A dynamic scheduler does not determine which instance gets a third block. With 5 or more heads, some instance
+  // does.
+  const int64_t shortHeads =
+      schedule.tile_scheduler == TileScheduler::dynamic_persistent ? std::max<int64_t>(heads, 5) : heads;
+  // Without keys, only the producer's own barrier keeps one of its lanes from lagging by several rounds.
+  const int64_t emptyHeads = schedule.tile_scheduler == TileScheduler::dynamic_persistent ? 24 : heads;
+  const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
+  const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
+  // With a window, only the last of `many` queries see that many keys.
+  std::vector<SweptLaunch> launches = {{shapeOf(isWindow ? many : queries, many, heads)},
+                                       {shapeOf(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
+                                       {shapeOf(queries, few, heads)},
+                                       {shapeOf(queries, few, shortHeads), {3, 0, 0, 0}},
+                                       {shapeOf(queries, 0, emptyHeads), {3, 0, 0, 0}}};
+  // Scores exceed the scores of the first block by so much that they are computed again.
+  if (schedule.optimistic_softmax == true)
+    launches.push_back({.shape = shapeOf(isWindow ? many : queries, many + 2 * schedule.block_n, heads),
+                        .family = oracle::Family::crossing_zero});
+  // One instance has a block in every other iteration. Another instance ends with a block, which it stores: the last
+  // work indices have a block if no group of `heads_in_l2` heads lacks any.
+  if (persistent)
+    launches.push_back({shapeOf(2 * schedule.block_m + 40, few, std::max(2, schedule.heads_in_l2))});
+  return launches;
+}
+
+/// Returns launches of a backward kernel with a producer. Its loop visits blocks of queries: two heads of them, so that
+/// it begins again, or enough that each slot is filled again. The last block is ragged, except in one launch. With
+/// row gaps, TMA cannot load the tensors.
+std::vector<SweptLaunch> launchesOfBackwardRoles(const SweptKernel &kernel, const Schedule &schedule) {
+  const int64_t many = 4 * schedule.block_m + 40, few = schedule.block_m - 28;
+  const int64_t keys = kernel.problem.causal == Causal::none ? std::min(100, schedule.block_n) : many;
+  return {{shapeOf(many, keys)},  {shapeOf(many, keys, 2)}, {shapeOf(many, keys), {3, 3, 3, 3}},
+          {shapeOf(few, few, 2)}, {shapeOf(0, 100)},        {shapeOf(2 * schedule.block_m, 2 * schedule.block_n)}};
+}
+
+} // namespace
+
 std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &schedule) {
-  auto of = [](int64_t queries, int64_t keys, int64_t heads = 1, int64_t kv_heads = 1) {
-    return AttentionShape{.batch = 1, .heads = heads, .kv_heads = kv_heads, .seqlen_q = queries, .seqlen_k = keys};
-  };
-  if (schedule.roles == Roles::load) {
-    // Each slot is filled again: the slot of queries in an instance's third block. The last block is ragged. With a
-    // causal mask and one block of keys, the first of two blocks of queries sees no key.
-    const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
-    const bool persistent = isPersistent(schedule);
-    const int64_t heads = !persistent ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
-    // A dynamic scheduler does not determine which instance gets a third block. With 5 or more heads, some instance
-    // does.
-    const int64_t shortHeads =
-        schedule.tile_scheduler == TileScheduler::dynamic_persistent ? std::max<int64_t>(heads, 5) : heads;
-    // Without keys, only the producer's own barrier keeps one of its lanes from lagging by several rounds.
-    const int64_t emptyHeads = schedule.tile_scheduler == TileScheduler::dynamic_persistent ? 24 : heads;
-    const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
-    const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
-    // With a window, only the last of `many` queries see that many keys.
-    std::vector<SweptLaunch> launches = {{of(isWindow ? many : queries, many, heads)},
-                                         {of(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
-                                         {of(queries, few, heads)},
-                                         {of(queries, few, shortHeads), {3, 0, 0, 0}},
-                                         {of(queries, 0, emptyHeads), {3, 0, 0, 0}}};
-    // Scores exceed the scores of the first block by so much that they are computed again.
-    if (schedule.optimistic_softmax == true)
-      launches.push_back({.shape = of(isWindow ? many : queries, many + 2 * schedule.block_n, heads),
-                          .family = oracle::Family::crossing_zero});
-    // One instance has a block in every other iteration. Another instance ends with a block, which it stores: the last
-    // work indices have a block if no group of `heads_in_l2` heads lacks any.
-    if (persistent)
-      launches.push_back({of(2 * schedule.block_m + 40, few, std::max(2, schedule.heads_in_l2))});
-    return launches;
-  }
+  if (schedule.roles == Roles::load)
+    return kernel.problem.backward ? launchesOfBackwardRoles(kernel, schedule)
+                                   : launchesOfForwardRoles(kernel, schedule);
   const int64_t queries = schedule.block_m + 40, keys = 2 * schedule.block_n + 40;
-  return {{of(queries, keys)},
-          {of(queries, keys, 2)},
-          {of(100, 0)},
-          {of(schedule.block_m - 8, 40, 2)},
-          {of(0, 100)},
-          {of(100, 70, 0)},
-          {of(2 * schedule.block_m, 2 * schedule.block_n)}};
+  return {{shapeOf(queries, keys)},
+          {shapeOf(queries, keys, 2)},
+          {shapeOf(100, 0)},
+          {shapeOf(schedule.block_m - 8, 40, 2)},
+          {shapeOf(0, 100)},
+          {shapeOf(100, 70, 0)},
+          {shapeOf(2 * schedule.block_m, 2 * schedule.block_n)}};
 }
 
 Expected<Sweep> sweep(const SweptKernel &kernel) {
@@ -162,6 +196,7 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
     runs.push_back(std::move(*run));
   }
   Remaining remaining;
+  std::vector<std::string> explained;
   std::string mutants(kernel.program);
   for (const Orders &orders : kOrders) {
     Expected<Exploration> tried =
@@ -176,12 +211,15 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
     remaining.reached.insert(tried->survivors.begin(), tried->survivors.end());
     remaining.names = std::move(tried->survivors);
     std::ranges::move(tried->unreached, std::back_inserter(remaining.names));
+    sweep.mutants -= remaining.dropRelaxed();
+    std::ranges::move(remaining.dropExplained(sweep.schedule), std::back_inserter(explained));
     if (remaining.names.empty())
-      return sweep;
+      break;
     mutants = list(remaining.names);
   }
-  sweep.mutants -= remaining.dropUnchanged();
-  sweep.survivors = std::move(remaining.names);
+  sweep.mutants -= remaining.dropLateWithoutAccess();
+  sweep.survivors = std::move(explained);
+  std::ranges::move(remaining.names, std::back_inserter(sweep.survivors));
   return sweep;
 }
 
@@ -198,13 +236,61 @@ std::string sourceLine(std::string_view mutant) {
   return line;
 }
 
+namespace {
+
+/// Mutants at one instruction of one line that are no errors, or that another test shows. docs/testing.md says why.
+struct Explained {
+  std::string_view instruction, line;
+  int64_t most; ///< The most instructions of a kernel that this explains.
+};
+
+/// With ping-pong, the forward pass starts two MMAs together.
+constexpr Explained kOfForward[] = {{"wgmma.fence", "softmax.update(", 1}};
+
+/// The backward pass starts two MMAs together before its loop and in it (S, dP), and then three (dQ, dV, dK; the first
+/// iteration has no dQ). Each warpgroup gets its turn from the store of a part of dS. With two stages it could not run
+/// ahead far enough to matter, and in its turn it has waited for what the other warpgroup stored before. The producer
+/// has waited for the slot of Q, which warpgroups release after that of dO. Where it copies K and V without TMA, what
+/// follows the copies of K and of the first block of Q comes before all reads.
+constexpr Explained kOfBackward[] = {
+    {"wgmma.fence", "Value dp = dot(", 2},
+    {"wgmma.fence", "dv = dot(", 1},
+    {"wgmma.fence", "dk = dot(", 2},
+    {"mbarrier.try_wait", "range(strip.visited()", 2},
+    {"mbarrier.try_wait", "return {q, do_i, seen, ", 3},
+    {"mbarrier.try_wait", "Value do_i = at.dO.load(", 2},
+    {"bar.warp.sync", "V.at(batch, kv_head).load(", 1},
+    {"fence.proxy.async", "K.at(batch, kv_head).load(", 1},
+};
+
+std::span<const Explained> explainedIn(const Schedule &schedule, bool isBackward) {
+  if (schedule.roles != Roles::load || schedule.overlap != Overlap::pingpong)
+    return {};
+  if (!isBackward)
+    return kOfForward;
+  return schedule.num_stages == 2 ? std::span(kOfBackward) : std::span<const Explained>();
+}
+
+/// Returns the part of a mutant's name that all mutants of its instruction share.
+std::string_view siteOf(std::string_view mutant) {
+  return mutant.substr(0, mutant.find_first_of(": ", mutant.find(':') + 1));
+}
+
+} // namespace
+
 std::vector<std::string> unexplained(const Sweep &sweep) {
   std::vector<std::string> rest = sweep.survivors;
-  const auto shownByAssembler = std::ranges::find_if(rest, [](const std::string &mutant) {
-    return isIn(mutant, " (wgmma.fence at") && isIn(sourceLine(mutant), "softmax.update(");
-  });
-  if (sweep.schedule.overlap == Overlap::pingpong && shownByAssembler != rest.end())
-    rest.erase(shownByAssembler);
+  const bool isBackward = !rest.empty() && rest.front().starts_with("flash2_backward");
+  for (const Explained &explained : explainedIn(sweep.schedule, isBackward)) {
+    std::set<std::string, std::less<>> sites;
+    std::erase_if(rest, [&](const std::string &mutant) {
+      const bool isMeant =
+          isIn(mutant, " (" + std::string(explained.instruction) + " at") && isIn(sourceLine(mutant), explained.line);
+      if (isMeant && std::ssize(sites) < explained.most)
+        sites.emplace(siteOf(mutant));
+      return isMeant && sites.contains(siteOf(mutant));
+    });
+  }
   return rest;
 }
 

@@ -40,8 +40,8 @@ struct Sweep {
 std::vector<SweptKernel> sweptKernels();
 
 /// Returns launches with full blocks, ragged blocks and no blocks, with one head and with two heads that share keys. If
-/// there is a producer, also returns launches with tensors that TMA cannot address, and with several blocks for each
-/// instance.
+/// there is a producer, also returns launches with tensors that TMA cannot address, and with enough blocks that each slot
+/// is filled again.
 std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &schedule);
 
 /// Tries all mutants in the first launch, and in each further launch the mutants that have survived so far. Fails if
@@ -51,8 +51,8 @@ Expected<Sweep> sweep(const SweptKernel &kernel);
 /// Returns the line of source that a mutant's instruction belongs to, or an empty string if there is none.
 std::string sourceLine(std::string_view mutant);
 
-/// Returns the survivors without one that is explained: the fence of the second of two MMAs that start together, at
-/// most once in a kernel. Only ptxas notices that this fence is missing (C7519; tests/kernels/assembled_test.cpp).
+/// Returns the survivors without those that docs/testing.md explains: they are no errors, or only ptxas notices them
+/// (C7519; tests/kernels/assembled_test.cpp).
 std::vector<std::string> unexplained(const Sweep &sweep);
 
 } // namespace tegula::testing
