@@ -3,6 +3,7 @@
 // precision computes. The executor reports races and wrong barriers.
 #include "bench/products/programs.h"
 #include "compiler/client/InProcessCompiler.h"
+#include "language/hopper_programs.h"
 #include "language/machine.h"
 
 #include <gmock/gmock.h>
@@ -179,23 +180,6 @@ TEST(Hopper, AnAuthorOrdersTheProductsOfALoop) {
   }
 }
 
-/// X = A B^T from both sides: U = X^T C, for which each warpgroup has its part of X, and V += X B, which needs all of
-/// X. Warpgroups exchange X where `steps` delays V, or names the write of X.
-Expected<Program> recordBothSides(const char *steps) {
-  auto kernel = [=](View A, View B, View C, View U, View V) {
-    Value b = B.load({0, 0}, {128, 128});
-    Var u = fill({128, 128}, 0.0);
-    for (Value i : range(0, A.dim(0), 64, Steps(steps))) {
-      Value x = cast(bf16, label("x", dot(A.load({i, 0}, {64, 128}), transpose(b)))); // [64, 128]
-      u = label("u", dot(transpose(x), C.load({i, 0}, {64, 128}), u));                // [128, 128]
-      V.atomicAdd({i, 0}, label("v", dot(x, b)));                                     // [64, 128]
-    }
-    U.store({0, 0}, u);
-  };
-  return record("both_sides", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", bf16, 2},
-                TensorArg{"u", f32, 2}, TensorArg{"v", f32, 2});
-}
-
 /// Compares U and V, whose X is rounded to bf16.
 void checkBothSides(Matrix &a, Matrix &b, Matrix &c, Array<float> &u, Array<float> &v) {
   const int64_t rows = a.shape[0], width = 128;
@@ -247,6 +231,68 @@ TEST(Hopper, WarpgroupsExchangeATile) {
       ASSERT_TRUE(on_u.readBack() && on_v.readBack()) << "memory outside an array was written";
       checkBothSides(a, b, c, u, v);
     }
+  }
+}
+
+double sigmoidOf(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// The inputs and the gradients of sigmoid attention.
+struct SigmoidBackward {
+  static constexpr int64_t kQueries = 300, kKeys = 200, kWidth = 64;
+  Matrix q = Matrix::random({kQueries, kWidth}, 1, -0.5, 0.5), k = Matrix::random({kKeys, kWidth}, 2, -0.5, 0.5),
+         v = Matrix::random({kKeys, kWidth}, 3), d_o = Matrix::random({kQueries, kWidth}, 4);
+  Array<float> dq = Array<float>({kQueries, kWidth}, 0.0f), dk = Array<float>({kKeys, kWidth}, 7.0f),
+               dv = Array<float>({kKeys, kWidth}, 7.0f);
+
+  /// Compares with the same by plain loops. P and dS are rounded to bf16.
+  void check() {
+    Array<float> dq_sum({kQueries, kWidth}), dq_size({kQueries, kWidth}), dk_sum({kKeys, kWidth}),
+        dk_size({kKeys, kWidth}), dv_sum({kKeys, kWidth}), dv_size({kKeys, kWidth});
+    for (int64_t i = 0; i < kQueries; ++i)
+      for (int64_t j = 0; j < kKeys; ++j) {
+        double score = 0, dp = 0;
+        for (int64_t c = 0; c < kWidth; ++c) {
+          score += double(q(i, c)) * double(k(j, c));
+          dp += double(d_o(i, c)) * double(v(j, c));
+        }
+        const double p = sigmoidOf(score), ds = p * (1 - p) * dp;
+        for (int64_t c = 0; c < kWidth; ++c) {
+          add(dv_sum(j, c), dv_size(j, c), p * double(d_o(i, c)));
+          add(dk_sum(j, c), dk_size(j, c), ds * double(q(i, c)));
+          add(dq_sum(i, c), dq_size(i, c), ds * double(k(j, c)));
+        }
+      }
+    for (int64_t c = 0; c < kWidth; ++c) {
+      for (int64_t i = 0; i < kQueries; ++i)
+        expectNear(dq(i, c), dq_sum(i, c), dq_size(i, c), 0x1p-8);
+      for (int64_t j = 0; j < kKeys; ++j) {
+        expectNear(dk(j, c), dk_sum(j, c), dk_size(j, c), 0x1p-8);
+        expectNear(dv(j, c), dv_sum(j, c), dv_size(j, c), 0x1p-8);
+      }
+    }
+  }
+
+private:
+  static void add(float &sum, float &size, double term) {
+    sum += float(term);
+    size += float(std::abs(term));
+  }
+};
+
+TEST(Hopper, SigmoidAttentionBackward) {
+  Expected<Program> program = recordSigmoidBackward();
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  constexpr Schedule overlapping{
+      .num_warps = 8, .num_stages = 2, .roles = Roles::load, .overlap = Overlap::pingpong, .add_by_tma = true};
+  for (const Schedule &schedule : {Schedule(), overlapping}) {
+    SCOPED_TRACE(toString(schedule));
+    SigmoidBackward x;
+    OnDevice<Bf16> on_q(x.q), on_k(x.k), on_v(x.v), on_do(x.d_o);
+    OnDevice<float> on_dq(x.dq), on_dk(x.dk), on_dv(x.dv);
+    launch(*program, {.x = 2}, {on_q.ref(), on_k.ref(), on_v.ref(), on_do.ref(), on_dq.ref(), on_dk.ref(), on_dv.ref()},
+           schedule);
+    ASSERT_TRUE(on_dq.readBack() & on_dk.readBack() & on_dv.readBack()) << "memory outside an array was written";
+    x.check();
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "exploration.h"
 #include "legal_values.h"
+#include "workload/mutants.h"
 #include "workload/timing.h"
 
 #include <algorithm>
@@ -14,56 +15,6 @@ namespace tegula::tools {
 namespace {
 
 constexpr int64_t kMaxSchedules = 100'000'000;
-
-struct Mutant {
-  std::string name;
-  SimtMutation mutation;
-};
-
-/// An instruction that orders others, and the changes to it besides leaving it out. A barrier or a fence that comes
-/// after the accesses that it orders might as well be left out, so it is not delayed. A late wait differs from a
-/// missing one, because a copy that nothing waits for is an error, too. An arrival that comes later orders as much and
-/// more. The bytes of a copy may be expected after it has started, as long as the arrival of that phase is missing.
-/// sm.sequence_wait and sm.sequence_arrive are not in the list, because they order nothing: leaving them out gives
-/// another schedule.
-struct Orderer {
-  std::string_view instruction;
-  bool weakens, delays;
-};
-
-constexpr Orderer kOrderers[] = {
-    {"bar.sync", true, false},
-    {"bar.arrive", false, false},
-    {"bar.warp.sync", false, false},
-    {"barrier.cluster.arrive", false, false},
-    {"barrier.cluster.wait", false, true},
-    {"cp.async.commit_group", false, false},
-    {"cp.async.wait_group", true, true},
-    {"cp.async.bulk.commit_group", false, false},
-    {"cp.async.bulk.wait_group", true, true},
-    {"fence.proxy.async", false, false},
-    {"fence.mbarrier_init", false, false},
-    {"mbarrier.arrive", true, false},
-    {"mbarrier.arrive.expect_tx", true, false},
-    {"mbarrier.try_wait", true, true},
-    {"wgmma.fence", false, false},
-    {"wgmma.commit_group", false, false},
-    {"wgmma.wait_group", true, false},
-};
-
-std::vector<Mutant> mutantsOf(const SimtSite &site) {
-  const auto *orderer = std::ranges::find(kOrderers, site.instruction, &Orderer::instruction);
-  if (orderer == std::end(kOrderers))
-    return {};
-  const std::string name = fmt::format("{}:{}", site.kernel, site.number);
-  const std::string where = fmt::format(" ({} at {})", site.instruction, site.location);
-  std::vector<Mutant> mutants = {{name + where, {site.kernel, site.number, SimtChange::remove}}};
-  if (orderer->weakens)
-    mutants.push_back({name + ":weaken" + where, {site.kernel, site.number, SimtChange::weaken}});
-  if (orderer->delays)
-    mutants.push_back({name + ":delay" + where, {site.kernel, site.number, SimtChange::delay}});
-  return mutants;
-}
 
 /// Returns the mutants that `list` names. A kernel may have none.
 Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std::string &list) {

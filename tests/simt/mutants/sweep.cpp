@@ -6,6 +6,7 @@
 #include "kernels/schedules.h"
 #include "tegula/attention_words.h"
 #include "workload/attention_run.h"
+#include "workload/mutants.h"
 #include "workload/named_variants.h"
 #include "workload/open_device.h"
 
@@ -48,11 +49,7 @@ struct Remaining {
 
   /// Drops arrivals and waits that order no memory, and returns their number: ptxas makes the same instructions of
   /// them, with those for shared memory in the same order (tests/kernels/assembled_test.cpp).
-  int64_t dropRelaxed() {
-    return int64_t(std::erase_if(names, [](const std::string &name) {
-      return isIn(name, ":weaken (mbarrier.arrive at") || isIn(name, ":weaken (mbarrier.try_wait at");
-    }));
-  }
+  int64_t dropRelaxed() { return int64_t(std::erase_if(names, tools::ordersNoMemory)); }
 
   /// Drops delays that no lane has reached, and returns their number: they delay nothing, because no access to shared
   /// memory follows.
@@ -227,7 +224,11 @@ std::string sourceLine(std::string_view mutant) {
   const size_t at = mutant.rfind(" at "), colon = mutant.rfind(':');
   if (at == std::string_view::npos || colon == std::string_view::npos || colon < at)
     return "";
-  std::ifstream file(TEGULA_SOURCE_DIR "/" + std::string(mutant.substr(at + 4, colon - at - 4)));
+  const std::string_view path = mutant.substr(at + 4, colon - at - 4); // The folder of the file, and the file.
+  std::ifstream file;
+  for (const char *root : {"/", "/bench/", "/tests/"})
+    if (!file.is_open())
+      file.open(TEGULA_SOURCE_DIR + std::string(root) + std::string(path));
   int number = 0;
   std::from_chars(mutant.data() + colon + 1, mutant.data() + mutant.size(), number);
   std::string line;
@@ -237,12 +238,6 @@ std::string sourceLine(std::string_view mutant) {
 }
 
 namespace {
-
-/// Mutants at one instruction of one line that are no errors, or that another test shows. docs/testing.md says why.
-struct Explained {
-  std::string_view instruction, line;
-  int64_t most; ///< The most instructions of a kernel that this explains.
-};
 
 /// With ping-pong, the forward pass starts two MMAs together.
 constexpr Explained kOfForward[] = {{"wgmma.fence", "softmax.update(", 1}};
@@ -278,12 +273,10 @@ std::string_view siteOf(std::string_view mutant) {
 
 } // namespace
 
-std::vector<std::string> unexplained(const Sweep &sweep) {
-  std::vector<std::string> rest = sweep.survivors;
-  const bool isBackward = !rest.empty() && rest.front().starts_with("flash2_backward");
-  for (const Explained &explained : explainedIn(sweep.schedule, isBackward)) {
+std::vector<std::string> unexplained(std::vector<std::string> mutants, std::span<const Explained> known) {
+  for (const Explained &explained : known) {
     std::set<std::string, std::less<>> sites;
-    std::erase_if(rest, [&](const std::string &mutant) {
+    std::erase_if(mutants, [&](const std::string &mutant) {
       const bool isMeant =
           isIn(mutant, " (" + std::string(explained.instruction) + " at") && isIn(sourceLine(mutant), explained.line);
       if (isMeant && std::ssize(sites) < explained.most)
@@ -291,7 +284,12 @@ std::vector<std::string> unexplained(const Sweep &sweep) {
       return isMeant && sites.contains(siteOf(mutant));
     });
   }
-  return rest;
+  return mutants;
+}
+
+std::vector<std::string> unexplained(const Sweep &sweep) {
+  const bool isBackward = !sweep.survivors.empty() && sweep.survivors.front().starts_with("flash2_backward");
+  return unexplained(sweep.survivors, explainedIn(sweep.schedule, isBackward));
 }
 
 } // namespace tegula::testing

@@ -5,6 +5,7 @@
 #include "tegula/attention.h"
 #include "workload/attention_case.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,16 +41,26 @@ struct Sweep {
 std::vector<SweptKernel> sweptKernels();
 
 /// Returns launches with full blocks, ragged blocks and no blocks, with one head and with two heads that share keys. If
-/// there is a producer, also returns launches with tensors that TMA cannot address, and with enough blocks that each slot
-/// is filled again.
+/// there is a producer, also returns launches with tensors that TMA cannot address, and with enough blocks that each
+/// slot is filled again.
 std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &schedule);
 
 /// Tries all mutants in the first launch, and in each further launch the mutants that have survived so far. Fails if
 /// the unchanged kernel has findings.
 Expected<Sweep> sweep(const SweptKernel &kernel);
 
-/// Returns the line of source that a mutant's instruction belongs to, or an empty string if there is none.
+/// Returns the line of source that a mutant's instruction belongs to: a line of a kernel, a benchmark or a test.
+/// Returns an empty string if there is none.
 std::string sourceLine(std::string_view mutant);
+
+/// Mutants at one instruction of one line that are no errors, or that another test shows. docs/testing.md says why.
+struct Explained {
+  std::string_view instruction, line;
+  int64_t most; ///< The most instructions of a kernel that this explains.
+};
+
+/// Returns the mutants without those that are known.
+std::vector<std::string> unexplained(std::vector<std::string> mutants, std::span<const Explained> known);
 
 /// Returns the survivors without those that docs/testing.md explains: they are no errors, or only ptxas notices them
 /// (C7519; tests/kernels/assembled_test.cpp).

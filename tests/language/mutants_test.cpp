@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Tests that programs of one to five products, which are not attention, need every wait, arrival and fence that the
+// compiler gives them on sm_90a.
+#include "bench/products/programs.h"
+#include "compiler/client/InProcessCompiler.h"
+#include "language/hopper_programs.h"
+#include "language/machine.h"
+#include "mutants/sweep.h"
+#include "workload/mutants.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+namespace tegula::language {
+namespace {
+
+using ::testing::IsEmpty;
+
+/// A kernel on the executor, with the tensors of several launches.
+class Mutated {
+public:
+  explicit Mutated(const Expected<Program> &program, const Schedule &schedule = {})
+      : simt_(testing::valueOf(simtDevice({.arch = "sm_90a"}))), compiler_(makeInProcessCompiler()),
+        cache_(*compiler_, simt_) {
+    EXPECT_TRUE(program.ok()) << program.status().message();
+    kernel_ = testing::valueOf(cache_.get(program->text, schedule));
+  }
+
+  /// Adds a launch with tensors of these shapes. `row_gap` elements follow each row: 3 keep TMA from addressing it.
+  void addLaunch(Grid grid, std::vector<std::pair<DType, std::vector<int64_t>>> tensors, int64_t row_gap = 0) {
+    Launch launch{.grid = grid, .memory = {}, .arguments = {}};
+    for (const auto &[dtype, shape] : tensors) {
+      const int64_t row = shape.back() + row_gap, rows = product(shape) / std::max<int64_t>(shape.back(), 1);
+      launch.memory.emplace_back(rows * row * 4, std::byte{0});
+      TensorRef tensor = testing::valueOf(contiguous(launch.memory.back().data(), dtype, shape));
+      for (size_t dim = 0, rank = shape.size(); dim + 1 < rank; ++dim)
+        tensor.strides[dim] = tensor.strides[dim] / std::max<int64_t>(shape.back(), 1) * row;
+      launch.arguments.push_back(tensor);
+    }
+    launches_.push_back(std::move(launch));
+  }
+
+  /// Returns the mutants that no launch detects, without those that are explained.
+  std::vector<std::string> survivors(std::span<const testing::Explained> explained) {
+    EXPECT_THAT(findings({}), IsEmpty());
+    std::vector<std::string> names;
+    for (const SimtSite &site : simt_->sites())
+      for (const tools::Mutant &mutant : tools::mutantsOf(site))
+        if (!tools::ordersNoMemory(mutant.name)) {
+          mutations_[mutant.name] = mutant.mutation;
+          names.push_back(mutant.name);
+        }
+    EXPECT_GT(names.size(), 20u);
+    for (auto [scheduler, seeds] : {std::pair(SimtScheduler::uniform, 2), std::pair(SimtScheduler::laggard, 8),
+                                    std::pair(SimtScheduler::runaway, 16)}) {
+      std::erase_if(names, [&](const std::string &name) { return isDetected(name, scheduler, seeds); });
+      names = testing::unexplained(std::move(names), explained);
+    }
+    // A delay that no lane reaches delays nothing.
+    std::erase_if(names, [&](const std::string &name) {
+      return mutations_[name].change == SimtChange::delay && !reached_.contains(name);
+    });
+    return names;
+  }
+
+private:
+  struct Launch {
+    Grid grid;
+    std::vector<std::vector<std::byte>> memory;
+    std::vector<Argument> arguments;
+  };
+
+  static int64_t product(const std::vector<int64_t> &shape) {
+    return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  }
+
+  /// Returns what the executor reports of the first launch with an error.
+  std::vector<std::string> findings(const SimtInterleaving &schedule) {
+    for (const Launch &launch : launches_) {
+      simt_->setSchedule(schedule);
+      const Status status = kernel_->launch(launch.grid, launch.arguments);
+      const SimtReport report = simt_->takeReport();
+      isReached_ |= report.mutation_reached;
+      std::vector<std::string> found;
+      for (const SimtFinding &finding : report.findings)
+        found.push_back(finding.message);
+      if (!found.empty())
+        return found;
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    return {};
+  }
+
+  bool isDetected(const std::string &mutant, SimtScheduler scheduler, int seeds) {
+    isReached_ = false;
+    for (int seed = 1; seed <= seeds; ++seed)
+      if (!findings({.scheduler = scheduler, .seed = uint64_t(seed), .mutation = mutations_[mutant]}).empty())
+        return true;
+    if (isReached_)
+      reached_.insert(mutant);
+    return false;
+  }
+
+  std::shared_ptr<SimtDevice> simt_;
+  std::unique_ptr<Compiler> compiler_;
+  KernelCache cache_;
+  std::shared_ptr<Kernel> kernel_;
+  std::vector<Launch> launches_;
+  std::map<std::string, SimtMutation> mutations_; ///< By name.
+  std::set<std::string> reached_;                 ///< Mutants whose changed instruction some lane has executed.
+  bool isReached_ = false;
+};
+
+using Known = std::vector<testing::Explained>;
+
+/// A and B have a channel each. The producer waits for a slot of A, which warpgroups release directly before that of B.
+/// Where one warp copies, the lanes meet after the copy of B, before all reads.
+const Known kOfProduct = {{"mbarrier.try_wait", "A.load(", 2}, {"bar.warp.sync", "A.load(", 1}};
+
+TEST(ProductMutants, OfAMatrixProduct) {
+  Mutated product(bench::recordMatrixProduct(bf16, {128, 128, 64}));
+  for (int64_t gap : {0, 3})
+    product.addLaunch({.x = 1}, {{bf16, {100, 328}}, {bf16, {328, 104}}, {bf16, {100, 104}}}, gap);
+  EXPECT_THAT(product.survivors(kOfProduct), IsEmpty());
+}
+
+/// Where one warp copies, the lanes meet after the first copies of W, before all reads.
+const Known kOfChain = {{"bar.warp.sync", "X.load(", 1}};
+
+TEST(ProductMutants, OfAChainOfTwoProducts) {
+  Mutated chain(bench::recordTwoProducts(bf16, {128, 64, 64}, 128));
+  for (int64_t gap : {0, 3})
+    chain.addLaunch({.x = 1}, {{bf16, {100, 128}}, {bf16, {128, 328}}, {bf16, {328, 128}}, {bf16, {100, 128}}}, gap);
+  EXPECT_THAT(chain.survivors(kOfChain), IsEmpty());
+}
+
+/// Consumers wait twice for X, which two products read: the second time in the next iteration. One warp copies B before
+/// the first block of A. V starts while X runs; ptxas notices if its fence is missing.
+const Known kOfBothSides = {{"mbarrier.try_wait", "Value x = cast(", 4},
+                            {"fence.proxy.async", "Value b = B.load(", 1},
+                            {"bar.warp.sync", "Value b = B.load(", 1},
+                            {"wgmma.fence", "V.atomicAdd(", 1}};
+
+TEST(ProductMutants, OfThreeProductsWithAnExchange) {
+  Mutated both(recordBothSides("x v@1 u"), {.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true});
+  for (int64_t gap : {0, 3})
+    both.addLaunch({.x = 1},
+                   {{bf16, {360, 128}}, {bf16, {128, 128}}, {bf16, {360, 128}}, {f32, {128, 128}}, {f32, {360, 128}}},
+                   gap);
+  EXPECT_THAT(both.survivors(kOfBothSides), IsEmpty());
+}
+
+/// One warp copies q, k and v of a chunk, and what follows the last copy comes before all reads. Scores and state are
+/// written one after the other, each with a fence, before one barrier. The products with q and of the next state start
+/// while others run: ptxas notices if the fence of the second is missing, and the first has no registers of its own.
+const Known kOfLinearAttention = {{"fence.proxy.async", "auto chunk", 1},
+                                  {"bar.warp.sync", "auto chunk", 1},
+                                  {"fence.proxy.async", "O.at(head).store(", 1},
+                                  {"wgmma.fence", "O.at(head).store(", 1},
+                                  {"wgmma.fence", "state = dot(", 1}};
+
+TEST(ProductMutants, OfLinearAttentionWithFourProducts) {
+  Mutated attention(bench::recordLinearAttention(bf16, 128, 128));
+  for (int64_t gap : {0, 3})
+    attention.addLaunch(
+        {.x = 1}, {{bf16, {1, 500, 128}}, {bf16, {1, 500, 128}}, {bf16, {1, 500, 128}}, {bf16, {1, 500, 128}}}, gap);
+  EXPECT_THAT(attention.survivors(kOfLinearAttention), IsEmpty());
+}
+
+/// As in the backward pass of softmax attention (tests/simt/mutants/sweep.cpp).
+const Known kOfBackward = {
+    {"wgmma.fence", "dot(d_o, transpose(v))", 2},
+    {"wgmma.fence", "dv = dot(", 1},
+    {"wgmma.fence", "dk = dot(", 2},
+    {"mbarrier.try_wait", "range(0, Q.dim(0), 64)", 2},
+    {"mbarrier.try_wait", "Value ds = cast(", 3},
+    {"mbarrier.try_wait", "Value q = Q.load(", 2},
+    {"bar.warp.sync", "Value k = K.load(", 2},
+    {"fence.proxy.async", "Value k = K.load(", 1},
+};
+
+TEST(ProductMutants, OfSigmoidAttentionBackward) {
+  Mutated backward(
+      recordSigmoidBackward(),
+      {.num_warps = 8, .num_stages = 2, .roles = Roles::load, .overlap = Overlap::pingpong, .add_by_tma = true});
+  for (auto [queries, gap] : {std::pair(296, 0), std::pair(296, 3), std::pair(50, 0)})
+    backward.addLaunch({.x = 1},
+                       {{bf16, {queries, 64}},
+                        {bf16, {100, 64}},
+                        {bf16, {100, 64}},
+                        {bf16, {queries, 64}},
+                        {f32, {queries, 64}},
+                        {f32, {100, 64}},
+                        {f32, {100, 64}}},
+                       gap);
+  EXPECT_THAT(backward.survivors(kOfBackward), IsEmpty());
+}
+
+} // namespace
+} // namespace tegula::language
