@@ -282,6 +282,8 @@ private:
 TEST(Hopper, SigmoidAttentionBackward) {
   Expected<Program> program = recordSigmoidBackward();
   ASSERT_TRUE(program.ok()) << program.status().message();
+  expectTheFastPath(*program);
+  EXPECT_EQ(ptxOf(*program).find("mma.sync.aligned.m16"), std::string::npos);
   constexpr Schedule overlapping{
       .num_warps = 8, .num_stages = 2, .roles = Roles::load, .overlap = Overlap::pingpong, .add_by_tma = true};
   for (const Schedule &schedule : {Schedule(), overlapping}) {

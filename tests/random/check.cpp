@@ -18,7 +18,7 @@
 
 namespace tegula::random_programs {
 
-const std::vector<std::string> kTargets = {"cpu", "sm_80", "sm_90a", "ptx"};
+const std::vector<std::string> kTargets = {"cpu", "sm_80", "sm_90a", "unscheduled", "ptx"};
 
 Counts &Counts::operator+=(const Counts &other) {
   programs += other.programs;
@@ -120,6 +120,9 @@ private:
   Buffer device_;
 };
 
+/// The target sm_90a without a schedule: the compiler chooses, and its choice must not refuse a program.
+constexpr std::string_view kUnscheduled = "unscheduled";
+
 /// Returns an empty text if the refusal names a field of the schedule, or the resource that is too small.
 std::string refusal(const std::string &target, const Status &status, Counts &counts) {
   for (std::string_view reason :
@@ -140,7 +143,7 @@ public:
     else if (target == "cuda")
       device_ = testing::valueOf(cudaDevice());
     else
-      device_ = simt_ = executor(target);
+      device_ = simt_ = executor(target == kUnscheduled ? "sm_90a" : target);
   }
 
   /// Returns what is wrong, or an empty text.
@@ -150,7 +153,8 @@ public:
     prepare(program, request);
     Expected<Artifact> artifact = compiler_->compile(request);
     if (!artifact)
-      return refusal(target_, artifact.status(), counts);
+      return target_ == kUnscheduled ? "refused without a schedule: " + artifact.status().message()
+                                     : refusal(target_, artifact.status(), counts);
     Expected<std::shared_ptr<Kernel>> kernel = device_->load(*artifact);
     if (!kernel)
       return "load " + target_ + ": " + kernel.status().message();
@@ -193,7 +197,8 @@ private:
       request.program.replace(request.program.find(version), version.size(), version + lanes);
       return;
     }
-    request.schedule = target_ == "sm_80" ? program.sm80 : program.sm90;
+    if (target_ != kUnscheduled)
+      request.schedule = target_ == "sm_80" ? program.sm80 : program.sm90;
     if (simt_ == nullptr)
       return;
     simt_->setSchedule({.scheduler = static_cast<SimtScheduler>(program.interleaving % kSimtSchedulers),

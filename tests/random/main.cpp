@@ -178,10 +178,11 @@ int run(int count, char **words) {
   options.jobs = std::max(1, std::min<int>(kMaxJobs, int(std::thread::hardware_concurrency())));
   for (int i = 1; i < count; i += 2)
     if (i + 1 == count || !set(options, words[i], words[i + 1])) {
-      fprintf(stderr,
-              "usage: %s [--seeds FIRST:LAST] [--jobs N] [--targets cpu,sm_80,sm_90a,ptx,cuda] [--seconds N]\n"
-              "  [--shrink 0|1] [--print dsl|mlir] [--program CHOICES]\n",
-              words[0]);
+      fprintf(
+          stderr,
+          "usage: %s [--seeds FIRST:LAST] [--jobs N] [--targets cpu,sm_80,sm_90a,unscheduled,ptx,cuda] [--seconds N]\n"
+          "  [--shrink 0|1] [--print dsl|mlir] [--program CHOICES]\n",
+          words[0]);
       return 2;
     }
   if (!options.program.empty())
