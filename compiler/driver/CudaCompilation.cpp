@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/driver/GpuCompilation.h"
+#include "compiler/driver/Report.h"
 #include "compiler/ptx/Ptx.h"
 
 #include "llvm/IR/LLVMContext.h"
@@ -12,14 +13,6 @@ using namespace mlir;
 namespace {
 
 constexpr std::string_view kPtxPhase = "ptx", kCubinPhase = "cubin", kReportPhase = "report";
-
-std::string toText(const AssemblerReport &report) {
-  if (report.assembler.empty())
-    return "no assembler is on this machine\n";
-  return report.assembler + "\nregisters: " + std::to_string(report.registers) +
-         "\nspill bytes: " + std::to_string(report.spill_bytes) +
-         "\nstack bytes: " + std::to_string(report.stack_bytes) + "\n" + report.notes;
-}
 
 class CudaCompilation : public GpuCompilation {
 public:
@@ -52,9 +45,17 @@ private:
       return binary.status();
     artifact_.binary = std::move(*binary);
     if (wants(kReportPhase))
-      artifact_.text = toText(artifact_.report);
+      artifact_.text = describeResources(artifact_, target_.sharedBytes + kReservedBytes) + describeInstructions(ptx) +
+                       loops_ + (artifact_.report.notes.empty() ? "" : "\n" + artifact_.report.notes + "\n");
     return {};
   }
+
+  void end(StringRef phase) override {
+    if (phase == "shared" && wants(kReportPhase))
+      loops_ = describeLoops(source_.module(), target_.number);
+  }
+
+  std::string loops_; ///< The part of the report on loops.
 };
 
 } // namespace

@@ -66,11 +66,9 @@ template <class T> void decideWord(StringRef name, std::optional<T> value, Modul
     module->setAttr(("tile." + name).str(), StringAttr::get(module.getContext(), toString(*value)));
 }
 
-/// Returns the bytes of shared memory that a program instance may have if `instances` share a multiprocessor. The
-/// multiprocessor reserves 1 KiB for each of them.
+/// Returns the bytes of shared memory that a program instance may have if `instances` share a multiprocessor.
 int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
-  constexpr int64_t reserved = 1 << 10;
-  return (target.sharedBytes + reserved) / instances - reserved;
+  return (target.sharedBytes + kReservedBytes) / instances - kReservedBytes;
 }
 
 /// Returns true if neither the schedule nor the program says how warps share the work.

@@ -43,16 +43,6 @@ Status findProgram(const CompileOptions &options, CompileRequest &request) {
   return {};
 }
 
-std::string toText(const Artifact &artifact) {
-  const AssemblerReport &report = artifact.report;
-  std::string text =
-      fmt::format("assembler      {}\nthreads        {}\nregisters      {}\nspilled bytes  {}\n"
-                  "stack bytes    {}\nshared bytes   {}\n",
-                  report.assembler.empty() ? "none: the driver will assemble" : report.assembler, artifact.threads,
-                  report.registers, report.spill_bytes, report.stack_bytes, artifact.shared_bytes);
-  return report.notes.empty() ? text : text + "\n" + report.notes + "\n";
-}
-
 /// Prints remarks about the schedule to stderr, because they belong to no phase.
 void printRemarks(const Artifact &artifact) {
   std::string_view rest = artifact.remarks;
@@ -81,13 +71,12 @@ Expected<std::string> lower(const CompileOptions &options) {
   CompileRequest request;
   request.target = {options.target, archFor(options), ""};
   TEGULA_RETURN_IF_ERROR(findProgram(options, request));
-  bool report = options.emit == "report";
-  request.emit = isBinary(options) || report ? "" : options.emit;
+  request.emit = isBinary(options) ? "" : options.emit;
   Expected<Artifact> artifact = makeCompiler()->compile(request);
   if (!artifact)
     return artifact.status();
   printRemarks(*artifact);
-  return report ? toText(*artifact) : std::move(isBinary(options) ? artifact->binary : artifact->text);
+  return std::move(isBinary(options) ? artifact->binary : artifact->text);
 }
 
 } // namespace

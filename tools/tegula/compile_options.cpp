@@ -29,7 +29,7 @@ Phases of the cuda target:
   llvm      optimised LLVM IR
   ptx       the assembler's input
   cubin     the machine code that the runtime loads
-  report    what the assembler says: registers, spills
+  report    registers, spills, instructions, and the work of each loop
 
 Examples:
   tegula compile program.mlir --target cpu --emit loops

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/driver/Report.h"
+
+#include "compiler/sm/Sm.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <set>
+
+namespace tegula {
+
+using namespace mlir;
+
+namespace {
+
+std::string row(StringRef name, const std::string &value) { return llvm::formatv("{0,-15}{1}\n", name, value).str(); }
+
+//===-- Instructions ----------------------------------------------------------------------------------------------===//
+
+/// A kind of instruction: the words with which it begins and that its rest contains.
+struct Kind {
+  StringRef name, start, rest;
+};
+
+constexpr Kind kKinds[] = {{"wgmma", "wgmma.mma_async", ""},
+                           {"mma.sync", "mma.sync", ""},
+                           {"TMA loads", "cp.async.bulk.tensor", "shared::cluster.global"},
+                           {"TMA stores", "cp.async.bulk.tensor", "global.shared::cta"},
+                           {"TMA additions", "cp.reduce.async.bulk.tensor", ""},
+                           {"cp.async", "cp.async.c", ""}};
+
+/// Returns the operand type of an MMA, such as "bf16". Its name ends with the types of the result and of the operands.
+std::string operandType(StringRef instruction) {
+  SmallVector<StringRef> words;
+  instruction.take_until([](char c) { return c == ' '; }).split(words, '.');
+  for (StringRef word : llvm::reverse(words))
+    if (word != "f32")
+      return word.str();
+  return "f32";
+}
+
+//===-- Loops -----------------------------------------------------------------------------------------------------===//
+
+/// The rates of a multiprocessor for each clock: operations of tensor cores on 16-bit operands, and exponentials.
+struct Rates {
+  double tensor, exponentials;
+};
+
+/// Returns the rates from NVIDIA's data sheets; none for other GPUs.
+std::optional<Rates> ratesOf(int64_t arch) {
+  constexpr double exponentials = 16;
+  switch (arch) {
+  case 80:
+    return Rates{2048, exponentials};
+  case 86:
+  case 89:
+    return Rates{1024, exponentials};
+  case 90:
+    return Rates{4096, exponentials};
+  default:
+    return std::nullopt;
+  }
+}
+
+/// The work of one iteration.
+struct Work {
+  double operations = 0; ///< Operations of tensor cores on 16-bit operands.
+  int64_t exponentials = 0, bytes = 0;
+};
+
+template <class Mma> double operationsOf(Mma mma, RankedTensorType tile) {
+  auto operand = cast<ShapedType>(tile);
+  return 2.0 * double(operand.getNumElements()) * double(mma.getDepth());
+}
+
+bool is16Bit(Value operand) {
+  Type element = isa<sm::SharedType>(operand.getType()) ? cast<sm::SharedType>(operand.getType()).getElementType()
+                                                        : cast<RankedTensorType>(operand.getType()).getElementType();
+  return element.getIntOrFloatBitWidth() == 16;
+}
+
+void add(Operation *op, Work &work) {
+  if (auto mma = dyn_cast<sm::WgmmaOp>(op))
+    work.operations += operationsOf(mma, mma.getType().getTile());
+  else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && is16Bit(mma.getRhs()))
+    work.operations += operationsOf(mma, mma.getType());
+  else if (isa<math::Exp2Op, math::ExpOp>(op))
+    work.exponentials += isa<RankedTensorType>(op->getResult(0).getType())
+                             ? cast<RankedTensorType>(op->getResult(0).getType()).getNumElements()
+                             : 0;
+  else if (auto load = dyn_cast<sm::ProducerLoadOp>(op))
+    work.bytes += load.getChannel().getType().getTile().bytes();
+  else if (auto copy = dyn_cast<sm::CopyInOp>(op))
+    work.bytes += copy.getShared().getType().bytes();
+  else if (auto load = dyn_cast<tile::LoadOp>(op))
+    work.bytes += load.getType().getNumElements() * load.getType().getElementTypeBitWidth() / 8;
+}
+
+/// Adds the ops of a block without those of inner loops. Of a branch, only the first side counts: the usual one.
+void add(Block &block, Work &work) {
+  for (Operation &op : block) {
+    add(&op, work);
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      add(branch.getThenRegion().front(), work);
+  }
+}
+
+std::string placeOf(Location location) {
+  auto line = location->findInstanceOf<FileLineColLoc>();
+  return line ? line.getFilename().str() + ":" + std::to_string(line.getLine()) : "an unknown place";
+}
+
+/// Returns a line of the report on a loop. `perClock` is the rate of a multiprocessor, 0 if unknown.
+std::string loopRow(StringRef name, const std::string &amount, double count, double perClock) {
+  std::string value = llvm::formatv("{0,14}", amount).str();
+  if (perClock != 0)
+    value += llvm::formatv("{0,8} clocks at least", std::llround(count / perClock)).str();
+  return count == 0 ? "" : row(name, value);
+}
+
+std::string describe(const std::string &place, const Work &work, const std::optional<Rates> &rates) {
+  return "\nloop at " + place + ", an iteration of a program instance\n" +
+         loopRow("tensor cores", llvm::formatv("{0:F2} MFLOP", work.operations / 1e6), work.operations,
+                 rates ? rates->tensor : 0) +
+         loopRow("exponentials", std::to_string(work.exponentials), double(work.exponentials),
+                 rates ? rates->exponentials : 0) +
+         loopRow("loads", llvm::formatv("{0:F1} KiB", double(work.bytes) / 1024), double(work.bytes), 0);
+}
+
+} // namespace
+
+std::string describeInstructions(StringRef ptx) {
+  std::string text;
+  for (const Kind &kind : kKinds) {
+    int64_t count = 0;
+    std::set<std::string> types;
+    for (size_t at = ptx.find(kind.start); at != StringRef::npos; at = ptx.find(kind.start, at + 1)) {
+      StringRef instruction = ptx.substr(at).take_until([](char c) { return c == '\n'; });
+      if (instruction.find(kind.rest) == StringRef::npos)
+        continue;
+      ++count;
+      if (kind.start.contains("mma"))
+        types.insert(operandType(instruction));
+    }
+    const std::string words = llvm::join(types, ", ");
+    text += row(kind.name, std::to_string(count) + (words.empty() ? "" : " (" + words + ")"));
+  }
+  return text;
+}
+
+std::string describeLoops(ModuleOp module, int64_t arch) {
+  llvm::MapVector<StringAttr, Work> loops;
+  module.walk([&](scf::ForOp loop) {
+    auto isLoop = [](scf::ForOp) { return WalkResult::interrupt(); };
+    if (loop.getBody()->walk(isLoop).wasInterrupted())
+      return;
+    Work work;
+    add(*loop.getBody(), work);
+    // The loops of the producer and of the consumers have one place, and each has its own work.
+    Work &sum = loops[StringAttr::get(module.getContext(), placeOf(loop.getLoc()))];
+    sum.operations += work.operations;
+    sum.exponentials += work.exponentials;
+    sum.bytes += work.bytes;
+  });
+  std::string text;
+  for (const auto &[place, work] : loops)
+    if (work.operations != 0 || work.exponentials != 0 || work.bytes != 0)
+      text += describe(place.str(), work, ratesOf(arch));
+  return text;
+}
+
+std::string describeResources(const Artifact &artifact, int64_t sharedBytes) {
+  const AssemblerReport &report = artifact.report;
+  constexpr int64_t registersOfSm = 64 << 10, threadsOfSm = 2048, reserved = 1 << 10;
+  std::string text = row("assembler", report.assembler.empty() ? "none: the driver will assemble" : report.assembler) +
+                     row("threads", std::to_string(artifact.threads));
+  if (!report.assembler.empty())
+    text += row("registers", std::to_string(report.registers)) +
+            row("spilled bytes", std::to_string(report.spill_bytes)) +
+            row("stack bytes", std::to_string(report.stack_bytes));
+  text += row("shared bytes", std::to_string(artifact.shared_bytes));
+  if (report.registers == 0)
+    return text;
+  const std::pair<int64_t, StringRef> limits[] = {
+      {registersOfSm / (int64_t{report.registers} * artifact.threads), "registers"},
+      {threadsOfSm / artifact.threads, "threads"},
+      {sharedBytes / (artifact.shared_bytes + reserved), "shared memory"}};
+  const auto &least = *std::min_element(std::begin(limits), std::end(limits));
+  return text +
+         row("instances", std::to_string(least.first) + " on a multiprocessor, limited by " + least.second.str());
+}
+
+} // namespace tegula

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// What a person who tunes a kernel asks first: which instructions it uses, and what its loops have to do.
+#pragma once
+
+#include "tegula/artifact.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+
+namespace tegula {
+
+/// Returns a line for each kind of instruction that multiplies or copies tiles, with its number in the PTX text.
+std::string describeInstructions(llvm::StringRef ptx);
+
+/// Returns the work of an iteration of each innermost loop of a program in the phase `shared`: of MMAs, exponentials and loads,
+/// for one program instance. Where the GPU's rates are known (`arch` is 90 for sm_90a), also the clocks that a
+/// multiprocessor needs for them at least.
+std::string describeLoops(mlir::ModuleOp module, int64_t arch);
+
+/// Returns what the assembler says, with the resources of a launch and the number of program instances that share a
+/// multiprocessor. `sharedBytes` is the shared memory of a multiprocessor.
+std::string describeResources(const Artifact &artifact, int64_t sharedBytes);
+
+} // namespace tegula
