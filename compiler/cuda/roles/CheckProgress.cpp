@@ -38,7 +38,9 @@ struct Process {
   int64_t warpgroup;
   size_t done = 0;
 
-  const RoleEvent *next() const { return done < trace->size() ? &(*trace)[done] : nullptr; }
+  const RoleEvent *next() const { return done < trace->events.size() ? &trace->events[done] : nullptr; }
+  /// Returns true if the trace is over, but not the role.
+  bool isCut() const { return !next() && trace->isCut; }
 };
 
 /// The roles of a program as they wait for each other.
@@ -52,7 +54,8 @@ public:
     turns_[0] = 1;
   }
 
-  /// Runs until all processes have ended or all wait. Returns the waits; empty if all have ended.
+  /// Runs until all processes have ended or all wait. Returns the waits; empty if all have ended, or if one of them
+  /// would go on.
   SmallVector<const RoleEvent *> run() {
     for (bool hasMoved = true; hasMoved;) {
       hasMoved = false;
@@ -61,6 +64,8 @@ public:
           hasMoved = true;
     }
     SmallVector<const RoleEvent *> waits;
+    if (llvm::any_of(processes_, [](const Process &process) { return process.isCut(); }))
+      return waits;
     for (const Process &process : processes_)
       if (process.next())
         waits.push_back(process.next());
@@ -157,14 +162,12 @@ struct CheckProgress : cuda::impl::CheckProgressBase<CheckProgress> {
   }
 
   static LogicalResult check(sm::RolesOp roles) {
-    constexpr unsigned scenarios = 4;
+    constexpr unsigned scenarios = 3;
     const int64_t warpgroups = tile::setting(roles, "tile.num_warps", 4) / sm::kWarpsPerWarpgroup;
     for (unsigned scenario = 0; scenario < scenarios; ++scenario) {
-      std::optional<RoleTrace> producer = traceOf(roles.getProducer(), scenario),
-                               consumer = traceOf(roles.getConsumer(), scenario);
-      if (!producer || !consumer)
-        continue;
-      SmallVector<const RoleEvent *> waits = Roles(*producer, *consumer, warpgroups).run();
+      const RoleTrace producer = traceOf(roles.getProducer(), scenario),
+                      consumer = traceOf(roles.getConsumer(), scenario);
+      SmallVector<const RoleEvent *> waits = Roles(producer, consumer, warpgroups).run();
       if (waits.empty())
         continue;
       InFlightDiagnostic error = waits.front()->op->emitError(

@@ -3,7 +3,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <array>
 
@@ -14,26 +16,90 @@ using namespace tegula::cuda;
 using Kind = RoleEvent::Kind;
 
 namespace {
-constexpr size_t kMaxEvents = 4096;
+constexpr size_t kMaxEvents = 128;
 constexpr int64_t kMaxIterations = 1024;
+
+bool isEvent(Operation *op) {
+  return isa<sm::ProducerLoadOp, sm::ProduceWorkOp, sm::ConsumeWorkOp, sm::ConsumerWaitOp, sm::ProducerStoreOp,
+             sm::ReleaseOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(op);
+}
+
+bool containsEvent(Operation *op) {
+  auto stopAtEvent = [](Operation *inside) {
+    return isEvent(inside) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return op->walk(stopAtEvent).wasInterrupted();
+}
+
+/// The values on which the events of a role depend, and the loops and branches around events.
+class Needs {
+public:
+  explicit Needs(Region &role) {
+    role.walk([&](Operation *op) {
+      if (isEvent(op))
+        for (Value operand : op->getOperands())
+          if (operand.getType().isInteger(32))
+            values_.insert(operand);
+      if (op->getNumRegions() != 0 && containsEvent(op)) {
+        withEvents_.insert(op);
+        values_.insert_range(op->getOperands());
+        if (auto loop = dyn_cast<scf::WhileOp>(op))
+          values_.insert(loop.getConditionOp().getCondition());
+      }
+    });
+    for (size_t i = 0; i < values_.size(); ++i)
+      addSources(values_[i]);
+  }
+
+  bool hasEvents(Operation *op) const { return withEvents_.contains(op); }
+  bool needsAnyResult(Operation *op) const {
+    return llvm::any_of(op->getResults(), [&](Value result) { return values_.contains(result); });
+  }
+
+private:
+  void addSources(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      op = value.getParentBlock()->getParentOp(); // A loop, or the function.
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      for (Region &region : branch->getRegions())
+        if (!region.empty())
+          values_.insert_range(region.front().getTerminator()->getOperands());
+    } else if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
+      for (Region *region : loop.getLoopRegions())
+        values_.insert_range(region->front().getTerminator()->getOperands());
+    }
+    if (!isa<sm::RolesOp>(op))
+      values_.insert_range(op->getOperands());
+  }
+
+  SetVector<Value> values_;
+  DenseSet<Operation *> withEvents_;
+};
 
 /// Runs the scalar part of a role.
 class Tracer {
 public:
-  explicit Tracer(unsigned scenario) : scenario_(scenario) {}
+  Tracer(Region &role, unsigned scenario) : role_(role), needs_(role), scenario_(scenario) {}
 
+  RoleTrace run() {
+    trace_.isCut = !runAll();
+    return std::move(trace_);
+  }
+
+private:
   /// Returns false if the role makes too many steps.
-  bool run(Region &role) {
-    Block &function = *role.getParentOp()->getBlock();
+  bool runAll() {
+    Block &function = *role_.getParentOp()->getBlock();
     for (BlockArgument argument : function.getArguments())
       if (isScalar(argument))
         values_[argument] = chosen(argument.getType(), argument.getArgNumber());
     for (Operation &before : function) {
-      if (&before == role.getParentOp())
+      if (&before == role_.getParentOp())
         break;
       run(&before);
     }
-    return run(role.front());
+    return run(role_.front());
   }
 
   RoleTrace take() { return std::move(trace_); }
@@ -43,12 +109,14 @@ private:
     for (Operation &op : block.without_terminator())
       if (!run(&op))
         return false;
-    return trace_.size() <= kMaxEvents;
+    return trace_.events.size() <= kMaxEvents;
   }
 
   static bool isScalar(Value value) { return isa<IntegerType, IndexType>(value.getType()); }
 
   bool run(Operation *op) {
+    if (!isEvent(op) && !needs_.hasEvents(op) && !needs_.needsAnyResult(op))
+      return true;
     if (auto loop = dyn_cast<scf::ForOp>(op))
       return run(loop);
     if (auto loop = dyn_cast<scf::WhileOp>(op))
@@ -65,7 +133,7 @@ private:
   //===-- Events -------------------------------------------------------------------------------------------------===//
 
   template <class Op> void add(Kind kind, Op op) {
-    trace_.push_back({kind, op, op.getChannel(), values_.lookup(op.getSlot()), values_.lookup(op.getPhase())});
+    trace_.events.push_back({kind, op, op.getChannel(), values_.lookup(op.getSlot()), values_.lookup(op.getPhase())});
   }
 
   bool addEvents(Operation *op) {
@@ -82,14 +150,14 @@ private:
     } else if (auto store = dyn_cast<sm::ProducerStoreOp>(op)) {
       add(Kind::store, store);
     } else if (auto release = dyn_cast<sm::ReleaseOp>(op)) {
-      trace_.push_back({Kind::release, op, release.getChannel(), values_.lookup(release.getSlot())});
+      trace_.events.push_back({Kind::release, op, release.getChannel(), values_.lookup(release.getSlot())});
     } else if (auto turn = dyn_cast<sm::SequenceWaitOp>(op)) {
       if (turn.getChannel())
         add(Kind::takeTurn, turn);
       else
-        trace_.push_back({Kind::takeTurn, op});
+        trace_.events.push_back({Kind::takeTurn, op});
     } else if (isa<sm::SequenceArriveOp>(op)) {
-      trace_.push_back({Kind::passTurn, op});
+      trace_.events.push_back({Kind::passTurn, op});
     } else {
       return false;
     }
@@ -108,7 +176,7 @@ private:
     const int64_t end = values_.lookup(loop.getUpperBound()), step = values_.lookup(loop.getStep());
     int64_t at = values_.lookup(loop.getLowerBound()), iterations = 0;
     assign(loop.getRegionIterArgs(), loop.getInitArgs());
-    for (; step > 0 && at < end && hasEvents(loop); at += step) {
+    for (; step > 0 && at < end; at += step) {
       values_[loop.getInductionVar()] = at;
       if (++iterations > kMaxIterations || !run(*loop.getBody()))
         return false;
@@ -144,19 +212,6 @@ private:
       return false;
     assign(branch.getResults(), region.front().getTerminator()->getOperands());
     return true;
-  }
-
-  bool hasEvents(Operation *op) {
-    auto [known, isNew] = hasEvents_.try_emplace(op, false);
-    if (isNew) {
-      WalkResult search = op->walk([](Operation *inside) {
-        const bool isEvent = isa<sm::ProducerLoadOp, sm::ProduceWorkOp, sm::ConsumeWorkOp, sm::ConsumerWaitOp,
-                                 sm::ProducerStoreOp, sm::ReleaseOp, sm::SequenceWaitOp, sm::SequenceArriveOp>(inside);
-        return isEvent ? WalkResult::interrupt() : WalkResult::advance();
-      });
-      known->second = search.wasInterrupted();
-    }
-    return known->second;
   }
 
   //===-- Scalars ------------------------------------------------------------------------------------------------===//
@@ -209,15 +264,13 @@ private:
     return key;
   }
 
+  Region &role_;
+  const Needs needs_;
   unsigned scenario_;
   int64_t drawn_ = 0; ///< Work indices, as if one program instance drew all of them.
   DenseMap<Value, int64_t> values_;
-  DenseMap<Operation *, bool> hasEvents_;
   RoleTrace trace_;
 };
 } // namespace
 
-std::optional<RoleTrace> cuda::traceOf(Region &role, unsigned scenario) {
-  Tracer tracer(scenario);
-  return tracer.run(role) ? std::optional(tracer.take()) : std::nullopt;
-}
+RoleTrace cuda::traceOf(Region &role, unsigned scenario) { return Tracer(role, scenario).run(); }

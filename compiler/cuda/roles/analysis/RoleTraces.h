@@ -4,7 +4,6 @@
 
 #include "compiler/sm/Sm.h"
 
-#include <optional>
 #include <vector>
 
 namespace tegula::cuda {
@@ -25,11 +24,14 @@ struct RoleEvent {
   mlir::Value channel = {}; ///< Null for turns that no store passes.
   int64_t slot = 0, phase = 0;
 };
-using RoleTrace = std::vector<RoleEvent>;
 
-/// Returns the events of a role, all of whose warpgroups do the same. The sizes of tensors, and what the program reads
-/// from them, are numbers that depend on `scenario` and on the op alone, so that all roles see the same. Returns none
-/// if the role makes more than some thousands of steps.
-std::optional<RoleTrace> traceOf(mlir::Region &role, unsigned scenario);
+struct RoleTrace {
+  std::vector<RoleEvent> events;
+  bool isCut = false; ///< True if the role goes on after these events.
+};
+
+/// Returns the first events of a role, all of whose warpgroups do the same. The sizes of tensors, and what the program
+/// reads from them, are numbers that depend on `scenario` and on the op alone, so that all roles see the same.
+RoleTrace traceOf(mlir::Region &role, unsigned scenario);
 
 } // namespace tegula::cuda
