@@ -116,7 +116,8 @@ def CheckProgress : Pass<"check-progress", "::mlir::ModuleOp"> {
     Runs the roles against each other at compile time: the producer and each consumer warpgroup, with the loops and
     branches around their waits and arrivals. Sizes of tensors, and what the program reads from them, are numbers of
     several scenarios, among them loops without an iteration. If all that have not ended wait, the program would hang.
-    The error is at a wait, with a note at each of the others.
+    The error is at a wait, with a note at each of the others. The pass looks at the first 128 waits and arrivals of each
+    role, which is more than any channel has slots.
 
     The pass sees neither the barriers among consumers, which come later, nor races: the simt executor does.
   }];
