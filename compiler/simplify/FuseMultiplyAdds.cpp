@@ -80,9 +80,13 @@ static void combineFactors(Operation *op) {
     tile = op->getOperand(1), factor = sameElement(b, op->getOperand(0));
   if (!factor)
     return;
+  const Scaled inner = asScaled(tile);
+  const bool absorbs = inner.factor && tile.hasOneUse();
+  if (!divides && !absorbs && broadcastSource(op->getOperand(1)) == factor)
+    return;
   if (divides)
     factor = arith::DivFOp::create(b, floatConstant(b, factor.getType(), 1), factor);
-  if (Scaled inner = asScaled(tile); inner.factor && tile.hasOneUse()) {
+  if (absorbs) {
     tile = inner.x;
     factor = arith::MulFOp::create(b, inner.factor, factor);
   }

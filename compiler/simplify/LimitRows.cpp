@@ -61,6 +61,8 @@ static std::optional<AffineTile> diagonalOf(Value compare, scf::ForOp loop) {
 }
 
 static void limitRows(scf::ForOp loop) {
+  if (loop.getUpperBound().getDefiningOp<sm::RowLimitOp>())
+    return;
   tile::SoftmaxUpdateOp update = softmaxOf(loop);
   Value mask = update ? maskOf(update.getScores()) : Value();
   if (!mask)

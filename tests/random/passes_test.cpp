@@ -30,11 +30,8 @@ const std::set<std::string> kChangeAgain = {
     "lower-to-threads", // The same.
     "cse",              // MLIR's. Finds ops that its first run has made equal.
     // Open: nothing is wrong with the result, but the pass does not know its own output.
-    "func.func(fuse-multiply-adds)", // Writes a product with a number again, from a new broadcast of the number.
     "boundary-masks",                // Tests a mask again in the branch in which it is computed.
-    "limit-rows",                    // Changes a loop again that it has changed.
     "pipeline-copies",               // Pipelines a copy that its first run has left alone.
-    "insert-barriers",               // Does not know the fences that it has made, and doubles them.
 };
 
 std::string textOf(ModuleOp module) {

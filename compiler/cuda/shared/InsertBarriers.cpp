@@ -196,7 +196,7 @@ static Accesses endedBy(Operation *op) {
 static void sink(sm::WaitOp wait) {
   Accesses ended = endedBy(wait);
   auto mayComeBefore = [&](Operation *op) {
-    bool isAsynchronous = isa<sm::CommitOp, sm::WaitOp, sm::CopyInOp, sm::RolesOp>(op);
+    bool isAsynchronous = isa<sm::CommitOp, sm::WaitOp, sm::CopyInOp, sm::ProxyFenceOp, sm::RolesOp>(op);
     return isAsynchronous || isBarrier(op) || (op->getNumRegions() == 0 && summaryOf(op).head.conflictWith(ended))
                ? WalkResult::interrupt()
                : WalkResult::advance();
@@ -304,7 +304,7 @@ static bool mayComeAfter(Operation *op, const Accesses &ended) {
     auto slot = copy ? copy.getShared().getDefiningOp<sm::SlotOp>() : sm::SlotOp();
     if (slot && slot.getRing().getType().getShape().front() > 1)
       return WalkResult::advance();
-    bool isOther = isa<sm::CommitOp, sm::WaitOp, sm::RolesOp>(inside) || isBarrier(inside);
+    bool isOther = isa<sm::CommitOp, sm::WaitOp, sm::ProxyFenceOp, sm::RolesOp>(inside) || isBarrier(inside);
     bool isEarly = inside->getNumRegions() == 0 && summaryOf(inside).head.conflictWith(ended);
     return isOther || isEarly ? WalkResult::interrupt() : WalkResult::advance();
   });
@@ -349,7 +349,7 @@ static void fenceBarriers(func::FuncOp function) {
   if (search.wasInterrupted())
     function.walk([](Operation *op) {
       auto barrier = dyn_cast<sm::BarrierOp>(op);
-      if (!isBarrier(op) || (barrier && barrier.getWarp()))
+      if (!isBarrier(op) || (barrier && barrier.getWarp()) || isa_and_present<sm::ProxyFenceOp>(op->getPrevNode()))
         return;
       OpBuilder b(op);
       sm::ProxyFenceOp::create(b, op->getLoc());
