@@ -268,12 +268,20 @@ static bool isLarge(arith::SelectOp select) {
   return tile && tile.getNumElements() >= smallestTile && isa<RankedTensorType>(select.getCondition().getType());
 }
 
+/// Returns true if this pass has made the select.
+static bool isOnFastPath(arith::SelectOp select) {
+  Operation *op = select->getParentOp();
+  while (op && !op->hasAttr(tile::fastPath))
+    op = op->getParentOp();
+  return op != nullptr;
+}
+
 namespace {
 struct BoundaryMasks : simplify::impl::BoundaryMasksBase<BoundaryMasks> {
   void runOnOperation() override {
     SmallVector<arith::SelectOp> selects;
     getOperation()->walk([&](arith::SelectOp select) {
-      if (isLarge(select))
+      if (isLarge(select) && !isOnFastPath(select))
         selects.push_back(select);
     });
     llvm::for_each(selects, branchOnEdge);

@@ -28,9 +28,15 @@ static Value broadcastSource(Value tile) {
   return broadcast ? broadcast.getSource() : Value();
 }
 
+/// Returns a factor of this type in the form that combineFactors gives to factors: a scalar, or its broadcast.
+static Value factorOf(LocBuilder &b, Type type, double factor) {
+  Value scalar = floatConstant(b, getElementTypeOrSelf(type), factor);
+  return isa<ShapedType>(type) ? Value(tile::BroadcastOp::create(b, type, scalar)) : scalar;
+}
+
 /// Returns `small` * `factor`, broadcast to `type`.
 static Value scaledBroadcast(LocBuilder &b, Value small, double factor, Type type) {
-  Value scaled = arith::MulFOp::create(b, small, floatConstant(b, small.getType(), factor));
+  Value scaled = arith::MulFOp::create(b, small, factorOf(b, small.getType(), factor));
   return tile::BroadcastOp::create(b, type, scaled);
 }
 
@@ -95,14 +101,14 @@ static void combineFactors(Operation *op) {
   op->erase();
 }
 
-/// Returns (`a` - `subtrahend`) * log2e with one operation on each element. A null subtrahend is 0. Returns null if `a` has
-/// no factor and there is no subtrahend.
+/// Returns (`a` - `subtrahend`) * log2e with one operation on each element. A null subtrahend is 0. Returns null if `a`
+/// has no factor and there is no subtrahend.
 static Value fusedExponent(LocBuilder &b, Value a, Value subtrahend) {
   Type type = a.getType();
   auto [x, factor] = asScaled(a);
   if (!factor && !subtrahend)
     return {};
-  Value scale = factor ? scaledBroadcast(b, factor, log2e, type) : floatConstant(b, type, log2e);
+  Value scale = factor ? scaledBroadcast(b, factor, log2e, type) : factorOf(b, type, log2e);
   return subtrahend ? Value(math::FmaOp::create(b, x, scale, scaledBroadcast(b, subtrahend, -log2e, type)))
                     : arith::MulFOp::create(b, x, scale);
 }

@@ -56,10 +56,12 @@ static SmallVector<sm::LoadSharedOp> loadsAhead(scf::ForOp loop) {
                                 [&](sm::LoadSharedOp fetch) { return canRunAhead(fetch, loop); });
 }
 
-/// Returns true if no loop inside loads to shared memory. Such an inner loop needs the memory more.
+/// Returns true if no loop inside loads or copies to shared memory. Such an inner loop needs the memory more.
 static bool isInnermost(scf::ForOp loop) {
-  WalkResult result = loop.getBody()->walk([](scf::ForOp inner) {
-    return inner.getBody()->getOps<sm::LoadSharedOp>().empty() ? WalkResult::advance() : WalkResult::interrupt();
+  WalkResult result = loop.getBody()->walk([&](Operation *op) {
+    auto inner = op->getParentOfType<scf::ForOp>();
+    const bool fills = isa<sm::CopyInOp>(op) || (isa<sm::LoadSharedOp>(op) && op->getParentOp() == inner);
+    return fills && inner != loop ? WalkResult::interrupt() : WalkResult::advance();
   });
   return !result.wasInterrupted();
 }
