@@ -25,10 +25,10 @@ struct Counts {
 /// Compiles a program up to PTX. Prints and returns the counts.
 Counts compiledCounts(const Program &program, const char *schedule) {
   const std::unique_ptr<Compiler> compiler = makeWorkerCompiler();
-  CompileRequest request{
-      .program = program.text, .schedule = valueOf(parseSchedule(schedule)), .target = {}, .emit = "ptx"};
-  request.target = {.name = "cuda", .arch = "sm_90a", .features = {}};
-  const Artifact artifact = valueOf(compiler->compile(request));
+  const Artifact artifact = valueOf(compiler->compile({.program = program.text,
+                                                       .schedule = valueOf(parseSchedule(schedule)),
+                                                       .target = {.name = "cuda", .arch = "sm_90a"},
+                                                       .emit = "ptx"}));
   const Counts counts{.mma_sync = countOf("mma.sync.aligned", artifact.text),
                       .wgmma = countOf("wgmma.mma_async", artifact.text),
                       .cp_async = countOf("cp.async.cg", artifact.text),

@@ -6,9 +6,7 @@
 using namespace tegula;
 
 int main() {
-  SimtOptions options;
-  options.arch = "sm_90a";
-  const std::shared_ptr<SimtDevice> device = valueOf(simtDevice(options));
+  const std::shared_ptr<SimtDevice> device = valueOf(simtDevice({.arch = "sm_90a"}));
   Machine machine(device);
   const Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load};
   const std::shared_ptr<Kernel> kernel = valueOf(machine.cache.get(recordMatrixProduct().text, schedule));
@@ -23,9 +21,8 @@ int main() {
   for (const SimtSite &site : device->sites()) {
     if (site.instruction != "bar.sync")
       continue;
-    SimtInterleaving interleaving;
-    interleaving.mutation = SimtMutation{.kernel = site.kernel, .site = site.number, .change = SimtChange::remove};
-    device->setSchedule(interleaving);
+    device->setSchedule(
+        {.mutation = SimtMutation{.kernel = site.kernel, .site = site.number, .change = SimtChange::remove}});
     const Status status = product.launch(*kernel); // Its error is the first finding.
     std::printf("\nwithout the %s of %s:\n", site.instruction.c_str(), site.location.c_str());
     product.isRight();

@@ -18,7 +18,7 @@
 
 namespace tegula::random_programs {
 
-const std::vector<std::string> kTargets = {"cpu", "sm_80", "sm_90a", "unscheduled", "ptx"};
+const std::vector<std::string> kTargets = {"cpu", "sm_80", "sm_90a", "ptx"};
 
 Counts &Counts::operator+=(const Counts &other) {
   programs += other.programs;

@@ -11,8 +11,8 @@
 
 namespace tegula::random_programs {
 
-/// "cpu"; "sm_80", "sm_90a" and "unscheduled" (sm_90a without a schedule), which run in the executor; and "ptx", which
-/// compiles for both and runs nothing.
+/// "cpu"; "sm_80" and "sm_90a", which run in the executor; and "ptx", which compiles for both and runs nothing. There are
+/// also "unscheduled", which is sm_90a without a schedule, and "cuda".
 extern const std::vector<std::string> kTargets;
 
 /// The result of a check. Plain data, so that it may lie in memory that processes share.

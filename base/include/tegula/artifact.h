@@ -28,19 +28,19 @@ struct Parameter {
 
 /// The machine to compile for.
 struct Target {
-  std::string name = "cpu"; ///< "cpu", "cuda", or "simt", which runs the code of cuda on the host.
-  std::string arch;         ///< cpu: an LLVM CPU name; empty means the host's. cuda, simt: "sm_90a".
-  std::string features;     ///< cpu: LLVM feature string; empty means the features of `arch`.
+  std::string name = "cpu";  ///< "cpu", "cuda", or "simt", which runs the code of cuda on the host.
+  std::string arch = {};     ///< cpu: an LLVM CPU name; empty means the host's. cuda, simt: "sm_90a".
+  std::string features = {}; ///< cpu: LLVM feature string; empty means the features of `arch`.
 };
 
 /// Everything that a compilation depends on, and nothing else.
 struct CompileRequest {
   std::string program; ///< MLIR text of the `tile` dialect.
-  Schedule schedule;
-  Target target;
+  Schedule schedule = {};
+  Target target = {};
   /// Name of a phase ("tile", "loops", "llvm", "asm", ...); its text is returned in Artifact::text.
   /// Empty compiles to the end.
-  std::string emit;
+  std::string emit = {};
 };
 
 /// The report of ptxas on a kernel.

@@ -119,9 +119,9 @@ public:
 };
 
 struct SimtOptions {
-  CpuOptions cpu; ///< Threads that run program instances.
-  SimtInterleaving schedule;
-  std::string arch;        ///< The GPU whose instructions are run, such as "sm_90a"; empty means sm_80.
+  CpuOptions cpu = {}; ///< Threads that run program instances.
+  SimtInterleaving schedule = {};
+  std::string arch = {};   ///< The GPU whose instructions are run, such as "sm_90a"; empty means sm_80.
   int64_t concurrency = 2; ///< Kernel::concurrency of its kernels, as on a GPU with this many multiprocessors.
 };
 

@@ -102,9 +102,6 @@ private:
     return run(role_.front());
   }
 
-  RoleTrace take() { return std::move(trace_); }
-
-private:
   bool run(Block &block) {
     for (Operation &op : block.without_terminator())
       if (!run(&op))
