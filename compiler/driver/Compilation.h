@@ -19,6 +19,9 @@ public:
 
   Expected<Artifact> run();
 
+  /// Returns true if the compiler has chosen roles for a program that came without a schedule.
+  virtual bool hasChosenRoles() const { return false; }
+
 protected:
   /// Checks the request's target and schedule, and sets the attributes of the module that passes read.
   virtual Status prepare(mlir::ModuleOp module) = 0;

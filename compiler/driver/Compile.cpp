@@ -97,7 +97,14 @@ Expected<Artifact> compile(const CompileRequest &request) {
     return Status(ErrorCode::unsupported,
                   "target: '" + target + "' is not known; legal are " + llvm::join(targetNames(), ", "));
   TEGULA_RETURN_IF_ERROR(checkEmit(request));
-  return makeCompilation(request)->run();
+  std::unique_ptr<Compilation> compilation = makeCompilation(request);
+  Expected<Artifact> artifact = compilation->run();
+  if (artifact || artifact.status().code() != ErrorCode::resource_exhausted || !compilation->hasChosenRoles())
+    return artifact;
+  // The compiler's own choice needs too much shared memory. All warps copy, then.
+  CompileRequest withoutRoles = request;
+  withoutRoles.schedule.roles = Roles::none;
+  return makeCompilation(withoutRoles)->run();
 }
 
 } // namespace tegula

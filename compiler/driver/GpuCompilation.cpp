@@ -93,8 +93,10 @@ Status GpuCompilation::prepare(ModuleOp module) {
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
   Schedule schedule = request_.schedule;
-  if (target_.arch == "sm_90a" && isUndecided(schedule, module))
+  if (target_.arch == "sm_90a" && isUndecided(schedule, module)) {
     schedule = completeForHopper(module, schedule, sharedLimit(target_, 1));
+    hasChosenRoles_ = schedule.roles == Roles::load;
+  }
   for (const Number &number : kNumbers)
     TEGULA_RETURN_IF_ERROR(decide(number, schedule, module));
   decideWord("roles", schedule.roles, module);

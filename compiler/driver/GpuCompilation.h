@@ -15,6 +15,8 @@ class GpuCompilation : public Compilation {
 public:
   using Compilation::Compilation;
 
+  bool hasChosenRoles() const override { return hasChosenRoles_; }
+
 protected:
   Status prepare(mlir::ModuleOp module) override;
   /// Sets the fields of the artifact that a launch needs. Returns resource_exhausted if a program instance needs more
@@ -25,6 +27,8 @@ protected:
 
 private:
   Status checkRoles(mlir::ModuleOp module) const;
+
+  bool hasChosenRoles_ = false;
 };
 
 } // namespace tegula

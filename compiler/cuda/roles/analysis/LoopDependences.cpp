@@ -215,7 +215,22 @@ void LoopDependences::findHandedOver() {
       });
 }
 
+/// Returns true if the producer loads another tile after that of `wait`, before the next one for the same channel.
+static bool isLoadedBeforeOthers(sm::ConsumerWaitOp wait) {
+  for (Operation *user : wait.getChannel().getUsers())
+    if (isa<sm::ProducerLoadOp>(user))
+      for (Operation *next = user->getNextNode(); next; next = next->getNextNode())
+        if (isa<sm::ProducerLoadOp>(next))
+          return true;
+  return false;
+}
+
 void LoopDependences::checkDelayed() {
+  for (auto wait : loop_.getBody()->getOps<sm::ConsumerWaitOp>())
+    if (isDelayed(wait) && wait.getChannel().getType().getSlots() == 1 && isLoadedBeforeOthers(wait))
+      obstacle_ =
+          "the tile of a delayed MMA has the only slot of its channel, for which the producer waits before it loads "
+          "other tiles; legal are two stages and more";
   for (Value value : handedOver_)
     if (auto tile = value.getDefiningOp<sm::ToSharedOp>();
         isa<sm::SharedType>(value.getType()) && !(tile && canBeExchanged(tile)))

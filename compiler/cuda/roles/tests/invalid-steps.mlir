@@ -199,3 +199,37 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+!one = !sm.channel<1, !t>
+
+// The producer waits for the slot of k before it loads v. Consumers would release it only after they have waited for v.
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @one_slot_and_a_delayed_mma(%x: !tile.view<2xbf16>, %n: index, %one: index, %zero: i32, %r: !sm.shared<1x64x64xbf16, 128>) {
+    %k = sm.channel %r : !one
+    %v = sm.channel %r : !one
+    sm.roles producer 32 {
+      scf.for %j = %one to %n step %one {
+        sm.producer_load %x[%j, %one] [64, 64], %k[%zero] phase %zero : !tile.view<2xbf16>, !one
+        sm.producer_load %x[%j, %one] [64, 64], %v[%zero] phase %zero : !tile.view<2xbf16>, !one
+      }
+    } consumer 160 {
+      // expected-error @+1 {{the tile of a delayed MMA has the only slot of its channel, for which the producer waits before it loads other tiles; legal are two stages and more}}
+      scf.for %j = %one to %n step %one {
+        %a = sm.consumer_wait %v[%zero] phase %zero : !one
+        %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %s = sm.await %f : !f
+        sm.release %v[%zero] : !one
+        %b = sm.consumer_wait %k[%zero] phase %zero : !one
+        %g = sm.wgmma %b, %b depth 64 acc %s : !t, !t, tensor<64x64xf32, #c> -> !f
+        %o = sm.await %g : !f
+        sm.release %k[%zero] : !one
+      } {tile.steps = "p0 p1@1"}
+    }
+    return
+  }
+}
