@@ -5,7 +5,6 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -73,8 +72,7 @@ struct Work {
 };
 
 template <class Mma> double operationsOf(Mma mma, RankedTensorType tile) {
-  auto operand = cast<ShapedType>(tile);
-  return 2.0 * double(operand.getNumElements()) * double(mma.getDepth());
+  return 2.0 * double(tile.getNumElements()) * double(mma.getDepth());
 }
 
 bool is16Bit(Value operand) {
@@ -83,15 +81,18 @@ bool is16Bit(Value operand) {
   return element.getIntOrFloatBitWidth() == 16;
 }
 
+int64_t elementsOf(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  return tile ? tile.getNumElements() : 0;
+}
+
 void add(Operation *op, Work &work) {
   if (auto mma = dyn_cast<sm::WgmmaOp>(op))
     work.operations += operationsOf(mma, mma.getType().getTile());
   else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && is16Bit(mma.getRhs()))
     work.operations += operationsOf(mma, mma.getType());
   else if (isa<math::Exp2Op, math::ExpOp>(op))
-    work.exponentials += isa<RankedTensorType>(op->getResult(0).getType())
-                             ? cast<RankedTensorType>(op->getResult(0).getType()).getNumElements()
-                             : 0;
+    work.exponentials += elementsOf(op->getResult(0).getType());
   else if (auto load = dyn_cast<sm::ProducerLoadOp>(op))
     work.bytes += load.getChannel().getType().getTile().bytes();
   else if (auto copy = dyn_cast<sm::CopyInOp>(op))
