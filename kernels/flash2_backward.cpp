@@ -23,15 +23,26 @@ std::vector<ViewGradient> gradientsOf(const Variant &variant, VariantViews views
   return pairs;
 }
 
-/// Returns lse, but +inf where a row sees no key, so that exp(s - L) is 0 there, and where there is no row.
-Value loadLse(View L, Value i, int block_m) {
-  Value lse = L.load(i, {block_m}, infinity); // [block_m]
-  return select(lse == -infinity, infinity, lse);
+/// Returns true if the scores' accumulators start from -lse / scale, so that p = exp(scale * product). A variant that
+/// modifies scores needs scale q k^T by itself, and if NaN is contained, so do the rows whose lse is NaN. f32 products
+/// are sums of large and small parts, and the small ones would be lost beside a large lse.
+bool startsFromLse(const AttentionConfig &c) {
+  return !c.variant.score && !c.contain_nonfinite && sizeOf(c.dtype) == 2;
+}
+
+/// Returns -lse / scale if `startsFromLse`, else lse. The lse of a row that sees no key counts as +inf, so that its P
+/// is 0.
+Value lseTerm(const AttentionConfig &c, View L, Value i, Value scale) {
+  Value lse = L.load(i, {c.block_m}, infinity);         // [block_m]
+  Value seen = select(lse == -infinity, infinity, lse); // [block_m]
+  return startsFromLse(c) ? -seen / scale : seen;
 }
 
 /// The tensors of one query head.
 struct Head {
-  View Q, dO, L, dp_init, dQ;
+  View Q, dO;
+  View lse_term; ///< As `lseTerm` computes it.
+  View dp_init, dQ;
 };
 
 /// A block of keys and its values.
@@ -46,11 +57,20 @@ struct Tile {
   Value p, ds;   ///< [block_m, block_n], rounded.
 };
 
+/// Returns the scores' product with the accumulators' first values, times scale.
+Value scaledProduct(const AttentionConfig &c, Value q, Value k, Value lse_term, Value scale) {
+  if (!startsFromLse(c))
+    return dot(q, transpose(k)) * scale;                                                      // [block_m, block_n]
+  return dot(q, transpose(k), broadcast(asColumn(lse_term), {c.block_m, c.block_n})) * scale; // [block_m, block_n]
+}
+
 /// Returns exp(s - lse), and 0 where there is no score. If NaN is contained, this also holds for rows whose lse is NaN.
-Value probabilities(const AttentionConfig &c, Value seen, Value s, Value lse) {
+Value probabilities(const AttentionConfig &c, Value seen, Value s, Value lse_term) {
+  if (startsFromLse(c))
+    return exp(select(seen, s, -infinity));
   if (c.contain_nonfinite)
-    return select(seen, exp(s - asColumn(lse)), 0.0);
-  return exp(select(seen, s, -infinity) - asColumn(lse));
+    return select(seen, exp(s - asColumn(lse_term)), 0.0);
+  return exp(select(seen, s, -infinity) - asColumn(lse_term));
 }
 
 /// Computes the tile of queries `i` to `i + block_m - 1`. Adds to the gradients of tensors that score modifications
@@ -66,16 +86,16 @@ Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, cons
   // modification for them, and their derivatives must not leave it.
   const bool contains = c.contain_nonfinite, modifies = contains && c.variant.score;
   // Where there is no row, q, do and dp_init are 0, so any finite P does; a score modification may not be finite.
-  Value lse = at.L.load(i, {c.block_m}, c.variant.score || contains ? infinity : 0.0); // [block_m]
-  Value allowed = strip.allowed(i);                                                    // [block_m, block_n]
-  Value exists = contains ? allowed & asColumn(lse != infinity) : allowed;             // [block_m, block_n]
-  Value product = dot(q, transpose(keys.k)) * scale;                                   // [block_m, block_n]
-  Value s = modifies ? select(exists, product, 0.0) : product;                         // [block_m, block_n]
-  Value modified = strip.modify(s, i);                                                 // [block_m, block_n]
-  Value seen = modifies ? exists & (modified != -infinity) : exists;                   // [block_m, block_n]
-  Value p = probabilities(c, seen, modified, lse);                                     // [block_m, block_n]
-  Value dmodified = c.variant.score || contains ? select(seen, dp * p, 0.0) : dp * p;  // [block_m, block_n]
-  Value ds = differentiate(modified, s, dmodified, gradients);                         // [block_m, block_n]
+  Value lse_term = at.lse_term.load(i, {c.block_m}, startsFromLse(c) ? 0.0 : infinity); // [block_m]
+  Value allowed = strip.allowed(i);                                                     // [block_m, block_n]
+  Value exists = contains ? allowed & asColumn(lse_term != infinity) : allowed;         // [block_m, block_n]
+  Value product = scaledProduct(c, q, keys.k, lse_term, scale);                         // [block_m, block_n]
+  Value s = modifies ? select(exists, product, 0.0) : product;                          // [block_m, block_n]
+  Value modified = strip.modify(s, i);                                                  // [block_m, block_n]
+  Value seen = modifies ? exists & (modified != -infinity) : exists;                    // [block_m, block_n]
+  Value p = probabilities(c, seen, modified, lse_term);                                 // [block_m, block_n]
+  Value dmodified = c.variant.score || contains ? select(seen, dp * p, 0.0) : dp * p;   // [block_m, block_n]
+  Value ds = differentiate(modified, s, dmodified, gradients);                          // [block_m, block_n]
   return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, modifies ? select(seen, ds, 0.0) : ds)};
 }
 
@@ -88,7 +108,7 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
   when(allFinite(dq), [&] { dQ.atomicAdd(i, dq); }, [&] { dQ.atomicAdd(i, dotWhere(tile.seen, tile.ds, k, 0.0)); });
 }
 
-void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_inf, View dp_init, View dQ,
+void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,
                     View dK, View dV, Value scale, VariantViews views) {
   Value j = programId(0) * c.block_n;
   Value kv_head = programId(1);
@@ -105,7 +125,7 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
       Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
       ScoreStrip strip = scores.ofKeys(j);
       for (Value i : range(strip.visited().begin, strip.visited().end, c.block_m)) {
-        Head at = {Q.at(batch, head), dO.at(batch, head), lse_inf.at(batch, head), dp_init.at(batch, head),
+        Head at = {Q.at(batch, head), dO.at(batch, head), lse_term.at(batch, head), dp_init.at(batch, head),
                    dQ.at(batch, head)};
         add(at, i, tileAt(c, at, keys, strip, i, scale, gradients));
       }
@@ -142,7 +162,7 @@ Value lseGradient(View L, View dL, Value i, int block_m) {
 }
 
 /// Computes the row statistics of the main program, and clears dQ. `dL` is empty if L has no gradient.
-void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_inf, View dp_init, View dQ,
+void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_term, View dp_init, View dQ, Value scale,
                 VariantViews dL) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);
@@ -153,7 +173,7 @@ void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_inf,
   Value delta =                                                      // [block_m]
       c.lse_gradient ? sum - lseGradient(L.at(batch, head), dL[0].at(batch, head), i, c.block_m) : sum;
   dp_init.at(batch, head).store(i, -delta);                                   // [block_m]
-  lse_inf.at(batch, head).store(i, loadLse(L.at(batch, head), i, c.block_m)); // [block_m]
+  lse_term.at(batch, head).store(i, lseTerm(c, L.at(batch, head), i, scale)); // [block_m]
   dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));            // [block_m, head_dim]
 }
 
@@ -208,23 +228,25 @@ ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape 
 const SearchSpace kFlash2BackwardSpace = {boxes, estimate};
 
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config) {
-  auto kernel = [&config](View o, View d_o, View lse, View lse_inf, View dp_init, View dq_acc, VariantViews d_lse) {
-    preprocess(config, o, d_o, lse, lse_inf, dp_init, dq_acc, d_lse);
+  auto kernel = [&config](View o, View d_o, View lse, View lse_term, View dp_init, View dq_acc, Value scale,
+                          VariantViews d_lse) {
+    preprocess(config, o, d_o, lse, lse_term, dp_init, dq_acc, scale, d_lse);
   };
   std::vector<TensorArg> d_lse;
   if (config.lse_gradient)
     d_lse = {statistic("dlse")};
   return recordList("flash2_backward_preprocess", kernel, d_lse, tensor(config, "o"), tensor(config, "do"),
-                    statistic("lse"), statistic("lse_inf"), statistic("dp_init"), accumulator("dq_acc"));
+                    statistic("lse"), statistic("lse_term"), statistic("dp_init"), accumulator("dq_acc"),
+                    ScalarArg{"scale", f32});
 }
 
 Expected<Program> recordFlash2Backward(const AttentionConfig &config) {
-  auto kernel = [&config](View q, View k, View v, View d_o, View lse_inf, View dp_init, View dq_acc, View dk, View dv,
+  auto kernel = [&config](View q, View k, View v, View d_o, View lse_term, View dp_init, View dq_acc, View dk, View dv,
                           Value scale, VariantViews views) {
-    flash2Backward(config, q, k, v, d_o, lse_inf, dp_init, dq_acc, dk, dv, scale, views);
+    flash2Backward(config, q, k, v, d_o, lse_term, dp_init, dq_acc, dk, dv, scale, views);
   };
   return recordList("flash2_backward", kernel, variantTensorsAndGradients(config), tensor(config, "q"),
-                    tensor(config, "k"), tensor(config, "v"), tensor(config, "do"), statistic("lse_inf"),
+                    tensor(config, "k"), tensor(config, "v"), tensor(config, "do"), statistic("lse_term"),
                     statistic("dp_init"), accumulator("dq_acc"), tensor(config, "dk"), tensor(config, "dv"),
                     ScalarArg{"scale", f32});
 }

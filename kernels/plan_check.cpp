@@ -41,7 +41,7 @@ Status checkHeadsInL2(const Schedule &schedule) {
 /// Checks the names of a variant's tensors, which become parameters together with those of the kernels.
 Status checkNames(const Variant &variant) {
   std::set<std::string> taken = {"q", "k",   "v", "o", "lse",     "do",      "dq",     "dk",    "dv",      "m",
-                                 "l", "acc", "s", "p", "lse_inf", "dp_init", "dq_acc", "scale", "counter", "dlse"};
+                                 "l", "acc", "s", "p", "lse_term", "dp_init", "dq_acc", "scale", "counter", "dlse"};
   for (const VariantTensor &tensor : variant.tensors)
     for (const std::string &name : {tensor.name, tensor.wants_gradient ? "d" + tensor.name : std::string()})
       if (!name.empty() && !taken.insert(name).second)

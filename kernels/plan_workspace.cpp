@@ -28,7 +28,7 @@ std::vector<Request> requests(Algorithm algorithm, Pass pass, const AttentionSha
     return {name, 4, {shape.batch, shape.heads, shape.seqlen_q, columns}};
   };
   if (pass == Pass::backward)
-    return {statistic("lse_inf"), statistic("dp_init"), rows("dq_acc", head_dim)};
+    return {statistic("lse_term"), statistic("dp_init"), rows("dq_acc", head_dim)};
   if (algorithm == Algorithm::standard)
     return {rows("s", shape.seqlen_k), rows("p", shape.seqlen_k)};
   if (algorithm == Algorithm::flash1)

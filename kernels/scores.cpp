@@ -174,7 +174,8 @@ Interval Scores::queriesFor(Value key, Value lastKey) const {
     begin = max(begin, config_.variant.queriesAt(range, key, head_, tensors_).begin);
     end = min(end, config_.variant.queriesAt(range, lastKey, head_, tensors_).end);
   }
-  return {begin, end};
+  constexpr int unit = 4; // TMA copies row statistics, 4 bytes each, only from multiples of 16 bytes.
+  return {begin / unit * unit, end};
 }
 
 ScoreIndex Scores::at(Value row, Value key) const {

@@ -143,7 +143,7 @@ TEST(Plan, AsksForAWorkspace) {
   Call call;
   AttentionShape shape{2, 4, 2, 5, 6};
   EXPECT_EQ(*call.plan.forwardWorkspace(shape), 0);
-  EXPECT_EQ(*call.plan.backwardWorkspace(shape), 2 * 192 + 2560); // lse_inf, dp_init, padded to 64 bytes, and dq_acc
+  EXPECT_EQ(*call.plan.backwardWorkspace(shape), 2 * 192 + 2560); // lse_term, dp_init, padded to 64 bytes, and dq_acc
   EXPECT_EQ(call.plan.backward(call.backward).message(),
             "argument 'workspace': it has 0 bytes; 2944 are needed for these shapes");
   ScratchMemory scratch(2944 + 64);

@@ -51,12 +51,12 @@ TEST(Programs, ParametersAreThoseOfTheDocumentation) {
   dynamic.tile_scheduler = TileScheduler::dynamic_persistent;
   EXPECT_EQ(parameterNames(*recordFlash2Forward(dynamic)), (Names{"q", "k", "v", "*o", "*lse", "scale", "*counter"}));
   EXPECT_EQ(parameterNames(*recordFlash2Backward(kConfig)),
-            (Names{"q", "k", "v", "do", "lse_inf", "dp_init", "*dq_acc", "*dk", "*dv", "scale"}));
-  EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(kConfig)), (Names{"o", "do", "lse", "*lse_inf", "*dp_init", "*dq_acc"}));
+            (Names{"q", "k", "v", "do", "lse_term", "dp_init", "*dq_acc", "*dk", "*dv", "scale"}));
+  EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(kConfig)), (Names{"o", "do", "lse", "*lse_term", "*dp_init", "*dq_acc", "scale"}));
   AttentionConfig takesGradient = kConfig;
   takesGradient.lse_gradient = true;
   EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(takesGradient)),
-            (Names{"o", "do", "lse", "*lse_inf", "*dp_init", "*dq_acc", "dlse"}));
+            (Names{"o", "do", "lse", "*lse_term", "*dp_init", "*dq_acc", "scale", "dlse"}));
   EXPECT_EQ(recordFlash2Backward(takesGradient)->text, recordFlash2Backward(kConfig)->text);
   EXPECT_EQ(recordFlash2Forward(takesGradient)->text, recordFlash2Forward(kConfig)->text);
   EXPECT_EQ(parameterNames(*recordFlash2BackwardPostprocess(kConfig)), (Names{"dq_acc", "*dq", "scale"}));
