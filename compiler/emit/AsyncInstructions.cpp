@@ -102,10 +102,11 @@ void Instructions::storeBox(Value tensorMap, ValueRange coordinates, Value share
                   ", " + at + "], [" + assembly.input(shared) + "];");
 }
 
-void Instructions::addBox(Value tensorMap, ValueRange coordinates, Value shared) {
+void Instructions::addBox(Value tensorMap, ValueRange coordinates, Value shared, Value predicate) {
   Assembly assembly(b_);
+  std::string guard = predicate ? "@" + assembly.input(predicate) + " " : "";
   std::string to = assembly.input(tensorMap), at = assembly.inputs(coordinates);
-  assembly.create("cp.reduce.async.bulk.tensor." + Twine(coordinates.size()) +
+  assembly.create(guard + "cp.reduce.async.bulk.tensor." + Twine(coordinates.size()) +
                   "d.global.shared::cta.add.tile.bulk_group [" + to + ", " + at + "], [" + assembly.input(shared) +
                   "];");
 }

@@ -72,7 +72,7 @@ public:
   /// the commit group that the next commitBoxes ends.
   void storeBox(mlir::Value tensorMap, mlir::ValueRange coordinates, mlir::Value shared);
   /// Starts adding a box of f32 in shared memory to a tensor, atomically and relaxed. Otherwise like storeBox.
-  void addBox(mlir::Value tensorMap, mlir::ValueRange coordinates, mlir::Value shared);
+  void addBox(mlir::Value tensorMap, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value predicate);
   void commitBoxes();
   /// Waits until all boxes that this thread stores or adds have been read from shared memory.
   void waitBoxes();
@@ -97,8 +97,8 @@ public:
   /// is empty, the accumulators start at 0.
   llvm::SmallVector<mlir::Value> multiplyAsync(mlir::Type element, unsigned n, mlir::ValueRange a, mlir::Value b,
                                                mlir::ValueRange sums, bool transposeA, bool transposeB);
-  /// Returns the registers, but none of them twice. Accumulators must be so before the fence: LLVM would copy them after
-  /// it.
+  /// Returns the registers, but none of them twice. Accumulators must be so before the fence: LLVM would copy them
+  /// after it.
   llvm::SmallVector<mlir::Value> distinct(mlir::ValueRange registers);
   /// Emits the fence that is needed before the first wgmma, and after writes to registers that a wgmma reads.
   void fenceMmas();

@@ -437,11 +437,15 @@ def Sm_ConsumerWaitOp : Sm_Op<"consumer_wait", [
     ```mlir
     %tile = sm.consumer_wait %k[%slot] phase %phase : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
     ```
+
+    With `already_full`, another wait before it implies this one, and the op only names the tile.
   }];
-  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase);
+  let arguments = (ins Sm_ChannelType:$channel, I32:$slot, I32:$phase, UnitAttr:$already_full);
   let results = (outs Sm_SharedType:$result);
   let extraClassDeclaration = "::mlir::Value getViewSource() { return getChannel(); }";
-  let assemblyFormat = "$channel `[` $slot `]` `phase` $phase attr-dict `:` qualified(type($channel))";
+  let assemblyFormat = [{
+    $channel `[` $slot `]` `phase` $phase (`already_full` $already_full^)? attr-dict `:` qualified(type($channel))
+  }];
   let hasVerifier = 1;
 }
 

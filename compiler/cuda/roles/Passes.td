@@ -79,6 +79,8 @@ def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
     - A read of a slot to registers comes before the first wait that it does not need, so that the wait hides its
       latency. A release comes directly after the wait for the last reader of its slot. With a proxy fence it comes when
       no MMA is in flight: the fence would wait for it.
+    - Where a store passes the turn, the wait for the turn implies that all warpgroups have stored their tiles of earlier
+      iterations. A delayed op in the turn does not wait for them again (`already_full`).
     - An MMA with `.end@1` adds to accumulators in flight. The next iteration only waits until it has read its operands.
 
     An example, abridged from tests/pipeline-loops.mlir (`@one_product`). Before:

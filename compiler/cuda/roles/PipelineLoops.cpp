@@ -145,9 +145,11 @@ private:
     receive(later.getRegionIterArgs(), before, now);
     knowComparisons(b, now);
     for (const LoopOrder::Entry &entry : order_.entries()) {
-      if (!entry.op)
+      if (!entry.op) {
         createTurn(b, entry, now);
-      else if (llvm::is_contained(order_.comparisons(), entry.op))
+        if (sm::ProducerStoreOp store = entry.passes)
+          turnsOn_ = store.getChannel();
+      } else if (llvm::is_contained(order_.comparisons(), entry.op))
         continue;
       else if (order_.isDelayed(entry.op))
         buildDelayed(b, entry.op, before, now);
@@ -165,7 +167,9 @@ private:
       sm::AwaitOp::create(b, TypeRange(), /*reads=*/true, before.lookup(await.getHandle()), IntegerAttr());
       return;
     }
-    b.clone(*op, before);
+    Operation *delayed = b.clone(*op, before);
+    if (auto wait = dyn_cast<sm::ConsumerWaitOp>(delayed); wait && wait.getChannel() == turnsOn_)
+      wait.setAlreadyFull(true);
     for (unsigned number = 0; number < loop_.getNumResults(); ++number)
       if (yielded(number).getDefiningOp() == op)
         now.map(loop_.getRegionIterArg(number), before.lookup(yielded(number)));
@@ -189,6 +193,9 @@ private:
   scf::ForOp loop_;
   const LoopOrder &order_;
   LocBuilder b_;
+  /// The channel whose stores pass the turn that the steady state has taken so far, or null. To take the turn, each
+  /// warpgroup has waited for the store of the one before it: all tiles of earlier iterations are there.
+  Value turnsOn_;
 };
 } // namespace
 

@@ -33,12 +33,25 @@ static int64_t bytesBesideRings(func::FuncOp function) {
   return bytes;
 }
 
+/// Returns the most registers that the accumulators of a loop's MMAs take in a thread, if all were alive at once.
+static int64_t accumulatorRegisters(func::FuncOp function, int64_t warps) {
+  llvm::DenseMap<Operation *, int64_t> elements;
+  int64_t most = 0;
+  function.walk([&](sm::WgmmaOp mma) {
+    if (Loop loop = loopOf(mma))
+      most = std::max(most,
+                      elements[loop] += cast<sm::InflightType>(mma.getResult().getType()).getTile().getNumElements());
+  });
+  return most / (warps * sm::kWarpSize);
+}
+
 namespace {
 /// The registers per thread of each role, in multiples of 8. The consumers get as many as possible, up to 240. The
-/// producer gets the rest, from 32 to 40. Persistent kernels need 40, which costs two consumer warpgroups nothing.
+/// producer gets the rest, up to 40, which persistent kernels need and which costs two consumer warpgroups 8 registers.
 struct Registers {
-  Registers(int64_t warps, int64_t instances) {
-    constexpr int64_t maxConsumerRegisters = 240, minProducerRegisters = 32, maxProducerRegisters = 40, unit = 8;
+  Registers(int64_t warps, int64_t instances, int64_t accumulators) {
+    constexpr int64_t maxConsumerRegisters = 240, maxProducerRegisters = 40, unit = 8, manyAccumulators = 192;
+    const int64_t minProducerRegisters = accumulators > manyAccumulators ? 24 : 32;
     const int64_t all = sm::registersOfBlock(warps + sm::kWarpsPerWarpgroup, instances);
     consumerRegisters =
         std::min(maxConsumerRegisters, (all - sm::kWarpsPerWarpgroup * minProducerRegisters) / warps / unit * unit);
@@ -107,7 +120,7 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
     addLoads(function, fetches);
     const int64_t warps = tile::setting(getOperation(), "tile.num_warps", 4),
                   instances = tile::setting(getOperation(), "tile.instances_per_sm", 1);
-    const Registers registers(warps, instances);
+    const Registers registers(warps, instances, accumulatorRegisters(function, warps));
     if (registers.consumerRegisters < sm::kMinRegisters) {
       function.emitError("num_warps of ")
           << warps << " and instances_per_sm of " << instances << " leave a thread " << registers.consumerRegisters

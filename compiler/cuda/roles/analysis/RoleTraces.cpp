@@ -143,7 +143,8 @@ private:
       add(Kind::waitFull, work);
       values_[work.getResult()] = drawn_++;
     } else if (auto wait = dyn_cast<sm::ConsumerWaitOp>(op)) {
-      add(Kind::waitFull, wait);
+      if (!wait.getAlreadyFull())
+        add(Kind::waitFull, wait);
     } else if (auto store = dyn_cast<sm::ProducerStoreOp>(op)) {
       add(Kind::store, store);
     } else if (auto release = dyn_cast<sm::ReleaseOp>(op)) {

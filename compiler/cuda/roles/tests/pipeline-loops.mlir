@@ -120,11 +120,13 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 4 : i64, tile.pro
 // CHECK: sm.sequence_wait stores %[[STORED]][%[[SLOT:.*]]] phase %[[PHASE:[a-z0-9]+]]
 // CHECK: sm.producer_store %{{.*}}, %[[STORED]][%[[SLOT]]] phase %[[PHASE]]
 // CHECK-NOT: %[[STORED]][%[[SLOT]]]
-// CHECK: %[[V:.*]] = sm.consumer_wait %[[STORED]][
+// The turn implies that the tile of the iteration before is there. After the loop, there is no turn.
+// CHECK: %[[V:.*]] = sm.consumer_wait %[[STORED]][{{.*}}] phase %{{.*}} already_full
 // CHECK: sm.wgmma %{{.*}}, %[[V]]
 // CHECK: scf.yield {{.*}}%[[SLOT]], %[[PHASE]],
 // CHECK: tile.steps = "p0 < p1.rhs > p1@1"
 // CHECK: sm.consumer_wait
+// CHECK-NOT: already_full
 // CHECK: sm.wgmma
 // CHECK-NOT: sm.sequence_init
 module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {

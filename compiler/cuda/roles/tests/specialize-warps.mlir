@@ -51,6 +51,37 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64, tile.num_stage
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// The accumulators of a loop take more than 192 registers of a thread. The producer does with 24.
+// CHECK-LABEL: func @many_accumulators
+// CHECK: sm.roles producer 24 {
+// CHECK: } consumer 240 {
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @many_accumulators(%q: !sm.shared<128x64xbf16, 128>, %k: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c128 = arith.constant 128 : index
+    scf.for %j = %c0 to %n step %c128 {
+      %ks = sm.load_shared %k[%j, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x128xf32, #c>>
+      %g = sm.wgmma %ks, %q depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %t = sm.await %g : !sm.inflight<tensor<128x128xf32, #c>>
+      %h = sm.wgmma %ks, %ks depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %u = sm.await %h : !sm.inflight<tensor<128x128xf32, #c>>
+      %i = sm.wgmma %q, %ks depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
+        -> !sm.inflight<tensor<128x128xf32, #c>>
+      %v = sm.await %i : !sm.inflight<tensor<128x128xf32, #c>>
+    }
+    return
+  }
+}
+
+// -----
+
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 
 // The producer loads the bound of the loop itself.

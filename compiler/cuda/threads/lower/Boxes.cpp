@@ -264,24 +264,30 @@ static std::pair<Value, Value> startOfWarp(Threads &t, const sm::Fragments &grid
   return {row, t.s.mul(t.s.div(t.warp(), grid.warpsM), 16 * grid.columns)};
 }
 
-void cuda::addBoxes(Threads &t, sm::AddOutOp add) {
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
+SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add) {
   const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(add.getTile()));
   sm::SharedType type = add.getShared().getType();
   const int64_t width = sm::panelColumns(type.getElementType()), panelBytes = type.getShape()[0] * sm::kPanelBytes;
   auto [row, column] = startOfWarp(t, grid);
   Value place = t.s.add(t.s.mul(t.s.div(column, width), panelBytes), t.s.mul(row, sm::kPanelBytes));
   place = t.s.add(place, t.sharedAddress(add.getShared()));
-  SmallVector<Value> at = coordinatesOf(t, add.getView(), add.getPosition(), t.s.toIndex(row));
-  const Value firstColumn = t.s.add(at[0], column), firstRow = at[1];
+  SmallVector<Value> first = coordinatesOf(t, add.getView(), add.getPosition(), t.s.toIndex(row));
+  first[0] = t.s.add(first[0], column);
+  SmallVector<AddedBox> boxes;
   for (int64_t block = 0; block < grid.rows; ++block)
     for (int64_t panel = 0; panel < 16 * grid.columns / width; ++panel) {
-      at[0] = t.s.add(firstColumn, panel * width);
-      at[1] = t.s.add(firstRow, block * grid.rowStride);
-      const int64_t distance = panel * panelBytes + block * grid.rowStride * sm::kPanelBytes;
-      t.gpu.addBox(t.parameterOf(mapOf(add)), at, t.s.add(place, distance));
+      AddedBox box{t.parameterOf(mapOf(add)), first};
+      box.at[0] = t.s.add(first[0], panel * width);
+      box.at[1] = t.s.add(first[1], block * grid.rowStride);
+      box.place = t.s.add(place, panel * panelBytes + block * grid.rowStride * sm::kPanelBytes);
+      boxes.push_back(std::move(box));
     }
+  return boxes;
+}
+
+void cuda::addBoxes(Threads &t, ArrayRef<AddedBox> boxes) {
+  for (const AddedBox &box : boxes)
+    t.gpu.addBox(box.map, box.at, box.place, t.isFirstLane());
   t.gpu.commitBoxes();
 }
 

@@ -27,8 +27,16 @@ bool isVector(sm::ProducerLoadOp load);
 void loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, mlir::Value full);
 /// Starts the TMA copies of this warp's rows to global memory.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
-/// Starts the TMA additions of this warp's elements, which its lanes have written to the buffer.
-void addBoxes(Threads &t, sm::AddOutOp add);
+/// A box that TMA adds to a tensor.
+struct AddedBox {
+  mlir::Value map;
+  llvm::SmallVector<mlir::Value> at; ///< Its coordinates in the tensor.
+  mlir::Value place;                 ///< Its address in shared memory.
+};
+/// Returns the boxes of this warp's elements.
+llvm::SmallVector<AddedBox> boxesToAdd(Threads &t, sm::AddOutOp add);
+/// Starts the TMA additions of boxes that the lanes of this warp have written.
+void addBoxes(Threads &t, llvm::ArrayRef<AddedBox> boxes);
 /// Waits until TMA has read this warp's earlier stores from the buffer that `write` overwrites. Emits nothing if no
 /// such store can be pending.
 void waitForBoxesOf(Threads &t, sm::WriteOp write);

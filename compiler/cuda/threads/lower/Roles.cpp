@@ -251,14 +251,15 @@ static LogicalResult lower(Threads &t, sm::ProducerStoreOp op) {
 }
 
 static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
-  const SharedPlace place = slotOf(t, op.getChannel(), op.getSlot());
+  t.define(op.getResult(), slotOf(t, op.getChannel(), op.getSlot()).address);
+  if (op.getAlreadyFull())
+    return success();
   if (isExchange(op.getChannel()))
     for (int64_t other = 0; other < warpgroups(t); ++other)
       t.gpu.waitMbarrier(storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), t.s.i32(other)),
                          t.scalar(op.getPhase()));
   else
     t.gpu.waitMbarrier(fullMbarrier(t, op.getChannel(), op.getSlot()), t.scalar(op.getPhase()));
-  t.define(op.getResult(), place.address);
   return success();
 }
 

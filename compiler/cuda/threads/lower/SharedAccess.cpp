@@ -11,6 +11,8 @@ using namespace mlir;
 using namespace tegula;
 using namespace tegula::cuda;
 
+using Compare = Scalars::Compare;
+
 //===-- Runs ------------------------------------------------------------------------------------------------------===//
 
 namespace {
@@ -262,14 +264,37 @@ static LogicalResult lower(Threads &t, sm::WriteOp op) {
   return success();
 }
 
+/// Writes f32 accumulators to panels of 128 bytes. Odd rows write the two blocks of a panel in the other order: if all
+/// threads wrote the same block, rows 2i and 2i + 1 would meet in the same banks, because the swizzle only swaps the
+/// two chunks of 16 bytes that the 4 lanes of a row write.
+static void writeStaggered(Threads &t, Value held, SharedPlace place) {
+  auto tile = cast<RankedTensorType>(held.getType());
+  ArrayRef<Value> registers = t.registers(held);
+  Value isOdd = t.s.compare(Compare::eq, t.s.rem(t.s.div(t.lane(), 4), 2), 1);
+  Origin origin = originOf(t, sm::layoutOf(tile), 2);
+  // No distance below carries into this bit, so `at` flips it: odd rows begin at the other block.
+  origin.coordinates[1] = t.s.bitXor(origin.coordinates[1], t.s.select(isOdd, t.s.i32(16), t.s.i32(0)));
+  SharedTile shared(t, place, origin);
+  forEachBlock(*sm::warpgroupFragments(sm::layoutOf(tile)), [&](ArrayRef<int64_t> block, int64_t first) {
+    const int64_t other = first + (block[1] % 32 == 0 ? 8 : -8);
+    for (int64_t reg = 0; reg < 8; reg += 2) {
+      auto element = [&](int64_t i) {
+        return t.s.select(isOdd, registers[other + reg + i], registers[first + reg + i]);
+      };
+      t.gpu.storeShared({element(0), element(1)}, shared.at(registerOffset(tile, first + reg)));
+    }
+  });
+}
+
 static LogicalResult lower(Threads &t, sm::AddOutOp op) {
   auto byTma = [&] {
+    const SmallVector<AddedBox> boxes = boxesToAdd(t, op); // Not between the store and the addition, which would wait.
     t.gpu.waitBoxes();
     t.gpu.syncWarp();
-    writeRuns(t, op.getTile(), t.sharedPlace(op.getShared()));
+    writeStaggered(t, op.getTile(), t.sharedPlace(op.getShared()));
     t.gpu.fenceAsync();
     t.gpu.syncWarp();
-    addBoxes(t, op);
+    addBoxes(t, boxes);
   };
   if (!startsAtBox(op.getView(), op.getPosition().back()))
     return op.emitOpError() << "begins at any column; TMA adds only from multiples of 16 bytes";

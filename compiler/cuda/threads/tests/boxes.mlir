@@ -107,13 +107,17 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
 // CHECK: %[[HEAD:.*]] = arith.cmpi sge, %{{.*}}, %c0
 // CHECK: %[[ALL:.*]] = arith.andi %[[BOTH]], %[[HEAD]]
 // CHECK: scf.if %[[ALL]] {
-// CHECK-NEXT: cp.async.bulk.wait_group.read 0;
+// CHECK: cp.async.bulk.wait_group.read 0;
 // CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: %[[ODD:.*]] = arith.cmpi eq, %{{.*}}, %c1_i32
+// CHECK: %[[OTHER:.*]] = arith.select %[[ODD]], %c16_i32, %c0_i32
+// CHECK: arith.xori %{{.*}}, %[[OTHER]]
 // CHECK-COUNT-16: st.shared.v2.b32
 // CHECK: fence.proxy.async.shared::cta;
-// CHECK: nvvm.bar.warp.sync
-// CHECK: scf.if
-// CHECK-COUNT-2: cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$0, {$1, $2, $3}], [$4];{{.*}} %[[MAP]],
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK-NEXT: %[[LANE0:.*]] = arith.cmpi eq,
+// CHECK-NEXT: @$0 cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$1, {$2, $3, $4}], [$5];{{.*}} %[[LANE0]], %[[MAP]],
+// CHECK-NEXT: @$0 cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [$1, {$2, $3, $4}], [$5];{{.*}} %[[LANE0]], %[[MAP]],
 // CHECK-NOT: cp.reduce
 // CHECK: cp.async.bulk.commit_group;
 // CHECK: } else {

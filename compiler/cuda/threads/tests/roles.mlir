@@ -286,7 +286,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // -----
 
 // Warpgroups fill the ring for each other. Each has a full mbarrier for each slot, at which its four warps arrive. A
-// wait for the tile waits for all warpgroups, and the store passes the turn.
+// wait for the tile waits for all warpgroups, and the store passes the turn. With already_full, there is no wait.
 // CHECK-LABEL: func @exchanged
 // CHECK-COUNT-6: mbarrier.init.shared::cta.b64 [$0], 4;
 // CHECK-NOT: mbarrier.init
@@ -299,7 +299,11 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 // CHECK: mbarrier.arrive
 // CHECK-COUNT-2: mbarrier.try_wait.parity
 // CHECK: wgmma.mma_async
+// CHECK: wgmma.wait_group
+// CHECK-NOT: mbarrier.try_wait.parity
+// CHECK: wgmma.mma_async
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+#d = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
 module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.arch = 90 : i64} {
   func.func @exchanged(%slot: i32, %phase: i32) {
     %ring = sm.alloc {offset = 0 : i64} : !sm.shared<3x128x64xbf16, 128>
@@ -311,8 +315,12 @@ module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile
       sm.producer_store %x, %b[%slot] phase %phase : tensor<128x64xbf16, #c>, !sm.channel<3, !sm.shared<128x64xbf16, 128>>
       %t = sm.consumer_wait %b[%slot] phase %phase : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
       %f = sm.wgmma %t, %t depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
-        -> !sm.inflight<tensor<128x128xf32, #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>>>
-      %r = sm.await %f : !sm.inflight<tensor<128x128xf32, #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>>>
+        -> !sm.inflight<tensor<128x128xf32, #d>>
+      %r = sm.await %f : !sm.inflight<tensor<128x128xf32, #d>>
+      %u = sm.consumer_wait %b[%slot] phase %phase already_full : !sm.channel<3, !sm.shared<128x64xbf16, 128>>
+      %g = sm.wgmma %u, %u depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>
+        -> !sm.inflight<tensor<128x128xf32, #d>>
+      %h = sm.await %g : !sm.inflight<tensor<128x128xf32, #d>>
     }
     return
   }
