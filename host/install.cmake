@@ -19,7 +19,7 @@ endforeach()
 set_target_properties(tegula_host PROPERTIES EXPORT_NAME tegula)
 install(TARGETS tegula_host EXPORT tegula)
 install(EXPORT tegula NAMESPACE tegula:: FILE tegulaTargets.cmake DESTINATION ${package_folder})
-foreach(folder base dsl runtime kernels host)
+foreach(folder base dsl runtime plan kernels host)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/tegula DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     PATTERN internal EXCLUDE)
 endforeach()

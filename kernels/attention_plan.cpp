@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/attention.h"
 
-#include "argument_places.h"
+#include "attention_spec.h"
 #include "kernel_config.h"
-#include "launch_grid.h"
 #include "plan_check.h"
-#include "plan_workspace.h"
-#include "tegula/attention_words.h"
 #include "tegula/guard.h"
-#include "tegula/profile_range.h"
 
 #include <algorithm>
 #include <array>
@@ -22,21 +18,6 @@ namespace {
 /// The most arguments of a pass, unless a variant has many tensors.
 constexpr size_t kUsualArguments = 32;
 
-bool isDynamic(GridRows grid, const Schedule &schedule) {
-  return grid == GridRows::scheduled && schedule.tile_scheduler == TileScheduler::dynamic_persistent;
-}
-
-/// One kernel of a pass.
-struct Step {
-  std::string_view program;
-  Schedule schedule;
-  std::shared_ptr<Kernel> kernel;
-  GridRows grid;
-  std::vector<size_t> places; ///< For each parameter of the kernel, its index in the order of forEachArgument.
-
-  bool counts() const { return isDynamic(grid, schedule); }
-};
-
 AttentionForward forwardPart(const AttentionBackward &call) {
   return {call.q, call.k, call.v, call.o, call.lse, call.scale, call.variant};
 }
@@ -44,8 +25,7 @@ AttentionForward forwardPart(const AttentionBackward &call) {
 /// Calls visit(name, argument, is_gradient) for all arguments that the kernels of a pass may have. A gradient's
 /// parameter is named `d` + name.
 template <class Visit>
-void forEachArgument(const AttentionProblem &problem, const AttentionForward &call, const WorkspaceLayout &workspace,
-                     Visit visit) {
+void forEachArgument(const AttentionProblem &problem, const AttentionForward &call, Visit visit) {
   visit("q", call.q, false);
   visit("k", call.k, false);
   visit("v", call.v, false);
@@ -54,14 +34,11 @@ void forEachArgument(const AttentionProblem &problem, const AttentionForward &ca
   visit("scale", scoreFactor(call.scale, problem.head_dim), false);
   for (size_t t = 0; t < problem.variant.tensors.size(); ++t)
     visit(problem.variant.tensors[t].name, call.variant[t], false);
-  for (const WorkspaceTensor &entry : workspace.tensors)
-    visit(entry.name, entry.tensor, false);
 }
 
 template <class Visit>
-void forEachArgument(const AttentionProblem &problem, const AttentionBackward &call, const WorkspaceLayout &workspace,
-                     Visit visit) {
-  forEachArgument(problem, forwardPart(call), workspace, visit);
+void forEachArgument(const AttentionProblem &problem, const AttentionBackward &call, Visit visit) {
+  forEachArgument(problem, forwardPart(call), visit);
   visit("do", call.d_o, false);
   visit("dlse", call.d_lse, false);
   visit("dq", call.dq, false);
@@ -73,128 +50,86 @@ void forEachArgument(const AttentionProblem &problem, const AttentionBackward &c
       visit(tensor.name, call.variant_gradients[next++], true);
 }
 
-/// Returns the names in the order of forEachArgument. `counts` is true for kernels that take blocks from a counter.
-std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pass, bool counts) {
-  Expected<WorkspaceLayout> workspace =
-      workspaceLayout(problem.algorithm, pass, {}, problem.head_dim, problem.value_dim, counts);
+/// Returns the names in the order of forEachArgument.
+std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pass) {
   std::vector<TensorRef> tensors(problem.variant.tensors.size());
   std::vector<std::string> names;
   auto visit = [&](std::string_view name, const Argument &, bool gradient) {
     names.push_back((gradient ? "d" : "") + std::string(name));
   };
   if (pass == Pass::forward)
-    forEachArgument(problem, AttentionForward{.variant = tensors}, *workspace, visit);
+    forEachArgument(problem, AttentionForward{.variant = tensors}, visit);
   else
-    forEachArgument(problem, AttentionBackward{.variant = tensors, .variant_gradients = tensors}, *workspace, visit);
+    forEachArgument(problem, AttentionBackward{.variant = tensors, .variant_gradients = tensors}, visit);
   return names;
 }
 
-/// The arguments of AttentionPlan::make besides the problem.
-struct Choices {
-  KernelCache &cache;
-  const Schedule &given;
-  const TunedSchedules *tuned;
+/// The kernels of a pass.
+struct PassPlan {
+  Plan plan;
+  std::vector<size_t> places; ///< For each argument of the plan, its index in the order of forEachArgument.
 };
 
-Expected<Step> makeStep(std::string_view name, const AttentionProblem &problem, const Choices &choices, Pass pass) {
-  Expected<RecordedKernel> recorded = recordKernel(problem, name, choices.cache.target(), choices.given, choices.tuned);
-  if (!recorded)
-    return recorded.status();
-  const Schedule &schedule = recorded->schedule;
-  Expected<std::shared_ptr<Kernel>> kernel = choices.cache.get(recorded->program.text, schedule);
-  if (!kernel)
-    return withProblem(kernel.status(), problem);
-  const GridRows grid = findAttentionProgram(name)->grid;
-  Expected<std::vector<size_t>> places =
-      argumentPlaces(name, (*kernel)->parameters(), argumentNames(problem, pass, isDynamic(grid, schedule)));
-  if (!places)
-    return withProblem(places.status(), problem);
-  return Step{name, schedule, *kernel, grid, std::move(*places)};
+Expected<PassPlan> makePass(const AttentionProblem &problem, Pass pass, KernelCache &cache, const Schedule &given,
+                            const TunedSchedules *tuned) {
+  Expected<PlanSpec> spec = attentionSpec(problem, pass, cache.target(), given, tuned);
+  if (!spec)
+    return spec.status();
+  Expected<Plan> plan = Plan::make(*spec, cache);
+  if (!plan)
+    return withProblem(plan.status(), problem);
+  const std::vector<std::string> names = argumentNames(problem, pass);
+  std::vector<size_t> places;
+  for (const Parameter &argument : plan->arguments())
+    places.push_back(size_t(std::ranges::find(names, argument.name) - names.begin()));
+  return PassPlan{std::move(*plan), std::move(places)};
+}
+
+Expected<int64_t> workspaceBytes(const PassPlan &pass, const AttentionShape &shape) {
+  return pass.plan.workspaceBytes({{"batch", shape.batch},
+                                   {"heads", shape.heads},
+                                   {"kv_heads", shape.kv_heads},
+                                   {"seqlen_q", shape.seqlen_q},
+                                   {"seqlen_k", shape.seqlen_k}});
+}
+
+template <class Call>
+Status launch(const PassPlan &pass, const AttentionProblem &problem, const Call &call, const Workspace &workspace,
+              Stream stream) {
+  TEGULA_RETURN_IF_ERROR(checkCall(problem, call).status());
+  std::array<std::byte, 16 << 10> memory; // More than variants usually need.
+  std::pmr::monotonic_buffer_resource stack(memory.data(), memory.size());
+  std::pmr::vector<Argument> all(&stack), arguments(&stack);
+  all.reserve(kUsualArguments);
+  arguments.reserve(kUsualArguments);
+  forEachArgument(problem, call, [&](std::string_view, const Argument &argument, bool) { all.push_back(argument); });
+  for (size_t place : pass.places)
+    arguments.push_back(all[place]);
+  return pass.plan.launch(arguments, workspace, stream);
 }
 
 } // namespace
 
 struct AttentionPlan::State {
   AttentionProblem problem;
-  std::vector<Step> forward, backward;
-
-  Status add(std::vector<Step> &steps, Pass pass, const Choices &choices);
-  const std::vector<Step> &steps(Pass pass) const { return pass == Pass::forward ? forward : backward; }
-  Expected<WorkspaceLayout> layout(Pass pass, const AttentionShape &shape) const;
-  Expected<int64_t> workspaceBytes(Pass pass, const AttentionShape &shape) const noexcept;
-  template <class Call> Status launch(Pass pass, const Call &call, const Workspace &workspace, Stream stream) const;
+  PassPlan forward;
+  std::optional<PassPlan> backward;
 };
-
-Expected<WorkspaceLayout> AttentionPlan::State::layout(Pass pass, const AttentionShape &shape) const {
-  bool counts = std::any_of(steps(pass).begin(), steps(pass).end(), [](const Step &step) { return step.counts(); });
-  return workspaceLayout(problem.algorithm, pass, shape, problem.head_dim, problem.value_dim, counts);
-}
-
-Expected<int64_t> AttentionPlan::State::workspaceBytes(Pass pass, const AttentionShape &shape) const noexcept {
-  return guarded([&]() -> Expected<int64_t> {
-    TEGULA_RETURN_IF_ERROR(checkShape(shape));
-    Expected<WorkspaceLayout> workspace = layout(pass, shape);
-    if (!workspace)
-      return workspace.status();
-    return workspace->bytes;
-  });
-}
-
-Status AttentionPlan::State::add(std::vector<Step> &steps, Pass pass, const Choices &choices) {
-  for (std::string_view name : pass == Pass::forward ? forwardKernels(problem) : backwardKernels()) {
-    if (name == "flash2_forward_contain" && choices.cache.target().name == "cpu") // The cpu has nothing to repair.
-      continue;
-    Expected<Step> step = makeStep(name, problem, choices, pass);
-    if (!step)
-      return step.status();
-    steps.push_back(std::move(*step));
-  }
-  return {};
-}
-
-template <class Call>
-Status AttentionPlan::State::launch(Pass pass, const Call &call, const Workspace &workspace, Stream stream) const {
-  Expected<AttentionShape> shape = checkCall(problem, call);
-  if (!shape)
-    return shape.status();
-  Expected<WorkspaceLayout> tensors = layout(pass, *shape);
-  if (!tensors)
-    return tensors.status();
-  TEGULA_RETURN_IF_ERROR(tensors->place(workspace));
-  std::array<std::byte, 16 << 10> memory; // More than variants usually need.
-  std::pmr::monotonic_buffer_resource stack(memory.data(), memory.size());
-  std::pmr::vector<Argument> all(&stack), arguments(&stack);
-  all.reserve(kUsualArguments);
-  arguments.reserve(kUsualArguments);
-  forEachArgument(problem, call, *tensors,
-                  [&](std::string_view, const Argument &argument, bool) { all.push_back(argument); });
-  const auto argumentsOf = [&](const Step &step) -> std::span<const Argument> {
-    arguments.clear();
-    for (size_t place : step.places)
-      arguments.push_back(all[place]);
-    return arguments;
-  };
-  const auto gridOf = [&](const Step &step) {
-    return launchGrid(step.grid, *shape, step.schedule, step.kernel->concurrency());
-  };
-  if (steps(pass).size() > 1)
-    for (const Step &step : steps(pass))
-      TEGULA_RETURN_IF_ERROR(step.kernel->check(gridOf(step), argumentsOf(step)));
-  for (const Step &step : steps(pass))
-    TEGULA_RETURN_IF_ERROR(step.kernel->launch(gridOf(step), argumentsOf(step), stream));
-  return {};
-}
 
 Expected<AttentionPlan> AttentionPlan::make(const AttentionProblem &problem, KernelCache &cache,
                                             const Schedule &schedule, const TunedSchedules *tuned) noexcept {
   return guarded([&]() -> Expected<AttentionPlan> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, schedule));
-    const ProfileRange range("plan", toString(problem.algorithm));
-    auto state = std::make_shared<State>(State{problem, {}, {}});
-    Choices choices{cache, schedule, tuned};
-    TEGULA_RETURN_IF_ERROR(state->add(state->forward, Pass::forward, choices));
-    if (problem.backward)
-      TEGULA_RETURN_IF_ERROR(state->add(state->backward, Pass::backward, choices));
+    Expected<PassPlan> forward = makePass(problem, Pass::forward, cache, schedule, tuned);
+    if (!forward)
+      return forward.status();
+    auto state = std::make_shared<State>(State{problem, std::move(*forward), {}});
+    if (problem.backward) {
+      Expected<PassPlan> backward = makePass(problem, Pass::backward, cache, schedule, tuned);
+      if (!backward)
+        return backward.status();
+      state->backward = std::move(*backward);
+    }
     AttentionPlan plan;
     plan.state_ = std::move(state);
     return plan;
@@ -202,23 +137,29 @@ Expected<AttentionPlan> AttentionPlan::make(const AttentionProblem &problem, Ker
 }
 
 Expected<int64_t> AttentionPlan::forwardWorkspace(const AttentionShape &shape) const noexcept {
-  return state_->workspaceBytes(Pass::forward, shape);
+  return guarded([&]() -> Expected<int64_t> {
+    TEGULA_RETURN_IF_ERROR(checkShape(shape));
+    return workspaceBytes(state_->forward, shape);
+  });
 }
 
 Expected<int64_t> AttentionPlan::backwardWorkspace(const AttentionShape &shape) const noexcept {
-  return state_->workspaceBytes(Pass::backward, shape);
+  return guarded([&]() -> Expected<int64_t> {
+    TEGULA_RETURN_IF_ERROR(checkShape(shape));
+    return state_->backward ? workspaceBytes(*state_->backward, shape) : int64_t(0);
+  });
 }
 
 Status AttentionPlan::forward(const AttentionForward &call, const Workspace &workspace, Stream stream) const noexcept {
-  return guarded([&] { return state_->launch(Pass::forward, call, workspace, stream); });
+  return guarded([&] { return launch(state_->forward, state_->problem, call, workspace, stream); });
 }
 
 Status AttentionPlan::backward(const AttentionBackward &call, const Workspace &workspace,
                                Stream stream) const noexcept {
   return guarded([&]() -> Status {
-    if (!state_->problem.backward)
+    if (!state_->backward)
       return invalidArgument("backward", "it is false in the plan's problem; make the plan with .backward = true");
-    return state_->launch(Pass::backward, call, workspace, stream);
+    return launch(*state_->backward, state_->problem, call, workspace, stream);
   });
 }
 
@@ -229,11 +170,10 @@ float scoreFactor(float scale, int head_dim) noexcept {
 const AttentionProblem &AttentionPlan::problem() const noexcept { return state_->problem; }
 
 Schedule AttentionPlan::schedule(std::string_view program) const noexcept {
-  for (const std::vector<Step> *steps : {&state_->forward, &state_->backward})
-    for (const Step &step : *steps)
-      if (step.program == program)
-        return step.schedule;
-  return {};
+  const Schedule forward = state_->forward.plan.configuration(program).schedule;
+  if (forward != Schedule() || !state_->backward)
+    return forward;
+  return state_->backward->plan.configuration(program).schedule;
 }
 
 } // namespace tegula

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tegula/attention.h"
 #include "tegula/attention_programs.h"
-#include "tegula/kernel.h"
+#include "tegula/schedule.h"
+#include "tegula/size.h"
+
+#include <array>
 
 namespace tegula {
 
-/// Returns the grid of a launch. A persistent kernel has as many program instances as run at the same time
-/// (Kernel::concurrency), but at most one for each block of queries. The number of blocks may be beyond 64 bits.
-Grid launchGrid(GridRows rows, const AttentionShape &shape, const Schedule &schedule, int64_t concurrency);
+/// Returns the grid of a program with a schedule, as sizes over batch, heads, kv_heads, seqlen_q and seqlen_k. A
+/// persistent kernel has as many program instances as run at the same time, but at most one for each block of queries.
+std::array<Size, 3> launchGrid(GridRows rows, const Schedule &schedule);
 
 } // namespace tegula

@@ -8,9 +8,6 @@
 
 namespace tegula {
 
-/// Returns a program's text without the source locations of its operations.
-std::string withoutLocations(std::string_view program);
-
 /// Returns the name of a program's function, or an empty string if there is none.
 std::string_view functionName(std::string_view program);
 

@@ -2,6 +2,7 @@
 // Tests of the keys under which artifacts are kept.
 #include "cache/cache_fixture.h"
 #include "cache/key.h"
+#include "tegula/internal/program_text.h"
 
 #include <set>
 

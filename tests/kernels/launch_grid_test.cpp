@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/launch_grid.h"
+#include "tegula/attention.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +12,10 @@ namespace {
 std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int64_t concurrency,
                                              TileScheduler scheduler = TileScheduler::static_persistent) {
   const Schedule schedule{.block_m = 128, .block_n = 64, .tile_scheduler = scheduler};
-  const Grid grid = launchGrid(GridRows::scheduled, shape, schedule, concurrency);
-  return {grid.x, grid.y, grid.z};
+  const Sizes sizes = {{"batch", shape.batch},       {"heads", shape.heads},       {"kv_heads", shape.kv_heads},
+                       {"seqlen_q", shape.seqlen_q}, {"seqlen_k", shape.seqlen_k}, {"concurrency", concurrency}};
+  const auto [x, y, z] = launchGrid(GridRows::scheduled, schedule);
+  return {*evaluate(x, sizes), *evaluate(y, sizes), *evaluate(z, sizes)};
 }
 
 constexpr AttentionShape kShape{.batch = 2, .heads = 3, .kv_heads = 3, .seqlen_q = 129, .seqlen_k = 100};

@@ -15,19 +15,20 @@ MAY_INCLUDE = {
     "dsl": ["base"],
     "compiler": ["base"],
     "runtime": ["base"],
-    "kernels": ["base", "dsl", "runtime"],
+    "plan": ["base", "dsl", "runtime"],
+    "kernels": ["base", "dsl", "runtime", "plan"],
     "workload/oracle": ["base"],
-    "workload": ["base", "kernels", "runtime", "workload/oracle"],
-    "tuner": ["base", "kernels", "runtime", "workload"],
-    "host": ["base", "kernels", "runtime", "tuner"],
-    "bench": ["base", "dsl", "kernels", "runtime", "compiler/client", "workload", "host"],
-    "tools": ["base", "kernels", "runtime", "compiler", "workload", "tuner", "bench"],
+    "workload": ["base", "runtime", "plan", "kernels", "workload/oracle"],
+    "tuner": ["base", "runtime", "plan", "kernels", "workload"],
+    "host": ["base", "runtime", "plan", "kernels", "tuner"],
+    "bench": ["base", "dsl", "runtime", "plan", "kernels", "compiler/client", "workload", "host"],
+    "tools": ["base", "runtime", "plan", "kernels", "compiler", "workload", "tuner", "bench"],
 }
 MAY_INCLUDE["tests"] = list(MAY_INCLUDE)
-MAY_INCLUDE["examples"] = ["base", "dsl", "kernels", "runtime", "host"]
+MAY_INCLUDE["examples"] = ["base", "dsl", "runtime", "plan", "kernels", "host"]
 
 # A folder that has headers in include/ keeps its other headers for itself and for its tests.
-PUBLIC = {folder: f"{folder}/include/tegula/" for folder in ("base", "dsl", "runtime", "kernels", "tuner", "host")}
+PUBLIC = {folder: f"{folder}/include/tegula/" for folder in ("base", "dsl", "runtime", "plan", "kernels", "tuner", "host")}
 TESTS = {folder: [f"tests/{folder}"] for folder in PUBLIC}
 TESTS["runtime"] += ["tests/cache", "tests/simt", "tests/worker"]
 TESTS["kernels"] += ["tests/differential", "tests/simt"]

@@ -11,6 +11,7 @@
 
 #include "tegula/attention_programs.h"
 #include "tegula/kernel_cache.h"
+#include "tegula/plan.h"
 
 #include <memory>
 #include <span>
@@ -48,13 +49,6 @@ struct AttentionProblem {
 };
 
 class TunedSchedules;
-
-/// Memory on the device that a launch may use and leaves undefined. It must be 64-byte aligned, and no other launch may
-/// use it at the same time.
-struct Workspace {
-  void *data = nullptr;
-  int64_t bytes = 0;
-};
 
 /// Returns the factor on the scores that a call's `scale` stands for: 1 / sqrt(head_dim) if it is 0.
 float scoreFactor(float scale, int head_dim) noexcept;

@@ -4,33 +4,13 @@
 #pragma once
 
 #include "tegula/attention.h"
+#include "tegula/configuration.h"
 
 #include <cstdint>
-#include <functional>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace tegula {
-
-/// The values to try for one field of a schedule.
-class ScheduleAxis {
-public:
-  /// Makes an axis of values of the field `member`, as in ScheduleAxis(&Schedule::block_m, {64, 128}).
-  template <class Field> ScheduleAxis(Field Schedule::*member, const std::vector<std::type_identity_t<Field>> &values) {
-    for (const Field &value : values)
-      choices_.push_back([member, value](Schedule &schedule) { schedule.*member = value; });
-  }
-
-  /// Returns functions that each set the field to one of the values.
-  const std::vector<std::function<void(Schedule &)>> &choices() const { return choices_; }
-
-private:
-  std::vector<std::function<void(Schedule &)>> choices_;
-};
-
-/// All combinations of one value of each axis.
-using ScheduleSpace = std::vector<ScheduleAxis>;
 
 /// The resources that a schedule needs, estimated from the program before anything is compiled. One launch has
 /// `instances` program instances, each of which runs its loop `iterations` times.
@@ -54,8 +34,5 @@ struct SearchSpace {
 
 /// Returns the search space of a program. Returns unsupported, with the programs that have one, if it has none.
 Expected<SearchSpace> findSearchSpace(std::string_view program);
-
-/// Returns all schedules of the boxes, each once.
-std::vector<Schedule> enumerate(const std::vector<ScheduleSpace> &boxes);
 
 } // namespace tegula

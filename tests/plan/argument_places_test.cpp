@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernels/argument_places.h"
+#include "plan/argument_places.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Attention as a description of kernels: the arguments, the workspace and the grids of a pass.
+#pragma once
+
+#include "tegula/attention.h"
+#include "tegula/plan.h"
+
+namespace tegula {
+
+enum class Pass { forward, backward };
+
+/// Returns the description of a pass. Its arguments have the names of the programs' parameters. The errors are those of
+/// recordKernel, and internal if a program has a parameter that the pass has no argument for.
+Expected<PlanSpec> attentionSpec(const AttentionProblem &problem, Pass pass, const Target &target,
+                                 const Schedule &given, const TunedSchedules *tuned);
+
+} // namespace tegula

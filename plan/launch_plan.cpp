@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "plan_state.h"
+#include "tegula/guard.h"
+#include "tegula/profile_range.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <memory_resource>
+
+namespace tegula {
+namespace {
+
+constexpr int64_t kMaxBytes = std::numeric_limits<int64_t>::max() / 2;
+
+Status invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
+
+/// One launch, or the query of its workspace. Allocates from its own memory only, unless a plan is unusually large.
+class Launch {
+public:
+  explicit Launch(const PlanState &plan)
+      : plan_(plan), values_(plan.sizes.size() + 1, 0, &memory_), tensors_(&memory_), arguments_(&memory_) {
+    arguments_.reserve(kUsualArguments);
+    tensors_.reserve(plan.workspace.size());
+  }
+
+  /// Takes the caller's sizes by name, for the query of the workspace.
+  Status take(const Sizes &sizes) {
+    const size_t first = plan_.bound.size();
+    for (size_t place = 0; place < plan_.sizes.size(); ++place) {
+      const auto given = std::ranges::find(sizes, plan_.sizes[place], &NamedSize::name);
+      if (given != sizes.end())
+        values_[place] = given->value;
+      else if (place >= first)
+        values_[place] = chosen(place - first);
+      else if (isNeeded(place))
+        return invalid("the size '" + plan_.sizes[place] + "' is missing; sizes are " + namesOfSizes());
+    }
+    for (const NamedSize &size : sizes)
+      if (std::ranges::find(plan_.sizes, size.name) == plan_.sizes.end())
+        return invalid("there is no size '" + size.name + "'; sizes are " + namesOfSizes());
+    return {};
+  }
+
+  /// Takes the arguments, gives sizes their values, and checks shapes.
+  Status take(std::span<const Argument> arguments) {
+    const size_t needed = plan_.arguments.size(), most = needed + plan_.choices.size();
+    if (arguments.size() < needed || arguments.size() > most)
+      return invalid("plan '" + plan_.name + "': expected " + std::to_string(needed) +
+                     (most > needed ? " to " + std::to_string(most) : "") + " arguments, got " +
+                     std::to_string(arguments.size()));
+    caller_ = arguments.first(needed);
+    for (size_t i = 0; i < needed; ++i)
+      TEGULA_RETURN_IF_ERROR(checkKind(plan_.arguments[i], caller_[i]));
+    for (size_t place = 0; place < plan_.bound.size(); ++place)
+      values_[place] = sizeOf(plan_.bound[place].from);
+    for (size_t choice = 0; choice < plan_.choices.size(); ++choice)
+      TEGULA_RETURN_IF_ERROR(choose(choice, arguments));
+    for (const CheckedDimension &checked : plan_.checked)
+      TEGULA_RETURN_IF_ERROR(checkDimension(checked));
+    for (const auto &[fits, why] : plan_.requirements)
+      if (fits.value(values_) == 0)
+        return invalid("plan '" + plan_.name + "': " + why);
+    return {};
+  }
+
+  /// Lays the workspace out. Returns the bytes that it needs.
+  Expected<int64_t> layout() {
+    int64_t bytes = 0;
+    for (const WorkspaceTensor &entry : plan_.workspace) {
+      std::array<int64_t, kMaxRank> shape{};
+      for (size_t axis = 0; axis < entry.shape.size(); ++axis)
+        shape[axis] = entry.shape[axis].value(values_);
+      Expected<TensorRef> tensor = contiguous(nullptr, entry.dtype, std::span(shape).first(entry.shape.size()));
+      const Expected<int64_t> count = numel(*tensor);
+      const auto element = static_cast<int64_t>(tegula::sizeOf(entry.dtype));
+      if (!count || *count > (kMaxBytes - bytes) / element)
+        return Status(ErrorCode::resource_exhausted,
+                      "the workspace for these shapes would exceed " + std::to_string(kMaxBytes) + " bytes");
+      tensors_.push_back({*tensor, bytes, padded(*count * element)});
+      bytes += padded(*count * element);
+    }
+    return bytes;
+  }
+
+  Status place(const Workspace &workspace) {
+    const Expected<int64_t> bytes = layout();
+    if (!bytes)
+      return bytes.status();
+    if (workspace.bytes < *bytes)
+      return invalid("argument 'workspace': it has " + std::to_string(workspace.bytes) + " bytes; " +
+                     std::to_string(*bytes) + " are needed for these shapes");
+    if (*bytes > 0 && (!workspace.data || reinterpret_cast<uintptr_t>(workspace.data) % kWorkspaceAlignment != 0))
+      return invalid("argument 'workspace': its address is null or not a multiple of " +
+                     std::to_string(kWorkspaceAlignment));
+    for (Placed &placed : tensors_)
+      placed.tensor.data = static_cast<char *>(workspace.data) + placed.offset;
+    return {};
+  }
+
+  Status run(Stream stream) {
+    if (plan_.steps.size() > 1 || plan_.zero)
+      for (const PlanStep &step : plan_.steps)
+        if (isIncluded(step))
+          TEGULA_RETURN_IF_ERROR(step.kernel->check(gridOf(step), argumentsOf(step)));
+    for (size_t i = 0; i < plan_.workspace.size(); ++i)
+      if (plan_.workspace[i].zeroed)
+        TEGULA_RETURN_IF_ERROR(setToZero(tensors_[i], stream));
+    for (const PlanStep &step : plan_.steps)
+      if (isIncluded(step))
+        TEGULA_RETURN_IF_ERROR(step.kernel->launch(gridOf(step), argumentsOf(step), stream));
+    return {};
+  }
+
+private:
+  static constexpr size_t kUsualArguments = 32;
+
+  /// A tensor of the workspace.
+  struct Placed {
+    TensorRef tensor;
+    int64_t offset, bytes;
+  };
+
+  static int64_t padded(int64_t bytes) {
+    return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  }
+
+  std::string namesOfSizes() const {
+    std::string names;
+    for (const std::string &name : plan_.sizes)
+      names += (names.empty() ? "" : ", ") + name;
+    return names.empty() ? "none" : names;
+  }
+
+  /// Returns true if the workspace depends on a size.
+  bool isNeeded(size_t place) const {
+    const auto uses = [&](const SizeProgram &size) { return size.uses(place); };
+    const auto depends = [&](const WorkspaceTensor &tensor) { return std::ranges::any_of(tensor.shape, uses); };
+    return std::ranges::any_of(plan_.choices, uses) || std::ranges::any_of(plan_.workspace, depends);
+  }
+
+  /// Checks what binding sizes relies on. Kernel::check knows the rest.
+  static Status checkKind(const Parameter &parameter, const Argument &argument) {
+    const bool isTensor = parameter.kind == Parameter::Kind::tensor;
+    if (argument.kind() != parameter.kind)
+      return invalid("argument '" + parameter.name + "': expected " + (isTensor ? "a tensor" : "a scalar") + ", got " +
+                     (isTensor ? "a scalar" : "a tensor"));
+    if (isTensor && argument.tensor().rank != parameter.rank)
+      return invalid("argument '" + parameter.name + "': expected rank " + std::to_string(parameter.rank) +
+                     ", got rank " + std::to_string(argument.tensor().rank));
+    return {};
+  }
+
+  int64_t sizeOf(const Dimension &dimension) const {
+    return caller_[dimension.argument].tensor().shape[dimension.axis];
+  }
+
+  int64_t chosen(size_t choice) {
+    values_[plan_.concurrencyPlace()] = plan_.steps.front().kernel->concurrency();
+    return plan_.choices[choice].value(values_);
+  }
+
+  Status choose(size_t choice, std::span<const Argument> arguments) {
+    const size_t place = plan_.bound.size() + choice, at = plan_.arguments.size() + choice;
+    if (at >= arguments.size()) {
+      values_[place] = chosen(choice);
+      return {};
+    }
+    if (arguments[at].dtype() != i64 || arguments[at].kind() != Parameter::Kind::scalar)
+      return invalid("argument '" + plan_.sizes[place] + "': a choice is an int64_t");
+    values_[place] = arguments[at].integerValue();
+    return {};
+  }
+
+  Status checkDimension(const CheckedDimension &checked) const {
+    const int64_t expected = checked.value.value(values_), actual = sizeOf(checked.dimension);
+    if (actual == expected)
+      return {};
+    std::string message = "argument '" + plan_.arguments[checked.dimension.argument].name + "': its dimension " +
+                          std::to_string(checked.dimension.axis) + " is " + std::to_string(actual) + "; it must be " +
+                          checked.text;
+    if (std::to_string(expected) != checked.text)
+      message += ", which is " + std::to_string(expected);
+    const auto from = std::ranges::find(plan_.bound, checked.text, &BoundSize::name);
+    if (from != plan_.bound.end())
+      message += " from dimension " + std::to_string(from->from.axis) + " of '" +
+                 plan_.arguments[from->from.argument].name + "'";
+    return invalid(message);
+  }
+
+  bool isIncluded(const PlanStep &step) const { return step.condition.value(values_) != 0; }
+
+  Grid gridOf(const PlanStep &step) {
+    values_[plan_.concurrencyPlace()] = step.kernel->concurrency();
+    return {step.grid[0].value(values_), step.grid[1].value(values_), step.grid[2].value(values_)};
+  }
+
+  std::span<const Argument> argumentsOf(const PlanStep &step) {
+    arguments_.clear();
+    for (const size_t place : step.places)
+      arguments_.push_back(place < caller_.size() ? caller_[place] : Argument(tensors_[place - caller_.size()].tensor));
+    return arguments_;
+  }
+
+  Status setToZero(const Placed &placed, Stream stream) const {
+    const int64_t rows = placed.bytes / (kZeroColumns * static_cast<int64_t>(tegula::sizeOf(i32)));
+    const TensorRef view = contiguous(placed.tensor.data, i32, {rows, kZeroColumns});
+    return plan_.zero->launch({.x = (rows + kZeroRows - 1) / kZeroRows}, {view}, stream);
+  }
+
+  const PlanState &plan_;
+  std::array<std::byte, 16 << 10> bytes_; ///< More than plans usually need.
+  std::pmr::monotonic_buffer_resource memory_{bytes_.data(), bytes_.size()};
+  std::pmr::vector<int64_t> values_; ///< In the order of PlanState::sizes, then the concurrency.
+  std::pmr::vector<Placed> tensors_;
+  std::pmr::vector<Argument> arguments_;
+  std::span<const Argument> caller_;
+};
+
+std::string namesOf(const PlanState &plan) {
+  std::string names;
+  for (const Parameter &argument : plan.arguments)
+    names += (names.empty() ? "" : ", ") + argument.name;
+  for (size_t place = plan.bound.size(); place < plan.sizes.size(); ++place)
+    names += (names.empty() ? "" : ", ") + plan.sizes[place];
+  return names;
+}
+
+/// Puts named arguments into the order of the plan. A choice that is not given takes the value that it has otherwise.
+Status inOrder(const PlanState &plan, std::initializer_list<NamedArgument> named, std::vector<Argument> &ordered) {
+  size_t used = 0;
+  const auto find = [&](std::string_view name) {
+    const auto *found = std::ranges::find(named, name, &NamedArgument::name);
+    used += found != named.end();
+    return found;
+  };
+  for (const Parameter &parameter : plan.arguments) {
+    const auto *found = find(parameter.name);
+    if (found == named.end())
+      return invalid("argument '" + parameter.name + "' is missing");
+    ordered.push_back(found->value);
+  }
+  for (size_t place = plan.bound.size(); place < plan.sizes.size(); ++place) {
+    const auto *found = find(plan.sizes[place]);
+    if (found == named.end())
+      break;
+    ordered.push_back(found->value);
+  }
+  if (used == named.size())
+    return {};
+  for (const NamedArgument &argument : named)
+    if (std::ranges::find(plan.arguments, argument.name, &Parameter::name) == plan.arguments.end() &&
+        std::find(plan.sizes.begin() + std::ptrdiff_t(plan.bound.size()), plan.sizes.end(), argument.name) ==
+            plan.sizes.end())
+      return invalid("plan '" + plan.name + "' has no argument '" + std::string(argument.name) + "'; it has " +
+                     namesOf(plan));
+  return invalid("plan '" + plan.name + "': an argument is given twice, or a choice without the choices before it");
+}
+
+} // namespace
+
+const std::string &Plan::name() const noexcept { return state_->name; }
+const std::vector<Parameter> &Plan::arguments() const noexcept { return state_->arguments; }
+const std::vector<std::string> &Plan::sizes() const noexcept { return state_->sizes; }
+
+Configuration Plan::configuration(std::string_view kernel) const noexcept {
+  const auto found = std::ranges::find(state_->steps, kernel, &PlanStep::name);
+  return found == state_->steps.end() ? Configuration() : found->configuration;
+}
+
+Expected<int64_t> Plan::workspaceBytes(const Sizes &sizes) const noexcept {
+  return guarded([&]() -> Expected<int64_t> {
+    Launch launch(*state_);
+    TEGULA_RETURN_IF_ERROR(launch.take(sizes));
+    return launch.layout();
+  });
+}
+
+Status Plan::launch(std::span<const Argument> arguments, const Workspace &workspace, Stream stream) const noexcept {
+  return guarded([&]() -> Status {
+    Launch launch(*state_);
+    TEGULA_RETURN_IF_ERROR(launch.take(arguments));
+    TEGULA_RETURN_IF_ERROR(launch.place(workspace));
+    return launch.run(stream);
+  });
+}
+
+Status Plan::launch(std::initializer_list<NamedArgument> arguments, const Workspace &workspace,
+                    Stream stream) const noexcept {
+  return guarded([&]() -> Status {
+    std::vector<Argument> ordered;
+    ordered.reserve(arguments.size());
+    TEGULA_RETURN_IF_ERROR(inOrder(*state_, arguments, ordered));
+    return launch(ordered, workspace, stream);
+  });
+}
+
+} // namespace tegula

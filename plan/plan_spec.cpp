@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Checks of a description that need no program.
+#include "tegula/plan.h"
+
+#include "where.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace tegula {
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+std::string shapeText(const TensorSpec &tensor) {
+  std::string text = std::string(toString(tensor.dtype)) + " [";
+  for (const Size &size : tensor.shape)
+    text += (&size == tensor.shape.data() ? "" : ", ") + toString(size);
+  return text + "]";
+}
+
+std::string typeText(const ArgumentSpec &argument) {
+  if (const auto *tensor = std::get_if<TensorSpec>(&argument))
+    return shapeText(*tensor) + (tensor->access == Access::workspace ? " of the workspace" : "");
+  return "a scalar " + std::string(toString(std::get<ScalarSpec>(argument).dtype));
+}
+
+Status checkTensor(const std::string &plan, const TensorSpec &tensor) {
+  if (tensor.shape.empty() || tensor.shape.size() > size_t(kMaxRank))
+    return errorAt(tensor.where, plan + "'" + tensor.name + "' has rank " + std::to_string(tensor.shape.size()) +
+                                     "; legal are 1 to " + std::to_string(kMaxRank));
+  if (tensor.zeroed && tensor.access != Access::workspace)
+    return errorAt(tensor.where, plan + "'" + tensor.name + "' is the caller's; only a workspace can be zeroed");
+  return {};
+}
+
+const Size::Term *unknownName(const Size &size, const Names &names) {
+  for (const Size::Term &term : size.terms())
+    if (term.op == SizeOp::name && !names.contains(term.name))
+      return &term;
+  return nullptr;
+}
+
+class Checker {
+public:
+  explicit Checker(const PlanSpec &spec) : spec_(spec), plan_("plan '" + spec.name() + "': ") {}
+
+  Status check() {
+    if (spec_.kernels().empty())
+      return {ErrorCode::invalid_program, plan_ + "it has no kernels"};
+    TEGULA_RETURN_IF_ERROR(checkArguments());
+    collectNames();
+    Names names = bound_;
+    names.insert("concurrency");
+    for (const Choice &choice : spec_.choices()) {
+      TEGULA_RETURN_IF_ERROR(checkSize(choice.otherwise, names, spec_.kernels().front().declared()));
+      names.insert(choice.name);
+      bound_.insert(choice.name);
+    }
+    for (const Requirement &requirement : spec_.requirements())
+      TEGULA_RETURN_IF_ERROR(checkSize(requirement.condition, bound_, spec_.kernels().front().declared()));
+    for (const KernelSpec &kernel : spec_.kernels())
+      TEGULA_RETURN_IF_ERROR(checkKernel(kernel));
+    return {};
+  }
+
+private:
+  Status checkArguments() const {
+    std::vector<ArgumentSpec> seen;
+    for (const KernelSpec &kernel : spec_.kernels()) {
+      Names own;
+      for (const ArgumentSpec &argument : kernel.arguments()) {
+        if (!own.insert(nameOf(argument)).second)
+          return errorAt(whereOf(argument),
+                         plan_ + "kernel '" + kernel.name() + "' has two arguments '" + nameOf(argument) + "'");
+        if (const auto *tensor = std::get_if<TensorSpec>(&argument))
+          TEGULA_RETURN_IF_ERROR(checkTensor(plan_, *tensor));
+        const auto same = std::ranges::find(seen, nameOf(argument), &nameOf);
+        if (same == seen.end())
+          seen.push_back(argument);
+        else if (typeText(*same) != typeText(argument))
+          return errorAt(whereOf(argument), plan_ + "'" + nameOf(argument) + "' is " + typeText(argument) +
+                                                " here, and " + typeText(*same) + " at " + lineOf(whereOf(*same)));
+      }
+    }
+    return {};
+  }
+
+  /// Collects the sizes that shapes of the caller's tensors give.
+  void collectNames() {
+    for (const KernelSpec &kernel : spec_.kernels())
+      for (const ArgumentSpec &argument : kernel.arguments())
+        if (const auto *tensor = std::get_if<TensorSpec>(&argument); tensor && tensor->access != Access::workspace)
+          for (const Size &size : tensor->shape)
+            if (size.isName() && !isTunable(kernel, size.terms().front().name))
+              bound_.insert(size.terms().front().name);
+  }
+
+  static bool isTunable(const KernelSpec &kernel, const std::string &name) {
+    return std::ranges::any_of(kernel.tunables(), [&](const Tunable &tunable) { return tunable.name() == name; });
+  }
+
+  Status checkSize(const Size &size, const Names &names, Location where) const {
+    const Size::Term *unknown = unknownName(size, names);
+    if (unknown == nullptr)
+      return {};
+    return errorAt(where, plan_ + "the size '" + unknown->name + "' in '" + toString(size) +
+                              "' is no dimension of a caller's tensor; give it to one, or make it a choice");
+  }
+
+  Status checkKernel(const KernelSpec &kernel) const {
+    Names names = bound_;
+    for (const Tunable &tunable : kernel.tunables())
+      names.insert(tunable.name());
+    for (const ArgumentSpec &argument : kernel.arguments())
+      if (const auto *tensor = std::get_if<TensorSpec>(&argument))
+        for (const Size &size : tensor->shape)
+          TEGULA_RETURN_IF_ERROR(checkSize(size, names, tensor->where));
+    TEGULA_RETURN_IF_ERROR(checkSize(kernel.condition(), names, kernel.declared()));
+    names.insert("concurrency");
+    for (const Size &size : kernel.gridSizes())
+      TEGULA_RETURN_IF_ERROR(checkSize(size, names, kernel.declared()));
+    return {};
+  }
+
+  const PlanSpec &spec_;
+  const std::string plan_;
+  Names bound_; ///< From checks of choices on, these are among them.
+};
+
+} // namespace
+
+PlanSpec::PlanSpec(KernelSpec kernel) : name_(kernel.name()) { kernels_.push_back(std::move(kernel)); }
+
+PlanSpec::PlanSpec(std::string name, std::vector<KernelSpec> kernels)
+    : name_(std::move(name)), kernels_(std::move(kernels)) {}
+
+PlanSpec &&PlanSpec::choice(std::string name, Size otherwise) && {
+  choices_.push_back({std::move(name), std::move(otherwise)});
+  return std::move(*this);
+}
+
+PlanSpec &&PlanSpec::require(Size fits, std::string why) && {
+  requirements_.push_back({std::move(fits), std::move(why)});
+  return std::move(*this);
+}
+
+std::vector<ArgumentSpec> PlanSpec::arguments() const {
+  std::vector<ArgumentSpec> all;
+  for (const KernelSpec &kernel : kernels_)
+    for (const ArgumentSpec &argument : kernel.arguments())
+      if (std::ranges::find(all, nameOf(argument), &nameOf) == all.end())
+        all.push_back(argument);
+  return all;
+}
+
+Status PlanSpec::check() const { return Checker(*this).check(); }
+
+} // namespace tegula

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// The messages for wrong descriptions and wrong launches. They run on the cores.
+#include "plan/programs.h"
+
+#include "compiler/client/InProcessCompiler.h"
+#include "tegula/dsl.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tegula::testing {
+namespace {
+
+using ::testing::EndsWith;
+
+KernelCache &cache() {
+  static const std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  static KernelCache kernels(*compiler, *cpuDevice());
+  return kernels;
+}
+
+void copy(View X, View Y) {
+  Value i = programId(0) * 16;
+  Y.store(i, X.load(i, {16}));
+}
+
+const Size n("n");
+
+std::string errorOf(const PlanSpec &spec) { return Plan::make(spec, cache()).status().message(); }
+
+/// Returns "file:LINE: error: " for the line of a declaration.
+std::string errorAt(Location where) {
+  return std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": error: ";
+}
+
+TEST(PlanErrors, ASizeThatNoTensorGives) {
+  const KernelSpec kernel("copy", copy, input("x", f32, {n}), output("y", f32, {n}));
+  EXPECT_EQ(kernel.declared().line(), __LINE__ - 1);
+  EXPECT_EQ(errorOf(KernelSpec(kernel).grid(Size("m"))),
+            errorAt(kernel.declared()) + "plan 'copy': the size 'm' in 'm' is no dimension of a caller's tensor; give "
+                                         "it to one, or make it a choice");
+}
+
+TEST(PlanErrors, TwoArgumentsOfOneNameThatDiffer) {
+  const TensorSpec x = input("x", f32, {n}), y = output("y", f32, {n});
+  const TensorSpec other = input("y", f32, {n, 4});
+  EXPECT_EQ(other.where.line(), __LINE__ - 1);
+  const PlanSpec spec("twice", {KernelSpec("copy", copy, x, y).grid(1), KernelSpec("again", copy, other, x).grid(1)});
+  EXPECT_EQ(errorOf(spec), errorAt(other.where) + "plan 'twice': 'y' is f32 [n, 4] here, and f32 [n] at " + __FILE__ +
+                               ":" + std::to_string(y.where.line()));
+}
+
+TEST(PlanErrors, AnInputThatIsWritten) {
+  const TensorSpec y = input("y", f32, {n});
+  EXPECT_EQ(errorOf(KernelSpec("copy", copy, input("x", f32, {n}), y).grid(1)),
+            errorAt(y.where) + "kernel 'copy': 'y' is an input, but the kernel writes it; declare it output or inout");
+}
+
+TEST(PlanErrors, AnOutputThatIsNotWritten) {
+  const TensorSpec x = output("x", f32, {n});
+  EXPECT_EQ(errorOf(KernelSpec("copy", copy, x, output("y", f32, {n})).grid(1)),
+            errorAt(x.where) + "kernel 'copy': 'x' is an output, but the kernel does not write it; declare it input");
+}
+
+TEST(PlanErrors, AWorkspaceThatNoKernelWrote) {
+  const TensorSpec part = workspace("part", f32, {n});
+  EXPECT_EQ(errorOf(KernelSpec("copy", copy, part, output("y", f32, {n})).grid(1)),
+            errorAt(part.where) + "kernel 'copy': 'part' is a workspace that no kernel has written before; it may be "
+                                  "zeroed(...)");
+}
+
+TEST(PlanErrors, ARankThatDoesNotExist) {
+  const TensorSpec x = input("x", f32, {});
+  EXPECT_EQ(errorOf(KernelSpec("copy", copy, x, output("y", f32, {n})).grid(1)),
+            errorAt(x.where) + "plan 'copy': 'x' has rank 0; legal are 1 to 5");
+}
+
+TEST(PlanErrors, AKernelThatMisusesTheLanguage) {
+  const auto wrong = [](View X, View Y) { Y.store(0, X.load(0, {16}) + X.load(0, {8})); };
+  const std::string message = errorOf(KernelSpec("wrong", wrong, input("x", f32, {n}), output("y", f32, {n})).grid(1));
+  EXPECT_NE(message.find("plan_errors_test.cpp:" + std::to_string(__LINE__ - 2)), std::string::npos) << message;
+}
+
+TEST(PlanErrors, AConfigurationOfNoKernel) {
+  EXPECT_EQ(Plan::make(matmul(), cache(), {.configurations = {{"add", {}}}}).status().message(),
+            "plan 'matmul' has no kernel 'add'");
+}
+
+TEST(PlanErrors, TunablesThatDisagreeAboutTheWorkspace) {
+  const auto write = [](View X, View Part, int) { Part.store(0, X.load(0, {16})); };
+  const auto read = [](View Part, View Y, int) { Y.store(0, Part.load(0, {16})); };
+  Tunable block("block", {16, 32}, 16);
+  const TensorSpec part = workspace("part", f32, {ceilDiv(n, block)});
+  const PlanSpec spec("blocks", {KernelSpec("write", write, input("x", f32, {n}), part, block).grid(1),
+                                 KernelSpec("read", read, part, output("y", f32, {n}), block).grid(1)});
+  EXPECT_TRUE(Plan::make(spec, cache()).ok());
+  EXPECT_EQ(Plan::make(spec, cache(), {.configurations = {{"read", {.tunables = {{"block", 32}}}}}}).status().message(),
+            "plan 'blocks': a size of 'part' is ceildiv(n, 16) for one kernel and ceildiv(n, 32) for 'read'; give both "
+            "the same tunables");
+}
+
+/// A launch of matmul() with tensors that fit, unless a test changes them.
+struct Call {
+  std::vector<float> memory = std::vector<float>(64 * 64);
+  TensorRef a = contiguous(memory.data(), bf16, {8, 4}), b = contiguous(memory.data(), bf16, {4, 6}),
+            c = contiguous(memory.data() + 512, f32, {8, 6});
+
+  std::string error() const { return Plan::make(matmul(), cache())->launch({{"a", a}, {"b", b}, {"c", c}}).message(); }
+};
+
+TEST(LaunchErrors, ShapesThatDoNotFit) {
+  Call call;
+  EXPECT_EQ(call.error(), "");
+  call.b.shape[0] = 5;
+  EXPECT_EQ(call.error(), "argument 'b': its dimension 0 is 5; it must be k, which is 4 from dimension 1 of 'a'");
+}
+
+TEST(LaunchErrors, KindsThatDoNotFit) {
+  Call call;
+  call.a.rank = 3;
+  EXPECT_EQ(call.error(), "argument 'a': expected rank 2, got rank 3");
+  call = {};
+  call.c.dtype = bf16;
+  EXPECT_EQ(call.error(), "argument 'c': expected f32, got bf16");
+  EXPECT_EQ(Plan::make(matmul(), cache())->launch({{"a", 1.0f}, {"b", call.b}, {"c", call.c}}).message(),
+            "argument 'a': expected a tensor, got a scalar");
+}
+
+TEST(LaunchErrors, NamesThatDoNotFit) {
+  const Call call;
+  const Plan plan = *Plan::make(matmul(), cache());
+  EXPECT_EQ(plan.launch({{"a", call.a}, {"b", call.b}}).message(), "argument 'c' is missing");
+  EXPECT_EQ(plan.launch({{"a", call.a}, {"b", call.b}, {"c", call.c}, {"d", call.c}}).message(),
+            "plan 'matmul' has no argument 'd'; it has a, b, c");
+  EXPECT_EQ(plan.launch({{"a", call.a}, {"b", call.b}, {"c", call.c}, {"a", call.a}}).message(),
+            "plan 'matmul': an argument is given twice, or a choice without the choices before it");
+  const Argument one[] = {call.a};
+  EXPECT_EQ(plan.launch(one).message(), "plan 'matmul': expected 3 arguments, got 1");
+}
+
+TEST(LaunchErrors, AWorkspaceThatIsTooSmall) {
+  std::vector<float> memory(4096);
+  const TensorRef x = contiguous(memory.data(), f32, {16, 200}), y = contiguous(memory.data() + 3500, f32, {16});
+  const Plan plan = *Plan::make(splitSum(), cache());
+  EXPECT_EQ(plan.launch({{"x", x}, {"y", y}}).message(),
+            "argument 'workspace': it has 0 bytes; 256 are needed for these shapes");
+  EXPECT_EQ(plan.launch({{"x", x}, {"y", y}, {"splits", int64_t(0)}}).message(),
+            "plan 'split_sum': splits must be 1 or more");
+  EXPECT_EQ(plan.launch({{"x", x}, {"y", y}, {"splits", 2}}).message(), "argument 'splits': a choice is an int64_t");
+  EXPECT_EQ(plan.workspaceBytes({{"columns", 4}}).status().message(),
+            "the size 'rows' is missing; sizes are rows, columns, splits");
+  EXPECT_EQ(plan.workspaceBytes({{"rows", 4}, {"columns", 4}, {"x", 4}}).status().message(),
+            "there is no size 'x'; sizes are rows, columns, splits");
+  EXPECT_EQ(plan.workspaceBytes({{"rows", int64_t(1) << 62}, {"columns", 400}}).status().code(),
+            ErrorCode::resource_exhausted);
+}
+
+} // namespace
+} // namespace tegula::testing
