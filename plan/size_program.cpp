@@ -18,10 +18,10 @@ Expected<SizeProgram> SizeProgram::make(const Size &size, const Places &places) 
   SizeProgram program;
   size_t depth = 0;
   for (const Size::Term &term : size.terms()) {
-    depth = isOperation(term.op) ? depth - operationOf(term.op).operands + 1 : depth + 1;
+    int64_t number = isOperation(term.op) ? static_cast<int64_t>(operationOf(term.op).operands) : term.number;
+    depth = isOperation(term.op) ? depth + 1 - static_cast<size_t>(number) : depth + 1;
     if (depth > kMaxDepth)
       return Status(ErrorCode::invalid_argument, "the expression of a size is nested too deeply");
-    int64_t number = term.number;
     if (term.op == SizeOp::name) {
       const std::optional<size_t> place = places(term.name);
       if (!place)
@@ -34,7 +34,7 @@ Expected<SizeProgram> SizeProgram::make(const Size &size, const Places &places) 
 }
 
 int64_t SizeProgram::value(std::span<const int64_t> values) const {
-  std::array<int64_t, kMaxDepth + 2> stack{}; // compute() looks at two operands at least.
+  std::array<int64_t, kMaxDepth> stack; // Not initialised, because a launch evaluates many small expressions.
   size_t depth = 0;
   for (const Step &step : steps_) {
     if (step.op == SizeOp::number) {
@@ -42,7 +42,7 @@ int64_t SizeProgram::value(std::span<const int64_t> values) const {
     } else if (step.op == SizeOp::name) {
       stack[depth++] = values[static_cast<size_t>(step.number)];
     } else {
-      depth -= operationOf(step.op).operands;
+      depth -= static_cast<size_t>(step.number);
       stack[depth] = compute(step.op, &stack[depth]);
       ++depth;
     }

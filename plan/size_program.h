@@ -28,7 +28,7 @@ public:
 private:
   struct Step {
     SizeOp op;
-    int64_t number; ///< The number, or the place of a name.
+    int64_t number; ///< The number, the place of a name, or the number of operands.
   };
 
   std::vector<Step> steps_;

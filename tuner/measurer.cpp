@@ -17,13 +17,16 @@ constexpr std::chrono::seconds kPatienceToPrepare{60};
 /// How many times slower than the first candidate one may be.
 constexpr double kSlowest = 30;
 
-/// In the folder of the program or library that this code is part of, as tegula-cc.
+/// Looks in the folder of the program or library that this code is part of, and in those where a library's programs
+/// are, as for tegula-cc.
 std::string findMeasurer() {
   std::error_code error;
   std::string self = fileOf(reinterpret_cast<const void *>(&findMeasurer));
   std::filesystem::path folder = std::filesystem::canonical(self, error).parent_path();
-  std::filesystem::path beside = folder / "tegula-measure";
-  return std::filesystem::exists(beside, error) ? beside : folder / "../bin/tegula-measure";
+  for (const char *place : {".", "../bin", "../../bin"})
+    if (std::filesystem::path program = folder / place / "tegula-measure"; std::filesystem::exists(program, error))
+      return program;
+  return folder / "tegula-measure";
 }
 
 Failure failureOf(const Status &status) {
@@ -33,11 +36,13 @@ Failure failureOf(const Status &status) {
 
 } // namespace
 
-Measurer::Measurer(std::string program, const TuningTask &task, const TuningDevice &machine, uint64_t seed,
+Measurer::Measurer(std::string program, const Subject &subject, const TuningDevice &machine, uint64_t seed,
                    std::chrono::milliseconds patience)
-    : program_(program.empty() ? findMeasurer() : std::move(program)), patience_(patience) {
-  Json open = {{"do", "open"}, {"target", machine.target.name}, {"task", toJson(task)}, {"seed", seed}};
+    : program_(program.empty() ? findMeasurer() : std::move(program)), subject_(subject), patience_(patience) {
+  Json open = {{"do", "open"}, {"target", machine.target.name}, {"seed", seed}};
+  open.update(subject.opening());
   open_ = open.dump() + "\n";
+  shared_ = subject.description();
 }
 
 Status Measurer::start() {
@@ -59,10 +64,12 @@ void Measurer::share(const std::vector<CompiledProgram> &programs) {
     shared_.push_back(kernelMessage(program));
 }
 
-void Measurer::add(size_t candidate, const Schedule &schedule, const CompiledProgram &program) {
-  entries_[candidate] = {schedule, kernelMessage(program)};
+void Measurer::add(size_t index, const Candidate &candidate, const CompiledProgram &program) {
+  Json load = {{"do", "load"}, {"id", index}};
+  load.update(subject_.loading(candidate));
+  entries_[index] = {kernelMessage(program), load.dump() + "\n"};
   if (!one_by_one_)
-    (void)load(candidate); // A failure shows when it is asked about.
+    (void)this->load(index); // A failure shows when it is asked about.
 }
 
 Expected<Json> Measurer::ask(const std::string &message, std::chrono::milliseconds patience) {
@@ -90,8 +97,7 @@ Status Measurer::load(size_t candidate) {
     return {};
   const Entry &entry = entries_.at(candidate);
   TEGULA_RETURN_IF_ERROR(ask(entry.kernel, patience_).status());
-  Json load = {{"do", "load"}, {"id", candidate}, {"schedule", toString(entry.schedule)}};
-  TEGULA_RETURN_IF_ERROR(ask(load.dump() + "\n", patience_).status());
+  TEGULA_RETURN_IF_ERROR(ask(entry.load, patience_).status());
   loaded_.insert(candidate);
   return {};
 }

@@ -2,7 +2,7 @@
 // The tuner's side of the process that runs candidates.
 #pragma once
 
-#include "messages.h"
+#include "subject.h"
 #include "tegula/internal/worker_process.h"
 
 #include <chrono>
@@ -28,7 +28,8 @@ template <class T> using Answer = std::variant<T, Failure>;
 /// receives the kernels of its candidates again.
 class Measurer {
 public:
-  Measurer(std::string program, const TuningTask &task, const TuningDevice &machine, uint64_t seed,
+  /// `subject` must outlive the object.
+  Measurer(std::string program, const Subject &subject, const TuningDevice &machine, uint64_t seed,
            std::chrono::milliseconds patience);
 
   /// Returns internal, with a reason, if the program does not start or cannot do what the task asks for.
@@ -37,7 +38,7 @@ public:
   /// Adds programs that every candidate's plan needs. Call it before start().
   void share(const std::vector<CompiledProgram> &programs);
   /// Lets the process load the candidate while others are checked.
-  void add(size_t candidate, const Schedule &schedule, const CompiledProgram &program);
+  void add(size_t index, const Candidate &candidate, const CompiledProgram &program);
 
   /// Runs the check and returns the largest error ratio.
   Answer<double> check(size_t candidate);
@@ -47,9 +48,9 @@ public:
   Answer<std::vector<double>> time(size_t candidate, int launches);
 
 private:
+  /// The messages that send a candidate.
   struct Entry {
-    Schedule schedule;
-    std::string kernel; ///< The message that sends the kernel.
+    std::string kernel, load;
   };
 
   /// Sends a message and returns the answer. After an error of the process itself (compile_crashed, compile_timeout),
@@ -62,8 +63,9 @@ private:
   Expected<Json> askOnce(size_t candidate, Json request, std::chrono::milliseconds patience);
 
   std::string program_;
+  const Subject &subject_;
   std::string open_;                ///< The message `open`.
-  std::vector<std::string> shared_; ///< Messages that send the shared programs.
+  std::vector<std::string> shared_; ///< Messages that describe the subject and send the shared programs.
   std::chrono::milliseconds patience_;
   std::map<size_t, Entry> entries_;
 

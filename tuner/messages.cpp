@@ -41,6 +41,15 @@ Variant variantOf(const Json &json, const AttentionProblem &problem) {
 
 } // namespace
 
+Expected<CompiledProgram> compiledProgram(Program program, const Schedule &schedule, const Target &target,
+                                          Compiler &compiler) {
+  CompileRequest request{.program = std::move(program.text), .schedule = schedule, .target = target};
+  Expected<Artifact> artifact = compiler.compile(request);
+  if (!artifact)
+    return artifact.status();
+  return CompiledProgram{std::move(request), std::move(*artifact)};
+}
+
 std::string kernelMessage(const CompiledProgram &program) {
   std::string request = serialize(program.request);
   Json json = {{"do", "kernel"}, {"request_bytes", request.size()}};
@@ -84,6 +93,20 @@ TuningTask taskOf(const Json &json) {
                            .contain_nonfinite = json.value("contain_nonfinite", false)};
   problem.variant = variantOf(json, problem);
   return {.problem = problem, .shape = shapeOf(json.at("shape")), .program = json.at("program")};
+}
+
+Json toJson(const Sizes &sizes) {
+  Json json = Json::object();
+  for (const NamedSize &size : sizes)
+    json[size.name] = size.value;
+  return json;
+}
+
+Sizes sizesOf(const Json &json) {
+  Sizes sizes;
+  for (const auto &[name, value] : json.items())
+    sizes.push_back({name, value.get<int64_t>()});
+  return sizes;
 }
 
 Json failure(const Status &status) { return {{"code", int(status.code())}, {"message", status.message()}}; }

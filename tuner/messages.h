@@ -4,12 +4,15 @@
 // Each frame from the tuner is one line of JSON with a verb as "do", and bytes after it for `kernel`; the answer is a
 // line of JSON, with the members "code" and "message" if the request failed.
 //
-//   open     target, task, seed   -> {}            comes first: the task and the target; a variant by its name
-//   kernel   request_bytes        -> {}            a CompileRequest and its Artifact follow
-//   load     id, schedule         -> {}            begins to make a candidate of kernels that have come before
-//   prepare  id                   -> {}            computes the reference for all checks, with any candidate's plan
-//   check    id                   -> error_ratio   runs it at a small shape, and compares; also "right" and "why"
-//   time     id, launches         -> ms: [...]     runs it at the task's shape
+//   open     target, seed, task or plan -> {}        comes first: the target, and attention's task (a variant by its
+//                                                    name) or a plan's scalars and tolerance
+//   tensor   purpose, name              -> {}        plans: an input's bytes follow, for the purpose "check" or "time"
+//   expected name                       -> {}        plans: the right values of an output follow, as f64
+//   kernel   request_bytes              -> {}        a CompileRequest and its Artifact follow
+//   load     id, schedule or plan       -> {}        begins to make a candidate of kernels that have come before
+//   prepare  id                         -> {}        makes the tensors of all checks, with any candidate's plan
+//   check    id                         -> error_ratio  runs it at a small shape, and compares; also "right" and "why"
+//   time     id, launches               -> ms: [...]    runs it at the task's shape
 #pragma once
 
 #include "tegula/tuner.h"
@@ -32,6 +35,10 @@ struct CompiledProgram {
   Artifact artifact;
 };
 
+/// Compiles a program for a target.
+Expected<CompiledProgram> compiledProgram(Program program, const Schedule &schedule, const Target &target,
+                                          Compiler &compiler);
+
 std::string kernelMessage(const CompiledProgram &program);
 /// Parses a `kernel` message; `bytes` are the bytes after the line `json`.
 Expected<CompiledProgram> kernelOf(const Json &json, std::string_view bytes);
@@ -39,6 +46,11 @@ Expected<CompiledProgram> kernelOf(const Json &json, std::string_view bytes);
 Json toJson(const TuningTask &task);
 /// Parses a task. Throws nlohmann::json::exception for anything else.
 TuningTask taskOf(const Json &json);
+
+/// Returns an object with a member for each size.
+Json toJson(const Sizes &sizes);
+/// Parses it. Throws nlohmann::json::exception for anything else.
+Sizes sizesOf(const Json &json);
 
 Json failure(const Status &status);
 /// Returns the status of an answer: Ok unless the request failed.

@@ -48,7 +48,7 @@ std::optional<CandidateState> parseCandidateState(std::string_view word) {
   return CandidateState(found - std::begin(kStates));
 }
 
-size_t Tuning::count(CandidateState state) const {
+size_t SearchResult::count(CandidateState state) const {
   return size_t(std::count_if(candidates.begin(), candidates.end(),
                               [&](const Candidate &candidate) { return candidate.state == state; }));
 }

@@ -35,6 +35,15 @@ public:
     return found != numbers_.end() ? found->second : 0;
   }
 
+  /// Returns the numbers of an object, by the names of its members.
+  Sizes numbersOf(const std::string &object) const {
+    Sizes numbers;
+    for (const auto &[path, value] : numbers_)
+      if (path.starts_with(object + "."))
+        numbers.push_back({path.substr(object.size() + 1), value});
+    return numbers;
+  }
+
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t value) override { return keep(numbers_, value); }
@@ -88,15 +97,9 @@ TuningDevice machineOf(const Members &members) {
           .compiler = members.string("compiler")};
 }
 
-std::optional<TunedSchedule> readSchedule(const Folder &folder, const std::string &name, const TuningDevice &machine) {
-  ReadError fault;
-  const std::optional<std::string> text = folder.read(name, fault);
-  Members members;
-  if (!text || !members.read(*text) || members.number("format") != tuning::kFormat ||
-      !tuning::isSame(machineOf(members), machine))
-    return std::nullopt;
+std::optional<TunedSchedule> scheduleOf(const Members &members) {
   const Expected<Schedule> schedule = parseSchedule(members.string("schedule"));
-  if (!schedule)
+  if (!schedule || members.string("class.program").empty())
     return std::nullopt;
   return TunedSchedule{.program = members.string("class.program"),
                        .problem = members.string("class.problem"),
@@ -107,13 +110,42 @@ std::optional<TunedSchedule> readSchedule(const Folder &folder, const std::strin
                        .schedule = *schedule};
 }
 
-void readSchedules(const fs::path &path, const TuningDevice &machine, TunedSchedules &all) {
+std::optional<TunedConfiguration> configurationOf(const Members &members) {
+  if (members.string("class.kernel").empty())
+    return std::nullopt;
+  return TunedConfiguration{.kernel = members.string("class.kernel"),
+                            .kernel_class = members.string("class.kernel_class"),
+                            .sizes = members.numbersOf("class.sizes"),
+                            .text = members.string("configuration")};
+}
+
+/// Calls visit(members) for each result of a machine.
+template <class Visit> void forEachResult(const fs::path &path, const TuningDevice &machine, Visit visit) {
   const std::optional<Folder> folder = tuning::openStore(path);
   if (!folder)
     return;
-  for (const FolderFile &file : folder->files())
-    if (std::optional<TunedSchedule> schedule = readSchedule(*folder, file.name, machine))
-      all.add(std::move(*schedule));
+  for (const FolderFile &file : folder->files()) {
+    ReadError fault;
+    const std::optional<std::string> text = folder->read(file.name, fault);
+    Members members;
+    if (text && members.read(*text) && members.number("format") == tuning::kFormat &&
+        tuning::isSame(machineOf(members), machine))
+      visit(members);
+  }
+}
+
+/// Collects what `of` makes of the results of a machine. If memory runs out, plans have what was read so far.
+template <class All, class Of> All collected(const fs::path &path, const TuningDevice &machine, Of of) noexcept {
+  All all;
+  try {
+    forEachResult(path, machine, [&](const Members &members) {
+      if (auto entry = of(members))
+        all.add(std::move(*entry));
+    });
+  } catch (...) {
+    return all;
+  }
+  return all;
 }
 
 } // namespace
@@ -124,13 +156,11 @@ fs::path TuningStore::userDirectory() {
 }
 
 TunedSchedules TuningStore::schedules(const TuningDevice &machine) const noexcept {
-  TunedSchedules all;
-  try {
-    readSchedules(folder_, machine, all);
-  } catch (...) {
-    // If memory runs out, plans have the schedules that were read so far.
-  }
-  return all;
+  return collected<TunedSchedules>(folder_, machine, scheduleOf);
+}
+
+TunedConfigurations TuningStore::configurations(const TuningDevice &machine) const noexcept {
+  return collected<TunedConfigurations>(folder_, machine, configurationOf);
 }
 
 } // namespace tegula

@@ -4,6 +4,8 @@
 #include "store_files.h"
 #include "tegula/internal/digest.h"
 
+#include <bit>
+
 namespace tegula {
 namespace {
 
@@ -11,13 +13,20 @@ namespace fs = std::filesystem;
 
 constexpr const char *kExtension = ".json";
 
-std::optional<Tuning> readTuning(const Folder &folder, const std::string &name) {
+/// Reads a result for the machine that has a winner.
+template <class Result>
+std::optional<Result> readResult(const fs::path &path, const std::string &name, const TuningDevice &machine,
+                                 Expected<Result> (*parse)(const std::string &text)) {
+  std::optional<Folder> folder = tuning::openStore(path);
   ReadError fault;
-  std::optional<std::string> text = folder.read(name, fault);
+  std::optional<std::string> text = folder ? folder->read(name, fault) : std::nullopt;
   if (!text)
     return std::nullopt;
-  Expected<Tuning> tuning = parseTuning(*text);
-  return tuning && tuning->best ? std::optional(std::move(*tuning)) : std::nullopt;
+  Expected<Result> result = parse(*text);
+  if (!result || !result->best || !tuning::isSame(result->machine, machine))
+    return std::nullopt;
+  result->known = true;
+  return std::move(*result);
 }
 
 bool isSame(const TuningTask &a, const TuningTask &b) {
@@ -34,15 +43,39 @@ struct HeldLock {
 };
 
 /// Returns the name of the file of a result. The name only finds the file; its contents must hold the key, too.
-std::string fileName(const TuningTask &task, const TuningDevice &machine) {
-  ShapeClass shape = shapeClass(task.shape);
-  std::string key = task.program;
+std::string fileName(const std::string &program, const std::string &key, const TuningDevice &machine) {
+  std::string text = program + "\n" + key;
   for (const std::string &part :
-       {problemClass(task.problem), std::to_string(shape.heads), std::to_string(shape.query_heads_per_kv_head),
-        std::to_string(shape.seqlen_q), std::to_string(shape.seqlen_k), machine.target.name, machine.target.arch,
-        machine.device, machine.driver, machine.compiler})
-    key += "\n" + part;
-  return task.program + "-" + digest(key) + kExtension;
+       {machine.target.name, machine.target.arch, machine.device, machine.driver, machine.compiler})
+    text += "\n" + part;
+  return program + "-" + digest(text) + kExtension;
+}
+
+std::string fileName(const TuningTask &task, const TuningDevice &machine) {
+  const ShapeClass shape = shapeClass(task.shape);
+  const std::string key = problemClass(task.problem) + "\n" + std::to_string(shape.heads) + "\n" +
+                          std::to_string(shape.query_heads_per_kv_head) + "\n" + std::to_string(shape.seqlen_q) + "\n" +
+                          std::to_string(shape.seqlen_k);
+  return fileName(task.program, key, machine);
+}
+
+/// Returns the sizes, each rounded up to a power of two.
+Sizes sizeClass(Sizes sizes) {
+  for (NamedSize &size : sizes)
+    size.value = size.value <= 0 ? 0 : int64_t(std::bit_ceil(uint64_t(size.value)));
+  return sizes;
+}
+
+std::string fileName(const std::string &kernel, const std::string &kernel_class, const Sizes &sizes,
+                     const TuningDevice &machine) {
+  return fileName(kernel, kernel_class + "\n" + toString(sizeClass(sizes)), machine);
+}
+
+Status write(const fs::path &path, const std::string &name, const std::string &json) {
+  std::optional<Folder> folder = Folder::make(path.string());
+  if (folder && folder->write(name, json))
+    return {};
+  return {ErrorCode::resource_exhausted, "the result cannot be written to '" + path.string() + "'"};
 }
 
 } // namespace
@@ -50,21 +83,27 @@ std::string fileName(const TuningTask &task, const TuningDevice &machine) {
 Status TuningStore::save(const Tuning &tuning) const {
   if (folder_.empty() || !tuning.best)
     return {};
-  std::optional<Folder> folder = Folder::make(folder_.string());
-  if (folder && folder->write(fileName(tuning.task, tuning.machine), toJson(tuning)))
+  return write(folder_, fileName(tuning.task, tuning.machine), toJson(tuning));
+}
+
+Status TuningStore::save(const PlanTuning &tuning) const {
+  if (folder_.empty() || !tuning.best)
     return {};
-  return {ErrorCode::resource_exhausted, "the result cannot be written to '" + folder_.string() + "'"};
+  return write(folder_, fileName(tuning.kernel, tuning.kernel_class, tuning.sizes, tuning.machine), toJson(tuning));
 }
 
 std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningDevice &machine) const {
-  std::optional<Folder> folder = tuning::openStore(folder_);
-  if (!folder)
-    return std::nullopt;
-  std::optional<Tuning> tuning = readTuning(*folder, fileName(task, machine));
-  if (!tuning || !tuning::isSame(tuning->machine, machine) || !isSame(tuning->task, task))
-    return std::nullopt;
-  tuning->known = true;
-  return tuning;
+  std::optional<Tuning> tuning = readResult<Tuning>(folder_, fileName(task, machine), machine, parseTuning);
+  return tuning && isSame(tuning->task, task) ? std::move(tuning) : std::nullopt;
+}
+
+std::optional<PlanTuning> TuningStore::find(const std::string &kernel, const std::string &kernel_class,
+                                            const Sizes &sizes, const TuningDevice &machine) const {
+  std::optional<PlanTuning> tuning =
+      readResult<PlanTuning>(folder_, fileName(kernel, kernel_class, sizes, machine), machine, parsePlanTuning);
+  const bool isIt = tuning && tuning->kernel == kernel && tuning->kernel_class == kernel_class &&
+                    sizeClass(tuning->sizes) == sizeClass(sizes);
+  return isIt ? std::move(tuning) : std::nullopt;
 }
 
 std::shared_ptr<void> TuningStore::lock(const TuningDevice &machine, std::chrono::milliseconds patience) const {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "tegula/plan_tuner.h"
 #include "tegula/tuner.h"
 
 #include <algorithm>
@@ -12,21 +13,17 @@ namespace {
 /// The number of failures that are shown one by one; the others are counted.
 constexpr size_t kShownFailures = 12;
 
-std::string heading(const Tuning &tuning) {
-  const AttentionShape &s = tuning.task.shape;
-  const TuningDevice &machine = tuning.machine;
-  return fmt::format("{} ({}), batch {}, heads {}, kv heads {}, queries {}, keys {}\n{}{}{}\n\n", tuning.task.program,
-                     problemClass(tuning.task.problem), s.batch, s.heads, s.kv_heads, s.seqlen_q, s.seqlen_k,
-                     machine.device, machine.driver.empty() ? "" : ", ", machine.driver);
+std::string onMachine(const TuningDevice &machine) {
+  return fmt::format("{}{}{}\n\n", machine.device, machine.driver.empty() ? "" : ", ", machine.driver);
 }
 
 std::string row(const Candidate &c, double best_ms, const char *mark) {
   return fmt::format("{:>10.4f} {:>6.3f} {:>7} {:>5} {:>6} {:>7.1f} {:>6.2f}  {:<10} {}{}\n", c.ms, c.ms / best_ms,
                      c.samples, c.registers, c.spill_bytes, double(c.shared_bytes) / 1024, c.error_ratio,
-                     toString(c.state), toString(c.schedule), mark);
+                     toString(c.state), toString(c.configuration()), mark);
 }
 
-std::string timedRows(const Tuning &tuning) {
+std::string timedRows(const SearchResult &tuning) {
   std::vector<const Candidate *> timed;
   for (const Candidate &candidate : tuning.candidates)
     if (candidate.timed())
@@ -47,18 +44,18 @@ std::string timedRows(const Tuning &tuning) {
   return text;
 }
 
-std::string failures(const Tuning &tuning) {
+std::string failures(const SearchResult &tuning) {
   std::string text;
   size_t shown = 0;
   for (const Candidate &c : tuning.candidates) {
     bool failed = c.state >= CandidateState::refused && c.state <= CandidateState::wrong;
     if (failed && shown++ < kShownFailures)
-      text += fmt::format("{:<8} {}: {}\n", toString(c.state), toString(c.schedule), c.why);
+      text += fmt::format("{:<8} {}: {}\n", toString(c.state), toString(c.configuration()), c.why);
   }
   return text.empty() ? "" : "\n" + text;
 }
 
-std::string counts(const Tuning &tuning) {
+std::string counts(const SearchResult &tuning) {
   std::map<CandidateState, size_t> counts;
   for (const Candidate &candidate : tuning.candidates)
     ++counts[candidate.state];
@@ -71,19 +68,30 @@ std::string counts(const Tuning &tuning) {
   return text + fmt::format(" {:.1f} s{}\n", tuning.seconds, tuning.complete ? "" : ", stopped early");
 }
 
-std::string comparison(const Tuning &tuning) {
+std::string comparison(const SearchResult &tuning) {
   if (!tuning.exhaustive || !tuning.exhaustive->best || !tuning.best)
     return "";
   const Candidate &best = tuning.candidates[*tuning.exhaustive->best], &winner = *tuning.winner();
   return fmt::format("exhaustive: {} timed to the end; best {:.4f} ms ({}); chosen {:.4f} ms, {:.1f} % slower\n",
-                     tuning.exhaustive->timed, best.ms, toString(best.schedule), winner.ms,
+                     tuning.exhaustive->timed, best.ms, toString(best.configuration()), winner.ms,
                      100 * (winner.ms / best.ms - 1));
+}
+
+std::string body(const SearchResult &tuning) {
+  return onMachine(tuning.machine) + timedRows(tuning) + failures(tuning) + counts(tuning) + comparison(tuning);
 }
 
 } // namespace
 
 std::string toTable(const Tuning &tuning) {
-  return heading(tuning) + timedRows(tuning) + failures(tuning) + counts(tuning) + comparison(tuning);
+  const AttentionShape &s = tuning.task.shape;
+  return fmt::format("{} ({}), batch {}, heads {}, kv heads {}, queries {}, keys {}\n", tuning.task.program,
+                     problemClass(tuning.task.problem), s.batch, s.heads, s.kv_heads, s.seqlen_q, s.seqlen_k) +
+         body(tuning);
+}
+
+std::string toTable(const PlanTuning &tuning) {
+  return fmt::format("{}, {}\n", tuning.kernel, toString(tuning.sizes)) + body(tuning);
 }
 
 } // namespace tegula

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers as the elements of a tensor of any type that attention has.
+// Numbers as the elements of a tensor.
 #pragma once
 
 #include "tegula/dtype.h"
@@ -12,5 +12,9 @@ namespace tegula::tools {
 void encode(const float *numbers, size_t count, DType dtype, void *memory);
 /// Reads what encode writes.
 void decode(const void *memory, size_t count, DType dtype, float *numbers);
+
+// The same for numbers in double precision, also to and from i64 and i8.
+void encode(const double *numbers, size_t count, DType dtype, void *memory);
+void decode(const void *memory, size_t count, DType dtype, double *numbers);
 
 } // namespace tegula::tools

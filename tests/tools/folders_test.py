@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "tools": ["base", "runtime", "plan", "kernels", "compiler", "workload", "tuner", "bench"],
 }
 MAY_INCLUDE["tests"] = list(MAY_INCLUDE)
-MAY_INCLUDE["examples"] = ["base", "dsl", "runtime", "plan", "kernels", "host"]
+MAY_INCLUDE["examples"] = ["base", "dsl", "runtime", "plan", "kernels", "workload/include", "tuner", "host"]
 
 # A folder that has headers in include/ keeps its other headers for itself and for its tests.
 PUBLIC = {folder: f"{folder}/include/tegula/" for folder in ("base", "dsl", "runtime", "plan", "kernels", "tuner", "host")}

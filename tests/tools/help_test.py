@@ -12,16 +12,21 @@ ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-
 
 TUNE_OPTIONS = """--target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim --dtype --causal --scale
     --variant --seed --backward --budget --candidates --no-cache --again --exhaustive
-    --schedule --rounds --seconds --json --svg""".split()
+    --schedule --rounds --seconds --json --svg --arg --size --grid --tolerance""".split()
+
+SIMT_OPTIONS = """--arg --size --grid --tolerance --arch --schedule --schedules --scheduler --mutate --traffic
+    --seed""".split()
+
+COMPARE_OPTIONS = "--arg --size --grid --tolerance --target --schedule --seed".split()
 
 BENCH_OPTIONS = """--head-dim --seqlen --causal --passes --algorithms --dtype --tokens --hidden --target --seconds --no-check
-    --add --json --svg --untuned --no-cache""".split()
+    --add --json --svg --untuned --no-cache --arg --size --grid --tolerance""".split()
 
 
 class HelpTest(CommandLineTest):
     def test_top_level_names_the_commands(self):
         text = self.run_tegula("--help").stdout
-        for command in "attention", "bench", "cache", "compile", "devices", "tune":
+        for command in "attention", "bench", "cache", "compare", "compile", "devices", "simt", "tune":
             self.assertRegex(text, rf"\n  {command} +\w+")
 
     def test_bench_explains_every_option(self):
@@ -38,6 +43,12 @@ class HelpTest(CommandLineTest):
         text = self.run_tegula("tune", "--help").stdout
         for option in TUNE_OPTIONS:
             self.assertRegex(text, rf"\n  {option}( [A-Z]+)? +[A-Z0-9]\w*", option)
+
+    def test_simt_and_compare_explain_every_option(self):
+        for command, options in ("simt", SIMT_OPTIONS), ("compare", COMPARE_OPTIONS):
+            text = self.run_tegula(command, "--help").stdout
+            for option in options:
+                self.assertRegex(text, rf"\n  {option}( [A-Z]+)? +[A-Za-z0-9]\w*", option)
 
     def test_attention_examples_are_legal(self):
         examples = re.findall(r"\n  tegula (attention .*?)(?:   .*)?(?=\n)", self.run_tegula("attention", "--help").stdout)

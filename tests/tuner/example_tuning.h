@@ -6,12 +6,13 @@
 namespace tegula::test {
 
 inline Tuning exampleTuning() {
-  Tuning tuning{
-      .task = {.problem = {.dtype = bf16, .head_dim = 64, .value_dim = 128, .causal = Causal::bottom_right},
-               .shape = {.batch = 2, .heads = 8, .kv_heads = 4, .seqlen_q = 1000, .seqlen_k = 3000},
-               .program = "flash2_forward"},
-      .machine = {
-          .target = {"cuda", "sm_90", ""}, .device = "a GPU / model 3", .driver = "CUDA 13.0", .compiler = "build 1"}};
+  Tuning tuning{{.machine = {.target = {"cuda", "sm_90", ""},
+                             .device = "a GPU / model 3",
+                             .driver = "CUDA 13.0",
+                             .compiler = "build 1"}},
+                {.problem = {.dtype = bf16, .head_dim = 64, .value_dim = 128, .causal = Causal::bottom_right},
+                 .shape = {.batch = 2, .heads = 8, .kv_heads = 4, .seqlen_q = 1000, .seqlen_k = 3000},
+                 .program = "flash2_forward"}};
   tuning.candidates = {{.schedule = {.block_m = 64, .block_n = 64},
                         .state = CandidateState::beaten,
                         .ms = 2.5,

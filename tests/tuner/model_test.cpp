@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Compares estimates for schedules that are not compiled yet with the reports of the compiler.
+#include "attention_subject.h"
 #include "compiler/client/InProcessCompiler.h"
 #include "messages.h"
 #include "model.h"
-#include "programs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -153,7 +153,8 @@ TEST(Programs, BothProcessesChooseTheOthersForTheShape) {
   backward.problem.expected.seqlen_k = 1 << 20;
   const Target hopper{"cuda", "sm_90a", ""};
   NothingToCompile compiler;
-  const std::vector<CompiledProgram> others = *compileOthers(backward, hopper, compiler);
+  const TuningDevice machine{.target = hopper};
+  const std::vector<CompiledProgram> others = *AttentionSubject(backward, machine).compileOthers(compiler);
   const AttentionProblem measured = taskOf(toJson(backward)).problemOfShape();
   EXPECT_EQ(others.front().request.schedule, resolve(measured, "flash2_forward", hopper)->schedule);
   EXPECT_NE(others.front().request.schedule, resolve(backward.problem, "flash2_forward", hopper)->schedule);

@@ -152,10 +152,10 @@ TEST(Tune, TheModelChoosesWhomToCompile) {
 
 TEST(Tune, SchedulesThatAreGivenAreTimedToTheEnd) {
   TuningOptions given = options();
-  given.schedules = {{.block_m = 128, .block_n = 128},
-                     {.block_m = 64, .block_n = 48},
-                     {.block_m = 16, .block_n = 64},
-                     {.block_m = 16, .block_n = 192}};
+  given.given = {{.schedule = {.block_m = 128, .block_n = 128}},
+                 {.schedule = {.block_m = 64, .block_n = 48}},
+                 {.schedule = {.block_m = 16, .block_n = 64}},
+                 {.schedule = {.block_m = 16, .block_n = 192}}};
   given.rounds = 3;
   given.window_seconds = 0.01;
   given.budget_seconds = 0; // It does not count.
@@ -176,7 +176,7 @@ TEST(Tune, SchedulesThatAreGivenAreTimedToTheEnd) {
   }
   EXPECT_THAT(toTable(*tuning), HasSubstr("block_m=64 block_n=48  <- fastest"));
   EXPECT_EQ(toTable(*tuning).find("<- untuned"), std::string::npos);
-  given.schedules = {{.block_m = -1}};
+  given.given = {{.schedule = {.block_m = -1}}};
   EXPECT_FALSE(tuned(given).ok());
 }
 

@@ -50,7 +50,8 @@ Expected<std::vector<AttentionRun>> emptyRuns(const AttentionCase &attention, co
 Status exploreOrders(const AttentionRun &run, std::span<const AttentionRun> others, SimtDevice &device,
                      const AttentionOptions &options, AttentionReport &report, Progress &progress) {
   progress.show("running under different orders of lanes");
-  Expected<Exploration> exploration = explore(run, others, device, options.exploration, options.seed, options.backward);
+  Expected<AttentionExploration> exploration =
+      explore(run, others, device, options.exploration, options.seed, options.backward);
   if (!exploration)
     return exploration.status();
   report.forward_ms = exploration->forward_ms;

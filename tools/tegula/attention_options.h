@@ -2,7 +2,7 @@
 // The command line of `tegula attention`.
 #pragma once
 
-#include "exploration.h"
+#include "exploration_options.h"
 #include "kernel_options.h"
 #include "tegula/status.h"
 #include "workload/attention_case.h"

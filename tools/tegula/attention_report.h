@@ -2,9 +2,9 @@
 // The output of `tegula attention`.
 #pragma once
 
-#include "exploration.h"
 #include "workload/attention_case.h"
 #include "workload/attention_check.h"
+#include "workload/attention_exploration.h"
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ struct AttentionReport {
   double forward_ms = 0;
   std::optional<double> backward_ms;
   std::optional<AttentionErrors> errors;
-  std::optional<Exploration> exploration; ///< simt only.
+  std::optional<AttentionExploration> exploration; ///< simt only.
 };
 
 /// Returns one JSON object, indented. A number that is not finite becomes null.

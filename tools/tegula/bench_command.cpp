@@ -4,6 +4,7 @@
 #include "bench/attention/variants.h"
 #include "compiler.h"
 #include "files.h"
+#include "program_commands.h"
 #include "progress.h"
 #include "tuned.h"
 #include "workload/open_device.h"
@@ -73,6 +74,8 @@ Status failureOf(const Report &report) {
 } // namespace
 
 Status benchCommand(const BenchOptions &options) {
+  if (!options.program.files.empty())
+    return benchProgram(options);
   Expected<Report> report = measure(options);
   if (!report)
     return report.status();

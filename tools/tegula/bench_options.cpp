@@ -15,6 +15,7 @@ Lists are written with commas. Examples:
   tegula bench --head-dim 128 --seqlen 4096,16384 --causal none --passes forward
   tegula bench --variants softcap,alibi,bias --head-dim 128 --seqlen 16384
   tegula bench --algorithms standard,flash1,flash2 --passes forward
+  tegula bench copy.mlir --arg x=f32[65536] --arg y=f32[65536] --grid 'ceildiv(x.0,256)'
   tools/bench-peers --json peers.json && tegula bench --add peers.json
 
 Operations are counted as in the papers: 4 N N D a head, halved if causal, 2.5 times as many backward.
@@ -52,6 +53,7 @@ void addGrid(CLI::App &command, BenchOptions &o) {
 } // namespace
 
 void addBenchOptions(CLI::App &command, BenchOptions &o) {
+  addProgramOptions(command, o.program, /*required=*/false);
   addGrid(command, o);
   addTarget(command, o.target);
   addSchedule(command, o.schedule);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bench/attention/measure.h"
+#include "program_options.h"
 
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ namespace tegula::tools {
 /// The options as the user gave them. The default of an empty option depends on the target.
 struct BenchOptions {
   std::string target = "auto";
+  ProgramOptions program; ///< If it has files, they are timed instead of attention.
   std::optional<DType> dtype;
   std::optional<int64_t> tokens, hidden;
   std::vector<int64_t> head_dims, seqlens;

@@ -71,6 +71,22 @@ void addSchedule(CLI::App &command, Schedule &schedule) {
       ->type_name("TEXT");
 }
 
+CLI::Option *addSchedules(CLI::App &command, std::vector<Schedule> &schedules, const char *help) {
+  auto check = [](const std::string &text) { return parseSchedule(text).status().message(); };
+  return command
+      .add_option_function<std::vector<std::string>>(
+          "--schedule",
+          [&schedules](const std::vector<std::string> &texts) {
+            for (const std::string &text : texts)
+              schedules.push_back(*parseSchedule(text));
+          },
+          help)
+      ->check(CLI::Validator(check, ""))
+      ->type_name("TEXT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void addUntuned(CLI::App &command, bool &untuned) {
   command.add_flag("--untuned", untuned, "Do not use what `tegula tune` has found");
 }

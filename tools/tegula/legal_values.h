@@ -43,6 +43,9 @@ void addTarget(CLI::App &command, std::string &target);
 /// Adds the option --schedule.
 void addSchedule(CLI::App &command, Schedule &schedule);
 
+/// Adds an option --schedule that may be repeated.
+CLI::Option *addSchedules(CLI::App &command, std::vector<Schedule> &schedules, const char *help);
+
 /// Adds the flag --untuned.
 void addUntuned(CLI::App &command, bool &untuned);
 

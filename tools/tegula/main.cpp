@@ -5,6 +5,7 @@
 #include "cache_command.h"
 #include "compile_command.h"
 #include "devices_command.h"
+#include "program_commands.h"
 #include "tune_command.h"
 #include "usage_error.h"
 
@@ -55,6 +56,12 @@ int run(int argc, char **argv) {
   CLI::App *compile_command = app.add_subcommand("compile", "Compile a tile program and print any phase of it.");
   addCompileOptions(*compile_command, compile);
   app.add_subcommand("devices", "List what kernels can run on.");
+  CompareOptions compare;
+  CLI::App *compare_command = app.add_subcommand("compare", "Compare the results of a kernel under two schedules.");
+  addCompareOptions(*compare_command, compare);
+  SimtCommandOptions simt;
+  CLI::App *simt_command = app.add_subcommand("simt", "Run a kernel's GPU code lane by lane, and look for races.");
+  addSimtOptions(*simt_command, simt);
   TuneOptions tune;
   CLI::App *tune_command = app.add_subcommand("tune", "Find the fastest schedule of a kernel by measuring.");
   addTuneOptions(*tune_command, tune);
@@ -71,6 +78,10 @@ int run(int argc, char **argv) {
     return report(attentionCommand(attention));
   if (bench_command->parsed())
     return report(benchCommand(bench));
+  if (compare_command->parsed())
+    return report(compareCommand(compare));
+  if (simt_command->parsed())
+    return report(simtCommand(simt));
   if (cache_command->parsed())
     return report(cacheCommand(cache));
   if (tune_command->parsed())

@@ -11,7 +11,10 @@ constexpr const char *kExamples = R"(Examples:
   tegula tune --dtype bf16 --head-dim 128 --heads 16 --seqlen-q 4096 --variant softcap
   tegula tune --dtype bf16 --seqlen-q 8192 --exhaustive     measures everything, to show what the tuner missed
   tegula tune --schedule "block_m=64 block_n=64" --schedule "block_m=96 block_n=96"     compares two schedules
+  tegula tune matmul.mlir --arg a=bf16[4096,4096] --arg b=bf16[4096,4096] --arg c=f32[4096,4096] --grid \
+    'ceildiv(c.0,128),ceildiv(c.1,128)'      tunes a kernel of your own
 
+The results of PROGRAM are compared with those of the same program on the cores of this machine, without a schedule.
 What is found is kept in the folder `schedules` of $TEGULA_CACHE_DIR, $XDG_CACHE_HOME/tegula or ~/.cache/tegula,
 for this device, driver and compiler. `tegula attention` and `tegula bench` use it for the same variant and lengths
 that differ by a factor of 2 at most; with --untuned they do not. Ctrl-C ends a tuning and keeps what it has found
@@ -22,20 +25,10 @@ constexpr int kMaxCandidates = 100000;
 constexpr int kMaxRounds = 1000;
 
 /// Adds the options that time schedules which are given.
-void addSchedules(CLI::App &command, TuneOptions &o) {
-  auto check = [](const std::string &text) { return parseSchedule(text).status().message(); };
-  auto *schedule = command.add_option_function<std::vector<std::string>>(
-      "--schedule",
-      [&o](const std::vector<std::string> &texts) {
-        for (const std::string &text : texts)
-          o.schedules.push_back(*parseSchedule(text));
-      },
-      "Do not search: time this schedule and others that are given, in\ninterleaved rounds, and keep no result; may be "
-      "repeated");
-  schedule->check(CLI::Validator(check, ""))
-      ->type_name("TEXT")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+void addGiven(CLI::App &command, TuneOptions &o) {
+  addSchedules(command, o.schedules,
+               "Do not search: time this schedule and others that are given, in\ninterleaved rounds, and keep no "
+               "result; may be repeated")
       ->excludes("--exhaustive");
   addNumber(command, "--rounds", o.rounds, 1, kMaxRounds, "Rounds of --schedule (5)");
   command.add_option("--seconds", o.seconds, "Time for each --schedule in a round (0.1)")
@@ -46,6 +39,7 @@ void addSchedules(CLI::App &command, TuneOptions &o) {
 } // namespace
 
 void addTuneOptions(CLI::App &command, TuneOptions &o) {
+  addProgramOptions(command, o.program, /*required=*/false);
   addProblemOptions(command, o.attention);
   addVariantOption(command, o.attention.kernel);
   command
@@ -59,7 +53,7 @@ void addTuneOptions(CLI::App &command, TuneOptions &o) {
   addNoCache(command, o.attention.no_cache);
   command.add_flag("--again", o.again, "Measure even if the result is known");
   command.add_flag("--exhaustive", o.exhaustive, "Then time every schedule to the end and compare; takes minutes");
-  addSchedules(command, o);
+  addGiven(command, o);
   command.add_option("--json", o.json, "Write all figures there")->type_name("FILE");
   command.add_option("--svg", o.svg, "Draw the landscape there")->type_name("FILE");
   command.footer(kExamples);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attention_options.h"
+#include "program_options.h"
 
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@ namespace tegula::tools {
 /// The options as the user gave them. An option that is empty follows from the others.
 struct TuneOptions {
   AttentionOptions attention; ///< The problem, its sizes and the target.
+  ProgramOptions program;     ///< If it has files, they are tuned instead of attention.
   double budget = 60;
   std::optional<int> candidates;
   bool again = false;

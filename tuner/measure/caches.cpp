@@ -3,6 +3,7 @@
 
 #include "tegula/cuda_device.h"
 
+#include <algorithm>
 #include <unistd.h>
 
 namespace tegula::tuning {
@@ -17,6 +18,11 @@ int64_t cacheBytes(std::string_view target) {
   }
   int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
   return bytes > 0 ? bytes : kUsualBytes;
+}
+
+int64_t copiesFor(int64_t cache_bytes, int64_t tensor_bytes) {
+  constexpr int64_t most = 64;
+  return std::clamp<int64_t>(2 * cache_bytes / std::max<int64_t>(1, tensor_bytes) + 2, 2, most);
 }
 
 } // namespace tegula::tuning

@@ -2,10 +2,9 @@
 #include "mutants/sweep.h"
 
 #include "compiler/client/InProcessCompiler.h"
-#include "exploration.h"
 #include "kernels/schedules.h"
 #include "tegula/attention_words.h"
-#include "workload/attention_run.h"
+#include "workload/attention_exploration.h"
 #include "workload/mutants.h"
 #include "workload/named_variants.h"
 #include "workload/open_device.h"
@@ -19,7 +18,7 @@
 namespace tegula::testing {
 namespace {
 
-using tools::AttentionCase, tools::AttentionRun, tools::Exploration;
+using tools::AttentionCase, tools::AttentionExploration, tools::AttentionRun;
 
 std::string list(const std::vector<std::string> &mutants) {
   std::string words;
@@ -196,7 +195,7 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
   std::vector<std::string> explained;
   std::string mutants(kernel.program);
   for (const Orders &orders : kOrders) {
-    Expected<Exploration> tried =
+    Expected<AttentionExploration> tried =
         explore(runs.front(), std::span(runs).subspan(1), *simt,
                 {.schedules = orders.schedules, .scheduler = orders.scheduler, .mutate = mutants}, /*seed=*/1,
                 first.problem.backward);

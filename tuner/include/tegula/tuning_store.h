@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Results of the tuner on disk: one file of JSON for each program, problem, class of shapes, device, driver and
+// Results of the tuners on disk: one file of JSON for each program, problem, class of shapes, device, driver and
 // compiler.
 #pragma once
 
+#include "tegula/plan_tuner.h"
 #include "tegula/tuner.h"
 
 #include <chrono>
@@ -23,9 +24,13 @@ public:
   /// Replaces the result for the same key at once: readers see the old file or the new one. The error
   /// resource_exhausted names the directory if it cannot be written to.
   Status save(const Tuning &tuning) const;
+  Status save(const PlanTuning &tuning) const;
 
   /// Returns the result for exactly this key. A file that cannot be read does not count.
   std::optional<Tuning> find(const TuningTask &task, const TuningDevice &machine) const;
+  /// The key is the kernel, its class (tuningClass) and the sizes, rounded up to powers of two.
+  std::optional<PlanTuning> find(const std::string &kernel, const std::string &kernel_class, const Sizes &sizes,
+                                 const TuningDevice &machine) const;
 
   /// Keeps other processes of this user from tuning on the machine as long as the returned object lives, because two
   /// tunings would disturb each other's times. Waits at most `patience`, and then goes on without the lock.
@@ -34,6 +39,7 @@ public:
   /// Returns all results of a machine, for plans. A file that cannot be read does not count, nor does a result for
   /// which memory does not suffice.
   TunedSchedules schedules(const TuningDevice &machine) const noexcept;
+  TunedConfigurations configurations(const TuningDevice &machine) const noexcept;
 
 private:
   std::filesystem::path folder_;

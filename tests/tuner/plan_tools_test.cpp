@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Tests the calls that work on any plan.
+#include "tegula/plan_tools.h"
+
+#include "compiler/client/InProcessCompiler.h"
+#include "plan/programs.h"
+#include "tegula/dsl.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace tegula {
+namespace {
+
+using ::testing::HasSubstr;
+
+Compiler &compiler() {
+  static const std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  return *compiler;
+}
+
+PlanTask matmulTask() { return {.plan = testing::matmul(), .inputs = {.sizes = {{"m", 70}, {"n", 40}, {"k", 50}}}}; }
+
+/// A copy that leaves out the last element if `tile` is 32.
+PlanTask copyTask() {
+  const auto copy = [](View X, View Y, int tile) {
+    Value i = programId(0) * tile;
+    Value inside = i + iota(tile) < (tile == 32 ? X.dim(0) - 1 : X.dim(0));
+    Y.store(i, select(inside, X.load(i, {tile}), 0.0));
+  };
+  Size n("n");
+  Tunable tile("tile", {16, 32, 64}, 64);
+  PlanSpec plan = KernelSpec("copy", copy, input("x", f32, {n}), output("y", f32, {n}), tile).grid(ceilDiv(n, tile));
+  return {.plan = std::move(plan), .inputs = {.sizes = {{"n", 100}}}};
+}
+
+PlanOptions withTile(int64_t tile) { return {.configurations = {{"copy", {.tunables = {{"tile", tile}}}}}}; }
+
+TEST(PlanTools, CompareFindsWhereTwoConfigurationsDiffer) {
+  const auto device = *cpuDevice();
+  const auto same = compare(copyTask(), withTile(16), withTile(64), compiler(), device);
+  ASSERT_TRUE(same.ok()) << same.status().message();
+  EXPECT_EQ(same->front().different, 0);
+  const auto differ = compare(copyTask(), withTile(64), withTile(32), compiler(), device);
+  ASSERT_TRUE(differ.ok()) << differ.status().message();
+  EXPECT_EQ(differ->front().name, "y");
+  EXPECT_EQ(differ->front().at, std::vector<int64_t>{99});
+  EXPECT_EQ(differ->front().different, 1);
+  EXPECT_THAT(verdict(*differ, 1e-3).message(), HasSubstr("'y' is 0 instead of"));
+}
+
+TEST(PlanTools, ExploreRunsAPlanOnTheSimtDevice) {
+  const std::shared_ptr<SimtDevice> device = *simtDevice();
+  const Expected<PlanExploration> found = explore(matmulTask(), {}, compiler(), device, {.schedules = 3});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->schedules, 3);
+  EXPECT_EQ(found->findings.size(), 0u);
+  EXPECT_EQ(found->different_results, 0);
+  EXPECT_TRUE(verdict(found->errors, usualTolerance(matmulTask().plan)).ok());
+}
+
+TEST(PlanTools, ExploreTriesMutants) {
+  const std::shared_ptr<SimtDevice> device = *simtDevice();
+  const Expected<PlanExploration> found =
+      explore(matmulTask(), {}, compiler(), device, {.schedules = 3, .mutate = "all"});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_GT(found->mutants_killed, 0);
+}
+
+TEST(PlanTools, ExploreComparesWithTheRightOutputs) {
+  PlanTask task = copyTask();
+  task.reference = [](HostCall &call) { call["y"] = call["x"]; };
+  const Expected<PlanExploration> found = explore(task, withTile(32), compiler(), *simtDevice(), {});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_FALSE(verdict(found->errors, 1e-3).ok());
+  EXPECT_TRUE(verdict(explore(task, {}, compiler(), *simtDevice(), {})->errors, 1e-6).ok());
+}
+
+TEST(PlanTools, ExploreRunsAPlanWithAWorkspace) {
+  const PlanTask task{.plan = testing::sigmoidBackward(),
+                      .inputs = {.sizes = {{"queries", 40}, {"keys", 50}}, .scalars = {{"scale", 0.25}}}};
+  const Expected<PlanExploration> found = explore(task, {}, compiler(), *simtDevice(), {.schedules = 2});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->findings.size(), 0u);
+  EXPECT_TRUE(verdict(found->errors, usualTolerance(task.plan)).ok()) << verdict(found->errors, 0).message();
+}
+
+TEST(PlanTools, AReferenceWithAWrongNameIsAnError) {
+  PlanTask task = copyTask();
+  task.reference = [](HostCall &call) { call["z"]; };
+  EXPECT_FALSE(rightOutputs(task, compiler()).ok());
+}
+
+TEST(PlanTools, TuneOnceMeasuresOnce) {
+  std::string name = ::testing::TempDir() + "plan_tools_XXXXXX";
+  const std::filesystem::path folder = mkdtemp(name.data());
+  const TuningStore store(folder / "schedules");
+  TuningDevice machine = *tuningDevice("cpu", compiler());
+  machine.compiler = "this build";
+  TuningOptions options{.measurer = TEGULA_MEASURE};
+
+  TuningOptions stopped = options;
+  stopped.stopped = [] { return true; };
+  EXPECT_FALSE(tuneOnce(copyTask(), machine, compiler(), store, stopped)->complete);
+  const Expected<PlanTuning> first = tuneOnce(copyTask(), machine, compiler(), store, options);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_FALSE(first->known) << "the first one was stopped";
+  EXPECT_EQ(first->count(CandidateState::wrong), 1u);
+  const Expected<PlanTuning> second = tuneOnce(copyTask(), machine, compiler(), store, options);
+  EXPECT_TRUE(second->known);
+  EXPECT_EQ(second->winner()->configuration(), first->winner()->configuration());
+  EXPECT_FALSE(tuneOnce(copyTask(), machine, compiler(), store, options, {.again = true})->known);
+  std::filesystem::remove_all(folder);
+}
+
+} // namespace
+} // namespace tegula

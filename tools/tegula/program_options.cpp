@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "program_options.h"
+#include "files.h"
+#include "legal_values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tegula::tools {
+namespace {
+
+Status wrong(std::string_view option, const std::string &text, const std::string &problem) {
+  return {ErrorCode::invalid_argument, fmt::format("{}: '{}' {}", option, text, problem)};
+}
+
+/// Splits a text at commas that are in no parentheses.
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char c : text) {
+    depth += (c == '(') - (c == ')');
+    if (c == ',' && depth == 0)
+      parts.emplace_back();
+    else if (c != ' ' || !parts.back().empty())
+      parts.back() += c;
+  }
+  return parts;
+}
+
+template <class Number> std::optional<Number> numberOf(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+Expected<Program> programOf(const std::string &file, Compiler &compiler) {
+  Expected<std::string> text = readFile("PROGRAM", file);
+  if (!text)
+    return text.status();
+  Expected<Artifact> artifact = compiler.compile({.program = *text, .target = {"cpu", "", ""}, .emit = "tile"});
+  if (!artifact)
+    return artifact.status();
+  constexpr std::string_view function = "func.func @";
+  const size_t name = text->find(function);
+  std::string kernel = text->substr(std::min(text->size(), name + function.size()));
+  kernel = kernel.substr(0, kernel.find('('));
+  return Program{.name = std::move(kernel), .text = std::move(*text), .parameters = std::move(artifact->parameters)};
+}
+
+Expected<std::vector<Program>> programsOf(const ProgramOptions &options, Compiler &compiler) {
+  std::vector<Program> programs;
+  for (const std::string &file : options.files) {
+    Expected<Program> program = programOf(file, compiler);
+    if (!program)
+      return program.status();
+    if (!programs.empty() && program->parameters != programs.front().parameters)
+      return wrong("PROGRAM", file, fmt::format("has other parameters than '{}'", options.files.front()));
+    programs.push_back(std::move(*program));
+  }
+  return programs;
+}
+
+/// Reads "m=4096,n=4096" lists.
+Expected<Sizes> sizesOf(const std::vector<std::string> &lists) {
+  Sizes sizes;
+  for (const std::string &list : lists)
+    for (const std::string &word : split(list)) {
+      const size_t equals = word.find('=');
+      const std::optional<int64_t> value =
+          equals == std::string::npos ? std::nullopt : numberOf<int64_t>(std::string_view(word).substr(equals + 1));
+      if (!value || *value < 0)
+        return wrong("--size", word, "is not a name and a whole number, such as m=4096");
+      sizes.push_back({word.substr(0, equals), *value});
+    }
+  return sizes;
+}
+
+/// Makes the task from the options, argument by argument.
+class TaskMaker {
+public:
+  TaskMaker(const ProgramOptions &options, std::vector<Program> programs, Sizes sizes)
+      : options_(options), programs_(std::move(programs)) {
+    inputs_.sizes = std::move(sizes);
+    inputs_.seed = options.seed;
+  }
+
+  Expected<PlanTask> make(const Schedule &schedule) {
+    for (const std::string &argument : options_.arguments)
+      if (std::ranges::find(parameters(), argument.substr(0, argument.find('=')), &Parameter::name) ==
+          parameters().end())
+        return wrong("--arg", argument, fmt::format("is no parameter of the program; it has {}", namesOfParameters()));
+    std::vector<ArgumentSpec> arguments;
+    for (const Parameter &parameter : parameters()) {
+      Expected<ArgumentSpec> argument = argumentOf(parameter);
+      if (!argument)
+        return argument.status();
+      arguments.push_back(std::move(*argument));
+    }
+    Expected<std::array<Size, 3>> grid = grids();
+    if (!grid)
+      return grid.status();
+    const auto record = [programs = programs_](const Sizes &tunables) -> Expected<Program> {
+      return programs[tunables.empty() ? 0 : size_t(tunables.front().value)];
+    };
+    KernelSpec kernel = KernelSpec::ofPrograms(programs_.front().name, std::move(arguments), record, tunables())
+                            .grid((*grid)[0], (*grid)[1], (*grid)[2])
+                            .defaults(schedule);
+    // What a kernel writes begins with 0, because it may add to it.
+    inputs_.fill = [written = written_](HostTensor &tensor, uint64_t) {
+      if (std::ranges::find(written, tensor.name) == written.end())
+        return false;
+      std::ranges::fill(tensor.values, 0.0);
+      return true;
+    };
+    return PlanTask{.plan = std::move(kernel), .inputs = inputs_, .tolerance = options_.tolerance.value_or(0)};
+  }
+
+private:
+  const std::vector<Parameter> &parameters() const { return programs_.front().parameters; }
+
+  std::string namesOfParameters() const {
+    std::string names;
+    for (const Parameter &parameter : parameters())
+      names += (names.empty() ? "" : ", ") + parameter.name;
+    return names;
+  }
+
+  std::vector<Tunable> tunables() const {
+    if (programs_.size() == 1)
+      return {};
+    std::vector<int> values(programs_.size());
+    for (size_t n = 0; n < values.size(); ++n)
+      values[n] = int(n);
+    return {Tunable("program", values, 0)};
+  }
+
+  std::optional<std::string> valueOf(const std::string &name) const {
+    for (const std::string &argument : options_.arguments)
+      if (argument.starts_with(name + "="))
+        return argument.substr(name.size() + 1);
+    return std::nullopt;
+  }
+
+  Expected<ArgumentSpec> argumentOf(const Parameter &parameter) {
+    if (parameter.counter) // Each launch sets it to 0.
+      return ArgumentSpec(workspace(parameter.name, parameter.dtype, {1}));
+    const std::optional<std::string> text = valueOf(parameter.name);
+    const bool isTensor = parameter.kind == Parameter::Kind::tensor;
+    if (!text)
+      return Status(ErrorCode::invalid_argument,
+                    fmt::format("--arg: the program needs {}={}", parameter.name,
+                                isTensor
+                                    ? fmt::format("{}[SIZES], of rank {}", toString(parameter.dtype), parameter.rank)
+                                    : "NUMBER"));
+    return isTensor ? tensorOf(parameter, *text) : scalarOf(parameter, *text);
+  }
+
+  Expected<ArgumentSpec> scalarOf(const Parameter &parameter, const std::string &text) {
+    const std::optional<double> value = numberOf<double>(text);
+    if (!value)
+      return wrong("--arg", parameter.name + "=" + text, "is not a number, and the argument is a scalar");
+    inputs_.scalars.push_back({parameter.name, *value});
+    return ArgumentSpec(scalar(parameter.name, parameter.dtype));
+  }
+
+  Expected<ArgumentSpec> tensorOf(const Parameter &parameter, const std::string &text) {
+    const size_t bracket = text.find('[');
+    const std::string type(toString(parameter.dtype));
+    if (text.substr(0, bracket) != type || bracket == std::string::npos || text.back() != ']')
+      return wrong("--arg", parameter.name + "=" + text, fmt::format("is not of the form {}[4,128]", type));
+    const std::vector<std::string> words = split(text.substr(bracket + 1, text.size() - bracket - 2));
+    if (words.size() != size_t(parameter.rank))
+      return wrong("--arg", parameter.name + "=" + text,
+                   fmt::format("has {} sizes; the tensor has rank {}", words.size(), parameter.rank));
+    std::vector<Size> shape = freeShape(parameter.name, parameter.rank);
+    for (size_t axis = 0; axis < words.size(); ++axis) {
+      Expected<Size> size = parseSize(words[axis]);
+      if (!size)
+        return Status(ErrorCode::invalid_argument, "--arg: " + size.status().message());
+      if (size->isNumber()) // It has the name "q.0".
+        inputs_.sizes.push_back({shape[axis].terms().front().name, size->terms().front().number});
+      else
+        shape[axis] = *size;
+    }
+    if (parameter.written)
+      written_.push_back(parameter.name);
+    return ArgumentSpec(parameter.written ? inout(parameter.name, parameter.dtype, shape)
+                                          : input(parameter.name, parameter.dtype, shape));
+  }
+
+  Expected<std::array<Size, 3>> gridOf(const std::string &text) const {
+    std::array<Size, 3> grid = {1, 1, 1};
+    const std::vector<std::string> words = split(text);
+    if (words.size() > grid.size())
+      return wrong("--grid", text, "has more than three axes");
+    for (size_t axis = 0; axis < words.size(); ++axis) {
+      Expected<Size> size = parseSize(words[axis]);
+      if (!size)
+        return Status(ErrorCode::invalid_argument, "--grid: " + size.status().message());
+      const Expected<int64_t> value = evaluate(substituted(*size, {{"concurrency", 1}}), inputs_.sizes);
+      if (!value)
+        return wrong("--grid", words[axis], "cannot be computed: " + value.status().message());
+      grid[axis] = *size;
+    }
+    return grid;
+  }
+
+  /// Returns the grid, in which the tunable `program` selects that of a file.
+  Expected<std::array<Size, 3>> grids() const {
+    if (options_.grids.size() != 1 && options_.grids.size() != programs_.size())
+      return Status(ErrorCode::invalid_argument,
+                    fmt::format("--grid: there are {} for {} programs; give one, or one for each",
+                                options_.grids.size(), programs_.size()));
+    std::array<Size, 3> all = {1, 1, 1};
+    for (size_t n = options_.grids.size(); n-- > 0;) {
+      Expected<std::array<Size, 3>> grid = gridOf(options_.grids[n]);
+      if (!grid)
+        return grid.status();
+      for (size_t axis = 0; axis < all.size(); ++axis)
+        all[axis] =
+            n + 1 == options_.grids.size() ? (*grid)[axis] : select(Size("program") == n, (*grid)[axis], all[axis]);
+    }
+    return all;
+  }
+
+  const ProgramOptions &options_;
+  const std::vector<Program> programs_;
+  PlanInputs inputs_;
+  std::vector<std::string> written_;
+};
+
+} // namespace
+
+void addProgramOptions(CLI::App &command, ProgramOptions &o, bool required) {
+  const auto addList = [&](const char *name, std::vector<std::string> &values, const char *type, const char *help) {
+    return command.add_option(name, values, help)
+        ->type_name(type)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  CLI::Option *files =
+      command.add_option("PROGRAM", o.files,
+                         "Files with the text of a kernel of your own, each recorded with\nother block "
+                         "sizes, perhaps; - is standard input");
+  files->type_name(" ")->required(required);
+  addList("--arg", o.arguments, "TEXT",
+          "An argument of PROGRAM: a tensor such as q=bf16[4,16,2048,128], with\nnumbers or expressions of sizes, or a "
+          "scalar such as scale=0.125");
+  addList("--size", o.sizes, "LIST", "Sizes by name, for --arg and --grid: m=4096,n=4096");
+  addList("--grid", o.grids, "TEXT",
+          "Program instances of PROGRAM, such as \"ceildiv(q.2,64),q.1,q.0\";\nq.2 is dimension 2 of q, if --arg gives "
+          "a number; one for all\nfiles, or one for each");
+  command
+      .add_option("--tolerance", o.tolerance,
+                  "The error of PROGRAM's outputs, as a part of their largest number\n(bf16: 2^-7, f16: 2^-10, f32: "
+                  "2^-16)")
+      ->check(number())
+      ->type_name("NUMBER");
+}
+
+Expected<PlanTask> planTask(const ProgramOptions &options, const Schedule &schedule, Compiler &compiler) {
+  Expected<Sizes> sizes = sizesOf(options.sizes);
+  if (!sizes)
+    return sizes.status();
+  Expected<std::vector<Program>> programs = programsOf(options, compiler);
+  if (!programs)
+    return programs.status();
+  return TaskMaker(options, std::move(*programs), std::move(*sizes)).make(schedule);
+}
+
+} // namespace tegula::tools

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Searches: candidates that are compiled, compared with a reference, and timed until the fastest is known. What tunings
+// of attention (tuner.h) and of described kernels (plan_tuner.h) have in common.
+//
+// A model of registers, shared memory and occupancy may rule candidates out. The rest are compiled in parallel,
+// checked, and timed in interleaved laps with cold caches; a candidate that has lost is not timed again. Candidates run
+// in a separate process, so that one that faults or hangs does not end the search.
+#pragma once
+
+#include "tegula/artifact.h"
+#include "tegula/configuration.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tegula {
+
+/// The machine that results hold for. Results of one machine say nothing about another.
+struct TuningDevice {
+  Target target;
+  std::string device = {};   ///< Such as "NVIDIA H100 80GB HBM3" or "AMD EPYC 9554, 16 cores".
+  std::string driver = {};   ///< Such as "CUDA 13.0"; empty on a cpu.
+  std::string compiler = {}; ///< Result of Compiler::identity().
+
+  // Limits of a GPU; 0 on a cpu.
+  int multiprocessors = 0;
+  int64_t shared_bytes_per_block = 0;
+  int64_t shared_bytes_per_multiprocessor = 0;
+};
+
+/// Describes the machine's cores ("cpu") or one of its GPUs ("cuda"). Other words are invalid_argument. Makes no
+/// context on the GPU.
+Expected<TuningDevice> tuningDevice(std::string_view target, const Compiler &compiler, int ordinal = 0);
+
+/// The last step that a candidate reached, from first to last.
+enum class CandidateState {
+  impossible, ///< By the model, it does not fit into shared memory or registers.
+  unlikely,   ///< By the model, too many others should be faster.
+  waiting,    ///< The time ran out, or the caller stopped the tuning.
+  refused,    ///< The compiler refused it.
+  spilled,    ///< ptxas spilled, serialized matrix products or ignored a register budget.
+  faulted,    ///< It ended the process that ran it.
+  hung,       ///< It did not end in time.
+  wrong,      ///< Its results are not within the error bound.
+  checked,    ///< Its results are right; it has not been timed.
+  beaten,     ///< It was timed, and stopped when it had lost.
+  finalist,   ///< It was timed to the end.
+};
+
+std::string_view toString(CandidateState state);
+std::optional<CandidateState> parseCandidateState(std::string_view word);
+
+struct Candidate {
+  Schedule schedule;
+  CandidateState state = CandidateState::waiting;
+  std::string why = {}; ///< The reason, in words, if `state` is a failure.
+
+  double model_cost = 0; ///< Comparable between candidates only: less is faster.
+  int registers = 0;     ///< Registers of each thread.
+  int spill_bytes = 0;
+  int64_t shared_bytes = 0;
+  double error_ratio = 0; ///< The largest error ratio of all outputs; 0 before the check.
+  double ms = 0;          ///< Median of the samples; 0 if there are none.
+  double fastest_ms = 0;
+  int samples = 0;
+  std::optional<double> clock_mhz = {}, watts = {}; ///< Averages over its windows, if NVML told (SearchResult::given).
+  Sizes tunables = {};                              ///< Values of the tunables of a described kernel.
+
+  bool timed() const { return samples > 0; }
+  Configuration configuration() const { return {tunables, schedule}; }
+};
+
+/// The result of timing every candidate to the end.
+struct Exhaustive {
+  size_t timed = 0;
+  std::optional<size_t> best = {}; ///< Index of the fastest candidate that is right.
+};
+
+/// The candidates of a search with their figures, and the fastest of them.
+struct SearchResult {
+  TuningDevice machine;
+  /// The first has the configuration that would be used without tuning, unless `given`.
+  std::vector<Candidate> candidates = {};
+  std::optional<size_t> best = {};           ///< Index of the fastest candidate that is right; none if none was timed.
+  bool complete = false;                     ///< The race was not stopped.
+  std::optional<Exhaustive> exhaustive = {}; ///< If present, `ms` of all candidates is from it.
+  bool known = false;                        ///< The result was read from a store instead of measured.
+  bool given = false;                        ///< The candidates were TuningOptions::given, in their order.
+  double seconds = 0;
+
+  const Candidate *winner() const { return best ? &candidates[*best] : nullptr; }
+  /// Returns the number of candidates whose state is `state`.
+  size_t count(CandidateState state) const;
+};
+
+struct TuningProgress {
+  std::string_view activity; ///< "compiling and checking" or "timing".
+  double fraction = 0;       ///< The part of the activity that is done.
+};
+
+struct TuningOptions {
+  double budget_seconds = 60;
+  int max_candidates = 192;     ///< The number of candidates to compile: those with the least model cost.
+  int compile_threads = 0;      ///< 0: one for each core.
+  double patience_seconds = 20; ///< The time that a candidate may take to answer.
+  uint64_t seed = 0;            ///< Decides attention's inputs and the order of laps.
+  /// Compile, check and time every candidate that the compiler takes, to the end, whatever the model and the race say.
+  /// There is no budget then.
+  bool exhaustive = false;
+  /// If there are any, these alone are compiled, checked and timed to the end, in `rounds` rounds. There is no budget
+  /// then. A round gives each candidate one window of time; every other round runs in reversed order.
+  std::vector<Configuration> given = {};
+  int rounds = 5;
+  double window_seconds = 0.1;
+  /// The program that runs candidates. Empty: tegula-measure next to this code, in ../bin or in ../../bin.
+  std::string measurer = {};
+  std::function<void(const TuningProgress &)> progress = {};
+  std::function<bool()> stopped = {}; ///< Called often; true ends the tuning with the results so far.
+};
+
+} // namespace tegula

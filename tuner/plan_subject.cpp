@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "plan_subject.h"
+
+#include "tegula/device.h"
+#include "tegula/guard.h"
+#include "tegula/internal/zero_program.h"
+#include "tegula/kernel_cache.h"
+#include "tegula/plan_tools.h"
+#include "workload/plan_data.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tegula::tuning {
+namespace {
+
+/// Sizes above the first number are the second one in checks, which no usual block divides.
+constexpr int64_t kLong = 512, kChecked = 397;
+
+Expected<size_t> indexOf(const PlanTask &task) {
+  const std::vector<KernelSpec> &kernels = task.plan.kernels();
+  if (const KernelSpec *kernel = tunedKernel(task))
+    return size_t(kernel - kernels.data());
+  std::string names;
+  for (const KernelSpec &kernel : kernels)
+    names += (names.empty() ? "" : ", ") + kernel.name();
+  return Status(ErrorCode::invalid_argument,
+                fmt::format("plan '{}' has no kernel '{}' to tune; it has {}", task.plan.name(), task.kernel, names));
+}
+
+Expected<std::vector<Configuration>> configurationsOf(const PlanTask &task) {
+  std::vector<Configuration> configurations;
+  for (const KernelSpec &kernel : task.plan.kernels()) {
+    const auto given = std::ranges::find(task.others, kernel.name(), &GivenConfiguration::kernel);
+    Expected<Configuration> resolved =
+        given == task.others.end() ? kernel.resolved() : kernel.resolved(given->configuration);
+    if (!resolved)
+      return resolved.status();
+    configurations.push_back(std::move(*resolved));
+  }
+  return configurations;
+}
+
+Sizes checkedSizes(const PlanTask &task) {
+  if (!task.checked.empty())
+    return task.checked;
+  Sizes sizes = task.inputs.sizes;
+  for (NamedSize &size : sizes)
+    if (size.value > kLong)
+      size.value = kChecked;
+  return sizes;
+}
+
+/// Returns the plan without the schedules of its description, which may be another target's.
+PlanSpec withoutSchedules(const PlanSpec &plan) {
+  std::vector<KernelSpec> kernels;
+  for (const KernelSpec &kernel : plan.kernels())
+    kernels.push_back(KernelSpec(kernel).defaults({}));
+  PlanSpec result(plan.name(), std::move(kernels));
+  for (const Choice &choice : plan.choices())
+    std::move(result).choice(choice.name, choice.otherwise);
+  for (const Requirement &requirement : plan.requirements())
+    std::move(result).require(requirement.condition, requirement.why);
+  return result;
+}
+
+/// Computes the outputs with the plan itself, on the cores of this machine.
+Expected<std::vector<HostTensor>> computedHere(const PlanTask &task, const PlanInputs &inputs, Compiler &compiler) {
+  Expected<std::shared_ptr<Device>> cpu = cpuDevice();
+  if (!cpu)
+    return cpu.status();
+  KernelCache cache(compiler, *cpu);
+  Expected<Plan> plan = Plan::make(withoutSchedules(task.plan), cache);
+  if (!plan)
+    return plan.status();
+  Expected<tools::PlanData> data = tools::PlanData::make(task.plan, inputs, *cpu);
+  if (!data)
+    return data.status();
+  TEGULA_RETURN_IF_ERROR(data->makeRoomFor(*plan));
+  TEGULA_RETURN_IF_ERROR(data->launch(*plan));
+  return data->outputs();
+}
+
+/// Computes the outputs with the user's reference.
+Expected<std::vector<HostTensor>> computedByUser(const PlanTask &task, const PlanInputs &inputs) {
+  Expected<std::vector<tools::CallerTensor>> tensors = tools::callerTensors(task.plan, inputs.sizes);
+  if (!tensors)
+    return tensors.status();
+  HostCall call{.tensors = {}, .sizes = inputs.sizes, .scalars = inputs.scalars};
+  for (const tools::CallerTensor &tensor : *tensors)
+    call.tensors.push_back(tools::firstValues(tensor, inputs));
+  task.reference(call);
+  std::vector<HostTensor> outputs;
+  for (size_t n = 0; n < tensors->size(); ++n)
+    if ((*tensors)[n].written)
+      outputs.push_back(std::move(call.tensors[n]));
+  return outputs;
+}
+
+Expected<std::vector<HostTensor>> outputsOf(const PlanTask &task, const PlanInputs &inputs, Compiler &compiler) {
+  return task.reference ? computedByUser(task, inputs) : computedHere(task, inputs, compiler);
+}
+
+/// Appends the messages with the inputs that the user fills.
+Status appendFilled(const PlanTask &task, const PlanInputs &inputs, std::string_view purpose,
+                    std::vector<std::string> &messages) {
+  if (!inputs.fill)
+    return {};
+  Expected<std::vector<tools::CallerTensor>> tensors = tools::callerTensors(task.plan, inputs.sizes);
+  if (!tensors)
+    return tensors.status();
+  for (const tools::CallerTensor &tensor : *tensors)
+    if (tensor.read)
+      messages.push_back(tensorMessage(purpose, tools::firstValues(tensor, inputs)));
+  return {};
+}
+
+bool hasZeroed(const PlanSpec &plan) {
+  return std::ranges::any_of(plan.arguments(), [](const ArgumentSpec &argument) {
+    const auto *tensor = std::get_if<TensorSpec>(&argument);
+    return tensor != nullptr && tensor->zeroed;
+  });
+}
+
+} // namespace
+
+const KernelSpec *tunedKernel(const PlanTask &task) {
+  const std::vector<KernelSpec> &kernels = task.plan.kernels();
+  if (task.kernel.empty())
+    return kernels.size() == 1 ? kernels.data() : nullptr;
+  const auto found = std::ranges::find(kernels, task.kernel, &KernelSpec::name);
+  return found == kernels.end() ? nullptr : &*found;
+}
+
+Expected<PlanSubject> PlanSubject::make(const PlanTask &task, const TuningDevice &machine, Compiler &compiler) {
+  TEGULA_RETURN_IF_ERROR(task.plan.check());
+  const Expected<size_t> kernel = indexOf(task);
+  if (!kernel)
+    return kernel.status();
+  Expected<std::vector<Configuration>> configurations = configurationsOf(task);
+  if (!configurations)
+    return configurations.status();
+  TEGULA_RETURN_IF_ERROR(tools::callerTensors(task.plan, task.inputs.sizes).status());
+  PlanSubject subject(task, machine, *kernel);
+  subject.configurations_ = std::move(*configurations);
+  subject.checked_ = checkedSizes(task);
+
+  PlanInputs inputs = task.inputs;
+  TEGULA_RETURN_IF_ERROR(appendFilled(task, inputs, "time", subject.messages_));
+  inputs.sizes = subject.checked_;
+  TEGULA_RETURN_IF_ERROR(appendFilled(task, inputs, "check", subject.messages_));
+  Expected<std::vector<HostTensor>> expected = outputsOf(task, inputs, compiler);
+  if (!expected)
+    return expected.status();
+  for (const HostTensor &output : *expected)
+    subject.messages_.push_back(expectedMessage(output));
+  return subject;
+}
+
+Expected<std::vector<Candidate>> PlanSubject::candidates(int most) const {
+  std::vector<Candidate> all;
+  for (const Configuration &configuration : tegula::configurationsOf(kernel(), machine_->target))
+    all.push_back({.schedule = configuration.schedule, .tunables = configuration.tunables});
+  // Nothing is known about the others, so that any of them may be left out.
+  std::mt19937 random{unsigned(task_->inputs.seed)};
+  std::shuffle(all.begin() + 1, all.end(), random);
+  for (size_t n = size_t(std::max(most, 1)); n < all.size(); ++n)
+    all[n].state = CandidateState::unlikely;
+  return all;
+}
+
+Expected<Candidate> PlanSubject::candidateOf(const Configuration &given) const {
+  Expected<Configuration> resolved = kernel().resolved(given);
+  if (!resolved)
+    return resolved.status();
+  return Candidate{.schedule = resolved->schedule, .tunables = resolved->tunables};
+}
+
+Expected<CompiledProgram> PlanSubject::compile(const Candidate &candidate, Compiler &compiler) const {
+  Expected<Program> program = kernel().record(candidate.configuration());
+  if (!program)
+    return program.status();
+  return compiledProgram(std::move(*program), candidate.schedule, machine_->target, compiler);
+}
+
+Expected<std::vector<CompiledProgram>> PlanSubject::compileOthers(Compiler &compiler) const {
+  std::vector<CompiledProgram> others;
+  const auto add = [&](Expected<Program> program, const Schedule &schedule) -> Status {
+    if (!program)
+      return program.status();
+    Expected<CompiledProgram> other = compiledProgram(std::move(*program), schedule, machine_->target, compiler);
+    if (other)
+      others.push_back(std::move(*other));
+    return other.status();
+  };
+  for (size_t n = 0; n < configurations_.size(); ++n)
+    if (n != kernel_)
+      TEGULA_RETURN_IF_ERROR(add(task_->plan.kernels()[n].record(configurations_[n]), configurations_[n].schedule));
+  if (hasZeroed(task_->plan))
+    TEGULA_RETURN_IF_ERROR(add(recordZeroProgram(), {}));
+  return others;
+}
+
+Json PlanSubject::opening() const {
+  return {{"seed", task_->inputs.seed},
+          {"plan",
+           {{"sizes", toJson(task_->inputs.sizes)},
+            {"checked", toJson(checked_)},
+            {"scalars", toJson(task_->inputs.scalars)},
+            {"tolerance", task_->tolerance > 0 ? task_->tolerance : usualTolerance(task_->plan)}}}};
+}
+
+Json PlanSubject::loading(const Candidate &candidate) const {
+  std::vector<Configuration> configurations = configurations_;
+  configurations[kernel_] = candidate.configuration();
+  Expected<Json> plan = toJson(task_->plan, configurations);
+  return plan ? Json{{"plan", std::move(*plan)}} : failure(plan.status()); // It has been recorded before.
+}
+
+} // namespace tegula::tuning
+
+namespace tegula {
+
+Expected<std::vector<HostTensor>> rightOutputs(const PlanTask &task, Compiler &compiler) {
+  return guarded([&]() -> Expected<std::vector<HostTensor>> {
+    TEGULA_RETURN_IF_ERROR(task.plan.check());
+    PlanInputs inputs = task.inputs;
+    inputs.sizes = tuning::checkedSizes(task);
+    return tuning::outputsOf(task, inputs, compiler);
+  });
+}
+
+} // namespace tegula

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "result_json.h"
+
+#include "store_files.h"
+
+namespace tegula::tuning {
+namespace {
+
+Json toJson(const Candidate &c) {
+  Json json = {{"schedule", toString(c.schedule)}, {"state", toString(c.state)}};
+  if (!c.tunables.empty())
+    json["tunables"] = tuning::toJson(c.tunables);
+  if (!c.why.empty())
+    json["why"] = c.why;
+  if (c.model_cost > 0)
+    json["model_cost"] = c.model_cost;
+  if (c.registers > 0)
+    json.update({{"registers", c.registers}, {"spill_bytes", c.spill_bytes}, {"shared_bytes", c.shared_bytes}});
+  if (c.error_ratio > 0)
+    json["error_ratio"] = c.error_ratio;
+  if (c.timed())
+    json.update({{"ms", c.ms}, {"fastest_ms", c.fastest_ms}, {"samples", c.samples}});
+  if (c.clock_mhz)
+    json["clock_mhz"] = *c.clock_mhz;
+  if (c.watts)
+    json["watts"] = *c.watts;
+  return json;
+}
+
+Candidate candidateOf(const Json &json) {
+  Expected<Schedule> schedule = parseSchedule(json.at("schedule").get<std::string>());
+  std::optional<CandidateState> state = parseCandidateState(json.at("state").get<std::string>());
+  if (!schedule || !state)
+    throw Json::other_error::create(500, "a candidate has no schedule or an unknown state", &json);
+  return {.schedule = *schedule,
+          .state = *state,
+          .why = json.value("why", ""),
+          .model_cost = json.value("model_cost", 0.0),
+          .registers = json.value("registers", 0),
+          .spill_bytes = json.value("spill_bytes", 0),
+          .shared_bytes = json.value("shared_bytes", int64_t(0)),
+          .error_ratio = json.value("error_ratio", 0.0),
+          .ms = json.value("ms", 0.0),
+          .fastest_ms = json.value("fastest_ms", 0.0),
+          .samples = json.value("samples", 0),
+          .tunables = sizesOf(json.value("tunables", Json::object()))};
+}
+
+Json indexOf(const std::optional<size_t> &index) { return index ? Json(*index) : Json(); }
+
+std::optional<size_t> indexOf(const Json &json, size_t size) {
+  if (json.is_null())
+    return std::nullopt;
+  if (json.get<size_t>() >= size)
+    throw Json::other_error::create(500, "the best candidate is not among them", &json);
+  return json.get<size_t>();
+}
+
+} // namespace
+
+void appendResult(Json &json, const SearchResult &result) {
+  const TuningDevice &machine = result.machine;
+  json.update({{"target", machine.target.name},
+               {"arch", machine.target.arch},
+               {"device", machine.device},
+               {"driver", machine.driver},
+               {"compiler", machine.compiler},
+               {"complete", result.complete},
+               {"seconds", result.seconds},
+               {"best", indexOf(result.best)}});
+  if (const Candidate *winner = result.winner()) {
+    json["schedule"] = toString(winner->schedule);
+    if (!winner->tunables.empty())
+      json["configuration"] = toString(winner->configuration());
+    json["ms"] = winner->ms;
+  }
+  if (result.exhaustive)
+    json["exhaustive"] = {{"timed", result.exhaustive->timed}, {"best", indexOf(result.exhaustive->best)}};
+  Json candidates = Json::array();
+  for (const Candidate &candidate : result.candidates)
+    candidates.push_back(toJson(candidate));
+  json["candidates"] = candidates;
+}
+
+SearchResult resultOf(const Json &json) {
+  if (json.at("format") != kFormat)
+    throw Json::other_error::create(500, "it has another format", &json);
+  SearchResult result{.machine = {.target = {json.at("target"), json.at("arch"), ""},
+                                  .device = json.at("device"),
+                                  .driver = json.at("driver"),
+                                  .compiler = json.at("compiler")},
+                      .complete = json.at("complete"),
+                      .seconds = json.at("seconds")};
+  for (const Json &candidate : json.at("candidates"))
+    result.candidates.push_back(candidateOf(candidate));
+  result.best = indexOf(json.at("best"), result.candidates.size());
+  if (json.contains("exhaustive"))
+    result.exhaustive = {.timed = json["exhaustive"].at("timed"),
+                         .best = indexOf(json["exhaustive"].at("best"), result.candidates.size())};
+  return result;
+}
+
+} // namespace tegula::tuning

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The search itself, whatever it is about.
+#pragma once
+
+#include "subject.h"
+
+namespace tegula::tuning {
+
+/// Compiles, checks and times candidates until the fastest is known, in the calling thread. Returns internal if the
+/// process that measures does not work at all. A candidate that fails is no error.
+Expected<SearchResult> runSearch(const Subject &subject, const TuningDevice &machine, Compiler &compiler,
+                                 const TuningOptions &options);
+
+} // namespace tegula::tuning

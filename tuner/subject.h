@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What a search is about: the part of it that knows what is computed.
+#pragma once
+
+#include "messages.h"
+#include "tegula/search.h"
+
+#include <string>
+#include <vector>
+
+namespace tegula::tuning {
+
+class Subject {
+public:
+  virtual ~Subject() = default;
+
+  /// Returns the candidates in the order in which to compile them, the one without tuning first. At most `most` are
+  /// `waiting`.
+  virtual Expected<std::vector<Candidate>> candidates(int most) const = 0;
+  /// Returns the candidate of a configuration that the caller gave, with what it leaves open chosen.
+  virtual Expected<Candidate> candidateOf(const Configuration &given) const = 0;
+
+  /// Compiles the kernel that is searched. Called by several threads.
+  virtual Expected<CompiledProgram> compile(const Candidate &candidate, Compiler &compiler) const = 0;
+  /// Compiles what every candidate needs besides.
+  virtual Expected<std::vector<CompiledProgram>> compileOthers(Compiler &compiler) const = 0;
+
+  /// Returns the members of the message `open`, besides target and seed.
+  virtual Json opening() const = 0;
+  /// Returns the messages after `open` that tell the process about the subject.
+  virtual std::vector<std::string> description() const { return {}; }
+  /// Returns the members of the message `load` of a candidate, besides its id.
+  virtual Json loading(const Candidate &candidate) const = 0;
+};
+
+} // namespace tegula::tuning

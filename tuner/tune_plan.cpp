@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "plan_subject.h"
+#include "run_search.h"
+#include "tegula/guard.h"
+#include "tegula/plan_tuner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tegula {
+
+double usualTolerance(const PlanSpec &plan) {
+  const auto has = [&](DType dtype) {
+    return std::ranges::any_of(plan.arguments(), [&](const ArgumentSpec &argument) {
+      const auto *tensor = std::get_if<TensorSpec>(&argument);
+      return tensor != nullptr && tensor->dtype == dtype;
+    });
+  };
+  return has(bf16) ? 0x1p-7 : has(f16) ? 0x1p-10 : 0x1p-16;
+}
+
+Expected<PlanTuning> tune(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
+                          const TuningOptions &options) {
+  return guarded([&]() -> Expected<PlanTuning> {
+    Expected<tuning::PlanSubject> subject = tuning::PlanSubject::make(task, machine, compiler);
+    if (!subject)
+      return subject.status();
+    Expected<std::string> kernel_class = tuningClass(subject->kernel());
+    if (!kernel_class)
+      return kernel_class.status();
+    Expected<SearchResult> result = tuning::runSearch(*subject, machine, compiler, options);
+    if (!result)
+      return result.status();
+    return PlanTuning{std::move(*result), subject->kernel().name(), std::move(*kernel_class), task.inputs.sizes};
+  });
+}
+
+} // namespace tegula
