@@ -2,12 +2,12 @@
 // Parts that all lessons need: a device with its compiler and its memory, random numbers, and checks.
 #pragma once
 
+#include "tegula/convert.h"
 #include "tegula/cuda_device.h"
 #include "tegula/kernel_cache.h"
 #include "tegula/worker_compiler.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -93,15 +93,14 @@ public:
     return tensor;
   }
 
-  /// Copies numbers to the device, as f32 or bf16. They must be exact in bf16.
+  /// Copies numbers to the device, as f32 or bf16.
   template <size_t Rank>
   tegula::TensorRef upload(const std::vector<float> &numbers, const int64_t (&shape)[Rank],
                            tegula::DType dtype = tegula::f32) {
     const tegula::TensorRef tensor = allocate(shape, dtype);
-    std::vector<uint16_t> halves; // The upper half of an f32 is a bf16.
-    for (float number : numbers)
-      halves.push_back(uint16_t(std::bit_cast<uint32_t>(number) >> 16));
-    const void *data = dtype == tegula::bf16 ? static_cast<const void *>(halves.data()) : numbers.data();
+    std::vector<uint16_t> rounded(numbers.size());
+    std::ranges::transform(numbers, rounded.begin(), tegula::toBf16);
+    const void *data = dtype == tegula::bf16 ? static_cast<const void *>(rounded.data()) : numbers.data();
     require(device->copyToDevice(tensor.data, data, buffers_.back().bytes()));
     require(device->synchronize());
     return tensor;

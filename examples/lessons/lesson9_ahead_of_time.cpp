@@ -2,18 +2,11 @@
 // Lesson 9: kernels are compiled ahead of time. A host then loads them from a folder, without a compiler.
 #include "matrix_product.h"
 #include "tegula/bundle.h"
+#include "tegula/no_compiler.h"
 
 using namespace tegula;
 
 constexpr const char *kBundle = "matrix_product_bundle";
-
-/// Stands for the compiler that a host does not have.
-class NoCompiler : public Compiler {
-public:
-  Expected<Artifact> compile(const CompileRequest &) override {
-    return Status(ErrorCode::unsupported, "there is no compiler");
-  }
-};
 
 /// Compiles the matrix product for a target, and puts it into the bundle.
 void addToBundleFor(const Target &target, Compiler &compiler) {
@@ -32,9 +25,8 @@ int main() {
   addToBundleFor({.name = "cuda", .arch = "sm_90a", .features = {}}, *machine.compiler);
 
   // The host. It finds a kernel by its program, schedule and target.
-  NoCompiler none;
   ArtifactCacheOptions files{.directory = "", .read_only = {kBundle}};
-  KernelCache cache(none, machine.device, {std::make_shared<ArtifactCache>(files), CompilePolicy::load_only});
+  KernelCache cache(noCompiler(), machine.device, {std::make_shared<ArtifactCache>(files), CompilePolicy::load_only});
   const std::shared_ptr<Kernel> kernel = valueOf(cache.get(recordMatrixProduct().text));
   const Product product(machine, /*m=*/200, /*n=*/300, /*k=*/250);
   require(product.launch(*kernel));

@@ -65,13 +65,13 @@ public:
   LoadedKernel(const std::string &name, const std::vector<Parameter> &parameters, KernelCode code,
                std::shared_ptr<void> owner, std::shared_ptr<DeviceState> device)
       : Kernel(name, parameters, device->concurrency), owner_(std::move(owner)), code_(std::move(code)),
-        device_(std::move(device)) {}
+        device_(std::move(device)), first_copies_(firstCopies(code_.sites)) {}
 
 protected:
   Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const override {
     TEGULA_RETURN_IF_ERROR(checkCpuStream(stream));
     const Memory memory(parameters(), arguments, code_.tensor_maps);
-    Findings findings;
+    Findings findings(first_copies_);
     Instances together;
     std::atomic<bool> mutationReached{false};
     if (grid.x % code_.cluster != 0)
@@ -131,6 +131,7 @@ private:
   std::shared_ptr<void> owner_;
   KernelCode code_;
   std::shared_ptr<DeviceState> device_;
+  std::vector<uint32_t> first_copies_; ///< As Findings takes them.
 };
 
 std::vector<SimtSite> parseSites(const std::string &kernel, const char *text) {

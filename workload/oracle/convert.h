@@ -2,6 +2,7 @@
 // Conversion to numbers of 16 bits, rounded to nearest even. Subnormals and infinities are those of IEEE 754.
 #pragma once
 
+#include "tegula/convert.h"
 #include "tegula/dtype.h"
 
 #include <cstddef>
@@ -10,10 +11,7 @@
 
 namespace tegula::oracle {
 
-uint16_t toF16(float x);
-float fromF16(uint16_t bits);
-uint16_t toBf16(float x);
-float fromBf16(uint16_t bits);
+using tegula::fromBf16, tegula::fromF16, tegula::toBf16, tegula::toF16;
 
 /// Returns `x` rounded to f16 or bf16 and back. f32 numbers do not change.
 float rounded(float x, DType dtype);

@@ -75,7 +75,7 @@ enum class SimtErrorKind : uint8_t {
 
 std::string_view toString(SimtErrorKind fault);
 
-/// One error. The same error of other lanes, bytes or program instances is reported once in a launch.
+/// One error, reported once in a launch for all lanes, bytes, program instances and copies of an unrolled instruction.
 struct SimtFinding {
   SimtErrorKind fault;
   std::string message; ///< The accesses with their lanes and lines of source, the bytes, and what is missing.
