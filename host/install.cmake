@@ -6,10 +6,10 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tegula)
 # The library finds tegula-cc in ../bin or ../../bin. The command line finds tegula-cc and tegula-measure next to
 # itself.
 set(programs tegula tegula-opt tegula-cc tegula-measure)
-add_custom_target(installed DEPENDS tegula_host ${programs})
+add_custom_target(installed DEPENDS tegula_host tegula_tools ${programs})
 
 # The first rule that runs. It says what to do if something was not built.
-foreach(target tegula_host ${programs})
+foreach(target tegula_host tegula_tools ${programs})
   install(CODE "
     if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
       message(FATAL_ERROR \"$<TARGET_FILE_NAME:${target}> is not built. Build the target `installed` first: cmake --build ${PROJECT_BINARY_DIR} --target installed\")
@@ -17,9 +17,10 @@ foreach(target tegula_host ${programs})
 endforeach()
 
 set_target_properties(tegula_host PROPERTIES EXPORT_NAME tegula)
-install(TARGETS tegula_host EXPORT tegula)
+set_target_properties(tegula_tools PROPERTIES EXPORT_NAME tools INSTALL_RPATH "$ORIGIN")
+install(TARGETS tegula_host tegula_tools EXPORT tegula)
 install(EXPORT tegula NAMESPACE tegula:: FILE tegulaTargets.cmake DESTINATION ${package_folder})
-foreach(folder base dsl runtime plan kernels host)
+foreach(folder base dsl runtime plan kernels workload tuner host)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/tegula DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     PATTERN internal EXCLUDE)
 endforeach()
