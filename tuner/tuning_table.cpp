@@ -17,10 +17,15 @@ std::string onMachine(const TuningDevice &machine) {
   return fmt::format("{}{}{}\n\n", machine.device, machine.driver.empty() ? "" : ", ", machine.driver);
 }
 
+std::string textOf(const Candidate &candidate) {
+  const std::string text = toString(candidate.configuration());
+  return text.empty() ? "(the compiler's choice)" : text;
+}
+
 std::string row(const Candidate &c, double best_ms, const char *mark) {
   return fmt::format("{:>10.4f} {:>6.3f} {:>7} {:>5} {:>6} {:>7.1f} {:>6.2f}  {:<10} {}{}\n", c.ms, c.ms / best_ms,
                      c.samples, c.registers, c.spill_bytes, double(c.shared_bytes) / 1024, c.error_ratio,
-                     toString(c.state), toString(c.configuration()), mark);
+                     toString(c.state), textOf(c), mark);
 }
 
 std::string timedRows(const SearchResult &tuning) {
@@ -50,7 +55,7 @@ std::string failures(const SearchResult &tuning) {
   for (const Candidate &c : tuning.candidates) {
     bool failed = c.state >= CandidateState::refused && c.state <= CandidateState::wrong;
     if (failed && shown++ < kShownFailures)
-      text += fmt::format("{:<8} {}: {}\n", toString(c.state), toString(c.configuration()), c.why);
+      text += fmt::format("{:<8} {}: {}\n", toString(c.state), textOf(c), c.why);
   }
   return text.empty() ? "" : "\n" + text;
 }
@@ -73,8 +78,7 @@ std::string comparison(const SearchResult &tuning) {
     return "";
   const Candidate &best = tuning.candidates[*tuning.exhaustive->best], &winner = *tuning.winner();
   return fmt::format("exhaustive: {} timed to the end; best {:.4f} ms ({}); chosen {:.4f} ms, {:.1f} % slower\n",
-                     tuning.exhaustive->timed, best.ms, toString(best.configuration()), winner.ms,
-                     100 * (winner.ms / best.ms - 1));
+                     tuning.exhaustive->timed, best.ms, textOf(best), winner.ms, 100 * (winner.ms / best.ms - 1));
 }
 
 std::string body(const SearchResult &tuning) {

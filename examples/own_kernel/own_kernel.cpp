@@ -3,6 +3,7 @@
 // under two configurations, and run lane by lane as an H100 would run it.
 #include "sigmoid.h"
 
+#include "tegula/caching_compiler.h"
 #include "tegula/plan_tools.h"
 #include "tegula/worker_compiler.h"
 
@@ -68,11 +69,13 @@ void exploreOnSimt(PlanTask task, Compiler &compiler) {
 } // namespace
 
 int main() {
-  const std::unique_ptr<Compiler> compiler = makeWorkerCompiler();
+  const std::unique_ptr<Compiler> worker = makeWorkerCompiler();
+  ArtifactCache kernels;
+  const std::unique_ptr<Compiler> compiler = makeCachingCompiler(*worker, kernels); // For interrupted searches.
   for (const bool causal : {false, true})
     for (const bool backward : {false, true}) {
       const PlanTask task = taskOf({.causal = causal}, backward);
       tuneAndPlan(task, *compiler);
-      exploreOnSimt(task, *compiler);
+      exploreOnSimt(task, *worker); // Findings name lines of source, which the key of a kept kernel leaves out.
     }
 }

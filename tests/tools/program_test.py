@@ -59,6 +59,15 @@ class ProgramTest(CommandLineTest):
         self.assertEqual(record["class"]["kernel"], "add_one")
         self.assertEqual(record["class"]["sizes"], {"x.0": 1000, "y.0": 1000})
 
+    def test_a_gpu_gets_the_usual_schedules(self):
+        driver = {"TEGULA_LIBCUDA": os.environ["TEGULA_STAND_IN_CUDA"], "TEGULA_PTXAS": ""}
+        result = self.run_tegula("tune", self.program(64), "--target", "cuda", "--candidates", "3", *arguments(64), code=1,
+                                 environment=self.environment | driver)
+        self.assertIn("Stand-in GPU 0, CUDA", result.stdout)
+        self.assertRegex(result.stdout, r"\nwrong +\(the compiler's choice\): 'y' is 0 instead of")
+        self.assertRegex(result.stdout, r"\nwrong +num_warps=[48] num_stages=\d roles=\w+")
+        self.assertIn("25 schedules: 22 unlikely, 3 wrong", result.stdout)
+
     def test_bench_times_a_program(self):
         output = self.tegula("bench", self.program(256), "--target", "cpu", "--seconds", "0.01", *arguments(256)).stdout
         self.assertRegex(output, r"finalist .*<- fastest")

@@ -4,6 +4,7 @@
 
 #include "compiler/client/InProcessCompiler.h"
 #include "plan/programs.h"
+#include "tegula/caching_compiler.h"
 #include "tegula/dsl.h"
 
 #include <gmock/gmock.h>
@@ -92,6 +93,29 @@ TEST(PlanTools, AReferenceWithAWrongNameIsAnError) {
   PlanTask task = copyTask();
   task.reference = [](HostCall &call) { call["z"]; };
   EXPECT_FALSE(rightOutputs(task, compiler()).ok());
+}
+
+struct CountingCompiler : Compiler {
+  Expected<Artifact> compile(const CompileRequest &request) override {
+    ++count;
+    return compiler().compile(request);
+  }
+  std::string identity(const Target &) const override { return "a test"; }
+
+  int count = 0;
+};
+
+TEST(PlanTools, ACachingCompilerCompilesOnce) {
+  std::string name = ::testing::TempDir() + "plan_tools_XXXXXX";
+  const std::filesystem::path folder = mkdtemp(name.data());
+  CountingCompiler counting;
+  ArtifactCache kernels({.directory = folder.string()});
+  const std::unique_ptr<Compiler> caching = makeCachingCompiler(counting, kernels);
+  EXPECT_EQ(caching->identity({}), "a test");
+  for (int repeat = 0; repeat < 2; ++repeat)
+    ASSERT_TRUE(runOnce(copyTask(), {}, *caching, *cpuDevice()).ok());
+  EXPECT_EQ(counting.count, 1);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(PlanTools, TuneOnceMeasuresOnce) {

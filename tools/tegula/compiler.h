@@ -17,8 +17,4 @@ std::unique_ptr<Compiler> makeCompiler(int workers = 1);
 /// leaves out.
 std::shared_ptr<ArtifactCache> openKernels(const Target &target, bool no_cache);
 
-/// Returns a compiler that looks for each artifact among `kernels` first, and keeps there what `compiler` makes. Both
-/// must outlive it. `driver` is as in ArtifactCache::get.
-std::unique_ptr<Compiler> makeCachingCompiler(Compiler &compiler, ArtifactCache &kernels, std::string driver);
-
 } // namespace tegula::tools

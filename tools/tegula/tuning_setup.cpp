@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tuning_setup.h"
 #include "compiler.h"
+#include "tegula/caching_compiler.h"
 #include "tegula/cpu_info.h"
 #include "tegula/cuda_device.h"
 #include "workload/open_device.h"

@@ -21,7 +21,8 @@ struct StoreOptions {
 };
 
 /// Returns the result for the task's kernel and sizes from the store. If there is none, or it was stopped, tunes and
-/// saves what it finds. Returns the errors of tune() and TuningStore::save.
+/// saves what it finds. A `compiler` of makeCachingCompiler() compiles no candidate again after an interruption. Returns
+/// the errors of tune() and TuningStore::save.
 Expected<PlanTuning> tuneOnce(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
                               const TuningStore &store, const TuningOptions &options = {},
                               const StoreOptions &stored = {});
