@@ -57,7 +57,7 @@ private:
   }
 
   void link(Operation *op) {
-    if (isElementwise(op) || isa<tile::GatherOp>(op)) {
+    if (isElementwise(op) || isa<tile::GatherOp, tile::CumsumOp>(op)) {
       for (Value operand : op->getOperands())
         if (operand.getType() != op->getResult(0).getType() ? isMatrix(operand) : true)
           join(operand, op->getResult(0));

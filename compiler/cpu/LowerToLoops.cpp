@@ -129,6 +129,8 @@ LogicalResult Lowering::lowerOp(Operation *op) {
     lowerDot(dot);
   } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
     lowerReduce(reduce);
+  } else if (auto cumsum = dyn_cast<tile::CumsumOp>(op)) {
+    lowerCumsum(cumsum);
   } else if (auto any = dyn_cast<tile::AnyOp>(op)) {
     lowerAny(any);
   } else if (op->getNumResults() == 1 && tileType(op->getResult(0))) {

@@ -85,6 +85,7 @@ private:
   void materialize(mlir::Value tile, Buffer target);
   int naturalVectorDim(mlir::Value tile);
   void lowerReduce(tile::ReduceOp reduce);
+  void lowerCumsum(tile::CumsumOp cumsum);
   void lowerAny(tile::AnyOp any);
   /// Returns the mask of the lanes that are inside a dimension of `size` elements, for a vector that begins at `at`.
   mlir::Value lanesInside(mlir::Value at, int64_t size);

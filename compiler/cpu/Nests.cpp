@@ -243,6 +243,46 @@ void Lowering::lowerReduce(tile::ReduceOp op) {
   buffers_[op.getResult()] = target;
 }
 
+// The innermost loop runs along the axis and carries the sum. Vectors run along another dimension, if that is
+// contiguous in both tiles. Otherwise elements are added one by one.
+void Lowering::lowerCumsum(tile::CumsumOp op) {
+  auto type = tileType(op.getResult());
+  int64_t axis = op.getAxis(), last = type.getDimSize(axis) - 1;
+  Buffer target = bufferFor(op);
+  int vectorDim = naturalVectorDim(op.getSource());
+  if (vectorDim == axis || vectorDim != target.contiguousDim(type.getRank()))
+    vectorDim = kScalar;
+  OpBuilder::InsertPoint after = builder_.saveInsertionPoint();
+  Nest nest = openNest(type.getShape(), vectorDim, {axis});
+  builder_.setInsertionPoint(nest.before.back());
+  Value zero = arith::ConstantOp::create(builder_, loc(), builder_.getZeroAttr(type.getElementType()));
+  Value start = vectorDim == kScalar ? zero : splat(zero);
+  auto loop = scf::ForOp::create(builder_, loc(), index(0), index(last + 1), index(1), start);
+  builder_.setInsertionPointToStart(loop.getBody());
+  auto yield = scf::YieldOp::create(builder_, loc(), start);
+  nest.before.back() = loop;
+  nest.before.push_back(yield);
+
+  builder_.setInsertionPoint(yield);
+  Value at = loop.getInductionVar();
+  if (op.getReverse())
+    at = arith::SubIOp::create(builder_, loc(), index(last), at);
+  nest.position[axis] = {at, nest.depth()};
+  Value value = element(nest, op.getSource(), nest.position, vectorDim).value;
+  builder_.setInsertionPoint(yield);
+  Value sum = combine(builder_, loc(), tile::Reduction::Add, loop.getRegionIterArg(0), value);
+  yield->setOperand(0, sum);
+  SmallVector<Value, 4> where = llvm::map_to_vector<4>(nest.position, [](const Element &e) { return e.value; });
+  if (target.order == Order::Column)
+    std::reverse(where.begin(), where.end());
+  if (vectorDim == kScalar)
+    memref::StoreOp::create(builder_, loc(), sum, target.memory, where);
+  else
+    vector::StoreOp::create(builder_, loc(), sum, target.memory, where);
+  builder_.restoreInsertionPoint(after);
+  buffers_[op.getResult()] = target;
+}
+
 /// Collects, for each lane, if the condition is true anywhere. The result is in memory, because loop nests carry no
 /// values.
 void Lowering::lowerAny(tile::AnyOp op) {

@@ -124,7 +124,7 @@ private:
   }
 
   static bool mustBuffer(Operation *op) {
-    if (isa<tile::LoadOp, tile::GatherOp, tile::DotOp, tile::ReduceOp>(op))
+    if (isa<tile::LoadOp, tile::GatherOp, tile::DotOp, tile::ReduceOp, tile::CumsumOp>(op))
       return true;
     return isDotOperand(op->getResult(0)) || (isYielded(op->getResult(0)) && isElementwise(op));
   }

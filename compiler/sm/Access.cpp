@@ -57,6 +57,16 @@ bool sm::onlyReads(Operation *op) {
   return (!accesses.empty() || order.fences) && llvm::all_of(accesses, isDoneRead) && order.meeting != Meeting::role;
 }
 
+bool sm::combinesAcrossWarps(Operation *op) {
+  auto isSplit = [](auto op) {
+    return isSplitAmongWarps(cast<RankedTensorType>(op.getSource().getType()), static_cast<unsigned>(op.getAxis()));
+  };
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return isSplit(reduce);
+  auto cumsum = dyn_cast<tile::CumsumOp>(op);
+  return cumsum && isSplit(cumsum);
+}
+
 /// Adds the values that may be `value` by another name: what a loop or a branch hands on.
 static void addOrigins(Value value, SmallVectorImpl<Value> &origins) {
   if (auto result = dyn_cast<OpResult>(value)) {

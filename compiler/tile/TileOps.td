@@ -308,6 +308,23 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_CumsumOp : Tile_Op<"cumsum", [Pure, SameOperandsAndResultType]> {
+  let summary = "sums the elements along one axis, up to and with each element";
+  let description = [{
+    `result[i, j] = source[i, 0] + ... + source[i, j]` along axis 1. With `reverse`, the sum is
+    `source[i, j] + ... + source[i, n - 1]`. The order of the additions is not defined.
+
+    ```mlir
+    %c = tile.cumsum %x axis 1 : tensor<64x32xf32>
+    %r = tile.cumsum %x axis 1 {reverse} : tensor<64x32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_AddableTile:$source, I64Attr:$axis, UnitAttr:$reverse);
+  let results = (outs Tile_AddableTile:$result);
+  let assemblyFormat = "$source `axis` $axis attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
 def Tile_AnyOp : Tile_Op<"any", [Pure]> {
   let summary = "tests if a condition is true for some element";
   let description = [{

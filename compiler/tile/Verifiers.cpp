@@ -235,6 +235,8 @@ LogicalResult ReduceOp::verify() {
   return verifySameElements(*this);
 }
 
+LogicalResult CumsumOp::verify() { return verifyAxis(*this, getAxis(), shapeOf(getSource()).size()); }
+
 //===-- Online softmax -------------------------------------------------------------------------------------------===//
 
 LogicalResult SoftmaxUpdateOp::verify() {

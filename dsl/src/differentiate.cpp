@@ -368,6 +368,12 @@ private:
     case Op::Reshape:
       add(source, convert.reshape(g, r_.type(source).shape), node.where);
       return true;
+    case Op::Cumsum:
+      add(source,
+          r_.pure(Op::Cumsum, {f32, node.type.shape}, {g}, node.where, node.text.empty() ? " {reverse}" : "",
+                  node.number),
+          node.where);
+      return true;
     case Op::Transpose: {
       Shape inverse = inversePermutation(node);
       add(source, r_.pure(Op::Transpose, {f32, r_.type(source).shape}, {g}, node.where, listText(inverse)), node.where);
@@ -447,7 +453,7 @@ private:
   void refuse(const Node &node) {
     r_.fail(node.where,
             "differentiate: " + nameOf(node) +
-                " depends on the input, but only elementwise operations can be differentiated",
+                " depends on the input, but only elementwise operations and cumsum can be differentiated",
             {{where_, "differentiated here"}});
   }
 

@@ -94,6 +94,7 @@ enum class Form : uint8_t {
   X(ScatterAdd, "tile.scatter_add", Special)                                                                           \
   X(Dot, "tile.dot", Special)                                                                                          \
   X(Reduce, "tile.reduce", Special)                                                                                    \
+  X(Cumsum, "tile.cumsum", Special)                                                                                    \
   X(Any, "tile.any", Special)                                                                                          \
   X(SoftmaxUpdate, "tile.softmax_update", Special)                                                                     \
   X(SoftmaxOutput, "tile.softmax_output", Special)                                                                     \

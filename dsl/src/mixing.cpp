@@ -70,6 +70,24 @@ Value product(const Operand &a, const Operand &b, const Operand *acc, Location w
   return r.value(r.pure(Op::Dot, type, std::move(operands), where), where);
 }
 
+/// Returns a tile as f32 or i32, in which elements along `axis` can be combined. After an error, the result is poison
+/// that stands for a value of `type`.
+NodeId combinable(const Converter &convert, const Term &term, int axis, const Type &type) {
+  Recorder &r = convert.r;
+  if (convert.poisoned(term))
+    return r.poison(type);
+  const int rank = term.literal() ? 0 : static_cast<int>(r.type(term.id).shape.size());
+  if (rank == 0)
+    return convert.fail(convert.describe(term) + " is not a tile", {term}, type);
+  if (axis < 0 || axis >= rank)
+    return convert.fail("axis " + std::to_string(axis) + " is not one of the " + std::to_string(rank) +
+                            " dimensions of " + convert.describe(term),
+                        {term}, type);
+  if (type.dtype != f32 && type.dtype != DType::i32)
+    return convert.fail(convert.describe(term) + " cannot be reduced; cast it to f32 or i32", {term}, type);
+  return convert.cast(term.id, type.dtype);
+}
+
 Value reduce(const char *name, const char *kind, const Operand &x, int axis, Location where) {
   Recorder &r = Recorder::current();
   Converter convert(r, name, where);
@@ -81,19 +99,9 @@ Value reduce(const char *name, const char *kind, const Operand &x, int axis, Loc
     type.shape.erase(type.shape.begin() + axis);
   if (rank == 1)
     type.shape = {1};
-  if (convert.poisoned(term))
-    return r.value(r.poison(type), where);
-  if (term.literal() || rank == 0)
-    return r.value(convert.fail(convert.describe(term) + " is not a tile", {term}, type), where);
-  if (axis < 0 || axis >= rank)
-    return r.value(convert.fail("axis " + std::to_string(axis) + " is not one of the " + std::to_string(rank) +
-                                    " dimensions of " + convert.describe(term),
-                                {term}, type),
-                   where);
-  if (type.dtype != f32 && type.dtype != DType::i32)
-    return r.value(convert.fail(convert.describe(term) + " cannot be reduced; cast it to f32 or i32", {term}, type),
-                   where);
-  NodeId source = convert.cast(term.id, type.dtype);
+  NodeId source = combinable(convert, term, axis, type);
+  if (r.poisoned(source))
+    return r.value(source, where);
   if (rank == 1) {
     source = convert.reshape(source, {1, r.type(source).shape[0]});
     axis = 1;
@@ -167,6 +175,18 @@ Value any(Operand condition, Location where) {
     count = reduceSum(count, axis, where);
   NodeId some = r.use({count > 0, where}).id;
   return r.value(r.pure(Op::Any, {DType::i1, {}}, {some}, where), where);
+}
+
+Value cumsum(Operand x, int axis, bool reverse, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "cumsum", where);
+  Term term = r.use(x);
+  Type type = convert.guess({term});
+  type.dtype = widened(type.dtype);
+  NodeId source = combinable(convert, term, axis, type);
+  if (r.poisoned(source))
+    return r.value(source, where);
+  return r.value(r.pure(Op::Cumsum, type, {source}, where, reverse ? " {reverse}" : "", axis), where);
 }
 
 Value reduceMax(Operand x, int axis, Location where) { return reduce("reduceMax", "max", x, axis, where); }

@@ -110,6 +110,8 @@ private:
              type;
     case Op::Reduce:
       return " " + node.text + " " + use(node, 0) + " axis " + number + " : " + typeOf(node, 0) + " -> " + type;
+    case Op::Cumsum:
+      return " " + use(node, 0) + " axis " + number + node.text + " : " + type;
     default:
       return " " + operands(node, 0) + " : " + types(node, 0);
     }

@@ -158,6 +158,94 @@ TEST_P(Shapes, DotOfComputedOperandsInBothOrders) {
     }
 }
 
+/// Returns the sum of the `count` numbers that are `stride` apart.
+static double sumOf(const float *first, int64_t count, int64_t stride) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i)
+    sum += first[i * stride];
+  return sum;
+}
+
+TEST_P(Shapes, CumulativeSumsAlongEveryAxis) {
+  auto a = Array<float>::random({7, 70}, 4), b = Array<float>::random({3, 5, 10}, 5),
+       c = Array<float>::random({300}, 6);
+  Array<float> rows({7, 70}), columns({7, 70}), middle({3, 5, 10}), vector({300}), reverse({300}), spread({7, 70});
+  run(
+      [](View A, View B, View C, View Rows, View Columns, View Middle, View Vector, View Reverse, View Spread) {
+        Value a = A.load(0, {7, 70}), c = C.load(0, {300});
+        Rows.store(0, cumsum(a, 1));
+        Columns.store(0, cumsum(a * 1.0, 0, true));
+        Middle.store(0, cumsum(B.load(0, {3, 5, 10}), 1));
+        Vector.store(0, cumsum(c, 0));
+        Reverse.store(0, cumsum(c, 0, true));
+        Spread.store(0, transpose(cumsum(transpose(a), 0)));
+      },
+      a, b, c, rows, columns, middle, vector, reverse, spread);
+  for (int64_t i = 0; i < 7; ++i)
+    for (int64_t j = 0; j < 70; ++j) {
+      EXPECT_NEAR(rows(i, j), sumOf(&a(i, 0), j + 1, 1), 1e-4);
+      EXPECT_NEAR(spread(i, j), rows(i, j), 1e-4);
+      EXPECT_NEAR(columns(i, j), sumOf(&a(i, j), 7 - i, 70), 1e-4);
+    }
+  for (int64_t i = 0; i < 3; ++i)
+    for (int64_t j = 0; j < 5; ++j)
+      for (int64_t k = 0; k < 10; ++k)
+        EXPECT_NEAR(middle(i, j, k), sumOf(&b(i, 0, k), j + 1, 10), 1e-4);
+  for (int64_t i = 0; i < 300; ++i) {
+    EXPECT_NEAR(vector(i), sumOf(&c(0), i + 1, 1), 1e-4);
+    EXPECT_NEAR(reverse(i), sumOf(&c(i), 300 - i, 1), 1e-4);
+  }
+}
+
+TEST_P(Shapes, CumulativeSumsOfAProduct) {
+  constexpr int64_t m = 80, n = 96, k = 16;
+  auto a = Array<Bf16>::random({m, k}, 1), b = Array<Bf16>::random({k, n}, 2);
+  Array<float> product({m, n}), along({m, n}), across({m, n}), carried({m, n});
+  run(
+      [](View A, View B, View Product, View Along, View Across, View Carried) {
+        Value s = dot(A.load(0, {m, k}), B.load(0, {k, n}));
+        Product.store(0, s);
+        Along.store(0, cumsum(s, 1));
+        Across.store(0, cumsum(s, 0, true));
+        Var sum = fill({m, n}, 0.0);
+        for (Value i : range(0, 2))
+          sum += cumsum(s, 0) * cast(f32, i);
+        Carried.store(0, sum);
+      },
+      a, b, product, along, across, carried);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      EXPECT_NEAR(along(i, j), sumOf(&product(i, 0), j + 1, 1), 1e-3);
+      EXPECT_NEAR(across(i, j), sumOf(&product(i, j), m - i, n), 1e-3);
+      EXPECT_NEAR(carried(i, j), sumOf(&product(0, j), i + 1, n), 1e-3);
+    }
+}
+
+TEST_P(Shapes, CumulativeSumsOfIntegers) {
+  Array<int32_t> x({5, 33}), y({5, 33});
+  for (int64_t i = 0; i < 5; ++i)
+    for (int64_t j = 0; j < 33; ++j)
+      x(i, j) = static_cast<int32_t>(i * j - 7);
+  run([](View X, View Y) { Y.store(0, cumsum(X.load(0, {5, 33}), 1)); }, x, y);
+  for (int64_t i = 0; i < 5; ++i)
+    EXPECT_EQ(y(i, 32), i * 32 * 33 / 2 - 7 * 33);
+}
+
+TEST_P(Shapes, TheDerivativeOfACumulativeSumRunsBackwards) {
+  auto x = Array<float>::random({4, 37}, 1), seed = Array<float>::random({4, 37}, 2);
+  Array<float> gradient({4, 37});
+  run(
+      [](View X, View Seed, View Gradient) {
+        Value x = X.load(0, {4, 37});
+        Value y = cumsum(x * x, 1) * 3.0;
+        Gradient.store(0, differentiate(y, x, Seed.load(0, {4, 37})));
+      },
+      x, seed, gradient);
+  for (int64_t i = 0; i < 4; ++i)
+    for (int64_t j = 0; j < 37; ++j)
+      EXPECT_NEAR(gradient(i, j), 6 * x(i, j) * sumOf(&seed(i, j), 37 - j, 1), 1e-4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Lanes, Shapes, ::testing::ValuesIn(testedLanes()));
 
 } // namespace

@@ -132,6 +132,8 @@ private:
       return reduceMax(x, node.axis);
     case Op::smallest:
       return reduceMin(x, node.axis);
+    case Op::cumsum:
+      return cumsum(x, node.axis, node.reverse);
     default:
       return any(x);
     }

@@ -59,6 +59,7 @@ enum class Op : uint8_t {
   sum,
   largest,
   smallest,
+  cumsum,
   any,
   // Variables: a Var with its first value, its value here, and an assignment.
   var,
@@ -86,7 +87,8 @@ struct Node {
   int tensor = -1;                ///< Index of a tensor.
   int subject = -1;               ///< Id of the var, or of the softmax.
   double number = 0;              ///< A constant, or what a load reads outside a tensor.
-  int axis = 0;                   ///< Axis of dim, sum, largest and smallest.
+  int axis = 0;                   ///< Axis of dim, sum, largest, smallest and cumsum.
+  bool reverse = false;           ///< A cumsum runs from the last element on.
   bool perInstance = false;       ///< The tensor is a slice `.at(programId(0))`.
   Region then = {}, otherwise = {};
 };

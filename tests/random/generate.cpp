@@ -300,9 +300,16 @@ private:
   }
   Known onePlusAbs(const Known &x) { return binary(Op::add, unary(Op::abs, x, x.bound), number(1), x.bound + 1); }
 
-  /// Returns a function of x and perhaps of another tile.
+  Known cumsum(const Known &x) {
+    const int axis = x.shape.size() == 2 && c_.chance(60) ? 1 : 0;
+    Node node{.op = Op::cumsum, .dtype = f32, .shape = x.shape, .operands = {x.id}, .axis = axis};
+    node.reverse = c_.chance(40);
+    return scaledDown(emit(std::move(node), x.bound * double(x.shape[size_t(axis)])), 16);
+  }
+
+  /// Returns a function of x and perhaps of another tile, in the shape of x.
   Known elementwise(const Known &x, int depth) {
-    switch (c_.below(11)) {
+    switch (c_.below(12)) {
     case 0: {
       const Known y = companion(x.shape, depth);
       return scaledDown(binary(c_.of({Op::add, Op::sub}), x, y, x.bound + y.bound), 16);
@@ -328,6 +335,8 @@ private:
       return unary(Op::sqrt, onePlusAbs(x), x.bound + 1);
     case 9:
       return unary(Op::log, onePlusAbs(x), x.bound + 1);
+    case 10:
+      return cumsum(x);
     default:
       return castTo(f32, castTo(small_, x));
     }

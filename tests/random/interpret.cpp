@@ -157,6 +157,8 @@ private:
     case Op::largest:
     case Op::smallest:
       return reduce(node);
+    case Op::cumsum:
+      return cumsum(node);
     case Op::any:
       return any(operand(node, 0));
     case Op::output:
@@ -357,6 +359,25 @@ private:
       }
       return node.op == Op::sum ? sum.total() : best;
     });
+  }
+
+  Tile cumsum(const Node &node) {
+    Tile result(node.shape);
+    const Tile &x = operand(node, 0);
+    const auto axis = static_cast<std::ptrdiff_t>(node.axis);
+    const int64_t length = node.shape[size_t(axis)];
+    const int64_t stride = count({node.shape.begin() + axis + 1, node.shape.end()});
+    for (int64_t first = 0; first < count(node.shape); ++first) {
+      if (first / stride % length != 0)
+        continue;
+      Sum sum;
+      for (int64_t i = 0; i < length; ++i) {
+        const auto place = size_t(first + (node.reverse ? length - 1 - i : i) * stride);
+        sum.add(x.elements[place]);
+        result.elements[place] = sum.total();
+      }
+    }
+    return result;
   }
 
   static Tile any(const Tile &condition) {

@@ -46,6 +46,7 @@ std::string_view spelling(Op op) {
                                                        {Op::sum, "reduceSum"},
                                                        {Op::largest, "reduceMax"},
                                                        {Op::smallest, "reduceMin"},
+                                                       {Op::cumsum, "cumsum"},
                                                        {Op::any, "any"}};
   return names.at(op);
 }
@@ -146,7 +147,9 @@ private:
     case Op::sum:
     case Op::largest:
     case Op::smallest:
-      return std::string(spelling(node.op)) + "(" + operand(node, 0) + ", " + std::to_string(node.axis) + ")";
+    case Op::cumsum:
+      return std::string(spelling(node.op)) + "(" + operand(node, 0) + ", " + std::to_string(node.axis) +
+             (node.reverse ? ", true)" : ")");
     default:
       break;
     }

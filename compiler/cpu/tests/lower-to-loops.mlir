@@ -143,3 +143,27 @@ func.func @iterations_are_dynamic(%x: !tile.view<1xf32>, %counter: !tile.view<1x
   } attributes {tile.parallel}
   return
 }
+
+// -----
+
+// The loop along the axis carries the sum. Columns are added as vectors.
+// CHECK-LABEL: func @a_cumulative_sum_of_columns_uses_vectors
+// CHECK: scf.for %{{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (vector<8xf32>)
+// CHECK: %[[NEXT:.*]] = arith.addf %[[SUM]], %{{.*}} : vector<8xf32>
+// CHECK: vector.store %[[NEXT]]
+// CHECK: scf.yield %[[NEXT]]
+
+// A row is added one element after another, here from the last one on.
+// CHECK: scf.for %[[I:[a-z0-9]*]] = {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (f32)
+// CHECK: arith.subi %{{.*}}, %[[I]]
+// CHECK: %[[NEXT:.*]] = arith.addf %[[SUM]], %{{.*}} : f32
+// CHECK: memref.store %[[NEXT]]
+func.func @a_cumulative_sum_of_columns_uses_vectors(%x: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<8x24xf32>
+  %b = tile.cumsum %a axis 0 : tensor<8x24xf32>
+  %c = tile.cumsum %b axis 1 {reverse} : tensor<8x24xf32>
+  tile.store %c, %x[%c8, %c0] : tensor<8x24xf32>, !tile.view<2xf32>
+  return
+}

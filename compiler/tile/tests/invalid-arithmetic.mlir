@@ -93,3 +93,11 @@ func.func @reduce_of_an_unknown_kind(%x: tensor<4x8xf32>) {
   %0 = tile.reduce mean %x axis 1 : tensor<4x8xf32> -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @cumsum_along_no_axis(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{'tile.cumsum' op axis is 2; expected 0 to 1}}
+  %0 = tile.cumsum %x axis 2 : tensor<4x8xf32>
+  return
+}

@@ -117,3 +117,12 @@ func.func @softmax(%arg0: tensor<64x32xf32>, %arg1: tensor<32x128xbf16>, %arg2: 
   return
 }
 }
+
+//      CHECK:  func.func @sums(%arg0: tensor<64x32xf32>) {
+// CHECK-NEXT:    %0 = tile.cumsum %arg0 axis 1 : tensor<64x32xf32>
+// CHECK-NEXT:    %1 = tile.cumsum %0 axis 0 {reverse} : tensor<64x32xf32>
+func.func @sums(%arg0: tensor<64x32xf32>) {
+  %0 = tile.cumsum %arg0 axis 1 : tensor<64x32xf32>
+  %1 = tile.cumsum %0 axis 0 {reverse} : tensor<64x32xf32>
+  return
+}

@@ -120,6 +120,9 @@ Value dotWhere(Value seen, Value a, Value b, Operand acc, Location where = Locat
 Value allFinite(Value x, Location where = Location::current());
 /// Returns an i1 scalar for when(): true if the condition is true for some element of the tile.
 Value any(Operand condition, Location where = Location::current());
+/// Returns the sums along `axis` up to and with each element, in the shape of x; f32 or i32. With `reverse`, the sums
+/// from each element on.
+Value cumsum(Operand x, int axis, bool reverse = false, Location where = Location::current());
 Value reduceMax(Operand x, int axis, Location where = Location::current());
 Value reduceMin(Operand x, int axis, Location where = Location::current());
 Value reduceSum(Operand x, int axis, Location where = Location::current());

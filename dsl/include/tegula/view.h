@@ -73,7 +73,7 @@ struct ViewGradient {
 /// Returns seed * d output / d input, in f32, by reverse-mode differentiation of the recorded elementwise expression
 /// from `input` to `output`, which have the same shape. For each gather in it from a `view` of `gathered`, seed * d
 /// output / d gather is scatter-added to the paired `gradient`. Ops that mix elements (dot, reduce, loads) are errors
-/// of the program.
+/// of the program, except cumsum.
 Value differentiate(Value output, Value input, Value seed, std::span<const ViewGradient> gathered = {},
                     Location where = Location::current());
 

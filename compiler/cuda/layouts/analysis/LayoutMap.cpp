@@ -24,6 +24,11 @@ bool changesUnitDimsOnly(tile::ReshapeOp reshape) {
          withoutUnits(reshape.getResult().getType().getShape());
 }
 
+/// Returns true if the operands that are tiles have the layout of the result.
+static bool keepsLayout(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() || isa<tile::GatherOp, tile::CumsumOp>(op);
+}
+
 /// Converts the layout of a tile of shape `from` to that of a tile of shape `to`. The shapes differ only in dimensions
 /// of size 1.
 static LayoutAttr acrossUnitDims(LayoutAttr layout, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
@@ -72,7 +77,7 @@ LayoutAttr LayoutMap::required(OpOperand &operand) const {
     return operand.getOperandNumber() == 2 ? ofResult(0) : LayoutAttr();
   if (op->getNumResults() == 0 || !ofResult(0))
     return {};
-  if (op->hasTrait<OpTrait::Elementwise>() || isa<tile::GatherOp>(op))
+  if (keepsLayout(op))
     return ofResult(0);
   return TypeSwitch<Operation *, LayoutAttr>(op)
       .Case<tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp>([&](auto op) { return sourceOf(op, ofResult(0)); })
@@ -138,7 +143,7 @@ void LayoutMap::followDefinition(Value tile) {
 
 void LayoutMap::followUse(OpOperand &use, LayoutAttr layout) {
   Operation *op = use.getOwner();
-  if (op->hasTrait<OpTrait::Elementwise>() || isa<tile::GatherOp>(op))
+  if (keepsLayout(op))
     return add(op->getResult(0), layout);
   TypeSwitch<Operation *>(op)
       .Case([&](scf::ForOp loop) {

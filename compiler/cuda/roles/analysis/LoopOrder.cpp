@@ -11,12 +11,10 @@ using Labels = llvm::MapVector<StringRef, sm::WgmmaOp>;
 /// Returns true if all warps execute `op` together: its elements move between warps, with barriers around.
 static bool needsAllWarps(Operation *op) {
   WalkResult search = op->walk([](Operation *inside) {
-    auto reduce = dyn_cast<tile::ReduceOp>(inside);
-    const bool isSplit = reduce && sm::isSplitAmongWarps(cast<RankedTensorType>(reduce.getSource().getType()),
-                                                         static_cast<unsigned>(reduce.getAxis()));
     const bool isMoved = isa<sm::ConvertOp, sm::ReshapeOp, sm::ToSharedOp>(inside);
-    return isSplit || isMoved || sm::orderOf(inside).meeting == sm::Meeting::role ? WalkResult::interrupt()
-                                                                                  : WalkResult::advance();
+    return sm::combinesAcrossWarps(inside) || isMoved || sm::orderOf(inside).meeting == sm::Meeting::role
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
   });
   return search.wasInterrupted();
 }

@@ -7,9 +7,9 @@ using namespace tegula::cuda;
 const Lowerings &Lowerings::all() {
   static const Lowerings lowerings = [] {
     Lowerings known;
-    for (auto add :
-         {addViewLowerings, addShapeLowerings, addReductionLowerings, addGlobalMemoryLowerings, addBufferLowerings,
-          addSharedAccessLowerings, addCopyLowerings, addMmaLowerings, addWarpgroupLowerings, addRoleLowerings})
+    for (auto add : {addViewLowerings, addShapeLowerings, addReductionLowerings, addCumsumLowerings,
+                     addGlobalMemoryLowerings, addBufferLowerings, addSharedAccessLowerings, addCopyLowerings,
+                     addMmaLowerings, addWarpgroupLowerings, addRoleLowerings})
       add(known);
     return known;
   }();

@@ -32,6 +32,7 @@ private:
 void addViewLowerings(Lowerings &known);
 void addShapeLowerings(Lowerings &known);
 void addReductionLowerings(Lowerings &known);
+void addCumsumLowerings(Lowerings &known);
 void addGlobalMemoryLowerings(Lowerings &known);
 void addBufferLowerings(Lowerings &known);
 void addSharedAccessLowerings(Lowerings &known);

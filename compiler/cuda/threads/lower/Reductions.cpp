@@ -173,11 +173,7 @@ static LogicalResult lower(Threads &t, sm::PartialReduceOp op) {
 //===-- Conditions -----------------------------------------------------------------------------------------------===//
 
 /// Returns true if one warp may execute `op` while others do not.
-static bool isWithinWarp(Operation *op) {
-  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-    return !sm::isSplitAmongWarps(cast<RankedTensorType>(reduce.getSource().getType()), reduce.getAxis());
-  return sm::onlyReads(op);
-}
+static bool isWithinWarp(Operation *op) { return !sm::combinesAcrossWarps(op) && sm::onlyReads(op); }
 
 /// Adds the branches that depend on the condition: branches that it guards, alone or together with other conditions,
 /// and branches that are guarded by a condition that such a branch returns. Returns false if anything else uses the
