@@ -11,7 +11,7 @@ namespace tegula {
 namespace {
 
 // Each number changes whenever the meaning of the lines after it changes.
-constexpr std::string_view kRequest = "// tegula-request 1\n", kArtifact = "tegula-artifact 5\n",
+constexpr std::string_view kRequest = "// tegula-request 2\n", kArtifact = "tegula-artifact 6\n",
                            kStatus = "tegula-status 1\n";
 
 std::string escaped(std::string_view text) {
@@ -152,6 +152,32 @@ TensorMap readTensorMap(Reader &reader) {
   return map;
 }
 
+void write(Writer &writer, const DebugSite &site) {
+  writer.field("site", static_cast<int64_t>(site.kind));
+  writer.field("name", site.name);
+  writer.field("location", site.location);
+  writer.field("dtype", toString(site.dtype));
+  writer.field("dimensions", static_cast<int64_t>(site.shape.size()));
+  for (const int64_t size : site.shape)
+    writer.field("size", size);
+  writer.field("loops", static_cast<int64_t>(site.loops.size()));
+  for (const std::string &loop : site.loops)
+    writer.field("loop", loop);
+}
+
+DebugSite readSite(Reader &reader) {
+  DebugSite site;
+  site.kind = reader.number("site") != 0 ? DebugSite::Kind::element : DebugSite::Kind::print;
+  site.name = reader.text("name");
+  site.location = reader.text("location");
+  site.dtype = readDType(reader);
+  for (int64_t count = reader.number("dimensions"); count > 0 && reader.good(); --count)
+    site.shape.push_back(reader.number("size"));
+  for (int64_t count = reader.number("loops"); count > 0 && reader.good(); --count)
+    site.loops.push_back(reader.text("loop"));
+  return site;
+}
+
 void write(Writer &writer, const AssemblerReport &report) {
   writer.field("assembler", report.assembler);
   writer.field("registers", report.registers);
@@ -186,6 +212,8 @@ std::string serialize(const CompileRequest &request) {
   writer.field("arch", request.target.arch);
   writer.field("features", request.target.features);
   writer.field("schedule", toString(request.schedule));
+  writer.field("print", request.debug.print);
+  writer.field("check_finite", toString(request.debug.check_finite));
   writer.field("emit", request.emit);
   return writer.take() + request.program;
 }
@@ -197,9 +225,12 @@ Expected<CompileRequest> parseCompileRequest(std::string_view bytes) {
   request.target.arch = reader.text("arch");
   request.target.features = reader.text("features");
   const Expected<Schedule> schedule = parseSchedule(reader.text("schedule"));
+  request.debug.print = reader.number("print") != 0;
+  const std::optional<FiniteCheck> check = parseFiniteCheck(reader.text("check_finite"));
   request.emit = reader.text("emit");
-  if (!reader.good() || !schedule)
+  if (!reader.good() || !schedule || !check)
     return malformed("a request");
+  request.debug.check_finite = *check;
   request.schedule = *schedule;
   request.program = reader.rest();
   return request;
@@ -220,6 +251,10 @@ std::string serialize(const Artifact &artifact) {
   for (const TensorMap &map : artifact.tensor_maps)
     write(writer, map);
   write(writer, artifact.report);
+  writer.field("record_words", artifact.debug.record_words);
+  writer.field("sites", static_cast<int64_t>(artifact.debug.sites.size()));
+  for (const DebugSite &site : artifact.debug.sites)
+    write(writer, site);
   writer.field("remarks", artifact.remarks);
   writer.field("binary_bytes", static_cast<int64_t>(artifact.binary.size()));
   writer.field("text_bytes", static_cast<int64_t>(artifact.text.size()));
@@ -240,6 +275,9 @@ Expected<Artifact> parseArtifact(std::string_view bytes) {
   for (int64_t count = reader.number("tensor_maps"); count > 0 && reader.good(); --count)
     artifact.tensor_maps.push_back(readTensorMap(reader));
   artifact.report = readReport(reader);
+  artifact.debug.record_words = reader.number("record_words");
+  for (int64_t count = reader.number("sites"); count > 0 && reader.good(); --count)
+    artifact.debug.sites.push_back(readSite(reader));
   artifact.remarks = reader.text("remarks");
   const auto binaryBytes = reader.number<size_t>("binary_bytes"), textBytes = reader.number<size_t>("text_bytes");
   artifact.binary = reader.bytes(binaryBytes);

@@ -6,6 +6,7 @@
 #include "compiler/cuda/roles/Passes.h"
 #include "compiler/cuda/shared/Passes.h"
 #include "compiler/cuda/threads/Passes.h"
+#include "compiler/debug/Passes.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/simplify/Passes.h"
 #include "compiler/simt/Passes.h"
@@ -28,6 +29,7 @@ using namespace tegula;
 
 /// Adds the passes of the phase `tile`. It has no verifier, because parsing has verified the program.
 static void buildTilePipeline(OpPassManager &passes) {
+  passes.addPass(debug::createWriteRecords()); // The driver has written the records that the host wants.
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }
@@ -92,6 +94,7 @@ void tegula::registerTegulaPasses() {
   cuda::registerRolesPasses();
   cuda::registerSharedPasses();
   cuda::registerThreadsPasses();
+  debug::registerPasses();
   simplify::registerPasses();
   simt::registerPasses();
   for (llvm::StringRef target : targetNames())

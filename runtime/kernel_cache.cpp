@@ -2,6 +2,7 @@
 #include "tegula/kernel_cache.h"
 
 #include "cache/key.h"
+#include "debug_kernel.h"
 #include "tegula/guard.h"
 #include "tegula/internal/fork.h"
 
@@ -42,12 +43,21 @@ struct KernelCache::State {
   std::shared_ptr<ArtifactCache> artifacts;
   std::atomic<CompilePolicy> policy;
   std::shared_ptr<Device> device;
+  FiniteCheck checkFinite;
+  PrintHandler print;
   ForkGuard fork;
   std::mutex mutex; ///< Guards `entries`, never held while compiling.
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries;
 
   State(Compiler &compiler, std::shared_ptr<Device> device, const KernelCacheOptions &options)
-      : compiler(compiler), artifacts(options.artifacts), policy(options.policy), device(std::move(device)) {}
+      : compiler(compiler), artifacts(options.artifacts), policy(options.policy), device(std::move(device)),
+        checkFinite(options.check_finite), print(options.print) {}
+
+  /// Returns what a kernel of this program reports.
+  DebugOptions debugOptions(std::string_view program) const {
+    const bool prints = print && program.find("tile.print ") != std::string_view::npos;
+    return {.print = prints, .check_finite = checkFinite};
+  }
 
   Result get(const CompileRequest &request, CompilePolicy policy) {
     TEGULA_RETURN_IF_ERROR(fork.check());
@@ -91,7 +101,9 @@ struct KernelCache::State {
         return artifact.status();
       const Result result = device->load(*artifact);
       keep |= result.ok();
-      return result ? result : ofKernel(result.status(), request);
+      if (!result)
+        return ofKernel(result.status(), request);
+      return artifact->debug.sites.empty() ? result : makeDebugKernel(*artifact, *result, device, print);
     }));
     if (!keep) {
       const std::lock_guard lock(mutex);
@@ -122,9 +134,12 @@ Expected<std::shared_ptr<Kernel>> KernelCache::get(std::string_view program, con
 Expected<std::shared_ptr<Kernel>> KernelCache::get(std::string_view program, const Schedule &schedule,
                                                    CompilePolicy policy) noexcept {
   return guarded([&]() -> Result {
-    return state_->get(
-        {.program = std::string(program), .schedule = schedule, .target = state_->device->target(), .emit = ""},
-        policy);
+    return state_->get({.program = std::string(program),
+                        .schedule = schedule,
+                        .target = state_->device->target(),
+                        .emit = "",
+                        .debug = state_->debugOptions(program)},
+                       policy);
   });
 }
 

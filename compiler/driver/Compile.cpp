@@ -25,7 +25,10 @@ static Status checkEmit(const CompileRequest &request) {
 
 Expected<Artifact> Compilation::run() {
   artifact_.target = request_.target.name;
-  TEGULA_RETURN_IF_ERROR(source_.parse(request_.program, artifact_));
+  TEGULA_RETURN_IF_ERROR(source_.parse(request_.program));
+  if (request_.debug != DebugOptions())
+    TEGULA_RETURN_IF_ERROR(source_.addRecords(request_.debug));
+  TEGULA_RETURN_IF_ERROR(source_.describe(artifact_));
   TEGULA_RETURN_IF_ERROR(prepare(source_.module()));
   TEGULA_RETURN_IF_ERROR(runPasses());
   if (artifact_.text.empty())

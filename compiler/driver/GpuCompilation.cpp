@@ -66,6 +66,18 @@ template <class T> void decideWord(StringRef name, std::optional<T> value, Modul
     module->setAttr(("tile." + name).str(), StringAttr::get(module.getContext(), toString(*value)));
 }
 
+/// Returns a schedule for a kernel that reports. Its records need all warps together, and its tests need room.
+Schedule forReports(Schedule schedule) {
+  schedule.num_stages = 1;
+  schedule.instances_per_sm = 1;
+  schedule.roles = Roles::none;
+  schedule.overlap.reset();
+  schedule.optimistic_softmax.reset();
+  schedule.lhs_in_registers.reset();
+  schedule.add_by_tma.reset();
+  return schedule;
+}
+
 /// Returns the bytes of shared memory that a program instance may have if `instances` share a multiprocessor.
 int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
   return (target.sharedBytes + kReservedBytes) / instances - kReservedBytes;
@@ -92,7 +104,8 @@ Status GpuCompilation::prepare(ModuleOp module) {
     return Status(ErrorCode::invalid_argument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
-  Schedule schedule = request_.schedule;
+  const bool reports = !artifact_.debug.sites.empty();
+  Schedule schedule = reports ? forReports(request_.schedule) : request_.schedule;
   if (target_.arch == "sm_90a" && isUndecided(schedule, module)) {
     schedule = completeForHopper(module, schedule, sharedLimit(target_, 1));
     hasChosenRoles_ = schedule.roles == Roles::load;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/driver/Program.h"
 
+#include "compiler/debug/Passes.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/tile/Tile.h"
@@ -11,6 +12,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tegula {
@@ -36,7 +38,7 @@ std::string place(Location location) {
   return "";
 }
 
-Status describe(func::FuncOp function, Artifact &artifact) {
+Status describeFunction(func::FuncOp function, Artifact &artifact) {
   artifact.kernel = function.getName().str();
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     Parameter parameter;
@@ -85,7 +87,7 @@ Status SourceProgram::failure() const {
   return Status(ErrorCode::compile_failed, reasons.empty() ? "the compiler gave no reason" : reasons.str());
 }
 
-Status SourceProgram::parse(const std::string &text, Artifact &artifact) {
+Status SourceProgram::parse(const std::string &text) {
   if (text.size() > kLongestProgram)
     return Status(ErrorCode::resource_exhausted, "the program has " + std::to_string(text.size()) + " bytes; at most " +
                                                      std::to_string(kLongestProgram) + " are allowed");
@@ -96,7 +98,18 @@ Status SourceProgram::parse(const std::string &text, Artifact &artifact) {
   if (functions.size() != 1)
     return Status(ErrorCode::compile_failed,
                   "a program must have exactly one function, this one has " + std::to_string(functions.size()));
-  return describe(functions.front(), artifact);
+  return {};
+}
+
+Status SourceProgram::addRecords(const DebugOptions &options) {
+  PassManager passes(&context_, ModuleOp::getOperationName());
+  debug::buildDebugPipeline(passes, options);
+  return succeeded(passes.run(*module_)) ? Status() : failure();
+}
+
+Status SourceProgram::describe(Artifact &artifact) {
+  artifact.debug = debug::layoutOf(*module_);
+  return describeFunction(*module_->getOps<func::FuncOp>().begin(), artifact);
 }
 
 } // namespace tegula

@@ -15,8 +15,12 @@ class SourceProgram {
 public:
   SourceProgram();
 
-  /// Parses and verifies `text`, and fills in the artifact's kernel name and parameters.
-  Status parse(const std::string &text, Artifact &artifact);
+  /// Parses and verifies `text`.
+  Status parse(const std::string &text);
+  /// Lets the program report what `options` ask for.
+  Status addRecords(const DebugOptions &options);
+  /// Fills in the artifact's kernel name, parameters and debug records.
+  Status describe(Artifact &artifact);
   /// Returns all diagnostics so far as one compile_failed.
   Status failure() const;
   /// Returns the remarks so far, one a line.

@@ -342,6 +342,35 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
   let hasFolder = 1;
 }
 
+//===-- Debugging -------------------------------------------------------------------------------------------------===//
+
+def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
+  let summary = "lets the host print a scalar or a tile";
+  let description = [{
+    `write-records` replaces the op by stores to a buffer that the launch reads, or erases it if the host wants no text.
+
+    ```mlir
+    tile.print "s" %s : tensor<64x32xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$label, AnyTypeOf<[Tile_Tile, Tile_Scalar]>:$value);
+  let assemblyFormat = "$label $value attr-dict `:` type($value)";
+}
+
+def Tile_ReportElementOp : Tile_Op<"report_element", [MemoryEffects<[MemWrite]>, AllTypesMatch<["index", "bits"]>]> {
+  let summary = "tells the host that an op made an element that is not finite";
+  let description = [{
+    `made_by` is the name of the op in the language, and `checked` the type of its result. `index` is the element's
+    row-major number, and `bits` are its bits as an f32. `check-finite` makes the op, and `write-records` replaces it.
+
+    ```mlir
+    tile.report_element "exp"[%index, %bits] of tensor<64x32xf32> : tensor<1xi32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$made_by, Tile_TileOf<[I32]>:$index, Tile_TileOf<[I32]>:$bits, TypeAttr:$checked);
+  let assemblyFormat = "$made_by `[` $index `,` $bits `]` `of` $checked attr-dict `:` type($index)";
+}
+
 //===-- Online softmax --------------------------------------------------------------------------------------------===//
 
 def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,

@@ -6,6 +6,8 @@
 #include "recorder.h"
 #include "text.h"
 
+#include <algorithm>
+
 namespace tegula {
 
 //===-- Recorder -------------------------------------------------------------------------------------------------===//
@@ -269,6 +271,26 @@ void when(Operand condition, Block then, Block otherwise, Location where) {
   r.openOtherwise(branch);
   otherwise();
   guard.close();
+}
+
+static bool isPrintable(std::string_view label) {
+  return std::all_of(label.begin(), label.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
+void print(std::string_view label, Operand x, Location where) {
+  Recorder &r = Recorder::current();
+  const Term term = r.use(x);
+  if (!isPrintable(label))
+    r.fail(where, "print: '" + std::string(label) +
+                      "' is no label; legal are printable ASCII characters, without quotes and backslashes");
+  else if (term.literal())
+    r.fail(where, "print: a literal is known before the kernel runs; print takes a scalar or a tile of the program");
+  else
+    r.print(term.id, std::string(label), where);
+}
+
+void print(std::string_view label, Operand x, Operand condition, Location where) {
+  when(condition, [&] { print(label, x, where); }, {}, where);
 }
 
 } // namespace tegula

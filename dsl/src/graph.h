@@ -92,6 +92,7 @@ enum class Form : uint8_t {
   X(Store, "tile.store", Special)                                                                                      \
   X(AtomicAdd, "tile.atomic_add", Special)                                                                             \
   X(ScatterAdd, "tile.scatter_add", Special)                                                                           \
+  X(Print, "tile.print", Special)                                                                                      \
   X(Dot, "tile.dot", Special)                                                                                          \
   X(Reduce, "tile.reduce", Special)                                                                                    \
   X(Cumsum, "tile.cumsum", Special)                                                                                    \
@@ -127,7 +128,7 @@ struct Node {
   Op op;
   Type type;
   std::vector<NodeId> operands;
-  std::string text;   ///< An attribute as it is written; for a parameter, its name; for a dot, its label.
+  std::string text;   ///< An attribute as it is written; for a parameter, its name; for a dot and a print, its label.
   int64_t number = 0; ///< An axis, the position of an argument or result, or the FlowId of For and If.
   Location where;
   RegionId region = 0;

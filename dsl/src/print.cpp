@@ -54,11 +54,14 @@ private:
     if (node.op == Op::For || node.op == Op::If)
       return node.op == Op::For ? loop(id) : branch(id);
     begin();
-    bool effect = node.op == Op::Store || node.op == Op::AtomicAdd || node.op == Op::ScatterAdd;
-    if (!effect)
+    if (!isEffect(node.op))
       text_ += fresh(id) + (node.op == Op::SoftmaxUpdate ? ":3 = " : " = ");
     text_ += std::string(info(node.op).mnemonic) + body(node);
     end(node);
+  }
+
+  static bool isEffect(Op op) {
+    return op == Op::Store || op == Op::AtomicAdd || op == Op::ScatterAdd || op == Op::Print;
   }
 
   std::string body(const Node &node) {
@@ -112,6 +115,8 @@ private:
       return " " + node.text + " " + use(node, 0) + " axis " + number + " : " + typeOf(node, 0) + " -> " + type;
     case Op::Cumsum:
       return " " + use(node, 0) + " axis " + number + node.text + " : " + type;
+    case Op::Print:
+      return " \"" + node.text + "\" " + use(node, 0) + " : " + typeOf(node, 0);
     default:
       return " " + operands(node, 0) + " : " + types(node, 0);
     }

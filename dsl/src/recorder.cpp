@@ -185,7 +185,18 @@ void Recorder::effect(Op op, std::vector<NodeId> operands, Location where) {
       return;
   markWritten(operands[1]);
   Type type = graph_[operands[0]].type;
-  NodeId id = append({.op = op, .type = type, .operands = std::move(operands), .text = {}, .where = where});
+  anchor({.op = op, .type = type, .operands = std::move(operands), .text = {}, .where = where});
+}
+
+void Recorder::print(NodeId value, std::string label, Location where) {
+  if (!poisoned(value))
+    anchor(
+        {.op = Op::Print, .type = graph_[value].type, .operands = {value}, .text = std::move(label), .where = where});
+}
+
+/// Appends a node that keeps its place among the effects of its region.
+void Recorder::anchor(Node node) {
+  NodeId id = append(std::move(node));
   graph_.regions[region_].anchors.push_back(id);
 }
 

@@ -62,6 +62,8 @@ public:
   NodeId read(Op op, Type type, std::vector<NodeId> operands, Location where, std::string text = {});
   /// Records an effect. Its operands are the tile, the view and the positions.
   void effect(Op op, std::vector<NodeId> operands, Location where);
+  /// Records that the host prints a value after its label.
+  void print(NodeId value, std::string label, Location where);
 
   // Vars.
   uint32_t declare(NodeId initial, Location where);
@@ -105,6 +107,7 @@ private:
 
   bool inScope(RegionId region) const;
   NodeId append(Node node);
+  void anchor(Node node);
   NodeId share(Node node, std::string key);
   std::string keyOf(const Node &node) const;
   NodeId hidden(Op op, Type type, NodeId owner, int64_t number);

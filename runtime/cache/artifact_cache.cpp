@@ -124,6 +124,9 @@ void ArtifactCache::save(const ArtifactKey &key, const Artifact &artifact) noexc
 Expected<Artifact> ArtifactCache::get(Compiler &compiler, const CompileRequest &request, std::string_view driver,
                                       CompilePolicy policy) noexcept {
   return guarded([&]() -> Expected<Artifact> {
+    if (request.debug != DebugOptions()) // Its records name lines, which keys leave out.
+      return policy == CompilePolicy::compile ? compileKernel(compiler, request)
+                                              : needsCompile(request, artifactKey(request));
     const std::string identity = compiler.identity(request.target);
     // The artifacts of an unknown compiler cannot be told from those of another one.
     const bool known = !identity.empty() && request.emit.empty();

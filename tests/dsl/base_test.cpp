@@ -53,9 +53,29 @@ TEST(Artifact, TensorMapsGoBothWays) {
   EXPECT_EQ(parsed->tensor_maps, artifact.tensor_maps);
 }
 
+TEST(Artifact, DebugSitesGoBothWays) {
+  Artifact artifact;
+  artifact.debug = {
+      .record_words = 37,
+      .sites = {{.name = "the sum", .location = "a.cpp:7", .dtype = bf16, .shape = {4, 8}, .loops = {"", "b"}},
+                {.kind = DebugSite::Kind::element, .name = "/"}}};
+  const Expected<Artifact> parsed = parseArtifact(serialize(artifact));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->debug, artifact.debug);
+}
+
+TEST(CompileRequest, DebugOptionsGoBothWays) {
+  for (FiniteCheck check : {FiniteCheck::none, FiniteCheck::nan, FiniteCheck::inf}) {
+    const CompileRequest request{.program = "p", .debug = {.print = true, .check_finite = check}};
+    const Expected<CompileRequest> parsed = parseCompileRequest(serialize(request));
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    EXPECT_EQ(parsed->debug, request.debug);
+  }
+}
+
 TEST(Artifact, AnOlderFormatIsRefused) {
   std::string text = serialize(Artifact());
-  text.replace(text.find("artifact 5"), 10, "artifact 4");
+  text.replace(text.find("artifact 6"), 10, "artifact 5");
   EXPECT_FALSE(parseArtifact(text).ok());
 }
 

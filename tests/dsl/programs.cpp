@@ -130,6 +130,15 @@ void dynamicLoop(View x, View out, View counter, Value count) {
   }
 }
 
+void sumsAndPrints(View x, View dx, Value count) {
+  Value s = x.load(0, {4, 8});
+  print("s", s);
+  for (Value i : range(0, count))
+    print("the third", i, i == 2);
+  Value y = cumsum(s * s, 1);
+  dx.store(0, differentiate(y, s, cumsum(y, 0, true)));
+}
+
 TensorArg tensor(const char *name, DType dtype, int rank) { return {name, dtype, rank}; }
 
 constexpr GoldenProgram kPrograms[] = {
@@ -171,6 +180,11 @@ constexpr GoldenProgram kPrograms[] = {
     {"dynamic_loop",
      [] {
        return record("dynamic_loop", dynamicLoop, tensor("x", f32, 1), tensor("out", f32, 1), tensor("counter", i32, 1),
+                     ScalarArg{"count", i32});
+     }},
+    {"sums_and_prints",
+     [] {
+       return record("sums_and_prints", sumsAndPrints, tensor("x", f32, 2), tensor("dx", f32, 2),
                      ScalarArg{"count", i32});
      }},
 };

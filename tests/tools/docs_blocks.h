@@ -7,6 +7,8 @@
 #include "tegula/tuner.h"
 #include "tegula/tuning_store.h"
 
+#include <iostream>
+
 using namespace tegula;
 
 namespace kernels_md {
@@ -19,6 +21,8 @@ extern const TensorRef q, k, v, o, lse;
 namespace language_md {
 extern const View bias, dbias;
 extern const Value a, b, q, k, scale, rows, keys, queries, dcapped;
+extern Compiler *const compiler;
+extern const std::shared_ptr<Device> device;
 } // namespace language_md
 
 namespace tuning_md {

@@ -11,6 +11,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace tegula::tools {
 namespace {
 
@@ -101,7 +103,10 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   progress.show("compiling");
   std::unique_ptr<Compiler> compiler = makeCompiler();
   const std::shared_ptr<ArtifactCache> kernels = openKernels((*device)->target(), options.no_cache);
-  KernelCache cache(*compiler, *device, {.artifacts = kernels});
+  KernelCache cache(*compiler, *device,
+                    {.artifacts = kernels, .check_finite = options.check_finite, .print = [](std::string_view text) {
+                       fmt::print(stderr, "{}", text);
+                     }});
   TunedSchedules tuned = tunedSchedules(options.target, options.untuned);
   Expected<AttentionRun> run = AttentionRun::make(*attention, *device, cache, &tuned);
   if (!run)

@@ -47,6 +47,7 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
 
 void addOutput(CLI::App &command, AttentionOptions &o) {
   command.add_flag("--check", o.check, "Compare with a double-precision reference (slow)");
+  addCheckFinite(command, o.check_finite);
   command
       .add_option("--save", o.save,
                   "Write q, k, v, o, lse (--backward: do, dq, dk, dv) and a variant's\ntensors as .npy")

@@ -4,6 +4,7 @@
 
 #include "exploration_options.h"
 #include "kernel_options.h"
+#include "tegula/artifact.h"
 #include "tegula/status.h"
 #include "workload/attention_case.h"
 
@@ -32,6 +33,7 @@ struct AttentionOptions {
   bool json = false;
   bool untuned = false;
   bool no_cache = false;
+  FiniteCheck check_finite = FiniteCheck::none;
   std::string save;
 };
 

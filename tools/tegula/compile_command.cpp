@@ -25,6 +25,7 @@ std::string archFor(const CompileOptions &options) {
 /// Fills in the program and, for a built-in kernel, the fields of its schedule that are 0.
 Status findProgram(const CompileOptions &options, CompileRequest &request) {
   request.schedule = options.schedule;
+  request.debug = options.debug;
   if (options.kernel.empty()) {
     Expected<std::string> text = readFile("PROGRAM", options.program);
     if (text)

@@ -85,6 +85,8 @@ void addCompileOptions(CLI::App &command, CompileOptions &options) {
       ->type_name("FOLDER");
   command.add_option("-o,--output", options.output, "Write there instead of to standard output (-)")->type_name("FILE");
   addSchedule(command, options.schedule);
+  addCheckFinite(command, options.debug.check_finite);
+  command.add_flag("--print", options.debug.print, "Keep the program's prints, which write to a buffer");
   command.footer(kExamples);
 }
 
@@ -99,6 +101,8 @@ Status checkOptions(const CompileOptions &options) {
     return {ErrorCode::invalid_argument, "--variant: it modifies a --kernel; PROGRAM is what it is"};
   if (options.kernel.empty() && options.lse_gradient)
     return {ErrorCode::invalid_argument, "--lse-gradient: it modifies a --kernel; PROGRAM is what it is"};
+  if (!options.bundle.empty() && options.debug != DebugOptions())
+    return {ErrorCode::invalid_argument, "--bundle: its kernels report nothing; leave out --check-finite and --print"};
   if (!options.bundle.empty())
     return options.emit.empty() && options.output.empty()
                ? Status()

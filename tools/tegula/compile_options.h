@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel_options.h"
+#include "tegula/artifact.h"
 #include "tegula/schedule.h"
 
 #include <string>
@@ -21,6 +22,7 @@ struct CompileOptions {
   std::string bundle; ///< A directory, or empty if there is a phase.
   std::string output; ///< A file's name; empty means standard output.
   Schedule schedule;
+  DebugOptions debug;
 };
 
 void addCompileOptions(CLI::App &command, CompileOptions &options);

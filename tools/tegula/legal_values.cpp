@@ -95,6 +95,13 @@ void addNoCache(CLI::App &command, bool &no_cache) {
   command.add_flag("--no-cache", no_cache, "Compile every kernel, and keep none (`tegula cache`)");
 }
 
+void addCheckFinite(CLI::App &command, FiniteCheck &check) {
+  addWord(
+      command, "--check-finite", {"none", "nan", "inf"}, check, parseFiniteCheck,
+      "Report the first nan, or with inf the first infinity, too, that the\nkernel makes, with the line of its source "
+      "(none; slow)");
+}
+
 static std::string joined(const std::vector<std::string> &words, const char *last) {
   if (words.size() < 2)
     return fmt::format("{}", fmt::join(words, ""));

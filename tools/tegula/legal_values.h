@@ -3,6 +3,7 @@
 // before it.
 #pragma once
 
+#include "tegula/artifact.h"
 #include "tegula/schedule.h"
 
 #include <CLI/CLI.hpp>
@@ -51,6 +52,9 @@ void addUntuned(CLI::App &command, bool &untuned);
 
 /// Adds the flag --no-cache.
 void addNoCache(CLI::App &command, bool &no_cache);
+
+/// Adds the option --check-finite.
+void addCheckFinite(CLI::App &command, FiniteCheck &check);
 
 /// Returns the words a, b and c as "a, b or c".
 std::string alternatives(const std::vector<std::string> &words);

@@ -7,7 +7,9 @@
 #include "tegula/status.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tegula {
@@ -33,6 +35,26 @@ struct Target {
   std::string features = {}; ///< cpu: LLVM feature string; empty means the features of `arch`.
 };
 
+/// The elements that a kernel with checks reports.
+enum class FiniteCheck : uint8_t {
+  none,
+  nan, ///< The first NaN.
+  inf, ///< The first NaN, or the first infinity that elementwise arithmetic makes from finite numbers.
+};
+
+std::string_view toString(FiniteCheck check);
+/// The inverse of toString: "none", "nan", "inf".
+std::optional<FiniteCheck> parseFiniteCheck(std::string_view word);
+
+/// The reports of a kernel to the host while it runs. Such a kernel is slow: it obeys no field of the schedule that
+/// only makes kernels faster.
+struct DebugOptions {
+  bool print = false; ///< print() of the language has an effect.
+  FiniteCheck check_finite = FiniteCheck::none;
+
+  bool operator==(const DebugOptions &) const = default;
+};
+
 /// Everything that a compilation depends on, and nothing else.
 struct CompileRequest {
   std::string program; ///< MLIR text of the `tile` dialect.
@@ -41,6 +63,7 @@ struct CompileRequest {
   /// Name of a phase ("tile", "loops", "llvm", "asm", ...); its text is returned in Artifact::text.
   /// Empty compiles to the end.
   std::string emit = {};
+  DebugOptions debug = {};
 };
 
 /// The report of ptxas on a kernel.
@@ -64,6 +87,36 @@ struct TensorMap {
   bool operator==(const TensorMap &) const = default;
 };
 
+/// A statement of a program that writes records while the kernel runs.
+struct DebugSite {
+  enum class Kind : uint8_t {
+    print,   ///< A record has all elements of the value, in row-major order.
+    element, ///< A record has the row-major index of an element that is not finite, and its bits as an f32.
+  };
+
+  Kind kind = Kind::print;
+  std::string name;     ///< The label of a print; the operation that made an element.
+  std::string location; ///< "attention.cpp:17"; empty if the program has no locations.
+  DType dtype = f32;
+  std::vector<int64_t> shape;     ///< Empty for a scalar.
+  std::vector<std::string> loops; ///< The locations of the loops around it, from the outermost one on.
+
+  bool operator==(const DebugSite &) const = default;
+};
+
+/// The buffer through which a kernel reports. It is the kernel's last parameter, i32 [1 + records, record_words]. The
+/// first element counts the records, also those that have no room. All else must be 0 before a launch.
+///
+/// A record has the index of its site, the position of the program instance along x, y and z, the position of each loop
+/// around the site, and then what DebugSite::kind says. Each number takes one word; elements of 64 bits take two, the
+/// lower one first.
+struct DebugLayout {
+  int64_t record_words = 0;
+  std::vector<DebugSite> sites; ///< If there is none, the kernel has no such parameter.
+
+  bool operator==(const DebugLayout &) const = default;
+};
+
 /// A compiled kernel.
 struct Artifact {
   std::string target; ///< Target::name of the request.
@@ -77,7 +130,8 @@ struct Artifact {
   int instances_per_sm = 1;           ///< cuda, simt: program instances that share a multiprocessor's registers.
   std::vector<TensorMap> tensor_maps; ///< cuda, simt.
   AssemblerReport report;             ///< cuda.
-  std::string remarks;                ///< Fields of the schedule that have no effect, each in a line that says why.
+  DebugLayout debug;
+  std::string remarks; ///< Fields of the schedule that have no effect, each in a line that says why.
 };
 
 /// cpu artifacts export `kernel` with this type: runs the program instances `first` to `last - 1` of a grid in the

@@ -136,6 +136,8 @@ public:
   mlir::Value scratch(int64_t bytes);
   /// Returns the i32 address of memory that nothing else uses, aligned to 8 bytes.
   mlir::Value reserve(int64_t bytes);
+  /// Returns the i32 address of the memory through which one thread hands a work index to the others.
+  mlir::Value workIndex();
 
   //===-- Roles --------------------------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
@@ -175,7 +177,7 @@ private:
   bool loadsByTma_ = false;
   llvm::SmallVector<TensorMap> tensorMaps_;
   int64_t neededMaps_ = 0; ///< The bits of the maps of producer loads without `tma_only`.
-  std::optional<int64_t> scratchOffset_;
+  std::optional<int64_t> scratchOffset_, workIndexOffset_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 0>> values_; // On the heap: registers() stays valid
   llvm::DenseMap<mlir::Value, View> views_;
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, ThreadCoordinates> places_;

@@ -116,13 +116,17 @@ func.func @softmax(%arg0: tensor<64x32xf32>, %arg1: tensor<32x128xbf16>, %arg2: 
   %1 = tile.softmax_lse %m, %l : tensor<64xf32>
   return
 }
-}
 
-//      CHECK:  func.func @sums(%arg0: tensor<64x32xf32>) {
+//      CHECK:  func.func @sums_and_reports(%arg0: tensor<64x32xf32>, %arg1: tensor<1xi32>) {
 // CHECK-NEXT:    %0 = tile.cumsum %arg0 axis 1 : tensor<64x32xf32>
 // CHECK-NEXT:    %1 = tile.cumsum %0 axis 0 {reverse} : tensor<64x32xf32>
-func.func @sums(%arg0: tensor<64x32xf32>) {
+// CHECK-NEXT:    tile.print "sums" %1 : tensor<64x32xf32>
+// CHECK-NEXT:    tile.report_element "exp"[%arg1, %arg1] of tensor<64x32xf32> : tensor<1xi32>
+func.func @sums_and_reports(%arg0: tensor<64x32xf32>, %arg1: tensor<1xi32>) {
   %0 = tile.cumsum %arg0 axis 1 : tensor<64x32xf32>
   %1 = tile.cumsum %0 axis 0 {reverse} : tensor<64x32xf32>
+  tile.print "sums" %1 : tensor<64x32xf32>
+  tile.report_element "exp"[%arg1, %arg1] of tensor<64x32xf32> : tensor<1xi32>
   return
+}
 }

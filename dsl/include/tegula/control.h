@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -89,5 +90,12 @@ private:
 
 /// Makes a device branch on a scalar condition. Vars assigned inside keep the value of the branch that ran.
 void when(Operand condition, Block then, Block otherwise = {}, Location where = Location::current());
+
+/// Gives a scalar or a tile to the host, which prints it after `label`, with the line and the program instance. Each
+/// execution of the statement prints once. A host that wants no text has a kernel without the statement. The label has
+/// printable ASCII characters without quotes and backslashes.
+void print(std::string_view label, Operand x, Location where = Location::current());
+/// The same in program instances, or iterations, in which the scalar `condition` is true.
+void print(std::string_view label, Operand x, Operand condition, Location where = Location::current());
 
 } // namespace tegula

@@ -9,18 +9,29 @@
 #include "tegula/schedule.h"
 #include "tegula/status.h"
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
 namespace tegula {
 
+/// Receives what a kernel prints: whole lines, each with its end. Called in the thread that launches the kernel.
+using PrintHandler = std::function<void(std::string_view text)>;
+
 struct KernelCacheOptions {
   std::shared_ptr<ArtifactCache> artifacts = {}; ///< Where compiled kernels are loaded from and saved; none by default.
   CompilePolicy policy = CompilePolicy::compile;
+  /// With another value than none, a launch returns launch_failed for the first element that is not finite. The message
+  /// has the line of the program, the operation, the element and the program instance. Tensors then hold what the
+  /// kernel wrote.
+  FiniteCheck check_finite = FiniteCheck::none;
+  /// Receives what print() of the language gives. Without it, print() has no effect.
+  PrintHandler print = {};
 };
 
 /// The kernels of one device, in memory. Thread-safe. Kernels stay loaded until the cache is destroyed and the host has
-/// let go of them.
+/// let go of them. A kernel that reports (check_finite, print) is slow, keeps its device alive, and each launch waits
+/// for it. It is compiled in each process, because its text names lines that the key of a saved kernel leaves out.
 class KernelCache {
 public:
   /// Makes an empty cache. `compiler` must outlive it.

@@ -26,6 +26,14 @@ Value Threads::reserve(int64_t bytes) {
   return sharedMemory(offset);
 }
 
+Value Threads::workIndex() {
+  if (!workIndexOffset_) {
+    workIndexOffset_ = llvm::alignTo(sharedBytes_, 8);
+    return reserve(4);
+  }
+  return sharedMemory(*workIndexOffset_);
+}
+
 void Threads::barrier() {
   constexpr int64_t consumers = 1; // The ID of the barrier; 0 is for the whole thread block.
   if (hasRoles_)
