@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstdint>
 #include <source_location>
+#include <type_traits>
 #include <vector>
 
 namespace tegula {
@@ -21,6 +22,9 @@ class Var;
 class Value {
 public:
   Value(const Value &) = default;
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Value(T) = delete; // a number is no Value: write constant(f32, 0.5), or fill({16, 16}, 0.5) for a tile
   Value &operator=(const Value &) = delete;                 // a Value is immutable: declare it as `Var` to assign to it
   template <class T> Value &operator+=(const T &) = delete; // a Value is immutable: declare it as `Var` to assign to it
   template <class T> Value &operator-=(const T &) = delete; // a Value is immutable: declare it as `Var` to assign to it
@@ -71,9 +75,15 @@ private:
 class Var {
 public:
   Var(Value initial, Location where = Location::current());
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Var(T) = delete; // a number is no Value: write constant(f32, 0.5), or fill({16, 16}, 0.5) for a tile
   Var(const Var &other, Location where = Location::current());
   ~Var();
   Var &operator=(Value value);
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Var &operator=(T) = delete; // a number is no Value: write constant(f32, 0.5), or fill({16, 16}, 0.5) for a tile
   Var &operator=(const Var &other) { return *this = Value(other); }
   Var &operator+=(Operand x);
   Var &operator-=(Operand x);

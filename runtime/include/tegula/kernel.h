@@ -33,8 +33,8 @@ public:
   Argument(int32_t value) noexcept : dtype_(DType::i32), integer_(value) {}
   Argument(int64_t value) noexcept : dtype_(DType::i64), integer_(value) {}
   template <class T>
-    requires(!std::integral<T> && !std::convertible_to<const T &, TensorRef> && !std::same_as<T, float> &&
-             !std::same_as<T, Argument>)
+    requires(!std::convertible_to<const T &, TensorRef> && !std::same_as<T, float> && !std::same_as<T, int32_t> &&
+             !std::same_as<T, int64_t> && !std::same_as<T, Argument>)
   Argument(const T &) = delete; // an argument of launch is a TensorRef, float (0.125f), int32_t or int64_t
 
   Parameter::Kind kind() const noexcept { return kind_; }
@@ -90,6 +90,9 @@ public:
   Status launch(Grid grid, std::initializer_list<Argument> arguments, Stream stream = {}) const noexcept {
     return launch(grid, std::span<const Argument>(arguments.begin(), arguments.size()), stream);
   }
+
+  template <std::integral Count>
+  Status launch(Count, std::initializer_list<Argument>, Stream = {}) const = delete; // write the grid as {.x = 8}
 
   /// Returns the error with which any device would refuse a launch, and runs nothing. Callers that launch several
   /// kernels check all of them before the first one runs.
