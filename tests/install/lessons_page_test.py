@@ -15,7 +15,8 @@ sys.path.insert(0, str(ROOT / "tests" / "tools"))
 import docs_blocks as rules
 
 BLOCKS = rules.blocks_of((ROOT / "docs" / "first_hour.md").read_text())
-LESSONS = sorted(path.stem for path in (ROOT / "examples" / "lessons").glob("lesson*.cpp"))
+LESSONS = sorted((path.stem for path in (ROOT / "examples" / "lessons").glob("lesson*.cpp")),
+                 key=lambda lesson: int(re.search(r"\d+", lesson)[0]))
 WITHOUT_GPU = os.environ | {"TEGULA_LIBCUDA": "none"}
 
 
