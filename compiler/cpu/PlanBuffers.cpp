@@ -73,11 +73,11 @@ void shareClones(func::FuncOp function, const Clones &clones, const LoadOrders &
 
 //===-- Buffer or recompute --------------------------------------------------------------------------------------===//
 
-bool isDotOperand(Value value) {
-  return llvm::any_of(value.getUses(), [](OpOperand &use) {
-    auto dot = dyn_cast<tile::DotOp>(use.getOwner());
-    return dot && use.get() != dot.getAcc();
-  });
+/// Returns true for the lhs or rhs of a dot, which is read at other elements than the one that is computed. The same
+/// tile may also be the dot's `acc`, so the use decides, not the value.
+bool isFactor(OpOperand &use) {
+  auto dot = dyn_cast<tile::DotOp>(use.getOwner());
+  return dot && (&use == &dot.getLhsMutable() || &use == &dot.getRhsMutable());
 }
 
 bool isYielded(Value value) {
@@ -126,7 +126,8 @@ private:
   static bool mustBuffer(Operation *op) {
     if (isa<tile::LoadOp, tile::GatherOp, tile::DotOp, tile::ReduceOp, tile::CumsumOp>(op))
       return true;
-    return isDotOperand(op->getResult(0)) || (isYielded(op->getResult(0)) && isElementwise(op));
+    return llvm::any_of(op->getResult(0).getUses(), isFactor) ||
+           (isYielded(op->getResult(0)) && isElementwise(op));
   }
 
   bool cheaperInBuffer(Operation *op) {
@@ -159,15 +160,14 @@ private:
 //===-- In place -------------------------------------------------------------------------------------------------===//
 
 /// Returns true if every computation that reads `value`, directly or through recomputed values, is `last` or comes
-/// before it. `last` itself may read only the element that it writes next.
+/// before it. `last`, which is elementwise or a dot, may read only the element that it writes next.
 bool isReadOnlyUpTo(Value value, Operation *last, bool samePosition) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     if (isa<scf::YieldOp>(user))
       return false;
     if (user == last) {
-      auto dot = dyn_cast<tile::DotOp>(user);
-      if (!samePosition || (dot && use.get() != dot.getAcc()) || (!dot && !isElementwise(user)))
+      if (!samePosition || isFactor(use))
         return false;
       continue;
     }

@@ -176,6 +176,30 @@ TEST_P(Control, BranchInsideALoopUpdatesACarriedMatrix) {
     }
 }
 
+TEST_P(Control, ACarriedMatrixIsMultipliedAndAddedToItself) {
+  auto a = Array<float>::random({20, 20}, 8, -0.5, 0.5);
+  Array<float> x({20, 20}), expected = a;
+  run(
+      [](View A, View X) {
+        Value a = A.load(0, {20, 20});
+        Var x = a;
+        for ([[maybe_unused]] Value i : range(0, 3))
+          x = dot(x, a, x);
+        X.store(0, x);
+      },
+      a, x);
+  for (int step = 0; step < 3; ++step) {
+    Array<float> before = expected;
+    for (int64_t i = 0; i < 20; ++i)
+      for (int64_t j = 0; j < 20; ++j)
+        for (int64_t k = 0; k < 20; ++k)
+          expected(i, j) += before(i, k) * a(k, j);
+  }
+  for (int64_t i = 0; i < 20; ++i)
+    for (int64_t j = 0; j < 20; ++j)
+      EXPECT_NEAR(x(i, j), expected(i, j), 1e-3);
+}
+
 TEST_P(Control, ALoadSeesTheStoreBeforeIt) {
   Array<float> x({10}, 1), y({10});
   run(

@@ -127,6 +127,28 @@ TEST_P(Shapes, DotInEveryOrientation) {
         }
 }
 
+TEST_P(Shapes, DotAddsToOneOfItsOwnOperands) {
+  auto a = Array<float>::random({20, 20}, 12);
+  Array<float> y({20, 20}), z({20, 20});
+  run(
+      [](View A, View Y, View Z) {
+        Value a = A.load(0, {20, 20}), b = a + 1;
+        Y.store(0, dot(a, b, b));
+        Z.store(0, dot(b, a, b));
+      },
+      a, y, z);
+  for (int64_t i = 0; i < 20; ++i)
+    for (int64_t j = 0; j < 20; ++j) {
+      double left = a(i, j) + 1.0, right = left;
+      for (int64_t k = 0; k < 20; ++k) {
+        left += (a(i, k) + 1.0) * a(k, j);
+        right += a(i, k) * (a(k, j) + 1.0);
+      }
+      EXPECT_NEAR(y(i, j), right, 1e-4);
+      EXPECT_NEAR(z(i, j), left, 1e-4);
+    }
+}
+
 TEST_P(Shapes, DotOfComputedOperandsInBothOrders) {
   auto a = Array<float>::random({20, 12}, 10), b = Array<float>::random({20, 12}, 11);
   Array<float> y({20, 20}), z({12, 12});

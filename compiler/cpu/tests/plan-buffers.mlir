@@ -86,6 +86,41 @@ func.func @a_carried_tile_that_is_read_later_is_not_overwritten(%x: !tile.view<1
 
 // -----
 
+// The dot reads whole rows of its lhs, so the tile is in memory although the dot also adds to it.
+// CHECK-LABEL: func @a_computed_tile_that_is_a_factor_and_the_accumulator_has_a_buffer
+// CHECK: %[[TILE:.*]] = math.absf {{.*}} {tile.buffer = "row"}
+// CHECK: tile.dot %[[TILE]], %{{.*}} acc %[[TILE]]
+func.func @a_computed_tile_that_is_a_factor_and_the_accumulator_has_a_buffer(%x: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<16x16xf32>
+  %b = math.absf %a : tensor<16x16xf32>
+  %c = tile.dot %b, %a acc %b : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  tile.store %c, %x[%c0, %c0] : tensor<16x16xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
+// Later blocks of the dot read the factor, so the result does not overwrite it.
+// CHECK-LABEL: func @a_carried_tile_that_is_a_factor_is_not_overwritten
+// CHECK: tile.dot %{{.*}}, %{{.*}} acc %{{.*}} {tile.buffer = "row"}
+// CHECK: tile.dot %{{.*}}, %{{.*}} acc %{{.*}} {tile.buffer = "row", tile.in_place}
+func.func @a_carried_tile_that_is_a_factor_is_not_overwritten(%x: !tile.view<2xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<16x16xf32>
+  %r, %s = scf.for %i = %c0 to %n step %c1 iter_args(%p = %a, %q = %a) -> (tensor<16x16xf32>, tensor<16x16xf32>) {
+    %b = tile.dot %p, %a acc %p : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    %c = tile.dot %a, %a acc %q : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    scf.yield %b, %c : tensor<16x16xf32>, tensor<16x16xf32>
+  }
+  tile.store %r, %x[%c0, %c0] : tensor<16x16xf32>, !tile.view<2xf32>
+  tile.store %s, %x[%c0, %c0] : tensor<16x16xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
 // Two loads of one line, as in a helper function, are not the same load: a store may be between them.
 // CHECK-LABEL: func @equal_loads_around_a_store
 // CHECK: %[[FIRST:.*]] = tile.load %arg0
