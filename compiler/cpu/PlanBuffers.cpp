@@ -126,8 +126,9 @@ private:
   static bool mustBuffer(Operation *op) {
     if (isa<tile::LoadOp, tile::GatherOp, tile::DotOp, tile::ReduceOp, tile::CumsumOp>(op))
       return true;
+    // A yielded tile is complete before it overwrites the carried tile, which it may be computed from.
     return llvm::any_of(op->getResult(0).getUses(), isFactor) ||
-           (isYielded(op->getResult(0)) && isElementwise(op));
+           (isYielded(op->getResult(0)) && llvm::any_of(op->getOperands(), tileType));
   }
 
   bool cheaperInBuffer(Operation *op) {

@@ -200,6 +200,22 @@ TEST_P(Control, ACarriedMatrixIsMultipliedAndAddedToItself) {
       EXPECT_NEAR(x(i, j), expected(i, j), 1e-3);
 }
 
+TEST_P(Control, ACarriedMatrixIsTransposed) {
+  auto a = Array<float>::random({20, 20}, 9);
+  Array<float> x({20, 20});
+  run(
+      [](View A, View X) {
+        Var x = A.load(0, {20, 20});
+        for ([[maybe_unused]] Value i : range(0, 3))
+          x = transpose(x);
+        X.store(0, x);
+      },
+      a, x);
+  for (int64_t i = 0; i < 20; ++i)
+    for (int64_t j = 0; j < 20; ++j)
+      EXPECT_EQ(x(i, j), a(j, i));
+}
+
 TEST_P(Control, ALoadSeesTheStoreBeforeIt) {
   Array<float> x({10}, 1), y({10});
   run(
