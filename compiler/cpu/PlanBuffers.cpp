@@ -186,11 +186,13 @@ bool isReadOnlyUpTo(Value value, Operation *last, bool samePosition) {
 }
 
 void markInPlace(scf::ForOp loop) {
-  for (auto [arg, yielded] : llvm::zip(loop.getRegionIterArgs(), loop.getYieldedValues())) {
+  auto orders = loop->getAttrOfType<ArrayAttr>(kBuffersAttr);
+  for (auto [i, arg, yielded] : llvm::enumerate(loop.getRegionIterArgs(), loop.getYieldedValues())) {
     Operation *op = yielded.getDefiningOp();
-    if (!tileType(arg) || !op || op->getBlock() != loop.getBody() || !op->hasAttr(kBufferAttr))
+    if (!tileType(arg) || !op || op->getBlock() != loop.getBody())
       continue;
-    if (!isElementwise(op) && !isa<tile::DotOp>(op))
+    // The orders differ if a transpose in the loop leads back to the carried tile. A dot's operands fit one order only.
+    if ((!isElementwise(op) && !isa<tile::DotOp>(op)) || op->getAttr(kBufferAttr) != orders[i])
       continue;
     if (llvm::count_if(yielded.getUses(), [](OpOperand &use) { return isa<scf::YieldOp>(use.getOwner()); }) == 1 &&
         isReadOnlyUpTo(arg, op, /*samePosition=*/true))

@@ -216,6 +216,33 @@ TEST_P(Control, ACarriedMatrixIsTransposed) {
       EXPECT_EQ(x(i, j), a(j, i));
 }
 
+TEST_P(Control, ACarriedMatrixIsAddedToItsTranspose) {
+  auto a = Array<float>::random({20, 40}, 10), b = Array<float>::random({40, 20}, 11);
+  auto c = Array<float>::random({20, 20}, 12), expected = c;
+  Array<float> x({20, 20});
+  run(
+      [](View A, View B, View C, View X) {
+        Value a = A.load(0, {20, 40}), b = B.load(0, {40, 20});
+        Var x = C.load(0, {20, 20});
+        for ([[maybe_unused]] Value i : range(0, 2))
+          x = dot(a, b, dot(a, b, transpose(x)) + x);
+        X.store(0, x);
+      },
+      a, b, c, x);
+  for (int step = 0; step < 2; ++step) {
+    Array<float> before = expected;
+    for (int64_t i = 0; i < 20; ++i)
+      for (int64_t j = 0; j < 20; ++j) {
+        expected(i, j) += before(j, i);
+        for (int64_t k = 0; k < 40; ++k)
+          expected(i, j) += 2 * a(i, k) * b(k, j);
+      }
+  }
+  for (int64_t i = 0; i < 20; ++i)
+    for (int64_t j = 0; j < 20; ++j)
+      EXPECT_NEAR(x(i, j), expected(i, j), 1e-3);
+}
+
 TEST_P(Control, ALoadSeesTheStoreBeforeIt) {
   Array<float> x({10}, 1), y({10});
   run(

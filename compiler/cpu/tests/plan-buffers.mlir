@@ -138,6 +138,30 @@ func.func @a_carried_tile_that_is_transposed_has_a_second_buffer(%x: !tile.view<
 
 // -----
 
+// The dot's operands are for a row-major result. The transpose leads back to the carried tile, which is column-major.
+// CHECK-LABEL: func @a_carried_tile_of_another_order_is_not_overwritten
+// CHECK: tile.dot {{.*}} {tile.buffer = "row"}
+// CHECK: tile.dot {{.*}} {tile.buffer = "row"} :
+// CHECK: tile.buffers = ["column"]
+func.func @a_carried_tile_of_another_order_is_not_overwritten(%x: !tile.view<2xf32>, %y: !tile.view<2xf32>,
+                                                              %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<16x16xf32>
+  %b = tile.load %y[%c0, %c0] : !tile.view<2xf32> -> tensor<16x16xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %a) -> tensor<16x16xf32> {
+    %t = tile.transpose %p [1, 0] : tensor<16x16xf32> -> tensor<16x16xf32>
+    %s = tile.dot %a, %b acc %t : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    %u = arith.addf %s, %p : tensor<16x16xf32>
+    %v = tile.dot %a, %b acc %u : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    scf.yield %v : tensor<16x16xf32>
+  }
+  tile.store %r, %x[%c0, %c0] : tensor<16x16xf32>, !tile.view<2xf32>
+  return
+}
+
+// -----
+
 // Two loads of one line, as in a helper function, are not the same load: a store may be between them.
 // CHECK-LABEL: func @equal_loads_around_a_store
 // CHECK: %[[FIRST:.*]] = tile.load %arg0
