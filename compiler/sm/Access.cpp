@@ -135,6 +135,11 @@ bool sm::isReceived(Value place) {
   return false;
 }
 
+//===-- Channels -------------------------------------------------------------------------------------------------===//
+
+bool ChannelOp::isRefilled() { return llvm::any_of((*this)->getUsers(), llvm::IsaPred<ReleaseOp>); }
+bool ChannelOp::isExchange() { return llvm::any_of((*this)->getUsers(), llvm::IsaPred<ProducerStoreOp>); }
+
 //===-- Engines --------------------------------------------------------------------------------------------------===//
 
 Engine CopyInOp::getEngine() { return Engine::cpAsync; }

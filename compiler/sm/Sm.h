@@ -29,4 +29,7 @@ void attachOrders(mlir::MLIRContext &context);
 /// Returns the buffer of a tile in shared memory; null if the tile does not come from an `sm.alloc`.
 inline AllocOp allocOf(mlir::Value tile) { return tile::rootOf(tile).getDefiningOp<AllocOp>(); }
 
+/// Returns the op that makes a channel.
+inline ChannelOp channelOf(mlir::Value channel) { return channel.getDefiningOp<ChannelOp>(); }
+
 } // namespace tegula::sm

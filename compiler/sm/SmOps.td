@@ -397,7 +397,13 @@ def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterf
   }];
   let arguments = (ins Optional<Sm_SharedType>:$ring);
   let results = (outs Sm_ChannelType:$result);
-  let extraClassDeclaration = "::mlir::Value getViewSource() { return getRing(); }";
+  let extraClassDeclaration = [{
+    ::mlir::Value getViewSource() { return getRing(); }
+    /// Returns true if consumers release the slots, so that the producer fills them more than once.
+    bool isRefilled();
+    /// Returns true if consumers fill the slots for each other.
+    bool isExchange();
+  }];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }

@@ -78,24 +78,22 @@ private:
     llvm::DenseMap<int64_t, Mbarrier> stored; ///< By warpgroup.
   };
 
-  static bool hasRelease(Value channel) { return llvm::any_of(channel.getUsers(), llvm::IsaPred<sm::ReleaseOp>); }
-  static bool isExchange(Value channel) { return llvm::any_of(channel.getUsers(), llvm::IsaPred<sm::ProducerStoreOp>); }
-
-  Slot &slotOf(Value channel, int64_t slot) { return slots_[{channel, slot}]; }
+  Slot &slotOf(sm::ChannelOp channel, int64_t slot) { return slots_[{channel, slot}]; }
 
   /// Makes a step, unless the process must wait.
   bool go(const Process &process, const RoleEvent &event) {
     if (!event.channel)
       return goByTurn(process, event.kind == Kind::passTurn);
-    Slot &slot = slotOf(event.channel, event.slot);
+    sm::ChannelOp channel = event.channel;
+    Slot &slot = slotOf(channel, event.slot);
     switch (event.kind) {
     case Kind::waitEmpty:
-      return !hasRelease(event.channel) || slot.empty.isOver(event.phase ^ 1);
+      return !channel.isRefilled() || slot.empty.isOver(event.phase ^ 1);
     case Kind::fill:
       slot.full.arrive(1);
       return true;
     case Kind::waitFull:
-      return isExchange(event.channel) ? isStoredByAll(slot, event.phase) : slot.full.isOver(event.phase);
+      return channel.isExchange() ? isStoredByAll(slot, event.phase) : slot.full.isOver(event.phase);
     case Kind::release:
       slot.empty.arrive(warpgroups_);
       return true;
@@ -118,7 +116,8 @@ private:
   bool isPassedByStore(const Process &process, const RoleEvent &event) {
     if (process.warpgroup > 0)
       return slotOf(event.channel, event.slot).stored[process.warpgroup - 1].isOver(event.phase);
-    const int64_t slots = cast<sm::ChannelType>(event.channel.getType()).getSlots();
+    sm::ChannelOp channel = event.channel;
+    const int64_t slots = channel.getType().getSlots();
     const bool wraps = event.slot == 0;
     return slotOf(event.channel, wraps ? slots - 1 : event.slot - 1)
         .stored[warpgroups_ - 1]
@@ -138,7 +137,7 @@ private:
 
   int64_t warpgroups_;
   SmallVector<Process> processes_;
-  llvm::DenseMap<std::pair<Value, int64_t>, Slot> slots_;
+  llvm::DenseMap<std::pair<Operation *, int64_t>, Slot> slots_;
   SmallVector<int64_t> turns_; ///< How often each warpgroup may take the turn.
 };
 

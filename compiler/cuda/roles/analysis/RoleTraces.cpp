@@ -130,7 +130,8 @@ private:
   //===-- Events -------------------------------------------------------------------------------------------------===//
 
   template <class Op> void add(Kind kind, Op op) {
-    trace_.events.push_back({kind, op, op.getChannel(), values_.lookup(op.getSlot()), values_.lookup(op.getPhase())});
+    trace_.events.push_back(
+        {kind, op, sm::channelOf(op.getChannel()), values_.lookup(op.getSlot()), values_.lookup(op.getPhase())});
   }
 
   bool addEvents(Operation *op) {
@@ -148,7 +149,8 @@ private:
     } else if (auto store = dyn_cast<sm::ProducerStoreOp>(op)) {
       add(Kind::store, store);
     } else if (auto release = dyn_cast<sm::ReleaseOp>(op)) {
-      trace_.events.push_back({Kind::release, op, release.getChannel(), values_.lookup(release.getSlot())});
+      trace_.events.push_back(
+          {Kind::release, op, sm::channelOf(release.getChannel()), values_.lookup(release.getSlot())});
     } else if (auto turn = dyn_cast<sm::SequenceWaitOp>(op)) {
       if (turn.getChannel())
         add(Kind::takeTurn, turn);

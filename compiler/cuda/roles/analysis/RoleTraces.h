@@ -21,7 +21,7 @@ struct RoleEvent {
   };
   Kind kind;
   mlir::Operation *op;
-  mlir::Value channel = {}; ///< Null for turns that no store passes.
+  sm::ChannelOp channel = {}; ///< Null for turns that no store passes.
   int64_t slot = 0, phase = 0;
 };
 

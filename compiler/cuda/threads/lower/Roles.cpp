@@ -67,12 +67,6 @@ LogicalResult Threads::lowerProducer(Block &producer) {
 
 //===-- Channels -------------------------------------------------------------------------------------------------===//
 
-/// Returns true if consumers release the slots, so that the producer fills them more than once.
-static bool isRefilled(Value channel) { return llvm::any_of(channel.getUsers(), llvm::IsaPred<sm::ReleaseOp>); }
-
-/// Returns true if consumers fill the slots for each other.
-static bool isExchange(Value channel) { return llvm::any_of(channel.getUsers(), llvm::IsaPred<sm::ProducerStoreOp>); }
-
 /// Returns the number of releases after which a slot is empty.
 static int64_t releases(Threads &t, sm::ChannelOp op) {
   bool warpLocal = llvm::any_of(op->getUsers(), [](Operation *user) {
@@ -93,20 +87,19 @@ static void initExchange(Threads &t, sm::ChannelOp op, Value first) {
 
 static LogicalResult lower(Threads &t, sm::ChannelOp op) {
   int64_t slots = op.getType().getSlots();
-  bool hasWorkIndices = llvm::any_of(op->getUsers(), llvm::IsaPred<sm::ProduceWorkOp>);
-  const int64_t ofSlot = isExchange(op) ? warpgroups(t) : hasWorkIndices ? 3 : 2;
+  const int64_t ofSlot = op.isExchange() ? warpgroups(t) : op.getRing() ? 2 : 3; // Full, empty and a work index.
   Value first = t.reserve(ofSlot * slots * kMbarrierBytes);
   t.define(op.getResult(), first);
   Value isFirst = t.s.both(t.s.compare(Compare::eq, t.warp(), 0), t.isFirstLane());
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirst).thenBlock());
-  if (isExchange(op)) {
+  if (op.isExchange()) {
     initExchange(t, op, first);
     return success();
   }
   for (int64_t slot = 0; slot < slots; ++slot) {
     t.gpu.initMbarrier(t.s.add(first, slot * kMbarrierBytes), 1);
-    if (isRefilled(op))
+    if (op.isRefilled())
       t.gpu.initMbarrier(t.s.add(first, (slots + slot) * kMbarrierBytes), releases(t, op));
   }
   return success();
@@ -114,7 +107,7 @@ static LogicalResult lower(Threads &t, sm::ChannelOp op) {
 
 /// Returns the slot's place in the ring of tiles.
 static SharedPlace slotOf(Threads &t, Value channel, Value slot) {
-  TypedValue<sm::SharedType> ring = channel.getDefiningOp<sm::ChannelOp>().getRing();
+  TypedValue<sm::SharedType> ring = sm::channelOf(channel).getRing();
   Value offset = t.s.mul(t.scalar(slot), ring.getType().slotBytes());
   return {cast<sm::ChannelType>(channel.getType()).getTile(), t.s.add(t.sharedAddress(ring), offset)};
 }
@@ -144,7 +137,7 @@ static Value workIndexAddress(Threads &t, Value channel, Value slot) {
 /// Waits until the slot is empty. A new mbarrier counts as past the phase before its first one, so the first round does
 /// not wait.
 template <class Op> static void waitForSlot(Threads &t, Op op) {
-  if (isRefilled(op.getChannel()))
+  if (sm::channelOf(op.getChannel()).isRefilled())
     t.gpu.waitMbarrier(emptyMbarrier(t, op.getChannel(), op.getSlot()),
                        t.s.bitXor(t.scalar(op.getPhase()), t.s.i32(1)));
 }
@@ -254,7 +247,7 @@ static LogicalResult lower(Threads &t, sm::ConsumerWaitOp op) {
   t.define(op.getResult(), slotOf(t, op.getChannel(), op.getSlot()).address);
   if (op.getAlreadyFull())
     return success();
-  if (isExchange(op.getChannel()))
+  if (sm::channelOf(op.getChannel()).isExchange())
     for (int64_t other = 0; other < warpgroups(t); ++other)
       t.gpu.waitMbarrier(storedMbarrier(t, op.getChannel(), t.scalar(op.getSlot()), t.s.i32(other)),
                          t.scalar(op.getPhase()));
