@@ -19,8 +19,9 @@ public:
 
   Expected<Artifact> run();
 
-  /// Returns true if the compiler has chosen roles for a program that came without a schedule.
-  virtual bool hasChosenRoles() const { return false; }
+  /// Returns the schedule with roles that the compiler has chosen for a program that came without one, as the beginning
+  /// of a remark at the program's own line. Returns an empty string if it has not.
+  virtual std::string describeChoice() const { return ""; }
 
 protected:
   /// Checks the request's target and schedule, and sets the attributes of the module that passes read.

@@ -102,12 +102,16 @@ Expected<Artifact> compile(const CompileRequest &request) {
   TEGULA_RETURN_IF_ERROR(checkEmit(request));
   std::unique_ptr<Compilation> compilation = makeCompilation(request);
   Expected<Artifact> artifact = compilation->run();
-  if (artifact || artifact.status().code() != ErrorCode::resource_exhausted || !compilation->hasChosenRoles())
+  if (artifact || artifact.status().code() != ErrorCode::resource_exhausted || compilation->describeChoice().empty())
     return artifact;
-  // The compiler's own choice needs too much shared memory. All warps copy, then.
   CompileRequest withoutRoles = request;
   withoutRoles.schedule.roles = Roles::none;
-  return makeCompilation(withoutRoles)->run();
+  const std::string remark = compilation->describeChoice() +
+                             ", has no effect, and all warps load and compute: " + artifact.status().message() + "\n";
+  artifact = makeCompilation(withoutRoles)->run();
+  if (artifact)
+    artifact->remarks.insert(0, remark);
+  return artifact;
 }
 
 } // namespace tegula

@@ -127,29 +127,29 @@ bool canBeShared(ArrayRef<tile::DotOp> dots, int64_t warps) {
 
 } // namespace
 
-Schedule completeForHopper(ModuleOp module, Schedule schedule, int64_t sharedBytes) {
+std::optional<HopperChoice> chooseForHopper(ModuleOp module, Schedule schedule, int64_t sharedBytes) {
   constexpr int64_t mostStages = 4, ofMbarriers = 1 << 10;
   SmallVector<tile::DotOp> dots = hotDots(module);
   if (dots.empty())
-    return schedule;
+    return std::nullopt;
   tile::DotOp first = dots.front();
   int64_t warps = first.getType().getDimSize(0) / sm::kRowsPerWarp, beside = bytesBesideRings(module);
   if (!haveRowsFor(dots, warps)) {
     warps = 2 * sm::kWarpsPerWarpgroup;
     beside += bytesOfComputed(dots);
     if (!canBeShared(dots, warps))
-      return schedule;
+      return std::nullopt;
   }
   const int64_t bytes = bytesOfIteration(dots);
   if (bytes == 0)
-    return schedule;
+    return std::nullopt;
   const int64_t fit = (sharedBytes - ofMbarriers - beside) / bytes;
   if (fit < 2)
-    return schedule;
+    return std::nullopt;
   schedule.num_warps = static_cast<int>(warps);
   schedule.num_stages = static_cast<int>(std::min(fit, mostStages));
   schedule.roles = Roles::load;
-  return schedule;
+  return HopperChoice{std::move(schedule), first.getLoc()};
 }
 
 } // namespace tegula

@@ -106,10 +106,11 @@ Status GpuCompilation::prepare(ModuleOp module) {
   setAttribute(module, "tile.arch", target_.number);
   const bool reports = !artifact_.debug.sites.empty();
   Schedule schedule = reports ? forReports(request_.schedule) : request_.schedule;
-  if (target_.arch == "sm_90a" && isUndecided(schedule, module)) {
-    schedule = completeForHopper(module, schedule, sharedLimit(target_, 1));
-    hasChosenRoles_ = schedule.roles == Roles::load;
-  }
+  if (target_.arch == "sm_90a" && isUndecided(schedule, module))
+    if (std::optional<HopperChoice> choice = chooseForHopper(module, schedule, sharedLimit(target_, 1))) {
+      schedule = choice->schedule;
+      choice_ = placeOf(choice->where) + ": the compiler's choice, " + toString(schedule);
+    }
   for (const Number &number : kNumbers)
     TEGULA_RETURN_IF_ERROR(decide(number, schedule, module));
   decideWord("roles", schedule.roles, module);

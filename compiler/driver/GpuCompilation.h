@@ -15,7 +15,7 @@ class GpuCompilation : public Compilation {
 public:
   using Compilation::Compilation;
 
-  bool hasChosenRoles() const override { return hasChosenRoles_; }
+  std::string describeChoice() const override { return choice_; }
 
 protected:
   Status prepare(mlir::ModuleOp module) override;
@@ -28,7 +28,7 @@ protected:
 private:
   Status checkRoles(mlir::ModuleOp module) const;
 
-  bool hasChosenRoles_ = false;
+  std::string choice_; ///< The result of describeChoice.
 };
 
 } // namespace tegula

@@ -32,10 +32,9 @@ DialectRegistry programDialects() {
 /// The longest program text in bytes. Attention kernels have about 10 kB.
 constexpr size_t kLongestProgram = 4 << 20;
 
-std::string place(Location location) {
-  if (auto line = location->findInstanceOf<FileLineColLoc>())
-    return line.getFilename().str() + ":" + std::to_string(line.getLine()) + ": ";
-  return "";
+/// Returns the start of a message about a location.
+std::string prefix(Location location) {
+  return location->findInstanceOf<FileLineColLoc>() ? placeOf(location) + ": " : "";
 }
 
 Status describeFunction(func::FuncOp function, Artifact &artifact) {
@@ -64,6 +63,11 @@ Status describeFunction(func::FuncOp function, Artifact &artifact) {
 
 } // namespace
 
+std::string placeOf(Location location) {
+  auto line = location->findInstanceOf<FileLineColLoc>();
+  return line ? line.getFilename().str() + ":" + std::to_string(line.getLine()) : "an unknown place";
+}
+
 SourceProgram::SourceProgram() : context_(programDialects(), MLIRContext::Threading::DISABLED) {
   context_.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) { collect(diagnostic); });
   context_.loadAllAvailableDialects();
@@ -72,14 +76,14 @@ SourceProgram::SourceProgram() : context_(programDialects(), MLIRContext::Thread
 
 void SourceProgram::collect(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() == DiagnosticSeverity::Remark) {
-    llvm::raw_string_ostream(remarks_) << place(diagnostic.getLocation()) << diagnostic << '\n';
+    llvm::raw_string_ostream(remarks_) << prefix(diagnostic.getLocation()) << diagnostic << '\n';
     return;
   }
   llvm::raw_string_ostream stream(messages_);
   bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
-  stream << place(diagnostic.getLocation()) << (isError ? "error: " : "note: ") << diagnostic << '\n';
+  stream << prefix(diagnostic.getLocation()) << (isError ? "error: " : "note: ") << diagnostic << '\n';
   for (Diagnostic &note : diagnostic.getNotes())
-    stream << place(note.getLocation()) << "note: " << note << '\n';
+    stream << prefix(note.getLocation()) << "note: " << note << '\n';
 }
 
 Status SourceProgram::failure() const {

@@ -10,6 +10,9 @@
 
 namespace tegula {
 
+/// Returns the file and line of a location, such as "flash2_forward.cpp:24".
+std::string placeOf(mlir::Location location);
+
 /// A parsed program. Its context collects all diagnostics.
 class SourceProgram {
 public:

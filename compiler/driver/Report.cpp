@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/driver/Report.h"
 
+#include "compiler/driver/Program.h"
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -108,11 +109,6 @@ void add(Block &block, Work &work) {
     if (auto branch = dyn_cast<scf::IfOp>(op))
       add(branch.getThenRegion().front(), work);
   }
-}
-
-std::string placeOf(Location location) {
-  auto line = location->findInstanceOf<FileLineColLoc>();
-  return line ? line.getFilename().str() + ":" + std::to_string(line.getLine()) : "an unknown place";
 }
 
 /// Returns a line of the report on a loop. `perClock` is the rate of a multiprocessor, 0 if unknown.

@@ -281,6 +281,41 @@ TEST(CompileCuda, WhatAScheduleAsksForInVainIsARemark) {
   EXPECT_THAT(compile(r)->remarks, HasSubstr("add_by_tma has no effect: no loop of the consumers adds f32"));
 }
 
+/// A program whose right operand is computed. The compiler's choice does not count the memory for it.
+const char *const kComputedOperand = R"(
+func.func @computed(%a: !tile.view<2xbf16>, %b: !tile.view<2xf32>, %c: !tile.view<2xf32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %c192 = arith.constant 192 : index
+  %depth = tile.dim %b 0 : !tile.view<2xf32>
+  %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+  %sum = scf.for %k = %c0 to %depth step %c192 iter_args(%acc = %zero) -> tensor<128x256xf32> {
+    %x = tile.load %a[%c0, %k] : !tile.view<2xbf16> -> tensor<128x192xbf16>
+    %y = tile.load %b[%k, %c0] : !tile.view<2xf32> -> tensor<192x256xf32>
+    %z = arith.truncf %y : tensor<192x256xf32> to tensor<192x256xbf16>
+    %next = tile.dot %x, %z acc %acc : tensor<128x192xbf16>, tensor<192x256xbf16>, tensor<128x256xf32> -> tensor<128x256xf32>
+    scf.yield %next : tensor<128x256xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<128x256xf32>, !tile.view<2xf32>
+  return
+}
+)";
+
+TEST(CompileCuda, AChoiceThatNeedsTooMuchMemoryIsDroppedWithARemark) {
+  CompileRequest r = request(kComputedOperand);
+  r.target.arch = "sm_90a";
+  r.emit = "ptx";
+  Expected<Artifact> artifact = compile(r);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_THAT(artifact->text, Not(HasSubstr("mbarrier")));
+  EXPECT_THAT(
+      artifact->remarks,
+      StartsWith("program:11: the compiler's choice, num_warps=8 num_stages=4 roles=load, has no effect, and all "
+                 "warps load and compute: a program instance needs 294976 bytes of shared memory, sm_90a has "
+                 "232448; lower block_m, block_n or num_stages\n"));
+  r.schedule = {.num_warps = 8, .num_stages = 2, .roles = Roles::load};
+  EXPECT_THAT(compile(r)->text, HasSubstr("mbarrier"));
+}
+
 TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
   CompileRequest r = request(kLoop);
   r.target.arch = "sm_90a";
