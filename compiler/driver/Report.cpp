@@ -2,6 +2,8 @@
 #include "compiler/driver/Report.h"
 
 #include "compiler/driver/Program.h"
+#include "compiler/sm/Elements.h"
+#include "compiler/sm/Rates.h"
 #include "compiler/sm/Sm.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -45,41 +47,14 @@ std::string operandType(StringRef instruction) {
 
 //===-- Loops -----------------------------------------------------------------------------------------------------===//
 
-/// The rates of a multiprocessor for each clock: operations of tensor cores on 16-bit operands, and exponentials.
-struct Rates {
-  double tensor, exponentials;
-};
-
-/// Returns the rates from NVIDIA's data sheets; none for other GPUs.
-std::optional<Rates> ratesOf(int64_t arch) {
-  constexpr double exponentials = 16;
-  switch (arch) {
-  case 80:
-    return Rates{2048, exponentials};
-  case 86:
-  case 89:
-    return Rates{1024, exponentials};
-  case 90:
-    return Rates{4096, exponentials};
-  default:
-    return std::nullopt;
-  }
-}
-
 /// The work of one iteration.
 struct Work {
-  double operations = 0; ///< Operations of tensor cores on 16-bit operands.
+  double multiplyAdds = 0; ///< Multiply-adds of tensor cores on 16-bit operands.
   int64_t exponentials = 0, bytes = 0;
 };
 
-template <class Mma> double operationsOf(Mma mma, RankedTensorType tile) {
-  return 2.0 * double(tile.getNumElements()) * double(mma.getDepth());
-}
-
-bool is16Bit(Value operand) {
-  Type element = isa<sm::SharedType>(operand.getType()) ? cast<sm::SharedType>(operand.getType()).getElementType()
-                                                        : cast<RankedTensorType>(operand.getType()).getElementType();
-  return element.getIntOrFloatBitWidth() == 16;
+template <class Mma> double multiplyAddsOf(Mma mma, RankedTensorType tile) {
+  return double(tile.getNumElements()) * double(mma.getDepth());
 }
 
 int64_t elementsOf(Type type) {
@@ -89,9 +64,9 @@ int64_t elementsOf(Type type) {
 
 void add(Operation *op, Work &work) {
   if (auto mma = dyn_cast<sm::WgmmaOp>(op))
-    work.operations += operationsOf(mma, mma.getType().getTile());
-  else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && is16Bit(mma.getRhs()))
-    work.operations += operationsOf(mma, mma.getType());
+    work.multiplyAdds += multiplyAddsOf(mma, mma.getType().getTile());
+  else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && sm::mmaElement(mma.getRhs().getType().getElementType()))
+    work.multiplyAdds += multiplyAddsOf(mma, mma.getType());
   else if (isa<math::Exp2Op, math::ExpOp>(op))
     work.exponentials += elementsOf(op->getResult(0).getType());
   else if (auto load = dyn_cast<sm::ProducerLoadOp>(op))
@@ -119,10 +94,10 @@ std::string loopRow(StringRef name, const std::string &amount, double count, dou
   return count == 0 ? "" : row(name, value);
 }
 
-std::string describe(const std::string &place, const Work &work, const std::optional<Rates> &rates) {
+std::string describe(const std::string &place, const Work &work, const std::optional<sm::Rates> &rates) {
   return "\nloop at " + place + ", an iteration of a program instance\n" +
-         loopRow("tensor cores", llvm::formatv("{0:F2} MFLOP", work.operations / 1e6), work.operations,
-                 rates ? rates->tensor : 0) +
+         loopRow("tensor cores", llvm::formatv("{0:F2} MFLOP", 2 * work.multiplyAdds / 1e6), work.multiplyAdds,
+                 rates ? rates->multiplyAdds : 0) +
          loopRow("exponentials", std::to_string(work.exponentials), double(work.exponentials),
                  rates ? rates->exponentials : 0) +
          loopRow("loads", llvm::formatv("{0:F1} KiB", double(work.bytes) / 1024), double(work.bytes), 0);
@@ -159,14 +134,14 @@ std::string describeLoops(ModuleOp module, int64_t arch) {
     add(*loop.getBody(), work);
     // The loops of the producer and of the consumers have one place, and each has its own work.
     Work &sum = loops[StringAttr::get(module.getContext(), placeOf(loop.getLoc()))];
-    sum.operations += work.operations;
+    sum.multiplyAdds += work.multiplyAdds;
     sum.exponentials += work.exponentials;
     sum.bytes += work.bytes;
   });
   std::string text;
   for (const auto &[place, work] : loops)
-    if (work.operations != 0 || work.exponentials != 0 || work.bytes != 0)
-      text += describe(place.str(), work, ratesOf(arch));
+    if (work.multiplyAdds != 0 || work.exponentials != 0 || work.bytes != 0)
+      text += describe(place.str(), work, sm::ratesOf(arch));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/cuda/layouts/analysis/ProductCost.h"
 
 #include "compiler/sm/Elements.h"
+#include "compiler/sm/Rates.h"
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
@@ -83,16 +84,16 @@ public:
   void add(tile::DotOp dot) {
     const ProductPlan plan = plans_.lookup(groups_.of(dot.getResult()));
     const MmaShape shape = computed(dot, plan);
-    const double products = static_cast<double>(shape.m) * shape.n * shape.k;
+    const double tensorClocks = static_cast<double>(shape.m) * shape.n * shape.k / kRates.multiplyAdds;
     Clocks &clocks = loops_[dot->getParentOfType<LoopLikeOpInterface>()];
     preferences_ += kPreference * ((plan.flipped ? 2.0 : 0.0) + (plan.columns > 1 ? 1.0 : 0.0));
     if (!obstacleTo(dot, plan).empty()) {
-      clocks.tensor += kSlowdownOfWarps * products / kProductsPerClock;
+      clocks.tensor += kSlowdownOfWarps * tensorClocks;
       return;
     }
     if (reducesAcrossWarps(dot, plan))
       clocks.exchanges += kCrossWarpReduction;
-    clocks.tensor += products / kProductsPerClock;
+    clocks.tensor += tensorClocks;
     addOperand(clocks, leftOf(dot, plan), shape.m * shape.k * plan.columns, isInRegisters(dot, plan));
     addOperand(clocks, rightOf(dot, plan), shape.n * shape.k * (shape.m / sm::kRowsPerWarpgroup), false);
   }
@@ -105,7 +106,8 @@ public:
   }
 
 private:
-  static constexpr double kProductsPerClock = 4096 / 2.0, kBytesPerClock = 128, kExchange = 100;
+  static constexpr sm::Rates kRates = *sm::ratesOf(90);
+  static constexpr double kExchange = 100;
   /// MMAs of single warps and their reads of operands, compared with those of warpgroups.
   static constexpr double kSlowdownOfWarps = 4;
   static constexpr double kCrossWarpReduction = 1e6;
@@ -125,11 +127,11 @@ private:
   void addOperand(Clocks &clocks, Value tile, int64_t elements, bool inRegisters) {
     if (inRegisters)
       return;
-    clocks.shared += static_cast<double>(elements * kElementBytes) / kBytesPerClock;
+    clocks.shared += static_cast<double>(elements * kElementBytes) / kRates.sharedBytes;
     if (tile.getDefiningOp<tile::LoadOp>() || !staged_.insert(tile))
       return;
     const int64_t written = cast<RankedTensorType>(tile.getType()).getNumElements();
-    clocks.shared += static_cast<double>(written * kElementBytes) / kBytesPerClock;
+    clocks.shared += static_cast<double>(written * kElementBytes) / kRates.sharedBytes;
     clocks.exchanges += kExchange;
   }
 
