@@ -68,6 +68,10 @@ private:
 
 } // namespace
 
+std::unique_ptr<Explored> exploredAttention(const AttentionRun &run, bool backward) {
+  return std::make_unique<ExploredAttention>(run, backward);
+}
+
 Expected<AttentionExploration> explore(const AttentionRun &run, std::span<const AttentionRun> others,
                                        SimtDevice &device, const ExplorationOptions &options, uint64_t seed,
                                        bool backward) {

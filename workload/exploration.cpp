@@ -63,13 +63,17 @@ class Explorer {
 public:
   Explorer(Explored &run, std::span<Explored *const> others, SimtDevice &device, const ExplorationOptions &options,
            uint64_t seed)
-      : run_(run), others_(others), device_(device), options_(options), seed_(seed) {}
+      : run_(run), runs_{runOf(run, device)}, device_(device), options_(options),
+        interleavings_{.scheduler = options.scheduler, .count = options.schedules, .seed = seed} {
+    for (Explored *other : others)
+      runs_.push_back(runOf(*other, device));
+  }
 
   Expected<Exploration> explore() {
-    for (int64_t i = 0; i < options_.schedules; ++i)
+    for (int64_t i = 0; i < interleavings_.count; ++i)
       TEGULA_RETURN_IF_ERROR(runCorrect(i));
-    for (Explored *other : others_)
-      TEGULA_RETURN_IF_ERROR(runCorrect(*other));
+    for (const SimtRun &other : std::span(runs_).subspan(1))
+      TEGULA_RETURN_IF_ERROR(runCorrect(other));
     Expected<std::vector<Mutant>> mutants = chosenMutants(device_, options_.mutate);
     if (!mutants)
       return mutants.status();
@@ -80,7 +84,9 @@ public:
 
 private:
   Status runCorrect(int64_t number) {
-    Expected<SimtReport> report = runOnce(run_, number, {});
+    SimtInterleaving interleaving = interleavings_[number];
+    interleaving.count_traffic = options_.traffic && number == 0;
+    Expected<SimtReport> report = runs_.front()(interleaving);
     if (!report)
       return report.status();
     ++result_.schedules;
@@ -90,9 +96,9 @@ private:
     return compare(number);
   }
 
-  Status runCorrect(Explored &other) {
-    for (int64_t i = 0; i < options_.schedules; ++i) {
-      Expected<SimtReport> report = runOnce(other, i, {});
+  Status runCorrect(const SimtRun &other) {
+    for (int64_t i = 0; i < interleavings_.count; ++i) {
+      Expected<SimtReport> report = other(interleavings_[i]);
       if (!report)
         return report.status();
       addFindings(*report);
@@ -106,44 +112,15 @@ private:
         result_.findings.push_back(std::move(finding));
   }
 
-  enum class Fate { unreached, survived, killed };
-
-  /// Runs a mutant until an interleaving shows the error.
-  Expected<Fate> runMutant(Explored &run, const Mutant &mutant) {
-    bool reached = false;
-    for (int64_t i = 0; i < options_.schedules; ++i) {
-      Expected<SimtReport> report = runOnce(run, i, mutant.mutation);
-      if (!report)
-        return report.status();
-      if (!report->findings.empty())
-        return Fate::killed;
-      reached |= report->mutation_reached;
-    }
-    return reached ? Fate::survived : Fate::unreached;
-  }
-
   Status runMutant(const Mutant &mutant) {
-    Expected<Fate> fate = runMutant(run_, mutant);
-    for (size_t i = 0; fate && *fate != Fate::killed && i < others_.size(); ++i) {
-      Expected<Fate> there = runMutant(*others_[i], mutant);
-      fate = there ? Expected(std::max(*fate, *there)) : there;
-    }
+    Expected<MutantFate> fate = fateOf(mutant, runs_, interleavings_);
     if (!fate)
       return fate.status();
-    result_.mutants_total += *fate != Fate::unreached;
-    result_.mutants_killed += *fate == Fate::killed;
-    if (*fate != Fate::killed)
-      (*fate == Fate::survived ? result_.survivors : result_.unreached).push_back(mutant.name);
+    result_.mutants_total += *fate != MutantFate::unreached;
+    result_.mutants_killed += *fate == MutantFate::killed;
+    if (*fate != MutantFate::killed)
+      (*fate == MutantFate::survived ? result_.survivors : result_.unreached).push_back(mutant.name);
     return {};
-  }
-
-  Expected<SimtReport> runOnce(Explored &run, int64_t number, const std::optional<SimtMutation> &mutation) {
-    device_.setSchedule({.scheduler = options_.scheduler,
-                         .seed = seed_ + uint64_t(number),
-                         .mutation = mutation,
-                         .count_traffic = options_.traffic && number == 0 && !mutation});
-    TEGULA_RETURN_IF_ERROR(run.run(mutation ? &*mutation : nullptr));
-    return device_.takeReport();
   }
 
   Status compare(int64_t number) {
@@ -160,10 +137,10 @@ private:
   static constexpr size_t kMaxFindings = 100;
 
   Explored &run_;
-  std::span<Explored *const> others_;
+  std::vector<SimtRun> runs_; ///< Of `run_`, and of the others.
   SimtDevice &device_;
   const ExplorationOptions &options_;
-  uint64_t seed_;
+  const SimtInterleavings interleavings_;
   std::vector<char> first_; ///< The results of the first interleaving.
   Exploration result_;
 };

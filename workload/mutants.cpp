@@ -55,6 +55,32 @@ std::vector<Mutant> mutantsOf(const SimtSite &site) {
   return mutants;
 }
 
+SimtRun runOf(Explored &run, SimtDevice &device) {
+  return [&run, &device](const SimtInterleaving &interleaving) -> Expected<SimtReport> {
+    device.setSchedule(interleaving);
+    TEGULA_RETURN_IF_ERROR(run.run(interleaving.mutation ? &*interleaving.mutation : nullptr));
+    return device.takeReport();
+  };
+}
+
+Expected<MutantFate> fateOf(const Mutant &mutant, std::span<const SimtRun> runs,
+                            const SimtInterleavings &interleavings) {
+  MutantFate fate = MutantFate::unreached;
+  for (const SimtRun &run : runs)
+    for (int64_t i = 0; i < interleavings.count; ++i) {
+      SimtInterleaving interleaving = interleavings[i];
+      interleaving.mutation = mutant.mutation;
+      Expected<SimtReport> report = run(interleaving);
+      if (!report)
+        return report.status();
+      if (!report->findings.empty())
+        return MutantFate::killed;
+      if (report->mutation_reached)
+        fate = MutantFate::survived;
+    }
+  return fate;
+}
+
 bool ordersNoMemory(std::string_view mutant) {
   return mutant.find(":weaken (mbarrier.arrive at") != std::string_view::npos ||
          mutant.find(":weaken (mbarrier.try_wait at") != std::string_view::npos;

@@ -2,9 +2,9 @@
 // Checks the machine code that ptxas makes of schedules with a producer: no serialised MMAs, no spills, and the order
 // of events that the schedule asks for.
 #include "compiler/client/InProcessCompiler.h"
-#include "compiler/emit/Emit.h"
 #include "kernels/schedules.h"
 #include "sass/checks.h"
+#include "sass/fences.h"
 #include "support/missing_tool.h"
 #include "tegula/attention.h"
 
@@ -17,6 +17,7 @@
 namespace tegula {
 namespace {
 
+using testing::FenceLoss;
 using ::testing::IsEmpty, ::testing::SizeIs;
 
 const Target kHopper = {"cuda", "sm_90a", ""};
@@ -181,34 +182,17 @@ protected:
     Expected<Artifact> artifact = compile(GetParam(), "ptx");
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
     ptx = artifact->text;
-    if (assembled(".version 8.1\n.target sm_90a\n.address_size 64\n"); report.assembler.empty())
+    if (!testing::hasAssembler())
       return missingTool("ptxas");
   }
 
-  std::string assembled(const std::string &text) {
-    Expected<std::string> cubin = emit::assemble(text, *emit::resolveGpu(kHopper.arch), report);
-    EXPECT_TRUE(cubin.ok()) << cubin.status().message();
-    return cubin.ok() ? *cubin : "";
-  }
-
-  /// Returns the opcodes of the instructions that access shared memory or order its accesses.
-  std::vector<std::string> sharedOpcodes(const std::string &text) {
-    Expected<std::string> listing = testing::disassemble(assembled(text));
-    Expected<testing::Sass> sass = listing ? testing::Sass::parse(*listing) : listing.status();
-    EXPECT_TRUE(sass.ok()) << sass.status().message();
-    if (!sass)
-      return {};
-    std::vector<std::string> opcodes;
-    for (const testing::SassInstruction &instruction : sass->code())
-      for (std::string_view name :
-           {"SYNCS", "UTMA", "HGMMA", "WARPGROUP", "LDS", "STS", "BAR", "WARPSYNC", "FENCE", "MEMBAR"})
-        if (instruction.opcode.starts_with(name))
-          opcodes.push_back(instruction.opcode);
-    return opcodes;
+  static std::vector<std::string> sharedOpcodes(const std::string &text) {
+    Expected<std::vector<std::string>> opcodes = testing::sharedOpcodes(text);
+    EXPECT_TRUE(opcodes.ok()) << opcodes.status().message();
+    return opcodes ? *opcodes : std::vector<std::string>();
   }
 
   std::string ptx;
-  AssemblerReport report; ///< The report of the last call of assembled().
 };
 
 /// Replaces each `from` in `text` and returns the number of replacements.
@@ -235,32 +219,17 @@ TEST_P(Mutated, ArrivalsAndWaitsThatOrderNoMemoryAreTheSameCode) {
 
 class MutatedMmas : public Mutated {
 protected:
-  /// Returns the program without one fence, for each MMA that starts while another one runs.
-  std::vector<std::string> withoutAFence() {
-    const std::string fence = "wgmma.fence.sync.aligned;", commit = "wgmma.commit_group", wait = "wgmma.wait_group";
-    std::vector<std::string> texts;
-    for (size_t at = 0; (at = ptx.find(commit, at)) != std::string::npos; ++at)
-      if (const size_t next = ptx.find(fence, at); next < ptx.find(wait, at))
-        texts.push_back(std::string(ptx).replace(next, fence.size(), ""));
-    return texts;
-  }
-
-  bool isNoticed(const std::string &text) {
-    assembled(text);
-    return report.notes.find("C7519") != std::string::npos;
-  }
-
-  /// Returns true if the machine code has one arrival of a warpgroup less, and is the same otherwise.
-  bool isOneArrivalLess(const std::string &text) {
-    std::vector<std::string> before = sharedOpcodes(ptx), after = sharedOpcodes(text);
-    return std::erase(before, "WARPGROUP.ARRIVE") == std::erase(after, "WARPGROUP.ARRIVE") + 1 && before == after;
+  FenceLoss lossOf(const std::string &text) {
+    Expected<FenceLoss> loss = testing::lossOf(ptx, text);
+    EXPECT_TRUE(loss.ok()) << loss.status().message();
+    return loss ? *loss : FenceLoss::unnoticed;
   }
 };
 
 TEST_P(MutatedMmas, ThatOverlapNeedAFenceEach) {
-  const std::vector<std::string> texts = withoutAFence();
+  const std::vector<std::string> texts = testing::withoutAFence(ptx);
   ASSERT_THAT(texts, SizeIs(1));
-  EXPECT_TRUE(isNoticed(texts.front()));
+  EXPECT_EQ(lossOf(texts.front()), FenceLoss::noticed);
 }
 
 /// The backward pass starts S and dP together, before its loop and in it, and then dV and dK, in the loop after dQ. No
@@ -270,11 +239,11 @@ class MutatedBackward : public MutatedMmas {};
 TEST_P(MutatedBackward, MmasThatOverlapNeedAFenceUnlessAnotherOneServes) {
   if (testing::findDisassembler().empty())
     return missingTool("nvdisasm");
-  const std::vector<std::string> texts = withoutAFence();
+  const std::vector<std::string> texts = testing::withoutAFence(ptx);
   ASSERT_THAT(texts, SizeIs(5));
   const std::vector<bool> isNeeded = {true, false, true, true, false};
   for (size_t i = 0; i < texts.size(); ++i)
-    EXPECT_TRUE(isNeeded[i] ? isNoticed(texts[i]) : isOneArrivalLess(texts[i])) << i;
+    EXPECT_EQ(lossOf(texts[i]), isNeeded[i] ? FenceLoss::noticed : FenceLoss::oneArrivalLess) << i;
 }
 
 std::vector<ShippedSchedule> overlappingBackward() {

@@ -10,8 +10,7 @@
 
 #include <gmock/gmock.h>
 
-#include <map>
-#include <set>
+#include <numeric>
 
 namespace tegula::language {
 namespace {
@@ -44,25 +43,15 @@ public:
 
   /// Returns the mutants that no launch detects, without those that are explained.
   std::vector<std::string> survivors(std::span<const testing::Explained> explained) {
-    EXPECT_THAT(findings({}), IsEmpty());
-    std::vector<std::string> names;
+    std::vector<tools::Mutant> mutants;
     for (const SimtSite &site : simt_->sites())
-      for (const tools::Mutant &mutant : tools::mutantsOf(site))
-        if (!tools::ordersNoMemory(mutant.name)) {
-          mutations_[mutant.name] = mutant.mutation;
-          names.push_back(mutant.name);
-        }
-    EXPECT_GT(names.size(), 20u);
-    for (auto [scheduler, seeds] : {std::pair(SimtScheduler::uniform, 2), std::pair(SimtScheduler::laggard, 8),
-                                    std::pair(SimtScheduler::runaway, 16)}) {
-      std::erase_if(names, [&](const std::string &name) { return isDetected(name, scheduler, seeds); });
-      names = testing::unexplained(std::move(names), explained);
-    }
-    // A delay that no lane reaches delays nothing.
-    std::erase_if(names, [&](const std::string &name) {
-      return mutations_[name].change == SimtChange::delay && !reached_.contains(name);
-    });
-    return names;
+      std::ranges::move(tools::mutantsOf(site), std::back_inserter(mutants));
+    std::vector<tools::SimtRun> runs;
+    for (const Launch &launch : launches_)
+      runs.push_back([&](const SimtInterleaving &interleaving) { return run(launch, interleaving); });
+    const testing::Sweep sweep = testing::valueOf(testing::sweep(std::move(mutants), runs, explained));
+    EXPECT_GT(sweep.mutants, 20);
+    return testing::unexplained(sweep.survivors, explained);
   }
 
 private:
@@ -76,31 +65,13 @@ private:
     return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   }
 
-  /// Returns what the executor reports of the first launch with an error.
-  std::vector<std::string> findings(const SimtInterleaving &schedule) {
-    for (const Launch &launch : launches_) {
-      simt_->setSchedule(schedule);
-      const Status status = kernel_->launch(launch.grid, launch.arguments);
-      const SimtReport report = simt_->takeReport();
-      isReached_ |= report.mutation_reached;
-      std::vector<std::string> found;
-      for (const SimtFinding &finding : report.findings)
-        found.push_back(finding.message);
-      if (!found.empty())
-        return found;
-      EXPECT_TRUE(status.ok()) << status.message();
-    }
-    return {};
-  }
-
-  bool isDetected(const std::string &mutant, SimtScheduler scheduler, int seeds) {
-    isReached_ = false;
-    for (int seed = 1; seed <= seeds; ++seed)
-      if (!findings({.scheduler = scheduler, .seed = uint64_t(seed), .mutation = mutations_[mutant]}).empty())
-        return true;
-    if (isReached_)
-      reached_.insert(mutant);
-    return false;
+  Expected<SimtReport> run(const Launch &launch, const SimtInterleaving &interleaving) {
+    simt_->setSchedule(interleaving);
+    const Status status = kernel_->launch(launch.grid, launch.arguments);
+    SimtReport report = simt_->takeReport();
+    if (report.findings.empty() && !status.ok())
+      return status;
+    return report;
   }
 
   std::shared_ptr<SimtDevice> simt_;
@@ -108,9 +79,6 @@ private:
   KernelCache cache_;
   std::shared_ptr<Kernel> kernel_;
   std::vector<Launch> launches_;
-  std::map<std::string, SimtMutation> mutations_; ///< By name.
-  std::set<std::string> reached_;                 ///< Mutants whose changed instruction some lane has executed.
-  bool isReached_ = false;
 };
 
 using Known = std::vector<testing::Explained>;

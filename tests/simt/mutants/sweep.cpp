@@ -5,6 +5,7 @@
 #include "kernels/schedules.h"
 #include "tegula/attention_words.h"
 #include "workload/attention_exploration.h"
+#include "workload/attention_run.h"
 #include "workload/mutants.h"
 #include "workload/named_variants.h"
 #include "workload/open_device.h"
@@ -13,19 +14,14 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <memory>
 #include <set>
 
 namespace tegula::testing {
 namespace {
 
-using tools::AttentionCase, tools::AttentionExploration, tools::AttentionRun;
-
-std::string list(const std::vector<std::string> &mutants) {
-  std::string words;
-  for (const std::string &mutant : mutants)
-    words += (words.empty() ? "" : ",") + mutant.substr(0, mutant.find(' '));
-  return words;
-}
+using tools::AttentionCase, tools::AttentionRun, tools::Mutant, tools::MutantFate, tools::SimtInterleavings,
+    tools::SimtRun;
 
 AttentionCase caseOf(const SweptKernel &kernel, const SweptLaunch &launch) {
   AttentionCase attention{.problem = kernel.problem,
@@ -41,38 +37,85 @@ AttentionCase caseOf(const SweptKernel &kernel, const SweptLaunch &launch) {
 
 bool isIn(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// The mutants that no launch has detected.
-struct Remaining {
+/// The interleavings to try. The scheduler that finds the most at once comes first.
+constexpr SimtInterleavings kInterleavings[] = {
+    {SimtScheduler::uniform, 2}, {SimtScheduler::laggard, 8}, {SimtScheduler::runaway, 16}};
+
+/// Fails if an unchanged kernel has findings.
+Status checkUnchanged(std::span<const SimtRun> runs, const SimtInterleavings &interleavings) {
+  for (const SimtRun &run : runs)
+    for (int64_t i = 0; i < interleavings.count; ++i) {
+      Expected<SimtReport> report = run(interleavings[i]);
+      if (!report)
+        return report.status();
+      if (!report->findings.empty())
+        return Status(ErrorCode::launch_failed, report->findings.front().message);
+    }
+  return {};
+}
+
+/// Keeps the mutants that no run kills, and adds the names of those whose changed instruction some lane has executed.
+Status keepSurvivors(std::vector<Mutant> &mutants, std::span<const SimtRun> runs,
+                     const SimtInterleavings &interleavings, std::set<std::string> &reached) {
+  std::vector<Mutant> survivors;
+  for (Mutant &mutant : mutants) {
+    Expected<MutantFate> fate = fateOf(mutant, runs, interleavings);
+    if (!fate)
+      return fate.status();
+    if (*fate == MutantFate::survived)
+      reached.insert(mutant.name);
+    if (*fate != MutantFate::killed)
+      survivors.push_back(std::move(mutant));
+  }
+  mutants = std::move(survivors);
+  return {};
+}
+
+std::vector<std::string> namesOf(const std::vector<Mutant> &mutants) {
   std::vector<std::string> names;
-  std::set<std::string> reached; ///< The mutants whose changed instruction some lane has executed.
+  for (const Mutant &mutant : mutants)
+    names.push_back(mutant.name);
+  return names;
+}
 
-  /// Drops arrivals and waits that order no memory, and returns their number: ptxas makes the same instructions of
-  /// them, with those for shared memory in the same order (tests/kernels/assembled_test.cpp).
-  int64_t dropRelaxed() { return int64_t(std::erase_if(names, tools::ordersNoMemory)); }
+/// Moves the names of the mutants that are known to `explained`: other interleavings need not try them.
+void takeOutExplained(std::vector<Mutant> &mutants, std::span<const Explained> known,
+                      std::vector<std::string> &explained) {
+  const std::vector<std::string> rest = unexplained(namesOf(mutants), known);
+  std::erase_if(mutants, [&](const Mutant &mutant) {
+    const bool isKnown = std::ranges::find(rest, mutant.name) == rest.end();
+    if (isKnown)
+      explained.push_back(mutant.name);
+    return isKnown;
+  });
+}
 
-  /// Drops delays that no lane has reached, and returns their number: they delay nothing, because no access to shared
-  /// memory follows.
-  int64_t dropLateWithoutAccess() {
-    return int64_t(std::erase_if(
-        names, [&](const std::string &name) { return isIn(name, ":delay ") && !reached.contains(name); }));
-  }
+/// With ping-pong, the forward pass starts two MMAs together.
+constexpr Explained kOfForward[] = {{"wgmma.fence", "softmax.update(", 1}};
 
-  /// Takes out the mutants that other orders of lanes need not try.
-  std::vector<std::string> dropExplained(const Schedule &schedule) {
-    std::vector<std::string> rest = unexplained({.schedule = schedule, .survivors = names}), explained;
-    std::ranges::copy_if(names, std::back_inserter(explained),
-                         [&](const std::string &name) { return std::ranges::find(rest, name) == rest.end(); });
-    names = std::move(rest);
-    return explained;
-  }
+/// The backward pass starts two MMAs together before its loop and in it (S, dP), and then three (dQ, dV, dK; the first
+/// iteration has no dQ). Each warpgroup gets its turn from the store of a part of dS. With two stages it could not run
+/// ahead far enough to matter, and in its turn it has waited for what the other warpgroup stored before. The producer
+/// has waited for the slot of Q, which warpgroups release after that of dO. Where it copies K and V without TMA, what
+/// follows the copies of K and of the first block of Q comes before all reads.
+constexpr Explained kOfBackward[] = {
+    {"wgmma.fence", "Value dp = dot(", 2},
+    {"wgmma.fence", "dv = dot(", 1},
+    {"wgmma.fence", "dk = dot(", 2},
+    {"mbarrier.try_wait", "range(strip.visited()", 2},
+    {"mbarrier.try_wait", "return {q, do_i, seen, ", 3},
+    {"mbarrier.try_wait", "Value do_i = at.dO.load(", 2},
+    {"bar.warp.sync", "V.at(batch, kv_head).load(", 1},
+    {"fence.proxy.async", "K.at(batch, kv_head).load(", 1},
 };
 
-/// A scheduler and the number of its schedules to try. The scheduler that finds the most at once comes first.
-struct Orders {
-  SimtScheduler scheduler;
-  int64_t schedules;
-};
-constexpr Orders kOrders[] = {{SimtScheduler::uniform, 2}, {SimtScheduler::laggard, 8}, {SimtScheduler::runaway, 16}};
+std::span<const Explained> explainedIn(const Schedule &schedule, bool isBackward) {
+  if (schedule.roles != Roles::load || schedule.overlap != Overlap::pingpong)
+    return {};
+  if (!isBackward)
+    return kOfForward;
+  return schedule.num_stages == 2 ? std::span(kOfBackward) : std::span<const Explained>();
+}
 
 SweptKernel sweptKernel(const std::string &arch, std::string_view program, const AttentionProblem &problem) {
   SweptKernel kernel{.target = "simt:" + arch, .program = program, .problem = problem};
@@ -172,6 +215,27 @@ std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &s
           {shapeOf(2 * schedule.block_m, 2 * schedule.block_n)}};
 }
 
+Expected<Sweep> sweep(std::vector<Mutant> mutants, std::span<const SimtRun> runs, std::span<const Explained> known) {
+  std::erase_if(mutants, [](const Mutant &mutant) { return tools::ordersNoMemory(mutant.name); });
+  Sweep sweep{.schedule = {}, .mutants = std::ssize(mutants), .survivors = {}};
+  std::set<std::string> reached;
+  for (const SimtInterleavings &interleavings : kInterleavings) {
+    if (mutants.empty())
+      break;
+    TEGULA_RETURN_IF_ERROR(checkUnchanged(runs, interleavings));
+    TEGULA_RETURN_IF_ERROR(keepSurvivors(mutants, runs, interleavings, reached));
+    takeOutExplained(mutants, known, sweep.survivors);
+  }
+  // A delay that no lane has reached delays nothing: no access to shared memory follows.
+  sweep.mutants -= std::ssize(mutants);
+  std::erase_if(mutants, [&](const Mutant &mutant) {
+    return mutant.mutation.change == SimtChange::delay && !reached.contains(mutant.name);
+  });
+  sweep.mutants += std::ssize(mutants);
+  std::ranges::move(namesOf(mutants), std::back_inserter(sweep.survivors));
+  return sweep;
+}
+
 Expected<Sweep> sweep(const SweptKernel &kernel) {
   Expected<std::shared_ptr<Device>> device = tools::openDevice(kernel.target);
   if (!device)
@@ -183,40 +247,28 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
   Expected<KernelConfig> resolved = resolve(first.problem, kernel.program, simt->target(), kernel.schedule);
   if (!resolved)
     return resolved.status();
-  Sweep sweep{.schedule = resolved->schedule, .survivors = {}};
-  std::vector<AttentionRun> runs;
-  for (const SweptLaunch &launch : launchesOf(kernel, sweep.schedule)) {
+  const Schedule &schedule = resolved->schedule;
+  std::vector<AttentionRun> made;
+  for (const SweptLaunch &launch : launchesOf(kernel, schedule)) {
     Expected<AttentionRun> run = AttentionRun::make(caseOf(kernel, launch), *device, cache);
     if (!run)
       return run.status();
-    runs.push_back(std::move(*run));
+    made.push_back(std::move(*run));
   }
-  Remaining remaining;
-  std::vector<std::string> explained;
-  std::string mutants(kernel.program);
-  for (const Orders &orders : kOrders) {
-    Expected<AttentionExploration> tried =
-        explore(runs.front(), std::span(runs).subspan(1), *simt,
-                {.schedules = orders.schedules, .scheduler = orders.scheduler, .mutate = mutants}, /*seed=*/1,
-                first.problem.backward);
-    if (!tried)
-      return tried.status();
-    if (!tried->findings.empty())
-      return Status(ErrorCode::launch_failed, tried->findings.front().message);
-    sweep.mutants = std::max(sweep.mutants, tried->mutants_total + int64_t(tried->unreached.size()));
-    remaining.reached.insert(tried->survivors.begin(), tried->survivors.end());
-    remaining.names = std::move(tried->survivors);
-    std::ranges::move(tried->unreached, std::back_inserter(remaining.names));
-    sweep.mutants -= remaining.dropRelaxed();
-    std::ranges::move(remaining.dropExplained(sweep.schedule), std::back_inserter(explained));
-    if (remaining.names.empty())
-      break;
-    mutants = list(remaining.names);
+  std::vector<std::unique_ptr<Explored>> explored;
+  std::vector<SimtRun> runs;
+  for (const AttentionRun &run : made) {
+    explored.push_back(tools::exploredAttention(run, first.problem.backward));
+    runs.push_back(tools::runOf(*explored.back(), *simt));
   }
-  sweep.mutants -= remaining.dropLateWithoutAccess();
-  sweep.survivors = std::move(explained);
-  std::ranges::move(remaining.names, std::back_inserter(sweep.survivors));
-  return sweep;
+  std::vector<Mutant> mutants;
+  for (const SimtSite &site : simt->sites())
+    if (site.kernel == kernel.program)
+      std::ranges::move(tools::mutantsOf(site), std::back_inserter(mutants));
+  Expected<Sweep> result = sweep(std::move(mutants), runs, explainedIn(schedule, first.problem.backward));
+  if (result)
+    result->schedule = schedule;
+  return result;
 }
 
 std::string sourceLine(std::string_view mutant) {
@@ -237,33 +289,6 @@ std::string sourceLine(std::string_view mutant) {
 }
 
 namespace {
-
-/// With ping-pong, the forward pass starts two MMAs together.
-constexpr Explained kOfForward[] = {{"wgmma.fence", "softmax.update(", 1}};
-
-/// The backward pass starts two MMAs together before its loop and in it (S, dP), and then three (dQ, dV, dK; the first
-/// iteration has no dQ). Each warpgroup gets its turn from the store of a part of dS. With two stages it could not run
-/// ahead far enough to matter, and in its turn it has waited for what the other warpgroup stored before. The producer
-/// has waited for the slot of Q, which warpgroups release after that of dO. Where it copies K and V without TMA, what
-/// follows the copies of K and of the first block of Q comes before all reads.
-constexpr Explained kOfBackward[] = {
-    {"wgmma.fence", "Value dp = dot(", 2},
-    {"wgmma.fence", "dv = dot(", 1},
-    {"wgmma.fence", "dk = dot(", 2},
-    {"mbarrier.try_wait", "range(strip.visited()", 2},
-    {"mbarrier.try_wait", "return {q, do_i, seen, ", 3},
-    {"mbarrier.try_wait", "Value do_i = at.dO.load(", 2},
-    {"bar.warp.sync", "V.at(batch, kv_head).load(", 1},
-    {"fence.proxy.async", "K.at(batch, kv_head).load(", 1},
-};
-
-std::span<const Explained> explainedIn(const Schedule &schedule, bool isBackward) {
-  if (schedule.roles != Roles::load || schedule.overlap != Overlap::pingpong)
-    return {};
-  if (!isBackward)
-    return kOfForward;
-  return schedule.num_stages == 2 ? std::span(kOfBackward) : std::span<const Explained>();
-}
 
 /// Returns the part of a mutant's name that all mutants of its instruction share.
 std::string_view siteOf(std::string_view mutant) {

@@ -4,6 +4,7 @@
 
 #include "tegula/attention.h"
 #include "workload/attention_case.h"
+#include "workload/mutants.h"
 
 #include <span>
 #include <string>
@@ -30,8 +31,14 @@ struct SweptKernel {
   std::string name() const; ///< Returns a name such as "flash2_forward D=64 bf16 causal softcap".
 };
 
+/// Mutants at one instruction of one line that are no errors, or that another test shows. docs/testing.md says why.
+struct Explained {
+  std::string_view instruction, line;
+  int64_t most; ///< The most instructions of a kernel that this explains.
+};
+
 struct Sweep {
-  Schedule schedule;
+  Schedule schedule; ///< The schedule of a shipped kernel.
   int64_t mutants = 0;
   std::vector<std::string> survivors; ///< Mutants that no launch detects, as `tegula attention --mutate` names them.
 };
@@ -45,19 +52,16 @@ std::vector<SweptKernel> sweptKernels();
 /// slot is filled again.
 std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &schedule);
 
-/// Tries all mutants in the first launch, and in each further launch the mutants that have survived so far. Fails if
-/// the unchanged kernel has findings.
+/// Tries mutants in all runs, with the interleavings of several schedulers; those that are `known` only with the first.
+/// Fails if the unchanged kernel has findings.
+Expected<Sweep> sweep(std::vector<tools::Mutant> mutants, std::span<const tools::SimtRun> runs,
+                      std::span<const Explained> known);
+/// Tries all mutants of a kernel in the launches of launchesOf.
 Expected<Sweep> sweep(const SweptKernel &kernel);
 
 /// Returns the line of source that a mutant's instruction belongs to: a line of a kernel, a benchmark or a test.
 /// Returns an empty string if there is none.
 std::string sourceLine(std::string_view mutant);
-
-/// Mutants at one instruction of one line that are no errors, or that another test shows. docs/testing.md says why.
-struct Explained {
-  std::string_view instruction, line;
-  int64_t most; ///< The most instructions of a kernel that this explains.
-};
 
 /// Returns the mutants without those that are known.
 std::vector<std::string> unexplained(std::vector<std::string> mutants, std::span<const Explained> known);
