@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace {
 
-constexpr std::string_view kPtxPhase = "ptx", kCubinPhase = "cubin", kReportPhase = "report";
+constexpr std::string_view kPtxPhase = "ptx", kCubinPhase = "cubin", kReportPhase = "report", kOrderPhase = "order";
 
 class CudaCompilation : public GpuCompilation {
 public:
@@ -21,6 +21,10 @@ public:
 private:
   Status generateCode() override {
     TEGULA_RETURN_IF_ERROR(describeLaunch());
+    if (wants(kOrderPhase)) {
+      artifact_.text = order_;
+      return {};
+    }
     llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> module = emit::translate(source_.module(), context);
     if (!module)
@@ -53,14 +57,18 @@ private:
   void end(StringRef phase) override {
     if (phase == "shared" && wants(kReportPhase))
       loops_ = describeLoops(source_.module(), target_.number);
+    if (phase == "shared" && wants(kOrderPhase))
+      order_ = describeOrder(source_.module());
   }
 
-  std::string loops_; ///< The part of the report on loops.
+  std::string loops_, order_; ///< The part of the report on loops, and the text on their order.
 };
 
 } // namespace
 
-std::vector<std::string_view> cudaCodePhases() { return {kLlvmPhase, kPtxPhase, kCubinPhase, kReportPhase}; }
+std::vector<std::string_view> cudaCodePhases() {
+  return {kLlvmPhase, kPtxPhase, kCubinPhase, kReportPhase, kOrderPhase};
+}
 
 std::unique_ptr<Compilation> makeCudaCompilation(const CompileRequest &request) {
   return std::make_unique<CudaCompilation>(request);

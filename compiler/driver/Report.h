@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a person who tunes a kernel asks first: which instructions it uses, and what its loops have to do.
+// What a person who tunes a kernel asks first: which instructions it uses, what its loops have to do, and
+// in which order.
 #pragma once
 
 #include "tegula/artifact.h"
@@ -17,6 +18,11 @@ std::string describeInstructions(llvm::StringRef ptx);
 /// and loads, for one program instance. Where the GPU's rates are known (`arch` is 90 for sm_90a), also the clocks that
 /// a multiprocessor needs for them at least.
 std::string describeLoops(mlir::ModuleOp module, int64_t arch);
+
+/// Returns the order that was decided for each consumer loop with MMAs, from a program in the phase `shared`: the step
+/// list, then a line for each MMA, wait, release and turn of an iteration, at the program's own line. `@1` stands for
+/// the iteration before.
+std::string describeOrder(mlir::ModuleOp module);
 
 /// Returns what the assembler says, with the resources of a launch and the number of program instances that share a
 /// multiprocessor. `sharedBytes` is the shared memory of a multiprocessor.

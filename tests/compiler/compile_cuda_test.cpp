@@ -281,6 +281,54 @@ TEST(CompileCuda, WhatAScheduleAsksForInVainIsARemark) {
   EXPECT_THAT(compile(r)->remarks, HasSubstr("add_by_tma has no effect: no loop of the consumers adds f32"));
 }
 
+TEST(CompileCuda, TheOrderOfALoopIsAText) {
+  CompileRequest r = request(kLoop);
+  r.target.arch = "sm_90a";
+  r.schedule = {.roles = Roles::load};
+  r.emit = "order";
+  Expected<Artifact> artifact = compile(r);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_EQ(artifact->text, R"(loop at program:12, steps "p0"
+  consumer_wait   b                       program:13
+  start           p0                      program:14
+  await           p0                      program:14
+  release         b                       program:13
+)");
+  EXPECT_EQ(artifact->binary, "");
+}
+
+/// Returns kProductLoop with an exponential in each iteration, and a label.
+std::string labelledLoop() {
+  std::string text = kProductLoop;
+  const std::string dot = "tile.dot %x, %y acc %acc", load = "%x = tile.load";
+  text.replace(text.find(dot), dot.size(), dot + " {tile.label = \"c\"}");
+  text.replace(text.find(load), load.size(), "%e0 = math.exp %acc : tensor<128x128xf32>\n    " + load);
+  const std::string acc = "acc %acc";
+  return text.replace(text.find(acc), acc.size(), "acc %e0");
+}
+
+TEST(CompileCuda, TheOrderNamesWhatIsInFlightAndOfTheIterationBefore) {
+  CompileRequest r = request(kProductLoop);
+  r.target.arch = "sm_90a";
+  r.schedule = {.num_warps = 8, .num_stages = 3, .roles = Roles::load};
+  r.emit = "order";
+  EXPECT_EQ(compile(r)->text, R"(loop at program:7, steps "p0 p0.end@1"
+  consumer_wait   arg0                    program:8
+  consumer_wait   arg1                    program:9
+  start           p0                      program:10
+  await reads     p0@1, 1 may run         program:10
+  release         arg1@1                  program:9
+  release         arg0@1                  program:8
+)");
+  r.program = labelledLoop();
+  EXPECT_THAT(compile(r)->text, AllOf(StartsWith("loop at program:7, steps \"c\"\n"),
+                                      HasSubstr("\n  exponentials    16384                   program:8\n"),
+                                      HasSubstr("\n  start           c ")));
+  r.target.arch = "sm_80";
+  r.schedule = {};
+  EXPECT_EQ(compile(r)->text, "no loop has an order of MMAs: only consumers have one (roles=load on sm_90a)\n");
+}
+
 /// A program whose right operand is computed. The compiler's choice does not count the memory for it.
 const char *const kComputedOperand = R"(
 func.func @computed(%a: !tile.view<2xbf16>, %b: !tile.view<2xf32>, %c: !tile.view<2xf32> {tile.written}) {
@@ -420,7 +468,7 @@ TEST(CompileCuda, GpusThatAreNotKnownAreRefused) {
   expectRefusal(
       r, ErrorCode::invalid_argument,
       "emit: no phase is called 'asm'; legal are tile, simplify, layouts, roles, shared, threads, nvvm, llvm, ptx, "
-      "cubin, report");
+      "cubin, report, order");
 }
 
 /// A program with a remainder of floats, which the language does not have.

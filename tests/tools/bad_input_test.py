@@ -50,7 +50,7 @@ OTHERS = [
      "--emit: 'ptx' is no phase of the cpu target; its phases are tile, simplify, plan, loops, llvm, asm and object"),
     ("compile - --target cuda --emit asm",
      "--emit: 'asm' is no phase of the cuda target; its phases are tile, simplify, layouts, roles, shared, threads, nvvm, "
-     "llvm, ptx, cubin and report"),
+     "llvm, ptx, cubin, report and order"),
 ]
 
 

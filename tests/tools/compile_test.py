@@ -52,6 +52,7 @@ CUDA_MARKS = {
     "llvm": "define ptx_kernel void @flash2_forward",
     "ptx": r"\.target sm_90",
     "report": r"(?m)^threads +32$",
+    "order": "no loop has an order of MMAs: only consumers have one",
 }
 
 

@@ -21,6 +21,7 @@ Phases of the cpu target:
   object    the shared object that the runtime loads
 Phases of the cuda target:
   layouts   which thread holds which element, and what lies in shared memory
+  roles     which warps load and which compute, and in which order
   shared    copies in flight, buffers, barriers
   threads   the program of one thread
   nvvm      the same with the machine's instructions
@@ -30,6 +31,7 @@ Phases of the cuda target:
   ptx       the assembler's input
   cubin     the machine code that the runtime loads
   report    registers, spills, instructions, and the work of each loop
+  order     the order of MMAs, waits and releases in each loop of consumers
 
 Examples:
   tegula compile program.mlir --target cpu --emit loops
@@ -42,7 +44,8 @@ Exit code: 0 if all went well, 1 if the compiler refuses the program, 2 for bad 
 
 std::vector<std::string> phases(std::string_view target) {
   if (target == "cuda")
-    return {"tile", "simplify", "layouts", "roles", "shared", "threads", "nvvm", "llvm", "ptx", "cubin", "report"};
+    return {"tile", "simplify", "layouts", "roles", "shared", "threads",
+            "nvvm", "llvm",     "ptx",     "cubin", "report", "order"};
   if (target == "simt")
     return {"tile", "simplify", "layouts", "roles", "shared", "threads", "nvvm", "calls", "llvm", "asm", "object"};
   return {"tile", "simplify", "plan", "loops", "llvm", "asm", "object"};

@@ -18,7 +18,7 @@ struct CompileOptions {
   bool lse_gradient = false; ///< As in AttentionProblem.
   std::string target = "cpu";
   std::string arch;   ///< Empty means this machine's.
-  std::string emit;   ///< A phase, or "object", "cubin" or "report".
+  std::string emit;   ///< A phase, or "object", "cubin", "report" or "order".
   std::string bundle; ///< A directory, or empty if there is a phase.
   std::string output; ///< A file's name; empty means standard output.
   Schedule schedule;

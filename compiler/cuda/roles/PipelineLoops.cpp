@@ -164,7 +164,8 @@ private:
   void buildDelayed(LocBuilder &b, Operation *op, IRMapping &before, IRMapping &now) {
     auto await = dyn_cast<sm::AwaitOp>(op);
     if (await && !order_.isDelayed(await.getHandle().getDefiningOp())) {
-      sm::AwaitOp::create(b, TypeRange(), /*reads=*/true, before.lookup(await.getHandle()), IntegerAttr());
+      sm::AwaitOp::create(static_cast<OpBuilder &>(b), op->getLoc(), TypeRange(), /*reads=*/true,
+                          before.lookup(await.getHandle()), IntegerAttr());
       return;
     }
     Operation *delayed = b.clone(*op, before);
@@ -212,6 +213,16 @@ static void reorder(scf::ForOp loop, const LoopOrder &order) {
     fence->erase();
 }
 
+/// Returns the list with the MMAs that it leaves out. They follow in program order.
+static sm::StepList completed(sm::StepList steps, scf::ForOp loop) {
+  for (auto &[label, mma] : labelledMmas(loop)) {
+    auto isStart = [&, name = label](const sm::Step &step) { return step.kind == Kind::start && step.label == name; };
+    if (llvm::none_of(steps, isStart))
+      steps.push_back({.label = label.str()});
+  }
+  return steps;
+}
+
 /// Brings a loop into the order of its step list. Returns true if it has turns that no store passes.
 static FailureOr<bool> pipeline(scf::ForOp loop, StringRef text) {
   llvm::Expected<sm::StepList> steps = sm::parseSteps(text);
@@ -221,6 +232,8 @@ static FailureOr<bool> pipeline(scf::ForOp loop, StringRef text) {
   if (!order.obstacle().empty())
     return loop.emitError(tile::steps) << " = \"" << text << "\": " << order.obstacle();
   loop->setAttr(kPipelined, UnitAttr::get(loop.getContext()));
+  // The loop has its MMAs in the order of the whole list, which tells them from each other.
+  loop->setAttr(tile::steps, StringAttr::get(loop.getContext(), sm::toString(completed(*steps, loop))));
   if (order.isAnyDelayed())
     Pipeline(loop, order).build();
   else

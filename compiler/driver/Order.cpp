@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/driver/Program.h"
+#include "compiler/driver/Report.h"
+#include "compiler/sm/Sm.h"
+#include "compiler/sm/Steps.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tegula {
+
+using namespace mlir;
+
+namespace {
+
+/// Returns the name that the program gives to a tensor.
+std::string nameOf(Value view) {
+  auto argument = dyn_cast<BlockArgument>(tile::rootOf(view));
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  if (!function)
+    return "a tensor";
+  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "tile.name");
+  return name ? name.str() : "arg" + std::to_string(argument.getArgNumber());
+}
+
+/// The text of a loop whose ops are in the order of its step list.
+class LoopOrderText {
+public:
+  LoopOrderText(scf::ForOp loop, StringRef list) : loop_(loop) {
+    text_ = llvm::formatv("\nloop at {0}, steps \"{1}\"\n", placeOf(loop.getLoc()), list);
+    if (llvm::Expected<sm::StepList> steps = sm::parseSteps(list))
+      nameMmas(*steps);
+    else
+      llvm::consumeError(steps.takeError());
+    addBlock(*loop.getBody());
+    endExponentials();
+  }
+
+  const std::string &str() const { return text_; }
+
+private:
+  /// An MMA of the loop, or of the iteration before.
+  struct Mma {
+    std::string label;
+    bool isDelayed = false;
+
+    std::string name() const { return label + (isDelayed ? "@1" : ""); }
+  };
+
+  /// Names the MMAs, which start in the order of the list, and those that are in flight when an iteration begins.
+  void nameMmas(ArrayRef<sm::Step> steps) {
+    auto mmas = loop_.getBody()->getOps<sm::WgmmaOp>();
+    auto starts = llvm::make_filter_range(steps, [](auto &step) { return step.kind == sm::Step::Kind::start; });
+    for (auto [step, mma] : llvm::zip(starts, mmas))
+      mmas_[mma.getResult()] = {step.label, step.isDelayed};
+    for (auto [carried, yielded] : llvm::zip(loop_.getRegionIterArgs(), loop_.getYieldedValues()))
+      if (auto known = mmas_.find(yielded); known != mmas_.end())
+        mmas_[carried] = {std::string(known->second.label), /*isDelayed=*/true};
+  }
+
+  void addRow(StringRef what, const std::string &which, Location location) {
+    endExponentials();
+    text_ += StringRef(llvm::formatv("  {0,-16}{1,-24}{2}", what, which, placeOf(location)).str()).rtrim().str() + "\n";
+  }
+
+  void addExponentials(Operation *op) {
+    if (auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType())) {
+      exponentialsAt_ = exponentials_ == 0 ? op->getLoc() : exponentialsAt_;
+      exponentials_ += tile.getNumElements();
+    }
+  }
+
+  void endExponentials() {
+    if (const int64_t count = std::exchange(exponentials_, 0); count != 0)
+      addRow("exponentials", std::to_string(count), exponentialsAt_);
+  }
+
+  /// Adds the ops of a block. Of a branch, only the first side counts: the usual one.
+  void addBlock(Block &block) {
+    for (Operation &op : block) {
+      add(&op);
+      if (auto branch = dyn_cast<scf::IfOp>(op))
+        addBlock(branch.getThenRegion().front());
+    }
+  }
+
+  void add(Operation *op) {
+    if (auto wait = dyn_cast<sm::ConsumerWaitOp>(op))
+      addRow("consumer_wait", nameOfSlot(wait.getChannel(), isLate(wait)), op->getLoc());
+    else if (auto release = dyn_cast<sm::ReleaseOp>(op))
+      addRow("release", nameOfSlot(release.getChannel(), isLate(release)), op->getLoc());
+    else if (auto store = dyn_cast<sm::ProducerStoreOp>(op))
+      addRow("producer_store", nameOfChannel(store.getChannel()), op->getLoc());
+    else if (auto work = dyn_cast<sm::ConsumeWorkOp>(op))
+      addRow("consume_work", nameOfChannel(work.getChannel()), op->getLoc());
+    else if (auto mma = dyn_cast<sm::WgmmaOp>(op))
+      addRow("start", mmas_.lookup(mma.getResult()).name(), op->getLoc());
+    else if (auto await = dyn_cast<sm::AwaitOp>(op))
+      addAwait(await);
+    else if (auto turn = dyn_cast<sm::SequenceWaitOp>(op))
+      addRow("sequence_wait", turn.getChannel() ? "stores " + nameOfChannel(turn.getChannel()) : "", loop_.getLoc());
+    else if (isa<sm::SequenceArriveOp>(op))
+      addRow("sequence_arrive", "", loop_.getLoc());
+    else if (auto add = dyn_cast<sm::AddOutOp>(op))
+      addRow("add_out", nameOf(add.getView()), op->getLoc());
+    else if (sm::orderOf(op).meeting == sm::Meeting::role)
+      addRow("barrier", "", op->getLoc());
+    else if (isa<math::Exp2Op, math::ExpOp>(op))
+      addExponentials(op);
+  }
+
+  void addAwait(sm::AwaitOp await) {
+    const std::string name = mmas_.lookup(await.getHandle()).name();
+    const int64_t pending = await.getPending().value_or(0);
+    addRow(await.getReads() ? "await reads" : "await",
+           pending == 0 ? name : llvm::formatv("{0}, {1} may run", name, pending).str(), await.getLoc());
+  }
+
+  /// Returns true if only MMAs of the iteration before read the tile.
+  bool isLate(sm::ConsumerWaitOp wait) {
+    auto isLateMma = [&](Operation *user) {
+      return isa<sm::WgmmaOp>(user) && mmas_.lookup(user->getResult(0)).isDelayed;
+    };
+    return !wait->use_empty() && llvm::all_of(wait->getUsers(), isLateMma);
+  }
+
+  /// Returns true if the slot's tile is one of the iteration before.
+  bool isLate(sm::ReleaseOp release) {
+    bool hasWait = false;
+    for (auto wait : loop_.getBody()->getOps<sm::ConsumerWaitOp>()) {
+      hasWait |= wait.getChannel() == release.getChannel();
+      if (wait.getChannel() == release.getChannel() && wait.getSlot() == release.getSlot())
+        return isLate(wait);
+    }
+    return hasWait;
+  }
+
+  std::string nameOfSlot(Value channel, bool isLate) { return nameOfChannel(channel) + (isLate ? "@1" : ""); }
+
+  /// Returns the tensor whose tiles pass through a channel, or the operand that warpgroups exchange.
+  std::string nameOfChannel(Value channel) {
+    if (sm::channelOf(channel).isExchange())
+      return nameOfExchange(channel);
+    for (Operation *user : channel.getUsers())
+      if (auto load = dyn_cast<sm::ProducerLoadOp>(user))
+        return nameOf(load.getView());
+    return "work";
+  }
+
+  std::string nameOfExchange(Value channel) {
+    for (auto &[started, mma] : mmas_)
+      if (auto op = started.getDefiningOp<sm::WgmmaOp>())
+        for (auto [side, operand] : {std::pair(".lhs", op.getLhs()), std::pair(".rhs", Value(op.getRhs()))})
+          if (auto wait = operand.getDefiningOp<sm::ConsumerWaitOp>(); wait && wait.getChannel() == channel)
+            return mma.label + side;
+    return "an operand";
+  }
+
+  scf::ForOp loop_;
+  llvm::MapVector<Value, Mma> mmas_;
+  std::string text_;
+  int64_t exponentials_ = 0; ///< The number since the last row.
+  Location exponentialsAt_ = UnknownLoc::get(loop_.getContext());
+};
+
+} // namespace
+
+std::string describeOrder(ModuleOp module) {
+  std::string text;
+  module.walk([&](scf::ForOp loop) {
+    auto list = loop->getAttrOfType<StringAttr>(tile::steps);
+    if (list && loop->getParentOfType<sm::RolesOp>())
+      text += LoopOrderText(loop, list.getValue()).str();
+  });
+  return text.empty() ? "no loop has an order of MMAs: only consumers have one (roles=load on sm_90a)\n"
+                      : text.substr(1);
+}
+
+} // namespace tegula
