@@ -7,6 +7,8 @@
 namespace tegula {
 namespace {
 
+constexpr std::string_view kSpaces = " \t\n";
+
 /// The words of a type's values, in the order of the values.
 template <class T> constexpr std::string_view kWords[] = {"false", "true"};
 template <> constexpr std::string_view kWords<Roles>[] = {"none", "load"};
@@ -18,6 +20,8 @@ std::string textOf(int value) { return value == 0 ? "" : std::to_string(value); 
 template <class T> std::string textOf(std::optional<T> value) {
   return value ? std::string(kWords<T>[static_cast<size_t>(*value)]) : "";
 }
+
+std::string textOf(const std::string &value) { return value.empty() ? "" : '"' + value + '"'; }
 
 bool parseInto(int &value, std::string_view text) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -31,7 +35,25 @@ template <class T> bool parseInto(std::optional<T> &value, std::string_view text
   return true;
 }
 
+/// Takes the words between quotation marks, with one space between two of them.
+bool parseInto(std::string &value, std::string_view text) {
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"')
+    return false;
+  value.clear();
+  for (const char c : text.substr(1, text.size() - 2)) {
+    const bool isSpace = kSpaces.find(c) != std::string_view::npos;
+    if (c == '"')
+      return false;
+    if (!isSpace || (!value.empty() && value.back() != ' '))
+      value += isSpace ? ' ' : c;
+  }
+  if (value.ends_with(' '))
+    value.pop_back();
+  return !value.empty();
+}
+
 std::string legalValues(int) { return "a whole number from 0 on"; }
+std::string legalValues(const std::string &) { return "a step list in quotation marks, such as \"s o@1\","; }
 template <class T> std::string legalValues(std::optional<T>) {
   std::string words;
   for (std::string_view word : kWords<T>)
@@ -55,6 +77,7 @@ constexpr ScheduleField kFields[] = {
     field<&Schedule::optimistic_softmax>("optimistic_softmax"),
     field<&Schedule::lhs_in_registers>("lhs_in_registers"),
     field<&Schedule::add_by_tma>("add_by_tma"),
+    field<&Schedule::steps>("steps"),
     field<&Schedule::instances_per_sm>("instances_per_sm"),
     field<&Schedule::heads_in_l2>("heads_in_l2"),
     field<&Schedule::tile_scheduler>("tile_scheduler"),
@@ -92,6 +115,17 @@ Status invalid(std::string_view word, const std::string &why) {
   return {ErrorCode::invalid_argument, "schedule: '" + std::string(word) + "' " + why};
 }
 
+/// Returns the first word of a text that begins with one. It goes on to the next space outside quotation marks.
+std::string_view firstWord(std::string_view text) {
+  bool isQuoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    isQuoted ^= text[i] == '"';
+    if (!isQuoted && kSpaces.find(text[i]) != std::string_view::npos)
+      return text.substr(0, i);
+  }
+  return text;
+}
+
 /// Sets the field that `word`, which is `name=value`, names.
 Status parseWord(std::string_view word, Schedule &schedule) {
   const size_t equals = word.find('=');
@@ -126,14 +160,13 @@ std::string toString(const Schedule &schedule) {
 }
 
 Expected<Schedule> parseSchedule(std::string_view text) {
-  constexpr std::string_view spaces = " \t\n";
   Schedule schedule;
   while (true) {
-    size_t begin = text.find_first_not_of(spaces);
+    size_t begin = text.find_first_not_of(kSpaces);
     if (begin == std::string_view::npos)
       return schedule;
     text.remove_prefix(begin);
-    std::string_view word = text.substr(0, text.find_first_of(spaces));
+    const std::string_view word = firstWord(text);
     TEGULA_RETURN_IF_ERROR(parseWord(word, schedule));
     text.remove_prefix(word.size());
   }

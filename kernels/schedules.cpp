@@ -55,7 +55,7 @@ struct Row {
 };
 
 // The first row that fits counts.
-constexpr Row kRows[] = {
+const Row kRows[] = {
 #include "schedule_rows.inc"
 };
 

@@ -108,7 +108,8 @@ std::string scheduleOf(const std::string &text) {
     const std::string value = field.text(*schedule), name(field.name);
     if (value.empty())
       continue;
-    const bool isLiteral = value == "true" || value == "false" || value.find_first_not_of("0123456789") == value.npos;
+    const bool isLiteral = value == "true" || value == "false" || value.starts_with('"') ||
+                           value.find_first_not_of("0123456789") == value.npos;
     append(fields, name, isLiteral ? value : "decltype(Schedule::" + name + ")::value_type::" + value);
   }
   return "{" + fields + "}";

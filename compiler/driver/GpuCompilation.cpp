@@ -2,6 +2,7 @@
 #include "compiler/driver/GpuCompilation.h"
 
 #include "compiler/driver/DefaultSchedule.h"
+#include "compiler/sm/Steps.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/IR/Builders.h"
@@ -75,7 +76,18 @@ Schedule forReports(Schedule schedule) {
   schedule.optimistic_softmax.reset();
   schedule.lhs_in_registers.reset();
   schedule.add_by_tma.reset();
+  schedule.steps.clear();
   return schedule;
+}
+
+/// Writes the step list of the schedule on the module. If the schedule has none, the program's own stays.
+Status decideSteps(const std::string &list, ModuleOp module) {
+  if (list.empty())
+    return {};
+  if (llvm::Expected<sm::StepList> steps = sm::parseSteps(list); !steps)
+    return Status(ErrorCode::invalid_argument, "steps is \"" + list + "\", and " + llvm::toString(steps.takeError()));
+  module->setAttr(tile::steps, StringAttr::get(module.getContext(), list));
+  return {};
 }
 
 /// Returns the bytes of shared memory that a program instance may have if `instances` share a multiprocessor.
@@ -88,6 +100,7 @@ bool isUndecided(const Schedule &schedule, ModuleOp module) {
   auto hasAttribute = [&](StringRef name) { return module->hasAttr(name); };
   return schedule.num_warps == 0 && schedule.num_stages == 0 && schedule.instances_per_sm == 0 && !schedule.roles &&
          !schedule.overlap && !schedule.optimistic_softmax && !schedule.lhs_in_registers && !schedule.add_by_tma &&
+         schedule.steps.empty() &&
          llvm::none_of(std::initializer_list<StringRef>{"tile.num_warps", "tile.num_stages", "tile.instances_per_sm",
                                                         "tile.roles"},
                        hasAttribute);
@@ -118,6 +131,7 @@ Status GpuCompilation::prepare(ModuleOp module) {
   decideSwitch("optimistic_softmax", schedule.optimistic_softmax, module);
   decideSwitch("lhs_in_registers", schedule.lhs_in_registers, module);
   decideSwitch("add_by_tma", schedule.add_by_tma, module);
+  TEGULA_RETURN_IF_ERROR(decideSteps(schedule.steps, module));
   setAttribute(module, "tile.shared_limit", sharedLimit(target_, attributeOf(module, "tile.instances_per_sm")));
   return checkRoles(module);
 }
@@ -130,6 +144,8 @@ Status GpuCompilation::checkRoles(ModuleOp module) const {
     return Status(ErrorCode::invalid_argument, "optimistic_softmax is true, which needs roles=load");
   if (tile::isOn(module, "tile.add_by_tma") && !hasRoles)
     return Status(ErrorCode::invalid_argument, "add_by_tma is true, which needs roles=load");
+  if (module->hasAttr(tile::steps) && !hasRoles)
+    return Status(ErrorCode::invalid_argument, "steps is a step list, which needs roles=load");
   if (hasRoles && !overlaps && tile::isOn(module, "tile.lhs_in_registers"))
     return Status(ErrorCode::invalid_argument,
                   "lhs_in_registers is true, which with roles=load needs overlap=pingpong");

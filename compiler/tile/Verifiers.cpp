@@ -42,8 +42,10 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return op->emitError() << flipped << " is a bool attribute of a tile.dot";
   if (attribute.getName() == warpgroups && (!isa<DotOp>(op) || !isPairOfCounts(attribute.getValue())))
     return op->emitError() << warpgroups << " of a tile.dot is an array of two positive i64 numbers";
-  if (attribute.getName() == steps && (name != "scf.for" || !isa<StringAttr>(attribute.getValue())))
-    return op->emitError() << steps << " is a string attribute of an scf.for";
+  const bool mayHaveSteps = name == "scf.for" || name == "builtin.module";
+  if (attribute.getName() == steps && (!mayHaveSteps || !isa<StringAttr>(attribute.getValue())))
+    return op->emitError() << steps
+                           << " is a string attribute of an scf.for, or of the module for all loops that it fits";
   const bool hasTwoSides = name == "scf.if" && !op->getRegion(1).empty();
   if (attribute.getName() == fastPath && (!hasTwoSides || !isa<UnitAttr>(attribute.getValue())))
     return op->emitError() << fastPath << " is a unit attribute of an scf.if with two sides";

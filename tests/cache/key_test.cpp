@@ -49,6 +49,10 @@ TEST(Key, DependsOnEverythingElse) {
   other = request("p");
   other.schedule = {.block_n = 32};
   expectAnother(other);
+  for (const char *steps : {"p0 p1", "p0 p1@1"}) {
+    other.schedule = {.steps = steps};
+    expectAnother(other);
+  }
   other = request("p");
   other.target.name = "simt";
   expectAnother(other);

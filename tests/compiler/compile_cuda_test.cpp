@@ -329,6 +329,26 @@ TEST(CompileCuda, TheOrderNamesWhatIsInFlightAndOfTheIterationBefore) {
   EXPECT_EQ(compile(r)->text, "no loop has an order of MMAs: only consumers have one (roles=load on sm_90a)\n");
 }
 
+TEST(CompileCuda, AScheduleMayHaveAStepList) {
+  CompileRequest r = request(kProductLoop);
+  r.target.arch = "sm_90a";
+  r.schedule = {.num_warps = 8, .num_stages = 3, .roles = Roles::load, .steps = "p0"};
+  r.emit = "order";
+  EXPECT_THAT(compile(r)->text, AllOf(StartsWith("loop at program:7, steps \"p0\"\n"), Not(HasSubstr("await reads"))));
+  r.schedule.steps = "s p0";
+  expectRefusal(
+      r, ErrorCode::compile_failed,
+      "program:7: error: no loop has MMAs with all labels of steps=\"s p0\"; legal are the labels of the MMAs "
+      "of one loop\nprogram:7: note: this loop has p0");
+  r.schedule.steps = "p0@2";
+  expectRefusal(
+      r, ErrorCode::invalid_argument,
+      "steps is \"p0@2\", and 'p0@2' is no step; legal are LABEL, LABEL@1, LABEL.end@1, LABEL.lhs, LABEL.rhs, "
+      "< and >");
+  r.schedule = {.steps = "p0"};
+  expectRefusal(r, ErrorCode::invalid_argument, "steps is a step list, which needs roles=load");
+}
+
 /// A program whose right operand is computed. The compiler's choice does not count the memory for it.
 const char *const kComputedOperand = R"(
 func.func @computed(%a: !tile.view<2xbf16>, %b: !tile.view<2xf32>, %c: !tile.view<2xf32> {tile.written}) {

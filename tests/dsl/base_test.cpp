@@ -96,7 +96,8 @@ TEST(Schedule, ErrorsNameTheWord) {
   }
   EXPECT_EQ(parseSchedule("block_k=3").status().message(),
             "schedule: 'block_k=3' is not name=value with a name of block_m, block_n, num_warps, num_stages, roles, "
-            "overlap, optimistic_softmax, lhs_in_registers, add_by_tma, instances_per_sm, heads_in_l2, tile_scheduler");
+            "overlap, optimistic_softmax, lhs_in_registers, add_by_tma, steps, instances_per_sm, heads_in_l2, "
+            "tile_scheduler");
 }
 
 TEST(Schedule, ErrorsListTheLegalValues) {
@@ -108,6 +109,17 @@ TEST(Schedule, ErrorsListTheLegalValues) {
   EXPECT_EQ(
       parseSchedule("tile_scheduler=persistent").status().message(),
       "schedule: 'tile_scheduler=persistent' needs single_tile, static_persistent or dynamic_persistent after '='");
+}
+
+TEST(Schedule, StepsAreWordsInQuotationMarks) {
+  const Expected<Schedule> spaced = parseSchedule("steps=\" s  o@1\t\" num_stages=3");
+  ASSERT_TRUE(spaced.ok()) << spaced.status().message();
+  EXPECT_EQ(*spaced, (Schedule{.num_stages = 3, .steps = "s o@1"}));
+  EXPECT_EQ(toString(*spaced), "num_stages=3 steps=\"s o@1\"");
+  EXPECT_EQ(parseSchedule("steps=s o@1").status().message(),
+            "schedule: 'steps=s' needs a step list in quotation marks, such as \"s o@1\", after '='");
+  for (const char *text : {"steps=\"\"", "steps=\" \"", "steps=\"s", "steps=s\"", "steps=\"s\"o\"", "steps=\""})
+    EXPECT_FALSE(parseSchedule(text).ok()) << text;
 }
 
 TEST(Schedule, FormerNamesAreRefusedWithTheNewOnes) {
@@ -133,12 +145,13 @@ TEST(Schedule, TextsOfAllFieldsAreParsedBack) {
                           .optimistic_softmax = false,
                           .lhs_in_registers = true,
                           .add_by_tma = true,
+                          .steps = "< s o@1 >",
                           .instances_per_sm = 3,
                           .heads_in_l2 = 8,
                           .tile_scheduler = TileScheduler::dynamic_persistent};
   EXPECT_EQ(toString(schedule), "block_m=64 block_n=32 num_warps=4 num_stages=2 roles=load overlap=none "
-                                "optimistic_softmax=false lhs_in_registers=true add_by_tma=true instances_per_sm=3 "
-                                "heads_in_l2=8 tile_scheduler=dynamic_persistent");
+                                "optimistic_softmax=false lhs_in_registers=true add_by_tma=true steps=\"< s o@1 >\" "
+                                "instances_per_sm=3 heads_in_l2=8 tile_scheduler=dynamic_persistent");
   EXPECT_EQ(*parseSchedule(toString(schedule)), schedule);
 }
 

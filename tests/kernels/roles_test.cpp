@@ -105,7 +105,7 @@ std::vector<uint16_t> attention(int64_t dim, Causal causal, const Schedule &sche
   return attention({.dim = dim, .causal = causal, .schedule = schedule, .gap = gap, .concurrency = concurrency});
 }
 
-constexpr Schedule kRoles{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .roles = Roles::load};
+const Schedule kRoles{.block_m = 64, .block_n = 64, .num_warps = 4, .num_stages = 2, .roles = Roles::load};
 
 TEST(Roles, WhereTmaCannotAddressTheTensorsTheProducerMovesElements) {
   EXPECT_EQ(attention(64, Causal::none, kRoles, 3), attention(64, Causal::none, kRoles, 0));

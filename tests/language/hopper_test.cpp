@@ -284,7 +284,7 @@ TEST(Hopper, SigmoidAttentionBackward) {
   ASSERT_TRUE(program.ok()) << program.status().message();
   expectTheFastPath(*program);
   EXPECT_EQ(ptxOf(*program).find("mma.sync.aligned.m16"), std::string::npos);
-  constexpr Schedule overlapping{
+  const Schedule overlapping{
       .num_warps = 8, .num_stages = 2, .roles = Roles::load, .overlap = Overlap::pingpong, .add_by_tma = true};
   for (const Schedule &schedule : {Schedule(), overlapping}) {
     SCOPED_TRACE(toString(schedule));
@@ -463,7 +463,7 @@ Expected<Program> recordSplitProduct(int rows, int first) {
 /// Checks additions by TMA. With 8 warps, each has whole rows of 128 rows, or half the columns of 64 rows.
 void checkSplitProduct(int rows, int first, int64_t columns) {
   SCOPED_TRACE(std::to_string(rows) + " rows from " + std::to_string(first) + ", " + std::to_string(columns));
-  constexpr Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true};
+  const Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true};
   Expected<Program> program = recordSplitProduct(rows, first);
   ASSERT_TRUE(program.ok()) << program.status().message();
   EXPECT_THAT(ptxOf(*program, schedule), HasSubstr("cp.reduce.async.bulk.tensor.2d"));

@@ -17,7 +17,7 @@
 namespace tegula {
 namespace {
 
-constexpr Schedule kSchedule{.num_warps = 8, .num_stages = 4, .roles = Roles::load};
+const Schedule kSchedule{.num_warps = 8, .num_stages = 4, .roles = Roles::load};
 
 struct Tiles {
   int m, n, k;

@@ -52,6 +52,10 @@ struct Schedule {
   /// False: lanes add the accumulators of an MMA to memory from registers. True: TMA adds those of a loop from shared
   /// memory (cuda; needs Roles::load). The compiler chooses false.
   std::optional<bool> add_by_tma = {};
+  /// The order in which the MMAs of a loop start, such as "s o@1" (docs/design/step_lists.md), for each loop whose MMAs
+  /// have all labels of the list. It comes before the loop's own Steps (cuda; needs Roles::load). Empty: the compiler
+  /// chooses.
+  std::string steps = {};
   /// The least number of program instances that share a multiprocessor, up to 4. One computes while others wait; each
   /// has its share of the registers and of shared memory (cuda; 0 means 1).
   int instances_per_sm = 0;
@@ -75,7 +79,8 @@ std::string_view toString(TileScheduler scheduler);
 /// A field of Schedule and its name in texts.
 struct ScheduleField {
   std::string_view name;
-  std::string (*text)(const Schedule &schedule);            ///< The value as text; empty if it is not set.
+  /// Returns the value as a text has it; empty if the field is not set. A value with spaces is in quotation marks.
+  std::string (*text)(const Schedule &schedule);
   bool (*parse)(Schedule &schedule, std::string_view text); ///< Sets the field; false if `text` is no legal value.
   std::string (*legal)();                                   ///< The legal values, for errors.
 };
@@ -83,7 +88,7 @@ struct ScheduleField {
 /// Returns all fields, in the order in which texts have them.
 std::span<const ScheduleField> scheduleFields();
 
-/// Returns one line, `block_m=96 block_n=96`, without the fields that are not set. It is part of a cache key.
+/// Returns one line, `block_m=96 steps="s o@1"`, without the fields that are not set. It is part of a cache key.
 std::string toString(const Schedule &schedule);
 /// Parses a result of toString. The error names the unknown word and lists the legal ones.
 Expected<Schedule> parseSchedule(std::string_view text);

@@ -36,8 +36,9 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
 def PlanSteps : Pass<"plan-steps", "::mlir::ModuleOp"> {
   let summary = "decides in which order the MMAs of each consumer loop start, as a step list";
   let description = [{
-    Writes `tile.steps`, a step list (compiler/sm/Steps.h), on each consumer loop with an `sm.wgmma` that has none. An
-    author or a schedule may have set it. The MMAs have the labels that the program gives them (`tile.label`), or p0, p1,
+    Writes `tile.steps`, a step list (compiler/sm/Steps.h), on each consumer loop with an `sm.wgmma` that has none from
+    its author. A step list on the module comes before both: it is for each loop whose MMAs have all of its labels. If
+    there is no such loop, the program is refused. The MMAs have the labels that the program gives them (`tile.label`), or p0, p1,
     ... in program order.
 
     - MMAs that wait for no other MMA of the iteration come first; they then run together.

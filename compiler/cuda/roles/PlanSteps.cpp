@@ -16,6 +16,35 @@ using namespace tegula::cuda;
 using sm::Step;
 using Labels = llvm::MapVector<StringRef, sm::WgmmaOp>;
 
+//===-- The list of a schedule ------------------------------------------------------------------------------------===//
+
+/// Returns true if the MMAs of a loop have all labels of the list.
+static bool haveLabels(const Labels &mmas, ArrayRef<Step> steps) {
+  return llvm::all_of(steps, [&](const Step &step) { return step.isTurn() || mmas.contains(step.label); });
+}
+
+/// Writes the step list of the module on the loops whose MMAs have its labels.
+static LogicalResult preset(MutableArrayRef<scf::ForOp> loops, StringAttr text, Location otherwise) {
+  llvm::Expected<sm::StepList> steps = sm::parseSteps(text.getValue());
+  if (!steps)
+    return emitError(otherwise, tile::steps) << " = " << text << ": " << llvm::toString(steps.takeError());
+  bool fits = false;
+  for (scf::ForOp loop : loops)
+    if (haveLabels(labelledMmas(loop), *steps)) {
+      loop->setAttr(tile::steps, text);
+      fits = true;
+    }
+  if (fits)
+    return success();
+  InFlightDiagnostic error = emitError(loops.front().getLoc()) << "no loop has MMAs with all labels of steps=" << text
+                                                               << "; legal are the labels of the MMAs of one loop";
+  for (scf::ForOp loop : loops)
+    error.attachNote(loop.getLoc()) << "this loop has " << llvm::join(llvm::make_first_range(labelledMmas(loop)), ", ");
+  return error;
+}
+
+//===-- The compiler's own choice ---------------------------------------------------------------------------------===//
+
 /// Returns the MMAs in an order in which each starts as soon as the iteration allows: those first that wait for the
 /// fewest others, and of these the ones for which most of the iteration waits.
 static sm::StepList serialSteps(scf::ForOp loop, const Labels &mmas) {
@@ -129,23 +158,32 @@ static std::string obstacleOf(scf::ForOp loop, const Labels &mmas, const Overlap
 namespace {
 struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
   void runOnOperation() override {
-    getOperation()->walk([&](sm::RolesOp roles) { plan(roles); });
-    getOperation()->walk([](scf::ForOp loop) {
-      if (loop->hasAttr(tile::steps) && !loop->getParentOfType<sm::RolesOp>())
-        loop.emitRemark("the step list has no effect: only loops of consumers have one (roles=load on sm_90a)");
+    WalkResult search = getOperation()->walk(
+        [&](sm::RolesOp roles) { return failed(plan(roles)) ? WalkResult::interrupt() : WalkResult::advance(); });
+    if (search.wasInterrupted())
+      signalPassFailure();
+    getOperation()->walk([](Operation *op) {
+      if (isa<scf::ForOp>(op) && op->hasAttr(tile::steps) && !op->getParentOfType<sm::RolesOp>())
+        op->emitRemark("the step list has no effect: only loops of consumers have one (roles=load on sm_90a)");
     });
   }
 
-  void plan(sm::RolesOp roles) {
-    bool hasMmas = false;
+  LogicalResult plan(sm::RolesOp roles) {
+    SmallVector<scf::ForOp> loops;
     roles.getConsumer().walk([&](scf::ForOp loop) {
-      Labels mmas = labelledMmas(loop);
-      hasMmas |= !mmas.empty();
-      if (!mmas.empty() && !loop->hasAttr(tile::steps))
-        plan(loop, mmas);
+      if (!loop->hasAttr(kPipelined) && !labelledMmas(loop).empty())
+        loops.push_back(loop);
     });
-    if (!hasMmas && isOverlapped())
-      roles.emitRemark("overlap=pingpong has no effect: no loop has an MMA of whole warpgroups (wgmma)");
+    auto text = getOperation()->getAttrOfType<StringAttr>(tile::steps);
+    for (auto [field, isUsed] : {std::pair("overlap=pingpong", isOverlapped()), std::pair("steps", text != nullptr)})
+      if (isUsed && loops.empty())
+        roles.emitRemark(field) << " has no effect: no loop has an MMA of whole warpgroups (wgmma)";
+    if (text && !loops.empty() && failed(preset(loops, text, roles.getLoc())))
+      return failure();
+    for (scf::ForOp loop : loops)
+      if (!loop->hasAttr(tile::steps))
+        plan(loop, labelledMmas(loop));
+    return success();
   }
 
   bool isOverlapped() { return tile::isWord(getOperation(), "tile.overlap", "pingpong"); }

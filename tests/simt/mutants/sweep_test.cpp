@@ -48,7 +48,7 @@ void expectExplained(const SweptKernel &kernel) {
   EXPECT_THAT(unexplained(*result), IsEmpty());
 }
 
-constexpr Schedule kSmall{.block_m = 32, .block_n = 32, .num_warps = 2, .num_stages = 2};
+const Schedule kSmall{.block_m = 32, .block_n = 32, .num_warps = 2, .num_stages = 2};
 
 TEST(Mutants, OfTheForwardPass) { expectExplained(small("flash2_forward", kSmall)); }
 

@@ -233,3 +233,37 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+// The list of a schedule fits no loop.
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.steps = "s p0"} {
+  func.func @no_loop(%n: index, %one: index, %a: !t) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      // expected-error @+2 {{no loop has MMAs with all labels of steps="s p0"; legal are the labels of the MMAs of one loop}}
+      // expected-note @+1 {{this loop has s, p1}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %a, %a depth 64 {tile.label = "s"} : !t, !t -> !f
+        %s = sm.await %f : !f
+        %g = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %o = sm.await %g : !f
+      }
+      // expected-note @+1 {{this loop has p0}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %s = sm.await %f : !f
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// expected-error @+1 {{tile.steps is a string attribute of an scf.for, or of the module for all loops that it fits}}
+module attributes {tile.steps = 3 : i64} {}
