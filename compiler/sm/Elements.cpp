@@ -15,9 +15,4 @@ std::optional<MmaElement> mmaElement(Type type) {
 
 int64_t panelColumns(Type element) { return kPanelBytes * 8 / element.getIntOrFloatBitWidth(); }
 
-bool isCopiedByTma(Type element) {
-  const unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
-  return bits == 8 || bits == 16 || bits == 32;
-}
-
 } // namespace tegula::sm

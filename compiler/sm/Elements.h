@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tensor cores and TMA can do with each element type.
+// What the tensor cores can do with each element type, and the columns of a panel.
 #pragma once
 
 #include "mlir/IR/Types.h"
@@ -25,8 +25,5 @@ std::optional<MmaElement> mmaElement(mlir::Type type);
 
 /// Returns the columns of a panel of 128 bytes.
 int64_t panelColumns(mlir::Type element);
-
-/// Returns true if TMA copies tiles of this type: integers and floats of 1, 2 and 4 bytes.
-bool isCopiedByTma(mlir::Type element);
 
 } // namespace tegula::sm

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/shared/Passes.h"
 
+#include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
-#include "compiler/sm/Multiples.h"
 #include "compiler/sm/Sm.h"
 #include "compiler/sm/Storage.h"
 
@@ -34,10 +34,9 @@ static bool isOnlyAddedTo(Value tensor, func::FuncOp function) {
 }
 
 static bool canAddByTma(tile::AtomicAddOp add) {
-  constexpr int64_t columnUnit = 4; // 16 bytes of f32.
   auto type = cast<RankedTensorType>(add.getTile().getType());
   return add->getParentOfType<sm::RolesOp>() && add->getParentOfType<LoopLikeOpInterface>() && sm::isAddedByTma(type) &&
-         sm::isMultipleOf(add.getPosition().back(), columnUnit) &&
+         sm::startsAtBox(add.getPosition().back(), type.getElementType()) &&
          isOnlyAddedTo(tile::rootOf(add.getView()), add->getParentOfType<func::FuncOp>());
 }
 

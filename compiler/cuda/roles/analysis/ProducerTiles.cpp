@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/cuda/roles/analysis/ProducerTiles.h"
 
+#include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
-#include "compiler/sm/Multiples.h"
+
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -59,9 +60,6 @@ static bool readsPastTile(Operation *user, Value tile) {
   return reads(cast<sm::MmaOp>(user));
 }
 
-/// The most rows of a box, and the rows after which the swizzle repeats.
-constexpr int64_t kMaxBoxRows = 256, kSwizzleRows = 8;
-
 /// Returns why TMA cannot copy the tile to its place in shared memory, or nothing if it can.
 static std::string whyNoBox(sm::LoadSharedOp fetch) {
   sm::SharedType type = fetch.getType();
@@ -69,7 +67,7 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
     return "its elements do not lie in panels of 128 bytes";
   if (type.getShape()[0] != fetch.getShape()[0])
     return "its " + std::to_string(fetch.getShape()[0]) + " rows are padded to " + std::to_string(type.getShape()[0]);
-  if (type.getShape()[0] > kMaxBoxRows && type.getShape()[0] % kSwizzleRows != 0)
+  if (sm::boxRows(type.getShape()[0]) == 0)
     return "its " + std::to_string(type.getShape()[0]) + " rows are more than a box has, and are not a multiple of 8";
   Value column = fetch.getPosition().back();
   if (matchPattern(column, m_Zero()))
@@ -77,10 +75,8 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
   if (llvm::any_of(fetch->getUsers(), [&](Operation *user) { return readsPastTile(user, fetch); }))
     return "zeros must follow its columns, because their number is not a multiple of the depth of an MMA; make it one, "
            "or start at column 0";
-  constexpr int64_t unit = 16;
-  const int64_t elements = unit / type.elementBytes();
-  if (!sm::isMultipleOf(column, elements))
-    return "its first column is not provably a multiple of " + std::to_string(elements) +
+  if (!sm::startsAtBox(column, type.getElementType()))
+    return "its first column is not provably a multiple of " + std::to_string(sm::boxUnit(type.getElementType())) +
            " (16 bytes); compute it as a product with such a constant";
   return "";
 }
@@ -144,25 +140,22 @@ sm::SharedType cuda::boxType(RankedTensorType tile) {
   return sm::SharedType::get(tile.getContext(), {tile.getDimSize(0), columns}, tile.getElementType(), sm::kPanelBytes);
 }
 
-/// The most elements of a box along a dimension.
-constexpr int64_t kMaxBox = 256;
-
 /// Returns true for a matrix that is worth a ring, and of which each warp owns whole rows.
 static bool isMatrix(tile::LoadOp load) {
   constexpr int64_t minElements = 1024;
   RankedTensorType type = load.getResult().getType();
-  return type.getRank() == 2 && type.getDimSize(0) <= kMaxBox && type.getNumElements() >= minElements &&
+  return type.getRank() == 2 && type.getDimSize(0) <= sm::kMaxBox && type.getNumElements() >= minElements &&
          !load.getFill() && sm::extentOfWarp(type, /*dim=*/0) != 0;
 }
 
 /// Returns true for a vector of whole 128 bytes, the alignment of a box in shared memory. Its position is provably a
 /// multiple of 16 bytes.
 static bool isVector(tile::LoadOp load) {
-  constexpr int64_t alignment = 128, columnUnit = 16;
+  constexpr int64_t alignment = 128;
   RankedTensorType type = load.getResult().getType();
   const int64_t bytes = type.getElementTypeBitWidth() / 8;
-  return type.getRank() == 1 && type.getDimSize(0) <= kMaxBox && type.getDimSize(0) * bytes % alignment == 0 &&
-         sm::isMultipleOf(load.getPosition().front(), columnUnit / bytes);
+  return type.getRank() == 1 && type.getDimSize(0) <= sm::kMaxBox && type.getDimSize(0) * bytes % alignment == 0 &&
+         sm::startsAtBox(load.getPosition().front(), type.getElementType());
 }
 
 bool cuda::canProducerLoad(tile::LoadOp load) {

@@ -2,8 +2,8 @@
 // TMA copies of tiles between tensors and shared memory. A matrix is copied in boxes, each as wide as a panel, and a
 // vector in one box.
 #include "compiler/cuda/threads/lower/Boxes.h"
+#include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
-#include "compiler/sm/Multiples.h"
 #include "compiler/sm/Storage.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,28 +16,9 @@ using namespace tegula::cuda;
 
 using Compare = Scalars::Compare;
 
-/// The most rows of a box.
-constexpr int64_t kMaxBoxRows = 256;
-
-/// Returns the number of rows of each box of a tile: all, or else the largest equal parts that are whole 8-row units of
-/// the swizzle.
-static int64_t boxRows(int64_t rows) {
-  if (rows <= kMaxBoxRows)
-    return rows;
-  constexpr int64_t unit = 8;
-  int64_t part = kMaxBoxRows;
-  while (rows % part != 0)
-    part -= unit;
-  return part;
+bool cuda::startsAtBox(TypedValue<tile::ViewType> view, Value column) {
+  return sm::startsAtBox(column, view.getType().getElementType());
 }
-
-/// Returns the number of elements in the unit of a box's first column, 16 bytes.
-static int64_t columnUnit(Value view) {
-  constexpr int64_t bytes = 16;
-  return bytes * 8 / cast<tile::ViewType>(view.getType()).getElementType().getIntOrFloatBitWidth();
-}
-
-bool cuda::startsAtBox(Value view, Value column) { return sm::isMultipleOf(column, columnUnit(view)); }
 
 //===-- Tensor maps ----------------------------------------------------------------------------------------------===//
 
@@ -63,20 +44,20 @@ bool cuda::isVector(sm::ProducerLoadOp load) { return tileOf(load).getShape().si
 
 static TensorMap mapOf(sm::ProducerLoadOp load) {
   ArrayRef<int64_t> shape = load.getShape();
-  return {load.getView(), tileOf(load), boxRows(shape.front()),
+  return {load.getView(), tileOf(load), sm::boxRows(shape.front()),
           load.getTmaOnly() ? TensorMap::kAllColumns : columnsOf(load.getPosition(), shape)};
 }
 
 /// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op copies. The map has no column
 /// limit, not even for a tile that starts at column 0.
 static TensorMap mapOf(sm::FallbackCopyOp op) {
-  return {op.getView(), op.getTile().getType(), boxRows(op.getShape().front()), TensorMap::kAllColumns};
+  return {op.getView(), op.getTile().getType(), sm::boxRows(op.getShape().front()), TensorMap::kAllColumns};
 }
 
 /// Returns the tensor map of the `sm.producer_load` with `tma_only` whose tile this op reads.
 static TensorMap mapOf(sm::ReadOrLoadOp op) {
   sm::SharedType tile = op.getShared().getType();
-  return {op.getView(), tile, boxRows(tile.getShape().front()), TensorMap::kAllColumns};
+  return {op.getView(), tile, sm::boxRows(tile.getShape().front()), TensorMap::kAllColumns};
 }
 
 /// Returns the tensor map for stores. The rows of one warp are one box.
@@ -102,15 +83,12 @@ static bool overlap(sm::AllocOp one, sm::AllocOp other) {
 /// wait for the boxes of other warps.
 static bool sharesItsPlace(sm::CopyOutOp copy) {
   sm::AllocOp own = sm::allocOf(copy.getShared());
-  auto isOver = [&](Value place) {
-    sm::AllocOp other = sm::allocOf(place);
-    return other != own && overlap(other, own);
+  auto isOver = [&](const sm::Access &access) {
+    sm::AllocOp other = sm::allocOf(access.place->get());
+    return access.kind == sm::AccessKind::write && other && other != own && overlap(other, own);
   };
   WalkResult search = copy->getParentOfType<sm::RolesOp>().getConsumer().walk([&](Operation *op) {
-    auto write = dyn_cast<sm::WriteOp>(op);
-    auto copyIn = dyn_cast<sm::CopyInOp>(op);
-    bool found = (write && isOver(write.getShared())) || (copyIn && isOver(copyIn.getShared()));
-    return found ? WalkResult::interrupt() : WalkResult::advance();
+    return llvm::any_of(sm::accessesOf(op), isOver) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
 }
@@ -224,7 +202,7 @@ static void forEachBox(Threads &t, sm::SharedType type, Value place, SmallVector
   if (type.getShape().size() == 1)
     return copy(place, coordinates);
   const int64_t panelBytes = type.getShape()[0] * sm::kPanelBytes, columns = sm::panelColumns(type.getElementType());
-  const int64_t rows = boxRows(tileRows);
+  const int64_t rows = sm::boxRows(tileRows);
   Value firstColumn = coordinates[0], firstRow = coordinates[1];
   for (int64_t panel = 0; panel < type.getShape()[1] / columns; ++panel)
     for (int64_t row = 0; row < tileRows; row += rows) {
@@ -320,13 +298,13 @@ void cuda::publishToBoxes(Threads &t, sm::WriteOp write) {
 
 //===-- Run-time tests -------------------------------------------------------------------------------------------===//
 
-/// Emits the run-time test whether TMA may load the tile: the tensor maps exist, and the first column is a multiple of
-/// 16 bytes. For any other first column, the GPU reports an illegal instruction.
+/// Emits the run-time test whether TMA may load the tile: the tensor maps exist, and a box may begin at the first
+/// column.
 template <class Op> static Value isBoxOf(Threads &t, Op op) {
   Value isProducerLoaded = t.canLoadByTma(mapOf(op)), column = op.getPosition().back();
   if (startsAtBox(op.getView(), column))
     return isProducerLoaded;
-  Value rest = t.s.rem(t.s.toI32(t.scalar(column)), columnUnit(op.getView()));
+  Value rest = t.s.rem(t.s.toI32(t.scalar(column)), sm::boxUnit(op.getView().getType().getElementType()));
   return t.s.both(isProducerLoaded, t.s.compare(Compare::eq, rest, 0));
 }
 

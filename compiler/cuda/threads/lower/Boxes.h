@@ -7,7 +7,7 @@
 namespace tegula::cuda {
 
 /// Returns true if `column` is provably one at which a box may begin: a multiple of 16 bytes.
-bool startsAtBox(mlir::Value view, mlir::Value column);
+bool startsAtBox(mlir::TypedValue<tile::ViewType> view, mlir::Value column);
 /// Returns true if the tile can be stored by TMA where the run-time test `areBoxes` allows it. TMA reads the buffer
 /// later, so a later write must wait for it.
 bool canStoreBoxes(sm::CopyOutOp copy);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What one TMA copy can move: a box, which is a rectangle of a tensor.
+#pragma once
+
+#include "mlir/IR/Value.h"
+
+namespace tegula::sm {
+
+/// The most elements of a box along a dimension.
+constexpr int64_t kMaxBox = 256;
+/// The rows after which the swizzle repeats. Each box of a tile of several boxes has a multiple of them.
+constexpr int64_t kSwizzleRows = 8;
+
+/// Returns true if TMA copies tiles of this type: integers and floats of 1, 2 and 4 bytes.
+bool isCopiedByTma(mlir::Type element);
+
+/// Returns the number of elements in 16 bytes. The first column of a box is a multiple of it; for any other first
+/// column, H100 reports an illegal instruction.
+int64_t boxUnit(mlir::Type element);
+
+/// Returns true if a box may provably begin at `column` of a tensor: it is a multiple of 16 bytes.
+bool startsAtBox(mlir::Value column, mlir::Type element);
+
+/// Returns the number of rows of each box of a tile: all, or else the largest equal parts of whole swizzles. Returns 0
+/// if there are no such parts.
+int64_t boxRows(int64_t rows);
+
+} // namespace tegula::sm
