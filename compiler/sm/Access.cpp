@@ -57,14 +57,15 @@ bool sm::onlyReads(Operation *op) {
   return (!accesses.empty() || order.fences) && llvm::all_of(accesses, isDoneRead) && order.meeting != Meeting::role;
 }
 
-bool sm::combinesAcrossWarps(Operation *op) {
+bool sm::meetsOtherWarps(Operation *op) {
   auto isSplit = [](auto op) {
     return isSplitAmongWarps(cast<RankedTensorType>(op.getSource().getType()), static_cast<unsigned>(op.getAxis()));
   };
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return isSplit(reduce);
-  auto cumsum = dyn_cast<tile::CumsumOp>(op);
-  return cumsum && isSplit(cumsum);
+  if (auto cumsum = dyn_cast<tile::CumsumOp>(op))
+    return isSplit(cumsum);
+  return isa<ConvertOp, ReshapeOp, ToSharedOp>(op) || orderOf(op).meeting == Meeting::role;
 }
 
 /// Adds the values that may be `value` by another name: what a loop or a branch hands on.

@@ -60,9 +60,8 @@ Order orderOf(mlir::Operation *op);
 /// execute it alone.
 bool onlyReads(mlir::Operation *op);
 
-/// Returns true if `op` combines elements that several warps hold. They exchange them through shared memory, so all
-/// warps of the role execute the op together.
-bool combinesAcrossWarps(mlir::Operation *op);
+/// Returns true if all warps of a role execute `op` together: it waits for them, or moves elements between them.
+bool meetsOtherWarps(mlir::Operation *op);
 
 /// Returns the ops that may have started the accesses that `handle` stands for. A loop or a branch may hand the handle
 /// on.

@@ -8,14 +8,10 @@ using namespace tegula::cuda;
 using Kind = sm::Step::Kind;
 using Labels = llvm::MapVector<StringRef, sm::WgmmaOp>;
 
-/// Returns true if all warps execute `op` together: its elements move between warps, with barriers around.
+/// Returns true if all warps execute `op`, or an op inside, together.
 static bool needsAllWarps(Operation *op) {
-  WalkResult search = op->walk([](Operation *inside) {
-    const bool isMoved = isa<sm::ConvertOp, sm::ReshapeOp, sm::ToSharedOp>(inside);
-    return sm::combinesAcrossWarps(inside) || isMoved || sm::orderOf(inside).meeting == sm::Meeting::role
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
-  });
+  WalkResult search = op->walk(
+      [](Operation *inside) { return sm::meetsOtherWarps(inside) ? WalkResult::interrupt() : WalkResult::advance(); });
   return search.wasInterrupted();
 }
 

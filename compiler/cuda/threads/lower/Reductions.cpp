@@ -172,9 +172,6 @@ static LogicalResult lower(Threads &t, sm::PartialReduceOp op) {
 
 //===-- Conditions -----------------------------------------------------------------------------------------------===//
 
-/// Returns true if one warp may execute `op` while others do not.
-static bool isWithinWarp(Operation *op) { return !sm::combinesAcrossWarps(op) && sm::onlyReads(op); }
-
 /// Adds the branches that depend on the condition: branches that it guards, alone or together with other conditions,
 /// and branches that are guarded by a condition that such a branch returns. Returns false if anything else uses the
 /// condition.
@@ -193,9 +190,11 @@ static bool findBranches(Value condition, SetVector<Operation *> &branches) {
   });
 }
 
+/// Returns true if one warp may execute the branch while others do not.
 static bool isBranchOfWarps(Operation *branch) {
   WalkResult search = branch->walk([](Operation *inside) {
-    return inside->getNumRegions() || isWithinWarp(inside) ? WalkResult::advance() : WalkResult::interrupt();
+    const bool isAlone = !sm::meetsOtherWarps(inside) && sm::onlyReads(inside);
+    return inside->getNumRegions() || isAlone ? WalkResult::advance() : WalkResult::interrupt();
   });
   return !search.wasInterrupted();
 }
