@@ -8,6 +8,8 @@
 
 #include <gmock/gmock.h>
 
+#include <deque>
+
 namespace tegula::language {
 namespace {
 
@@ -333,45 +335,48 @@ TEST(Hopper, AProductAfterALoop) {
 }
 
 /// Y = P V and the sums of P's rows, where P = max(X W + bias, 0) is rounded to bf16. Columns that W does not have
-/// count as if their bias were 3.
-Expected<Program> recordWithBias() {
-  auto kernel = [](View X, View W, View V, View Bias, View Y, View Sums) {
+/// count as if their bias were 3. An iteration has `width` columns of W.
+Expected<Program> recordWithBias(DType dtype, int width) {
+  auto kernel = [=](View X, View W, View V, View Bias, View Y, View Sums) {
     Value x = X.load({0, 0}, {128, 128});
     Var y = fill({128, 128}, 0.0), sums = fill({128}, 0.0); // [128, 128], [128]
-    for (Value h : range(0, W.dim(1), 64)) {
-      Value bias = Bias.at(programId(0)).load(h, {64}, 3.0);               // [64]
-      Value p = max(dot(x, W.load({0, h}, {128, 64})) + asRow(bias), 0.0); // [128, 64]
+    for (Value h : range(0, W.dim(1), width)) {
+      Value bias = cast(f32, Bias.at(programId(0)).load(h, {width}, 3.0));    // [width]
+      Value p = max(dot(x, W.load({0, h}, {128, width})) + asRow(bias), 0.0); // [128, width]
       sums = sums + rowSum(p);
-      y = dot(cast(bf16, p), V.load({h, 0}, {64, 128}), y);
+      y = dot(cast(bf16, p), V.load({h, 0}, {width, 128}), y);
     }
     Y.store({0, 0}, y);
     Sums.store(0, sums);
   };
   return record("with_bias", kernel, TensorArg{"x", bf16, 2}, TensorArg{"w", bf16, 2}, TensorArg{"v", bf16, 2},
-                TensorArg{"bias", f32, 2}, TensorArg{"y", bf16, 2}, TensorArg{"sums", f32, 1});
+                TensorArg{"bias", dtype, 2}, TensorArg{"y", bf16, 2}, TensorArg{"sums", f32, 1});
 }
 
 /// The producer loads a vector by TMA, if its rows begin at multiples of 16 bytes. The others are loaded by consumers,
 /// as is a vector that ends inside a tile and needs the fill value.
-void checkBias(int64_t hidden, int64_t biases) {
+template <class Element> void checkBias(int64_t hidden, int64_t biases, int width) {
   SCOPED_TRACE(biases);
-  Expected<Program> program = recordWithBias();
+  Array<Element> bias = Array<Element>::random({1, biases}, 4);
+  Expected<Program> program = recordWithBias(bias.dtype(), width);
   ASSERT_TRUE(program.ok()) << program.status().message();
   const std::string ptx = ptxOf(*program);
   EXPECT_THAT(ptx, HasSubstr("expect_tx.shared::cta.b64 _, [%r")) << "no producer";
-  EXPECT_THAT(ptx, HasSubstr("], 256;")) << "the vector is not loaded by TMA";
+  EXPECT_THAT(ptx, HasSubstr("], " + std::to_string(width * sizeof(Element)) + ";"))
+      << "the vector is not loaded by TMA";
   Matrix x = Matrix::random({128, 128}, 1), w = Matrix::random({128, hidden}, 2, -0.1, 0.1),
          v = Matrix::random({hidden, 128}, 3, -0.1, 0.1), y({128, 128}, 7.0f);
-  Array<float> bias = Array<float>::random({1, biases}, 4), sums({128}, 7.0f);
+  Array<float> sums({128}, 7.0f);
   OnDevice<Bf16> on_x(x), on_w(w), on_v(v), on_y(y);
-  OnDevice<float> on_bias(bias), on_sums(sums);
+  OnDevice<Element> on_bias(bias);
+  OnDevice<float> on_sums(sums);
   launch(*program, {.x = 1}, {on_x.ref(), on_w.ref(), on_v.ref(), on_bias.ref(), on_y.ref(), on_sums.ref()});
   ASSERT_TRUE(on_y.readBack() & on_sums.readBack()) << "memory outside an array was written";
   for (int64_t i = 0; i < 128; ++i) {
     double sum = 0;
     std::vector<double> results(128), magnitudes(128);
-    for (int64_t h = 0; h < (hidden + 63) / 64 * 64; ++h) {
-      double p = h < biases ? bias(0, h) : 3.0;
+    for (int64_t h = 0; h < (hidden + width - 1) / width * width; ++h) {
+      double p = h < biases ? double(bias(0, h)) : 3.0;
       for (int64_t k = 0; h < hidden && k < 128; ++k)
         p += double(x(i, k)) * double(w(k, h));
       p = std::max(p, 0.0);
@@ -388,10 +393,19 @@ void checkBias(int64_t hidden, int64_t biases) {
 }
 
 TEST(Hopper, AProducerLoadsVectors) {
-  checkBias(320, 320);
-  checkBias(200, 200);
-  checkBias(200, 201); // Rows of the bias forbid TMA.
-  checkBias(201, 201); // Rows of W, too.
+  checkBias<float>(320, 320, 64);
+  checkBias<float>(200, 200, 64);
+  checkBias<float>(200, 201, 64); // Rows of the bias forbid TMA.
+  checkBias<float>(201, 201, 64); // Rows of W, too.
+}
+
+TEST(Hopper, AProducerLoadsVectorsOfOtherElementSizes) {
+  checkBias<Bf16>(320, 320, 64);
+  checkBias<Bf16>(200, 200, 64);
+  checkBias<Bf16>(200, 204, 64); // Rows of the bias forbid TMA.
+  checkBias<int8_t>(320, 320, 128);
+  checkBias<int8_t>(208, 208, 128);
+  checkBias<int8_t>(208, 200, 128); // Rows of the bias forbid TMA.
 }
 
 /// Y = max(X W + bias + marks, 0) V. The sum is rounded to bf16.
@@ -446,6 +460,88 @@ TEST(Hopper, AProducerLoadsMatricesOfOtherElementSizes) {
   checkTiles(208);
   checkTiles(200); // Rows of the marks forbid TMA.
   checkTiles(203); // All rows do.
+}
+
+/// C = A B, 128 rows after 128 rows. TMA stores tiles of any element size.
+template <class Element> void checkStores(int64_t columns) {
+  SCOPED_TRACE(columns);
+  Array<Element> c({200, columns});
+  auto kernel = [dtype = c.dtype()](View A, View B, View C) {
+    Value b = B.load({0, 0}, {64, 128}); // [64, 128]
+    for (Value i : range(0, A.dim(0), 128))
+      C.store({i, 0}, cast(dtype, dot(A.load({i, 0}, {128, 64}), b)));
+  };
+  Expected<Program> program =
+      record("stores", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", c.dtype(), 2});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_THAT(ptxOf(*program), HasSubstr("cp.async.bulk.tensor.2d.global.shared::cta"));
+  Matrix a({200, 64}), b({64, 128}); // Small whole numbers, whose products have no rounding errors.
+  for (int64_t i = 0; i < 200 * 64; ++i)
+    a(i) = float(i * 7 % 3 - 1);
+  for (int64_t i = 0; i < 64 * 128; ++i)
+    b(i) = float(i * 5 % 3 - 1);
+  OnDevice<Bf16> on_a(a), on_b(b);
+  OnDevice<Element> on_c(c);
+  launch(*program, {.x = 1}, {on_a.ref(), on_b.ref(), on_c.ref()});
+  ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+  for (int64_t i = 0; i < 200; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < 64; ++k)
+        sum += double(a(i, k)) * double(b(k, j));
+      ASSERT_EQ(double(c(i, j)), sum) << i << ", " << j;
+    }
+}
+
+TEST(Hopper, TmaStoresTilesOfAllElementSizes) {
+  checkStores<float>(128);
+  checkStores<float>(122); // Rows of C forbid TMA.
+  checkStores<Bf16>(120);
+  checkStores<int8_t>(112);
+  checkStores<int8_t>(120); // Rows of C forbid TMA.
+}
+
+/// C = the sum of five products, whose ten tensors have a map each.
+TEST(Hopper, AProgramHasMoreThanEightTensorMaps) {
+  auto kernel = [](View A, View B, View C, View D, View E, View F, View G, View H, View I, View J, View Out) {
+    const std::pair<View, View> factors[] = {{A, B}, {C, D}, {E, F}, {G, H}, {I, J}};
+    Var sum = fill({64, 64}, 0.0);
+    for (Value k : range(0, A.dim(1), 64))
+      for (const auto &[left, right] : factors)
+        sum = dot(left.load({0, k}, {64, 64}), right.load({k, 0}, {64, 64}), sum);
+    Out.store({0, 0}, sum);
+  };
+  auto factor = [](const char *name) { return TensorArg{name, bf16, 2}; };
+  Expected<Program> program =
+      record("five_products", kernel, factor("a"), factor("b"), factor("c"), factor("d"), factor("e"), factor("f"),
+             factor("g"), factor("h"), factor("i"), factor("j"), TensorArg{"out", bf16, 2});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const Schedule schedule{.num_warps = 4, .num_stages = 2, .roles = Roles::load};
+  const std::string ptx = ptxOf(*program, schedule);
+  EXPECT_THAT(ptx, HasSubstr("five_products_param_9[128]"));
+  Matrix all_a({64, 5 * 192}), all_b({5 * 192, 64}), c({64, 64}, 7.0f);
+  std::vector<Matrix> as, bs;
+  for (int i = 0; i < 5; ++i) {
+    as.push_back(Matrix::random({64, 192}, 2 * i));
+    bs.push_back(Matrix::random({192, 64}, 2 * i + 1));
+    for (int64_t row = 0; row < 64; ++row)
+      for (int64_t k = 0; k < 192; ++k) {
+        all_a(row, 192 * i + k) = as.back()(row, k);
+        all_b(192 * i + k, row) = bs.back()(k, row);
+      }
+  }
+  std::deque<OnDevice<Bf16>> tensors;
+  for (size_t i = 0; i < 5; ++i) {
+    tensors.emplace_back(as[i]);
+    tensors.emplace_back(bs[i]);
+  }
+  OnDevice<Bf16> on_c(c);
+  launch(*program, {.x = 1},
+         {tensors[0].ref(), tensors[1].ref(), tensors[2].ref(), tensors[3].ref(), tensors[4].ref(), tensors[5].ref(),
+          tensors[6].ref(), tensors[7].ref(), tensors[8].ref(), tensors[9].ref(), on_c.ref()},
+         schedule);
+  ASSERT_TRUE(on_c.readBack()) << "memory outside an array was written";
+  checkProduct(all_a, all_b, c);
 }
 
 /// C += A B, split along the depth: each instance adds its part of the depth to all rows of a block of columns, from
