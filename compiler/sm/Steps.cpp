@@ -29,13 +29,15 @@ static Expected<Step> parseStep(StringRef word) {
   return Step{kind, rest.str(), isDelayed};
 }
 
-/// Checks that turns alternate, and that no step comes twice.
+/// Checks that turns alternate and are not empty, and that no step comes twice.
 static Error check(ArrayRef<Step> steps) {
   bool hasTurn = false;
   for (const auto &[i, step] : enumerate(steps)) {
     const bool isTurn = step.isTurn();
     if (isTurn && hasTurn == (step.kind == Step::Kind::takeTurn))
       return refuse("a turn begins with < and ends with >, and turns do not nest");
+    if (step.kind == Step::Kind::passTurn && steps[i - 1].kind == Step::Kind::takeTurn)
+      return refuse("a turn has at least one step between < and >");
     hasTurn = isTurn ? step.kind == Step::Kind::takeTurn : hasTurn;
     auto isSame = [&](const Step &other) { return other.kind == step.kind && other.label == step.label; };
     if (!isTurn && any_of(steps.take_front(i), isSame))

@@ -265,5 +265,25 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @empty_turn(%n: index, %one: index, %a: !t) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      // expected-error @+1 {{tile.steps = "< > p0": a turn has at least one step between < and >}}
+      scf.for %j = %one to %n step %one {
+        %f = sm.wgmma %a, %a depth 64 : !t, !t -> !f
+        %s = sm.await %f : !f
+      } {tile.steps = "< > p0"}
+    }
+    return
+  }
+}
+
+// -----
+
 // expected-error @+1 {{tile.steps is a string attribute of an scf.for, or of the module for all loops that it fits}}
 module attributes {tile.steps = 3 : i64} {}
