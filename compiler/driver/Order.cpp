@@ -89,7 +89,7 @@ private:
 
   void add(Operation *op) {
     if (auto wait = dyn_cast<sm::ConsumerWaitOp>(op))
-      addRow("consumer_wait", nameOfSlot(wait.getChannel(), isLate(wait)), op->getLoc());
+      addWait(wait);
     else if (auto release = dyn_cast<sm::ReleaseOp>(op))
       addRow("release", nameOfSlot(release.getChannel(), isLate(release)), op->getLoc());
     else if (auto store = dyn_cast<sm::ProducerStoreOp>(op))
@@ -110,6 +110,12 @@ private:
       addRow("barrier", "", op->getLoc());
     else if (isa<math::Exp2Op, math::ExpOp>(op))
       addExponentials(op);
+  }
+
+  /// Adds a wait, unless another one implies it.
+  void addWait(sm::ConsumerWaitOp wait) {
+    if (!wait.getAlreadyFull())
+      addRow("consumer_wait", nameOfSlot(wait.getChannel(), isLate(wait)), wait.getLoc());
   }
 
   void addAwait(sm::AwaitOp await) {
