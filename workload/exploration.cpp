@@ -14,7 +14,7 @@
 namespace tegula {
 namespace {
 
-using tools::Mutant, tools::mutantsOf;
+using tools::Mutant, tools::MutantFate, tools::mutantsOf, tools::runOf, tools::SimtInterleavings, tools::SimtRun;
 
 /// Returns the mutants that `list` names. A kernel may have none.
 Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std::string &list) {

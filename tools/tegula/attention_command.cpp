@@ -56,9 +56,9 @@ Status exploreOrders(const AttentionRun &run, std::span<const AttentionRun> othe
       explore(run, others, device, options.exploration, options.seed, options.backward);
   if (!exploration)
     return exploration.status();
-  report.forward_ms = exploration->times.forward_ms;
+  report.forward_ms = exploration->forward_ms;
   if (options.backward)
-    report.backward_ms = exploration->times.backward_ms;
+    report.backward_ms = exploration->backward_ms;
   report.exploration = std::move(*exploration);
   return {};
 }
