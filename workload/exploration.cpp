@@ -137,7 +137,7 @@ private:
   static constexpr size_t kMaxFindings = 100;
 
   Explored &run_;
-  std::vector<SimtRun> runs_; ///< Of `run_`, and of the others.
+  std::vector<SimtRun> runs_; ///< Runs of `run_` and of the others.
   SimtDevice &device_;
   const ExplorationOptions &options_;
   const SimtInterleavings interleavings_;
