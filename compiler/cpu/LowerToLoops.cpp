@@ -118,7 +118,10 @@ LogicalResult Lowering::lowerOp(Operation *op) {
   } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
     lowerStore(op, store.getTile(), store.getView(), store.getPosition());
   } else if (auto add = dyn_cast<tile::AtomicAddOp>(op)) {
-    lowerStore(op, add.getTile(), add.getView(), add.getPosition());
+    if (add.getTurn())
+      lowerAddInTurn(add);
+    else
+      lowerStore(op, add.getTile(), add.getView(), add.getPosition());
   } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
     lowerGather(gather);
   } else if (auto scatter = dyn_cast<tile::ScatterAddOp>(op)) {

@@ -112,6 +112,7 @@ private:
   void lowerGather(tile::GatherOp gather);
   void lowerScalarGather(tile::GatherOp gather);
   void lowerScatterAdd(tile::ScatterAddOp scatter);
+  void lowerAddInTurn(tile::AtomicAddOp add);
   void lowerNextWork(tile::NextWorkOp work);
 
   // Matrix products (Dot.cpp).

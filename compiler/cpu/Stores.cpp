@@ -132,6 +132,31 @@ void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange posi
   });
 }
 
+/// Lowers an addition that waits for its turn. A program instance is one thread here.
+void Lowering::lowerAddInTurn(tile::AtomicAddOp add) {
+  ViewParts turns = views_.lookup(add.getTurns());
+  Value place = scalars_.lookup(add.getPlace()), turn = scalars_.lookup(add.getTurn());
+  Window m(*this, add.getTurns(), {}, tileType(add.getTile()));
+  Value inside = m.both(m.compare(arith::CmpIPredicate::sge, place, index(0)),
+                        m.compare(arith::CmpIPredicate::slt, place, turns.sizes.front()));
+  Value counter = m.add(turns.offset, m.mul(place, turns.strides.front()));
+  auto update = [&](arith::AtomicRMWKind kind, Value with) -> Value {
+    return memref::AtomicRMWOp::create(builder_, loc(), kind, with, turns.flat, ValueRange{counter});
+  };
+  m.ifTrue(inside, [&] {
+    Value zero = arith::ConstantOp::create(builder_, loc(), builder_.getI32IntegerAttr(0));
+    scf::WhileOp::create(
+        builder_, loc(), TypeRange{}, ValueRange{},
+        [&](OpBuilder &, Location, ValueRange) {
+          Value isEarly = m.compare(arith::CmpIPredicate::slt, update(arith::AtomicRMWKind::addi, zero), turn);
+          scf::ConditionOp::create(builder_, loc(), isEarly, ValueRange{});
+        },
+        [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(builder_, loc()); });
+  });
+  lowerStore(add, add.getTile(), add.getView(), add.getPosition());
+  m.ifTrue(inside, [&] { update(arith::AtomicRMWKind::maxs, scalars_.lookup(add.getNext())); });
+}
+
 void Lowering::lowerScatterAdd(tile::ScatterAddOp scatter) {
   auto type = tileType(scatter.getTile());
   OpBuilder::InsertPoint after = builder_.saveInsertionPoint();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Instructions of sm_90a that sm_80 does not have: TMA, mbarriers, warpgroups. All of them are inline assembly. LLVM
+// Instructions of sm_90a that sm_80 does not have: TMA, mbarriers, warpgroups; and turns. All are inline assembly. LLVM
 // has intrinsics for some, but not for a wgmma with an operand in registers. Nor has it waits whose results depend on
 // the accumulators that they wait for.
 #include "compiler/emit/Instructions.h"
@@ -113,6 +113,7 @@ void Instructions::addBox(Value tensorMap, ValueRange coordinates, Value shared,
 
 void Instructions::commitBoxes() { Assembly(b_).create("cp.async.bulk.commit_group;"); }
 void Instructions::waitBoxes() { Assembly(b_).create("cp.async.bulk.wait_group.read 0;"); }
+void Instructions::waitBoxesWritten() { Assembly(b_).create("cp.async.bulk.wait_group 0;"); }
 
 void Instructions::initMbarrier(Value mbarrier, unsigned arrivals) {
   Assembly assembly(b_);
@@ -141,11 +142,32 @@ void Instructions::waitMbarrier(Value mbarrier, Value parity) {
 }
 
 void Instructions::fenceAsync() { Assembly(b_).create("fence.proxy.async.shared::cta;"); }
+void Instructions::fenceAsyncTensors() { Assembly(b_).create("fence.proxy.async.global;"); }
+
+void Instructions::arriveAtBarrier(Value name, unsigned threads) {
+  Assembly assembly(b_);
+  assembly.create("bar.arrive " + Twine(assembly.input(name)) + ", " + Twine(threads) + ";");
+}
 
 void Instructions::arriveAtSequence(Value name, unsigned threads) {
   Assembly assembly(b_);
   assembly.create("bar.arrive " + Twine(assembly.input(name)) + ", " + Twine(threads) + ";");
   assembly.mark(kSequence);
+}
+
+//===-- Turns ----------------------------------------------------------------------------------------------------===//
+
+void Instructions::waitForTurn(Value address, Value number) {
+  Assembly assembly(b_);
+  std::string place = assembly.input(address), least = assembly.input(number);
+  assembly.create("{\n.reg .pred come;\n.reg .b32 now;\nWAIT:\nld.acquire.gpu.global.b32 now, [" + Twine(place) +
+                  "];\nsetp.ge.s32 come, now, " + least + ";\n@come bra DONE;\nbra WAIT;\nDONE:\n}");
+}
+
+void Instructions::passTurn(Value address, Value number) {
+  Assembly assembly(b_);
+  std::string place = assembly.input(address);
+  assembly.create("red.release.gpu.global.max.s32 [" + Twine(place) + "], " + assembly.input(number) + ";");
 }
 
 //===-- Warpgroups -----------------------------------------------------------------------------------------------===//

@@ -37,6 +37,11 @@ public:
   void atomicAdd(mlir::ValueRange elements, mlir::Value address, mlir::Value predicate);
   /// Adds 1 to an i32, atomically and relaxed. Returns the value before the addition.
   mlir::Value fetchIncrement(mlir::Value address);
+  /// Waits until an i32 is at least `number`. What happened before the passTurn that made it so happens before what
+  /// this thread does next.
+  void waitForTurn(mlir::Value address, mlir::Value number);
+  /// Raises an i32 to `number`, unless it is larger. What this thread has done happens before.
+  void passTurn(mlir::Value address, mlir::Value number);
 
   //===-- Shared memory ------------------------------------------------------------------------------------------===//
   /// Loads `count` consecutive elements, in accesses as wide as their total size. An access has at most 16 bytes, and
@@ -55,6 +60,8 @@ public:
   /// Waits at the barrier `name` (i32, 1 to 15) for `threads` threads of the block. The barrier of the whole block is
   /// 0.
   void barrier(mlir::Value name, unsigned threads);
+  /// Arrives at the barrier `name` without waiting. The barrier counts the threads that arrive and those that wait.
+  void arriveAtBarrier(mlir::Value name, unsigned threads);
   /// Waits at a barrier at which another warpgroup only arrives. It decides which warpgroup comes first, and orders no
   /// memory. The op and that of arriveAtSequence therefore have the attribute `sm.sequence`.
   void waitForSequence(mlir::Value name, unsigned threads);
@@ -76,6 +83,8 @@ public:
   void commitBoxes();
   /// Waits until all boxes that this thread stores or adds have been read from shared memory.
   void waitBoxes();
+  /// Waits until all boxes that this thread stores or adds are in the tensor.
+  void waitBoxesWritten();
   /// Initializes an mbarrier, which is 8 bytes of shared memory. Its phase ends when `arrivals` threads have arrived
   /// and all bytes that they expect have come.
   void initMbarrier(mlir::Value mbarrier, unsigned arrivals);
@@ -87,6 +96,8 @@ public:
   void waitMbarrier(mlir::Value mbarrier, mlir::Value parity);
   /// Orders this thread's plain accesses to shared memory with those of asynchronous copies and wgmmas.
   void fenceAsync();
+  /// Orders accesses to tensors that happen before with those of asynchronous copies that this thread starts next.
+  void fenceAsyncTensors();
 
   //===-- sm_90a: warpgroups -------------------------------------------------------------------------------------===//
   /// Sets the number of registers of each thread from here on. All warps of a warpgroup execute it. `more` is true if

@@ -37,6 +37,8 @@ private:
     StringRef first = s.mnemonic.split('.').first;
     if (first == "bra" || first == "trap")
       return success(); // A branch belongs to a loop around a wait. A trap is never reached.
+    if (s.is("ld.acquire") || s.is("setp.ge.s32") || s.is("red.release"))
+      return lowerTurn(s);
     if (first == "mov" || first == "setp" || first == "selp" || first == "vote" || first == "mapa" || first == "tanh")
       return lowerLocal(s);
     if (first == "ld" || first == "st" || first == "red" || first == "atom")
@@ -224,6 +226,25 @@ private:
       return failure();
     Value site = calls_.site(s.mnemonic), predicate = guard(s);
     define(s.operands[0], calls_.call(&SimtOps::fetch_increment, {site, predicate, address(s.operands[1])}));
+    return success();
+  }
+
+  //===-- Turns ---------------------------------------------------------------------------------------------------===//
+
+  /// Lowers the loop of `ld.acquire.gpu.global.b32 now, [address]` and `setp.ge.s32 come, now, number`, or
+  /// `red.release.gpu.global.max.s32 [address], number`.
+  LogicalResult lowerTurn(const AsmStatement &s) {
+    if (s.is("ld.acquire")) {
+      turn_ = address(s.operands[1]);
+      return success(loops_ && s.has("global"));
+    }
+    if (s.is("red.release")) {
+      call(&SimtOps::turn_pass, std::array{calls_.site(s.mnemonic), address(s.operands[0]), word(s.operands[1])});
+      return success(s.has("max") && s.has("s32"));
+    }
+    if (!turn_)
+      return failure();
+    call(&SimtOps::turn_wait, std::array{calls_.site("ld.acquire.gpu.global.b32"), turn_, word(s.operands[2])});
     return success();
   }
 
@@ -443,6 +464,7 @@ private:
   AsmText text_;
   llvm::StringMap<Value> locals_;
   std::map<size_t, Value> results_;
+  Value turn_; ///< The address of the counter that the loop reads.
   bool loops_ = false;
 };
 

@@ -174,6 +174,16 @@ namespace {
 struct NextWorkOrder : OrderOpInterface::ExternalModel<NextWorkOrder, tile::NextWorkOp> {
   static Order getOrder(Operation *) { return {.meeting = Meeting::role}; }
 };
+
+/// All threads wait for a turn, and the turn waits for the additions of all threads.
+struct AtomicAddOrder : OrderOpInterface::ExternalModel<AtomicAddOrder, tile::AtomicAddOp> {
+  static Order getOrder(Operation *op) {
+    return {.meeting = cast<tile::AtomicAddOp>(op).getTurn() ? Meeting::role : Meeting::none};
+  }
+};
 } // namespace
 
-void sm::attachOrders(MLIRContext &context) { tile::NextWorkOp::attachInterface<NextWorkOrder>(context); }
+void sm::attachOrders(MLIRContext &context) {
+  tile::NextWorkOp::attachInterface<NextWorkOrder>(context);
+  tile::AtomicAddOp::attachInterface<AtomicAddOrder>(context);
+}

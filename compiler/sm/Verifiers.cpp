@@ -195,6 +195,24 @@ LogicalResult AddOutOp::verify() {
   return success();
 }
 
+/// Verifies additions in turns, which one warp makes for all warps.
+static LogicalResult verifyAdditionsInTurns(RolesOp roles) {
+  AddOutOp first;
+  WalkResult search = roles.getConsumer().walk([&](AddOutOp add) {
+    if (!add.getTurn())
+      return WalkResult::advance();
+    if (!first)
+      first = add;
+    if (add.getShared() == first.getShared() && add.getTile().getType() == first.getTile().getType() &&
+        tegula::tile::rootOf(add.getView()) == tegula::tile::rootOf(first.getView()) &&
+        tegula::tile::rootOf(add.getTurns()) == tegula::tile::rootOf(first.getTurns()))
+      return WalkResult::advance();
+    add.emitOpError("takes turns; all such additions need one buffer, one layout, one tensor and its counters");
+    return WalkResult::interrupt();
+  });
+  return failure(search.wasInterrupted());
+}
+
 ParseResult ChannelOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::UnresolvedOperand ring;
   ChannelType type;
@@ -349,7 +367,7 @@ LogicalResult RolesOp::verifyRegions() {
     const bool isWrong = (loop && failed(verifyCarried(loop))) || (release && failed(verifyRelease(release)));
     return isWrong ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return failure(search.wasInterrupted());
+  return search.wasInterrupted() ? failure() : verifyAdditionsInTurns(*this);
 }
 
 LogicalResult WgmmaOp::verify() {

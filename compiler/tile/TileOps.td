@@ -122,19 +122,33 @@ def Tile_StoreOp : Tile_Op<"store"> {
   let hasVerifier = 1;
 }
 
-def Tile_AtomicAddOp : Tile_Op<"atomic_add"> {
+def Tile_AtomicAddOp : Tile_Op<"atomic_add", [AttrSizedOperandSegments]> {
   let summary = "adds a tile to memory, atomically per element";
   let description = [{
     `view[position + x] += tile[x]` for every x for which `position + x` lies inside the view. The order in which
     program instances add is not defined, so floating-point results may differ in the last bits between runs.
 
+    With `turn`, the program instances add one after another. The op waits until the counter `turns[place]` is at least
+    `turn`. Additions that raised the counter to this number happen before those of the op. After its own additions, the
+    op raises the counter to `next`. An op whose place lies outside the view neither waits nor counts. A program instance
+    may wait only for those before it in the grid, of which axis 0 varies fastest. All threads of a program instance must
+    execute the op.
+
     ```mlir
     tile.atomic_add %dq, %out[%i, %c0] : tensor<64x128xf32>, !tile.view<2xf32>
+    tile.atomic_add %dq, %out[%i, %c0] turn %n of %turns[%i] next %m
+      : tensor<64x128xf32>, !tile.view<2xf32>, !tile.view<1xi32>
     ```
   }];
-  let arguments = (ins Tile_AddableTile:$tile, Tile_Adds<Tile_ViewType>:$view, Variadic<Index>:$position);
+  let arguments = (ins Tile_AddableTile:$tile, Tile_Adds<Tile_ViewType>:$view, Variadic<Index>:$position,
+                       Optional<I32>:$turn, Tile_Adds<Optional<Tile_ViewType>>:$turns, Optional<Index>:$place,
+                       Optional<I32>:$next);
+  let builders = [OpBuilder<(ins "::mlir::Value":$tile, "::mlir::Value":$view, "::mlir::ValueRange":$position), [{
+    build($_builder, $_state, tile, view, position, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(), ::mlir::Value());
+  }]>];
   let assemblyFormat = [{
-    $tile `,` $view `[` $position `]` attr-dict `:` type($tile) `,` qualified(type($view))
+    $tile `,` $view `[` $position `]` (`turn` $turn^ `of` $turns `[` $place `]` `next` $next)? attr-dict
+    `:` type($tile) `,` qualified(type($view)) (`,` qualified(type($turns))^)?
   }];
   let hasVerifier = 1;
 }

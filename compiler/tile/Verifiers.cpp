@@ -130,7 +130,24 @@ LogicalResult LoadOp::verify() {
 }
 
 LogicalResult StoreOp::verify() { return verifyBox(*this, getView().getType(), getPosition(), getTile()); }
-LogicalResult AtomicAddOp::verify() { return verifyBox(*this, getView().getType(), getPosition(), getTile()); }
+
+/// Verifies the counters of ordered additions. Either all operands of a turn are there or none.
+static LogicalResult verifyTurn(AtomicAddOp op) {
+  const Value turn[] = {op.getTurn(), op.getTurns(), op.getPlace(), op.getNext()};
+  const int64_t count = llvm::count_if(turn, [](Value operand) { return static_cast<bool>(operand); });
+  if (count != 0 && count != 4)
+    return op.emitOpError("has a part of a turn; turn, turns, place and next belong together");
+  ViewType turns = op.getTurns() ? op.getTurns().getType() : ViewType();
+  if (!turns || (turns.getRank() == 1 && turns.getElementType().isInteger(32)))
+    return success();
+  return op.emitOpError() << "takes turns of " << turns << "; turns are counted in a view of i32 of rank 1";
+}
+
+LogicalResult AtomicAddOp::verify() {
+  if (failed(verifyBox(*this, getView().getType(), getPosition(), getTile())))
+    return failure();
+  return verifyTurn(*this);
+}
 
 LogicalResult NextWorkOp::verify() {
   ViewType counter = getCounter().getType();

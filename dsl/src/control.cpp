@@ -60,12 +60,15 @@ FlowId Recorder::openLoop(LoopKind kind, std::vector<NodeId> operands, Location 
   return id;
 }
 
-bool Recorder::inLoop() const {
+bool Recorder::isInside(Op op) const {
   for (RegionId region = region_; region != 0; region = graph_.regions[region].parent)
-    if (graph_[graph_.regions[region].owner].op == Op::For)
+    if (graph_[graph_.regions[region].owner].op == op)
       return true;
   return false;
 }
+
+bool Recorder::inLoop() const { return isInside(Op::For); }
+bool Recorder::inBranch() const { return isInside(Op::If); }
 
 NodeId Recorder::induction(FlowId loop) const { return active_ ? graph_.flows[loop].induction : 0; }
 

@@ -91,6 +91,7 @@ enum class Form : uint8_t {
   X(Gather, "tile.gather", Special)                                                                                    \
   X(Store, "tile.store", Special)                                                                                      \
   X(AtomicAdd, "tile.atomic_add", Special)                                                                             \
+  X(OrderedAdd, "tile.atomic_add", Special)                                                                            \
   X(ScatterAdd, "tile.scatter_add", Special)                                                                           \
   X(Print, "tile.print", Special)                                                                                      \
   X(Dot, "tile.dot", Special)                                                                                          \

@@ -61,7 +61,7 @@ private:
   }
 
   static bool isEffect(Op op) {
-    return op == Op::Store || op == Op::AtomicAdd || op == Op::ScatterAdd || op == Op::Print;
+    return op == Op::Store || op == Op::AtomicAdd || op == Op::OrderedAdd || op == Op::ScatterAdd || op == Op::Print;
   }
 
   std::string body(const Node &node) {
@@ -105,6 +105,8 @@ private:
     case Op::Store:
     case Op::AtomicAdd:
       return target(node) + " : " + typeOf(node, 0) + ", " + typeOf(node, 1);
+    case Op::OrderedAdd:
+      return inTurn(node);
     case Op::ScatterAdd:
       return target(node) + " : " + types(node, 0);
     case Op::Dot:
@@ -125,6 +127,17 @@ private:
   /// Returns a text such as " %tile, %view[%position]".
   std::string target(const Node &node) {
     return " " + use(node, 0) + ", " + use(node, 1) + "[" + operands(node, 2) + "]";
+  }
+
+  /// Returns the operands and types of an ordered addition: tile, view, position, then counters, place, number, next.
+  std::string inTurn(const Node &node) {
+    const size_t turn = node.operands.size() - 4;
+    std::string position;
+    for (size_t operand = 2; operand < turn; ++operand)
+      position += (operand == 2 ? "" : ", ") + use(node, operand);
+    return " " + use(node, 0) + ", " + use(node, 1) + "[" + position + "] turn " + use(node, turn + 2) + " of " +
+           use(node, turn) + "[" + use(node, turn + 1) + "] next " + use(node, turn + 3) + " : " + typeOf(node, 0) +
+           ", " + typeOf(node, 1) + ", " + typeOf(node, turn);
   }
 
   void loop(NodeId id) {

@@ -76,6 +76,10 @@ public:
   FlowId openLoop(LoopKind kind, std::vector<NodeId> operands, Location where, std::string steps = {});
   /// Returns true if a loop is open.
   bool inLoop() const;
+  /// Returns true if a branch is open.
+  bool inBranch() const;
+  /// Marks the tensor of a view as written.
+  void markWritten(NodeId view);
   /// Makes the tensor a counter. Returns false if it is one already.
   bool markCounter(NodeId view);
   /// Gives a dot its label.
@@ -115,7 +119,8 @@ private:
   void openRegion(FlowId flow);
   void finish(FlowId flow);
   bool isOpen(FlowId flow) const;
-  void markWritten(NodeId view);
+  /// Returns true if a region that is open belongs to a node with this op.
+  bool isInside(Op op) const;
   std::string placeOf(RegionId region) const;
 
   Graph graph_;

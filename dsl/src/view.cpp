@@ -69,19 +69,39 @@ bool checkAddable(const Converter &convert, NodeId view) {
   return false;
 }
 
-/// Records an effect that writes `tile` to a tensor at `coordinates`.
+/// Returns the operands of an effect that writes `tile` to a tensor at `coordinates`. Empty after an error.
+std::vector<NodeId> written(const Converter &convert, Op op, NodeId view, const std::vector<Operand> &coordinates,
+                            const Operand &tile) {
+  Recorder &r = convert.r;
+  Term term = r.use(tile);
+  if (op != Op::Store && !checkAddable(convert, view))
+    return {};
+  std::vector<NodeId> operands = placeIn(convert, view, coordinates);
+  if (!operands.empty())
+    operands.insert(operands.begin(), tileFor(convert, term, r.type(view).dtype, r.type(view).view_rank));
+  return operands;
+}
+
 void write(Op op, const char *name, NodeId view, const std::vector<Operand> &coordinates, const Operand &tile,
            Location where) {
   Recorder &r = Recorder::current();
-  Converter convert(r, name, where);
-  Term term = r.use(tile);
-  if (op == Op::AtomicAdd && !checkAddable(convert, view))
-    return;
-  std::vector<NodeId> operands = placeIn(convert, view, coordinates);
-  if (operands.empty())
-    return;
-  operands.insert(operands.begin(), tileFor(convert, term, r.type(view).dtype, r.type(view).view_rank));
-  r.effect(op, std::move(operands), where);
+  if (std::vector<NodeId> operands = written(Converter(r, name, where), op, view, coordinates, tile); !operands.empty())
+    r.effect(op, std::move(operands), where);
+}
+
+/// Returns true if turns can be taken at the counters, and here: all threads must get here.
+bool checkTurn(const Converter &convert, NodeId counters) {
+  Recorder &r = convert.r;
+  if (r.poisoned(counters))
+    return false;
+  if (r.type(counters) != Type{i32, {}, 1})
+    convert.fail("the counters are " + describe(r.type(counters)) + "; they must be a view of type i32 and rank 1");
+  else if (r.inBranch())
+    convert.fail("this is inside of when(...), where some threads of the program instance may not get; compute the "
+                 "tile there and add it afterwards");
+  else
+    return true;
+  return false;
 }
 
 bool isScalar(const Recorder &r, const Term &term) { return term.literal() || r.type(term.id).scalar(); }
@@ -201,6 +221,20 @@ void View::store(Position position, Operand tile, Location where) const {
 void View::atomicAdd(Position position, Operand tile, Location where) const {
   Recorder &r = Recorder::current();
   write(Op::AtomicAdd, "atomicAdd", r.use(*this, where), position.coordinates_, tile, where);
+}
+
+void View::orderedAdd(Position position, Operand tile, const Turn &turn, Location where) const {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "orderedAdd", where);
+  NodeId counters = r.use(turn.counters, where);
+  std::vector<NodeId> operands = written(convert, Op::OrderedAdd, r.use(*this, where), position.coordinates_, tile);
+  if (operands.empty() || !checkTurn(convert, counters))
+    return;
+  operands.insert(operands.end(), {counters, convert.position(r.use(turn.place)),
+                                   convert.cast(convert.position(r.use(turn.number)), i32),
+                                   convert.cast(convert.position(r.use(turn.next)), i32)});
+  r.markWritten(counters);
+  r.effect(Op::OrderedAdd, std::move(operands), where);
 }
 
 Value View::gatherAt(const std::vector<Operand> &indices) const {

@@ -123,6 +123,7 @@ void Block::atomicAdd(Lane &lane, uint32_t site, uint64_t address, SimtAtomic ty
   std::byte *to = accessGlobal(lane, address, 4 * count, accessOf(lane, site, AccessKind::Atomic));
   if (to == nullptr || address % 4 != 0)
     return;
+  recordAddition(lane, site, address);
   const auto *value = static_cast<const std::byte *>(from);
   for (uint32_t i = 0; i < 4 * count; i += 4)
     if (type == SimtAtomic::f32)

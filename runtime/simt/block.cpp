@@ -24,11 +24,15 @@ void Block::run(const Launch &launch, int64_t cluster) {
   if (outOfMemory_)
     throw std::bad_alloc();
   launch.instances.add(instance_, shadow_, [this](auto... what) { reportInstances(what...); });
+  launch.turns.end(cluster);
 }
 
 void Block::start(int64_t cluster) {
   const Grid &grid = launch_->grid;
   const int64_t instance = cluster * launch_->cluster;
+  cluster_ = cluster;
+  awaited_.clear();
+  turn_.reset();
   instance_ = static_cast<uint64_t>(instance);
   program_[0] = static_cast<uint32_t>(instance % grid.x);
   program_[1] = static_cast<uint32_t>(instance / grid.x % grid.y);
@@ -106,7 +110,10 @@ void Block::leave(Lane &lane) {
     completeSomeCopy();
   while (!choose_->anyHurries(ready_) && advanceSomething())
     ;
-  if (std::all_of(ready_.begin(), ready_.end(), [](uint32_t mask) { return mask == 0; })) {
+  const auto isStuck = [&] {
+    return std::all_of(ready_.begin(), ready_.end(), [](uint32_t mask) { return mask == 0; });
+  };
+  if (isStuck() && !awaitTurns()) {
     end();
     return lane.fiber.switchTo(main_);
   }

@@ -14,6 +14,7 @@
 #include "simt/shadow.h"
 #include "simt/tensor_box.h"
 #include "simt/traffic.h"
+#include "simt/turns.h"
 #include "tegula/simt_ops.h"
 
 #include <algorithm>
@@ -40,6 +41,7 @@ struct Launch {
   SimtInterleaving schedule;
   Findings &findings;
   Instances &instances;
+  Turns &turns;
   std::atomic<bool> &mutationReached;
 };
 
@@ -71,7 +73,20 @@ struct BulkCopy {
 /// The form in which a lane executes an instruction that the schedule may mutate.
 enum class Execution : uint8_t { Normal, Weaker, Not };
 
-enum class LaneState : uint8_t { Ready, InWarp, AtBarrier, AtMbarrier, AtCluster, NeedsRegisters, Done };
+enum class LaneState : uint8_t { Ready, InWarp, AtBarrier, AtMbarrier, AtCluster, AtTurn, NeedsRegisters, Done };
+
+/// An atomic addition to a tensor.
+struct Addition {
+  Epoch when;
+  uint32_t tensor;
+};
+
+/// A turn that a lane waits for: until the counter at `place` is at least `number`.
+struct AwaitedTurn {
+  uint32_t lane;
+  std::byte *place;
+  int32_t number;
+};
 
 /// The bulk copies of a lane out of shared memory, in commit groups.
 struct BulkGroups {
@@ -101,6 +116,7 @@ struct Lane {
   std::function<void()> delayed; ///< Instruction that the mutation delays.
   bool isLate = false;           ///< The lane executes `delayed`.
   uint32_t clusterArrivals = 0, clusterWaits = 0;
+  std::optional<Addition> added; ///< The last atomic addition.
 };
 
 /// State that the lanes of a warp share.
@@ -155,6 +171,8 @@ public:
   void storeShared(Lane &lane, uint32_t site, uint32_t address, uint32_t bytes, const void *from);
   void atomicAdd(Lane &lane, uint32_t site, uint64_t address, SimtAtomic type, uint32_t count, const void *from);
   uint32_t fetchIncrement(Lane &lane, uint32_t site, uint64_t address);
+  void waitForTurn(Lane &lane, uint32_t site, uint64_t address, int32_t number);
+  void passTurn(Lane &lane, uint32_t site, uint64_t address, int32_t number);
   void loadMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed, void *to);
   void storeMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed, const void *from);
   void copyAsync(Lane &lane, uint32_t site, uint32_t shared, uint64_t global, uint32_t size, uint32_t bytes);
@@ -221,6 +239,14 @@ private:
     VectorClock arriving, arrived;
     std::vector<uint32_t> waiting;
   };
+
+  //===-- Turns: turns.cpp ----------------------------------------------------------------------------------------===//
+  /// Returns the host's address of a counter, or null after a report.
+  std::byte *counterAt(Lane &lane, uint32_t site, uint64_t address);
+  bool awaitTurns();
+  void checkAdditions(const Lane &lane, uint32_t site);
+  void recordAddition(Lane &lane, uint32_t site, uint64_t address);
+  void recordTurn(const Lane &lane);
 
   Barrier &come(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
   void waitAt(Barrier &barrier, Lane &lane, uint32_t site);
@@ -303,6 +329,7 @@ private:
 
   const Launch *launch_ = nullptr;
   uint64_t instance_ = 0;
+  int64_t cluster_ = 0;
   uint32_t program_[3] = {};
   Stacks stacks_;
   std::vector<Lane> lanes_;
@@ -314,6 +341,8 @@ private:
   ClusterBarrier clusterBarrier_;
   std::map<uint32_t, Mbarrier> mbarriers_; ///< By offset in `shared_`.
   std::vector<BulkCopy> bulk_;
+  std::vector<AwaitedTurn> awaited_;
+  std::optional<Addition> turn_;        ///< The last turn of a lane that adds, and the tensor that the lane adds to.
   std::vector<uint32_t> freeRegisters_; ///< For each program instance.
   std::vector<std::byte> shared_;       ///< Shared memory of all program instances, one after another.
   Clocks clocks_;

@@ -14,7 +14,13 @@ namespace {
 
 constexpr int kMaxThreads = 1024, kMaxSharedBytes = 1 << 20;
 
-/// A permutation of 0 to n - 1 that depends on the seed.
+/// Returns true if program instances of the kernel wait for earlier ones.
+bool takesTurns(const std::vector<SimtSite> &sites) {
+  return std::any_of(sites.begin(), sites.end(),
+                     [](const SimtSite &site) { return site.instruction.starts_with("ld.acquire"); });
+}
+
+/// A permutation of 0 to n - 1 that depends on the seed; the identity for seed 0.
 class Order {
 public:
   Order(int64_t n, uint64_t seed)
@@ -52,6 +58,7 @@ struct Work {
     blocks.giveBack(std::move(block));
   } catch (const std::bad_alloc &) {
     outOfMemory = true;
+    launch.turns.abandon();
   }
 };
 
@@ -73,6 +80,7 @@ protected:
     const Memory memory(parameters(), arguments, code_.tensor_maps);
     Findings findings(first_copies_);
     Instances together;
+    Turns turns;
     std::atomic<bool> mutationReached{false};
     if (grid.x % code_.cluster != 0)
       return invalid("the grid is no multiple of the cluster of " + std::to_string(code_.cluster));
@@ -86,9 +94,11 @@ protected:
                         .schedule = schedule(),
                         .findings = findings,
                         .instances = together,
+                        .turns = turns,
                         .mutationReached = mutationReached};
     const int64_t instances = grid.x * grid.y * grid.z, clusters = instances / code_.cluster;
-    Work work{launch, device_->blocks, code_.threads * code_.cluster, Order(clusters, launch.schedule.seed)};
+    Work work{launch, device_->blocks, code_.threads * code_.cluster,
+              Order(clusters, takesTurns(code_.sites) ? 0 : launch.schedule.seed)};
     void *table = &work;
     const int64_t counts[] = {grid.x, grid.y, grid.z};
     TEGULA_RETURN_IF_ERROR(device_->pool->run({.kernel = runInstances,

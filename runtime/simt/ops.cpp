@@ -79,6 +79,12 @@ const SimtOps simtOps = {
                [&](Block &b, Lane &l) { before = b.fetchIncrement(l, site, address); });
       return before;
     },
+    .turn_wait =
+        [](SimtLane *lane, uint32_t site, uint64_t address, int32_t number) {
+          onLane(lane, [&](Block &b, Lane &l) { b.waitForTurn(l, site, address, number); });
+        },
+    .turn_pass = [](SimtLane *lane, uint32_t site, uint64_t address,
+                    int32_t number) { onLane(lane, [&](Block &b, Lane &l) { b.passTurn(l, site, address, number); }); },
     .load_matrices =
         [](SimtLane *lane, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to) {
           access(lane, [&](Block &b, Lane &l) { b.loadMatrices(l, site, address, count, transposed != 0, to); });

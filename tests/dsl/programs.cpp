@@ -139,6 +139,14 @@ void sumsAndPrints(View x, View dx, Value count) {
   dx.store(0, differentiate(y, s, cumsum(y, 0, true)));
 }
 
+void turns(View x, View sums, View counters) {
+  Value number = programId(0);
+  for (Value i : range(0, x.dim(0), 8)) {
+    const Turn turn{counters.at(programId(1)), i, number, number + 1};
+    sums.orderedAdd({i, 0}, x.load({i, 0}, {8, 4}) * 2.0, turn);
+  }
+}
+
 TensorArg tensor(const char *name, DType dtype, int rank) { return {name, dtype, rank}; }
 
 constexpr GoldenProgram kPrograms[] = {
@@ -187,6 +195,8 @@ constexpr GoldenProgram kPrograms[] = {
        return record("sums_and_prints", sumsAndPrints, tensor("x", f32, 2), tensor("dx", f32, 2),
                      ScalarArg{"count", i32});
      }},
+    {"turns",
+     [] { return record("turns", turns, tensor("x", f32, 2), tensor("sums", f32, 2), tensor("counters", i32, 2)); }},
 };
 
 } // namespace

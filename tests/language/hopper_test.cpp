@@ -587,6 +587,55 @@ TEST(Hopper, TmaAddsAccumulatorsToMemory) {
   checkSplitProduct(64, -32, 264); // So does a tile that begins before the first row.
 }
 
+/// Launches the split product with additions in turns, and returns C. Instances with a part of the depth add to a tile
+/// in the order of the parts.
+std::vector<float> splitProductInTurns(int64_t columns, const Matrix &like_a, const Matrix &like_b) {
+  constexpr Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true};
+  auto kernel = [](View A, View B, View C, View Turns) {
+    Value part = programId(0), depth = part * 64, column = programId(1) * 128;
+    Value b = B.load({depth, column}, {64, 128}); // [64, 128]
+    for (Value i : range(0, A.dim(0), 64))
+      C.orderedAdd({i, column}, dot(A.load({i, depth}, {64, 64}), b), {Turns.at(programId(1)), i, part, part + 1});
+  };
+  Expected<Program> program = record("split_product", kernel, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2},
+                                     TensorArg{"c", f32, 2}, TensorArg{"turns", i32, 2});
+  EXPECT_TRUE(program.ok()) << program.status().message();
+  const std::string ptx = ptxOf(*program, schedule);
+  EXPECT_THAT(ptx, HasSubstr("cp.reduce.async.bulk.tensor.2d"));
+  EXPECT_THAT(ptx, HasSubstr("red.release.gpu.global.max.s32"));
+  Matrix a = like_a, b = like_b;
+  Array<float> c({200, columns}, 1.0f);
+  Array<int32_t> turns({3, 200});
+  OnDevice<Bf16> on_a(a), on_b(b);
+  OnDevice<float> on_c(c);
+  OnDevice<int32_t> on_turns(turns);
+  launch(*program, {.x = 5, .y = 3}, {on_a.ref(), on_b.ref(), on_c.ref(), on_turns.ref()}, schedule);
+  EXPECT_TRUE(on_c.readBack() && on_turns.readBack()) << "memory outside an array was written";
+  for (int64_t block = 0; block < 3; ++block)
+    for (int64_t i = 0; i < 200; ++i)
+      EXPECT_EQ(turns(block, i), i % 64 == 0 ? 5 : 0);
+  return c.data;
+}
+
+TEST(Hopper, AdditionsInTurnsHaveTheSameBitsByTmaAndByLanes) {
+  const Matrix a = Matrix::random({200, 320}, 1), b = Matrix::random({320, 264}, 2);
+  const std::vector<float> c = splitProductInTurns(264, a, b);
+  for (int64_t i = 0; i < 200; ++i)
+    for (int64_t j = 0; j < 264; ++j) {
+      double sum = 1, magnitude = 1;
+      for (int64_t k = 0; k < 320; ++k) {
+        sum += double(a.data[i * 320 + k]) * double(b.data[k * 264 + j]);
+        magnitude += std::abs(double(a.data[i * 320 + k]) * double(b.data[k * 264 + j]));
+      }
+      EXPECT_NEAR(c[i * 264 + j], sum, magnitude * 0x1p-20);
+    }
+  EXPECT_EQ(splitProductInTurns(264, a, b), c);
+  const std::vector<float> byLanes = splitProductInTurns(262, a, b); // Rows of C forbid TMA.
+  for (int64_t i = 0; i < 200; ++i)
+    for (int64_t j = 0; j < 262; ++j)
+      EXPECT_EQ(byLanes[i * 262 + j], c[i * 264 + j]);
+}
+
 /// Tiles that overlap are stored in order, which TMA does not promise.
 TEST(Hopper, StoresThatOverlap) {
   auto kernel = [](View A, View B, View C) {

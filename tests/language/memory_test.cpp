@@ -146,6 +146,38 @@ TEST_P(Memory, AdditionsFromManyInstancesAreAllThere) {
     EXPECT_EQ(scattered(i), expected[i]);
 }
 
+/// Returns what program instances 0 to n - 1 add to a large number in this order, which rounds each sum.
+float sumInOrder(int n) {
+  float sum = 1e6f;
+  for (int i = 0; i < n; ++i)
+    sum += float(i) * 0.37f;
+  return sum;
+}
+
+TEST_P(Memory, AdditionsInTurnsHaveTheOrderOfInstances) {
+  constexpr int64_t instances = 200;
+  Array<float> sum({6, 20}, 1e6f);
+  Array<int32_t> turns({3, 2});
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    std::fill(sum.data.begin(), sum.data.end(), 1e6f);
+    std::fill(turns.data.begin(), turns.data.end(), 0);
+    runOn(
+        Grid{instances, 1, 1},
+        [](View Sum, View Turns) {
+          Value p = programId(0);
+          for (Value i : range(0, 3)) // Each tile has its counter. The last one lies outside of the counters.
+            Sum.orderedAdd({2 * i, 0}, cast(f32, broadcast(cast(i32, p), {2, 24})) * 0.37, {Turns.at(1), i, p, p + 1});
+        },
+        sum, turns);
+    for (int64_t i = 0; i < 4; ++i)
+      for (int64_t j = 0; j < 20; ++j)
+        EXPECT_EQ(sum(i, j), sumInOrder(instances)) << i << ", " << j;
+    for (int64_t j = 0; j < 20; ++j)
+      EXPECT_NEAR(sum(5, j), sumInOrder(instances), 8);
+    EXPECT_EQ(turns.data, (std::vector<int32_t>{0, 0, instances, instances, 0, 0}));
+  }
+}
+
 TEST_P(Memory, ColumnMajorTilesAreStoredAndAddedElementByElement) {
   auto a = Array<float>::random({10, 16}, 5), b = Array<float>::random({14, 16}, 6);
   Array<float> y({10, 14}), z({10, 14}, 1);

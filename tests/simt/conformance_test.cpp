@@ -290,6 +290,18 @@ TEST(SimtConformance, AnIncrementFetchesWhatWasThere) {
     EXPECT_EQ(out[1 + thread], thread);
 }
 
+/// Raises the counter at -1 to 3 and to 2, which changes nothing, and waits for numbers that have come.
+void raises(const Me &me) {
+  if (me.thread() != 0)
+    return;
+  me.ops->turn_wait(me.lane, 2, me.out(0), -1);
+  me.ops->turn_pass(me.lane, 3, me.out(0), 3);
+  me.ops->turn_wait(me.lane, 4, me.out(0), 2);
+  me.ops->turn_pass(me.lane, 5, me.out(0), 2);
+}
+
+TEST(SimtConformance, ATurnOnlyGrows) { EXPECT_EQ(results({.kernel = asKernel<raises>, .in = {0}}).front(), 3); }
+
 void functions(const Me &me) {
   const auto x = std::bit_cast<float>(me.load(me.thread()));
   me.store(5 * me.thread(), me.ops->exp2(x));

@@ -127,6 +127,62 @@ TEST(SimtDetection, AStoreRacesWithAtomicAdditions) {
   expectFault(asKernel<addGlobally<true>>, SimtErrorKind::race, "atomic addition");
 }
 
+//===-- Turns -----------------------------------------------------------------------------------------------------===//
+
+enum class TurnDefect { None, NoFirstBarrier, NoLastBarrier, Backwards };
+
+/// Adds to one word in the order of program instances, twice.
+template <TurnDefect Which> void takeTurns(const Me &me) {
+  const auto program = int32_t(me.ops->special(me.lane, uint32_t(SimtRegister::program_x)));
+  for (uint32_t counter : {0, 1}) {
+    if (me.thread() == 0)
+      me.ops->turn_wait(me.lane, 2, me.out(counter), Which == TurnDefect::Backwards ? 5 - program : program);
+    if (Which != TurnDefect::NoFirstBarrier)
+      me.barrier(3);
+    me.ops->atomic_add(me.lane, 4, 1, me.out(2), uint32_t(SimtAtomic::i32), 1, "\1\0\0");
+    if (Which != TurnDefect::NoLastBarrier)
+      me.barrier(5);
+    if (me.thread() == 0)
+      me.ops->turn_pass(me.lane, 6, me.out(counter), program + 1);
+  }
+}
+
+Outcome runTurns(SimtKernel kernel, const SimtInterleaving &schedule) {
+  return run({.kernel = kernel,
+              .in = {0},
+              .out_words = 3,
+              .threads = 64,
+              .schedule = schedule,
+              .instances = 5,
+              .fill = 0,
+              .takes_turns = true});
+}
+
+TEST(SimtDetection, InstancesTakeTurns) {
+  for (const SimtInterleaving &schedule : schedules()) {
+    const Outcome outcome = runTurns(asKernel<takeTurns<TurnDefect::None>>, schedule);
+    EXPECT_THAT(outcome.findings, testing::IsEmpty());
+    EXPECT_EQ(outcome.out, (std::vector<int32_t>{5, 5, 2 * 5 * 64}));
+  }
+}
+
+/// An instance that waits for a later one may wait forever: a GPU does not start it before earlier ones have ended.
+TEST(SimtDetection, TurnsOfLaterInstances) {
+  for (const SimtInterleaving &schedule : schedules())
+    EXPECT_THAT(runTurns(asKernel<takeTurns<TurnDefect::Backwards>>, schedule).findings,
+                testing::Contains(testing::Field(&SimtFinding::fault, SimtErrorKind::deadlock)));
+}
+
+TEST(SimtDetection, AdditionsOutsideOfTheirTurns) {
+  for (SimtKernel kernel :
+       {asKernel<takeTurns<TurnDefect::NoFirstBarrier>>, asKernel<takeTurns<TurnDefect::NoLastBarrier>>})
+    for (const SimtInterleaving &schedule : schedules())
+      EXPECT_THAT(runTurns(kernel, schedule).findings,
+                  testing::Contains(testing::Field(&SimtFinding::message,
+                                                   testing::AnyOf(testing::HasSubstr("adds outside of its turn"),
+                                                                  testing::HasSubstr("but additions of warp")))));
+}
+
 //===-- Program instances -----------------------------------------------------------------------------------------===//
 
 template <bool Atomic> void storeInAllInstances(const Me &me) {

@@ -13,10 +13,12 @@ simt::DeviceOfLanes &device() {
   return static_cast<simt::DeviceOfLanes &>(*device);
 }
 
-std::vector<SimtSite> numberedSites() {
+std::vector<SimtSite> sitesOf(const Run &run) {
   std::vector<SimtSite> sites;
   for (uint32_t i = 0; i < 32; ++i)
     sites.push_back({"lanes", i, "op" + std::to_string(i), "kernel.cpp:" + std::to_string(i)});
+  if (run.takes_turns)
+    sites[2].instruction = "ld.acquire.gpu.global.b32";
   return sites;
 }
 
@@ -27,7 +29,7 @@ Outcome run(const Run &run) {
                                              {.name = "out", .dtype = i32, .rank = 1, .written = true}};
   const auto kernel = simt::makeKernel("lanes", parameters,
                                        {.entry = run.kernel,
-                                        .sites = numberedSites(),
+                                        .sites = sitesOf(run),
                                         .threads = run.threads,
                                         .shared_bytes = run.shared_bytes,
                                         .instances_per_sm = run.instances_per_sm,

@@ -22,7 +22,8 @@ struct Run {
   SimtInterleaving schedule = {};
   int64_t instances = 1;
   uint32_t cluster = 1;
-  int32_t fill = -1; ///< The words of `out` before the run.
+  int32_t fill = -1;        ///< The words of `out` before the run.
+  bool takes_turns = false; ///< Site 2 waits for a turn.
 };
 
 struct Outcome {

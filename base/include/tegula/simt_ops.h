@@ -79,6 +79,11 @@ struct SimtOps {
                      const void *from);
   /// Adds 1 to an i32 with a relaxed atomic addition, and returns the value before.
   uint32_t (*fetch_increment)(SimtLane *, uint32_t site, uint32_t predicate, uint64_t address);
+  /// Waits until an i32 is at least `number`, by loads that acquire. Only a program instance that comes earlier in the
+  /// grid may make it so.
+  void (*turn_wait)(SimtLane *, uint32_t site, uint64_t address, int32_t number);
+  /// Raises an i32 to `number`, unless it is larger, by an atomic maximum that releases.
+  void (*turn_pass)(SimtLane *, uint32_t site, uint64_t address, int32_t number);
   void (*load_matrices)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to);
   void (*store_matrices)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed,
                          const void *from);

@@ -167,3 +167,22 @@ func.func @a_cumulative_sum_of_columns_uses_vectors(%x: !tile.view<2xf32>) {
   tile.store %c, %x[%c8, %c0] : tensor<8x24xf32>, !tile.view<2xf32>
   return
 }
+
+// -----
+
+// A thread waits for its turn with an atomic access, which also orders what it reads, and passes the turn on.
+// CHECK-LABEL: func @turn
+// CHECK: scf.if
+// CHECK: scf.while
+// CHECK: %[[NOW:.*]] = memref.atomic_rmw addi %c0_i32
+// CHECK: %[[EARLY:.*]] = arith.cmpi slt, %[[NOW]], %[[TURN:.*]] : i32
+// CHECK: scf.condition(%[[EARLY]])
+// CHECK: memref.atomic_rmw assign
+// CHECK: memref.atomic_rmw assign
+// CHECK: scf.if
+// CHECK: memref.atomic_rmw maxs %{{.*}} : (i32, memref<?xi32>) -> i32
+func.func @turn(%sum: !tile.view<1xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32, %m: i32) {
+  %x = arith.constant dense<1.0> : tensor<8xf32>
+  tile.atomic_add %x, %sum[%i] turn %n of %turns[%i] next %m : tensor<8xf32>, !tile.view<1xf32>, !tile.view<1xi32>
+  return
+}

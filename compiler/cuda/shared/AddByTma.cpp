@@ -40,6 +40,14 @@ static bool canAddByTma(tile::AtomicAddOp add) {
          isOnlyAddedTo(tile::rootOf(add.getView()), add->getParentOfType<func::FuncOp>());
 }
 
+/// Returns true if one warp can make both additions in their turns: it adds tiles of one layout from one buffer to one
+/// tensor.
+static bool haveOneForm(tile::AtomicAddOp one, tile::AtomicAddOp other) {
+  return one.getTile().getType() == other.getTile().getType() &&
+         tile::rootOf(one.getView()) == tile::rootOf(other.getView()) &&
+         tile::rootOf(one.getTurns()) == tile::rootOf(other.getTurns());
+}
+
 namespace {
 struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
   void runOnOperation() override {
@@ -50,21 +58,27 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
 
   static void addByTma(func::FuncOp function) {
     SmallVector<tile::AtomicAddOp> additions;
+    tile::AtomicAddOp firstInTurn;
     function.walk([&](tile::AtomicAddOp add) {
-      if (canAddByTma(add))
-        additions.push_back(add);
+      if (!canAddByTma(add) || (add.getTurn() && firstInTurn && !haveOneForm(firstInTurn, add)))
+        return;
+      additions.push_back(add);
+      if (add.getTurn() && !firstInTurn)
+        firstInTurn = add;
     });
     if (additions.empty())
       function.emitRemark(
           "add_by_tma has no effect: no loop of the consumers adds f32 accumulators of a wgmma, in whole "
           "panels of 32 columns, to a tensor that nothing else accesses");
-    DenseMap<Type, Value> buffers; // Additions with one layout share a buffer.
+    // Additions with one layout share a buffer, but additions in turns have one of their own.
+    DenseMap<std::pair<Type, unsigned>, Value> buffers;
     for (tile::AtomicAddOp add : additions) {
       LocBuilder b(add.getLoc(), add);
-      Value &buffer = buffers[add.getTile().getType()];
+      Value &buffer = buffers[{add.getTile().getType(), add.getTurn() ? 1 : 0}];
       if (!buffer)
         buffer = makeBuffer(add);
-      sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition());
+      sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition(), add.getTurn(), add.getTurns(),
+                           add.getPlace(), add.getNext());
       add.erase();
     }
   }

@@ -141,6 +141,8 @@ public:
 
   //===-- Roles --------------------------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerRoles(sm::RolesOp roles);
+  /// Returns the i32 address of the memory in which consumers leave orders for the adder (Turns.h).
+  mlir::Value mailbox() const { return mailbox_; }
   /// Returns true in the part of a producer in which one lane loads tiles by TMA, and false in the part in which a warp
   /// copies them.
   bool loadsByTma() const { return loadsByTma_; }
@@ -171,7 +173,7 @@ private:
 
   mlir::func::FuncOp source_, target_;
   mlir::Operation *entryEnd_ = nullptr; ///< The last op that atEntry has emitted.
-  mlir::Value lane_, warp_, sharedBase_;
+  mlir::Value lane_, warp_, sharedBase_, mailbox_;
   int64_t warps_, arch_, sharedBytes_;
   bool hasRoles_ = false; ///< True inside an `sm.roles`.
   bool loadsByTma_ = false;

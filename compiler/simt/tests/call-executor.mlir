@@ -29,6 +29,19 @@ llvm.func @memory(%address: i64, %other: i64) attributes {nvvm.kernel, nvvm.reqn
 
 // -----
 
+// CHECK: @turns.sites("ld.acquire.gpu.global.b32 kernel.cpp:1\0Ared.release.gpu.global.max.s32 kernel.cpp:2\0A\00")
+// CHECK-LABEL: llvm.func @turns(
+// CHECK: llvm.call %{{.*}}(%{{.*}}, %{{.*}}, %[[COUNTER:.*]], %[[TURN:.*]]) : !llvm.ptr, (!llvm.ptr, i32, i64, i32) -> ()
+// CHECK: llvm.call %{{.*}}(%{{.*}}, %{{.*}}, %[[COUNTER]], %[[TURN]]) : !llvm.ptr, (!llvm.ptr, i32, i64, i32) -> ()
+// CHECK-NOT: llvm.inline_asm
+llvm.func @turns(%counter: i64, %turn: i32) attributes {nvvm.kernel} {
+  llvm.inline_asm has_side_effects "{\0A.reg .pred come;\0A.reg .b32 now;\0AWAIT:\0Ald.acquire.gpu.global.b32 now, [$0];\0Asetp.ge.s32 come, now, $1;\0A@come bra DONE;\0Abra WAIT;\0ADONE:\0A}", "l,r,~{memory}" %counter, %turn : (i64, i32) -> () loc("kernel.cpp":1:0)
+  llvm.inline_asm has_side_effects "red.release.gpu.global.max.s32 [$0], $1;", "l,r,~{memory}" %counter, %turn : (i64, i32) -> () loc("kernel.cpp":2:0)
+  llvm.return
+}
+
+// -----
+
 // CHECK: @order.sites("cp.async kernel.cpp:1\0Acp.async.commit_group kernel.cpp:2\0Acp.async.wait_group kernel.cpp:3\0Abar.sync kernel.cpp:4\0Aldmatrix.x2.trans kernel.cpp:5\0A\00")
 // CHECK-LABEL: llvm.func @order(
 // CHECK-NOT: nvvm.

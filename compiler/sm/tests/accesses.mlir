@@ -2,13 +2,15 @@
 // What passes know about each op that touches memory or orders accesses.
 
 func.func @tensors(%v: !tile.view<2xf32> {tile.written}, %counter: !tile.view<1xi32>, %where: tensor<8xi32>, %x: tensor<8x8xf32>,
-                   %y: tensor<8xf32>, %i: index) {
+                   %y: tensor<8xf32>, %i: index, %n: i32) {
   // expected-remark @+1 {{reads operand 0 by lanes}}
   %0 = tile.load %v[%i, %i] : !tile.view<2xf32> -> tensor<8x8xf32>
   // expected-remark @+1 {{writes operand 1 by lanes}}
   tile.store %0, %v[%i, %i] : tensor<8x8xf32>, !tile.view<2xf32>
   // expected-remark @+1 {{adds to operand 1 by lanes}}
   tile.atomic_add %x, %v[%i, %i] : tensor<8x8xf32>, !tile.view<2xf32>
+  // expected-remark @+1 {{adds to operand 1 by lanes; adds to operand 5 by lanes; waits for its role}}
+  tile.atomic_add %x, %v[%i, %i] turn %n of %counter[%i] next %n : tensor<8x8xf32>, !tile.view<2xf32>, !tile.view<1xi32>
   // expected-remark @+1 {{reads operand 0 by lanes}}
   %1 = tile.gather %v[%where, %where] : !tile.view<2xf32>, tensor<8xi32>, tensor<8xi32> -> tensor<8xf32>
   // expected-remark @+1 {{adds to operand 1 by lanes}}

@@ -323,6 +323,23 @@ func.func @an_addition_outside_roles(%x: tensor<64x64xf32, #c>, %s: !sm.shared<6
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
+func.func @turns_with_two_tensors(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x64xf32, 128>, %v: !tile.view<2xf32>,
+                                  %w: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32) {
+  sm.roles producer 40 {
+  } consumer 232 {
+    sm.add_out %x, %s, %v[%i, %i] turn %n of %turns[%i] next %n
+      : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+    // expected-error @+1 {{takes turns; all such additions need one buffer, one layout, one tensor and its counters}}
+    sm.add_out %x, %s, %w[%i, %i] turn %n of %turns[%i] next %n
+      : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+  }
+  return
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
 func.func @an_addition_from_a_larger_buffer(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x128xf32, 128>, %v: !tile.view<2xf32>,
                                             %i: index) {
   // expected-error @+1 {{both need one shape and element type}}

@@ -103,6 +103,23 @@ func.func @atomic_add_that_converts(%t: tensor<64xf32>, %v: !tile.view<1xbf16>, 
 
 // -----
 
+func.func @turns_of_a_matrix(%t: tensor<64xf32>, %v: !tile.view<1xf32>, %turns: !tile.view<2xi32>, %i: index, %n: i32) {
+  // expected-error @+1 {{'tile.atomic_add' op takes turns of '!tile.view<2xi32>'; turns are counted in a view of i32 of rank 1}}
+  tile.atomic_add %t, %v[%i] turn %n of %turns[%i] next %n : tensor<64xf32>, !tile.view<1xf32>, !tile.view<2xi32>
+  return
+}
+
+// -----
+
+func.func @a_part_of_a_turn(%t: tensor<64xf32>, %v: !tile.view<1xf32>, %i: index, %n: i32) {
+  // expected-error @+1 {{'tile.atomic_add' op has a part of a turn; turn, turns, place and next belong together}}
+  "tile.atomic_add"(%t, %v, %i, %n) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>}>
+    : (tensor<64xf32>, !tile.view<1xf32>, index, i32) -> ()
+  return
+}
+
+// -----
+
 func.func @atomic_add_of_bf16(%t: tensor<64xbf16>, %v: !tile.view<1xbf16>, %i: index) {
   // expected-error @+1 {{operand #0 must be tile (1 to 5 static, positive dimensions, at most 1048576 elements) of 32-bit float or 32-bit signless integer values, but got 'tensor<64xbf16>'}}
   tile.atomic_add %t, %v[%i] : tensor<64xbf16>, !tile.view<1xbf16>

@@ -35,6 +35,13 @@ func.func @boxes(%arg0: !tile.view<2xf32>, %arg1: index) {
   return
 }
 
+//      CHECK:  func.func @turn(%arg0: tensor<8xf32>, %arg1: !tile.view<1xf32>, %arg2: !tile.view<1xi32>, %arg3: index, %arg4: i32, %arg5: i32) {
+// CHECK-NEXT:    tile.atomic_add %arg0, %arg1[%arg3] turn %arg4 of %arg2[%arg3] next %arg5 : tensor<8xf32>, !tile.view<1xf32>, !tile.view<1xi32>
+func.func @turn(%arg0: tensor<8xf32>, %arg1: !tile.view<1xf32>, %arg2: !tile.view<1xi32>, %arg3: index, %arg4: i32, %arg5: i32) {
+  tile.atomic_add %arg0, %arg1[%arg3] turn %arg4 of %arg2[%arg3] next %arg5 : tensor<8xf32>, !tile.view<1xf32>, !tile.view<1xi32>
+  return
+}
+
 //      CHECK:  func.func @next_work(%arg0: !tile.view<1xi32> {tile.counter, tile.name = "counter", tile.written}, %arg1: i32) {
 // CHECK-NEXT:    %0 = scf.while : () -> i32 {
 // CHECK-NEXT:      %1 = tile.next_work %arg0 : !tile.view<1xi32>

@@ -23,6 +23,8 @@ private:
   std::vector<Operand> coordinates_;
 };
 
+struct Turn;
+
 /// A tensor in memory with run-time shape and strides, or what is left of one after fixing leading dimensions.
 class View {
 public:
@@ -39,6 +41,8 @@ public:
   void store(Position position, Operand tile, Location where = Location::current()) const;
   /// Adds an f32 or i32 tile, atomically per element. Elements outside the view are dropped.
   void atomicAdd(Position position, Operand tile, Location where = Location::current()) const;
+  /// Adds as atomicAdd does, in a fixed order of program instances, so that sums have the same bits in each run.
+  void orderedAdd(Position position, Operand tile, const Turn &turn, Location where = Location::current()) const;
   /// Reads one element per position; elements outside the view are 0. Index operands broadcast against each other; if
   /// all are scalars, the result is a scalar.
   template <class... I> Value gather(Operand first, const I &...rest) const {
@@ -62,6 +66,16 @@ private:
   void scatterAddAt(Operand tile, const std::vector<Operand> &indices) const;
 
   Value node_;
+};
+
+/// The turn of an addition (View::orderedAdd). It waits until `counters[place]` is at least `number`, and raises
+/// the counter to `next` after it. If it waits, a program instance earlier in the grid must raise the counter to
+/// `number`; axis 0 of the grid varies fastest. The counters are 0 when the launch begins, such as by an earlier
+/// kernel. A place outside of the counters neither waits nor counts.
+struct Turn {
+  View counters; ///< i32, rank 1.
+  Operand place;
+  Operand number, next;
 };
 
 /// A view that an expression gathers from, and the view that its gradient is added to.

@@ -164,6 +164,12 @@ void increments(const Me &me) {
   me.store(32 + me.thread(), me.ops->fetch_increment(me.lane, 2, 1, me.out(me.thread())));
 }
 
+void turns(const Me &me) {
+  const auto number = int32_t(me.load(me.thread()));
+  me.ops->turn_pass(me.lane, 2, me.out(0), number);
+  me.ops->turn_wait(me.lane, 3, me.out(0), number);
+}
+
 //===-- cp.async, and functions -----------------------------------------------------------------------------------===//
 
 void copies(const Me &me) {
@@ -232,6 +238,14 @@ void addOthers(std::vector<Operation> &all) {
                          "st.global.b32 [rd0+128], r1;\n",
                  .in = randomWords(32, 5),
                  .out_words = 64});
+  all.push_back({.name = "red.release.max",
+                 .lanes = asKernel<turns>,
+                 .body = loadWords(0, 1) + "red.release.gpu.global.max.s32 [pout], r0;\n"
+                                           "WAIT:\nld.acquire.gpu.global.b32 r1, [pout];\n"
+                                           "setp.lt.s32 p0, r1, r0;\n@p0 bra WAIT;\n",
+                 .in = randomWords(32, 7),
+                 .out_words = 1,
+                 .fill = 0});
   all.push_back({.name = "cp.async",
                  .lanes = asKernel<copies>,
                  .body = std::string(kRow) +

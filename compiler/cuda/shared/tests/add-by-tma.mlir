@@ -38,6 +38,43 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.produc
 // -----
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#d = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// Additions in turns have a buffer of their own. One warp makes all of them, so they are tiles of one layout: the others
+// remain with the lanes.
+// CHECK-LABEL: func.func @turns
+// CHECK-DAG: %[[SHARED:.*]] = sm.alloc : !sm.shared<64x64xf32, 128>
+// CHECK-DAG: %[[OWN:.*]] = sm.alloc : !sm.shared<64x64xf32, 128>
+// CHECK: sm.roles
+// CHECK: sm.add_out %{{.*}}, %[[OWN:.*]], %arg0[%[[I:.*]], %c0] turn %[[N:.*]] of %arg1[%[[I]]] next %[[M:.*]] : {{.*}}, !tile.view<1xi32>
+// CHECK: sm.add_out %{{.*}}, %[[OWN]], %arg0[%[[I]], %c64] turn %[[M]] of %arg1[%[[I]]] next %[[N]] : {{.*}}, !tile.view<1xi32>
+// CHECK: tile.atomic_add %{{.*}} turn
+// CHECK: sm.add_out
+// CHECK-NOT: turn %
+module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @turns(%sum: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %size: index, %x: tensor<64x64xf32, #c>,
+                   %y: tensor<64x32xf32, #d>, %n: i32, %m: i32) {
+    sm.roles producer 40 {
+    } consumer 232 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      scf.for %i = %c0 to %size step %c64 {
+        tile.atomic_add %x, %sum[%i, %c0] turn %n of %turns[%i] next %m
+          : tensor<64x64xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
+        tile.atomic_add %x, %sum[%i, %c64] turn %m of %turns[%i] next %n
+          : tensor<64x64xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
+        tile.atomic_add %y, %sum[%i, %c0] turn %n of %turns[%i] next %m
+          : tensor<64x32xf32, #d>, !tile.view<2xf32>, !tile.view<1xi32>
+        tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64} {
   // expected-remark @+1 {{add_by_tma has no effect: no loop of the consumers adds f32 accumulators of a wgmma}}

@@ -48,3 +48,22 @@ func.func @parts(%ds: !sm.shared<64x96xbf16, 64>, %k: !sm.shared<96x256xbf16, 12
   %z = sm.mma %ds, %q depth 64 {transpose_lhs} : !sm.shared<64x96xbf16, 64>, !sm.shared<64x256xbf16, 128> -> tensor<96x256xf32, #dk>
   return %y, %z : tensor<96x256xf32, #dk>, tensor<96x256xf32, #dk>
 }
+
+// -----
+
+#dq = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8, 0:2:16], lanes = [1:4:2, 0:8:1], warps = [0:2:32, 1:4:64]>
+#dk = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8, 0:3:16], lanes = [1:4:2, 0:8:1], warps = [0:2:48, 1:4:64]>
+
+// The parts of an addition in a turn are made in this turn, and the last one passes it on.
+// CHECK-LABEL: func.func @parts_in_a_turn
+// CHECK: tile.atomic_add %{{.*}}, %{{.*}}[%[[I:.*]], %c0] turn %[[N:.*]] of %[[TURNS:.*]][%[[I]]] next %[[N]]
+// CHECK: tile.atomic_add %{{.*}}, %{{.*}}[%[[I]], %c128{{.*}}] turn %[[N]] of %[[TURNS]][%[[I]]] next %[[M:.*]] :
+func.func @parts_in_a_turn(%ds: !sm.shared<64x96xbf16, 64>, %k: !sm.shared<96x256xbf16, 128>, %q: !sm.shared<64x256xbf16, 128>,
+                 %sum: !tile.view<2xf32>, %i: index, %turns: !tile.view<1xi32>, %n: i32, %m: i32) -> (tensor<96x256xf32, #dk>, tensor<96x256xf32, #dk>) {
+  %c0 = arith.constant 0 : index
+  %x = sm.mma %ds, %k depth 96 : !sm.shared<64x96xbf16, 64>, !sm.shared<96x256xbf16, 128> -> tensor<64x256xf32, #dq>
+  tile.atomic_add %x, %sum[%i, %c0] turn %n of %turns[%i] next %m : tensor<64x256xf32, #dq>, !tile.view<2xf32>, !tile.view<1xi32>
+  %y = sm.mma %ds, %q depth 64 {transpose_lhs} : !sm.shared<64x96xbf16, 64>, !sm.shared<64x256xbf16, 128> -> tensor<96x256xf32, #dk>
+  %z = sm.mma %ds, %q depth 64 {transpose_lhs} : !sm.shared<64x96xbf16, 64>, !sm.shared<64x256xbf16, 128> -> tensor<96x256xf32, #dk>
+  return %y, %z : tensor<96x256xf32, #dk>, tensor<96x256xf32, #dk>
+}

@@ -237,6 +237,27 @@ func.func @regions_of_a_loop(%more: i1, %i: index, %x: tensor<64x64xbf16, #c>) {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !tile = !sm.shared<64x64xbf16, 128>
 
+// All threads meet at an addition in a turn.
+// CHECK-LABEL: func @turn
+// CHECK: sm.write
+// CHECK-NEXT: tile.atomic_add
+// CHECK-NEXT: sm.mma
+func.func @turn(%sum: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32, %x: tensor<64x64xbf16, #c>,
+                %y: tensor<64x64xf32, #c>) -> tensor<64x64xf32, #c> {
+  %a = sm.alloc {offset = 0} : !tile
+  sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+  tile.atomic_add %y, %sum[%i, %i] turn %n of %turns[%i] next %n
+    : tensor<64x64xf32, #c>, !tile.view<2xf32>, !tile.view<1xi32>
+  %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+  return %p : tensor<64x64xf32, #c>
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+!tile = !sm.shared<64x64xbf16, 128>
+
 // `tile.next_work` is a barrier.
 // CHECK-LABEL: func @next_work
 // CHECK: tile.next_work

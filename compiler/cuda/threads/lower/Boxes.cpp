@@ -179,9 +179,7 @@ static Value toCoordinate(Threads &t, Value index) {
   return t.s.toI32(t.b.createOrFold<arith::MinSIOp>(wide, t.s.i64(last)));
 }
 
-/// Returns the coordinates of the tile, or of its row `row` (an index), in the tensor of the view, innermost dimension
-/// first.
-static SmallVector<Value> coordinatesOf(Threads &t, Value view, ValueRange position, Value row) {
+SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position, Value row) {
   SmallVector<Value> coordinates;
   auto add = [&](ArrayRef<Value> indices) {
     for (Value index : llvm::reverse(indices))
@@ -214,7 +212,7 @@ static void forEachBox(Threads &t, sm::SharedType type, Value place, SmallVector
 
 void cuda::loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, Value full) {
   sm::SharedType type = slot.type;
-  SmallVector<Value> coordinates = coordinatesOf(t, load.getView(), load.getPosition(), /*row=*/nullptr);
+  SmallVector<Value> coordinates = coordinatesOf(t, load.getView(), load.getPosition());
   t.gpu.arriveExpecting(full, ShapedType::getNumElements(type.getShape()) * type.elementBytes());
   forEachBox(t, type, slot.address, coordinates, type.getShape()[0],
              [&](Value place, ValueRange at) { t.gpu.loadBox(place, t.parameterOf(mapOf(load)), full, at); });
@@ -236,20 +234,22 @@ void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   t.gpu.commitBoxes();
 }
 
-/// Returns the first row and column of this warp's fragments (i32).
-static std::pair<Value, Value> startOfWarp(Threads &t, const sm::Fragments &grid) {
-  Value row = t.s.mul(t.s.rem(t.warp(), grid.warpsM), sm::kRowsPerWarp);
-  return {row, t.s.mul(t.s.div(t.warp(), grid.warpsM), 16 * grid.columns)};
+/// Returns the first row and column of a warp's fragments (i32).
+static std::pair<Value, Value> startOfWarp(Threads &t, const sm::Fragments &grid, Value warp) {
+  Value row = t.s.mul(t.s.rem(warp, grid.warpsM), sm::kRowsPerWarp);
+  return {row, t.s.mul(t.s.div(warp, grid.warpsM), 16 * grid.columns)};
 }
 
-SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add) {
+/// Returns the boxes of a warp. `coordinatesFrom` returns the coordinates of its first row.
+static SmallVector<AddedBox> boxesOf(Threads &t, sm::AddOutOp add, Value warp,
+                                     function_ref<SmallVector<Value>(Value)> coordinatesFrom) {
   const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(add.getTile()));
   sm::SharedType type = add.getShared().getType();
   const int64_t width = sm::panelColumns(type.getElementType()), panelBytes = type.getShape()[0] * sm::kPanelBytes;
-  auto [row, column] = startOfWarp(t, grid);
+  auto [row, column] = startOfWarp(t, grid, warp);
   Value place = t.s.add(t.s.mul(t.s.div(column, width), panelBytes), t.s.mul(row, sm::kPanelBytes));
   place = t.s.add(place, t.sharedAddress(add.getShared()));
-  SmallVector<Value> first = coordinatesOf(t, add.getView(), add.getPosition(), t.s.toIndex(row));
+  SmallVector<Value> first = coordinatesFrom(row);
   first[0] = t.s.add(first[0], column);
   SmallVector<AddedBox> boxes;
   for (int64_t block = 0; block < grid.rows; ++block)
@@ -263,9 +263,22 @@ SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add) {
   return boxes;
 }
 
-void cuda::addBoxes(Threads &t, ArrayRef<AddedBox> boxes) {
+SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add) {
+  return boxesOf(t, add, t.warp(),
+                 [&](Value row) { return coordinatesOf(t, add.getView(), add.getPosition(), t.s.toIndex(row)); });
+}
+
+SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add, Value warp, ArrayRef<Value> coordinates) {
+  return boxesOf(t, add, warp, [&](Value row) {
+    SmallVector<Value> at(coordinates);
+    at[1] = t.s.add(at[1], row);
+    return at;
+  });
+}
+
+void cuda::addBoxes(Threads &t, ArrayRef<AddedBox> boxes, Value predicate) {
   for (const AddedBox &box : boxes)
-    t.gpu.addBox(box.map, box.at, box.place, t.isFirstLane());
+    t.gpu.addBox(box.map, box.at, box.place, predicate);
   t.gpu.commitBoxes();
 }
 

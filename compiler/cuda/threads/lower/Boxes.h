@@ -27,6 +27,10 @@ bool isVector(sm::ProducerLoadOp load);
 void loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, mlir::Value full);
 /// Starts the TMA copies of this warp's rows to global memory.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
+/// Returns the coordinates of a position, or of `row` rows (an index) after it, in the tensor of the view: i32, the
+/// innermost dimension first.
+llvm::SmallVector<mlir::Value> coordinatesOf(Threads &t, mlir::Value view, mlir::ValueRange position,
+                                             mlir::Value row = nullptr);
 /// A box that TMA adds to a tensor.
 struct AddedBox {
   mlir::Value map;
@@ -35,8 +39,11 @@ struct AddedBox {
 };
 /// Returns the boxes of this warp's elements.
 llvm::SmallVector<AddedBox> boxesToAdd(Threads &t, sm::AddOutOp add);
-/// Starts the TMA additions of boxes that the lanes of this warp have written.
-void addBoxes(Threads &t, llvm::ArrayRef<AddedBox> boxes);
+/// Returns the boxes of the elements of consumer warp `warp` (i32), of a tile at these coordinates.
+llvm::SmallVector<AddedBox> boxesToAdd(Threads &t, sm::AddOutOp add, mlir::Value warp,
+                                       llvm::ArrayRef<mlir::Value> coordinates);
+/// Starts the TMA additions of boxes that lanes have written, in threads in which the predicate is true.
+void addBoxes(Threads &t, llvm::ArrayRef<AddedBox> boxes, mlir::Value predicate);
 /// Waits until TMA has read this warp's earlier stores from the buffer that `write` overwrites. Emits nothing if no
 /// such store can be pending.
 void waitForBoxesOf(Threads &t, sm::WriteOp write);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Loads, stores and atomic additions of tiles in registers from and to global memory, element by element.
 #include "compiler/cuda/threads/lower/Lower.h"
+#include "compiler/cuda/threads/lower/Turns.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -234,7 +235,7 @@ void cuda::addFromRegisters(Threads &t, Value tile, Value view, ValueRange posit
 
 /// ptxas makes a branch of each predicated addition. A tile that lies completely inside the view therefore uses no
 /// predicates.
-static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
+static void addWithoutTurn(Threads &t, tile::AtomicAddOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type);
   bool hasVectors = t.arch() >= 90 && type.getElementType().isF32();
@@ -245,6 +246,13 @@ static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
   t.either(
       isWhole, [&] { addTile(t, op.getTile(), count > 1 ? window.contiguous() : window, count, /*isWhole=*/true); },
       [&] { addTile(t, op.getTile(), window, 1, /*isWhole=*/false); });
+}
+
+static LogicalResult lower(Threads &t, tile::AtomicAddOp op) {
+  if (op.getTurn())
+    inTurn(t, op, [&] { addWithoutTurn(t, op); });
+  else
+    addWithoutTurn(t, op);
   return success();
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
+#include "compiler/cuda/threads/lower/Turns.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -25,7 +26,8 @@ LogicalResult Threads::lowerRole(Block &role, unsigned registers, bool more) {
 static bool storesBoxes(sm::RolesOp roles) {
   WalkResult search = roles.getConsumer().walk([](Operation *op) {
     auto copy = dyn_cast<sm::CopyOutOp>(op);
-    return isa<sm::AddOutOp>(op) || (copy && canStoreBoxes(copy)) ? WalkResult::interrupt() : WalkResult::advance();
+    auto add = dyn_cast<sm::AddOutOp>(op);
+    return (add && !add.getTurn()) || (copy && canStoreBoxes(copy)) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
 }
@@ -34,6 +36,9 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
   gpu.publishMbarriers();
   gpu.barrier();
   hasRoles_ = true;
+  sm::AddOutOp inTurns = additionOfAdder(roles);
+  if (inTurns)
+    mailbox_ = reserve(mailboxBytes(inTurns));
   Value isProducer = s.compare(Compare::sge, warp_, warps_);
   auto branch = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -42,8 +47,15 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
     return failure();
   if (storesBoxes(roles))
     gpu.waitBoxes(); // TMA must read the stores before shared memory is freed.
+  if (inTurns)
+    dismissAdder(*this);
   b.setInsertionPointToStart(branch.thenBlock());
   gpu.setRegisters(roles.getProducerRegisters(), /*more=*/false);
+  if (inTurns) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_ + 1)).thenBlock());
+    lowerAdder(*this, inTurns);
+  }
   b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_)).thenBlock());
   return lowerProducer(roles.getProducer().front());
 }

@@ -3,6 +3,7 @@
 #include "compiler/cuda/threads/lower/Boxes.h"
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/cuda/threads/lower/SharedTile.h"
+#include "compiler/cuda/threads/lower/Turns.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/BitVector.h"
@@ -286,19 +287,31 @@ static void writeStaggered(Threads &t, Value held, SharedPlace place) {
   });
 }
 
+/// Writes the tile to the buffer, from which this warp adds it by TMA.
+static void addByWarp(Threads &t, sm::AddOutOp op) {
+  const SmallVector<AddedBox> boxes = boxesToAdd(t, op); // Not between the store and the addition, which would wait.
+  t.gpu.waitBoxes();
+  t.gpu.syncWarp();
+  writeStaggered(t, op.getTile(), t.sharedPlace(op.getShared()));
+  t.gpu.fenceAsync();
+  t.gpu.syncWarp();
+  addBoxes(t, boxes, t.isFirstLane());
+}
+
+/// Writes the tile to the buffer, from which the adder adds it by TMA.
+static void addByAdder(Threads &t, sm::AddOutOp op) {
+  waitForAdder(t);
+  writeStaggered(t, op.getTile(), t.sharedPlace(op.getShared()));
+  t.gpu.fenceAsync();
+  handToAdder(t, op);
+}
+
 static LogicalResult lower(Threads &t, sm::AddOutOp op) {
-  auto byTma = [&] {
-    const SmallVector<AddedBox> boxes = boxesToAdd(t, op); // Not between the store and the addition, which would wait.
-    t.gpu.waitBoxes();
-    t.gpu.syncWarp();
-    writeStaggered(t, op.getTile(), t.sharedPlace(op.getShared()));
-    t.gpu.fenceAsync();
-    t.gpu.syncWarp();
-    addBoxes(t, boxes);
-  };
+  auto byTma = [&] { op.getTurn() ? addByAdder(t, op) : addByWarp(t, op); };
+  auto byLanes = [&] { addFromRegisters(t, op.getTile(), op.getView(), op.getPosition()); };
   if (!startsAtBox(op.getView(), op.getPosition().back()))
     return op.emitOpError() << "begins at any column; TMA adds only from multiples of 16 bytes";
-  t.either(areBoxes(t, op), byTma, [&] { addFromRegisters(t, op.getTile(), op.getView(), op.getPosition()); });
+  t.either(areBoxes(t, op), byTma, [&] { op.getTurn() ? inTurn(t, op, byLanes) : byLanes(); });
   return success();
 }
 

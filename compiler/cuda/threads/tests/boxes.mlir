@@ -139,3 +139,59 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.producer
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
+
+// The adder, the second warp beside the consumers, adds in turns what all warps have written. Each of its lanes adds for one
+// warp. Consumers wait only until TMA has read their last tile, and at the end send the adder away.
+// CHECK-LABEL: func.func @added_in_turns
+// CHECK: arith.cmpi eq, %{{.*}}, %c9_i32
+// CHECK-COUNT-2: bar.arrive $0, 160;
+// CHECK: scf.while
+// CHECK: nvvm.barrier id = %{{.*}} number_of_threads = %c288_i32
+// CHECK: scf.condition
+// CHECK: ld.acquire.gpu.global.b32
+// CHECK: nvvm.bar.warp.sync
+// CHECK: arith.cmpi slt, %{{.*}}, %c8_i32
+// CHECK: fence.proxy.async.global;
+// CHECK-COUNT-2: cp.reduce.async.bulk.tensor.3d
+// CHECK: cp.async.bulk.commit_group;
+// CHECK: cp.async.bulk.wait_group.read 0;
+// CHECK: nvvm.bar.warp.sync
+// CHECK-COUNT-2: bar.arrive $0, 160;
+// CHECK: cp.async.bulk.wait_group 0;
+// CHECK: nvvm.bar.warp.sync
+// CHECK: red.release.gpu.global.max.s32
+// CHECK: setmaxnreg.inc
+// CHECK: nvvm.barrier id = %{{.*}} number_of_threads = %c160_i32
+// CHECK-COUNT-16: st.shared.v2.b32
+// CHECK: fence.proxy.async.shared::cta;
+// CHECK-COUNT-7: st.shared.b32
+// CHECK: bar.arrive $0, 288;
+// CHECK-NOT: cp.reduce
+// CHECK: } else {
+// CHECK: ld.acquire.gpu.global.b32
+// CHECK: red.relaxed.gpu.global.add.f32
+// CHECK: red.release.gpu.global.max.s32
+// CHECK: nvvm.barrier id = %{{.*}} number_of_threads = %c160_i32
+// CHECK: st.shared.b32
+// CHECK: bar.arrive $0, 288;
+module attributes {tile.arch = 90 : i64, tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64, tile.shared_bytes = 32768 : i64} {
+  func.func @added_in_turns(%o: !tile.view<3xf32>, %turns: !tile.view<1xi32>, %head: index, %size: index, %n: i32, %m: i32) {
+    %s = sm.alloc {offset = 0 : i64} : !sm.shared<64x128xf32, 128>
+    sm.roles producer 24 {
+    } consumer 232 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %x = arith.constant dense<1.0> : tensor<64x128xf32, #c>
+      %matrix = tile.slice %o[%head] : !tile.view<3xf32> -> !tile.view<2xf32>
+      scf.for %i = %c0 to %size step %c64 {
+        sm.add_out %x, %s, %matrix[%i, %c0] turn %n of %turns[%i] next %m
+          : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+      }
+    }
+    return
+  }
+}

@@ -617,6 +617,32 @@ func.func @integers(%first: i32, %y: !tile.view<2xi32>) {
 
 // -----
 
+#acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The first thread waits for the turn, and passes it on when all threads have added. A place outside of the counters has
+// no counter.
+// CHECK-LABEL: func.func @turn
+// CHECK: %[[COUNTER:.*]] = arith.select %{{.*}}, %{{.*}}, %c0_i64
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK: arith.cmpi ne, %[[COUNTER]], %c0_i64
+// CHECK: ld.acquire.gpu.global.b32 now, [$0];
+// CHECK-SAME: %[[COUNTER]], %[[TURN:.*]] : (i64, i32)
+// CHECK: nvvm.barrier0
+// CHECK-COUNT-8: red.relaxed.gpu.global.add
+// CHECK: nvvm.barrier0
+// CHECK: scf.if
+// CHECK: red.release.gpu.global.max.s32 [$0], $1;
+func.func @turn(%x: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32, %m: i32) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : tensor<64x8xf32, #acc>
+  tile.atomic_add %one, %x[%i, %c0] turn %n of %turns[%i] next %m
+    : tensor<64x8xf32, #acc>, !tile.view<2xf32>, !tile.view<1xi32>
+  return
+}
+
+// -----
+
 // The first thread draws the work index for all threads.
 // CHECK-LABEL: func.func @next_work
 // CHECK: scf.while : () -> i32 {

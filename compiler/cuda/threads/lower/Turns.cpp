@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "compiler/cuda/threads/lower/Turns.h"
+
+#include "compiler/cuda/threads/lower/Boxes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tegula;
+using namespace tegula::cuda;
+
+using Compare = Scalars::Compare;
+
+//===-- Turns ----------------------------------------------------------------------------------------------------===//
+
+namespace {
+struct Turn {
+  Value counter;      ///< Its address, an i64; 0 if the place is outside of the counters.
+  Value number, next; ///< i32
+};
+} // namespace
+
+template <class Op> static Turn turnOf(Threads &t, Op op) {
+  const View view = t.view(op.getTurns());
+  Value place = t.scalar(op.getPlace());
+  Value inside = t.s.both(t.s.compare(Compare::sge, place, 0), t.s.compare(Compare::slt, place, view.sizes.front()));
+  Value distance = t.s.mul(t.s.toI64(place), t.s.mul(t.s.toI64(view.strides.front()), view.elementBytes()));
+  return {t.s.select(inside, t.s.add(view.base, distance), t.s.i64(0)), t.scalar(op.getTurn()), t.scalar(op.getNext())};
+}
+
+/// Emits what one thread does with a counter that exists.
+static void withCounter(Threads &t, const Turn &turn, function_ref<void()> emit) {
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::ne, turn.counter, 0)).thenBlock());
+  emit();
+}
+
+static void wait(Threads &t, const Turn &turn) {
+  withCounter(t, turn, [&] { t.gpu.waitForTurn(turn.counter, turn.number); });
+}
+
+static void pass(Threads &t, const Turn &turn) {
+  withCounter(t, turn, [&] { t.gpu.passTurn(turn.counter, turn.next); });
+}
+
+/// Emits what the first lane of a warp does.
+static void byFirstLane(Threads &t, function_ref<void()> emit) {
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
+  emit();
+}
+
+/// Emits what the first thread does.
+static void byFirstThread(Threads &t, function_ref<void()> emit) {
+  OpBuilder::InsertionGuard guard(t.b);
+  Value isFirstWarp = t.s.compare(Compare::eq, t.warp(), 0);
+  t.b.setInsertionPointToStart(scf::IfOp::create(t.b, isFirstWarp).thenBlock());
+  byFirstLane(t, emit);
+}
+
+template <class Op> static void addInTurn(Threads &t, Op op, function_ref<void()> add) {
+  const Turn turn = turnOf(t, op);
+  byFirstThread(t, [&] { wait(t, turn); });
+  t.barrier();
+  add();
+  t.barrier();
+  byFirstThread(t, [&] { pass(t, turn); });
+}
+
+void cuda::inTurn(Threads &t, tile::AtomicAddOp op, function_ref<void()> add) { addInTurn(t, op, add); }
+void cuda::inTurn(Threads &t, sm::AddOutOp op, function_ref<void()> add) { addInTurn(t, op, add); }
+
+//===-- Adder ----------------------------------------------------------------------------------------------------===//
+
+/// The barriers at which consumers hand a tile to the adder, and from which on each of up to four warpgroups may write
+/// the next one. They are the last ones of a block; the consumers' own barriers are the first ones.
+constexpr int64_t kHanded = 15, kFirstFree = 11;
+
+constexpr int64_t kThreadsOfWarpgroup = sm::kWarpsPerWarpgroup * sm::kWarpSize;
+
+static int64_t handingThreads(Threads &t) { return (t.warps() + 1) * sm::kWarpSize; }
+static int64_t warpgroups(Threads &t) { return t.warps() / sm::kWarpsPerWarpgroup; }
+
+// The words of the mailbox. After them come the coordinates of the tile, then those of the counter: the adder computes
+// the address, so that consumers need no registers for it.
+constexpr int64_t kWordBytes = 4;
+enum Word : int64_t { follows, number, next, firstCoordinate };
+
+static Value addressOf(Threads &t, int64_t word) { return t.s.add(t.mailbox(), word * kWordBytes); }
+static Value read(Threads &t, int64_t word) {
+  return t.gpu.loadShared(t.b.getI32Type(), 1, addressOf(t, word)).front();
+}
+static void write(Threads &t, int64_t word, Value value) { t.gpu.storeShared(value, addressOf(t, word)); }
+
+static SmallVector<Value> readCoordinates(Threads &t, int64_t first, int64_t count) {
+  SmallVector<Value> coordinates;
+  for (int64_t dim = 0; dim < count; ++dim)
+    coordinates.push_back(read(t, first + dim));
+  return coordinates;
+}
+
+static int64_t rankOfTensor(Value view) { return cast<tile::ViewType>(tile::rootOf(view).getType()).getRank(); }
+
+sm::AddOutOp cuda::additionOfAdder(sm::RolesOp roles) {
+  sm::AddOutOp found;
+  roles.getConsumer().walk([&](sm::AddOutOp add) {
+    if (add.getTurn())
+      found = add;
+  });
+  return found;
+}
+
+int64_t cuda::mailboxBytes(sm::AddOutOp add) {
+  return (firstCoordinate + rankOfTensor(add.getView()) + rankOfTensor(add.getTurns())) * kWordBytes;
+}
+
+void cuda::waitForAdder(Threads &t) {
+  Value warpgroup = t.s.div(t.warp(), sm::kWarpsPerWarpgroup);
+  t.gpu.barrier(t.s.add(warpgroup, kFirstFree), kThreadsOfWarpgroup + sm::kWarpSize);
+}
+
+void cuda::handToAdder(Threads &t, sm::AddOutOp add) {
+  byFirstThread(t, [&] {
+    write(t, follows, t.s.i32(1));
+    write(t, number, t.scalar(add.getTurn()));
+    write(t, next, t.scalar(add.getNext()));
+    SmallVector<Value> coordinates = coordinatesOf(t, add.getView(), add.getPosition());
+    llvm::append_range(coordinates, coordinatesOf(t, add.getTurns(), add.getPlace()));
+    for (auto [word, coordinate] : llvm::enumerate(coordinates))
+      write(t, firstCoordinate + static_cast<int64_t>(word), coordinate);
+  });
+  t.gpu.syncWarp();
+  t.gpu.arriveAtBarrier(t.s.i32(kHanded), handingThreads(t));
+}
+
+void cuda::dismissAdder(Threads &t) {
+  waitForAdder(t);
+  byFirstThread(t, [&] { write(t, follows, t.s.i32(0)); });
+  t.gpu.syncWarp();
+  t.gpu.arriveAtBarrier(t.s.i32(kHanded), handingThreads(t));
+}
+
+static void freeBuffer(Threads &t) {
+  for (int64_t warpgroup = 0; warpgroup < warpgroups(t); ++warpgroup)
+    t.gpu.arriveAtBarrier(t.s.i32(kFirstFree + warpgroup), kThreadsOfWarpgroup + sm::kWarpSize);
+}
+
+/// Returns the address of the counter at these coordinates of a tensor, the innermost dimension first; 0 outside of it.
+static Value counterAt(Threads &t, const View &tensor, ArrayRef<Value> coordinates) {
+  Value inside, address = tensor.base;
+  for (auto [at, size, stride] : llvm::zip_equal(llvm::reverse(coordinates), tensor.sizes, tensor.strides)) {
+    Value index = t.s.toIndex(at);
+    inside = t.s.both(inside, t.s.compare(Compare::ult, index, size));
+    address = t.s.add(address, t.s.mul(t.s.toI64(index), t.s.mul(t.s.toI64(stride), tensor.elementBytes())));
+  }
+  return t.s.select(inside, address, t.s.i64(0));
+}
+
+/// Each lane adds what one consumer warp has written. All additions have the tensors of `add`, but places of their own.
+static void addOneTile(Threads &t, sm::AddOutOp add) {
+  const int64_t rank = rankOfTensor(add.getView());
+  SmallVector<Value> coordinates = readCoordinates(t, firstCoordinate, rank);
+  SmallVector<Value> place = readCoordinates(t, firstCoordinate + rank, rankOfTensor(add.getTurns()));
+  const Turn turn{counterAt(t, t.view(tile::rootOf(add.getTurns())), place), read(t, number), read(t, next)};
+  byFirstLane(t, [&] { wait(t, turn); });
+  t.gpu.syncWarp();
+  {
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::slt, t.lane(), t.warps())).thenBlock());
+    t.gpu.fenceAsyncTensors();
+    addBoxes(t, boxesToAdd(t, add, t.lane(), coordinates), /*predicate=*/nullptr);
+  }
+  t.gpu.waitBoxes();
+  t.gpu.syncWarp();
+  freeBuffer(t);
+  t.gpu.waitBoxesWritten();
+  t.gpu.syncWarp();
+  byFirstLane(t, [&] { pass(t, turn); });
+}
+
+void cuda::lowerAdder(Threads &t, sm::AddOutOp add) {
+  freeBuffer(t);
+  auto loop = scf::WhileOp::create(t.b, TypeRange{}, ValueRange{});
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.createBlock(&loop.getBefore());
+  t.gpu.barrier(t.s.i32(kHanded), handingThreads(t));
+  scf::ConditionOp::create(t.b, t.s.compare(Compare::ne, read(t, follows), 0), ValueRange{});
+  t.b.createBlock(&loop.getAfter());
+  addOneTile(t, add);
+  scf::YieldOp::create(t.b);
+}

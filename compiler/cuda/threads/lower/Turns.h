@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Additions that program instances make one after another.
+#pragma once
+
+#include "compiler/cuda/threads/Threads.h"
+
+namespace tegula::cuda {
+
+/// Adds from all threads that run this part of the program, when the turn of `op` has come. Passes the turn on when all
+/// of them have added.
+void inTurn(Threads &t, tile::AtomicAddOp op, llvm::function_ref<void()> add);
+void inTurn(Threads &t, sm::AddOutOp op, llvm::function_ref<void()> add);
+
+// The adder: a warp beside the producer, which makes the TMA additions of all consumer warps in their turns. Consumers
+// write a tile to the buffer and, for one tile at a time, an order to the mailbox: coordinates and turn.
+
+/// Returns an addition of `roles` that the adder makes. Null if there is none.
+sm::AddOutOp additionOfAdder(sm::RolesOp roles);
+/// Returns the number of bytes of the mailbox.
+int64_t mailboxBytes(sm::AddOutOp add);
+/// Waits until this warpgroup may write to the buffer.
+void waitForAdder(Threads &t);
+/// Hands what this thread has written to the buffer to the adder, with the order to add it.
+void handToAdder(Threads &t, sm::AddOutOp add);
+/// Tells the adder that no tile follows.
+void dismissAdder(Threads &t);
+/// Emits the program of the adder.
+void lowerAdder(Threads &t, sm::AddOutOp add);
+
+} // namespace tegula::cuda

@@ -1,0 +1,21 @@
+module attributes {tile.version = 1 : i64} {
+  func.func @turns(%x: !tile.view<2xf32> {tile.name = "x"}, %sums: !tile.view<2xf32> {tile.name = "sums", tile.written}, %counters: !tile.view<2xi32> {tile.name = "counters", tile.written}) {
+    %0 = arith.constant 0 : index loc("dsl/programs.cpp":144:0)
+    %1 = tile.dim %x 0 : !tile.view<2xf32> loc("dsl/programs.cpp":144:0)
+    %2 = arith.constant 8 : index loc("dsl/programs.cpp":144:0)
+    %3 = tile.program_id 0 loc("dsl/programs.cpp":143:0)
+    scf.for %4 = %0 to %1 step %2 {
+      %5 = tile.load %x[%4, %0] : !tile.view<2xf32> -> tensor<8x4xf32> loc("dsl/programs.cpp":146:0)
+      %6 = arith.constant dense<2.0> : tensor<8x4xf32> loc("dsl/programs.cpp":146:0)
+      %7 = arith.mulf %5, %6 : tensor<8x4xf32> loc("dsl/programs.cpp":146:0)
+      %8 = tile.program_id 1 loc("dsl/programs.cpp":145:0)
+      %9 = tile.slice %counters[%8] : !tile.view<2xi32> -> !tile.view<1xi32> loc("dsl/programs.cpp":145:0)
+      %10 = arith.index_cast %3 : index to i32 loc("dsl/programs.cpp":146:0)
+      %11 = arith.constant 1 : index loc("dsl/programs.cpp":145:0)
+      %12 = arith.addi %3, %11 : index loc("dsl/programs.cpp":145:0)
+      %13 = arith.index_cast %12 : index to i32 loc("dsl/programs.cpp":146:0)
+      tile.atomic_add %7, %sums[%4, %0] turn %10 of %9[%4] next %13 : tensor<8x4xf32>, !tile.view<2xf32>, !tile.view<1xi32> loc("dsl/programs.cpp":146:0)
+    } loc("dsl/programs.cpp":144:0)
+    return loc("dsl/programs.cpp":199:0)
+  } loc("dsl/programs.cpp":199:0)
+} loc("dsl/programs.cpp":199:0)
