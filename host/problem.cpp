@@ -69,6 +69,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
   TEGULA_RETURN_IF_ERROR(checkRange("causal", problem->causal, TEGULA_CAUSAL_BOTTOM_RIGHT));
   TEGULA_RETURN_IF_ERROR(checkRange("variants", problem->variants, kAllVariants));
+  TEGULA_RETURN_IF_ERROR(checkRange("reserved", problem->reserved, 0));
   TEGULA_RETURN_IF_ERROR(checkDiagonal(*problem));
   AttentionProblem result;
   result.dtype = static_cast<DType>(problem->dtype);
@@ -79,6 +80,7 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   result.backward = problem->backward != 0;
   result.lse_gradient = problem->lse_gradient != 0;
   result.contain_nonfinite = problem->contain_nonfinite != 0;
+  result.deterministic = problem->deterministic != 0;
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_q", problem->seqlen_q, result.expected.seqlen_q));
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_k", problem->seqlen_k, result.expected.seqlen_k));
   return result;

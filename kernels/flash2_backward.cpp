@@ -7,6 +7,7 @@
 #include "spaces.h"
 
 #include <limits>
+#include <optional>
 
 namespace tegula {
 namespace {
@@ -50,11 +51,61 @@ struct KeyBlock {
   Value k, v; ///< [block_n, head_dim], [block_n, value_dim]
 };
 
+/// The block of keys on which a program instance works.
+struct KeyPlace {
+  Value block, kv_head, batch;
+  Value number; ///< The number of the instance among those of its kv head, if they have an order; i32.
+};
+
+/// Returns the place of this instance in the grid.
+KeyPlace placeInGrid() { return {programId(0), programId(1), programId(2), constant(i32, 0)}; }
+
+/// Returns the place of this instance if instances add to dQ one after another. Those of a kv head take its blocks from
+/// the last one to the first. Later queries see more keys, if there is a diagonal: an instance then begins with the
+/// queries that only it and the instances before it visit, and visits each tile one step later than the instance before
+/// it. Nobody waits. Several kv heads alternate, so that an instance starts later than the one before it, but only as
+/// many as the L2 cache holds.
+KeyPlace placeInOrder(const AttentionConfig &c, View Q, View K) {
+  constexpr int numbersInL2 = 4 << 20; // Of Q: with those of dO, and dQ in f32, 32 MiB.
+  auto narrow = [](Value x) { return cast(i32, x); };
+  auto wide = [](Value x) { return cast(DType::index, x); };
+  Value blocks = narrow(numPrograms(0)), kvHeads = narrow(numPrograms(1)), heads = narrow(numPrograms(2)) * kvHeads;
+  Value rows = narrow(clamp(queryHeadsPerKvHead(Q, K) * Q.dim(2), 1, numbersInL2));
+  Value group = max(min(numbersInL2 / c.head_dim / rows, heads), 1);
+  Value instance = (narrow(programId(2)) * kvHeads + narrow(programId(1))) * blocks + narrow(programId(0));
+  Value first = instance / (blocks * group) * group, rest = instance - first * blocks;
+  Value together = min(heads - first, group), head = first + rest % together, number = rest / together;
+  return {wide(blocks - 1 - number), wide(head % kvHeads), wide(head / kvHeads), number};
+}
+
+/// Returns the turn of instance `number` at the tile from query `i` on. `before` are the queries (i32) that the
+/// instance before it visits: it passes the turn on if it visits the tile. Otherwise this instance is the first one of
+/// the tile.
+Turn turnAt(View turns, Value number, Value i, const Interval &before) {
+  Value position = cast(i32, i), isVisited = (position >= before.begin) & (position < before.end);
+  return {turns, i, select(isVisited, number, 0), number + 1};
+}
+
+/// Returns the queries that visit a block of keys. If additions to dQ have a fixed order, tiles begin at multiples of
+/// block_m, so that those of all blocks of keys are the same tiles.
+Interval visitedBy(const AttentionConfig &c, const ScoreStrip &strip) {
+  auto [begin, end] = strip.visited();
+  return {c.deterministic ? cast(DType::index, cast(i32, begin) / c.block_m * c.block_m) : begin, end};
+}
+
+/// Returns the queries (i32) that visit the block of keys of the instance before instance `number`; none if it is the
+/// first one.
+Interval visitedBefore(const AttentionConfig &c, const Scores &scores, Value number, Value j) {
+  auto [begin, end] = visitedBy(c, scores.ofKeys(j + c.block_n));
+  return {cast(i32, begin), select(number > 0, cast(i32, end), 0)};
+}
+
 /// A block of queries against a block of keys.
 struct Tile {
-  Value q, do_i; ///< [block_m, head_dim], [block_m, value_dim]
-  Value seen;    ///< i1, broadcasts to [block_m, block_n]: false where there is no score.
-  Value p, ds;   ///< [block_m, block_n], rounded.
+  Value q, do_i;                           ///< [block_m, head_dim], [block_m, value_dim]
+  Value seen;                              ///< i1, broadcasts to [block_m, block_n]: false where there is no score.
+  Value p, ds;                             ///< [block_m, block_n], rounded.
+  std::optional<Turn> turn = std::nullopt; ///< The turn of the addition to dQ, if additions have a fixed order.
 };
 
 /// Returns the scores' product with the accumulators' first values, times scale.
@@ -99,9 +150,19 @@ Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, cons
   return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, modifies ? select(seen, ds, 0.0) : ds)};
 }
 
+/// Adds dS K to dQ in the turn of the tile. A product that is not finite is computed again, as below.
+void addToDqInTurn(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value k) {
+  Var dq = dot(tile.ds, k); // [block_m, head_dim]
+  if (c.contain_nonfinite)
+    when(!allFinite(dq), [&] { dq = dotWhere(tile.seen, tile.ds, k, 0.0); });
+  dQ.orderedAdd(i, dq, *tile.turn);
+}
+
 /// Adds dS K to dQ. If a key that a query does not see has a NaN or an infinity, 0 times it is NaN. A product that is
 /// not finite is therefore computed again without hidden keys.
 void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value k) {
+  if (tile.turn)
+    return addToDqInTurn(c, dQ, i, tile, k);
   Value dq = dot(tile.ds, k); // [block_m, head_dim]
   if (!c.contain_nonfinite)
     return dQ.atomicAdd(i, dq);
@@ -110,9 +171,8 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,
                     View dK, View dV, Value scale, VariantViews views) {
-  Value j = programId(0) * c.block_n;
-  Value kv_head = programId(1);
-  Value batch = programId(2);
+  auto [block, kv_head, batch, number] = c.deterministic ? placeInOrder(c, Q, K) : placeInGrid();
+  Value j = block * c.block_n;
   Value group = queryHeadsPerKvHead(Q, K);
 
   KeyBlock keys = {K.at(batch, kv_head).load(j, {c.block_n, c.head_dim}),
@@ -124,10 +184,17 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
       Value head = kv_head * group + member;
       Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
       ScoreStrip strip = scores.ofKeys(j);
-      for (Value i : range(strip.visited().begin, strip.visited().end, c.block_m)) {
+      const Interval visited = visitedBy(c, strip);
+      std::optional<Interval> before;
+      if (c.deterministic)
+        before.emplace(visitedBefore(c, scores, number, j));
+      for (Value i : range(visited.begin, visited.end, c.block_m)) {
         Head at = {Q.at(batch, head), dO.at(batch, head), lse_term.at(batch, head), dp_init.at(batch, head),
                    dQ.at(batch, head)};
-        add(at, i, tileAt(c, at, keys, strip, i, scale, gradients));
+        Tile tile = tileAt(c, at, keys, strip, i, scale, gradients);
+        if (before)
+          tile.turn.emplace(turnAt(views.back().at(batch, head), number, i, *before));
+        add(at, i, tile);
       }
     }
   };
@@ -161,9 +228,10 @@ Value lseGradient(View L, View dL, Value i, int block_m) {
   return select(lse == -infinity, 0.0, dlse);
 }
 
-/// Computes the row statistics of the main program, and clears dQ. `dL` is empty if L has no gradient.
+/// Computes the row statistics of the main program, and clears dQ and the turns. `views` has the gradient of L, if
+/// there is one, then the turns, if additions to dQ have a fixed order.
 void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_term, View dp_init, View dQ, Value scale,
-                VariantViews dL) {
+                VariantViews views) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);
   Value batch = programId(2);
@@ -171,10 +239,12 @@ void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_term
   Value do_i = dO.at(batch, head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
   Value sum = rowSum(do_i * o);                                      // [block_m]
   Value delta =                                                      // [block_m]
-      c.lse_gradient ? sum - lseGradient(L.at(batch, head), dL[0].at(batch, head), i, c.block_m) : sum;
+      c.lse_gradient ? sum - lseGradient(L.at(batch, head), views[0].at(batch, head), i, c.block_m) : sum;
   dp_init.at(batch, head).store(i, -delta);                                   // [block_m]
   lse_term.at(batch, head).store(i, lseTerm(c, L.at(batch, head), i, scale)); // [block_m]
   dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));            // [block_m, head_dim]
+  if (c.deterministic)
+    views.back().at(batch, head).store(i, fill({c.block_m}, 0)); // [block_m]
 }
 
 void postprocess(const AttentionConfig &c, View dQ_acc, View dQ, Value scale) {
@@ -227,15 +297,20 @@ ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape 
 
 const SearchSpace kFlash2BackwardSpace = {boxes, estimate};
 
+/// Returns the counters of the turns in which instances add to dQ.
+static TensorArg turns() { return {"turns", i32, 3}; }
+
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config) {
   auto kernel = [&config](View o, View d_o, View lse, View lse_term, View dp_init, View dq_acc, Value scale,
-                          VariantViews d_lse) {
-    preprocess(config, o, d_o, lse, lse_term, dp_init, dq_acc, scale, d_lse);
+                          VariantViews views) {
+    preprocess(config, o, d_o, lse, lse_term, dp_init, dq_acc, scale, views);
   };
-  std::vector<TensorArg> d_lse;
+  std::vector<TensorArg> list;
   if (config.lse_gradient)
-    d_lse = {statistic("dlse")};
-  return recordList("flash2_backward_preprocess", kernel, d_lse, tensor(config, "o"), tensor(config, "do"),
+    list.push_back(statistic("dlse"));
+  if (config.deterministic)
+    list.push_back(turns());
+  return recordList("flash2_backward_preprocess", kernel, list, tensor(config, "o"), tensor(config, "do"),
                     statistic("lse"), statistic("lse_term"), statistic("dp_init"), accumulator("dq_acc"),
                     ScalarArg{"scale", f32});
 }
@@ -245,10 +320,12 @@ Expected<Program> recordFlash2Backward(const AttentionConfig &config) {
                           Value scale, VariantViews views) {
     flash2Backward(config, q, k, v, d_o, lse_term, dp_init, dq_acc, dk, dv, scale, views);
   };
-  return recordList("flash2_backward", kernel, variantTensorsAndGradients(config), tensor(config, "q"),
-                    tensor(config, "k"), tensor(config, "v"), tensor(config, "do"), statistic("lse_term"),
-                    statistic("dp_init"), accumulator("dq_acc"), tensor(config, "dk"), tensor(config, "dv"),
-                    ScalarArg{"scale", f32});
+  std::vector<TensorArg> list = variantTensorsAndGradients(config);
+  if (config.deterministic)
+    list.push_back(turns());
+  return recordList("flash2_backward", kernel, list, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),
+                    tensor(config, "do"), statistic("lse_term"), statistic("dp_init"), accumulator("dq_acc"),
+                    tensor(config, "dk"), tensor(config, "dv"), ScalarArg{"scale", f32});
 }
 
 Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config) {

@@ -17,7 +17,8 @@ std::string describe(const AttentionProblem &problem) {
          " algorithm=" + std::string(toString(problem.algorithm)) + " head_dim=" + std::to_string(problem.head_dim) +
          " value_dim=" + std::to_string(problem.value_dim) + " causal=" + std::string(toString(problem.causal)) +
          " variant=" + variant + (problem.lse_gradient ? " lse_gradient=true" : "") +
-         (problem.contain_nonfinite ? " contain_nonfinite=true" : "");
+         (problem.contain_nonfinite ? " contain_nonfinite=true" : "") +
+         (problem.deterministic ? " deterministic=true" : "");
 }
 
 /// Returns true if a program itself contains NaN and infinities. On a GPU this would take registers and shared memory
@@ -69,7 +70,8 @@ Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view
                            .heads_in_l2 = std::max(schedule.heads_in_l2, 1),
                            .tile_scheduler = schedule.tile_scheduler.value_or(TileScheduler::single_tile),
                            .lse_gradient = problem.lse_gradient,
-                           .contain_nonfinite = contains(problem, program, target)};
+                           .contain_nonfinite = contains(problem, program, target),
+                           .deterministic = problem.deterministic};
     return KernelConfig{std::move(config), schedule};
   });
 }

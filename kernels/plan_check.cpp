@@ -40,12 +40,26 @@ Status checkHeadsInL2(const Schedule &schedule) {
 
 /// Checks the names of a variant's tensors, which become parameters together with those of the kernels.
 Status checkNames(const Variant &variant) {
-  std::set<std::string> taken = {"q", "k",   "v", "o", "lse",     "do",      "dq",     "dk",    "dv",      "m",
-                                 "l", "acc", "s", "p", "lse_term", "dp_init", "dq_acc", "scale", "counter", "dlse"};
+  std::set<std::string> taken = {"q",        "k",       "v",      "o",     "lse",     "do",   "dq",
+                                 "dk",       "dv",      "m",      "l",     "acc",     "s",    "p",
+                                 "lse_term", "dp_init", "dq_acc", "scale", "counter", "dlse", "turns"};
   for (const VariantTensor &tensor : variant.tensors)
     for (const std::string &name : {tensor.name, tensor.wants_gradient ? "d" + tensor.name : std::string()})
       if (!name.empty() && !taken.insert(name).second)
         return invalidArgument("variant", "its tensor '" + name + "' has the name of another one");
+  return {};
+}
+
+/// Checks that each gradient of a deterministic problem is a sum in a fixed order.
+Status checkGradients(const AttentionProblem &problem) {
+  if (problem.backward && problem.deterministic)
+    for (const VariantTensor &tensor : problem.variant.tensors)
+      if (tensor.wants_gradient && !tensor.read_once)
+        return {
+            ErrorCode::unsupported,
+            "deterministic is true, but variant '" + problem.variant.name + "' wants the gradient of '" + tensor.name +
+                "', of which several scores read one element; its sum has no fixed order. Set wants_gradient to false, "
+                "or deterministic; read_once must be true for a tensor of which each score reads its own element"};
   return {};
 }
 
@@ -68,6 +82,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));
   if (problem.backward && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::unsupported, "this algorithm has no backward pass; flash2 has one"};
+  TEGULA_RETURN_IF_ERROR(checkGradients(problem));
   if (problem.lse_gradient && !problem.backward)
     return invalidArgument("lse_gradient",
                            "it is true, but 'backward' is false; it must be false without a backward pass");

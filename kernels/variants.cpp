@@ -167,7 +167,11 @@ Variant documents() {
 
 Variant additiveBias(DType dtype) {
   Variant variant{.name = "bias",
-                  .tensors = {{"bias", dtype, {Axis::batch, Axis::heads, Axis::seqlen_q, Axis::seqlen_k}, true}}};
+                  .tensors = {{.name = "bias",
+                               .dtype = dtype,
+                               .axes = {Axis::batch, Axis::heads, Axis::seqlen_q, Axis::seqlen_k},
+                               .wants_gradient = true,
+                               .read_once = true}}};
   variant.score = [](Value score, const ScoreIndex &at, VariantViews tensors) {
     return score + tensors[0].gather(at.batch, at.head, at.query, at.key);
   };

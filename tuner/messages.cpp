@@ -80,6 +80,7 @@ Json toJson(const TuningTask &task) {
           {"variant", problem.variant.name},
           {"backward", problem.backward},
           {"contain_nonfinite", problem.contain_nonfinite},
+          {"deterministic", problem.deterministic},
           {"shape", toJson(task.shape)}};
 }
 
@@ -90,7 +91,8 @@ TuningTask taskOf(const Json &json) {
                            .value_dim = json.at("value_dim"),
                            .causal = parsed(json, "causal", parseCausal),
                            .backward = json.at("backward"),
-                           .contain_nonfinite = json.value("contain_nonfinite", false)};
+                           .contain_nonfinite = json.value("contain_nonfinite", false),
+                           .deterministic = json.value("deterministic", false)};
   problem.variant = variantOf(json, problem);
   return {.problem = problem, .shape = shapeOf(json.at("shape")), .program = json.at("program")};
 }

@@ -43,7 +43,8 @@ class Problem(Versioned):
     _fields_ = [("struct_size", c_uint32), ("dtype", c_int32), ("head_dim", c_int32), ("value_dim", c_int32),
                 ("causal", c_int32), ("backward", c_int32), ("variants", c_int32), ("bottom_right", c_int32),
                 ("window_left", c_int64), ("window_right", c_int64), ("softcap", c_double),
-                ("seqlen_q", c_int64), ("seqlen_k", c_int64), ("lse_gradient", c_int32), ("contain_nonfinite", c_int32)]
+                ("seqlen_q", c_int64), ("seqlen_k", c_int64), ("lse_gradient", c_int32), ("contain_nonfinite", c_int32),
+                ("deterministic", c_int32), ("reserved", c_int32)]
 
 
 class ForwardArgs(Versioned):

@@ -160,6 +160,23 @@ TEST(Call, AGradientOfLseIsNeverDropped) {
               HasSubstr("argument 'lse_gradient': it is true, but 'backward' is false"));
 }
 
+TEST(Call, HasTheSameBitsEachTimeIfItIsDeterministic) {
+  const Context context = makeContext();
+  tegula_attention_problem ordered = problem();
+  ordered.deterministic = 1;
+  Sequence sequence(300);
+  lossOf(context, sequence, std::vector<float>(300));
+  ASSERT_TRUE(isOk(context.backward(ordered, sequence.backward())));
+  const std::vector<float> dq = sequence.dq;
+  for (int repetition = 0; repetition < 5; ++repetition) {
+    std::fill(sequence.dq.begin(), sequence.dq.end(), 7.0f);
+    ASSERT_TRUE(isOk(context.backward(ordered, sequence.backward())));
+    EXPECT_EQ(sequence.dq, dq);
+  }
+  ordered.reserved = 1;
+  EXPECT_THAT(context.supports(ordered).message, HasSubstr("argument 'reserved': it is 1; it must be from 0 to 0"));
+}
+
 TEST(Call, TakesTheTensorsOfVariants) {
   const Context context = makeContext();
   tegula_attention_problem biased = problem();

@@ -68,6 +68,17 @@ TEST_P(SimtKernels, WithPersistentInstances) {
   }
 }
 
+TEST_P(SimtKernels, WithAdditionsInTurns) {
+  Case c = caseOf({.block_m = 32, .block_n = 32, .num_warps = 2}, 100, 130);
+  c.deterministic = true;
+  for (Causal causal : {Causal::none, Causal::top_left}) {
+    c.causal = causal;
+    Schedules schedules(c, "simt");
+    for (uint64_t seed = 0; c.backward && seed < 2 * kSimtSchedulers; ++seed)
+      schedules.run(seed);
+  }
+}
+
 /// With 24 rows in a block, warps share rows of the scores. They must pass the same barriers, although each warp sees
 /// only its own scores grow. With 1 row in a block, warps share only columns of the output, and hold different rows of
 /// the scores.

@@ -59,6 +59,21 @@ TEST_P(SimtRoles, WithSmallTiles) {
       launches += some.run(seed);
 }
 
+/// Several program instances add to each tile of dQ, which the adder of each does in its turn.
+TEST_P(SimtRoles, WithAdditionsInTurns) {
+  const auto [dtype, dim, causal] = GetParam();
+  Case c = attentionCase(dtype, dim, 200, 300);
+  c.causal = causal;
+  c.deterministic = true;
+  Schedules chosen(c, "simt:sm_90a");
+  c.layout = Layout::scattered; // The producer cannot load by TMA.
+  Schedules scattered(c, "simt:sm_90a");
+  for (uint64_t seed = 0; seed < kSimtSchedulers; ++seed) {
+    chosen.run(seed);
+    scattered.run(seed);
+  }
+}
+
 /// Some scores exceed the first block's by 2^40, and some rows see nothing of the first block: some warps recompute
 /// scores.
 TEST_P(SimtRoles, WithRecomputedScores) {

@@ -26,7 +26,8 @@ public:
   int64_t run(uint64_t seed);
 
 private:
-  /// Compares results with the first run's. The bits of dq may differ, because its additions have no order.
+  /// Compares results with the first run's. The bits of dq may differ unless the case is deterministic: its additions
+  /// have no order.
   void compare(Tensors &tensors);
 
   Case case_;

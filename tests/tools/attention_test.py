@@ -38,6 +38,14 @@ class JsonTest(CommandLineTest):
         for key in ("dq_error_ratio", "dk_error_ratio", "dv_error_ratio"):
             self.assertTrue(0 < answer["backward"][key] <= 2, answer)
 
+    def test_reruns_of_the_deterministic_backward_pass_have_the_same_bits(self):
+        answer = self.attention(*SMALL, "--variant", "bias", "--backward", "--deterministic", "--check", "--repeat", "3")
+        self.assertTrue(answer["deterministic"])
+        self.assertEqual(answer["reruns"], {"runs": 3, "different": {
+            "o": 0, "lse": 0, "dq": 0, "dk": 0, "dv": 0, "dbias": 0}})
+        self.assertEqual(self.attention(*SMALL, "--repeat", "1")["reruns"],
+                         {"runs": 1, "different": {"o": 0, "lse": 0}})
+
     def test_without_check_backward_has_no_errors(self):
         self.assertEqual(list(self.attention(*SMALL, "--backward")["backward"]), ["schedule", "ms", "tflops"])
 

@@ -130,6 +130,13 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   } else {
     TEGULA_RETURN_IF_ERROR(measure(*run, report, progress));
   }
+  if (options.repeat > 0) {
+    progress.show("comparing reruns");
+    Expected<Reruns> reruns = rerun(*run, attention->problem, options.repeat);
+    if (!reruns)
+      return reruns.status();
+    report.reruns = std::move(*reruns);
+  }
   TEGULA_RETURN_IF_ERROR(inspect(*run, options, report, progress));
   return report;
 }
@@ -143,6 +150,8 @@ Status attentionCommand(const AttentionOptions &options) {
   TEGULA_RETURN_IF_ERROR(print(options.json ? toJson(*report) : toTable(*report)));
   if (report->exploration)
     TEGULA_RETURN_IF_ERROR(verdict(*report->exploration));
+  if (report->reruns)
+    TEGULA_RETURN_IF_ERROR(verdict(*report->reruns));
   return report->errors ? verdict(*report->errors) : Status();
 }
 

@@ -45,6 +45,13 @@ Json backwardOf(const AttentionReport &report) {
   return backward;
 }
 
+Json rerunsOf(const Reruns &reruns) {
+  Json different;
+  for (const RerunTensor &tensor : reruns.tensors)
+    different[tensor.name] = tensor.different;
+  return {{"runs", reruns.runs}, {"different", different}};
+}
+
 Json trafficOf(const SimtTraffic &row) {
   return {{"kernel", row.site.kernel},
           {"instruction", row.site.instruction},
@@ -83,6 +90,8 @@ std::string toJson(const AttentionReport &report) {
                {"dtype", toString(problem.dtype)},
                {"shape", shapeOf(report.attention)},
                {"causal", toString(problem.causal)}};
+  if (problem.deterministic)
+    json["deterministic"] = true;
   if (report.attention.variant)
     json["variant"] = report.attention.variant->name;
   json["compile_ms"] = report.compile_ms;
@@ -92,6 +101,8 @@ std::string toJson(const AttentionReport &report) {
     json["backward"] = backwardOf(report);
   if (report.exploration)
     json["simt"] = simtOf(*report.exploration);
+  if (report.reruns)
+    json["reruns"] = rerunsOf(*report.reruns);
   return json.dump(2) + "\n";
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxGap = 1 << 16;
+constexpr int64_t kMaxRepeat = 1000000;
 constexpr int64_t kDefaultSeqlen = 1024;
 
 constexpr const char *kExamples = R"(Examples:
@@ -20,11 +21,13 @@ constexpr const char *kExamples = R"(Examples:
   tegula attention --heads 8 --kv-heads 2 --causal bottom_right --backward
   tegula attention --seqlen-q 1 --seqlen-k 32768       one new token against a long context
   tegula attention --variant documents --backward --check
+  tegula attention --backward --deterministic --repeat 100
   tegula attention --dtype bf16 --save out --json      arrays as out/*.npy, figures as JSON
 
 --seed decides a variant's tensors, too. TFLOP/s count all scores, whatever a variant hides.
 A row that may see no key gives o = 0, lse = -inf and zero gradients.
-Exit code: 0 if all went well, 1 if something failed or an error ratio exceeds 2, 2 for bad input.)";
+Exit code: 0 if all went well, 1 if something failed, an error ratio exceeds 2, or a rerun has other
+bits, 2 for bad input.)";
 
 void addMethod(CLI::App &command, AttentionOptions &o) {
   addWord(command, "--algorithm", algorithmWords(), o.algorithm, parseAlgorithm,
@@ -48,6 +51,8 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
 void addOutput(CLI::App &command, AttentionOptions &o) {
   command.add_flag("--check", o.check, "Compare with a double-precision reference (slow)");
   addCheckFinite(command, o.check_finite);
+  addNumber(command, "--repeat", o.repeat, 1, kMaxRepeat,
+            "Run again this many times, and compare the bits of the results. Without\n--deterministic, dq may differ");
   command
       .add_option("--save", o.save,
                   "Write q, k, v, o, lse (--backward: do, dq, dk, dv) and a variant's\ntensors as .npy")

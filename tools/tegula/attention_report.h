@@ -5,6 +5,7 @@
 #include "workload/attention_case.h"
 #include "workload/attention_check.h"
 #include "workload/attention_exploration.h"
+#include "workload/reruns.h"
 
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,7 @@ struct AttentionReport {
   std::optional<double> backward_ms;
   std::optional<AttentionErrors> errors;
   std::optional<AttentionExploration> exploration; ///< simt only.
+  std::optional<Reruns> reruns;
 };
 
 /// Returns one JSON object, indented. A number that is not finite becomes null.

@@ -21,9 +21,10 @@ std::string heading(const AttentionReport &report) {
   if (gaps.q + gaps.k + gaps.v + gaps.o > 0)
     dims += fmt::format(", gaps between rows {}, {}, {}, {}", gaps.q, gaps.k, gaps.v, gaps.o);
   const std::string variant = report.attention.variant ? fmt::format(", {}", report.attention.variant->name) : "";
-  return fmt::format("Attention ({}, {}, causal: {}{}) on {}: {}\n"
+  const char *order = problem.deterministic ? ", deterministic" : "";
+  return fmt::format("Attention ({}, {}, causal: {}{}{}) on {}: {}\n"
                      "batch {}, {}, {} queries, {} keys, {}\n",
-                     toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), variant,
+                     toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), variant, order,
                      report.target, report.device, shape.batch, heads, shape.seqlen_q, shape.seqlen_k, dims);
 }
 
@@ -47,6 +48,16 @@ std::string errorTable(const AttentionErrors &errors) {
   return text;
 }
 
+std::string rerunTable(const Reruns &reruns) {
+  std::string text = fmt::format("\nBits in {} reruns:\n", reruns.runs);
+  for (const RerunTensor &tensor : reruns.tensors)
+    text += tensor.different == 0 ? fmt::format("  {:<9} always the same\n", tensor.name)
+                                  : fmt::format("  {:<9} others in {}{}\n", tensor.name, tensor.different,
+                                                tensor.promised ? ", although the same are promised"
+                                                                : ", as sums without an order may have");
+  return text;
+}
+
 } // namespace
 
 std::string toTable(const AttentionReport &report) {
@@ -58,6 +69,8 @@ std::string toTable(const AttentionReport &report) {
     text += timeLine("backward", *report.backward_ms, backwardFlops(report.attention), report.backward_schedule);
   if (report.exploration)
     text += toTable(*report.exploration);
+  if (report.reruns)
+    text += rerunTable(*report.reruns);
   return report.errors ? text + errorTable(*report.errors) : text;
 }
 

@@ -17,6 +17,8 @@ void addKernelOptions(CLI::App &command, KernelOptions &o) {
   command.add_flag("--contain-nonfinite", o.contain_nonfinite,
                    "NaN and infinities reach only results that see their row. It costs\n"
                    "time on a GPU; on the cpu it always holds");
+  command.add_flag("--deterministic", o.deterministic,
+                   "Each run of the backward pass gives the same bits. It costs time");
 }
 
 void addVariantOption(CLI::App &command, KernelOptions &o) {
@@ -34,7 +36,8 @@ AttentionProblem problemOf(const KernelOptions &o) {
           .head_dim = int(o.head_dim),
           .value_dim = int(o.value_dim.value_or(o.head_dim)),
           .causal = o.causal,
-          .contain_nonfinite = o.contain_nonfinite};
+          .contain_nonfinite = o.contain_nonfinite,
+          .deterministic = o.deterministic};
 }
 
 } // namespace tegula::tools

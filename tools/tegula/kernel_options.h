@@ -21,6 +21,7 @@ struct KernelOptions {
   DType dtype = f32;
   Causal causal = Causal::none;
   bool contain_nonfinite = false;
+  bool deterministic = false;
   std::string variant; ///< One of variantNames(), or empty.
 };
 

@@ -179,6 +179,10 @@ typedef struct tegula_attention_problem {
   /* Not 0: NaN and infinities in rows of q, k, v and d_o reach only results that see the row. It costs time on a GPU.
    * The cpu always guarantees it. */
   int32_t contain_nonfinite;
+  /* Not 0: two calls of the backward pass on the same device with the same arguments write the same bits. It costs
+   * time. The forward pass always does so. */
+  int32_t deterministic;
+  int32_t reserved; /* 0 */
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */

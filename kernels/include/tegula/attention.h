@@ -43,6 +43,10 @@ struct AttentionProblem {
   /// cpu always guarantees this and changes no bit for it. On a GPU it costs time; without it, only data beyond the
   /// ends of tensors is harmless. docs/kernels.md has the exact guarantees.
   bool contain_nonfinite = false;
+  /// Two launches of the backward pass on the same device with the same arguments write the same bits. Program
+  /// instances then add to dQ one after another, which costs time. The forward pass is always so. Variants must not
+  /// want the gradient of a tensor of which several scores read one element; make() refuses them.
+  bool deterministic = false;
   /// The shape for which schedules are looked up, tuned ones and those of the table. Launches of other shapes are as
   /// correct.
   AttentionShape expected = {.batch = 4, .heads = 16, .kv_heads = 16, .seqlen_q = 4096, .seqlen_k = 4096};

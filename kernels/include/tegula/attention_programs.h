@@ -34,6 +34,7 @@ struct AttentionConfig {
   TileScheduler tile_scheduler = TileScheduler::single_tile;
   bool lse_gradient = false;      ///< As in AttentionProblem.
   bool contain_nonfinite = false; ///< As in AttentionProblem, but for this program alone.
+  bool deterministic = false;     ///< As in AttentionProblem.
 
   /// Returns true if program instances take their blocks of queries from a counter.
   bool isDynamic() const { return tile_scheduler == TileScheduler::dynamic_persistent; }
@@ -86,6 +87,7 @@ Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config);
 /// Records lse_term = -lse / scale, from which the accumulators of S start; lse_term = lse if the variant modifies scores
 /// or NaN is contained. A row that sees no key counts as lse = +inf. Also records dp_init = -rowsum(do o), from which the
 /// accumulators of dP start, and dq_acc = 0. With lse_gradient, dp_init = dlse - rowsum(do o), where lse is not -inf.
+/// With deterministic, it also writes turns = 0, i32 [batch, heads, seqlen_q], which the main program counts in.
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config);
 Expected<Program> recordFlash2Backward(const AttentionConfig &config);            ///< dk, dv, dq_acc
 Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config); ///< dq = scale dq_acc

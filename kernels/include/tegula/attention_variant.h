@@ -53,6 +53,8 @@ struct VariantTensor {
   std::vector<Axis> axes; ///< One for each dimension.
   /// The backward pass adds its gradient to an f32 tensor of the same shape, named `d` + name.
   bool wants_gradient = false;
+  /// Each score reads an element of its own, so that the gradient of an element has one addend.
+  bool read_once = false;
 };
 
 /// The views of Variant::tensors, in the same order.

@@ -18,7 +18,8 @@ AttentionProblem problemOf(const Case &c) {
           .variant = makeVariant(c.variant, c.dtype),
           .backward = c.backward,
           .lse_gradient = c.lse_gradient,
-          .contain_nonfinite = c.contain_nonfinite};
+          .contain_nonfinite = c.contain_nonfinite,
+          .deterministic = c.deterministic};
 }
 
 void addCausal(oracle::Rules &rules, const Case &c) {

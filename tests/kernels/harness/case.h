@@ -26,6 +26,7 @@ struct Case {
   uint64_t seed = 1;
   double sharpness = 1;           ///< The scale is sharpness / sqrt(head_dim).
   bool contain_nonfinite = false; ///< As in AttentionProblem.
+  bool deterministic = false;     ///< As in AttentionProblem.
   double slope = 0;               ///< The largest of ALiBi's slopes, which grow in equal steps; 0: the paper's slopes.
 
   double scale() const;
@@ -73,7 +74,7 @@ std::string check(Tensors &tensors, const std::vector<NamedError> &errors);
 std::string runCase(const Case &c, std::vector<NamedError> *errors = nullptr, int reruns = 0);
 
 /// Poisons the outputs and launches again, `times` times. Returns an empty string, or which output differs from what
-/// `tensors` held before, bit for bit. The case must not have a backward pass, because its sums have no fixed order.
+/// `tensors` held before, bit for bit. A backward pass must be deterministic, because other sums have no fixed order.
 std::string rerun(const Case &c, Tensors &tensors, int times);
 
 /// The worst error ratio that check() accepts.

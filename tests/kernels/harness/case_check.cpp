@@ -94,14 +94,20 @@ std::string check(Tensors &tensors, const std::vector<NamedError> &errors) {
 }
 
 std::string rerun(const Case &c, Tensors &tensors, int times) {
-  const std::vector<std::byte> o = tensors.o.bits(), lse = tensors.lse.bits();
+  std::vector<std::pair<const char *, TestTensor *>> outputs = {{"o", &tensors.o}, {"lse", &tensors.lse}};
+  if (c.backward)
+    outputs.insert(outputs.end(), {{"dq", &tensors.dq}, {"dk", &tensors.dk}, {"dv", &tensors.dv}});
+  std::vector<std::vector<std::byte>> bits;
+  for (auto [name, tensor] : outputs)
+    bits.push_back(tensor->bits());
   for (int n = 0; n < times; ++n) {
-    tensors.o.poison();
-    tensors.lse.poison();
+    for (auto [name, tensor] : outputs)
+      tensor->poison();
     if (Status status = launch(c, tensors); !status.ok())
       return status.message() + "\n";
-    if (tensors.o.bits() != o || tensors.lse.bits() != lse)
-      return "rerun " + std::to_string(n + 1) + " has other bits in " + (tensors.o.bits() != o ? "o" : "lse") + "\n";
+    for (size_t output = 0; output < outputs.size(); ++output)
+      if (outputs[output].second->bits() != bits[output])
+        return "rerun " + std::to_string(n + 1) + " has other bits in " + outputs[output].first + "\n";
   }
   return "";
 }

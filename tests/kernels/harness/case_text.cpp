@@ -92,6 +92,8 @@ bool set(Case &c, const std::string &key, const std::string &word) {
     return setNumber(c.sharpness, word);
   if (key == "contain_nonfinite")
     return setNumber(c.contain_nonfinite, word);
+  if (key == "deterministic")
+    return setNumber(c.deterministic, word);
   if (key == "slope")
     return setNumber(c.slope, word);
   return key == "seed" && setNumber(c.seed, word);
@@ -113,6 +115,8 @@ std::string toString(const Case &c) {
     text << " sharpness=" << c.sharpness;
   if (c.contain_nonfinite)
     text << " contain_nonfinite=1";
+  if (c.deterministic)
+    text << " deterministic=1";
   if (c.slope != 0)
     text << " slope=" << c.slope;
   return text.str();

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "workload/reruns.h"
+
+#include <utility>
+
+namespace tegula::tools {
+namespace {
+
+using Bytes = std::vector<char>;
+
+/// A result, its place on the device, and its bytes after the first run.
+struct Compared {
+  RerunTensor tensor;
+  const DeviceTensor *place;
+  Bytes first = {};
+};
+
+std::vector<Compared> resultsOf(const AttentionRun &run, const AttentionProblem &problem) {
+  const AttentionTensors &t = run.tensors();
+  std::vector<Compared> results = {{{"o", true}, &t.o}, {{"lse", true}, &t.lse}};
+  if (!problem.backward)
+    return results;
+  results.push_back({{"dq", problem.deterministic}, &t.dq});
+  results.push_back({{"dk", true}, &t.dk});
+  results.push_back({{"dv", true}, &t.dv});
+  size_t gradient = 0;
+  for (const VariantTensor &tensor : problem.variant.tensors)
+    if (tensor.wants_gradient)
+      results.push_back({{"d" + tensor.name, problem.deterministic}, &t.variant_gradients[gradient++]});
+  return results;
+}
+
+Status runOnce(const AttentionRun &run, bool backward) {
+  TEGULA_RETURN_IF_ERROR(run.forward());
+  if (!backward)
+    return {};
+  TEGULA_RETURN_IF_ERROR(run.data().clearVariantGradients());
+  return run.backward();
+}
+
+Expected<Bytes> bytesOf(Device &device, const DeviceTensor &tensor) {
+  Bytes bytes(size_t(tensor.memory.bytes()));
+  TEGULA_RETURN_IF_ERROR(device.copyToHost(bytes.data(), tensor.memory.data(), tensor.memory.bytes()));
+  TEGULA_RETURN_IF_ERROR(device.synchronize());
+  return bytes;
+}
+
+} // namespace
+
+Expected<Reruns> rerun(const AttentionRun &run, const AttentionProblem &problem, int64_t runs) {
+  std::vector<Compared> results = resultsOf(run, problem);
+  for (int64_t n = 0; n <= runs; ++n) {
+    if (n <= 1) // What a launch does not write must not count as the same.
+      TEGULA_RETURN_IF_ERROR(run.data().spoilOutputs());
+    TEGULA_RETURN_IF_ERROR(runOnce(run, problem.backward));
+    for (Compared &result : results) {
+      Expected<Bytes> bytes = bytesOf(run.device(), *result.place);
+      if (!bytes)
+        return bytes.status();
+      if (n == 0)
+        result.first = std::move(*bytes);
+      else
+        result.tensor.different += *bytes != result.first;
+    }
+  }
+  Reruns reruns{.runs = runs, .tensors = {}};
+  for (Compared &result : results)
+    reruns.tensors.push_back(std::move(result.tensor));
+  return reruns;
+}
+
+Status verdict(const Reruns &reruns) {
+  for (const RerunTensor &tensor : reruns.tensors)
+    if (tensor.promised && tensor.different != 0)
+      return {ErrorCode::internal, tensor.name + " has other bits in " + std::to_string(tensor.different) + " of " +
+                                       std::to_string(reruns.runs) + " reruns"};
+  return {};
+}
+
+} // namespace tegula::tools
