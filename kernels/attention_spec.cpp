@@ -50,6 +50,12 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
   return all;
 }
 
+/// Returns the grid of a program. Instances that add one after another alternate between kv heads.
+GridRows gridOf(std::string_view name, const AttentionProblem &problem) {
+  const GridRows grid = findAttentionProgram(name)->grid;
+  return grid == GridRows::keys && problem.deterministic ? GridRows::ordered_keys : grid;
+}
+
 /// Returns the arguments that a program has. Tensors that it writes are not only inputs.
 Expected<std::vector<ArgumentSpec>> argumentsOf(const Program &program, const std::vector<ArgumentSpec> &all) {
   std::vector<ArgumentSpec> arguments;
@@ -81,7 +87,7 @@ Expected<PlanSpec> attentionSpec(const AttentionProblem &problem, Pass pass, con
     Expected<std::vector<ArgumentSpec>> arguments = argumentsOf(recorded->program, all);
     if (!arguments)
       return withProblem(arguments.status(), problem);
-    const auto [x, y, z] = launchGrid(findAttentionProgram(name)->grid, recorded->schedule);
+    const auto [x, y, z] = launchGrid(gridOf(name, problem), recorded->schedule);
     const auto record = [program = recorded->program](const Sizes &) -> Expected<Program> { return program; };
     kernels.push_back(
         KernelSpec::ofPrograms(name, std::move(*arguments), record).grid(x, y, z).defaults(recorded->schedule));

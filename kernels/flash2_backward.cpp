@@ -54,36 +54,28 @@ struct KeyBlock {
 /// The block of keys on which a program instance works.
 struct KeyPlace {
   Value block, kv_head, batch;
-  Value number; ///< The number of the instance among those of its kv head, if they have an order; i32.
+  /// The number of the instance among those of its kv head, if they have an order, and that of the next one; i32.
+  Value number, next;
 };
 
 /// Returns the place of this instance in the grid.
-KeyPlace placeInGrid() { return {programId(0), programId(1), programId(2), constant(i32, 0)}; }
+KeyPlace placeInGrid() { return {programId(0), programId(1), programId(2), constant(i32, 0), constant(i32, 0)}; }
 
-/// Returns the place of this instance if instances add to dQ one after another. Those of a kv head take its blocks from
-/// the last one to the first. Later queries see more keys, if there is a diagonal: an instance then begins with the
-/// queries that only it and the instances before it visit, and visits each tile one step later than the instance before
-/// it. Nobody waits. Several kv heads alternate, so that an instance starts later than the one before it, but only as
-/// many as the L2 cache holds.
-KeyPlace placeInOrder(const AttentionConfig &c, View Q, View K) {
-  constexpr int numbersInL2 = 4 << 20; // Of Q: with those of dO, and dQ in f32, 32 MiB.
-  auto narrow = [](Value x) { return cast(i32, x); };
-  auto wide = [](Value x) { return cast(DType::index, x); };
-  Value blocks = narrow(numPrograms(0)), kvHeads = narrow(numPrograms(1)), heads = narrow(numPrograms(2)) * kvHeads;
-  Value rows = narrow(clamp(queryHeadsPerKvHead(Q, K) * Q.dim(2), 1, numbersInL2));
-  Value group = max(min(numbersInL2 / c.head_dim / rows, heads), 1);
-  Value instance = (narrow(programId(2)) * kvHeads + narrow(programId(1))) * blocks + narrow(programId(0));
-  Value first = instance / (blocks * group) * group, rest = instance - first * blocks;
-  Value together = min(heads - first, group), head = first + rest % together, number = rest / together;
-  return {wide(blocks - 1 - number), wide(head % kvHeads), wide(head / kvHeads), number};
+/// Returns the place of this instance in the grid if instances add to dQ one after another (GridRows::ordered_keys).
+/// Those of a kv head take its blocks from the last one to the first. Later queries see more keys, if there is a
+/// diagonal: an instance then begins with the queries that only it and the instances before it visit, and visits each
+/// tile one step later than the instance before it. Nobody waits.
+KeyPlace placeInOrder() {
+  Value number = cast(i32, programId(1));
+  return {numPrograms(1) - 1 - programId(1), programId(0), programId(2), number, number + 1};
 }
 
-/// Returns the turn of instance `number` at the tile from query `i` on. `before` are the queries (i32) that the
+/// Returns the turn of an instance at the tile from query `i` on. `before` are the queries (i32) that the
 /// instance before it visits: it passes the turn on if it visits the tile. Otherwise this instance is the first one of
 /// the tile.
-Turn turnAt(View turns, Value number, Value i, const Interval &before) {
+Turn turnAt(View turns, const KeyPlace &instance, Value i, const Interval &before) {
   Value position = cast(i32, i), isVisited = (position >= before.begin) & (position < before.end);
-  return {turns, i, select(isVisited, number, 0), number + 1};
+  return {turns, i, select(isVisited, instance.number, 0), instance.next};
 }
 
 /// Returns the queries that visit a block of keys. If additions to dQ have a fixed order, tiles begin at multiples of
@@ -171,8 +163,8 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,
                     View dK, View dV, Value scale, VariantViews views) {
-  auto [block, kv_head, batch, number] = c.deterministic ? placeInOrder(c, Q, K) : placeInGrid();
-  Value j = block * c.block_n;
+  const KeyPlace instance = c.deterministic ? placeInOrder() : placeInGrid();
+  Value j = instance.block * c.block_n, kv_head = instance.kv_head, batch = instance.batch;
   Value group = queryHeadsPerKvHead(Q, K);
 
   KeyBlock keys = {K.at(batch, kv_head).load(j, {c.block_n, c.head_dim}),
@@ -187,13 +179,13 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
       const Interval visited = visitedBy(c, strip);
       std::optional<Interval> before;
       if (c.deterministic)
-        before.emplace(visitedBefore(c, scores, number, j));
+        before.emplace(visitedBefore(c, scores, instance.number, j));
       for (Value i : range(visited.begin, visited.end, c.block_m)) {
         Head at = {Q.at(batch, head), dO.at(batch, head), lse_term.at(batch, head), dp_init.at(batch, head),
                    dQ.at(batch, head)};
         Tile tile = tileAt(c, at, keys, strip, i, scale, gradients);
         if (before)
-          tile.turn.emplace(turnAt(views.back().at(batch, head), number, i, *before));
+          tile.turn.emplace(turnAt(views.back().at(batch, head), instance, i, *before));
         add(at, i, tile);
       }
     }

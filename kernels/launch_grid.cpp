@@ -29,6 +29,8 @@ std::array<Size, 3> launchGrid(GridRows rows, const Schedule &schedule) {
   }
   case GridRows::keys:
     return {ceilDiv(seqlen_k, schedule.block_n), kv_heads, batch};
+  case GridRows::ordered_keys:
+    return {kv_heads, ceilDiv(seqlen_k, schedule.block_n), batch};
   case GridRows::none:
     return {1, heads, batch};
   }

@@ -392,6 +392,9 @@ private:
   //===-- Order ---------------------------------------------------------------------------------------------------===//
 
   LogicalResult lowerOrder(const AsmStatement &s) {
+    if (s.is("fence.proxy.async.global"))
+      return success(); // It orders accesses to tensors by other program instances, of which the executor has no
+                        // clocks.
     if (s.is("fence.proxy.async"))
       return lowerFence("fence.proxy.async", SimtFence::async_proxy);
     if (s.is("fence.mbarrier_init"))

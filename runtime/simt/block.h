@@ -117,6 +117,7 @@ struct Lane {
   bool isLate = false;           ///< The lane executes `delayed`.
   uint32_t clusterArrivals = 0, clusterWaits = 0;
   std::optional<Addition> added; ///< The last atomic addition.
+  std::optional<Epoch> turn;     ///< The last wait for a turn.
 };
 
 /// State that the lanes of a warp share.
@@ -247,6 +248,7 @@ private:
   void checkAdditions(const Lane &lane, uint32_t site);
   void recordAddition(Lane &lane, uint32_t site, uint64_t address);
   void recordTurn(const Lane &lane);
+  void checkTurn(const Lane &lane, uint32_t site);
 
   Barrier &come(Lane &lane, uint32_t site, uint32_t id, uint32_t threads);
   void waitAt(Barrier &barrier, Lane &lane, uint32_t site);

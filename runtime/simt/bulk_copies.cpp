@@ -69,6 +69,8 @@ void Block::copyBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, 
 void Block::startBulk(Lane &lane, uint32_t site, SimtBulk kind, uint32_t shared, uint32_t swizzle, const TensorBox &box,
                       uint32_t mbarrier) {
   maybeInterrupt(lane);
+  if (kind == SimtBulk::add_f32)
+    checkTurn(lane, site);
   BulkCopy copy{.kind = kind,
                 .lane = lane.number,
                 .site = site,

@@ -30,6 +30,7 @@ void Block::waitForTurn(Lane &lane, uint32_t site, uint64_t address, int32_t num
     awaited_.push_back({lane.number, place, number});
     block(lane, LaneState::AtTurn, site);
   }
+  lane.turn = clocks_.now(lane.number);
   recordTurn(lane);
 }
 
@@ -75,6 +76,14 @@ void Block::recordTurn(const Lane &lane) {
 void Block::recordAddition(Lane &lane, uint32_t site, uint64_t address) {
   lane.added = {clocks_.now(lane.number), launch_->memory.find(address)->tensor};
   if (turn_ && turn_->tensor == lane.added->tensor && !clocks_.knows(lane.number, turn_->when))
+    report(SimtErrorKind::race, lane.number, site, "adds outside of its turn");
+}
+
+/// Reports a bulk addition that does not happen after the wait of its warp for a turn.
+void Block::checkTurn(const Lane &lane, uint32_t site) {
+  const Lane *warp = &lanes_[lane.number / kWarp * kWarp];
+  if (std::any_of(warp, warp + kWarp,
+                  [&](const Lane &other) { return other.turn && !clocks_.knows(lane.number, *other.turn); }))
     report(SimtErrorKind::race, lane.number, site, "adds outside of its turn");
 }
 

@@ -10,11 +10,12 @@ namespace tegula {
 namespace {
 
 std::tuple<int64_t, int64_t, int64_t> gridOf(const AttentionShape &shape, int64_t concurrency,
-                                             TileScheduler scheduler = TileScheduler::static_persistent) {
+                                             TileScheduler scheduler = TileScheduler::static_persistent,
+                                             GridRows rows = GridRows::scheduled) {
   const Schedule schedule{.block_m = 128, .block_n = 64, .tile_scheduler = scheduler};
   const Sizes sizes = {{"batch", shape.batch},       {"heads", shape.heads},       {"kv_heads", shape.kv_heads},
                        {"seqlen_q", shape.seqlen_q}, {"seqlen_k", shape.seqlen_k}, {"concurrency", concurrency}};
-  const auto [x, y, z] = launchGrid(GridRows::scheduled, schedule);
+  const auto [x, y, z] = launchGrid(rows, schedule);
   return {*evaluate(x, sizes), *evaluate(y, sizes), *evaluate(z, sizes)};
 }
 
@@ -51,6 +52,11 @@ TEST(LaunchGrid, IsTooLargeToLaunchIfTheCounterCannotCountTheBlocks) {
   EXPECT_EQ(
       gridOf({.batch = 1, .heads = kTooMany, .kv_heads = 1, .seqlen_q = 128}, 132, TileScheduler::dynamic_persistent),
       std::tuple(int64_t(1) << 31, 1, 1));
+}
+
+TEST(LaunchGrid, AlternatesHeadsIfBlocksOfKeysHaveAnOrder) {
+  EXPECT_EQ(gridOf(kShape, 1, TileScheduler::single_tile, GridRows::keys), std::tuple(2, 3, 2));
+  EXPECT_EQ(gridOf(kShape, 1, TileScheduler::single_tile, GridRows::ordered_keys), std::tuple(3, 2, 2));
 }
 
 TEST(LaunchGrid, CountsBlocksBeyond64Bits) {

@@ -20,12 +20,22 @@ struct Turn {
 };
 } // namespace
 
+/// Returns the address of the counter at these coordinates of a tensor, the innermost dimension first; 0 outside of it.
+static Value counterAt(Threads &t, const View &tensor, ArrayRef<Value> coordinates) {
+  Value inside, address = tensor.base;
+  for (auto [at, size, stride] : llvm::zip_equal(llvm::reverse(coordinates), tensor.sizes, tensor.strides)) {
+    Value index = t.s.toIndex(at);
+    inside = t.s.both(inside, t.s.compare(Compare::ult, index, size));
+    address = t.s.add(address, t.s.mul(t.s.toI64(index), t.s.mul(t.s.toI64(stride), tensor.elementBytes())));
+  }
+  return t.s.select(inside, address, t.s.i64(0));
+}
+
+/// Computes the address from coordinates, which have 32 bits: the address of a slice would take more registers
+/// throughout a loop.
 template <class Op> static Turn turnOf(Threads &t, Op op) {
-  const View view = t.view(op.getTurns());
-  Value place = t.scalar(op.getPlace());
-  Value inside = t.s.both(t.s.compare(Compare::sge, place, 0), t.s.compare(Compare::slt, place, view.sizes.front()));
-  Value distance = t.s.mul(t.s.toI64(place), t.s.mul(t.s.toI64(view.strides.front()), view.elementBytes()));
-  return {t.s.select(inside, t.s.add(view.base, distance), t.s.i64(0)), t.scalar(op.getTurn()), t.scalar(op.getNext())};
+  const SmallVector<Value> place = coordinatesOf(t, op.getTurns(), op.getPlace());
+  return {counterAt(t, t.view(tile::rootOf(op.getTurns())), place), t.scalar(op.getTurn()), t.scalar(op.getNext())};
 }
 
 /// Emits what one thread does with a counter that exists.
@@ -59,12 +69,11 @@ static void byFirstThread(Threads &t, function_ref<void()> emit) {
 }
 
 template <class Op> static void addInTurn(Threads &t, Op op, function_ref<void()> add) {
-  const Turn turn = turnOf(t, op);
-  byFirstThread(t, [&] { wait(t, turn); });
+  byFirstThread(t, [&] { wait(t, turnOf(t, op)); });
   t.barrier();
   add();
   t.barrier();
-  byFirstThread(t, [&] { pass(t, turn); });
+  byFirstThread(t, [&] { pass(t, turnOf(t, op)); });
 }
 
 void cuda::inTurn(Threads &t, tile::AtomicAddOp op, function_ref<void()> add) { addInTurn(t, op, add); }
@@ -143,17 +152,6 @@ void cuda::dismissAdder(Threads &t) {
 static void freeBuffer(Threads &t) {
   for (int64_t warpgroup = 0; warpgroup < warpgroups(t); ++warpgroup)
     t.gpu.arriveAtBarrier(t.s.i32(kFirstFree + warpgroup), kThreadsOfWarpgroup + sm::kWarpSize);
-}
-
-/// Returns the address of the counter at these coordinates of a tensor, the innermost dimension first; 0 outside of it.
-static Value counterAt(Threads &t, const View &tensor, ArrayRef<Value> coordinates) {
-  Value inside, address = tensor.base;
-  for (auto [at, size, stride] : llvm::zip_equal(llvm::reverse(coordinates), tensor.sizes, tensor.strides)) {
-    Value index = t.s.toIndex(at);
-    inside = t.s.both(inside, t.s.compare(Compare::ult, index, size));
-    address = t.s.add(address, t.s.mul(t.s.toI64(index), t.s.mul(t.s.toI64(stride), tensor.elementBytes())));
-  }
-  return t.s.select(inside, address, t.s.i64(0));
 }
 
 /// Each lane adds what one consumer warp has written. All additions have the tensors of `add`, but places of their own.

@@ -622,9 +622,9 @@ func.func @integers(%first: i32, %y: !tile.view<2xi32>) {
 // The first thread waits for the turn, and passes it on when all threads have added. A place outside of the counters has
 // no counter.
 // CHECK-LABEL: func.func @turn
+// CHECK: scf.if
+// CHECK: scf.if
 // CHECK: %[[COUNTER:.*]] = arith.select %{{.*}}, %{{.*}}, %c0_i64
-// CHECK: scf.if
-// CHECK: scf.if
 // CHECK: arith.cmpi ne, %[[COUNTER]], %c0_i64
 // CHECK: ld.acquire.gpu.global.b32 now, [$0];
 // CHECK-SAME: %[[COUNTER]], %[[TURN:.*]] : (i64, i32)
