@@ -590,7 +590,7 @@ TEST(Hopper, TmaAddsAccumulatorsToMemory) {
 /// Launches the split product with additions in turns, and returns C. Instances with a part of the depth add to a tile
 /// in the order of the parts.
 std::vector<float> splitProductInTurns(int64_t columns, const Matrix &like_a, const Matrix &like_b) {
-  constexpr Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true};
+  const Schedule schedule{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .add_by_tma = true};
   auto kernel = [](View A, View B, View C, View Turns) {
     Value part = programId(0), depth = part * 64, column = programId(1) * 128;
     Value b = B.load({depth, column}, {64, 128}); // [64, 128]

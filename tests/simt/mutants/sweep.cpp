@@ -97,7 +97,8 @@ constexpr Explained kOfForward[] = {{"wgmma.fence", "softmax.update(", 1}};
 /// iteration has no dQ). Each warpgroup gets its turn from the store of a part of dS. With two stages it could not run
 /// ahead far enough to matter, and in its turn it has waited for what the other warpgroup stored before. The producer
 /// has waited for the slot of Q, which warpgroups release after that of dO. Where it copies K and V without TMA, what
-/// follows the copies of K and of the first block of Q comes before all reads.
+/// follows the copies of K and of the first block of Q comes before all reads. A block's lse_term is the last that it
+/// copies, and S waits for it: the lanes have then met, and what follows the copy of dO was a fence for Q, too.
 constexpr Explained kOfBackward[] = {
     {"wgmma.fence", "Value dp = dot(", 2},
     {"wgmma.fence", "dv = dot(", 1},
@@ -107,6 +108,10 @@ constexpr Explained kOfBackward[] = {
     {"mbarrier.try_wait", "Value do_i = at.dO.load(", 2},
     {"bar.warp.sync", "V.at(batch, kv_head).load(", 1},
     {"fence.proxy.async", "K.at(batch, kv_head).load(", 1},
+    {"fence.proxy.async", "Value q = at.Q.load(", 1},
+    {"bar.warp.sync", "Value q = at.Q.load(", 1},
+    {"bar.warp.sync", "Value do_i = at.dO.load(", 1},
+    {"bar.warp.sync", "Value dp_init = at.dp_init.load(", 1},
 };
 
 std::span<const Explained> explainedIn(const Schedule &schedule, bool isBackward) {
@@ -191,12 +196,16 @@ std::vector<SweptLaunch> launchesOfForwardRoles(const SweptKernel &kernel, const
 
 /// Returns launches of a backward kernel with a producer. Its loop visits blocks of queries: two heads of them, so that
 /// it begins again, or enough that each slot is filled again. The last block is ragged, except in one launch. With
-/// row gaps, TMA cannot load the tensors.
+/// row gaps, TMA cannot load the tensors; with two heads of an odd number of queries, only the row statistics.
 std::vector<SweptLaunch> launchesOfBackwardRoles(const SweptKernel &kernel, const Schedule &schedule) {
   const int64_t many = 4 * schedule.block_m + 40, few = schedule.block_m - 28;
   const int64_t keys = kernel.problem.causal == Causal::none ? std::min(100, schedule.block_n) : many;
-  return {{shapeOf(many, keys)},  {shapeOf(many, keys, 2)}, {shapeOf(many, keys), {3, 3, 3, 3}},
-          {shapeOf(few, few, 2)}, {shapeOf(0, 100)},        {shapeOf(2 * schedule.block_m, 2 * schedule.block_n)}};
+  return {{shapeOf(many, keys)},
+          {shapeOf(many - 1, keys, 2)},
+          {shapeOf(many, keys), {3, 3, 3, 3}},
+          {shapeOf(few, few, 2)},
+          {shapeOf(0, 100)},
+          {shapeOf(2 * schedule.block_m, 2 * schedule.block_n)}};
 }
 
 } // namespace
