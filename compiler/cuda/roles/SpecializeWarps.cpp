@@ -47,8 +47,8 @@ static int64_t accumulatorRegisters(func::FuncOp function, int64_t warps) {
 
 namespace {
 /// The registers per thread of each role, in multiples of 8. The consumers get as many as possible, up to 240. The
-/// producer gets the rest, from 32 to 40; persistent kernels need 40. It gets only 24 if a loop has so many accumulators
-/// that its consumers would spill otherwise.
+/// producer gets the rest, from 32 to 40; persistent kernels need 40. It gets only 24 beside a loop with many
+/// accumulators, so that consumers do not spill.
 struct Registers {
   Registers(int64_t warps, int64_t instances, int64_t accumulators) {
     constexpr int64_t maxConsumerRegisters = 240, maxProducerRegisters = 40, unit = 8, manyAccumulators = 192;
