@@ -90,6 +90,9 @@ TEST(Flash2, GroupedQueryHeads) {
   }
 }
 
+/// False beyond the limits of docs/kernels.md, where gradients have no digit that holds.
+bool hasGradients(DType dtype, oracle::Family family) { return dtype == f32 || family != oracle::Family::far_down; }
+
 TEST(Flash2, InputsThatBreakSoftmax) {
   for (DType dtype : kDTypes)
     for (oracle::Family family : oracle::allFamilies())
@@ -98,6 +101,7 @@ TEST(Flash2, InputsThatBreakSoftmax) {
         c.dtype = dtype;
         c.family = family;
         c.causal = causal;
+        c.backward = hasGradients(dtype, family);
         c.shape.seqlen_q = 65;
         c.shape.seqlen_k = 107;
         EXPECT_EQ(runCase(c), "");

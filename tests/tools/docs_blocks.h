@@ -11,6 +11,11 @@
 
 using namespace tegula;
 
+namespace deterministic_md {
+extern const View sums, counters;
+extern const Value i, tile, number;
+} // namespace deterministic_md
+
 namespace kernels_md {
 extern Device *const device;
 extern const Stream stream;
