@@ -343,3 +343,55 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+#words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:8:16]>
+#v = #sm.layout<registers = [1:16:1], lanes = [1:4:16, 0:8:1], warps = [0:8:8]>
+#w = #sm.layout<registers = [1:2:1, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:8]>
+!tile = !sm.shared<64x64xbf16, 128>
+!channel = !sm.channel<2, !tile>
+
+// The fence of the stored tile serves the release of the slot that lanes have read, so the release comes after the store.
+// It does not draw the store out of its turn, in which no warp waits for the warps of other warpgroups.
+// CHECK-LABEL: func @release_after_a_turn
+// CHECK: scf.for
+// CHECK: sm.convert
+// CHECK: sm.sequence_wait stores
+// CHECK-NOT: sm.convert
+// CHECK: sm.producer_store
+// CHECK: sm.release {{.*}} per_warp
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @release_after_a_turn(%n: index, %q: !sm.shared<128x64xbf16, 128>, %ring: !sm.shared<2x64x64xbf16, 128>) {
+    %keys = sm.channel %ring : !channel
+    %others = sm.channel %ring : !channel
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+      %r = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none) -> (tensor<128x64xf32, #c>) {
+        %k = sm.consumer_wait %keys[%zero] phase %zero : !channel
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs}
+          : !sm.shared<128x64xbf16, 128>, !tile -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+        sm.release %keys[%zero] : !channel
+        %p = arith.truncf %s : tensor<128x64xf32, #c> to tensor<128x64xbf16, #c>
+        %words = sm.pack %p : tensor<128x64xbf16, #c> -> tensor<128x32xi32, #words>
+        %slot = sm.consumer_wait %others[%zero] phase %zero : !channel
+        %values = sm.read %slot : !tile -> tensor<64x64xbf16, #v>
+        sm.proxy_fence
+        sm.release %others[%zero] per_warp : !channel
+        %converted = sm.convert %values : tensor<64x64xbf16, #v> -> tensor<64x64xbf16, #w>
+        %v = sm.to_shared %converted : tensor<64x64xbf16, #w> -> !tile
+        %g = sm.wgmma %words, %v depth 64 acc %o
+          : tensor<128x32xi32, #words>, !tile, tensor<128x64xf32, #c> -> !sm.inflight<tensor<128x64xf32, #c>>
+        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
+        scf.yield %next : tensor<128x64xf32, #c>
+      }
+    }
+    return
+  }
+}
