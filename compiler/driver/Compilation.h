@@ -34,7 +34,8 @@ protected:
 
   /// Generates code for the host from an LLVM module: the text of the phase that the request asks for, or the binary. A
   /// null `module` means that its translation has reported an error.
-  Status generateHostCode(std::unique_ptr<llvm::Module> module, const emit::CpuTarget &host);
+  Status generateHostCode(std::unique_ptr<llvm::Module> module, const emit::CpuTarget &host,
+                          llvm::CodeGenOptLevel level);
 
   bool wants(std::string_view phase) const { return request_.emit == phase; }
 

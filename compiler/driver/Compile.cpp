@@ -54,10 +54,11 @@ Status Compilation::runPasses() {
   return {};
 }
 
-Status Compilation::generateHostCode(std::unique_ptr<llvm::Module> module, const emit::CpuTarget &host) {
+Status Compilation::generateHostCode(std::unique_ptr<llvm::Module> module, const emit::CpuTarget &host,
+                                     llvm::CodeGenOptLevel level) {
   if (!module)
     return source_.failure();
-  std::unique_ptr<llvm::TargetMachine> machine = emit::makeTargetMachine(host);
+  std::unique_ptr<llvm::TargetMachine> machine = emit::makeTargetMachine(host, level);
   emit::optimize(*module, *machine);
   if (wants(kLlvmPhase))
     artifact_.text = emit::toText(*module);

@@ -47,7 +47,8 @@ private:
     auto buffers = source_.module()->getAttrOfType<DenseI64ArrayAttr>("tile.scratch").asArrayRef();
     artifact_.scratch_bytes = std::accumulate(buffers.begin(), buffers.end(), int64_t{0});
     llvm::LLVMContext context;
-    return generateHostCode(emit::translate(source_.module(), context, target_), target_);
+    return generateHostCode(emit::translate(source_.module(), context, target_), target_,
+                            llvm::CodeGenOptLevel::Default);
   }
 
   emit::CpuTarget target_;

@@ -20,7 +20,8 @@ private:
     if (!host)
       return host.status();
     llvm::LLVMContext context;
-    return generateHostCode(emit::translate(source_.module(), context), *host);
+    // The executor spends most of its time on its checks, and most of its kernels run once.
+    return generateHostCode(emit::translate(source_.module(), context), *host, llvm::CodeGenOptLevel::None);
   }
 };
 

@@ -13,6 +13,7 @@ namespace llvm {
 class LLVMContext;
 class Module;
 class TargetMachine;
+enum class CodeGenOptLevel;
 } // namespace llvm
 
 namespace mlir {
@@ -46,7 +47,9 @@ void buildLlvmPipeline(mlir::OpPassManager &pm);
 /// diagnostic.
 std::unique_ptr<llvm::Module> translate(mlir::ModuleOp module, llvm::LLVMContext &context, const CpuTarget &target);
 
-std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &target);
+/// Returns a machine that makes code for `target`. With CodeGenOptLevel::None, it and `optimize` take half the time and
+/// make slower code.
+std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &target, llvm::CodeGenOptLevel level);
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 std::string toAssembly(llvm::Module &module, llvm::TargetMachine &machine);
 std::string toObject(llvm::Module &module, llvm::TargetMachine &machine);

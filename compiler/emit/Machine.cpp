@@ -71,14 +71,14 @@ Expected<CpuTarget> resolveCpu(const std::string &arch, const std::string &featu
   return target;
 }
 
-std::unique_ptr<TargetMachine> makeTargetMachine(const CpuTarget &target) {
+std::unique_ptr<TargetMachine> makeTargetMachine(const CpuTarget &target, CodeGenOptLevel level) {
   initializeX86();
   Triple triple("x86_64-unknown-linux-gnu");
   std::string error;
   const Target *x86 = TargetRegistry::lookupTarget(triple, error);
   TargetOptions options;
-  return std::unique_ptr<TargetMachine>(x86->createTargetMachine(triple, target.cpu, target.features, options,
-                                                                 Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
+  return std::unique_ptr<TargetMachine>(
+      x86->createTargetMachine(triple, target.cpu, target.features, options, Reloc::PIC_, std::nullopt, level));
 }
 
 namespace {
@@ -86,6 +86,7 @@ namespace {
 // The pipelines are short, because the loops already have their final form. They only clean up after the lowering.
 constexpr StringLiteral kCpuPasses = "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
                                      "loop-mssa(licm<allowspeculation>),gvn,simplifycfg)";
+constexpr StringLiteral kFastPasses = "function(early-cse)";
 // Registers are scarce on a GPU. Therefore `licm` moves only values out of a loop that every iteration computes, and
 // `sink` moves values that only the slow path of a memory access needs into the branch of that path.
 constexpr StringLiteral kGpuPasses = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,"
@@ -139,7 +140,7 @@ static void widenExtrema(Module &module) {
 void optimize(Module &module, TargetMachine &machine) {
   module.setDataLayout(machine.createDataLayout());
   module.setTargetTriple(machine.getTargetTriple());
-  runPasses(module, &machine, kCpuPasses);
+  runPasses(module, &machine, machine.getOptLevel() == CodeGenOptLevel::None ? kFastPasses : kCpuPasses);
   widenExtrema(module);
 }
 
