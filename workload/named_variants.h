@@ -22,7 +22,7 @@ struct KeySpan {
 oracle::Corner cornerOf(const AttentionProblem &problem);
 
 /// softcap (30), alibi, sliding_window (causal, 1024 keys back), prefix_lm, documents and bias (for each head and
-/// batch). tools/bench-peers has the same ones by the same names. They have the diagonal of the problem's causal mask,
+/// batch). tools/bench-rounds has the same ones by the same names. They have the diagonal of the problem's causal mask,
 /// and top_left if there is none.
 struct NamedVariant {
   std::string_view name;

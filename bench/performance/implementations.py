@@ -16,6 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
 import libtegula as tegula  # noqa: E402
 from libtegula_torch import DTYPES, context, stream_of, view  # noqa: E402
+from performance import variants  # noqa: E402
 
 GRAPH_MS = 2  # A graph holds as many launches as take about this long.
 MOST_LAUNCHES = 50
@@ -29,6 +30,9 @@ class Case:
     v: torch.Tensor
     d_o: torch.Tensor
     causal: bool
+    variant: variants.Variant
+    label: str  # The name of the mask and the variant in files of results.
+    pairs: float  # Those of a query and a key of a head that have a score, as the papers count them.
 
     def copies(self):
         """Returns copies of q, k and v that gradients are computed for."""
@@ -88,20 +92,33 @@ class Work:
         return [self.restore(tensor).float() for tensor in self.results]
 
 
+def views(tensors):
+    """Returns an array of C and its length."""
+    return (tegula.Tensor * len(tensors))(*map(view, tensors)), len(tensors)
+
+
 class Tegula:
     name = "Tegula"
+    has_variants = True
 
     @staticmethod
     def problem(case, backward):
         length = case.q.shape[-2]
         causal = tegula.CAUSAL_BOTTOM_RIGHT if case.causal else tegula.CAUSAL_NONE
         return tegula.Problem(dtype=DTYPES[case.q.dtype], head_dim=case.q.shape[-1], seqlen_q=length,
-                              seqlen_k=length, causal=causal, backward=backward)
+                              seqlen_k=length, causal=causal, backward=backward, **case.variant.fields)
+
+    @staticmethod
+    def arguments(case, names, tensors):
+        """Returns the fields that the arguments of both passes have."""
+        variant_tensors, count = views(case.variant.tensors)
+        return dict(zip(names.split(), map(view, tensors))) | {
+            "scale": case.q.shape[-1]**-0.5, "stream": stream_of(case.q), "variant_tensors": variant_tensors,
+            "variant_tensor_count": count}
 
     @classmethod
     def launch_forward(cls, case, o, lse, backward):
-        tensors = dict(zip("q k v o lse".split(), map(view, (case.q, case.k, case.v, o, lse))))
-        args = tegula.ForwardArgs(scale=case.q.shape[-1]**-0.5, stream=stream_of(case.q), **tensors)
+        args = tegula.ForwardArgs(**cls.arguments(case, "q k v o lse", (case.q, case.k, case.v, o, lse)))
         context(case.q.device).forward(cls.problem(case, backward), args)
 
     @classmethod
@@ -119,12 +136,12 @@ class Tegula:
         o, lse = torch.empty_like(case.q), torch.empty(case.q.shape[:-1], device=case.q.device)
         gradients = [torch.empty_like(tensor) for tensor in (case.q, case.k, case.v)]
         cls.launch_forward(case, o, lse, backward=1)
-        tensors = dict(zip("q k v o lse d_o dq dk dv".split(),
-                           map(view, (case.q, case.k, case.v, o, lse, case.d_o, *gradients))))
+        variant_gradients, count = views(case.variant.gradients)
         problem = cls.problem(case, backward=1)
 
         def launch():
-            args = tegula.BackwardArgs(scale=case.q.shape[-1]**-0.5, stream=stream_of(case.q), **tensors)
+            fields = cls.arguments(case, "q k v o lse d_o dq dk dv", (case.q, case.k, case.v, o, lse, case.d_o, *gradients))
+            args = tegula.BackwardArgs(**fields, variant_gradients=variant_gradients, variant_gradient_count=count)
             context(case.q.device).backward(problem, args)
             return gradients
 
@@ -133,8 +150,43 @@ class Tegula:
         return work
 
 
+class FlexAttention:
+    """PyTorch's FlexAttention, compiled. The blocks that a mask hides are found before time is measured."""
+    name = "FlexAttention"
+    has_variants = True
+
+    def __init__(self, compile=torch.compile):
+        from torch.nn.attention import flex_attention
+        self.module, self.compile = flex_attention, compile
+
+    def attention(self, case):
+        """Returns a function of q, k and v."""
+        length, blocks = case.q.shape[-2], None
+        if case.variant.mask_mod:
+            blocks = self.module.create_block_mask(case.variant.mask_mod, None, None, length, length, device=case.q.device)
+        torch._dynamo.reset()
+        attention = self.compile(self.module.flex_attention, dynamic=False)
+        return functools.partial(attention, score_mod=case.variant.score_mod, block_mask=blocks)
+
+    def forward(self, case):
+        attention = self.attention(case)
+
+        def launch():
+            with torch.no_grad():
+                return [attention(case.q, case.k, case.v)]
+
+        return Work(launch)
+
+    def backward(self, case):
+        leaves = case.copies()
+        o = self.attention(case)(*leaves)
+        wanted = [*leaves, *case.variant.leaves]
+        return Work(lambda: torch.autograd.grad(o, wanted, case.d_o, retain_graph=True)[:3])
+
+
 class Sdpa:
     """PyTorch's scaled_dot_product_attention with one of its back ends."""
+    has_variants = False
 
     def __init__(self, name, backend):
         self.name, self.backend = name, backend
@@ -250,6 +302,7 @@ class FlashAttention3Jax:
 
 class FirstThatWorks:
     """Several ways to one implementation: each pass takes the first that runs it."""
+    has_variants = False
 
     def __init__(self, name, ways):
         self.name, self.ways, self.absent = name, [], []
@@ -275,10 +328,19 @@ class FirstThatWorks:
     backward = functools.partialmethod(first, "backward")
 
 
-def make_case(head_dim, causal, seqlen, dtype, tokens, hidden, device="cuda"):
+def is_possible(variant, causal):
+    return not (causal and variant in variants.WITH_A_DIAGONAL)
+
+
+def make_case(head_dim, causal, seqlen, dtype, tokens, hidden, variant="none", device="cuda"):
+    """Returns random tensors with a mask, and the variant of that name unless it is none."""
     shape = max(1, tokens // seqlen), max(1, hidden // head_dim), seqlen, head_dim
     q, k, v, d_o = (torch.randn(shape, device=device, dtype=getattr(torch, dtype)) for _ in range(4))
-    return Case(q, k, v, d_o, causal)
+    if variant == "none":
+        return Case(q, k, v, d_o, causal, variants.plain(causal), "causal" if causal else "none", seqlen**2 / (1 + causal))
+    made = variants.make(variant, q, causal)
+    label = variant.replace("_", " ") + (", causal" if causal else "")
+    return Case(q, k, v, d_o, causal, made, label, variants.count_pairs(made.mask_mod, seqlen, device))
 
 
 def difference(results, reference):
@@ -291,7 +353,7 @@ def versions():
     return {"pytorch": torch.__version__, "cuda": torch.version.cuda, "cudnn": f"{major}.{rest // 100}.{rest % 100}"}
 
 
-MAKERS = {"tegula": Tegula,
+MAKERS = {"tegula": Tegula, "flex": FlexAttention,
           "cudnn": lambda: Sdpa("cuDNN", SDPBackend.CUDNN_ATTENTION),
           "fa2": lambda: Sdpa("FlashAttention-2", SDPBackend.FLASH_ATTENTION),
           "fa3": lambda: FirstThatWorks("FlashAttention-3", [FlashAttention3, FlashAttention3Jax])}

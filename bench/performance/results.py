@@ -11,9 +11,10 @@ KINDS = {"attention": ["implementations", "problem", "rows"], "table": ["columns
 COMMON = ["kind", "title", "order", "date", "commit", "command", "machine", "method"]
 
 
-def flops_of(direction, batch, heads, seqlen, head_dim, value_dim, causal):
-    """Returns the operations of a problem, counted as the FlashAttention papers do."""
-    forward = 2 * batch * heads * seqlen**2 * (head_dim + value_dim) / (2 if causal else 1)
+def flops_of(direction, batch, heads, pairs, head_dim, value_dim):
+    """Returns the operations of a problem, counted as the FlashAttention papers do. `pairs` are those of a query and a key
+    of a head that have a score; the papers count half of all for a causal mask."""
+    forward = 2 * batch * heads * pairs * (head_dim + value_dim)
     return forward * (2.5 if direction == "backward" else 1)
 
 

@@ -5,8 +5,9 @@ import ctypes
 import os
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 
-F32, F16, BF16 = 0, 1, 2
+F32, F16, BF16, I32 = 0, 1, 2, 4
 CAUSAL_NONE, CAUSAL_TOP_LEFT, CAUSAL_BOTTOM_RIGHT = 0, 1, 2
+WINDOW, SOFTCAP, ALIBI, PREFIX_LM, DOCUMENTS, BIAS = 1, 2, 4, 8, 16, 32
 CPU, CUDA = 0, 1
 
 

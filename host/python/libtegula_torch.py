@@ -7,7 +7,7 @@ import torch
 
 import libtegula as tegula
 
-DTYPES = {torch.float32: tegula.F32, torch.float16: tegula.F16, torch.bfloat16: tegula.BF16}
+DTYPES = {torch.float32: tegula.F32, torch.float16: tegula.F16, torch.bfloat16: tegula.BF16, torch.int32: tegula.I32}
 
 
 def stream_of(tensor):

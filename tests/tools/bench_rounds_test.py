@@ -60,10 +60,15 @@ def implementation(output, ms):
             raise RuntimeError("this build has no\nsuch pass")
         return StandInWork(output, ms)
 
-    return types.SimpleNamespace(name="a name", forward=work, backward=work)
+    return types.SimpleNamespace(name="a name", forward=work, backward=work, has_variants=False)
 
 
-CASE = types.SimpleNamespace(q=types.SimpleNamespace(shape=(2, 4, 1024, 64)), causal=True)
+def case_of(shape, label="none", pairs=None, fields=()):
+    return types.SimpleNamespace(q=types.SimpleNamespace(shape=shape), label=label, pairs=pairs or shape[2]**2,
+                                 variant=types.SimpleNamespace(fields=fields))
+
+
+CASE = case_of((2, 4, 1024, 64), "causal", 1024**2 / 2)
 
 
 def difference(outputs, reference):
@@ -99,9 +104,10 @@ class RoundsTest(unittest.TestCase):
 class MeasureTest(unittest.TestCase):
     options = bench_rounds.parse_arguments(["--rounds", "3", "--seconds", "0.01"])
 
-    def measure(self, direction="forward", **outputs):
+    def measure(self, direction="forward", case=CASE, **outputs):
         implementations = {name: implementation(output, ms=index + 1) for index, (name, output) in enumerate(outputs.items())}
-        return bench_rounds.measure(direction, CASE, implementations, self.options, difference, StandInMonitor())
+        implementations["tegula"].has_variants = True
+        return bench_rounds.measure(direction, case, implementations, self.options, difference, StandInMonitor())
 
     def test_a_row(self):
         row = self.measure(tegula=1.001, cudnn=1.0)
@@ -113,10 +119,9 @@ class MeasureTest(unittest.TestCase):
         self.assertAlmostEqual(ours["tflops"], 4 * 1024**2 * 64 * 4 * 2 / 2 / ours["ms"] * 1e-9, delta=0.05)
 
     def test_operations_are_those_of_the_papers(self):
-        forward = results.flops_of("forward", 2, 4, 1024, 64, 64, False)
+        forward = results.flops_of("forward", 2, 4, 1024**2, 64, 64)
         self.assertEqual(forward, 4 * 1024**2 * 64 * 4 * 2)
-        self.assertEqual(results.flops_of("forward", 2, 4, 1024, 64, 64, True), forward / 2)
-        self.assertEqual(results.flops_of("backward", 2, 4, 1024, 64, 64, False), forward * 2.5)
+        self.assertEqual(results.flops_of("backward", 2, 4, 1024**2, 64, 64), forward * 2.5)
 
     def test_a_result_that_is_wrong_or_nan_is_not_timed(self):
         for wrong in 1.02, float("nan"):
@@ -129,6 +134,21 @@ class MeasureTest(unittest.TestCase):
         result = self.measure("backward", tegula=1.0, cudnn=1.0, fa3=None)["results"]
         self.assertEqual(result["fa3"], {"tflops": None, "error": "this build has no such pass"})
         self.assertIsNotNone(result["tegula"]["tflops"])
+
+    def test_an_implementation_without_variants_is_not_timed_on_one(self):
+        row = self.measure(case=case_of((2, 4, 1024, 64), "softcap", fields={"variants": 2}), tegula=1.0, cudnn=1.0)
+        self.assertEqual(row["mask"], "softcap")
+        self.assertEqual(row["results"]["cudnn"], {"tflops": None, "error": "has no such variant"})
+
+    def test_times_of_both_passes_are_added(self):
+        rows = [self.measure(direction, tegula=1.0, cudnn=1.0) for direction in ("forward", "backward")]
+        for row, ours, other in (rows[0], 1, 3), (rows[1], 3, 5):
+            row["results"]["tegula"]["ms"], row["results"]["cudnn"]["ms"] = ours, other
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            bench_rounds.show_sum(rows, {"cudnn": "cuDNN"})
+            rows[0]["results"]["cudnn"] = {"tflops": None, "error": "it has none"}
+            bench_rounds.show_sum(rows, {"cudnn": "cuDNN"})
+        self.assertEqual(printed.getvalue(), "together D=64 causal N=1024  Tegula / cuDNN 2.00\n")
 
     def test_without_a_peer_nothing_says_that_the_result_is_right(self):
         result = self.measure(tegula=1.0, cudnn=None)["results"]
@@ -148,9 +168,12 @@ class StandInModule:
         return {"pytorch": "2.11"}
 
     @staticmethod
-    def make_case(head_dim, causal, seqlen, dtype, tokens, hidden):
-        q = types.SimpleNamespace(shape=(tokens // seqlen, hidden // head_dim, seqlen, head_dim))
-        return types.SimpleNamespace(q=q, causal=causal)
+    def is_possible(variant, causal):
+        return not causal
+
+    @staticmethod
+    def make_case(head_dim, causal, seqlen, dtype, tokens, hidden, variant):
+        return case_of((tokens // seqlen, hidden // head_dim, seqlen, head_dim), variant)
 
 
 class FileTest(unittest.TestCase):
@@ -162,7 +185,7 @@ class FileTest(unittest.TestCase):
             with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()) as errors:
                 code = bench_rounds.main(["--json", str(path), "--head-dim", "64", "--seqlen", "512,1024", "--seconds", "0.01",
                                           "--rounds", "2", "--commit", "abc", "--causal", "none",
-                                          "--peers", "cudnn,fa2,fa3"])
+                                          "bottom_right", "--peers", "cudnn,fa2,fa3"])
             self.assertEqual([entry.name for entry in path.parent.iterdir()], ["a_file.json"])
             data = results.read(path)
         self.assertEqual(code, 0)
