@@ -34,9 +34,9 @@ struct PlacedAccess {
     bool samePlace = tensor == other.tensor && begin < other.end && other.begin < end;
     if (!samePlace || (kind == other.kind && kind != sm::AccessKind::write) || isOfSameThreads(other))
       return Need::nothing;
-    if (!isOfSameWarps(other))
+    if (!isOfSameWarps(other) || other.footprint->ofMma) // An MMA sees what its own warp wrote only behind a fence.
       return Need::barrier;
-    return orderedInWarp || footprint->ofMma || other.footprint->ofMma ? Need::nothing : Need::warpBarrier;
+    return orderedInWarp || footprint->ofMma ? Need::nothing : Need::warpBarrier;
   }
 
 private:

@@ -616,6 +616,22 @@ func.func @places_of_operands(%tile: tensor<64x64xbf16, #w>) {
   return
 }
 
+// An MMA of a warpgroup reads what lanes wrote only behind a fence and a barrier, also the rows that a warp writes for
+// itself.
+// CHECK-LABEL: func @rows_of_the_same_warps
+// CHECK: sm.write
+// CHECK-NEXT: sm.proxy_fence
+// CHECK-NEXT: sm.barrier{{ *$}}
+// CHECK-NEXT: sm.wgmma
+func.func @rows_of_the_same_warps(%tile: tensor<64x64xbf16, #w>) {
+  %q = sm.alloc {offset = 0 : i64} : !tile
+  %k = sm.alloc {offset = 8192 : i64} : !tile
+  sm.write %tile, %q : tensor<64x64xbf16, #w>, !tile
+  %p = sm.wgmma %q, %k depth 64 : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #w>>
+  %s = sm.await %p : !sm.inflight<tensor<64x64xf32, #w>>
+  return
+}
+
 // Any thread may clear the part of a buffer that is not of the tile, also rows that another warp has read.
 // CHECK-LABEL: func @write_of_a_narrow_tile
 // CHECK: sm.barrier{{ *$}}
