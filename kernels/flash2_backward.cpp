@@ -6,6 +6,7 @@
 #include "scores.h"
 #include "spaces.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -116,6 +117,23 @@ Value probabilities(const AttentionConfig &c, Value seen, Value s, Value lse_ter
   return exp(select(seen, s, -infinity) - asColumn(lse_term));
 }
 
+/// A score modification's result for scores `s`.
+struct Modification {
+  Value modified, s; ///< [block_m, block_n]
+};
+
+/// Returns dS = dP P times the slope of the modification, which is 0 where there is no score. Adds to the gradients of
+/// tensors. If the variant has none, P times the slope comes first: P, the slope and `seen` then need no registers
+/// while dP is computed. A tile that is computed twice, once without gradients, has the same bits.
+Value scoreGradient(const AttentionConfig &c, Value dp, Value p, Value seen, const Modification &of,
+                    std::span<const ViewGradient> gradients) {
+  if (!c.variant.score)
+    return dp * p;
+  if (std::ranges::any_of(c.variant.tensors, &VariantTensor::wants_gradient))
+    return differentiate(of.modified, of.s, select(seen, dp * p, 0.0), gradients);
+  return dp * select(seen, differentiate(of.modified, of.s, p, {}), 0.0);
+}
+
 /// Computes the tile of queries `i` to `i + block_m - 1`. Adds to the gradients of tensors that score modifications
 /// gather.
 Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, const ScoreStrip &strip, Value i,
@@ -137,9 +155,8 @@ Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, cons
   Value modified = strip.modify(s, i);                                                  // [block_m, block_n]
   Value seen = modifies ? exists & (modified != -infinity) : exists;                    // [block_m, block_n]
   Value p = probabilities(c, seen, modified, lse_term);                                 // [block_m, block_n]
-  Value dmodified = c.variant.score || contains ? select(seen, dp * p, 0.0) : dp * p;   // [block_m, block_n]
-  Value ds = differentiate(modified, s, dmodified, gradients);                          // [block_m, block_n]
-  return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, modifies ? select(seen, ds, 0.0) : ds)};
+  Value ds = scoreGradient(c, dp, p, seen, {modified, s}, gradients);                   // [block_m, block_n]
+  return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, contains ? select(seen, ds, 0.0) : ds)};
 }
 
 /// Adds dS K to dQ in the turn of the tile. A product that is not finite is computed again, as below.
