@@ -93,18 +93,11 @@ void takeOutExplained(std::vector<Mutant> &mutants, std::span<const Explained> k
 /// With ping-pong, the forward pass starts two MMAs together.
 constexpr Explained kOfForward[] = {{"wgmma.fence", "softmax.update(", 1}};
 
-/// The backward pass starts two MMAs together before its loop and in it (S, dP), and then three (dQ, dV, dK; the first
-/// iteration has no dQ). Each warpgroup gets its turn from the store of a part of dS. With two stages it could not run
-/// ahead far enough to matter, and in its turn it has waited for what the other warpgroup stored before. The producer
-/// has waited for the slot of Q, which warpgroups release after that of dO. Where it copies K and V without TMA, what
-/// follows the copies of K and of the first block of Q comes before all reads. A block's lse_term is the last that it
-/// copies, and S waits for it: the lanes have then met, and what follows the copy of dO was a fence for Q, too.
+/// The producer of the backward pass has waited for the slot of Q, and all reads of dO come before its release. Where
+/// it copies K and V without TMA, what follows the copies of K and of the first block of Q comes before all reads. A
+/// block's lse_term is the last that it copies, and S waits for it: the lanes have then met, and what follows the copy
+/// of dO was a fence for Q, too.
 constexpr Explained kOfBackward[] = {
-    {"wgmma.fence", "Value dp = dot(", 2},
-    {"wgmma.fence", "dv = dot(", 1},
-    {"wgmma.fence", "dk = dot(", 2},
-    {"mbarrier.try_wait", "range(strip.visited()", 2},
-    {"mbarrier.try_wait", "return {q, do_i, seen, ", 3},
     {"mbarrier.try_wait", "Value do_i = at.dO.load(", 2},
     {"bar.warp.sync", "V.at(batch, kv_head).load(", 1},
     {"fence.proxy.async", "K.at(batch, kv_head).load(", 1},
@@ -114,12 +107,46 @@ constexpr Explained kOfBackward[] = {
     {"bar.warp.sync", "Value dp_init = at.dp_init.load(", 1},
 };
 
-std::span<const Explained> explainedIn(const Schedule &schedule, bool isBackward) {
-  if (schedule.roles != Roles::load || schedule.overlap != Overlap::pingpong)
-    return {};
-  if (!isBackward)
-    return kOfForward;
-  return schedule.num_stages == 2 ? std::span(kOfBackward) : std::span<const Explained>();
+/// With ping-pong, the backward pass starts two MMAs together before its loop and in it (S, dP), and then three (dQ,
+/// dV, dK; the first iteration has no dQ). Each warpgroup gets its turn from the store of a part of dS. With two stages
+/// it could not run ahead far enough to matter, and in its turn it has waited for what the other warpgroup stored
+/// before.
+constexpr Explained kOfPingpongBackward[] = {
+    {"wgmma.fence", "Value dp = dot(", 2},
+    {"wgmma.fence", "dv = dot(", 1},
+    {"wgmma.fence", "dk = dot(", 2},
+    {"mbarrier.try_wait", "range(strip.visited()", 2},
+    {"mbarrier.try_wait", "return {q, do_i, seen, ", 3},
+};
+
+/// Without ping-pong, the backward pass starts dP together with S, and dK together with dQ. With one stage, a tile of Q
+/// comes only after both warpgroups have read P of the tile before. Lanes read the row statistics before the barriers
+/// of P and dS, each of which has a fence. After the loop, a warpgroup stages dK in the columns of K that only its own
+/// dQ has read, and lanes read dK and dV from there.
+constexpr Explained kOfSerialBackward[] = {
+    {"wgmma.fence", "Value dp = dot(", 1},
+    {"wgmma.fence", "dk = dot(", 1},
+    {"fence.proxy.async", "return {q, do_i, seen, ", 1},
+    {"bar.sync", "return {q, do_i, seen, ", 1},
+    {"fence.proxy.async", "Value do_i = at.dO.load(", 1},
+    {"bar.warp.sync", "Value do_i = at.dO.load(", 1},
+    {"fence.proxy.async", "dK.at(batch, kv_head).store(", 2},
+    {"bar.sync", "dK.at(batch, kv_head).store(", 1},
+};
+
+std::vector<Explained> explainedIn(const Schedule &schedule, bool isBackward) {
+  const bool pingpong = schedule.overlap == Overlap::pingpong;
+  std::vector<Explained> explained;
+  auto add = [&](std::span<const Explained> more) { explained.insert(explained.end(), more.begin(), more.end()); };
+  if (schedule.roles != Roles::load)
+    return explained;
+  if (!isBackward && pingpong)
+    add(kOfForward);
+  if (isBackward && schedule.num_stages == (pingpong ? 2 : 1)) {
+    add(kOfBackward);
+    add(pingpong ? std::span<const Explained>(kOfPingpongBackward) : kOfSerialBackward);
+  }
+  return explained;
 }
 
 SweptKernel sweptKernel(const std::string &arch, std::string_view program, const AttentionProblem &problem) {
@@ -198,7 +225,7 @@ std::vector<SweptLaunch> launchesOfForwardRoles(const SweptKernel &kernel, const
 /// it begins again, or enough that each slot is filled again. The last block is ragged, except in one launch. With
 /// row gaps, TMA cannot load the tensors; with two heads of an odd number of queries, only the row statistics.
 std::vector<SweptLaunch> launchesOfBackwardRoles(const SweptKernel &kernel, const Schedule &schedule) {
-  const int64_t many = 4 * schedule.block_m + 40, few = schedule.block_m - 28;
+  const int64_t many = 2 * schedule.num_stages * schedule.block_m + 40, few = schedule.block_m - 28;
   const int64_t keys = kernel.problem.causal == Causal::none ? std::min(100, schedule.block_n) : many;
   return {{shapeOf(many, keys)},
           {shapeOf(many - 1, keys, 2)},

@@ -120,7 +120,8 @@ TEST(Mutants, OfDefaultSchedulesIncludeEachHeadDimensionAndPass) {
   for (const char *expected :
        {"simt_sm_80_flash2_forward_64", "simt_sm_80_flash2_forward_128", "simt_sm_80_flash2_forward_256",
         "simt_sm_80_flash2_backward_64", "simt_sm_80_flash2_backward_128", "simt_sm_80_flash2_backward_256",
-        "simt_sm_90a_flash2_forward_64", "simt_sm_90a_flash2_forward_128", "simt_sm_90a_flash2_forward_256"})
+        "simt_sm_90a_flash2_forward_64", "simt_sm_90a_flash2_forward_128", "simt_sm_90a_flash2_forward_256",
+        "simt_sm_90a_flash2_backward_64", "simt_sm_90a_flash2_backward_128", "simt_sm_90a_flash2_backward_256"})
     EXPECT_TRUE(words.contains(expected)) << expected;
 }
 
