@@ -34,7 +34,7 @@ struct PlacedAccess {
     bool samePlace = tensor == other.tensor && begin < other.end && other.begin < end;
     if (!samePlace || (kind == other.kind && kind != sm::AccessKind::write) || isOfSameThreads(other))
       return Need::nothing;
-    if (!isOfSameWarps(other) || other.footprint->ofMma) // An MMA sees what its own warp wrote only behind a fence.
+    if (!isOfSameWarps(other) || other.footprint->ofMma) // An MMA sees what its own warp wrote only after a fence.
       return Need::barrier;
     return orderedInWarp || footprint->ofMma ? Need::nothing : Need::warpBarrier;
   }
