@@ -92,6 +92,17 @@ void LayoutMap::assign(Value tile, LayoutAttr layout) {
     follow(pending_.pop_back_val());
 }
 
+/// Returns the result of a loop for the argument of its body, and the reverse; null for other values. Both have one
+/// type, and no conversion can stand between them.
+static Value twinOf(Value tile) {
+  if (auto argument = dyn_cast<BlockArgument>(tile)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop ? loop.getTiedLoopResult(argument) : OpResult();
+  }
+  auto loop = tile.getDefiningOp<scf::ForOp>();
+  return loop ? loop.getTiedLoopRegionIterArg(cast<OpResult>(tile)) : BlockArgument();
+}
+
 void LayoutMap::add(Value tile, LayoutAttr layout) {
   if (!layout || !isTile(tile))
     return;
@@ -102,8 +113,11 @@ void LayoutMap::add(Value tile, LayoutAttr layout) {
       return;
     layout = sm::without(source, reduce.getAxis());
   }
-  if (layouts_.try_emplace(tile, layout).second)
-    pending_.push_back(tile);
+  if (!layouts_.try_emplace(tile, layout).second)
+    return;
+  pending_.push_back(tile);
+  if (Value twin = twinOf(tile))
+    add(twin, layout);
 }
 
 void LayoutMap::follow(Value tile) {

@@ -184,3 +184,26 @@ module attributes {tile.roles = "load", tile.num_warps = 12 : i64} {
     return
   }
 }
+
+// -----
+
+// A tile that a loop carries meets its own transpose. The loop's argument and result keep one layout, whatever comes
+// first.
+// CHECK-LABEL: func @sum_with_its_transpose
+// CHECK: scf.for {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (tensor<32x32xf32, #[[SUMS:.*]]>)
+// CHECK: arith.select %{{.*}}, %[[SUM]], %{{.*}} : tensor<32x32xi1, #[[SUMS]]>, tensor<32x32xf32, #[[SUMS]]>
+// CHECK: %[[OTHER:.*]] = tile.transpose
+// CHECK: arith.addf
+// CHECK: scf.yield %{{.*}} : tensor<32x32xf32, #[[SUMS]]>
+func.func @sum_with_its_transpose(%n: index, %x: tensor<32x32xf32>, %seen: tensor<32x32xi1>) -> tensor<32x32xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> (tensor<32x32xf32>) {
+    %s = arith.select %seen, %a, %zero : tensor<32x32xi1>, tensor<32x32xf32>
+    %t = tile.transpose %s [1, 0] : tensor<32x32xf32> -> tensor<32x32xf32>
+    %y = arith.addf %a, %t : tensor<32x32xf32>
+    scf.yield %y : tensor<32x32xf32>
+  }
+  return %r : tensor<32x32xf32>
+}
