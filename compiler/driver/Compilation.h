@@ -6,10 +6,18 @@
 #include "compiler/emit/Emit.h"
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace tegula {
+
+/// A schedule that needs less shared memory.
+struct Fallback {
+  Schedule schedule;
+  std::string remark; ///< Says that it was taken; the reason follows.
+};
 
 /// A compilation of one request. Each target has a subclass. Call `run` once.
 class Compilation {
@@ -19,9 +27,8 @@ public:
 
   Expected<Artifact> run();
 
-  /// Returns the schedule with roles that the compiler has chosen for a program that came without one, as the beginning
-  /// of a remark at the program's own line. Returns an empty string if it has not.
-  virtual std::string describeChoice() const { return ""; }
+  /// Returns what to try if the shared memory of the target is exhausted. Returns nothing if that is an error.
+  virtual std::optional<Fallback> fallback() const { return std::nullopt; }
 
 protected:
   /// Checks the request's target and schedule, and sets the attributes of the module that passes read.

@@ -103,13 +103,15 @@ Expected<Artifact> compile(const CompileRequest &request) {
   TEGULA_RETURN_IF_ERROR(checkEmit(request));
   std::unique_ptr<Compilation> compilation = makeCompilation(request);
   Expected<Artifact> artifact = compilation->run();
-  if (artifact || artifact.status().code() != ErrorCode::resource_exhausted || compilation->describeChoice().empty())
+  if (artifact || artifact.status().code() != ErrorCode::resource_exhausted)
     return artifact;
-  CompileRequest withoutRoles = request;
-  withoutRoles.schedule.roles = Roles::none;
-  const std::string remark = compilation->describeChoice() +
-                             ", has no effect, and all warps load and compute: " + artifact.status().message() + "\n";
-  artifact = makeCompilation(withoutRoles)->run();
+  const std::optional<Fallback> fallback = compilation->fallback();
+  if (!fallback)
+    return artifact;
+  CompileRequest smaller = request;
+  smaller.schedule = fallback->schedule;
+  const std::string remark = fallback->remark + artifact.status().message() + "\n";
+  artifact = makeCompilation(smaller)->run();
   if (artifact)
     artifact->remarks.insert(0, remark);
   return artifact;

@@ -67,15 +67,13 @@ template <class T> void decideWord(StringRef name, std::optional<T> value, Modul
     module->setAttr(("tile." + name).str(), StringAttr::get(module.getContext(), toString(*value)));
 }
 
-/// Returns a schedule for a kernel that reports. Its records need all warps together, and its tests need room.
+/// Returns `schedule` without the orders of MMAs that leave no place for the tests of a kernel that reports. All warps
+/// of a role execute a test together.
 Schedule forReports(Schedule schedule) {
-  schedule.num_stages = 1;
-  schedule.instances_per_sm = 1;
-  schedule.roles = Roles::none;
-  schedule.overlap.reset();
-  schedule.optimistic_softmax.reset();
-  schedule.lhs_in_registers.reset();
-  schedule.add_by_tma.reset();
+  schedule.overlap = Overlap::none;
+  schedule.optimistic_softmax = false;
+  schedule.lhs_in_registers = false;
+  schedule.add_by_tma = false;
   schedule.steps.clear();
   return schedule;
 }
@@ -117,13 +115,16 @@ Status GpuCompilation::prepare(ModuleOp module) {
     return Status(ErrorCode::invalid_argument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
-  const bool reports = !artifact_.debug.sites.empty();
-  Schedule schedule = reports ? forReports(request_.schedule) : request_.schedule;
+  Schedule schedule = request_.schedule;
   if (target_.arch == "sm_90a" && isUndecided(schedule, module))
     if (std::optional<HopperChoice> choice = chooseForHopper(module, schedule, sharedLimit(target_, 1))) {
       schedule = choice->schedule;
       choice_ = placeOf(choice->where) + ": the compiler's choice, " + toString(schedule);
     }
+  if (reports()) {
+    schedule = forReports(std::move(schedule));
+    module->removeAttr(tile::steps);
+  }
   for (const Number &number : kNumbers)
     TEGULA_RETURN_IF_ERROR(decide(number, schedule, module));
   decideWord("roles", schedule.roles, module);
@@ -134,6 +135,20 @@ Status GpuCompilation::prepare(ModuleOp module) {
   TEGULA_RETURN_IF_ERROR(decideSteps(schedule.steps, module));
   setAttribute(module, "tile.shared_limit", sharedLimit(target_, attributeOf(module, "tile.instances_per_sm")));
   return checkRoles(module);
+}
+
+std::optional<Fallback> GpuCompilation::fallback() const {
+  Schedule schedule = request_.schedule;
+  schedule.roles = Roles::none;
+  if (reports()) {
+    schedule.num_stages = 1;
+    schedule.instances_per_sm = 1;
+    return Fallback{schedule, artifact_.kernel + ": the kernel reports, and runs with num_stages=1 roles=none, which "
+                                                 "computes the same: "};
+  }
+  if (choice_.empty())
+    return std::nullopt;
+  return Fallback{schedule, choice_ + ", has no effect, and all warps load and compute: "};
 }
 
 Status GpuCompilation::checkRoles(ModuleOp module) const {

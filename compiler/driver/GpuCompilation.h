@@ -15,7 +15,7 @@ class GpuCompilation : public Compilation {
 public:
   using Compilation::Compilation;
 
-  std::string describeChoice() const override { return choice_; }
+  std::optional<Fallback> fallback() const override;
 
 protected:
   Status prepare(mlir::ModuleOp module) override;
@@ -28,7 +28,11 @@ protected:
 private:
   Status checkRoles(mlir::ModuleOp module) const;
 
-  std::string choice_; ///< The result of describeChoice.
+  bool reports() const { return !artifact_.debug.sites.empty(); }
+
+  /// The schedule with roles that the compiler has chosen for a program that came without one, as the beginning of a
+  /// remark at the program's own line; empty if it has not.
+  std::string choice_;
 };
 
 } // namespace tegula

@@ -310,6 +310,61 @@ TEST_P(Debug, AMaskOfInfinitiesIsNoError) {
               HasSubstr(": load reads the first NaN: element [1, 3] of bf16 [32, 16] in program instance"));
 }
 
+//===-- Roles ----------------------------------------------------------------------------------------------------===//
+
+/// The line at which `product` loads B.
+constexpr int kLoadOfB = __LINE__ + 7;
+
+void product(View A, View B, View C) {
+  Value i = programId(0) * 64;
+  Var c = fill({64, 64}, 0.0);
+  for (Value k : range(0, A.dim(1), 64)) {
+    print("k", k);
+    c = dot(A.load({i, k}, {64, 64}), B.load({k, 0}, {64, 64}), c);
+  }
+  C.store({i, 0}, c);
+}
+
+Expected<Program> recordProduct() {
+  return record("product", product, TensorArg{"a", bf16, 2}, TensorArg{"b", bf16, 2}, TensorArg{"c", bf16, 2});
+}
+
+Expected<Artifact> compileReporting(const Expected<Program> &program, const char *emit, const Schedule &schedule = {}) {
+  if (!program)
+    return program.status();
+  return compiler().compile({.program = program->text,
+                             .schedule = schedule,
+                             .target = {"cuda", "sm_90a"},
+                             .emit = emit,
+                             .debug = {.check_finite = FiniteCheck::inf}});
+}
+
+TEST_P(Debug, AProgramWithRolesReports) {
+  auto a = Array<Bf16>::random({70, 136}, 1), b = Array<Bf16>::random({136, 64}, 2);
+  Array<Bf16> c({70, 64});
+  EXPECT_EQ(launch(FiniteCheck::inf, {}, product, a, b, c).message(), "");
+  EXPECT_THAT(printed, SizeIs(3));
+  b(130, 7) = nan;
+  EXPECT_THAT(launch(FiniteCheck::nan, {}, product, a, b, c).message(),
+              HasSubstr(line(kLoadOfB) + ": load reads the first NaN: element [2, 7] of bf16 [64, 64] in program "
+                                         "instance 0, 0, 0, loop at "));
+}
+
+TEST(DebugOptions, AProducerLoadsForKernelsThatReport) {
+  const Expected<Artifact> artifact = compileReporting(recordProduct(), "ptx");
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  for (const char *instruction : {"wgmma.mma_async", "cp.async.bulk.tensor", "setmaxnreg.inc"})
+    EXPECT_THAT(artifact->text, HasSubstr(instruction));
+}
+
+TEST(DebugOptions, KernelsThatReportDoWithLessSharedMemory) {
+  const Schedule schedule = {.num_warps = 4, .num_stages = 8, .roles = Roles::load, .instances_per_sm = 2};
+  const Expected<Artifact> artifact = compileReporting(recordProduct(), "ptx", schedule);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_THAT(artifact->remarks, HasSubstr("product: the kernel reports, and runs with num_stages=1 roles=none, which "
+                                           "computes the same: each of 2 program instances needs "));
+}
+
 TEST(DebugOptions, KernelsThatReportCanBeAssembled) {
   if (findAssembler().empty())
     return missingTool("ptxas");
@@ -322,6 +377,9 @@ TEST(DebugOptions, KernelsThatReportCanBeAssembled) {
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
     EXPECT_FALSE(artifact->report.assembler.empty());
   }
+  Expected<Artifact> withRoles = compileReporting(recordProduct(), "");
+  ASSERT_TRUE(withRoles.ok()) << withRoles.status().message();
+  EXPECT_FALSE(withRoles->report.assembler.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Debug, ::testing::Values("cpu", "sm_80", "sm_90a"));

@@ -91,6 +91,40 @@ TEST(Hopper, APersistentMatrixProduct) {
   Product().runAndCheck(bench::recordPersistentMatrixProduct(bf16, {128, 128, 64}), 2);
 }
 
+/// C = A B, whose loop also reads the tiles of A to registers, for the sum of each row.
+void productAndRowSums(View A, View B, View C, View Sums) {
+  Value i = programId(0) * 128;
+  Var c = fill({128, 128}, 0.0), sums = fill({128}, 0.0);
+  for (Value k : range(0, A.dim(1), 64)) {
+    Value a = A.load({i, k}, {128, 64});
+    c = dot(a, B.load({k, 0}, {64, 128}), c);
+    sums += rowSum(cast(f32, a));
+  }
+  C.store({i, 0}, c);
+  Sums.store(i, sums);
+}
+
+TEST(Hopper, AProducerLoadsAnOperandThatLanesReadToo) {
+  constexpr int64_t rows = 150, depth = 328;
+  Expected<Program> program = record("product_and_row_sums", productAndRowSums, TensorArg{"a", bf16, 2},
+                                     TensorArg{"b", bf16, 2}, TensorArg{"c", bf16, 2}, TensorArg{"sums", f32, 1});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  expectTheFastPath(*program);
+  Matrix a = Matrix::random({rows, depth}, 1), b = Matrix::random({depth, 128}, 2), c({rows, 128}, 7.0f);
+  Array<float> sums({rows}, 7.0f);
+  OnDevice<Bf16> on_a(a), on_b(b), on_c(c);
+  OnDevice<float> on_sums(sums);
+  launch(*program, {.x = 2}, {on_a.ref(), on_b.ref(), on_c.ref(), on_sums.ref()});
+  ASSERT_TRUE(on_c.readBack() && on_sums.readBack()) << "memory outside an array was written";
+  checkProduct(a, b, c);
+  for (int64_t i = 0; i < rows; ++i) {
+    double sum = 0;
+    for (int64_t k = 0; k < depth; ++k)
+      sum += double(a(i, k));
+    EXPECT_NEAR(sums(i), sum, 1e-3) << "row " << i;
+  }
+}
+
 /// Compares Y = max(X W, 0) V, whose hidden tile is rounded to bf16.
 void checkChain(Matrix &x, Matrix &w, Matrix &v, Matrix &y) {
   const int64_t width = y.shape[1];

@@ -47,7 +47,7 @@ std::string_view toString(FiniteCheck check);
 std::optional<FiniteCheck> parseFiniteCheck(std::string_view word);
 
 /// The reports of a kernel to the host while it runs. Such a kernel is slow: it obeys no field of the schedule that
-/// only makes kernels faster.
+/// only orders or overlaps MMAs.
 struct DebugOptions {
   bool print = false; ///< print() of the language has an effect.
   FiniteCheck check_finite = FiniteCheck::none;

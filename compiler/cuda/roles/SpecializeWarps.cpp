@@ -111,7 +111,7 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
     function.walk([&](sm::LoadSharedOp fetch) {
       if (canProducerLoad(fetch))
         fetches.push_back(fetch);
-      else if (isInLoop(fetch) && isReadByMmas(fetch))
+      else if (isInLoop(fetch) && feedsWgmma(fetch))
         fetch.emitRemark("all warps copy this tile, not the producer: ") << whyNotProducerLoaded(fetch);
     });
     if (llvm::none_of(fetches, isInLoop)) {

@@ -57,7 +57,8 @@ static bool readsPastTile(Operation *user, Value tile) {
   };
   if (auto wgmma = dyn_cast<sm::WgmmaOp>(user))
     return reads(wgmma);
-  return reads(cast<sm::MmaOp>(user));
+  auto mma = dyn_cast<sm::MmaOp>(user);
+  return mma && reads(mma);
 }
 
 /// Returns why TMA cannot copy the tile to its place in shared memory, or nothing if it can.
@@ -81,9 +82,13 @@ static std::string whyNoBox(sm::LoadSharedOp fetch) {
   return "";
 }
 
-bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {
-  return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp, sm::MmaOp>) &&
+bool cuda::feedsWgmma(sm::LoadSharedOp fetch) {
+  return llvm::all_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp, sm::MmaOp, sm::ReadOp>) &&
          llvm::any_of(fetch->getUsers(), llvm::IsaPred<sm::WgmmaOp>);
+}
+
+bool cuda::isReadByMmas(sm::LoadSharedOp fetch) {
+  return feedsWgmma(fetch) && llvm::none_of(fetch->getUsers(), llvm::IsaPred<sm::ReadOp>);
 }
 
 bool cuda::isReadByLanes(sm::LoadSharedOp fetch) {
@@ -129,9 +134,7 @@ std::string cuda::whyNotProducerLoaded(sm::LoadSharedOp fetch) {
   return whyNoBox(fetch);
 }
 
-bool cuda::canProducerLoad(sm::LoadSharedOp fetch) {
-  return isReadByMmas(fetch) && whyNotProducerLoaded(fetch).empty();
-}
+bool cuda::canProducerLoad(sm::LoadSharedOp fetch) { return feedsWgmma(fetch) && whyNotProducerLoaded(fetch).empty(); }
 
 sm::SharedType cuda::boxType(RankedTensorType tile) {
   if (tile.getRank() == 1)

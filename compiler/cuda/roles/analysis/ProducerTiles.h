@@ -22,6 +22,9 @@ tile::NextWorkOp nextWorkOf(mlir::scf::WhileOp loop);
 
 bool isInLoop(mlir::Operation *op);
 
+/// Returns true if an sm.wgmma reads the tile, and no other op than MMAs and sm.read does.
+bool feedsWgmma(sm::LoadSharedOp fetch);
+
 /// Returns true if only MMAs read the tile, and at least one of them is an sm.wgmma.
 bool isReadByMmas(sm::LoadSharedOp fetch);
 

@@ -127,7 +127,7 @@ Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches, int64_t stages) 
 /// that each warp releases no sooner. A vector also goes with a tile that warpgroups release: one more arrival of each
 /// warp costs less than a channel's own mbarriers.
 void Rings::findCompanion(sm::LoadSharedOp fetch) {
-  if (isReadByMmas(fetch) || fetch->use_empty())
+  if (feedsWgmma(fetch) || fetch->use_empty())
     return;
   auto isReleasedLater = [&](sm::LoadSharedOp other) {
     return other->getBlock() == fetch->getBlock() && isReadByMmas(other) &&

@@ -509,6 +509,41 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64, tile.num_stage
 
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
+// Lanes may read the same tile to registers. Each warp then releases the tile after the last reader and a proxy fence.
+// CHECK-LABEL: func @a_tile_for_both
+// CHECK: sm.producer_load %arg0
+// CHECK: } consumer
+// CHECK: %[[K:.*]] = sm.consumer_wait
+// CHECK: sm.read %[[K]]
+// CHECK: sm.wgmma %arg1, %[[K]]
+// CHECK: sm.await
+// CHECK-NEXT: sm.proxy_fence
+// CHECK-NEXT: sm.release {{.*}} per_warp
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @a_tile_for_both(%k: !tile.view<2xbf16>, %qs: !sm.shared<64x64xbf16, 128>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %none = arith.constant dense<0.0> : tensor<64x64xbf16, #c>
+    %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %zero, %largest = %none)
+        -> (tensor<64x64xf32, #c>, tensor<64x64xbf16, #c>) {
+      %ks = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %x = sm.read %ks : !sm.shared<64x64xbf16, 128> -> tensor<64x64xbf16, #c>
+      %f = sm.wgmma %qs, %ks depth 64 acc %sum {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      %y = arith.maximumf %largest, %x : tensor<64x64xbf16, #c>
+      scf.yield %s, %y : tensor<64x64xf32, #c>, tensor<64x64xbf16, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
 // The slot of a bias is released together with the slot of the keys, which each warp may read once more. The producer
 // waits for the slot of the keys first, and one release after a fence serves both.
 // CHECK-LABEL: func @slots_that_come_back_together
