@@ -22,6 +22,8 @@ Status checkOneOf(const char *name, int32_t value, int32_t last) {
 Status checkOptions(const tegula_context_options &options) {
   TEGULA_RETURN_IF_ERROR(checkOneOf("device", options.device, TEGULA_CUDA));
   TEGULA_RETURN_IF_ERROR(checkOneOf("policy", options.policy, TEGULA_LOADED_ONLY));
+  TEGULA_RETURN_IF_ERROR(checkOneOf("check_finite", options.check_finite, TEGULA_FINITE_INF));
+  TEGULA_RETURN_IF_ERROR(checkOneOf("reserved", options.reserved, 0));
   for (auto [name, value] :
        {std::pair("workers", int64_t{options.workers}), std::pair("cache_limit_bytes", options.cache_limit_bytes),
         std::pair("compile_time_limit_ms", options.compile_time_limit_ms),
@@ -33,6 +35,20 @@ Status checkOptions(const tegula_context_options &options) {
     if (options.read_only == nullptr || options.read_only[i] == nullptr)
       return nullArgument("read_only");
   return {};
+}
+
+static_assert(TEGULA_FINITE_UNCHECKED == int(FiniteCheck::none) && TEGULA_FINITE_NAN == int(FiniteCheck::nan) &&
+              TEGULA_FINITE_INF == int(FiniteCheck::inf));
+
+KernelCacheOptions kernelOptions(const tegula_context_options &options, std::shared_ptr<ArtifactCache> artifacts) {
+  KernelCacheOptions result{.artifacts = std::move(artifacts),
+                            .policy = static_cast<CompilePolicy>(options.policy),
+                            .check_finite = static_cast<FiniteCheck>(options.check_finite)};
+  if (options.print != nullptr)
+    result.print = [print = options.print, user = options.hooks.user](std::string_view text) {
+      print(user, std::string(text).c_str());
+    };
+  return result;
 }
 
 std::string orEmpty(const char *text) { return text != nullptr ? text : ""; }
@@ -81,8 +97,7 @@ HostContext::HostContext(const tegula_context_options &options, std::shared_ptr<
       artifacts_(std::make_shared<ArtifactCache>(cacheOptions(options))),
       worker_(makeWorkerCompiler(workerOptions(options))),
       compiler_(options.hooks.compilation != nullptr ? makeObservedCompiler(*worker_, hooks_) : nullptr),
-      kernels_(compiler_ ? *compiler_ : *worker_, device_,
-               {.artifacts = artifacts_, .policy = static_cast<CompilePolicy>(options.policy)}) {}
+      kernels_(compiler_ ? *compiler_ : *worker_, device_, kernelOptions(options, artifacts_)) {}
 
 Expected<std::shared_ptr<HostContext>> HostContext::make(const tegula_context_options &options) {
   TEGULA_RETURN_IF_ERROR(checkOptions(options));

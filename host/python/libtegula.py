@@ -37,7 +37,8 @@ class ContextOptions(Versioned):
                 ("policy", c_int32), ("workers", c_int32), ("cache_directory", c_char_p),
                 ("cache_limit_bytes", c_int64), ("read_only", POINTER(c_char_p)), ("read_only_count", c_size_t),
                 ("compiler", c_char_p), ("compile_time_limit_ms", c_int64), ("compile_memory_bytes", c_int64),
-                ("reproducer_directory", c_char_p), ("schedule_directory", c_char_p), ("hooks", Hooks)]
+                ("reproducer_directory", c_char_p), ("schedule_directory", c_char_p), ("hooks", Hooks),
+                ("check_finite", c_int32), ("reserved", c_int32), ("print", c_void_p)]
 
 
 class Problem(Versioned):

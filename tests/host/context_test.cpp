@@ -58,6 +58,7 @@ TEST(Options, AreChecked) {
   };
   expectRefused([](auto &o) { o.device = 2; }, "argument 'device': it is 2");
   expectRefused([](auto &o) { o.policy = 3; }, "argument 'policy': it is 3");
+  expectRefused([](auto &o) { o.check_finite = 3; }, "argument 'check_finite': it is 3; it must be from 0 to 2");
   expectRefused([](auto &o) { o.threads = -1; }, "threads is -1");
   expectRefused([](auto &o) { o.workers = -1; }, "argument 'workers': it is -1");
   expectRefused([](auto &o) { o.cache_limit_bytes = -1; }, "argument 'cache_limit_bytes': it is -1");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tegula for hosts, in C: attention forward and backward on the cores of this process or on a GPU.
+/* Tegula for hosts, in C: attention forward and backward, and kernels of any program, on the cores of this process or
+ * on a GPU.
  *
  * Every call that can fail returns a tegula_status. If it is not TEGULA_OK and `error` is not NULL, *error gets a
  * message, which tegula_error_free frees. A call that failed has changed nothing. No call throws, aborts, prints, or
@@ -65,6 +66,13 @@ enum {
   TEGULA_LOADED_ONLY = 2 /* Use a kernel that is loaded already; load nothing. */
 };
 
+/* The search for the first element that is not finite. */
+enum {
+  TEGULA_FINITE_UNCHECKED = 0,
+  TEGULA_FINITE_NAN = 1, /* NaN */
+  TEGULA_FINITE_INF = 2  /* NaN, and infinities that arithmetic makes from finite numbers */
+};
+
 /* One compilation, for hosts that observe them. */
 typedef struct tegula_compilation {
   uint32_t struct_size;
@@ -111,6 +119,13 @@ typedef struct tegula_context_options {
   const char *reproducer_directory;     /* NULL: `reproducers` in the user's cache directory. */
   const char *schedule_directory;       /* Tuning results; NULL: `schedules` in the user's cache directory; "": none. */
   tegula_hooks hooks;
+  /* TEGULA_FINITE_...: kernels are slow, each launch waits, and TEGULA_LAUNCH_FAILED names the line of the program and
+   * the element that is the first one not finite. */
+  int32_t check_finite;
+  int32_t reserved; /* 0 */
+  /* Gets what kernels print, in whole lines; `user` is that of the hooks. A launch that prints waits. NULL: print() has
+   * no effect. */
+  void (*print)(void *user, const char *text);
 } tegula_context_options;
 
 /* Makes a context. `options` may be NULL. Starts no thread and no process. */
