@@ -36,6 +36,7 @@ public:
   void setPolicy(CompilePolicy policy) noexcept { kernels_.setPolicy(policy); }
   tegula_counters counters() const noexcept;
 
+  KernelCache &kernels() noexcept { return kernels_; }
   const tegula_hooks &hooks() const noexcept { return hooks_; }
   Device &device() const noexcept { return *device_; }
 

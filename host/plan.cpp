@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "context.h"
+#include "plan.h"
+
+#include "kernel.h"
+#include "plan_description.h"
 
 #include <vector>
-
-struct tegula_plan {
-  std::shared_ptr<tegula::HostContext> host;
-  tegula::AttentionPlan plan;
-};
 
 namespace tegula {
 namespace {
@@ -145,14 +143,40 @@ tegula_status runOnce(tegula_context *context, const tegula_attention_problem *p
   });
 }
 
+/// Calls `function` with the plan of the kind that it takes.
+template <class Kind, class Function> Status withPlan(const tegula_plan *plan, Function function) {
+  if (plan == nullptr)
+    return nullArgument("plan");
+  if (const Kind *found = std::get_if<Kind>(&plan->plan))
+    return function(*found);
+  return {ErrorCode::invalid_argument,
+          std::is_same_v<Kind, Plan>
+              ? "argument 'plan': tegula_plan_create made it, for tegula_plan_forward and tegula_plan_backward; this "
+                "call needs one of tegula_plan_create_from_kernels"
+              : "argument 'plan': tegula_plan_create_from_kernels made it, for tegula_plan_launch; this call needs one "
+                "of tegula_plan_create"};
+}
+
+Expected<Sizes> readSizes(const tegula_size *sizes, size_t count) {
+  if (sizes == nullptr && count > 0)
+    return nullArgument("sizes");
+  Sizes result;
+  for (size_t i = 0; i < count; ++i) {
+    if (sizes[i].name == nullptr)
+      return nullArgument(("sizes[" + std::to_string(i) + "].name").c_str());
+    result.push_back({sizes[i].name, sizes[i].value});
+  }
+  return result;
+}
+
 template <class Args, class CArgs>
 tegula_status run(const tegula_plan *plan, const CArgs *cArgs, tegula_error **error) noexcept {
   return answer(error, [&]() -> Status {
-    if (plan == nullptr)
-      return nullArgument("plan");
     Args args;
-    TEGULA_RETURN_IF_ERROR(read(cArgs, args));
-    return launch(plan->plan, args);
+    return withPlan<AttentionPlan>(plan, [&](const AttentionPlan &attention) -> Status {
+      TEGULA_RETURN_IF_ERROR(read(cArgs, args));
+      return launch(attention, args);
+    });
   });
 }
 
@@ -181,25 +205,25 @@ void tegula_plan_destroy(tegula_plan *plan) { delete plan; }
 tegula_status tegula_plan_workspace(const tegula_plan *plan, const tegula_attention_shape *from, int64_t *forward_bytes,
                                     int64_t *backward_bytes, tegula_error **error) {
   return answer(error, [&]() -> Status {
-    if (plan == nullptr)
-      return nullArgument("plan");
-    const Expected<tegula_attention_shape> shape = readStruct("shape", from);
-    if (!shape)
-      return shape.status();
-    const AttentionShape sizes{.batch = shape->batch,
-                               .heads = shape->heads,
-                               .kv_heads = shape->kv_heads,
-                               .seqlen_q = shape->seqlen_q,
-                               .seqlen_k = shape->seqlen_k};
-    const Expected<int64_t> forward = plan->plan.forwardWorkspace(sizes);
-    const Expected<int64_t> backward = plan->plan.backwardWorkspace(sizes);
-    if (!forward || !backward)
-      return (forward ? backward : forward).status();
-    if (forward_bytes != nullptr)
-      *forward_bytes = *forward;
-    if (backward_bytes != nullptr)
-      *backward_bytes = *backward;
-    return {};
+    return withPlan<AttentionPlan>(plan, [&](const AttentionPlan &attention) -> Status {
+      const Expected<tegula_attention_shape> shape = readStruct("shape", from);
+      if (!shape)
+        return shape.status();
+      const AttentionShape sizes{.batch = shape->batch,
+                                 .heads = shape->heads,
+                                 .kv_heads = shape->kv_heads,
+                                 .seqlen_q = shape->seqlen_q,
+                                 .seqlen_k = shape->seqlen_k};
+      const Expected<int64_t> forward = attention.forwardWorkspace(sizes);
+      const Expected<int64_t> backward = attention.backwardWorkspace(sizes);
+      if (!forward || !backward)
+        return (forward ? backward : forward).status();
+      if (forward_bytes != nullptr)
+        *forward_bytes = *forward;
+      if (backward_bytes != nullptr)
+        *backward_bytes = *backward;
+      return {};
+    });
   });
 }
 
@@ -219,5 +243,61 @@ tegula_status tegula_attention_forward(tegula_context *context, const tegula_att
 tegula_status tegula_attention_backward(tegula_context *context, const tegula_attention_problem *problem,
                                         const tegula_backward_args *args, tegula_error **error) {
   return runOnce<Backward>(context, problem, args, error);
+}
+
+tegula_status tegula_plan_create_from_kernels(tegula_context *context, const tegula_plan_description *description,
+                                              tegula_plan **plan, tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    if (context == nullptr || plan == nullptr)
+      return nullArgument(context == nullptr ? "context" : "plan");
+    const Expected<tegula_plan_description> fields = readStruct("description", description);
+    if (!fields)
+      return fields.status();
+    Expected<Plan> made = makePlan(*context->host, *fields);
+    if (!made)
+      return made.status();
+    *plan = new tegula_plan{context->host, std::move(*made)};
+    return {};
+  });
+}
+
+size_t tegula_plan_argument_count(const tegula_plan *plan) {
+  const Plan *found = plan != nullptr ? std::get_if<Plan>(&plan->plan) : nullptr;
+  return found != nullptr ? found->arguments().size() : 0;
+}
+
+tegula_status tegula_plan_argument(const tegula_plan *plan, size_t index, tegula_parameter *parameter,
+                                   tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    return withPlan<Plan>(plan, [&](const Plan &kernels) { return describe(kernels.arguments(), index, parameter); });
+  });
+}
+
+tegula_status tegula_plan_workspace_bytes(const tegula_plan *plan, const tegula_size *sizes, size_t size_count,
+                                          int64_t *bytes, tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    return withPlan<Plan>(plan, [&](const Plan &kernels) -> Status {
+      const Expected<Sizes> named = readSizes(sizes, size_count);
+      if (!named || bytes == nullptr)
+        return named ? nullArgument("bytes") : named.status();
+      const Expected<int64_t> needed = kernels.workspaceBytes(*named);
+      if (needed)
+        *bytes = *needed;
+      return needed.status();
+    });
+  });
+}
+
+tegula_status tegula_plan_launch(const tegula_plan *plan, const tegula_launch_args *from, tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    return withPlan<Plan>(plan, [&](const Plan &kernels) -> Status {
+      const Expected<tegula_launch_args> args = readStruct("args", from);
+      if (!args)
+        return args.status();
+      ArgumentList list;
+      TEGULA_RETURN_IF_ERROR(list.read(args->arguments, args->argument_count));
+      return kernels.launch(list.all(), {args->workspace, args->workspace_bytes}, {args->stream});
+    });
+  });
 }
 }

@@ -8,15 +8,14 @@
 
 namespace tegula {
 
-/// Returns invalid_program with the message `file:line: error: message`.
-inline Status errorAt(Location where, const std::string &message) {
-  return {ErrorCode::invalid_program,
-          std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": error: " + message};
+/// Returns a text such as "mine.cpp:12". A description that is not C++ has no lines.
+inline std::string lineOf(Location where) {
+  return where.line() == 0 ? "another place" : std::string(where.file_name()) + ":" + std::to_string(where.line());
 }
 
-/// Returns a text such as "mine.cpp:12".
-inline std::string lineOf(Location where) {
-  return std::string(where.file_name()) + ":" + std::to_string(where.line());
+/// Returns invalid_program with the message `file:line: error: message`.
+inline Status errorAt(Location where, const std::string &message) {
+  return {ErrorCode::invalid_program, where.line() == 0 ? message : lineOf(where) + ": error: " + message};
 }
 
 } // namespace tegula

@@ -9,7 +9,8 @@
  *
  * Structures begin with their size, so that old hosts work with new libraries: initialise them with
  *   tegula_attention_problem problem = {.struct_size = sizeof problem};
- * and set the fields that matter; 0 is the default everywhere. */
+ * and set the fields that matter; 0 is the default everywhere. They grow at their end only. Structures that lie in
+ * arrays (tegula_tensor, tegula_argument, tegula_size, tegula_plan_step) have no size and never change. */
 #ifndef TEGULA_TEGULA_H
 #define TEGULA_TEGULA_H
 
@@ -269,12 +270,123 @@ typedef struct tegula_attention_shape {
   int64_t batch, heads, kv_heads, seqlen_q, seqlen_k;
 } tegula_attention_shape;
 
-/* Computes the bytes of workspace that a launch needs; often 0. Either pointer may be NULL. */
+/* Computes the bytes of workspace that a launch needs; often 0. Either pointer may be NULL. For plans of
+ * tegula_plan_create. */
 tegula_status tegula_plan_workspace(const tegula_plan *plan, const tegula_attention_shape *shape,
                                     int64_t *forward_bytes, int64_t *backward_bytes, tegula_error **error);
 
+/* For plans of tegula_plan_create. */
 tegula_status tegula_plan_forward(const tegula_plan *plan, const tegula_forward_args *args, tegula_error **error);
 tegula_status tegula_plan_backward(const tegula_plan *plan, const tegula_backward_args *args, tegula_error **error);
+
+/*===-- Kernels of any program ------------------------------------------------------------------------------------===*/
+
+/* The loaded kernel of a program. Immutable: any number of threads may launch it. Keep it until its launches have
+ * finished. */
+typedef struct tegula_kernel tegula_kernel;
+
+enum { TEGULA_TENSOR = 0, TEGULA_SCALAR_F32 = 1, TEGULA_SCALAR_I32 = 2, TEGULA_SCALAR_I64 = 3 };
+
+/* An argument of a launch. Scalars are never converted: a parameter of type f32 needs TEGULA_SCALAR_F32. */
+typedef struct tegula_argument {
+  int32_t kind; /* TEGULA_TENSOR, ... */
+  int32_t reserved;
+  union {
+    const tegula_tensor *tensor;
+    float f32;
+    int32_t i32;
+    int64_t i64;
+  } value;
+} tegula_argument;
+
+/* A parameter of a kernel, or an argument of a plan. */
+typedef struct tegula_parameter {
+  uint32_t struct_size;
+  int32_t kind;    /* TEGULA_TENSOR, ... */
+  int32_t dtype;   /* TEGULA_F32, ... */
+  int32_t rank;    /* 0 for a scalar. */
+  int32_t written; /* Not 0: a tensor that kernels store or add to. */
+  int32_t reserved;
+  const char *name; /* Lives as long as the kernel or the plan. */
+} tegula_parameter;
+
+/* Finds the kernel of a program's text, or compiles and loads it as the policy of the context allows. The text is what
+ * record() of the language gives, from a file or from Python; `schedule` is a line such as "num_warps=4", or NULL for
+ * the compiler's choice. */
+tegula_status tegula_kernel_create(tegula_context *context, const char *text, size_t text_size, const char *schedule,
+                                   tegula_kernel **kernel, tegula_error **error);
+void tegula_kernel_destroy(tegula_kernel *kernel);
+
+size_t tegula_kernel_parameter_count(const tegula_kernel *kernel);
+tegula_status tegula_kernel_parameter(const tegula_kernel *kernel, size_t index, tegula_parameter *parameter,
+                                      tegula_error **error);
+/* Returns the number of program instances that the device runs at the same time. */
+int64_t tegula_kernel_concurrency(const tegula_kernel *kernel);
+
+/* Runs each instance of the grid once, with arguments in the order of the parameters. Checks them first; if it fails,
+ * nothing has run. Neither compiles nor waits nor allocates on the device, and may be captured into a CUDA graph. On
+ * the cpu the work is done when it returns. */
+tegula_status tegula_kernel_launch(const tegula_kernel *kernel, const int64_t grid[3], const tegula_argument *arguments,
+                                   size_t argument_count, void *stream, tegula_error **error);
+
+/*===-- Plans of any kernels --------------------------------------------------------------------------------------===*/
+
+/* One kernel of a plan. Sizes are expressions of names, as "ceildiv(m, 64) * heads". */
+typedef struct tegula_plan_step {
+  const char *text;
+  size_t text_size;
+  const char *schedule; /* As in tegula_kernel_create. */
+  const char *grid;     /* One to three sizes with commas. `concurrency` is that of the kernel. */
+  const char *when;     /* The kernel runs if this is not 0, as "splits > 1"; NULL: always. */
+} tegula_plan_step;
+
+/* Kernels that run one after another. They share tensors and scalars by name. */
+typedef struct tegula_plan_description {
+  uint32_t struct_size;
+  uint32_t step_count;
+  const tegula_plan_step *steps;
+  /* Each tensor of the programs once, with its shape: "a[m, k]" is the caller's, "workspace part[m, splits]" the
+   * plan's, and "zeroed sums[m]" the plan's and 0 when the first kernel starts. A dimension that is a plain name gives
+   * this size its value at each launch; all others are checked. */
+  const char *const *tensors;
+  size_t tensor_count;
+  /* Sizes that a launch may give, and their values otherwise: "splits = ceildiv(n, 256)". May be NULL. */
+  const char *const *choices;
+  size_t choice_count;
+} tegula_plan_description;
+
+/* Compiles or loads the kernels, as the policy allows, and makes their plan. Checks that the programs agree with the
+ * description. Keeps none of its strings. */
+tegula_status tegula_plan_create_from_kernels(tegula_context *context, const tegula_plan_description *description,
+                                              tegula_plan **plan, tegula_error **error);
+
+/* The functions below are for plans of tegula_plan_create_from_kernels. */
+
+/* Arguments of a launch: the caller's tensors and scalars, by their first appearance in the programs. */
+size_t tegula_plan_argument_count(const tegula_plan *plan);
+tegula_status tegula_plan_argument(const tegula_plan *plan, size_t index, tegula_parameter *parameter,
+                                   tegula_error **error);
+
+typedef struct tegula_size {
+  const char *name;
+  int64_t value;
+} tegula_size;
+
+/* Computes the bytes of workspace that a launch of these sizes needs; often 0. Choices may be left out. */
+tegula_status tegula_plan_workspace_bytes(const tegula_plan *plan, const tegula_size *sizes, size_t size_count,
+                                          int64_t *bytes, tegula_error **error);
+
+typedef struct tegula_launch_args {
+  uint32_t struct_size;
+  uint32_t argument_count;
+  const tegula_argument *arguments; /* Then the values of choices, TEGULA_SCALAR_I64; the last ones may be left out. */
+  void *workspace;                  /* 64-byte aligned memory of the device that no other call uses meanwhile. */
+  int64_t workspace_bytes;
+  void *stream;
+} tegula_launch_args;
+
+/* Gives sizes their values, checks all kernels, then launches them. If it fails, nothing has run. */
+tegula_status tegula_plan_launch(const tegula_plan *plan, const tegula_launch_args *args, tegula_error **error);
 
 #ifdef __cplusplus
 }
