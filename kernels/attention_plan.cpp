@@ -68,6 +68,7 @@ std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pas
 struct PassPlan {
   Plan plan;
   std::vector<size_t> places; ///< For each argument of the plan, its index in the order of forEachArgument.
+  bool isInOrder;             ///< The places are 0, 1, 2, ...
 };
 
 Expected<PassPlan> makePass(const AttentionProblem &problem, Pass pass, KernelCache &cache, const Schedule &given,
@@ -82,7 +83,10 @@ Expected<PassPlan> makePass(const AttentionProblem &problem, Pass pass, KernelCa
   std::vector<size_t> places;
   for (const Parameter &argument : plan->arguments())
     places.push_back(size_t(std::ranges::find(names, argument.name) - names.begin()));
-  return PassPlan{std::move(*plan), std::move(places)};
+  bool isInOrder = true;
+  for (size_t i = 0; i < places.size(); ++i)
+    isInOrder &= places[i] == i;
+  return PassPlan{std::move(*plan), std::move(places), isInOrder};
 }
 
 Expected<int64_t> workspaceBytes(const PassPlan &pass, const AttentionShape &shape) {
@@ -101,8 +105,10 @@ Status launch(const PassPlan &pass, const AttentionProblem &problem, const Call 
   std::pmr::monotonic_buffer_resource stack(memory.data(), memory.size());
   std::pmr::vector<Argument> all(&stack), arguments(&stack);
   all.reserve(kUsualArguments);
-  arguments.reserve(kUsualArguments);
-  forEachArgument(problem, call, [&](std::string_view, const Argument &argument, bool) { all.push_back(argument); });
+  forEachArgument(problem, call, [&](std::string_view, const auto &argument, bool) { all.emplace_back(argument); });
+  if (pass.isInOrder)
+    return pass.plan.launch(std::span(all).first(pass.places.size()), workspace, stream);
+  arguments.reserve(pass.places.size());
   for (size_t place : pass.places)
     arguments.push_back(all[place]);
   return pass.plan.launch(arguments, workspace, stream);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "plan_check.h"
 
+#include <array>
+#include <cstddef>
+#include <memory_resource>
+
 namespace tegula {
 namespace {
 
@@ -18,6 +22,21 @@ struct CallTensor {
   bool written = false;
   bool gradient = false;   ///< The gradient of the variant's tensor `name`.
   AddressRange range = {}; ///< Addresses of its bytes.
+};
+
+/// The tensors of one call. Allocates from its own memory only, unless a variant has unusually many.
+class CallTensors {
+public:
+  CallTensors() { tensors_.reserve(kUsualTensors); }
+  void add(const CallTensor &tensor) { tensors_.push_back(tensor); }
+  std::span<CallTensor> all() { return tensors_; }
+
+private:
+  static constexpr size_t kUsualTensors = 24;
+
+  std::array<std::byte, kUsualTensors * sizeof(CallTensor) + alignof(CallTensor)> bytes_;
+  std::pmr::monotonic_buffer_resource memory_{bytes_.data(), bytes_.size()};
+  std::pmr::vector<CallTensor> tensors_ = std::pmr::vector<CallTensor>(&memory_);
 };
 
 std::string nameOf(const CallTensor &entry) { return (entry.gradient ? "d" : "") + std::string(entry.name); }
@@ -45,26 +64,21 @@ Status checkKind(const CallTensor &entry) {
   return {};
 }
 
-int64_t sizeOf(const AttentionShape &shape, Axis axis) {
-  const int64_t sizes[] = {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k};
-  return sizes[int(axis)];
+Status wrongSize(const CallTensor &entry, int d, const char *what, int64_t expected) {
+  return invalidArgument(nameOf(entry), "its size " + std::to_string(d) + " is " +
+                                            std::to_string(entry.tensor->shape[d]) + "; it must be " + layoutOf(entry) +
+                                            " with " + what + " = " + std::to_string(expected));
 }
 
-Status checkSize(const CallTensor &entry, int d, const char *what, int64_t expected) {
-  int64_t actual = entry.tensor->shape[d];
-  if (actual == expected)
-    return {};
-  return invalidArgument(nameOf(entry), "its size " + std::to_string(d) + " is " + std::to_string(actual) +
-                                            "; it must be " + layoutOf(entry) + " with " + what + " = " +
-                                            std::to_string(expected));
-}
-
-Status checkSizes(const CallTensor &entry, const AttentionShape &shape) {
-  int rank = int(entry.axes.size());
+/// `sizes` has the values of the axes.
+Status checkSizes(const CallTensor &entry, std::span<const int64_t> sizes) {
+  const int rank = int(entry.axes.size());
   for (int d = 0; d < rank; ++d)
-    if (entry.axes[d] != Axis::any)
-      TEGULA_RETURN_IF_ERROR(checkSize(entry, d, kAxisNames[int(entry.axes[d])], sizeOf(shape, entry.axes[d])));
-  return entry.last_dim ? checkSize(entry, rank, "last size", entry.last_dim) : Status();
+    if (const Axis axis = entry.axes[d]; axis != Axis::any && entry.tensor->shape[d] != sizes[size_t(axis)])
+      return wrongSize(entry, d, kAxisNames[int(axis)], sizes[size_t(axis)]);
+  if (entry.last_dim != 0 && entry.tensor->shape[rank] != entry.last_dim)
+    return wrongSize(entry, rank, "last size", entry.last_dim);
+  return {};
 }
 
 /// Sets the address range of a tensor.
@@ -93,8 +107,9 @@ Expected<AttentionShape> checkAll(std::span<CallTensor> tensors) {
     TEGULA_RETURN_IF_ERROR(checkKind(entry));
   const int64_t *q = tensors[0].tensor->shape, *k = tensors[1].tensor->shape;
   AttentionShape shape{.batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = k[2]};
+  const int64_t sizes[] = {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k};
   for (const CallTensor &entry : tensors)
-    TEGULA_RETURN_IF_ERROR(checkSizes(entry, shape));
+    TEGULA_RETURN_IF_ERROR(checkSizes(entry, sizes));
   TEGULA_RETURN_IF_ERROR(checkShape(shape));
   for (CallTensor &entry : tensors)
     TEGULA_RETURN_IF_ERROR(locate(entry));
@@ -122,34 +137,35 @@ Status checkLseGradient(const AttentionProblem &problem, const TensorRef &d_lse)
   return {};
 }
 
-void addVariant(std::vector<CallTensor> &tensors, const Variant &variant, std::span<const TensorRef> given) {
+void addVariant(CallTensors &tensors, const Variant &variant, std::span<const TensorRef> given) {
   for (size_t t = 0; t < variant.tensors.size(); ++t)
-    tensors.push_back({variant.tensors[t].name, &given[t], variant.tensors[t].dtype, variant.tensors[t].axes});
+    tensors.add({variant.tensors[t].name, &given[t], variant.tensors[t].dtype, variant.tensors[t].axes});
 }
 
-void addGradients(std::vector<CallTensor> &tensors, const Variant &variant, std::span<const TensorRef> given) {
+void addGradients(CallTensors &tensors, const Variant &variant, std::span<const TensorRef> given) {
   size_t next = 0;
   for (const VariantTensor &tensor : variant.tensors)
     if (tensor.wants_gradient)
-      tensors.push_back({.name = tensor.name,
-                         .tensor = &given[next++],
-                         .dtype = f32,
-                         .axes = tensor.axes,
-                         .written = true,
-                         .gradient = true});
+      tensors.add({.name = tensor.name,
+                   .tensor = &given[next++],
+                   .dtype = f32,
+                   .axes = tensor.axes,
+                   .written = true,
+                   .gradient = true});
 }
 
 } // namespace
 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionForward &call) {
   TEGULA_RETURN_IF_ERROR(checkCount("variant", call.variant.size(), problem.variant.tensors.size()));
-  std::vector<CallTensor> tensors = {{"q", &call.q, problem.dtype, kOfQ, problem.head_dim},
-                                     {"k", &call.k, problem.dtype, kOfK, problem.head_dim},
-                                     {"v", &call.v, problem.dtype, kOfK, problem.value_dim},
-                                     {"o", &call.o, problem.dtype, kOfQ, problem.value_dim, true},
-                                     {"lse", &call.lse, f32, kOfQ, 0, true}};
+  CallTensors tensors;
+  tensors.add({"q", &call.q, problem.dtype, kOfQ, problem.head_dim});
+  tensors.add({"k", &call.k, problem.dtype, kOfK, problem.head_dim});
+  tensors.add({"v", &call.v, problem.dtype, kOfK, problem.value_dim});
+  tensors.add({"o", &call.o, problem.dtype, kOfQ, problem.value_dim, true});
+  tensors.add({"lse", &call.lse, f32, kOfQ, 0, true});
   addVariant(tensors, problem.variant, call.variant);
-  return checkAll(tensors);
+  return checkAll(tensors.all());
 }
 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionBackward &call) {
@@ -159,20 +175,21 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
     gradients += tensor.wants_gradient;
   TEGULA_RETURN_IF_ERROR(checkCount("variant_gradients", call.variant_gradients.size(), gradients));
   TEGULA_RETURN_IF_ERROR(checkLseGradient(problem, call.d_lse));
-  std::vector<CallTensor> tensors = {{"q", &call.q, problem.dtype, kOfQ, problem.head_dim},
-                                     {"k", &call.k, problem.dtype, kOfK, problem.head_dim},
-                                     {"v", &call.v, problem.dtype, kOfK, problem.value_dim},
-                                     {"o", &call.o, problem.dtype, kOfQ, problem.value_dim},
-                                     {"lse", &call.lse, f32, kOfQ},
-                                     {"d_o", &call.d_o, problem.dtype, kOfQ, problem.value_dim},
-                                     {"dq", &call.dq, problem.dtype, kOfQ, problem.head_dim, true},
-                                     {"dk", &call.dk, problem.dtype, kOfK, problem.head_dim, true},
-                                     {"dv", &call.dv, problem.dtype, kOfK, problem.value_dim, true}};
+  CallTensors tensors;
+  tensors.add({"q", &call.q, problem.dtype, kOfQ, problem.head_dim});
+  tensors.add({"k", &call.k, problem.dtype, kOfK, problem.head_dim});
+  tensors.add({"v", &call.v, problem.dtype, kOfK, problem.value_dim});
+  tensors.add({"o", &call.o, problem.dtype, kOfQ, problem.value_dim});
+  tensors.add({"lse", &call.lse, f32, kOfQ});
+  tensors.add({"d_o", &call.d_o, problem.dtype, kOfQ, problem.value_dim});
+  tensors.add({"dq", &call.dq, problem.dtype, kOfQ, problem.head_dim, true});
+  tensors.add({"dk", &call.dk, problem.dtype, kOfK, problem.head_dim, true});
+  tensors.add({"dv", &call.dv, problem.dtype, kOfK, problem.value_dim, true});
   if (problem.lse_gradient)
-    tensors.push_back({"d_lse", &call.d_lse, f32, kOfQ});
+    tensors.add({"d_lse", &call.d_lse, f32, kOfQ});
   addVariant(tensors, problem.variant, call.variant);
   addGradients(tensors, problem.variant, call.variant_gradients);
-  return checkAll(tensors);
+  return checkAll(tensors.all());
 }
 
 } // namespace tegula

@@ -52,13 +52,15 @@ public:
                      std::to_string(arguments.size()));
     caller_ = arguments.first(needed);
     for (size_t i = 0; i < needed; ++i)
-      TEGULA_RETURN_IF_ERROR(checkKind(plan_.arguments[i], caller_[i]));
+      if (!hasKind(plan_.arguments[i], caller_[i]))
+        return wrongKind(plan_.arguments[i], caller_[i]);
     for (size_t place = 0; place < plan_.bound.size(); ++place)
       values_[place] = sizeOf(plan_.bound[place].from);
     for (size_t choice = 0; choice < plan_.choices.size(); ++choice)
       TEGULA_RETURN_IF_ERROR(choose(choice, arguments));
     for (const CheckedDimension &checked : plan_.checked)
-      TEGULA_RETURN_IF_ERROR(checkDimension(checked));
+      if (const int64_t expected = checked.value.value(values_); sizeOf(checked.dimension) != expected)
+        return wrongDimension(checked, expected);
     for (const auto &[fits, why] : plan_.requirements)
       if (fits.value(values_) == 0)
         return invalid("plan '" + plan_.name + "': " + why);
@@ -140,16 +142,19 @@ private:
     return std::ranges::any_of(plan_.choices, uses) || std::ranges::any_of(plan_.workspace, depends);
   }
 
-  /// Checks what binding sizes relies on. Kernel::check knows the rest.
-  static Status checkKind(const Parameter &parameter, const Argument &argument) {
+  /// Returns true if sizes can be bound. Kernel::check knows the rest.
+  static bool hasKind(const Parameter &parameter, const Argument &argument) {
+    return argument.kind() == parameter.kind &&
+           (parameter.kind == Parameter::Kind::scalar || argument.tensor().rank == parameter.rank);
+  }
+
+  static Status wrongKind(const Parameter &parameter, const Argument &argument) {
     const bool isTensor = parameter.kind == Parameter::Kind::tensor;
     if (argument.kind() != parameter.kind)
       return invalid("argument '" + parameter.name + "': expected " + (isTensor ? "a tensor" : "a scalar") + ", got " +
                      (isTensor ? "a scalar" : "a tensor"));
-    if (isTensor && argument.tensor().rank != parameter.rank)
-      return invalid("argument '" + parameter.name + "': expected rank " + std::to_string(parameter.rank) +
-                     ", got rank " + std::to_string(argument.tensor().rank));
-    return {};
+    return invalid("argument '" + parameter.name + "': expected rank " + std::to_string(parameter.rank) +
+                   ", got rank " + std::to_string(argument.tensor().rank));
   }
 
   int64_t sizeOf(const Dimension &dimension) const {
@@ -173,13 +178,10 @@ private:
     return {};
   }
 
-  Status checkDimension(const CheckedDimension &checked) const {
-    const int64_t expected = checked.value.value(values_), actual = sizeOf(checked.dimension);
-    if (actual == expected)
-      return {};
+  Status wrongDimension(const CheckedDimension &checked, int64_t expected) const {
     std::string message = "argument '" + plan_.arguments[checked.dimension.argument].name + "': its dimension " +
-                          std::to_string(checked.dimension.axis) + " is " + std::to_string(actual) + "; it must be " +
-                          checked.text;
+                          std::to_string(checked.dimension.axis) + " is " + std::to_string(sizeOf(checked.dimension)) +
+                          "; it must be " + checked.text;
     if (std::to_string(expected) != checked.text)
       message += ", which is " + std::to_string(expected);
     const auto from = std::ranges::find(plan_.bound, checked.text, &BoundSize::name);
@@ -197,6 +199,8 @@ private:
   }
 
   std::span<const Argument> argumentsOf(const PlanStep &step) {
+    if (step.takesCallersOrder)
+      return caller_.first(step.places.size());
     arguments_.clear();
     for (const size_t place : step.places)
       arguments_.push_back(place < caller_.size() ? caller_[place] : Argument(tensors_[place - caller_.size()].tensor));

@@ -11,6 +11,7 @@
 #include "where.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -296,10 +297,14 @@ private:
     Expected<SizeProgram> condition = compiled(spec.condition(), tunables);
     if (!condition)
       return condition.status();
+    std::vector<size_t> callersOrder(places->size());
+    std::iota(callersOrder.begin(), callersOrder.end(), size_t(0));
+    const bool takesCallersOrder = *places == callersOrder && places->size() <= state_->arguments.size();
     PlanStep step{.name = spec.name(),
                   .configuration = kernel.configuration,
                   .kernel = std::move(kernel.kernel),
                   .places = std::move(*places),
+                  .takesCallersOrder = takesCallersOrder,
                   .grid = {},
                   .condition = std::move(*condition)};
     for (size_t axis = 0; axis < step.grid.size(); ++axis) {

@@ -46,6 +46,7 @@ struct PlanStep {
   std::shared_ptr<Kernel> kernel;
   /// For each parameter of the kernel, its place among the caller's arguments and then the workspace's tensors.
   std::vector<size_t> places;
+  bool takesCallersOrder; ///< The parameters are the caller's first arguments.
   std::array<SizeProgram, 3> grid;
   SizeProgram condition;
 };

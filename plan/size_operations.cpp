@@ -24,9 +24,11 @@ int64_t saturated(Wide value) {
 }
 
 /// Returns a / b, rounded up.
-Wide quotientUp(Wide a, Wide b) {
-  const Wide quotient = a / b;
-  return quotient + ((a % b != 0 && (a < 0) == (b < 0)) ? 1 : 0);
+Wide quotientUp(int64_t a, int64_t b) {
+  if (a >= 0 && b > 0) // A division of 64 bits is several times as fast.
+    return Wide(a / b) + (a % b != 0);
+  const Wide quotient = Wide(a) / b;
+  return quotient + ((Wide(a) % b != 0 && (a < 0) == (b < 0)) ? 1 : 0);
 }
 
 } // namespace
@@ -65,7 +67,7 @@ int64_t compute(SizeOp op, const int64_t *operands) {
   case SizeOp::either:
     return a != 0 || b != 0;
   case SizeOp::ceil_div:
-    return b == 0 ? 0 : saturated(quotientUp(a, b));
+    return b == 0 ? 0 : saturated(quotientUp(operands[0], operands[1]));
   case SizeOp::minimum:
     return std::min(operands[0], operands[1]);
   case SizeOp::maximum:

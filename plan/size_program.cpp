@@ -33,14 +33,12 @@ Expected<SizeProgram> SizeProgram::make(const Size &size, const Places &places) 
   return program;
 }
 
-int64_t SizeProgram::value(std::span<const int64_t> values) const {
+int64_t SizeProgram::computed(std::span<const int64_t> values) const {
   std::array<int64_t, kMaxDepth> stack; // Not initialised, because a launch evaluates many small expressions.
   size_t depth = 0;
   for (const Step &step : steps_) {
-    if (step.op == SizeOp::number) {
-      stack[depth++] = step.number;
-    } else if (step.op == SizeOp::name) {
-      stack[depth++] = values[static_cast<size_t>(step.number)];
+    if (!isOperation(step.op)) {
+      stack[depth++] = operand(step, values);
     } else {
       depth -= static_cast<size_t>(step.number);
       stack[depth] = compute(step.op, &stack[depth]);

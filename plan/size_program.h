@@ -20,8 +20,10 @@ public:
   /// Returns invalid_argument with an unknown name, or if the expression is nested too deeply.
   static Expected<SizeProgram> make(const Size &size, const Places &places);
 
-  /// Computes the value. Does not allocate.
-  int64_t value(std::span<const int64_t> values) const;
+  /// Computes the value. Does not allocate. Most expressions of a launch are one number or one name.
+  int64_t value(std::span<const int64_t> values) const {
+    return steps_.size() == 1 ? operand(steps_.front(), values) : computed(values);
+  }
   /// Returns true if the expression has the name at a place.
   bool uses(size_t place) const;
 
@@ -30,6 +32,11 @@ private:
     SizeOp op;
     int64_t number; ///< The number, the place of a name, or the number of operands.
   };
+
+  static int64_t operand(const Step &step, std::span<const int64_t> values) {
+    return step.op == SizeOp::number ? step.number : values[static_cast<size_t>(step.number)];
+  }
+  int64_t computed(std::span<const int64_t> values) const;
 
   std::vector<Step> steps_;
 };

@@ -59,6 +59,7 @@ Status checkTensor(const Parameter &parameter, const TensorRef &tensor, AddressR
 }
 
 Status checkArgument(const Parameter &parameter, const Argument &argument, AddressRange &range) {
+  range = {};
   if (argument.kind() != parameter.kind)
     return invalidArgument(parameter,
                            std::string("expected ") + word(parameter.kind) + ", got " + word(argument.kind()));
@@ -89,7 +90,7 @@ Status checkArguments(std::span<const Parameter> parameters, std::span<const Arg
   if (arguments.size() != parameters.size())
     return invalid("expected " + std::to_string(parameters.size()) + " arguments, got " +
                    std::to_string(arguments.size()));
-  std::array<AddressRange, kMaxParameters> ranges;
+  std::array<AddressRange, kMaxParameters> ranges; // Not initialised, because most kernels have few parameters.
   for (size_t i = 0; i < parameters.size(); ++i)
     TEGULA_RETURN_IF_ERROR(checkArgument(parameters[i], arguments[i], ranges[i]));
   return checkOverlaps(parameters, arguments, {ranges.data(), parameters.size()});

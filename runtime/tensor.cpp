@@ -64,11 +64,33 @@ bool scaleToBytes(ByteExtent &extent, int64_t elementBytes) {
          !__builtin_add_overflow(extent.highest, elementBytes, &extent.highest);
 }
 
+/// Widens `extent`, which is empty, by all dimensions. Returns false if 64 bits cannot hold an offset.
+bool reachAll(const TensorRef &tensor, ByteExtent &extent) {
+  for (int i = 0; i < tensor.rank; ++i)
+    if (!widen(extent, tensor.shape[i], tensor.strides[i]))
+      return false;
+  return scaleToBytes(extent, static_cast<int64_t>(sizeOf(tensor.dtype)));
+}
+
 bool addressesFit(const void *data, const ByteExtent &extent) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   uintptr_t end;
   return !__builtin_add_overflow(address, extent.lowest, &end) &&
          !__builtin_add_overflow(address, extent.highest, &end);
+}
+
+/// Sets `extent`, which is empty. Returns false if a size, an offset or an address is wrong. Each launch asks this of
+/// each tensor, so it makes no message.
+bool findExtent(const TensorRef &tensor, ByteExtent &extent) {
+  if (tensor.rank < 0 || tensor.rank > kMaxRank)
+    return false;
+  for (int i = 0; i < tensor.rank; ++i)
+    if (tensor.shape[i] < 0)
+      return false;
+  int64_t count;
+  if (!countElements(tensor, count))
+    return false;
+  return count == 0 || (reachAll(tensor, extent) && addressesFit(tensor.data, extent));
 }
 
 } // namespace
@@ -114,31 +136,22 @@ Expected<int64_t> numel(const TensorRef &tensor) {
 }
 
 Expected<ByteExtent> byteExtent(const TensorRef &tensor) {
-  TEGULA_RETURN_IF_ERROR(checkSizes(tensor));
-  int64_t count;
-  if (!countElements(tensor, count))
-    return tooManyElements();
-  ByteExtent extent;
-  if (count == 0)
+  if (ByteExtent extent; findExtent(tensor, extent))
     return extent;
-  for (int i = 0; i < tensor.rank; ++i)
-    if (!widen(extent, tensor.shape[i], tensor.strides[i]))
-      return invalid("the offset of an element exceeds 63 bits");
-  if (!scaleToBytes(extent, static_cast<int64_t>(sizeOf(tensor.dtype))))
+  TEGULA_RETURN_IF_ERROR(numel(tensor).status());
+  if (ByteExtent extent; !reachAll(tensor, extent))
     return invalid("the offset of an element exceeds 63 bits");
-  if (!addressesFit(tensor.data, extent))
-    return invalid("the address of an element exceeds 64 bits");
-  return extent;
+  return invalid("the address of an element exceeds 64 bits");
 }
 
 Expected<AddressRange> addressRange(const TensorRef &tensor) {
-  const Expected<ByteExtent> extent = byteExtent(tensor);
-  if (!extent)
-    return extent.status();
-  if (extent->lowest == extent->highest)
-    return AddressRange();
+  ByteExtent extent;
+  if (!findExtent(tensor, extent))
+    return byteExtent(tensor).status();
+  if (extent.lowest == extent.highest)
+    return AddressRange{};
   const auto address = reinterpret_cast<uintptr_t>(tensor.data);
-  return AddressRange{address + extent->lowest, address + extent->highest};
+  return AddressRange{address + extent.lowest, address + extent.highest};
 }
 
 } // namespace tegula

@@ -32,8 +32,7 @@ struct ByteExtent {
 
 /// A range of addresses from `begin` up to, not including, `end`.
 struct AddressRange {
-  uintptr_t begin = 0;
-  uintptr_t end = 0;
+  uintptr_t begin, end;
 
   bool meets(const AddressRange &other) const noexcept { return begin < other.end && other.begin < end; }
 };
