@@ -7,6 +7,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
+#include <functional>
 #include <set>
 
 namespace tegula {
@@ -22,43 +23,73 @@ bool isInnermost(LoopLikeOpInterface loop) {
   return !hasLoop;
 }
 
-/// Returns the dots in innermost loops: most of the work.
-SmallVector<tile::DotOp> hotDots(ModuleOp module) {
-  SmallVector<tile::DotOp> dots;
-  module.walk([&](tile::DotOp dot) {
-    auto loop = dot->getParentOfType<LoopLikeOpInterface>();
-    if (loop && isInnermost(loop))
-      dots.push_back(dot);
+/// A matrix product of the program: a dot, or the product with the values in an online softmax.
+struct Product {
+  Operation *op;
+  Value lhs, rhs;
+  RankedTensorType type;
+  Value acc; ///< Null if it begins with 0.
+  bool transposesLhs = false;
+
+  static Product of(tile::DotOp dot) {
+    return {dot, dot.getLhs(), dot.getRhs(), dot.getType(), dot.getAcc(), dot.getTransposeLhs()};
+  }
+  static Product of(tile::SoftmaxUpdateOp update) {
+    auto type = cast<RankedTensorType>(update.getNewOutput().getType());
+    return {update, update.getScores(), update.getValues(), type, update.getOutput()};
+  }
+
+  bool isSoftmax() const { return isa<tile::SoftmaxUpdateOp>(op); }
+  Type elementType() const { return cast<RankedTensorType>(rhs.getType()).getElementType(); }
+  /// Returns the type of an operand. The probabilities of an online softmax get the type of its values.
+  RankedTensorType operandType(Value operand) const {
+    auto type = cast<RankedTensorType>(operand.getType());
+    return isSoftmax() ? type.clone(elementType()) : type;
+  }
+};
+
+/// Returns the products in innermost loops: most of the work.
+SmallVector<Product> hotProducts(ModuleOp module) {
+  SmallVector<Product> products;
+  module.walk([&](Operation *op) {
+    auto loop = op->getParentOfType<LoopLikeOpInterface>();
+    if (!loop || !isInnermost(loop))
+      return;
+    if (auto dot = dyn_cast<tile::DotOp>(op))
+      products.push_back(Product::of(dot));
+    else if (auto update = dyn_cast<tile::SoftmaxUpdateOp>(op))
+      products.push_back(Product::of(update));
   });
-  return dots;
+  return products;
 }
 
-bool is16Bit(tile::DotOp dot) {
-  Type lhs = dot.getLhs().getType().getElementType(), rhs = dot.getRhs().getType().getElementType();
-  return lhs == rhs && isa<BFloat16Type, Float16Type>(lhs);
+bool is16Bit(const Product &product) {
+  return product.operandType(product.lhs).getElementType() == product.elementType() &&
+         isa<BFloat16Type, Float16Type>(product.elementType());
 }
 
-/// Returns true if wgmma can compute the dot with `warps` warps along its rows.
-bool suitsRows(tile::DotOp dot, int64_t warps) {
-  return is16Bit(dot) && !dot.getTransposeLhs() && dot.getType().getDimSize(0) == sm::kRowsPerWarp * warps &&
-         dot.getType().getDimSize(1) <= sm::kMaxMmaColumns;
+/// Returns true if wgmma can compute the product with `warps` warps along its rows.
+bool suitsRows(const Product &product, int64_t warps) {
+  return is16Bit(product) && !product.transposesLhs && product.type.getDimSize(0) == sm::kRowsPerWarp * warps &&
+         product.type.getDimSize(1) <= sm::kMaxMmaColumns;
 }
 
-/// Returns true if two warpgroups can compute the dot, perhaps transposed: they share its rows or its columns.
-bool suitsTwoWarpgroups(tile::DotOp dot) {
-  const int64_t rows = dot.getType().getDimSize(0), columns = dot.getType().getDimSize(1);
-  return is16Bit(dot) && rows % sm::kRowsPerWarpgroup == 0 && columns % sm::kRowsPerWarpgroup == 0 &&
+/// Returns true if two warpgroups can compute the product, perhaps transposed: they share its rows or its columns.
+bool suitsTwoWarpgroups(const Product &product) {
+  const int64_t rows = product.type.getDimSize(0), columns = product.type.getDimSize(1);
+  return is16Bit(product) && rows % sm::kRowsPerWarpgroup == 0 && columns % sm::kRowsPerWarpgroup == 0 &&
          std::max(rows, columns) <= sm::kMaxMmaColumns;
 }
 
-/// The most registers of a thread that accumulators may take. The others are for addresses and arithmetic.
-constexpr int64_t kMostAccumulators = 160;
+/// The most registers of a thread that accumulators may take. A consumer has 240; the others are for addresses and
+/// arithmetic.
+constexpr int64_t kMostAccumulators = 192;
 
 /// Returns the number of accumulators that live at the same time: those that a loop carries, and two of the others.
-int64_t accumulators(ArrayRef<tile::DotOp> dots) {
+int64_t accumulators(ArrayRef<Product> products) {
   int64_t carried = 0, largest = 0;
-  for (tile::DotOp dot : dots)
-    if (const int64_t size = dot.getType().getNumElements(); isa_and_present<BlockArgument>(dot.getAcc()))
+  for (const Product &product : products)
+    if (const int64_t size = product.type.getNumElements(); isa_and_present<BlockArgument>(product.acc))
       carried += size;
     else
       largest = std::max(largest, size);
@@ -67,19 +98,19 @@ int64_t accumulators(ArrayRef<tile::DotOp> dots) {
 
 int64_t bytesOf(RankedTensorType tile) { return tile.getNumElements() * tile.getElementTypeBitWidth() / 8; }
 
-/// Returns the load of a dot's operand; null if the operand is computed.
+/// Returns the load of a product's operand; null if the operand is computed.
 tile::LoadOp loadOf(Value operand) {
   if (auto transpose = operand.getDefiningOp<tile::TransposeOp>())
     operand = transpose.getSource();
   return operand.getDefiningOp<tile::LoadOp>();
 }
 
-/// Returns the bytes of the tiles that an iteration loads for its dots.
-int64_t bytesOfIteration(ArrayRef<tile::DotOp> dots) {
+/// Returns the bytes of the tiles that an iteration loads for its products.
+int64_t bytesOfIteration(ArrayRef<Product> products) {
   std::set<Operation *> loads;
-  for (tile::DotOp dot : dots)
-    for (Value operand : {dot.getLhs(), dot.getRhs()})
-      if (tile::LoadOp load = loadOf(operand); load && load->getParentOp() == dot->getParentOp())
+  for (const Product &product : products)
+    for (Value operand : {product.lhs, product.rhs})
+      if (tile::LoadOp load = loadOf(operand); load && load->getParentOp() == product.op->getParentOp())
         loads.insert(load);
   int64_t bytes = 0;
   for (Operation *load : loads)
@@ -88,12 +119,12 @@ int64_t bytesOfIteration(ArrayRef<tile::DotOp> dots) {
 }
 
 /// Returns the bytes of computed operands, which may have to lie in shared memory.
-int64_t bytesOfComputed(ArrayRef<tile::DotOp> dots) {
+int64_t bytesOfComputed(ArrayRef<Product> products) {
   int64_t bytes = 0;
-  for (tile::DotOp dot : dots)
-    for (Value operand : {dot.getLhs(), dot.getRhs()})
+  for (const Product &product : products)
+    for (Value operand : {product.lhs, product.rhs})
       if (!loadOf(operand))
-        bytes += bytesOf(cast<RankedTensorType>(operand.getType()));
+        bytes += bytesOf(product.operandType(operand));
   return bytes;
 }
 
@@ -113,34 +144,36 @@ int64_t bytesBesideRings(ModuleOp module) {
   return bytes;
 }
 
-/// Returns true if each of `warps` warps can have 16 rows of each dot: one to three warpgroups.
-bool haveRowsFor(ArrayRef<tile::DotOp> dots, int64_t warps) {
+/// Returns true if each of `warps` warps can have 16 rows of each product: one to three warpgroups.
+bool haveRowsFor(ArrayRef<Product> products, int64_t warps) {
   constexpr int64_t mostWarps = 12;
   return warps % sm::kWarpsPerWarpgroup == 0 && warps != 0 && warps <= mostWarps &&
-         llvm::all_of(dots, [&](tile::DotOp dot) { return suitsRows(dot, warps); });
+         llvm::all_of(products, [&](const Product &product) { return suitsRows(product, warps); });
 }
 
-/// Returns true if two warpgroups can share each dot and have the registers for it.
-bool canBeShared(ArrayRef<tile::DotOp> dots, int64_t warps) {
-  return llvm::all_of(dots, suitsTwoWarpgroups) && accumulators(dots) <= kMostAccumulators * sm::kWarpSize * warps;
+/// Returns true if two warpgroups can share each product and have the registers for it. An online softmax needs whole
+/// rows in a warp.
+bool canBeShared(ArrayRef<Product> products, int64_t warps) {
+  return llvm::none_of(products, std::mem_fn(&Product::isSoftmax)) && llvm::all_of(products, suitsTwoWarpgroups) &&
+         accumulators(products) <= kMostAccumulators * sm::kWarpSize * warps;
 }
 
 } // namespace
 
 std::optional<HopperChoice> chooseForHopper(ModuleOp module, Schedule schedule, int64_t sharedBytes) {
   constexpr int64_t mostStages = 4, ofMbarriers = 1 << 10;
-  SmallVector<tile::DotOp> dots = hotDots(module);
-  if (dots.empty())
+  SmallVector<Product> products = hotProducts(module);
+  if (products.empty())
     return std::nullopt;
-  tile::DotOp first = dots.front();
-  int64_t warps = first.getType().getDimSize(0) / sm::kRowsPerWarp, beside = bytesBesideRings(module);
-  if (!haveRowsFor(dots, warps)) {
+  const Product &first = products.front();
+  int64_t warps = first.type.getDimSize(0) / sm::kRowsPerWarp, beside = bytesBesideRings(module);
+  if (!haveRowsFor(products, warps)) {
     warps = 2 * sm::kWarpsPerWarpgroup;
-    beside += bytesOfComputed(dots);
-    if (!canBeShared(dots, warps))
+    beside += bytesOfComputed(products);
+    if (!canBeShared(products, warps))
       return std::nullopt;
   }
-  const int64_t bytes = bytesOfIteration(dots);
+  const int64_t bytes = bytesOfIteration(products);
   if (bytes == 0)
     return std::nullopt;
   const int64_t fit = (sharedBytes - ofMbarriers - beside) / bytes;
@@ -149,7 +182,9 @@ std::optional<HopperChoice> chooseForHopper(ModuleOp module, Schedule schedule, 
   schedule.num_warps = static_cast<int>(warps);
   schedule.num_stages = static_cast<int>(std::min(fit, mostStages));
   schedule.roles = Roles::load;
-  return HopperChoice{std::move(schedule), first.getLoc()};
+  if (llvm::any_of(products, std::mem_fn(&Product::isSoftmax)))
+    schedule.overlap = Overlap::pingpong; // Exponentials of one warpgroup run beside products of the other.
+  return HopperChoice{std::move(schedule), first.op->getLoc()};
 }
 
 } // namespace tegula

@@ -10,15 +10,15 @@
 
 namespace tegula {
 
-/// A schedule with roles, and the first of the dots that it is for.
+/// A schedule with roles, and the first of the products that it is for.
 struct HopperChoice {
   Schedule schedule;
   mlir::Location where;
 };
 
-/// Chooses warps, stages and roles for a program on a GPU with wgmma and TMA (sm_90a). Other fields are those of
-/// `schedule`. Returns nothing if the program has no dot in a loop that whole warpgroups could compute. `sharedBytes`
-/// is the shared memory of a program instance.
+/// Chooses warps, stages, roles and the overlap of products with an online softmax for a program on a GPU with wgmma
+/// and TMA (sm_90a). Other fields are those of `schedule`. Returns nothing if the program has no product in a loop that
+/// whole warpgroups could compute. `sharedBytes` is the shared memory of a program instance.
 std::optional<HopperChoice> chooseForHopper(mlir::ModuleOp module, Schedule schedule, int64_t sharedBytes);
 
 } // namespace tegula

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Programs that are not attention get wgmma, TMA and a producer on sm_90a without a schedule, and compute what double
 // precision computes. The executor reports races and wrong barriers.
+#include "bench/own_kernels/programs.h"
 #include "bench/products/programs.h"
 #include "compiler/client/InProcessCompiler.h"
 #include "language/hopper_programs.h"
@@ -89,6 +90,46 @@ TEST(Hopper, AMatrixProductOfWideTiles) {
 
 TEST(Hopper, APersistentMatrixProduct) {
   Product().runAndCheck(bench::recordPersistentMatrixProduct(bf16, {128, 128, 64}), 2);
+}
+
+/// Returns row `i` of attention with a sink, in double precision.
+std::vector<double> sinkAttentionRow(Matrix &q, Matrix &k, Matrix &v, int64_t i, double sink, double scale) {
+  const int64_t keys = k.shape[2], dim = k.shape[3];
+  double sum = std::exp(sink);
+  std::vector<double> o(static_cast<size_t>(dim));
+  for (int64_t j = 0; j < keys; ++j) {
+    double score = 0;
+    for (int64_t d = 0; d < dim; ++d)
+      score += double(q(i * dim + d)) * double(k(j * dim + d));
+    const double p = std::exp(scale * score);
+    sum += p;
+    for (int64_t d = 0; d < dim; ++d)
+      o[static_cast<size_t>(d)] += p * double(v(j * dim + d));
+  }
+  for (double &x : o)
+    x /= sum;
+  return o;
+}
+
+TEST(Hopper, AttentionWithASinkOverlapsItsSoftmax) {
+  constexpr int64_t queries = 150, keys = 300, dim = 128;
+  constexpr float scale = 0.0625f;
+  const Expected<Program> program = bench::recordSinkAttention(bf16, 128, 128, dim);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  expectTheFastPath(*program);
+  EXPECT_THAT(textOf(*program, {}, "tile"), HasSubstr("tile.overlap = \"pingpong\""));
+  Matrix q = Matrix::random({1, 1, queries, dim}, 1), k = Matrix::random({1, 1, keys, dim}, 2, -1, 1),
+         v = Matrix::random({1, 1, keys, dim}, 3), o({1, 1, queries, dim}, 7.0f);
+  Array<float> sink({1}, 2.5f);
+  OnDevice<Bf16> on_q(q), on_k(k), on_v(v), on_o(o);
+  OnDevice<float> on_sink(sink);
+  launch(*program, {.x = 2}, {on_q.ref(), on_k.ref(), on_v.ref(), on_sink.ref(), on_o.ref(), scale});
+  ASSERT_TRUE(on_o.readBack()) << "memory outside an array was written";
+  for (int64_t i = 0; i < queries; i += 7) {
+    const std::vector<double> expected = sinkAttentionRow(q, k, v, i, sink(0), scale);
+    for (int64_t d = 0; d < dim; ++d)
+      expectNear(o(i * dim + d), expected[static_cast<size_t>(d)], 2, 0x1p-9);
+  }
 }
 
 /// C = A B, whose loop also reads the tiles of A to registers, for the sum of each row.
