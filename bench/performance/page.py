@@ -61,6 +61,7 @@ TAIL = """## Other measurements
 | `tegula bench --variants softcap,alibi,bias` | the cost of masks and score modifications, compared with plain attention over the same number of tiles |
 | `tools/bench-rounds --variants softcap,alibi --peers flex` | masks and score modifications beside FlexAttention, in rounds |
 | `tools/bench-peers --json peers.json` | FlashAttention-2, cuDNN and Triton, one after the other instead of in rounds |
+| `tools/bench-own-kernels --out DIR` | kernels written as users would, without a schedule, against their goals |
 | `tegula bench --add peers.json` | the same table and plot with figures of `tools/bench-peers` in it |
 | `tegula-bench-cpu` | attention on this machine's cores, compared with OpenBLAS's matrix product; memory |
 | `tegula-bench-compile` | C++ to PTX or, with `--emit ""`, to machine code, in a warm process |

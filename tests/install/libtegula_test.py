@@ -9,6 +9,20 @@ import libtegula as tegula
 HEADS, LENGTH, DIM = 2, 10, 8
 SIZE = HEADS * LENGTH * DIM
 
+DOUBLE = '''
+module attributes {tile.version = 1 : i64} {
+  func.func @times(%x: !tile.view<1xf32> {tile.name = "x"}, %y: !tile.view<1xf32> {tile.name = "y", tile.written},
+                   %a: f32 {tile.name = "a"}) {
+    %c0 = arith.constant 0 : index
+    %xs = tile.load %x[%c0] : !tile.view<1xf32> -> tensor<16xf32>
+    %as = tile.broadcast %a : f32 -> tensor<16xf32>
+    %ys = arith.mulf %xs, %as : tensor<16xf32>
+    tile.store %ys, %y[%c0] : tensor<16xf32>, !tile.view<1xf32>
+    return
+  }
+}
+'''
+
 
 def view(numbers):
     """Returns a tensor [1, HEADS, LENGTH, DIM], or [1, HEADS, LENGTH] if there are fewer numbers."""
@@ -48,6 +62,16 @@ class LibtegulaTest(unittest.TestCase):
     def test_an_error_is_an_exception(self):
         with self.assertRaisesRegex(RuntimeError, "argument 'lse': it has rank 0"):
             self.context.forward(self.problem, tegula.ForwardArgs(scale=1, **self.views(*"q k v o".split())))
+
+    def test_a_kernel_of_its_own(self):
+        kernel = tegula.Kernel(self.context, DOUBLE)
+        self.assertEqual(kernel.parameters(), ["x", "y", "a"])
+        x, y = (ctypes.c_float * 10)(*range(10)), (ctypes.c_float * 10)()
+        vectors = [tegula.Tensor(ctypes.addressof(each), tegula.F32, 1, (10,), (1,)) for each in (x, y)]
+        kernel.launch((1, 1, 1), [*vectors, 2.0])
+        self.assertEqual(list(y), [2 * i for i in range(10)])
+        with self.assertRaisesRegex(RuntimeError, "argument 'a': expected f32, got i64"):
+            kernel.launch((1, 1, 1), [*vectors, 2])
 
 
 if __name__ == "__main__":
