@@ -195,15 +195,18 @@ module attributes {tile.roles = "load", tile.num_warps = 12 : i64} {
 // CHECK: %[[OTHER:.*]] = tile.transpose
 // CHECK: arith.addf
 // CHECK: scf.yield %{{.*}} : tensor<32x32xf32, #[[SUMS]]>
-func.func @sum_with_its_transpose(%n: index, %x: tensor<32x32xf32>, %seen: tensor<32x32xi1>) -> tensor<32x32xf32> {
+func.func @sum_with_its_transpose(%n: index, %x: !tile.view<2xf32> {tile.written}) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant dense<0.0> : tensor<32x32xf32>
-  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> (tensor<32x32xf32>) {
+  %first = arith.constant dense<1.0> : tensor<32x32xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %first) -> (tensor<32x32xf32>) {
+    %seen = arith.cmpf olt, %a, %zero : tensor<32x32xf32>
     %s = arith.select %seen, %a, %zero : tensor<32x32xi1>, tensor<32x32xf32>
     %t = tile.transpose %s [1, 0] : tensor<32x32xf32> -> tensor<32x32xf32>
     %y = arith.addf %a, %t : tensor<32x32xf32>
     scf.yield %y : tensor<32x32xf32>
   }
-  return %r : tensor<32x32xf32>
+  tile.store %r, %x[%c0, %c0] : tensor<32x32xf32>, !tile.view<2xf32>
+  return
 }
