@@ -16,7 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
 import libtegula as tegula  # noqa: E402
 from libtegula_torch import DTYPES, context, stream_of, view  # noqa: E402
-from performance import variants  # noqa: E402
+from performance import results, variants  # noqa: E402
 
 GRAPH_MS = 2  # A graph holds as many launches as take about this long.
 MOST_LAUNCHES = 50
@@ -337,7 +337,8 @@ def make_case(head_dim, causal, seqlen, dtype, tokens, hidden, variant="none", d
     shape = max(1, tokens // seqlen), max(1, hidden // head_dim), seqlen, head_dim
     q, k, v, d_o = (torch.randn(shape, device=device, dtype=getattr(torch, dtype)) for _ in range(4))
     if variant == "none":
-        return Case(q, k, v, d_o, causal, variants.plain(causal), "causal" if causal else "none", seqlen**2 / (1 + causal))
+        return Case(q, k, v, d_o, causal, variants.plain(causal), "causal" if causal else "none",
+                    results.pairs_of(seqlen, causal))
     made = variants.make(variant, q, causal)
     label = variant.replace("_", " ") + (", causal" if causal else "")
     return Case(q, k, v, d_o, causal, made, label, variants.count_pairs(made.mask_mod, seqlen, device))

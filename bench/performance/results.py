@@ -11,9 +11,14 @@ KINDS = {"attention": ["implementations", "problem", "rows"], "table": ["columns
 COMMON = ["kind", "title", "order", "date", "commit", "command", "machine", "method"]
 
 
+def pairs_of(seqlen, causal):
+    """Returns how many pairs of a query and a key of a head have a score. The FlashAttention papers count half of all for
+    a causal mask."""
+    return seqlen**2 / (2 if causal else 1)
+
+
 def flops_of(direction, batch, heads, pairs, head_dim, value_dim):
-    """Returns the operations of a problem, counted as the FlashAttention papers do. `pairs` are those of a query and a key
-    of a head that have a score; the papers count half of all for a causal mask."""
+    """Returns the operations of a problem with `pairs` of a query and a key in each head, as the papers count them."""
     forward = 2 * batch * heads * pairs * (head_dim + value_dim)
     return forward * (2.5 if direction == "backward" else 1)
 

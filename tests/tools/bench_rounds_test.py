@@ -119,6 +119,7 @@ class MeasureTest(unittest.TestCase):
         self.assertAlmostEqual(ours["tflops"], 4 * 1024**2 * 64 * 4 * 2 / 2 / ours["ms"] * 1e-9, delta=0.05)
 
     def test_operations_are_those_of_the_papers(self):
+        self.assertEqual([results.pairs_of(1024, causal) for causal in (False, True)], [1024**2, 1024**2 / 2])
         forward = results.flops_of("forward", 2, 4, 1024**2, 64, 64)
         self.assertEqual(forward, 4 * 1024**2 * 64 * 4 * 2)
         self.assertEqual(results.flops_of("backward", 2, 4, 1024**2, 64, 64), forward * 2.5)
