@@ -152,6 +152,9 @@ Expected<Configuration> KernelSpec::resolved(const Configuration &configuration)
   Configuration all{.schedule = configuration.schedule == Schedule() ? schedule_ : configuration.schedule};
   for (const Tunable &tunable : tunables_) {
     const NamedSize *given = find(configuration.tunables, tunable.name());
+    if (given != nullptr && !std::in_range<int>(given->value))
+      return Status(ErrorCode::invalid_argument, "kernel '" + name_ + "': the tunable '" + tunable.name() + "' is " +
+                                                     std::to_string(given->value) + "; legal are 32-bit integers");
     all.tunables.push_back({tunable.name(), given != nullptr ? given->value : tunable.otherwise()});
   }
   TEGULA_RETURN_IF_ERROR(checkLegal(*this, all.tunables));

@@ -64,8 +64,10 @@ private:
     const std::optional<std::string> found = options_.tuned->find(kernel.name(), *wanted, options_.expected);
     if (!found)
       return kernel.resolved();
-    Expected<Configuration> tuned = parseConfiguration(*found, kernel.tunables());
-    return tuned ? kernel.resolved(*tuned) : tuned;
+    // A stored result may have become illegal.
+    const Expected<Configuration> tuned = parseConfiguration(*found, kernel.tunables());
+    Expected<Configuration> legal = tuned ? kernel.resolved(*tuned) : tuned.status();
+    return legal ? legal : kernel.resolved();
   }
 
   Status addKernels() {
@@ -201,6 +203,7 @@ private:
 
   Status addChecks(const TensorSpec &tensor, const Sizes &tunables) {
     for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+      TEGULA_RETURN_IF_ERROR(checkSameSize(tensor, tensor.shape[axis], tunables));
       const Dimension dimension{argumentPlace(tensor.name), int(axis)};
       if (isBinding(dimension))
         continue;

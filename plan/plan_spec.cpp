@@ -22,7 +22,9 @@ std::string shapeText(const TensorSpec &tensor) {
 
 std::string typeText(const ArgumentSpec &argument) {
   if (const auto *tensor = std::get_if<TensorSpec>(&argument))
-    return shapeText(*tensor) + (tensor->access == Access::workspace ? " of the workspace" : "");
+    return shapeText(*tensor) + (tensor->access != Access::workspace ? ""
+                                 : tensor->zeroed                    ? " of the zeroed workspace"
+                                                                     : " of the workspace");
   return "a scalar " + std::string(toString(std::get<ScalarSpec>(argument).dtype));
 }
 
@@ -51,6 +53,7 @@ public:
       return {ErrorCode::invalid_program, plan_ + "it has no kernels"};
     TEGULA_RETURN_IF_ERROR(checkArguments());
     collectNames();
+    TEGULA_RETURN_IF_ERROR(checkNames());
     Names names = bound_;
     names.insert("concurrency");
     for (const Choice &choice : spec_.choices()) {
@@ -84,6 +87,22 @@ private:
                                                 " here, and " + typeText(*same) + " at " + lineOf(whereOf(*same)));
       }
     }
+    return {};
+  }
+
+  /// Checks that no size has a name of another meaning.
+  Status checkNames() const {
+    Names taken = {"concurrency"};
+    for (const ArgumentSpec &argument : spec_.arguments())
+      taken.insert(nameOf(argument));
+    const Location where = spec_.kernels().front().declared();
+    if (bound_.contains("concurrency"))
+      return errorAt(where, plan_ + "a dimension is called 'concurrency', which is a size of the device; legal is any "
+                                    "other name");
+    for (const Choice &choice : spec_.choices())
+      if (!taken.insert(choice.name).second)
+        return errorAt(where, plan_ + "the choice '" + choice.name +
+                                  "' has the name of an argument, of another choice, or of the size 'concurrency'");
     return {};
   }
 

@@ -93,7 +93,16 @@ private:
       if (const int64_t lost = records.count() - recordsOf(layout_); lost > 0)
         print_(name() + ": " + std::to_string(lost) + " more records had no room in the buffer\n");
     }
+    if (!report.element && records.count() > recordsOf(layout_) && checksElements())
+      return named(name(),
+                   {ErrorCode::launch_failed, "prints left no room in the buffer for a report of an element that "
+                                              "is not finite; print in fewer program instances"});
     return report.element ? named(name(), {ErrorCode::launch_failed, *report.element}) : Status();
+  }
+
+  bool checksElements() const {
+    return std::ranges::any_of(layout_.sites,
+                               [](const DebugSite &site) { return site.kind == DebugSite::Kind::element; });
   }
 
   DebugLayout layout_;

@@ -110,13 +110,15 @@ std::optional<TunedSchedule> scheduleOf(const Members &members) {
                        .schedule = *schedule};
 }
 
+/// A result of a kernel without tunables has a schedule only.
 std::optional<TunedConfiguration> configurationOf(const Members &members) {
   if (members.string("class.kernel").empty())
     return std::nullopt;
   return TunedConfiguration{.kernel = members.string("class.kernel"),
                             .kernel_class = members.string("class.kernel_class"),
                             .sizes = members.numbersOf("class.sizes"),
-                            .text = members.string("configuration")};
+                            .text =
+                                members.string(members.string("configuration").empty() ? "schedule" : "configuration")};
 }
 
 /// Calls visit(members) for each result of a machine.

@@ -205,6 +205,21 @@ TEST_P(Debug, NamesTheOperationThatMakesANaN) {
   EXPECT_EQ(y(3, 3), std::log(x(3, 3)) * 2 + 1);
 }
 
+TEST_P(Debug, ANaNThatHasNoRoomIsAnErrorToo) {
+  Array<float> x({16}), y({16});
+  const Status status = launch(
+      FiniteCheck::nan, {},
+      [](View X, View Y) {
+        for (Value i : range(0, 5000))
+          print("i", i);
+        Y.store(0, log(X.load(0, {16}) - 1.0));
+      },
+      x, y);
+  EXPECT_EQ(status.code(), ErrorCode::launch_failed);
+  EXPECT_THAT(status.message(), EndsWith("prints left no room in the buffer for a report of an element that is not "
+                                         "finite; print in fewer program instances"));
+}
+
 TEST_P(Debug, NamesTheLoadOfANaN) {
   auto x = Array<Bf16>::random({16, 16}, 1);
   x(3, 5) = nan;

@@ -99,6 +99,48 @@ TEST(PlanErrors, TunablesThatDisagreeAboutTheWorkspace) {
             "the same tunables");
 }
 
+TEST(PlanErrors, TunablesThatDisagreeAboutACallersTensor) {
+  const auto write = [](View X, View Part, int) { Part.store(0, X.load(0, {16})); };
+  const auto read = [](View Part, View Y, int) { Y.store(0, Part.load(0, {16})); };
+  Tunable block("block", {16, 32}, 16);
+  const PlanSpec spec("blocks",
+                      {KernelSpec("write", write, input("x", f32, {n}), output("part", f32, {block}), block).grid(1),
+                       KernelSpec("read", read, inout("part", f32, {block}), output("y", f32, {n}), block).grid(1)});
+  EXPECT_EQ(Plan::make(spec, cache(), {.configurations = {{"read", {.tunables = {{"block", 32}}}}}}).status().message(),
+            "plan 'blocks': a size of 'part' is 16 for one kernel and 32 for 'read'; give both the same tunables");
+}
+
+TEST(PlanErrors, AWorkspaceThatOnlyALaterKernelZeroes) {
+  const auto add = [](View X, View Sum) { Sum.atomicAdd(0, X.load(0, {16})); };
+  const TensorSpec sum = workspace("sum", f32, {16}), again = zeroed(sum);
+  const PlanSpec spec("sums", {KernelSpec("add", add, input("x", f32, {n}), sum).grid(1),
+                               KernelSpec("copy", copy, again, output("y", f32, {n})).grid(1)});
+  EXPECT_EQ(errorOf(spec), errorAt(again.where) +
+                               "plan 'sums': 'sum' is f32 [16] of the zeroed workspace here, and "
+                               "f32 [16] of the workspace at " +
+                               __FILE__ + ":" + std::to_string(sum.where.line()));
+}
+
+TEST(PlanErrors, ATunableThatIsNoNumberOfTheProgram) {
+  const int64_t large = (int64_t(1) << 32) + 64;
+  EXPECT_EQ(Plan::make(matmul(), cache(), {.configurations = {{"matmul", {.tunables = {{"block_m", large}}}}}})
+                .status()
+                .message(),
+            "kernel 'matmul': the tunable 'block_m' is 4294967360; legal are 32-bit integers");
+}
+
+TEST(PlanErrors, NamesWithTwoMeanings) {
+  const KernelSpec device("copy", copy, input("x", f32, {Size("concurrency")}), output("y", f32, {n}));
+  EXPECT_EQ(errorOf(KernelSpec(device).grid(1)),
+            errorAt(device.declared()) + "plan 'copy': a dimension is called 'concurrency', which is a size of the "
+                                         "device; legal is any other name");
+  const KernelSpec kernel("copy", copy, input("x", f32, {n}), output("y", f32, {n}));
+  for (const char *name : {"x", "concurrency"})
+    EXPECT_EQ(errorOf(PlanSpec(KernelSpec(kernel).grid(1)).choice(name, 1)),
+              errorAt(kernel.declared()) + "plan 'copy': the choice '" + name +
+                  "' has the name of an argument, of another choice, or of the size 'concurrency'");
+}
+
 /// A launch of matmul() with tensors that fit, unless a test changes them.
 struct Call {
   std::vector<float> memory = std::vector<float>(64 * 64);

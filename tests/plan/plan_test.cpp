@@ -83,6 +83,19 @@ TEST(Plan, HasATunedConfigurationNearItsSizes) {
   EXPECT_EQ(toString(planOf(matmul(), options).configuration("matmul")), "block_m=64 block_n=32");
 }
 
+TEST(Plan, HasItsOwnConfigurationIfATunedOneIsNotLegal) {
+  const std::string wanted = *tuningClass(matmul().kernels().front());
+  for (const char *stale : {"block_m=48 block_n=64", "block_m=", "block_q=64"}) {
+    TunedConfigurations tuned;
+    tuned.add({"matmul", wanted, {{"m", 64}, {"k", 64}, {"n", 64}}, stale});
+    const PlanSpec spec = PlanSpec(KernelSpec(matmul().kernels().front()).where(Size("block_m") != 48, "no 48"));
+    const Expected<Plan> plan =
+        Plan::make(spec, cache(), {.expected = {{"m", 64}, {"n", 64}, {"k", 64}}, .tuned = &tuned});
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(toString(plan->configuration("matmul")), "block_m=64 block_n=32");
+  }
+}
+
 /// The gradients of sigmoidBackward() in double precision.
 struct SigmoidGradients {
   std::vector<double> dq, dk, dv;

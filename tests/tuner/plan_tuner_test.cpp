@@ -195,6 +195,20 @@ TEST_F(PlanStore, GivesResultsBackAndServesPlans) {
   EXPECT_EQ(store().schedules(tuning.machine).size(), 0u) << "it is no result for attention";
 }
 
+TEST_F(PlanStore, ServesKernelsWithoutTunables) {
+  PlanTuning tuning;
+  tuning.kernel = "copy";
+  tuning.kernel_class = "class";
+  tuning.sizes = {{"n", 64}};
+  tuning.machine = machine();
+  tuning.candidates = {{.schedule = {.num_warps = 8}, .ms = 2, .samples = 3}};
+  tuning.best = 0;
+  ASSERT_TRUE(store().save(tuning).ok());
+  const std::optional<std::string> text = store().configurations(machine()).find("copy", "class", {{"n", 64}});
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, "num_warps=8");
+}
+
 TEST(PlanTuning, IsReadAsItIsWritten) {
   PlanTuning tuning;
   tuning.kernel = "matmul";
