@@ -72,8 +72,12 @@ public:
     int64_t bytes = 0;
     for (const WorkspaceTensor &entry : plan_.workspace) {
       std::array<int64_t, kMaxRank> shape{};
-      for (size_t axis = 0; axis < entry.shape.size(); ++axis)
+      for (size_t axis = 0; axis < entry.shape.size(); ++axis) {
         shape[axis] = entry.shape[axis].value(values_);
+        if (shape[axis] < 0)
+          return invalid("the workspace '" + entry.name + "': its dimension " + std::to_string(axis) + " would be " +
+                         std::to_string(shape[axis]) + "; it must be 0 or more");
+      }
       Expected<TensorRef> tensor = contiguous(nullptr, entry.dtype, std::span(shape).first(entry.shape.size()));
       const Expected<int64_t> count = numel(*tensor);
       const auto element = static_cast<int64_t>(tegula::sizeOf(entry.dtype));

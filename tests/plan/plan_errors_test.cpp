@@ -197,5 +197,11 @@ TEST(LaunchErrors, AWorkspaceThatIsTooSmall) {
             ErrorCode::resource_exhausted);
 }
 
+TEST(LaunchErrors, AWorkspaceOfANegativeSize) {
+  const Status status = Plan::make(splitSum(), cache())->workspaceBytes({{"rows", -1}, {"columns", 200}}).status();
+  EXPECT_EQ(status.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(status.message(), "the workspace 'parts': its dimension 1 would be -1; it must be 0 or more");
+}
+
 } // namespace
 } // namespace tegula::testing
