@@ -84,6 +84,18 @@ Expected<std::vector<HostTensor>> computedHere(const PlanTask &task, const PlanI
   return data->outputs();
 }
 
+/// Calls the user's reference. An exception from it is the user's error, unless memory has run out.
+Status runReference(const Reference &reference, HostCall &call) {
+  try {
+    reference(call);
+    return {};
+  } catch (const std::bad_alloc &) {
+    throw;
+  } catch (const std::exception &error) {
+    return {ErrorCode::invalid_argument, fmt::format("the reference threw an exception: {}", error.what())};
+  }
+}
+
 /// Computes the outputs with the user's reference.
 Expected<std::vector<HostTensor>> computedByUser(const PlanTask &task, const PlanInputs &inputs) {
   Expected<std::vector<tools::CallerTensor>> tensors = tools::callerTensors(task.plan, inputs.sizes);
@@ -92,7 +104,7 @@ Expected<std::vector<HostTensor>> computedByUser(const PlanTask &task, const Pla
   HostCall call{.tensors = {}, .sizes = inputs.sizes, .scalars = inputs.scalars};
   for (const tools::CallerTensor &tensor : *tensors)
     call.tensors.push_back(tools::firstValues(tensor, inputs));
-  task.reference(call);
+  TEGULA_RETURN_IF_ERROR(runReference(task.reference, call));
   std::vector<HostTensor> outputs;
   for (size_t n = 0; n < tensors->size(); ++n)
     if ((*tensors)[n].written)

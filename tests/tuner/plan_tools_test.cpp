@@ -92,7 +92,9 @@ TEST(PlanTools, ExploreRunsAPlanWithAWorkspace) {
 TEST(PlanTools, AReferenceWithAWrongNameIsAnError) {
   PlanTask task = copyTask();
   task.reference = [](HostCall &call) { call["z"]; };
-  EXPECT_FALSE(rightOutputs(task, compiler()).ok());
+  const Status status = rightOutputs(task, compiler()).status();
+  EXPECT_EQ(status.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(status.message(), "the reference threw an exception: the call has no tensor 'z'; it has x, y");
 }
 
 struct CountingCompiler : Compiler {

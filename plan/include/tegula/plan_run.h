@@ -50,7 +50,7 @@ struct HostCall {
   int64_t size(std::string_view name) const;
 };
 
-/// Computes the outputs of a call, in double precision.
+/// Computes the outputs of a call, in double precision. A std::exception from it becomes invalid_argument.
 using Reference = std::function<void(HostCall &call)>;
 
 } // namespace tegula
