@@ -9,6 +9,9 @@
 #include "workload/plan_data.h"
 
 #include <algorithm>
+#include <cmath>
+#include <exception>
+#include <new>
 #include <random>
 #include <utility>
 
@@ -130,6 +133,18 @@ Status appendFilled(const PlanTask &task, const PlanInputs &inputs, std::string_
   return {};
 }
 
+/// Messages have no numbers that are not finite.
+Status checkFinite(const PlanTask &task) {
+  const auto check = [](const std::string &what, double value) {
+    return std::isfinite(value) ? Status()
+                                : Status(ErrorCode::invalid_argument,
+                                         fmt::format("{} is {}; a search takes finite numbers", what, value));
+  };
+  for (const ScalarValue &scalar : task.inputs.scalars)
+    TEGULA_RETURN_IF_ERROR(check(fmt::format("the scalar '{}'", scalar.name), scalar.value));
+  return check("the tolerance", task.tolerance);
+}
+
 bool hasZeroed(const PlanSpec &plan) {
   return std::ranges::any_of(plan.arguments(), [](const ArgumentSpec &argument) {
     const auto *tensor = std::get_if<TensorSpec>(&argument);
@@ -149,6 +164,7 @@ const KernelSpec *tunedKernel(const PlanTask &task) {
 
 Expected<PlanSubject> PlanSubject::make(const PlanTask &task, const TuningDevice &machine, Compiler &compiler) {
   TEGULA_RETURN_IF_ERROR(task.plan.check());
+  TEGULA_RETURN_IF_ERROR(checkFinite(task));
   const Expected<size_t> kernel = indexOf(task);
   if (!kernel)
     return kernel.status();

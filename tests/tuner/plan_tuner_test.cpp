@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 namespace tegula {
 namespace {
@@ -154,6 +155,21 @@ TEST(PlanTuner, RefusesATaskThatCannotBeRun) {
           .inputs = {.sizes = {{"queries", 60}, {"keys", 50}}},
           .kernel = "sigmoid_main"};
   EXPECT_EQ(tune(task, machine(), compiler(), options()).status().message(), "the scalar 'scale' has no value");
+}
+
+TEST(PlanTuner, RefusesNumbersThatAreNotFinite) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  PlanTask task{.plan = testing::sigmoidBackward(),
+                .inputs = {.sizes = {{"queries", 60}, {"keys", 50}}, .scalars = {{"scale", infinity}}},
+                .kernel = "sigmoid_main"};
+  const Status scalar = tune(task, machine(), compiler(), options()).status();
+  EXPECT_EQ(scalar.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(scalar.message(), "the scalar 'scale' is inf; a search takes finite numbers");
+  task = matmulTask();
+  task.tolerance = infinity;
+  const Status tolerance = tune(task, machine(), compiler(), options()).status();
+  EXPECT_EQ(tolerance.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(tolerance.message(), "the tolerance is inf; a search takes finite numbers");
 }
 
 TEST(PlanTuner, StoppingAtOnceMeasuresNothing) {
