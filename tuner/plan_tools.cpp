@@ -80,10 +80,13 @@ Expected<PlanTuning> tuneOnce(const PlanTask &task, const TuningDevice &machine,
                               const TuningStore &store, const TuningOptions &options, const StoreOptions &stored) {
   return guarded([&]() -> Expected<PlanTuning> {
     TEGULA_RETURN_IF_ERROR(task.plan.check());
-    if (std::optional<PlanTuning> known = findKnown(task, machine, store, stored))
+    // No stored result answers a question about all candidates, or about these.
+    const StoreOptions how{.again = stored.again || options.exhaustive || !options.given.empty(),
+                           .patience = stored.patience};
+    if (std::optional<PlanTuning> known = findKnown(task, machine, store, how))
       return std::move(*known);
-    const std::shared_ptr<void> lock = store.lock(machine, stored.patience);
-    if (std::optional<PlanTuning> known = findKnown(task, machine, store, stored)) // Another process has measured it.
+    const std::shared_ptr<void> lock = store.lock(machine, how.patience);
+    if (std::optional<PlanTuning> known = findKnown(task, machine, store, how)) // Another process has measured it.
       return std::move(*known);
     Expected<PlanTuning> tuning = tune(task, machine, compiler, options);
     if (tuning && !tuning->given)

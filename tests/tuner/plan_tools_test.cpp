@@ -139,6 +139,16 @@ TEST(PlanTools, TuneOnceMeasuresOnce) {
   EXPECT_TRUE(second->known);
   EXPECT_EQ(second->winner()->configuration(), first->winner()->configuration());
   EXPECT_FALSE(tuneOnce(copyTask(), machine, compiler(), store, options, {.again = true})->known);
+
+  TuningOptions given = options;
+  given.given = {{.tunables = {{"tile", 16}}}};
+  const Expected<PlanTuning> timed = tuneOnce(copyTask(), machine, compiler(), store, given);
+  EXPECT_FALSE(timed->known);
+  ASSERT_EQ(timed->candidates.size(), 1u);
+  EXPECT_EQ(toString(timed->candidates[0].configuration()), "tile=16");
+  TuningOptions exhaustive = options;
+  exhaustive.exhaustive = true;
+  EXPECT_FALSE(tuneOnce(copyTask(), machine, compiler(), store, exhaustive)->known);
   std::filesystem::remove_all(folder);
 }
 

@@ -74,9 +74,8 @@ Status tuneProgram(const TuneOptions &options) {
     return task.status();
   Progress progress;
   InterruptFlag flag;
-  const StoreOptions stored{.again = options.again || options.exhaustive || !options.schedules.empty()};
-  Expected<PlanTuning> tuning =
-      tuneOnce(*task, setup->machine, *setup->compiler, TuningStore(), tuningOptions(options, progress), stored);
+  Expected<PlanTuning> tuning = tuneOnce(*task, setup->machine, *setup->compiler, TuningStore(),
+                                         tuningOptions(options, progress), {.again = options.again});
   return tuning ? report(*tuning, options.json, options.svg) : tuning.status();
 }
 

@@ -15,14 +15,14 @@
 namespace tegula {
 
 struct StoreOptions {
-  bool again = false; ///< Measure although the result is known.
+  bool again = false; ///< Measure although the result is known, as `exhaustive` and `given` of TuningOptions do.
   /// The longest wait for another process that tunes on the same machine.
   std::chrono::milliseconds patience = std::chrono::minutes(10);
 };
 
 /// Returns the result for the task's kernel and sizes from the store. If there is none, or it was stopped, tunes and
-/// saves what it finds. A `compiler` of makeCachingCompiler() compiles no candidate again after an interruption. Returns
-/// the errors of tune() and TuningStore::save.
+/// saves what it finds. A `compiler` of makeCachingCompiler() compiles no candidate again after an interruption.
+/// Returns the errors of tune() and TuningStore::save.
 Expected<PlanTuning> tuneOnce(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
                               const TuningStore &store, const TuningOptions &options = {},
                               const StoreOptions &stored = {});
