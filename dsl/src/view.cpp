@@ -89,7 +89,7 @@ void write(Op op, const char *name, NodeId view, const std::vector<Operand> &coo
     r.effect(op, std::move(operands), where);
 }
 
-/// Returns true if turns can be taken at the counters, and here: all threads must get here.
+/// Returns true if turns can be taken at the counters, and here: all threads must reach this place.
 bool checkTurn(const Converter &convert, NodeId counters) {
   Recorder &r = convert.r;
   if (r.poisoned(counters))
@@ -97,8 +97,8 @@ bool checkTurn(const Converter &convert, NodeId counters) {
   if (r.type(counters) != Type{i32, {}, 1})
     convert.fail("the counters are " + describe(r.type(counters)) + "; they must be a view of type i32 and rank 1");
   else if (r.inBranch())
-    convert.fail("this is inside of when(...), where some threads of the program instance may not get; compute the "
-                 "tile there and add it afterwards");
+    convert.fail("the call is inside when(...), which some threads of the program instance may skip; compute the tile "
+                 "there and add it afterwards");
   else
     return true;
   return false;

@@ -165,7 +165,7 @@ TEST_P(Memory, AdditionsInTurnsHaveTheOrderOfInstances) {
         Grid{instances, 1, 1},
         [](View Sum, View Turns) {
           Value p = programId(0);
-          for (Value i : range(0, 3)) // Each tile has its counter. The last one lies outside of the counters.
+          for (Value i : range(0, 3)) // Each tile has its counter. The last one lies outside the counters.
             Sum.orderedAdd({2 * i, 0}, cast(f32, broadcast(cast(i32, p), {2, 24})) * 0.37, {Turns.at(1), i, p, p + 1});
         },
         sum, turns);

@@ -71,7 +71,7 @@ private:
 /// The turn of an addition (View::orderedAdd). It waits until `counters[place]` is at least `number`, and raises
 /// the counter to `next` after it. If it waits, a program instance earlier in the grid must raise the counter to
 /// `number`; axis 0 of the grid varies fastest. The counters are 0 when the launch begins, such as by an earlier
-/// kernel. A place outside of the counters neither waits nor counts.
+/// kernel. A place outside the counters neither waits nor counts.
 struct Turn {
   View counters; ///< i32, rank 1.
   Operand place;

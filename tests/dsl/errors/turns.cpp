@@ -9,6 +9,6 @@ ERROR_PROGRAM(View A, View B, View C, Value, Value n) {
   A.orderedAdd(0, fill({4, 4}, 1.0), turn); // expect-error: orderedAdd: this is a bf16 view of rank 2; only f32 and i32 elements can be added to
   B.orderedAdd(0, fill({4}, 1.0), turn); // expect-error: orderedAdd: f32 [4] (line 10) has 1 dimensions, but the view has 2; reshape the tile or fix leading dimensions by at(...)
   when(n > 0, [&] {
-    B.orderedAdd(0, fill({4, 4}, 1.0), turn); // expect-error: orderedAdd: this is inside of when(...), where some threads of the program instance may not get; compute the tile there and add it afterwards
+    B.orderedAdd(0, fill({4, 4}, 1.0), turn); // expect-error: orderedAdd: the call is inside when(...), which some threads of the program instance may skip; compute the tile there and add it afterwards
   });
 }

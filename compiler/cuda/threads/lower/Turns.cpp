@@ -15,12 +15,12 @@ using Compare = Scalars::Compare;
 
 namespace {
 struct Turn {
-  Value counter;      ///< Its address, an i64; 0 if the place is outside of the counters.
+  Value counter;      ///< Its address, an i64; 0 if the place is outside the counters.
   Value number, next; ///< i32
 };
 } // namespace
 
-/// Returns the address of the counter at these coordinates of a tensor, the innermost dimension first; 0 outside of it.
+/// Returns the address of the counter at these coordinates of a tensor, the innermost dimension first; 0 outside it.
 static Value counterAt(Threads &t, const View &tensor, ArrayRef<Value> coordinates) {
   Value inside, address = tensor.base;
   for (auto [at, size, stride] : llvm::zip_equal(llvm::reverse(coordinates), tensor.sizes, tensor.strides)) {

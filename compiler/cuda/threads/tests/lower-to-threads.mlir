@@ -619,7 +619,7 @@ func.func @integers(%first: i32, %y: !tile.view<2xi32>) {
 
 #acc = #sm.layout<registers = [1:2:1, 0:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// The first thread waits for the turn, and passes it on when all threads have added. A place outside of the counters has
+// The first thread waits for the turn, and passes it on when all threads have added. A place outside the counters has
 // no counter.
 // CHECK-LABEL: func.func @turn
 // CHECK: scf.if
