@@ -65,8 +65,8 @@ using ArgumentSpec = std::variant<TensorSpec, ScalarSpec>;
 const std::string &nameOf(const ArgumentSpec &argument);
 Location whereOf(const ArgumentSpec &argument);
 
-/// The number of program instances that the device runs at the same time (Kernel::concurrency). In a grid it is that of
-/// the kernel, in a choice that of the plan's first kernel.
+/// The number of program instances that the device runs at the same time (Kernel::concurrency). A grid takes the
+/// concurrency of its own kernel. A choice takes the concurrency of the plan's first kernel.
 Size concurrency();
 
 /// A condition, and the words for an error if it is 0.
@@ -152,8 +152,8 @@ private:
   Record record_;
 };
 
-/// Returns the configurations to try on a target, each once: every legal choice of tunables with every schedule. The
-/// first is the one without tuning.
+/// Returns the configurations to try on a target: every legal choice of tunables with every schedule. The first is the
+/// one without tuning.
 std::vector<Configuration> configurationsOf(const KernelSpec &kernel, const Target &target);
 /// Returns the schedules that are worth trying for a program of which nothing is known.
 std::vector<ScheduleSpace> usualSchedules(const Target &target);

@@ -92,8 +92,8 @@ struct PlanState;
 class Plan {
 public:
   /// Records and compiles the kernels, unless `cache` has them already. Returns the errors of PlanSpec::check,
-  /// KernelSpec::resolved, KernelSpec::record and KernelCache::get. Returns invalid_program if a kernel contradicts its
-  /// description: it writes an input, does not write an output, or reads a workspace that nothing wrote.
+  /// KernelSpec::resolved, KernelSpec::record and KernelCache::get. Returns invalid_program for a kernel that writes an
+  /// input, does not write an output, or only reads a workspace that no kernel before it writes.
   static Expected<Plan> make(const PlanSpec &spec, KernelCache &cache, const PlanOptions &options = {}) noexcept;
 
   const std::string &name() const noexcept;
@@ -105,9 +105,9 @@ public:
   /// Returns the resolved configuration of a kernel; an empty one if the plan has no such kernel.
   Configuration configuration(std::string_view kernel) const noexcept;
 
-  /// Returns the bytes of workspace that a launch of these sizes needs; often 0. Choices may be left out, and sizes on
-  /// which it does not depend. Returns invalid_argument for a size that is missing, and resource_exhausted if 62 bits
-  /// cannot hold the number.
+  /// Returns the bytes of workspace that a launch of these sizes needs; often 0. Choices may be left out, and sizes
+  /// that neither the workspace nor a choice uses. Returns invalid_argument for a size that is missing or a dimension
+  /// below 0, and resource_exhausted if 62 bits cannot hold the number.
   Expected<int64_t> workspaceBytes(const Sizes &sizes) const noexcept;
 
   /// Gives sizes their values, checks everything, then launches the kernels. Neither compiles, nor allocates on the

@@ -104,7 +104,8 @@ struct TuningProgress {
 
 struct TuningOptions {
   double budget_seconds = 60;
-  int max_candidates = 192;     ///< The number of candidates to compile: those with the least model cost.
+  /// The number of candidates to compile. Attention: those with the least model cost; described kernels: a random part.
+  int max_candidates = 192;
   int compile_threads = 0;      ///< 0: one for each core.
   double patience_seconds = 20; ///< The time that a candidate may take to answer.
   uint64_t seed = 0;            ///< Decides attention's inputs and the order of laps.
