@@ -109,7 +109,7 @@ public:
                             .grid((*grid)[0], (*grid)[1], (*grid)[2])
                             .defaults(schedule);
     if (programs_.size() > 1) // A stored result may be one of more programs.
-      kernel = std::move(kernel).where(Size("program") < Size(int64_t(programs_.size())), "there are fewer programs");
+      std::move(kernel).where(Size("program") < Size(int64_t(programs_.size())), "there are fewer programs");
     // What a kernel writes begins with 0, because it may add to it.
     inputs_.fill = [written = written_](HostTensor &tensor, uint64_t) {
       if (std::ranges::find(written, tensor.name) == written.end())
