@@ -39,6 +39,14 @@ Expected<std::vector<Size>> parseSizes(const std::string &argument, std::string_
   return sizes;
 }
 
+Expected<Size> parseOneSize(const std::string &argument, std::string_view text) {
+  Expected<std::vector<Size>> sizes = parseSizes(argument, text);
+  if (!sizes)
+    return sizes.status();
+  return sizes->size() == 1 ? Expected<Size>(std::move(sizes->front()))
+                            : wrong(argument, text, "is more than one size");
+}
+
 /// The part of a tensor's description that a program does not have.
 struct DescribedTensor {
   std::string argument; ///< For errors.
@@ -135,18 +143,16 @@ private:
     if (grid->size() > 3)
       return wrong(argument + ".grid", step.grid, "has more than three axes");
     grid->resize(3, Size(1));
-    Expected<std::vector<Size>> when = parseSizes(argument + ".when", step.when != nullptr ? step.when : "1");
+    Expected<Size> when = parseOneSize(argument + ".when", step.when != nullptr ? step.when : "1");
     if (!when)
       return when.status();
-    if (when->size() != 1)
-      return wrong(argument + ".when", step.when, "is more than one condition");
     const auto program = [name = (*kernel)->name(), text = std::string(step.text, step.text_size),
                           parameters = (*kernel)->parameters()](const Sizes &) -> Expected<Program> {
       return Program{.name = name, .text = text, .parameters = parameters};
     };
     return KernelSpec::ofPrograms({(*kernel)->name(), Location()}, std::move(arguments), program)
         .grid((*grid)[0], (*grid)[1], (*grid)[2])
-        .when(when->front())
+        .when(std::move(*when))
         .defaults(*parseSchedule(step.schedule != nullptr ? step.schedule : ""));
   }
 
@@ -183,12 +189,10 @@ private:
       const size_t equals = text.find('=');
       if (equals == text.npos)
         return wrong(argument, text, "is not of the form \"splits = ceildiv(n, 256)\"");
-      Expected<std::vector<Size>> otherwise = parseSizes(argument, text.substr(equals + 1));
+      Expected<Size> otherwise = parseOneSize(argument, text.substr(equals + 1));
       if (!otherwise)
         return otherwise.status();
-      if (otherwise->size() != 1)
-        return wrong(argument, text, "has more than one size");
-      std::move(spec).choice(std::string(trimmed(text.substr(0, equals))), otherwise->front());
+      std::move(spec).choice(std::string(trimmed(text.substr(0, equals))), std::move(*otherwise));
     }
     return spec;
   }

@@ -63,9 +63,9 @@ struct KeyPlace {
 KeyPlace placeInGrid() { return {programId(0), programId(1), programId(2), constant(i32, 0), constant(i32, 0)}; }
 
 /// Returns the place of this instance in the grid if instances add to dQ one after another (GridRows::ordered_keys).
-/// Those of a kv head take its blocks from the last one to the first. With a diagonal, an instance begins with the
-/// queries that only it and the instances after it visit. Instances that start together then visit each tile one step
-/// after each other, and wait for none if their steps take the same time.
+/// The instances of a kv head take its blocks from the last one to the first. With a diagonal, an instance begins with
+/// the queries that only it and the instances after it visit. Instances that start together then visit each tile one
+/// step after each other, and wait for none if their steps take the same time.
 KeyPlace placeInOrder() {
   Value number = cast(i32, programId(1));
   return {numPrograms(1) - 1 - programId(1), programId(0), programId(2), number, number + 1};

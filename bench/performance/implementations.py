@@ -155,9 +155,9 @@ class FlexAttention:
     name = "FlexAttention"
     has_variants = True
 
-    def __init__(self, compile=torch.compile):
+    def __init__(self):
         from torch.nn.attention import flex_attention
-        self.module, self.compile = flex_attention, compile
+        self.module = flex_attention
 
     def attention(self, case):
         """Returns a function of q, k and v."""
@@ -165,7 +165,7 @@ class FlexAttention:
         if case.variant.mask_mod:
             blocks = self.module.create_block_mask(case.variant.mask_mod, None, None, length, length, device=case.q.device)
         torch._dynamo.reset()
-        attention = self.compile(self.module.flex_attention, dynamic=False)
+        attention = torch.compile(self.module.flex_attention, dynamic=False)
         return functools.partial(attention, score_mod=case.variant.score_mod, block_mask=blocks)
 
     def forward(self, case):

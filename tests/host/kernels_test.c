@@ -314,6 +314,10 @@ static void testErrorsOfPlans(void) {
   const tegula_plan_step badGrid[] = {{kParts, sizeof kParts - 1, NULL, "ceildiv(n", NULL},
                                       {kMerge, sizeof kMerge - 1, NULL, "1", NULL}};
   EXPECT_NO_PLAN(badGrid, "argument 'steps[0].grid': 'ceildiv(n' is no size: ", "x[n]", "part[p]", "sum[1]");
+  const tegula_plan_step twoConditions[] = {{kParts, sizeof kParts - 1, NULL, "n", "n, min(n, 2)"},
+                                            {kMerge, sizeof kMerge - 1, NULL, "1", NULL}};
+  EXPECT_NO_PLAN(twoConditions, "argument 'steps[0].when': 'n, min(n, 2)' is more than one size", "x[n]", "part[p]",
+                 "sum[1]");
   const tegula_plan_step swapped[] = {{kMerge, sizeof kMerge - 1, NULL, "1", NULL},
                                       {kParts, sizeof kParts - 1, NULL, "1", NULL}};
   EXPECT_NO_PLAN(swapped, "'part' is a workspace that no kernel has written before", "x[n]", "workspace part[n]",
