@@ -58,8 +58,9 @@ Type structure(ImplicitLocOpBuilder &b, Type member, size_t count) {
   return LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, member));
 }
 
-Value intrinsic(ImplicitLocOpBuilder &b, StringRef name, Value x) {
-  return LLVM::CallIntrinsicOp::create(b, x.getType(), b.getStringAttr(name), x).getResult(0);
+/// Calls an intrinsic whose result has the type of its operands.
+Value intrinsic(ImplicitLocOpBuilder &b, StringRef name, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, operands[0].getType(), b.getStringAttr(name), operands).getResult(0);
 }
 
 //===-- Elements in registers ------------------------------------------------------------------------------------===//
@@ -386,6 +387,8 @@ Value Instructions::shuffleXor(Value value, unsigned mask) {
 
 Value Instructions::exp2(Value x) { return intrinsic(b_, "llvm.nvvm.ex2.approx.ftz", x); }
 Value Instructions::log2(Value x) { return intrinsic(b_, "llvm.nvvm.lg2.approx.ftz.f", x); }
+Value Instructions::reciprocal(Value x) { return intrinsic(b_, "llvm.nvvm.rcp.approx.ftz.f", x); }
+Value Instructions::divide(Value x, Value y) { return intrinsic(b_, "llvm.nvvm.div.full", {x, y}); }
 /// Emits inline assembly, because LLVM has no intrinsic for it.
 Value Instructions::tanh(Value x) {
   return LLVM::InlineAsmOp::create(b_, x.getType(), x, "tanh.approx.f32 $0, $1;", "=f,f", /*has_side_effects=*/false,

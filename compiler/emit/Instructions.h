@@ -128,7 +128,10 @@ public:
   //===-- Arithmetic ---------------------------------------------------------------------------------------------===//
   mlir::Value exp2(mlir::Value x); ///< f32, approximate to 2 ulp, denormals flushed.
   mlir::Value log2(mlir::Value x); ///< f32, approximate.
-  mlir::Value tanh(mlir::Value x); ///< f32, relative error below 2^-10.9.
+  /// Returns 1 / x, f32: approximate to 1 ulp, denormals flushed.
+  mlir::Value reciprocal(mlir::Value x);
+  mlir::Value divide(mlir::Value x, mlir::Value y); ///< f32, approximate to 2 ulp.
+  mlir::Value tanh(mlir::Value x);                  ///< f32, relative error below 2^-10.9.
   /// Returns two 16-bit elements as one i32, with `low` in the low half. `unpack` is the inverse.
   mlir::Value pack(mlir::Value low, mlir::Value high);
   std::pair<mlir::Value, mlir::Value> unpack(mlir::Type element, mlir::Value word);

@@ -102,7 +102,7 @@ Operand Selection::computeBinary(Instruction &instruction, Type *type, Operand a
   if (type->isFloatingPointTy())
     a = widen(a, type), b = widen(b, type);
   if (opcode == Instruction::FDiv)
-    return narrow(divideFloats(instruction.hasApproxFunc(), a, b), type);
+    return narrow(divideFloats(a, b), type);
   const Spelling *spelling = find(isCondition ? ArrayRef(kLogic) : ArrayRef(kBinary), opcode);
   if (!spelling)
     return refuse(Twine("the instruction ") + instruction.getOpcodeName());
@@ -124,12 +124,11 @@ Operand Selection::computeBinary(Instruction &instruction, Type *type, Operand a
 }
 
 /// Divides f32.
-Operand Selection::divideFloats(bool isApproximate, Operand a, Operand b) {
+Operand Selection::divideFloats(Operand a, Operand b) {
   constexpr int64_t kOne = 0x3f800000;
-  std::string suffix = isApproximate ? ".approx.f32 $0, $1" : ".rn.f32 $0, $1";
   if (a.kind == Operand::Kind::f32 && a.number == kOne)
-    return emit("rcp" + suffix, RegisterClass::b32, b);
-  return emit("div" + suffix + ", $2", RegisterClass::b32, {a, b});
+    return emit("rcp.rn.f32 $0, $1", RegisterClass::b32, b);
+  return emit("div.rn.f32 $0, $1, $2", RegisterClass::b32, {a, b});
 }
 
 //===-- Comparisons and choices ----------------------------------------------------------------------------------===//

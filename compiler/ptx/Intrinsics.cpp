@@ -61,6 +61,8 @@ constexpr Spelling kMachine[] = {
                                                "{$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13}"},
     {Intrinsic::nvvm_ex2_approx_ftz, "ex2.approx.ftz.f32 $0, $1"},
     {Intrinsic::nvvm_lg2_approx_ftz_f, "lg2.approx.ftz.f32 $0, $1"},
+    {Intrinsic::nvvm_rcp_approx_ftz_f, "rcp.approx.ftz.f32 $0, $1"},
+    {Intrinsic::nvvm_div_full, "div.full.f32 $0, $1, $2"},
     {Intrinsic::nvvm_f2tf32_rna, "cvt.rna.tf32.f32 $0, $1"},
     {Intrinsic::nvvm_ff2f16x2_rn, "cvt.rn.f16x2.f32 $0, $1, $2"},
     {Intrinsic::nvvm_ff2bf16x2_rn, "cvt.rn.bf16x2.f32 $0, $1, $2"},

@@ -84,7 +84,7 @@ private:
   /// Returns one element of the instruction's result. `type` is the element's type.
   Operand compute(llvm::Instruction &instruction, llvm::Type *type, Operands operands);
   Operand computeBinary(llvm::Instruction &instruction, llvm::Type *type, Operand a, Operand b);
-  Operand divideFloats(bool isApproximate, Operand a, Operand b);
+  Operand divideFloats(Operand a, Operand b);
   Operand divide(unsigned opcode, RegisterClass registerClass, Operand x, int64_t number);
   Operand divideUnsigned(RegisterClass registerClass, Operand x, const llvm::APInt &divisor);
   Operand divideSigned(RegisterClass registerClass, Operand x, const llvm::APInt &divisor);

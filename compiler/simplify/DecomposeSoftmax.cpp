@@ -171,12 +171,10 @@ static void decomposeUpdate(tile::SoftmaxUpdateOp op, bool roundProbabilities) {
   op.erase();
 }
 
-static void decomposeOutput(tile::SoftmaxOutputOp op, bool roundProbabilities) {
+static void decomposeOutput(tile::SoftmaxOutputOp op) {
   LocBuilder b(op.getLoc(), op);
-  const bool isRounded = llvm::all_of(op->getUsers(), llvm::IsaPred<arith::TruncFOp>);
-  const auto accuracy = roundProbabilities && isRounded ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
   Value l = op.getSum(), o = op.getOutput();
-  Value quotient = arith::DivFOp::create(b, floatConstant(b, l.getType(), 1), l, accuracy);
+  Value quotient = arith::DivFOp::create(b, floatConstant(b, l.getType(), 1), l);
   Value inverse = selectWhere(b, l, 0, 0, quotient);
   op.replaceAllUsesWith(Value(arith::MulFOp::create(b, o, acrossColumns(b, inverse, o.getType()))));
   op.erase();
@@ -199,7 +197,7 @@ struct DecomposeSoftmax : simplify::impl::DecomposeSoftmaxBase<DecomposeSoftmax>
     getOperation()->walk([&](Operation *op) {
       TypeSwitch<Operation *>(op)
           .Case([&](tile::SoftmaxUpdateOp update) { decomposeUpdate(update, roundProbabilities); })
-          .Case([&](tile::SoftmaxOutputOp output) { decomposeOutput(output, roundProbabilities); })
+          .Case([&](tile::SoftmaxOutputOp output) { decomposeOutput(output); })
           .Case<tile::SoftmaxLseOp>(decomposeLse);
     });
   }

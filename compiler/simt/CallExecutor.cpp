@@ -246,12 +246,21 @@ private:
     return replace(op, calls_.compute(&SimtOps::to_tf32, op.getSrc()));
   }
 
+  /// Divides exactly, where the GPU approximates.
+  LogicalResult replaceByQuotient(LLVM::CallIntrinsicOp op, Value x, Value y) {
+    return replace(op, LLVM::FDivOp::create(b, x, y).getResult());
+  }
+
   LogicalResult lower(LLVM::CallIntrinsicOp op) {
     StringRef name = op.getIntrin();
     if (name == "llvm.nvvm.ex2.approx.ftz")
       return replace(op, calls_.compute(&SimtOps::exp2, op.getArgs()[0]));
     if (name == "llvm.nvvm.lg2.approx.ftz.f")
       return replace(op, calls_.compute(&SimtOps::log2, op.getArgs()[0]));
+    if (name == "llvm.nvvm.rcp.approx.ftz.f")
+      return replaceByQuotient(op, calls_.f32(1), op.getArgs()[0]);
+    if (name == "llvm.nvvm.div.full")
+      return replaceByQuotient(op, op.getArgs()[0], op.getArgs()[1]);
     return name.starts_with("llvm.nvvm.") ? unknown(op) : success();
   }
 

@@ -48,6 +48,7 @@ Value Calls::memory(Value &buffer, int64_t bytes) {
   return buffer;
 }
 
+Value Calls::f32(float value) { return LLVM::ConstantOp::create(b, b.getF32Type(), b.getF32FloatAttr(value)); }
 Value Calls::i32(int64_t value) { return LLVM::ConstantOp::create(b, b.getI32Type(), b.getI32IntegerAttr(value)); }
 
 Value Calls::at(Value pointer, int64_t byte) {

@@ -38,6 +38,7 @@ public:
   }
 
   mlir::Value i32(int64_t value);
+  mlir::Value f32(float value);
   /// Returns the index of a new site: an instruction at the builder's location.
   mlir::Value site(llvm::StringRef instruction);
   /// Returns memory for the registers of one instruction. There are kBuffers buffers of 16 bytes.

@@ -105,6 +105,12 @@ TEST_P(Functions, Exponentials) {
   check([](Value x) { return exp2(x); }, [](double x) { return std::exp2(x); }, 2 * kUlps);
 }
 
+TEST_P(Functions, Quotients) {
+  auto accuracy = [](double x) { return std::fabs(x) < smallest ? double{inf} : kUlps; };
+  check([](Value x) { return 1.0 / x; }, [](double x) { return 1 / x; }, accuracy);
+  check([](Value x) { return x / max(x, 3.0); }, [](double x) { return x / std::max(x, 3.0); }, 2 * kUlps);
+}
+
 TEST_P(Functions, Logarithms) {
   auto accuracyOf = [](double (*log)(double)) {
     return [=](double x) {

@@ -38,10 +38,18 @@ Value *copiedSign(IRBuilder<> &builder, Scope &scope, Type *type) {
 }
 
 Value *approximation(IRBuilder<> &builder, Random &random, Scope &scope) {
-  const bool isExponential = random.percent(50);
-  return builder.CreateIntrinsic(isExponential ? Intrinsic::nvvm_ex2_approx_ftz : Intrinsic::nvvm_lg2_approx_ftz_f,
-                                 isExponential ? ArrayRef<Type *>(builder.getFloatTy()) : ArrayRef<Type *>(),
-                                 {scope.value(builder.getFloatTy())});
+  Type *type = builder.getFloatTy();
+  Value *x = scope.value(type);
+  switch (random.below(4)) {
+  case 0:
+    return builder.CreateIntrinsic(Intrinsic::nvvm_ex2_approx_ftz, {type}, {x});
+  case 1:
+    return builder.CreateIntrinsic(Intrinsic::nvvm_lg2_approx_ftz_f, {}, {x});
+  case 2:
+    return builder.CreateIntrinsic(Intrinsic::nvvm_rcp_approx_ftz_f, {}, {x});
+  default:
+    return builder.CreateIntrinsic(Intrinsic::nvvm_div_full, {}, {x, scope.value(type)});
+  }
 }
 
 } // namespace

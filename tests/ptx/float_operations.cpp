@@ -34,7 +34,7 @@ const std::map<std::string, Binary> kBinary = {
     {"sub.rn", [](long double x, long double y) { return x - y; }},
     {"mul.rn", [](long double x, long double y) { return x * y; }},
     {"div.rn", [](long double x, long double y) { return x / y; }},
-    {"div.approx", [](long double x, long double y) { return x / y; }},
+    {"div.full", [](long double x, long double y) { return x / y; }},
     {"min", smaller},
     {"max", larger},
     {"min.NaN", [](long double x, long double y) { return isNan(x, y) ? std::nanl("") : smaller(x, y); }},
@@ -43,6 +43,7 @@ const std::map<std::string, Binary> kBinary = {
 
 const std::map<std::string, Unary> kUnary = {
     {"rcp.rn", [](long double x) { return 1 / x; }},
+    {"rcp.approx.ftz", [](long double x) { return flushed(1 / flushed(x)); }},
     {"sqrt.rn", [](long double x) { return std::sqrt(x); }},
     {"ex2.approx.ftz", [](long double x) { return flushed(std::exp2(flushed(x))); }},
     {"lg2.approx.ftz", [](long double x) { return std::log2(flushed(x)); }},

@@ -62,8 +62,10 @@ define ptx_kernel void @floats(float %a, float %b) {
   %4 = fdiv float %2, %3
   ; CHECK: neg.f32 %r[[V:[0-9]+]], %r[[W]];
   %5 = fneg float %4
-  ; CHECK: div.approx.f32 %r[[Q:[0-9]+]], 0f40000000, %r[[X]];
-  %q = fdiv afn float 2.0, %1
+  ; CHECK: div.full.f32 %r[[D:[0-9]+]], 0f40000000, %r[[X]];
+  %d = call float @llvm.nvvm.div.full(float 2.0, float %1)
+  ; CHECK: rcp.approx.ftz.f32 %r[[Q:[0-9]+]], %r[[D]];
+  %q = call float @llvm.nvvm.rcp.approx.ftz.f(float %d)
   ; CHECK: setp.ltu.f32 %p[[P:[0-9]+]], %r[[V]], 0fFF800000;
   %6 = fcmp ult float %5, 0xFFF0000000000000
   ; CHECK: selp.f32 %r[[R:[0-9]+]], %r[[X]], 0f00000000, %p[[P]];
@@ -95,6 +97,8 @@ define ptx_kernel void @halves(i32 %a) {
   call void asm sideeffect "st $0, $1, $2;", "h,h,h"(i16 %u, i16 %v, i16 %z)
   ret void
 }
+declare float @llvm.nvvm.div.full(float, float)
+declare float @llvm.nvvm.rcp.approx.ftz.f(float)
 declare half @llvm.fabs.f16(half)
 
 ; CHECK-LABEL: .visible .entry conditions(

@@ -31,6 +31,7 @@ static Value computeWide(Threads &t, Operation *op, ArrayRef<Value> operands, Ty
         bool fast = bitEnumContainsAny(tanh.getFastmath(), arith::FastMathFlags::afn);
         return fast ? t.gpu.tanh(operands[0]) : cuda::tanh(t, operands[0]);
       })
+      .Case([&](arith::DivFOp) { return divide(t, operands[0], operands[1]); })
       .Default([&](Operation *) {
         bool expands = tile::isExpandedFunction(op);
         return expands ? tile::expandFunction(t.b, op, operands) : clone(t, op, operands, type);

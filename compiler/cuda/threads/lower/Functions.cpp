@@ -3,6 +3,7 @@
 #include "compiler/cuda/threads/lower/Lower.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace tegula;
@@ -29,8 +30,7 @@ static Value smallTanh(Threads &t, Value x) {
 static Value largeTanh(Threads &t, Value x) {
   Value power = t.gpu.exp2(times(t, x, 2.88539008f));
   Value sum = arith::AddFOp::create(t.b, power, number(t, 1));
-  Value part = arith::DivFOp::create(t.b, number(t, 2), sum, arith::FastMathFlags::afn);
-  return arith::SubFOp::create(t.b, number(t, 1), part);
+  return math::FmaOp::create(t.b, number(t, -2), t.gpu.reciprocal(sum), number(t, 1));
 }
 
 Value cuda::tanh(Threads &t, Value x) {
@@ -38,4 +38,8 @@ Value cuda::tanh(Threads &t, Value x) {
   Value isLarge = arith::CmpFOp::create(t.b, arith::CmpFPredicate::OGE, magnitude, number(t, 1));
   Value large = math::CopySignOp::create(t.b, largeTanh(t, magnitude), x);
   return arith::SelectOp::create(t.b, isLarge, large, smallTanh(t, x));
+}
+
+Value cuda::divide(Threads &t, Value x, Value y) {
+  return matchPattern(x, m_OneFloat()) ? t.gpu.reciprocal(y) : t.gpu.divide(x, y);
 }

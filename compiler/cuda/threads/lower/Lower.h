@@ -52,6 +52,7 @@ mlir::LogicalResult lowerElementwise(Threads &t, mlir::Operation *op);
 mlir::Value exp(Threads &t, mlir::Value x);
 mlir::Value log(Threads &t, mlir::Value x);
 mlir::Value tanh(Threads &t, mlir::Value x);
+mlir::Value divide(Threads &t, mlir::Value x, mlir::Value y);
 
 /// Loads a tile from global memory, element by element. Without `fill`, elements outside the view are 0.
 llvm::SmallVector<mlir::Value> loadElements(Threads &t, mlir::Value view, mlir::ValueRange position,

@@ -478,8 +478,12 @@ func.func @tiles_are_carried_register_by_register(%x: !tile.view<1xf32>, %n: ind
 // CHECK: llvm.nvvm.ex2.approx.ftz
 // CHECK: llvm.nvvm.lg2.approx.ftz
 // CHECK: math.sqrt {{.*}} : f32
+// CHECK: llvm.nvvm.rcp.approx.ftz.f
 // CHECK: math.copysign
+// CHECK: llvm.nvvm.div.full
+// CHECK: llvm.nvvm.rcp.approx.ftz.f
 // CHECK-NOT: math.{{exp|log|tanh}}
+// CHECK-NOT: arith.divf
 func.func @arithmetic(%x: !tile.view<1xbf16>) {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] : !tile.view<1xbf16> -> tensor<32xbf16, #row>
@@ -490,7 +494,12 @@ func.func @arithmetic(%x: !tile.view<1xbf16>) {
   %f = math.log %e : tensor<32xbf16, #row>
   %g = math.sqrt %f : tensor<32xbf16, #row>
   %h = math.tanh %g : tensor<32xbf16, #row>
-  tile.store %h, %x[%c0] : tensor<32xbf16, #row>, !tile.view<1xbf16>
+  %i = arith.divf %a, %h : tensor<32xbf16, #row>
+  %one = arith.constant dense<1.0> : tensor<32xf32, #row>
+  %j = arith.extf %i : tensor<32xbf16, #row> to tensor<32xf32, #row>
+  %k = arith.divf %one, %j : tensor<32xf32, #row>
+  %l = arith.truncf %k : tensor<32xf32, #row> to tensor<32xbf16, #row>
+  tile.store %l, %x[%c0] : tensor<32xbf16, #row>, !tile.view<1xbf16>
   return
 }
 
