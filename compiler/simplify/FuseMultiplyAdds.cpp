@@ -101,16 +101,41 @@ static void combineFactors(Operation *op) {
   op->erase();
 }
 
-/// Returns (`a` - `subtrahend`) * log2e with one operation on each element. A null subtrahend is 0. Returns null if `a`
-/// has no factor and there is no subtrahend.
-static Value fusedExponent(LocBuilder &b, Value a, Value subtrahend) {
-  Type type = a.getType();
-  auto [x, factor] = asScaled(a);
-  if (!factor && !subtrahend)
+namespace {
+/// The tile sign * (tile + addend_sign * addend), in which the addend is a vector or scalar that a broadcast repeats.
+struct Exponent {
+  Value tile;
+  Value addend; ///< Null for 0.
+  double sign = 1, addend_sign = 1;
+};
+} // namespace
+
+static Exponent asExponent(Value operand) {
+  Exponent exponent{operand, {}};
+  if (auto negation = operand.getDefiningOp<arith::NegFOp>())
+    exponent = {negation.getOperand(), {}, -1};
+  Operation *sum = exponent.tile.getDefiningOp();
+  if (!isa_and_present<arith::AddFOp, arith::SubFOp>(sum))
+    return exponent;
+  exponent.addend = broadcastSource(sum->getOperand(1));
+  if (exponent.addend)
+    exponent.tile = sum->getOperand(0);
+  exponent.addend_sign = isa<arith::SubFOp>(sum) ? -1 : 1;
+  return exponent;
+}
+
+/// Returns the exponent times log2e with one operation on each element. `unmasked` stands for its tile. Returns null if
+/// there is nothing to fuse.
+static Value fusedExponent(LocBuilder &b, const Exponent &exponent, Value unmasked) {
+  Type type = unmasked.getType();
+  auto [x, factor] = asScaled(unmasked);
+  if (!factor && !exponent.addend && exponent.sign == 1)
     return {};
-  Value scale = factor ? scaledBroadcast(b, factor, log2e, type) : factorOf(b, type, log2e);
-  return subtrahend ? Value(math::FmaOp::create(b, x, scale, scaledBroadcast(b, subtrahend, -log2e, type)))
-                    : arith::MulFOp::create(b, x, scale);
+  const double by = exponent.sign * log2e;
+  Value scale = factor ? scaledBroadcast(b, factor, by, type) : factorOf(b, type, by);
+  if (!exponent.addend)
+    return arith::MulFOp::create(b, x, scale);
+  return math::FmaOp::create(b, x, scale, scaledBroadcast(b, exponent.addend, exponent.addend_sign * by, type));
 }
 
 /// Returns the select that makes `tile` -inf where it is masked. Null if there is none.
@@ -123,12 +148,10 @@ static arith::SelectOp maskOf(Value tile) {
 static void fuseExponent(math::ExpOp exp) {
   if (!getElementTypeOrSelf(exp.getType()).isF32())
     return;
-  auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
-  Value subtrahend = difference ? broadcastSource(difference.getRhs()) : Value();
-  Value minuend = subtrahend ? difference.getLhs() : exp.getOperand();
-  arith::SelectOp mask = maskOf(minuend);
+  const Exponent parts = asExponent(exp.getOperand());
+  arith::SelectOp mask = parts.sign == 1 ? maskOf(parts.tile) : arith::SelectOp();
   LocBuilder b(exp.getLoc(), exp);
-  Value exponent = fusedExponent(b, mask ? mask.getTrueValue() : minuend, subtrahend);
+  Value exponent = fusedExponent(b, parts, mask ? mask.getTrueValue() : parts.tile);
   if (!exponent)
     return;
   if (mask)

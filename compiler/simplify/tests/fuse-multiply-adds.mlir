@@ -41,6 +41,45 @@ func.func @any_score(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %lse: tenso
   return %1 : tensor<64x32xf32>
 }
 
+// Of exp(-(c x + shift)), one multiply-add is left beside the exponential.
+
+// CHECK-LABEL: @negated
+// CHECK-SAME: %[[C:[a-z0-9]*]]: f32, %[[SHIFT:[a-z0-9]*]]: f32)
+// CHECK-DAG: %[[MINUS_LOG2E:.*]] = arith.constant -1.44269502 : f32
+// CHECK: %[[X:.*]] = tile.dot
+// CHECK-DAG: %[[FACTOR:.*]] = arith.mulf %[[C]], %[[MINUS_LOG2E]] : f32
+// CHECK-DAG: %[[FACTORS:.*]] = tile.broadcast %[[FACTOR]] : f32 -> tensor<64x32xf32>
+// CHECK-DAG: %[[ADDEND:.*]] = arith.mulf %[[SHIFT]], %[[MINUS_LOG2E]] : f32
+// CHECK-DAG: %[[ADDENDS:.*]] = tile.broadcast %[[ADDEND]] : f32 -> tensor<64x32xf32>
+// CHECK: %[[EXPONENT:.*]] = math.fma %[[X]], %[[FACTORS]], %[[ADDENDS]]
+// CHECK-NEXT: math.exp2 %[[EXPONENT]]
+func.func @negated(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %c: f32, %shift: f32) -> tensor<64x32xf32> {
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xbf16>, tensor<32x16xbf16> -> tensor<64x32xf32>
+  %cs = tile.broadcast %c : f32 -> tensor<64x32xf32>
+  %s = arith.mulf %x, %cs : tensor<64x32xf32>
+  %shifts = tile.broadcast %shift : f32 -> tensor<64x32xf32>
+  %0 = arith.addf %s, %shifts : tensor<64x32xf32>
+  %1 = arith.negf %0 : tensor<64x32xf32>
+  %2 = math.exp %1 : tensor<64x32xf32>
+  return %2 : tensor<64x32xf32>
+}
+
+// A mask of -inf inside a negation would become +inf. It stays where it is.
+
+// CHECK-LABEL: @negated_mask
+// CHECK: %[[MASKED:.*]] = arith.select
+// CHECK: %[[EXPONENT:.*]] = arith.mulf %[[MASKED]],
+// CHECK-NEXT: math.exp2 %[[EXPONENT]]
+func.func @negated_mask(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %mask: tensor<64x32xi1>)
+    -> tensor<64x32xf32> {
+  %minus_inf = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+  %x = tile.dot %q, %k {transpose_rhs} : tensor<64x16xbf16>, tensor<32x16xbf16> -> tensor<64x32xf32>
+  %masked = arith.select %mask, %x, %minus_inf : tensor<64x32xi1>, tensor<64x32xf32>
+  %0 = arith.negf %masked : tensor<64x32xf32>
+  %1 = math.exp %0 : tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
+
 // CHECK-LABEL: @f32_products_keep_their_accuracy
 // CHECK: math.exp %
 func.func @f32_products_keep_their_accuracy(%q: tensor<64x16xf32>, %k: tensor<32x16xf32>, %lse: tensor<64x1xf32>)
