@@ -4,6 +4,8 @@
 #include "compiler/sm/Hopper.h"
 #include "compiler/tile/Tile.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -158,6 +160,41 @@ bool canBeShared(ArrayRef<Product> products, int64_t warps) {
          accumulators(products) <= kMostAccumulators * sm::kWarpSize * warps;
 }
 
+/// Returns the ops of the iteration that compute an operand of a product.
+SetVector<Operation *> sliceOf(const Product &product) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.filter = [&](Operation *op) { return op->getParentRegion() == product.op->getParentRegion(); };
+  for (Value operand : {product.lhs, product.rhs})
+    (void)getBackwardSlice(operand, &slice, options);
+  return slice;
+}
+
+/// Returns true if exponentials stand between two products of an iteration. While one warpgroup computes them, the
+/// tensor cores can compute products of the other.
+bool hasExponentialsBetween(ArrayRef<Product> products) {
+  return llvm::any_of(products, [](const Product &product) {
+    if (product.isSoftmax())
+      return true;
+    const SetVector<Operation *> slice = sliceOf(product);
+    return llvm::any_of(slice, llvm::IsaPred<tile::DotOp>) &&
+           llvm::any_of(slice, llvm::IsaPred<math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp>);
+  });
+}
+
+/// Returns the bytes of the tiles that innermost loops add to memory. TMA adds them from shared memory.
+int64_t bytesOfAdded(ModuleOp module) {
+  int64_t bytes = 0;
+  module.walk([&](tile::AtomicAddOp add) {
+    auto loop = add->getParentOfType<LoopLikeOpInterface>();
+    auto type = dyn_cast<RankedTensorType>(add.getTile().getType());
+    if (loop && isInnermost(loop) && type)
+      bytes += bytesOf(type);
+  });
+  return bytes;
+}
+
 } // namespace
 
 std::optional<HopperChoice> chooseForHopper(ModuleOp module, Schedule schedule, int64_t sharedBytes) {
@@ -176,14 +213,16 @@ std::optional<HopperChoice> chooseForHopper(ModuleOp module, Schedule schedule, 
   const int64_t bytes = bytesOfIteration(products);
   if (bytes == 0)
     return std::nullopt;
-  const int64_t fit = (sharedBytes - ofMbarriers - beside) / bytes;
+  const int64_t added = bytesOfAdded(module), fit = (sharedBytes - ofMbarriers - beside - added) / bytes;
   if (fit < 2)
     return std::nullopt;
   schedule.num_warps = static_cast<int>(warps);
   schedule.num_stages = static_cast<int>(std::min(fit, mostStages));
   schedule.roles = Roles::load;
-  if (llvm::any_of(products, std::mem_fn(&Product::isSoftmax)))
-    schedule.overlap = Overlap::pingpong; // Exponentials of one warpgroup run beside products of the other.
+  if (hasExponentialsBetween(products))
+    schedule.overlap = Overlap::pingpong;
+  if (added != 0)
+    schedule.add_by_tma = true;
   return HopperChoice{std::move(schedule), first.op->getLoc()};
 }
 

@@ -16,9 +16,10 @@ struct HopperChoice {
   mlir::Location where;
 };
 
-/// Chooses warps, stages, roles and the overlap of products with an online softmax for a program on a GPU with wgmma
-/// and TMA (sm_90a). Other fields are those of `schedule`. Returns nothing if the program has no product in a loop that
-/// whole warpgroups could compute. `sharedBytes` is the shared memory of a program instance.
+/// Chooses warps, stages, roles, the overlap of products with exponentials and how tiles are added to memory, for a
+/// program on a GPU with wgmma and TMA (sm_90a). Other fields are those of `schedule`. Returns nothing if the program
+/// has no product in a loop that whole warpgroups could compute. `sharedBytes` is the shared memory of a program
+/// instance.
 std::optional<HopperChoice> chooseForHopper(mlir::ModuleOp module, Schedule schedule, int64_t sharedBytes);
 
 } // namespace tegula

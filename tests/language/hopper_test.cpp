@@ -14,7 +14,7 @@
 namespace tegula::language {
 namespace {
 
-using ::testing::HasSubstr;
+using ::testing::AllOf, ::testing::HasSubstr;
 
 using Matrix = Array<Bf16>;
 
@@ -361,9 +361,10 @@ TEST(Hopper, SigmoidAttentionBackward) {
   ASSERT_TRUE(program.ok()) << program.status().message();
   expectTheFastPath(*program);
   EXPECT_EQ(ptxOf(*program).find("mma.sync.aligned.m16"), std::string::npos);
-  const Schedule overlapping{
-      .num_warps = 8, .num_stages = 2, .roles = Roles::load, .overlap = Overlap::pingpong, .add_by_tma = true};
-  for (const Schedule &schedule : {Schedule(), overlapping}) {
+  EXPECT_THAT(textOf(*program, {}, "tile"),
+              AllOf(HasSubstr("tile.overlap = \"pingpong\""), HasSubstr("tile.add_by_tma")));
+  const Schedule one_after_another{.num_warps = 8, .num_stages = 2, .roles = Roles::load};
+  for (const Schedule &schedule : {Schedule(), one_after_another}) {
     SCOPED_TRACE(toString(schedule));
     SigmoidBackward x;
     OnDevice<Bf16> on_q(x.q), on_k(x.k), on_v(x.v), on_do(x.d_o);
