@@ -246,8 +246,13 @@ Value ScoreStrip::inRange(size_t range, Value position, const ScoreIndex &index)
   int size = of_ == Of::queries ? config.block_n : config.block_m;
   Value whole = (narrow(position) >= seenByAll_[range].begin) & (narrow(position) + size <= seenByAll_[range].end);
   const Variant &variant = config.variant;
-  Interval keys = variant.keysAt(variant.ranges[range], index.query, index, scores_.tensors_); // [block_m, 1]
-  return whole | ((index.key >= keys.begin) & (index.key < min(keys.end, index.seqlen_k)));
+  if (of_ == Of::queries) {
+    Interval keys = variant.keysAt(variant.ranges[range], index.query, index, scores_.tensors_); // [block_m, 1]
+    return whole | ((index.key >= keys.begin) & (index.key < min(keys.end, index.seqlen_k)));
+  }
+  Interval queries = variant.queriesAt(variant.ranges[range], index.key, index, scores_.tensors_); // [1, block_n]
+  Value end = select(index.key < index.seqlen_k, narrow(queries.end), 0);                          // [1, block_n]
+  return whole | ((index.query >= narrow(queries.begin)) & (index.query < end));
 }
 
 Value ScoreStrip::allowed(Value position) const {

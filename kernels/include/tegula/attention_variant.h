@@ -137,14 +137,16 @@ struct ScoreRule {
 /// A band whose bounds are computed, for example from the variant's tensors. Kernels visit only the blocks that it
 /// touches. They find these blocks from the bounds of a block's first and last position. Therefore, no bound may
 /// decrease as the position grows.
+/// Both functions describe the same pairs: query i is among the queries of key j exactly if j is among the keys of i.
+/// Otherwise gradients are those of another mask.
 struct VisibleRange {
   /// Takes `(Value position, const HeadIndex &at, VariantViews tensors)` and returns an Interval, the bounds of a
   /// position. `position` is an integer, a scalar or a tile; the bounds have its shape, or are
   /// scalars.
   using Bounds = VariantFunction<variant_details::BoundsRule, Interval, Value, const HeadIndex &, VariantViews>;
 
-  Bounds keys;                             ///< The keys that a query sees.
-  Bounds queries;                          ///< The queries that see a key: j's queries include i if i's keys include j.
+  Bounds keys;                             ///< The keys that a query sees; the forward pass masks by them.
+  Bounds queries;                          ///< The queries that see a key; the backward pass masks by them.
   std::optional<Alignment> alignment = {}; ///< Diagonal from which the bounds count; none if they use none.
 };
 
