@@ -128,6 +128,17 @@ SmallVector<Value> toRegisters(ImplicitLocOpBuilder &b, ValueRange elements) {
   return registers;
 }
 
+/// Returns the elements of registers with `perWord` elements each.
+SmallVector<Value> fromRegisters(ImplicitLocOpBuilder &b, Type type, unsigned perWord, ArrayRef<Value> registers) {
+  SmallVector<Value> elements;
+  for (Value reg : registers)
+    if (perWord == 1)
+      elements.push_back(fromRegister(b, type, reg));
+    else
+      llvm::append_range(elements, unpackWord(b, type, reg));
+  return elements;
+}
+
 //===-- Inline assembly ------------------------------------------------------------------------------------------===//
 
 /// One access to memory, such as `@$3 ld.shared.v2.b32 {$0, $1}, [$2];`.
@@ -135,7 +146,7 @@ class Access {
 public:
   Access(ImplicitLocOpBuilder &b, Value predicate) : b_(b), predicate_(predicate) {}
 
-  /// Loads `count` registers. If `otherwise` is given, it is the result where the predicate is false.
+  /// Loads `count` registers. If `otherwise` is given, it is each of them where the predicate is false.
   SmallVector<Value> load(StringRef mnemonic, Type type, size_t count, Value address, Value otherwise = nullptr) {
     Register reg = registerOf(type);
     std::string outputs = list(0, count);
@@ -143,9 +154,9 @@ public:
       constrain(std::string("=") + reg.letter);
     std::string text = outputs + ", " + input(address, "[", "]");
     std::string guard = predicateText();
-    if (otherwise) {
+    for (size_t i = 0; otherwise && i < count; ++i) {
       operands_.push_back(otherwise);
-      constrain("0");
+      constrain(std::to_string(i));
     }
     return members(
         b_, create(guard + mnemonic + vectorSuffix(count) + bitsOf(reg) + " " + text, structure(b_, reg.type, count))
@@ -254,17 +265,22 @@ Value Instructions::sharedBase() {
 //===-- Global memory --------------------------------------------------------------------------------------------===//
 
 Value Instructions::load(Type type, Value address, Value predicate, Value otherwise) {
-  Value other = predicate ? toRegister(b_, otherwise) : nullptr;
-  return fromRegister(b_, type, Access(b_, predicate).load("ld.global", type, 1, address, other).front());
+  return load(type, 1, address, predicate, otherwise).front();
 }
 
-void Instructions::store(Value element, Value address, Value predicate) {
-  std::string bits = Access::bitsOf(registerOf(element.getType()));
-  Access(b_, predicate).store("st.global", bits, toRegister(b_, element), address);
+SmallVector<Value> Instructions::load(Type type, unsigned count, Value address, Value predicate, Value otherwise) {
+  unsigned perWord = elementsPerWord(type, count);
+  Value other = predicate ? toRegisters(b_, SmallVector<Value>(perWord, otherwise)).front() : nullptr;
+  Type word = perWord == 1 ? type : b_.getI32Type();
+  return fromRegisters(b_, type, perWord,
+                       Access(b_, predicate).load("ld.global", word, count / perWord, address, other));
 }
 
-void Instructions::storeVector(ValueRange words, Value address, Value predicate) {
-  Access(b_, predicate).store("st.global", ".b32", words, address);
+void Instructions::store(ValueRange elements, Value address, Value predicate) {
+  SmallVector<Value> registers = toRegisters(b_, elements);
+  bool packed = registers.size() != elements.size();
+  std::string bits = Access::bitsOf(registerOf(packed ? b_.getI32Type() : elements.front().getType()));
+  Access(b_, predicate).store("st.global", bits, registers, address);
 }
 
 void Instructions::atomicAdd(ValueRange elements, Value address, Value predicate) {
@@ -294,11 +310,8 @@ SmallVector<Value> Instructions::loadShared(Type type, unsigned count, Value add
   SmallVector<Value> elements;
   for (unsigned done = 0; done < left; done += width) {
     Value place = done == 0 ? address : arith::AddIOp::create(b_, address, constant(b_, done * bytes));
-    for (Value reg : Access(b_, nullptr).load("ld.shared", word, width, place))
-      if (perWord == 1)
-        elements.push_back(fromRegister(b_, type, reg));
-      else
-        llvm::append_range(elements, unpackWord(b_, type, reg));
+    llvm::append_range(elements,
+                       fromRegisters(b_, type, perWord, Access(b_, nullptr).load("ld.shared", word, width, place)));
   }
   return elements;
 }

@@ -29,9 +29,11 @@ public:
   //===-- Global memory ------------------------------------------------------------------------------------------===//
   /// Loads one element. Returns `otherwise` where the predicate is false.
   mlir::Value load(mlir::Type type, mlir::Value address, mlir::Value predicate, mlir::Value otherwise);
-  void store(mlir::Value element, mlir::Value address, mlir::Value predicate);
-  /// Stores 16 bytes, which are four i32. The address is 16-byte aligned.
-  void storeVector(mlir::ValueRange words, mlir::Value address, mlir::Value predicate);
+  /// Loads `count` consecutive elements, at most 16 bytes, in one access. The address is aligned to all of them.
+  llvm::SmallVector<mlir::Value> load(mlir::Type type, unsigned count, mlir::Value address, mlir::Value predicate,
+                                      mlir::Value otherwise);
+  /// Stores consecutive elements, at most 16 bytes, in one access. The address is aligned to all of them.
+  void store(mlir::ValueRange elements, mlir::Value address, mlir::Value predicate);
   /// Adds f32 or i32 elements to consecutive elements in memory, atomically and relaxed. From sm_90 on, two or four f32
   /// are one instruction. The address is then aligned to all of them.
   void atomicAdd(mlir::ValueRange elements, mlir::Value address, mlir::Value predicate);

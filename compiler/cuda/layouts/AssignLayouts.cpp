@@ -126,11 +126,19 @@ private:
     }
   }
 
+  /// Returns the number of neighbours in a row that a thread holds: 16 bytes, which one access reaches, or less if
+  /// there are more threads than that.
+  int64_t vectorOf(RankedTensorType type) const {
+    const int64_t bits = std::max<int64_t>(type.getElementTypeBitWidth(), 8);
+    int64_t vector = 128 / bits;
+    while (vector > 1 &&
+           (type.getShape().back() % vector != 0 || type.getNumElements() < vector * sm::kWarpSize * warps_))
+      vector /= 2;
+    return vector;
+  }
+
   LayoutAttr defaultLayout(RankedTensorType type) const {
-    // Two 16-bit elements or one larger element for each thread: coalesced in global memory, without conflicts in
-    // shared memory.
-    int64_t vector = isa<Float16Type, BFloat16Type>(type.getElementType()) ? 2 : 1;
-    return sm::rowMajorLayout(type.getContext(), type.getShape(), vector, warps_);
+    return sm::rowMajorLayout(type.getContext(), type.getShape(), vectorOf(type), warps_);
   }
 
   /// Assigns default layouts to tiles without a layout, the largest tile first. The layout of a reduced tile then

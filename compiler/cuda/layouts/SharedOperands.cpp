@@ -213,12 +213,15 @@ void lowerDots(ArrayRef<PlannedDot> dots) { DotLowering().run(dots); }
 /// The least number of elements of a tile that is worth a copy and its barriers.
 static constexpr int64_t worthCopying = 1024;
 
-/// Returns true if neighbouring lanes hold neighbouring elements, so that direct accesses are coalesced.
-static bool isCoalesced(sm::LayoutAttr layout, unsigned rank) {
+/// Returns true if neighbouring lanes hold neighbouring vectors of at most 16 bytes, so that direct accesses are
+/// coalesced.
+static bool isCoalesced(RankedTensorType tile) {
+  sm::LayoutAttr layout = sm::layoutOf(tile);
   if (layout.getLanes().empty())
     return false;
   const sm::Digit &first = layout.getLanes().front();
-  return first.dim == static_cast<int32_t>(rank) - 1 && first.size >= 16 && first.stride <= 2;
+  return first.dim == static_cast<int32_t>(tile.getRank()) - 1 && first.size >= 16 &&
+         first.stride * tile.getElementTypeBitWidth() <= 128;
 }
 
 static bool hasLoopAround(Operation *op) { return op->getParentOfType<LoopLikeOpInterface>() != nullptr; }
@@ -249,7 +252,7 @@ void lowerLoadsAndStores(func::FuncOp function) {
   });
   function.walk([](tile::StoreOp store) {
     RankedTensorType type = store.getTile().getType();
-    if (type.getRank() != 2 || type.getNumElements() < worthCopying || isCoalesced(sm::layoutOf(type), 2))
+    if (type.getRank() != 2 || type.getNumElements() < worthCopying || isCoalesced(type))
       return;
     ImplicitLocOpBuilder b(store.getLoc(), store);
     Value staged = sm::ToSharedOp::create(b, sharedType(type, type.getShape()), store.getTile());

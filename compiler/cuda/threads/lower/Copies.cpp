@@ -206,7 +206,7 @@ private:
 
   void moveChunk(Value place, Value global, Value isIn) {
     if (out)
-      t.gpu.storeVector(t.gpu.loadShared(t.b.getI32Type(), 4, place), global, isIn);
+      t.gpu.store(t.gpu.loadShared(t.b.getI32Type(), 4, place), global, isIn);
     else
       t.gpu.copyAsync(place, global, s.select(isIn, s.i32(kChunkBytes), s.i32(0)));
   }

@@ -35,6 +35,9 @@ public:
   /// Returns an i1: true if each `count` elements of the tile along its last dimension, from a multiple of `count` on,
   /// are contiguous in memory and aligned to their total size. All threads have the same result.
   Value isContiguous(int64_t count) const;
+  /// Returns an i1: true if isContiguous is, and each of these `count` elements are either all inside the view or all
+  /// outside. All threads have the same result.
+  Value isDivisible(int64_t count) const;
   /// Returns the window for a branch in which isContiguous is true.
   Window contiguous() const;
 
@@ -137,6 +140,12 @@ Value Window::isContiguous(int64_t count) const {
   return s.both(s.compare(Compare::eq, view_.strides.back(), 1), s.both(aligned, startsAtMultiple));
 }
 
+Value Window::isDivisible(int64_t count) const {
+  Scalars &s = t_.s;
+  Value endsAtMultiple = s.compare(Compare::eq, s.rem(s.toI64(view_.sizes.back()), count), 0);
+  return s.both(isContiguous(count), endsAtMultiple);
+}
+
 Window Window::contiguous() const {
   Window window = *this;
   window.strideBytes_.back() = t_.s.i64(view_.elementBytes());
@@ -144,9 +153,9 @@ Window Window::contiguous() const {
 }
 
 /// Returns how many consecutive registers of each thread hold consecutive elements of the last dimension, from a
-/// multiple of this number on: 4, 2 or 1. The number divides the last dimension, so that such registers hold elements
-/// of the tile either all or none.
-static int64_t contiguousRegisters(RankedTensorType tile) {
+/// multiple of this number on: a power of two, at most `most`. The number divides the last dimension, so that such
+/// registers hold elements of the tile either all or none.
+static int64_t contiguousRegisters(RankedTensorType tile, int64_t most) {
   sm::LayoutAttr layout = sm::layoutOf(tile);
   int32_t last = tile.getRank() - 1;
   ArrayRef<sm::Digit> registers = layout.getRegisters();
@@ -158,7 +167,19 @@ static int64_t contiguousRegisters(RankedTensorType tile) {
            llvm::all_of(registers.drop_front(), startsAtMultiple) &&
            llvm::all_of(layout.getLanes(), startsAtMultiple) && llvm::all_of(layout.getWarps(), startsAtMultiple);
   };
-  return fits(4) ? 4 : fits(2) ? 2 : 1;
+  int64_t count = most;
+  while (count > 1 && !fits(count))
+    count /= 2;
+  return count;
+}
+
+/// Returns how many elements of a thread one access reaches, in 8 or 16 bytes; 1 if they are not neighbours.
+static int64_t vectorRegisters(RankedTensorType tile) {
+  const unsigned bits = tile.getElementTypeBitWidth();
+  if (bits < 8)
+    return 1;
+  const int64_t count = contiguousRegisters(tile, 128 / bits);
+  return count * bits >= 64 ? count : 1;
 }
 
 //===-- Load and store -------------------------------------------------------------------------------------------===//
@@ -170,6 +191,20 @@ static SmallVector<Value> loadTile(Threads &t, RankedTensorType tile, TypedAttr 
   for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
     Value address = window.address(reg), inside = window.inside(reg, isWhole);
     registers.push_back(t.gpu.load(tile.getElementType(), address, inside, otherwise));
+  }
+  return registers;
+}
+
+/// Loads a tile `count` elements at a time.
+static SmallVector<Value> loadVectors(Threads &t, tile::LoadOp op, int64_t count, Window window) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  Type element = tile.getElementType();
+  TypedAttr fill = op.getFillAttr();
+  Value otherwise = arith::ConstantOp::create(t.b, fill ? fill : t.b.getZeroAttr(element));
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(tile); reg += count) {
+    Value address = window.address(reg), inside = window.inside(reg);
+    llvm::append_range(registers, t.gpu.load(element, count, address, inside, otherwise));
   }
   return registers;
 }
@@ -189,9 +224,14 @@ static LogicalResult lower(Threads &t, tile::LoadOp op) {
   auto tile = cast<RankedTensorType>(op.getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile);
   auto [word, words] = Threads::packedType(tile.getElementType(), registerCount(tile));
-  bool hasPairs = words < registerCount(tile) && contiguousRegisters(tile) > 1;
-  Value isFast = hasPairs ? t.s.both(window.isWhole(), window.isContiguous(2)) : window.isWhole();
+  const int64_t count = vectorRegisters(tile);
+  bool hasPairs = count == 1 && words < registerCount(tile) && contiguousRegisters(tile, 2) > 1;
+  Value isFast = count > 1  ? window.isDivisible(count)
+                 : hasPairs ? t.s.both(window.isWhole(), window.isContiguous(2))
+                            : window.isWhole();
   auto fast = [&] {
+    if (count > 1)
+      return t.packed(loadVectors(t, op, count, window.contiguous()));
     return hasPairs ? loadPairs(t, op, window.contiguous())
                     : t.packed(loadTile(t, tile, op.getFillAttr(), window, true));
   };
@@ -212,8 +252,15 @@ static LogicalResult lower(Threads &t, tile::StoreOp op) {
   // Compute the coordinates here in a program with roles: consumers need them for nothing else.
   ThreadCoordinates place = tile::wantsRoles(op) ? t.recomputePlace(tile) : t.place(tile);
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin);
-  for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile())))
-    t.gpu.store(element, window.address(reg), t.s.both(window.inside(reg), place.writes));
+  ArrayRef<Value> elements = t.registers(op.getTile());
+  auto store = [&](Window window, size_t count) {
+    for (size_t reg = 0; reg < elements.size(); reg += count)
+      t.gpu.store(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg), place.writes));
+  };
+  if (const int64_t count = vectorRegisters(tile); count > 1)
+    t.either(window.isDivisible(count), [&] { store(window.contiguous(), count); }, [&] { store(window, 1); });
+  else
+    store(window, 1);
   return success();
 }
 
@@ -239,7 +286,7 @@ static void addWithoutTurn(Threads &t, tile::AtomicAddOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), type);
   bool hasVectors = t.arch() >= 90 && type.getElementType().isF32();
-  int64_t count = hasVectors ? contiguousRegisters(type) : 1;
+  int64_t count = hasVectors ? contiguousRegisters(type, 4) : 1;
   Value isWhole = window.isWhole();
   if (count > 1)
     isWhole = t.s.both(isWhole, window.isContiguous(count));
