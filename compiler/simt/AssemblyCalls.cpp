@@ -186,8 +186,10 @@ private:
     const size_t count = members(s.operands[0]).size();
     if (count != text_.results())
       return failure();
-    if (Value otherwise = text_.tied(0))
-      calls_.pack(0, otherwise);
+    SmallVector<Value> otherwise;
+    for (size_t i = 0; i < count && text_.tied(i); ++i)
+      otherwise.push_back(text_.tied(i));
+    calls_.pack(0, otherwise);
     Value bytes = calls_.i32(count * bits / 8), site = calls_.site(s.mnemonic), predicate = guard(s);
     if (isShared)
       calls_.call(&SimtOps::load_shared, {site, predicate, address(s.operands[1]), bytes, calls_.buffer(0)});
