@@ -129,7 +129,9 @@ private:
   /// Returns the number of neighbours in a row that a thread holds: 16 bytes, which one access reaches, or less if
   /// there are more threads than that.
   int64_t vectorOf(RankedTensorType type) const {
-    const int64_t bits = std::max<int64_t>(type.getElementTypeBitWidth(), 8);
+    constexpr int64_t leastBits = 8, bitsOfIndex = 64;
+    const int64_t bits = type.getElementType().isIndex() ? bitsOfIndex
+                                                         : std::max<int64_t>(type.getElementTypeBitWidth(), leastBits);
     int64_t vector = 128 / bits;
     while (vector > 1 &&
            (type.getShape().back() % vector != 0 || type.getNumElements() < vector * sm::kWarpSize * warps_))

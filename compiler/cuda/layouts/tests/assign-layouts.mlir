@@ -46,8 +46,9 @@ func.func @transposed(%v: !tile.view<2xf16>, %o: !tile.view<2xf32>) {
 
 // -----
 
-// Without dots, rows stay within a warp, and an index tile is made again in each layout that needs it.
-// CHECK: #[[TILE:.*]] = #sm.layout<registers = [1:2:32, 0:8:4], lanes = [1:32:1], warps = [0:4:1]>
+// Without dots, rows stay within a warp, a thread holds 16 bytes of a row, and an index tile is made again in each layout
+// that needs it.
+// CHECK: #[[TILE:.*]] = #sm.layout<registers = [1:4:1, 0:4:8], lanes = [1:16:4, 0:2:1], warps = [0:4:2]>
 // CHECK-LABEL: func.func @rows
 // CHECK: tile.reduce add {{.*}} axis 1 : tensor<32x64xf32, #[[TILE]]>
 // CHECK-NOT: sm.convert
