@@ -45,15 +45,26 @@ static LogicalResult preset(MutableArrayRef<scf::ForOp> loops, StringAttr text, 
 
 //===-- The compiler's own choice ---------------------------------------------------------------------------------===//
 
+/// Returns true if the MMA reads the only slot of a ring of its loop.
+static bool readsOnlySlot(sm::WgmmaOp mma) {
+  return llvm::any_of(ValueRange{mma.getLhs(), mma.getRhs()}, [&](Value operand) {
+    auto wait = operand.getDefiningOp<sm::ConsumerWaitOp>();
+    return wait && wait->getBlock() == mma->getBlock() && wait.getChannel().getType().getSlots() == 1;
+  });
+}
+
 /// Returns the MMAs in an order in which each starts as soon as the iteration allows: those first that wait for the
-/// fewest others, and of these the ones for which most of the iteration waits.
+/// fewest others, of these the ones that read the only slot of a ring, so that the producer can fill it while others
+/// run, and of these the ones for which most of the iteration waits.
 static sm::StepList serialSteps(scf::ForOp loop, const Labels &mmas) {
   const LoopOrder order(loop, {});
   if (!order.obstacle().empty())
     return {};
   SmallVector<std::pair<StringRef, sm::WgmmaOp>> sorted(mmas.begin(), mmas.end());
   llvm::stable_sort(sorted, [&](const auto &one, const auto &two) {
-    auto rank = [&](sm::WgmmaOp mma) { return std::pair(order.countNeeds(mma), -int64_t(order.countFollowers(mma))); };
+    auto rank = [&](sm::WgmmaOp mma) {
+      return std::tuple(order.countNeeds(mma), !readsOnlySlot(mma), -int64_t(order.countFollowers(mma)));
+    };
     return rank(one.second) < rank(two.second);
   });
   sm::StepList steps;

@@ -294,10 +294,24 @@ Operation *LoopDependences::fenceOf(Operation *op) const {
   return covered_.contains(fence) ? nullptr : fence;
 }
 
-/// Finds fences that are not needed because each lane passes the fence of an sm.producer_store between its reads of
-/// slots and the release.
+/// Returns the op with the fence that each lane passes after a store for MMAs: the store of an exchanged tile itself,
+/// or the first MMA that reads the tile, which starts after a barrier with a fence. Null for other ops.
+Operation *LoopDependences::fencedAfter(Operation *store) const {
+  if (isa<sm::ProducerStoreOp>(store))
+    return store;
+  for (sm::WgmmaOp mma : mmas_)
+    if (isa<sm::ToSharedOp>(store) && llvm::is_contained(store->getUsers(), mma) && !isDelayed(mma))
+      return mma;
+  return nullptr;
+}
+
+/// Finds fences that are not needed because each lane passes another one, that of a store, between its reads of slots
+/// and the release.
 void LoopDependences::coverFences() {
-  for (auto store : loop_.getBody()->getOps<sm::ProducerStoreOp>()) {
+  for (Operation *store : ops_) {
+    Operation *fenced = fencedAfter(store);
+    if (!fenced)
+      continue;
     const llvm::BitVector slice = sliceOf(numbers_.at(store));
     for (Operation *release : ops_) {
       Operation *fence = fenceOf(release);
@@ -308,7 +322,7 @@ void LoopDependences::coverFences() {
       if (!fence || isDelayed(store) != isDelayed(release) || !llvm::all_of(ops_, isCovered))
         continue;
       covered_.insert(fence);
-      addDependence(release, store);
+      addDependence(release, fenced);
     }
   }
 }

@@ -64,6 +64,8 @@ protected:
   llvm::SmallVector<llvm::SmallVector<Number, 4>> dependences_;
   llvm::SmallVector<llvm::BitVector> needs_; ///< For each op, the MMAs (by number) whose waits come before it.
 
+  bool isInBody(mlir::Value value) const { return value.getParentBlock() == loop_.getBody(); }
+
 private:
   void findOps();
   void findDelayed(llvm::ArrayRef<sm::Step> steps);
@@ -75,12 +77,12 @@ private:
   void addMemoryDependences();
   void addOperandDependences(sm::WgmmaOp mma);
   void addDependence(mlir::Operation *op, mlir::Operation *on);
+  mlir::Operation *fencedAfter(mlir::Operation *store) const;
   void coverFences();
   void findNeeds();
   void findHandedOver();
   void checkDelayed();
 
-  bool isInBody(mlir::Value value) const { return value.getParentBlock() == loop_.getBody(); }
   mlir::Operation *producerOf(mlir::BlockArgument carried) const;
 
   llvm::SmallVector<mlir::Operation *> comparisons_;

@@ -28,10 +28,12 @@ bool LoopOrder::isReady(Number op) const {
 }
 
 /// Returns true if `op` is a release with a fence, or its fence, while MMAs are in flight: the fence would wait for
-/// them.
+/// them. Also returns true for an op that comes after the start of an MMA that has not started.
 bool LoopOrder::isHeld(Number op) const {
   auto isFenceOf = [&](Operation *other) { return fenceOf(other) == ops_[op]; };
-  return inFlight_ != 0 && (fenceOf(ops_[op]) || llvm::any_of(ops_, isFenceOf));
+  auto hasNotStarted = [&](Number on) { return isa<sm::WgmmaOp>(ops_[on]) && !emitted_.test(on); };
+  return (inFlight_ != 0 && (fenceOf(ops_[op]) || llvm::any_of(ops_, isFenceOf))) ||
+         llvm::any_of(dependences_[op], hasNotStarted);
 }
 
 /// Returns the store that ends the turn with which `steps` begin, or null if an MMA ends it.
@@ -45,6 +47,7 @@ void LoopOrder::order(ArrayRef<sm::Step> steps) {
   emitted_.resize(ops_.size());
   awaited_.resize(ops_.size());
   const Labels mmas = labelledMmas(loop_);
+  const bool hasTurns = llvm::any_of(steps, std::mem_fn(&sm::Step::isTurn));
   bool isInTurn = false;
   for (auto [i, step] : llvm::enumerate(steps)) {
     sm::WgmmaOp mma = mmas.lookup(step.label);
@@ -58,6 +61,8 @@ void LoopOrder::order(ArrayRef<sm::Step> steps) {
       entries_.push_back({Kind::passTurn});
     if (step.kind == Kind::start && isInTurn)
       checkTurn(mma);
+    if (step.kind == Kind::start && !hasTurns)
+      setAccumulators(steps.drop_front(i + 1));
     if (step.kind == Kind::start)
       start(numbers_.at(mma));
     if (step.isWrite())
@@ -93,6 +98,21 @@ void LoopOrder::endTurn(bool isPassedByWrite) {
       return;
     if (entry.op && needsAllWarps(entry.op))
       obstacle_ = "a turn contains an op that all warps execute together";
+  }
+}
+
+/// Emits the first values of the accumulators of MMAs that start together with the one before `steps`: ptxas would wait
+/// for this one before it writes their registers. A loop with turns, of which a warpgroup has more in flight, has no
+/// registers for them so early.
+void LoopOrder::setAccumulators(ArrayRef<sm::Step> steps) {
+  const Labels mmas = labelledMmas(loop_);
+  for (const sm::Step &step : steps) {
+    sm::WgmmaOp mma = step.kind == Kind::start ? mmas.lookup(step.label) : sm::WgmmaOp();
+    if (!mma || !isReady(numbers_.at(mma)))
+      return;
+    Operation *start = mma.getAcc() ? mma.getAcc().getDefiningOp() : nullptr;
+    if (start && isInBody(mma.getAcc()) && isDelayed(start) == isDelayed(mma))
+      emit(numbers_.at(start));
   }
 }
 

@@ -26,6 +26,7 @@ public:
 
 private:
   void order(llvm::ArrayRef<sm::Step> steps);
+  void setAccumulators(llvm::ArrayRef<sm::Step> steps);
   void start(Number mma);
   void write(Number store);
   void takeTurn();

@@ -81,9 +81,8 @@ static Loop addCounters(Loop loop, NextRingPosition next) {
 }
 
 Loop cuda::carryRingPosition(Loop loop, int64_t slots) {
-  Loop counting = addCounters(loop, [&](LocBuilder &b, ValueRange arguments) {
-    return RingPosition::lastOf(arguments).next(b, slots);
-  });
+  Loop counting = addCounters(
+      loop, [&](LocBuilder &b, ValueRange arguments) { return RingPosition::lastOf(arguments).next(b, slots); });
   Loop inner = counting;
   while (Loop outer = loopOf(inner)) {
     outer = addCounters(outer, [&](LocBuilder &, ValueRange) { return RingPosition::lastOf(inner->getResults()); });
