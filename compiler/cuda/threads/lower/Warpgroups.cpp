@@ -116,6 +116,17 @@ static SmallVector<Value> multiply(Threads &t, sm::WgmmaOp op, const std::option
   return all;
 }
 
+/// Copies repeated registers among the first values of accumulators, so that each accumulator has its own, for this
+/// MMA and those that start with it. ptxas waits for an MMA in flight before such copies (C7517).
+static void separateAccumulators(Threads &t, sm::WgmmaOp first) {
+  for (Operation *op = first; op && !isa<sm::AwaitOp>(op); op = op->getNextNode()) {
+    auto mma = dyn_cast<sm::WgmmaOp>(op);
+    Operation *start = mma && mma.getAcc() ? mma.getAcc().getDefiningOp() : nullptr;
+    if (start && mma.getAcc().hasOneUse() && start->getBlock() == first->getBlock() && start->isBeforeInBlock(first))
+      t.define(mma.getAcc(), t.gpu.distinct(t.registers(mma.getAcc())));
+  }
+}
+
 static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   const sm::Fragments grid = *sm::warpgroupFragments(sm::layoutOf(op.getType().getTile()));
   const Share share = shareOf(t, grid);
@@ -127,6 +138,7 @@ static LogicalResult lower(Threads &t, sm::WgmmaOp op) {
   Operand rhs(t, op.getRhs(), /*kIsRow=*/!op.getTransposeRhs());
   if (grid.warpsN > 1)
     rhs.skip(share.columns, 16 * grid.columns);
+  separateAccumulators(t, op);
   SmallVector<Value> initial = op.getAcc() ? t.gpu.distinct(t.registers(op.getAcc())) : SmallVector<Value>();
   // Accumulators in flight need no fence (PTX ISA, wgmma.fence).
   const bool isInFlight = op.getAcc() && isa<sm::InflightType>(op.getAcc().getType());
