@@ -15,14 +15,15 @@ namespace {
 /// An inline assembly under construction. Its operands are numbered after its results.
 class Assembly {
 public:
-  explicit Assembly(ImplicitLocOpBuilder &b, size_t results = 0) : b_(b), results_(results) {
+  /// The results are f32.
+  explicit Assembly(ImplicitLocOpBuilder &b, size_t results = 0) : Assembly(b, results, b.getF32Type()) {}
+  Assembly(ImplicitLocOpBuilder &b, size_t results, Type type) : b_(b), results_(results), type_(type) {
     for (size_t i = 0; i < results; ++i)
-      constrain("=f");
+      constrain("=" + letterOf(type));
   }
 
   std::string input(Value value) {
-    Type type = value.getType();
-    constrain(type.isInteger(1) ? "b" : type.isInteger(32) ? "r" : type.isF32() ? "f" : "l");
+    constrain(letterOf(value.getType()));
     operands_.push_back(value);
     return "$" + std::to_string(count_ - 1);
   }
@@ -53,7 +54,7 @@ public:
   SmallVector<Value> create(const Twine &text, bool touchesMemory = true) {
     Type type;
     if (results_)
-      type = LLVM::LLVMStructType::getLiteral(b_.getContext(), SmallVector<Type>(results_, b_.getF32Type()));
+      type = LLVM::LLVMStructType::getLiteral(b_.getContext(), SmallVector<Type>(results_, type_));
     if (touchesMemory)
       constrain("~{memory}");
     op_ = LLVM::InlineAsmOp::create(b_, type, operands_, text.str(), constraints_, /*has_side_effects=*/true,
@@ -69,6 +70,10 @@ public:
   void mark(StringRef attribute) { op_->setAttr(attribute, b_.getUnitAttr()); }
 
 private:
+  static std::string letterOf(Type type) {
+    return type.isInteger(1) ? "b" : type.isInteger(32) ? "r" : type.isF32() ? "f" : "l";
+  }
+
   void constrain(const std::string &constraint) {
     constraints_ += (constraints_.empty() ? "" : ",") + constraint;
     ++count_;
@@ -76,6 +81,7 @@ private:
 
   ImplicitLocOpBuilder &b_;
   size_t results_, count_ = 0;
+  Type type_;
   std::string constraints_;
   SmallVector<Value> operands_;
   LLVM::InlineAsmOp op_;
@@ -157,11 +163,19 @@ void Instructions::arriveAtSequence(Value name, unsigned threads) {
 
 //===-- Turns ----------------------------------------------------------------------------------------------------===//
 
-void Instructions::waitForTurn(Value address, Value number) {
+void Instructions::waitForTurn(Value address, Value number, Value known) {
   Assembly assembly(b_);
-  std::string place = assembly.input(address), least = assembly.input(number);
-  assembly.create("{\n.reg .pred come;\n.reg .b32 now;\nWAIT:\nld.acquire.gpu.global.b32 now, [" + Twine(place) +
-                  "];\nsetp.ge.s32 come, now, " + least + ";\n@come bra DONE;\nbra WAIT;\nDONE:\n}");
+  const std::string place = assembly.input(address), least = assembly.input(number),
+                    first = known ? "mov.b32 now, " + assembly.input(known) + ";\nbra TEST;\n" : "";
+  assembly.create("{\n.reg .pred come;\n.reg .b32 now;\n" + first + "WAIT:\nld.acquire.gpu.global.b32 now, [" + place +
+                  "];\n" + (known ? "TEST:\n" : "") + "setp.ge.s32 come, now, " + least +
+                  ";\n@come bra DONE;\nbra WAIT;\nDONE:\n}");
+}
+
+Value Instructions::readTurn(Value address) {
+  Assembly assembly(b_, 1, b_.getI32Type());
+  const std::string place = assembly.input(address);
+  return assembly.create("ld.acquire.gpu.global.b32 $0, [" + place + "];").front();
 }
 
 void Instructions::passTurn(Value address, Value number) {

@@ -236,9 +236,13 @@ private:
   /// Lowers the loop of `ld.acquire.gpu.global.b32 now, [address]` and `setp.ge.s32 come, now, number`, or
   /// `red.release.gpu.global.max.s32 [address], number`.
   LogicalResult lowerTurn(const AsmStatement &s) {
-    if (s.is("ld.acquire")) {
+    if (s.is("ld.acquire") && loops_) {
       turn_ = address(s.operands[1]);
-      return success(loops_ && s.has("global"));
+      return success(s.has("global"));
+    }
+    if (s.is("ld.acquire")) {
+      define(s.operands[0], calls_.call(&SimtOps::turn_read, {calls_.site(s.mnemonic), address(s.operands[1])}));
+      return success(s.has("global") && s.has("b32"));
     }
     if (s.is("red.release")) {
       call(&SimtOps::turn_pass, std::array{calls_.site(s.mnemonic), address(s.operands[0]), word(s.operands[1])});

@@ -323,22 +323,28 @@ def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments]> {
     their elements from registers. The tile has the layout of the accumulators of an `sm.wgmma`, and the buffer has its
     shape. Only additions may access the tensor.
 
-    With a `turn`, the second warp of the producer's warpgroup starts the additions of all warps, when the turn has come,
-    and passes the turn on when they are over. Consumers wait only until TMA has read what they wrote before. All
-    `sm.add_out` with turns in a function then have one buffer, one layout, one tensor and its counters.
+    With `by_adder`, the second warp of the producer's warpgroup, the adder, starts the additions of all warps. Consumers
+    wait only until TMA has read what they wrote before. With a `turn`, the adder waits until the turn has come, and
+    passes it on when the additions are over. All `sm.add_out` of the adder in a function have one buffer, one layout,
+    one tensor and its counters.
 
     ```mlir
     sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
+    sm.add_out %dq, %buffer, %dQ[%i, %c0] by_adder
+      : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
     sm.add_out %dq, %buffer, %dQ[%i, %c0] turn %n of %turns[%i] next %m
       : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
     ```
   }];
   let arguments = (ins Sm_Tile:$tile, Tile_Writes<Sm_SharedType>:$shared, Tile_Adds<Tile_ViewType>:$view,
                        Variadic<Index>:$position, Optional<I32>:$turn, Tile_Adds<Optional<Tile_ViewType>>:$turns,
-                       Optional<Index>:$place, Optional<I32>:$next);
+                       Optional<Index>:$place, Optional<I32>:$next, UnitAttr:$by_adder);
+  let extraClassDeclaration = [{
+    bool isByAdder() { return getByAdder() || getTurn(); }
+  }];
   let assemblyFormat = [{
-    $tile `,` $shared `,` $view `[` $position `]` (`turn` $turn^ `of` $turns `[` $place `]` `next` $next)? attr-dict
-    `:` type($tile) `,` qualified(type($shared)) `,` qualified(type($view)) (`,` qualified(type($turns))^)?
+    $tile `,` $shared `,` $view `[` $position `]` (`by_adder` $by_adder^)?
+    (`turn` $turn^ `of` $turns `[` $place `]` `next` $next)? attr-dict `:` type($tile) `,` qualified(type($shared)) `,` qualified(type($view)) (`,` qualified(type($turns))^)?
   }];
   let hasVerifier = 1;
 }

@@ -104,10 +104,10 @@ static int64_t linear(ArrayRef<int64_t> shape, ArrayRef<int64_t> distance) {
   return result;
 }
 
-std::optional<Step> tegula::sm::stepAlong(ArrayRef<int64_t> shape, unsigned elementBytes, int64_t panel,
-                                          ArrayRef<Spread> from, ArrayRef<int64_t> distance) {
+std::optional<Displacement> tegula::sm::displacementAlong(ArrayRef<int64_t> shape, unsigned elementBytes, int64_t panel,
+                                                          ArrayRef<Spread> from, ArrayRef<int64_t> distance) {
   if (panel == 0)
-    return Step{0, linear(shape, distance) * elementBytes};
+    return Displacement{0, linear(shape, distance) * elementBytes};
   // The swizzle repeats every 8 rows and every panel. Within such a block, the addition of coordinates without common
   // bits has no carry. The chunk of the sum is then the exclusive or of both chunks.
   constexpr int64_t period = 8;
@@ -116,8 +116,8 @@ std::optional<Step> tegula::sm::stepAlong(ArrayRef<int64_t> shape, unsigned elem
   if (carries)
     return std::nullopt;
   int64_t swizzled = panelOffset(shape, elementBytes, panel, row % period, distance[1] % (panel / elementBytes));
-  Step step;
-  step.flip = (swizzled % panel) & ~int64_t(15);
-  step.add = byte / panel * shape[0] * panel + row * panel + byte % 16;
-  return step;
+  Displacement way;
+  way.flip = (swizzled % panel) & ~int64_t(15);
+  way.add = byte / panel * shape[0] * panel + row * panel + byte % 16;
+  return way;
 }

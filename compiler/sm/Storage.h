@@ -48,14 +48,14 @@ struct Spread {
 llvm::SmallVector<Spread> threadSpread(LayoutAttr layout, unsigned rank);
 
 /// The way from the byte offset of one element in a tile to that of another: (offset ^ flip) + add.
-struct Step {
+struct Displacement {
   int64_t flip = 0; ///< Bits of the 16-byte chunk within a panel.
   int64_t add = 0;
 };
 
-/// Returns the step from an element to the one `distance` further. `from` describes the coordinates of the first
-/// element in all threads. None if the step is not the same for all of them.
-std::optional<Step> stepAlong(llvm::ArrayRef<int64_t> shape, unsigned elementBytes, int64_t panel,
-                              llvm::ArrayRef<Spread> from, llvm::ArrayRef<int64_t> distance);
+/// Returns the displacement from an element to the one `distance` further. `from` describes the coordinates of the
+/// first element in all threads. None if the displacement is not the same for all of them.
+std::optional<Displacement> displacementAlong(llvm::ArrayRef<int64_t> shape, unsigned elementBytes, int64_t panel,
+                                              llvm::ArrayRef<Spread> from, llvm::ArrayRef<int64_t> distance);
 
 } // namespace tegula::sm

@@ -195,19 +195,20 @@ LogicalResult AddOutOp::verify() {
   return success();
 }
 
-/// Verifies additions in turns, which one warp makes for all warps.
-static LogicalResult verifyAdditionsInTurns(RolesOp roles) {
+/// Verifies the additions that the adder makes for all warps.
+static LogicalResult verifyAdditionsOfAdder(RolesOp roles) {
   AddOutOp first;
   WalkResult search = roles.getConsumer().walk([&](AddOutOp add) {
-    if (!add.getTurn())
+    if (!add.isByAdder())
       return WalkResult::advance();
     if (!first)
       first = add;
     if (add.getShared() == first.getShared() && add.getTile().getType() == first.getTile().getType() &&
         tegula::tile::rootOf(add.getView()) == tegula::tile::rootOf(first.getView()) &&
-        tegula::tile::rootOf(add.getTurns()) == tegula::tile::rootOf(first.getTurns()))
+        !add.getTurn() == !first.getTurn() &&
+        (!add.getTurn() || tegula::tile::rootOf(add.getTurns()) == tegula::tile::rootOf(first.getTurns())))
       return WalkResult::advance();
-    add.emitOpError("takes turns; all such additions need one buffer, one layout, one tensor and its counters");
+    add.emitOpError("is made by the adder; all such additions need one buffer, one layout, one tensor and its counters");
     return WalkResult::interrupt();
   });
   return failure(search.wasInterrupted());
@@ -367,7 +368,7 @@ LogicalResult RolesOp::verifyRegions() {
     const bool isWrong = (loop && failed(verifyCarried(loop))) || (release && failed(verifyRelease(release)));
     return isWrong ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return search.wasInterrupted() ? failure() : verifyAdditionsInTurns(*this);
+  return search.wasInterrupted() ? failure() : verifyAdditionsOfAdder(*this);
 }
 
 LogicalResult WgmmaOp::verify() {

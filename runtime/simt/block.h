@@ -173,6 +173,7 @@ public:
   void atomicAdd(Lane &lane, uint32_t site, uint64_t address, SimtAtomic type, uint32_t count, const void *from);
   uint32_t fetchIncrement(Lane &lane, uint32_t site, uint64_t address);
   void waitForTurn(Lane &lane, uint32_t site, uint64_t address, int32_t number);
+  int32_t readTurn(Lane &lane, uint32_t site, uint64_t address);
   void passTurn(Lane &lane, uint32_t site, uint64_t address, int32_t number);
   void loadMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed, void *to);
   void storeMatrices(Lane &lane, uint32_t site, uint32_t address, uint32_t count, bool transposed, const void *from);

@@ -83,6 +83,11 @@ const SimtOps simtOps = {
         [](SimtLane *lane, uint32_t site, uint64_t address, int32_t number) {
           onLane(lane, [&](Block &b, Lane &l) { b.waitForTurn(l, site, address, number); });
         },
+    .turn_read = [](SimtLane *lane, uint32_t site, uint64_t address) -> int32_t {
+      int32_t now = 0;
+      onLane(lane, [&](Block &b, Lane &l) { now = b.readTurn(l, site, address); });
+      return now;
+    },
     .turn_pass = [](SimtLane *lane, uint32_t site, uint64_t address,
                     int32_t number) { onLane(lane, [&](Block &b, Lane &l) { b.passTurn(l, site, address, number); }); },
     .load_matrices =

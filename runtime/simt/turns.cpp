@@ -50,6 +50,11 @@ bool Block::awaitTurns() {
   return true;
 }
 
+int32_t Block::readTurn(Lane &lane, uint32_t site, uint64_t address) {
+  std::byte *place = counterAt(lane, site, address);
+  return place == nullptr ? 0 : simt::counterAt(place).load(std::memory_order_acquire);
+}
+
 void Block::passTurn(Lane &lane, uint32_t site, uint64_t address, int32_t number) {
   if (executionOf(lane, site, [=, this, &lane] { passTurn(lane, site, address, number); }) != Execution::Normal)
     return;

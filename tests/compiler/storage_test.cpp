@@ -48,7 +48,8 @@ struct StorageTest : testing::TestWithParam<std::tuple<int64_t, bool>> {
 
   /// Returns the address that lane `lane` gives for the block `distance` away from its warp's first.
   int64_t address(const Operand &operand, Element distance, int64_t lane, int64_t warp) const {
-    std::optional<Step> step = stepAlong(operand.shape, kBytes, operand.panel, operand.spread, distance);
+    std::optional<Displacement> step =
+        displacementAlong(operand.shape, kBytes, operand.panel, operand.spread, distance);
     EXPECT_TRUE(step);
     return (operand.offset(place(operand.matrices, lane, warp)) ^ step->flip) + step->add;
   }
@@ -148,12 +149,13 @@ TEST_F(Layouts, FragmentsAreRecovered) {
   EXPECT_FALSE(accumulatorFragments(rowMajorLayout(&context, {64, 64}, 4, 4)));
 }
 
-TEST_F(Layouts, StepsAreTheSameForEveryThread) {
+TEST_F(Layouts, DisplacementsAreTheSameForEveryThread) {
   for (int64_t panel : {0, 16, 32, 64, 128})
     for (LayoutAttr layout : {accumulatorLayout(&context, 64, 64, 2, 2), rowMajorLayout(&context, {64, 64}, 8, 4)})
       for (int64_t index = 0; index < countOf(layout.getRegisters()); ++index) {
         Coordinates distance = coordinatesOf(layout.getRegisters(), index, 2);
-        std::optional<Step> step = stepAlong({64, 64}, kBytes, panel, threadSpread(layout, 2), distance);
+        std::optional<Displacement> step =
+            displacementAlong({64, 64}, kBytes, panel, threadSpread(layout, 2), distance);
         ASSERT_TRUE(step);
         for (int64_t thread = 0; thread < 128; ++thread) {
           Coordinates lane = coordinatesOf(layout.getLanes(), thread % 32, 2);

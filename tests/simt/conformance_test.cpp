@@ -290,7 +290,7 @@ TEST(SimtConformance, AnIncrementFetchesWhatWasThere) {
     EXPECT_EQ(out[1 + thread], thread);
 }
 
-/// Raises the counter at -1 to 3 and to 2, which changes nothing, and waits for numbers that have come.
+/// Raises the counter at -1 to 3 and to 2, which changes nothing, waits for numbers that have come, and reads it.
 void raises(const Me &me) {
   if (me.thread() != 0)
     return;
@@ -298,9 +298,14 @@ void raises(const Me &me) {
   me.ops->turn_pass(me.lane, 3, me.out(0), 3);
   me.ops->turn_wait(me.lane, 4, me.out(0), 2);
   me.ops->turn_pass(me.lane, 5, me.out(0), 2);
+  me.store(1, me.ops->turn_read(me.lane, 6, me.out(0)));
 }
 
-TEST(SimtConformance, ATurnOnlyGrows) { EXPECT_EQ(results({.kernel = asKernel<raises>, .in = {0}}).front(), 3); }
+TEST(SimtConformance, ATurnOnlyGrows) {
+  const std::vector<int32_t> out = results({.kernel = asKernel<raises>, .in = {0}, .out_words = 2});
+  EXPECT_EQ(out[0], 3);
+  EXPECT_EQ(out[1], 3);
+}
 
 void functions(const Me &me) {
   const auto x = std::bit_cast<float>(me.load(me.thread()));

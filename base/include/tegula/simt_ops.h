@@ -82,6 +82,8 @@ struct SimtOps {
   /// Waits until an i32 is at least `number`, by loads that acquire. Only a program instance that comes earlier in the
   /// grid may make it so.
   void (*turn_wait)(SimtLane *, uint32_t site, uint64_t address, int32_t number);
+  /// Returns an i32 that other program instances may raise, by a load that acquires.
+  int32_t (*turn_read)(SimtLane *, uint32_t site, uint64_t address);
   /// Raises an i32 to `number`, unless it is larger, by an atomic maximum that releases.
   void (*turn_pass)(SimtLane *, uint32_t site, uint64_t address, int32_t number);
   void (*load_matrices)(SimtLane *, uint32_t site, uint32_t address, uint32_t count, uint32_t transposed, void *to);

@@ -4,6 +4,7 @@
 #include "compiler/sm/Boxes.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Sm.h"
+#include "compiler/sm/Steps.h"
 #include "compiler/sm/Storage.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -40,12 +41,23 @@ static bool canAddByTma(tile::AtomicAddOp add) {
          isOnlyAddedTo(tile::rootOf(add.getView()), add->getParentOfType<func::FuncOp>());
 }
 
-/// Returns true if one warp can make both additions in their turns: it adds tiles of one layout from one buffer to one
-/// tensor.
+/// Returns true if one warp can make both additions: it adds tiles of one layout from one buffer to one tensor.
 static bool haveOneForm(tile::AtomicAddOp one, tile::AtomicAddOp other) {
+  auto counters = [](tile::AtomicAddOp add) { return add.getTurn() ? tile::rootOf(add.getTurns()) : Value(); };
   return one.getTile().getType() == other.getTile().getType() &&
-         tile::rootOf(one.getView()) == tile::rootOf(other.getView()) &&
-         tile::rootOf(one.getTurns()) == tile::rootOf(other.getTurns());
+         tile::rootOf(one.getView()) == tile::rootOf(other.getView()) && counters(one) == counters(other);
+}
+
+/// Returns true if the loop of an addition does one thing after another: nothing else hides what it takes consumers to
+/// start the addition.
+static bool isInSerialLoop(tile::AtomicAddOp add) {
+  auto text = add->getParentOfType<LoopLikeOpInterface>()->getAttrOfType<StringAttr>(tile::steps);
+  llvm::Expected<sm::StepList> steps = sm::parseSteps(text ? text.getValue() : "");
+  if (!steps) {
+    llvm::consumeError(steps.takeError());
+    return false;
+  }
+  return llvm::none_of(*steps, [](const sm::Step &step) { return step.isTurn() || step.isDelayed; });
 }
 
 namespace {
@@ -57,28 +69,34 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
   }
 
   static void addByTma(func::FuncOp function) {
-    SmallVector<tile::AtomicAddOp> additions;
-    tile::AtomicAddOp firstInTurn;
+    SmallVector<tile::AtomicAddOp> additions, ofAdder;
     function.walk([&](tile::AtomicAddOp add) {
-      if (!canAddByTma(add) || (add.getTurn() && firstInTurn && !haveOneForm(firstInTurn, add)))
-        return;
-      additions.push_back(add);
-      if (add.getTurn() && !firstInTurn)
-        firstInTurn = add;
+      if (canAddByTma(add))
+        additions.push_back(add);
     });
+    // Additions in turns need the adder. Others have it if no loop overlaps its iterations.
+    const bool areSerial = llvm::all_of(additions, isInSerialLoop);
+    for (bool inTurns : {true, false})
+      for (tile::AtomicAddOp add : additions)
+        if (bool(add.getTurn()) == inTurns && (inTurns || areSerial) &&
+            (ofAdder.empty() || haveOneForm(ofAdder.front(), add)))
+          ofAdder.push_back(add);
+    llvm::erase_if(additions,
+                   [&](tile::AtomicAddOp add) { return add.getTurn() && !llvm::is_contained(ofAdder, add); });
     if (additions.empty())
       function.emitRemark(
           "add_by_tma has no effect: no loop of the consumers adds f32 accumulators of a wgmma, in whole "
           "panels of 32 columns, to a tensor that nothing else accesses");
-    // Additions with one layout share a buffer, but additions in turns have one of their own.
+    // Additions with one layout share a buffer, but those of the adder have one of their own.
     DenseMap<std::pair<Type, unsigned>, Value> buffers;
     for (tile::AtomicAddOp add : additions) {
       LocBuilder b(add.getLoc(), add);
-      Value &buffer = buffers[{add.getTile().getType(), add.getTurn() ? 1 : 0}];
+      const bool byAdder = llvm::is_contained(ofAdder, add);
+      Value &buffer = buffers[{add.getTile().getType(), byAdder}];
       if (!buffer)
         buffer = makeBuffer(add);
       sm::AddOutOp::create(b, add.getTile(), buffer, add.getView(), add.getPosition(), add.getTurn(), add.getTurns(),
-                           add.getPlace(), add.getNext());
+                           add.getPlace(), add.getNext(), byAdder && !add.getTurn());
       add.erase();
     }
   }

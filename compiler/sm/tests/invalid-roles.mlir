@@ -329,7 +329,7 @@ func.func @turns_with_two_tensors(%x: tensor<64x64xf32, #c>, %s: !sm.shared<64x6
   } consumer 232 {
     sm.add_out %x, %s, %v[%i, %i] turn %n of %turns[%i] next %n
       : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
-    // expected-error @+1 {{takes turns; all such additions need one buffer, one layout, one tensor and its counters}}
+    // expected-error @+1 {{is made by the adder; all such additions need one buffer, one layout, one tensor and its counters}}
     sm.add_out %x, %s, %w[%i, %i] turn %n of %turns[%i] next %n
       : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
   }

@@ -3,15 +3,15 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #n = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// Additions with one layout share a buffer. A tile with less than a panel for each warp, a tile that may begin at any
+// The adder makes the additions of a loop that does one thing after another. They share a buffer. A tile with less than a panel for each warp, a tile that may begin at any
 // column, an addition outside loops, and additions to a tensor that is also read stay as they are.
 // CHECK-LABEL: func.func @additions
 // CHECK: %[[BUFFER:.*]] = sm.alloc : !sm.shared<64x64xf32, 128>
 // CHECK-NOT: sm.alloc
 // CHECK: sm.roles
 // CHECK: scf.for %[[I:.*]] =
-// CHECK: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c0] : tensor<64x64xf32, #{{.*}}>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
-// CHECK: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c64]
+// CHECK: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c0] by_adder : tensor<64x64xf32, #{{.*}}>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>
+// CHECK: sm.add_out %{{.*}}, %[[BUFFER]], %arg0[%[[I]], %c64] by_adder
 // CHECK-COUNT-4: tile.atomic_add
 // CHECK-NOT: sm.add_out
 module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
@@ -30,6 +30,27 @@ module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.produc
         %z = tile.load %other[%i, %c0] : !tile.view<2xf32> -> tensor<64x64xf32, #c>
       }
       tile.atomic_add %x, %sum[%c0, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// If iterations overlap, each warp makes its own additions.
+// CHECK-LABEL: func.func @overlapping
+// CHECK: sm.add_out %{{.*}}, %{{.*}}, %arg0[%{{.*}}, %c0] : tensor
+module attributes {tile.add_by_tma = true, tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @overlapping(%sum: !tile.view<2xf32>, %n: index, %x: tensor<64x64xf32, #c>) {
+    sm.roles producer 40 {
+    } consumer 232 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      scf.for %i = %c0 to %n step %c64 {
+        tile.atomic_add %x, %sum[%i, %c0] : tensor<64x64xf32, #c>, !tile.view<2xf32>
+      } {tile.steps = "p0 p1@1"}
     }
     return
   }

@@ -23,7 +23,8 @@ class OperandLoads {
 public:
   /// `along` is the thread's first coordinate along m or n.
   OperandLoads(Threads &t, Value shared, bool kIsRow, Value along, sm::Spread spread, Value k, int64_t steps)
-      : t(t), kIsRow(kIsRow), steps(steps), tile(t, t.sharedPlace(shared), origin(shared, kIsRow, along, spread, k, steps)) {}
+      : t(t), kIsRow(kIsRow), steps(steps),
+        tile(t, t.sharedPlace(shared), origin(shared, kIsRow, along, spread, k, steps)) {}
 
   /// Loads the elements of the rows (or columns) at these distances.
   Elements load(ArrayRef<int64_t> distances) {

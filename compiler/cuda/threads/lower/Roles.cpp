@@ -27,7 +27,7 @@ static bool storesBoxes(sm::RolesOp roles) {
   WalkResult search = roles.getConsumer().walk([](Operation *op) {
     auto copy = dyn_cast<sm::CopyOutOp>(op);
     auto add = dyn_cast<sm::AddOutOp>(op);
-    return (add && !add.getTurn()) || (copy && canStoreBoxes(copy)) ? WalkResult::interrupt() : WalkResult::advance();
+    return (add && !add.isByAdder()) || (copy && canStoreBoxes(copy)) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
 }
@@ -36,9 +36,9 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
   gpu.publishMbarriers();
   gpu.barrier();
   hasRoles_ = true;
-  sm::AddOutOp inTurns = additionOfAdder(roles);
-  if (inTurns)
-    mailbox_ = reserve(mailboxBytes(inTurns));
+  sm::AddOutOp ofAdder = additionOfAdder(roles);
+  if (ofAdder)
+    mailbox_ = reserve(mailboxBytes(ofAdder));
   Value isProducer = s.compare(Compare::sge, warp_, warps_);
   auto branch = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -47,14 +47,14 @@ LogicalResult Threads::lowerRoles(sm::RolesOp roles) {
     return failure();
   if (storesBoxes(roles))
     gpu.waitBoxes(); // TMA must read the stores before shared memory is freed.
-  if (inTurns)
+  if (ofAdder)
     dismissAdder(*this);
   b.setInsertionPointToStart(branch.thenBlock());
   gpu.setRegisters(roles.getProducerRegisters(), /*more=*/false);
-  if (inTurns) {
+  if (ofAdder) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_ + 1)).thenBlock());
-    lowerAdder(*this, inTurns);
+    lowerAdder(*this, ofAdder);
   }
   b.setInsertionPointToStart(scf::IfOp::create(b, s.compare(Compare::eq, warp_, warps_)).thenBlock());
   return lowerProducer(roles.getProducer().front());

@@ -11,7 +11,8 @@ Origin cuda::originOf(Threads &t, sm::LayoutAttr layout, unsigned rank) {
 }
 
 SharedTile::SharedTile(Threads &t, SharedPlace shared, Origin origin, ArrayRef<int64_t> shape)
-    : s(t.s), type_(shared.type), shape_(shape), origin_(std::move(origin)), address_(shared.address), place_(offset(origin_.coordinates, origin_.spread)) {}
+    : s(t.s), type_(shared.type), shape_(shape), origin_(std::move(origin)), address_(shared.address),
+      place_(offset(origin_.coordinates, origin_.spread)) {}
 
 Value SharedTile::plainOffset(ValueRange coordinates) {
   Value index = s.i32(0);
@@ -37,7 +38,7 @@ Value SharedTile::offset(ValueRange coordinates, ArrayRef<sm::Spread> spread) {
 }
 
 Value SharedTile::at(ArrayRef<int64_t> distance) {
-  if (auto step = sm::stepAlong(shape_, type_.elementBytes(), type_.getPanel(), origin_.spread, distance)) {
+  if (auto step = sm::displacementAlong(shape_, type_.elementBytes(), type_.getPanel(), origin_.spread, distance)) {
     Value place = s.bitXor(place_, s.i32(step->flip));
     return s.add(s.add(address_, place), step->add);
   }

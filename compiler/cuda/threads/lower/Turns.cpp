@@ -45,8 +45,8 @@ static void withCounter(Threads &t, const Turn &turn, function_ref<void()> emit)
   emit();
 }
 
-static void wait(Threads &t, const Turn &turn) {
-  withCounter(t, turn, [&] { t.gpu.waitForTurn(turn.counter, turn.number); });
+static void wait(Threads &t, const Turn &turn, Value known = {}) {
+  withCounter(t, turn, [&] { t.gpu.waitForTurn(turn.counter, turn.number, known); });
 }
 
 static void pass(Threads &t, const Turn &turn) {
@@ -113,14 +113,15 @@ static int64_t rankOfTensor(Value view) { return cast<tile::ViewType>(tile::root
 sm::AddOutOp cuda::additionOfAdder(sm::RolesOp roles) {
   sm::AddOutOp found;
   roles.getConsumer().walk([&](sm::AddOutOp add) {
-    if (add.getTurn())
+    if (add.isByAdder())
       found = add;
   });
   return found;
 }
 
 int64_t cuda::mailboxBytes(sm::AddOutOp add) {
-  return (firstCoordinate + rankOfTensor(add.getView()) + rankOfTensor(add.getTurns())) * kWordBytes;
+  const int64_t ofCounter = add.getTurn() ? rankOfTensor(add.getTurns()) : 0;
+  return (firstCoordinate + rankOfTensor(add.getView()) + ofCounter) * kWordBytes;
 }
 
 void cuda::waitForAdder(Threads &t) {
@@ -131,10 +132,12 @@ void cuda::waitForAdder(Threads &t) {
 void cuda::handToAdder(Threads &t, sm::AddOutOp add) {
   byFirstThread(t, [&] {
     write(t, follows, t.s.i32(1));
-    write(t, number, t.scalar(add.getTurn()));
-    write(t, next, t.scalar(add.getNext()));
     SmallVector<Value> coordinates = coordinatesOf(t, add.getView(), add.getPosition());
-    llvm::append_range(coordinates, coordinatesOf(t, add.getTurns(), add.getPlace()));
+    if (add.getTurn()) {
+      write(t, number, t.scalar(add.getTurn()));
+      write(t, next, t.scalar(add.getNext()));
+      llvm::append_range(coordinates, coordinatesOf(t, add.getTurns(), add.getPlace()));
+    }
     for (auto [word, coordinate] : llvm::enumerate(coordinates))
       write(t, firstCoordinate + static_cast<int64_t>(word), coordinate);
   });
@@ -154,14 +157,32 @@ static void freeBuffer(Threads &t) {
     t.gpu.arriveAtBarrier(t.s.i32(kFirstFree + warpgroup), kThreadsOfWarpgroup + sm::kWarpSize);
 }
 
-/// Each lane adds what one consumer warp has written. All additions have the tensors of `add`, but places of their own.
-static void addOneTile(Threads &t, sm::AddOutOp add) {
-  const int64_t rank = rankOfTensor(add.getView());
-  SmallVector<Value> coordinates = readCoordinates(t, firstCoordinate, rank);
-  SmallVector<Value> place = readCoordinates(t, firstCoordinate + rank, rankOfTensor(add.getTurns()));
-  const Turn turn{counterAt(t, t.view(tile::rootOf(add.getTurns())), place), read(t, number), read(t, next)};
-  byFirstLane(t, [&] { wait(t, turn); });
-  t.gpu.syncWarp();
+namespace {
+/// The counter that the adder expects to need next, which it reads while it waits for TMA anyway.
+struct Guess {
+  Value row;     ///< i32: the innermost coordinate of the last counter.
+  Value counter; ///< The address, an i64; 0 for none.
+  Value now;     ///< i32: what it was.
+};
+} // namespace
+
+/// Expects the next counter to be as far from the last one as that was from the one before.
+static Guess guessAfter(Threads &t, const Guess &last, const View &turns, SmallVector<Value> place) {
+  Value row = place.front();
+  place.front() = t.s.sub(t.s.add(row, row), last.row);
+  Value counter = counterAt(t, turns, place), exists = t.s.compare(Compare::ne, counter, 0);
+  auto read = scf::IfOp::create(t.b, t.b.getI32Type(), exists, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(read.thenBlock());
+  scf::YieldOp::create(t.b, t.gpu.readTurn(counter));
+  t.b.setInsertionPointToStart(read.elseBlock());
+  scf::YieldOp::create(t.b, t.s.i32(0));
+  return {row, counter, read.getResult(0)};
+}
+
+/// Each lane adds what one consumer warp has written. All additions have the tensor of `add`, but places of their own.
+/// Then consumers may write the next tile.
+static void addOneTile(Threads &t, sm::AddOutOp add, ArrayRef<Value> coordinates) {
   {
     OpBuilder::InsertionGuard guard(t.b);
     t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::slt, t.lane(), t.warps())).thenBlock());
@@ -171,19 +192,50 @@ static void addOneTile(Threads &t, sm::AddOutOp add) {
   t.gpu.waitBoxes();
   t.gpu.syncWarp();
   freeBuffer(t);
+}
+
+static SmallVector<Value> readPlace(Threads &t, sm::AddOutOp add) {
+  return readCoordinates(t, firstCoordinate, rankOfTensor(add.getView()));
+}
+
+/// Adds a tile in its turn. Returns the next guess.
+static Guess addTileInTurn(Threads &t, sm::AddOutOp add, const Guess &guess) {
+  SmallVector<Value> coordinates = readPlace(t, add);
+  SmallVector<Value> place =
+      readCoordinates(t, firstCoordinate + rankOfTensor(add.getView()), rankOfTensor(add.getTurns()));
+  const View &turns = t.view(tile::rootOf(add.getTurns()));
+  const Turn turn{counterAt(t, turns, place), read(t, number), read(t, next)};
+  Value isExpected = t.s.compare(Compare::eq, turn.counter, guess.counter);
+  Value known = t.s.select(isExpected, guess.now, t.s.i32(std::numeric_limits<int32_t>::min()));
+  byFirstLane(t, [&] { wait(t, turn, known); });
+  t.gpu.syncWarp();
+  addOneTile(t, add, coordinates);
+  const Guess nextGuess = guessAfter(t, guess, turns, place);
   t.gpu.waitBoxesWritten();
   t.gpu.syncWarp();
   byFirstLane(t, [&] { pass(t, turn); });
+  return nextGuess;
 }
 
 void cuda::lowerAdder(Threads &t, sm::AddOutOp add) {
   freeBuffer(t);
-  auto loop = scf::WhileOp::create(t.b, TypeRange{}, ValueRange{});
+  SmallVector<Value> guess;
+  if (add.getTurn())
+    guess = {t.s.i32(0), t.s.i64(0), t.s.i32(0)};
+  const SmallVector<Type> types(ValueRange(guess).getTypes());
+  const SmallVector<Location> places(guess.size(), t.b.getLoc());
+  auto loop = scf::WhileOp::create(t.b, types, guess);
   OpBuilder::InsertionGuard guard(t.b);
-  t.b.createBlock(&loop.getBefore());
+  Block *test = t.b.createBlock(&loop.getBefore(), {}, types, places);
   t.gpu.barrier(t.s.i32(kHanded), handingThreads(t));
-  scf::ConditionOp::create(t.b, t.s.compare(Compare::ne, read(t, follows), 0), ValueRange{});
-  t.b.createBlock(&loop.getAfter());
-  addOneTile(t, add);
-  scf::YieldOp::create(t.b);
+  scf::ConditionOp::create(t.b, t.s.compare(Compare::ne, read(t, follows), 0), test->getArguments());
+  Block *body = t.b.createBlock(&loop.getAfter(), {}, types, places);
+  if (add.getTurn()) {
+    auto [row, counter, now] =
+        addTileInTurn(t, add, {body->getArgument(0), body->getArgument(1), body->getArgument(2)});
+    guess = {row, counter, now};
+  } else {
+    addOneTile(t, add, readPlace(t, add));
+  }
+  scf::YieldOp::create(t.b, guess);
 }

@@ -11,7 +11,7 @@ namespace tegula::cuda {
 void inTurn(Threads &t, tile::AtomicAddOp op, llvm::function_ref<void()> add);
 void inTurn(Threads &t, sm::AddOutOp op, llvm::function_ref<void()> add);
 
-// The adder: a warp beside the producer, which makes the TMA additions of all consumer warps in their turns. Consumers
+// The adder: a warp beside the producer, which makes the TMA additions of all consumer warps, perhaps in turns. Consumers
 // write a tile to the buffer and, for one tile at a time, an order to the mailbox: coordinates and turn.
 
 /// Returns an addition of `roles` that the adder makes. Null if there is none.
