@@ -66,9 +66,11 @@ KeyPlace placeInGrid() { return {programId(0), programId(1), programId(2), const
 /// The instances of a kv head take its blocks from the last one to the first. With a diagonal, an instance begins with
 /// the queries that only it and the instances after it visit. Instances that start together then visit each tile one
 /// step after each other, and wait for none if their steps take the same time.
-KeyPlace placeInOrder() {
-  Value number = cast(i32, programId(1));
-  return {numPrograms(1) - 1 - programId(1), programId(0), programId(2), number, number + 1};
+KeyPlace placeInOrder(Value kv_heads) {
+  Value number = cast(i32, programId(1)), together = numPrograms(0);
+  Value groups = cast(i32, kv_heads) / cast(i32, together), group = cast(i32, programId(2));
+  return {numPrograms(1) - 1 - programId(1), programId(0) + group % groups * together,
+          cast(DType::index, group / groups), number, number + 1};
 }
 
 /// Returns the turn of an instance at the tile from query `i` on. `before` are the queries (i32) that the
@@ -180,7 +182,7 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,
                     View dK, View dV, Value scale, VariantViews views) {
-  const KeyPlace instance = c.deterministic ? placeInOrder() : placeInGrid();
+  const KeyPlace instance = c.deterministic ? placeInOrder(K.dim(1)) : placeInGrid();
   Value j = instance.block * c.block_n, kv_head = instance.kv_head, batch = instance.batch;
   Value group = queryHeadsPerKvHead(Q, K);
 

@@ -11,6 +11,16 @@ constexpr int64_t kMaxWork = (int64_t(1) << 31) - (int64_t(1) << 24);
 /// The most program instances that a device launches along one axis.
 constexpr int64_t kMaxGridX = (int64_t(1) << 31) - 1;
 
+/// Returns how many kv heads alternate so that the instances of a head that run at the same time have started one after
+/// another: about as many as have all of their blocks on the device. It divides the number of kv heads.
+static Size headsTogether(const Size &blocks, const Size &kv_heads) {
+  const Size wanted = ceilDiv(max(concurrency(), 1), max(blocks, 1));
+  Size together = 1;
+  for (int64_t heads : {2, 4, 8, 16, 32, 64})
+    together = select((heads <= wanted) & (kv_heads % heads == 0), heads, together);
+  return together;
+}
+
 std::array<Size, 3> launchGrid(GridRows rows, const Schedule &schedule) {
   const Size batch("batch"), heads("heads"), kv_heads("kv_heads"), seqlen_q("seqlen_q"), seqlen_k("seqlen_k");
   const std::array<Size, 3> queries = {ceilDiv(seqlen_q, schedule.block_m), heads, batch};
@@ -29,8 +39,10 @@ std::array<Size, 3> launchGrid(GridRows rows, const Schedule &schedule) {
   }
   case GridRows::keys:
     return {ceilDiv(seqlen_k, schedule.block_n), kv_heads, batch};
-  case GridRows::ordered_keys:
-    return {kv_heads, ceilDiv(seqlen_k, schedule.block_n), batch};
+  case GridRows::ordered_keys: {
+    const Size blocks = ceilDiv(seqlen_k, schedule.block_n), together = headsTogether(blocks, kv_heads);
+    return {together, blocks, kv_heads / together * batch};
+  }
   case GridRows::none:
     return {1, heads, batch};
   }

@@ -54,9 +54,21 @@ TEST(LaunchGrid, IsTooLargeToLaunchIfTheCounterCannotCountTheBlocks) {
       std::tuple(int64_t(1) << 31, 1, 1));
 }
 
-TEST(LaunchGrid, AlternatesHeadsIfBlocksOfKeysHaveAnOrder) {
+TEST(LaunchGrid, HasAnInstanceForEachBlockOfKeysOfAKvHead) {
   EXPECT_EQ(gridOf(kShape, 1, TileScheduler::single_tile, GridRows::keys), std::tuple(2, 3, 2));
-  EXPECT_EQ(gridOf(kShape, 1, TileScheduler::single_tile, GridRows::ordered_keys), std::tuple(3, 2, 2));
+}
+
+TEST(LaunchGrid, AlternatesAsManyHeadsAsRunIfBlocksOfKeysHaveAnOrder) {
+  const AttentionShape shape{.batch = 3, .heads = 12, .kv_heads = 12, .seqlen_q = 4096, .seqlen_k = 4096};
+  auto gridFor = [&](int64_t resident) {
+    return gridOf(shape, resident, TileScheduler::single_tile, GridRows::ordered_keys);
+  };
+  const int64_t blocks = std::get<1>(gridFor(1));
+  EXPECT_EQ(gridFor(0), std::tuple(1, blocks, 36));
+  EXPECT_EQ(gridFor(blocks), std::tuple(1, blocks, 36));
+  EXPECT_EQ(gridFor(blocks + 1), std::tuple(2, blocks, 18));
+  EXPECT_EQ(gridFor(4 * blocks), std::tuple(4, blocks, 9));
+  EXPECT_EQ(gridFor(100 * blocks), std::tuple(4, blocks, 9)); // 8 does not divide 12.
 }
 
 TEST(LaunchGrid, CountsBlocksBeyond64Bits) {

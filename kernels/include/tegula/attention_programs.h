@@ -52,8 +52,9 @@ enum class GridRows {
   scheduled, ///< {Kernel::concurrency(), 1, 1} or fewer if the schedule is persistent, otherwise as queries
   queries,   ///< {ceil(seqlen_q / block_m), heads, batch}
   keys,      ///< {ceil(seqlen_k / block_n), kv_heads, batch}
-  /// {kv_heads, ceil(seqlen_k / block_n), batch}: kv heads alternate, so that an instance of a kv head starts later
-  /// than the one before it. flash2_backward has this grid instead of `keys` if it is deterministic.
+  /// {together, ceil(seqlen_k / block_n), kv_heads / together * batch}: `together` kv heads alternate, so that an
+  /// instance of a kv head starts later than the one before it. flash2_backward has this grid instead of `keys` if it
+  /// is deterministic.
   ordered_keys,
   none, ///< {1, heads, batch}
 };
