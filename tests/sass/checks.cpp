@@ -243,11 +243,9 @@ std::string orderOf(const Sass &sass, const SassLoop &loop) {
   return order;
 }
 
-int exponentialsOf(const Sass &sass, const SassLoop &loop) {
-  int count = 0;
-  for (size_t at : sass.iteration(loop))
-    count += sass.code()[at].is("MUFU.EX2");
-  return count;
+int countOf(const Sass &sass, const SassLoop &loop, std::string_view opcode) {
+  const std::vector<size_t> iteration = sass.iteration(loop);
+  return static_cast<int>(std::ranges::count_if(iteration, [&](size_t at) { return sass.code()[at].is(opcode); }));
 }
 
 } // namespace tegula::testing

@@ -23,7 +23,7 @@ std::string sharedFragments(const Sass &sass);
 /// slot), `sequence_wait` and `sequence_arrive` (a warpgroup takes and passes the mutex for MMAs).
 std::string orderOf(const Sass &sass, const SassLoop &loop);
 
-/// Returns the number of exponentials in one iteration.
-int exponentialsOf(const Sass &sass, const SassLoop &loop);
+/// Returns how often one iteration has an opcode, such as MUFU.EX2, with or without modifiers.
+int countOf(const Sass &sass, const SassLoop &loop, std::string_view opcode);
 
 } // namespace tegula::testing

@@ -77,7 +77,8 @@ TEST(Order, IsThatOfOneIteration) {
   const SassLoop loop = sass.productLoops()[0];
   EXPECT_EQ(orderOf(sass, loop),
             "consumer_wait, sequence_wait, product, sequence_arrive, wait 1, exponentials, wait 0, release");
-  EXPECT_EQ(exponentialsOf(sass, loop), 9);
+  EXPECT_EQ(countOf(sass, loop, "MUFU.EX2"), 9);
+  EXPECT_EQ(countOf(sass, loop, "BAR"), 2);
 }
 
 } // namespace
