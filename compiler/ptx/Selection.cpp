@@ -145,10 +145,16 @@ void Selection::selectBranch(BranchInst &branch) {
 
 void Selection::selectSwitch(SwitchInst &instruction) {
   Type *type = instruction.getCondition()->getType();
-  Operand value = extended(scalar(instruction.getCondition()), type, /*isSigned=*/false);
-  if (type->isIntegerTy(1))
-    refuse("a switch on a condition");
+  const bool isCondition = type->isIntegerTy(1);
+  Operand value = isCondition ? readable(instruction.getCondition())
+                              : extended(scalar(instruction.getCondition()), type, /*isSigned=*/false);
   for (auto &choice : instruction.cases()) {
+    if (isCondition) {
+      Operand isCase =
+          choice.getCaseValue()->isOne() ? value : emit("not.pred $0, $1", RegisterClass::pred, {value});
+      append("@$0 bra $1;", {isCase, labelOf(choice.getCaseSuccessor())}, 0);
+      continue;
+    }
     Operand number = extended(Operand::ofInteger(choice.getCaseValue()->getSExtValue()), type, /*isSigned=*/false);
     Operand isEqual = emit("setp.eq." + toString(classOf(type)) + " $0, $1, $2", RegisterClass::pred, {value, number});
     append("@$0 bra $1;", {isEqual, labelOf(choice.getCaseSuccessor())}, 0);

@@ -51,6 +51,21 @@ define ptx_kernel void @chooses(i32 %x, i32 %y, float %score) {
   ret void
 }
 
+; A condition is its own comparison.
+; CHECK-LABEL: .visible .entry chooses_side(
+define ptx_kernel void @chooses_side(i32 %x) {
+  ; CHECK: setp.eq.b32 %p[[C:[0-9]+]],
+  %c = icmp eq i32 %x, 1
+  ; CHECK: not.pred %p[[N:[0-9]+]], %p[[C]];
+  ; CHECK-NEXT: @%p[[N]] bra
+  switch i1 %c, label %end [ i1 false, label %then ]
+then:
+  call void asm sideeffect "st;", "~{memory}"()
+  br label %end
+end:
+  ret void
+}
+
 ; A narrow number is compared without the bits above it.
 ; CHECK-LABEL: .visible .entry chooses_case(
 define ptx_kernel void @chooses_case(i32 %x) {

@@ -7,7 +7,6 @@
 ; RUN: not tegula-opt --ptx %t/parameter.ll 2>&1 | FileCheck %s --check-prefix=PARAMETER
 ; RUN: not tegula-opt --ptx %t/variable.ll 2>&1 | FileCheck %s --check-prefix=VARIABLE
 ; RUN: not tegula-opt --ptx %t/condition.ll 2>&1 | FileCheck %s --check-prefix=CONDITION
-; RUN: not tegula-opt --ptx %t/switch.ll 2>&1 | FileCheck %s --check-prefix=SWITCH
 ; RUN: not tegula-opt --ptx %t/pack.ll 2>&1 | FileCheck %s --check-prefix=PACK
 
 ;--- instruction.ll
@@ -70,16 +69,6 @@ define ptx_kernel void @f(i32 %x, i32 %y) {
   ret void
 }
 declare i1 @llvm.smax.i1(i1, i1)
-;--- switch.ll
-; SWITCH: cannot print PTX for a switch on a condition
-define ptx_kernel void @f(i32 %x) {
-  %a = icmp eq i32 %x, 1
-  switch i1 %a, label %end [ i1 true, label %then ]
-then:
-  br label %end
-end:
-  ret void
-}
 ;--- pack.ll
 ; PACK: cannot print PTX for packing
 define ptx_kernel void @f(i32 %x) {

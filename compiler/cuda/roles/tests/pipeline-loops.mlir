@@ -395,3 +395,45 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+#v = #sm.layout<registers = [1:2:1, 0:8:8], lanes = [1:32:2], warps = [0:8:1]>
+
+// A turn encloses the stores of both tiles, also of the one that the program computes first. The last one passes it.
+// CHECK-LABEL: func @turn_of_two_stores
+// CHECK: scf.for
+// CHECK-NOT: sm.producer_store
+// CHECK: sm.sequence_wait stores %[[LAST:.*]][
+// CHECK: sm.producer_store
+// CHECK: sm.producer_store %{{.*}}, %[[LAST]][
+// CHECK: tile.steps = "< p0.rhs p1.rhs > p0@1 p1@1"
+module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @turn_of_two_stores(%n: index, %q: !sm.shared<128x64xbf16, 128>, %x: tensor<64x64xbf16, #v>,
+                                %y: tensor<64x64xbf16, #v>) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %none = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+      %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %a = %x, %b = %y)
+          -> (tensor<128x64xf32, #c>, tensor<64x64xbf16, #v>, tensor<64x64xbf16, #v>) {
+        %second = arith.addf %b, %y : tensor<64x64xbf16, #v>
+        %v1 = sm.to_shared %second : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
+        %first = arith.addf %a, %x : tensor<64x64xbf16, #v>
+        %v0 = sm.to_shared %first : tensor<64x64xbf16, #v> -> !sm.shared<64x64xbf16, 128>
+        %f = sm.wgmma %q, %v0 depth 64 acc %o
+          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+          -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+        %g = sm.wgmma %q, %v1 depth 64 acc %s
+          : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<128x64xf32, #c>
+          -> !sm.inflight<tensor<128x64xf32, #c>>
+        %next = sm.await %g : !sm.inflight<tensor<128x64xf32, #c>>
+        scf.yield %next, %first, %second : tensor<128x64xf32, #c>, tensor<64x64xbf16, #v>, tensor<64x64xbf16, #v>
+      }
+    }
+    return
+  }
+}

@@ -186,7 +186,8 @@ static void addOneTile(Threads &t, sm::AddOutOp add, ArrayRef<Value> coordinates
   {
     OpBuilder::InsertionGuard guard(t.b);
     t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.s.compare(Compare::slt, t.lane(), t.warps())).thenBlock());
-    t.gpu.fenceAsyncTensors();
+    if (add.getTurn())
+      t.gpu.fenceAsyncTensors(); // The additions come after those of earlier turns.
     addBoxes(t, boxesToAdd(t, add, t.lane(), coordinates), /*predicate=*/nullptr);
   }
   t.gpu.waitBoxes();
