@@ -138,7 +138,8 @@ void LoopOrder::start(Number mma) {
 }
 
 /// Emits the write of an operand and what it needs: after each wait all that waits for nothing else. A turn begins
-/// before the first wait, and before other writes, one of which may pass it. Releases that need the write come after it.
+/// before the first wait, and before other writes, one of which may pass it. Releases that need the write come after
+/// it.
 void LoopOrder::write(Number store) {
   for (Number op = 0; turn_ && op < store; ++op)
     if (isDelayed(ops_[op]) == isDelayed(ops_[store]) && isReady(op) &&

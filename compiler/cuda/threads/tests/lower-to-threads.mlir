@@ -197,6 +197,23 @@ func.func @loads_in_pairs(%x: !tile.view<2xbf16>, %i: index) {
 
 // -----
 
+#vectors = #sm.layout<registers = [0:4:1], lanes = [0:32:4], warps = [*:4]>
+
+// Four neighbours of a thread are one access of 16 bytes, if all of them are inside the tensor or all outside.
+// CHECK-LABEL: func.func @vectors
+// CHECK: ld.global.v4.b32
+// CHECK-COUNT-4: ld.global.b32
+// CHECK: st.global.v4.b32
+// CHECK-COUNT-4: st.global.b32
+func.func @vectors(%x: !tile.view<1xf32>, %y: !tile.view<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %0 = tile.load %x[%c0] : !tile.view<1xf32> -> tensor<128xf32, #vectors>
+  tile.store %0, %y[%c0] : tensor<128xf32, #vectors>, !tile.view<1xf32>
+  return
+}
+
+// -----
+
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // In a row of 15 elements, the last column has no neighbour.
