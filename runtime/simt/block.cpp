@@ -204,7 +204,14 @@ void Block::barrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
 void Block::arriveAtBarrier(Lane &lane, uint32_t site, uint32_t id, uint32_t threads) {
   if (executionOf(lane, site, [=, this, &lane] { arriveAtBarrier(lane, site, id, threads); }) != Execution::Normal)
     return;
+  const std::vector<uint32_t> &gone = barriers_[{rankOf(lane.number), id}].gone;
+  if (std::ranges::find(gone, lane.number) != gone.end()) {
+    report(SimtErrorKind::barrier_misuse, lane.number, site,
+           "arrives again at barrier " + std::to_string(id) + ", for which other threads have not come");
+    return block(lane, LaneState::AtBarrier, site); // For good: nothing wakes it.
+  }
   Barrier &barrier = come(lane, site, id, threads);
+  barrier.gone.push_back(lane.number);
   clocks_.publish(lane.number, barrier.arrived);
   if (barrier.come == barrier.threads)
     completeBarrier(barrier);
@@ -266,6 +273,7 @@ void Block::completeBarrier(Barrier &barrier) {
   for (uint32_t number : barrier.waiting)
     wake(lanes_[number]);
   barrier.waiting.clear();
+  barrier.gone.clear();
   barrier.come = 0;
 }
 

@@ -216,7 +216,8 @@ private:
     uint32_t come = 0;
     bool isSequence = false;       ///< The barrier orders no memory.
     std::vector<uint32_t> waiting; ///< Lanes that have arrived and wait.
-    VectorClock arrived;           ///< Clocks of the lanes that have arrived and do not wait.
+    std::vector<uint32_t> gone;    ///< Lanes that have arrived and do not wait.
+    VectorClock arrived;           ///< Their clocks.
   };
 
   void start(int64_t cluster);

@@ -119,17 +119,19 @@ constexpr Explained kOfPingpongBackward[] = {
     {"mbarrier.try_wait", "return {q, do_i, seen, ", 3},
 };
 
-/// Without ping-pong, the backward pass starts dP together with S, and dK together with dQ. With one stage, a tile of Q
+/// Without ping-pong, the backward pass starts dP together with S, and dQ together with dK. With one stage, a tile of Q
 /// comes only after both warpgroups have read P of the tile before. Lanes read the row statistics before the barriers
 /// of P and dS, each of which has a fence. After the loop, a warpgroup stages dK in the columns of K that only its own
-/// dQ has read, and lanes read dK and dV from there.
+/// dQ has read, and lanes read dK and dV from there. A warp meets before it hands a tile to the adder, or gets the
+/// buffer back from it, because a GPU counts whole warps at a barrier; the executor counts lanes.
 constexpr Explained kOfSerialBackward[] = {
     {"wgmma.fence", "Value dp = dot(", 1},
-    {"wgmma.fence", "dk = dot(", 1},
+    {"wgmma.fence", "Value dq = dot(", 1},
     {"fence.proxy.async", "return {q, do_i, seen, ", 1},
     {"bar.sync", "return {q, do_i, seen, ", 1},
-    {"fence.proxy.async", "Value do_i = at.dO.load(", 1},
     {"bar.warp.sync", "Value do_i = at.dO.load(", 1},
+    {"bar.warp.sync", "return dQ.atomicAdd(", 1},
+    {"bar.warp.sync", "return record(name, spread, ", 2},
     {"fence.proxy.async", "dK.at(batch, kv_head).store(", 2},
     {"bar.sync", "dK.at(batch, kv_head).store(", 1},
 };
