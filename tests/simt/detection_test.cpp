@@ -92,6 +92,15 @@ TEST(SimtDetection, SequencesDoNotOrderMemory) {
   expectFault(asKernel<writeThenRead<Order::sequence>>, SimtErrorKind::race, "race on shared memory");
 }
 
+/// The first warp arrives twice, and the second one does not come.
+void arriveAgain(const Me &me) {
+  for (int round = 0; round < 2 && me.thread() < 32; ++round)
+    me.ops->barrier_arrive(me.lane, 3, 1, 64);
+}
+TEST(SimtDetection, WhoArrivesAgainAtABarrierWhereOthersAreMissing) {
+  expectFault(asKernel<arriveAgain>, SimtErrorKind::barrier_misuse, "arrives again at barrier 1");
+}
+
 void waitForSequence(const Me &me) { me.ops->sequence_wait(me.lane, 3, 1, 64); }
 TEST(SimtDetection, SequencesDoNotHoldUpARunaway) {
   auto findingsOf = [](SimtScheduler scheduler) {
