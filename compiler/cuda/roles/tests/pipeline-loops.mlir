@@ -437,3 +437,49 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+// The MMA that reads the only slot of a ring starts before the one that reads none, although the program has them the
+// other way around. The slot is released while the other MMA runs.
+// CHECK-LABEL: func @only_slot_first
+// CHECK: scf.for
+// CHECK: %[[K:.*]] = sm.consumer_wait
+// CHECK: %[[READS:.*]] = sm.wgmma %{{.*}}, %[[K]]
+// CHECK-NEXT: %[[OTHER:.*]] = sm.wgmma
+// CHECK-NEXT: sm.await %[[READS]]
+// CHECK-NEXT: sm.release
+// CHECK: sm.await %[[OTHER]]
+// CHECK: tile.steps = "p1 p0"
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @only_slot_first(%n: index, %q: !sm.shared<64x64xbf16, 128>, %w: !sm.shared<64x64xbf16, 128>) {
+    %kring = sm.alloc : !sm.shared<1x64x64xbf16, 128>
+    %kb = sm.channel %kring : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+      %r:3 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %p = %none, %phase = %zero)
+          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>, i32) {
+        %f = sm.wgmma %q, %w depth 64 acc %o
+          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+          -> !sm.inflight<tensor<64x64xf32, #c>>
+        %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+        %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+        %g = sm.wgmma %q, %k depth 64 acc %p
+          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+          -> !sm.inflight<tensor<64x64xf32, #c>>
+        %t = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+        sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
+        %other = arith.xori %phase, %one : i32
+        scf.yield %s, %t, %other : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>, i32
+      }
+    }
+    return
+  }
+}
