@@ -443,7 +443,7 @@ module attributes {tile.overlap = "pingpong", tile.num_warps = 8 : i64, tile.pro
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // The MMA that reads the only slot of a ring starts before the one that reads none, although the program has them the
-// other way around. The slot is released while the other MMA runs.
+// other way around and more of the iteration waits for that one. The slot is released while the other MMA runs.
 // CHECK-LABEL: func @only_slot_first
 // CHECK: scf.for
 // CHECK: %[[K:.*]] = sm.consumer_wait
@@ -470,6 +470,9 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
           : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
           -> !sm.inflight<tensor<64x64xf32, #c>>
         %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+        %s2 = arith.addf %s, %s : tensor<64x64xf32, #c>
+        %s4 = arith.addf %s2, %s2 : tensor<64x64xf32, #c>
+        %s8 = arith.addf %s4, %s4 : tensor<64x64xf32, #c>
         %k = sm.consumer_wait %kb[%zero] phase %phase : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %g = sm.wgmma %q, %k depth 64 acc %p
           : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
@@ -477,7 +480,7 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
         %t = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
         sm.release %kb[%zero] : !sm.channel<1, !sm.shared<64x64xbf16, 128>>
         %other = arith.xori %phase, %one : i32
-        scf.yield %s, %t, %other : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>, i32
+        scf.yield %s8, %t, %other : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>, i32
       }
     }
     return
