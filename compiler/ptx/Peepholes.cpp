@@ -28,7 +28,9 @@ public:
           replaced_.push_back(&instruction);
         }
     }
-    RecursivelyDeleteTriviallyDeadInstructions(replaced_);
+    for (BasicBlock &block : function_)
+      addNumbersAgain(block);
+    RecursivelyDeleteTriviallyDeadInstructionsPermissive(replaced_);
   }
 
 private:
@@ -38,6 +40,8 @@ private:
     switch (instruction.getOpcode()) {
     case Instruction::Add:
       return moveNumberOutward(instruction);
+    case Instruction::Or:
+      return addNumber(cast<PossiblyDisjointInst>(instruction));
     case Instruction::Mul:
       return moveShiftOutward(instruction);
     case Instruction::Select:
@@ -91,6 +95,34 @@ private:
         return builder_.CreateAdd(sumOf(inner->getOperand(0), instruction.getOperand(1 - side)), number);
     }
     return nullptr;
+  }
+
+  /// Replaces x | number by x + number if they have no bit in common. ptxas makes a constant offset of a sum only.
+  Value *addNumber(PossiblyDisjointInst &instruction) {
+    Value *number = instruction.getOperand(1);
+    return instruction.isDisjoint() && isa<ConstantInt>(number)
+               ? builder_.CreateNUWAdd(instruction.getOperand(0), number)
+               : nullptr;
+  }
+
+  /// Computes x + number again in each block that uses it, because the sum often costs nothing there, and a register
+  /// between the blocks. The start addresses of the steps of an MMA would fill the uniform registers of a loop.
+  void addNumbersAgain(BasicBlock &block) {
+    DenseMap<Value *, Instruction *> sums;
+    for (Instruction &user : block)
+      for (Use &use : isa<PHINode>(user) ? MutableArrayRef<Use>() : MutableArrayRef(user.op_begin(), user.op_end())) {
+        auto *sum = dyn_cast<Instruction>(use);
+        if (!sum || sum->getParent() == &block || sum->getOpcode() != Instruction::Add ||
+            !sum->getType()->isIntegerTy(32) || !isa<ConstantInt>(sum->getOperand(1)))
+          continue;
+        Instruction *&here = sums[sum];
+        if (!here) {
+          here = sum->clone();
+          here->insertBefore(user.getIterator());
+          replaced_.push_back(sum);
+        }
+        use = here;
+      }
   }
 
   Value *sumOf(Value *x, Value *y) {

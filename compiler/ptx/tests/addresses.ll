@@ -61,3 +61,24 @@ next:
   ret void
 }
 attributes #0 = { "nvvm.reqntid"="128" "nvvm.minctasm"="1" }
+
+; A number without common bits is added, because only a sum becomes the offset of an access. A block that uses a sum with
+; a number adds the number itself: no register then holds the sum before it.
+; CHECK-LABEL: .visible .entry offsets(
+define ptx_kernel void @offsets(i32 %x, i32 %n) {
+  ; CHECK: shl.b32 %r[[ROW:[0-9]+]], %r{{[0-9]+}}, 4;
+  ; CHECK-NEXT: add.s32 %r[[A:[0-9]+]], %r[[ROW]], 8;
+  ; CHECK-NEXT: st [%r[[A]]];
+  %row = shl i32 %x, 4
+  %a = or disjoint i32 %row, 8
+  call void asm sideeffect "st [$0];", "r"(i32 %a)
+  %c = icmp eq i32 %n, 0
+  br i1 %c, label %end, label %next
+next:
+  ; CHECK: add.s32 %r[[B:[0-9]+]], %r[[ROW]], 8;
+  ; CHECK-NEXT: st [%r[[B]]], [%r[[B]]];
+  call void asm sideeffect "st [$0], [$1];", "r,r"(i32 %a, i32 %a)
+  br label %end
+end:
+  ret void
+}
