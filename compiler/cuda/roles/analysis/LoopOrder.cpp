@@ -61,10 +61,10 @@ void LoopOrder::order(ArrayRef<sm::Step> steps) {
       entries_.push_back({Kind::passTurn});
     if (step.kind == Kind::start && isInTurn)
       checkTurn(mma);
-    if (step.kind == Kind::start && !hasTurns)
-      setAccumulators(steps.drop_front(i + 1));
-    if (step.kind == Kind::start)
+    if (step.kind == Kind::start) {
+      setRegisters(numbers_.at(mma), steps.drop_front(i + 1), /*accumulators=*/!hasTurns);
       start(numbers_.at(mma));
+    }
     if (step.isWrite())
       write(numbers_.at(writerOf(mma, step.kind == Kind::lhs)));
   }
@@ -101,18 +101,30 @@ void LoopOrder::endTurn(bool isPassedByWrite) {
   }
 }
 
-/// Emits the first values of the accumulators of MMAs that start together with the one before `steps`: ptxas would wait
-/// for this one before it writes their registers. A loop with turns, of which a warpgroup has more in flight, has no
-/// registers for them so early.
-void LoopOrder::setAccumulators(ArrayRef<sm::Step> steps) {
+/// Emits the operands in registers, and on request the first values of the accumulators, of MMAs that start together
+/// with `first`, the one before `steps`. One fence is then enough for all of them, and ptxas does not wait for the
+/// first before it writes accumulators. A loop with turns, of which a warpgroup has more MMAs in flight, has no
+/// registers for accumulators so early.
+void LoopOrder::setRegisters(Number first, ArrayRef<sm::Step> steps, bool accumulators) {
   const Labels mmas = labelledMmas(loop_);
+  auto startsTogether = [&](Number mma) {
+    llvm::BitVector missing = needs_[mma];
+    missing.reset(awaited_).reset(needs_[first]);
+    return missing.none();
+  };
+  auto set = [&](sm::WgmmaOp mma, Value value) {
+    Operation *writer = value ? value.getDefiningOp() : nullptr;
+    if (writer && isInBody(value) && isDelayed(writer) == isDelayed(mma))
+      emit(numbers_.at(writer));
+  };
   for (const sm::Step &step : steps) {
     sm::WgmmaOp mma = step.kind == Kind::start ? mmas.lookup(step.label) : sm::WgmmaOp();
-    if (!mma || !isReady(numbers_.at(mma)))
+    if (!mma || !startsTogether(numbers_.at(mma)))
       return;
-    Operation *start = mma.getAcc() ? mma.getAcc().getDefiningOp() : nullptr;
-    if (start && isInBody(mma.getAcc()) && isDelayed(start) == isDelayed(mma))
-      emit(numbers_.at(start));
+    if (accumulators)
+      set(mma, mma.getAcc());
+    if (isa<RankedTensorType>(mma.getLhs().getType()))
+      set(mma, mma.getLhs());
   }
 }
 

@@ -26,7 +26,7 @@ public:
 
 private:
   void order(llvm::ArrayRef<sm::Step> steps);
-  void setAccumulators(llvm::ArrayRef<sm::Step> steps);
+  void setRegisters(Number first, llvm::ArrayRef<sm::Step> steps, bool accumulators);
   void start(Number mma);
   void write(Number store);
   void takeTurn();

@@ -486,3 +486,47 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#words = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
+
+// The registers that the second of two MMAs reads are packed before the first one starts, so that both need one fence.
+// CHECK-LABEL: func @packed_before_the_first
+// CHECK: scf.for
+// CHECK: sm.await
+// CHECK-COUNT-2: sm.pack
+// CHECK-NEXT: sm.wgmma
+// CHECK-NEXT: sm.wgmma
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @packed_before_the_first(%n: index, %q: !sm.shared<64x64xbf16, 128>, %w: !sm.shared<64x64xbf16, 128>) {
+    sm.roles producer 32 {
+    } consumer 232 {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+      %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%o = %none, %p = %none)
+          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
+        %e = sm.wgmma %q, %w depth 64 : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>
+          -> !sm.inflight<tensor<64x64xf32, #c>>
+        %s = sm.await %e : !sm.inflight<tensor<64x64xf32, #c>>
+        %h = arith.truncf %s : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
+        %first = sm.pack %h : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
+        %f = sm.wgmma %first, %w depth 64 acc %o
+          : tensor<64x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+          -> !sm.inflight<tensor<64x64xf32, #c>>
+        %t = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+        %twice = arith.addf %s, %s : tensor<64x64xf32, #c>
+        %h2 = arith.truncf %twice : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
+        %second = sm.pack %h2 : tensor<64x64xbf16, #c> -> tensor<64x32xi32, #words>
+        %g = sm.wgmma %second, %w depth 64 acc %p
+          : tensor<64x32xi32, #words>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+          -> !sm.inflight<tensor<64x64xf32, #c>>
+        %u = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+        scf.yield %t, %u : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
+      }
+    }
+    return
+  }
+}
