@@ -168,9 +168,12 @@ Value Threads::canLoadByTma(const TensorMap &map) { return areKnown(neededMaps_ 
 
 //===-- Boxes ----------------------------------------------------------------------------------------------------===//
 
+/// Coordinates from this one on are left to lanes. A tile that begins before it ends before 2^31.
+constexpr int64_t kEndOfCoordinates = int64_t{1} << 30;
+
 /// Converts an index to a 32-bit coordinate, clamped to a range. Positions outside the range are outside any tensor
 /// that TMA can address, and so are the limits.
-static Value toCoordinate(Threads &t, Value index) {
+static Value clampToCoordinate(Threads &t, Value index) {
   if (auto cast = index.getDefiningOp<arith::IndexCastOp>(); cast && cast.getIn().getType().isInteger(32))
     return cast.getIn();
   constexpr int64_t first = -(int64_t{1} << 30), last = std::numeric_limits<int32_t>::max();
@@ -179,18 +182,24 @@ static Value toCoordinate(Threads &t, Value index) {
   return t.s.toI32(t.b.createOrFold<arith::MinSIOp>(wide, t.s.i64(last)));
 }
 
-SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position, Value row) {
-  SmallVector<Value> coordinates;
-  auto add = [&](ArrayRef<Value> indices) {
-    for (Value index : llvm::reverse(indices))
-      coordinates.push_back(toCoordinate(t, index));
-  };
-  SmallVector<Value> first = t.scalars(position);
-  if (row)
-    first.front() = t.s.add(first.front(), row);
-  add(first);
+/// Returns the indices of a position in the tensor of the view, the innermost dimension first.
+static SmallVector<Value> indicesOf(Value view, ValueRange position) {
+  SmallVector<Value> indices(llvm::reverse(position));
   for (auto slice = view.getDefiningOp<tile::SliceOp>(); slice; slice = slice.getView().getDefiningOp<tile::SliceOp>())
-    add(t.scalars(slice.getIndices()));
+    llvm::append_range(indices, llvm::reverse(slice.getIndices()));
+  return indices;
+}
+
+SmallVector<Value> cuda::coordinatesOf(Threads &t, Value view, ValueRange position) {
+  return llvm::map_to_vector(indicesOf(view, position),
+                             [&](Value index) { return clampToCoordinate(t, t.scalar(index)); });
+}
+
+/// Returns the coordinates of the first element, or of an element `row` (i32) rows after it, where `areBoxes` holds.
+template <class Op> static SmallVector<Value> testedCoordinatesOf(Threads &t, Op op, Value row) {
+  SmallVector<Value> coordinates = llvm::map_to_vector(indicesOf(op.getView(), op.getPosition()),
+                                                       [&](Value index) { return t.s.toI32(t.scalar(index)); });
+  coordinates[1] = t.s.add(coordinates[1], row);
   return coordinates;
 }
 
@@ -228,7 +237,7 @@ void cuda::storeBoxes(Threads &t, sm::CopyOutOp copy) {
   t.b.setInsertionPointToStart(scf::IfOp::create(t.b, t.isFirstLane()).thenBlock());
   Value row = rowOfWarp(t, copy), place = t.s.mul(row, sm::kPanelBytes);
   place = t.s.add(place, t.sharedAddress(copy.getShared()));
-  SmallVector<Value> coordinates = coordinatesOf(t, copy.getView(), copy.getPosition(), t.s.toIndex(row));
+  SmallVector<Value> coordinates = testedCoordinatesOf(t, copy, row);
   forEachBox(t, copy.getShared().getType(), place, coordinates, static_cast<int64_t>(*copy.getRowsOfWarp()),
              [&](Value place, ValueRange at) { t.gpu.storeBox(t.parameterOf(mapOf(copy)), at, place); });
   t.gpu.commitBoxes();
@@ -264,8 +273,7 @@ static SmallVector<AddedBox> boxesOf(Threads &t, sm::AddOutOp add, Value warp,
 }
 
 SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add) {
-  return boxesOf(t, add, t.warp(),
-                 [&](Value row) { return coordinatesOf(t, add.getView(), add.getPosition(), t.s.toIndex(row)); });
+  return boxesOf(t, add, t.warp(), [&](Value row) { return testedCoordinatesOf(t, add, row); });
 }
 
 SmallVector<AddedBox> cuda::boxesToAdd(Threads &t, sm::AddOutOp add, Value warp, ArrayRef<Value> coordinates) {
@@ -325,24 +333,45 @@ Value cuda::isBox(Threads &t, sm::ProducerLoadOp load) { return isBoxOf(t, load)
 Value cuda::isBox(Threads &t, sm::FallbackCopyOp fill) { return isBoxOf(t, fill); }
 Value cuda::isBox(Threads &t, sm::ReadOrLoadOp read) { return isBoxOf(t, read); }
 
-/// Returns the first row that `areBoxes` tests: that of this warp, or of all warps if they need one result.
-static Value firstRow(Threads &t, sm::CopyOutOp copy) { return rowOfWarp(t, copy); }
-static Value firstRow(Threads &t, sm::AddOutOp) { return t.s.i32(0); }
+/// Adds what limits `index`: its bounds if a loop counts it, or if it is the count of the iteration before.
+static void addLimits(Value index, SmallVectorImpl<Value> &limits) {
+  auto argument = dyn_cast<BlockArgument>(index);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  APInt step;
+  if (!loop || !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
+    return limits.push_back(index);
+  if (argument != loop.getInductionVar()) {
+    if (loop.getTiedLoopYieldedValue(argument)->get() != loop.getInductionVar())
+      return limits.push_back(index);
+    limits.push_back(loop.getTiedLoopInit(argument)->get());
+  }
+  limits.append({loop.getLowerBound(), loop.getUpperBound()});
+}
 
-/// Tests that a tensor map exists, and that no row, column or index of a slice is negative. A GPU reports an illegal
-/// instruction for a box that is stored before the first row, column or matrix.
-template <class Op> static Value areBoxesOf(Threads &t, Op op) {
-  Value areBoxes = t.exists(mapOf(op)), row = t.s.toIndex(firstRow(t, op));
-  auto require = [&](Value index) { areBoxes = t.s.both(areBoxes, t.s.compare(Compare::sge, index, 0)); };
-  require(t.s.add(row, t.scalar(op.getPosition().front())));
-  if (Value column = op.getPosition().back(); !matchPattern(column, m_Zero()))
-    require(t.scalar(column));
-  for (auto slice = op.getView().template getDefiningOp<tile::SliceOp>(); slice;
-       slice = slice.getView().template getDefiningOp<tile::SliceOp>())
-    for (Value index : slice.getIndices())
-      require(t.scalar(index));
+/// Tests that a tensor map exists, and that all indices are coordinates. A GPU reports an illegal instruction for a box
+/// that is stored before the first row, column or matrix.
+static Value areBoxesAt(Threads &t, const TensorMap &map, ArrayRef<Value> indices) {
+  Value areBoxes = t.exists(map);
+  for (Value index : indices)
+    if (!matchPattern(index, m_Zero()))
+      areBoxes = t.s.both(areBoxes, t.s.compare(Compare::ult, t.s.toI64(index), kEndOfCoordinates));
   return areBoxes;
 }
 
-Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) { return areBoxesOf(t, copy); }
-Value cuda::areBoxes(Threads &t, sm::AddOutOp add) { return areBoxesOf(t, add); }
+Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
+  SmallVector<Value> indices = t.scalars(indicesOf(copy.getView(), copy.getPosition()));
+  indices[1] = t.s.add(indices[1], t.s.toIndex(rowOfWarp(t, copy)));
+  return areBoxesAt(t, mapOf(copy), indices);
+}
+
+/// Tests before the loop around the op what limits all iterations, and here only where something else counts.
+Value cuda::areBoxes(Threads &t, sm::AddOutOp add) {
+  SmallVector<Value> limits;
+  for (Value index : indicesOf(add.getView(), add.getPosition()))
+    addLimits(index, limits);
+  auto source = add->getParentOfType<scf::ForOp>();
+  OpBuilder::InsertionGuard guard(t.b);
+  if (source && llvm::all_of(limits, [&](Value limit) { return source.isDefinedOutsideOfLoop(limit); }))
+    t.b.setInsertionPoint(t.b.getInsertionBlock()->getParent()->getParentOfType<scf::ForOp>());
+  return areBoxesAt(t, mapOf(add), t.scalars(limits));
+}

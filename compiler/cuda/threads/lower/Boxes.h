@@ -27,10 +27,8 @@ bool isVector(sm::ProducerLoadOp load);
 void loadBoxes(Threads &t, sm::ProducerLoadOp load, SharedPlace slot, mlir::Value full);
 /// Starts the TMA copies of this warp's rows to global memory.
 void storeBoxes(Threads &t, sm::CopyOutOp copy);
-/// Returns the coordinates of a position, or of `row` rows (an index) after it, in the tensor of the view: i32, the
-/// innermost dimension first.
-llvm::SmallVector<mlir::Value> coordinatesOf(Threads &t, mlir::Value view, mlir::ValueRange position,
-                                             mlir::Value row = nullptr);
+/// Returns the coordinates of a position in the tensor of the view: i32, the innermost dimension first.
+llvm::SmallVector<mlir::Value> coordinatesOf(Threads &t, mlir::Value view, mlir::ValueRange position);
 /// A box that TMA adds to a tensor.
 struct AddedBox {
   mlir::Value map;

@@ -3,7 +3,7 @@
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:16:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // One lane of each warp stores the warp's rows by TMA, in boxes of one panel. This needs a tensor map, and neither row
-// nor matrix may be negative. Otherwise all lanes store. A proxy fence lets TMA see the writes, and a wait at the end
+// nor matrix may be negative or 2^30 or more. Otherwise all lanes store. A proxy fence lets TMA see the writes, and a wait at the end
 // keeps shared memory until TMA has read it.
 // CHECK: tile.tensor_maps = [array<i64: 0, 128, 128, 64, 16>]
 // CHECK-LABEL: func.func @stored(
@@ -14,9 +14,9 @@
 // CHECK: fence.proxy.async.shared::cta;
 // CHECK: nvvm.bar.warp.sync
 // CHECK: %[[HAS:.*]] = arith.cmpi eq, %{{.*}}, %c1_i64
-// CHECK: %[[ROW:.*]] = arith.cmpi sge, %{{.*}}, %c0
+// CHECK: %[[ROW:.*]] = arith.cmpi ult, %{{.*}}, %c1073741824_i64
 // CHECK: %[[BOTH:.*]] = arith.andi %[[HAS]], %[[ROW]]
-// CHECK: %[[HEAD:.*]] = arith.cmpi sge, %{{.*}}, %c0
+// CHECK: %[[HEAD:.*]] = arith.cmpi ult, %{{.*}}, %c1073741824_i64
 // CHECK: %[[ALL:.*]] = arith.andi %[[BOTH]], %[[HEAD]]
 // CHECK: scf.if %[[ALL]] {
 // CHECK: scf.if
@@ -94,18 +94,19 @@ module attributes {tile.arch = 90 : i64, tile.num_warps = 4 : i64, tile.producer
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
 
 // Each warp writes its 16 rows and 64 columns, and one lane adds them in two boxes of one panel. Before that, the warp
-// waits until TMA has read what it wrote before. Without a tensor map, or if a row, column or matrix is negative, lanes
-// add their registers.
+// waits until TMA has read what it wrote before. Without a tensor map, or if a row or matrix is negative or too large,
+// lanes add their registers. The loop's bounds limit its rows, so the test comes before the loop.
 // CHECK: tile.tensor_maps = [array<i64: 0, 128, 2147483647, 32, 16>]
 // CHECK-LABEL: func.func @added(
 // CHECK-SAME: %[[MAP:arg0]]: !llvm.ptr
 // CHECK: setmaxnreg.inc
-// CHECK: scf.for
 // CHECK: %[[HAS:.*]] = arith.cmpi eq, %{{.*}}, %c1_i64
-// CHECK: %[[ROW:.*]] = arith.cmpi sge, %{{.*}}, %c0
-// CHECK: %[[BOTH:.*]] = arith.andi %[[HAS]], %[[ROW]]
-// CHECK: %[[HEAD:.*]] = arith.cmpi sge, %{{.*}}, %c0
+// CHECK: %[[END:.*]] = arith.cmpi ult, %{{.*}}, %c1073741824_i64
+// CHECK: %[[BOTH:.*]] = arith.andi %[[HAS]], %[[END]]
+// CHECK: %[[HEAD:.*]] = arith.cmpi ult, %{{.*}}, %c1073741824_i64
 // CHECK: %[[ALL:.*]] = arith.andi %[[BOTH]], %[[HEAD]]
+// CHECK: scf.for
+// CHECK-NOT: arith.cmpi ult
 // CHECK: scf.if %[[ALL]] {
 // CHECK: cp.async.bulk.wait_group.read 0;
 // CHECK-NEXT: nvvm.bar.warp.sync
