@@ -108,12 +108,13 @@ private:
     return depth;
   }
 
-  /// Assigns layouts to the results of dots, the deepest loop first. Where layouts meet, the conversion is then in the
-  /// outer loop.
+  /// Assigns layouts to the results of dots: first of those that warpgroups compute, whose plan decides, then those in
+  /// the deepest loop. Where layouts meet, the conversion is then in the outer loop.
   void assignDots() {
     SmallVector<Operation *> dots;
     function_.walk([&](tile::DotOp dot) { dots.push_back(dot); });
-    llvm::stable_sort(dots, [](Operation *a, Operation *b) { return loopDepth(a) > loopDepth(b); });
+    auto rank = [](Operation *dot) { return std::pair(onWarpgroups(cast<tile::DotOp>(dot)), loopDepth(dot)); };
+    llvm::stable_sort(dots, [&](Operation *a, Operation *b) { return rank(a) > rank(b); });
     for (Operation *op : dots) {
       auto dot = cast<tile::DotOp>(op);
       std::optional<WarpGrid> grid;
@@ -130,8 +131,8 @@ private:
   /// there are more threads than that.
   int64_t vectorOf(RankedTensorType type) const {
     constexpr int64_t leastBits = 8, bitsOfIndex = 64;
-    const int64_t bits = type.getElementType().isIndex() ? bitsOfIndex
-                                                         : std::max<int64_t>(type.getElementTypeBitWidth(), leastBits);
+    const int64_t bits =
+        type.getElementType().isIndex() ? bitsOfIndex : std::max<int64_t>(type.getElementTypeBitWidth(), leastBits);
     int64_t vector = 128 / bits;
     while (vector > 1 &&
            (type.getShape().back() % vector != 0 || type.getNumElements() < vector * sm::kWarpSize * warps_))

@@ -211,3 +211,28 @@ func.func @sum_with_its_transpose(%n: index, %x: !tile.view<2xf32> {tile.written
   tile.store %r, %x[%c0, %c0] : tensor<32x32xf32>, !tile.view<2xf32>
   return
 }
+
+// -----
+
+// An exact product and one by warpgroups meet. The plan of the warpgroups decides the layout of both, although the exact
+// product comes first.
+// CHECK: #[[LAYOUT:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16, 1:2:64]>
+// CHECK-LABEL: func @exact_product_beside_warpgroups
+// CHECK: sm.mma {{.*}} -> tensor<64x128xf32, #[[LAYOUT]]>
+// CHECK: sm.wgmma {{.*}} -> !sm.inflight<tensor<64x128xf32, #[[LAYOUT]]>>
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @exact_product_beside_warpgroups(%a: !tile.view<2xf32>, %b: !tile.view<2xbf16>, %y: !tile.view<1xf32> {tile.written}) {
+    %c0 = arith.constant 0 : index
+    %0 = tile.load %a[%c0, %c0] : !tile.view<2xf32> -> tensor<64x64xf32>
+    %1 = tile.load %a[%c0, %c0] : !tile.view<2xf32> -> tensor<64x128xf32>
+    %exact = tile.dot %0, %1 : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %2 = tile.load %b[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+    %3 = tile.load %b[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x128xbf16>
+    %fast = tile.dot %2, %3 {tile.flipped = false, tile.warpgroups = array<i64: 1, 2>}
+      : tensor<64x64xbf16>, tensor<64x128xbf16> -> tensor<64x128xf32>
+    %both = arith.mulf %exact, %fast : tensor<64x128xf32>
+    %sum = tile.reduce add %both axis 0 : tensor<64x128xf32> -> tensor<128xf32>
+    tile.store %sum, %y[%c0] : tensor<128xf32>, !tile.view<1xf32>
+    return
+  }
+}
