@@ -225,7 +225,20 @@ static bool isLoadedBeforeOthers(sm::ConsumerWaitOp wait) {
   return false;
 }
 
+static bool waitsForTiles(Operation *op) {
+  WalkResult search = op->walk([](sm::ConsumerWaitOp) { return WalkResult::interrupt(); });
+  return search.wasInterrupted();
+}
+
+/// Returns true for an inner loop whose tiles the producer loads. A loop that is pipelined lies in a branch.
+static bool hasFedLoop(Operation *op) { return op->getNumRegions() && waitsForTiles(op); }
+
 void LoopDependences::checkDelayed() {
+  auto consumesLate = [&](Operation *op) { return isDelayed(op) && hasFedLoop(op); };
+  auto consumesInTime = [&](Operation *op) { return !isDelayed(op) && waitsForTiles(op); };
+  if (llvm::any_of(ops_, consumesLate) && llvm::any_of(ops_, consumesInTime))
+    obstacle_ = "an inner loop would come one iteration late, and the producer loads its tiles before those for which "
+                "the next iteration waits first";
   for (auto wait : loop_.getBody()->getOps<sm::ConsumerWaitOp>())
     if (isDelayed(wait) && wait.getChannel().getType().getSlots() == 1 && isLoadedBeforeOthers(wait))
       obstacle_ =
@@ -355,12 +368,6 @@ void LoopDependences::addOperandDependences(sm::WgmmaOp mma) {
     addDependence(op, awaitOf(mma));
 }
 
-/// Returns true for a loop whose tiles the producer loads.
-static bool isFedLoop(Operation *op) {
-  auto waits = [](sm::ConsumerWaitOp) { return WalkResult::interrupt(); };
-  return isa<LoopLikeOpInterface>(op) && op->walk(waits).wasInterrupted();
-}
-
 /// Lets a wait for a tile that consumers exchange come after the store of this tile, and any wait after the inner loops
 /// before it: the producer loads what follows a loop only when consumers have released slots of the loop.
 void LoopDependences::addWaitDependences(sm::ConsumerWaitOp wait) {
@@ -368,7 +375,7 @@ void LoopDependences::addWaitDependences(sm::ConsumerWaitOp wait) {
     if (isa<sm::ProducerStoreOp>(user) && isDelayed(user) == isDelayed(wait))
       addDependence(wait, user);
   for (Operation *before : ArrayRef(ops_).take_front(numbers_.at(wait)))
-    if (isDelayed(before) == isDelayed(wait) && isFedLoop(before))
+    if (isDelayed(before) == isDelayed(wait) && hasFedLoop(before))
       addDependence(wait, before);
 }
 

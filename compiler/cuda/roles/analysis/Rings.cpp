@@ -122,14 +122,23 @@ Rings::Rings(LocBuilder &b, ArrayRef<sm::LoadSharedOp> fetches, int64_t stages) 
     }
 }
 
+/// Returns true if the producer loads tiles of an inner loop between two loads of a block.
+bool Rings::areLoadedApart(sm::LoadSharedOp one, sm::LoadSharedOp other) const {
+  Operation *first = one->isBeforeInBlock(other) ? one : other, *last = first == one ? other : one;
+  return llvm::any_of(llvm::make_range(first->getIterator(), last->getIterator()), [&](Operation &op) {
+    auto loop = dyn_cast<Loop>(op);
+    return loop && !loopsIn(loop).empty();
+  });
+}
+
 /// Finds the load whose release also frees the slot of `fetch`, a tile that goes to registers: a tile of the same loop
-/// that each warp releases no sooner. A vector also goes with a tile that warpgroups release: one more arrival of each
-/// warp costs less than a channel's own mbarriers.
+/// that each warp releases no sooner. The producer waits for the slot of that one first. A vector also goes with a tile
+/// that warpgroups release: one more arrival of each warp costs less than a channel's own mbarriers.
 void Rings::findCompanion(sm::LoadSharedOp fetch) {
   if (feedsWgmma(fetch) || fetch->use_empty())
     return;
   auto isReleasedLater = [&](sm::LoadSharedOp other) {
-    return other->getBlock() == fetch->getBlock() && isReadByMmas(other) &&
+    return other->getBlock() == fetch->getBlock() && isReadByMmas(other) && !areLoadedApart(fetch, other) &&
            !userIn(other, /*last=*/true)->isBeforeInBlock(userIn(fetch, /*last=*/true));
   };
   auto isReleasedByWarps = [&](sm::LoadSharedOp other) { return isReleasedLater(other) && isReadByLanes(other); };

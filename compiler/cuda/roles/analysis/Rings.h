@@ -38,8 +38,8 @@ struct RingPosition {
   RingPosition next(mlir::ImplicitLocOpBuilder &b, int64_t slots) const;
 };
 
-/// Lets `loop`, and the loops around it, carry the position of a ring of `slots` slots, of which each iteration of `loop`
-/// uses one. Replaces the loops. Returns the new form of `loop`; the position is the last of what it carries.
+/// Lets `loop`, and the loops around it, carry the position of a ring of `slots` slots, of which each iteration of
+/// `loop` uses one. Replaces the loops. Returns the new form of `loop`; the position is the last of what it carries.
 Loop carryRingPosition(Loop loop, int64_t slots);
 
 /// The channels of a function: one for each tile that the producer loads, and one for the work index of each loop that
@@ -71,6 +71,7 @@ public:
   llvm::SmallVector<Loop> loopsIn(Loop loop) const;
 
 private:
+  bool areLoadedApart(sm::LoadSharedOp one, sm::LoadSharedOp other) const;
   void findCompanion(sm::LoadSharedOp fetch);
 
   llvm::SmallVector<sm::LoadSharedOp> loads_;

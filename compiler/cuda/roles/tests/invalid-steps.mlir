@@ -239,6 +239,47 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 !t = !sm.shared<64x64xbf16, 128>
 !f = !sm.inflight<tensor<64x64xf32, #c>>
+!two = !sm.channel<2, !t>
+
+// The inner loop needs the sum of the delayed MMA. If it has more tiles than slots, the producer never comes to the tile
+// for which the next iteration waits.
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @delayed_inner_loop(%n: index, %one: index, %zero: i32, %r: !sm.shared<2x64x64xbf16, 128>) {
+    %k = sm.channel %r : !two
+    %v = sm.channel %r : !two
+    %w = sm.channel %r : !two
+    sm.roles producer 32 {
+    } consumer 232 {
+      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+      // expected-error @+1 {{an inner loop would come one iteration late, and the producer loads its tiles before those for which the next iteration waits first}}
+      %sum = scf.for %i = %one to %n step %one iter_args(%acc = %none) -> (tensor<64x64xf32, #c>) {
+        %a = sm.consumer_wait %k[%zero] phase %zero : !two
+        %f = sm.wgmma %a, %a depth 64 acc %acc : !t, !t, tensor<64x64xf32, #c> -> !f
+        %s = sm.await %f : !f
+        %inner = scf.for %j = %one to %n step %one iter_args(%part = %s) -> (tensor<64x64xf32, #c>) {
+          %b = sm.consumer_wait %v[%zero] phase %zero : !two
+          %g = sm.wgmma %b, %b depth 64 acc %part : !t, !t, tensor<64x64xf32, #c> -> !f
+          %o = sm.await %g : !f
+          sm.release %v[%zero] : !two
+          scf.yield %o : tensor<64x64xf32, #c>
+        }
+        sm.release %k[%zero] : !two
+        %b2 = sm.consumer_wait %w[%zero] phase %zero : !two
+        %h = sm.wgmma %b2, %b2 depth 64 : !t, !t -> !f
+        %p = sm.await %h : !f
+        sm.release %w[%zero] : !two
+        scf.yield %inner : tensor<64x64xf32, #c>
+      } {tile.steps = "p1 p0@1"}
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
 
 // The list of a schedule fits no loop.
 module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64, tile.steps = "s p0"} {

@@ -530,3 +530,54 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+!t = !sm.shared<64x64xbf16, 128>
+!f = !sm.inflight<tensor<64x64xf32, #c>>
+!two = !sm.channel<2, !t>
+
+// The tile of the second MMA comes after those of the inner loop, so its wait does, too. The inner loop is pipelined
+// first, and then lies in a branch.
+// CHECK-LABEL: func @tile_after_an_inner_loop
+// CHECK: %[[W:.*]] = sm.channel
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: scf.for
+// CHECK: tile.pipelined
+// CHECK: sm.consumer_wait %[[W]]
+// CHECK: tile.steps = "p0 p1"
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @tile_after_an_inner_loop(%n: index, %zero: i32, %q: !t, %r: !sm.shared<2x64x64xbf16, 128>) {
+    %w = sm.channel %r : !two
+    %v = sm.channel %r : !two
+    sm.roles producer 32 {
+    } consumer 232 {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %one = arith.constant 1 : i32
+      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+      %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%o = %none, %p = %none)
+          -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #c>) {
+        %e = sm.wgmma %q, %q depth 64 acc %p : !t, !t, tensor<64x64xf32, #c> -> !f
+        %s = sm.await %e : !f
+        %inner:2 = scf.for %j = %c0 to %n step %c1 iter_args(%part = %s, %slot = %zero)
+            -> (tensor<64x64xf32, #c>, i32) {
+          %b = sm.consumer_wait %v[%slot] phase %zero : !two
+          %g = sm.wgmma %b, %b depth 64 acc %part : !t, !t, tensor<64x64xf32, #c> -> !f
+          %a = sm.await %g : !f
+          sm.release %v[%slot] : !two
+          %other = arith.xori %slot, %one : i32
+          scf.yield %a, %other : tensor<64x64xf32, #c>, i32
+        }
+        %k = sm.consumer_wait %w[%zero] phase %zero : !two
+        %h = sm.wgmma %k, %k depth 64 acc %o : !t, !t, tensor<64x64xf32, #c> -> !f
+        %next = sm.await %h : !f
+        sm.release %w[%zero] : !two
+        scf.yield %next, %inner#0 : tensor<64x64xf32, #c>, tensor<64x64xf32, #c>
+      }
+    }
+    return
+  }
+}

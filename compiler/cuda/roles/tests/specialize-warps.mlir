@@ -214,6 +214,45 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#v = #sm.layout<registers = [0:2:1, 0:8:8], lanes = [0:4:2, *:8], warps = [*:4]>
+
+// A vector whose load is separated from that of the matrix by the loads of an inner loop is released by itself: the
+// producer loads it before it waits for the matrix's slot.
+// CHECK-LABEL: func @vector_before_an_inner_loop
+// CHECK: %[[VECTORS:.*]] = sm.channel {{.*}}: !sm.channel<2, !sm.shared<64xf32, 0>>
+// CHECK: } consumer
+// CHECK: sm.release %[[VECTORS]]
+module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
+  func.func @vector_before_an_inner_loop(%k: !tile.view<2xbf16>, %lse: !tile.view<1xf32>, %n: index,
+                                         %q: !sm.shared<64x64xbf16, 128>, %y: !tile.view<1xf32> {tile.written}) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+    %r = scf.for %i = %c0 to %n step %c64 iter_args(%sum = %zero) -> (tensor<64x64xf32, #c>) {
+      %v = tile.load %lse[%i] : !tile.view<1xf32> -> tensor<64xf32, #v>
+      %inner = scf.for %j = %c0 to %n step %c64 iter_args(%part = %sum) -> (tensor<64x64xf32, #c>) {
+        %vs = sm.load_shared %k[%j, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+        %g = sm.wgmma %q, %vs depth 64 acc %part {transpose_rhs}
+          : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+          -> !sm.inflight<tensor<64x64xf32, #c>>
+        %o = sm.await %g : !sm.inflight<tensor<64x64xf32, #c>>
+        scf.yield %o : tensor<64x64xf32, #c>
+      }
+      tile.store %v, %y[%i] : tensor<64xf32, #v>, !tile.view<1xf32>
+      %ks = sm.load_shared %k[%i, %c0] [64, 64] : !tile.view<2xbf16> -> !sm.shared<64x64xbf16, 128>
+      %f = sm.wgmma %q, %ks depth 64 acc %inner {transpose_rhs}
+        : !sm.shared<64x64xbf16, 128>, !sm.shared<64x64xbf16, 128>, tensor<64x64xf32, #c>
+        -> !sm.inflight<tensor<64x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<64x64xf32, #c>>
+      scf.yield %s : tensor<64x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:10:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // In a later branch, the same tile is read from the same slot, which is released after the branch. Another tile is
