@@ -2,6 +2,8 @@
 #include "compiler/ptx/Peepholes.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/PatternMatch.h"
@@ -105,24 +107,35 @@ private:
                : nullptr;
   }
 
-  /// Computes x + number again in each block that uses it, because the sum often costs nothing there, and a register
-  /// between the blocks. The start addresses of the steps of an MMA would fill the uniform registers of a loop.
+  /// Computes sums x + number again in a block that uses many of other blocks. Each takes a register between the
+  /// blocks, and little here. The start addresses of the steps of two operands of MMAs fill the uniform registers of a
+  /// loop; those of one leave room, and a step that needs no addition starts earlier.
   void addNumbersAgain(BasicBlock &block) {
-    DenseMap<Value *, Instruction *> sums;
-    for (Instruction &user : block)
-      for (Use &use : isa<PHINode>(user) ? MutableArrayRef<Use>() : MutableArrayRef(user.op_begin(), user.op_end())) {
-        auto *sum = dyn_cast<Instruction>(use);
-        if (!sum || sum->getParent() == &block || sum->getOpcode() != Instruction::Add ||
-            !sum->getType()->isIntegerTy(32) || !isa<ConstantInt>(sum->getOperand(1)))
-          continue;
-        Instruction *&here = sums[sum];
-        if (!here) {
-          here = sum->clone();
-          here->insertBefore(user.getIterator());
-          replaced_.push_back(sum);
+    constexpr size_t many = 12;
+    MapVector<Instruction *, SmallVector<Use *>> sums;
+    SmallPtrSet<Value *, 4> addresses;
+    for (Instruction &user : block) {
+      if (isa<PHINode>(user))
+        continue;
+      for (Use &use : user.operands())
+        if (auto *sum = dyn_cast<Instruction>(use); sum && sum->getParent() != &block && addsNumber(*sum)) {
+          sums[sum].push_back(&use);
+          addresses.insert(sum->getOperand(0));
         }
-        use = here;
-      }
+    }
+    if (sums.size() < many || addresses.size() == 1)
+      return;
+    for (auto &[sum, uses] : sums) {
+      Instruction *here = sum->clone();
+      here->insertBefore(cast<Instruction>(uses.front()->getUser())->getIterator());
+      for (Use *use : uses)
+        use->set(here);
+      replaced_.push_back(sum);
+    }
+  }
+
+  static bool addsNumber(const Instruction &sum) {
+    return sum.getOpcode() == Instruction::Add && sum.getType()->isIntegerTy(32) && isa<ConstantInt>(sum.getOperand(1));
   }
 
   Value *sumOf(Value *x, Value *y) {

@@ -62,22 +62,69 @@ next:
 }
 attributes #0 = { "nvvm.reqntid"="128" "nvvm.minctasm"="1" }
 
-; A number without common bits is added, because only a sum becomes the offset of an access. A block that uses a sum with
-; a number adds the number itself: no register then holds the sum before it.
-; CHECK-LABEL: .visible .entry offsets(
-define ptx_kernel void @offsets(i32 %x, i32 %n) {
+; A number without common bits is added, because only a sum becomes the offset of an access.
+; CHECK-LABEL: .visible .entry offset(
+define ptx_kernel void @offset(i32 %x) {
   ; CHECK: shl.b32 %r[[ROW:[0-9]+]], %r{{[0-9]+}}, 4;
   ; CHECK-NEXT: add.s32 %r[[A:[0-9]+]], %r[[ROW]], 8;
   ; CHECK-NEXT: st [%r[[A]]];
   %row = shl i32 %x, 4
   %a = or disjoint i32 %row, 8
   call void asm sideeffect "st [$0];", "r"(i32 %a)
+  ret void
+}
+
+; A block that uses many sums of two addresses adds the numbers itself: no registers then hold the sums before it.
+; CHECK-LABEL: .visible .entry many_offsets(
+define ptx_kernel void @many_offsets(i32 %x, i32 %y, i32 %n) {
+  ; CHECK: st [%r{{.*}}];
+  %s0 = add i32 %x, 16
+  %s1 = add i32 %x, 32
+  %s2 = add i32 %x, 48
+  %s3 = add i32 %x, 64
+  %s4 = add i32 %x, 80
+  %s5 = add i32 %x, 96
+  %s6 = add i32 %y, 16
+  %s7 = add i32 %y, 32
+  %s8 = add i32 %y, 48
+  %s9 = add i32 %y, 64
+  %s10 = add i32 %y, 80
+  %s11 = add i32 %y, 96
+  call void asm sideeffect "st [$0], [$1], [$2], [$3], [$4], [$5], [$6], [$7], [$8], [$9], [$10], [$11];", "r,r,r,r,r,r,r,r,r,r,r,r"(i32 %s0, i32 %s1, i32 %s2, i32 %s3, i32 %s4, i32 %s5, i32 %s6, i32 %s7, i32 %s8, i32 %s9, i32 %s10, i32 %s11)
   %c = icmp eq i32 %n, 0
   br i1 %c, label %end, label %next
 next:
-  ; CHECK: add.s32 %r[[B:[0-9]+]], %r[[ROW]], 8;
-  ; CHECK-NEXT: st [%r[[B]]], [%r[[B]]];
-  call void asm sideeffect "st [$0], [$1];", "r,r"(i32 %a, i32 %a)
+  ; CHECK-COUNT-12: add.s32 %r{{[0-9]+}}, %r{{[0-9]+}},
+  ; CHECK: st [%r
+  call void asm sideeffect "st [$0], [$1], [$2], [$3], [$4], [$5], [$6], [$7], [$8], [$9], [$10], [$11];", "r,r,r,r,r,r,r,r,r,r,r,r"(i32 %s0, i32 %s1, i32 %s2, i32 %s3, i32 %s4, i32 %s5, i32 %s6, i32 %s7, i32 %s8, i32 %s9, i32 %s10, i32 %s11)
+  br label %end
+end:
+  ret void
+}
+
+; The sums of one address stay in registers.
+; CHECK-LABEL: .visible .entry offsets_of_one(
+define ptx_kernel void @offsets_of_one(i32 %x, i32 %n) {
+  ; CHECK: st [%r
+  %s0 = add i32 %x, 16
+  %s1 = add i32 %x, 32
+  %s2 = add i32 %x, 48
+  %s3 = add i32 %x, 64
+  %s4 = add i32 %x, 80
+  %s5 = add i32 %x, 96
+  %s6 = add i32 %x, 112
+  %s7 = add i32 %x, 128
+  %s8 = add i32 %x, 144
+  %s9 = add i32 %x, 160
+  %s10 = add i32 %x, 176
+  %s11 = add i32 %x, 192
+  call void asm sideeffect "st [$0], [$1], [$2], [$3], [$4], [$5], [$6], [$7], [$8], [$9], [$10], [$11];", "r,r,r,r,r,r,r,r,r,r,r,r"(i32 %s0, i32 %s1, i32 %s2, i32 %s3, i32 %s4, i32 %s5, i32 %s6, i32 %s7, i32 %s8, i32 %s9, i32 %s10, i32 %s11)
+  %c = icmp eq i32 %n, 0
+  br i1 %c, label %end, label %next
+next:
+  ; CHECK-NOT: add.s32
+  ; CHECK: st [%r
+  call void asm sideeffect "st [$0], [$1], [$2], [$3], [$4], [$5], [$6], [$7], [$8], [$9], [$10], [$11];", "r,r,r,r,r,r,r,r,r,r,r,r"(i32 %s0, i32 %s1, i32 %s2, i32 %s3, i32 %s4, i32 %s5, i32 %s6, i32 %s7, i32 %s8, i32 %s9, i32 %s10, i32 %s11)
   br label %end
 end:
   ret void
