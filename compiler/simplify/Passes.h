@@ -21,6 +21,7 @@ std::unique_ptr<mlir::Pass> createLimitRows();
 std::unique_ptr<mlir::Pass> createLinearPositions();
 std::unique_ptr<mlir::Pass> createLoadAffineGathers();
 std::unique_ptr<mlir::Pass> createReciprocalDivisors();
+std::unique_ptr<mlir::Pass> createScaleAfterMasks();
 
 void buildSimplifyPipeline(mlir::OpPassManager &passes);
 /// Adds the passes for GPUs, which have tensor cores, and instructions that all threads of a warp can skip together.

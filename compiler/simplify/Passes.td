@@ -256,4 +256,17 @@ def ReciprocalDivisors : Pass<"reciprocal-divisors"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ScaleAfterMasks : Pass<"scale-after-masks", "::mlir::func::FuncOp"> {
+  let summary = "multiplies exponents after the branches that mask them";
+  let description = [{
+    `exp2(if(edge) { select(mask, x * c, -inf) } else { x * c })` with a scalar c becomes
+    `exp2(if(edge) { select(mask, x, -inf) } else { x } * c)`. ptxas interleaves nothing across a branch. The
+    multiplications now come after it, beside the exponentials, which wait for the MUFU unit.
+
+    A negative c is a case of the branch, and a c of 0 becomes the smallest normal number (`ScaledScores.h`).
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+                           "::tegula::tile::TileDialect"];
+}
+
 #endif

@@ -23,6 +23,7 @@ void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addNestedPass<mlir::func::FuncOp>(createFuseMultiplyAdds());
   passes.addPass(createLimitRows());
   passes.addPass(createBoundaryMasks());
+  passes.addNestedPass<mlir::func::FuncOp>(createScaleAfterMasks());
   passes.addPass(createLinearPositions());
   passes.addPass(createDecomposeSoftmax({.roundProbabilities = true}));
   passes.addPass(createBase2Exponentials());
