@@ -109,7 +109,7 @@ private:
 
   /// Computes sums x + number again in a block that uses many of other blocks. Each takes a register between the
   /// blocks, and little here. The start addresses of the steps of two operands of MMAs fill the uniform registers of a
-  /// loop; those of one leave room, and a step that needs no addition starts earlier.
+  /// loop; those of one leave room.
   void addNumbersAgain(BasicBlock &block) {
     constexpr size_t many = 12;
     MapVector<Instruction *, SmallVector<Use *>> sums;
