@@ -364,14 +364,16 @@ Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
   return areBoxesAt(t, mapOf(copy), indices);
 }
 
-/// Tests before the loop around the op what limits all iterations, and here only where something else counts.
+/// Tests before the loop around the op what limits all iterations, unless something else counts, or the adder adds: it
+/// waits anyway, and the loop has one predicate more.
 Value cuda::areBoxes(Threads &t, sm::AddOutOp add) {
   SmallVector<Value> limits;
   for (Value index : indicesOf(add.getView(), add.getPosition()))
     addLimits(index, limits);
   auto source = add->getParentOfType<scf::ForOp>();
   OpBuilder::InsertionGuard guard(t.b);
-  if (source && llvm::all_of(limits, [&](Value limit) { return source.isDefinedOutsideOfLoop(limit); }))
+  if (source && !add.isByAdder() &&
+      llvm::all_of(limits, [&](Value limit) { return source.isDefinedOutsideOfLoop(limit); }))
     t.b.setInsertionPoint(t.b.getInsertionBlock()->getParent()->getParentOfType<scf::ForOp>());
   return areBoxesAt(t, mapOf(add), t.scalars(limits));
 }
