@@ -107,26 +107,22 @@ constexpr Explained kOfBackward[] = {
     {"bar.warp.sync", "Value dp_init = at.dp_init.load(", 1},
 };
 
-/// With ping-pong, the backward pass starts two MMAs together before its loop and in it (S, dP), and then three (dQ,
-/// dV, dK; the first iteration has no dQ). Each warpgroup gets its turn from the store of a part of dS. With two stages
-/// it could not run ahead far enough to matter, and in its turn it has waited for what the other warpgroup stored
-/// before.
+/// With ping-pong, the backward pass starts dP while S runs, before its loop and in it. Each warpgroup gets its turn
+/// from the store of a part of dS. With two stages it could not run ahead far enough to matter, and in its turn it has
+/// waited for what the other warpgroup stored before.
 constexpr Explained kOfPingpongBackward[] = {
     {"wgmma.fence", "Value dp = dot(", 2},
-    {"wgmma.fence", "dv = dot(", 1},
-    {"wgmma.fence", "dk = dot(", 2},
     {"mbarrier.try_wait", "range(strip.visited()", 2},
     {"mbarrier.try_wait", "return {q, do_i, seen, ", 3},
 };
 
-/// Without ping-pong, the backward pass starts dP together with S, and dQ together with dK. With one stage, a tile of Q
-/// comes only after both warpgroups have read P of the tile before. Lanes read the row statistics before the barriers
-/// of P and dS, each of which has a fence. After the loop, a warpgroup stages dK in the columns of K that only its own
-/// dQ has read, and lanes read dK and dV from there. A warp meets before it hands a tile to the adder, or gets the
-/// buffer back from it, because a GPU counts whole warps at a barrier; the executor counts lanes.
+/// Without ping-pong, the backward pass starts dP while S runs. With one stage, a tile of Q comes only after both
+/// warpgroups have read P of the tile before. Lanes read the row statistics before the barriers of P and dS, each of
+/// which has a fence. After the loop, a warpgroup stages dK in the columns of K that only its own dQ has read, and
+/// lanes read dK and dV from there. A warp meets before it hands a tile to the adder, or gets the buffer back from it,
+/// because a GPU counts whole warps at a barrier; the executor counts lanes.
 constexpr Explained kOfSerialBackward[] = {
     {"wgmma.fence", "Value dp = dot(", 1},
-    {"wgmma.fence", "Value dq = dot(", 1},
     {"fence.proxy.async", "return {q, do_i, seen, ", 1},
     {"bar.sync", "return {q, do_i, seen, ", 1},
     {"bar.warp.sync", "Value do_i = at.dO.load(", 1},
