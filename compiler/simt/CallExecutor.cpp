@@ -55,8 +55,8 @@ private:
         .Case<NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::LdMatrixOp, NVVM::StMatrixOp, NVVM::CpAsyncOp,
               NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp, NVVM::Barrier0Op, NVVM::BarrierOp,
               NVVM::BarrierArriveOp, NVVM::ElectSyncOp, NVVM::SyncWarpOp, NVVM::MmaOp, NVVM::ConvertFloatToTF32Op,
-              LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp, LLVM::FPTruncOp, LLVM::SelectOp>(
-            [&](auto known) { return lower(known); })
+              LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp, LLVM::FPTruncOp, LLVM::SelectOp,
+              LLVM::InsertElementOp>([&](auto known) { return lower(known); })
         .Default([&](Operation *other) -> LogicalResult {
           return isa<NVVM::NVVMDialect>(other->getDialect()) ? unknown(other) : success();
         });
@@ -281,6 +281,17 @@ private:
     Value yes = bits(op.getTrueValue()), no = bits(op.getFalseValue());
     Value chosen = LLVM::SelectOp::create(b, op.getCondition(), yes, no);
     return replace(op, LLVM::BitcastOp::create(b, op.getType(), chosen).getResult());
+  }
+
+  /// Inserts 16-bit integers, for the same reason.
+  LogicalResult lower(LLVM::InsertElementOp op) {
+    if (!op.getValue().getType().isBF16())
+      return success();
+    auto type = cast<VectorType>(op.getType());
+    Value vector = LLVM::BitcastOp::create(b, type.clone(b.getI16Type()), op.getVector());
+    Value element = LLVM::BitcastOp::create(b, b.getI16Type(), op.getValue());
+    Value words = LLVM::InsertElementOp::create(b, vector, element, op.getPosition());
+    return replace(op, LLVM::BitcastOp::create(b, type, words).getResult());
   }
 
   LLVM::LLVMFuncOp kernel_;

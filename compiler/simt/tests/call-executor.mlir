@@ -142,10 +142,17 @@ llvm.func @sequence() {
 // CHECK: %[[CHOSEN:.*]] = llvm.select %{{.*}}, %[[YES]], %[[NO]] : i1, i16
 // CHECK: %[[RESULT:.*]] = llvm.bitcast %[[CHOSEN]] : i16 to bf16
 // CHECK: llvm.store %[[RESULT]]
+// CHECK: llvm.insertelement %{{.*}}, %{{.*}}[%{{.*}} : i32] : vector<2xi16>
+// CHECK-NOT: llvm.insertelement {{.*}} : vector<2xbf16>
+// CHECK: llvm.return
 llvm.func @host_without_bf16(%x: f32, %other: bf16, %condition: i1, %place: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32>} {
   %narrow = llvm.fptrunc %x : f32 to bf16
   %chosen = llvm.select %condition, %narrow, %other : i1, bf16
   %pointer = llvm.inttoptr %place : i64 to !llvm.ptr
   llvm.store %chosen, %pointer : bf16, !llvm.ptr
+  %first = llvm.mlir.constant(0 : i32) : i32
+  %none = llvm.mlir.poison : vector<2xbf16>
+  %pair = llvm.insertelement %chosen, %none[%first : i32] : vector<2xbf16>
+  llvm.store %pair, %pointer : vector<2xbf16>, !llvm.ptr
   llvm.return
 }
