@@ -32,12 +32,21 @@ bool startsFromLse(const AttentionConfig &c) {
   return !c.variant.score && !c.contain_nonfinite && sizeOf(c.dtype) == 2;
 }
 
-/// Returns -lse / scale if `startsFromLse`, else lse. The lse of a row that sees no key counts as +inf, so that its P
-/// is 0.
-Value lseTerm(const AttentionConfig &c, View L, Value i, Value scale) {
-  Value lse = L.load(i, {c.block_m}, infinity);         // [block_m]
-  Value seen = select(lse == -infinity, infinity, lse); // [block_m]
-  return startsFromLse(c) ? -seen / scale : seen;
+/// Returns the factor on q k^T in P. In 16 bits a scale nearer to 0 than 2^-100 counts as 2^-100, because lse / scale
+/// must be finite. It changes no P unless q k^T exceeds 2^80.
+Value factorOfP(const AttentionConfig &c, Value scale) {
+  constexpr double smallest = 0x1p-100;
+  return startsFromLse(c) ? select(abs(scale) < smallest, smallest, scale) : scale;
+}
+
+/// Returns -lse / factor if `startsFromLse`, else lse. The lse of a row without P counts as +inf: a row that sees no
+/// key, and in 16 bits a row whose lse is so far from 0 that its rounding error leaves P no digit.
+Value lseTerm(const AttentionConfig &c, View L, Value i, Value factor) {
+  constexpr double largest = 65536;
+  Value lse = L.load(i, {c.block_m}, infinity);                                // [block_m]
+  Value hasNoP = sizeOf(c.dtype) == 2 ? abs(lse) > largest : lse == -infinity; // [block_m]
+  Value term = select(hasNoP, infinity, lse);                                  // [block_m]
+  return startsFromLse(c) ? -term / factor : term;
 }
 
 /// The tensors of one query head.
@@ -106,8 +115,9 @@ struct Tile {
 /// Returns the scores' product with the accumulators' first values, times scale.
 Value scaledProduct(const AttentionConfig &c, Value q, Value k, Value lse_term, Value scale) {
   if (!startsFromLse(c))
-    return dot(q, transpose(k)) * scale;                                                      // [block_m, block_n]
-  return dot(q, transpose(k), broadcast(asColumn(lse_term), {c.block_m, c.block_n})) * scale; // [block_m, block_n]
+    return dot(q, transpose(k)) * scale;                                                       // [block_m, block_n]
+  Value product = dot(q, transpose(k), broadcast(asColumn(lse_term), {c.block_m, c.block_n})); // [block_m, block_n]
+  return product * factorOfP(c, scale);
 }
 
 /// Returns exp(s - lse), and 0 where there is no score. If NaN is contained, this also holds for rows whose lse is NaN.
@@ -251,9 +261,9 @@ void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_term
   Value sum = rowSum(do_i * o);                                      // [block_m]
   Value delta =                                                      // [block_m]
       c.lse_gradient ? sum - lseGradient(L.at(batch, head), views[0].at(batch, head), i, c.block_m) : sum;
-  dp_init.at(batch, head).store(i, -delta);                                   // [block_m]
-  lse_term.at(batch, head).store(i, lseTerm(c, L.at(batch, head), i, scale)); // [block_m]
-  dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));            // [block_m, head_dim]
+  dp_init.at(batch, head).store(i, -delta);                                                 // [block_m]
+  lse_term.at(batch, head).store(i, lseTerm(c, L.at(batch, head), i, factorOfP(c, scale))); // [block_m]
+  dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));                          // [block_m, head_dim]
   if (c.deterministic)
     views.back().at(batch, head).store(i, fill({c.block_m}, 0)); // [block_m]
 }

@@ -67,19 +67,26 @@ static Value maximaOf(LocBuilder &b, Value s, Value largest) {
   Type rows = largest.getType();
   Value zero = floatConstant(b, rows, 0);
   Value any = tile::AnyOp::create(b, arith::CmpFOp::create(b, arith::CmpFPredicate::ULE, largest, zero));
-  auto branch = scf::IfOp::create(
-      b, any,
-      [&](OpBuilder &builder, Location loc) {
-        LocBuilder then(loc, builder);
-        scf::YieldOp::create(then, reduceRows(then, tile::Reduction::Max, s, rows));
-      },
-      [&](OpBuilder &keep, Location loc) { scf::YieldOp::create(keep, loc, largest); });
-  return branch.getResult(0);
+  auto asFloats = [&](LocBuilder &b) -> SmallVector<Value> { return {reduceRows(b, tile::Reduction::Max, s, rows)}; };
+  return branch(b, any, asFloats, [&](LocBuilder &) -> SmallVector<Value> { return {largest}; })[0];
 }
+
+/// Returns true if exponents may be fused. f16 needs warp specialization for it: warps that load their own tiles have
+/// too few registers for both kinds of exponents.
+static bool mayFuse(tile::SoftmaxUpdateOp op) {
+  return getElementTypeOrSelf(op.getValues()).isBF16() || tile::wantsRoles(op);
+}
+
+namespace {
+/// The updated state of the rows, and `far`: i1, true if the maximum of some row is too far from 0 for fused exponents.
+struct RaisedRows : Rows {
+  Value far;
+};
+} // namespace
 
 /// Gives each row with a score above `limit` a new maximum. The largest as integers suffice to show that there is no
 /// such row, unless the limit is negative. If scores are not negative, it hardly ever is.
-static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op) {
+static RaisedRows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op) {
   Value oldMax = op.getMax(), oldSum = op.getSum();
   Type rows = oldMax.getType();
   const bool asIntegers = !mayBeNegative(s.tile);
@@ -87,51 +94,17 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
   Value mayExceed = isAbove(b, scaled(b, largest, s.scale), limit);
   if (asIntegers)
     mayExceed = arith::OrIOp::create(b, mayExceed, isAbove(b, floatConstant(b, rows, 0), limit));
-  auto raise = [&](OpBuilder &builder, Location loc) {
-    LocBuilder then(loc, builder);
-    Value blockMax = scaled(then, asIntegers ? maximaOf(then, s.tile, largest) : largest, s.scale);
-    auto [m, l, alpha, any] = updateMax(then, op, blockMax, limit);
-    scf::YieldOp::create(then, ValueRange{m, l, alpha, any});
+  if (mayFuse(op))
+    mayExceed = arith::OrIOp::create(b, mayExceed, exceedsFusedRange(b, op, oldMax));
+  auto raise = [&](LocBuilder &b) -> SmallVector<Value> {
+    Value blockMax = scaled(b, asIntegers ? maximaOf(b, s.tile, largest) : largest, s.scale);
+    auto [m, l, alpha, any] = updateMax(b, op, blockMax, limit);
+    return {m, l, alpha, any, tile::AnyOp::create(b, exceedsFusedRange(b, op, subtractedMax(b, m)))};
   };
   Value one = floatConstant(b, rows, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
-  auto branch = scf::IfOp::create(b, tile::AnyOp::create(b, mayExceed), raise, [&](OpBuilder &keep, Location loc) {
-    scf::YieldOp::create(keep, loc, ValueRange{oldMax, oldSum, one, none});
-  });
-  return {branch.getResult(0), branch.getResult(1), branch.getResult(2), branch.getResult(3)};
-}
-
-/// Returns true if exponents may be fused. f16 needs warp specialization for it: warps that load their own tiles have
-/// too few registers for both kinds of exponents.
-static bool mayFuse(tile::SoftmaxUpdateOp op) { return hidesRounding(op) || tile::wantsRoles(op); }
-
-/// Returns fused exponents, which are exact in rows whose maximum is far from 0. The scores of these rows become
-/// differences, with a scale of 1 and a subtracted maximum of 0. The multiply-adds come after the branch and are common
-/// to all rows, so that ptxas interleaves them with exponentials.
-static Value fusedNearZero(LocBuilder &b, const ScaledScores &s, Value origin) {
-  auto matrix = cast<RankedTensorType>(s.tile.getType());
-  Type rows = origin.getType();
-  Value exceedsRange = exceedsFusedRange(b, origin);
-  auto differences = [&](OpBuilder &builder, Location loc) {
-    LocBuilder then(loc, builder);
-    Value difference = arith::SubFOp::create(then, computed(then, s), acrossColumns(then, origin, matrix));
-    Value inFarRows = acrossColumns(then, exceedsRange, matrix.clone(then.getI1Type()));
-    scf::YieldOp::create(then, arith::SelectOp::create(then, inFarRows, difference, s.tile).getResult());
-  };
-  auto scores = [&](OpBuilder &otherwise, Location loc) { scf::YieldOp::create(otherwise, loc, s.tile); };
-  Value tile = scf::IfOp::create(b, tile::AnyOp::create(b, exceedsRange), differences, scores).getResult(0);
-  Value one = floatConstant(b, rows, 1), zero = floatConstant(b, rows, 0);
-  Value scale = arith::SelectOp::create(b, exceedsRange, one, scaled(b, one, s.scale));
-  Value factor = arith::MulFOp::create(b, scale, floatConstant(b, rows, log2e));
-  Value minus = minusOrigin(b, arith::SelectOp::create(b, exceedsRange, zero, origin));
-  return math::FmaOp::create(b, tile, acrossColumns(b, factor, matrix), acrossColumns(b, minus, matrix));
-}
-
-/// Returns the exponents of probabilities relative to the maxima `m`.
-static Value exponents(LocBuilder &b, const ScaledScores &s, Value m, tile::SoftmaxUpdateOp op) {
-  Value origin = subtractedMax(b, m);
-  if (hidesRounding(op))
-    return fusedExponents(b, s, origin);
-  return mayFuse(op) ? fusedNearZero(b, s, origin) : exactExponents(b, s, origin);
+  auto keep = [&](LocBuilder &) -> SmallVector<Value> { return {oldMax, oldSum, one, none, none}; };
+  ResultRange values = branch(b, tile::AnyOp::create(b, mayExceed), raise, keep);
+  return {{values[0], values[1], values[2], values[3]}, values[4]};
 }
 
 /// Emits the update for tensor cores. Rows are rescaled only if their maximum has grown by 2^8. After the first block
@@ -140,10 +113,11 @@ static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Type rows = op.getMax().getType();
   ScaledScores s = mayFuse(op) ? withoutScale(op.getScores(), /*andAdded=*/false) : ScaledScores{op.getScores()};
   Value limit = arith::AddFOp::create(b, op.getMax(), floatConstant(b, rows, kRescaleThresholdLog2 * ln2));
-  auto [m, l, alpha, any] = raised(b, s, limit, op);
-  Value p = math::Exp2Op::create(b, exponents(b, s, m, op));
-  Value newSum = arith::AddFOp::create(b, l, reduceRows(b, tile::Reduction::Add, p, rows));
-  return {m, newSum, accumulate(b, op, p, any, alpha)};
+  RaisedRows now = raised(b, s, limit, op);
+  Value origin = subtractedMax(b, now.m);
+  Value p = mayFuse(op) ? probabilities(b, s, origin, now.far) : math::Exp2Op::create(b, exactExponents(b, s, origin));
+  Value newSum = arith::AddFOp::create(b, now.l, reduceRows(b, tile::Reduction::Add, p, rows));
+  return {now.m, newSum, accumulate(b, op, p, now.any, now.alpha)};
 }
 
 static bool isOptimistic(Operation *op) { return tile::isOn(op, "tile.optimistic_softmax"); }

@@ -133,8 +133,7 @@ struct BlockUpdate {
   Value m, l, alpha, any, p, sum;
 
   SmallVector<Value> values() const { return {m, l, alpha, any, p, sum}; }
-  static BlockUpdate of(scf::IfOp branch) {
-    ResultRange values = branch.getResults();
+  static BlockUpdate of(ResultRange values) {
     return {values[0], values[1], values[2], values[3], values[4], values[5]};
   }
 };
@@ -142,92 +141,98 @@ struct BlockUpdate {
 class OptimisticUpdate {
 public:
   OptimisticUpdate(tile::SoftmaxUpdateOp op, scf::ForOp loop)
-      : op_(op), loop_(loop), scores_(withoutScale(op.getScores(), /*andAdded=*/true)), rows_(op.getMax().getType()),
-        hidesRounding_(hidesRounding(op)) {}
+      : op_(op), scores_(withoutScale(op.getScores(), /*andAdded=*/true)), chain_(loop, scores_),
+        rows_(op.getMax().getType()), isBf16_(getElementTypeOrSelf(op.getValues()).isBF16()), loop_(loop) {}
 
   SoftmaxState run(LocBuilder &b) {
-    ScoreChain chain(loop_, scores_);
     Value first = loop_.getLowerBound(), position = loop_.getInductionVar();
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, position, first);
-    BlockUpdate update = optimisticPath(b, isFirst, chain);
+    Value anyFar = tile::AnyOp::create(b, exceedsFusedRange(b, op_, op_.getMax()));
+    Value isExact = arith::OrIOp::create(b, isFirst, anyFar);
+    Attempt attempt = attempted(b, isExact);
     Value tooLarge =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, update.sum, floatConstant(b, rows_, largestSum()));
-    Value isLater = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, position, first);
-    Value isWrong = arith::AndIOp::create(b, tile::AnyOp::create(b, tooLarge), isLater);
-    update = branch(
-        b, isWrong, [&](LocBuilder &b) { return exactUpdate(b, chain.again(b)); },
-        [&](LocBuilder &) { return update; });
+        arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, attempt.sum, floatConstant(b, rows_, largestSum()));
+    Value isWrong = arith::OrIOp::create(b, isExact, tile::AnyOp::create(b, tooLarge));
+    auto exact = [&](LocBuilder &b) { return exactUpdate(b, scoresAfter(b, attempt, isExact), isFirst).values(); };
+    auto optimistic = [&](LocBuilder &b) {
+      Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
+      return BlockUpdate{op_.getMax(), op_.getSum(), one, none, attempt.tile, attempt.sum}.values();
+    };
+    BlockUpdate update = BlockUpdate::of(branch(b, isWrong, exact, optimistic));
     Value l = arith::AddFOp::create(b, update.l, update.sum);
     return {update.m, l, accumulate(b, op_, update.p, update.any, update.alpha)};
   }
 
 private:
-  using Build = function_ref<BlockUpdate(LocBuilder &)>;
-
-  BlockUpdate optimisticPath(LocBuilder &b, Value isFirst, ScoreChain &chain) {
-    scf::IfOp dividing = chain.dividingBranch();
-    if (!dividing)
-      return branch(
-          b, isFirst, [&](LocBuilder &b) { return exactUpdate(b, scores_); },
-          [&](LocBuilder &b) { return optimisticUpdate(b, scores_); });
-    auto inside = [&](LocBuilder &b) { return optimisticUpdate(b, chain.repeated(b, FastPaths::take)); };
-    auto atBoundary = [&](LocBuilder &b) { return optimisticUpdate(b, chain.repeated(b, FastPaths::avoid)); };
-    return branch(
-        b, isFirst, [&](LocBuilder &b) { return exactUpdate(b, chain.repeated(b, FastPaths::keep)); },
-        [&](LocBuilder &b) { return branch(b, dividing.getCondition(), inside, atBoundary); });
-  }
-
-  static BlockUpdate branch(LocBuilder &b, Value condition, Build then, Build otherwise) {
-    auto yield = [](Build build) {
-      return [build](OpBuilder &builder, Location loc) {
-        LocBuilder b(loc, builder);
-        SmallVector<Value> values = build(b).values();
-        scf::YieldOp::create(b, values);
-      };
-    };
-    return BlockUpdate::of(scf::IfOp::create(b, condition, yield(then), yield(otherwise)));
-  }
+  /// The optimistic probabilities with their row sums. If they cannot be right: the scores, with sums of no meaning.
+  struct Attempt {
+    Value tile, sum;
+  };
 
   /// Returns the largest sum for which the optimistic path is right. Up to it, no probability exceeds what its type or
   /// f32 sums can hold. Above it, in tiles of up to 128 columns, some probability exceeds 2^8, so that the recompute
   /// path raises some row's maximum.
-  double largestSum() const { return hidesRounding_ ? 0x1p40 : 0x1p15; }
+  double largestSum() const { return isBf16_ ? 0x1p40 : 0x1p15; }
 
-  Value sums(LocBuilder &b, Value p) { return reduceRows(b, tile::Reduction::Add, p, rows_); }
-
-  /// Computes P relative to the old maxima. A row that has seen no key uses -1e37 instead, and so does an f16 row with
-  /// a maximum beyond 512. Any visible score of such a row then fails the check.
-  BlockUpdate optimisticUpdate(LocBuilder &b, const ScaledScores &scores) {
-    Value m = op_.getMax(), p = math::Exp2Op::create(b, fusedExponents(b, scores, fastOrigin(b)));
-    Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
-    return {m, op_.getSum(), one, none, p, sums(b, p)};
+  SmallVector<Value> withSums(LocBuilder &b, Value tile) {
+    return {tile, reduceRows(b, tile::Reduction::Add, tile, rows_)};
   }
 
-  Value fastOrigin(LocBuilder &b) {
-    constexpr double belowAll = -1e37;
-    Value m = op_.getMax();
-    if (hidesRounding_)
-      return selectWhere(b, m, -infinity, belowAll, m);
-    return arith::SelectOp::create(b, exceedsFusedRange(b, m), floatConstant(b, rows_, belowAll), m);
+  Attempt attempted(LocBuilder &b, Value isExact) {
+    scf::IfOp dividing = chain_.dividingBranch();
+    auto copied = [&](FastPaths paths) {
+      return [this, paths](LocBuilder &b) { return optimistic(b, chain_.repeated(b, paths)); };
+    };
+    auto scores = [&](LocBuilder &b) {
+      return withSums(b, complete(b, dividing ? chain_.repeated(b, FastPaths::keep) : scores_).tile);
+    };
+    auto probabilities = [&](LocBuilder &b) -> SmallVector<Value> {
+      if (!dividing)
+        return optimistic(b, scores_);
+      return llvm::to_vector_of<Value>(
+          branch(b, dividing.getCondition(), copied(FastPaths::take), copied(FastPaths::avoid)));
+    };
+    ResultRange values = branch(b, isExact, scores, probabilities);
+    return {values[0], values[1]};
   }
 
-  BlockUpdate exactUpdate(LocBuilder &b, ScaledScores scores) {
-    if (scores.added)
-      scores = {computed(b, scores)};
-    Value oldMax = op_.getMax();
-    Value limit = arith::AddFOp::create(b, oldMax, floatConstant(b, rows_, kRescaleThresholdLog2 * ln2));
+  /// Returns P relative to the old maxima, and its row sums.
+  SmallVector<Value> optimistic(LocBuilder &b, const ScaledScores &scores) {
+    return withSums(b, math::Exp2Op::create(b, fusedExponents(b, scores, op_.getMax())));
+  }
+
+  /// Returns the scores with the term that is added to them, if there is one.
+  ScaledScores complete(LocBuilder &b, const ScaledScores &scores) {
+    return scores.added ? ScaledScores{computed(b, scores)} : scores;
+  }
+
+  /// Returns the scores that `attempt` holds if `isExact` is true. Otherwise computes them again.
+  ScaledScores scoresAfter(LocBuilder &b, const Attempt &attempt, Value isExact) {
+    auto held = [&](LocBuilder &) -> SmallVector<Value> { return {attempt.tile}; };
+    auto again = [&](LocBuilder &b) -> SmallVector<Value> { return {complete(b, chain_.again(b)).tile}; };
+    Value tile = branch(b, isExact, held, again)[0];
+    return {tile, scores_.added ? Value() : scores_.scale};
+  }
+
+  /// Finds the maxima of the block's scores first. Exponents are fused in the first iteration only, in which all rows
+  /// come here.
+  BlockUpdate exactUpdate(LocBuilder &b, const ScaledScores &scores, Value isFirst) {
+    Value limit = arith::AddFOp::create(b, op_.getMax(), floatConstant(b, rows_, kRescaleThresholdLog2 * ln2));
     Value largest = scaled(b, reduceRows(b, tile::Reduction::Max, scores.tile, rows_), scores.scale);
     auto [m, l, alpha, any] = updateMax(b, op_, largest, limit);
-    auto exponents = hidesRounding_ ? fusedExponents : exactExponents;
-    Value p = math::Exp2Op::create(b, exponents(b, scores, subtractedMax(b, m)));
-    return {m, l, alpha, any, p, sums(b, p)};
+    Value origin = subtractedMax(b, m), yes = arith::ConstantIntOp::create(b, b.getI1Type(), 1);
+    Value isLater = arith::XOrIOp::create(b, isFirst, yes);
+    Value anyFar = tile::AnyOp::create(b, exceedsFusedRange(b, op_, origin));
+    Value p = probabilities(b, scores, origin, arith::OrIOp::create(b, isLater, anyFar));
+    return {m, l, alpha, any, p, reduceRows(b, tile::Reduction::Add, p, rows_)};
   }
 
   tile::SoftmaxUpdateOp op_;
-  scf::ForOp loop_;
   ScaledScores scores_;
+  ScoreChain chain_;
   Type rows_;
-  bool hidesRounding_;
+  bool isBf16_;
+  scf::ForOp loop_;
 };
 
 } // namespace

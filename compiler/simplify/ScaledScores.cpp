@@ -93,13 +93,8 @@ public:
 private:
   Value withSign(Value unscaled, Operation *user) {
     LocBuilder b(user->getLoc(), user);
-    auto branch = scf::IfOp::create(
-        b, isNegative_,
-        [&](OpBuilder &then, Location loc) {
-          scf::YieldOp::create(then, loc, arith::NegFOp::create(then, loc, unscaled).getResult());
-        },
-        [&](OpBuilder &otherwise, Location loc) { scf::YieldOp::create(otherwise, loc, unscaled); });
-    return branch.getResult(0);
+    auto negated = [&](LocBuilder &b) -> SmallVector<Value> { return {arith::NegFOp::create(b, unscaled)}; };
+    return branch(b, isNegative_, negated, [&](LocBuilder &) -> SmallVector<Value> { return {unscaled}; })[0];
   }
 
   LocBuilder &b_;
@@ -157,6 +152,16 @@ Value fusedExponents(LocBuilder &b, const ScaledScores &s, Value origin) {
 
 Value exactExponents(LocBuilder &b, const ScaledScores &s, Value origin) {
   return relativeExponent(b, computed(b, s), acrossColumns(b, origin, s.tile.getType()));
+}
+
+Value probabilities(LocBuilder &b, const ScaledScores &s, Value origin, Value exact) {
+  using Exponents = Value (*)(LocBuilder &, const ScaledScores &, Value);
+  auto side = [&](Exponents exponents) {
+    return [&s, origin, exponents](LocBuilder &b) -> SmallVector<Value> {
+      return {math::Exp2Op::create(b, exponents(b, s, origin))};
+    };
+  };
+  return branch(b, exact, side(exactExponents), side(fusedExponents))[0];
 }
 
 } // namespace tegula::simplify

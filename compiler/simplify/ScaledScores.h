@@ -20,10 +20,13 @@ mlir::Value computed(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s);
 /// Returns one value per row, multiplied by the scale.
 mlir::Value scaled(mlir::ImplicitLocOpBuilder &b, mlir::Value rows, mlir::Value scale);
 /// Returns (s - origin) log2(e), with one subtracted maximum per row, in as few multiply-adds per element as possible.
-/// The scaled maximum is rounded, the scores are not.
+/// The scaled maximum is rounded, the scores are not. The product of a score and log2(e) may overflow.
 mlir::Value fusedExponents(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin);
 /// Returns the same exponents with rounded scores and the difference first. They are exactly 0 where a score equals
-/// `origin`.
+/// `origin`, and right for all finite scores.
 mlir::Value exactExponents(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin);
+/// Returns exp(s - origin). Exponents are exact if `exact` (i1) is true, otherwise fused. The exponentials are in both
+/// sides of the branch, because ptxas does not interleave instructions across it.
+mlir::Value probabilities(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin, mlir::Value exact);
 
 } // namespace tegula::simplify

@@ -43,26 +43,32 @@ Value minusOrigin(LocBuilder &b, Value origin) {
   return arith::MulFOp::create(b, origin, floatConstant(b, origin.getType(), -log2e));
 }
 
-bool hidesRounding(tile::SoftmaxUpdateOp op) { return getElementTypeOrSelf(op.getValues()).isBF16(); }
-
-Value exceedsFusedRange(LocBuilder &b, Value origin) {
-  constexpr double far = 512;
-  return isAbove(b, math::AbsFOp::create(b, origin), floatConstant(b, origin.getType(), far));
+/// Returns the largest abs(m) at which rounding P hides the error of a fused exponent. Rounding m log2(e), and m
+/// itself, makes the largest probability 2^e instead of 1, with abs(e) up to 3 * 2^-24 m log2(e). It rounds to 1 if e
+/// is at most half a rounding step.
+static double fusedRange(tile::SoftmaxUpdateOp op) {
+  return getElementTypeOrSelf(op.getValues()).isBF16() ? 8192 : 512;
 }
 
-/// Returns exp(old - m), rounded as the probabilities are. It is exactly 1 in a row whose maximum stays.
-static Value rescaling(LocBuilder &b, tile::SoftmaxUpdateOp op, Value m) {
-  Value old = op.getMax(), origin = subtractedMax(b, m);
-  if (!hidesRounding(op))
-    return math::Exp2Op::create(b, relativeExponent(b, old, origin));
-  Value oldOrigin = arith::MulFOp::create(b, old, floatConstant(b, m.getType(), log2e));
-  return math::Exp2Op::create(b, arith::AddFOp::create(b, oldOrigin, minusOrigin(b, origin)));
+Value exceedsFusedRange(LocBuilder &b, tile::SoftmaxUpdateOp op, Value max) {
+  return isAbove(b, math::AbsFOp::create(b, max), floatConstant(b, max.getType(), fusedRange(op)));
+}
+
+ResultRange branch(LocBuilder &b, Value condition, BuildValues then, BuildValues otherwise) {
+  auto side = [](BuildValues build) {
+    return [build](OpBuilder &builder, Location loc) {
+      LocBuilder b(loc, builder);
+      SmallVector<Value> values = build(b);
+      scf::YieldOp::create(b, values);
+    };
+  };
+  return scf::IfOp::create(b, condition, side(then), side(otherwise)).getResults();
 }
 
 Rows updateMax(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit) {
   Value exceeds = isAbove(b, largest, limit), old = op.getMax();
   Value m = arith::SelectOp::create(b, exceeds, largest, old);
-  Value alpha = rescaling(b, op, m);
+  Value alpha = math::Exp2Op::create(b, relativeExponent(b, old, subtractedMax(b, m)));
   Value l = arith::MulFOp::create(b, op.getSum(), alpha);
   Value isSeen = isAbove(b, old, floatConstant(b, old.getType(), -infinity));
   Value any = tile::AnyOp::create(b, arith::AndIOp::create(b, exceeds, isSeen));
@@ -70,14 +76,10 @@ Rows updateMax(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value lim
 }
 
 static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
-  auto branch = scf::IfOp::create(
-      b, any,
-      [&](OpBuilder &builder, Location loc) {
-        LocBuilder then(loc, builder);
-        scf::YieldOp::create(then, arith::MulFOp::create(then, o, acrossColumns(then, alpha, o.getType())).getResult());
-      },
-      [&](OpBuilder &keep, Location loc) { scf::YieldOp::create(keep, loc, o); });
-  return branch.getResult(0);
+  auto product = [&](LocBuilder &b) -> SmallVector<Value> {
+    return {arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()))};
+  };
+  return branch(b, any, product, [&](LocBuilder &) -> SmallVector<Value> { return {o}; })[0];
 }
 
 Value accumulate(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value any, Value alpha) {

@@ -6,6 +6,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <limits>
 #include <optional>
@@ -38,12 +39,13 @@ mlir::Value subtractedMax(mlir::ImplicitLocOpBuilder &b, mlir::Value max);
 mlir::Value relativeExponent(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value origin);
 /// Returns -origin log2(e), the term that base-2 exponents relative to `origin` add.
 mlir::Value minusOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
-/// Returns true if rounding P to the type of V hides the error of a fused exponent for maxima of any size. Only bf16
-/// does.
-bool hidesRounding(tile::SoftmaxUpdateOp op);
-/// Returns an i1 per row: true if the maximum is beyond 512, where f16 would show the error of a fused exponent.
-/// Otherwise the largest probability is within 2^-13 of 1, which f16 rounds to 1.
-mlir::Value exceedsFusedRange(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
+/// Returns an i1 per row: true if `max` is so far from 0 that rounding P to the type of V, f16 or bf16, would show the
+/// error of a fused exponent. Also true for -inf. In all other rows, rounding P gives exactly 1 for the largest score.
+mlir::Value exceedsFusedRange(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value max);
+
+using BuildValues = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ImplicitLocOpBuilder &)>;
+/// Emits `scf.if condition`. The two functions emit its sides and return what these yield.
+mlir::ResultRange branch(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, BuildValues then, BuildValues otherwise);
 /// The updated state of the rows: maximum, sum, the factor `alpha` for the output, and `any`: i1, true if some row must
 /// be rescaled.
 struct Rows {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Inputs whose results are known to the last bit, or show which keys were used.
 #include "harness/case.h"
+#include "oracle/convert.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -102,6 +103,31 @@ TEST(ExactValues, OutputsNameTheKeysThatWereUsed) {
               ASSERT_NEAR(o[i * 32 + j], j < seen ? 1.0 / double(seen) : 0, 1e-6) << toString(c) << " row " << i;
           }
         }
+}
+
+/// Softmax of one key is 1, however large its score is. All numbers are `size`, or the keys -`size`.
+TEST(ExactValues, OneKeyReturnsItsValue) {
+  for (DType dtype : {f32, f16, bf16})
+    for (float size : {200.0f, 20000.0f, 133120.0f, 1e9f, 1e16f})
+      for (float sign : {1.0f, -1.0f}) {
+        if (dtype == f16 && size > 65504)
+          continue;
+        Case c = caseOf(Algorithm::flash2, dtype, 3, 1);
+        Tensors t = makeTensors(c);
+        const float number = oracle::rounded(size, dtype);
+        auto filled = [&](int64_t heads, int64_t rows, float x) {
+          return TestTensor(dtype, {1, heads, rows, 32}, c.layout, c.poison, std::vector<float>(heads * rows * 32, x));
+        };
+        t.q = filled(2, 3, number);
+        t.k = filled(1, 1, sign * number);
+        t.v = filled(1, 1, number);
+        ASSERT_TRUE(launch(c, t).ok());
+        const float lse = float(sign * 32 * double(number) * number * c.scale());
+        for (float o : t.o.numbers())
+          ASSERT_EQ(o, number) << toString(dtype) << " " << sign * size;
+        for (float x : t.lse.numbers())
+          ASSERT_NEAR(x / lse, 1, 1e-6);
+      }
 }
 
 TEST(ExactValues, ConstantVIsReturned) {

@@ -30,6 +30,7 @@ struct Shape {
   int64_t sizeV() const { return batch * kv_heads * seqlen_k * value_dim; }
   int64_t sizeO() const { return batch * heads * seqlen_q * value_dim; }
   int64_t sizeLse() const { return batch * heads * seqlen_q; }
+  int64_t sizeScores() const { return batch * heads * seqlen_q * seqlen_k; }
 };
 
 /// The position of one score.

@@ -74,8 +74,8 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
   return %0 : tensor<64xf32>
 }
 
-// P is rounded to bf16, and each exponent is one multiply-add. A row keeps its maximum until it has grown by 2^8. Then
-// it is rescaled with rounded maxima. The output is rescaled last.
+// P is rounded to bf16, and each exponent is one multiply-add, unless some maximum is so far from 0 that its rounding
+// would show. A row keeps its maximum until it has grown by 2^8. The output is rescaled last.
 
 // ROUND-LABEL: @update
 // ROUND-SAME: (%[[S:.*]]: tensor<64x32xf32>, %[[V:.*]]: tensor<32x128xbf16>, %[[M:.*]]: tensor<64xf32>, %[[L:.*]]: tensor<64xf32>, %[[O:.*]]: tensor<64x128xf32>)
@@ -96,8 +96,11 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: %[[ABOVE:.*]] = arith.cmpf ogt, %[[LARGEST]], %[[LIMIT]]
 // ROUND: %[[NEGATIVE:.*]] = arith.cmpf ogt, %[[ZERO]], %[[LIMIT]]
 // ROUND: %[[MAY_EXCEED:.*]] = arith.ori %[[ABOVE]], %[[NEGATIVE]]
-// ROUND: %[[ANY:.*]] = tile.any %[[MAY_EXCEED]]
-// ROUND: %[[ROWS:.*]]:4 = scf.if %[[ANY]]
+// ROUND: %[[DISTANCE:.*]] = math.absf %[[M]]
+// ROUND: %[[IS_FAR:.*]] = arith.cmpf ogt, %[[DISTANCE]],
+// ROUND: %[[RARE:.*]] = arith.ori %[[MAY_EXCEED]], %[[IS_FAR]]
+// ROUND: %[[ANY:.*]] = tile.any %[[RARE]]
+// ROUND: %[[ROWS:.*]]:5 = scf.if %[[ANY]]
 
 // The largest as integers are maxima where they are positive:
 // ROUND: %[[UNKNOWN:.*]] = arith.cmpf ule, %[[LARGEST]], %[[ZERO]]
@@ -108,23 +111,32 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: scf.yield %[[LARGEST]]
 // ROUND: %[[EXCEEDS:.*]] = arith.cmpf ogt, %[[BLOCK_MAX]], %[[LIMIT]]
 // ROUND: %[[RAISED:.*]] = arith.select %[[EXCEEDS]], %[[BLOCK_MAX]], %[[M]]
-// ROUND: %[[OLD:.*]] = arith.mulf %[[M]], %[[LOG2E]]
-// ROUND: %[[CHANGE:.*]] = arith.addf %[[OLD]],
-// ROUND: %[[ALPHA:.*]] = math.exp2 %[[CHANGE]]
+// ROUND: %[[ORIGIN:.*]] = arith.select %{{.*}}, %[[ZERO]], %[[RAISED]]
+// ROUND: %[[CHANGE:.*]] = arith.subf %[[M]], %[[ORIGIN]]
+// ROUND: %[[SCALED_CHANGE:.*]] = arith.mulf %[[CHANGE]], %[[LOG2E]]
+// ROUND: %[[ALPHA:.*]] = math.exp2 %[[SCALED_CHANGE]]
 // ROUND: %[[SUM:.*]] = arith.mulf %[[L]], %[[ALPHA]]
 
 // A row that has seen no key has no output to rescale:
 // ROUND: %[[SEEN:.*]] = arith.cmpf ogt, %[[M]], %[[MINUS_INF]]
 // ROUND: %[[RESCALED:.*]] = arith.andi %[[EXCEEDS]], %[[SEEN]]
 // ROUND: %[[ANY_RESCALED:.*]] = tile.any %[[RESCALED]]
-// ROUND: scf.yield %[[RAISED]], %[[SUM]], %[[ALPHA]], %[[ANY_RESCALED]]
-// ROUND: scf.yield %[[M]], %[[L]], %[[ONE]], %[[NONE]]
-// ROUND: %[[ORIGIN:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ROWS]]#0
-// ROUND: %[[MINUS_ORIGIN:.*]] = arith.mulf %[[ORIGIN]], %[[MINUS_LOG2E]]
+// ROUND: %[[NEW_DISTANCE:.*]] = math.absf %[[ORIGIN]]
+// ROUND: %[[IS_NEW_FAR:.*]] = arith.cmpf ogt, %[[NEW_DISTANCE]],
+// ROUND: %[[ANY_FAR:.*]] = tile.any %[[IS_NEW_FAR]]
+// ROUND: scf.yield %[[RAISED]], %[[SUM]], %[[ALPHA]], %[[ANY_RESCALED]], %[[ANY_FAR]]
+// ROUND: scf.yield %[[M]], %[[L]], %[[ONE]], %[[NONE]], %[[NONE]]
+// ROUND: %[[NEW_ORIGIN:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ROWS]]#0
+// ROUND: %[[P:.*]] = scf.if %[[ROWS]]#4
+// ROUND:   %[[DIFFERENCE:.*]] = arith.subf %[[S]],
+// ROUND:   %[[EXACT:.*]] = arith.mulf %[[DIFFERENCE]], %[[LOG2E_S]]
+// ROUND:   math.exp2 %[[EXACT]]
+// ROUND: } else {
+// ROUND: %[[MINUS_ORIGIN:.*]] = arith.mulf %[[NEW_ORIGIN]], %[[MINUS_LOG2E]]
 // ROUND: %[[COLUMN:.*]] = tile.reshape %[[MINUS_ORIGIN]]
 // ROUND: %[[ORIGINS:.*]] = tile.broadcast %[[COLUMN]]
 // ROUND: %[[EXPONENT:.*]] = math.fma %[[S]], %[[LOG2E_S]], %[[ORIGINS]]
-// ROUND: %[[P:.*]] = math.exp2 %[[EXPONENT]]
+// ROUND: math.exp2 %[[EXPONENT]]
 // ROUND: %[[BLOCK_SUM:.*]] = tile.reduce add %[[P]] axis 1 : tensor<64x32xf32>
 // ROUND: arith.addf %[[ROWS]]#1, %[[BLOCK_SUM]]
 // ROUND: %[[ROUNDED:.*]] = arith.truncf %[[P]] : tensor<64x32xf32> to tensor<64x32xbf16>
@@ -169,6 +181,7 @@ func.func @f32_values(%s: tensor<64x32xf32>, %v: tensor<32x128xf32>, %m: tensor<
 // ROUND: %[[MAX:.*]] = scf.if %{{.*}} -> (tensor<64xf32>) {
 // ROUND: tile.reduce max %[[S]]
 // ROUND: arith.mulf %[[MAX]],
+// ROUND: math.exp2 %{{.*}} : tensor<64x32xf32>
 // ROUND: %[[FACTORS:.*]] = tile.broadcast %{{.*}} : f32 -> tensor<64x32xf32>
 // ROUND: math.fma %[[S]], %[[FACTORS]]
 
@@ -259,20 +272,14 @@ module {
 // rounding are an exception. Their scores are rounded first, as the backward pass does.
 module attributes {tile.roles = "load"} {
   // ROUND-LABEL: @f16_of_roles
-  // ROUND: %[[DISTANCE:.*]] = math.absf %{{.*}} : tensor<64xf32>
-  // ROUND: %[[FAR:.*]] = arith.cmpf ogt, %[[DISTANCE]],
-  // ROUND: %[[ANY:.*]] = tile.any %[[FAR]]
-  // ROUND: %[[TILE:.*]] = scf.if %[[ANY]]
-  // ROUND:   %[[ROUNDED:.*]] = arith.mulf
-  // ROUND:   %[[DIFFERENCE:.*]] = arith.subf %[[ROUNDED]],
-  // ROUND:   %[[SCORES:.*]] = arith.select %{{.*}}, %[[DIFFERENCE]], %[[PRODUCT:.*]] : tensor<64x32xi1>
-  // ROUND:   scf.yield %[[SCORES]]
+  // ROUND-SAME: %[[X:.*]]: tensor<64x32xf32>, %[[FACTOR:.*]]: f32
+  // ROUND: arith.constant dense<5.120000e+02>
+  // ROUND: %[[ROUNDED:.*]] = arith.mulf %{{.*}} : tensor<64x32xf32>
+  // ROUND: %[[DIFFERENCE:.*]] = arith.subf %[[ROUNDED]],
+  // ROUND: %[[EXACT:.*]] = arith.mulf %[[DIFFERENCE]],
+  // ROUND: math.exp2 %[[EXACT]]
   // ROUND: } else {
-  // ROUND:   scf.yield %[[PRODUCT]]
-  // ROUND: }
-  // ROUND: arith.select %[[FAR]], %[[ONE:.*]], %{{.*}} : tensor<64xi1>
-  // ROUND: arith.select %[[FAR]], %[[ZERO:.*]], %{{.*}} : tensor<64xi1>
-  // ROUND: %[[EXPONENTS:.*]] = math.fma %[[TILE]],
+  // ROUND: %[[EXPONENTS:.*]] = math.fma
   // ROUND: math.exp2 %[[EXPONENTS]]
   func.func @f16_of_roles(%x: tensor<64x32xf32>, %factor: f32, %v: tensor<32x128xf16>, %m: tensor<64xf32>,
                           %l: tensor<64xf32>, %o: tensor<64x128xf32>)

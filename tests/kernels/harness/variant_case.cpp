@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "harness/variant_case.h"
 
+#include "oracle/convert.h"
 #include "oracle/inputs.h"
 #include "workload/attention_case.h"
 #include "workload/checked_variant.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <random>
 
 namespace tegula::testing {
@@ -18,8 +21,13 @@ using tools::VariantArrays;
 constexpr double kCap = 2.5;
 constexpr int64_t kLeft = 9, kRight = 4;
 
-constexpr std::string_view kParts[] = {"softcap",   "alibi_tl",  "alibi_br",  "window_tl", "window_br",
-                                       "prefix_tl", "prefix_br", "documents", "ids",       "bias"};
+constexpr std::string_view kParts[] = {"softcap",    "alibi_tl",  "alibi_br",   "window_tl", "window_br",
+                                       "prefix_tl",  "prefix_br", "documents",  "ids",       "bias",
+                                       "bias_large", "bias_mask", "bias_causal"};
+
+float largestNumber(DType dtype) {
+  return dtype == f16 ? 65504.0f : dtype == bf16 ? 0x1.fep127f : std::numeric_limits<float>::max();
+}
 
 /// Makes the values of the tensors that a part of a variant reads.
 struct Values {
@@ -37,6 +45,9 @@ struct Values {
   }
 
   std::vector<float> slopes() const;
+  std::vector<float> largeBias() const;
+  std::vector<float> biasMask() const;
+  std::vector<float> biasCausal() const;
   VariantArrays documents() const;
   VariantArrays of(std::string_view part) const;
 };
@@ -62,6 +73,42 @@ VariantArrays Values::documents() const {
   return tools::documentBounds(shape.batch, sortedIds(shape.seqlen_q, 1), sortedIds(shape.seqlen_k, 2));
 }
 
+/// Returns biases of both signs and all magnitudes up to the largest number of the type. Those of a row have about the
+/// same one.
+std::vector<float> Values::largeBias() const {
+  std::vector<float> bias = oracle::normalNumbers(shape.sizeScores(), dtype, seed + 17);
+  std::minstd_rand random(uint32_t(seed % 1000003 + 1));
+  const double largest = double(largestNumber(dtype)), decades = std::log10(largest);
+  for (size_t row = 0; row < bias.size(); row += size_t(shape.seqlen_k)) {
+    const double factor = std::pow(10, decades * double(random() % 1000) / 999);
+    for (size_t n = row; n < row + size_t(shape.seqlen_k); ++n)
+      bias[n] = oracle::rounded(float(std::clamp(factor * double(bias[n]), -largest, largest)), dtype);
+  }
+  return bias;
+}
+
+/// Returns a mask as frameworks write it: 0, or the lowest number of the type. Some rows are hidden whole.
+std::vector<float> Values::biasMask() const {
+  std::vector<float> bias(shape.sizeScores(), 0.0f);
+  std::minstd_rand random(uint32_t(seed % 1000003 + 1));
+  for (size_t row = 0; row < bias.size(); row += size_t(shape.seqlen_k)) {
+    const bool hidesAll = random() % 8 == 0;
+    for (size_t n = row; n < row + size_t(shape.seqlen_k); ++n)
+      if (hidesAll || random() % 2)
+        bias[n] = -largestNumber(dtype);
+  }
+  return bias;
+}
+
+/// Returns a causal mask as frameworks write it. Each row sees key 0.
+std::vector<float> Values::biasCausal() const {
+  std::vector<float> bias(shape.sizeScores(), 0.0f);
+  for (size_t n = 0; n < bias.size(); ++n)
+    if (int64_t(n) % shape.seqlen_k > int64_t(n) / shape.seqlen_k % shape.seqlen_q)
+      bias[n] = -largestNumber(dtype);
+  return bias;
+}
+
 VariantArrays Values::of(std::string_view part) const {
   if (part.starts_with("alibi"))
     return {slopes()};
@@ -72,7 +119,13 @@ VariantArrays Values::of(std::string_view part) const {
   if (part == "ids")
     return {floats(integers(shape.batch * shape.seqlen_q, 4)), floats(integers(shape.batch * shape.seqlen_k, 4))};
   if (part == "bias")
-    return {oracle::normalNumbers(shape.batch * shape.heads * shape.seqlen_q * shape.seqlen_k, dtype, seed + 17)};
+    return {oracle::normalNumbers(shape.sizeScores(), dtype, seed + 17)};
+  if (part == "bias_large")
+    return {largeBias()};
+  if (part == "bias_mask")
+    return {biasMask()};
+  if (part == "bias_causal")
+    return {biasCausal()};
   return {};
 }
 
@@ -114,7 +167,7 @@ CheckedVariant partOf(std::string_view part, DType dtype) {
     return tools::checkedDocuments();
   if (part == "ids")
     return sameIds();
-  if (part == "bias")
+  if (part.starts_with("bias"))
     return tools::checkedBias(dtype);
   return {{.name = std::string(part)}, [](oracle::Rules &, const tools::RuleInputs &) {}};
 }
@@ -137,6 +190,13 @@ std::vector<TensorRef> refsOf(const std::vector<TestTensor> &tensors) {
 } // namespace
 
 std::span<const std::string_view> variantParts() { return kParts; }
+
+bool hasExtremeScores(std::string_view name) {
+  const std::vector<std::string_view> parts = split(name);
+  return std::ranges::any_of(parts, [&](std::string_view part) {
+    return part == "bias_large" || part == "bias_mask" || (part == "bias_causal" && parts.size() > 1);
+  });
+}
 
 bool hasOneDiagonal(std::string_view name, Causal causal) {
   bool first = causal == Causal::top_left, last = causal == Causal::bottom_right;

@@ -180,7 +180,7 @@ static bool findBranches(Value condition, SetVector<Operation *> &branches) {
     Operation *user = use.getOwner();
     if (auto yield = dyn_cast<scf::YieldOp>(user); yield && isa<scf::IfOp>(yield->getParentOp()))
       return findBranches(yield->getParentOp()->getResult(use.getOperandNumber()), branches);
-    if (isa<arith::AndIOp>(user))
+    if (isa<arith::AndIOp, arith::OrIOp>(user))
       return findBranches(user->getResult(0), branches);
     if (!isa<scf::IfOp>(user))
       return false;

@@ -321,13 +321,15 @@ func.func @columns_between_warps(%x: !tile.view<1xi32>) {
 #parts = #sm.layout<registers = [0:2:8], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
-// A warp may vote for itself on a branch that reads what others have written to shared memory.
+// A warp may vote for itself on a branch that reads what others have written to shared memory, also if something else
+// makes all warps take the branch.
 // CHECK-LABEL: func.func @own_reads
 // CHECK: %[[ANY:.*]] = nvvm.vote.sync any
-// CHECK: scf.if %[[ANY]]
+// CHECK: %[[TAKEN:.*]] = arith.ori %[[ANY]],
+// CHECK: scf.if %[[TAKEN]]
 // CHECK: ldmatrix
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
-  func.func @own_reads(%s: !tile.view<2xf32>, %y: !tile.view<2xbf16>) {
+  func.func @own_reads(%s: !tile.view<2xf32>, %y: !tile.view<2xbf16>, %always: i1) {
     %c0 = arith.constant 0 : index
     %b = sm.alloc {offset = 0 : i64} : !sm.shared<64x16xbf16, 32>
     %a = tile.load %s[%c0, %c0] : !tile.view<2xf32> -> tensor<64x16xf32, #acc>
@@ -336,7 +338,8 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
     %p = sm.partial_reduce max %a axis 1 : tensor<64x16xf32, #acc> -> tensor<64x4xf32, #parts>
     %positive = arith.cmpf ogt, %p, %zero : tensor<64x4xf32, #parts>
     %any = tile.any %positive : tensor<64x4xi1, #parts>
-    %r = scf.if %any -> tensor<64x16xbf16, #acc> {
+    %taken = arith.ori %any, %always : i1
+    %r = scf.if %taken -> tensor<64x16xbf16, #acc> {
       %read = sm.read %b : !sm.shared<64x16xbf16, 32> -> tensor<64x16xbf16, #acc>
       scf.yield %read : tensor<64x16xbf16, #acc>
     } else {
