@@ -11,6 +11,7 @@ import shlex
 import tokenize
 
 WIDTH = 130
+TD_WIDTH = 120
 NUMBERS = 4
 VERSION = re.compile(r"(?:\b(?:clang|CUDA|cuDNN|Debian|driver|LLVM|ptxas|PyTorch|Triton)|g\+\+)\s+\d[\d.]*|\b\d+(?:\.\d+){2,}")
 COMMIT = re.compile(r"\b[0-9a-f]{7}\b")
@@ -271,7 +272,22 @@ def missing_paths(page, repository):
     return found
 
 
+# All files
+
+
+def conflict_markers(text):
+    """Returns the lines with which git marks a conflict of a merge."""
+    return [(number, f"a conflict of a merge is left: {line}") for number, line in enumerate(text.splitlines(), 1)
+            if re.fullmatch(r"(?:<{7}|\|{7}|>{7})(?: .*)?|={7}", line)]
+
+
 # Sources
+
+
+def long_td_lines(name, source):
+    """Returns the lines of a .td file that are longer than clang-format, which does not format them, leaves in C++."""
+    return [(number, f"the line has {len(line)} columns; the most is {TD_WIDTH}")
+            for number, line in enumerate(source.splitlines(), 1) if name.endswith(".td") and len(line) > TD_WIDTH]
 
 
 class Prose:

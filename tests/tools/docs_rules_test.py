@@ -106,7 +106,22 @@ class CommandTest(unittest.TestCase):
                           ("kernels/none.cpp", "none.td", "kernels/scores.td", "docs/none/", "none*.cpp", "ores.cpp")])
 
 
+class FileTest(unittest.TestCase):
+    def test_conflict_markers(self):
+        text = "a\n{0} HEAD\nb\n{1} base\nc\n{2}\nd\n{3} 123 (x)\n".format(*(7 * mark for mark in "<|=>"))
+        self.assertEqual(numbers(rules.conflict_markers(text)), [2, 4, 6, 8])
+        self.assertIn("a conflict of a merge is left: " + 7 * "<", sentences(rules.conflict_markers(text))[0])
+        for fine in (6 * "<", 8 * "=", 7 * "=" + " x", "x " + 7 * "<", 7 * ">" + "x"):
+            self.assertEqual(rules.conflict_markers(fine + "\n"), [], fine)
+
+
 class SourceTest(unittest.TestCase):
+    def test_long_td_lines(self):
+        fits, long = "x" * rules.TD_WIDTH, "x" * (rules.TD_WIDTH + 1)
+        self.assertEqual(rules.long_td_lines("x.td", f"{fits}\n"), [])
+        self.assertEqual(rules.long_td_lines("x.td", f"a\n{long}\n"), [(2, "the line has 121 columns; the most is 120")])
+        self.assertEqual(rules.long_td_lines("x.py", long), [])
+
     def test_weak_beginnings(self):
         weak = ["/// Of x.\nint a;", "int a; ///< What it is.", "  /// That of x.", "///   Whether x.", "/// Those of x."]
         for source in weak:

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import subprocess
 import unittest
 
 import docs_rules as rules
@@ -61,6 +62,8 @@ RULES = {
     "paths": (PAGES, lambda name, text: rules.missing_paths(text, REPOSITORY)),
     "long_lines": (PAGES, lambda name, text: rules.long_lines(text)),
     "crowded_paragraphs": (PAGES, lambda name, text: rules.crowded_paragraphs(text)),
+    "conflict_markers": (FILES, lambda name, text: rules.conflict_markers(text)),
+    "long_td_lines": (SOURCES, rules.long_td_lines),
     "weak_beginnings": (SOURCES, rules.weak_beginnings),
     "torn_rulers": (SOURCES, rules.torn_rulers),
     "banned_words": (PAGES + SOURCES, rules.banned_words),
@@ -83,6 +86,12 @@ class DocsTest(unittest.TestCase):
             self.assertIn(source, SOURCES)
         self.assertIn("tegula", REPOSITORY.programs)
         self.assertIn("attention", REPOSITORY.subcommands)
+
+    def test_every_tracked_file_is_found(self):
+        git = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+        if git.returncode != 0:
+            self.skipTest("this is no checkout")
+        self.assertEqual([file for file in git.stdout.splitlines() if file not in FILES and (ROOT / file).is_file()], [])
 
     def test_names_in_the_glossary_occur_in_the_files_that_it_lists(self):
         rows = re.findall(r"^\| ([^|]*) \|.*\| `([^|`]*)` \|$", text_of("docs/glossary.md"), re.MULTILINE)
