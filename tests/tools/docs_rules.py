@@ -272,6 +272,31 @@ def missing_paths(page, repository):
     return found
 
 
+# Names in the code
+
+
+def names_of_ir(source):
+    """Returns the names of ops, types and attributes of our dialects that a source of the compiler defines or spells."""
+    names = set(re.findall(r'"((?:sm|tile)\.\w+)"', source))
+    for prefix, mnemonic in re.findall(r'^def (Sm|Tile)_\w+ : \w+<"(\w+)"', source, re.MULTILINE):
+        names.add(f"{prefix.lower()}.{mnemonic}")
+    for prefix, mnemonic in re.findall(r'^def (Sm|Tile)_[^}]*?\n  let mnemonic = "(\w+)"', source, re.MULTILINE):
+        names.add(f"{prefix.lower()}.{mnemonic}")
+    return names
+
+
+def unknown_ir_names(page, names):
+    """Returns the ops, types and attributes of our dialects that a page names and no source of the compiler has."""
+    return [(number, f"the compiler has no {name}") for number, span in spans_of(page)
+            for name in re.findall(r"(?<![\w./])(?:sm|tile)\.[a-z]\w*", span) if name not in names]
+
+
+def misspelt_statuses(page, codes):
+    """Returns the words such as `CompileFailed`, which ErrorCode spells compile_failed."""
+    spellings = {"".join(word.capitalize() for word in code.split("_")): code for code in codes}
+    return [(number, f"{span} is spelt {spellings[span]}") for number, span in spans_of(page) if span in spellings]
+
+
 # All files
 
 

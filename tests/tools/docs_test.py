@@ -46,6 +46,8 @@ def repository():
 
 
 REPOSITORY = repository()
+IR_NAMES = set().union(*(rules.names_of_ir(text_of(file)) for file in SOURCES if file.startswith("compiler/")))
+ERROR_CODES = re.findall(r"^  (\w+) = \d+,", text_of("base/include/tegula/status.h"), re.MULTILINE)
 
 
 def reader_from(page):
@@ -62,6 +64,8 @@ RULES = {
     "paths": (PAGES, lambda name, text: rules.missing_paths(text, REPOSITORY)),
     "long_lines": (PAGES, lambda name, text: rules.long_lines(text)),
     "crowded_paragraphs": (PAGES, lambda name, text: rules.crowded_paragraphs(text)),
+    "ir_names": (PAGES, lambda name, text: rules.unknown_ir_names(text, IR_NAMES)),
+    "statuses": (PAGES, lambda name, text: rules.misspelt_statuses(text, ERROR_CODES)),
     "conflict_markers": (FILES, lambda name, text: rules.conflict_markers(text)),
     "long_td_lines": (SOURCES, rules.long_td_lines),
     "weak_beginnings": (SOURCES, rules.weak_beginnings),
@@ -86,6 +90,8 @@ class DocsTest(unittest.TestCase):
             self.assertIn(source, SOURCES)
         self.assertIn("tegula", REPOSITORY.programs)
         self.assertIn("attention", REPOSITORY.subcommands)
+        self.assertLessEqual({"tile.dot", "tile.program_id", "tile.view", "tile.steps", "sm.wgmma", "sm.layout"}, IR_NAMES)
+        self.assertLessEqual({"internal", "compile_failed"}, set(ERROR_CODES))
 
     def test_every_tracked_file_is_found(self):
         git = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
