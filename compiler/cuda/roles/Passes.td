@@ -24,9 +24,9 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     everything else, with a consumer wait before the first use of a tile and a release after the last use. An innermost
     loop has channels of `tile.num_stages` slots, an outer loop channels of two; outside loops a channel has one slot.
     The producer loads the tiles of an iteration in the order in which consumers release them, so it never waits for a
-    late slot while an earlier one is free. If a tile that goes to registers is not used after a tile that each warp
-    releases, the release of the second frees both. If an `sm.mma` reads a tile, a proxy fence follows, because TMA
-    writes the slot next, and each warp releases the slot.
+    late slot while an earlier one is free. Two tiles share one release if the first one goes to registers, every warp
+    releases the second one, and the last use of the first one comes no later. If an `sm.mma` reads a tile, a proxy
+    fence follows, because TMA writes the slot next, and each warp releases the slot.
 
     The producer's warps are added to `tile.num_warps`; the pass sets `tile.producer_warps`. It divides the registers so
     that the multiprocessor holds `tile.instances_per_sm` thread blocks (default 1).
