@@ -316,7 +316,7 @@ def Sm_CopyOutOp : Sm_Op<"copy_out"> {
   }];
 }
 
-def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments]> {
+def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments, Sm_Orders]> {
   let summary = "adds accumulators to a view by TMA, from a buffer in shared memory";
   let description = [{
     Does what `tile.atomic_add` does. Each warp writes its own elements to the buffer, and TMA adds them from there, so
