@@ -80,12 +80,18 @@ static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
   return branch.getResult(0);
 }
 
+Value addProduct(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value o) {
+  auto product = tile::DotOp::create(b, o.getType(), p, op.getValues(), o);
+  tile::inheritAttributes(product, op);
+  return product;
+}
+
 Value accumulate(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value any, Value alpha) {
   Type narrow = getElementTypeOrSelf(op.getValues());
   Value weights = arith::TruncFOp::create(b, cast<RankedTensorType>(p.getType()).clone(narrow), p);
   // The output comes last, because the MMA that computes it may still be in flight.
   Value o = rescaled(b, any, alpha, op.getOutput());
-  return tile::DotOp::create(b, o.getType(), weights, op.getValues(), o);
+  return addProduct(b, op, weights, o);
 }
 
 } // namespace tegula::simplify

@@ -52,6 +52,8 @@ struct Rows {
 
 /// Gives each row whose `largest` score is above `limit` this score as its new maximum. Returns the updated state.
 Rows updateMax(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit);
+/// Returns `o` + `p` V, the product that has the attributes of `op`, such as its label.
+mlir::Value addProduct(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value o);
 /// Returns `alpha` * output + P V, where P is `p` rounded to the type of V. The output is multiplied by `alpha` only if
 /// `any` is true.
 mlir::Value accumulate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value any,

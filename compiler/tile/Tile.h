@@ -31,6 +31,11 @@ constexpr llvm::StringLiteral label = "tile.label", steps = "tile.steps";
 /// is true.
 constexpr llvm::StringLiteral fastPath = "tile.fast_path";
 
+/// Gives an op that computes a product, or a part of it, what is known of the product: all discardable attributes of
+/// the op that it replaces, such as `tile.label`. Leaves out those in `obeyed`, which the replacement has carried out.
+void inheritAttributes(mlir::Operation *product, mlir::Operation *replaced,
+                       llvm::ArrayRef<llvm::StringRef> obeyed = {});
+
 /// Returns true if a tile may have this shape: 1 to 5 static, positive dimensions and at most 2^20 elements. Larger
 /// tiles are mistakes, and every pass may keep one tile's elements in memory.
 bool isTileShape(llvm::ArrayRef<int64_t> shape);
