@@ -74,6 +74,7 @@ static Value maximaOf(LocBuilder &b, Value s, Value largest) {
         scf::YieldOp::create(then, reduceRows(then, tile::Reduction::Max, s, rows));
       },
       [&](OpBuilder &keep, Location loc) { scf::YieldOp::create(keep, loc, largest); });
+  branch->setAttr(tile::rare, b.getUnitAttr());
   return branch.getResult(0);
 }
 
@@ -97,6 +98,7 @@ static Rows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpda
   auto branch = scf::IfOp::create(b, tile::AnyOp::create(b, mayExceed), raise, [&](OpBuilder &keep, Location loc) {
     scf::YieldOp::create(keep, loc, ValueRange{oldMax, oldSum, one, none});
   });
+  branch->setAttr(tile::rare, b.getUnitAttr());
   return {branch.getResult(0), branch.getResult(1), branch.getResult(2), branch.getResult(3)};
 }
 
@@ -118,12 +120,13 @@ static Value fusedNearZero(LocBuilder &b, const ScaledScores &s, Value origin) {
     scf::YieldOp::create(then, arith::SelectOp::create(then, inFarRows, difference, s.tile).getResult());
   };
   auto scores = [&](OpBuilder &otherwise, Location loc) { scf::YieldOp::create(otherwise, loc, s.tile); };
-  Value tile = scf::IfOp::create(b, tile::AnyOp::create(b, exceedsRange), differences, scores).getResult(0);
+  auto branch = scf::IfOp::create(b, tile::AnyOp::create(b, exceedsRange), differences, scores);
+  branch->setAttr(tile::rare, b.getUnitAttr());
   Value one = floatConstant(b, rows, 1), zero = floatConstant(b, rows, 0);
   Value scale = arith::SelectOp::create(b, exceedsRange, one, scaled(b, one, s.scale));
   Value factor = arith::MulFOp::create(b, scale, floatConstant(b, rows, log2e));
   Value minus = minusOrigin(b, arith::SelectOp::create(b, exceedsRange, zero, origin));
-  return math::FmaOp::create(b, tile, acrossColumns(b, factor, matrix), acrossColumns(b, minus, matrix));
+  return math::FmaOp::create(b, branch.getResult(0), acrossColumns(b, factor, matrix), acrossColumns(b, minus, matrix));
 }
 
 /// Returns the exponents of probabilities relative to the maxima `m`.

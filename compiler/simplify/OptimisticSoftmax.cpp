@@ -154,7 +154,7 @@ public:
         arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, update.sum, floatConstant(b, rows_, largestSum()));
     Value isLater = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, position, first);
     Value isWrong = arith::AndIOp::create(b, tile::AnyOp::create(b, tooLarge), isLater);
-    update = branch(
+    update = rareBranch(
         b, isWrong, [&](LocBuilder &b) { return exactUpdate(b, chain.again(b)); },
         [&](LocBuilder &) { return update; });
     Value l = arith::AddFOp::create(b, update.l, update.sum);
@@ -167,17 +167,17 @@ private:
   BlockUpdate optimisticPath(LocBuilder &b, Value isFirst, ScoreChain &chain) {
     scf::IfOp dividing = chain.dividingBranch();
     if (!dividing)
-      return branch(
+      return rareBranch(
           b, isFirst, [&](LocBuilder &b) { return exactUpdate(b, scores_); },
           [&](LocBuilder &b) { return optimisticUpdate(b, scores_); });
     auto inside = [&](LocBuilder &b) { return optimisticUpdate(b, chain.repeated(b, FastPaths::take)); };
     auto atBoundary = [&](LocBuilder &b) { return optimisticUpdate(b, chain.repeated(b, FastPaths::avoid)); };
-    return branch(
+    return rareBranch(
         b, isFirst, [&](LocBuilder &b) { return exactUpdate(b, chain.repeated(b, FastPaths::keep)); },
-        [&](LocBuilder &b) { return branch(b, dividing.getCondition(), inside, atBoundary); });
+        [&](LocBuilder &b) { return BlockUpdate::of(branch(b, dividing.getCondition(), inside, atBoundary)); });
   }
 
-  static BlockUpdate branch(LocBuilder &b, Value condition, Build then, Build otherwise) {
+  static scf::IfOp branch(LocBuilder &b, Value condition, Build then, Build otherwise) {
     auto yield = [](Build build) {
       return [build](OpBuilder &builder, Location loc) {
         LocBuilder b(loc, builder);
@@ -185,7 +185,13 @@ private:
         scf::YieldOp::create(b, values);
       };
     };
-    return BlockUpdate::of(scf::IfOp::create(b, condition, yield(then), yield(otherwise)));
+    return scf::IfOp::create(b, condition, yield(then), yield(otherwise));
+  }
+
+  static BlockUpdate rareBranch(LocBuilder &b, Value condition, Build then, Build otherwise) {
+    scf::IfOp result = branch(b, condition, then, otherwise);
+    result->setAttr(tile::rare, b.getUnitAttr());
+    return BlockUpdate::of(result);
   }
 
   /// Returns the largest sum for which the optimistic path is right. Up to it, no probability exceeds what its type or

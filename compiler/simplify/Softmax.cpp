@@ -77,6 +77,7 @@ static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
         scf::YieldOp::create(then, arith::MulFOp::create(then, o, acrossColumns(then, alpha, o.getType())).getResult());
       },
       [&](OpBuilder &keep, Location loc) { scf::YieldOp::create(keep, loc, o); });
+  branch->setAttr(tile::rare, b.getUnitAttr());
   return branch.getResult(0);
 }
 

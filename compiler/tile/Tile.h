@@ -30,6 +30,8 @@ constexpr llvm::StringLiteral label = "tile.label", steps = "tile.steps";
 /// Marks an scf.if whose else side is always right. Its then side is a faster version for the case that the condition
 /// is true.
 constexpr llvm::StringLiteral fastPath = "tile.fast_path";
+/// Marks an scf.if whose then side rarely runs: in the first iteration of a loop, or if a check of the compiler fails.
+constexpr llvm::StringLiteral rare = "tile.rare";
 
 /// Gives an op that computes a product, or a part of it, what is known of the product: all discardable attributes of
 /// the op that it replaces, such as `tile.label`. Leaves out those in `obeyed`, which the replacement has carried out.
