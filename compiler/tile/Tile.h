@@ -24,8 +24,8 @@ constexpr llvm::StringLiteral flipped = "tile.flipped";
 /// An array of two numbers on a tile.dot: the warpgroups along the rows and along the columns of what they compute.
 /// With `tile.flipped`, these are the rows and columns of the transpose.
 constexpr llvm::StringLiteral warpgroups = "tile.warpgroups";
-/// The label of a tile.dot, and the step list of an scf.for, which says in which order its MMAs start (sm/Steps.h). The
-/// step list of a module is for all loops whose MMAs have its labels.
+/// The label of a product, which a tile.dot passes on to its MMA, and the step list of an scf.for, which says in which
+/// order its MMAs start (sm/Steps.h). The step list of a module is for all loops whose MMAs have its labels.
 constexpr llvm::StringLiteral label = "tile.label", steps = "tile.steps";
 /// Marks an scf.if whose else side is always right. Its then side is a faster version for the case that the condition
 /// is true.
