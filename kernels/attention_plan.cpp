@@ -5,8 +5,8 @@
 #include "kernel_config.h"
 #include "plan_check.h"
 #include "tegula/guard.h"
+#include "tegula/internal/argument_places.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -79,14 +79,13 @@ Expected<PassPlan> makePass(const AttentionProblem &problem, Pass pass, KernelCa
   Expected<Plan> plan = Plan::make(*spec, cache);
   if (!plan)
     return withProblem(plan.status(), problem);
-  const std::vector<std::string> names = argumentNames(problem, pass);
-  std::vector<size_t> places;
-  for (const Parameter &argument : plan->arguments())
-    places.push_back(size_t(std::ranges::find(names, argument.name) - names.begin()));
+  Expected<std::vector<size_t>> places = argumentPlaces(spec->name(), plan->arguments(), argumentNames(problem, pass));
+  if (!places)
+    return withProblem(places.status(), problem);
   bool isInOrder = true;
-  for (size_t i = 0; i < places.size(); ++i)
-    isInOrder &= places[i] == i;
-  return PassPlan{std::move(*plan), std::move(places), isInOrder};
+  for (size_t i = 0; i < places->size(); ++i)
+    isInOrder &= (*places)[i] == i;
+  return PassPlan{std::move(*plan), std::move(*places), isInOrder};
 }
 
 Expected<int64_t> workspaceBytes(const PassPlan &pass, const AttentionShape &shape) {

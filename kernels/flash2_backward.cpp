@@ -112,7 +112,8 @@ struct Tile {
   std::optional<Turn> turn = std::nullopt; ///< The turn of the addition to dQ, if additions have a fixed order.
 };
 
-/// Returns the scores' product with the accumulators' first values, times scale.
+/// Returns scale * (q k^T + c), where c is `lse_term`, which is -lse / scale, if the accumulators start from it, and
+/// otherwise 0.
 Value scaledProduct(const AttentionConfig &c, Value q, Value k, Value lse_term, Value scale) {
   if (!startsFromLse(c))
     return dot(q, transpose(k)) * scale;                                                       // [block_m, block_n]

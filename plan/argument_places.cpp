@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "argument_places.h"
+#include "tegula/internal/argument_places.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // From a description to a plan: records, compiles, and resolves names.
-#include "argument_places.h"
 #include "plan_state.h"
 #include "tegula/guard.h"
+#include "tegula/internal/argument_places.h"
 #include "tegula/internal/digest.h"
 #include "tegula/internal/program_text.h"
 #include "tegula/internal/zero_program.h"

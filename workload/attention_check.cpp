@@ -14,7 +14,7 @@
 namespace tegula::tools {
 namespace {
 
-/// The elements that belong to part `index` of several equal ones.
+/// Returns slice `index` of `whole`, which consists of slices of `size` elements.
 template <class T> std::vector<T> part(const std::vector<T> &whole, int64_t index, int64_t size) {
   return {whole.begin() + index * size, whole.begin() + (index + 1) * size};
 }

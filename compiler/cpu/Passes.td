@@ -49,7 +49,8 @@ def ApproximateMath : Pass<"approximate-math", "::mlir::ModuleOp"> {
   let description = [{
     Expands `math.erf`, `math.sin`, `math.cos` and `math.powf` of f32 by the formulas that all targets share
     (compiler/tile/Functions.cpp). For other functions it uses upstream's approximations, with errors of a few units in
-    the last place. No element then costs a call of libm, and the shared object needs no symbol from outside. Runs after `lower-to-loops`, which makes the operands vectors.
+    the last place. No element then costs a call of libm, and the shared object needs no symbol from outside. Runs after
+    `lower-to-loops`, which makes the operands vectors.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];

@@ -124,6 +124,7 @@ private:
     Value count = b.reduce(tile::Reduction::Add, b.select(condition, b.splat(type, 1), b.splat(type, 0)));
     Value some = b.compare(arith::CmpIPredicate::sgt, count, b.splat(b.i32Tile(1), 0));
     auto branch = scf::IfOp::create(b, tile::AnyOp::create(b, some), /*withElseRegion=*/false);
+    branch->setAttr(tile::rare, UnitAttr::get(branch.getContext()));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     emit();

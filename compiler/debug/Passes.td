@@ -15,7 +15,8 @@ def CheckFinite : Pass<"check-finite", "::mlir::func::FuncOp"> {
     elements of a store outside its view do not count, such as rows of a tile beyond the end of a matrix.
 
     With the option `infinities`, the test also finds infinities. An elementwise op has made one if all its operands are
-    finite there. Loads, dots, reductions and the online softmax may have infinite results, because masks use infinities.
+    finite there. Loads, dots, reductions and the online softmax may have infinite results, because masks use
+    infinities.
 
     ```mlir
     %y = math.log %x : tensor<64xf32>

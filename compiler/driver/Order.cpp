@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "compiler/driver/CommonPath.h"
 #include "compiler/driver/Program.h"
 #include "compiler/driver/Report.h"
 #include "compiler/sm/Sm.h"
@@ -78,12 +79,13 @@ private:
       addRow("exponentials", std::to_string(count), exponentialsAt_);
   }
 
-  /// Adds the ops of a block. Of a branch, only the first side counts: the usual one.
+  /// Adds the ops of a block. Of a branch, only the side counts that usually runs.
   void addBlock(Block &block) {
     for (Operation &op : block) {
       add(&op);
       if (auto branch = dyn_cast<scf::IfOp>(op))
-        addBlock(branch.getThenRegion().front());
+        if (Block *side = commonSide(branch))
+          addBlock(*side);
     }
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/driver/Report.h"
 
+#include "compiler/driver/CommonPath.h"
 #include "compiler/driver/Program.h"
 #include "compiler/sm/Elements.h"
 #include "compiler/sm/Rates.h"
 #include "compiler/sm/Sm.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -50,16 +50,11 @@ std::string operandType(StringRef instruction) {
 /// The work of one iteration.
 struct Work {
   double multiplyAdds = 0; ///< Multiply-adds of tensor cores on 16-bit operands.
-  int64_t exponentials = 0, bytes = 0;
+  int64_t specialFunctions = 0, bytes = 0;
 };
 
 template <class Mma> double multiplyAddsOf(Mma mma, RankedTensorType tile) {
   return double(tile.getNumElements()) * double(mma.getDepth());
-}
-
-int64_t elementsOf(Type type) {
-  auto tile = dyn_cast<RankedTensorType>(type);
-  return tile ? tile.getNumElements() : 0;
 }
 
 void add(Operation *op, Work &work) {
@@ -67,22 +62,23 @@ void add(Operation *op, Work &work) {
     work.multiplyAdds += multiplyAddsOf(mma, mma.getType().getTile());
   else if (auto mma = dyn_cast<sm::MmaOp>(op); mma && sm::mmaElement(mma.getRhs().getType().getElementType()))
     work.multiplyAdds += multiplyAddsOf(mma, mma.getType());
-  else if (isa<math::Exp2Op, math::ExpOp>(op))
-    work.exponentials += elementsOf(op->getResult(0).getType());
   else if (auto load = dyn_cast<sm::ProducerLoadOp>(op))
     work.bytes += load.getChannel().getType().getTile().bytes();
   else if (auto copy = dyn_cast<sm::CopyInOp>(op))
     work.bytes += copy.getShared().getType().bytes();
   else if (auto load = dyn_cast<tile::LoadOp>(op))
     work.bytes += load.getType().getNumElements() * load.getType().getElementTypeBitWidth() / 8;
+  else
+    work.specialFunctions += sm::specialFunctionsOf(op);
 }
 
-/// Adds the ops of a block without those of inner loops. Of a branch, only the first side counts: the usual one.
+/// Adds the ops of a block without those of inner loops. Of a branch, only the side counts that usually runs.
 void add(Block &block, Work &work) {
   for (Operation &op : block) {
     add(&op, work);
     if (auto branch = dyn_cast<scf::IfOp>(op))
-      add(branch.getThenRegion().front(), work);
+      if (Block *side = commonSide(branch))
+        add(*side, work);
   }
 }
 
@@ -98,8 +94,8 @@ std::string describe(const std::string &place, const Work &work, const std::opti
   return "\nloop at " + place + ", an iteration of a program instance\n" +
          loopRow("tensor cores", llvm::formatv("{0:F2} MFLOP", 2 * work.multiplyAdds / 1e6), work.multiplyAdds,
                  rates ? rates->multiplyAdds : 0) +
-         loopRow("exponentials", std::to_string(work.exponentials), double(work.exponentials),
-                 rates ? rates->exponentials : 0) +
+         loopRow("SFU operations", std::to_string(work.specialFunctions), double(work.specialFunctions),
+                 rates ? rates->specialFunctions : 0) +
          loopRow("loads", llvm::formatv("{0:F1} KiB", double(work.bytes) / 1024), double(work.bytes), 0);
 }
 
@@ -135,12 +131,12 @@ std::string describeLoops(ModuleOp module, int64_t arch) {
     // The loops of the producer and of the consumers have one place, and each has its own work.
     Work &sum = loops[StringAttr::get(module.getContext(), placeOf(loop.getLoc()))];
     sum.multiplyAdds += work.multiplyAdds;
-    sum.exponentials += work.exponentials;
+    sum.specialFunctions += work.specialFunctions;
     sum.bytes += work.bytes;
   });
   std::string text;
   for (const auto &[place, work] : loops)
-    if (work.multiplyAdds != 0 || work.exponentials != 0 || work.bytes != 0)
+    if (work.multiplyAdds != 0 || work.specialFunctions != 0 || work.bytes != 0)
       text += describe(place.str(), work, sm::ratesOf(arch));
   return text;
 }

@@ -14,9 +14,10 @@ namespace tegula {
 /// Returns a line for each kind of instruction that multiplies or copies tiles, with its number in the PTX text.
 std::string describeInstructions(llvm::StringRef ptx);
 
-/// Returns the work of an iteration of each innermost loop of a program in the phase `shared`: of MMAs, exponentials
-/// and loads, for one program instance. Where the GPU's rates are known (`arch` is 90 for sm_90a), also the clocks that
-/// a multiprocessor needs for them at least.
+/// Returns the work of an iteration of each innermost loop of a program in the phase `shared`: of MMAs, special
+/// functions (exponentials, reciprocals, ...) and loads, for one program instance. Rare paths (`tile.rare`) do not
+/// count, nor does the else side of any other branch. Where the GPU's rates are known (`arch` is 90 for sm_90a), also
+/// the clocks that a multiprocessor needs for them at least.
 std::string describeLoops(mlir::ModuleOp module, int64_t arch);
 
 /// Returns the order that was decided for each consumer loop with MMAs, from a program in the phase `shared`: the step

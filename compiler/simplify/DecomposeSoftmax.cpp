@@ -40,7 +40,7 @@ static SoftmaxState update(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Value newSum = math::FmaOp::create(b, op.getSum(), alpha, reduceRows(b, tile::Reduction::Add, p, rows));
   Value o = op.getOutput();
   Value rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
-  return {newMax, newSum, tile::DotOp::create(b, o.getType(), p, op.getValues(), rescaled)};
+  return {newMax, newSum, addProduct(b, op, p, rescaled)};
 }
 
 /// Returns the largest element of each row, compared as integers, of which sm_90 compares three in one instruction. It
@@ -68,7 +68,7 @@ static Value maximaOf(LocBuilder &b, Value s, Value largest) {
   Value zero = floatConstant(b, rows, 0);
   Value any = tile::AnyOp::create(b, arith::CmpFOp::create(b, arith::CmpFPredicate::ULE, largest, zero));
   auto asFloats = [&](LocBuilder &b) -> SmallVector<Value> { return {reduceRows(b, tile::Reduction::Max, s, rows)}; };
-  return branch(b, any, asFloats, [&](LocBuilder &) -> SmallVector<Value> { return {largest}; })[0];
+  return rareBranch(b, any, asFloats, [&](LocBuilder &) -> SmallVector<Value> { return {largest}; })[0];
 }
 
 /// Returns true if exponents may be fused. f16 needs warp specialization for it: warps that load their own tiles have
@@ -103,7 +103,7 @@ static RaisedRows raised(LocBuilder &b, ScaledScores s, Value limit, tile::Softm
   };
   Value one = floatConstant(b, rows, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
   auto keep = [&](LocBuilder &) -> SmallVector<Value> { return {oldMax, oldSum, one, none, none}; };
-  ResultRange values = branch(b, tile::AnyOp::create(b, mayExceed), raise, keep);
+  ResultRange values = rareBranch(b, tile::AnyOp::create(b, mayExceed), raise, keep);
   return {{values[0], values[1], values[2], values[3]}, values[4]};
 }
 

@@ -158,7 +158,7 @@ public:
       Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
       return BlockUpdate{op_.getMax(), op_.getSum(), one, none, attempt.tile, attempt.sum}.values();
     };
-    BlockUpdate update = BlockUpdate::of(branch(b, isWrong, exact, optimistic));
+    BlockUpdate update = BlockUpdate::of(rareBranch(b, isWrong, exact, optimistic));
     Value l = arith::AddFOp::create(b, update.l, update.sum);
     return {update.m, l, accumulate(b, op_, update.p, update.any, update.alpha)};
   }
@@ -192,7 +192,7 @@ private:
       return llvm::to_vector_of<Value>(
           branch(b, dividing.getCondition(), copied(FastPaths::take), copied(FastPaths::avoid)));
     };
-    ResultRange values = branch(b, isExact, scores, probabilities);
+    ResultRange values = rareBranch(b, isExact, scores, probabilities);
     return {values[0], values[1]};
   }
 

@@ -161,7 +161,7 @@ Value probabilities(LocBuilder &b, const ScaledScores &s, Value origin, Value ex
       return {math::Exp2Op::create(b, exponents(b, s, origin))};
     };
   };
-  return branch(b, exact, side(exactExponents), side(fusedExponents))[0];
+  return rareBranch(b, exact, side(exactExponents), side(fusedExponents))[0];
 }
 
 } // namespace tegula::simplify

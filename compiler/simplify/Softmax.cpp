@@ -54,7 +54,7 @@ Value exceedsFusedRange(LocBuilder &b, tile::SoftmaxUpdateOp op, Value max) {
   return isAbove(b, math::AbsFOp::create(b, max), floatConstant(b, max.getType(), fusedRange(op)));
 }
 
-ResultRange branch(LocBuilder &b, Value condition, BuildValues then, BuildValues otherwise) {
+static scf::IfOp emitBranch(LocBuilder &b, Value condition, BuildValues then, BuildValues otherwise) {
   auto side = [](BuildValues build) {
     return [build](OpBuilder &builder, Location loc) {
       LocBuilder b(loc, builder);
@@ -62,7 +62,17 @@ ResultRange branch(LocBuilder &b, Value condition, BuildValues then, BuildValues
       scf::YieldOp::create(b, values);
     };
   };
-  return scf::IfOp::create(b, condition, side(then), side(otherwise)).getResults();
+  return scf::IfOp::create(b, condition, side(then), side(otherwise));
+}
+
+ResultRange branch(LocBuilder &b, Value condition, BuildValues then, BuildValues otherwise) {
+  return emitBranch(b, condition, then, otherwise).getResults();
+}
+
+ResultRange rareBranch(LocBuilder &b, Value condition, BuildValues then, BuildValues otherwise) {
+  scf::IfOp op = emitBranch(b, condition, then, otherwise);
+  op->setAttr(tile::rare, b.getUnitAttr());
+  return op.getResults();
 }
 
 Rows updateMax(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit) {
@@ -79,7 +89,13 @@ static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
   auto product = [&](LocBuilder &b) -> SmallVector<Value> {
     return {arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()))};
   };
-  return branch(b, any, product, [&](LocBuilder &) -> SmallVector<Value> { return {o}; })[0];
+  return rareBranch(b, any, product, [&](LocBuilder &) -> SmallVector<Value> { return {o}; })[0];
+}
+
+Value addProduct(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value o) {
+  auto product = tile::DotOp::create(b, o.getType(), p, op.getValues(), o);
+  tile::inheritAttributes(product, op);
+  return product;
 }
 
 Value accumulate(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value any, Value alpha) {
@@ -87,7 +103,7 @@ Value accumulate(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value any, Va
   Value weights = arith::TruncFOp::create(b, cast<RankedTensorType>(p.getType()).clone(narrow), p);
   // The output comes last, because the MMA that computes it may still be in flight.
   Value o = rescaled(b, any, alpha, op.getOutput());
-  return tile::DotOp::create(b, o.getType(), weights, op.getValues(), o);
+  return addProduct(b, op, weights, o);
 }
 
 } // namespace tegula::simplify

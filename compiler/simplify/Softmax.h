@@ -46,6 +46,9 @@ mlir::Value exceedsFusedRange(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdate
 using BuildValues = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ImplicitLocOpBuilder &)>;
 /// Emits `scf.if condition`. The two functions emit its sides and return what these yield.
 mlir::ResultRange branch(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, BuildValues then, BuildValues otherwise);
+/// Emits a branch whose then side rarely runs (tile::rare).
+mlir::ResultRange rareBranch(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, BuildValues then,
+                             BuildValues otherwise);
 /// The updated state of the rows: maximum, sum, the factor `alpha` for the output, and `any`: i1, true if some row must
 /// be rescaled.
 struct Rows {
@@ -54,6 +57,8 @@ struct Rows {
 
 /// Gives each row whose `largest` score is above `limit` this score as its new maximum. Returns the updated state.
 Rows updateMax(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit);
+/// Returns `o` + `p` V, the product that has the attributes of `op`, such as its label.
+mlir::Value addProduct(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value o);
 /// Returns `alpha` * output + P V, where P is `p` rounded to the type of V. The output is multiplied by `alpha` only if
 /// `any` is true.
 mlir::Value accumulate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value any,

@@ -48,13 +48,17 @@ Order sm::orderOf(Operation *op) {
   return order ? order.getOrder() : Order{};
 }
 
+static bool mayWaitForRole(const Order &order) {
+  return order.meeting == Meeting::role || order.mayMeet == Meeting::role;
+}
+
 bool sm::onlyReads(Operation *op) {
   if (isMemoryEffectFree(op))
     return true;
   auto isDoneRead = [](const Access &access) { return access.kind == AccessKind::read && !access.goesOn(); };
   SmallVector<Access, 2> accesses = accessesOf(op);
   const Order order = orderOf(op);
-  return (!accesses.empty() || order.fences) && llvm::all_of(accesses, isDoneRead) && order.meeting != Meeting::role;
+  return (!accesses.empty() || order.fences) && llvm::all_of(accesses, isDoneRead) && !mayWaitForRole(order);
 }
 
 bool sm::meetsOtherWarps(Operation *op) {
@@ -65,10 +69,10 @@ bool sm::meetsOtherWarps(Operation *op) {
     return isSplit(reduce);
   if (auto cumsum = dyn_cast<tile::CumsumOp>(op))
     return isSplit(cumsum);
-  return isa<ConvertOp, ReshapeOp, ToSharedOp>(op) || orderOf(op).meeting == Meeting::role;
+  return isa<ConvertOp, ReshapeOp, ToSharedOp>(op) || mayWaitForRole(orderOf(op));
 }
 
-/// Adds the values that may be `value` by another name: what a loop or a branch hands on.
+/// Adds the values that `value` may alias: initial and yielded values of a loop argument, yielded values of a branch.
 static void addOrigins(Value value, SmallVectorImpl<Value> &origins) {
   if (auto result = dyn_cast<OpResult>(value)) {
     if (auto branch = dyn_cast<scf::IfOp>(result.getOwner())) {
@@ -150,6 +154,8 @@ Engine WgmmaOp::getEngine() { return Engine::tensorCores; }
 //===-- Orders ---------------------------------------------------------------------------------------------------===//
 
 Order BarrierOp::getOrder() { return {.meeting = getWarp() ? Meeting::warp : Meeting::role}; }
+/// Lanes that add in a turn, because TMA cannot, wait for it together. The adder waits for all consumers.
+Order AddOutOp::getOrder() { return {.mayMeet = isByAdder() ? Meeting::role : Meeting::none}; }
 Order WaitOp::getOrder() { return {.ends = Engine::cpAsync}; }
 Order ConsumerWaitOp::getOrder() { return {.ends = Engine::tma, .handle = getChannel()}; }
 Order AwaitOp::getOrder() { return {.ends = Engine::tensorCores, .handle = getHandle()}; }

@@ -37,7 +37,10 @@ struct Access {
 
 /// The wait of an op that orders accesses of other ops.
 struct Order {
-  Meeting meeting = Meeting::none;
+  Meeting meeting = Meeting::none; ///< The threads that every execution of the op waits for.
+  /// The threads that some executions wait for, such as those that take a fallback. All of these threads must execute
+  /// the op, but it orders nothing.
+  Meeting mayMeet = Meeting::none;
   /// The engine whose accesses are over after the op. `handle` says which: those of the op that it is a result of. If
   /// it is null, they are those of all commit groups but the youngest ones.
   Engine ends = Engine::none;
@@ -60,7 +63,8 @@ Order orderOf(mlir::Operation *op);
 /// execute it alone.
 bool onlyReads(mlir::Operation *op);
 
-/// Returns true if all warps of a role execute `op` together: it waits for them, or moves elements between them.
+/// Returns true if all warps of a role execute `op` together: it waits for them, if only in some executions, or moves
+/// elements between them.
 bool meetsOtherWarps(mlir::Operation *op);
 
 /// Returns the ops that may have started the accesses that `handle` stands for. A loop or a branch may hand the handle

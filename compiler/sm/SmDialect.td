@@ -89,8 +89,9 @@ def Sm_InflightType : TypeDef<Sm_Dialect, "Inflight"> {
   let mnemonic = "inflight";
   let summary = "the accumulators of an MMA that is in flight";
   let description = [{
-    `!sm.inflight<tensor<192x128xf32, #c>>` becomes the tile only through `sm.await`: an earlier access to these registers would stop the tensor cores. Exactly one
-    op consumes it: an `sm.await`, an `sm.wgmma` that adds to the same accumulators, or a loop that carries it.
+    `!sm.inflight<tensor<192x128xf32, #c>>` becomes the tile only through `sm.await`: an earlier access to these
+    registers would stop the tensor cores. Exactly one op consumes it: an `sm.await`, an `sm.wgmma` that adds to the
+    same accumulators, or a loop that carries it.
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tile);
   let assemblyFormat = "`<` $tile `>`";

@@ -18,7 +18,8 @@ def Sm_Tile : Type<
 
 //===-- Values ----------------------------------------------------------------------------------------------------===//
 
-def Sm_LinearOp : Sm_Op<"linear", [Pure, TypesMatchWith<"the first number is an element of the result", "result", "first",
+def Sm_LinearOp : Sm_Op<"linear", [Pure, TypesMatchWith<
+    "the first number is an element of the result", "result", "first",
     "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
   let summary = "a tile of numbers that grow by a constant along each dimension";
   let description = [{
@@ -310,23 +311,24 @@ def Sm_CopyOutOp : Sm_Op<"copy_out"> {
                        DenseI64ArrayAttr:$shape,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$rows_of_warp);
   let assemblyFormat = [{
-    $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? attr-dict `:` qualified(type($shared)) `,` qualified(type($view))
+    $shared `,` $view `[` $position `]` $shape (`rows_of_warp` $rows_of_warp^)? attr-dict `:`
+    qualified(type($shared)) `,` qualified(type($view))
   }];
 }
 
-def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments]> {
+def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments, Sm_Orders]> {
   let summary = "adds accumulators to a view by TMA, from a buffer in shared memory";
   let description = [{
     Does what `tile.atomic_add` does. Each warp writes its own elements to the buffer, and TMA adds them from there, so
-    warps need not wait for each other. The next `sm.add_out` on this buffer must have the same layout: it waits until TMA
-    has read what the warp wrote before. If the strides of the tensor or the position of the tile forbid TMA, lanes add
-    their elements from registers. The tile has the layout of the accumulators of an `sm.wgmma`, and the buffer has its
-    shape. Only additions may access the tensor.
+    warps need not wait for each other. The next `sm.add_out` on this buffer must have the same layout: it waits until
+    TMA has read what the warp wrote before. If the strides of the tensor or the position of the tile forbid TMA, lanes
+    add their elements from registers. The tile has the layout of the accumulators of an `sm.wgmma`, and the buffer has
+    its shape. Only additions may access the tensor.
 
-    With `by_adder`, the second warp of the producer's warpgroup, the adder, starts the additions of all warps. Consumers
-    wait only until TMA has read what they wrote before. With a `turn`, the adder waits until the turn has come, and
-    passes it on when the additions are over. All `sm.add_out` of the adder in a function have one buffer, one layout,
-    one tensor and its counters.
+    With `by_adder`, the second warp of the producer's warpgroup, the adder, starts the additions of all warps.
+    Consumers wait only until TMA has read what they wrote before. With a `turn`, the adder waits until the turn has
+    come, and passes it on when the additions are over. All `sm.add_out` of the adder in a function have one buffer, one
+    layout, one tensor and its counters.
 
     ```mlir
     sm.add_out %dq, %buffer, %dQ[%i, %c0] : tensor<64x128xf32, #c>, !sm.shared<64x128xf32, 128>, !tile.view<2xf32>
@@ -344,7 +346,8 @@ def Sm_AddOutOp : Sm_Op<"add_out", [AttrSizedOperandSegments]> {
   }];
   let assemblyFormat = [{
     $tile `,` $shared `,` $view `[` $position `]` (`by_adder` $by_adder^)?
-    (`turn` $turn^ `of` $turns `[` $place `]` `next` $next)? attr-dict `:` type($tile) `,` qualified(type($shared)) `,` qualified(type($view)) (`,` qualified(type($turns))^)?
+    (`turn` $turn^ `of` $turns `[` $place `]` `next` $next)? attr-dict `:`
+    type($tile) `,` qualified(type($shared)) `,` qualified(type($view)) (`,` qualified(type($turns))^)?
   }];
   let hasVerifier = 1;
 }
@@ -399,9 +402,10 @@ def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterf
   let description = [{
     Tiles lie in the buffer `ring`, work indices next to the mbarriers. At first all slots are empty. The writers of a
     channel are the roles with an `sm.producer_load`, `sm.producer_store` or `sm.produce_work` of it, the readers those
-    with an `sm.consumer_wait` or `sm.consume_work`. A slot is empty again when each reading warpgroup has released it. If
-    nobody releases a slot of the channel, the producer fills each slot once, without waiting. If consumers fill the slots
-    for each other (`sm.producer_store`), each warpgroup has a full mbarrier of its own, and there are no empty ones.
+    with an `sm.consumer_wait` or `sm.consume_work`. A slot is empty again when each reading warpgroup has released it.
+    If nobody releases a slot of the channel, the producer fills each slot once, without waiting. If consumers fill the
+    slots for each other (`sm.producer_store`), each warpgroup has a full mbarrier of its own, and there are no empty
+    ones.
 
     ```mlir
     %k = sm.channel %ring : !sm.channel<2, !sm.shared<128x128xbf16, 128>>
@@ -511,9 +515,9 @@ def Sm_FallbackCopyOp : Sm_Op<"fallback_copy"> {
 def Sm_ReadOrLoadOp : Sm_Op<"read_or_load"> {
   let summary = "a tile that the producer has loaded by TMA, in registers; otherwise a tile of the view";
   let description = [{
-    Returns what `tile.load` returns. If TMA has copied the tile (`sm.producer_load` with `tma_only`), lanes read it from
-    its slot. If the strides of the tensor or the position of the tile forbid TMA, or if `fill` is not 0 and the tile is
-    not completely inside the view, lanes load it from the view. For small tiles, such as vectors.
+    Returns what `tile.load` returns. If TMA has copied the tile (`sm.producer_load` with `tma_only`), lanes read it
+    from its slot. If the strides of the tensor or the position of the tile forbid TMA, or if `fill` is not 0 and the
+    tile is not completely inside the view, lanes load it from the view. For small tiles, such as vectors.
 
     ```mlir
     %l = sm.read_or_load %tile, %lse[%i] {fill = 0x7F800000 : f32}
@@ -524,7 +528,8 @@ def Sm_ReadOrLoadOp : Sm_Op<"read_or_load"> {
                        OptionalAttr<TypedAttrInterface>:$fill);
   let results = (outs Sm_Tile:$result);
   let assemblyFormat = [{
-    $shared `,` $view `[` $position `]` attr-dict `:` qualified(type($shared)) `,` qualified(type($view)) `->` type($result)
+    $shared `,` $view `[` $position `]` attr-dict `:`
+    qualified(type($shared)) `,` qualified(type($view)) `->` type($result)
   }];
 }
 
@@ -542,8 +547,8 @@ def Sm_ReleaseOp : Sm_Op<"release", [MemoryEffects<[MemRead, MemWrite]>, Sm_Orde
   }];
   let arguments = (ins Sm_ChannelType:$channel, I32:$slot, UnitAttr:$per_warp);
   let extraClassDeclaration = [{
-    /// Returns true if the lanes of a warp meet here, before one of them arrives. They need not if they have executed an
-    /// MMA together since they waited for the tile.
+    /// Returns true if the lanes of a warp meet here, before one of them arrives. They need not if they have executed
+    /// an MMA together since they waited for the tile.
     bool meetsInWarp();
   }];
   let assemblyFormat = "$channel `[` $slot `]` (`per_warp` $per_warp^)? attr-dict `:` qualified(type($channel))";
@@ -601,8 +606,8 @@ def Sm_SequenceInitOp : Sm_Op<"sequence_init", [MemoryEffects<[MemRead, MemWrite
 def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "waits until this warpgroup may take the mutex";
   let description = [{
-    With a channel that consumers fill for each other (`sm.producer_store`), the store of a tile passes the mutex. The first
-    warpgroup then waits until the last one has stored the tile before this one, each other warpgroup until the
+    With a channel that consumers fill for each other (`sm.producer_store`), the store of a tile passes the mutex. The
+    first warpgroup then waits until the last one has stored the tile before this one, each other warpgroup until the
     warpgroup before it has stored this one.
 
     ```mlir
@@ -611,7 +616,9 @@ def Sm_SequenceWaitOp : Sm_Op<"sequence_wait", [MemoryEffects<[MemRead, MemWrite
     ```
   }];
   let arguments = (ins Optional<Sm_ChannelType>:$channel, Optional<I32>:$slot, Optional<I32>:$phase);
-  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::Value(), ::mlir::Value(), ::mlir::Value()); }]>];
+  let builders = [OpBuilder<(ins), [{
+    build($_builder, $_state, ::mlir::Value(), ::mlir::Value(), ::mlir::Value());
+  }]>];
   let assemblyFormat = [{
     (`stores` $channel^ `[` $slot `]` `phase` $phase)? attr-dict (`:` qualified(type($channel))^)?
   }];

@@ -24,12 +24,19 @@ constexpr llvm::StringLiteral flipped = "tile.flipped";
 /// An array of two numbers on a tile.dot: the warpgroups along the rows and along the columns of what they compute.
 /// With `tile.flipped`, these are the rows and columns of the transpose.
 constexpr llvm::StringLiteral warpgroups = "tile.warpgroups";
-/// The label of a tile.dot, and the step list of an scf.for, which says in which order its MMAs start (sm/Steps.h). The
-/// step list of a module is for all loops whose MMAs have its labels.
+/// The label of a product, which a tile.dot passes on to its MMA, and the step list of an scf.for, which says in which
+/// order its MMAs start (sm/Steps.h). The step list of a module is for all loops whose MMAs have its labels.
 constexpr llvm::StringLiteral label = "tile.label", steps = "tile.steps";
 /// Marks an scf.if whose else side is always right. Its then side is a faster version for the case that the condition
 /// is true.
 constexpr llvm::StringLiteral fastPath = "tile.fast_path";
+/// Marks an scf.if whose then side rarely runs: in the first iteration of a loop, or if a check of the compiler fails.
+constexpr llvm::StringLiteral rare = "tile.rare";
+
+/// Gives an op that computes a product, or a part of it, what is known of the product: all discardable attributes of
+/// the op that it replaces, such as `tile.label`. Leaves out those in `obeyed`, which the replacement has carried out.
+void inheritAttributes(mlir::Operation *product, mlir::Operation *replaced,
+                       llvm::ArrayRef<llvm::StringRef> obeyed = {});
 
 /// Returns true if a tile may have this shape: 1 to 5 static, positive dimensions and at most 2^20 elements. Larger
 /// tiles are mistakes, and every pass may keep one tile's elements in memory.

@@ -130,9 +130,9 @@ def Tile_AtomicAddOp : Tile_Op<"atomic_add", [AttrSizedOperandSegments]> {
 
     With `turn`, the program instances add one after another. The op waits until the counter `turns[place]` is at least
     `turn`. Additions that raised the counter to this number happen before those of the op. After its own additions, the
-    op raises the counter to `next`. An op whose place lies outside the view neither waits nor counts. A program instance
-    may wait only for those before it in the grid, of which axis 0 varies fastest. All threads of a program instance must
-    execute the op.
+    op raises the counter to `next`. An op whose place lies outside the view neither waits nor counts. A program
+    instance may wait only for those before it in the grid, of which axis 0 varies fastest. All threads of a program
+    instance must execute the op.
 
     ```mlir
     tile.atomic_add %dq, %out[%i, %c0] : tensor<64x128xf32>, !tile.view<2xf32>

@@ -19,6 +19,12 @@ template <class T> static T attributeOfModule(Operation *op, StringRef name) {
   return module ? module->getAttrOfType<T>(name) : T();
 }
 
+void tegula::tile::inheritAttributes(Operation *product, Operation *replaced, ArrayRef<StringRef> obeyed) {
+  for (NamedAttribute attribute : replaced->getDiscardableAttrs())
+    if (!llvm::is_contained(obeyed, attribute.getName()))
+      product->setDiscardableAttr(attribute.getName(), attribute.getValue());
+}
+
 int64_t tegula::tile::setting(Operation *op, StringRef name, int64_t otherwise) {
   auto attribute = attributeOfModule<IntegerAttr>(op, name);
   return attribute ? attribute.getInt() : otherwise;

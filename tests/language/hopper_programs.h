@@ -26,19 +26,20 @@ inline Expected<Program> recordBothSides(const char *steps) {
 
 /// The gradients of O = P V with P = sigmoid(Q K^T) (Ramapuram et al. 2024, "Theory, Analysis, and Best Practices for
 /// Sigmoid Self-Attention"): dV = P^T dO, dS = P (1 - P) dO V^T, dK = dS^T Q, dQ += dS K. q, d_o and dq are
-/// [queries, 64], k, v, dk and dv [keys, 64]. A program instance has 128 keys.
-inline Expected<Program> recordSigmoidBackward() {
-  auto kernel = [](View Q, View K, View V, View dO, View dQ, View dK, View dV) {
+/// [queries, 64], k, v, dk and dv [keys, 64]. A program instance has 128 keys. The loop has the step list `steps`, if
+/// any.
+inline Expected<Program> recordSigmoidBackward(const char *steps = "") {
+  auto kernel = [=](View Q, View K, View V, View dO, View dQ, View dK, View dV) {
     Value j = programId(0) * 128;
     Value k = K.load({j, 0}, {128, 64}), v = V.load({j, 0}, {128, 64});
     Var dk = fill({128, 64}, 0.0), dv = fill({128, 64}, 0.0);
-    for (Value i : range(0, Q.dim(0), 64)) {
+    for (Value i : range(0, Q.dim(0), 64, Steps(steps))) {
       Value q = Q.load({i, 0}, {64, 64}), d_o = dO.load({i, 0}, {64, 64});
-      Value p = sigmoid(dot(q, transpose(k)));                       // [64, 128]
-      Value ds = cast(bf16, p * (1.0 - p) * dot(d_o, transpose(v))); // [64, 128]
-      dv = dot(transpose(cast(bf16, p)), d_o, dv);                   // [128, 64]
-      dk = dot(transpose(ds), q, dk);                                // [128, 64]
-      dQ.atomicAdd({i, 0}, dot(ds, k));                              // [64, 64]
+      Value p = sigmoid(label("s", dot(q, transpose(k))));                        // [64, 128]
+      Value ds = cast(bf16, p * (1.0 - p) * label("dp", dot(d_o, transpose(v)))); // [64, 128]
+      dv = label("dv", dot(transpose(cast(bf16, p)), d_o, dv));                   // [128, 64]
+      dk = label("dk", dot(transpose(ds), q, dk));                                // [128, 64]
+      dQ.atomicAdd({i, 0}, label("dq", dot(ds, k)));                              // [64, 64]
     }
     dK.store({j, 0}, dk);
     dV.store({j, 0}, dv);

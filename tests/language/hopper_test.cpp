@@ -376,6 +376,25 @@ TEST(Hopper, SigmoidAttentionBackward) {
   }
 }
 
+/// The list of docs/design/step_lists.md. S and dP are computed as their transposes.
+TEST(Hopper, AnAuthorOrdersTheProductsOfABackwardPass) {
+  const char *const steps = "s dp < dq.lhs > dq@1 dv dk";
+  Expected<Program> program = recordSigmoidBackward(steps);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_THAT(textOf(*program, {}, "layouts"), HasSubstr("tile.transpose"));
+  const std::string order = textOf(*program, {}, "order");
+  EXPECT_THAT(order, HasSubstr(", steps \"" + std::string(steps) + "\"\n"));
+  for (const char *start : {"start           s ", "start           dp ", "start           dq@1 ", "start           dv ",
+                            "start           dk "})
+    EXPECT_THAT(order, HasSubstr(start));
+  SigmoidBackward x;
+  OnDevice<Bf16> on_q(x.q), on_k(x.k), on_v(x.v), on_do(x.d_o);
+  OnDevice<float> on_dq(x.dq), on_dk(x.dk), on_dv(x.dv);
+  launch(*program, {.x = 2}, {on_q.ref(), on_k.ref(), on_v.ref(), on_do.ref(), on_dq.ref(), on_dk.ref(), on_dv.ref()});
+  ASSERT_TRUE(on_dq.readBack() & on_dk.readBack() & on_dv.readBack()) << "memory outside an array was written";
+  x.check();
+}
+
 TEST(Hopper, AWrongStepListIsRefusedAtTheLoop) {
   Expected<Program> program = recordInSteps("out hidden");
   ASSERT_TRUE(program.ok()) << program.status().message();

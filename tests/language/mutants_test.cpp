@@ -140,9 +140,9 @@ TEST(ProductMutants, OfLinearAttentionWithFourProducts) {
 /// As in the backward pass of softmax attention (tests/simt/mutants/sweep.cpp).
 const Known kOfBackward = {
     {"wgmma.fence", "dot(d_o, transpose(v))", 2},
-    {"wgmma.fence", "dv = dot(", 1},
-    {"wgmma.fence", "dk = dot(", 2},
-    {"mbarrier.try_wait", "range(0, Q.dim(0), 64)", 2},
+    {"wgmma.fence", "dv = label(", 1},
+    {"wgmma.fence", "dk = label(", 2},
+    {"mbarrier.try_wait", "range(0, Q.dim(0), 64, Steps(steps))", 2},
     {"mbarrier.try_wait", "Value ds = cast(", 3},
     {"mbarrier.try_wait", "Value q = Q.load(", 2},
     {"bar.warp.sync", "Value k = K.load(", 2},

@@ -11,6 +11,7 @@ import shlex
 import tokenize
 
 WIDTH = 130
+TD_WIDTH = 120
 NUMBERS = 4
 VERSION = re.compile(r"(?:\b(?:clang|CUDA|cuDNN|Debian|driver|LLVM|ptxas|PyTorch|Triton)|g\+\+)\s+\d[\d.]*|\b\d+(?:\.\d+){2,}")
 COMMIT = re.compile(r"\b[0-9a-f]{7}\b")
@@ -271,7 +272,47 @@ def missing_paths(page, repository):
     return found
 
 
+# Names in the code
+
+
+def names_of_ir(source):
+    """Returns the names of ops, types and attributes of our dialects that a source of the compiler defines or spells."""
+    names = set(re.findall(r'"((?:sm|tile)\.\w+)"', source))
+    for prefix, mnemonic in re.findall(r'^def (Sm|Tile)_\w+ : \w+<"(\w+)"', source, re.MULTILINE):
+        names.add(f"{prefix.lower()}.{mnemonic}")
+    for prefix, mnemonic in re.findall(r'^def (Sm|Tile)_[^}]*?\n  let mnemonic = "(\w+)"', source, re.MULTILINE):
+        names.add(f"{prefix.lower()}.{mnemonic}")
+    return names
+
+
+def unknown_ir_names(page, names):
+    """Returns the ops, types and attributes of our dialects that a page names and no source of the compiler has."""
+    return [(number, f"the compiler has no {name}") for number, span in spans_of(page)
+            for name in re.findall(r"(?<![\w./])(?:sm|tile)\.[a-z]\w*", span) if name not in names]
+
+
+def misspelt_statuses(page, codes):
+    """Returns the words such as `CompileFailed`, which ErrorCode spells compile_failed."""
+    spellings = {"".join(word.capitalize() for word in code.split("_")): code for code in codes}
+    return [(number, f"{span} is spelt {spellings[span]}") for number, span in spans_of(page) if span in spellings]
+
+
+# All files
+
+
+def conflict_markers(text):
+    """Returns the lines with which git marks a conflict of a merge."""
+    return [(number, f"a conflict of a merge is left: {line}") for number, line in enumerate(text.splitlines(), 1)
+            if re.fullmatch(r"(?:<{7}|\|{7}|>{7})(?: .*)?|={7}", line)]
+
+
 # Sources
+
+
+def long_td_lines(name, source):
+    """Returns the lines of a .td file that are longer than clang-format, which does not format them, leaves in C++."""
+    return [(number, f"the line has {len(line)} columns; the most is {TD_WIDTH}")
+            for number, line in enumerate(source.splitlines(), 1) if name.endswith(".td") and len(line) > TD_WIDTH]
 
 
 class Prose:

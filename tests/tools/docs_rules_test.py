@@ -106,7 +106,40 @@ class CommandTest(unittest.TestCase):
                           ("kernels/none.cpp", "none.td", "kernels/scores.td", "docs/none/", "none*.cpp", "ores.cpp")])
 
 
+class NameTest(unittest.TestCase):
+    def test_names_of_ir(self):
+        source = ('def Tile_DotOp : Tile_Op<"dot"> {\n  let summary = "no tile";\n}\ndef Sm_Layout : AttrDef<Sm_Dialect> {\n'
+                  '  let mnemonic = "layout";\n}\nsetting(op, "tile.num_warps", 4);\n// tile.none, "sm.no name"\n')
+        self.assertEqual(rules.names_of_ir(source), {"tile.dot", "sm.layout", "tile.num_warps"})
+
+    def test_unknown_ir_names(self):
+        names = {"tile.dot", "sm.wgmma"}
+        self.assertEqual(rules.unknown_ir_names("`tile.dot`, `x = sm.wgmma %a`, tile.none, `a.tile.x`, `tile.h`", names),
+                         [(1, "the compiler has no tile.h")])
+        self.assertEqual(rules.unknown_ir_names("x\n`!sm.tok<2>`\n", names), [(2, "the compiler has no sm.tok")])
+
+    def test_misspelt_statuses(self):
+        codes = ["ok", "internal", "compile_failed"]
+        self.assertEqual(rules.misspelt_statuses("x\n`CompileFailed`, `compile_failed`, `Internals`, Internal", codes),
+                         [(2, "CompileFailed is spelt compile_failed")])
+
+
+class FileTest(unittest.TestCase):
+    def test_conflict_markers(self):
+        text = "a\n{0} HEAD\nb\n{1} base\nc\n{2}\nd\n{3} 123 (x)\n".format(*(7 * mark for mark in "<|=>"))
+        self.assertEqual(numbers(rules.conflict_markers(text)), [2, 4, 6, 8])
+        self.assertIn("a conflict of a merge is left: " + 7 * "<", sentences(rules.conflict_markers(text))[0])
+        for fine in (6 * "<", 8 * "=", 7 * "=" + " x", "x " + 7 * "<", 7 * ">" + "x"):
+            self.assertEqual(rules.conflict_markers(fine + "\n"), [], fine)
+
+
 class SourceTest(unittest.TestCase):
+    def test_long_td_lines(self):
+        fits, long = "x" * rules.TD_WIDTH, "x" * (rules.TD_WIDTH + 1)
+        self.assertEqual(rules.long_td_lines("x.td", f"{fits}\n"), [])
+        self.assertEqual(rules.long_td_lines("x.td", f"a\n{long}\n"), [(2, "the line has 121 columns; the most is 120")])
+        self.assertEqual(rules.long_td_lines("x.py", long), [])
+
     def test_weak_beginnings(self):
         weak = ["/// Of x.\nint a;", "int a; ///< What it is.", "  /// That of x.", "///   Whether x.", "/// Those of x."]
         for source in weak:

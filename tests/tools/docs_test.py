@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import subprocess
 import unittest
 
 import docs_rules as rules
@@ -45,6 +46,8 @@ def repository():
 
 
 REPOSITORY = repository()
+IR_NAMES = set().union(*(rules.names_of_ir(text_of(file)) for file in SOURCES if file.startswith("compiler/")))
+ERROR_CODES = re.findall(r"^  (\w+) = \d+,", text_of("base/include/tegula/status.h"), re.MULTILINE)
 
 
 def reader_from(page):
@@ -61,6 +64,10 @@ RULES = {
     "paths": (PAGES, lambda name, text: rules.missing_paths(text, REPOSITORY)),
     "long_lines": (PAGES, lambda name, text: rules.long_lines(text)),
     "crowded_paragraphs": (PAGES, lambda name, text: rules.crowded_paragraphs(text)),
+    "ir_names": (PAGES, lambda name, text: rules.unknown_ir_names(text, IR_NAMES)),
+    "statuses": (PAGES, lambda name, text: rules.misspelt_statuses(text, ERROR_CODES)),
+    "conflict_markers": (FILES, lambda name, text: rules.conflict_markers(text)),
+    "long_td_lines": (SOURCES, rules.long_td_lines),
     "weak_beginnings": (SOURCES, rules.weak_beginnings),
     "torn_rulers": (SOURCES, rules.torn_rulers),
     "banned_words": (PAGES + SOURCES, rules.banned_words),
@@ -83,6 +90,14 @@ class DocsTest(unittest.TestCase):
             self.assertIn(source, SOURCES)
         self.assertIn("tegula", REPOSITORY.programs)
         self.assertIn("attention", REPOSITORY.subcommands)
+        self.assertLessEqual({"tile.dot", "tile.program_id", "tile.view", "tile.steps", "sm.wgmma", "sm.layout"}, IR_NAMES)
+        self.assertLessEqual({"internal", "compile_failed"}, set(ERROR_CODES))
+
+    def test_every_tracked_file_is_found(self):
+        git = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+        if git.returncode != 0:
+            self.skipTest("this is no checkout")
+        self.assertEqual([file for file in git.stdout.splitlines() if file not in FILES and (ROOT / file).is_file()], [])
 
     def test_names_in_the_glossary_occur_in_the_files_that_it_lists(self):
         rows = re.findall(r"^\| ([^|]*) \|.*\| `([^|`]*)` \|$", text_of("docs/glossary.md"), re.MULTILINE)

@@ -82,7 +82,7 @@ private:
                                       dot.getType().getElementType());
     auto product = tile::DotOp::create(b, type, dot.getRhs(), dot.getLhs(), acc, !dot.getTransposeRhs(),
                                        !dot.getTransposeLhs(), dot.getAllowTf32());
-    product->setAttr(tile::warpgroups, dot->getAttr(tile::warpgroups));
+    tile::inheritAttributes(product, dot, {tile::flipped});
     dot.replaceAllUsesWith(transposed(b, product));
     dot.erase();
   }

@@ -8,12 +8,12 @@ include "mlir/Pass/PassBase.td"
 def PlanProducts : Pass<"plan-products", "::mlir::ModuleOp"> {
   let summary = "decides which MMAs warpgroups compute, as which transpose, and how they divide the result";
   let description = [{
-    With `tile.roles = "load"`, each `tile.dot` of bf16 or f16 that fits gets two attributes. `tile.flipped` says whether
-    `dot(a, b)` is computed as the transpose of `dot(b^T, a^T)`. `tile.warpgroups = [wm, wn]` divides the rows and columns
-    of what is computed. An attribute that is already there is kept. Dots whose results elementwise ops, loops or
-    branches tie together get the same decision. The pass tries all combinations and takes the lowest modelled cost: for
-    each loop the larger one of tensor-core time and shared-memory time, and 100 clocks for each tile that warpgroups
-    exchange. Ties prefer a result that is not flipped, then warpgroups along the rows.
+    With `tile.roles = "load"`, each `tile.dot` of bf16 or f16 that fits gets two attributes. `tile.flipped` says
+    whether `dot(a, b)` is computed as the transpose of `dot(b^T, a^T)`. `tile.warpgroups = [wm, wn]` divides the rows
+    and columns of what is computed. An attribute that is already there is kept. Dots whose results elementwise ops,
+    loops or branches tie together get the same decision. The pass tries all combinations and takes the lowest modelled
+    cost: for each loop the larger one of tensor-core time and shared-memory time, and 100 clocks for each tile that
+    warpgroups exchange. Ties prefer a result that is not flipped, then warpgroups along the rows.
 
     A remark tells why a dot gets no warpgroup, or no tensor core. An example, abridged from tests/plan-products.mlir
     (`@backward`). Before:
@@ -36,8 +36,9 @@ def AssignLayouts : Pass<"assign-layouts", "::mlir::ModuleOp"> {
     Every tile gets a `#sm.layout`. Each `tile.dot` takes the grid of warps with the lowest modelled cost: bytes read
     from shared memory, tensor-core time, and a large penalty for rows or columns that several warps would have to
     reduce together. A dot with `tile.warpgroups` takes the grid that `plan-products` chose; if it is `tile.flipped`, it
-    becomes the transpose of a dot. The result takes the accumulator layout of the tensor cores. From the results, layouts spread along elementwise ops, loops, reductions and broadcasts. Where two
-    layouts meet, the pass inserts `sm.convert`; constants, iotas and broadcasts of scalars are recomputed instead.
+    becomes the transpose of a dot. The result takes the accumulator layout of the tensor cores. From the results,
+    layouts spread along elementwise ops, loops, reductions and broadcasts. Where two layouts meet, the pass inserts
+    `sm.convert`; constants, iotas and broadcasts of scalars are recomputed instead.
 
     Each `tile.dot` becomes `sm.mma` or `sm.wgmma`. An operand that comes from a load becomes `sm.load_shared`, and one
     that comes from registers becomes `sm.to_shared`. A left operand stays in registers if it already has the operand

@@ -170,11 +170,18 @@ private:
     return isa<sm::SharedType>(left.getType()) && isTransposed(dot, lhs);
   }
 
+  /// The MMA obeys what the plan of the dot says.
+  static void inherit(Operation *mma, tile::DotOp dot) {
+    tile::inheritAttributes(mma, dot, {tile::flipped, tile::warpgroups, tile::warpLocal});
+  }
+
   static Value multiply(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,
                         Value right) {
     Value acc = inLayout(b, dot.getAcc(), accumulators);
-    return sm::MmaOp::create(b, accumulators, left, right, shapeOf(dot).k, acc, isReadTransposed(dot, left),
-                             isTransposed(dot, rhs), dot.getAllowTf32());
+    auto product = sm::MmaOp::create(b, accumulators, left, right, shapeOf(dot).k, acc, isReadTransposed(dot, left),
+                                     isTransposed(dot, rhs), dot.getAllowTf32());
+    inherit(product, dot);
+    return product;
   }
 
   static Value multiplyAsync(ImplicitLocOpBuilder &b, tile::DotOp dot, RankedTensorType accumulators, Value left,
@@ -184,8 +191,7 @@ private:
       left = packed(b, left);
     auto product = sm::WgmmaOp::create(b, sm::InflightType::get(b.getContext(), accumulators), left, right,
                                        shapeOf(dot).k, acc, isReadTransposed(dot, left), isTransposed(dot, rhs));
-    if (Attribute label = dot->getAttr(tile::label))
-      product->setAttr(tile::label, label);
+    inherit(product, dot);
     return sm::AwaitOp::create(b, product).getResult();
   }
 

@@ -14,18 +14,19 @@ def SpecializeWarps : Pass<"specialize-warps", "::mlir::ModuleOp"> {
     - An `sm.load_shared` moves to the producer if its position follows from scalars and loop variables alone, TMA can
       copy it, and its readers are MMAs, at least one of them an `sm.wgmma`. A remark at each such load in a loop that
       does not move says why.
-    - A `tile.load` of 1-, 2- or 4-byte elements in a loop moves if it is a matrix of at least 1,024 elements of which each
-      warp owns whole rows, or a vector of whole 128 bytes, and its ring still fits into `tile.shared_limit` bytes. If TMA cannot copy a matrix, each warp copies its own rows to
-      the slot (`sm.fallback_copy`), because a single warp would be slower. Later branches that load the same tile
-      again, such as the recompute path of the optimistic softmax, read the same slot.
+    - A `tile.load` of 1-, 2- or 4-byte elements in a loop moves if it is a matrix of at least 1,024 elements of which
+      each warp owns whole rows, or a vector of whole 128 bytes, and its ring still fits into `tile.shared_limit` bytes.
+      If TMA cannot copy a matrix, each warp copies its own rows to the slot (`sm.fallback_copy`), because a single warp
+      would be slower. Later branches that load the same tile again, such as the recompute path of the optimistic
+      softmax, read the same slot.
 
     The producer gets these loads, the loops around them and the scalar arithmetic of their positions. The consumers get
     everything else, with a consumer wait before the first use of a tile and a release after the last use. An innermost
-    loop has channels of `tile.num_stages` slots, an outer loop channels of two; outside loops a channel has one slot. The
-    producer loads the tiles of an iteration in the order in which consumers release them, so it never waits for a late
-    slot while an earlier one is free. If a tile that goes to registers is not used after a tile that each warp
-    releases, the release of the second frees both. If an `sm.mma` reads a tile, a proxy fence follows, because TMA
-    writes the slot next, and each warp releases the slot.
+    loop has channels of `tile.num_stages` slots, an outer loop channels of two; outside loops a channel has one slot.
+    The producer loads the tiles of an iteration in the order in which consumers release them, so it never waits for a
+    late slot while an earlier one is free. Two tiles share one release if the first one goes to registers, every warp
+    releases the second one, and the last use of the first one comes no later. If an `sm.mma` reads a tile, a proxy
+    fence follows, because TMA writes the slot next, and each warp releases the slot.
 
     The producer's warps are added to `tile.num_warps`; the pass sets `tile.producer_warps`. It divides the registers so
     that the multiprocessor holds `tile.instances_per_sm` thread blocks (default 1).
@@ -38,8 +39,8 @@ def PlanSteps : Pass<"plan-steps", "::mlir::ModuleOp"> {
   let description = [{
     Writes `tile.steps`, a step list (compiler/sm/Steps.h), on each consumer loop with an `sm.wgmma` that has none from
     its author. A step list on the module comes before both: it is for each loop whose MMAs have all of its labels. If
-    there is no such loop, the program is refused. The MMAs have the labels that the program gives them (`tile.label`), or p0, p1,
-    ... in program order.
+    there is no such loop, the program is refused. The MMAs have the labels that the program gives them (`tile.label`),
+    or p0, p1, ... in program order.
 
     - MMAs that wait for no other MMA of the iteration come first; they then run together.
     - A single MMA whose accumulators are only carried runs on while the next iteration starts (`p0 p0.end@1`), unless
@@ -54,14 +55,14 @@ def PlanSteps : Pass<"plan-steps", "::mlir::ModuleOp"> {
 def ExchangeTiles : Pass<"exchange-tiles", "::mlir::ModuleOp"> {
   let summary = "lets consumer warpgroups exchange tiles through channels, where a step list asks for it";
   let description = [{
-    Applies to an `sm.to_shared` in a loop with a step list, if only MMAs of the loop read it, and one of them is delayed
-    (`dq@1`) or the list names its write (`dq.lhs`). Elsewhere, a buffer with a barrier before and after the write serves
-    the tile.
+    Applies to an `sm.to_shared` in a loop with a step list, if only MMAs of the loop read it, and one of them is
+    delayed (`dq@1`) or the list names its write (`dq.lhs`). Elsewhere, a buffer with a barrier before and after the
+    write serves the tile.
 
-    The tile goes to a channel (`sm.producer_store`), and each reader waits for it (`sm.consumer_wait`). Warpgroups need not
-    say when they have read a slot, because the channel has enough of them: two, or three if a reader is delayed and the
-    store passes a turn, or four if a reader is delayed. A warpgroup that stores tile i has waited for tile i - 1 of the
-    others, in the last case for tile i - 2; they ended the MMAs of earlier iterations before they stored it.
+    The tile goes to a channel (`sm.producer_store`), and each reader waits for it (`sm.consumer_wait`). Warpgroups need
+    not say when they have read a slot, because the channel has enough of them: two, or three if a reader is delayed and
+    the store passes a turn, or four if a reader is delayed. A warpgroup that stores tile i has waited for tile i - 1 of
+    the others, in the last case for tile i - 2; they ended the MMAs of earlier iterations before they stored it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect"];
 }
@@ -69,8 +70,8 @@ def ExchangeTiles : Pass<"exchange-tiles", "::mlir::ModuleOp"> {
 def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
   let summary = "brings each consumer loop into the order of its step list";
   let description = [{
-    Ops that depend on a delayed MMA (`@1`), or only receive its tiles, work for the iteration before, all others for the
-    current one. If any op is delayed, the first iteration is peeled, the loop runs from the second one on, and the
+    Ops that depend on a delayed MMA (`@1`), or only receive its tiles, work for the iteration before, all others for
+    the current one. If any op is delayed, the first iteration is peeled, the loop runs from the second one on, and the
     delayed ops of the last iteration follow the loop. Comparisons of the loop variable with its first value become
     constants. Within an iteration:
 
@@ -80,8 +81,8 @@ def PipelineLoops : Pass<"pipeline-loops", "::mlir::ModuleOp"> {
     - A read of a slot to registers comes before the first wait that it does not need, so that the wait hides its
       latency. A release comes directly after the wait for the last reader of its slot. With a proxy fence it comes when
       no MMA is in flight: the fence would wait for it.
-    - Where a store passes the turn, the wait for the turn implies that all warpgroups have stored their tiles of earlier
-      iterations. A delayed op in the turn does not wait for them again (`already_full`).
+    - Where a store passes the turn, the wait for the turn implies that all warpgroups have stored their tiles of
+      earlier iterations. A delayed op in the turn does not wait for them again (`already_full`).
     - An MMA with `.end@1` adds to accumulators in flight. The next iteration only waits until it has read its operands.
 
     An example, abridged from tests/pipeline-loops.mlir (`@one_product`). Before:
@@ -119,8 +120,8 @@ def CheckProgress : Pass<"check-progress", "::mlir::ModuleOp"> {
     Runs the roles against each other at compile time: the producer and each consumer warpgroup, with the loops and
     branches around their waits and arrivals. Sizes of tensors, and what the program reads from them, are numbers of
     several scenarios, among them loops without an iteration. If all that have not ended wait, the program would hang.
-    The error is at a wait, with a note at each of the others. The pass looks at the first 128 waits and arrivals of each
-    role, which is more than any channel has slots.
+    The error is at a wait, with a note at each of the others. The pass looks at the first 128 waits and arrivals of
+    each role, which is more than any channel has slots.
 
     The pass sees neither the barriers among consumers, which come later, nor races: the simt executor does.
   }];

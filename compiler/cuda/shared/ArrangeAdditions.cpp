@@ -97,8 +97,9 @@ void Arrangement::addPart(int64_t part, int64_t parts) {
   auto type = RankedTensorType::get({rows, columns}, whole.getElementType(), layout);
   auto some = sm::SharedType::get(b.getContext(), {rhs.getShape()[0], columns}, rhs.getElementType(), rhs.getPanel());
   Value right = sm::ColumnsOp::create(b, some, product.getRhs(), first);
-  Value sums = sm::MmaOp::create(b, type, product.getLhs(), right, product.getDepth(), Value(),
-                                 product.getTransposeLhs(), /*transpose_rhs=*/false, product.getAllowTf32());
+  auto sums = sm::MmaOp::create(b, type, product.getLhs(), right, product.getDepth(), Value(),
+                                product.getTransposeLhs(), /*transpose_rhs=*/false, product.getAllowTf32());
+  tile::inheritAttributes(sums, product);
   SmallVector<Value> position(add_.getPosition());
   position.back() = b.createOrFold<arith::AddIOp>(position.back(), arith::ConstantIndexOp::create(b, first));
   const bool isLast = part + 1 == parts; // Which passes the turn on.

@@ -34,7 +34,7 @@ static int64_t warpgroupsOf(scf::ForOp loop) {
 static bool needsAllWarpgroups(scf::ForOp loop) {
   WalkResult search = loop.getBody()->walk([](Operation *op) {
     const bool isExchange = isa<sm::ProducerStoreOp>(op);
-    return isExchange || sm::orderOf(op).meeting == sm::Meeting::role ? WalkResult::interrupt() : WalkResult::advance();
+    return isExchange || sm::meetsOtherWarps(op) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return search.wasInterrupted();
 }

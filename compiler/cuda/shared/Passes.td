@@ -105,9 +105,9 @@ def ArrangeAdditions : Pass<"arrange-additions"> {
 def AddByTma : Pass<"add-by-tma", "::mlir::ModuleOp"> {
   let summary = "lets TMA add the accumulators of a loop to memory";
   let description = [{
-    Applies, in modules with `tile.add_by_tma`, to a `tile.atomic_add` of f32 accumulators of `sm.wgmma` in a loop of the
-    consumers. Each warp must have whole panels of 32 columns, the first column must be provably a multiple of 4, and only
-    additions may access the tensor. The pass emits a remark if nothing qualifies. From
+    Applies, in modules with `tile.add_by_tma`, to a `tile.atomic_add` of f32 accumulators of `sm.wgmma` in a loop of
+    the consumers. Each warp must have whole panels of 32 columns, the first column must be provably a multiple of 4,
+    and only additions may access the tensor. The pass emits a remark if nothing qualifies. From
     `compiler/cuda/shared/tests/add-by-tma.mlir`, abridged:
 
     ```mlir

@@ -47,8 +47,9 @@ static SmallVector<std::string> phrasesOf(Operation *op) {
                        nameOf(access.engine) + (access.isOfSlot ? ", ordered by mbarriers" : ""))
                           .str());
   const sm::Order order = sm::orderOf(op);
-  if (order.meeting != sm::Meeting::none)
-    phrases.push_back(order.meeting == sm::Meeting::warp ? "waits for its warp" : "waits for its role");
+  for (auto [meeting, verb] : {std::pair(order.meeting, "waits for"), std::pair(order.mayMeet, "may wait for")})
+    if (meeting != sm::Meeting::none)
+      phrases.push_back((verb + Twine(meeting == sm::Meeting::warp ? " its warp" : " its role")).str());
   if (order.ends != sm::Engine::none)
     phrases.push_back(("ends accesses of " + nameOf(order.ends)).str());
   if (order.fences)

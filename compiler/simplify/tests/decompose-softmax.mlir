@@ -145,6 +145,18 @@ func.func @log_sum_exp_is_minus_infinity_where_the_sum_is_zero(%m: tensor<64xf32
 // ROUND: scf.yield %[[O]]
 // ROUND: tile.dot %[[ROUNDED]], %[[V]] acc %[[OUTPUT]]
 
+// The product has the label of the update.
+// CHECK-LABEL: @label
+// CHECK: tile.dot {{.*}} {tile.label = "o"} :
+// ROUND-LABEL: @label
+// ROUND: tile.dot {{.*}} {tile.label = "o"} :
+func.func @label(%s: tensor<64x32xf32>, %v: tensor<32x128xbf16>, %m: tensor<64xf32>, %l: tensor<64xf32>,
+                 %o: tensor<64x128xf32>) -> tensor<64x128xf32> {
+  %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o {tile.label = "o"}
+    : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+  return %o1 : tensor<64x128xf32>
+}
+
 // f16 has 11 bits and would show that error.
 // ROUND-LABEL: @f16_values
 // ROUND: %[[DIFFERENCE:.*]] = arith.subf %{{.*}} : tensor<64x32xf32>

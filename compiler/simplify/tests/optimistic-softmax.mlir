@@ -240,4 +240,27 @@ func.func @given_scores(%s: tensor<64x32xf32>, %v: tensor<32x64xbf16>, %m0: tens
   return %r#2 : tensor<64x64xf32>
 }
 
+// Both products keep their labels, also the copy in the recompute path, which is rare, as is the first iteration.
+// CHECK-LABEL: @labels
+// CHECK: tile.dot {{.*}} {tile.label = "s"} :
+// CHECK: scf.if
+// CHECK: } {tile.rare}
+// CHECK: scf.if
+// CHECK: tile.dot {{.*}} {tile.label = "s", tile.warp_local} :
+// CHECK: } {tile.rare}
+// CHECK: tile.dot {{.*}} {tile.label = "o"} :
+func.func @labels(%q: tensor<64x64xbf16>, %k: tensor<64x32xbf16>, %v: tensor<32x64xbf16>, %m0: tensor<64xf32>,
+                  %l0: tensor<64xf32>, %o0: tensor<64x64xf32>, %end: index) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %r:3 = scf.for %j = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+    %s = tile.dot %q, %k {tile.label = "s"} : tensor<64x64xbf16>, tensor<64x32xbf16> -> tensor<64x32xf32>
+    %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o {tile.label = "o"}
+      : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  }
+  return %r#2 : tensor<64x64xf32>
+}
+
 }

@@ -53,6 +53,15 @@ func.func @fast_path_of_nothing(%condition: i1) {
 
 // -----
 
+func.func @rare_loop(%n: index) {
+  // expected-error @+1 {{tile.rare is a unit attribute of an scf.if}}
+  scf.for %i = %n to %n step %n {
+  } {tile.rare}
+  return
+}
+
+// -----
+
 func.func @parallel_branch(%condition: i1) {
   // expected-error @+1 {{tile.parallel is a unit attribute of an scf.for or scf.while}}
   scf.if %condition {

@@ -43,7 +43,8 @@ static bool transposesLeft(tile::DotOp dot, const ProductPlan &plan) {
   return plan.flipped ? !dot.getTransposeRhs() : dot.getTransposeLhs();
 }
 
-/// Returns true if the right operand may be in shared memory with the columns of the MMA along a row.
+/// Returns true if the right operand B may lie in shared memory row-major in N: its rows run along the columns of the
+/// result.
 static bool mayHaveColumnsInRows(tile::DotOp dot, const ProductPlan &plan) {
   const bool transposes = plan.flipped ? !dot.getTransposeLhs() : dot.getTransposeRhs();
   return !transposes || !rightOf(dot, plan).getDefiningOp<tile::LoadOp>();

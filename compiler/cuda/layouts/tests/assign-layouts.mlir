@@ -236,3 +236,33 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
     return
   }
 }
+
+// -----
+
+// MMAs have the labels of their dots, also of those that are computed as their transpose, or by single warps. What the
+// plan says is obeyed, and stays with no MMA.
+// CHECK-LABEL: func @labels
+// CHECK: sm.wgmma {{.*}} {tile.label = "flipped", transpose_rhs} :
+// CHECK: sm.wgmma {{.*}} {tile.label = "rows", transpose_rhs} :
+// CHECK: sm.mma {{.*}} {tile.label = "local", transpose_rhs} :
+// CHECK: sm.mma {{.*}} {tile.label = "small"} :
+module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
+  func.func @labels(%a: !tile.view<2xbf16>, %y: !tile.view<2xf32>) {
+    %c0 = arith.constant 0 : index
+    %q = tile.load %a[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x128xbf16>
+    %k = tile.load %a[%c0, %c0] : !tile.view<2xbf16> -> tensor<128x128xbf16>
+    %0 = tile.dot %q, %k {tile.flipped = true, tile.label = "flipped", tile.warpgroups = array<i64: 2, 1>, transpose_rhs}
+      : tensor<64x128xbf16>, tensor<128x128xbf16> -> tensor<64x128xf32>
+    %1 = tile.dot %k, %k {tile.flipped = false, tile.label = "rows", tile.warpgroups = array<i64: 2, 1>, transpose_rhs}
+      : tensor<128x128xbf16>, tensor<128x128xbf16> -> tensor<128x128xf32>
+    %2 = tile.dot %k, %k {tile.label = "local", tile.warp_local, transpose_rhs}
+      : tensor<128x128xbf16>, tensor<128x128xbf16> -> tensor<128x128xf32>
+    %s = tile.load %a[%c0, %c0] : !tile.view<2xbf16> -> tensor<16x16xbf16>
+    %3 = tile.dot %s, %s {tile.label = "small"} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+    tile.atomic_add %0, %y[%c0, %c0] : tensor<64x128xf32>, !tile.view<2xf32>
+    tile.atomic_add %1, %y[%c0, %c0] : tensor<128x128xf32>, !tile.view<2xf32>
+    tile.atomic_add %2, %y[%c0, %c0] : tensor<128x128xf32>, !tile.view<2xf32>
+    tile.atomic_add %3, %y[%c0, %c0] : tensor<16x16xf32>, !tile.view<2xf32>
+    return
+  }
+}

@@ -103,8 +103,8 @@ void LoopOrder::endTurn(bool isPassedByWrite) {
 
 /// Emits the operands in registers, and on request the first values of the accumulators, of MMAs that start together
 /// with `first`, the one before `steps`. One fence is then enough for all of them, and ptxas does not wait for the
-/// first before it writes accumulators. A loop with turns, of which a warpgroup has more MMAs in flight, has no
-/// registers for accumulators so early.
+/// first before it writes accumulators. Loops with turns do not request it: they have more MMAs in flight, and no
+/// registers left for accumulators that early.
 void LoopOrder::setRegisters(Number first, ArrayRef<sm::Step> steps, bool accumulators) {
   const Labels mmas = labelledMmas(loop_);
   auto startsTogether = [&](Number mma) {
@@ -222,7 +222,8 @@ void LoopOrder::emitReleases() {
     }
 }
 
-/// Emits what is left: after each wait, in the order in which the MMAs start, what waits for nothing else.
+/// Emits the remaining ops. Takes the awaits in the order in which their MMAs start. After each await, emits every op
+/// that is then ready.
 void LoopOrder::emitRest() {
   auto emitReady = [&](bool held) {
     for (Number op = 0; op < ops_.size(); ++op)

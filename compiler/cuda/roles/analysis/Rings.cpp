@@ -132,8 +132,9 @@ bool Rings::areLoadedApart(sm::LoadSharedOp one, sm::LoadSharedOp other) const {
 }
 
 /// Finds the load whose release also frees the slot of `fetch`, a tile that goes to registers: a tile of the same loop
-/// that each warp releases no sooner. The producer waits for the slot of that one first. A vector also goes with a tile
-/// that warpgroups release: one more arrival of each warp costs less than a channel's own mbarriers.
+/// that each warp releases no sooner. The producer waits for the slot of that one first. A vector may share the release
+/// of a tile that only warpgroups release. Each warp then arrives, instead of one of each warpgroup, which is cheaper
+/// than a second pair of mbarriers.
 void Rings::findCompanion(sm::LoadSharedOp fetch) {
   if (feedsWgmma(fetch) || fetch->use_empty())
     return;

@@ -11,8 +11,8 @@ using namespace tegula::cuda;
 
 static bool isReplica(const sm::Digit &digit) { return digit.dim == sm::Digit::replicas; }
 
-/// Returns true if only the first warp accesses elements. The other warps then hold padding or, if the access stores,
-/// replicas.
+/// Returns true if only the first warp touches memory. All other warps then hold padding, or replicas that a store does
+/// not write.
 static bool isOfFirstWarp(RankedTensorType tile, bool stores) {
   return llvm::all_of(sm::layoutOf(tile).getWarps(), [&](const sm::Digit &digit) {
     return isReplica(digit) ? stores : digit.stride >= tile.getDimSize(digit.dim);

@@ -28,21 +28,22 @@ func.func @additions(%a: !sm.shared<64x64xbf16, 128>, %sum: !tile.view<2xf32>, %
 #dq = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8, 0:2:16], lanes = [1:4:2, 0:8:1], warps = [0:2:32, 1:4:64]>
 #dk = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8, 0:3:16], lanes = [1:4:2, 0:8:1], warps = [0:2:48, 1:4:64]>
 
-// 192 registers are in use, so a result of 64 registers is computed and added in two parts.
+// 192 registers are in use, so a result of 64 registers is computed and added in two parts, which have its label.
 // CHECK-DAG: #[[HALF:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8, 0:2:16], lanes = [1:4:2, 0:8:1], warps = [0:2:32, 1:4:32]>
 // CHECK-LABEL: func.func @parts
 // CHECK: %[[K:.*]] = sm.columns %arg1 from 0 : !sm.shared<96x256xbf16, 128> -> !sm.shared<96x128xbf16, 128>
-// CHECK: %[[X:.*]] = sm.mma %arg0, %[[K]] depth 96 : {{.*}} -> tensor<64x128xf32, #[[HALF]]>
+// CHECK: %[[X:.*]] = sm.mma %arg0, %[[K]] depth 96 {tile.label = "dq"} : {{.*}} -> tensor<64x128xf32, #[[HALF]]>
 // CHECK: tile.atomic_add %[[X]], %{{.*}}[%[[I:.*]], %c0]
 // CHECK: %[[K1:.*]] = sm.columns %arg1 from 128
-// CHECK: %[[Y:.*]] = sm.mma %arg0, %[[K1]] depth 96
+// CHECK: %[[Y:.*]] = sm.mma %arg0, %[[K1]] depth 96 {tile.label = "dq"} :
 // CHECK: tile.atomic_add %[[Y]], %{{.*}}[%[[I]], %c128
 // CHECK: sm.mma
 // CHECK-NOT: atomic_add
 func.func @parts(%ds: !sm.shared<64x96xbf16, 64>, %k: !sm.shared<96x256xbf16, 128>, %q: !sm.shared<64x256xbf16, 128>,
                  %sum: !tile.view<2xf32>, %i: index) -> (tensor<96x256xf32, #dk>, tensor<96x256xf32, #dk>) {
   %c0 = arith.constant 0 : index
-  %x = sm.mma %ds, %k depth 96 : !sm.shared<64x96xbf16, 64>, !sm.shared<96x256xbf16, 128> -> tensor<64x256xf32, #dq>
+  %x = sm.mma %ds, %k depth 96 {tile.label = "dq"}
+    : !sm.shared<64x96xbf16, 64>, !sm.shared<96x256xbf16, 128> -> tensor<64x256xf32, #dq>
   tile.atomic_add %x, %sum[%i, %c0] : tensor<64x256xf32, #dq>, !tile.view<2xf32>
   %y = sm.mma %ds, %q depth 64 {transpose_lhs} : !sm.shared<64x96xbf16, 64>, !sm.shared<64x256xbf16, 128> -> tensor<96x256xf32, #dk>
   %z = sm.mma %ds, %q depth 64 {transpose_lhs} : !sm.shared<64x96xbf16, 64>, !sm.shared<64x256xbf16, 128> -> tensor<96x256xf32, #dk>

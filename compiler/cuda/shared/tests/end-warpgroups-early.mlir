@@ -255,3 +255,56 @@ module attributes {tile.num_warps = 12 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+#r = #sm.layout<registers = [0:32:1, 1:2:1], lanes = [1:32:2], warps = [0:4:32]>
+
+// The adder, and an op that moves elements between warps, need all warpgroups, so no iteration is skipped.
+// CHECK-LABEL: func @adder
+// CHECK-NOT: sm.warpgroup
+// CHECK-LABEL: func @conversion
+// CHECK-NOT: sm.warpgroup
+module attributes {tile.num_warps = 8 : i64, tile.producer_warps = 4 : i64} {
+  func.func @adder(%n: index, %first: index, %q: !sm.shared<128x64xbf16, 128>, %kring: !sm.shared<2x64x64xbf16, 128>,
+                   %buffer: !sm.shared<128x64xf32, 128>, %sum: !tile.view<2xf32>) {
+    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %end = sm.row_limit %n first %first : index
+      scf.for %j = %c0 to %end step %c64 {
+        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        sm.add_out %s, %buffer, %sum[%j, %c0] by_adder : tensor<128x64xf32, #c>, !sm.shared<128x64xf32, 128>, !tile.view<2xf32>
+      }
+    }
+    return
+  }
+
+  func.func @conversion(%n: index, %first: index, %q: !sm.shared<128x64xbf16, 128>, %kring: !sm.shared<2x64x64xbf16, 128>,
+                        %sum: !tile.view<2xf32>) {
+    %kb = sm.channel %kring : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %end = sm.row_limit %n first %first : index
+      scf.for %j = %c0 to %end step %c64 {
+        %k = sm.consumer_wait %kb[%zero] phase %zero : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        %f = sm.wgmma %q, %k depth 64 {transpose_rhs} : !sm.shared<128x64xbf16, 128>, !sm.shared<64x64xbf16, 128> -> !sm.inflight<tensor<128x64xf32, #c>>
+        %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+        sm.release %kb[%zero] : !sm.channel<2, !sm.shared<64x64xbf16, 128>>
+        %rows = sm.convert %s : tensor<128x64xf32, #c> -> tensor<128x64xf32, #r>
+        tile.atomic_add %rows, %sum[%j, %c0] : tensor<128x64xf32, #r>, !tile.view<2xf32>
+      }
+    }
+    return
+  }
+}

@@ -258,6 +258,34 @@ func.func @turn(%sum: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %
 
 !tile = !sm.shared<64x64xbf16, 128>
 
+// An `sm.add_out` in a turn is a barrier only if TMA cannot add, so it orders nothing.
+// CHECK-LABEL: func @turn_of_tma
+// CHECK: sm.write
+// CHECK-NEXT: sm.add_out
+// CHECK-NEXT: sm.barrier{{$}}
+// CHECK-NEXT: sm.mma
+module attributes {tile.num_warps = 4 : i64} {
+  func.func @turn_of_tma(%sum: !tile.view<2xf32>, %turns: !tile.view<1xi32>, %i: index, %n: i32,
+                         %x: tensor<64x64xbf16, #c>, %y: tensor<64x64xf32, #c>) {
+    %a = sm.alloc {offset = 0} : !tile
+    %b = sm.alloc {offset = 8192} : !sm.shared<64x64xf32, 128>
+    sm.roles producer 40 {
+    } consumer 232 {
+      sm.write %x, %a : tensor<64x64xbf16, #c>, !tile
+      sm.add_out %y, %b, %sum[%i, %i] turn %n of %turns[%i] next %n
+        : tensor<64x64xf32, #c>, !sm.shared<64x64xf32, 128>, !tile.view<2xf32>, !tile.view<1xi32>
+      %p = sm.mma %a, %a depth 64 : !tile, !tile -> tensor<64x64xf32, #c>
+    }
+    return
+  }
+}
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+
+!tile = !sm.shared<64x64xbf16, 128>
+
 // `tile.next_work` is a barrier.
 // CHECK-LABEL: func @next_work
 // CHECK: tile.next_work

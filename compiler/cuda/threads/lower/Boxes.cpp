@@ -364,8 +364,8 @@ Value cuda::areBoxes(Threads &t, sm::CopyOutOp copy) {
   return areBoxesAt(t, mapOf(copy), indices);
 }
 
-/// Tests before the loop around the op what limits all iterations, unless something else counts, or the adder adds: it
-/// waits anyway, and the loop has one predicate more.
+/// Hoists the test before the loop if every index is bounded by values that the loop does not change. Not for the
+/// adder: it waits anyway, and a hoisted predicate costs a register.
 Value cuda::areBoxes(Threads &t, sm::AddOutOp add) {
   SmallVector<Value> limits;
   for (Value index : indicesOf(add.getView(), add.getPosition()))

@@ -12,8 +12,9 @@
 
 namespace tegula {
 
-/// Returns, for each parameter of a kernel, the index of its argument among `names`, the arguments of a launch. Returns
-/// internal, with the program and the parameter, if there is no argument of that name, or more than one.
+/// Returns, for each parameter of a kernel or a plan, the index of its argument among `names`, the arguments of a
+/// launch. Returns internal, with the program and the parameter, if there is no argument of that name, or more than
+/// one.
 Expected<std::vector<size_t>> argumentPlaces(std::string_view program, std::span<const Parameter> parameters,
                                              std::span<const std::string> names);
 
