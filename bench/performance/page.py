@@ -24,7 +24,8 @@ path" is the code of GPUs without TMA and wgmma, run on an H100.
 
 `tools/bench-rounds` times all implementations in one process, in interleaved laps. In each lap every implementation runs once: a
 CUDA graph of about 1 ms, or one launch if that takes longer. Each lap has a random order. At the power limit of an H100, the
-clock of the moment differs by up to 15 % between windows of 100 ms. In a lap, all implementations meet the same clock.
+clock of the moment differs by up to 15 % between windows of 100 ms. In a lap, all implementations meet the same clock. Alone, a
+kernel that draws more power would meet a lower one.
 
 Laps without a pause make a window. A figure is the median of its windows, and a window's figure is the median of its laps.
 

@@ -3,6 +3,7 @@
 
 import ctypes
 import functools
+import math
 import sys
 
 import torch
@@ -56,11 +57,11 @@ class Counters:
 
 
 def clocks(stamps):
-    """Returns the clock in MHz between stamps that follow each other: the median over the SMs that both have."""
+    """Returns the clock in MHz between stamps that follow each other: the median over the SMs that both have, or None."""
     taken = stamps[1:] - stamps[:-1]
     both = (stamps[1:, :, 0] != 0) & (stamps[:-1, :, 0] != 0) & (taken[:, :, 1] > 0)
     mhz = torch.where(both, taken[:, :, 0].double() * 1000 / taken[:, :, 1].clamp(min=1), torch.nan)
-    return mhz.nanmedian(dim=1).values.tolist()
+    return [None if math.isnan(each) else each for each in mhz.nanmedian(dim=1).values.tolist()]
 
 
 @functools.lru_cache(maxsize=None)
