@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
-CELL = "--head-dim 64 --seqlen 512 --rounds 2 --seconds 0.002".split()
+CELL = "--head-dim 64 --seqlen 512 --tokens 512 --hidden 64 --rounds 2 --seconds 0.002".split()
 
 
 class DryRunTest(unittest.TestCase):

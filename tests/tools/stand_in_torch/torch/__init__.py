@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""As much of PyTorch as tools/bench-rounds calls, without a GPU: tensors have shapes and no elements, all of them are equal,
-and a step takes the host's time."""
+"""As much of PyTorch as tools/bench-rounds calls, without a GPU: tensors have shapes and memory, no arithmetic changes them, and a
+step takes the host's time."""
 
 import contextlib
+import ctypes
 import math
 import time
 from types import SimpleNamespace
 
 float32, float16, bfloat16, int32, int64 = (f"torch.{name}" for name in "float32 float16 bfloat16 int32 int64".split())
 __version__, nan = "stand-in", math.nan
+
+
+MEMORY = []
+
+
+def allocate(size, *_):
+    """Returns the address of memory that lives as long as the process."""
+    alignment = 256
+    MEMORY.append(ctypes.create_string_buffer(size + alignment))
+    return -(-ctypes.addressof(MEMORY[-1]) // alignment) * alignment
 
 
 class Device:
@@ -24,6 +35,7 @@ class Tensor:
 
     def __init__(self, *shape, dtype=float32, device="cuda"):
         self.shape, self.dtype = tuple(shape[0]) if isinstance(shape[0], (tuple, list)) else shape, dtype
+        self.address = allocate(8 * math.prod(self.shape))
 
     def __getattr__(self, name):
         """Elementwise functions return the tensor itself."""
@@ -48,7 +60,7 @@ class Tensor:
         return tuple(math.prod(self.shape[axis + 1:]) for axis in range(len(self.shape)))
 
     def data_ptr(self):
-        return 1 << 20
+        return self.address
 
     def item(self):
         return 0.001
@@ -94,7 +106,7 @@ def nothing(*_, **__):
 cuda = SimpleNamespace(
     is_available=lambda: True, current_device=lambda: 0, current_stream=lambda _=None: Stream(), Stream=Stream, Event=Event,
     CUDAGraph=CUDAGraph, graph=lambda *_, **__: contextlib.nullcontext(), synchronize=nothing, set_stream=nothing, init=nothing,
-    caching_allocator_alloc=lambda size, device, stream: 1 << 20, caching_allocator_delete=nothing,
+    caching_allocator_alloc=allocate, caching_allocator_delete=nothing,
     get_device_properties=lambda _: SimpleNamespace(multi_processor_count=132))
 version = SimpleNamespace(cuda="13.0")
 backends = SimpleNamespace(cudnn=SimpleNamespace(version=lambda: 91900))
