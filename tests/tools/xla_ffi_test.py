@@ -69,7 +69,8 @@ class XlaFfiTest(unittest.TestCase):
 
     def test_an_error_of_the_function_is_raised(self):
         def body(frame, api):
-            return api.error_create(ctypes.addressof(xla_ffi.make(xla_ffi.ErrorCreate, message=b"no such head dimension")))
+            error = xla_ffi.make(xla_ffi.ErrorCreate, message=b"no such head dimension")
+            return api.error_create(ctypes.addressof(error))
 
         with self.assertRaisesRegex(RuntimeError, "no such head dimension"):
             self.call(body, [], [])
