@@ -28,7 +28,7 @@ class Nvml:
         return None if getattr(self.library, function)(*arguments, buffer, len(buffer)) else buffer.value.decode()
 
     def reading(self):
-        return {"sm_clock_mhz": self.number("nvmlDeviceGetClockInfo", SM_CLOCK),
+        return {"nvml_clock_mhz": self.number("nvmlDeviceGetClockInfo", SM_CLOCK),
                 "power_w": self.watts("nvmlDeviceGetPowerUsage")}
 
     def arch(self):
@@ -49,7 +49,7 @@ class NoNvml:
         return None
 
     def reading(self):
-        return {"sm_clock_mhz": None, "power_w": None}
+        return {"nvml_clock_mhz": None, "power_w": None}
 
     def machine(self):
         return {"gpu": None, "driver": None, "max_sm_clock_mhz": None, "power_limit_w": None}

@@ -2,12 +2,12 @@
 """The implementations of attention that tools/bench-rounds times, through PyTorch. Each has a name and the functions
 forward(case) and backward(case), which return a `Work`."""
 
+import ctypes
 import dataclasses
 import functools
 import math
 import pathlib
 import sys
-import time
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -16,9 +16,9 @@ from torch.nn.functional import scaled_dot_product_attention
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
 import libtegula as tegula  # noqa: E402
 from libtegula_torch import DTYPES, context, stream_of, view  # noqa: E402
-from performance import results, variants  # noqa: E402
+from performance import results, timer, variants, xla_ffi  # noqa: E402
 
-GRAPH_MS = 2  # A graph holds as many launches as take about this long.
+GRAPH_MS = 1  # A graph holds as many launches as take about this long.
 MOST_LAUNCHES = 50
 
 
@@ -53,7 +53,7 @@ class Work:
             self.results = launch()
         torch.cuda.synchronize()
         self.graph, self.launches, self.how = None, 1, "stream"
-        ms = min(self.run(3))
+        ms = min(ms for ms, _ in timer.run([self.step] * 3))
         try:
             self.record(max(1, min(MOST_LAUNCHES, math.ceil(GRAPH_MS / ms))))
         except RuntimeError as error:
@@ -73,16 +73,6 @@ class Work:
         else:
             self.results = self.launch()
 
-    def run(self, count):
-        """Runs `count` launches or more. Returns ms of each, or the mean of those in one graph."""
-        marks = [torch.cuda.Event(enable_timing=True) for _ in range(math.ceil(count / self.launches) + 1)]
-        marks[0].record()
-        for mark in marks[1:]:
-            self.step()
-            mark.record()
-        marks[-1].synchronize()
-        return [before.elapsed_time(after) / self.launches for before, after in zip(marks, marks[1:])]
-
     def outputs(self):
         """Returns what a launch writes into tensors that hold NaN before it."""
         for tensor in self.results:
@@ -98,8 +88,13 @@ def views(tensors):
 
 
 class Tegula:
-    name = "Tegula"
     has_variants = True
+
+    def __init__(self, name="Tegula", library=tegula.library):
+        self.name, self.library = name, library
+
+    def context(self, case):
+        return context(case.q.device, self.library, cached=False)  # So that no build takes the kernels of another one.
 
     @staticmethod
     def problem(case, backward):
@@ -116,33 +111,30 @@ class Tegula:
             "scale": case.q.shape[-1]**-0.5, "stream": stream_of(case.q), "variant_tensors": variant_tensors,
             "variant_tensor_count": count}
 
-    @classmethod
-    def launch_forward(cls, case, o, lse, backward):
-        args = tegula.ForwardArgs(**cls.arguments(case, "q k v o lse", (case.q, case.k, case.v, o, lse)))
-        context(case.q.device).forward(cls.problem(case, backward), args)
+    def launch_forward(self, case, o, lse, backward):
+        args = tegula.ForwardArgs(**self.arguments(case, "q k v o lse", (case.q, case.k, case.v, o, lse)))
+        self.context(case).forward(self.problem(case, backward), args)
 
-    @classmethod
-    def forward(cls, case):
+    def forward(self, case):
         o, lse = torch.empty_like(case.q), torch.empty(case.q.shape[:-1], device=case.q.device)
 
         def launch():
-            cls.launch_forward(case, o, lse, backward=0)
+            self.launch_forward(case, o, lse, backward=0)
             return [o]
 
         return Work(launch)
 
-    @classmethod
-    def backward(cls, case):
+    def backward(self, case):
         o, lse = torch.empty_like(case.q), torch.empty(case.q.shape[:-1], device=case.q.device)
         gradients = [torch.empty_like(tensor) for tensor in (case.q, case.k, case.v)]
-        cls.launch_forward(case, o, lse, backward=1)
+        self.launch_forward(case, o, lse, backward=1)
         variant_gradients, count = views(case.variant.gradients)
-        problem = cls.problem(case, backward=1)
+        problem = self.problem(case, backward=1)
 
         def launch():
-            fields = cls.arguments(case, "q k v o lse d_o dq dk dv", (case.q, case.k, case.v, o, lse, case.d_o, *gradients))
+            fields = self.arguments(case, "q k v o lse d_o dq dk dv", (case.q, case.k, case.v, o, lse, case.d_o, *gradients))
             args = tegula.BackwardArgs(**fields, variant_gradients=variant_gradients, variant_gradient_count=count)
-            context(case.q.device).backward(problem, args)
+            self.context(case).backward(problem, args)
             return gradients
 
         work = Work(launch)
@@ -230,74 +222,52 @@ class FlashAttention3:
         return Work(lambda: torch.autograd.grad(o, leaves, d_o, retain_graph=True), heads_first)
 
 
-class JaxWork:
-    """A launch through JAX, which has a stream of its own: the host's clock times many launches in a row."""
-    how = "jax"
-
-    def __init__(self, jax, launch):
-        self.jax, self.launch = jax, launch
-        jax.block_until_ready(launch())
-
-    def run(self, count):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(count):
-            results = self.launch()
-        self.jax.block_until_ready(results)
-        return [(time.perf_counter() - start) * 1000 / count]
-
-    def outputs(self):
-        results = self.jax.block_until_ready(self.launch())
-        return [heads_first(torch.from_dlpack(result)).float() for result in results]
-
-
-class FlashAttention3Jax:
-    """FlashAttention-3 of the package dew-flash-attn-cu13, called through JAX. It has a backward pass."""
+class FlashAttention3Xla:
+    """FlashAttention-3 of the package dew-flash-attn-cu13, which is written for XLA. It has a backward pass."""
     name = "FlashAttention-3"
-    library = "libdew_flash_attn3.so"
+    file = "libdew_flash_attn3.so"
 
     def __init__(self):
-        import ctypes
-        import os
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        import jax
-        self.jax = jax
-        path = next((path for folder in sys.path if (path := pathlib.Path(folder, self.library)).is_file()), self.library)
-        functions = ctypes.CDLL(str(path))
-        for name in "fwd", "bwd":
-            target = jax.ffi.pycapsule(getattr(functions, f"dew_flash3_mha_{name}"))
-            jax.ffi.register_ffi_target(f"dew_flash3_mha_{name}", target, platform="CUDA")
+        path = next((path for folder in sys.path if (path := pathlib.Path(folder, self.file)).is_file()), None)
+        if not path:
+            raise ImportError(f"no folder of Python's path has {self.file}")
+        self.functions = ctypes.CDLL(str(path))
 
-    def functions(self, case):
-        """Returns the forward and the backward pass for tensors as [batch, seqlen, heads, head_dim]."""
-        import numpy
-        batch, heads, length, head_dim = case.q.shape
-        f32, shape = self.jax.numpy.float32, self.jax.ShapeDtypeStruct
-        tensor = shape((batch, length, heads, head_dim), self.jax.numpy.dtype(str(case.q.dtype).split(".")[1]))
-        scratch = shape((heads * (batch * length + 128 * (batch + 1)),), f32)
-        results = {"fwd": (tensor, shape((batch, heads, length), f32), shape((1, 1, 1, 1), f32), shape((1, 1, 1), f32)),
-                   "bwd": (tensor, tensor, tensor, scratch, scratch)}
-        options = {"softmax_scale": numpy.float64(head_dim**-0.5), "is_causal": case.causal,
-                   "window_size_left": numpy.int64(-1), "window_size_right": numpy.int64(-1)}
+    @staticmethod
+    def caller(device):
+        stream = torch.cuda.current_stream(device).cuda_stream
+        return xla_ffi.Caller(device.index, stream,
+                              lambda size: torch.cuda.caching_allocator_alloc(size, device.index, stream),
+                              torch.cuda.caching_allocator_delete)
 
-        def compiled(name, kept):
-            call = self.jax.ffi.ffi_call(f"dew_flash3_mha_{name}", results[name])
-            return self.jax.jit(lambda *tensors: call(*tensors, **options)[:kept])
+    def launch(self, case, name, tensors, results):
+        """Returns a function that launches, and the tensors that it writes."""
+        caller, function = self.caller(case.q.device), getattr(self.functions, f"dew_flash3_mha_{name}")
+        numbers = {"softmax_scale": case.q.shape[-1]**-0.5, "is_causal": case.causal, "window_size_left": -1,
+                   "window_size_right": -1}
+        return lambda: caller.call(function, tensors, results, **numbers)
 
-        return compiled("fwd", 2), compiled("bwd", 3)
-
-    def tensors(self, case):
-        torch.cuda.synchronize()
-        return [self.jax.dlpack.from_dlpack(tensor) for tensor in case.transposed_copies()]
+    def forward_launch(self, case, q, k, v):
+        """Returns a function that launches the forward pass, o and the log-sum-exp."""
+        batch, length, heads, _ = q.shape
+        o, lse, *_ = results = [torch.empty_like(q)] + [
+            torch.empty(shape, device=q.device) for shape in ((batch, heads, length), (1, 1, 1, 1), (1, 1, 1))]
+        return self.launch(case, "fwd", [q, k, v], results), o, lse
 
     def forward(self, case):
-        (q, k, v, _), (forward, _) = self.tensors(case), self.functions(case)
-        return JaxWork(self.jax, lambda: forward(q, k, v)[:1])
+        q, k, v, _ = case.transposed_copies()
+        launch, o, _ = self.forward_launch(case, q, k, v)
+        return Work(lambda: launch() or [o], heads_first)
 
     def backward(self, case):
-        (q, k, v, d_o), (forward, backward) = self.tensors(case), self.functions(case)
-        o, lse = self.jax.block_until_ready(forward(q, k, v))
-        return JaxWork(self.jax, lambda: backward(d_o, q, k, v, o, lse))
+        q, k, v, d_o = case.transposed_copies()
+        batch, length, heads, _ = q.shape
+        forward, o, lse = self.forward_launch(case, q, k, v)
+        forward()
+        scratch = [torch.empty(heads * (batch * length + 128 * (batch + 1)), device=q.device) for _ in range(2)]
+        gradients = [torch.empty_like(tensor) for tensor in (q, k, v)]
+        launch = self.launch(case, "bwd", [d_o, q, k, v, o, lse], [*gradients, *scratch])
+        return Work(lambda: launch() or gradients, heads_first)
 
 
 class FirstThatWorks:
@@ -357,15 +327,18 @@ def versions():
 MAKERS = {"tegula": Tegula, "flex": FlexAttention,
           "cudnn": lambda: Sdpa("cuDNN", SDPBackend.CUDNN_ATTENTION),
           "fa2": lambda: Sdpa("FlashAttention-2", SDPBackend.FLASH_ATTENTION),
-          "fa3": lambda: FirstThatWorks("FlashAttention-3", [FlashAttention3, FlashAttention3Jax])}
+          "fa3": lambda: FirstThatWorks("FlashAttention-3", [FlashAttention3, FlashAttention3Xla])}
 
 
-def everything(peers):
-    """Returns the implementations by the names that files of results use, and why others cannot be imported."""
+def everything(peers, others=()):
+    """Returns the implementations by the names that files of results use, and why others cannot be imported. `others` has
+    (name, file) of further builds of Tegula."""
+    makers = {name: MAKERS[name] for name in ["tegula", *peers]}
+    makers |= {name: functools.partial(Tegula, f"Tegula, {name}", tegula.Library(file)) for name, file in others}
     implementations, absent = {}, {}
-    for name in ["tegula", *peers]:
+    for name, make in makers.items():
         try:
-            implementations[name] = MAKERS[name]()
+            implementations[name] = make()
         except ImportError as error:
             absent[name] = str(error)
     return implementations, absent

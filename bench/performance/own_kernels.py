@@ -11,7 +11,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
 import libtegula as tegula  # noqa: E402
 from libtegula_torch import context, stream_of, view  # noqa: E402
-from performance import goals  # noqa: E402
+from performance import goals, timer  # noqa: E402, F401
 from performance.implementations import Work  # noqa: E402, F401
 
 DIM, EPSILON = 128, 1e-5

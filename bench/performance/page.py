@@ -22,23 +22,26 @@ path" is the code of GPUs without TMA and wgmma, run on an H100.
 
 ## Method
 
-`tools/bench-rounds` times all implementations in one process, in interleaved rounds. Each round gives every implementation
-one window. Every other round runs in reversed order, so that all implementations meet the same heat and the same power limit.
-A figure is the median over the windows.
+`tools/bench-rounds` times all implementations in one process, in interleaved laps. In each lap every implementation runs once: a
+CUDA graph of about 1 ms, or one launch if that takes longer. Each lap has a random order. At the power limit of an H100, the
+clock of the moment differs by up to 15 % between windows of 100 ms. In a lap, all implementations meet the same clock. Alone, a
+kernel that draws more power would meet a lower one.
+
+Laps without a pause make a window. A figure is the median of its windows, and a window's figure is the median of its laps.
 
 | | |
 |---|---|
 | problem | 16k tokens a batch and a hidden size of 2048, unless a section differs: 4k keys and D=64 are batch 4 and 32 heads |
 | other implementations | cuDNN, FlashAttention-2 and FlexAttention are those of PyTorch; FlashAttention-3 is a package of its own |
-| window | 100 ms by default, after 30 ms that are not timed |
+| window | 100 ms for each implementation by default, after 30 ms that are not timed |
+| SM cycles | time multiplied by the clock of the SMs, whose cycle counters are read before and after each graph |
 | check | before it is timed, each implementation writes into tensors that hold NaN; the results must agree with each other |
 | operations, forward | `4 B H N^2 D` for batch B, H heads, N keys and head dimension D; half of that with a causal mask |
 | operations, backward | 2.5 times as many, as in the FlashAttention papers |
 | backward time | includes the programs before and after the main one |
-| variation between runs | 2 to 4 % of a ratio |
+| interval | the files have the ratio of each cell by time and by cycles, with an interval that contains the true one in about 95 of 100 cases |
 
-On an H100, long windows matter. At the power limit, a kernel that keeps the tensor cores busier gets a lower clock, and short
-windows hide that. The last table of each section says how its figures were measured.
+The last table of each section says how its figures were measured. Some sections were measured in other ways.
 
 This command measures on a GPU and writes the main file, `h100_attention.json`. The library may come from another machine, for
 example from `tools/bundle`:
@@ -59,8 +62,9 @@ TAIL = """## Other measurements
 | `tegula bench --json bench.json --svg bench.svg` | attention over a grid of problems, checked first; the machine's limits; memory traffic |
 | `tegula bench --ladder` | each step from the textbook formula to the fastest schedule |
 | `tegula bench --variants softcap,alibi,bias` | the cost of masks and score modifications, compared with plain attention over the same number of tiles |
-| `tools/bench-rounds --variants softcap,alibi --peers flex` | masks and score modifications beside FlexAttention, in rounds |
-| `tools/bench-peers --json peers.json` | FlashAttention-2, cuDNN and Triton, one after the other instead of in rounds |
+| `tools/bench-rounds --variants softcap,alibi --peers flex` | masks and score modifications beside FlexAttention, in laps |
+| `tools/bench-rounds --against old=FILE --limit 1` | this build of the library beside another one, kernel by kernel ([how](developing.md#did-a-change-make-a-kernel-slower)) |
+| `tools/bench-peers --json peers.json` | FlashAttention-2, cuDNN and Triton, one after the other instead of in laps |
 | `tools/bench-own-kernels --out DIR` | kernels written as users would, without a schedule, against their goals |
 | `tegula bench --add peers.json` | the same table and plot with figures of `tools/bench-peers` in it |
 | `tegula-bench-cpu` | attention on this machine's cores, compared with OpenBLAS's matrix product; memory |
@@ -90,6 +94,14 @@ def spread(rows, field, unit):
     return [f"{min(values):.0f} to {max(values):.0f} {unit}"] if values else []
 
 
+def at_equal_clocks(rows):
+    """Returns how much larger Tegula's ratios are by cycles than by time, or nothing if no cycles are known."""
+    results_of = [row["results"] for row in rows if (row["results"].get("tegula") or {}).get("mcycles")]
+    factors = [one["mcycles"] / one["ms"] * results["tegula"]["ms"] / results["tegula"]["mcycles"]
+               for results in results_of for name, one in results.items() if name != "tegula" and one and one.get("mcycles")]
+    return [("ratios by SM cycles", f"{min(factors):.2f} to {max(factors):.2f} times those by time")] if factors else []
+
+
 def origin(data):
     """Returns a table that says where the figures of a file come from."""
     rows = [("machine", ", ".join(LABELS[key].format(value) for key, value in data["machine"].items() if value is not None)),
@@ -98,6 +110,7 @@ def origin(data):
         readings = spread(data["rows"], "sm_clock_mhz", "MHz") + spread(data["rows"], "power_w", "W")
         if readings:
             rows.append(("SM clock and power", ", ".join(readings)))
+        rows += at_equal_clocks(data["rows"])
     rows.append(("method", data["method"]["text"]))
     rows.append(("data", f"[{data['name']}.json](../bench/results/{data['name']}.json)"))
     return tables.markdown(["how it was measured", ""], rows, "ll")

@@ -4,7 +4,6 @@
 import json
 import os
 import pathlib
-import statistics
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "results"
 KINDS = {"attention": ["implementations", "problem", "rows"], "table": ["columns", "rows"]}
@@ -23,10 +22,9 @@ def flops_of(direction, batch, heads, pairs, head_dim, value_dim):
     return forward * (2.5 if direction == "backward" else 1)
 
 
-def result_of(samples_ms, flops, **more):
-    """Returns one implementation's entry in a row. `samples_ms` has one time for each window."""
-    ms = statistics.median(samples_ms)
-    return {"tflops": round(flops / ms * 1e-9, 1), "ms": round(ms, 5), "samples_ms": [round(x, 5) for x in samples_ms]} | more
+def result_of(launches, flops, **more):
+    """Returns one implementation's entry in a row."""
+    return {"tflops": round(flops / launches.ms() * 1e-9, 1)} | launches.fields() | more
 
 
 def check(name, data):

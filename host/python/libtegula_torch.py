@@ -27,13 +27,17 @@ def workspace_hooks(device):
 
 
 @functools.lru_cache(maxsize=None)
-def context(device):
+def context(device, library=tegula.library, cached=True):
+    """Returns a context of a library. If it is not `cached`, it compiles each kernel once in this process, and takes no tuned
+    schedules from the user's directory."""
     options = tegula.ContextOptions()
+    if not cached:
+        options.cache_directory = options.schedule_directory = b""
     if device.type == "cuda":
         torch.cuda.init()
         options.device, options.ordinal = tegula.CUDA, device.index
         options.hooks = workspace_hooks(device.index)
-    return tegula.Context(options)
+    return tegula.Context(options, library)
 
 
 def view(tensor):

@@ -41,7 +41,7 @@ class GoalsTest(unittest.TestCase):
 
 class Work:
     """A launch that takes 1 ms and gives a number."""
-    how = "stream"
+    how, launches, step = "stream", 1, None
 
     def __init__(self, run):
         self.result = run()
@@ -49,22 +49,20 @@ class Work:
     def outputs(self):
         return [self.result]
 
-    def run(self, count):
-        return [1.0] * count
-
 
 class Monitor:
     def start(self):
         pass
 
     def stop(self):
-        return {"sm_clock_mhz": 1700, "power_w": None}
+        return {"nvml_clock_mhz": 1700, "power_w": None}
 
 
 def module_with(runs):
     """Stands in for performance/own_kernels.py with functions instead of kernels; the right result is 1."""
     problem = types.SimpleNamespace(reference=lambda: [1.0], implementations=lambda programs: runs)
-    return types.SimpleNamespace(Work=Work, make=lambda name, small: problem)
+    timer = types.SimpleNamespace(run=lambda steps: [(1.0, 1650)] * len(steps))
+    return types.SimpleNamespace(Work=Work, timer=timer, make=lambda name, small: problem)
 
 
 class MeasureTest(unittest.TestCase):
@@ -80,7 +78,7 @@ class MeasureTest(unittest.TestCase):
         row = self.measure(tegula=lambda: 1.0, triton=lambda: 1.001)
         self.assertEqual((row["factor"], row["reached"]), (1.0, False))
         self.assertEqual(row["results"]["tegula"]["samples_ms"], [1.0] * 3)
-        self.assertEqual(row["results"]["triton"]["sm_clock_mhz"], 1700)
+        self.assertEqual([row["results"]["triton"][clock] for clock in ("sm_clock_mhz", "nvml_clock_mhz")], [1650, 1700])
 
     def test_wrong_results_are_not_timed(self):
         for wrong in 1.1, float("nan"):

@@ -100,6 +100,14 @@ class PageTest(unittest.TestCase):
 | data | [a_gpu.json](../bench/results/a_gpu.json) |""")
         self.assertIn("| machine | A host |\n| commit | not recorded |\n| method | By hand. |", page.origin(TABLE))
 
+    def test_a_section_compares_ratios_by_time_with_those_by_cycles(self):
+        def cell(ours, other):
+            return {"results": {"tegula": {"ms": 1, "mcycles": ours}, "cudnn": {"ms": 2, "mcycles": other}, "fa3": None}}
+
+        self.assertEqual(page.at_equal_clocks([cell(1.5, 2.97), cell(1.5, 3.15)]),
+                         [("ratios by SM cycles", "0.99 to 1.05 times those by time")])
+        self.assertEqual(page.at_equal_clocks(ATTENTION["rows"]), [])
+
     def test_a_readme_without_the_comments_is_refused(self):
         with self.assertRaisesRegex(ValueError, "README.md must have the lines"):
             page.with_summary("# Tegula\n", [TABLE])

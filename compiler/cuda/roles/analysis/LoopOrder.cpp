@@ -199,12 +199,15 @@ void LoopOrder::emitAwait(Number op) {
   emitReleases();
 }
 
-/// Emits the reads of slots to registers that wait for nothing else.
+/// Emits the reads of slots to registers that wait for nothing else, also those that load what TMA could not copy.
 void LoopOrder::emitReads() {
   if (inFlight_ == 0)
     return;
+  auto isRead = [&](Number op) {
+    return isa<sm::ReadOp, sm::ReadOrLoadOp>(ops_[op]) && readsSlotByLanes(ops_[op]) && !isDelayed(ops_[op]);
+  };
   for (Number op = 0; op < ops_.size(); ++op)
-    if (isa<sm::ReadOp>(ops_[op]) && readsSlotByLanes(ops_[op]) && !isDelayed(ops_[op]) && isReady(op))
+    if (isRead(op) && isReady(op))
       emit(op);
 }
 

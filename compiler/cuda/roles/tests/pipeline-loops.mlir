@@ -581,3 +581,43 @@ module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
     return
   }
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+#rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
+!tile = !sm.shared<64x64xbf16, 128>
+!vector = !sm.shared<64xf32, 0>
+
+// Lanes read the row statistics of a slot, or load them, before they wait for an MMA in flight.
+// CHECK-LABEL: func @statistics_before_the_result
+// CHECK: scf.for
+// CHECK: sm.wgmma
+// CHECK: sm.consumer_wait %[[STATISTICS:.*]][
+// CHECK: sm.read_or_load
+// CHECK: sm.await
+module attributes {tile.num_warps = 4 : i64, tile.producer_warps = 4 : i64} {
+  func.func @statistics_before_the_result(%n: index, %q: !tile, %ring: !sm.shared<2x64xf32, 0>, %l: !tile.view<1xf32>) {
+    %statistics = sm.channel %ring : !sm.channel<2, !vector>
+    sm.roles producer 32 {
+    } consumer 232 {
+      %zero = arith.constant 0 : i32
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %none = arith.constant dense<0.0> : tensor<64x64xf32, #c>
+      %nothing = arith.constant dense<0.0> : tensor<64xf32, #rows>
+      %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%sum = %none, %total = %nothing)
+          -> (tensor<64x64xf32, #c>, tensor<64xf32, #rows>) {
+        %e = sm.wgmma %q, %q depth 64 : !tile, !tile -> !sm.inflight<tensor<64x64xf32, #c>>
+        %s = sm.await %e : !sm.inflight<tensor<64x64xf32, #c>>
+        %slot = sm.consumer_wait %statistics[%zero] phase %zero : !sm.channel<2, !vector>
+        %lse = sm.read_or_load %slot, %l[%j] : !vector, !tile.view<1xf32> -> tensor<64xf32, #rows>
+        sm.release %statistics[%zero] per_warp : !sm.channel<2, !vector>
+        %next = arith.addf %sum, %s : tensor<64x64xf32, #c>
+        %more = arith.addf %total, %lse : tensor<64xf32, #rows>
+        scf.yield %next, %more : tensor<64x64xf32, #c>, tensor<64xf32, #rows>
+      }
+    }
+    return
+  }
+}
