@@ -40,23 +40,24 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
       finds the largest of three integers in one instruction, but only of two floats. Scores that end in an addition or
       subtraction are compared as floats, because all scores of a row may be negative.
     - An output that is rounded, too, is multiplied by an approximate reciprocal of the sum (`afn`).
-    - For bf16, P is `exp2(fma(s, log2e, -(m * log2e)))`. That is one instruction less per element, for an error of one
-      f32 rounding of m, which bf16 hides. If the scores end in a multiplication by a scalar, masked or
-      not, it moves into the multiply-add, and only the scalar's sign is applied to the scores.
-    - f16 hides this error only for maxima up to 512. In modules with `tile.roles = "load"`, a `tile.any` tests for
-      larger maxima. In their rows, `s` becomes `s * scale - m` before the multiply-add, which is common to all rows. In
-      other modules, exponents are `(s * scale - m) * log2e`, because warps have no registers for both forms.
+    - P is `exp2(fma(s, log2e, -(m * log2e)))` in bf16, and in f16 in modules with `tile.roles = "load"`. In others,
+      warps have no registers for two forms of f16 exponents. If the scores end in a multiplication by a scalar, masked
+      or not, it moves into the multiply-add, and only the scalar's sign is applied to the scores.
+    - The fused form rounds m log2(e), but not s log2(e). Rounding P hides the error up to abs(m) of 8192 (bf16) or 512
+      (f16). If a maximum is farther from 0, a `tile.any` chooses the textbook form `(s * scale - m) * log2e` for rows
+      of the warp. It is right for all finite scores.
 
     With `tile.optimistic_softmax`, the softmax is optimistic if V has 16 bits and the scores of an iteration come from
     one dot through arithmetic and loads:
 
-    - Exponentials are relative to the maxima of the keys before, without a search for larger scores.
+    - Exponentials are relative to the maxima of the keys before, without a search for larger scores. In the first
+      iteration, and if a row has seen no key or its maximum is beyond the limits above, the maximum comes first, as
+      usual.
     - A `tile.any` tests if a row's sum is far too large or NaN. If so, each warp computes its rows of the dot again
       (`tile.warp_local`), from an opaque position (`sm.opaque`). Maxima and exponentials then follow in the usual
-      order, as in the first iteration.
+      order.
     - The optimistic path is fused for both types. A term that is added to the dot, such as a bias, becomes part of the
-      exponents as a second multiply-add. f16 rows with maxima beyond 512 fail the test, and their recompute path is not
-      fused.
+      exponents as a second multiply-add.
     - If special functions lie between the dot and the branch of a mask boundary (`tile.fast_path`), scores and
       exponentials are copied into both sides of the branch, because ptxas does not interleave instructions across a
       branch.
