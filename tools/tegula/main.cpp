@@ -9,6 +9,7 @@
 #include "tune_command.h"
 #include "usage_error.h"
 
+#include <csignal>
 #include <cstdio>
 #include <new>
 
@@ -92,6 +93,7 @@ int run(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
+  std::signal(SIGXFSZ, SIG_IGN); // A limit on the size of files is an error that names the file.
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc &) {
