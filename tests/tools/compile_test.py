@@ -172,6 +172,11 @@ class CompileTest(CommandLineTest):
                                      "-o", output], input=PROGRAM, capture_output=True, text=True)
             self.assertEqual((result.returncode, result.stderr),
                              (1, f"tegula: --output: cannot write '{output}': File too large\n"))
+            with open(os.path.join(folder, "full"), "w+") as full:  # Messages have no room either.
+                full.write("x" * 200)
+                full.flush()
+                command = ["prlimit", "--fsize=100", os.environ["TEGULA"], *"compile - --emit tile -o".split(), output]
+                self.assertEqual(subprocess.run(command, input=PROGRAM, text=True, stderr=full).returncode, 1)
 
 
 if __name__ == "__main__":
