@@ -36,7 +36,7 @@ Status readList(std::vector<TensorRef> &to, const char *name, const tegula_tenso
     return nullArgument(name);
   to.resize(count);
   for (size_t i = 0; i < count; ++i)
-    TEGULA_RETURN_IF_ERROR(readInto(to[i], name, from[i]));
+    TEGULA_RETURN_IF_ERROR(readInto(to[i], (std::string(name) + "[" + std::to_string(i) + "]").c_str(), from[i]));
   return {};
 }
 
@@ -50,7 +50,7 @@ template <class CArgs, class Args> Status readShared(const CArgs &from, Args &to
   TEGULA_RETURN_IF_ERROR(
       readList(to.variant_tensors, "variant_tensors", from.variant_tensors, from.variant_tensor_count));
   to.call.scale = from.scale;
-  to.call.variant = to.variant_tensors;
+  to.call.variant_tensors = to.variant_tensors;
   to.workspace = {from.workspace, from.workspace_bytes};
   to.stream = {from.stream};
   return {};

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kUsualArguments = 32;
 
 AttentionForward forwardPart(const AttentionBackward &call) {
-  return {call.q, call.k, call.v, call.o, call.lse, call.scale, call.variant};
+  return {call.q, call.k, call.v, call.o, call.lse, call.scale, call.variant_tensors};
 }
 
 /// Calls visit(name, argument, is_gradient) for all arguments that the kernels of a pass may have. A gradient's
@@ -33,14 +33,14 @@ void forEachArgument(const AttentionProblem &problem, const AttentionForward &ca
   visit("lse", call.lse, false);
   visit("scale", scoreFactor(call.scale, problem.head_dim), false);
   for (size_t t = 0; t < problem.variant.tensors.size(); ++t)
-    visit(problem.variant.tensors[t].name, call.variant[t], false);
+    visit(problem.variant.tensors[t].name, call.variant_tensors[t], false);
 }
 
 template <class Visit>
 void forEachArgument(const AttentionProblem &problem, const AttentionBackward &call, Visit visit) {
   forEachArgument(problem, forwardPart(call), visit);
-  visit("do", call.d_o, false);
-  visit("dlse", call.d_lse, false);
+  visit("d_o", call.d_o, false);
+  visit("d_lse", call.d_lse, false);
   visit("dq", call.dq, false);
   visit("dk", call.dk, false);
   visit("dv", call.dv, false);
@@ -58,9 +58,9 @@ std::vector<std::string> argumentNames(const AttentionProblem &problem, Pass pas
     names.push_back((gradient ? "d" : "") + std::string(name));
   };
   if (pass == Pass::forward)
-    forEachArgument(problem, AttentionForward{.variant = tensors}, visit);
+    forEachArgument(problem, AttentionForward{.variant_tensors = tensors}, visit);
   else
-    forEachArgument(problem, AttentionBackward{.variant = tensors, .variant_gradients = tensors}, visit);
+    forEachArgument(problem, AttentionBackward{.variant_tensors = tensors, .variant_gradients = tensors}, visit);
   return names;
 }
 
@@ -163,7 +163,7 @@ Status AttentionPlan::backward(const AttentionBackward &call, const Workspace &w
                                Stream stream) const noexcept {
   return guarded([&]() -> Status {
     if (!state_->backward)
-      return invalidArgument("backward", "it is false in the plan's problem; make the plan with .backward = true");
+      return invalidArgument("backward", "it is not set in the plan's problem; make the plan with 'backward' set");
     return launch(*state_->backward, state_->problem, call, workspace, stream);
   });
 }

@@ -40,7 +40,7 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
     return all;
   }
   all.insert(all.end(),
-             {input("do", dtype, rows(value_dim)), input("dlse", f32, statistic), input("dq", dtype, rows(head_dim)),
+             {input("d_o", dtype, rows(value_dim)), input("d_lse", f32, statistic), input("dq", dtype, rows(head_dim)),
               input("dk", dtype, keys(head_dim)), input("dv", dtype, keys(value_dim)),
               workspace("lse_term", f32, statistic), workspace("dp_init", f32, statistic),
               workspace("dq_acc", f32, rows(head_dim)), workspace("turns", i32, statistic)});

@@ -2,6 +2,7 @@
 #include "plan_check.h"
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <memory_resource>
 
@@ -128,13 +129,19 @@ Status checkCount(const char *name, size_t actual, size_t expected) {
 Status checkLseGradient(const AttentionProblem &problem, const TensorRef &d_lse) {
   const bool isGiven = d_lse.rank != 0;
   if (isGiven && !problem.lse_gradient)
-    return invalidArgument("d_lse",
-                           "it is given, but 'lse_gradient' is false in the plan's problem; make the plan with "
-                           ".lse_gradient = true, or leave d_lse out");
+    return invalidArgument("d_lse", "it is given, but 'lse_gradient' is not set in the plan's problem; make the plan "
+                                    "with 'lse_gradient' set, or leave d_lse out");
   if (!isGiven && problem.lse_gradient)
-    return invalidArgument("d_lse", "it is missing, but 'lse_gradient' is true in the plan's problem; pass it, or make "
-                                    "the plan with .lse_gradient = false");
+    return invalidArgument("d_lse", "it is missing, but 'lse_gradient' is set in the plan's problem; pass it, or make "
+                                    "the plan without 'lse_gradient'");
   return {};
+}
+
+Status checkScale(float scale) {
+  if (std::isfinite(scale))
+    return {};
+  const std::string value = std::isnan(scale) ? "nan" : scale > 0 ? "inf" : "-inf";
+  return invalidArgument("scale", "it is " + value + "; it must be finite, or 0 for 1 / sqrt(head_dim)");
 }
 
 void addVariant(CallTensors &tensors, const Variant &variant, std::span<const TensorRef> given) {
@@ -157,19 +164,21 @@ void addGradients(CallTensors &tensors, const Variant &variant, std::span<const 
 } // namespace
 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionForward &call) {
-  TEGULA_RETURN_IF_ERROR(checkCount("variant", call.variant.size(), problem.variant.tensors.size()));
+  TEGULA_RETURN_IF_ERROR(checkScale(call.scale));
+  TEGULA_RETURN_IF_ERROR(checkCount("variant_tensors", call.variant_tensors.size(), problem.variant.tensors.size()));
   CallTensors tensors;
   tensors.add({"q", &call.q, problem.dtype, kOfQ, problem.head_dim});
   tensors.add({"k", &call.k, problem.dtype, kOfK, problem.head_dim});
   tensors.add({"v", &call.v, problem.dtype, kOfK, problem.value_dim});
   tensors.add({"o", &call.o, problem.dtype, kOfQ, problem.value_dim, true});
   tensors.add({"lse", &call.lse, f32, kOfQ, 0, true});
-  addVariant(tensors, problem.variant, call.variant);
+  addVariant(tensors, problem.variant, call.variant_tensors);
   return checkAll(tensors.all());
 }
 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionBackward &call) {
-  TEGULA_RETURN_IF_ERROR(checkCount("variant", call.variant.size(), problem.variant.tensors.size()));
+  TEGULA_RETURN_IF_ERROR(checkScale(call.scale));
+  TEGULA_RETURN_IF_ERROR(checkCount("variant_tensors", call.variant_tensors.size(), problem.variant.tensors.size()));
   size_t gradients = 0;
   for (const VariantTensor &tensor : problem.variant.tensors)
     gradients += tensor.wants_gradient;
@@ -187,7 +196,7 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
   tensors.add({"dv", &call.dv, problem.dtype, kOfK, problem.value_dim, true});
   if (problem.lse_gradient)
     tensors.add({"d_lse", &call.d_lse, f32, kOfQ});
-  addVariant(tensors, problem.variant, call.variant);
+  addVariant(tensors, problem.variant, call.variant_tensors);
   addGradients(tensors, problem.variant, call.variant_gradients);
   return checkAll(tensors.all());
 }

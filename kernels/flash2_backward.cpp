@@ -329,10 +329,10 @@ Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config) 
   };
   std::vector<TensorArg> list;
   if (config.lse_gradient)
-    list.push_back(statistic("dlse"));
+    list.push_back(statistic("d_lse"));
   if (config.deterministic)
     list.push_back(turns());
-  return recordList("flash2_backward_preprocess", kernel, list, tensor(config, "o"), tensor(config, "do"),
+  return recordList("flash2_backward_preprocess", kernel, list, tensor(config, "o"), tensor(config, "d_o"),
                     statistic("lse"), statistic("lse_term"), statistic("dp_init"), accumulator("dq_acc"),
                     ScalarArg{"scale", f32});
 }
@@ -346,7 +346,7 @@ Expected<Program> recordFlash2Backward(const AttentionConfig &config) {
   if (config.deterministic)
     list.push_back(turns());
   return recordList("flash2_backward", kernel, list, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),
-                    tensor(config, "do"), statistic("lse_term"), statistic("dp_init"), accumulator("dq_acc"),
+                    tensor(config, "d_o"), statistic("lse_term"), statistic("dp_init"), accumulator("dq_acc"),
                     tensor(config, "dk"), tensor(config, "dv"), ScalarArg{"scale", f32});
 }
 

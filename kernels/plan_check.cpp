@@ -40,9 +40,9 @@ Status checkHeadsInL2(const Schedule &schedule) {
 
 /// Checks the names of a variant's tensors, which become parameters together with those of the kernels.
 Status checkNames(const Variant &variant) {
-  std::set<std::string> taken = {"q",        "k",       "v",      "o",     "lse",     "do",   "dq",
-                                 "dk",       "dv",      "m",      "l",     "acc",     "s",    "p",
-                                 "lse_term", "dp_init", "dq_acc", "scale", "counter", "dlse", "turns"};
+  std::set<std::string> taken = {"q",        "k",       "v",      "o",     "lse",     "d_o",   "dq",
+                                 "dk",       "dv",      "m",      "l",     "acc",     "s",     "p",
+                                 "lse_term", "dp_init", "dq_acc", "scale", "counter", "d_lse", "turns"};
   for (const VariantTensor &tensor : variant.tensors)
     for (const std::string &name : {tensor.name, tensor.wants_gradient ? "d" + tensor.name : std::string()})
       if (!name.empty() && !taken.insert(name).second)
@@ -85,7 +85,8 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkGradients(problem));
   if (problem.lse_gradient && !problem.backward)
     return invalidArgument("lse_gradient",
-                           "it is true, but 'backward' is false; it must be false without a backward pass");
+                           "it is set, but 'backward' is not; a plan without a backward pass has no use "
+                           "for it");
   return {};
 }
 

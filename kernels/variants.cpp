@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "diagonals.h"
+#include "plan_check.h"
 #include "tegula/checks.h"
+
+#include <charconv>
+#include <iterator>
 
 namespace tegula {
 namespace {
 
-Status checkPositive(const char *what, double value) {
-  if (value > 0 && value <= 1e30)
+Status checkSoftcap(double cap) {
+  if (cap >= kMinSoftcap && cap <= kMaxSoftcap)
     return {};
-  return {ErrorCode::invalid_argument,
-          std::string(what) + " is " + std::to_string(value) + "; it must be above 0, and 1e30 at most"};
+  char digits[32];
+  const std::string number(digits, std::to_chars(std::begin(digits), std::end(digits), cap).ptr);
+  return invalidArgument("softcap", "it is " + number + "; it must be from 1e-30 to 1e30");
 }
 
 Status checkWindow(const char *side, int64_t size) {
-  constexpr int64_t limit = int64_t(1) << 30;
-  if (size >= 0 && size <= limit)
+  if (size >= 0 && size <= kMaxWindow)
     return {};
-  return {ErrorCode::invalid_argument, std::string("slidingWindow: ") + side + " is " + std::to_string(size) +
-                                           "; it must be from 0 to " + std::to_string(limit)};
+  return invalidArgument(side,
+                         "it is " + std::to_string(size) + "; it must be from 0 to " + std::to_string(kMaxWindow));
 }
 
 using Mask = decltype(Variant::mask);
@@ -119,7 +123,7 @@ Interval Variant::queriesAt(const VisibleRange &range, Value key, const HeadInde
 
 Variant softcap(double cap) {
   Variant variant{.name = "softcap"};
-  variant.status = checkPositive("softcap: cap", cap);
+  variant.status = checkSoftcap(cap);
   variant.score = [cap](Value score, const ScoreIndex &at, VariantViews) {
     return cap * (at.dtype == f32 ? tanh(score / cap) : fastTanh(score / cap));
   };
@@ -135,11 +139,11 @@ Variant alibi(Alignment alignment) {
   return variant;
 }
 
-Variant slidingWindow(int64_t left, int64_t right, Alignment alignment) {
-  Variant variant{.name = "sliding_window", .bands = {{left, right, alignment}}};
-  variant.status = checkWindow("left", left);
+Variant slidingWindow(int64_t window_left, int64_t window_right, Alignment alignment) {
+  Variant variant{.name = "sliding_window", .bands = {{window_left, window_right, alignment}}};
+  variant.status = checkWindow("window_left", window_left);
   if (variant.status.ok())
-    variant.status = checkWindow("right", right);
+    variant.status = checkWindow("window_right", window_right);
   return variant;
 }
 

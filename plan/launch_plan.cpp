@@ -102,7 +102,7 @@ public:
                      std::to_string(kWorkspaceAlignment));
     for (Placed &placed : tensors_)
       placed.tensor.data = static_cast<char *>(workspace.data) + placed.offset;
-    return {};
+    return *bytes > 0 ? checkOwnMemory(contiguous(workspace.data, i8, {*bytes})) : Status();
   }
 
   Status run(Stream stream) {
@@ -130,6 +130,21 @@ private:
 
   static int64_t padded(int64_t bytes) {
     return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  }
+
+  /// Checks that the workspace shares no memory with a tensor of the caller. Kernel::check would name a tensor that the
+  /// caller does not know.
+  Status checkOwnMemory(const TensorRef &workspace) const {
+    const Expected<AddressRange> whole = addressRange(workspace);
+    for (size_t i = 0; whole && i < caller_.size(); ++i) {
+      if (caller_[i].kind() != Parameter::Kind::tensor)
+        continue;
+      const Expected<AddressRange> range = addressRange(caller_[i].tensor());
+      if (range && range->meets(*whole) && overlaps(caller_[i].tensor(), workspace))
+        return invalid("argument 'workspace': it shares memory with '" + plan_.arguments[i].name +
+                       "'; it needs memory of its own");
+    }
+    return {};
   }
 
   std::string namesOfSizes() const {

@@ -62,8 +62,8 @@ Status checkArtifact(const Artifact &artifact, std::string_view target) {
   return checkTensorMaps(artifact);
 }
 
-Status named(const std::string &kernel, const Status &status) {
-  return {status.code(), "kernel '" + kernel + "': " + status.message()};
+Status named(const std::string &kernel, Status status) {
+  return status.ok() ? status : Status(status.code(), "kernel '" + kernel + "': " + status.message());
 }
 
 Status noInterval() { return invalid("the timer has no start with a stop after it"); }

@@ -31,8 +31,8 @@ inline bool isEmpty(const Grid &grid) { return grid.x == 0 || grid.y == 0 || gri
 /// Returns invalid_argument if the artifact's fields show that a device of this target cannot take it.
 Status checkArtifact(const Artifact &artifact, std::string_view target);
 
-/// Returns `status` with the kernel's name in front.
-Status named(const std::string &kernel, const Status &status);
+/// Returns an error with the kernel's name in front, and success as it is.
+Status named(const std::string &kernel, Status status);
 
 /// Returns the error of a timer without a start and a stop after it.
 Status noInterval();

@@ -153,19 +153,20 @@ namespace {
 
 class LoadedFunction final : public CudaFunction {
 public:
-  explicit LoadedFunction(Function function) : function_(std::move(function)) {}
+  LoadedFunction(std::string name, Function function) : name_(std::move(name)), function_(std::move(function)) {}
 
 protected:
   Status launchRaw(Grid grid, Stream stream, const void *const *addresses) const noexcept override {
-    return guarded([&]() -> Status {
-      TEGULA_RETURN_IF_ERROR(checkGrid(grid));
-      if (isEmpty(grid))
-        return {};
-      return function_.launch(grid, stream, const_cast<void **>(addresses), nullptr);
-    });
+    return guarded([&] { return named(name_, launchUnnamed(grid, stream, const_cast<void **>(addresses))); });
   }
 
 private:
+  Status launchUnnamed(Grid grid, Stream stream, void **addresses) const {
+    TEGULA_RETURN_IF_ERROR(checkGrid(grid));
+    return isEmpty(grid) ? Status() : function_.launch(grid, stream, addresses, nullptr);
+  }
+
+  std::string name_;
   Function function_;
 };
 
@@ -181,7 +182,7 @@ Expected<std::shared_ptr<CudaFunction>> loadCudaFunction(Device &device, const s
     Expected<cuda::Function> function = cuda::Function::load(std::move(*context), binary, name, block);
     if (!function)
       return named(name, function.status());
-    return std::shared_ptr<CudaFunction>(std::make_shared<cuda::LoadedFunction>(std::move(*function)));
+    return std::shared_ptr<CudaFunction>(std::make_shared<cuda::LoadedFunction>(name, std::move(*function)));
   });
 }
 

@@ -76,7 +76,7 @@ protected:
       return records.status();
     std::vector<Argument> all(arguments.begin(), arguments.end());
     all.emplace_back(records->tensor());
-    TEGULA_RETURN_IF_ERROR(loaded_->launch(grid, all, stream));
+    TEGULA_RETURN_IF_ERROR(launchUnnamed(*loaded_, grid, all, stream));
     TEGULA_RETURN_IF_ERROR(records->read(*device_, stream));
     return report(*records);
   }
@@ -94,10 +94,9 @@ private:
         print_(name() + ": " + std::to_string(lost) + " more records had no room in the buffer\n");
     }
     if (!report.element && records.count() > recordsOf(layout_) && checksElements())
-      return named(name(),
-                   {ErrorCode::launch_failed, "prints left no room in the buffer for a report of an element that "
-                                              "is not finite; print in fewer program instances"});
-    return report.element ? named(name(), {ErrorCode::launch_failed, *report.element}) : Status();
+      return {ErrorCode::launch_failed, "prints left no room in the buffer for a report of an element that is not "
+                                        "finite; print in fewer program instances"};
+    return report.element ? Status(ErrorCode::launch_failed, *report.element) : Status();
   }
 
   bool checksElements() const {

@@ -96,6 +96,11 @@ Status checkArguments(std::span<const Parameter> parameters, std::span<const Arg
   return checkOverlaps(parameters, arguments, {ranges.data(), parameters.size()});
 }
 
+Status checkLaunch(std::span<const Parameter> parameters, Grid grid, std::span<const Argument> arguments) {
+  TEGULA_RETURN_IF_ERROR(checkGrid(grid));
+  return checkArguments(parameters, arguments);
+}
+
 } // namespace
 
 Status Kernel::clearCounters(std::span<const Argument> arguments, Stream stream) const {
@@ -106,21 +111,20 @@ Status Kernel::clearCounters(std::span<const Argument> arguments, Stream stream)
 }
 
 Status Kernel::check(Grid grid, std::span<const Argument> arguments) const noexcept {
-  return guarded([&]() -> Status {
-    TEGULA_RETURN_IF_ERROR(checkGrid(grid));
-    return checkArguments(parameters_, arguments);
-  });
+  return guarded([&] { return named(name_, checkLaunch(parameters_, grid, arguments)); });
 }
 
 Status Kernel::launch(Grid grid, std::span<const Argument> arguments, Stream stream) const noexcept {
   const ProfileRange range("launch", name_);
-  return guarded([&]() -> Status {
-    TEGULA_RETURN_IF_ERROR(check(grid, arguments));
-    if (isEmpty(grid))
-      return {};
-    TEGULA_RETURN_IF_ERROR(clearCounters(arguments, stream));
-    return run(grid, arguments, stream);
-  });
+  return guarded([&] { return named(name_, launchUnnamed(*this, grid, arguments, stream)); });
+}
+
+Status Kernel::launchUnnamed(const Kernel &kernel, Grid grid, std::span<const Argument> arguments, Stream stream) {
+  TEGULA_RETURN_IF_ERROR(checkLaunch(kernel.parameters_, grid, arguments));
+  if (isEmpty(grid))
+    return {};
+  TEGULA_RETURN_IF_ERROR(kernel.clearCounters(arguments, stream));
+  return kernel.run(grid, arguments, stream);
 }
 
 } // namespace tegula

@@ -81,7 +81,7 @@ struct KernelCache::State {
     const std::lock_guard lock(mutex);
     const auto found = entries.find(key);
     if (found == entries.end() || !found->second->ready)
-      return needsCompile(request, artifactKey(request));
+      return notLoaded(request, artifactKey(request));
     return *found->second->result;
   }
 

@@ -3,6 +3,7 @@
 
 #include "elf_check.h"
 #include "tegula/internal/descriptor.h"
+#include "tegula/internal/write_all.h"
 
 #include <atomic>
 #include <cerrno>
@@ -18,8 +19,8 @@
 namespace tegula {
 namespace {
 
-Status systemError(const char *action) {
-  return {ErrorCode::resource_exhausted, std::string(action) + " failed: " + std::strerror(errno)};
+Status systemError(const char *action, int error) {
+  return {ErrorCode::resource_exhausted, std::string(action) + " failed: " + std::strerror(error)};
 }
 
 Expected<Descriptor> createMemoryFile(const std::string &name) {
@@ -28,18 +29,8 @@ Expected<Descriptor> createMemoryFile(const std::string &name) {
   if (number < 0 && errno == EINVAL)
     number = memfd_create(label.c_str(), MFD_CLOEXEC);
   if (number < 0)
-    return systemError("memfd_create");
+    return systemError("memfd_create", errno);
   return Descriptor(number);
-}
-
-Status writeAll(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR)
-      return systemError("writing to a memory file");
-    bytes.remove_prefix(written < 0 ? 0 : static_cast<size_t>(written));
-  }
-  return {};
 }
 
 /// Returns a path that this process has not used before. The loader takes equal paths for the same object, but
@@ -60,7 +51,8 @@ Expected<SharedObject> SharedObject::load(std::string_view bytes, const std::str
   const Expected<Descriptor> file = createMemoryFile(name);
   if (!file)
     return file.status();
-  TEGULA_RETURN_IF_ERROR(writeAll(file->number(), bytes));
+  if (const int error = writeAll(file->number(), bytes); error != 0)
+    return systemError("writing to a memory file", error);
   void *handle = dlopen(uniquePath(file->number()).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
     return Status(ErrorCode::invalid_argument, std::string("the system cannot load the binary: ") + dlerror());

@@ -198,7 +198,7 @@ Status AttentionData::forward(const AttentionPlan &plan) const {
                         .o = t.o.view,
                         .lse = t.lse.view,
                         .scale = attention_.scale,
-                        .variant = variant};
+                        .variant_tensors = variant};
   return plan.forward(call, {workspace_.data(), workspace_.bytes()});
 }
 
@@ -215,7 +215,7 @@ Status AttentionData::backward(const AttentionPlan &plan) const {
                          .dk = t.dk.view,
                          .dv = t.dv.view,
                          .scale = attention_.scale,
-                         .variant = variant,
+                         .variant_tensors = variant,
                          .variant_gradients = gradients};
   return plan.backward(call, {workspace_.data(), workspace_.bytes()});
 }

@@ -71,6 +71,7 @@ int main(int argc, char **argv) {
   }
   setLimit(RLIMIT_CORE, 0);
   setLimit(RLIMIT_FSIZE, memory); // Files, such as those of ptxas, lie in memory.
+  signal(SIGXFSZ, SIG_IGN);       // A file that exceeds the limit is an error with a message.
   endWithTheHost();
   limitMemory(memory);
   std::string bytes;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/internal/folder.h"
 
+#include "tegula/internal/write_all.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -42,16 +44,6 @@ bool readAll(int descriptor, std::string &bytes) {
     if (count == 0 || (count < 0 && errno != EINTR))
       return false;
     done += static_cast<size_t>(std::max<ssize_t>(count, 0));
-  }
-  return true;
-}
-
-bool writeAll(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR)
-      return false;
-    bytes.remove_prefix(static_cast<size_t>(std::max<ssize_t>(count, 0)));
   }
   return true;
 }
@@ -121,7 +113,7 @@ bool Folder::write(const std::string &name, std::string_view bytes) const {
       openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file.isOpen())
     return false;
-  const bool written = writeAll(file.number(), bytes) && fsync(file.number()) == 0 &&
+  const bool written = writeAll(file.number(), bytes) == 0 && fsync(file.number()) == 0 &&
                        renameat(folder, temporary.c_str(), folder, name.c_str()) == 0;
   if (!written)
     unlinkat(folder, temporary.c_str(), 0);

@@ -45,13 +45,20 @@ Status ofKernel(const Status &status, const CompileRequest &request) {
   return ofKernel(status, functionName(request.program), request.target, request.schedule);
 }
 
+static Status refused(const std::string &why, const CompileRequest &request, const ArtifactKey &key) {
+  return ofKernel({ErrorCode::needs_compile, why + "\nkey " + key.digest}, request);
+}
+
 Status needsCompile(const CompileRequest &request, const ArtifactKey &key) {
-  return ofKernel(
-      {ErrorCode::needs_compile,
-       "a kernel is not at hand, and the policy does not allow compiling it; allow that, or bring the kernel "
-       "in a bundle (tegula compile --bundle)\nkey " +
-           key.digest},
-      request);
+  return refused("a kernel is not at hand, and the policy does not allow compiling it; allow that, or bring the kernel "
+                 "in a bundle (tegula compile --bundle)",
+                 request, key);
+}
+
+Status notLoaded(const CompileRequest &request, const ArtifactKey &key) {
+  return refused("a kernel is not loaded, and the policy is loaded_only (in C: TEGULA_LOADED_ONLY); load the kernel "
+                 "before this policy is set, or set the policy load_only or compile",
+                 request, key);
 }
 
 Expected<Artifact> compileKernel(Compiler &compiler, const CompileRequest &request) {

@@ -135,7 +135,7 @@ private:
     if (findings.empty())
       return {};
     const std::string more = findings.size() > 1 ? " (and " + std::to_string(findings.size() - 1) + " more)" : "";
-    return named(name(), {ErrorCode::launch_failed, findings.front().message + more});
+    return {ErrorCode::launch_failed, findings.front().message + more};
   }
 
   std::shared_ptr<void> owner_;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "worker/reproducer.h"
 
+#include "tegula/internal/descriptor.h"
 #include "tegula/internal/digest.h"
+#include "tegula/internal/write_all.h"
 
+#include <fcntl.h>
 #include <filesystem>
-#include <fstream>
 
 namespace tegula {
 
@@ -14,10 +16,13 @@ std::string writeReproducer(const std::string &folder, const std::string &reques
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   const std::string path = folder + "/" + digest(request) + ".mlir";
-  std::ofstream file(path, std::ios::binary);
-  file << request;
-  file.close();
-  return file ? path : "";
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.isOpen())
+    return "";
+  if (writeAll(file.number(), request) == 0)
+    return path;
+  std::filesystem::remove(path, error);
+  return "";
 }
 
 } // namespace tegula

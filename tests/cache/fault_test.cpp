@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <set>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,6 +150,45 @@ TEST_F(Faults, AWriterMayBeKilledAnywhere) {
                     .get(compiler, request("p"), {}, CompilePolicy::load_only)
                     .ok());
   }
+}
+
+/// Runs `body` in a child whose files may have at most `bytes`. Returns true if the child ends by itself, and `body` is
+/// true.
+template <class Body> bool holdsWithFilesUpTo(rlim_t bytes, Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    _exit(body() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(FileLimit, IsAnErrorOfEveryWriter) {
+  for (const rlim_t bytes : {rlim_t(0), rlim_t(100), rlim_t(10'000)})
+    EXPECT_TRUE(holdsWithFilesUpTo(bytes, [] {
+      const TemporaryFolder folder;
+      Compiling compiler(folder.path());
+      KernelCache cache(
+          compiler, *cpuDevice({.threads = 1}),
+          {.artifacts = std::make_shared<ArtifactCache>(ArtifactCacheOptions{.directory = folder.path() + "/c"})});
+      const Status status = cache.get("count").status(); // The kernel is larger than all limits.
+      return status.code() == ErrorCode::resource_exhausted &&
+             status.message().find("writing to a memory file failed: File too large") != std::string::npos &&
+             isSound(folder.path() + "/c");
+    })) << bytes;
+}
+
+TEST(FileLimit, LeavesNoPartOfAReproducer) {
+  EXPECT_TRUE(holdsWithFilesUpTo(10, [] {
+    const TemporaryFolder folder;
+    const auto worker = makeWorkerCompiler({.program = TEGULA_STAND_IN, .reproducers = folder.path()});
+    const Status status = worker->compile(request("abort")).status();
+    return status.code() == ErrorCode::compile_crashed &&
+           status.message().find("no reproducer could be written") != std::string::npos && fs::is_empty(folder.path());
+  }));
 }
 
 } // namespace

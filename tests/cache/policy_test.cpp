@@ -72,6 +72,16 @@ TEST_F(Policy, ARefusalSaysWhatIsMissing) {
                               "kernel scale_rows\ntarget cpu\nschedule block_m=32"));
 }
 
+TEST_F(Policy, LoadedOnlyAdvisesWhatHelps) {
+  KernelCache cache(compiler, device, with(CompilePolicy::loaded_only));
+  const Status status = cache.get("func.func @scale_rows(%x: f32)").status();
+  EXPECT_THAT(status.message(),
+              ::testing::MatchesRegex("a kernel is not loaded, and the policy is loaded_only \\(in C: "
+                                      "TEGULA_LOADED_ONLY\\); load the kernel before this policy is set, or set the "
+                                      "policy load_only or compile\nkey [0-9a-f]{32}\nkernel scale_rows\ntarget cpu\n"
+                                      "schedule of the compiler's choice"));
+}
+
 TEST_F(Policy, AFailureSaysOfWhichKernel) {
   class Refuses final : public Compiler {
   public:

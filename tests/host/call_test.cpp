@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <gmock/gmock.h>
+#include <limits>
 
 using namespace tegula::host;
 using namespace tegula::test;
@@ -148,16 +149,15 @@ TEST(Call, AGradientOfLseIsNeverDropped) {
   tegula_backward_args backward = sequence.backward();
   backward.d_lse = tensor(d_lse.data(), TEGULA_F32, {1, 1, 20});
   EXPECT_THAT(context.backward(problem(), backward).message,
-              HasSubstr("argument 'd_lse': it is given, but 'lse_gradient' is false"));
+              HasSubstr("argument 'd_lse': it is given, but 'lse_gradient' is not set"));
   backward.struct_size = offsetof(tegula_backward_args, d_lse); // The size of a host without d_lse.
   EXPECT_TRUE(isOk(context.backward(problem(), backward)));
   tegula_attention_problem both = problem();
   both.lse_gradient = 1;
   EXPECT_THAT(context.backward(both, backward).message,
-              HasSubstr("argument 'd_lse': it is missing, but 'lse_gradient' is true"));
+              HasSubstr("argument 'd_lse': it is missing, but 'lse_gradient' is set"));
   both.backward = 0;
-  EXPECT_THAT(context.supports(both).message,
-              HasSubstr("argument 'lse_gradient': it is true, but 'backward' is false"));
+  EXPECT_THAT(context.supports(both).message, HasSubstr("argument 'lse_gradient': it is set, but 'backward' is not"));
 }
 
 TEST(Call, HasTheSameBitsEachTimeIfItIsDeterministic) {
@@ -189,7 +189,7 @@ TEST(Call, TakesTheTensorsOfVariants) {
   const tegula_tensor tensor = tegula::host::tensor(bias.data(), TEGULA_F32, {1, 1, 20, 20});
   const tegula_tensor dbias = tegula::host::tensor(gradient.data(), TEGULA_F32, {1, 1, 20, 20});
   tegula_forward_args forward = sequence.forward();
-  EXPECT_THAT(context.forward(biased, forward).message, HasSubstr("argument 'variant': it has 0 tensors"));
+  EXPECT_THAT(context.forward(biased, forward).message, HasSubstr("argument 'variant_tensors': it has 0 tensors"));
   forward.variant_tensors = &tensor;
   forward.variant_tensor_count = 1;
   ASSERT_TRUE(isOk(context.forward(biased, forward)));
@@ -240,7 +240,8 @@ TEST(Call, SaysWhatIsWrong) {
   expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'variants': it is 64");
   odd = problem();
   odd.variants = TEGULA_SOFTCAP;
-  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "softcap: cap");
+  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT,
+                "argument 'softcap': it is 0; it must be from 1e-30 to 1e30");
   tegula_forward_args args = sequence.forward();
   args.k.rank = 6;
   expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'k.rank': it is 6");
@@ -253,6 +254,63 @@ TEST(Call, SaysWhatIsWrong) {
   args = sequence.forward();
   args.variant_tensor_count = 1;
   expectRefused(problem(), args, TEGULA_INVALID_ARGUMENT, "argument 'variant_tensors': it is null");
+}
+
+TEST(Call, NamesFieldsAsTheHeaderDoes) {
+  const Context context = makeContext();
+  Sequence sequence(10);
+  tegula_attention_problem windows = problem();
+  windows.variants = TEGULA_WINDOW;
+  windows.window_left = int64_t{1} << 30;
+  windows.window_right = windows.window_left;
+  EXPECT_TRUE(isOk(context.supports(windows)));
+  ++windows.window_left;
+  EXPECT_EQ(context.supports(windows).message,
+            "argument 'window_left': it is 1073741825; it must be from 0 to 1073741824");
+  windows.window_left = 0;
+  windows.window_right = -1;
+  EXPECT_EQ(context.supports(windows).message, "argument 'window_right': it is -1; it must be from 0 to 1073741824");
+  tegula_attention_problem capped = problem();
+  capped.variants = TEGULA_SOFTCAP;
+  capped.softcap = 1e30;
+  EXPECT_TRUE(isOk(context.supports(capped)));
+  capped.softcap = 1e31;
+  EXPECT_EQ(context.supports(capped).message, "argument 'softcap': it is 1e+31; it must be from 1e-30 to 1e30");
+  tegula_attention_problem biased = problem();
+  biased.variants = TEGULA_BIAS;
+  tegula_tensor bias{};
+  bias.dtype = 9;
+  tegula_forward_args forward = sequence.forward();
+  forward.variant_tensors = &bias;
+  forward.variant_tensor_count = 1;
+  EXPECT_EQ(context.forward(biased, forward).message,
+            "argument 'variant_tensors[0].dtype': it is 9; it must be from 0 to 5");
+  tegula_backward_args backward = sequence.backward();
+  backward.d_o.data = static_cast<char *>(backward.d_o.data) + 1;
+  EXPECT_THAT(context.backward(problem(), backward).message, HasSubstr("argument 'd_o': the data is not aligned"));
+  backward = sequence.backward();
+  alignas(64) static char memory[1 << 20];
+  backward.q.data = backward.workspace = memory;
+  backward.workspace_bytes = sizeof memory;
+  EXPECT_THAT(context.backward(problem(), backward).message,
+              HasSubstr("argument 'workspace': it shares memory with 'q'; it needs memory of its own"));
+  tegula_attention_problem forwardOnly = problem();
+  forwardOnly.backward = 0;
+  EXPECT_EQ(context.backward(forwardOnly, sequence.backward()).message,
+            "argument 'backward': it is not set in the plan's problem; make the plan with 'backward' set");
+}
+
+TEST(Call, AScaleThatIsNotFiniteIsRefused) {
+  const Context context = makeContext();
+  Sequence sequence(10);
+  tegula_forward_args forward = sequence.forward();
+  forward.scale = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(context.forward(problem(), forward).message,
+            "argument 'scale': it is nan; it must be finite, or 0 for 1 / sqrt(head_dim)");
+  tegula_backward_args backward = sequence.backward();
+  backward.scale = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(context.backward(problem(), backward).message,
+            "argument 'scale': it is -inf; it must be finite, or 0 for 1 / sqrt(head_dim)");
 }
 
 TEST(Call, SizesThatAKernelCannotCountAreNamed) {

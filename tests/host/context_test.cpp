@@ -108,8 +108,9 @@ TEST(Policy, DecidesHowFarACallGoes) {
   const Context context = makeContext(strict);
   const Status status = context.plan(problem()).status();
   EXPECT_EQ(status.code, TEGULA_NEEDS_COMPILE);
-  EXPECT_THAT(status.message, ::testing::StartsWith("a kernel is not at hand, and the policy does not allow compiling "
-                                                    "it; allow that, or bring the kernel in a bundle"));
+  EXPECT_THAT(status.message, ::testing::StartsWith("a kernel is not loaded, and the policy is loaded_only (in C: "
+                                                    "TEGULA_LOADED_ONLY)"));
+  EXPECT_THAT(status.message, ::testing::Not(HasSubstr("bundle")));
   EXPECT_THAT(status.message, HasSubstr(kForwardKernel));
   ASSERT_TRUE(isOk(context.setPolicy(TEGULA_LOAD_ONLY)));
   EXPECT_TRUE(isOk(context.plan(problem()).status()));
@@ -122,6 +123,8 @@ TEST(Policy, DecidesHowFarACallGoes) {
   other.softcap = 30;
   const Status missing = context.plan(other).status();
   EXPECT_EQ(missing.code, TEGULA_NEEDS_COMPILE);
+  EXPECT_THAT(missing.message, ::testing::StartsWith("a kernel is not at hand, and the policy does not allow compiling "
+                                                     "it; allow that, or bring the kernel in a bundle"));
   EXPECT_THAT(missing.message,
               HasSubstr("\nattention dtype=f32 algorithm=flash2 head_dim=24 value_dim=24 causal=top_left "
                         "variant=sliding_window+softcap"));

@@ -123,11 +123,11 @@ std::string refusal(bool planned, const TensorRef &d_lse) {
 TEST(LseGradient, IsPassedWhereThePlanTakesIt) {
   float number = 0;
   TensorRef wrong = contiguous(&number, f32, {2, 4, 21});
-  EXPECT_EQ(refusal(false, wrong), "argument 'd_lse': it is given, but 'lse_gradient' is false in the plan's problem; "
-                                   "make the plan with .lse_gradient = true, or leave d_lse out");
-  EXPECT_EQ(refusal(true, {}),
-            "argument 'd_lse': it is missing, but 'lse_gradient' is true in the plan's problem; pass "
-            "it, or make the plan with .lse_gradient = false");
+  EXPECT_EQ(refusal(false, wrong),
+            "argument 'd_lse': it is given, but 'lse_gradient' is not set in the plan's problem; make the plan with "
+            "'lse_gradient' set, or leave d_lse out");
+  EXPECT_EQ(refusal(true, {}), "argument 'd_lse': it is missing, but 'lse_gradient' is set in the plan's problem; pass "
+                               "it, or make the plan without 'lse_gradient'");
   EXPECT_EQ(refusal(true, wrong),
             "argument 'd_lse': its size 2 is 21; it must be [batch, heads, seqlen_q] with seqlen_q = 20");
   wrong.dtype = bf16;
@@ -138,7 +138,8 @@ TEST(LseGradient, NeedsABackwardPass) {
   EXPECT_EQ(AttentionPlan::make({.dtype = f32, .head_dim = 16, .value_dim = 16, .lse_gradient = true}, *machine().cache)
                 .status()
                 .message(),
-            "argument 'lse_gradient': it is true, but 'backward' is false; it must be false without a backward pass");
+            "argument 'lse_gradient': it is set, but 'backward' is not; a plan without a backward pass has no use for "
+            "it");
 }
 
 } // namespace

@@ -28,7 +28,7 @@ struct Call {
                .o = tensors.o.ref(),
                .lse = tensors.lse.ref(),
                .scale = 1,
-               .variant = views};
+               .variant_tensors = views};
     backward = {.q = tensors.q.ref(),
                 .k = tensors.k.ref(),
                 .v = tensors.v.ref(),
@@ -39,7 +39,7 @@ struct Call {
                 .dk = tensors.dk.ref(),
                 .dv = tensors.dv.ref(),
                 .scale = 1,
-                .variant = views,
+                .variant_tensors = views,
                 .variant_gradients = gradients};
   }
 
@@ -124,8 +124,8 @@ TEST(Plan, NothingOfABackwardPassRunsIfItsLastKernelIsRefused) {
 }
 
 TEST(Plan, RefusesAWrongNumberOfVariantTensors) {
-  EXPECT_EQ(refusal([](auto &call) { call.variant = {}; }, "documents"),
-            "argument 'variant': it has 0 tensors; the plan's variant needs 4");
+  EXPECT_EQ(refusal([](auto &call) { call.variant_tensors = {}; }, "documents"),
+            "argument 'variant_tensors': it has 0 tensors; the plan's variant needs 4");
   Call call("bias");
   call.backward.variant_gradients = {};
   EXPECT_EQ(call.plan.backward(call.backward).message(),
@@ -291,7 +291,7 @@ TEST(Plan, RefusesABackwardPassItWasNotMadeFor) {
   Expected<AttentionPlan> plan = planFor(c);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->backward({}).message(),
-            "argument 'backward': it is false in the plan's problem; make the plan with .backward = true");
+            "argument 'backward': it is not set in the plan's problem; make the plan with 'backward' set");
 }
 
 TEST(Plan, KeepsItsProblemAndSchedule) {

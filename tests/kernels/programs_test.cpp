@@ -51,12 +51,13 @@ TEST(Programs, ParametersAreThoseOfTheDocumentation) {
   dynamic.tile_scheduler = TileScheduler::dynamic_persistent;
   EXPECT_EQ(parameterNames(*recordFlash2Forward(dynamic)), (Names{"q", "k", "v", "*o", "*lse", "scale", "*counter"}));
   EXPECT_EQ(parameterNames(*recordFlash2Backward(kConfig)),
-            (Names{"q", "k", "v", "do", "lse_term", "dp_init", "*dq_acc", "*dk", "*dv", "scale"}));
-  EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(kConfig)), (Names{"o", "do", "lse", "*lse_term", "*dp_init", "*dq_acc", "scale"}));
+            (Names{"q", "k", "v", "d_o", "lse_term", "dp_init", "*dq_acc", "*dk", "*dv", "scale"}));
+  EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(kConfig)),
+            (Names{"o", "d_o", "lse", "*lse_term", "*dp_init", "*dq_acc", "scale"}));
   AttentionConfig takesGradient = kConfig;
   takesGradient.lse_gradient = true;
   EXPECT_EQ(parameterNames(*recordFlash2BackwardPreprocess(takesGradient)),
-            (Names{"o", "do", "lse", "*lse_term", "*dp_init", "*dq_acc", "scale", "dlse"}));
+            (Names{"o", "d_o", "lse", "*lse_term", "*dp_init", "*dq_acc", "scale", "d_lse"}));
   EXPECT_EQ(recordFlash2Backward(takesGradient)->text, recordFlash2Backward(kConfig)->text);
   EXPECT_EQ(recordFlash2Forward(takesGradient)->text, recordFlash2Forward(kConfig)->text);
   EXPECT_EQ(parameterNames(*recordFlash2BackwardPostprocess(kConfig)), (Names{"dq_acc", "*dq", "scale"}));
@@ -159,11 +160,11 @@ TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {
   EXPECT_EQ(refusal(good, {.block_n = 2048}),
             "argument 'block_n': it is 2048; it must be from 1 to 1024, or 0 to have it chosen");
   EXPECT_EQ(with([](auto &p) { p.variant = softcap(0); }),
-            "softcap: cap is 0.000000; it must be above 0, and 1e30 at most");
+            "argument 'softcap': it is 0; it must be from 1e-30 to 1e30");
   EXPECT_EQ(with([](auto &p) { p.variant = slidingWindow(3, -1, Alignment::top_left); }),
-            "slidingWindow: right is -1; it must be from 0 to 1073741824");
+            "argument 'window_right': it is -1; it must be from 0 to 1073741824");
   EXPECT_EQ(with([](auto &p) { p.variant = combine(softcap(-1), softcap(1)); }),
-            "softcap: cap is -1.000000; it must be above 0, and 1e30 at most");
+            "argument 'softcap': it is -1; it must be from 1e-30 to 1e30");
   EXPECT_EQ(with([](auto &p) { p.variant = combine(documents(), documents()); }),
             "argument 'variant': its tensor 'key_begin' has the name of another one");
   EXPECT_EQ(with([](auto &p) {

@@ -163,7 +163,7 @@ TEST(LaunchErrors, KindsThatDoNotFit) {
   EXPECT_EQ(call.error(), "argument 'a': expected rank 2, got rank 3");
   call = {};
   call.c.dtype = bf16;
-  EXPECT_EQ(call.error(), "argument 'c': expected f32, got bf16");
+  EXPECT_EQ(call.error(), "kernel 'matmul': argument 'c': expected f32, got bf16");
   EXPECT_EQ(Plan::make(matmul(), cache())->launch({{"a", 1.0f}, {"b", call.b}, {"c", call.c}}).message(),
             "argument 'a': expected a tensor, got a scalar");
 }
@@ -186,6 +186,10 @@ TEST(LaunchErrors, AWorkspaceThatIsTooSmall) {
   const Plan plan = *Plan::make(splitSum(), cache());
   EXPECT_EQ(plan.launch({{"x", x}, {"y", y}}).message(),
             "argument 'workspace': it has 0 bytes; 256 are needed for these shapes");
+  alignas(64) float own[64] = {};
+  const TensorRef inside = contiguous(own + 60, f32, {16, 200});
+  EXPECT_EQ(plan.launch({{"x", inside}, {"y", y}}, {own, sizeof own}).message(),
+            "argument 'workspace': it shares memory with 'x'; it needs memory of its own");
   EXPECT_EQ(plan.launch({{"x", x}, {"y", y}, {"splits", int64_t(0)}}).message(),
             "plan 'split_sum': splits must be 1 or more");
   EXPECT_EQ(plan.launch({{"x", x}, {"y", y}, {"splits", 2}}).message(), "argument 'splits': a choice is an int64_t");

@@ -73,7 +73,7 @@ TEST(Launch, RefusesScratchThatDoesNotFitIntoMemory) {
   const auto kernel = load(device, artifact("count", {written("counts", i32)}, most));
   std::vector<int32_t> counts(2);
   EXPECT_ERROR(kernel->launch({2}, {view(counts)}), ErrorCode::resource_exhausted,
-               "no memory for 9223372036854775807 bytes of scratch");
+               "kernel 'count': no memory for 9223372036854775807 bytes of scratch");
   EXPECT_EQ(counts, std::vector<int32_t>(2, 0));
   EXPECT_OK(load(device, artifact("count", {written("counts", i32)}))->launch({2}, {view(counts)}));
 }
@@ -139,7 +139,7 @@ TEST(Launch, RefusesAForeignStream) {
   const auto nothing = load(makeDevice(), artifact("nothing", {}));
   int stream = 0;
   EXPECT_ERROR(nothing->launch({1}, {}, {&stream}), ErrorCode::invalid_argument,
-               "the cpu has only the default stream, whose handle is null");
+               "kernel 'nothing': the cpu has only the default stream, whose handle is null");
 }
 
 } // namespace

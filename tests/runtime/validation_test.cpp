@@ -26,7 +26,8 @@ protected:
   TensorRef o = contiguous(memory.data() + 32, f32, {4, 8});
 };
 
-#define EXPECT_INVALID(expression, message) EXPECT_ERROR(expression, ErrorCode::invalid_argument, message)
+#define EXPECT_INVALID(expression, message)                                                                            \
+  EXPECT_ERROR(expression, ErrorCode::invalid_argument, std::string("kernel 'nothing': ") + (message))
 
 TEST_F(Validation, AcceptsLegalArguments) { EXPECT_OK(launch(q, o, 1.0f)); }
 

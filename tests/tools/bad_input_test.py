@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Bad input gives one sentence that names the argument, its value and what is legal, and the exit code 2."""
 
+import pathlib
+import tempfile
 import unittest
 
 from command_line import CommandLineTest
 
 SEE_ATTENTION = "; `tegula attention --help` lists what is legal"
+
+# The end of a refusal of a number that f32 cannot hold.
+NO_F32 = "is not a number from -3.4028235e+38 to 3.4028235e+38, such as 0.125"
 
 # Arguments of `tegula attention`, and the answer.
 ATTENTION = [
@@ -18,7 +23,13 @@ ATTENTION = [
     ("--causal yes", "--causal: 'yes' is not one of none, top_left or bottom_right" + SEE_ATTENTION),
     ("--algorithm flash3", "--algorithm: 'flash3' is not one of standard, flash1 or flash2" + SEE_ATTENTION),
     ("--target gpu", "--target: 'gpu' is not one of auto, cpu, cuda, simt or simt:sm_90a" + SEE_ATTENTION),
-    ("--scale nan", "--scale: 'nan' is not a finite number such as 0.125" + SEE_ATTENTION),
+    ("--scale nan", f"--scale: 'nan' {NO_F32}" + SEE_ATTENTION),
+    ("--scale inf", f"--scale: 'inf' {NO_F32}" + SEE_ATTENTION),
+    ("--scale 1e39", f"--scale: '1e39' {NO_F32}" + SEE_ATTENTION),
+    ("--scale -3.5e38", f"--scale: '-3.5e38' {NO_F32}" + SEE_ATTENTION),
+    ("--scale 1e-46", f"--scale: '1e-46' {NO_F32}; 1e-45 is the nearest to 0" + SEE_ATTENTION),
+    ("--seed -1", "--seed: '-1' is not a whole number from 0 to 9223372036854775807" + SEE_ATTENTION),
+    ("--head-dim 4294967360", "--head-dim: '4294967360' is not a whole number from 1 to 1024" + SEE_ATTENTION),
     ("--kv-heads 3", "--kv-heads: '3' does not divide --heads 8"),
     ("--algorithm flash1 --backward", "--algorithm: 'flash1' has no backward pass; use flash2, or leave out --backward"),
     ("--algorithm standard --backward",
@@ -29,6 +40,14 @@ ATTENTION = [
     ("--speed 3", "'--speed', '3' is no option of `tegula attention`" + SEE_ATTENTION),
     ("--save /dev/null/folder", "--save: cannot create '/dev/null/folder': Not a directory"),
 ]
+
+# A program with a scalar of any type.
+SCALAR_PROGRAM = """module attributes {tile.version = 1 : i64} {
+  func.func @scalar(%a: TYPE {tile.name = "a"}) {
+    return
+  }
+}
+"""
 
 # Arguments of `tegula`, and the answer.
 OTHERS = [
@@ -45,6 +64,18 @@ OTHERS = [
      "--head-dim: 'nine' is not a whole number from 8 to 256; `tegula bench --help` lists what is legal"),
     ("bench --passes sideways",
      "--passes: 'sideways' is not one of forward or backward; `tegula bench --help` lists what is legal"),
+    ("bench --seconds -1",
+     "--seconds: '-1' is not a number from 0 to 1000000, such as 0.125; `tegula bench --help` lists what is legal"),
+    ("bench --seconds 1e300",
+     "--seconds: '1e300' is not a number from 0 to 1000000, such as 0.125; `tegula bench --help` lists what is legal"),
+    ("tune --budget inf",
+     "--budget: 'inf' is not a number from 0 to 1000000, such as 0.125; `tegula tune --help` lists what is legal"),
+    ("tune --candidates 4294967297",
+     "--candidates: '4294967297' is not a whole number from 1 to 100000; `tegula tune --help` lists what is legal"),
+    ("simt copy.mlir --seed -1", "--seed: '-1' is not a whole number from 0 to 9223372036854775807; "
+     "`tegula simt --help` lists what is legal"),
+    ("simt copy.mlir --tolerance 0",
+     "--tolerance: '0' is not a number from 1e-30 to 1000000, such as 0.125; `tegula simt --help` lists what is legal"),
     ("compile nowhere.mlir --emit tile", "PROGRAM: cannot read 'nowhere.mlir': No such file or directory"),
     ("compile - --emit ptx",
      "--emit: 'ptx' is no phase of the cpu target; its phases are tile, simplify, plan, loops, llvm, asm and object"),
@@ -68,6 +99,19 @@ class BadInputTest(CommandLineTest):
     def test_others(self):
         for arguments, answer in OTHERS:
             self.check(arguments, answer)
+
+    def test_a_scalar_of_a_program_is_a_number_of_its_type(self):
+        program = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()), "program.mlir")
+        for dtype, legal, wrong in [
+                ("f32", "a number that f32 holds, such as 0.125", ["1e39", "1e-46", "many"]),
+                ("i32", "a whole number from -2^31 to 2^31 - 1", ["2147483648", "1.5", "many"]),
+                ("i64", "a whole number from -2^53 to 2^53", ["9007199254740993", "1e3", "many"])]:
+            program.write_text(SCALAR_PROGRAM.replace("TYPE", dtype))
+            for text in wrong:
+                with self.subTest(dtype=dtype, text=text):
+                    result = self.run_tegula("simt", program, "--arg", f"a={text}", "--grid", "1", code=2)
+                    self.assertEqual(result.stderr, f"tegula: --arg: 'a={text}' needs {legal} after '=', because the "
+                                     f"argument is {dtype}\n")
 
     def test_what_the_library_refuses_is_bad_input_too(self):
         result = self.run_tegula("attention", "--head-dim", "65", code=2)

@@ -3,6 +3,7 @@
 
 import os
 import re
+import subprocess
 import tempfile
 import unittest
 
@@ -68,8 +69,8 @@ class CompileTest(CommandLineTest):
     def test_the_gradient_of_lse_is_an_argument_of_the_kernel_that_takes_it(self):
         options = "--kernel flash2_backward_preprocess --head-dim 16 --emit tile".split()
         without, taken = (self.run_tegula("compile", *options, *more).stdout for more in ([], ["--lse-gradient"]))
-        self.assertNotIn('"dlse"', without)
-        self.assertIn('"dlse"', taken)
+        self.assertNotIn('"d_lse"', without)
+        self.assertIn('"d_lse"', taken)
         result = self.run_tegula("compile", "-", "--lse-gradient", "--emit", "tile", stdin=PROGRAM, code=2)
         self.assertIn("--lse-gradient: it modifies a --kernel", result.stderr)
 
@@ -163,6 +164,19 @@ class CompileTest(CommandLineTest):
     def test_output_that_cannot_be_written_names_the_option(self):
         result = self.run_tegula("compile", "-", "--emit", "tile", "-o", "/dev/null/x", stdin=PROGRAM, code=2)
         self.assertEqual(result.stderr, "tegula: --output: cannot write '/dev/null/x': Not a directory\n")
+
+    def test_a_limit_on_the_size_of_files_is_an_error_that_names_the_option(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = os.path.join(folder, "out")
+            result = subprocess.run(["prlimit", "--fsize=100", os.environ["TEGULA"], "compile", "-", "--emit", "tile",
+                                     "-o", output], input=PROGRAM, capture_output=True, text=True)
+            self.assertEqual((result.returncode, result.stderr),
+                             (1, f"tegula: --output: cannot write '{output}': File too large\n"))
+            with open(os.path.join(folder, "full"), "w+") as full:  # Messages have no room either.
+                full.write("x" * 200)
+                full.flush()
+                command = ["prlimit", "--fsize=100", os.environ["TEGULA"], *"compile - --emit tile -o".split(), output]
+                self.assertEqual(subprocess.run(command, input=PROGRAM, text=True, stderr=full).returncode, 1)
 
 
 if __name__ == "__main__":

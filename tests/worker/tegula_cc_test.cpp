@@ -10,6 +10,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -87,6 +88,22 @@ TEST_F(TegulaCc, KeepsItsLimitOfMemory) {
     status = artifact.status();
   }
   EXPECT_THAT(status.message(), HasSubstr("needed too much memory"));
+}
+
+TEST_F(TegulaCc, ALimitOnFileSizesIsAnErrorWithAMessage) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{.rlim_cur = 4096, .rlim_max = 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const Status status = makeWorkerCompiler(options)->compile(attention()).status();
+    const bool isTold = status.code() == ErrorCode::compile_failed || status.code() == ErrorCode::resource_exhausted;
+    if (!isTold || status.message().find("File too large") == std::string::npos)
+      std::fprintf(stderr, "%s\n", status.message().c_str());
+    _exit(isTold && status.message().find("File too large") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 TEST_F(TegulaCc, KeepsItsLimitOfTime) {

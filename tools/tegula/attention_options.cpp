@@ -37,12 +37,9 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
   addSchedule(command, o.schedule);
   addUntuned(command, o.untuned);
   addNoCache(command, o.no_cache);
-  command
-      .add_option("--row-gaps", o.row_gaps,
-                  "Numbers between the rows of q, k, v and o, with commas, or one for\nall: rows that begin at "
-                  "multiples of 16 bytes suit TMA (0)")
-      ->check(wholeNumber(0, kMaxGap))
-      ->delimiter(',')
+  addNumbers(command, "--row-gaps", o.row_gaps, 0, kMaxGap,
+             "Numbers between the rows of q, k, v and o, with commas, or one for\nall: rows that begin at multiples of "
+             "16 bytes suit TMA (0)")
       ->type_name("LIST");
   addExplorationOptions(command, o.exploration);
   command.add_flag("--backward", o.backward, "Also compute and time the gradients (flash2 only)");
@@ -75,12 +72,9 @@ void addProblemOptions(CLI::App &command, AttentionOptions &o) {
   addNumber(command, "--seqlen-q", o.seqlen_q, 0, kMaxSize, "Queries (--seqlen-k, or 1024)");
   addNumber(command, "--seqlen-k", o.seqlen_k, 0, kMaxSize, "Keys and values (--seqlen-q, or 1024)");
   addKernelOptions(command, o.kernel);
-  command.add_option("--scale", o.scale, "Factor on the scores; 0: 1 / sqrt(--head-dim) (0)")
-      ->check(number())
-      ->type_name("NUMBER");
-  command.add_option("--seed", o.seed, "Decides the random inputs; simt: and the first order of lanes (0)")
-      ->check(wholeNumber(0, std::numeric_limits<int64_t>::max()))
-      ->type_name("NUMBER");
+  constexpr float largest = std::numeric_limits<float>::max();
+  addNumber(command, "--scale", o.scale, -largest, largest, "Factor on the scores; 0: 1 / sqrt(--head-dim) (0)");
+  addSeed(command, o.seed, "Decides the random inputs; simt: and the first order of lanes (0)");
 }
 
 void addAttentionOptions(CLI::App &command, AttentionOptions &options) {
@@ -117,7 +111,7 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
                        .seqlen_q = o.seqlen_q.value_or(o.seqlen_k.value_or(kDefaultSeqlen)),
                        .seqlen_k = o.seqlen_k.value_or(o.seqlen_q.value_or(kDefaultSeqlen))};
   problem.expected = shape;
-  float scale = scoreFactor(float(o.scale), problem.head_dim);
+  float scale = scoreFactor(o.scale, problem.head_dim);
   AttentionCase attention{
       .problem = problem, .shape = shape, .scale = scale, .seed = o.seed, .schedule = o.schedule, .row_gaps = *gaps};
   if (const NamedVariant *variant = findVariant(o.kernel.variant))

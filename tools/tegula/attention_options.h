@@ -23,7 +23,7 @@ struct AttentionOptions {
   int64_t heads = 8;
   std::optional<int64_t> kv_heads, seqlen_q, seqlen_k;
   KernelOptions kernel;
-  double scale = 0; ///< As in AttentionForward.
+  float scale = 0; ///< As in AttentionForward.
   uint64_t seed = 0;
   Schedule schedule;
   std::vector<int64_t> row_gaps = {0}; ///< One for all, or one each for q, k, v and o.

@@ -23,27 +23,26 @@ Exit code: 0 if all went well, 1 if a check or a problem failed, 2 for bad input
 
 constexpr int64_t kMax = int64_t(1) << 24;
 
-template <class T>
-void addList(CLI::App &command, const char *name, std::vector<T> &values, CLI::Validator legal, const char *type,
-             const std::string &help) {
+void addWords(CLI::App &command, const char *name, std::vector<std::string> &values, std::vector<std::string> legal,
+              const std::string &help) {
   command.add_option(name, values, help)
       ->delimiter(',')
-      ->check(std::move(legal))
-      ->type_name(type)
+      ->check(oneOf(std::move(legal)))
+      ->type_name("WORDS")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void addGrid(CLI::App &command, BenchOptions &o) {
-  addList(command, "--head-dim", o.head_dims, wholeNumber(8, 256), "NUMBERS", "Head dimensions (64,128,256; cpu: 64)");
-  addList(command, "--seqlen", o.seqlens, wholeNumber(1, kMax), "NUMBERS",
-          "Sequence lengths (512 to 16384; cpu: 256,512)");
-  addList(command, "--causal", o.causals, oneOf(causalWords()), "WORDS", "Masks (none,bottom_right)");
-  addList(command, "--passes", o.passes, oneOf({"forward", "backward"}), "WORDS", "Passes (forward,backward)");
-  addList(command, "--algorithms", o.algorithms, oneOf(algorithmWords()), "WORDS",
-          "Of standard, flash1 and flash2; only flash2 has a\nbackward pass (flash2)");
-  addList(command, "--variants", o.variants, oneOf(variantNames()), "WORDS",
-          "Instead of plain attention: what variants cost, forward, beside\nplain attention over as many blocks: of\n" +
-              enumeration(variantNames()));
+  addNumbers(command, "--head-dim", o.head_dims, 8, 256, "Head dimensions (64,128,256; cpu: 64)");
+  addNumbers(command, "--seqlen", o.seqlens, 1, kMax, "Sequence lengths (512 to 16384; cpu: 256,512)");
+  addWords(command, "--causal", o.causals, causalWords(), "Masks (none,bottom_right)");
+  addWords(command, "--passes", o.passes, {"forward", "backward"}, "Passes (forward,backward)");
+  addWords(command, "--algorithms", o.algorithms, algorithmWords(),
+           "Of standard, flash1 and flash2; only flash2 has a\nbackward pass (flash2)");
+  addWords(
+      command, "--variants", o.variants, variantNames(),
+      "Instead of plain attention: what variants cost, forward, beside\nplain attention over as many blocks: of\n" +
+          enumeration(variantNames()));
   addWord(command, "--dtype", {"f32", "f16", "bf16"}, o.dtype, parseDType,
           "Element type: f32, f16 or bf16 (bf16; cpu: f32)");
   addNumber(command, "--tokens", o.tokens, 1, kMax, "Tokens of a batch (16384; cpu: 512)");
@@ -59,7 +58,7 @@ void addBenchOptions(CLI::App &command, BenchOptions &o) {
   addSchedule(command, o.schedule);
   addUntuned(command, o.untuned);
   addNoCache(command, o.no_cache);
-  command.add_option("--seconds", o.seconds, "Time for each measurement (0.3)")->check(number())->type_name("NUMBER");
+  addSeconds(command, "--seconds", o.seconds, "Time for each measurement (0.3)");
   command
       .add_flag(
           "--ladder", o.ladder,

@@ -5,7 +5,7 @@
 
 namespace tegula::tools {
 
-constexpr int64_t kMaxDim = 1024;
+constexpr int kMaxDim = 1024;
 
 void addKernelOptions(CLI::App &command, KernelOptions &o) {
   addNumber(command, "--head-dim", o.head_dim, 1, kMaxDim, "Numbers in a query and in a key (64)");
@@ -33,8 +33,8 @@ void addVariantOption(CLI::App &command, KernelOptions &o) {
 
 AttentionProblem problemOf(const KernelOptions &o) {
   return {.dtype = o.dtype,
-          .head_dim = int(o.head_dim),
-          .value_dim = int(o.value_dim.value_or(o.head_dim)),
+          .head_dim = o.head_dim,
+          .value_dim = o.value_dim.value_or(o.head_dim),
           .causal = o.causal,
           .contain_nonfinite = o.contain_nonfinite,
           .deterministic = o.deterministic};

@@ -16,8 +16,8 @@ namespace tegula::tools {
 
 /// The options as the user gave them. An option that is empty follows from the others.
 struct KernelOptions {
-  int64_t head_dim = 64;
-  std::optional<int64_t> value_dim;
+  int head_dim = 64;
+  std::optional<int> value_dim;
   DType dtype = f32;
   Causal causal = Causal::none;
   bool contain_nonfinite = false;

@@ -5,42 +5,65 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <optional>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace tegula::tools {
-namespace {
-
-/// Returns the number that all of `text` spells; nullopt if it is not a number.
-template <class Number> std::optional<Number> parse(const std::string &text) {
-  Number result{};
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
+template <class T> std::optional<T> parseNumber(std::string_view text) {
+  T result{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
   if (error != std::errc() || end != text.data() + text.size())
     return std::nullopt;
   return result;
 }
 
+namespace {
+
+template <class T> constexpr T kNearestTo0 = std::numeric_limits<T>::denorm_min();
+
+/// Returns true if `text` spells a number that T would make 0.
+template <class T> bool vanishes(const std::string &text) {
+  const std::optional<double> value = parseNumber<double>(text);
+  return value && *value != 0 && std::abs(*value) < kNearestTo0<T>;
+}
+
 } // namespace
 
-CLI::Validator wholeNumber(int64_t low, int64_t high) {
-  auto check = [low, high](const std::string &text) -> std::string {
-    std::optional<int64_t> value = parse<int64_t>(text);
+template <class T> CLI::Validator numberFrom(T low, T high) {
+  const auto check = [low, high](const std::string &text) -> std::string {
+    const std::optional<T> value = parseNumber<T>(text);
     if (value && *value >= low && *value <= high)
       return "";
-    return fmt::format("'{}' is not a whole number from {} to {}", text, low, high);
+    if constexpr (std::is_integral_v<T>)
+      return fmt::format("'{}' is not a whole number from {} to {}", text, low, high);
+    else
+      return fmt::format("'{}' is not a number from {} to {}, such as 0.125{}", text, low, high,
+                         vanishes<T>(text) ? fmt::format("; {} is the nearest to 0", kNearestTo0<T>) : "");
   };
   return CLI::Validator(check, "");
 }
 
-CLI::Validator number() {
-  auto check = [](const std::string &text) -> std::string {
-    std::optional<double> value = parse<double>(text);
-    return value && std::isfinite(*value) ? "" : fmt::format("'{}' is not a finite number such as 0.125", text);
-  };
-  return CLI::Validator(check, "");
+template std::optional<int> parseNumber(std::string_view);
+template std::optional<int64_t> parseNumber(std::string_view);
+template std::optional<uint64_t> parseNumber(std::string_view);
+template std::optional<float> parseNumber(std::string_view);
+template std::optional<double> parseNumber(std::string_view);
+template CLI::Validator numberFrom(int, int);
+template CLI::Validator numberFrom(int64_t, int64_t);
+template CLI::Validator numberFrom(uint64_t, uint64_t);
+template CLI::Validator numberFrom(float, float);
+template CLI::Validator numberFrom(double, double);
+
+void addSeconds(CLI::App &command, const char *name, double &target, const char *help) {
+  constexpr double most = 1e6;
+  addNumber(command, name, target, 0, most, help);
+}
+
+void addSeed(CLI::App &command, uint64_t &seed, const char *help) {
+  addNumber(command, "--seed", seed, 0, std::numeric_limits<int64_t>::max(), help);
 }
 
 CLI::Validator oneOf(std::vector<std::string> words) {

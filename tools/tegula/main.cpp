@@ -9,8 +9,10 @@
 #include "tune_command.h"
 #include "usage_error.h"
 
+#include <csignal>
 #include <cstdio>
 #include <new>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -29,10 +31,13 @@ Programs are compiled by tegula-cc, a process of its own: what it does not survi
 file for `tegula-opt --replay`. With TEGULA_CC set but empty, the compiler runs inside of tegula; otherwise the
 variable names another tegula-cc.)";
 
+/// Writes a message to standard error. Throws nothing if that is full, because no other place is left for it.
+void complain(std::string_view message) { std::fputs(fmt::format("tegula: {}\n", message).c_str(), stderr); }
+
 int report(const Status &status) {
   if (status.ok())
     return kSuccess;
-  fmt::print(stderr, "tegula: {}\n", status.message());
+  complain(status.message());
   bool bad_input = status.code() == ErrorCode::invalid_argument || status.code() == ErrorCode::unsupported;
   return bad_input ? kBadInput : kFailure;
 }
@@ -71,7 +76,7 @@ int run(int argc, char **argv) {
   } catch (const CLI::Success &help) {
     return app.exit(help);
   } catch (const CLI::ParseError &error) {
-    fmt::print(stderr, "tegula: {}\n", usageError(error, app));
+    complain(usageError(error, app));
     return kBadInput;
   }
   if (attention_command->parsed())
@@ -92,6 +97,7 @@ int run(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
+  std::signal(SIGXFSZ, SIG_IGN); // A limit on the size of files is an error that names the file.
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc &) {

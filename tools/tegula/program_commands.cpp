@@ -29,9 +29,7 @@ constexpr const char *kCompareExamples = R"(Example:
 One schedule is compared with the compiler's choice.
 Exit code: 0 if the results agree, 1 if they do not or something failed, 2 for bad input.)";
 
-void addSeed(CLI::App &command, uint64_t &seed) {
-  command.add_option("--seed", seed, "Decides the inputs, and the orders of lanes (0)")->type_name("NUMBER");
-}
+constexpr const char *kSeedHelp = "Decides the inputs, and the orders of lanes (0)";
 
 double toleranceOf(const PlanTask &task) { return task.tolerance > 0 ? task.tolerance : usualTolerance(task.plan); }
 
@@ -51,7 +49,7 @@ void addSimtOptions(CLI::App &command, SimtCommandOptions &o) {
   command.add_option("--arch", o.arch, "The GPU whose code is run, such as sm_80 (sm_90a)")->type_name("NAME");
   addSchedule(command, o.schedule);
   addExplorationOptions(command, o.exploration);
-  addSeed(command, o.program.seed);
+  addSeed(command, o.program.seed, kSeedHelp);
   command.footer(kSimtExamples);
 }
 
@@ -59,7 +57,7 @@ void addCompareOptions(CLI::App &command, CompareOptions &o) {
   addProgramOptions(command, o.program, /*required=*/true);
   addTarget(command, o.target);
   addSchedules(command, o.schedules, "Such as \"num_warps=8\"; once or twice");
-  addSeed(command, o.program.seed);
+  addSeed(command, o.program.seed, kSeedHelp);
   command.footer(kCompareExamples);
 }
 

@@ -4,7 +4,6 @@
 #include "legal_values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,10 +29,21 @@ std::vector<std::string> split(std::string_view text) {
   return parts;
 }
 
-template <class Number> std::optional<Number> numberOf(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+/// Returns the value that `text` spells in a scalar's own type; nullopt if the type cannot hold it.
+std::optional<double> scalarValue(DType dtype, const std::string &text) {
+  constexpr int64_t most = int64_t(1) << 53; // Beyond it, a double does not hold every whole number.
+  if (dtype == f32)
+    return parseNumber<float>(text);
+  if (dtype == i32)
+    return parseNumber<int>(text);
+  const std::optional<int64_t> value = parseNumber<int64_t>(text);
+  return value && *value >= -most && *value <= most ? std::optional<double>(double(*value)) : std::nullopt;
+}
+
+const char *legalScalars(DType dtype) {
+  return dtype == f32   ? "a number that f32 holds, such as 0.125"
+         : dtype == i32 ? "a whole number from -2^31 to 2^31 - 1"
+                        : "a whole number from -2^53 to 2^53";
 }
 
 Expected<Program> programOf(const std::string &file, Compiler &compiler) {
@@ -70,7 +80,7 @@ Expected<Sizes> sizesOf(const std::vector<std::string> &lists) {
     for (const std::string &word : split(list)) {
       const size_t equals = word.find('=');
       const std::optional<int64_t> value =
-          equals == std::string::npos ? std::nullopt : numberOf<int64_t>(std::string_view(word).substr(equals + 1));
+          equals == std::string::npos ? std::nullopt : parseNumber<int64_t>(std::string_view(word).substr(equals + 1));
       if (!value || *value < 0)
         return wrong("--size", word, "is not a name and a whole number, such as m=4096");
       sizes.push_back({word.substr(0, equals), *value});
@@ -161,9 +171,11 @@ private:
   }
 
   Expected<ArgumentSpec> scalarOf(const Parameter &parameter, const std::string &text) {
-    const std::optional<double> value = numberOf<double>(text);
+    const std::optional<double> value = scalarValue(parameter.dtype, text);
     if (!value)
-      return wrong("--arg", parameter.name + "=" + text, "is not a number, and the argument is a scalar");
+      return wrong("--arg", parameter.name + "=" + text,
+                   fmt::format("needs {} after '=', because the argument is {}", legalScalars(parameter.dtype),
+                               toString(parameter.dtype)));
     inputs_.scalars.push_back({parameter.name, *value});
     return ArgumentSpec(scalar(parameter.name, parameter.dtype));
   }
@@ -255,12 +267,8 @@ void addProgramOptions(CLI::App &command, ProgramOptions &o, bool required) {
   addList("--grid", o.grids, "TEXT",
           "Program instances of PROGRAM, such as \"ceildiv(q.2,64),q.1,q.0\";\nq.2 is dimension 2 of q, if --arg gives "
           "a number; one for all\nfiles, or one for each");
-  command
-      .add_option("--tolerance", o.tolerance,
-                  "The error of PROGRAM's outputs, as a part of their largest number\n(bf16: 2^-7, f16: 2^-10, f32: "
-                  "2^-16)")
-      ->check(number())
-      ->type_name("NUMBER");
+  addNumber(command, "--tolerance", o.tolerance, 1e-30, 1e6,
+            "The error of PROGRAM's outputs, as a part of their largest number\n(bf16: 2^-7, f16: 2^-10, f32: 2^-16)");
 }
 
 Expected<PlanTask> planTask(const ProgramOptions &options, const Schedule &schedule, Compiler &compiler) {

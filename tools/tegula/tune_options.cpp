@@ -31,9 +31,7 @@ void addGiven(CLI::App &command, TuneOptions &o) {
                "result; may be repeated")
       ->excludes("--exhaustive");
   addNumber(command, "--rounds", o.rounds, 1, kMaxRounds, "Rounds of --schedule (5)");
-  command.add_option("--seconds", o.seconds, "Time for each --schedule in a round (0.1)")
-      ->check(number())
-      ->type_name("NUMBER");
+  addSeconds(command, "--seconds", o.seconds, "Time for each --schedule in a round (0.1)");
 }
 
 } // namespace
@@ -48,7 +46,7 @@ void addTuneOptions(CLI::App &command, TuneOptions &o) {
       ->check(oneOf({"auto", "cpu", "cuda"}))
       ->type_name("WORD");
   command.add_flag("--backward", o.attention.backward, "Tune the backward pass instead of the forward pass");
-  command.add_option("--budget", o.budget, "Seconds to spend (60)")->check(number())->type_name("NUMBER");
+  addSeconds(command, "--budget", o.budget, "Seconds to spend (60)");
   addNumber(command, "--candidates", o.candidates, 1, kMaxCandidates, "Schedules to compile at most (192)");
   addNoCache(command, o.attention.no_cache);
   command.add_flag("--again", o.again, "Measure even if the result is known");

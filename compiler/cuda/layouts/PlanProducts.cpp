@@ -169,9 +169,7 @@ struct PlanProducts : cuda::impl::PlanProductsBase<PlanProducts> {
   static void explainExactDots(ModuleOp module) {
     module.walk([](tile::DotOp dot) {
       if (!onTensorCores(dot))
-        dot.emitRemark(
-            "is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16, or "
-            "set allow_tf32");
+        dot.emitRemark("is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16");
     });
   }
 };

@@ -7,6 +7,11 @@
  * changes a signal handler, the current CUDA context, the locale or the working directory. Any thread may make any
  * call; threads may share contexts and plans.
  *
+ * Limits: sizes of tensors and counts of a grid are below 2^31, because positions in a kernel have 32 bits. A kernel
+ * has at most 64 parameters, and its program text at most 4 MiB. On a GPU a grid has at most 65,535 instances along y
+ * and z; attention has its batch and its heads there. Limits of fields are with the fields. A call that exceeds a limit
+ * fails, and its message names the limit.
+ *
  * Structures begin with their size, so that old hosts work with new libraries: initialise them with
  *   tegula_attention_problem problem = {.struct_size = sizeof problem};
  * and set the fields that matter; 0 is the default everywhere. They grow at their end only. Structures that lie in
@@ -107,7 +112,7 @@ typedef struct tegula_context_options {
   uint32_t struct_size;
   int32_t device;                       /* TEGULA_CPU or TEGULA_CUDA */
   int32_t ordinal;                      /* Index of the GPU. */
-  int32_t threads;                      /* Threads of the cpu; 0: one for each core. */
+  int32_t threads;                      /* Threads of the cpu, up to 1024; 0: one for each core. */
   int32_t policy;                       /* TEGULA_COMPILE, ... */
   int32_t workers;                      /* Compilations at a time; 0: 2. */
   const char *cache_directory;          /* NULL: `kernels` in the user's cache directory; "": none. */
@@ -163,14 +168,15 @@ enum { TEGULA_CAUSAL_NONE = 0, TEGULA_CAUSAL_TOP_LEFT = 1, TEGULA_CAUSAL_BOTTOM_
 /* Variants, applied in this order. Values that are or-ed apply together. Each call passes the tensors that they read,
  * in this order too. The diagonal is the causal mask's, if there is one. */
 enum {
-  TEGULA_WINDOW = 1,    /* Keys from diagonal - window_left to diagonal + window_right. */
-  TEGULA_SOFTCAP = 2,   /* score -> softcap * tanh(score / softcap) */
+  TEGULA_WINDOW = 1,    /* Keys from diagonal - window_left to diagonal + window_right; both from 0 to 2^30. */
+  TEGULA_SOFTCAP = 2,   /* score -> softcap * tanh(score / softcap), with a softcap from 1e-30 to 1e30. */
   TEGULA_ALIBI = 4,     /* score -> score - slopes[head] * |diagonal - key|; slopes: f32 [heads] */
   TEGULA_PREFIX_LM = 8, /* Keys up to the diagonal or before prefix_length[batch]; prefix_length: i32 [batch] */
   /* Keys of the query's document. key_begin, key_end: i32 [batch, seqlen_q], its first key and one past its last;
    * query_begin, query_end: i32 [batch, seqlen_k], the queries of a key's document. None decreases along a sequence. */
   TEGULA_DOCUMENTS = 16,
-  TEGULA_BIAS = 32      /* score + bias[batch, head, query, key], of `dtype`; its gradient is f32 and is added to */
+  /* score + bias[batch, head, query, key], of `dtype`; its gradient, dbias, is f32 and is added to. */
+  TEGULA_BIAS = 32
 };
 
 /* The computation of a plan. Everything else belongs to each call: no shape, stride or scale compiles anything. */
@@ -181,15 +187,15 @@ typedef struct tegula_attention_problem {
   int32_t value_dim;    /* Head dimension of v and o; 0: head_dim. */
   int32_t causal;       /* TEGULA_CAUSAL_... */
   int32_t backward;     /* Not 0: the plan also has the backward pass. */
-  int32_t variants;   /* TEGULA_WINDOW | ... */
+  int32_t variants;     /* TEGULA_WINDOW | ... */
   /* The diagonal of TEGULA_WINDOW, _ALIBI and _PREFIX_LM. With TEGULA_CAUSAL_NONE, 0 counts from the first query, and
    * any other value from the last one. A causal mask decides itself: with TEGULA_CAUSAL_BOTTOM_RIGHT all values mean
    * the last query, and with TEGULA_CAUSAL_TOP_LEFT the value must be 0. */
   int32_t bottom_right;
-  int64_t window_left, window_right;
-  double softcap;
-  /* Approximate lengths of the sequences; 0: 4096. Kernels are chosen for these lengths, and compute all lengths. Each
-   * power of two has its own plan, and its own kernels if others are faster. */
+  int64_t window_left, window_right; /* Of TEGULA_WINDOW: 0 to 2^30. */
+  double softcap;                    /* Of TEGULA_SOFTCAP: 1e-30 to 1e30. */
+  /* Approximate lengths of the sequences, up to 2^40; 0: 4096. Kernels are chosen for these lengths, and compute all
+   * lengths. Each power of two has its own plan, and its own kernels if others are faster. */
   int64_t seqlen_q, seqlen_k;
   int32_t lse_gradient; /* Not 0: the backward pass takes d_lse, for losses that depend on lse. Needs `backward`. */
   /* Not 0: NaN and infinities in rows of q, k, v and d_o reach only results that see the row. It costs time on a GPU.
@@ -210,12 +216,14 @@ typedef struct tegula_tensor {
   int64_t strides[5];
 } tegula_tensor;
 
-/* q, dq [batch, heads, seqlen_q, head_dim]      o, d_o [batch, heads, seqlen_q, value_dim]
+/* The tensors of a call. A tensor that is written shares no memory with another one, nor with the workspace.
+ *
+ * q, dq [batch, heads, seqlen_q, head_dim]      o, d_o [batch, heads, seqlen_q, value_dim]
  * k, dk [batch, kv_heads, seqlen_k, head_dim]   lse    [batch, heads, seqlen_q], f32, natural logarithm
  * v, dv [batch, kv_heads, seqlen_k, value_dim]  heads is a multiple of kv_heads. */
 typedef struct tegula_forward_args {
   uint32_t struct_size;
-  float scale;                     /* Factor on the scores; 0: 1 / sqrt(head_dim). */
+  float scale;                     /* Factor on the scores, finite; 0: 1 / sqrt(head_dim). */
   tegula_tensor q, k, v;
   tegula_tensor o, lse;            /* Written. */
   const tegula_tensor *variant_tensors;  /* The tensors that the variants read. */

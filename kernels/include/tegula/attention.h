@@ -61,8 +61,8 @@ float scoreFactor(float scale, int head_dim) noexcept;
 struct AttentionForward {
   TensorRef q = {}, k = {}, v = {};
   TensorRef o = {}, lse = {};              ///< Written.
-  float scale = 0;                         ///< Factor on the scores; 0 means 1 / sqrt(head_dim).
-  std::span<const TensorRef> variant = {}; ///< One for each of Variant::tensors.
+  float scale = 0;                         ///< Factor on the scores, finite; 0 means 1 / sqrt(head_dim).
+  std::span<const TensorRef> variant_tensors = {}; ///< One for each of Variant::tensors.
 };
 
 /// The arguments of a backward launch, which computes the gradients of sum(o * d_o) + sum(lse * d_lse). forward wrote o
@@ -72,7 +72,7 @@ struct AttentionBackward {
   TensorRef d_lse = {};                    ///< f32, shaped like lse; given exactly if AttentionProblem::lse_gradient.
   TensorRef dq = {}, dk = {}, dv = {};     ///< Written; shaped like q, k and v.
   float scale = 0;                         ///< As in the forward call.
-  std::span<const TensorRef> variant = {}; ///< One for each of Variant::tensors.
+  std::span<const TensorRef> variant_tensors = {};   ///< One for each of Variant::tensors.
   std::span<const TensorRef> variant_gradients = {}; ///< f32, added to; one for each tensor that wants a gradient.
 };
 

@@ -87,11 +87,12 @@ Expected<Program> recordFlash2Forward(const AttentionConfig &config);
 /// no number of the row.
 Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config);
 
-// Dao 2023, Algorithm 2, in three programs. lse_term, dp_init: f32 [batch, heads, seqlen_q]; dq_acc: f32, shaped like q.
-/// Records lse_term = -lse / scale, from which the accumulators of S start; lse_term = lse if the variant modifies scores
-/// or NaN is contained. A row that sees no key counts as lse = +inf. Also records dp_init = -rowsum(do o), from which the
-/// accumulators of dP start, and dq_acc = 0. With lse_gradient, dp_init = dlse - rowsum(do o), where lse is not -inf.
-/// With deterministic, it also writes turns = 0, i32 [batch, heads, seqlen_q], which the main program counts in.
+// Dao 2023, Algorithm 2, in three programs. lse_term, dp_init: f32 [batch, heads, seqlen_q]; dq_acc: f32, like q.
+/// Records lse_term = -lse / scale, from which the accumulators of S start; lse_term = lse if the variant modifies
+/// scores or NaN is contained. A row that sees no key counts as lse = +inf. Also records dp_init = -rowsum(do o), from
+/// which the accumulators of dP start, and dq_acc = 0. With lse_gradient, dp_init = d_lse - rowsum(do o), where lse is
+/// not -inf. With deterministic, it also writes turns = 0, i32 [batch, heads, seqlen_q], which the main program counts
+/// in.
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config);
 Expected<Program> recordFlash2Backward(const AttentionConfig &config);            ///< dk, dv, dq_acc
 Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config); ///< dq = scale dq_acc

@@ -46,6 +46,11 @@ struct ScoreIndex : HeadIndex {
 /// The quantity that a dimension of a variant's tensor counts. `any` leaves its size to the variant.
 enum class Axis { batch, heads, kv_heads, seqlen_q, seqlen_k, any };
 
+/// The most keys of a sliding window on each side of the diagonal.
+inline constexpr int64_t kMaxWindow = int64_t(1) << 30;
+/// The smallest and the largest cap of a softcap.
+inline constexpr double kMinSoftcap = 1e-30, kMaxSoftcap = 1e30;
+
 /// A tensor that a variant reads besides q, k and v.
 struct VariantTensor {
   std::string name;
@@ -183,16 +188,17 @@ struct Variant {
   Interval queriesAt(const VisibleRange &range, Value key, const HeadIndex &at, VariantViews tensors) const;
 };
 
-/// Returns the variant score -> cap * tanh(score / cap), for cap > 0 (Gemma 2, section 2). It uses `fastTanh` for
-/// 16-bit types.
+/// Returns the variant score -> cap * tanh(score / cap) (Gemma 2, section 2), for a cap from kMinSoftcap to
+/// kMaxSoftcap. It uses `fastTanh` for 16-bit types.
 Variant softcap(double cap);
 
 /// Returns the variant score -> score - slopes[head] * |diagonal(query) - key|. `slopes` is f32 [heads] (Press et al.
 /// 2021, section 3).
 Variant alibi(Alignment alignment);
 
-/// Returns the variant in which query i sees keys diagonal(i) - left to diagonal(i) + right. Both must be 0 or more.
-Variant slidingWindow(int64_t left, int64_t right, Alignment alignment);
+/// Returns the variant in which query i sees keys diagonal(i) - window_left to diagonal(i) + window_right. Both must be
+/// from 0 to kMaxWindow.
+Variant slidingWindow(int64_t window_left, int64_t window_right, Alignment alignment);
 
 /// Returns the variant in which query i sees key j if j <= diagonal(i) or j < prefix_length[batch]. `prefix_length` is
 /// i32 [batch]. A causal problem must not use it, because the causal mask would hide the prefix again.

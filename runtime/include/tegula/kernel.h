@@ -75,7 +75,7 @@ public:
   /// Counters (Parameter::counter) are set to 0 first, in the order of `stream`. If the launch fails, no instance has
   /// run. An empty grid is checked like any other and runs nothing.
   ///
-  /// The error invalid_argument names the parameter. It is returned for:
+  /// Every error names the kernel. The error invalid_argument also names the parameter. It is returned for:
   /// - a wrong count, kind, dtype or rank;
   /// - a negative size, or a size of 2^31 or more, because positions inside a kernel have 32 bits;
   /// - a counter that does not have exactly one element;
@@ -104,6 +104,8 @@ protected:
 
   /// Runs a grid of at least one instance. launch has checked the arguments, and catches exceptions.
   virtual Status run(Grid grid, std::span<const Argument> arguments, Stream stream) const = 0;
+  /// Launches `kernel` as its launch() does. Errors do not have its name yet.
+  static Status launchUnnamed(const Kernel &kernel, Grid grid, std::span<const Argument> arguments, Stream stream);
   /// Sets memory of the device to 0.
   virtual Status clear(void *memory, size_t bytes, Stream stream) const = 0;
 

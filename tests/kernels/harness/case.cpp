@@ -40,7 +40,7 @@ Status launchForward(const Case &c, const AttentionPlan &plan, Tensors &t) {
                         .o = t.o.ref(),
                         .lse = t.lse.ref(),
                         .scale = float(c.scale()),
-                        .variant = variant};
+                        .variant_tensors = variant};
   return plan.forward(call, scratch.get());
 }
 
@@ -61,7 +61,7 @@ Status launchBackward(const Case &c, const AttentionPlan &plan, Tensors &t) {
                          .dk = t.dk.ref(),
                          .dv = t.dv.ref(),
                          .scale = float(c.scale()),
-                         .variant = variant,
+                         .variant_tensors = variant,
                          .variant_gradients = gradients};
   return plan.backward(call, scratch.get());
 }

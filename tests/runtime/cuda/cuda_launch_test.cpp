@@ -119,7 +119,7 @@ TEST_F(CudaLaunch, LeavesTheContextThatIsCurrent) {
   EXPECT_EQ(stand_in::calls(), (std::vector<std::string>{"cuCtxGetCurrent", "cuLaunchKernel"}));
   stand_in::fail("cuLaunchKernel", cuda::CUDA_ERROR_INVALID_HANDLE);
   EXPECT_ERROR(kernel->launch({1}, {}), ErrorCode::invalid_argument,
-               "cuLaunchKernel failed: CUDA_ERROR_INVALID_HANDLE (invalid resource handle)");
+               "kernel 'kernel': cuLaunchKernel failed: CUDA_ERROR_INVALID_HANDLE (invalid resource handle)");
   EXPECT_EQ(stand_in::currentGpus(), std::vector<int>{0});
   stand_in::popContext();
 }
@@ -128,11 +128,11 @@ TEST_F(CudaLaunch, ChecksTheGridsLimits) {
   const auto kernel = load(makeCuda(), cudaArtifact("kernel"));
   stand_in::forgetCalls();
   EXPECT_ERROR(kernel->launch({1, 65536, 1}, {}), ErrorCode::invalid_argument,
-               "grid 1 x 65536 x 1: on a GPU the counts of y and z are at most 65535");
+               "kernel 'kernel': grid 1 x 65536 x 1: on a GPU the counts of y and z are at most 65535");
   EXPECT_ERROR(kernel->launch({1, 1, 65536}, {}), ErrorCode::invalid_argument,
-               "grid 1 x 1 x 65536: on a GPU the counts of y and z are at most 65535");
+               "kernel 'kernel': grid 1 x 1 x 65536: on a GPU the counts of y and z are at most 65535");
   EXPECT_ERROR(kernel->launch({int64_t{1} << 31}, {}), ErrorCode::invalid_argument,
-               "grid 2147483648 x 1 x 1: a count lies outside 0 to 2^31 - 1");
+               "kernel 'kernel': grid 2147483648 x 1 x 1: a count lies outside 0 to 2^31 - 1");
   EXPECT_OK(kernel->launch({1, 0, 1}, {}));
   EXPECT_EQ(stand_in::calls(), std::vector<std::string>());
   EXPECT_OK(kernel->launch({(int64_t{1} << 31) - 1, 65535, 1}, {}));
@@ -142,11 +142,12 @@ TEST_F(CudaLaunch, ChecksTheGridsLimits) {
 TEST_F(CudaLaunch, ReportsARefusalAndGoesOn) {
   const auto kernel = load(makeCuda(), cudaArtifact("kernel"));
   stand_in::fail("cuLaunchKernel", cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-  EXPECT_ERROR(kernel->launch({1}, {}), ErrorCode::launch_failed,
-               "cuLaunchKernel failed: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (too many resources requested)");
+  EXPECT_ERROR(
+      kernel->launch({1}, {}), ErrorCode::launch_failed,
+      "kernel 'kernel': cuLaunchKernel failed: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (too many resources requested)");
   stand_in::fail("cuLaunchKernel", cuda::CUDA_ERROR_INVALID_HANDLE);
   EXPECT_ERROR(kernel->launch({1}, {}, {&foreign}), ErrorCode::invalid_argument,
-               "cuLaunchKernel failed: CUDA_ERROR_INVALID_HANDLE (invalid resource handle)");
+               "kernel 'kernel': cuLaunchKernel failed: CUDA_ERROR_INVALID_HANDLE (invalid resource handle)");
   EXPECT_OK(kernel->launch({1}, {}));
 }
 
@@ -164,9 +165,9 @@ TEST_F(CudaLaunch, PassesRawArgumentsToFunctions) {
   EXPECT_EQ(launch.words, (std::vector<int64_t>{5, 0x3fe0000000000000}));
   EXPECT_OK((*function)->launch({0}, {}));
   EXPECT_ERROR((*function)->launch({-1}, {}), ErrorCode::invalid_argument,
-               "grid -1 x 1 x 1: a count lies outside 0 to 2^31 - 1");
+               "kernel 'f': grid -1 x 1 x 1: a count lies outside 0 to 2^31 - 1");
   EXPECT_ERROR((*function)->launch({1, 1, 70000}, {}), ErrorCode::invalid_argument,
-               "grid 1 x 1 x 70000: on a GPU the counts of y and z are at most 65535");
+               "kernel 'f': grid 1 x 1 x 70000: on a GPU the counts of y and z are at most 65535");
 }
 
 } // namespace

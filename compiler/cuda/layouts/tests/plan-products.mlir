@@ -101,7 +101,7 @@ module attributes {tile.roles = "load", tile.num_warps = 4 : i64} {
     %0 = tile.dot %a, %a {transpose_rhs} : tensor<48x32xbf16>, tensor<48x32xbf16> -> tensor<48x48xf32>
     // expected-remark @+1 {{is not computed by warpgroups (wgmma): they multiply bf16 and f16, and the operands are f32}}
     %1 = tile.dot %x, %x {transpose_rhs, allow_tf32} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
-    // expected-remark @+1 {{is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16, or set allow_tf32}}
+    // expected-remark @+1 {{is not computed by tensor cores: f32 is multiplied exactly; cast the operands to bf16 or f16}}
     %2 = tile.dot %x, %x {transpose_rhs} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
     return %0, %1, %2 : tensor<48x48xf32>, tensor<64x64xf32>, tensor<64x64xf32>
   }
