@@ -35,6 +35,14 @@ static void replaceResult(Operation *shift, unsigned width) {
   result.replaceAllUsesExcept(guarded, guarded);
 }
 
+/// Returns true if replaceResult() has guarded the shift.
+static bool hasGuardedResult(Operation *shift) {
+  Value result = shift->getResult(0);
+  auto select = result.hasOneUse() ? dyn_cast<arith::SelectOp>(*result.user_begin()) : arith::SelectOp();
+  auto compare = select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
+  return compare && compare.getPredicate() == arith::CmpIPredicate::ult && compare.getLhs() == shift->getOperand(1);
+}
+
 namespace {
 struct GuardShifts : simplify::impl::GuardShiftsBase<GuardShifts> {
   void runOnOperation() override {
@@ -47,7 +55,7 @@ struct GuardShifts : simplify::impl::GuardShiftsBase<GuardShifts> {
         return;
       if (isa<arith::ShRSIOp>(op))
         limitCount(op, width);
-      else
+      else if (!hasGuardedResult(op))
         replaceResult(op, width);
     });
   }

@@ -153,7 +153,7 @@ def GuardDivision : Pass<"guard-division"> {
   let description = [{
     In this language x / 0 and x % 0 are 0, and the smallest integer divided by -1 wraps around. A machine may trap on
     either and kill the host. An unsafe divisor is replaced by 1, and the result of a division by 0 is replaced by 0.
-    Divisions by safe constants stay as they are.
+    Divisions by safe constants stay as they are, and unsigned ones by numbers that are known not to be 0.
 
     Cost: two or three compares and two selects per division, which is little compared with the division itself.
 
