@@ -9,7 +9,10 @@ namespace {
 
 constexpr int kMaxHeadDim = 256;
 constexpr int kMaxBlock = 1024;
-constexpr int64_t kSizeLimit = int64_t(1) << 31; // The limit of every launch.
+constexpr int64_t kMostHeads = (int64_t(1) << 31) - 1; // The limit of every launch.
+/// The most queries and keys. Kernels compute with positions of 32 bits: the end of a tile that reaches beyond the last
+/// position, the position of a query's key plus a window of at most 2^30, and the sum of two positions.
+constexpr int64_t kMostPositions = (int64_t(1) << 30) - kMaxBlock;
 
 std::string text(int64_t number) { return std::to_string(number); }
 
@@ -17,6 +20,15 @@ Status checkDim(const char *name, int size) {
   if (size >= 8 && size <= kMaxHeadDim && size % 8 == 0)
     return {};
   return invalidArgument(name, "it is " + text(size) + "; it must be a multiple of 8 from 8 to " + text(kMaxHeadDim));
+}
+
+Status checkSize(const char *name, int64_t size, int64_t most) {
+  if (size < 0)
+    return invalidArgument(name, "it is " + text(size) + "; it must be 0 or more");
+  if (size > most)
+    return invalidArgument(name, "it is " + text(size) + "; it must be at most " + text(most) +
+                                     ", because sums of positions in a kernel have 32 bits");
+  return {};
 }
 
 Status checkBlock(const char *name, int size) {
@@ -91,18 +103,11 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
 }
 
 Status checkShape(const AttentionShape &shape) {
-  const std::pair<const char *, int64_t> sizes[] = {{"batch", shape.batch},
-                                                    {"heads", shape.heads},
-                                                    {"kv_heads", shape.kv_heads},
-                                                    {"seqlen_q", shape.seqlen_q},
-                                                    {"seqlen_k", shape.seqlen_k}};
-  for (auto [name, size] : sizes)
-    if (size < 0)
-      return invalidArgument(name, "it is " + text(size) + "; it must be 0 or more");
-  for (auto [name, size] : sizes)
-    if (size >= kSizeLimit)
-      return invalidArgument(name, "it is " + text(size) + "; it must be below " + text(kSizeLimit) +
-                                       " (2^31), because positions in a kernel have 32 bits");
+  TEGULA_RETURN_IF_ERROR(checkSize("batch", shape.batch, kMostHeads));
+  TEGULA_RETURN_IF_ERROR(checkSize("heads", shape.heads, kMostHeads));
+  TEGULA_RETURN_IF_ERROR(checkSize("kv_heads", shape.kv_heads, kMostHeads));
+  TEGULA_RETURN_IF_ERROR(checkSize("seqlen_q", shape.seqlen_q, kMostPositions));
+  TEGULA_RETURN_IF_ERROR(checkSize("seqlen_k", shape.seqlen_k, kMostPositions));
   if (shape.kv_heads == 0 ? shape.heads != 0 : shape.heads % shape.kv_heads != 0)
     return invalidArgument("kv_heads", "it is " + text(shape.kv_heads) + ", which does not divide the " +
                                            text(shape.heads) + " heads of q");

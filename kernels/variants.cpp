@@ -106,11 +106,12 @@ Value Variant::maskAt(const ScoreIndex &at, VariantViews tensors) const {
 }
 
 Value Variant::scoreAt(Value input, const ScoreIndex &at, VariantViews tensors) const {
-  return checkReturned(score(input, at, tensors), {.function = functionOf(*this, "score"),
-                                                   .rule = "a floating-point score",
-                                                   .dtypes = {f32, bf16, f16},
-                                                   .shape = input.shape(),
-                                                   .given = score.where()});
+  return checkElementwise(score(input, at, tensors), input,
+                          {.function = functionOf(*this, "score"),
+                           .rule = "a floating-point score",
+                           .dtypes = {f32, bf16, f16},
+                           .shape = input.shape(),
+                           .given = score.where()});
 }
 
 Interval Variant::keysAt(const VisibleRange &range, Value query, const HeadIndex &at, VariantViews tensors) const {

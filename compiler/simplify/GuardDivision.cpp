@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/Constants.h"
+#include "compiler/simplify/IntegerRanges.h"
 #include "compiler/simplify/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tegula::simplify {
@@ -25,8 +25,11 @@ static bool isDivision(Operation *op) {
   return isSignedDivision(op) || isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op);
 }
 
-/// Returns true if the divisor is a constant that is nowhere 0 or -1.
-static bool hasSafeDivisor(Operation *division) {
+/// Returns true if the divisor is a constant that is nowhere 0 or -1. Unsigned divisors may also be numbers that are
+/// known not to be 0, as where `guard-loops` counts iterations.
+static bool hasSafeDivisor(Operation *division, IntegerRanges &ranges) {
+  if (!isSignedDivision(division) && !ranges.of(division->getOperand(1)).umin().isZero())
+    return true;
   auto safe = [](const APInt &value) { return !value.isZero() && !value.isAllOnes(); };
   Attribute constant;
   if (!matchPattern(division->getOperand(1), m_Constant(&constant)))
@@ -48,16 +51,11 @@ static Value overflows(ImplicitLocOpBuilder &b, Value dividend, Value divisor, u
   return arith::AndIOp::create(b, smallest, minusOne);
 }
 
-static unsigned bitWidth(Type type) {
-  type = getElementTypeOrSelf(type);
-  return type.isIndex() ? IndexType::kInternalStorageBitWidth : type.getIntOrFloatBitWidth();
-}
-
 static void guard(Operation *division) {
   ImplicitLocOpBuilder b(division->getLoc(), division);
   Value dividend = division->getOperand(0), divisor = division->getOperand(1);
   Type type = divisor.getType();
-  unsigned width = bitWidth(type);
+  unsigned width = integerWidth(type);
 
   Value byZero = equals(b, divisor, APInt::getZero(width)), unsafe = byZero;
   if (isSignedDivision(division))
@@ -73,8 +71,9 @@ static void guard(Operation *division) {
 namespace {
 struct GuardDivision : simplify::impl::GuardDivisionBase<GuardDivision> {
   void runOnOperation() override {
-    getOperation()->walk([](Operation *op) {
-      if (isDivision(op) && !hasSafeDivisor(op))
+    IntegerRanges ranges;
+    getOperation()->walk([&](Operation *op) {
+      if (isDivision(op) && !hasSafeDivisor(op, ranges))
         guard(op);
     });
   }

@@ -16,6 +16,8 @@ std::unique_ptr<mlir::Pass> createDecomposeSoftmax();
 std::unique_ptr<mlir::Pass> createBoundaryMasks();
 std::unique_ptr<mlir::Pass> createFuseMultiplyAdds();
 std::unique_ptr<mlir::Pass> createGuardDivision();
+std::unique_ptr<mlir::Pass> createGuardLoops();
+std::unique_ptr<mlir::Pass> createGuardShifts();
 std::unique_ptr<mlir::Pass> createHoistGathers();
 std::unique_ptr<mlir::Pass> createLimitRows();
 std::unique_ptr<mlir::Pass> createLinearPositions();

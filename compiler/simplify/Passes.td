@@ -154,11 +154,72 @@ def GuardDivision : Pass<"guard-division"> {
   let description = [{
     In this language x / 0 and x % 0 are 0, and the smallest integer divided by -1 wraps around. A machine may trap on
     either and kill the host. An unsafe divisor is replaced by 1, and the result of a division by 0 is replaced by 0.
-    Divisions by safe constants stay as they are.
+    Divisions by safe constants stay as they are, and unsigned ones by numbers that are known not to be 0.
 
     Cost: two or three compares and two selects per division, which is little compared with the division itself.
 
     Runs before anything that expands or vectorises divisions.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def GuardLoops : Pass<"guard-loops"> {
+  let summary = "makes every loop end";
+  let description = [{
+    In this language a loop with a step of 0 or less has no iterations, and positions do not wrap around. A machine
+    would repeat such a loop forever.
+
+    - If the step is not known to be positive, the end becomes the begin for other steps.
+    - If a position may come near the ends of the numbers of its type, the loop counts its iterations instead. The
+      position of iteration k is `begin + k * step`.
+
+    ```mlir
+    scf.for %i = %begin to %end step %step { ... }
+    ```
+
+    with an unknown `%step` and bounds that come from tensors of i32 becomes
+
+    ```mlir
+    %isPositive = arith.cmpi sge, %step, %one : index
+    %newEnd = arith.select %isPositive, %end, %begin : index
+    %newStep = arith.maxsi %step, %one : index
+    scf.for %i = %begin to %newEnd step %newStep { ... }
+    ```
+
+    A loop whose step is a constant costs nothing, unless a bound is computed from numbers of 64 bits. Sizes of
+    dimensions, program ids and numbers of 32 bits have bounds that the pass knows (`IntegerRanges.h`).
+
+    Runs before passes that replace the bounds of loops, such as `limit-rows`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def GuardShifts : Pass<"guard-shifts"> {
+  let summary = "defines shifts by any count";
+  let description = [{
+    In this language the count of a shift is an unsigned number, and bits that are shifted out are lost. If the count is
+    at least the number of bits, `<<` gives 0, and `>>` gives the sign: 0 or -1. MLIR and LLVM leave these results
+    undefined.
+
+    ```mlir
+    %left = arith.shli %x, %count : i32
+    %right = arith.shrsi %x, %count : i32
+    ```
+
+    becomes
+
+    ```mlir
+    %isWithin = arith.cmpi ult, %count, %c32 : i32
+    %shifted = arith.shli %x, %count : i32
+    %left = arith.select %isWithin, %shifted, %c0 : i32
+    %limited = arith.minui %count, %c31 : i32
+    %right = arith.shrsi %x, %limited : i32
+    ```
+
+    Shifts whose count is known to be less than the number of bits stay as they are, such as those by a constant or by
+    `n & 31`.
+
+    Runs before anything that expands or vectorises shifts.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

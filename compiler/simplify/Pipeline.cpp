@@ -10,14 +10,17 @@ namespace tegula::simplify {
 #include "compiler/simplify/Passes.h.inc"
 
 void buildSimplifyPipeline(mlir::OpPassManager &passes) {
+  passes.addPass(createGuardLoops());
   passes.addPass(createDecomposeSoftmax());
   passes.addPass(createBase2Exponentials());
   passes.addPass(createGuardDivision());
+  passes.addPass(createGuardShifts());
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
 }
 
 void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
+  passes.addPass(createGuardLoops());
   passes.addPass(createHoistGathers());
   passes.addPass(createLoadAffineGathers());
   passes.addNestedPass<mlir::func::FuncOp>(createFuseMultiplyAdds());
@@ -29,6 +32,7 @@ void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createBase2Exponentials());
   passes.addPass(createReciprocalDivisors());
   passes.addPass(createGuardDivision());
+  passes.addPass(createGuardShifts());
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
 }

@@ -71,6 +71,23 @@ Value integers(const char *name, const Operand &a, const Operand &b, Location wh
   return binary(name, a, b, where, op, op, domain);
 }
 
+/// Records a shift. A count that is known must leave bits of the number.
+Value shift(const char *name, const Operand &x, const Operand &count, Op op) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, name, later(x, count));
+  const std::vector<Term> terms = {r.use(x), r.use(count)};
+  const Unified unified = unify(convert, terms, Domain::Integers);
+  const Term &n = terms[1];
+  const int64_t bits = bitsOf(unified.type.dtype);
+  const bool isKnown = n.kind == Term::Kind::Integer && !unified.ids.empty() && !r.poisoned(unified.ids.back());
+  if (isKnown && (n.integer < 0 || n.integer >= bits))
+    return r.value(convert.fail("the count is " + std::to_string(n.integer) + "; a literal count must be from 0 to " +
+                                    std::to_string(bits - 1) + " for " + std::string(toString(unified.type.dtype)),
+                                {}, unified.type),
+                   convert.where);
+  return finish(convert, unified, op, op);
+}
+
 Value compare(const char *name, const Operand &a, const Operand &b, const char *floating, const char *integer) {
   Recorder &r = Recorder::current();
   Converter convert(r, name, later(a, b));
@@ -114,8 +131,8 @@ Value operator-(Operand a, Operand b) { return binary("-", a, b, later(a, b), Op
 Value operator*(Operand a, Operand b) { return binary("*", a, b, later(a, b), Op::MulF, Op::MulI); }
 Value operator/(Operand a, Operand b) { return binary("/", a, b, later(a, b), Op::DivF, Op::DivI); }
 Value operator%(Operand a, Operand b) { return integers("%", a, b, later(a, b), Op::RemI); }
-Value operator<<(Operand a, Operand b) { return integers("<<", a, b, later(a, b), Op::ShiftLeft); }
-Value operator>>(Operand a, Operand b) { return integers(">>", a, b, later(a, b), Op::ShiftRight); }
+Value operator<<(Operand a, Operand b) { return shift("<<", a, b, Op::ShiftLeft); }
+Value operator>>(Operand a, Operand b) { return shift(">>", a, b, Op::ShiftRight); }
 Value operator&(Operand a, Operand b) { return integers("&", a, b, later(a, b), Op::And, Domain::Bits); }
 Value operator|(Operand a, Operand b) { return integers("|", a, b, later(a, b), Op::Or, Domain::Bits); }
 Value operator^(Operand a, Operand b) { return integers("^", a, b, later(a, b), Op::Xor, Domain::Bits); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/checks.h"
 
-#include "recorder.h"
+#include "convert.h"
+#include "dependence.h"
 #include "text.h"
 
 #include <algorithm>
@@ -16,6 +17,13 @@ bool repeatsTo(const Shape &from, const Shape &to) {
   return std::equal(from.begin(), from.end(), to.begin(), to.end(), fits);
 }
 
+/// Returns a note if the error is not where the function is given.
+std::vector<Note> whereGiven(const Expectation &expectation, Location error) {
+  if (error.line() == expectation.given.line())
+    return {};
+  return {{expectation.given, "the function is given here"}};
+}
+
 } // namespace
 
 Value checkReturned(Value value, const Expectation &expectation) {
@@ -27,14 +35,31 @@ Value checkReturned(Value value, const Expectation &expectation) {
   if (r.poisoned(id) || (legal && repeatsTo(type.shape, expectation.shape)))
     return r.value(id, made);
   const std::string shape = expectation.shape.empty() ? "" : " that repeats to " + listText(expectation.shape);
-  std::vector<Note> notes;
-  if (made.line() != expectation.given.line())
-    notes.push_back({expectation.given, "the function is given here"});
   return r.value(
       r.fail(made,
              expectation.function + " returned " + describe(type) + "; it must return " + expectation.rule + shape,
-             std::move(notes), {expectation.dtypes.front(), expectation.shape}),
+             whereGiven(expectation, made), {expectation.dtypes.front(), expectation.shape}),
       made);
+}
+
+Value checkElementwise(Value value, Value input, const Expectation &expectation) {
+  Recorder &r = Recorder::current();
+  const Location made = Recorder::madeAt(value);
+  const Type wanted{expectation.dtypes.front(), expectation.shape};
+  const NodeId id = r.use(checkReturned(value, expectation), made), source = r.use(input, made);
+  if (r.poisoned(id) || r.poisoned(source))
+    return r.value(r.poison(wanted), made);
+  if (const std::optional<NodeId> mixing = findMixing(r.graph(), source, id)) {
+    const Node &node = r.node(*mixing);
+    return r.value(r.fail(node.where,
+                          expectation.function + " combines elements of a tile by " + nameOf(node) +
+                              "; each element must depend on one element of the input only, because a tile may have "
+                              "any size",
+                          whereGiven(expectation, node.where), wanted),
+                   made);
+  }
+  const Term term{.id = id, .made = made};
+  return r.value(Converter(r, expectation.function, made).to(term, wanted.dtype, wanted.shape), made);
 }
 
 } // namespace tegula

@@ -13,11 +13,12 @@ DType widened(DType dtype) { return isFloat(dtype) ? f32 : dtype == DType::i8 ? 
 
 bool isInteger(DType dtype) { return !isFloat(dtype) && dtype != DType::i1; }
 
+int bitsOf(DType dtype) { return dtype == DType::index ? 64 : 8 * static_cast<int>(sizeOf(dtype)); }
+
 bool isValueOf(DType dtype, double number) {
   if (dtype == DType::i1)
     return number == 0 || number == 1;
-  const int bits = dtype == DType::index ? 64 : 8 * static_cast<int>(sizeOf(dtype));
-  const double limit = std::ldexp(1.0, bits - 1);
+  const double limit = std::ldexp(1.0, bitsOf(dtype) - 1);
   return number >= -limit && number < limit && number == std::trunc(number);
 }
 
@@ -196,8 +197,7 @@ std::optional<Shape> Converter::commonShape(const std::vector<Term> &terms) cons
 
 NodeId Converter::constant(DType dtype, const Term &literal, Shape shape) const {
   bool floating = literal.kind == Term::Kind::Floating;
-  int64_t bits = dtype == DType::i8 ? 8 : dtype == DType::i32 ? 32 : 64;
-  int64_t limit = bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t(1) << (bits - 1)) - 1;
+  const int64_t limit = std::numeric_limits<int64_t>::max() >> (64 - bitsOf(dtype));
   if (!floating && isInteger(dtype) && (literal.integer > limit || literal.integer < -limit - 1))
     return fail(describe(literal) + " does not fit into " + std::string(toString(dtype)), {}, {dtype, shape});
   std::string text = floating ? numberText(dtype, literal.floating) : numberText(dtype, literal.integer);

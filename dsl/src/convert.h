@@ -54,6 +54,7 @@ constexpr std::string_view kConditionsAreNoNumbers = "conditions (i1) are combin
 /// Returns the dtype in which arithmetic on `dtype` is done.
 DType widened(DType dtype);
 bool isInteger(DType dtype); ///< True for i8, i32, i64 and index.
+int bitsOf(DType dtype);     ///< The number of bits of an integer.
 /// Returns true if an integer or i1 can be this number.
 bool isValueOf(DType dtype, double number);
 

@@ -8,6 +8,7 @@
 // an adjoint of 0 is therefore 0, whatever the partial derivative is (Enzyme calls this "strong zero"). Elsewhere the
 // product needs no test, because the expression is not finite either.
 #include "convert.h"
+#include "dependence.h"
 #include "tegula/view.h"
 #include "text.h"
 
@@ -97,11 +98,11 @@ private:
       return {};
     if (node.alias)
       return {node.alias};
-    if (!node.owner || node.number < 0)
+    const Carried *carried = r_.graph().carried(id);
+    if (!carried)
       return node.operands;
-    const Carried &carried = r_.graph().flows[r_.node(node.owner).number].carried[node.number];
-    std::vector<NodeId> sources = {carried.initial};
-    for (NodeId yielded : carried.yielded)
+    std::vector<NodeId> sources = {carried->initial};
+    for (NodeId yielded : carried->yielded)
       if (node.op == Op::Result && yielded)
         sources.push_back(yielded);
     return sources;
@@ -433,21 +434,6 @@ private:
     for (size_t index = 1; index < gather.operands.size(); ++index)
       operands.push_back(convert.broadcast(gather.operands[index], shape));
     r_.effect(Op::ScatterAdd, std::move(operands), gather.where);
-  }
-
-  static std::string nameOf(const Node &node) {
-    switch (node.op) {
-    case Op::Dot:
-      return "a dot";
-    case Op::Reduce:
-      return "a reduction";
-    case Op::SoftmaxUpdate:
-    case Op::SoftmaxOutput:
-    case Op::SoftmaxLse:
-      return "an OnlineSoftmax";
-    default:
-      return node.owner ? "a Var that a loop or branch changes" : info(node.op).mnemonic;
-    }
   }
 
   void refuse(const Node &node) {

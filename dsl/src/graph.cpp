@@ -18,4 +18,9 @@ NodeId Graph::resolve(NodeId id) const {
   return id;
 }
 
+const Carried *Graph::carried(NodeId id) const {
+  const Node &node = nodes[id];
+  return node.owner && node.number >= 0 ? &flows[nodes[node.owner].number].carried[node.number] : nullptr;
+}
+
 } // namespace tegula

@@ -179,6 +179,8 @@ struct Graph {
   std::deque<Flow> flows;
 
   NodeId resolve(NodeId id) const;
+  /// Returns the Var whose value an Argument or a Result of a For or If is. Null for other nodes.
+  const Carried *carried(NodeId id) const;
   const Node &operator[](NodeId id) const { return nodes[id]; }
 };
 

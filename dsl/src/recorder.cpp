@@ -235,8 +235,10 @@ void Recorder::release(uint32_t slot) {
     variables_[slot].alive = false;
 }
 
-Value Recorder::current(uint32_t slot) const {
-  NodeId id = active_ ? variables_[slot].current : 0;
+Value Recorder::current(uint32_t slot) {
+  NodeId id = 0;
+  if (active_)
+    id = variables_[slot].poisoned ? poison(variables_[slot].type) : variables_[slot].current;
   return value(id, graph_[id].where);
 }
 
@@ -249,11 +251,13 @@ void Recorder::assign(uint32_t slot, Value value) {
     id = poison(variable.type);
   else if (variable.region == region_)
     variable.type = graph_[id].type;
-  else if (graph_[id].type != variable.type)
+  else if (graph_[id].type != variable.type) {
     id = fail(value.made_,
               "a Var that holds " + describe(variable.type) + " cannot become " + describe(graph_[id].type) +
                   " inside of a loop or branch",
               {{variable.where, "the Var is declared here"}}, variable.type);
+    variable.poisoned = true;
+  }
   variable.current = id;
 }
 

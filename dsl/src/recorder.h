@@ -69,7 +69,7 @@ public:
   uint32_t declare(NodeId initial, Location where);
   void release(uint32_t slot);
   void assign(uint32_t slot, Value value);
-  Value current(uint32_t slot) const;
+  Value current(uint32_t slot);
 
   // Control flow.
   /// Opens a loop. Its operands are begin, end and step, or a counter and the end.
@@ -106,7 +106,7 @@ private:
     RegionId region;
     Location where;
     bool alive;
-    bool poisoned; ///< The first value was poison, so that later assignments cannot be checked.
+    bool poisoned; ///< An error has been reported, so that later assignments and uses cannot be checked.
   };
 
   bool inScope(RegionId region) const;

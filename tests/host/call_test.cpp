@@ -320,7 +320,7 @@ TEST(Call, SizesThatAKernelCannotCountAreNamed) {
   args.k.shape[2] = args.v.shape[2] = int64_t{1} << 40;
   const Status status = context.forward(problem(), args);
   EXPECT_EQ(status.code, TEGULA_INVALID_ARGUMENT);
-  EXPECT_EQ(status.message, "argument 'seqlen_k': it is 1099511627776; it must be below 2147483648 (2^31), because "
+  EXPECT_EQ(status.message, "argument 'seqlen_k': it is 1099511627776; it must be at most 1073740800, because sums of "
                             "positions in a kernel have 32 bits");
   tegula_backward_args backward = sequence.backward();
   for (tegula_tensor *tensor : {&backward.q, &backward.o, &backward.lse, &backward.d_o, &backward.dq})

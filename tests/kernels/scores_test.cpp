@@ -176,6 +176,51 @@ TEST(FunctionsOfAVariant, HaveNotesWhereTheyAreGiven) {
                                    __FILE__ + ":" + std::to_string(line + 1) + ": note: the function is given here");
 }
 
+/// The schedule chooses the size of a tile, so a score depends on no other score.
+TEST(FunctionsOfAVariant, CombineNoScores) {
+  auto errorAt = [](int line, const std::string &operation) {
+    return atLine(line, "Variant 'mixed': score combines elements of a tile by " + operation +
+                            "; each element must depend on one element of the input only, because a tile may have any "
+                            "size");
+  };
+  Variant variant{.name = "mixed"};
+  variant.score = [](Value score, const ScoreIndex &, VariantViews) { return score - asColumn(rowMax(score)); };
+  EXPECT_EQ(errorsOf(variant), errorAt(__LINE__ - 1, "a reduction"));
+  EXPECT_EQ(errorsOf(combine(softcap(30), variant)), errorAt(__LINE__ - 2, "a reduction"));
+  variant.score = [](Value score, const ScoreIndex &, VariantViews) { return asColumn(rowMax(2.0 * score)); };
+  EXPECT_EQ(errorsOf(variant), errorAt(__LINE__ - 1, "a reduction"));
+  variant.score = [](Value score, const ScoreIndex &, VariantViews) { return transpose(exp(transpose(score))); };
+  EXPECT_EQ(errorsOf(variant), errorAt(__LINE__ - 1, "a transpose"));
+  variant.score = [](Value score, const ScoreIndex &, VariantViews) { return cumsum(tanh(score), 1); };
+  EXPECT_EQ(errorsOf(variant), errorAt(__LINE__ - 1, "a cumsum"));
+  variant.score = [](Value score, const ScoreIndex &, VariantViews) { return select(any(score > 3.0), score, 0.0); };
+  EXPECT_EQ(errorsOf(variant), errorAt(__LINE__ - 1, "any or allFinite"));
+}
+
+TEST(FunctionsOfAVariant, CombineNoScoresInLoopsAndBranches) {
+  Variant variant{.name = "mixed"};
+  int line = 0;
+  variant.score = [&](Value score, const ScoreIndex &, VariantViews) {
+    Var sum = score, previous = 0.0 * score;
+    for ([[maybe_unused]] Value i : range(0, 3)) {
+      sum = sum + asColumn(rowSum(previous)), line = __LINE__;
+      previous = score;
+    }
+    return Value(sum);
+  };
+  EXPECT_THAT(errorsOf(variant), ::testing::HasSubstr("mixed': score combines elements of a tile by a reduction"));
+  EXPECT_THAT(errorsOf(variant),
+              ::testing::StartsWith(std::string(__FILE__) + ":" + std::to_string(line) + ": error: "));
+  variant.score = [&](Value score, const ScoreIndex &at, VariantViews) {
+    Var result = score;
+    when(at.head > 1, [&] { result = tanh(score); });
+    for (Value i : range(0, at.head))
+      result = result * cast(f32, i);
+    return Value(result);
+  };
+  EXPECT_EQ(errorsOf(variant), "");
+}
+
 TEST(FunctionsOfAVariant, AreAScoreAndBoundsToo) {
   Variant variant{.name = "mine"};
   const int line = __LINE__ + 1;

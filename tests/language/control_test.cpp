@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "language/machine.h"
 
+#include <limits>
+
 namespace tegula::language {
 namespace {
 
@@ -72,6 +74,133 @@ TEST_P(Control, LoopsThatDoNotRunKeepTheirVariables) {
       a, y);
   for (int64_t i = 0; i < 9; ++i)
     EXPECT_EQ(y(i), a(i));
+}
+
+/// Bounds and a step, which a kernel reads.
+struct Loop {
+  int64_t begin, end, step;
+};
+
+/// Returns the positions of a loop. A step of 0 or less has none, and no position wraps around.
+std::vector<int64_t> positionsOf(const Loop &loop) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> positions;
+  if (loop.step <= 0)
+    return positions;
+  for (int64_t i = loop.begin; i < loop.end; i += loop.step) {
+    positions.push_back(i);
+    if (i > most - loop.step)
+      break;
+  }
+  return positions;
+}
+
+template <class T> Array<T> column(const std::vector<Loop> &loops, int64_t Loop::*field) {
+  Array<T> numbers({static_cast<int64_t>(loops.size())});
+  for (size_t i = 0; i < loops.size(); ++i)
+    numbers.data[i] = static_cast<T>(loops[i].*field);
+  return numbers;
+}
+
+TEST_P(Control, LoopsEndForAnyBoundsAndSteps) {
+  constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
+  const std::vector<Loop> loops = {
+      {0, 10, 3},          {0, 10, 0},      {0, 10, -1},           {0, 10, least},      {10, 0, -3},
+      {0, 0, 0},           {5, 4, 1},       {most - 5, most, 4},   {most - 5, most, 1}, {most - 1, most, 64},
+      {least, most, most}, {0, most, most}, {least, least + 9, 4}, {least, 0, most},    {most, least, 1},
+      {-7, 8, 5}};
+  const auto size = static_cast<int64_t>(loops.size());
+  auto begins = column<int64_t>(loops, &Loop::begin), ends = column<int64_t>(loops, &Loop::end),
+       steps = column<int64_t>(loops, &Loop::step);
+  Array<int64_t> counts({size}), sums({size});
+  runOn(
+      Grid{size, 1, 1},
+      [](View Begins, View Ends, View Steps, View Counts, View Sums) {
+        Value at = programId(0);
+        Var count = constant(i64, 0), sum = constant(i64, 0);
+        for (Value i : range(Begins.gather(at), Ends.gather(at), Steps.gather(at))) {
+          count += 1;
+          sum += cast(i64, i);
+        }
+        Counts.store(at, count);
+        Sums.store(at, sum);
+      },
+      begins, ends, steps, counts, sums);
+  for (int64_t i = 0; i < size; ++i) {
+    const std::vector<int64_t> positions = positionsOf(loops[i]);
+    uint64_t sum = 0;
+    for (int64_t position : positions)
+      sum += static_cast<uint64_t>(position);
+    EXPECT_EQ(counts(i), std::ssize(positions)) << loops[i].begin << ", " << loops[i].end << ", " << loops[i].step;
+    EXPECT_EQ(sums(i), static_cast<int64_t>(sum)) << loops[i].begin << ", " << loops[i].end << ", " << loops[i].step;
+  }
+}
+
+/// The bounds are sizes of tensors. Copies of tiles may run ahead of the loop.
+TEST_P(Control, LoopsThatLoadHaveStepsThatTheDeviceKnows) {
+  const std::vector<Loop> loops = {{0, 40, 16}, {0, 40, 0}, {0, 40, -16}, {0, 40, 1 << 30}, {0, 40, 40}, {0, 40, 39}};
+  const auto size = static_cast<int64_t>(loops.size());
+  auto steps = column<int32_t>(loops, &Loop::step);
+  auto x = Array<float>::random({40, 16}, 13);
+  Array<float> y({size, 16, 16});
+  runOn(
+      Grid{size, 1, 1},
+      [](View X, View Steps, View Y) {
+        Var sum = fill({16, 16}, 0.0);
+        for (Value i : range(0, X.dim(0), Steps.gather(programId(0)))) {
+          Value tile = X.load(i, {16, 16});
+          sum = dot(tile, transpose(tile), sum);
+        }
+        Y.at(programId(0)).store(0, sum);
+      },
+      x, steps, y);
+  for (int64_t instance = 0; instance < size; ++instance)
+    for (int64_t i = 0; i < 16; ++i)
+      for (int64_t j = 0; j < 16; ++j) {
+        double sum = 0;
+        for (int64_t at : positionsOf(loops[instance]))
+          for (int64_t k = 0; k < 16 && at + std::max(i, j) < 40; ++k)
+            sum += double{x(at + i, k)} * x(at + j, k);
+        EXPECT_NEAR(y(instance, i, j), sum, 1e-4) << loops[instance].step;
+      }
+}
+
+/// The step is a literal, and the bounds have 64 bits.
+TEST_P(Control, LoopsThatLoadEndAtTheLargestNumber) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  const std::vector<Loop> loops = {{0, 40, 16}, {most - 20, most, 16}, {most - 1, most, 16}, {-16, 24, 16}};
+  const auto size = static_cast<int64_t>(loops.size());
+  auto begins = column<int64_t>(loops, &Loop::begin), ends = column<int64_t>(loops, &Loop::end);
+  auto x = Array<float>::random({40, 16}, 14);
+  Array<float> y({size, 16, 16});
+  Array<int32_t> counts({size});
+  runOn(
+      Grid{size, 1, 1},
+      [](View X, View Begins, View Ends, View Y, View Counts) {
+        Value at = programId(0);
+        Var sum = fill({16, 16}, 0.0), count = constant(i32, 0);
+        Value begin = Begins.gather(at);
+        for (Value i : range(begin, Ends.gather(at), 16)) {
+          Value tile = X.load(i - begin, {16, 16});
+          sum = dot(tile, transpose(tile), sum);
+          count += 1;
+        }
+        Y.at(at).store(0, sum);
+        Counts.store(at, count);
+      },
+      x, begins, ends, y, counts);
+  for (int64_t instance = 0; instance < size; ++instance) {
+    const std::vector<int64_t> positions = positionsOf(loops[instance]);
+    EXPECT_EQ(counts(instance), std::ssize(positions));
+    for (int64_t i = 0; i < 16; ++i)
+      for (int64_t j = 0; j < 16; ++j) {
+        double sum = 0;
+        for (int64_t position : positions)
+          for (int64_t at = position - loops[instance].begin, k = 0; k < 16 && at + std::max(i, j) < 40; ++k)
+            sum += double{x(at + i, k)} * x(at + j, k);
+        EXPECT_NEAR(y(instance, i, j), sum, 1e-4) << loops[instance].begin;
+      }
+  }
 }
 
 TEST_P(Control, BranchesChooseTilesAndScalars) {

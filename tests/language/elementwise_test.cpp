@@ -126,6 +126,59 @@ template <class T> void checkIntegers(int lanes) {
 TEST_P(Language, Integers32) { checkIntegers<int32_t>(GetParam()); }
 TEST_P(Language, Integers64) { checkIntegers<int64_t>(GetParam()); }
 
+/// Shifts numbers by counts that tiles and scalars hold. The count is unsigned, and bits that are shifted out are lost.
+template <class T> void checkShifts(int lanes) {
+  constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  constexpr int bits = 8 * sizeof(T);
+  const std::vector<T> numbers = {5, 0, 1, -1, -6, least, most};
+  const std::vector<T> counts = {0, 1, 7, 8, 31, 32, 33, 63, 64, 65, 255, 256, -1, -31, -32, -64, least, most};
+  const auto columns = static_cast<int64_t>(numbers.size()), rows = static_cast<int64_t>(counts.size());
+  Array<T> x({columns}), n({rows}), left({rows, columns}), right({rows, columns}), scalar({rows, 2}), ofOne({rows});
+  x.data = numbers, n.data = counts;
+  run(
+      lanes, Grid{1, 1, 1},
+      [=](View X, View N, View Left, View Right, View Scalar, View OfOne) {
+        Value numbers = asRow(X.load(0, {columns})), counts = asColumn(N.load(0, {rows}));
+        Left.store(0, numbers << counts);
+        Right.store(0, numbers >> counts);
+        OfOne.store(0, 1 << N.load(0, {rows}));
+        for (Value i : range(0, N.dim(0))) {
+          Scalar.store({i, 0}, X.gather(0) << N.gather(i));
+          Scalar.store({i, 1}, X.gather(4) >> N.gather(i));
+        }
+      },
+      x, n, left, right, scalar, ofOne);
+  auto toLeft = [](T number, T count) { return count < 0 || count >= bits ? T{0} : wrap<T>(int64_t{number} << count); };
+  auto toRight = [](T number, T count) { return T(number >> (count < 0 || count >= bits ? bits - 1 : count)); };
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      EXPECT_EQ(left(i, j), toLeft(x(j), n(i))) << +x(j) << " << " << +n(i);
+      EXPECT_EQ(right(i, j), toRight(x(j), n(i))) << +x(j) << " >> " << +n(i);
+    }
+    EXPECT_EQ(scalar(i, 0), toLeft(x(0), n(i))) << "scalar << " << +n(i);
+    EXPECT_EQ(scalar(i, 1), toRight(x(4), n(i))) << "scalar >> " << +n(i);
+    EXPECT_EQ(ofOne(i), toLeft(1, n(i))) << "1 << " << +n(i);
+  }
+}
+
+TEST_P(Language, Integers32ShiftedByAnyCount) { checkShifts<int32_t>(GetParam()); }
+TEST_P(Language, Integers64ShiftedByAnyCount) { checkShifts<int64_t>(GetParam()); }
+
+/// A count that is a constant of the program, and folded, does the same as one from memory.
+TEST_P(Language, ShiftsByConstantsOutOfRange) {
+  Array<int32_t> y({4});
+  run(
+      [](View Y) {
+        Value x = fill({1}, -5), zero = fill({1}, 0);
+        Y.store(0, x << (zero + 32));
+        Y.store(1, x >> (zero + 40));
+        Y.store(2, x << (zero - 1));
+        Y.store(3, cast(i32, (programId(0) + 3) << constant(DType::index, 64)) + zero + 7);
+      },
+      y);
+  EXPECT_EQ(y.data, (std::vector<int32_t>{0, -1, 0, 7}));
+}
+
 /// GPUs compare distances with 0. The distance of numbers this far apart must not overflow.
 TEST_P(Language, Integers32AcrossADiagonal) {
   constexpr int64_t rows = 16, columns = 32;

@@ -151,6 +151,10 @@ private:
       return x / y;
     case Op::mod:
       return x % y;
+    case Op::shiftLeft:
+      return x << y;
+    case Op::shiftRight:
+      return x >> y;
     case Op::min:
       return min(x, y);
     case Op::max:

@@ -37,6 +37,8 @@ enum class Op : uint8_t {
   mul,
   div,
   mod,
+  shiftLeft,
+  shiftRight,
   min,
   max,
   neg,

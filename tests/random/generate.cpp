@@ -164,6 +164,24 @@ private:
     const Known zeroUp = emit({.op = Op::iota, .dtype = i32, .shape = {n}});
     return emit({.op = Op::add, .dtype = i32, .shape = {n}, .operands = {zeroUp.id, base.id}});
   }
+  /// Returns i32 [n]: the numbers, which may be shifted by any counts, modulo `divisor`.
+  Known scattered(Known numbers, int divisor) {
+    const int64_t n = numbers.shape[0];
+    if (c_.chance(40)) {
+      const Known count = c_.chance(50) ? this->numbers(n, position()) : shiftCount();
+      numbers = emit({.op = c_.of({Op::shiftLeft, Op::shiftRight}),
+                      .dtype = i32,
+                      .shape = {n},
+                      .operands = {numbers.id, count.id}});
+    }
+    return emit({.op = Op::mod, .dtype = i32, .shape = {n}, .operands = {numbers.id, whole(divisor)}});
+  }
+  /// Returns a scalar. A literal must be less than the number of bits.
+  Known shiftCount() {
+    if (c_.chance(50))
+      return {whole(c_.of({1, 0, 4, 31})), i32, {}};
+    return sizeOfDimension(c_.of({8, 31}));
+  }
   Known asMatrix(const Known &x, bool row) {
     const int64_t n = x.shape[0];
     return emit({.op = row ? Op::asRow : Op::asColumn,
@@ -175,13 +193,15 @@ private:
   Known compare(Op op, const Known &a, const Known &b) {
     return emit({.op = op, .dtype = DType::i1, .shape = common(a.shape, b.shape), .operands = {a.id, b.id}});
   }
-  Known sizeOfDimension() {
+  /// Returns the size of a dimension, or a literal if there are no inputs.
+  Known sizeOfDimension() { return sizeOfDimension(c_.of({32, 48, 100})); }
+  Known sizeOfDimension(int otherwise) {
     std::vector<int> inputs;
     for (size_t i = 0; i < case_.tensors.size(); ++i)
       if (!case_.tensors[i].written)
         inputs.push_back(int(i));
     if (inputs.empty())
-      return {whole(c_.of({32, 48, 100})), i32, {}};
+      return {whole(otherwise), i32, {}};
     const int tensor = inputs[c_.below(uint32_t(inputs.size()))];
     const auto rank = uint32_t(case_.tensors[size_t(tensor)].shape.size());
     return emit({.op = Op::dim, .dtype = DType::index, .tensor = tensor, .axis = int(c_.below(rank))});
@@ -196,8 +216,7 @@ private:
       return compare(Op::lessEqual, asMatrix(numbers(n, position()), true), asMatrix(numbers(m, position()), false));
     case 2: {
       const Known numbered = numbers(m, position());
-      const Known rest =
-          emit({.op = Op::mod, .dtype = i32, .shape = {m}, .operands = {numbered.id, whole(c_.of({2, 3, 7}))}});
+      const Known rest = scattered(numbered, c_.of({2, 3, 7}));
       return compare(Op::equal, asMatrix(rest, false), {whole(c_.of({0, 1})), i32, {}});
     }
     case 3:
@@ -244,7 +263,7 @@ private:
       rows = load(i32, {m});
     else if (c_.chance(50)) {
       rows = emit({.op = Op::mul, .dtype = i32, .shape = {m}, .operands = {rows.id, whole(7)}});
-      rows = emit({.op = Op::mod, .dtype = i32, .shape = {m}, .operands = {rows.id, whole(37)}});
+      rows = scattered(rows, 37);
     }
     const Known columns = numbers(n, {whole(0), i32, {}});
     const int row = asMatrix(rows, false).id, column = asMatrix(columns, true).id;
@@ -476,13 +495,19 @@ private:
     return made;
   }
 
+  /// Returns a literal, or a number that only the device knows, which may be 0 or negative.
+  int loopStep() {
+    if (c_.chance(85))
+      return whole(std::max<int64_t>(16, size()));
+    return emit({.op = Op::mul, .dtype = DType::index, .operands = {position().id, whole(16)}}).id;
+  }
   /// Emits a loop over positions whose body `make` makes.
   template <class Function> void loopOver(Function make) {
-    const int64_t step = std::max<int64_t>(16, size());
+    const int step = loopStep();
     const bool fromOuter = c_.chance(15) && !positions_.empty();
     const int begin = fromOuter ? position().id : whole(0);
     const Known end = c_.chance(70) ? sizeOfDimension() : Known{whole(c_.of({32, 64, 0, 70, 128})), i32, {}};
-    Node node{.op = Op::loop, .dtype = DType::index, .operands = {begin, end.id, whole(step)}};
+    Node node{.op = Op::loop, .dtype = DType::index, .operands = {begin, end.id, step}};
     node.id = case_.ids++;
     node.then = region([&] {
       positions_.push_back({node.id, DType::index, {}});

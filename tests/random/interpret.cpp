@@ -37,6 +37,16 @@ Interval select(Interval condition, Interval yes, Interval no) {
   return !condition.isExact() ? hull(yes, no) : condition.lo != 0 ? yes : no;
 }
 
+/// Shifts a number of 32 bits. The count is unsigned, and bits that are shifted out are lost.
+double shifted(Op op, double x, double count) {
+  const auto number = static_cast<int32_t>(x);
+  const bool keepsBits = count >= 0 && count < 32;
+  const int bits = keepsBits ? static_cast<int>(count) : 31;
+  if (op == Op::shiftRight)
+    return number >> bits;
+  return keepsBits ? static_cast<int32_t>(static_cast<uint32_t>(number) << bits) : 0;
+}
+
 /// Scores and values of an OnlineSoftmax.
 struct Update {
   Tile scores, values;
@@ -252,6 +262,9 @@ private:
       return exactly(x.lo * y.lo);
     case Op::mod:
       return exactly(y.lo == 0 ? 0 : std::fmod(x.lo, y.lo));
+    case Op::shiftLeft:
+    case Op::shiftRight:
+      return exactly(shifted(node.op, x.lo, y.lo));
     case Op::less:
       return less(x, y);
     case Op::lessEqual:
@@ -426,7 +439,7 @@ private:
 
   void loop(const Node &node) {
     const int64_t begin = operand(node, 0).whole(), end = operand(node, 1).whole(), step = operand(node, 2).whole();
-    for (int64_t i = begin; i < end; i += step) {
+    for (int64_t i = begin; step > 0 && i < end; i += step) {
       results_[size_t(node.id)] = Tile({}, {double(i), double(i)});
       run(node.then);
     }

@@ -26,6 +26,8 @@ std::string_view spelling(Op op) {
                                                        {Op::mul, "*"},
                                                        {Op::div, "/"},
                                                        {Op::mod, "%"},
+                                                       {Op::shiftLeft, "<<"},
+                                                       {Op::shiftRight, ">>"},
                                                        {Op::min, "min"},
                                                        {Op::max, "max"},
                                                        {Op::neg, "-"},

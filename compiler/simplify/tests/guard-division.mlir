@@ -47,6 +47,16 @@ func.func @unsigned_division_cannot_overflow(%a: i32, %b: i32) -> (i32, i32, i32
   return %0, %1, %2 : i32, i32, i32
 }
 
+// CHECK-LABEL: @known_unsigned_divisors_need_no_guard
+// CHECK-NOT: arith.select
+// CHECK: return
+func.func @known_unsigned_divisors_need_no_guard(%a: index, %b: index) -> index {
+  %c1 = arith.constant 1 : index
+  %positive = arith.maxsi %b, %c1 : index
+  %0 = arith.divui %a, %positive : index
+  return %0 : index
+}
+
 // CHECK-LABEL: @tiles_and_positions
 // CHECK: arith.cmpi eq, %arg0, %{{.*}} : tensor<8xi32>
 // CHECK: arith.select %{{.*}}, %{{.*}}, %arg1 : tensor<8xi1>, tensor<8xi32>

@@ -24,4 +24,9 @@ struct Expectation {
 /// returns a value that causes no further errors.
 Value checkReturned(Value value, const Expectation &expectation);
 
+/// Returns `value` as a tile of the first of the legal dtypes and of the expected shape. Does the check of
+/// checkReturned(), and also reports an error if an element depends on more than one element of `input`: the operation
+/// that combines elements is at the line of the error.
+Value checkElementwise(Value value, Value input, const Expectation &expectation);
+
 } // namespace tegula

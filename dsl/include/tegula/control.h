@@ -48,8 +48,8 @@ private:
 };
 
 /// Makes a device loop: `for (Value key : range(0, end, block)) { ... }`. The body runs once, while recording. Leaving
-/// it by `break`, `return` or an exception is an error of the program. Positions are of type index; step must be
-/// positive.
+/// it by `break`, `return` or an exception is an error of the program. Positions are of type index, and do not wrap
+/// around. A step of 0 or less gives no iterations, and is an error if it is a literal.
 Range range(Operand begin, Operand end, Operand step = 1, Location where = Location::current());
 /// The order in which the MMAs of a loop start, as a step list, such as Steps("s o@1"): in each iteration the dot with
 /// the label "s", together with the dot "o" of the iteration before. docs/design/step_lists.md has the grammar. It

@@ -37,8 +37,9 @@ Value operator%(Operand a, Operand b);
 Value operator-(Operand a);
 Value floorDiv(Operand a, Operand b, Location where = Location::current()); ///< Toward minus infinity; 0 where b is 0.
 Value ceilDiv(Operand a, Operand b, Location where = Location::current());  ///< Toward plus infinity; 0 where b is 0.
+// The count of a shift is unsigned. Counts from the number of bits on give 0, or the sign for `>>`.
 Value operator<<(Operand a, Operand b);
-Value operator>>(Operand a, Operand b); ///< Arithmetic shift.
+Value operator>>(Operand a, Operand b); ///< Keeps the sign.
 Value operator&(Operand a, Operand b);
 Value operator|(Operand a, Operand b);
 Value operator^(Operand a, Operand b);

@@ -100,4 +100,15 @@ private:
   uint32_t recording_;
 };
 
+/// A type of device values, which C++'s && and || cannot combine.
+template <class T>
+concept DeviceValue = std::same_as<T, Value> || std::same_as<T, Var>;
+
+template <class A, class B>
+  requires(DeviceValue<A> || DeviceValue<B>)
+void operator&&(const A &, const B &) = delete; // combine device conditions by &, as in (x > 0) & (x < 3)
+template <class A, class B>
+  requires(DeviceValue<A> || DeviceValue<B>)
+void operator||(const A &, const B &) = delete; // combine device conditions by |, as in (x < 0) | (x > 3)
+
 } // namespace tegula

@@ -23,8 +23,8 @@ struct AttentionShape {
   int64_t batch = 0;
   int64_t heads = 0;
   int64_t kv_heads = 0; ///< Divides heads.
-  int64_t seqlen_q = 0;
-  int64_t seqlen_k = 0;
+  int64_t seqlen_q = 0; ///< At most 2^30 - 1024, because sums of positions in a kernel have 32 bits.
+  int64_t seqlen_k = 0; ///< The same.
 };
 
 /// The computation of a plan. Shapes, strides and the scale belong to the launch.

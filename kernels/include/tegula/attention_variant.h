@@ -168,8 +168,9 @@ struct Variant {
   /// Takes `(const ScoreIndex &at, VariantViews tensors)` and returns an i1 tile that broadcasts to [rows, keys]: false
   /// where a score does not exist. If empty, all scores exist.
   VariantFunction<variant_details::MaskRule, Value, const ScoreIndex &, VariantViews> mask = {};
-  /// Takes `(Value score, const ScoreIndex &at, VariantViews tensors)` and returns f32 [rows, keys]: the score that
-  /// goes into the softmax, from scale * q k^T. If empty, scores are unchanged.
+  /// Takes `(Value score, const ScoreIndex &at, VariantViews tensors)` and returns the score that goes into the
+  /// softmax, from scale * q k^T: floats of shape [rows, keys], or that repeat to it. Each score depends on that score
+  /// alone, not on others of the tile. If empty, scores are unchanged.
   VariantFunction<variant_details::ScoreRule, Value, Value, const ScoreIndex &, VariantViews> score = {};
   /// Diagonal from which scores fall with the distance. The forward kernel visits it first, so that a row's largest
   /// score comes early, and rescaling and the recompute path stay rare. It is only an order: results differ by
@@ -181,9 +182,11 @@ struct Variant {
   bool hasFunctions() const { return score || mask || !ranges.empty(); }
 
   // Kernels call the functions by these members. If a function returns what it must not, it is an error of the program
-  // at the line that made the result. It names the variant and the function.
-  Value maskAt(const ScoreIndex &at, VariantViews tensors) const;               ///< Only if there is a mask.
-  Value scoreAt(Value score, const ScoreIndex &at, VariantViews tensors) const; ///< Only if there is a score.
+  // at the line that made the result. It names the variant and the function. A score that combines scores of a tile is
+  // an error at the line that combines them.
+  Value maskAt(const ScoreIndex &at, VariantViews tensors) const; ///< Only if there is a mask.
+  /// Returns f32 in the shape of `score`. Only if there is a score.
+  Value scoreAt(Value score, const ScoreIndex &at, VariantViews tensors) const;
   Interval keysAt(const VisibleRange &range, Value query, const HeadIndex &at, VariantViews tensors) const;
   Interval queriesAt(const VisibleRange &range, Value key, const HeadIndex &at, VariantViews tensors) const;
 };

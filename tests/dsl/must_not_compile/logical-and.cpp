@@ -3,7 +3,7 @@
 
 using namespace tegula;
 
-// expect: a device condition: use select(...) or when(...), not a C++ if
+// expect: combine device conditions by &, as in (x > 0) & (x < 3)
 void kernel(View out, Value count) {
   when((count > 3) & (count < 8), [&] { out.store(0, 1); });
 #ifdef BAD

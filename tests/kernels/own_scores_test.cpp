@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Tests functions of variants that tests write themselves: shapes of scores, and positions near the limit.
+#include "harness/machine.h"
+#include "support/test_device.h"
+
+#include <gtest/gtest.h>
+
+namespace tegula::testing {
+namespace {
+
+constexpr int kDim = 8;
+constexpr int64_t kRows = 20;
+
+using Score = decltype(Variant::score);
+
+/// The results of a problem with one head of kRows queries and keys.
+struct Results {
+  std::vector<float> o, lse, dq, dk, dv;
+};
+
+/// Returns the numbers of an input.
+std::vector<float> numbers(int seed) {
+  std::vector<float> x(kRows * kDim);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = float((i * 7 + size_t(seed)) % 11) / 8 - 0.5F;
+  return x;
+}
+
+Results resultsOf(Score score, Algorithm algorithm) {
+  AttentionProblem problem{.dtype = f32, .algorithm = algorithm, .head_dim = kDim, .value_dim = kDim};
+  problem.variant.name = "own";
+  problem.variant.score = std::move(score);
+  problem.backward = algorithm == Algorithm::flash2;
+  problem.contain_nonfinite = problem.backward;
+  const Expected<AttentionPlan> plan = AttentionPlan::make(problem, *machine().cache, {.block_m = 16, .block_n = 16});
+  if (!plan) {
+    ADD_FAILURE() << plan.status().message();
+    return {};
+  }
+  std::vector<float> q = numbers(1), k = numbers(2), v = numbers(3), d_o = numbers(4);
+  Results r{.o = q, .lse = std::vector<float>(kRows), .dq = q, .dk = q, .dv = q};
+  auto matrix = [](std::vector<float> &x) { return contiguous(x.data(), f32, {1, 1, kRows, kDim}); };
+  const TensorRef lse = contiguous(r.lse.data(), f32, {1, 1, kRows});
+  const AttentionShape shape{.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = kRows, .seqlen_k = kRows};
+  const ScratchMemory forward(*plan->forwardWorkspace(shape));
+  Status status =
+      plan->forward({.q = matrix(q), .k = matrix(k), .v = matrix(v), .o = matrix(r.o), .lse = lse}, forward.get());
+  if (status.ok() && problem.backward) {
+    const ScratchMemory backward(*plan->backwardWorkspace(shape));
+    status = plan->backward({.q = matrix(q),
+                             .k = matrix(k),
+                             .v = matrix(v),
+                             .o = matrix(r.o),
+                             .lse = lse,
+                             .d_o = matrix(d_o),
+                             .dq = matrix(r.dq),
+                             .dk = matrix(r.dk),
+                             .dv = matrix(r.dv)},
+                            backward.get());
+  }
+  EXPECT_EQ(status.message(), "");
+  return r;
+}
+
+/// Expects the same results from a score that repeats and from one of each position.
+void expectEqual(const Score &repeats, const Score &full) {
+  for (Algorithm algorithm : {Algorithm::flash2, Algorithm::flash1, Algorithm::standard}) {
+    const Results results = resultsOf(repeats, algorithm), expected = resultsOf(full, algorithm);
+    EXPECT_EQ(results.o, expected.o);
+    EXPECT_EQ(results.lse, expected.lse);
+    if (algorithm == Algorithm::flash2) {
+      EXPECT_EQ(results.dq, std::vector<float>(kRows * kDim));
+      EXPECT_EQ(results.dk, std::vector<float>(kRows * kDim));
+      EXPECT_EQ(results.dv, expected.dv);
+    }
+  }
+}
+
+TEST(OwnScores, ThatAreScalarsRepeat) {
+  expectEqual([](Value, const ScoreIndex &, VariantViews) { return constant(f32, 0.5); },
+              [](Value score, const ScoreIndex &, VariantViews) { return 0.0 * score + 0.5; });
+}
+
+TEST(OwnScores, ThatAreRowsOrColumnsRepeat) {
+  expectEqual([](Value, const ScoreIndex &at, VariantViews) { return cast(bf16, at.key) * 0.125; },
+              [](Value score, const ScoreIndex &at, VariantViews) { return 0.0 * score + cast(f32, at.key) * 0.125; });
+  expectEqual([](Value, const ScoreIndex &at, VariantViews) { return cast(f16, at.query); },
+              [](Value score, const ScoreIndex &at, VariantViews) { return 0.0 * score + cast(f32, at.query); });
+}
+
+/// Sizes from which on positions do not fit are refused. Stride 0 lets all keys share one row.
+constexpr int64_t kMostPositions = (int64_t{1} << 30) - 1024;
+
+/// Returns o of one query that sees the last keys. Each key has the value 1, and what is no key has 0.
+Expected<float> outputAtTheEnd(const Variant &variant, int64_t seqlen_k) {
+  const Expected<AttentionPlan> plan =
+      AttentionPlan::make({.dtype = f32, .head_dim = kDim, .value_dim = kDim, .variant = variant}, *machine().cache,
+                          {.block_m = 16, .block_n = 64});
+  if (!plan)
+    return plan.status();
+  std::vector<float> q(kDim), row(kDim, 1), o(kDim), lse(1);
+  TensorRef keys = contiguous(row.data(), f32, {1, 1, seqlen_k, kDim});
+  keys.strides[0] = keys.strides[1] = keys.strides[2] = 0;
+  const Status status = plan->forward({.q = contiguous(q.data(), f32, {1, 1, 1, kDim}),
+                                       .k = keys,
+                                       .v = keys,
+                                       .o = contiguous(o.data(), f32, {1, 1, 1, kDim}),
+                                       .lse = contiguous(lse.data(), f32, {1, 1, 1})});
+  if (!status.ok())
+    return status;
+  return o.front();
+}
+
+Variant lastKeys() {
+  Variant variant{.name = "last_keys"};
+  variant.ranges = {{[](Value, const HeadIndex &at, VariantViews) -> Interval {
+                       return {at.seqlen_k - 5, at.seqlen_k};
+                     },
+                     [](Value, const HeadIndex &at, VariantViews) -> Interval {
+                       return {constant(DType::index, 0), at.seqlen_q};
+                     }}};
+  return variant;
+}
+
+TEST(OwnScores, OfTheLastPositionsAreRight) {
+  if (hasGpuCode())
+    GTEST_SKIP() << "the keys are in the host's memory";
+  const Variant windows[] = {lastKeys(), slidingWindow(4, 0, Alignment::bottom_right),
+                             slidingWindow(4, int64_t{1} << 30, Alignment::bottom_right)};
+  for (const Variant &variant : windows)
+    for (int64_t length : {kMostPositions, kMostPositions - 1, kMostPositions - 60}) {
+      const Expected<float> o = outputAtTheEnd(variant, length);
+      ASSERT_TRUE(o.ok()) << o.status().message();
+      EXPECT_EQ(*o, 1) << variant.name << ", " << length;
+    }
+}
+
+TEST(OwnScores, BeyondTheLastPositionsAreRefused) {
+  for (int64_t length : {kMostPositions + 1, (int64_t{1} << 31) - 3}) {
+    const Expected<float> o = outputAtTheEnd(lastKeys(), length);
+    EXPECT_EQ(o.ok() ? std::to_string(*o) : o.status().message(),
+              "argument 'seqlen_k': it is " + std::to_string(length) +
+                  "; it must be at most 1073740800, because sums of positions in a kernel have 32 bits");
+  }
+}
+
+} // namespace
+} // namespace tegula::testing
