@@ -334,6 +334,7 @@ private:
         report("timing", double(round) / double(options_.rounds + 1));
         if (std::optional<Failure> failure = timeWindow(runner, /*counts=*/round > 0))
           fail(runner.index, std::move(*failure));
+        timed_ = size_t(std::ranges::count_if(runners, [](const Windows &one) { return !one.ms.empty(); }));
       }
       std::reverse(runners.begin(), runners.end()); // So that no candidate always follows the same one.
     }
