@@ -110,6 +110,8 @@ std::string tableOf(const HeatMap &map, const HeatPanel &panel) {
 }
 
 std::string scaleOf(const HeatMap &map) {
+  if (map.best.empty())
+    return "";
   return fmt::format("<div class=\"scale\"><span>{}:</span><span>{}</span>"
                      "<span class=\"bar\" style=\"background:linear-gradient(to right,{},{},{})\"></span>"
                      "<span>{}</span></div>\n",

@@ -33,7 +33,8 @@ struct HeatMap {
   std::string title;
   std::vector<std::string> notes = {}; ///< Lines below the title: where it was measured, what marks mean.
   std::string unit;                    ///< The meaning of the numbers, such as "ms of a launch, median".
-  std::string worst, best;             ///< The numbers at the ends of the colour scale, with their unit.
+  /// The numbers at the ends of the colour scale, with their unit. Empty if no cell has a quality: there is no scale.
+  std::string worst, best;
   HeatAxis rows, columns;
   std::vector<HeatPanel> panels = {};
 };
