@@ -16,31 +16,46 @@ namespace {
 constexpr uint64_t kLongestFrame = uint64_t{1} << 30;
 /// The most bytes to allocate at a time. A wrong length therefore costs no memory.
 constexpr size_t kChunk = 1 << 20;
+/// The longest time between two questions whether to stop.
+constexpr int kMillisecondsToStop = 50;
 
-int millisecondsTo(Deadline deadline) {
-  if (deadline == kNoDeadline)
-    return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, INT_MAX));
-}
+/// The conditions under which a transfer waits.
+struct Patience {
+  Deadline deadline;
+  const StopRequest &stop;
 
-FrameEnd waitFor(int socket, short events, Deadline deadline) {
+  bool isOver() const { return deadline != kNoDeadline && std::chrono::steady_clock::now() >= deadline; }
+  bool isStopped() const { return stop && stop(); }
+
+  /// Returns the milliseconds that poll may wait; -1 is without a limit.
+  int slice() const {
+    const int longest = stop ? kMillisecondsToStop : -1;
+    if (deadline == kNoDeadline)
+      return longest;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    return static_cast<int>(std::clamp<int64_t>(left.count(), 0, stop ? kMillisecondsToStop : INT_MAX));
+  }
+};
+
+FrameEnd waitFor(int socket, short events, const Patience &patience) {
   while (true) {
     pollfd entry{.fd = socket, .events = events, .revents = 0};
-    const int ready = poll(&entry, 1, millisecondsTo(deadline));
+    const int ready = poll(&entry, 1, patience.slice());
     if (ready > 0)
       return FrameEnd::complete;
-    if (ready == 0)
-      return FrameEnd::too_late;
-    if (errno != EINTR)
+    if (ready < 0 && errno != EINTR)
       return FrameEnd::closed;
+    if (patience.isStopped())
+      return FrameEnd::stopped;
+    if (ready == 0 && patience.isOver())
+      return FrameEnd::too_late;
   }
 }
 
 /// Calls `move(done, left)`, which is send or recv, until `bytes` bytes have been moved.
-template <class Move> FrameEnd transfer(int socket, short events, size_t bytes, Deadline deadline, Move move) {
+template <class Move> FrameEnd transfer(int socket, short events, size_t bytes, const Patience &patience, Move move) {
   for (size_t done = 0; done < bytes;) {
-    const FrameEnd end = waitFor(socket, events, deadline);
+    const FrameEnd end = waitFor(socket, events, patience);
     if (end != FrameEnd::complete)
       return end;
     const ssize_t moved = move(done, bytes - done);
@@ -51,14 +66,14 @@ template <class Move> FrameEnd transfer(int socket, short events, size_t bytes, 
   return FrameEnd::complete;
 }
 
-FrameEnd sendAll(int socket, std::string_view bytes, Deadline deadline) {
-  return transfer(socket, POLLOUT, bytes.size(), deadline, [&](size_t done, size_t left) {
+FrameEnd sendAll(int socket, std::string_view bytes, const Patience &patience) {
+  return transfer(socket, POLLOUT, bytes.size(), patience, [&](size_t done, size_t left) {
     return send(socket, bytes.data() + done, left, MSG_NOSIGNAL | MSG_DONTWAIT);
   });
 }
 
-FrameEnd receiveAll(int socket, char *bytes, size_t count, Deadline deadline) {
-  return transfer(socket, POLLIN, count, deadline,
+FrameEnd receiveAll(int socket, char *bytes, size_t count, const Patience &patience) {
+  return transfer(socket, POLLIN, count, patience,
                   [&](size_t done, size_t left) { return recv(socket, bytes + done, left, MSG_DONTWAIT); });
 }
 
@@ -69,17 +84,19 @@ Deadline deadlineIn(std::chrono::milliseconds time) {
   return time < std::chrono::duration_cast<std::chrono::milliseconds>(kNoDeadline - now) ? now + time : kNoDeadline;
 }
 
-FrameEnd sendFrame(int socket, std::string_view bytes, Deadline deadline) {
+FrameEnd sendFrame(int socket, std::string_view bytes, Deadline deadline, const StopRequest &stop) {
+  const Patience patience{deadline, stop};
   const uint64_t length = bytes.size();
   char header[sizeof length];
   std::memcpy(header, &length, sizeof length);
-  const FrameEnd end = sendAll(socket, {header, sizeof header}, deadline);
-  return end == FrameEnd::complete ? sendAll(socket, bytes, deadline) : end;
+  const FrameEnd end = sendAll(socket, {header, sizeof header}, patience);
+  return end == FrameEnd::complete ? sendAll(socket, bytes, patience) : end;
 }
 
-FrameEnd receiveFrame(int socket, std::string &bytes, Deadline deadline) {
+FrameEnd receiveFrame(int socket, std::string &bytes, Deadline deadline, const StopRequest &stop) {
+  const Patience patience{deadline, stop};
   char header[sizeof(uint64_t)] = {};
-  FrameEnd end = receiveAll(socket, header, sizeof header, deadline);
+  FrameEnd end = receiveAll(socket, header, sizeof header, patience);
   uint64_t length;
   std::memcpy(&length, header, sizeof length);
   if (end == FrameEnd::complete && length > kLongestFrame)
@@ -88,7 +105,7 @@ FrameEnd receiveFrame(int socket, std::string &bytes, Deadline deadline) {
   while (end == FrameEnd::complete && bytes.size() < length) {
     const size_t begin = bytes.size();
     bytes.resize(begin + std::min<size_t>(kChunk, length - begin));
-    end = receiveAll(socket, bytes.data() + begin, bytes.size() - begin, deadline);
+    end = receiveAll(socket, bytes.data() + begin, bytes.size() - begin, patience);
   }
   return end;
 }

@@ -344,16 +344,39 @@ Expected<Plan> Plan::make(const PlanSpec &spec, KernelCache &cache, const PlanOp
   });
 }
 
+namespace {
+
+std::string classText(const Program &program, const std::array<Size, 3> &grid) {
+  std::string text = withoutLocations(program.text);
+  for (const Size &size : grid)
+    text += "\n" + toString(size);
+  return text;
+}
+
+/// Returns the text of a kernel of several programs, whatever their order.
+std::string classText(const std::vector<NamedProgram> &programs) {
+  std::vector<std::string> texts;
+  for (const NamedProgram &program : programs)
+    texts.push_back(classText(program.program, program.grid));
+  std::ranges::sort(texts);
+  std::string all;
+  for (const std::string &text : texts)
+    all += text + "\n";
+  return all;
+}
+
+} // namespace
+
 Expected<std::string> tuningClass(const KernelSpec &kernel) {
+  if (kernel.programs().size() > 1)
+    return digest(classText(kernel.programs()));
   Expected<Configuration> configuration = kernel.resolved();
   if (!configuration)
     return configuration.status();
   Expected<Program> program = kernel.record(*configuration);
   if (!program)
     return program.status();
-  std::string text = withoutLocations(program->text);
-  for (const Size &size : kernel.gridSizes())
-    text += "\n" + toString(size);
+  std::string text = classText(*program, kernel.gridSizes());
   for (const Tunable &tunable : kernel.tunables())
     text += "\n" + tunable.name();
   return digest(text);

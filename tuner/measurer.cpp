@@ -30,16 +30,22 @@ std::string findMeasurer() {
 }
 
 Failure failureOf(const Status &status) {
-  const bool isLate = status.code() == ErrorCode::compile_timeout;
-  return {isLate ? CandidateState::hung : CandidateState::faulted, status.message()};
+  switch (status.code()) {
+  case ErrorCode::cancelled:
+    return {CandidateState::waiting, ""};
+  case ErrorCode::compile_timeout:
+    return {CandidateState::hung, status.message()};
+  default:
+    return {CandidateState::faulted, status.message()};
+  }
 }
 
 } // namespace
 
-Measurer::Measurer(std::string program, const Subject &subject, const TuningDevice &machine, uint64_t seed,
-                   std::chrono::milliseconds patience)
-    : program_(program.empty() ? findMeasurer() : std::move(program)), subject_(subject), patience_(patience) {
-  Json open = {{"do", "open"}, {"target", machine.target.name}, {"seed", seed}};
+Measurer::Measurer(const TuningOptions &options, const Subject &subject, const TuningDevice &machine)
+    : options_(options), program_(options.measurer.empty() ? findMeasurer() : options.measurer), subject_(subject),
+      patience_(int64_t(1e3 * options.patience_seconds)) {
+  Json open = {{"do", "open"}, {"target", machine.target.name}, {"seed", options.seed}};
   open.update(subject.opening());
   open_ = open.dump() + "\n";
   shared_ = subject.description();
@@ -56,7 +62,9 @@ Status Measurer::start() {
   Status status = ask(open_, kPatienceToPrepare).status();
   for (size_t n = 0; n < shared_.size() && status.ok(); ++n)
     status = ask(shared_[n], kPatienceToPrepare).status();
-  return status.ok() ? status : Status(ErrorCode::internal, "candidates cannot be measured: " + status.message());
+  if (status.ok() || status.code() == ErrorCode::cancelled)
+    return status;
+  return {ErrorCode::internal, "candidates cannot be measured: " + status.message()};
 }
 
 void Measurer::share(const std::vector<CompiledProgram> &programs) {
@@ -73,7 +81,7 @@ void Measurer::add(size_t index, const Candidate &candidate, const CompiledProgr
 }
 
 Expected<Json> Measurer::ask(const std::string &message, std::chrono::milliseconds patience) {
-  Expected<std::string> answer = process_->ask(message, deadlineIn(patience));
+  Expected<std::string> answer = process_->ask(message, deadlineIn(patience), options_.stopped);
   if (!answer) {
     process_.reset();
     if (answer.status().code() != ErrorCode::compile_timeout)
@@ -115,7 +123,7 @@ Expected<Json> Measurer::askAbout(size_t candidate, Json request, std::chrono::m
   answered_.insert(candidate);
   Expected<Json> answer = askOnce(candidate, request, patience);
   bool others_loading = !std::includes(answered_.begin(), answered_.end(), loaded_.begin(), loaded_.end());
-  if (process_ || !others_loading)
+  if (process_ || !others_loading || answer.status().code() == ErrorCode::cancelled)
     return answer;
   one_by_one_ = true; // Who it was shows without the others.
   return askOnce(candidate, std::move(request), patience);

@@ -4,6 +4,7 @@
 
 #include "subject.h"
 #include "tegula/internal/worker_process.h"
+#include "tegula/search.h"
 
 #include <chrono>
 #include <map>
@@ -17,8 +18,10 @@ namespace tegula::tuning {
 
 /// The failure of a candidate, in place of an answer.
 struct Failure {
-  CandidateState state; ///< `faulted`, `hung` or `wrong`.
+  CandidateState state; ///< `faulted`, `hung` or `wrong`; `waiting` if the caller stopped the search.
   std::string why;
+
+  bool isStop() const { return state == CandidateState::waiting; }
 };
 
 /// An answer, or how the candidate failed.
@@ -28,11 +31,11 @@ template <class T> using Answer = std::variant<T, Failure>;
 /// receives the kernels of its candidates again.
 class Measurer {
 public:
-  /// `subject` must outlive the object.
-  Measurer(std::string program, const Subject &subject, const TuningDevice &machine, uint64_t seed,
-           std::chrono::milliseconds patience);
+  /// `subject` and `options` must outlive the object. TuningOptions::stopped ends a request, and the process with it.
+  Measurer(const TuningOptions &options, const Subject &subject, const TuningDevice &machine);
 
-  /// Returns internal, with a reason, if the program does not start or cannot do what the task asks for.
+  /// Returns internal, with a reason, if the program does not start or cannot do what the task asks for. Returns
+  /// cancelled if the caller stopped the search.
   Status start();
 
   /// Adds programs that every candidate's plan needs. Call it before start().
@@ -62,6 +65,7 @@ private:
   Expected<Json> askAbout(size_t candidate, Json request, std::chrono::milliseconds patience);
   Expected<Json> askOnce(size_t candidate, Json request, std::chrono::milliseconds patience);
 
+  const TuningOptions &options_;
   std::string program_;
   const Subject &subject_;
   std::string open_;                ///< The message `open`.

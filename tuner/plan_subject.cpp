@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <random>
 #include <utility>
@@ -106,7 +107,7 @@ Expected<std::vector<HostTensor>> computedByUser(const PlanTask &task, const Pla
     return tensors.status();
   HostCall call{.tensors = {}, .sizes = inputs.sizes, .scalars = inputs.scalars};
   for (const tools::CallerTensor &tensor : *tensors)
-    call.tensors.push_back(tools::firstValues(tensor, inputs));
+    call.tensors.push_back(tools::firstValues(tensor, inputs).tensor);
   TEGULA_RETURN_IF_ERROR(runReference(task.reference, call));
   std::vector<HostTensor> outputs;
   for (size_t n = 0; n < tensors->size(); ++n)
@@ -119,17 +120,24 @@ Expected<std::vector<HostTensor>> outputsOf(const PlanTask &task, const PlanInpu
   return task.reference ? computedByUser(task, inputs) : computedHere(task, inputs, compiler);
 }
 
-/// Appends the messages with the inputs that the user fills.
+Status unlessStopped(const TuningOptions &options) {
+  return options.stopped && options.stopped() ? Status(ErrorCode::cancelled, "the search was stopped") : Status();
+}
+
+/// Appends the messages with the inputs that the user fills. The process that measures makes the others itself.
 Status appendFilled(const PlanTask &task, const PlanInputs &inputs, std::string_view purpose,
-                    std::vector<std::string> &messages) {
+                    const TuningOptions &options, std::vector<std::string> &messages) {
   if (!inputs.fill)
     return {};
   Expected<std::vector<tools::CallerTensor>> tensors = tools::callerTensors(task.plan, inputs.sizes);
   if (!tensors)
     return tensors.status();
-  for (const tools::CallerTensor &tensor : *tensors)
-    if (tensor.read)
-      messages.push_back(tensorMessage(purpose, tools::firstValues(tensor, inputs)));
+  for (const tools::CallerTensor &tensor : *tensors) {
+    TEGULA_RETURN_IF_ERROR(unlessStopped(options));
+    const tools::FirstValues first = tools::firstValues(tensor, inputs);
+    if (first.by_user)
+      messages.push_back(tensorMessage(purpose, first.tensor));
+  }
   return {};
 }
 
@@ -162,7 +170,15 @@ const KernelSpec *tunedKernel(const PlanTask &task) {
   return found == kernels.end() ? nullptr : &*found;
 }
 
-Expected<PlanSubject> PlanSubject::make(const PlanTask &task, const TuningDevice &machine, Compiler &compiler) {
+std::vector<ProgramIdentity> programsOf(const KernelSpec &kernel) {
+  std::vector<ProgramIdentity> programs;
+  if (kernel.programs().size() > 1)
+    std::ranges::transform(kernel.programs(), std::back_inserter(programs), identityOf);
+  return programs;
+}
+
+Expected<PlanSubject> PlanSubject::make(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
+                                        const TuningOptions &options) {
   TEGULA_RETURN_IF_ERROR(task.plan.check());
   TEGULA_RETURN_IF_ERROR(checkFinite(task));
   const Expected<size_t> kernel = indexOf(task);
@@ -177,9 +193,10 @@ Expected<PlanSubject> PlanSubject::make(const PlanTask &task, const TuningDevice
   subject.checked_ = checkedSizes(task);
 
   PlanInputs inputs = task.inputs;
-  TEGULA_RETURN_IF_ERROR(appendFilled(task, inputs, "time", subject.messages_));
+  TEGULA_RETURN_IF_ERROR(appendFilled(task, inputs, "time", options, subject.messages_));
   inputs.sizes = subject.checked_;
-  TEGULA_RETURN_IF_ERROR(appendFilled(task, inputs, "check", subject.messages_));
+  TEGULA_RETURN_IF_ERROR(appendFilled(task, inputs, "check", options, subject.messages_));
+  TEGULA_RETURN_IF_ERROR(unlessStopped(options));
   Expected<std::vector<HostTensor>> expected = outputsOf(task, inputs, compiler);
   if (!expected)
     return expected.status();

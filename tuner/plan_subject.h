@@ -14,11 +14,15 @@ namespace tegula::tuning {
 /// Returns the kernel that a task names; null if the plan has no such kernel, or several and none is named.
 const KernelSpec *tunedKernel(const PlanTask &task);
 
+/// Returns what tells the programs of a kernel apart; nothing if it has only one.
+std::vector<ProgramIdentity> programsOf(const KernelSpec &kernel);
+
 class PlanSubject final : public Subject {
 public:
-  /// Computes what candidates are compared with. Returns the errors of Plan::make and of running the plan.
-  /// `task` and `machine` must outlive the object.
-  static Expected<PlanSubject> make(const PlanTask &task, const TuningDevice &machine, Compiler &compiler);
+  /// Computes what candidates are compared with. Returns the errors of Plan::make and of running the plan, and
+  /// cancelled if TuningOptions::stopped asks for it between two steps. `task` and `machine` must outlive the object.
+  static Expected<PlanSubject> make(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
+                                    const TuningOptions &options);
 
   Expected<std::vector<Candidate>> candidates(int most) const override;
   Expected<Candidate> candidateOf(const Configuration &given) const override;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/plan_tools.h"
 
-#include "plan_subject.h"
 #include "tegula/guard.h"
 #include "workload/plan_data.h"
 
@@ -64,36 +63,7 @@ private:
   std::vector<HostTensor> first_;
 };
 
-std::optional<PlanTuning> findKnown(const PlanTask &task, const TuningDevice &machine, const TuningStore &store,
-                                    const StoreOptions &stored) {
-  const KernelSpec *kernel = tuning::tunedKernel(task);
-  Expected<std::string> kernel_class = kernel ? tuningClass(*kernel) : Expected<std::string>(std::string());
-  if (stored.again || kernel == nullptr || !kernel_class)
-    return std::nullopt;
-  std::optional<PlanTuning> known = store.find(kernel->name(), *kernel_class, task.inputs.sizes, machine);
-  return known && known->complete ? std::move(known) : std::nullopt;
-}
-
 } // namespace
-
-Expected<PlanTuning> tuneOnce(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
-                              const TuningStore &store, const TuningOptions &options, const StoreOptions &stored) {
-  return guarded([&]() -> Expected<PlanTuning> {
-    TEGULA_RETURN_IF_ERROR(task.plan.check());
-    // No stored result answers a question about all candidates, or about these.
-    const StoreOptions how{.again = stored.again || options.exhaustive || !options.given.empty(),
-                           .patience = stored.patience};
-    if (std::optional<PlanTuning> known = findKnown(task, machine, store, how))
-      return std::move(*known);
-    const std::shared_ptr<void> lock = store.lock(machine, how.patience);
-    if (std::optional<PlanTuning> known = findKnown(task, machine, store, how)) // Another process has measured it.
-      return std::move(*known);
-    Expected<PlanTuning> tuning = tune(task, machine, compiler, options);
-    if (tuning && !tuning->given)
-      TEGULA_RETURN_IF_ERROR(store.save(*tuning));
-    return tuning;
-  });
-}
 
 Expected<std::vector<HostTensor>> runOnce(const PlanTask &task, const PlanOptions &options, Compiler &compiler,
                                           std::shared_ptr<Device> device) {

@@ -27,6 +27,20 @@ Json toJson(const Candidate &c) {
   return json;
 }
 
+Json toJson(const ProgramIdentity &program) {
+  return {{"name", program.name}, {"digest", program.digest}, {"value", program.value}};
+}
+
+ProgramIdentity programOf(const Json &json) {
+  return {.name = json.at("name"), .digest = json.at("digest"), .value = json.at("value")};
+}
+
+/// Appends the program of a candidate, if there are several.
+void appendProgram(Json &json, const SearchResult &result, const Candidate &candidate) {
+  if (const ProgramIdentity *program = result.programOf(candidate))
+    json["program"] = program->name;
+}
+
 Candidate candidateOf(const Json &json) {
   Expected<Schedule> schedule = parseSchedule(json.at("schedule").get<std::string>());
   std::optional<CandidateState> state = parseCandidateState(json.at("state").get<std::string>());
@@ -72,13 +86,18 @@ void appendResult(Json &json, const SearchResult &result) {
     json["schedule"] = toString(winner->schedule);
     if (!winner->tunables.empty())
       json["configuration"] = toString(winner->configuration());
+    appendProgram(json, result, *winner);
     json["ms"] = winner->ms;
   }
+  for (const ProgramIdentity &program : result.programs)
+    json["programs"].push_back(toJson(program));
   if (result.exhaustive)
     json["exhaustive"] = {{"timed", result.exhaustive->timed}, {"best", indexOf(result.exhaustive->best)}};
   Json candidates = Json::array();
-  for (const Candidate &candidate : result.candidates)
+  for (const Candidate &candidate : result.candidates) {
     candidates.push_back(toJson(candidate));
+    appendProgram(candidates.back(), result, candidate);
+  }
   json["candidates"] = candidates;
 }
 
@@ -91,6 +110,8 @@ SearchResult resultOf(const Json &json) {
                                   .compiler = json.at("compiler")},
                       .complete = json.at("complete"),
                       .seconds = json.at("seconds")};
+  for (const Json &program : json.value("programs", Json::array()))
+    result.programs.push_back(programOf(program));
   for (const Json &candidate : json.at("candidates"))
     result.candidates.push_back(candidateOf(candidate));
   result.best = indexOf(json.at("best"), result.candidates.size());

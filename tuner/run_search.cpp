@@ -42,13 +42,27 @@ std::string firstLine(const std::string &text) { return text.substr(0, text.find
 class Search {
 public:
   Search(const Subject &subject, const TuningDevice &machine, Compiler &compiler, const TuningOptions &options)
-      : options_(options), subject_(subject), compiler_(compiler),
-        measurer_(options.measurer, subject, machine, options.seed,
-                  std::chrono::milliseconds(int64_t(1e3 * options.patience_seconds))) {
+      : options_(options), subject_(subject), compiler_(compiler), measurer_(options, subject, machine) {
     result_.machine = machine;
   }
 
   Expected<SearchResult> run() {
+    if (Status status = prepare(); status.code() == ErrorCode::cancelled)
+      stopped_ = true;
+    else
+      TEGULA_RETURN_IF_ERROR(status);
+    if (!stopped_)
+      search();
+    result_.complete = !stopped_;
+    result_.seconds = 1e-3 * stopwatch_.milliseconds();
+    if (options_.exhaustive && !stopped_)
+      measureAll();
+    return std::move(result_);
+  }
+
+private:
+  /// Finds the candidates, and starts the process that measures them. Returns cancelled if the caller stopped it.
+  Status prepare() {
     result_.given = !options_.given.empty();
     Expected<std::vector<Candidate>> candidates =
         result_.given ? givenCandidates() : subject_.candidates(options_.max_candidates);
@@ -59,21 +73,17 @@ public:
     if (!others)
       return others.status();
     measurer_.share(*others);
-    TEGULA_RETURN_IF_ERROR(measurer_.start());
+    return measurer_.start();
+  }
 
+  void search() {
     compileAndCheck(indicesOf({CandidateState::waiting}), /*lenient=*/result_.given);
     if (result_.given)
       timeInWindows();
     else
       race();
-    result_.complete = !stopped_;
-    result_.seconds = 1e-3 * stopwatch_.milliseconds();
-    if (options_.exhaustive)
-      measureAll();
-    return std::move(result_);
   }
 
-private:
   Expected<std::vector<Candidate>> givenCandidates() const {
     std::vector<Candidate> candidates;
     for (const Configuration &given : options_.given) {
@@ -94,7 +104,7 @@ private:
 
   void report(std::string_view activity, double fraction) {
     if (options_.progress)
-      options_.progress({activity, fraction});
+      options_.progress({activity, fraction, timed_});
   }
 
   std::vector<size_t> indicesOf(std::initializer_list<CandidateState> states) const {
@@ -105,7 +115,12 @@ private:
     return indices;
   }
 
+  /// Notes how a candidate failed. A request that the caller stopped says nothing about its candidate.
   void fail(size_t index, Failure failure) {
+    if (failure.isStop()) {
+      stopped_ = true;
+      return;
+    }
     result_.candidates[index].state = failure.state;
     result_.candidates[index].why = std::move(failure.why);
   }
@@ -141,7 +156,8 @@ private:
   bool accept(size_t index, const Expected<CompiledProgram> &program, bool lenient) {
     Candidate &candidate = result_.candidates[index];
     if (!program) {
-      fail(index, {CandidateState::refused, firstLine(program.status().message())});
+      const bool isStop = program.status().code() == ErrorCode::cancelled;
+      fail(index, {isStop ? CandidateState::waiting : CandidateState::refused, firstLine(program.status().message())});
       return false;
     }
     const AssemblerReport &report = program->artifact.report;
@@ -181,6 +197,8 @@ private:
 
   /// Times runner by runner until the race is over. Calls `fail` for each runner that cannot go on.
   template <class Fail> void runLaps(Race &race, const std::vector<size_t> &runners, Fail fail) {
+    if (runners.empty() || isOver(1))
+      return;
     int few = launchesFor(runners.front());
     for (; !race.finished() && !isOver(1); race.endRound())
       for (int lap = 0; lap < race.laps(); ++lap)
@@ -190,11 +208,15 @@ private:
           report("timing", race.progress());
           int launches = race.isLastRound() ? std::max(few, launchesOfLastRound(race.median(runner))) : few;
           Answer<std::vector<double>> ms = measurer_.time(runners[runner], launches);
-          if (Failure *failure = std::get_if<Failure>(&ms)) {
+          Failure *failure = std::get_if<Failure>(&ms);
+          if (failure == nullptr) {
+            race.add(runner, std::get<std::vector<double>>(ms));
+            timed_ = std::max(timed_, race.timed());
+          } else if (failure->isStop()) {
+            stopped_ = true;
+          } else {
             fail(runners[runner], std::move(*failure));
             race.retire(runner);
-          } else {
-            race.add(runner, std::get<std::vector<double>>(ms));
           }
         }
   }
@@ -222,7 +244,7 @@ private:
     keepSamples(race, runners);
     for (size_t runner : race.running())
       if (Candidate &candidate = result_.candidates[runners[runner]]; candidate.timed())
-        candidate.state = CandidateState::finalist;
+        candidate.state = race.finished() ? CandidateState::finalist : CandidateState::unfinished;
     result_.best = fastest(race, runners);
   }
 
@@ -287,7 +309,8 @@ private:
       return values.empty() ? std::optional<double>()
                             : std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
     };
-    candidate.state = CandidateState::finalist;
+    const bool toTheEnd = windows.ms.size() == size_t(options_.rounds);
+    candidate.state = toTheEnd ? CandidateState::finalist : CandidateState::unfinished;
     candidate.samples = int(windows.ms.size());
     candidate.ms = tools::median(windows.ms);
     candidate.fastest_ms = *std::min_element(windows.ms.begin(), windows.ms.end());
@@ -311,6 +334,7 @@ private:
         report("timing", double(round) / double(options_.rounds + 1));
         if (std::optional<Failure> failure = timeWindow(runner, /*counts=*/round > 0))
           fail(runner.index, std::move(*failure));
+        timed_ = size_t(std::ranges::count_if(runners, [](const Windows &one) { return !one.ms.empty(); }));
       }
       std::reverse(runners.begin(), runners.end()); // So that no candidate always follows the same one.
     }
@@ -318,18 +342,24 @@ private:
       keepWindows(runner);
   }
 
-  /// Times every candidate that compiles and is right to the end, and finds the fastest.
+  /// Times every candidate that compiles and is right to the end, and finds the fastest. If the caller stops it, the
+  /// figures of the search stay.
   void measureAll() {
     std::vector<size_t> excluded =
         indicesOf({CandidateState::impossible, CandidateState::unlikely, CandidateState::spilled});
     std::vector<Candidate> judged = result_.candidates;
     compileAndCheck(excluded, /*lenient=*/true);
-    std::vector<size_t> runners =
-        indicesOf({CandidateState::checked, CandidateState::beaten, CandidateState::finalist});
-    if (runners.empty())
-      return;
+    std::vector<size_t> runners = indicesOf(
+        {CandidateState::checked, CandidateState::beaten, CandidateState::unfinished, CandidateState::finalist});
     Race race(runners.size(), /*to_the_end=*/true, unsigned(options_.seed));
     runLaps(race, runners, [](size_t, const Failure &) {});
+    if (stopped_) {
+      result_.candidates = std::move(judged);
+      result_.exhaustive = {.timed = race.timed()};
+      return;
+    }
+    if (runners.empty())
+      return;
     keepSamples(race, runners);
     result_.exhaustive = {.timed = race.timed(), .best = fastest(race, runners)};
     // The state that the tuner gave them stays visible.
@@ -346,6 +376,7 @@ private:
   Measurer measurer_;
   SearchResult result_;
   tools::Stopwatch stopwatch_;
+  size_t timed_ = 0; ///< The number of candidates that have been timed.
   bool stopped_ = false;
 };
 

@@ -22,6 +22,6 @@ inline bool isSame(const TuningDevice &a, const TuningDevice &b) {
 }
 
 /// The number of the format. It changes whenever the meaning of a member of a file changes.
-inline constexpr int kFormat = 3;
+inline constexpr int kFormat = 4;
 
 } // namespace tegula::tuning

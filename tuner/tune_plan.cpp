@@ -22,16 +22,20 @@ double usualTolerance(const PlanSpec &plan) {
 Expected<PlanTuning> tune(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
                           const TuningOptions &options) {
   return guarded([&]() -> Expected<PlanTuning> {
-    Expected<tuning::PlanSubject> subject = tuning::PlanSubject::make(task, machine, compiler);
-    if (!subject)
+    Expected<tuning::PlanSubject> subject = tuning::PlanSubject::make(task, machine, compiler, options);
+    const KernelSpec *kernel = tuning::tunedKernel(task);
+    if (!subject && (kernel == nullptr || subject.status().code() != ErrorCode::cancelled))
       return subject.status();
-    Expected<std::string> kernel_class = tuningClass(subject->kernel());
+    Expected<std::string> kernel_class = tuningClass(*kernel);
     if (!kernel_class)
       return kernel_class.status();
-    Expected<SearchResult> result = tuning::runSearch(*subject, machine, compiler, options);
+    // The caller may have stopped it before there were candidates.
+    Expected<SearchResult> result =
+        subject ? tuning::runSearch(*subject, machine, compiler, options) : SearchResult{.machine = machine};
     if (!result)
       return result.status();
-    return PlanTuning{std::move(*result), subject->kernel().name(), std::move(*kernel_class), task.inputs.sizes};
+    result->programs = tuning::programsOf(*kernel);
+    return PlanTuning{std::move(*result), kernel->name(), std::move(*kernel_class), task.inputs.sizes};
   });
 }
 

@@ -7,13 +7,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 namespace tegula {
 namespace {
 
 // In the order of the enumerators.
-constexpr std::string_view kStates[] = {"impossible", "unlikely", "waiting", "refused", "spilled", "faulted",
-                                        "hung",       "wrong",    "checked", "beaten",  "finalist"};
+constexpr std::string_view kStates[] = {"impossible", "unlikely", "waiting", "refused", "spilled",    "faulted",
+                                        "hung",       "wrong",    "checked", "beaten",  "unfinished", "finalist"};
 
 Expected<TuningDevice> gpuMachine(int ordinal) {
   Expected<std::vector<CudaDeviceInfo>> gpus = cudaDevices();
@@ -46,6 +47,32 @@ std::optional<CandidateState> parseCandidateState(std::string_view word) {
   if (found == std::end(kStates))
     return std::nullopt;
   return CandidateState(found - std::begin(kStates));
+}
+
+const ProgramIdentity *SearchResult::programOf(const Candidate &candidate) const {
+  for (const ProgramIdentity &program : programs)
+    if (std::ranges::count(candidate.tunables, NamedSize{"program", program.value}) != 0)
+      return &program;
+  return nullptr;
+}
+
+std::string SearchResult::nameOf(const Candidate &candidate) const {
+  Configuration configuration = candidate.configuration();
+  const ProgramIdentity *program = programOf(candidate);
+  if (program == nullptr)
+    return toString(configuration);
+  std::erase_if(configuration.tunables, [](const NamedSize &tunable) { return tunable.name == "program"; });
+  const std::string rest = toString(configuration);
+  return program->name + (rest.empty() ? "" : " ") + rest;
+}
+
+bool isBetter(const SearchResult &a, const SearchResult &b) {
+  const auto rank = [](const SearchResult &result) {
+    const Candidate *winner = result.winner();
+    const bool toTheEnd = winner != nullptr && winner->timedToTheEnd();
+    return std::tuple(result.complete, toTheEnd, winner == nullptr || toTheEnd ? 0 : winner->samples);
+  };
+  return rank(a) > rank(b);
 }
 
 size_t SearchResult::count(CandidateState state) const {

@@ -4,6 +4,7 @@
 #include "store_files.h"
 #include "tegula/internal/digest.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tegula {
@@ -12,6 +13,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kExtension = ".json";
+/// The name of the lock of all writers. They hold it for moments.
+constexpr const char *kWriting = "writing";
+constexpr std::chrono::seconds kWritingPatience{20};
+/// A file that is written to see whether results can be, and its size. Its name is that of no result.
+constexpr const char *kProbe = ".probe";
+constexpr size_t kProbeBytes = size_t(1) << 16;
+/// The longest time between two questions whether to stop.
+constexpr std::chrono::milliseconds kTimeToStop{50};
 
 /// Reads a result for the machine that has a winner.
 template <class Result>
@@ -71,25 +80,48 @@ std::string fileName(const std::string &kernel, const std::string &kernel_class,
   return fileName(kernel, kernel_class + "\n" + toString(sizeClass(sizes)), machine);
 }
 
-Status write(const fs::path &path, const std::string &name, const std::string &json) {
-  std::optional<Folder> folder = Folder::make(path.string());
-  if (folder && folder->write(name, json))
-    return {};
-  return {ErrorCode::resource_exhausted, "the result cannot be written to '" + path.string() + "'"};
+Status notWritable(const fs::path &path) {
+  if (path.empty())
+    return {ErrorCode::resource_exhausted,
+            "there is no directory for results: none of TEGULA_CACHE_DIR, XDG_CACHE_HOME "
+            "and HOME is set"};
+  return {ErrorCode::resource_exhausted,
+          "results cannot be written to '" + path.string() +
+              "'; it must be a directory of this user that nobody else may write to, with room for files"};
+}
+
+/// Writes a result, unless the store has a better one, which `find` returns. The lock keeps other writers away between
+/// the two steps.
+template <class Result, class Find>
+Expected<bool> replace(const fs::path &path, const std::string &name, const Result &result, Find find) {
+  if (!result.best)
+    return false;
+  const std::optional<Folder> folder = path.empty() ? std::nullopt : Folder::make(path.string());
+  const Folder::Lock lock = folder ? folder->lock(kWriting, kWritingPatience) : Folder::Lock();
+  if (!lock)
+    return notWritable(path);
+  if (const std::optional<Result> earlier = find(); earlier && isBetter(*earlier, result))
+    return false;
+  return folder->write(name, toJson(result)) ? Expected<bool>(true) : notWritable(path);
 }
 
 } // namespace
 
-Status TuningStore::save(const Tuning &tuning) const {
-  if (folder_.empty() || !tuning.best)
-    return {};
-  return write(folder_, fileName(tuning.task, tuning.machine), toJson(tuning));
+Expected<bool> TuningStore::save(const Tuning &tuning) const {
+  return replace(folder_, fileName(tuning.task, tuning.machine), tuning,
+                 [&] { return find(tuning.task, tuning.machine); });
 }
 
-Status TuningStore::save(const PlanTuning &tuning) const {
-  if (folder_.empty() || !tuning.best)
-    return {};
-  return write(folder_, fileName(tuning.kernel, tuning.kernel_class, tuning.sizes, tuning.machine), toJson(tuning));
+Expected<bool> TuningStore::save(const PlanTuning &tuning) const {
+  return replace(folder_, fileName(tuning.kernel, tuning.kernel_class, tuning.sizes, tuning.machine), tuning,
+                 [&] { return find(tuning.kernel, tuning.kernel_class, tuning.sizes, tuning.machine); });
+}
+
+Status TuningStore::checkWritable() const {
+  const std::optional<Folder> folder = folder_.empty() ? std::nullopt : Folder::make(folder_.string());
+  const Folder::Lock lock = folder ? folder->lock(kWriting, kWritingPatience) : Folder::Lock();
+  const bool isWritten = lock && folder->write(kProbe, std::string(kProbeBytes, ' ')) && folder->remove(kProbe);
+  return isWritten ? Status() : notWritable(folder_);
 }
 
 std::optional<Tuning> TuningStore::find(const TuningTask &task, const TuningDevice &machine) const {
@@ -106,11 +138,20 @@ std::optional<PlanTuning> TuningStore::find(const std::string &kernel, const std
   return isIt ? std::move(tuning) : std::nullopt;
 }
 
-std::shared_ptr<void> TuningStore::lock(const TuningDevice &machine, std::chrono::milliseconds patience) const {
-  std::optional<Folder> folder = Folder::make(folder_.string());
-  if (!folder)
-    return nullptr;
-  return std::make_shared<HeldLock>(std::move(*folder), "tuning-" + digest(machine.device), patience);
+std::shared_ptr<void> TuningStore::lock(const TuningDevice &machine, std::chrono::milliseconds patience,
+                                        const std::function<bool()> &stopped) const {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  const std::string name = "tuning-" + digest(machine.device);
+  while (true) {
+    std::optional<Folder> folder = folder_.empty() ? std::nullopt : Folder::make(folder_.string());
+    if (!folder)
+      return nullptr;
+    auto held = std::make_shared<HeldLock>(std::move(*folder), name, std::min(patience, kTimeToStop));
+    if (held->lock)
+      return held;
+    if ((stopped && stopped()) || std::chrono::steady_clock::now() >= end)
+      return nullptr;
+  }
 }
 
 } // namespace tegula

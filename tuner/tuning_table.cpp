@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "tegula/plan_tuner.h"
-#include "tegula/tuner.h"
+#include "tuning_text.h"
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,39 +13,47 @@ namespace {
 /// The number of failures that are shown one by one; the others are counted.
 constexpr size_t kShownFailures = 12;
 
-std::string onMachine(const TuningDevice &machine) {
-  return fmt::format("{}{}{}\n\n", machine.device, machine.driver.empty() ? "" : ", ", machine.driver);
+/// Returns a row. A time of few samples is rounded, and has a `~`.
+std::string row(const SearchResult &tuning, const Candidate &c, double best_ms, bool isRough, const char *mark) {
+  const std::string ms = isRough ? fmt::format("~{:.2g}", c.ms) : fmt::format("{:.4f}", c.ms);
+  const std::string ratio = isRough ? fmt::format("~{:.1f}", c.ms / best_ms) : fmt::format("{:.3f}", c.ms / best_ms);
+  return fmt::format("{:>10} {:>6} {:>7} {:>5} {:>6} {:>7.1f} {:>6.2f}  {:<10} {}{}\n", ms, ratio, c.samples,
+                     c.registers, c.spill_bytes, double(c.shared_bytes) / 1024, c.error_ratio, toString(c.state),
+                     tuning::textOf(tuning, c), mark);
 }
 
-std::string textOf(const Candidate &candidate) {
-  const std::string text = toString(candidate.configuration());
-  return text.empty() ? "(the compiler's choice)" : text;
+const char *markOf(const SearchResult &tuning, const Candidate &candidate) {
+  if (&candidate == tuning.winner())
+    return tuning.given ? "  <- fastest" : "  <- chosen";
+  return &candidate == &tuning.candidates.front() && !tuning.given ? "  <- untuned" : "";
 }
 
-std::string row(const Candidate &c, double best_ms, const char *mark) {
-  return fmt::format("{:>10.4f} {:>6.3f} {:>7} {:>5} {:>6} {:>7.1f} {:>6.2f}  {:<10} {}{}\n", c.ms, c.ms / best_ms,
-                     c.samples, c.registers, c.spill_bytes, double(c.shared_bytes) / 1024, c.error_ratio,
-                     toString(c.state), textOf(c), mark);
+/// Returns the candidates that were timed, to the end or not, the fastest first.
+std::vector<const Candidate *> timedCandidates(const SearchResult &tuning, bool toTheEnd) {
+  std::vector<const Candidate *> timed;
+  // The exhaustive comparison has timed all of them to the end, whatever the search made of them before.
+  const bool isExhaustive = tuning.exhaustive && tuning.exhaustive->best;
+  for (const Candidate &candidate : tuning.candidates)
+    if (candidate.timed() && (isExhaustive || candidate.timedToTheEnd()) == toTheEnd)
+      timed.push_back(&candidate);
+  std::ranges::sort(timed, {}, &Candidate::ms);
+  return timed;
 }
 
 std::string timedRows(const SearchResult &tuning) {
-  std::vector<const Candidate *> timed;
-  for (const Candidate &candidate : tuning.candidates)
-    if (candidate.timed())
-      timed.push_back(&candidate);
-  if (timed.empty())
+  const std::vector<const Candidate *> end = timedCandidates(tuning, true), few = timedCandidates(tuning, false);
+  if (end.empty() && few.empty())
     return "nothing was timed\n";
-  // A few samples of a candidate that lost early may look better than the many samples of the winner.
-  bool by_time = tuning.exhaustive.has_value();
-  auto rank = [&](const Candidate *c) { return std::pair(!by_time && c->state != CandidateState::finalist, c->ms); };
-  std::sort(timed.begin(), timed.end(), [&](const Candidate *a, const Candidate *b) { return rank(a) < rank(b); });
+  const Candidate *fastest = !end.empty() ? end.front() : tuning.winner() != nullptr ? tuning.winner() : few.front();
+  const double best_ms = fastest->ms;
   std::string text = fmt::format("{:>10} {:>6} {:>7} {:>5} {:>6} {:>7} {:>6}  {:<10} {}\n", "ms", "ratio", "samples",
                                  "regs", "spill", "KiB", "error", "state", "schedule");
-  for (const Candidate *candidate : timed) {
-    bool untuned = candidate == &tuning.candidates.front() && !tuning.given, best = candidate == tuning.winner();
-    const char *winner = tuning.given ? "  <- fastest" : "  <- chosen";
-    text += row(*candidate, timed.front()->ms, best ? winner : untuned ? "  <- untuned" : "");
-  }
+  for (const Candidate *candidate : end)
+    text += row(tuning, *candidate, best_ms, /*isRough=*/false, markOf(tuning, *candidate));
+  if (!few.empty())
+    text += "not timed to the end; times of few samples are rough:\n";
+  for (const Candidate *candidate : few)
+    text += row(tuning, *candidate, best_ms, /*isRough=*/true, markOf(tuning, *candidate));
   return text;
 }
 
@@ -55,7 +63,7 @@ std::string failures(const SearchResult &tuning) {
   for (const Candidate &c : tuning.candidates) {
     bool failed = c.state >= CandidateState::refused && c.state <= CandidateState::wrong;
     if (failed && shown++ < kShownFailures)
-      text += fmt::format("{:<8} {}: {}\n", toString(c.state), textOf(c), c.why);
+      text += fmt::format("{:<8} {}: {}\n", toString(c.state), tuning::textOf(tuning, c), c.why);
   }
   return text.empty() ? "" : "\n" + text;
 }
@@ -70,32 +78,49 @@ std::string counts(const SearchResult &tuning) {
   text.back() = ';';
   if (tuning.known)
     return text + fmt::format(" known from an earlier tuning of {:.1f} s\n", tuning.seconds);
-  return text + fmt::format(" {:.1f} s{}\n", tuning.seconds, tuning.complete ? "" : ", stopped early");
+  text += fmt::format(" {:.1f} s{}\n", tuning.seconds, tuning.complete ? "" : ", stopped early");
+  return text + (tuning.outranked ? "the result that is kept already is better, and stays\n" : "");
 }
 
 std::string comparison(const SearchResult &tuning) {
-  if (!tuning.exhaustive || !tuning.exhaustive->best || !tuning.best)
+  if (!tuning.exhaustive || !tuning.best)
     return "";
+  if (!tuning.exhaustive->best)
+    return "exhaustive: stopped early; the figures are those of the search\n";
   const Candidate &best = tuning.candidates[*tuning.exhaustive->best], &winner = *tuning.winner();
   return fmt::format("exhaustive: {} timed to the end; best {:.4f} ms ({}); chosen {:.4f} ms, {:.1f} % slower\n",
-                     tuning.exhaustive->timed, best.ms, textOf(best), winner.ms, 100 * (winner.ms / best.ms - 1));
+                     tuning.exhaustive->timed, best.ms, tuning::textOf(tuning, best), winner.ms,
+                     100 * (winner.ms / best.ms - 1));
 }
 
 std::string body(const SearchResult &tuning) {
-  return onMachine(tuning.machine) + timedRows(tuning) + failures(tuning) + counts(tuning) + comparison(tuning);
+  return tuning::machineText(tuning.machine) + "\n\n" + timedRows(tuning) + failures(tuning) + counts(tuning) +
+         comparison(tuning);
 }
 
 } // namespace
 
-std::string toTable(const Tuning &tuning) {
+std::string tuning::titleOf(const Tuning &tuning) {
   const AttentionShape &s = tuning.task.shape;
-  return fmt::format("{} ({}), batch {}, heads {}, kv heads {}, queries {}, keys {}\n", tuning.task.program,
-                     problemClass(tuning.task.problem), s.batch, s.heads, s.kv_heads, s.seqlen_q, s.seqlen_k) +
-         body(tuning);
+  return fmt::format("{} ({}), batch {}, heads {}, kv heads {}, queries {}, keys {}", tuning.task.program,
+                     problemClass(tuning.task.problem), s.batch, s.heads, s.kv_heads, s.seqlen_q, s.seqlen_k);
 }
 
-std::string toTable(const PlanTuning &tuning) {
-  return fmt::format("{}, {}\n", tuning.kernel, toString(tuning.sizes)) + body(tuning);
+std::string tuning::titleOf(const PlanTuning &tuning) {
+  return fmt::format("{}, {}", tuning.kernel, toString(tuning.sizes));
 }
+
+std::string tuning::machineText(const TuningDevice &machine) {
+  return machine.device + (machine.driver.empty() ? "" : ", ") + machine.driver;
+}
+
+std::string tuning::textOf(const SearchResult &tuning, const Candidate &candidate) {
+  const std::string text = tuning.nameOf(candidate);
+  return text.empty() ? "(the compiler's choice)" : text;
+}
+
+std::string toTable(const Tuning &tuning) { return tuning::titleOf(tuning) + "\n" + body(tuning); }
+
+std::string toTable(const PlanTuning &tuning) { return tuning::titleOf(tuning) + "\n" + body(tuning); }
 
 } // namespace tegula

@@ -99,19 +99,21 @@ Expected<std::vector<Argument>> scalarArguments(const PlanSpec &plan, const std:
   return arguments;
 }
 
-HostTensor firstValues(const CallerTensor &tensor, const PlanInputs &inputs) {
-  HostTensor values{.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
-  values.values.resize(countOf(tensor.shape));
+FirstValues firstValues(const CallerTensor &tensor, const PlanInputs &inputs) {
+  FirstValues first{.tensor = {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape}};
+  std::vector<double> &values = first.tensor.values;
+  values.resize(countOf(tensor.shape));
   if (!tensor.read)
-    return values;
+    return first;
   const uint64_t seed = seedOf(tensor.name, inputs.seed);
   if (isFloat(tensor.dtype))
-    std::ranges::copy(oracle::normalNumbers(int64_t(values.values.size()), tensor.dtype, seed), values.values.begin());
-  if (inputs.fill && inputs.fill(values, seed)) {
-    const std::vector<char> bytes = encoded(values);
-    decode(bytes.data(), values.values.size(), tensor.dtype, values.values.data());
+    std::ranges::copy(oracle::normalNumbers(int64_t(values.size()), tensor.dtype, seed), values.begin());
+  first.by_user = inputs.fill && inputs.fill(first.tensor, seed);
+  if (first.by_user) {
+    const std::vector<char> bytes = encoded(first.tensor);
+    decode(bytes.data(), values.size(), tensor.dtype, values.data());
   }
-  return values;
+  return first;
 }
 
 Expected<PlanData> PlanData::make(const PlanSpec &plan, const PlanInputs &inputs, std::shared_ptr<Device> device) {
@@ -128,7 +130,7 @@ Expected<PlanData> PlanData::make(const PlanSpec &plan, const PlanInputs &inputs
     Expected<DeviceTensor> memory = allocateTensor(*data.device_, tensor.dtype, tensor.shape);
     if (!memory)
       return memory.status();
-    std::vector<char> first = tensor.read ? encoded(firstValues(tensor, inputs)) : std::vector<char>();
+    std::vector<char> first = tensor.read ? encoded(firstValues(tensor, inputs).tensor) : std::vector<char>();
     data.entries_.push_back({std::move(tensor), std::move(*memory), std::move(first)});
   }
   size_t next_tensor = 0, next_scalar = 0;

@@ -28,8 +28,13 @@ Expected<std::vector<CallerTensor>> callerTensors(const PlanSpec &plan, const Si
 /// that is no argument.
 Expected<std::vector<Argument>> scalarArguments(const PlanSpec &plan, const std::vector<ScalarValue> &scalars);
 
-/// Returns the values that a tensor has at first, rounded to its type: zeros if kernels do not read it.
-HostTensor firstValues(const CallerTensor &tensor, const PlanInputs &inputs);
+/// The values that a tensor has at first.
+struct FirstValues {
+  HostTensor tensor;    ///< Rounded to its type: zeros if kernels do not read it.
+  bool by_user = false; ///< PlanInputs::fill has replaced the values that the seed gives.
+};
+
+FirstValues firstValues(const CallerTensor &tensor, const PlanInputs &inputs);
 
 class PlanData {
 public:

@@ -50,7 +50,8 @@ Expected<Report> parseReport(const std::string &json);
 /// Each row in full, then TFLOP/s of everything in short, then what variants cost.
 std::string toTable(const Report &report);
 
-/// TFLOP/s over the sequence length: a panel for each pass, head dimension and mask, a line for each algorithm.
-std::string toSvg(const Report &report);
+/// Returns a page for a browser: TFLOP/s over the sequence length, in a table for each pass, head dimension and mask,
+/// with a row for each algorithm.
+std::string toHtml(const Report &report);
 
 } // namespace tegula::bench

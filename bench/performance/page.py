@@ -59,7 +59,7 @@ TAIL = """## Other measurements
 
 | command | what it measures |
 |---|---|
-| `tegula bench --json bench.json --svg bench.svg` | attention over a grid of problems, checked first; the machine's limits; memory traffic |
+| `tegula bench --json bench.json --html bench.html` | attention over a grid of problems, checked first; the machine's limits; memory traffic |
 | `tegula bench --ladder` | each step from the textbook formula to the fastest schedule |
 | `tegula bench --variants softcap,alibi,bias` | the cost of masks and score modifications, compared with plain attention over the same number of tiles |
 | `tools/bench-rounds --variants softcap,alibi --peers flex` | masks and score modifications beside FlexAttention, in laps |

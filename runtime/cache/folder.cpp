@@ -48,6 +48,23 @@ bool readAll(int descriptor, std::string &bytes) {
   return true;
 }
 
+/// Locks an open file for this process alone. Waits until `end`.
+bool lockFile(int file, std::chrono::steady_clock::time_point end) {
+  while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || std::chrono::steady_clock::now() > end)
+      return false;
+    std::this_thread::sleep_for(2ms);
+  }
+  return true;
+}
+
+/// Returns true if `name` in a directory is the open file.
+bool isFileOf(int directory, const std::string &name, int file) {
+  struct stat named, opened;
+  return fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(file, &opened) == 0 &&
+         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
 /// Returns a name that no other writer has, in this process or another.
 std::string temporaryName() {
   static std::atomic<uint64_t> serial{0};
@@ -124,15 +141,18 @@ bool Folder::remove(const std::string &name) const { return unlinkat(descriptor_
 
 Folder::Lock Folder::lock(const std::string &name, std::chrono::milliseconds patience) const {
   const std::string hidden = kHidden + name;
-  Descriptor file(
-      openat(descriptor_.number(), hidden.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   const auto end = std::chrono::steady_clock::now() + patience;
-  while (file.isOpen() && flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
-    if ((errno != EWOULDBLOCK && errno != EINTR) || std::chrono::steady_clock::now() > end)
+  while (true) {
+    Descriptor file(
+        openat(descriptor_.number(), hidden.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file.isOpen() || !lockFile(file.number(), end))
       return {};
-    std::this_thread::sleep_for(2ms);
+    // The process that held the lock has removed its file, and another one may hold the lock of a new file.
+    if (isFileOf(descriptor_.number(), hidden, file.number()))
+      return {*this, hidden, std::move(file)};
+    if (std::chrono::steady_clock::now() > end)
+      return {};
   }
-  return file.isOpen() ? Lock(*this, hidden, std::move(file)) : Lock();
 }
 
 std::optional<std::vector<FolderFile>> Folder::list(bool leftovers) const {

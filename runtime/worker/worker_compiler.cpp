@@ -19,6 +19,11 @@
 namespace tegula {
 namespace {
 
+/// The longest time between two questions whether to stop.
+constexpr std::chrono::milliseconds kTimeToStop{50};
+
+Status cancelled() { return {ErrorCode::cancelled, "the compilation was stopped"}; }
+
 /// The idle workers, and the number of workers that may still be taken.
 class WorkerPool {
 public:
@@ -47,8 +52,11 @@ public:
     idle_.reserve(static_cast<size_t>(places_));
   }
 
-  /// Waits for a place. Then takes an idle worker that listens, or starts one.
+  /// Waits for a place. Then takes an idle worker that listens, or starts one. Returns cancelled if the host asks to
+  /// stop.
   Expected<Lease> take() {
+    if (!takePlace())
+      return cancelled();
     if (std::optional<WorkerProcess> worker = takeIdle())
       return Lease(*this, std::move(*worker));
     Expected<WorkerProcess> worker = guarded([&] { return start(); });
@@ -59,11 +67,22 @@ public:
   }
 
 private:
-  /// Waits for a place and takes it. Returns an idle worker that listens, if there is one.
-  std::optional<WorkerProcess> takeIdle() {
+  /// Waits for a place and takes it. Returns false if the host asks to stop.
+  bool takePlace() {
     std::unique_lock lock(mutex_);
-    free_.wait(lock, [&] { return places_ > 0; });
+    const auto isFree = [&] { return places_ > 0; };
+    if (!options_.stopped)
+      free_.wait(lock, isFree);
+    while (!free_.wait_for(lock, kTimeToStop, isFree))
+      if (options_.stopped())
+        return false;
     --places_;
+    return true;
+  }
+
+  /// Returns an idle worker that listens, if there is one.
+  std::optional<WorkerProcess> takeIdle() {
+    const std::lock_guard lock(mutex_);
     while (!idle_.empty()) {
       WorkerProcess worker = std::move(idle_.back());
       idle_.pop_back();
@@ -149,7 +168,10 @@ private:
     Expected<WorkerPool::Lease> lease = pool_.take();
     if (!lease)
       return lease.status();
-    const Expected<std::string> answer = lease->worker().ask(request, deadlineIn(options_.time_limit));
+    const Expected<std::string> answer =
+        lease->worker().ask(request, deadlineIn(options_.time_limit), options_.stopped);
+    if (answer.status().code() == ErrorCode::cancelled)
+      return cancelled();
     if (!answer)
       return withReproducer(answer.status(), request);
     Expected<Artifact> result = parseResult(*answer);

@@ -119,16 +119,18 @@ bool WorkerProcess::isListening() const {
   return poll(&entry, 1, 0) == 0;
 }
 
-Expected<std::string> WorkerProcess::ask(const std::string &request, Deadline deadline) {
+Expected<std::string> WorkerProcess::ask(const std::string &request, Deadline deadline, const StopRequest &stop) {
   std::string answer;
-  FrameEnd end = sendFrame(socket_.number(), request, deadline);
+  FrameEnd end = sendFrame(socket_.number(), request, deadline, stop);
   if (end == FrameEnd::complete)
-    end = receiveFrame(socket_.number(), answer, deadline);
+    end = receiveFrame(socket_.number(), answer, deadline, stop);
   if (end == FrameEnd::complete)
     return answer;
   if (end == FrameEnd::closed)
     return death(kill());
   kill();
+  if (end == FrameEnd::stopped)
+    return Status(ErrorCode::cancelled, role_ + " was stopped");
   return Status(ErrorCode::compile_timeout, role_ + " took too long");
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Tests of many processes and threads that share a folder.
 #include "cache/cache_fixture.h"
+#include "tegula/internal/folder.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -33,6 +36,24 @@ protected:
     return good;
   }
 };
+
+TEST_F(Sharing, ALockHasOneHolder) {
+  std::atomic<int> holders = 0, most = 0;
+  std::vector<std::jthread> threads;
+  for (int n = 0; n < 4; ++n)
+    threads.emplace_back([&] {
+      const std::optional<Folder> folder = Folder::make(this->folder.path());
+      for (int turn = 0; turn < 50; ++turn) {
+        const Folder::Lock lock = folder->lock("turn", std::chrono::seconds(60));
+        EXPECT_TRUE(bool(lock));
+        most = std::max<int>(most, ++holders);
+        std::this_thread::yield();
+        --holders;
+      }
+    });
+  threads.clear();
+  EXPECT_EQ(most, 1);
+}
 
 /// A compiler that notes each compilation in a file that all processes append to.
 class NotingCompiler final : public Compiler {

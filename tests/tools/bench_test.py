@@ -6,31 +6,32 @@ import os
 import re
 import tempfile
 import unittest
-import xml.etree.ElementTree
 
-from command_line import TARGET, CommandLineTest
+from command_line import TARGET, CommandLineTest, Page
 
 SMALL = "--head-dim 16,32 --seqlen 16,48 --tokens 96 --hidden 64 --seconds 0".split()
 
 
 class BenchTest(CommandLineTest):
     def bench(self, *arguments):
-        """Returns the table, the JSON and the lines of the SVG."""
+        """Returns the table, the JSON and the page."""
         with tempfile.TemporaryDirectory() as folder:
-            data, drawing = os.path.join(folder, "b.json"), os.path.join(folder, "b.svg")
-            result = self.run_tegula("bench", "--target", TARGET, *SMALL, "--json", data, "--svg", drawing, *arguments)
+            data, drawing = os.path.join(folder, "b.json"), os.path.join(folder, "b.html")
+            result = self.run_tegula("bench", "--target", TARGET, *SMALL, "--json", data, "--html", drawing, *arguments)
             self.assertEqual(result.stderr, "")
             with open(data) as file:
                 report = json.load(file)
-            svg = xml.etree.ElementTree.parse(drawing).getroot()
-            return result.stdout, report, svg.findall(".//{http://www.w3.org/2000/svg}polyline")
+            return result.stdout, report, Page(drawing)
 
     def test_every_problem_of_the_grid_in_both_passes(self):
-        table, report, lines = self.bench()
+        table, report, page = self.bench()
         cells = {(row["pass"], row["head_dim"], row["causal"], row["seqlen"]) for row in report["rows"]}
         self.assertEqual(len(cells), 2 * 2 * 2 * 2)
         self.assertEqual(len(report["rows"]), len(cells))
-        self.assertGreaterEqual(len(lines), 2 * 2 * 2)
+        self.assertEqual(page.axes, ["queries and keys", "implementation"])
+        self.assertEqual(page.scale[:2], ["TFLOP/s, more is better:", "0"])
+        self.assertEqual(sum(map(len, page.panels.values())), len(cells))
+        self.assertEqual(set(page.panels["forward, D=16, full"]), {("flash2", "16"), ("flash2", "48")})
         for row in report["rows"]:
             self.assertEqual([row["batch"], row["heads"]], [96 // row["seqlen"], 64 // row["head_dim"]])
             flops = 4 * row["seqlen"] ** 2 * 96 // row["seqlen"] * 64 / (1 if row["causal"] == "none" else 2)
@@ -106,6 +107,12 @@ class BenchTest(CommandLineTest):
     def test_a_ladder_has_no_variants(self):
         result = self.run_tegula("bench", "--target", TARGET, "--ladder", "--variants", "bias", code=2)
         self.assertIn("--variants excludes --ladder", result.stderr)
+
+    def test_a_file_that_cannot_be_written_is_refused_before_measuring(self):
+        for option in "--json", "--html":
+            result = self.run_tegula("bench", "--target", TARGET, option, "/dev/null/there", code=2)
+            self.assertIn(f"{option}: cannot write '/dev/null/there': Not a directory", result.stderr)
+            self.assertEqual(result.stdout, "")
 
     def test_a_file_that_is_no_benchmark_is_refused(self):
         result = self.run_tegula("bench", "--target", TARGET, *SMALL, "--no-check", "--add", __file__, code=2)

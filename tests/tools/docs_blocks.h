@@ -4,8 +4,7 @@
 
 #include "tegula/attention.h"
 #include "tegula/dsl.h"
-#include "tegula/tuner.h"
-#include "tegula/tuning_store.h"
+#include "tegula/tune_once.h"
 
 #include <iostream>
 

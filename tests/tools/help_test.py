@@ -12,7 +12,7 @@ ATTENTION_OPTIONS = """--algorithm --target --batch --heads --kv-heads --seqlen-
 
 TUNE_OPTIONS = """--target --batch --heads --kv-heads --seqlen-q --seqlen-k --head-dim --value-dim --dtype --causal --scale
     --variant --seed --backward --budget --candidates --no-cache --again --exhaustive
-    --schedule --rounds --seconds --json --svg --arg --size --grid --tolerance""".split()
+    --schedule --rounds --seconds --json --html --arg --size --grid --tolerance""".split()
 
 SIMT_OPTIONS = """--arg --size --grid --tolerance --arch --schedule --schedules --scheduler --mutate --traffic
     --seed""".split()
@@ -20,7 +20,7 @@ SIMT_OPTIONS = """--arg --size --grid --tolerance --arch --schedule --schedules 
 COMPARE_OPTIONS = "--arg --size --grid --tolerance --target --schedule --seed".split()
 
 BENCH_OPTIONS = """--head-dim --seqlen --causal --passes --algorithms --dtype --tokens --hidden --target --seconds --no-check
-    --add --json --svg --untuned --no-cache --arg --size --grid --tolerance""".split()
+    --add --json --html --untuned --no-cache --arg --size --grid --tolerance""".split()
 
 
 class HelpTest(CommandLineTest):

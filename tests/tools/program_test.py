@@ -8,7 +8,7 @@ import pathlib
 import tempfile
 import unittest
 
-from command_line import CommandLineTest
+from command_line import CommandLineTest, Page
 
 # x + 1, in tiles of some size.
 ADD_ONE = """module attributes {{tile.version = 1 : i64}} {{
@@ -52,12 +52,57 @@ class ProgramTest(CommandLineTest):
                    "y=f32[1000]", "--arg", "one=1", "--grid", "ceildiv(x.0,64)", "--grid", "ceildiv(x.0,256)"]
         first = self.tegula(*command).stdout
         self.assertIn("add_one, x.0=1000 y.0=1000", first)
-        self.assertRegex(first, r"program=[01].*<- chosen")
+        self.assertRegex(first, r"(64|256)\.mlir.*<- chosen")
+        self.assertNotIn("program=", first)
         self.assertIn("known from an earlier tuning", self.tegula(*command).stdout)
-        (record,) = glob.glob(str(self.folder / "cache" / "schedules" / "*.json"))
-        record = json.loads(pathlib.Path(record).read_text())
-        self.assertEqual(record["class"]["kernel"], "add_one")
-        self.assertEqual(record["class"]["sizes"], {"x.0": 1000, "y.0": 1000})
+        for record in self.records():
+            self.assertEqual(record["class"]["kernel"], "add_one")
+            self.assertEqual(record["class"]["sizes"], {"x.0": 1000, "y.0": 1000})
+
+    def records(self):
+        return [json.loads(pathlib.Path(file).read_text())
+                for file in glob.glob(str(self.folder / "cache" / "schedules" / "*.json"))]
+
+    def test_programs_are_known_by_their_texts(self):
+        page, figures = str(self.folder / "p.html"), str(self.folder / "p.json")
+
+        def tune(*tiles):
+            grids = [word for tile in tiles for word in ("--grid", f"ceildiv(x.0,{tile})")]
+            output = self.tegula("tune", *map(self.program, tiles), "--target", "cpu", "--html", page, "--json", figures,
+                                 *ARGUMENTS[:-2], *grids).stdout
+            return output, json.loads(pathlib.Path(figures).read_text())
+
+        _, first = tune(64, 256)
+        self.assertIn(first["program"], ("64.mlir", "256.mlir"))
+        self.assertEqual({candidate["program"] for candidate in first["candidates"]}, {"64.mlir", "256.mlir"})
+        self.assertEqual([len(program["digest"]) for program in first["programs"]], [32, 32])
+        self.assertEqual(Page(page).axes, [None, "program"])
+        self.assertEqual(set(Page(page).panels[""]), {("64.mlir", None), ("256.mlir", None)})
+
+        output, swapped = tune(256, 64)
+        self.assertIn("known from an earlier tuning", output)
+        self.assertEqual(swapped["program"], first["program"])
+        # A host that has only the fastest one finds it, too.
+        winner, loser = (64, 256) if first["program"] == "64.mlir" else (256, 64)
+        self.assertIn("known from an earlier tuning", tune(winner)[0])
+        self.assertNotIn("known from an earlier tuning", tune(loser)[0])
+        self.assertEqual(len(self.records()), 3)
+
+    def test_files_of_one_name_have_their_directories_in_tables(self):
+        for tile in (64, 256):
+            (self.folder / str(tile)).mkdir()
+            (self.folder / str(tile) / "add.mlir").write_text(ADD_ONE.format(tile=tile))
+        files = [str(self.folder / str(tile) / "add.mlir") for tile in (64, 256)]
+        output = self.tegula("tune", *files, "--target", "cpu", *ARGUMENTS[:-2], "--grid", "ceildiv(x.0,64)", "--grid",
+                             "ceildiv(x.0,256)").stdout
+        for file in files:
+            self.assertIn(file, output)
+
+    def test_the_same_program_twice_is_refused(self):
+        (self.folder / "copy.mlir").write_text(ADD_ONE.format(tile=64).replace("add_one.cpp", "other.cpp"))
+        result = self.tegula("tune", self.program(64), str(self.folder / "copy.mlir"), "--target", "cpu", *arguments(64),
+                             code=2)
+        self.assertIn("copy.mlir' is the same program as '64.mlir'", result.stderr)
 
     def test_a_gpu_gets_the_usual_schedules(self):
         driver = {"TEGULA_LIBCUDA": os.environ["TEGULA_STAND_IN_CUDA"], "TEGULA_PTXAS": ""}
@@ -87,7 +132,7 @@ class ProgramTest(CommandLineTest):
         path.write_text(ADD_ONE.format(tile=256).replace("arith.addf %a, %b", "arith.addf %a, %a"))
         output = self.tegula("tune", self.program(64), str(path), "--target", "cpu", *arguments(64)[:-1],
                              "ceildiv(x.0,64)", "--grid", "ceildiv(x.0,256)").stdout
-        self.assertRegex(output, r"\nwrong +program=1: 'y' is .* instead of")
+        self.assertRegex(output, r"\nwrong +wrong\.mlir: 'y' is .* instead of")
 
     def test_bad_input_says_what_is_legal(self):
         cases = {

@@ -10,9 +10,8 @@ import subprocess
 import tempfile
 import time
 import unittest
-import xml.etree.ElementTree
 
-from command_line import TARGET, CommandLineTest
+from command_line import TARGET, CommandLineTest, Page
 
 SMALL = f"--target {TARGET} --heads 2 --seqlen-q 100 --seqlen-k 120 --head-dim 16".split()
 
@@ -127,12 +126,15 @@ class TuneTest(CommandLineTest):
             self.assertLessEqual(record["candidates"][record["best"]]["error_ratio"], 2)
 
     def test_the_landscape_and_the_figures_go_to_files(self):
-        drawing, figures = os.path.join(self.folder, "t.svg"), os.path.join(self.folder, "t.json")
-        self.tune("--backward", "--svg", drawing, "--json", figures)
+        drawing, figures = os.path.join(self.folder, "t.html"), os.path.join(self.folder, "t.json")
+        self.tune("--backward", "--html", drawing, "--json", figures)
         report = load(figures)
         self.assertEqual(report["task"]["program"], "flash2_backward")
-        cells = xml.etree.ElementTree.parse(drawing).getroot().findall(".//{http://www.w3.org/2000/svg}title")
-        self.assertEqual(len(cells), len(report["candidates"]))
+        page = Page(drawing)
+        self.assertEqual(sum(map(len, page.panels.values())), len(report["candidates"]))
+        self.assertRegex(page.title, r"^flash2_backward \(.*\), batch 1, heads 2, .* keys 120$")
+        self.assertEqual(page.axes, ["block_n", "block_m"])
+        self.assertRegex(" ".join(page.scale[:2]), r"^milliseconds of a launch, median: \S+ ms or more$")
 
     def test_exhaustive_compares_with_everything(self):
         table = self.tune("--exhaustive").stdout
@@ -151,20 +153,65 @@ class TuneTest(CommandLineTest):
         self.assertIn("--schedule: schedule: 'block=3' is not name=value", self.tune("--schedule", "block=3", code=2).stderr)
         self.assertIn("excludes", self.tune("--schedule", schedules[0], "--exhaustive", code=2).stderr)
 
+    def test_a_store_that_is_not_writable_is_reported_first_and_loses_nothing(self):
+        there = os.path.join(self.folder, "file")
+        with open(there, "w"):
+            pass
+        drawing, figures = os.path.join(self.folder, "t.html"), os.path.join(self.folder, "t.json")
+        result = self.run_tegula("tune", *SMALL, "--candidates", "4", "--html", drawing, "--json", figures, code=3,
+                                 environment={"TEGULA_CACHE_DIR": there})
+        warning, error = result.stderr.splitlines()
+        reason = f"results cannot be written to '{there}/schedules'"
+        self.assertIn(f"tegula: warning: the result will be shown, but not kept: {reason}", warning)
+        self.assertIn(f"tegula: {reason}", error)
+        self.assertIn("<- chosen", result.stdout)
+        self.assertIn("ms", load(figures))
+        self.assertTrue(Page(drawing).panels)
+
+    def test_a_file_that_cannot_be_written_is_refused_before_measuring(self):
+        for option in "--json", "--html":
+            result = self.tune(option, "/dev/null/there", code=2)
+            self.assertIn(f"{option}: cannot write '/dev/null/there': Not a directory", result.stderr)
+            self.assertEqual(result.stdout, "")
+
+    def interrupted(self, seconds, *arguments):
+        """Presses Ctrl-C after some seconds. Returns the exit code, stdout and stderr of a tuning."""
+        process = subprocess.Popen([os.environ["TEGULA"], "tune", *arguments], env=os.environ | self.environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        time.sleep(seconds)
+        if process.poll() is not None:  # The machine is faster than the test.
+            return process.returncode, *process.communicate()
+        os.killpg(process.pid, signal.SIGINT)
+        begin = time.monotonic()
+        self.assertEqual(process.stderr.readline(), "tegula: stopping; a second Ctrl-C ends at once\n")
+        self.assertLess(time.monotonic() - begin, 0.5, "it says at once that it has seen it")
+        output, errors = process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - begin, 2, f"one second is promised; {seconds} s after the start")
+        return process.returncode, output, errors
+
     def test_ctrl_c_keeps_what_was_measured(self):
         big = f"--target {TARGET} --heads 8 --seqlen-q 2048 --head-dim 64 --budget 600".split()
-        process = subprocess.Popen([os.environ["TEGULA"], "tune", *big], env=os.environ | self.environment, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-        time.sleep(3)
-        os.killpg(process.pid, signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
-        if process.returncode == 0:  # Something had been timed.
-            self.assertIn("stopped early", output)
-            self.assertEqual([record["complete"] for record in self.records()], [False])
-        else:
-            self.assertEqual(process.returncode, 1, errors)
-            self.assertEqual(errors, "tegula: no schedule was timed\n")
-            self.assertEqual(self.records(), [])
+        for seconds in 0.5, 1, 3, 6:  # Compiling, checking, filling inputs, timing.
+            code, output, errors = self.interrupted(seconds, *big, "--again")
+            with self.subTest(seconds=seconds, code=code):
+                if code == 0:  # Something had been timed.
+                    self.assertIn("stopped early", output)
+                    self.assertEqual([record["complete"] for record in self.records()], [False])
+                else:
+                    self.assertEqual(code, 1, errors)
+                    self.assertRegex(errors, "^tegula: ((stopped; )?no schedule was timed|the compilation was stopped)\n$")
+
+    def test_ctrl_c_replaces_no_complete_result(self):
+        self.tune("--candidates", "1")
+        for _ in range(4):
+            before = self.records()
+            self.assertTrue(before[0]["complete"])
+            # Candidates are compiled in the first runs only, so that a later run comes to timing.
+            code, output, _ = self.interrupted(4, *SMALL, "--candidates", "64", "--again")
+            if "stopped early" in output and code == 0:
+                self.assertEqual(self.records(), before)
+                self.assertIn("the result that is kept already is better, and stays", output)
+                return
 
     def test_a_gpu_that_computes_nothing_has_no_schedule(self):
         driver = {"TEGULA_LIBCUDA": os.environ["TEGULA_STAND_IN_CUDA"], "TEGULA_PTXAS": ""}

@@ -120,6 +120,60 @@ TEST(PlanTools, ACachingCompilerCompilesOnce) {
   std::filesystem::remove_all(folder);
 }
 
+/// The copies with these tiles as named programs.
+KernelSpec namedCopies(const std::vector<int64_t> &tiles) {
+  const PlanTask task = copyTask();
+  const KernelSpec &kernel = task.plan.kernels().front();
+  std::vector<NamedProgram> programs;
+  for (const int64_t tile : tiles) {
+    const Configuration configuration = *kernel.resolved({.tunables = {{"tile", tile}}});
+    programs.push_back({.name = std::to_string(tile) + ".mlir",
+                        .program = *kernel.record(configuration),
+                        .grid = {ceilDiv(Size("n"), Size(tile)), 1, 1}});
+  }
+  return KernelSpec::ofPrograms(std::move(programs), kernel.arguments());
+}
+
+TEST(PlanTools, NamedProgramsAreFoundByTheirTextsInAnyOrder) {
+  std::string name = ::testing::TempDir() + "plan_tools_XXXXXX";
+  const std::filesystem::path folder = mkdtemp(name.data());
+  const TuningStore store(folder / "schedules");
+  TuningDevice machine = *tuningDevice("cpu", compiler());
+  machine.compiler = "this build";
+  const Sizes sizes = {{"n", 100}};
+  const auto taskOf = [&](const KernelSpec &kernel) {
+    return PlanTask{.plan = PlanSpec(kernel), .inputs = {.sizes = sizes}};
+  };
+
+  const Expected<PlanTuning> first =
+      tuneOnce(taskOf(namedCopies({16, 64})), machine, compiler(), store, {.measurer = TEGULA_MEASURE});
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  ASSERT_NE(first->winner(), nullptr) << toTable(*first);
+  const std::string winner = first->programOf(*first->winner())->name;
+  EXPECT_THAT(toTable(*first), HasSubstr(winner + "  <- chosen"));
+  EXPECT_THAT(toJson(*first), HasSubstr("\"program\": \"" + winner + "\""));
+
+  const Expected<PlanTuning> swapped =
+      tuneOnce(taskOf(namedCopies({64, 16})), machine, compiler(), store, {.measurer = TEGULA_MEASURE});
+  ASSERT_TRUE(swapped.ok() && swapped->known);
+  EXPECT_EQ(swapped->programOf(*swapped->winner())->name, winner);
+
+  // A host that has both, or only the fastest one.
+  const TunedConfigurations tuned = store.configurations(machine);
+  KernelCache cache(compiler(), *cpuDevice());
+  for (const KernelSpec &kernel : {namedCopies({64, 16}), namedCopies({winner == "16.mlir" ? 16 : 64})}) {
+    EXPECT_TRUE(tuned.find("copy", *tuningClass(kernel), sizes)) << kernel.programs().size();
+    const Expected<Plan> plan = Plan::make(PlanSpec(kernel), cache, {.expected = sizes, .tuned = &tuned});
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+  }
+  const KernelSpec loser = namedCopies({winner == "16.mlir" ? 64 : 16});
+  EXPECT_FALSE(tuned.find("copy", *tuningClass(loser), sizes));
+  const Expected<PlanTuning> alone = tuneOnce(taskOf(namedCopies({winner == "16.mlir" ? 16 : 64})), machine, compiler(),
+                                              store, {.measurer = TEGULA_MEASURE});
+  EXPECT_TRUE(alone->known);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(PlanTools, TuneOnceMeasuresOnce) {
   std::string name = ::testing::TempDir() + "plan_tools_XXXXXX";
   const std::filesystem::path folder = mkdtemp(name.data());

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <thread>
 
 namespace tegula {
 namespace {
@@ -70,9 +71,9 @@ TEST_F(StoreTest, AVariantHasItsOwnResult) {
 TEST_F(StoreTest, AnotherFormatDoesNotCountAndIsReplaced) {
   ASSERT_TRUE(store().save(tuning).ok());
   std::string old = toJson(tuning);
-  const std::string format = "\"format\": 3";
+  const std::string format = "\"format\": 4";
   ASSERT_NE(old.find(format), std::string::npos);
-  old.replace(old.find(format), format.size(), "\"format\": 2");
+  old.replace(old.find(format), format.size(), "\"format\": 3");
   std::ofstream(files().front(), std::ios::trunc) << old;
   EXPECT_FALSE(store().find(tuning.task, tuning.machine));
   EXPECT_EQ(store().schedules(tuning.machine).size(), 0u);
@@ -91,8 +92,9 @@ TEST_F(StoreTest, FindsWhatWasSaved) {
   EXPECT_EQ(files().size(), 1u) << "nothing temporary is left";
 }
 
-TEST_F(StoreTest, ANewResultReplacesTheOld) {
+TEST_F(StoreTest, ANewResultReplacesTheOldOfTheSameWorth) {
   ASSERT_TRUE(store().save(tuning).ok());
+  std::swap(tuning.candidates[0], tuning.candidates[1]);
   tuning.best = 0;
   ASSERT_TRUE(store().save(tuning).ok());
   EXPECT_EQ(store().find(tuning.task, tuning.machine)->best, 0u);
@@ -137,7 +139,7 @@ TEST_F(StoreTest, WhatCannotBeReadDoesNotCount) {
     EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << length;
     EXPECT_EQ(store().schedules(tuning.machine).size(), 0u);
   }
-  for (const char *text : {"[]", "null", "{\"format\": 1}", "\xff", "{\"format\": 3, \"task\": 3}"}) {
+  for (const char *text : {"[]", "null", "{\"format\": 1}", "\xff", "{\"format\": 4, \"task\": 3}"}) {
     std::ofstream(file, std::ios::trunc) << text;
     EXPECT_FALSE(store().find(tuning.task, tuning.machine)) << text;
   }
@@ -168,14 +170,76 @@ TEST_F(StoreTest, AFileUnderAnotherNameDoesNotCount) {
 
 TEST_F(StoreTest, SaysWhatCannotBeWritten) {
   std::ofstream(folder / "new") << "a file";
-  Status status = store().save(tuning);
-  EXPECT_EQ(status.code(), ErrorCode::resource_exhausted);
-  EXPECT_THAT(status.message(), testing::HasSubstr("cannot be written to '"));
+  for (const Status &status : {store().save(tuning).status(), store().checkWritable()}) {
+    EXPECT_EQ(status.code(), ErrorCode::resource_exhausted);
+    EXPECT_THAT(status.message(), testing::HasSubstr("cannot be written to '" + (folder / "new").string() + "'"));
+  }
+}
+
+TEST_F(StoreTest, AskingWhetherItIsWritableLeavesNothing) {
+  EXPECT_TRUE(store().checkWritable().ok());
+  EXPECT_TRUE(files().empty());
+}
+
+/// A result of the kinds that a store may have.
+Tuning result(bool complete, CandidateState state, int samples) {
+  Tuning tuning = test::exampleTuning();
+  tuning.complete = complete;
+  tuning.candidates[1].state = state;
+  tuning.candidates[1].samples = samples;
+  return tuning;
+}
+
+TEST_F(StoreTest, AResultNeverReplacesABetterOne) {
+  using enum CandidateState;
+  // From the worst to the best.
+  const Tuning results[] = {result(false, unfinished, 1), result(false, unfinished, 2), result(true, unfinished, 1),
+                            result(true, unfinished, 2), result(true, finalist, 24)};
+  for (const Tuning &earlier : results)
+    for (const Tuning &later : results) {
+      fs::remove_all(folder / "new");
+      ASSERT_TRUE(*store().save(earlier));
+      const bool better = &later >= &earlier; // Of two that are equally good, the later one counts.
+      EXPECT_EQ(*store().save(later), better);
+      EXPECT_EQ(store().find(tuning.task, tuning.machine)->complete, (better ? later : earlier).complete);
+      EXPECT_EQ(store().find(tuning.task, tuning.machine)->winner()->samples,
+                (better ? later : earlier).winner()->samples);
+    }
+}
+
+TEST_F(StoreTest, MoreSamplesOfARaceToTheEndAreNotBetter) {
+  ASSERT_TRUE(*store().save(result(true, CandidateState::finalist, 36)));
+  EXPECT_TRUE(*store().save(result(true, CandidateState::finalist, 24))) << "the user has measured again";
+}
+
+TEST_F(StoreTest, TheBetterOfManyAtOnceStays) {
+  for (int round = 0; round < 20; ++round) {
+    fs::remove_all(folder / "new");
+    std::vector<std::jthread> writers;
+    for (int samples = 1; samples <= 6; ++samples)
+      writers.emplace_back([&, samples] {
+        const bool best = samples == 3;
+        EXPECT_TRUE(
+            store().save(result(best, best ? CandidateState::finalist : CandidateState::unfinished, samples)).ok());
+      });
+    writers.clear();
+    EXPECT_TRUE(store().find(tuning.task, tuning.machine)->complete);
+    EXPECT_EQ(files().size(), 1u) << "no lock is left";
+  }
+}
+
+TEST_F(StoreTest, AWaitForAnotherTuningIsStopped) {
+  const std::shared_ptr<void> held = store().lock(tuning.machine, std::chrono::seconds(1));
+  ASSERT_TRUE(held);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(store().lock(tuning.machine, std::chrono::minutes(10), [] { return true; }));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
 }
 
 TEST_F(StoreTest, WithoutAFolderNothingIsKept) {
   TuningStore none{fs::path()};
-  EXPECT_TRUE(none.save(tuning).ok());
+  EXPECT_THAT(none.save(tuning).status().message(), testing::HasSubstr("there is no directory for results"));
+  EXPECT_FALSE(none.checkWritable().ok());
   EXPECT_FALSE(none.find(tuning.task, tuning.machine));
   EXPECT_EQ(none.schedules(tuning.machine).size(), 0u);
 }

@@ -6,6 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
+#include <sstream>
+#include <thread>
+
 namespace tegula {
 namespace {
 
@@ -119,6 +124,87 @@ TEST(Tune, StoppingKeepsWhatWasMeasured) {
   EXPECT_FALSE(tuning->complete);
   ASSERT_NE(tuning->winner(), nullptr);
   EXPECT_LT(tuning->winner()->samples, 15);
+  EXPECT_EQ(toString(tuning->winner()->state), "unfinished") << "no candidate was timed to the end";
+  EXPECT_EQ(tuning->count(CandidateState::finalist), 0u);
+}
+
+/// Returns options of a search that is stopped after a while, and that waits long for each answer.
+TuningOptions stoppedSoon() {
+  TuningOptions soon = options();
+  soon.patience_seconds = 60;
+  soon.stopped = [end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300)] {
+    return std::chrono::steady_clock::now() > end;
+  };
+  return soon;
+}
+
+TEST(Tune, StoppingDoesNotWaitForAnAnswer) {
+  TuningOptions hanging = stoppedSoon();
+  hanging.given = {{.schedule = {.block_m = 16, .block_n = 48}}};
+  const auto begin = std::chrono::steady_clock::now();
+  Expected<Tuning> tuning = tuned(hanging);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  EXPECT_FALSE(tuning->complete);
+  EXPECT_EQ(toString(tuning->candidates.front().state), "waiting") << "the candidate has not failed";
+}
+
+/// A compiler that waits until it is stopped, as that of worker processes does.
+struct SlowCompiler : Compiler {
+  explicit SlowCompiler(std::function<bool()> stopped) : stopped(std::move(stopped)) {}
+  Expected<Artifact> compile(const CompileRequest &) override {
+    while (!stopped())
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return Status(ErrorCode::cancelled, "the compilation was stopped");
+  }
+  std::function<bool()> stopped;
+};
+
+TEST(Tune, StoppingWhileCandidatesCompileRefusesNone) {
+  const TuningOptions soon = stoppedSoon();
+  SlowCompiler compiler(soon.stopped);
+  const auto begin = std::chrono::steady_clock::now();
+  Expected<Tuning> tuning = tune(task(), machine(), compiler, soon);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  EXPECT_EQ(tuning->count(CandidateState::refused), 0u);
+}
+
+TEST(Tune, StoppingTheExhaustiveComparisonKeepsTheSearch) {
+  TuningOptions all = options();
+  all.exhaustive = true;
+  double furthest = 0;
+  bool again = false;
+  all.progress = [&](const TuningProgress &step) {
+    again = again || (step.activity == "timing" && step.fraction < furthest);
+    furthest = std::max(furthest, step.activity == "timing" ? step.fraction : 0);
+  };
+  all.stopped = [&] { return again; };
+  Expected<Tuning> tuning = tuned(all);
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  EXPECT_TRUE(tuning->complete) << "the search itself was not stopped";
+  ASSERT_NE(tuning->winner(), nullptr);
+  EXPECT_GE(tuning->winner()->samples, 24);
+  EXPECT_TRUE(tuning->winner()->timedToTheEnd());
+  ASSERT_TRUE(tuning->exhaustive);
+  EXPECT_FALSE(tuning->exhaustive->best);
+  EXPECT_THAT(toTable(*tuning), HasSubstr("exhaustive: stopped early"));
+}
+
+TEST(Tune, TheTableTellsRoughTimesFromMeasuredOnes) {
+  Expected<Tuning> tuning = tuned(options());
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  const std::string table = toTable(*tuning);
+  const size_t rough = table.find("not timed to the end; times of few samples are rough:\n");
+  ASSERT_NE(rough, std::string::npos) << table;
+  EXPECT_LT(table.find("<- chosen"), rough);
+  EXPECT_EQ(table.substr(0, rough).find('~'), std::string::npos) << table;
+  EXPECT_LT(rough, table.find(" beaten ")) << table;
+  std::istringstream lines(table.substr(rough));
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line) && !line.empty())
+    EXPECT_THAT(line, testing::ContainsRegex("^ +~[0-9.]+ +~[0-9.]+ +[0-9]+ ")) << line;
 }
 
 TEST(Tune, StoppingAtOnceMeasuresNothing) {

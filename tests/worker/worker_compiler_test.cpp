@@ -4,8 +4,10 @@
 #include "tegula/worker_compiler.h"
 #include "worker/process_state.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -90,6 +92,29 @@ TEST_F(WorkerTest, SurvivesAHang) {
   const auto begin = std::chrono::steady_clock::now();
   expectSurvived(*one, "hang", ErrorCode::compile_timeout, "the compiler took too long; the limit is 200 ms");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 1200ms);
+}
+
+TEST_F(WorkerTest, AHostStopsACompilation) {
+  std::atomic<bool> stop = false;
+  options.stopped = [&] { return stop.load(); };
+  options.workers = 1;
+  const auto one = compiler();
+  ASSERT_TRUE(one->compile(request("a")).ok());
+  // The second of them waits for a worker.
+  std::vector<std::future<Status>> running;
+  for (int n = 0; n < 2; ++n)
+    running.push_back(std::async(std::launch::async, [&] { return one->compile(request("hang")).status(); }));
+  std::this_thread::sleep_for(100ms);
+  const auto begin = std::chrono::steady_clock::now();
+  stop = true;
+  for (std::future<Status> &status : running) {
+    const Status end = status.get();
+    EXPECT_EQ(end.code(), ErrorCode::cancelled);
+    EXPECT_EQ(end.message(), "the compilation was stopped") << "there is nothing to reproduce";
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
+  stop = false;
+  EXPECT_TRUE(one->compile(request("b")).ok());
 }
 
 TEST_F(WorkerTest, ATimeLimitMayBeForEver) {

@@ -19,18 +19,33 @@ namespace {
 
 using bench::Report;
 
-/// Appends the rows and machine limits of one file of --add.
-Status addOthers(const std::string &file, Report &report) {
+void append(const Report &others, Report &report) {
+  report.limits.insert(report.limits.end(), others.limits.begin(), others.limits.end());
+  report.rows.insert(report.rows.end(), others.rows.begin(), others.rows.end());
+}
+
+/// Returns the rows and machine limits of one file of --add.
+Expected<Report> readOthers(const std::string &file) {
   Expected<std::string> text = readFile("--add", file);
   if (!text)
     return text.status();
   Expected<Report> others = bench::parseReport(*text);
   if (!others)
-    return {ErrorCode::invalid_argument,
-            fmt::format("--add: '{}' is no benchmark: {}", file, others.status().message())};
-  report.limits.insert(report.limits.end(), others->limits.begin(), others->limits.end());
-  report.rows.insert(report.rows.end(), others->rows.begin(), others->rows.end());
-  return {};
+    return Status(ErrorCode::invalid_argument,
+                  fmt::format("--add: '{}' is no benchmark: {}", file, others.status().message()));
+  return others;
+}
+
+/// Returns the limits and rows of all files of --add.
+Expected<Report> readOthers(const std::vector<std::string> &files) {
+  Report all;
+  for (const std::string &file : files) {
+    Expected<Report> others = readOthers(file);
+    if (!others)
+      return others.status();
+    append(*others, all);
+  }
+  return all;
 }
 
 Expected<Report> measure(const BenchOptions &options) {
@@ -73,21 +88,21 @@ Status failureOf(const Report &report) {
 
 } // namespace
 
-Status benchCommand(const BenchOptions &options) {
+Outcome benchCommand(const BenchOptions &options) {
+  TEGULA_RETURN_IF_ERROR(options.files.check());
   if (!options.program.files.empty())
     return benchProgram(options);
+  const Expected<Report> others = readOthers(options.add);
+  if (!others)
+    return others.status();
   Expected<Report> report = measure(options);
   if (!report)
     return report.status();
-  Status failure = failureOf(*report);
-  for (const std::string &file : options.add)
-    TEGULA_RETURN_IF_ERROR(addOthers(file, *report));
-  if (!options.json.empty())
-    TEGULA_RETURN_IF_ERROR(writeFile("--json", options.json, toJson(*report)));
-  if (!options.svg.empty())
-    TEGULA_RETURN_IF_ERROR(writeFile("--svg", options.svg, toSvg(*report)));
-  TEGULA_RETURN_IF_ERROR(print(options.ladder ? bench::toMarkdown(*report) : toTable(*report)));
-  return failure;
+  Outcome outcome = failureOf(*report);
+  append(*others, *report);
+  outcome.add(print(options.ladder ? bench::toMarkdown(*report) : toTable(*report)));
+  options.files.write(outcome, toJson(*report), toHtml(*report));
+  return outcome;
 }
 
 } // namespace tegula::tools

@@ -7,6 +7,6 @@
 namespace tegula::tools {
 
 /// Runs `tegula bench`: checks, measures, prints and saves.
-Status benchCommand(const BenchOptions &options);
+Outcome benchCommand(const BenchOptions &options);
 
 } // namespace tegula::tools

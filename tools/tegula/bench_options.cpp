@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char *kExamples = R"(On a GPU the grid is that of the FlashAttention-2 paper; on a cpu it is small.
 Lists are written with commas. Examples:
-  tegula bench --json bench.json --svg bench.svg
+  tegula bench --json bench.json --html bench.html
   tegula bench --head-dim 128 --seqlen 4096,16384 --causal none --passes forward
   tegula bench --variants softcap,alibi,bias --head-dim 128 --seqlen 16384
   tegula bench --algorithms standard,flash1,flash2 --passes forward
@@ -19,7 +19,7 @@ Lists are written with commas. Examples:
   tools/bench-peers --json peers.json && tegula bench --add peers.json
 
 Operations are counted as in the papers: 4 N N D a head, halved if causal, 2.5 times as many backward.
-Exit code: 0 if all went well, 1 if a check or a problem failed, 2 for bad input.)";
+Exit code: 0 if all went well, 1 if a check or a problem failed, 2 for bad input, 3 if a file could not be written.)";
 
 constexpr int64_t kMax = int64_t(1) << 24;
 
@@ -70,8 +70,7 @@ void addBenchOptions(CLI::App &command, BenchOptions &o) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--json", o.json, "Write all figures there")->type_name("FILE");
-  command.add_option("--svg", o.svg, "Draw all figures there")->type_name("FILE");
+  addReportFiles(command, o.files, "Draw all figures there, as a page for a browser");
   command.footer(kExamples);
 }
 

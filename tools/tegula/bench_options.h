@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bench/attention/measure.h"
+#include "outcome.h"
 #include "program_options.h"
 
 #include <optional>
@@ -33,8 +34,7 @@ struct BenchOptions {
   bool untuned = false;
   bool no_cache = false;
   std::vector<std::string> add; ///< Files with rows measured elsewhere.
-  std::string json;             ///< Files to write; empty means none.
-  std::string svg;
+  ReportFiles files;
 };
 
 void addBenchOptions(CLI::App &command, BenchOptions &options);

@@ -4,11 +4,15 @@
 #include "compiler/client/InProcessCompiler.h"
 #include "tegula/worker_compiler.h"
 
+#include <utility>
+
 namespace tegula::tools {
 
-std::unique_ptr<Compiler> makeCompiler(int workers) {
+std::unique_ptr<Compiler> makeCompiler(int workers, std::function<bool()> stopped) {
   const Expected<std::string> program = findWorker();
-  return program ? makeWorkerCompiler({.program = *program, .workers = workers}) : makeInProcessCompiler();
+  if (!program)
+    return makeInProcessCompiler();
+  return makeWorkerCompiler({.program = *program, .workers = workers, .stopped = std::move(stopped)});
 }
 
 std::shared_ptr<ArtifactCache> openKernels(const Target &target, bool no_cache) {

@@ -38,6 +38,18 @@ Expected<std::string> readFile(std::string_view option, const std::string &name)
   return bytes;
 }
 
+Status checkWritable(std::string_view option, const std::string &name) {
+  std::error_code error;
+  const bool isNew = !std::filesystem::exists(name, error);
+  FILE *file = std::fopen(name.c_str(), "ab");
+  if (!file)
+    return failure(ErrorCode::invalid_argument, option, "write", name);
+  std::fclose(file);
+  if (isNew)
+    std::filesystem::remove(name, error);
+  return {};
+}
+
 Status writeFile(std::string_view option, const std::string &name, std::string_view bytes) {
   FILE *file = std::fopen(name.c_str(), "wb");
   if (!file)

@@ -13,6 +13,8 @@ namespace tegula::tools {
 
 /// Returns the bytes of a file. The name "-" stands for standard input.
 Expected<std::string> readFile(std::string_view option, const std::string &name);
+/// Returns the error that writeFile would return now. Leaves the file as it was, or absent.
+Status checkWritable(std::string_view option, const std::string &name);
 Status writeFile(std::string_view option, const std::string &name, std::string_view bytes);
 /// Creates a directory, and those that it lies in, unless it exists.
 Status createFolder(std::string_view option, const std::string &name);

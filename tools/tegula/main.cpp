@@ -22,7 +22,7 @@ using namespace tegula::tools;
 
 namespace {
 
-enum ExitCode { kSuccess = 0, kFailure = 1, kBadInput = 2 };
+enum ExitCode { kSuccess = 0, kFailure = 1, kBadInput = 2, kLost = 3 };
 
 constexpr const char *kFooter = R"(`tegula COMMAND --help` explains a command. For a first look:
   tegula attention --causal bottom_right --backward --check
@@ -40,6 +40,12 @@ int report(const Status &status) {
   complain(status.message());
   bool bad_input = status.code() == ErrorCode::invalid_argument || status.code() == ErrorCode::unsupported;
   return bad_input ? kBadInput : kFailure;
+}
+
+int report(const Outcome &outcome) {
+  for (const Status &error : outcome.lost)
+    (void)report(error);
+  return outcome.status.ok() && !outcome.lost.empty() ? kLost : report(outcome.status);
 }
 
 int run(int argc, char **argv) {

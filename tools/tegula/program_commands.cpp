@@ -61,7 +61,8 @@ void addCompareOptions(CLI::App &command, CompareOptions &o) {
   command.footer(kCompareExamples);
 }
 
-Status tuneProgram(const TuneOptions &options) {
+Outcome tuneProgram(const TuneOptions &options) {
+  InterruptFlag flag;
   Expected<TuningSetup> setup = makeTuningSetup(options.attention.target, options.attention.no_cache);
   if (!setup)
     return setup.status();
@@ -71,13 +72,13 @@ Status tuneProgram(const TuneOptions &options) {
   if (!task)
     return task.status();
   Progress progress;
-  InterruptFlag flag;
-  Expected<PlanTuning> tuning = tuneOnce(*task, setup->machine, *setup->compiler, TuningStore(),
-                                         tuningOptions(options, progress), {.again = options.again});
-  return tuning ? report(*tuning, options.json, options.svg) : tuning.status();
+  return report(tuneOnce(*task, setup->machine, *setup->compiler, TuningStore(), tuningOptions(options, progress),
+                         storeOptions(options)),
+                options.files);
 }
 
-Status benchProgram(const BenchOptions &options) {
+Outcome benchProgram(const BenchOptions &options) {
+  InterruptFlag flag;
   Expected<TuningSetup> setup = makeTuningSetup(options.target, options.no_cache);
   if (!setup)
     return setup.status();
@@ -95,11 +96,8 @@ Status benchProgram(const BenchOptions &options) {
       if (Expected<Configuration> known = parseConfiguration(*tuned, kernel.tunables()))
         how.given = {*known};
   Progress progress;
-  InterruptFlag flag;
-  how.progress = [&](const TuningProgress &step) { progress.show(step.activity, step.fraction); };
-  how.stopped = [] { return InterruptFlag::isSet(); };
-  Expected<PlanTuning> timing = tune(*task, setup->machine, *setup->compiler, how);
-  return timing ? report(*timing, options.json, options.svg) : timing.status();
+  watch(how, progress);
+  return report(tune(*task, setup->machine, *setup->compiler, how), options.files);
 }
 
 Status simtCommand(const SimtCommandOptions &options) {

@@ -31,9 +31,9 @@ void addSimtOptions(CLI::App &command, SimtCommandOptions &options);
 void addCompareOptions(CLI::App &command, CompareOptions &options);
 
 /// Tunes a program, remembers the result, and prints it.
-Status tuneProgram(const TuneOptions &options);
+Outcome tuneProgram(const TuneOptions &options);
 /// Times a program with given schedules, or with the one that plans have.
-Status benchProgram(const BenchOptions &options);
+Outcome benchProgram(const BenchOptions &options);
 /// Runs a program under many orders of lanes, and prints what was found.
 Status simtCommand(const SimtCommandOptions &options);
 /// Runs a program with two schedules on the same inputs, and prints how far the results differ.

@@ -4,6 +4,7 @@
 #include "legal_values.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -60,15 +61,27 @@ Expected<Program> programOf(const std::string &file, Compiler &compiler) {
   return Program{.name = std::move(kernel), .text = std::move(*text), .parameters = std::move(artifact->parameters)};
 }
 
-Expected<std::vector<Program>> programsOf(const ProgramOptions &options, Compiler &compiler) {
-  std::vector<Program> programs;
+/// Returns the name of a file without its directory, unless another file has the same one.
+std::string nameOf(const std::string &file, const std::vector<std::string> &files) {
+  const auto last = [](const std::string &path) { return std::filesystem::path(path).filename().string(); };
+  const auto isSame = [&](const std::string &other) { return last(other) == last(file); };
+  return std::ranges::count_if(files, isSame) == 1 ? last(file) : file;
+}
+
+Expected<std::vector<NamedProgram>> programsOf(const ProgramOptions &options, Compiler &compiler) {
+  std::vector<NamedProgram> programs;
   for (const std::string &file : options.files) {
     Expected<Program> program = programOf(file, compiler);
     if (!program)
       return program.status();
-    if (!programs.empty() && program->parameters != programs.front().parameters)
+    if (!programs.empty() && program->parameters != programs.front().program.parameters)
       return wrong("PROGRAM", file, fmt::format("has other parameters than '{}'", options.files.front()));
-    programs.push_back(std::move(*program));
+    NamedProgram named{.name = nameOf(file, options.files), .program = std::move(*program)};
+    const auto same = std::ranges::find(programs, identityOf(named).value,
+                                        [](const NamedProgram &other) { return identityOf(other).value; });
+    if (same != programs.end())
+      return wrong("PROGRAM", file, fmt::format("is the same program as '{}'", same->name));
+    programs.push_back(std::move(named));
   }
   return programs;
 }
@@ -91,7 +104,7 @@ Expected<Sizes> sizesOf(const std::vector<std::string> &lists) {
 /// Makes the task from the options, argument by argument.
 class TaskMaker {
 public:
-  TaskMaker(const ProgramOptions &options, std::vector<Program> programs, Sizes sizes)
+  TaskMaker(const ProgramOptions &options, std::vector<NamedProgram> programs, Sizes sizes)
       : options_(options), programs_(std::move(programs)) {
     inputs_.sizes = std::move(sizes);
     inputs_.seed = options.seed;
@@ -109,17 +122,8 @@ public:
         return argument.status();
       arguments.push_back(std::move(*argument));
     }
-    Expected<std::array<Size, 3>> grid = grids();
-    if (!grid)
-      return grid.status();
-    const auto record = [programs = programs_](const Sizes &tunables) -> Expected<Program> {
-      return programs[tunables.empty() ? 0 : size_t(tunables.front().value)];
-    };
-    KernelSpec kernel = KernelSpec::ofPrograms(programs_.front().name, std::move(arguments), record, tunables())
-                            .grid((*grid)[0], (*grid)[1], (*grid)[2])
-                            .defaults(schedule);
-    if (programs_.size() > 1) // A stored result may be one of more programs.
-      std::move(kernel).where(Size("program") < Size(int64_t(programs_.size())), "there are fewer programs");
+    TEGULA_RETURN_IF_ERROR(setGrids());
+    KernelSpec kernel = KernelSpec::ofPrograms(programs_, std::move(arguments)).defaults(schedule);
     // What a kernel writes begins with 0, because it may add to it.
     inputs_.fill = [written = written_](HostTensor &tensor, uint64_t) {
       if (std::ranges::find(written, tensor.name) == written.end())
@@ -131,22 +135,13 @@ public:
   }
 
 private:
-  const std::vector<Parameter> &parameters() const { return programs_.front().parameters; }
+  const std::vector<Parameter> &parameters() const { return programs_.front().program.parameters; }
 
   std::string namesOfParameters() const {
     std::string names;
     for (const Parameter &parameter : parameters())
       names += (names.empty() ? "" : ", ") + parameter.name;
     return names;
-  }
-
-  std::vector<Tunable> tunables() const {
-    if (programs_.size() == 1)
-      return {};
-    std::vector<int> values(programs_.size());
-    for (size_t n = 0; n < values.size(); ++n)
-      values[n] = int(n);
-    return {Tunable("program", values, 0)};
   }
 
   std::optional<std::string> valueOf(const std::string &name) const {
@@ -222,26 +217,22 @@ private:
     return grid;
   }
 
-  /// Returns the grid, in which the tunable `program` selects that of a file.
-  Expected<std::array<Size, 3>> grids() const {
+  Status setGrids() {
     if (options_.grids.size() != 1 && options_.grids.size() != programs_.size())
-      return Status(ErrorCode::invalid_argument,
-                    fmt::format("--grid: there are {} for {} programs; give one, or one for each",
-                                options_.grids.size(), programs_.size()));
-    std::array<Size, 3> all = {1, 1, 1};
-    for (size_t n = options_.grids.size(); n-- > 0;) {
-      Expected<std::array<Size, 3>> grid = gridOf(options_.grids[n]);
+      return {ErrorCode::invalid_argument,
+              fmt::format("--grid: there are {} for {} programs; give one, or one for each", options_.grids.size(),
+                          programs_.size())};
+    for (size_t n = 0; n < programs_.size(); ++n) {
+      Expected<std::array<Size, 3>> grid = gridOf(options_.grids[options_.grids.size() == 1 ? 0 : n]);
       if (!grid)
         return grid.status();
-      for (size_t axis = 0; axis < all.size(); ++axis)
-        all[axis] =
-            n + 1 == options_.grids.size() ? (*grid)[axis] : select(Size("program") == n, (*grid)[axis], all[axis]);
+      programs_[n].grid = *grid;
     }
-    return all;
+    return {};
   }
 
   const ProgramOptions &options_;
-  const std::vector<Program> programs_;
+  std::vector<NamedProgram> programs_;
   PlanInputs inputs_;
   std::vector<std::string> written_;
 };
@@ -275,7 +266,7 @@ Expected<PlanTask> planTask(const ProgramOptions &options, const Schedule &sched
   Expected<Sizes> sizes = sizesOf(options.sizes);
   if (!sizes)
     return sizes.status();
-  Expected<std::vector<Program>> programs = programsOf(options, compiler);
+  Expected<std::vector<NamedProgram>> programs = programsOf(options, compiler);
   if (!programs)
     return programs.status();
   return TaskMaker(options, std::move(*programs), std::move(*sizes)).make(schedule);

@@ -28,9 +28,9 @@ struct ProgramOptions {
 /// Adds PROGRAM and its options. If it is `required`, the command has no other use.
 void addProgramOptions(CLI::App &command, ProgramOptions &options, bool required);
 
-/// Returns the task: a plan of one kernel, with the inputs of the options. Which file is meant is a tunable of the name
-/// "program", if there are several. `schedule` is the one without tuning. Compiles the programs to know their
-/// parameters. Errors begin with the name of the option.
+/// Returns the task: a plan of one kernel, with the inputs of the options. Several files are its named programs.
+/// `schedule` is the one without tuning. Compiles the programs to know their parameters. Errors begin with the name of
+/// the option.
 Expected<PlanTask> planTask(const ProgramOptions &options, const Schedule &schedule, Compiler &compiler);
 
 } // namespace tegula::tools

@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "tune_command.h"
-#include "files.h"
 #include "program_commands.h"
-#include "tegula/tuning_store.h"
 #include "tuning_setup.h"
 
-#include <utility>
+#include <cstdio>
+
+#include <fmt/format.h>
 
 namespace tegula::tools {
 namespace {
 
-/// The longest wait for another process that tunes on the same machine.
-constexpr std::chrono::minutes kPatience{10};
-
-std::optional<Tuning> findKnown(const TuneOptions &options, const TuningStore &store, const TuningTask &task,
-                                const TuningDevice &machine) {
-  if (options.again || options.exhaustive || !options.schedules.empty())
-    return std::nullopt;
-  std::optional<Tuning> known = store.find(task, machine);
-  return known && known->complete ? std::move(known) : std::nullopt;
-}
-
-Expected<Tuning> findOrMeasure(const TuneOptions &options) {
+Expected<Tuning> tuneAttention(const TuneOptions &options) {
+  InterruptFlag flag;
   Expected<AttentionCase> attention = attentionCase(options.attention);
   if (!attention)
     return attention.status();
@@ -30,18 +20,9 @@ Expected<Tuning> findOrMeasure(const TuneOptions &options) {
   Expected<TuningSetup> setup = makeTuningSetup(options.attention.target, options.attention.no_cache);
   if (!setup)
     return setup.status();
-  TuningStore store;
-  if (std::optional<Tuning> known = findKnown(options, store, task, setup->machine))
-    return std::move(*known);
-  std::shared_ptr<void> lock = store.lock(setup->machine, kPatience);
-  if (std::optional<Tuning> known = findKnown(options, store, task, setup->machine)) // Another process has measured it.
-    return std::move(*known);
   Progress progress;
-  InterruptFlag flag;
-  Expected<Tuning> tuning = tune(task, setup->machine, *setup->compiler, tuningOptions(options, progress));
-  if (tuning && !tuning->given) // Others were not looked for.
-    TEGULA_RETURN_IF_ERROR(store.save(*tuning));
-  return tuning;
+  return tuneOnce(task, setup->machine, *setup->compiler, TuningStore(), tuningOptions(options, progress),
+                  storeOptions(options));
 }
 
 } // namespace
@@ -55,16 +36,28 @@ TuningOptions tuningOptions(const TuneOptions &options, Progress &progress) {
     tuning.given.push_back({.schedule = schedule});
   tuning.rounds = options.rounds;
   tuning.window_seconds = options.seconds;
-  tuning.progress = [&](const TuningProgress &step) { progress.show(step.activity, step.fraction); };
-  tuning.stopped = [] { return InterruptFlag::isSet(); };
+  watch(tuning, progress);
   return tuning;
 }
 
-Status tuneCommand(const TuneOptions &options) {
-  if (!options.program.files.empty())
-    return tuneProgram(options);
-  Expected<Tuning> tuning = findOrMeasure(options);
-  return tuning ? report(*tuning, options.json, options.svg) : tuning.status();
+StoreOptions storeOptions(const TuneOptions &options) {
+  return {.again = options.again, .not_writable = [](const Status &why) {
+            fmt::print(stderr, "tegula: warning: the result will be shown, but not kept: {}\n", why.message());
+          }};
+}
+
+void watch(TuningOptions &options, Progress &progress) {
+  options.progress = [&](const TuningProgress &step) {
+    if (step.timed > 0)
+      InterruptFlag::keepResults();
+    progress.show(step.activity, step.fraction);
+  };
+  options.stopped = InterruptFlag::isSet;
+}
+
+Outcome tuneCommand(const TuneOptions &options) {
+  TEGULA_RETURN_IF_ERROR(options.files.check());
+  return options.program.files.empty() ? report(tuneAttention(options), options.files) : tuneProgram(options);
 }
 
 } // namespace tegula::tools

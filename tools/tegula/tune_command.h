@@ -2,26 +2,32 @@
 #pragma once
 
 #include "files.h"
+#include "outcome.h"
 #include "progress.h"
-#include "tegula/search.h"
+#include "tegula/tune_once.h"
 #include "tune_options.h"
 
 namespace tegula::tools {
 
 /// Tunes, remembers the result, and prints it.
-Status tuneCommand(const TuneOptions &options);
+Outcome tuneCommand(const TuneOptions &options);
 
 /// Returns the options of a search, which shows its progress and ends at Ctrl-C.
 TuningOptions tuningOptions(const TuneOptions &options, Progress &progress);
+/// Returns how results are kept. A result that cannot be is announced on stderr before it is measured.
+StoreOptions storeOptions(const TuneOptions &options);
+/// Makes a search show its progress, and end at Ctrl-C.
+void watch(TuningOptions &options, Progress &progress);
 
-/// Writes the files that a user asked for, and prints the table of a result.
-template <class Result> Status report(const Result &result, const std::string &json, const std::string &svg) {
-  if (!json.empty())
-    TEGULA_RETURN_IF_ERROR(writeFile("--json", json, toJson(result)));
-  if (!svg.empty())
-    TEGULA_RETURN_IF_ERROR(writeFile("--svg", svg, toSvg(result)));
-  TEGULA_RETURN_IF_ERROR(print(toTable(result)));
-  return result.best ? Status() : Status(ErrorCode::internal, "no schedule was timed");
+/// Prints the table of a result, and writes the files that a user asked for.
+template <class Result> Outcome report(const Expected<Result> &result, const ReportFiles &files) {
+  if (!result)
+    return result.status();
+  Outcome outcome = result->best ? Status() : Status(ErrorCode::internal, "no schedule was timed");
+  outcome.add(print(toTable(*result)));
+  files.write(outcome, toJson(*result), toHtml(*result));
+  outcome.add(result->store_error);
+  return outcome;
 }
 
 } // namespace tegula::tools

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char *kExamples = R"(Examples:
   tegula tune --dtype bf16 --head-dim 128 --heads 16 --seqlen-q 4096
-  tegula tune --target cpu --backward --svg landscape.svg
+  tegula tune --target cpu --backward --html landscape.html
   tegula tune --dtype bf16 --head-dim 128 --heads 16 --seqlen-q 4096 --variant softcap
   tegula tune --dtype bf16 --seqlen-q 8192 --exhaustive     measures everything, to show what the tuner missed
   tegula tune --schedule "block_m=64 block_n=64" --schedule "block_m=96 block_n=96"     compares two schedules
@@ -17,9 +17,10 @@ constexpr const char *kExamples = R"(Examples:
 The results of PROGRAM are compared with those of the same program on the cores of this machine, without a schedule.
 What is found is kept in the folder `schedules` of $TEGULA_CACHE_DIR, $XDG_CACHE_HOME/tegula or ~/.cache/tegula,
 for this device, driver and compiler. `tegula attention` and `tegula bench` use it for the same variant and lengths
-that differ by a factor of 2 at most; with --untuned they do not. Ctrl-C ends a tuning and keeps what it has found
-so far.
-Exit code: 0 if a schedule was found, 1 if none or something failed, 2 for bad input.)";
+that differ by a factor of 2 at most; with --untuned they do not. Ctrl-C ends a tuning within a second and keeps what
+it has found so far, unless the result that is kept already is better.
+Exit code: 0 if a schedule was found, 1 if none or something failed, 2 for bad input, 3 if one was found, but it could
+not be kept, or a file could not be written.)";
 
 constexpr int kMaxCandidates = 100000;
 constexpr int kMaxRounds = 1000;
@@ -52,8 +53,7 @@ void addTuneOptions(CLI::App &command, TuneOptions &o) {
   command.add_flag("--again", o.again, "Measure even if the result is known");
   command.add_flag("--exhaustive", o.exhaustive, "Then time every schedule to the end and compare; takes minutes");
   addGiven(command, o);
-  command.add_option("--json", o.json, "Write all figures there")->type_name("FILE");
-  command.add_option("--svg", o.svg, "Draw the landscape there")->type_name("FILE");
+  addReportFiles(command, o.files, "Draw the landscape there, as a page for a browser");
   command.footer(kExamples);
 }
 

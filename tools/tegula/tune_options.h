@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attention_options.h"
+#include "outcome.h"
 #include "program_options.h"
 
 #include <optional>
@@ -22,8 +23,7 @@ struct TuneOptions {
   std::vector<Schedule> schedules; ///< If not empty, only these are timed.
   int rounds = 5;
   double seconds = 0.1; ///< The time of each of them in a round.
-  std::string json;     ///< Files to write; empty means none.
-  std::string svg;
+  ReportFiles files;
 };
 
 void addTuneOptions(CLI::App &command, TuneOptions &options);

@@ -21,7 +21,9 @@ struct TuningSetup {
 /// Returns the setup for "auto", "cpu" or "cuda".
 Expected<TuningSetup> makeTuningSetup(std::string_view target, bool no_cache);
 
-/// A scope in which Ctrl-C only sets a flag. The second Ctrl-C ends the program.
+/// A scope in which Ctrl-C says on stderr that it was seen, and sets a flag. If the program has not left the scope
+/// within a second, it ends, unless there are results to keep: some work on the host cannot be interrupted. The second
+/// Ctrl-C ends the program at once.
 class InterruptFlag {
 public:
   InterruptFlag();
@@ -30,6 +32,8 @@ public:
   InterruptFlag &operator=(const InterruptFlag &) = delete;
 
   static bool isSet();
+  /// Says that there are results to keep from now on.
+  static void keepResults();
 };
 
 } // namespace tegula::tools

@@ -5,6 +5,7 @@
 #include "tegula/status.h"
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -20,10 +21,16 @@ enum class FrameEnd {
   complete,
   closed,   ///< The other side is gone, or sent bytes that are no frame.
   too_late, ///< The deadline passed.
+  stopped,  ///< The caller asked to stop.
 };
 
-/// Sends or receives one frame. Neither function raises a signal. The socket may be blocking or not.
-FrameEnd sendFrame(int socket, std::string_view bytes, Deadline deadline = kNoDeadline);
-FrameEnd receiveFrame(int socket, std::string &bytes, Deadline deadline = kNoDeadline);
+/// Returns true if a wait must end. Empty: never. It is asked every few hundredths of a second while a call waits, and
+/// at each signal that interrupts the wait.
+using StopRequest = std::function<bool()>;
+
+/// Sends or receives one frame. Neither function raises a signal. The socket may be blocking or not. After an end that
+/// is not `complete`, the stream cannot be used any more.
+FrameEnd sendFrame(int socket, std::string_view bytes, Deadline deadline = kNoDeadline, const StopRequest &stop = {});
+FrameEnd receiveFrame(int socket, std::string &bytes, Deadline deadline = kNoDeadline, const StopRequest &stop = {});
 
 } // namespace tegula

@@ -75,6 +75,24 @@ struct Requirement {
   std::string why;
 };
 
+/// One of several programs of a kernel, such as a recording with other tile sizes.
+struct NamedProgram {
+  std::string name; ///< For people, such as the name of a file.
+  Program program;
+  std::array<Size, 3> grid = {1, 1, 1}; ///< As of KernelSpec::grid.
+};
+
+/// The identity of a program among those of a kernel, in whatever order they are given.
+struct ProgramIdentity {
+  std::string name = {};
+  std::string digest = {}; ///< Digest of the text without source locations: 32 hex digits.
+  int value = 0;           ///< The value of the tunable `program`, made of the digest.
+
+  bool operator==(const ProgramIdentity &) const = default;
+};
+
+ProgramIdentity identityOf(const NamedProgram &program);
+
 namespace spec_details {
 
 inline TensorArg recorded(const TensorSpec &tensor, const Sizes &) {
@@ -104,6 +122,10 @@ public:
   /// Describes programs that are recorded elsewhere. Their parameters are these arguments, in any order.
   static KernelSpec ofPrograms(KernelName name, std::vector<ArgumentSpec> arguments, Record record,
                                std::vector<Tunable> tunables = {});
+  /// Describes one kernel of several programs. If there is more than one, the tunable `program` selects it, by the
+  /// value of its identity; the first is used without tuning. The kernel has the name of the programs; if they differ,
+  /// the first one in alphabetical order. Tuned results do not depend on the order of the programs.
+  static KernelSpec ofPrograms(std::vector<NamedProgram> programs, std::vector<ArgumentSpec> arguments);
 
   /// Sets the number of program instances along each axis.
   KernelSpec &&grid(Size x, Size y = 1, Size z = 1) &&;
@@ -126,6 +148,10 @@ public:
   const std::vector<Requirement> &legal() const { return legal_; }
   const Schedule &schedule() const { return schedule_; }
   const std::optional<std::vector<ScheduleSpace>> &searched() const { return boxes_; }
+  /// Returns the named programs; none if the kernel was not described by such.
+  const std::vector<NamedProgram> &programs() const { return programs_; }
+  /// Returns the kernel with only the program of this value, which must be that of one of programs().
+  KernelSpec only(int64_t value) const;
 
   /// Returns the configuration with a value for each tunable and, if it gives no field of a schedule, the default
   /// schedule. Returns invalid_argument for an unknown tunable, and for one that a requirement excludes.
@@ -149,6 +175,7 @@ private:
   std::vector<Requirement> legal_;
   Schedule schedule_;
   std::optional<std::vector<ScheduleSpace>> boxes_;
+  std::vector<NamedProgram> programs_;
   Record record_;
 };
 

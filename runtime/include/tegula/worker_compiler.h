@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,9 @@ struct WorkerOptions {
   int64_t program_bytes = int64_t{4} << 20;      ///< The longest program text that is accepted.
   /// Directory for the requests that made a worker fail. If empty, it is `reproducers` in the user's cache directory.
   std::string reproducers = {};
+  /// Asked every few hundredths of a second while compile() waits, by the thread that called it. True ends the
+  /// compilation with the error `cancelled`, and its worker.
+  std::function<bool()> stopped = {};
 };
 
 /// Makes a compiler that asks worker processes. A worker is started when it is needed. It gets nothing from this
@@ -28,8 +32,9 @@ struct WorkerOptions {
 /// replaced after a failure. No thread is made, and no signal handler is changed; a worker that ends raises SIGCHLD, as
 /// every child does. All workers end with the compiler, or with this process.
 /// compile() has further errors: compile_crashed (the worker died), compile_timeout and resource_exhausted (the worker
-/// ran into a limit). Each has the worker's output and the path of a file that `tegula-opt --replay` compiles again.
-/// Returns unsupported if there is no tegula-cc. Returns forked_child in a fork of the process that made the compiler.
+/// ran into a limit), and cancelled (WorkerOptions::stopped). Each but the last has the worker's output and the path of
+/// a file that `tegula-opt --replay` compiles again. Returns unsupported if there is no tegula-cc. Returns forked_child
+/// in a fork of the process that made the compiler.
 std::unique_ptr<Compiler> makeWorkerCompiler(const WorkerOptions &options = {});
 
 /// Returns the path of tegula-cc that an empty WorkerOptions::program stands for. Returns unsupported, with where it

@@ -6,26 +6,12 @@
 #include "tegula/exploration.h"
 #include "tegula/output_check.h"
 #include "tegula/plan_tuner.h"
-#include "tegula/tuning_store.h"
+#include "tegula/tune_once.h"
 
-#include <chrono>
 #include <memory>
 #include <vector>
 
 namespace tegula {
-
-struct StoreOptions {
-  bool again = false; ///< Measure although the result is known, as `exhaustive` and `given` of TuningOptions do.
-  /// The longest wait for another process that tunes on the same machine.
-  std::chrono::milliseconds patience = std::chrono::minutes(10);
-};
-
-/// Returns the result for the task's kernel and sizes from the store. If there is none, or it was stopped, tunes and
-/// saves what it finds. A `compiler` of makeCachingCompiler() compiles no candidate again after an interruption.
-/// Returns the errors of tune() and TuningStore::save.
-Expected<PlanTuning> tuneOnce(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
-                              const TuningStore &store, const TuningOptions &options = {},
-                              const StoreOptions &stored = {});
 
 /// Computes the right outputs of a task at its checked sizes: with its reference, or with the plan on the cores of this
 /// machine, without tuning.

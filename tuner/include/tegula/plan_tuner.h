@@ -46,10 +46,10 @@ struct PlanTuning : SearchResult {
 Expected<PlanTuning> tune(const PlanTask &task, const TuningDevice &machine, Compiler &compiler,
                           const TuningOptions &options = {});
 
-// As those of tuner.h. A plot has the first two tunables as axes.
+// As those of tuner.h. Tunables come before the fields of the schedule.
 std::string toTable(const PlanTuning &tuning);
 std::string toJson(const PlanTuning &tuning);
-std::string toSvg(const PlanTuning &tuning);
+std::string toHtml(const PlanTuning &tuning);
 Expected<PlanTuning> parsePlanTuning(const std::string &json);
 
 } // namespace tegula

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "tegula/artifact.h"
-#include "tegula/configuration.h"
+#include "tegula/kernel_spec.h"
 
 #include <cstdint>
 #include <functional>
@@ -47,7 +47,8 @@ enum class CandidateState {
   hung,       ///< It did not end in time.
   wrong,      ///< Its results are not within the error bound.
   checked,    ///< Its results are right; it has not been timed.
-  beaten,     ///< It was timed, and stopped when it had lost.
+  beaten,     ///< It was timed, and stopped when it had lost. Its few samples are rough.
+  unfinished, ///< It was timed, and the search ended before it had lost.
   finalist,   ///< It was timed to the end.
 };
 
@@ -71,13 +72,15 @@ struct Candidate {
   Sizes tunables = {};                              ///< Values of the tunables of a described kernel.
 
   bool timed() const { return samples > 0; }
+  bool timedToTheEnd() const { return state == CandidateState::finalist; }
   Configuration configuration() const { return {tunables, schedule}; }
 };
 
 /// The result of timing every candidate to the end.
 struct Exhaustive {
   size_t timed = 0;
-  std::optional<size_t> best = {}; ///< Index of the fastest candidate that is right.
+  /// Index of the fastest candidate that is right. Nothing if the caller stopped the comparison.
+  std::optional<size_t> best = {};
 };
 
 /// The candidates of a search with their figures, and the fastest of them.
@@ -87,19 +90,33 @@ struct SearchResult {
   std::vector<Candidate> candidates = {};
   std::optional<size_t> best = {};           ///< Index of the fastest candidate that is right; none if none was timed.
   bool complete = false;                     ///< The race was not stopped.
-  std::optional<Exhaustive> exhaustive = {}; ///< If present, `ms` of all candidates is from it.
+  std::optional<Exhaustive> exhaustive = {}; ///< If it has a best candidate, `ms` of all candidates is from it.
   bool known = false;                        ///< The result was read from a store instead of measured.
   bool given = false;                        ///< The candidates were TuningOptions::given, in their order.
   double seconds = 0;
+  /// The programs of a kernel of several. The tunable `program` of a candidate is the value of one of them.
+  std::vector<ProgramIdentity> programs = {};
+  bool outranked = false;  ///< tuneOnce(): the store keeps an earlier result, which is better (isBetter).
+  Status store_error = {}; ///< tuneOnce(): why the result could not be kept.
 
   const Candidate *winner() const { return best ? &candidates[*best] : nullptr; }
+  /// Returns the program of a candidate; null if the kernel has only one.
+  const ProgramIdentity *programOf(const Candidate &candidate) const;
+  /// Returns the configuration as people read it: the name of the program first, if there are several.
+  std::string nameOf(const Candidate &candidate) const;
   /// Returns the number of candidates whose state is `state`.
   size_t count(CandidateState state) const;
 };
 
+/// Returns true if `a` says more than `b` about the same problem on the same machine. A result that was not stopped is
+/// better than one that was. Then one whose winner was timed to the end is better than one whose winner was not. Of two
+/// that were not timed to the end, the one with more samples of its winner is better.
+bool isBetter(const SearchResult &a, const SearchResult &b);
+
 struct TuningProgress {
   std::string_view activity; ///< "compiling and checking" or "timing".
   double fraction = 0;       ///< The part of the activity that is done.
+  size_t timed = 0;          ///< The number of candidates that have been timed so far.
 };
 
 struct TuningOptions {
@@ -120,7 +137,9 @@ struct TuningOptions {
   /// The program that runs candidates. Empty: tegula-measure next to this code, in ../bin or in ../../bin.
   std::string measurer = {};
   std::function<void(const TuningProgress &)> progress = {};
-  std::function<bool()> stopped = {}; ///< Called often; true ends the tuning with the results so far.
+  /// Asked often, also while a call waits for the process that measures. True ends the search within a fraction of a
+  /// second, with the results so far. Compilations end with it if the compiler is asked, too (WorkerOptions::stopped).
+  std::function<bool()> stopped = {};
 };
 
 } // namespace tegula

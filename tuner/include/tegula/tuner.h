@@ -34,12 +34,13 @@ struct Tuning : SearchResult {
 Expected<Tuning> tune(const TuningTask &task, const TuningDevice &machine, Compiler &compiler,
                       const TuningOptions &options = {});
 
-/// Returns a table of all candidates with their figures, the fastest first, then the number of candidates in each
-/// state.
+/// Returns a table of the candidates that were timed to the end, one of those with few samples, and the number of
+/// candidates in each state. The fastest come first.
 std::string toTable(const Tuning &tuning);
 std::string toJson(const Tuning &tuning);
-/// Returns a plot: block_m over block_n, coloured by speed, in one panel for each choice of the other fields.
-std::string toSvg(const Tuning &tuning);
+/// Returns a page for a browser: tables of the times over the first two fields that differ, such as block_m and
+/// block_n, coloured by speed. There is one table for each choice of the other fields.
+std::string toHtml(const Tuning &tuning);
 
 /// Parses a result of toJson, without the limits of the machine. The error invalid_argument says what is wrong with the
 /// text.

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -21,10 +22,13 @@ public:
 
   explicit TuningStore(std::filesystem::path folder = userDirectory()) : folder_(std::move(folder)) {}
 
-  /// Replaces the result for the same key at once: readers see the old file or the new one. The error
-  /// resource_exhausted names the directory if it cannot be written to.
-  Status save(const Tuning &tuning) const;
-  Status save(const PlanTuning &tuning) const;
+  /// Replaces the result for the same key at once: readers see the old file or the new one. Returns false if there is
+  /// no winner, or if the old result is better (isBetter) and stays, also if another process has just written it. The
+  /// error resource_exhausted names the directory if it cannot be written to.
+  Expected<bool> save(const Tuning &tuning) const;
+  Expected<bool> save(const PlanTuning &tuning) const;
+  /// Returns the error that save() would return for every result.
+  Status checkWritable() const;
 
   /// Returns the result for exactly this key. A file that cannot be read does not count.
   std::optional<Tuning> find(const TuningTask &task, const TuningDevice &machine) const;
@@ -33,8 +37,10 @@ public:
                                  const TuningDevice &machine) const;
 
   /// Keeps other processes of this user from tuning on the machine as long as the returned object lives, because two
-  /// tunings would disturb each other's times. Waits at most `patience`, and then goes on without the lock.
-  std::shared_ptr<void> lock(const TuningDevice &machine, std::chrono::milliseconds patience) const;
+  /// tunings would disturb each other's times. Waits at most `patience`, or until `stopped` returns true, and then goes
+  /// on without the lock.
+  std::shared_ptr<void> lock(const TuningDevice &machine, std::chrono::milliseconds patience,
+                             const std::function<bool()> &stopped = {}) const;
 
   /// Returns all results of a machine, for plans. A file that cannot be read does not count, nor does a result for
   /// which memory does not suffice.

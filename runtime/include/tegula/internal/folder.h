@@ -57,6 +57,8 @@ public:
     Lock(Lock &&other) noexcept
         : folder_(std::exchange(other.folder_, nullptr)), name_(std::move(other.name_)), file_(std::move(other.file_)) {
     }
+    /// Returns true if the lock was taken.
+    explicit operator bool() const { return folder_ != nullptr; }
     ~Lock() {
       if (folder_ != nullptr)
         folder_->remove(name_); // Processes that wait for the lock have the file open.
@@ -68,7 +70,8 @@ public:
     Descriptor file_;
   };
 
-  /// Takes the lock of a file. Waits at most `patience`, and then goes on without the lock, which only saves work.
+  /// Takes the lock of a file, which one process or thread has at a time. Waits at most `patience`. Returns a lock that
+  /// is false if it could not be taken.
   Lock lock(const std::string &name, std::chrono::milliseconds patience) const;
 
   std::vector<FolderFile> files() const;

@@ -33,8 +33,9 @@ public:
   bool isListening() const;
 
   /// Sends a request and waits for the answer. After an error the process is gone. The errors are compile_timeout,
-  /// resource_exhausted for lack of memory, and compile_crashed, with how it ended and what it printed.
-  Expected<std::string> ask(const std::string &request, Deadline deadline);
+  /// cancelled if `stop` asked for it, resource_exhausted for lack of memory, and compile_crashed, with how it ended
+  /// and what it printed.
+  Expected<std::string> ask(const std::string &request, Deadline deadline, const StopRequest &stop = {});
 
 private:
   WorkerProcess(Descriptor socket, Descriptor messages, pid_t pid, std::string role)
