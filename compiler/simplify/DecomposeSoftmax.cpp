@@ -78,14 +78,15 @@ static bool mayFuse(tile::SoftmaxUpdateOp op) {
 }
 
 namespace {
-/// The updated state of the rows, and `far`: i1, true if the maximum of some row is too far from 0 for fused exponents.
+/// The updated state of the rows, and the scores relative to what fused exponents subtract.
 struct RaisedRows : Rows {
-  Value far;
+  RelativeScores scores;
 };
 } // namespace
 
 /// Gives each row with a score above `limit` a new maximum. The largest as integers suffice to show that there is no
-/// such row, unless the limit is negative. If scores are not negative, it hardly ever is.
+/// such row, unless the limit is negative. If scores are not negative, it hardly ever is. If exponents are fused, and
+/// the maximum of some row is too far from 0 for it, returns the scores as differences.
 static RaisedRows raised(LocBuilder &b, ScaledScores s, Value limit, tile::SoftmaxUpdateOp op) {
   Value oldMax = op.getMax(), oldSum = op.getSum();
   Type rows = oldMax.getType();
@@ -99,12 +100,14 @@ static RaisedRows raised(LocBuilder &b, ScaledScores s, Value limit, tile::Softm
   auto raise = [&](LocBuilder &b) -> SmallVector<Value> {
     Value blockMax = scaled(b, asIntegers ? maximaOf(b, s.tile, largest) : largest, s.scale);
     auto [m, l, alpha, any] = updateMax(b, op, blockMax, limit);
-    return {m, l, alpha, any, tile::AnyOp::create(b, exceedsFusedRange(b, op, subtractedMax(b, m)))};
+    Value subtracted = subtractedMax(b, m);
+    auto [tile, origin] = mayFuse(op) ? withinFusedRange(b, op, s, subtracted) : RelativeScores{s.tile, subtracted};
+    return {m, l, alpha, any, tile, origin};
   };
   Value one = floatConstant(b, rows, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
-  auto keep = [&](LocBuilder &) -> SmallVector<Value> { return {oldMax, oldSum, one, none, none}; };
+  auto keep = [&](LocBuilder &) -> SmallVector<Value> { return {oldMax, oldSum, one, none, s.tile, oldMax}; };
   ResultRange values = rareBranch(b, tile::AnyOp::create(b, mayExceed), raise, keep);
-  return {{values[0], values[1], values[2], values[3]}, values[4]};
+  return {{values[0], values[1], values[2], values[3]}, {values[4], values[5]}};
 }
 
 /// Emits the update for tensor cores. Rows are rescaled only if their maximum has grown by 2^8. After the first block
@@ -114,8 +117,9 @@ static SoftmaxState roundedUpdate(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   ScaledScores s = mayFuse(op) ? withoutScale(op.getScores(), /*andAdded=*/false) : ScaledScores{op.getScores()};
   Value limit = arith::AddFOp::create(b, op.getMax(), floatConstant(b, rows, kRescaleThresholdLog2 * ln2));
   RaisedRows now = raised(b, s, limit, op);
-  Value origin = subtractedMax(b, now.m);
-  Value p = mayFuse(op) ? probabilities(b, s, origin, now.far) : math::Exp2Op::create(b, exactExponents(b, s, origin));
+  Value exponents = mayFuse(op) ? fusedExponents(b, {now.scores.tile, s.scale}, now.scores.origin)
+                                : exactExponents(b, s, subtractedMax(b, now.m));
+  Value p = math::Exp2Op::create(b, exponents);
   Value newSum = arith::AddFOp::create(b, now.l, reduceRows(b, tile::Reduction::Add, p, rows));
   return {now.m, newSum, accumulate(b, op, p, now.any, now.alpha)};
 }

@@ -153,7 +153,7 @@ public:
     Value tooLarge =
         arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, attempt.sum, floatConstant(b, rows_, largestSum()));
     Value isWrong = arith::OrIOp::create(b, isExact, tile::AnyOp::create(b, tooLarge));
-    auto exact = [&](LocBuilder &b) { return exactUpdate(b, scoresAfter(b, attempt, isExact), isFirst).values(); };
+    auto exact = [&](LocBuilder &b) { return exactUpdate(b, scoresAfter(b, attempt, isFirst, isExact)).values(); };
     auto optimistic = [&](LocBuilder &b) {
       Value one = floatConstant(b, rows_, 1), none = arith::ConstantIntOp::create(b, b.getI1Type(), 0);
       return BlockUpdate{op_.getMax(), op_.getSum(), one, none, attempt.tile, attempt.sum}.values();
@@ -184,7 +184,7 @@ private:
       return [this, paths](LocBuilder &b) { return optimistic(b, chain_.repeated(b, paths)); };
     };
     auto scores = [&](LocBuilder &b) {
-      return withSums(b, complete(b, dividing ? chain_.repeated(b, FastPaths::keep) : scores_).tile);
+      return withSums(b, dividing ? chain_.repeated(b, FastPaths::keep).tile : scores_.tile);
     };
     auto probabilities = [&](LocBuilder &b) -> SmallVector<Value> {
       if (!dividing)
@@ -201,29 +201,25 @@ private:
     return withSums(b, math::Exp2Op::create(b, fusedExponents(b, scores, op_.getMax())));
   }
 
-  /// Returns the scores with the term that is added to them, if there is one.
-  ScaledScores complete(LocBuilder &b, const ScaledScores &scores) {
-    return scores.added ? ScaledScores{computed(b, scores)} : scores;
+  /// Returns the scores, with the term that is added to them. Takes them from `attempt` if they are there. A term would
+  /// have to be kept in registers; only the first iteration, which has no optimistic path, uses it.
+  ScaledScores scoresAfter(LocBuilder &b, const Attempt &attempt, Value isFirst, Value isExact) {
+    Value scale = scores_.added ? Value() : scores_.scale;
+    auto completed = [&](LocBuilder &b, const ScaledScores &s) { return s.added ? computed(b, s) : s.tile; };
+    auto held = [&](LocBuilder &b) -> SmallVector<Value> {
+      return {completed(b, {attempt.tile, scores_.scale, scores_.added})};
+    };
+    auto again = [&](LocBuilder &b) -> SmallVector<Value> { return {completed(b, chain_.again(b))}; };
+    return {branch(b, scores_.added ? isFirst : isExact, held, again)[0], scale};
   }
 
-  /// Returns the scores that `attempt` holds if `isExact` is true. Otherwise computes them again.
-  ScaledScores scoresAfter(LocBuilder &b, const Attempt &attempt, Value isExact) {
-    auto held = [&](LocBuilder &) -> SmallVector<Value> { return {attempt.tile}; };
-    auto again = [&](LocBuilder &b) -> SmallVector<Value> { return {complete(b, chain_.again(b)).tile}; };
-    Value tile = branch(b, isExact, held, again)[0];
-    return {tile, scores_.added ? Value() : scores_.scale};
-  }
-
-  /// Finds the maxima of the block's scores first. Exponents are fused in the first iteration only, in which all rows
-  /// come here.
-  BlockUpdate exactUpdate(LocBuilder &b, const ScaledScores &scores, Value isFirst) {
+  /// Finds the maxima of the block's scores before the exponentials.
+  BlockUpdate exactUpdate(LocBuilder &b, const ScaledScores &scores) {
     Value limit = arith::AddFOp::create(b, op_.getMax(), floatConstant(b, rows_, kRescaleThresholdLog2 * ln2));
     Value largest = scaled(b, reduceRows(b, tile::Reduction::Max, scores.tile, rows_), scores.scale);
     auto [m, l, alpha, any] = updateMax(b, op_, largest, limit);
-    Value origin = subtractedMax(b, m), yes = arith::ConstantIntOp::create(b, b.getI1Type(), 1);
-    Value isLater = arith::XOrIOp::create(b, isFirst, yes);
-    Value anyFar = tile::AnyOp::create(b, exceedsFusedRange(b, op_, origin));
-    Value p = probabilities(b, scores, origin, arith::OrIOp::create(b, isLater, anyFar));
+    auto [tile, origin] = withinFusedRange(b, op_, scores, subtractedMax(b, m));
+    Value p = math::Exp2Op::create(b, fusedExponents(b, {tile, scores.scale}, origin));
     return {m, l, alpha, any, p, reduceRows(b, tile::Reduction::Add, p, rows_)};
   }
 

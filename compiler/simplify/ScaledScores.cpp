@@ -154,14 +154,14 @@ Value exactExponents(LocBuilder &b, const ScaledScores &s, Value origin) {
   return relativeExponent(b, computed(b, s), acrossColumns(b, origin, s.tile.getType()));
 }
 
-Value probabilities(LocBuilder &b, const ScaledScores &s, Value origin, Value exact) {
-  using Exponents = Value (*)(LocBuilder &, const ScaledScores &, Value);
-  auto side = [&](Exponents exponents) {
-    return [&s, origin, exponents](LocBuilder &b) -> SmallVector<Value> {
-      return {math::Exp2Op::create(b, exponents(b, s, origin))};
-    };
-  };
-  return rareBranch(b, exact, side(exactExponents), side(fusedExponents))[0];
+RelativeScores differences(LocBuilder &b, const ScaledScores &s, Value origin) {
+  Type matrix = s.tile.getType();
+  Value difference = arith::SubFOp::create(b, computed(b, s), acrossColumns(b, origin, matrix));
+  Value zero = floatConstant(b, origin.getType(), 0);
+  if (!s.scale)
+    return {difference, zero};
+  Value inverse = arith::DivFOp::create(b, floatConstant(b, s.scale.getType(), 1), s.scale);
+  return {arith::MulFOp::create(b, difference, splat(b, matrix, inverse)), zero};
 }
 
 } // namespace tegula::simplify

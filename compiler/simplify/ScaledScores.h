@@ -25,8 +25,11 @@ mlir::Value fusedExponents(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s,
 /// Returns the same exponents with rounded scores and the difference first. They are exactly 0 where a score equals
 /// `origin`, and right for all finite scores.
 mlir::Value exactExponents(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin);
-/// Returns exp(s - origin). Exponents are exact if `exact` (i1) is true, otherwise fused. The exponentials are in both
-/// sides of the branch, because ptxas does not interleave instructions across it.
-mlir::Value probabilities(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin, mlir::Value exact);
-
+/// Scores and the numbers, one per row, that their exponents subtract.
+struct RelativeScores {
+  mlir::Value tile, origin;
+};
+/// Returns (s - origin) / scale, relative to 0. `fusedExponents` of it with the scale of `s` are right for all finite
+/// scores, and exactly 0 where a score equals `origin`.
+RelativeScores differences(mlir::ImplicitLocOpBuilder &b, const ScaledScores &s, mlir::Value origin);
 } // namespace tegula::simplify

@@ -75,6 +75,16 @@ ResultRange rareBranch(LocBuilder &b, Value condition, BuildValues then, BuildVa
   return op.getResults();
 }
 
+RelativeScores withinFusedRange(LocBuilder &b, tile::SoftmaxUpdateOp op, const ScaledScores &s, Value origin) {
+  auto exact = [&](LocBuilder &b) -> SmallVector<Value> {
+    auto [tile, zero] = differences(b, s, origin);
+    return {tile, zero};
+  };
+  auto fused = [&](LocBuilder &) -> SmallVector<Value> { return {s.tile, origin}; };
+  ResultRange values = rareBranch(b, tile::AnyOp::create(b, exceedsFusedRange(b, op, origin)), exact, fused);
+  return {values[0], values[1]};
+}
+
 Rows updateMax(LocBuilder &b, tile::SoftmaxUpdateOp op, Value largest, Value limit) {
   Value exceeds = isAbove(b, largest, limit), old = op.getMax();
   Value m = arith::SelectOp::create(b, exceeds, largest, old);

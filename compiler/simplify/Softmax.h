@@ -2,6 +2,7 @@
 // The online softmax in elementary operations: the common parts of its two forms for tensor cores.
 #pragma once
 
+#include "compiler/simplify/ScaledScores.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,6 +43,11 @@ mlir::Value minusOrigin(mlir::ImplicitLocOpBuilder &b, mlir::Value origin);
 /// Returns an i1 per row: true if `max` is so far from 0 that rounding P to the type of V, f16 or bf16, would show the
 /// error of a fused exponent. Also true for -inf. In all other rows, rounding P gives exactly 1 for the largest score.
 mlir::Value exceedsFusedRange(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value max);
+
+/// Returns scores and origins that fused exponents are exact enough for: `s` and `origin`, or differences if the origin
+/// of some row exceeds the range.
+RelativeScores withinFusedRange(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, const ScaledScores &s,
+                                mlir::Value origin);
 
 using BuildValues = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ImplicitLocOpBuilder &)>;
 /// Emits `scf.if condition`. The two functions emit its sides and return what these yield.
