@@ -172,9 +172,9 @@ static LogicalResult lower(Threads &t, sm::PartialReduceOp op) {
 
 //===-- Conditions -----------------------------------------------------------------------------------------------===//
 
-/// Adds the branches that depend on the condition: branches that it guards, alone or together with other conditions,
-/// and branches that are guarded by a condition that such a branch returns. Returns false if anything else uses the
-/// condition.
+/// Adds the branches and selects that depend on the condition: those that it guards, alone or together with other
+/// conditions, and those that are guarded by a condition that such a branch returns. Returns false if anything else
+/// uses the condition.
 static bool findBranches(Value condition, SetVector<Operation *> &branches) {
   return llvm::all_of(condition.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -182,7 +182,7 @@ static bool findBranches(Value condition, SetVector<Operation *> &branches) {
       return findBranches(yield->getParentOp()->getResult(use.getOperandNumber()), branches);
     if (isa<arith::AndIOp, arith::OrIOp>(user))
       return findBranches(user->getResult(0), branches);
-    if (!isa<scf::IfOp>(user))
+    if (!isa<scf::IfOp, arith::SelectOp>(user))
       return false;
     branches.insert(user);
     return llvm::all_of(user->getResults(),

@@ -322,10 +322,11 @@ func.func @columns_between_warps(%x: !tile.view<1xi32>) {
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // A warp may vote for itself on a branch that reads what others have written to shared memory, also if something else
-// makes all warps take the branch.
+// makes all warps take the branch, and on a select.
 // CHECK-LABEL: func.func @own_reads
 // CHECK: %[[ANY:.*]] = nvvm.vote.sync any
 // CHECK: %[[TAKEN:.*]] = arith.ori %[[ANY]],
+// CHECK: arith.select %[[ANY]],
 // CHECK: scf.if %[[TAKEN]]
 // CHECK: ldmatrix
 module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
@@ -339,6 +340,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
     %positive = arith.cmpf ogt, %p, %zero : tensor<64x4xf32, #parts>
     %any = tile.any %positive : tensor<64x4xi1, #parts>
     %taken = arith.ori %any, %always : i1
+    %largest = arith.select %any, %p, %zero : tensor<64x4xf32, #parts>
     %r = scf.if %taken -> tensor<64x16xbf16, #acc> {
       %read = sm.read %b : !sm.shared<64x16xbf16, 32> -> tensor<64x16xbf16, #acc>
       scf.yield %read : tensor<64x16xbf16, #acc>
@@ -346,6 +348,7 @@ module attributes {tile.num_warps = 4 : i64, tile.shared_bytes = 8192 : i64} {
       scf.yield %none : tensor<64x16xbf16, #acc>
     }
     tile.store %r, %y[%c0, %c0] : tensor<64x16xbf16, #acc>, !tile.view<2xbf16>
+    tile.store %largest, %s[%c0, %c0] : tensor<64x4xf32, #parts>, !tile.view<2xf32>
     return
   }
 }
