@@ -44,8 +44,8 @@ def DecomposeSoftmax : Pass<"decompose-softmax"> {
       warps have no registers for two forms of f16 exponents. If the scores end in a multiplication by a scalar, masked
       or not, it moves into the multiply-add, and only the scalar's sign is applied to the scores.
     - The fused form rounds m log2(e), but not s log2(e). Rounding P hides the error up to abs(m) of 8192 (bf16) or 512
-      (f16). If a maximum is farther from 0, a `tile.any` chooses the textbook form `(s * scale - m) * log2e` for rows
-      of the warp. It is right for all finite scores.
+      (f16). If a maximum is farther from 0, a `tile.any` replaces the scores of the warp by `(s * scale - m) / scale`,
+      and m by 0. The same multiply-add is then right for all finite scores.
 
     With `tile.optimistic_softmax`, the softmax is optimistic if V has 16 bits and the scores of an iteration come from
     one dot through arithmetic and loads:

@@ -33,17 +33,17 @@ module attributes {tile.optimistic_softmax = true} {
 // CHECK:     scf.yield %[[ATTEMPT]]#0
 // CHECK:     sm.opaque
 // CHECK:     tile.dot %[[Q]], %[[K]] {tile.warp_local, transpose_rhs}
-// The maximum comes before the exponentials. These are fused in the first block only:
+// The maximum comes before the exponentials. If it is far from 0, the scores become differences:
 // CHECK:   tile.reduce max %[[AGAIN]] axis 1
-// CHECK:   %[[IS_LATER:.*]] = arith.cmpi ne, %[[J]],
+// CHECK:   math.absf
 // CHECK:   %[[ANY_NEW_FAR:.*]] = tile.any
-// CHECK:   %[[SUBTRACTS:.*]] = arith.ori %[[IS_LATER]], %[[ANY_NEW_FAR]]
-// CHECK:   scf.if %[[SUBTRACTS]]
+// CHECK:   arith.select %[[ANY_NEW_FAR]], %{{.*}}, %{{.*}} : tensor<64xf32>
+// CHECK:   %[[DIFFERENCES:.*]] = scf.if %[[ANY_NEW_FAR]]
 // CHECK:     arith.subf
-// CHECK:     math.exp2
 // CHECK:   } else {
-// CHECK:     math.fma %[[AGAIN]],
-// CHECK:     math.exp2
+// CHECK:     scf.yield %[[AGAIN]]
+// CHECK:   math.fma %[[DIFFERENCES]],
+// CHECK:   math.exp2
 // CHECK: } else {
 // CHECK:   scf.yield %[[M]], %{{.*}}, %{{.*}}, %false, %[[ATTEMPT]]#0, %[[ATTEMPT]]#1
 func.func @masked_and_scaled(%q: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %V: !tile.view<2xbf16>, %scale: f32,
