@@ -7,10 +7,10 @@
  * changes a signal handler, the current CUDA context, the locale or the working directory. Any thread may make any
  * call; threads may share contexts and plans.
  *
- * Limits: sizes of tensors and counts of a grid are below 2^31, because positions in a kernel have 32 bits. A kernel
- * has at most 64 parameters, and its program text at most 4 MiB. On a GPU a grid has at most 65,535 instances along y
- * and z; attention has its batch and its heads there. Limits of fields are with the fields. A call that exceeds a limit
- * fails, and its message names the limit.
+ * Limits: sizes of tensors and counts of a grid are below 2^31, because positions in a kernel have 32 bits. Attention
+ * takes at most 2^30 - 1024 queries and keys. A kernel has at most 64 parameters, and its program text at most 4 MiB. On
+ * a GPU a grid has at most 65,535 instances along y and z; attention has its batch and its heads there. Limits of fields
+ * are with the fields. A call that exceeds a limit fails, and its message names the limit.
  *
  * Structures begin with their size, so that old hosts work with new libraries: initialise them with
  *   tegula_attention_problem problem = {.struct_size = sizeof problem};
