@@ -199,15 +199,12 @@ void LoopOrder::emitAwait(Number op) {
   emitReleases();
 }
 
-/// Emits the reads of slots to registers that wait for nothing else, also those that load what TMA could not copy.
+/// Emits the reads of slots to registers that wait for nothing else.
 void LoopOrder::emitReads() {
   if (inFlight_ == 0)
     return;
-  auto isRead = [&](Number op) {
-    return isa<sm::ReadOp, sm::ReadOrLoadOp>(ops_[op]) && readsSlotByLanes(ops_[op]) && !isDelayed(ops_[op]);
-  };
   for (Number op = 0; op < ops_.size(); ++op)
-    if (isRead(op) && isReady(op))
+    if (isa<sm::ReadOp>(ops_[op]) && readsSlotByLanes(ops_[op]) && !isDelayed(ops_[op]) && isReady(op))
       emit(op);
 }
 
