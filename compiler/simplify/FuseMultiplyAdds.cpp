@@ -110,6 +110,17 @@ struct Exponent {
 };
 } // namespace
 
+/// Returns true if `value` is computed from the largest elements of rows by elementwise ops.
+static bool isFromMaxima(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto reduce = dyn_cast_if_present<tile::ReduceOp>(op))
+    return reduce.getKind() == tile::Reduction::Max;
+  return op && (op->hasTrait<OpTrait::Elementwise>() || isa<tile::ReshapeOp>(op)) &&
+         llvm::any_of(op->getOperands(), isFromMaxima);
+}
+
+/// Returns the parts of an exponent. A maximum stays part of the tile: the difference from it must be exact, or the
+/// exponential of the largest element is not 1, and overflows if the maximum is far from 0.
 static Exponent asExponent(Value operand) {
   Exponent exponent{operand, {}};
   if (auto negation = operand.getDefiningOp<arith::NegFOp>())
@@ -117,7 +128,8 @@ static Exponent asExponent(Value operand) {
   Operation *sum = exponent.tile.getDefiningOp();
   if (!isa_and_present<arith::AddFOp, arith::SubFOp>(sum))
     return exponent;
-  exponent.addend = broadcastSource(sum->getOperand(1));
+  if (Value addend = broadcastSource(sum->getOperand(1)); addend && !isFromMaxima(addend))
+    exponent.addend = addend;
   if (exponent.addend)
     exponent.tile = sum->getOperand(0);
   exponent.addend_sign = isa<arith::SubFOp>(sum) ? -1 : 1;

@@ -129,6 +129,7 @@ def FuseMultiplyAdds : Pass<"fuse-multiply-adds", "::mlir::func::FuncOp"> {
     Exponents: `exp(a - b)`, where b is a broadcast of a smaller tile, becomes `exp2(fma(a, log2e, -b * log2e))`. If a
     is `x * c` with a scalar c, the result is `exp2(fma(x, c * log2e, -b * log2e))`. A select that makes masked elements
     of a -inf moves outside the multiply-add, because the sign of c is not known. It gives exp(-inf) = 0 for any b.
+    If b comes from a maximum (`tile.reduce max`), the difference stays, so that the largest exponential is exactly 1.
 
     Factors: before that, factors and divisors that are the same for all elements of an f32 tile become one scalar
     factor: `x * c / d` becomes `x * (c * (1 / d))`. A division then costs no more than a multiplication. The result is

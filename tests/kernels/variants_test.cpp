@@ -45,9 +45,11 @@ TEST(Variants, EachOneWithCausalMask) {
 
 TEST(Variants, EachOneOnTheOtherAlgorithms) {
   for (std::string_view part : variantParts())
-    for (Algorithm algorithm : {Algorithm::standard, Algorithm::flash1}) {
+    for (auto [algorithm, dtype] :
+         {std::pair{Algorithm::standard, f32}, {Algorithm::flash1, f32}, {Algorithm::flash1, bf16}}) {
       Case c = caseOf(std::string(part));
       c.algorithm = algorithm;
+      c.dtype = dtype;
       c.backward = false;
       runAllLengths(c);
     }

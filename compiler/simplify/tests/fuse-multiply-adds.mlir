@@ -41,6 +41,22 @@ func.func @any_score(%q: tensor<64x16xbf16>, %k: tensor<32x16xbf16>, %lse: tenso
   return %1 : tensor<64x32xf32>
 }
 
+// The difference from a maximum stays exact.
+// CHECK-LABEL: @relative_to_a_maximum
+// CHECK: %[[DIFFERENCE:.*]] = arith.subf
+// CHECK-NEXT: math.exp %[[DIFFERENCE]]
+func.func @relative_to_a_maximum(%s: tensor<64x32xf32>, %old: tensor<64xf32>, %a: tensor<64x16xbf16>,
+                                 %b: tensor<16x32xbf16>) -> (tensor<64x32xf32>, tensor<64x32xf32>) {
+  %d = tile.dot %a, %b : tensor<64x16xbf16>, tensor<16x32xbf16> -> tensor<64x32xf32>
+  %largest = tile.reduce max %s axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+  %m = arith.maxnumf %old, %largest : tensor<64xf32>
+  %column = tile.reshape %m : tensor<64xf32> -> tensor<64x1xf32>
+  %ms = tile.broadcast %column : tensor<64x1xf32> -> tensor<64x32xf32>
+  %0 = arith.subf %s, %ms : tensor<64x32xf32>
+  %1 = math.exp %0 : tensor<64x32xf32>
+  return %1, %d : tensor<64x32xf32>, tensor<64x32xf32>
+}
+
 // Of exp(-(c x + shift)), one multiply-add is left beside the exponential.
 
 // CHECK-LABEL: @negated
