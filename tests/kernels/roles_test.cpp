@@ -93,7 +93,7 @@ std::vector<uint16_t> attention(const Setting &setting) {
                                        .o = o.view(),
                                        .lse = contiguous(lse.data(), f32, {1, 2, queries}),
                                        .scale = 0.125f,
-                                       .variant = setting.bias},
+                                       .variant_tensors = setting.bias},
                                       {workspace.data(), int64_t(workspace.size())});
   EXPECT_TRUE(status.ok()) << status.message();
   const auto elements = o.elements();
