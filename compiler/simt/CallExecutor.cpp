@@ -56,7 +56,7 @@ private:
               NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp, NVVM::Barrier0Op, NVVM::BarrierOp,
               NVVM::BarrierArriveOp, NVVM::ElectSyncOp, NVVM::SyncWarpOp, NVVM::MmaOp, NVVM::ConvertFloatToTF32Op,
               LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp, LLVM::FPTruncOp, LLVM::SelectOp,
-              LLVM::InsertElementOp>([&](auto known) { return lower(known); })
+              LLVM::InsertElementOp, LLVM::ExtractElementOp>([&](auto known) { return lower(known); })
         .Default([&](Operation *other) -> LogicalResult {
           return isa<NVVM::NVVMDialect>(other->getDialect()) ? unknown(other) : success();
         });
@@ -292,6 +292,16 @@ private:
     Value element = LLVM::BitcastOp::create(b, b.getI16Type(), op.getValue());
     Value words = LLVM::InsertElementOp::create(b, vector, element, op.getPosition());
     return replace(op, LLVM::BitcastOp::create(b, type, words).getResult());
+  }
+
+  /// Extracts 16-bit integers, for the same reason.
+  LogicalResult lower(LLVM::ExtractElementOp op) {
+    if (!op.getType().isBF16())
+      return success();
+    auto type = cast<VectorType>(op.getVector().getType());
+    Value words = LLVM::BitcastOp::create(b, type.clone(b.getI16Type()), op.getVector());
+    Value word = LLVM::ExtractElementOp::create(b, words, op.getPosition());
+    return replace(op, LLVM::BitcastOp::create(b, op.getType(), word).getResult());
   }
 
   LLVM::LLVMFuncOp kernel_;

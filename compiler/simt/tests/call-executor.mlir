@@ -143,7 +143,8 @@ llvm.func @sequence() {
 // CHECK: %[[RESULT:.*]] = llvm.bitcast %[[CHOSEN]] : i16 to bf16
 // CHECK: llvm.store %[[RESULT]]
 // CHECK: llvm.insertelement %{{.*}}, %{{.*}}[%{{.*}} : i32] : vector<2xi16>
-// CHECK-NOT: llvm.insertelement {{.*}} : vector<2xbf16>
+// CHECK: llvm.extractelement %{{.*}}[%{{.*}} : i32] : vector<2xi16>
+// CHECK-NOT: element {{.*}} : vector<2xbf16>
 // CHECK: llvm.return
 llvm.func @host_without_bf16(%x: f32, %other: bf16, %condition: i1, %place: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32>} {
   %narrow = llvm.fptrunc %x : f32 to bf16
@@ -153,6 +154,8 @@ llvm.func @host_without_bf16(%x: f32, %other: bf16, %condition: i1, %place: i64)
   %first = llvm.mlir.constant(0 : i32) : i32
   %none = llvm.mlir.poison : vector<2xbf16>
   %pair = llvm.insertelement %chosen, %none[%first : i32] : vector<2xbf16>
+  %again = llvm.extractelement %pair[%first : i32] : vector<2xbf16>
   llvm.store %pair, %pointer : vector<2xbf16>, !llvm.ptr
+  llvm.store %again, %pointer : bf16, !llvm.ptr
   llvm.return
 }
