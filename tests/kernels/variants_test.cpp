@@ -11,8 +11,8 @@
 namespace tegula::testing {
 namespace {
 
-Case caseOf(std::string variant) {
-  return {.variant = std::move(variant),
+Case caseOf(const std::string &variant) {
+  return {.variant = variant,
           .schedule = {.block_m = 32, .block_n = 16},
           .backward = !hasExtremeScores(variant),
           .shape = {.batch = 2, .heads = 4, .kv_heads = 2, .head_dim = 16, .value_dim = 24}};
