@@ -10,6 +10,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace tegula::simplify {
 #define GEN_PASS_DEF_FUSEMULTIPLYADDS
@@ -112,11 +113,17 @@ struct Exponent {
 
 /// Returns true if `value` is computed from the largest elements of rows by elementwise ops.
 static bool isFromMaxima(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (auto reduce = dyn_cast_if_present<tile::ReduceOp>(op))
-    return reduce.getKind() == tile::Reduction::Max;
-  return op && (op->hasTrait<OpTrait::Elementwise>() || isa<tile::ReshapeOp>(op)) &&
-         llvm::any_of(op->getOperands(), isFromMaxima);
+  llvm::SetVector<Operation *> sources; // Each op once: a value may be an operand of many.
+  sources.insert(value.getDefiningOp());
+  for (size_t n = 0; n < sources.size(); ++n) {
+    Operation *op = sources[n];
+    if (auto reduce = dyn_cast_if_present<tile::ReduceOp>(op); reduce && reduce.getKind() == tile::Reduction::Max)
+      return true;
+    if (op && (op->hasTrait<OpTrait::Elementwise>() || isa<tile::ReshapeOp>(op)))
+      for (Value operand : op->getOperands())
+        sources.insert(operand.getDefiningOp());
+  }
+  return false;
 }
 
 /// Returns the parts of an exponent. A maximum stays part of the tile: the difference from it must be exact, or the
