@@ -403,7 +403,7 @@ def Sm_ChannelOp : Sm_Op<"channel", [MemoryEffects<[MemAlloc]>, ViewLikeOpInterf
     Tiles lie in the buffer `ring`, work indices next to the mbarriers. At first all slots are empty. The writers of a
     channel are the roles with an `sm.producer_load`, `sm.producer_store` or `sm.produce_work` of it, the readers those
     with an `sm.consumer_wait` or `sm.consume_work`. A slot is empty again when each reading warpgroup has released it.
-    If nobody releases a slot of the channel, the producer fills each slot once, without waiting. If consumers fill the
+    If no consumer releases a slot, the producer fills each slot once, without waiting. If consumers fill the
     slots for each other (`sm.producer_store`), each warpgroup has a full mbarrier of its own, and there are no empty
     ones.
 
