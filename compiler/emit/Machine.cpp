@@ -137,11 +137,32 @@ static void widenExtrema(Module &module) {
     }
 }
 
+/// Defines the function that LLVM calls to round f32 to bf16 on a CPU without an instruction for it. LLVM calls it even
+/// where code only moves a bf16 value. The libraries of some hosts lack it, and a kernel must need none.
+static void defineBf16Rounding(Module &module) {
+  auto makesBf16 = [](const Instruction &instruction) { return instruction.getType()->getScalarType()->isBFloatTy(); };
+  if (none_of(module, [&](Function &function) { return any_of(instructions(function), makesBf16); }))
+    return;
+  LLVMContext &context = module.getContext();
+  auto *type = FunctionType::get(Type::getBFloatTy(context), {Type::getFloatTy(context)}, /*isVarArg=*/false);
+  Function *function = Function::Create(type, GlobalValue::ExternalLinkage, "__truncsfbf2", module);
+  function->setVisibility(GlobalValue::HiddenVisibility);
+  IRBuilder<> builder(BasicBlock::Create(context, "", function));
+  Value *value = function->getArg(0), *bits = builder.CreateBitCast(value, builder.getInt32Ty());
+  Value *isOdd = builder.CreateAnd(builder.CreateLShr(bits, 16), 1);
+  Value *rounded = builder.CreateAdd(bits, builder.CreateAdd(isOdd, builder.getInt32(0x7fff)));
+  Value *quietNan = builder.CreateOr(bits, 0x400000);
+  Value *word = builder.CreateSelect(builder.CreateFCmpUNO(value, value), quietNan, rounded);
+  Value *half = builder.CreateTrunc(builder.CreateLShr(word, 16), builder.getInt16Ty());
+  builder.CreateRet(builder.CreateBitCast(half, type->getReturnType()));
+}
+
 void optimize(Module &module, TargetMachine &machine) {
   module.setDataLayout(machine.createDataLayout());
   module.setTargetTriple(machine.getTargetTriple());
   runPasses(module, &machine, machine.getOptLevel() == CodeGenOptLevel::None ? kFastPasses : kCpuPasses);
   widenExtrema(module);
+  defineBf16Rounding(module);
 }
 
 /// Compares bf16 values as f32. LLVM narrows comparisons of f32 where it can. If it cannot select the narrow

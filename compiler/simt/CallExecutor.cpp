@@ -55,8 +55,8 @@ private:
         .Case<NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::LdMatrixOp, NVVM::StMatrixOp, NVVM::CpAsyncOp,
               NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp, NVVM::Barrier0Op, NVVM::BarrierOp,
               NVVM::BarrierArriveOp, NVVM::ElectSyncOp, NVVM::SyncWarpOp, NVVM::MmaOp, NVVM::ConvertFloatToTF32Op,
-              LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp, LLVM::FPTruncOp, LLVM::SelectOp,
-              LLVM::InsertElementOp, LLVM::ExtractElementOp>([&](auto known) { return lower(known); })
+              LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, LLVM::AddressOfOp, LLVM::FPTruncOp>(
+            [&](auto known) { return lower(known); })
         .Default([&](Operation *other) -> LogicalResult {
           return isa<NVVM::NVVMDialect>(other->getDialect()) ? unknown(other) : success();
         });
@@ -264,44 +264,13 @@ private:
     return name.starts_with("llvm.nvvm.") ? unknown(op) : success();
   }
 
-  /// Calls the executor, because the host would call a function of its compiler's library.
+  /// Calls the executor, which rounds as a GPU does.
   LogicalResult lower(LLVM::FPTruncOp op) {
     if (!op.getType().isBF16())
       return success();
     Value word = calls_.compute(&SimtOps::to_bf16, op.getArg());
     Value half = LLVM::TruncOp::create(b, b.getI16Type(), word);
     return replace(op, LLVM::BitcastOp::create(b, op.getType(), half).getResult());
-  }
-
-  /// Selects 16-bit integers, because a host without bf16 would widen the operands and call that function, too.
-  LogicalResult lower(LLVM::SelectOp op) {
-    if (!op.getType().isBF16())
-      return success();
-    auto bits = [&](Value value) -> Value { return LLVM::BitcastOp::create(b, b.getI16Type(), value); };
-    Value yes = bits(op.getTrueValue()), no = bits(op.getFalseValue());
-    Value chosen = LLVM::SelectOp::create(b, op.getCondition(), yes, no);
-    return replace(op, LLVM::BitcastOp::create(b, op.getType(), chosen).getResult());
-  }
-
-  /// Inserts 16-bit integers, for the same reason.
-  LogicalResult lower(LLVM::InsertElementOp op) {
-    if (!op.getValue().getType().isBF16())
-      return success();
-    auto type = cast<VectorType>(op.getType());
-    Value vector = LLVM::BitcastOp::create(b, type.clone(b.getI16Type()), op.getVector());
-    Value element = LLVM::BitcastOp::create(b, b.getI16Type(), op.getValue());
-    Value words = LLVM::InsertElementOp::create(b, vector, element, op.getPosition());
-    return replace(op, LLVM::BitcastOp::create(b, type, words).getResult());
-  }
-
-  /// Extracts 16-bit integers, for the same reason.
-  LogicalResult lower(LLVM::ExtractElementOp op) {
-    if (!op.getType().isBF16())
-      return success();
-    auto type = cast<VectorType>(op.getVector().getType());
-    Value words = LLVM::BitcastOp::create(b, type.clone(b.getI16Type()), op.getVector());
-    Value word = LLVM::ExtractElementOp::create(b, words, op.getPosition());
-    return replace(op, LLVM::BitcastOp::create(b, op.getType(), word).getResult());
   }
 
   LLVM::LLVMFuncOp kernel_;

@@ -83,6 +83,24 @@ TEST(Compile, VectorsAreAsWideAsTheCpuAllows) {
   }
 }
 
+/// LLVM rounds to bf16 with a function of the host's library where the CPU has no instruction for it.
+TEST(Compile, Bf16NeedsNoLibraryOfTheHost) {
+  const std::string program = R"(
+module attributes {tile.version = 1 : i64} {
+  func.func @copy(%x: !tile.view<2xbf16> {tile.name = "x"}, %y: !tile.view<2xbf16> {tile.name = "y", tile.written}) {
+    %c0 = arith.constant 0 : index
+    %t = tile.load %x[%c0, %c0] : !tile.view<2xbf16> -> tensor<16x8xbf16>
+    tile.store %t, %y[%c0, %c0] : tensor<16x8xbf16>, !tile.view<2xbf16>
+    return
+  }
+}
+)";
+  for (auto [target, arch] : {std::pair("cpu", "x86-64-v3"), std::pair("simt", "sm_80"), std::pair("simt", "sm_90a")}) {
+    Expected<Artifact> artifact = compile(program, "", arch, target);
+    EXPECT_TRUE(artifact.ok()) << target << ": " << artifact.status().message();
+  }
+}
+
 TEST(Compile, CpusThatAreUnknownOrTooOldAreRefused) {
   expectRefusal(compile(kProgram, "", "pentium-12"), ErrorCode::invalid_argument,
                 "arch: no x86 CPU is called 'pentium-12'; legal are LLVM's names");

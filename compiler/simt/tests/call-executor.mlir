@@ -134,28 +134,15 @@ llvm.func @sequence() {
 
 // -----
 
-// A host without bf16 would call its compiler's library for these ops.
-// CHECK-LABEL: llvm.func @host_without_bf16(
+// The executor rounds to bf16 as a GPU does.
+// CHECK-LABEL: llvm.func @round(
 // CHECK-NOT: llvm.fptrunc
-// CHECK: %[[YES:.*]] = llvm.bitcast %{{.*}} : bf16 to i16
-// CHECK: %[[NO:.*]] = llvm.bitcast %{{.*}} : bf16 to i16
-// CHECK: %[[CHOSEN:.*]] = llvm.select %{{.*}}, %[[YES]], %[[NO]] : i1, i16
-// CHECK: %[[RESULT:.*]] = llvm.bitcast %[[CHOSEN]] : i16 to bf16
-// CHECK: llvm.store %[[RESULT]]
-// CHECK: llvm.insertelement %{{.*}}, %{{.*}}[%{{.*}} : i32] : vector<2xi16>
-// CHECK: llvm.extractelement %{{.*}}[%{{.*}} : i32] : vector<2xi16>
-// CHECK-NOT: element {{.*}} : vector<2xbf16>
-// CHECK: llvm.return
-llvm.func @host_without_bf16(%x: f32, %other: bf16, %condition: i1, %place: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32>} {
+// CHECK: %[[WORD:.*]] = llvm.call %{{.*}}(%{{.*}}) : !llvm.ptr, (f32) -> i32
+// CHECK: %[[HALF:.*]] = llvm.trunc %[[WORD]] : i32 to i16
+// CHECK: llvm.bitcast %[[HALF]] : i16 to bf16
+llvm.func @round(%x: f32, %place: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32>} {
   %narrow = llvm.fptrunc %x : f32 to bf16
-  %chosen = llvm.select %condition, %narrow, %other : i1, bf16
   %pointer = llvm.inttoptr %place : i64 to !llvm.ptr
-  llvm.store %chosen, %pointer : bf16, !llvm.ptr
-  %first = llvm.mlir.constant(0 : i32) : i32
-  %none = llvm.mlir.poison : vector<2xbf16>
-  %pair = llvm.insertelement %chosen, %none[%first : i32] : vector<2xbf16>
-  %again = llvm.extractelement %pair[%first : i32] : vector<2xbf16>
-  llvm.store %pair, %pointer : vector<2xbf16>, !llvm.ptr
-  llvm.store %again, %pointer : bf16, !llvm.ptr
+  llvm.store %narrow, %pointer : bf16, !llvm.ptr
   llvm.return
 }
