@@ -58,11 +58,11 @@ void flash1Forward(const AttentionConfig &c, const Head &at, const Scores &score
     Value k = at.K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
     Value v = at.V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
     ScoreStrip strip = scores.ofKeys(j);
-    for (Value i : range(strip.visited().begin, strip.visited().end, c.block_m)) {
+    strip.visits().forEach([&](Value i) {
       Value q = at.Q.load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
       Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
       update(c, at, i, strip.masked(s, i), v);
-    }
+    });
   }
   finish(c, at);
 }

@@ -82,26 +82,17 @@ KeyPlace placeInOrder(Value kv_heads) {
           cast(DType::index, group / groups), number, number + 1};
 }
 
-/// Returns the turn of an instance at the tile from query `i` on. `before` are the queries (i32) that the
-/// instance before it visits: it passes the turn on if it visits the tile. Otherwise this instance is the first one of
-/// the tile.
-Turn turnAt(View turns, const KeyPlace &instance, Value i, const Interval &before) {
-  Value position = cast(i32, i), isVisited = (position >= before.begin) & (position < before.end);
-  return {turns, i, select(isVisited, instance.number, 0), instance.next};
+/// Returns the turn of an instance at the tile from query `i` on. `before` are the tiles that the instance before it
+/// visits: it passes the turn on if it visits the tile. Otherwise this instance is the first one of the tile. Instance
+/// 0 has number 0 in either case.
+Turn turnAt(View turns, const KeyPlace &instance, Value i, const Visits &before) {
+  return {turns, i, select(before.contains(i), instance.number, 0), instance.next};
 }
 
-/// Returns the queries that visit a block of keys. If additions to dQ have a fixed order, tiles begin at multiples of
-/// block_m, so that those of all blocks of keys are the same tiles.
-Interval visitedBy(const AttentionConfig &c, const ScoreStrip &strip) {
-  auto [begin, end] = strip.visited();
-  return {c.deterministic ? cast(DType::index, cast(i32, begin) / c.block_m * c.block_m) : begin, end};
-}
-
-/// Returns the queries (i32) that visit the block of keys of the instance before instance `number`; none if it is the
-/// first one.
-Interval visitedBefore(const AttentionConfig &c, const Scores &scores, Value number, Value j) {
-  auto [begin, end] = visitedBy(c, scores.ofKeys(j + c.block_n));
-  return {cast(i32, begin), select(number > 0, cast(i32, end), 0)};
+/// Returns the tiles of queries that visit a block of keys. If additions to dQ have a fixed order, tiles begin at
+/// multiples of block_m, so that those of all blocks of keys are the same tiles.
+Visits visitsOf(const AttentionConfig &c, const ScoreStrip &strip) {
+  return c.deterministic ? strip.visits().aligned() : strip.visits();
 }
 
 /// A block of queries against a block of keys.
@@ -206,18 +197,17 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
       Value head = kv_head * group + member;
       Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
       ScoreStrip strip = scores.ofKeys(j);
-      const Interval visited = visitedBy(c, strip);
-      std::optional<Interval> before;
+      std::optional<Visits> before; // The tiles of the instance that adds before this one.
       if (c.deterministic)
-        before.emplace(visitedBefore(c, scores, instance.number, j));
-      for (Value i : range(visited.begin, visited.end, c.block_m)) {
+        before.emplace(visitsOf(c, scores.ofKeys(j + c.block_n)));
+      visitsOf(c, strip).forEach([&](Value i) {
         Head at = {Q.at(batch, head), dO.at(batch, head), lse_term.at(batch, head), dp_init.at(batch, head),
                    dQ.at(batch, head)};
         Tile tile = tileAt(c, at, keys, strip, i, scale, gradients);
         if (before)
           tile.turn.emplace(turnAt(views.back().at(batch, head), instance, i, *before));
         add(at, i, tile);
-      }
+      });
     }
   };
   forEachTile(gradientsOf(c.variant, views), [&](const Head &at, Value i, const Tile &tile) {

@@ -10,13 +10,12 @@ namespace tegula {
 static Value outputWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip,
                              Value scale) {
   OnlineSoftmax softmax(c.block_m, c.value_dim);
-  for (Value step : range(strip.visited().begin, strip.visited().end, c.block_n)) {
-    Value j = strip.position(step);
+  strip.visits().forEach([&](Value j) {
     Value k = block.K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
     Value v = block.V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
     Value s = dot(block.q, transpose(k)) * scale;        // [block_m, block_n]
     softmax.updateWhereSeen(strip.masked(s, j), v);
-  }
+  });
   return softmax.output();
 }
 

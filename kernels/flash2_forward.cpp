@@ -23,13 +23,12 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
   Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
   OnlineSoftmax softmax(c.block_m, c.value_dim);
   ScoreStrip strip = scores.ofQueries(i);
-  for (Value step : range(strip.visited().begin, strip.visited().end, c.block_n)) {
-    Value j = strip.position(step);
+  strip.visits().forEach([&](Value j) {
     Value k = K_h.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
     Value v = V_h.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
     Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
     softmax.update(strip.masked(s, j), v);
-  }
+  });
   O.at(batch, head).store(i, softmax.output());    // [block_m, value_dim]
   L.at(batch, head).store(i, softmax.logSumExp()); // [block_m]
   if (c.contain_nonfinite)

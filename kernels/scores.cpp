@@ -142,7 +142,7 @@ Value Scores::firstQuery(Value block) const {
   return (blocks - 1 - block) * config_.block_m;
 }
 
-Interval Scores::keysFor(Value firstRow, Value lastRow) const {
+Visits Scores::keysFor(Value firstRow, Value lastRow) const {
   Var begin = constant(DType::index, 0);
   Var end = head_.seqlen_k;
   Value row = max(firstRow, 0);
@@ -158,10 +158,10 @@ Interval Scores::keysFor(Value firstRow, Value lastRow) const {
   }
   if (config_.tile_scheduler != TileScheduler::single_tile) // Some blocks of the schedule have no rows.
     end = select(min(lastRow, head_.seqlen_q - 1 - row) >= 0, end, begin);
-  return {begin, end};
+  return {{begin, end}, config_.block_n};
 }
 
-Interval Scores::queriesFor(Value key, Value lastKey) const {
+Visits Scores::queriesFor(Value key, Value lastKey) const {
   Var begin = constant(DType::index, 0);
   Var end = head_.seqlen_q;
   for (const Band &band : bands_) {
@@ -175,7 +175,7 @@ Interval Scores::queriesFor(Value key, Value lastKey) const {
     end = min(end, config_.variant.queriesAt(range, lastKey, head_, tensors_).end);
   }
   constexpr int unit = 4; // TMA copies row statistics, 4 bytes each, only from multiples of 16 bytes.
-  return {begin / unit * unit, end};
+  return {{begin / unit * unit, end}, config_.block_m};
 }
 
 ScoreIndex Scores::at(Value row, Value key) const {
@@ -184,10 +184,9 @@ ScoreIndex Scores::at(Value row, Value key) const {
 
 ScoreStrip Scores::ofQueries(Value row) const {
   Value last = min(row + config_.block_m, head_.seqlen_q) - 1;
-  ScoreStrip strip = {*this, ScoreStrip::Of::queries, row, last, keysFor(row, last)};
-  if (config_.variant.peak)
-    strip.beginBeside(row + head_.shift(*config_.variant.peak));
-  return strip;
+  const Visits visits = keysFor(row, last);
+  const std::optional<Alignment> &peak = config_.variant.peak;
+  return {*this, ScoreStrip::Of::queries, row, last, peak ? visits.beginningWith(row + head_.shift(*peak)) : visits};
 }
 
 ScoreStrip Scores::ofKeys(Value key) const {
@@ -197,8 +196,8 @@ ScoreStrip Scores::ofKeys(Value key) const {
 
 //===-- ScoreStrip -----------------------------------------------------------------------------------------------===//
 
-ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Interval visited)
-    : scores_(scores), of_(of), first_(first), visited_(visited) {
+ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Visits visits)
+    : scores_(scores), of_(of), first_(first), visits_(visits) {
   const HeadIndex &head = scores.head_;
   const Variant &variant = scores.config_.variant;
   if (variant.ranges.empty())
@@ -212,22 +211,6 @@ ScoreStrip::ScoreStrip(const Scores &scores, Of of, Value first, Value last, Int
   };
   for (const VisibleRange &range : variant.ranges)
     seenByAll_.push_back({narrow(bounds(range, last).begin), narrow(min(bounds(range, first).end, end))});
-}
-
-// The rotation has 32 bits, which are enough for the positions of a loop.
-void ScoreStrip::beginBeside(Value position) {
-  auto [begin, end] = visited_;
-  auto inTiles = [size = scores_.config_.block_n](Value length) { return narrow(length) / size * size; };
-  Value first = max(min(position - begin, end - begin - 1), 0);
-  rotation_.emplace(inTiles(first), inTiles(end - begin + (scores_.config_.block_n - 1)));
-}
-
-Value ScoreStrip::position(Value step) const {
-  if (!rotation_)
-    return step;
-  auto [first, round] = *rotation_;
-  Value here = narrow(step) + first;
-  return wide(select(here < narrow(visited_.begin) + round, here, here - round));
 }
 
 ScoreIndex ScoreStrip::at(Value position) const {

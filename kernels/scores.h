@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tegula/attention_programs.h"
+#include "visits.h"
 
 #include <functional>
 #include <optional>
@@ -31,8 +32,8 @@ public:
 private:
   friend class ScoreStrip;
 
-  Interval keysFor(Value firstRow, Value lastRow) const;
-  Interval queriesFor(Value key, Value lastKey) const;
+  Visits keysFor(Value firstRow, Value lastRow) const;
+  Visits queriesFor(Value key, Value lastKey) const;
   ScoreIndex at(Value row, Value key) const;
 
   const AttentionConfig &config_;
@@ -43,8 +44,6 @@ private:
 
 /// A block of queries against all keys, or a block of keys against all queries, which the kernel visits tile by tile:
 ///
-///               visited().begin            visited().end
-///                      v                         v
 ///   queries i to    +--------+--------+--------+
 ///   i + block_m - 1 |  tile  |  tile  |  tile  |    the tiles are block_n keys apart
 ///                   +--------+--------+--------+
@@ -52,11 +51,8 @@ private:
 /// Values that belong to the strip as a whole are computed when it is made, before the loop.
 class ScoreStrip {
 public:
-  /// Returns the positions at which there may be scores. The tiles to visit begin at `begin` and follow each other.
-  Interval visited() const { return visited_; }
-  /// Returns the position of the tile that is visited at `step`. It is `step` itself unless the variant has a peak.
-  /// With a peak, the tiles begin at the peak, and the tiles before the peak come last.
-  Value position(Value step) const;
+  /// Returns the tiles in which there may be scores.
+  const Visits &visits() const { return visits_; }
 
   // Methods for the tile at `position` along the strip:
 
@@ -70,22 +66,15 @@ public:
 private:
   friend class Scores;
   enum class Of { queries, keys };
-  struct Rotation {
-    Value first; ///< i32: the tile that is visited first, counted from `visited_.begin`.
-    /// i32: the end of the last tile, counted from `visited_.begin`.
-    Value round;
-  };
-  ScoreStrip(const Scores &scores, Of of, Value first, Value last, Interval visited);
+  ScoreStrip(const Scores &scores, Of of, Value first, Value last, Visits visits);
 
-  void beginBeside(Value position);
   ScoreIndex at(Value position) const;
   Value inRange(size_t range, Value position, const ScoreIndex &index) const;
 
   const Scores &scores_;
   Of of_;
   Value first_;
-  Interval visited_;
-  std::optional<Rotation> rotation_;
+  Visits visits_;
   std::vector<Interval> seenByAll_; ///< For each range, the positions that every query or key of the strip sees.
 };
 

@@ -14,12 +14,12 @@ using ::testing::ElementsAre;
 
 constexpr int kBlockM = 32, kBlockN = 16, kMaxSteps = 16;
 
-struct Visits {
-  int64_t seqlen_q, seqlen_k, row;
+struct Rows {
+  int64_t seqlen_q, seqlen_k, row = 0;
   Causal causal = Causal::none;
 };
 
-AttentionConfig configOf(const Visits &v, const Variant &variant, int block_n) {
+AttentionConfig configOf(const Rows &v, const Variant &variant, int block_n) {
   return {.dtype = f32,
           .head_dim = 8,
           .value_dim = 8,
@@ -30,7 +30,7 @@ AttentionConfig configOf(const Visits &v, const Variant &variant, int block_n) {
 }
 
 /// Returns the first keys of the tiles that queries `row` to `row + kBlockM - 1` visit, in the order of the visits.
-std::vector<int> visited(const Variant &variant, const Visits &v) {
+std::vector<int> visited(const Variant &variant, const Rows &v) {
   Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
   Array<int32_t> positions({kMaxSteps}, -1);
   const AttentionConfig config = configOf(v, variant, kBlockN);
@@ -39,17 +39,17 @@ std::vector<int> visited(const Variant &variant, const Visits &v) {
     Scores scores(config, Q, K, zero, zero, {});
     ScoreStrip strip = scores.ofQueries(constant(DType::index, v.row));
     Var next = zero;
-    for (Value step : range(strip.visited().begin, strip.visited().end, kBlockN)) {
-      P.store(next, broadcast(cast(i32, strip.position(step)), {1}));
+    strip.visits().forEach([&](Value position) {
+      P.store(next, broadcast(cast(i32, position), {1}));
       next = next + 1;
-    }
+    });
   };
   language::run(language::testedLanes().front(), Grid{1, 1, 1}, kernel, q, k, positions);
   return {positions.data.begin(), std::find(positions.data.begin(), positions.data.end(), -1)};
 }
 
 /// Returns the first queries of the blocks, in the order of the blocks.
-std::vector<int> firstQueries(const Visits &v, int block_n = kBlockN) {
+std::vector<int> firstQueries(const Rows &v, int block_n = kBlockN) {
   Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
   const int64_t blocks = (v.seqlen_q + kBlockM - 1) / kBlockM;
   Array<int32_t> queries({blocks}, -1);
@@ -134,8 +134,8 @@ std::string errorsOf(const Variant &variant) {
     Scores scores(config, Q, K, zero, zero, {});
     ScoreStrip strip = scores.ofQueries(zero);
     S.store(0, strip.masked(fill({kBlockM, kBlockN}, 1.0), zero));
-    S.store(strip.visited().begin, fill({kBlockM, kBlockN}, 1.0));
-    S.store(scores.ofKeys(zero).visited().begin, fill({kBlockM, kBlockN}, 1.0));
+    for (const ScoreStrip &visited : {strip, scores.ofKeys(zero)})
+      visited.visits().forEach([&](Value position) { S.store(position, fill({kBlockM, kBlockN}, 1.0)); });
   };
   Expected<Program> program =
       record("kernel", kernel, TensorArg{"q", f32, 4}, TensorArg{"k", f32, 4}, TensorArg{"s", f32, 2});

@@ -112,7 +112,7 @@ constexpr Explained kOfBackward[] = {
 /// waited for what the other warpgroup stored before.
 constexpr Explained kOfPingpongBackward[] = {
     {"wgmma.fence", "Value dp = dot(", 2},
-    {"mbarrier.try_wait", "range(strip.visited()", 2},
+    {"mbarrier.try_wait", "visitsOf(c, strip).forEach(", 2},
     {"mbarrier.try_wait", "return {q, do_i, seen, ", 3},
 };
 
