@@ -11,7 +11,7 @@ namespace tegula {
 namespace {
 
 // Each number changes whenever the meaning of the lines after it changes.
-constexpr std::string_view kRequest = "// tegula-request 2\n", kArtifact = "tegula-artifact 6\n",
+constexpr std::string_view kRequest = "// tegula-request 2\n", kArtifact = "tegula-artifact 7\n",
                            kStatus = "tegula-status 1\n";
 
 std::string escaped(std::string_view text) {
@@ -240,6 +240,7 @@ std::string serialize(const Artifact &artifact) {
   Writer writer(kArtifact, "");
   writer.field("target", artifact.target);
   writer.field("kernel", artifact.kernel);
+  writer.field("schedule", artifact.schedule);
   writer.field("scratch_bytes", artifact.scratch_bytes);
   writer.field("threads", artifact.threads);
   writer.field("shared_bytes", artifact.shared_bytes);
@@ -266,6 +267,7 @@ Expected<Artifact> parseArtifact(std::string_view bytes) {
   Artifact artifact;
   artifact.target = reader.text("target");
   artifact.kernel = reader.text("kernel");
+  artifact.schedule = reader.text("schedule");
   artifact.scratch_bytes = reader.number("scratch_bytes");
   artifact.threads = reader.number<int>("threads");
   artifact.shared_bytes = reader.number("shared_bytes");

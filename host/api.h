@@ -4,6 +4,7 @@
 
 #include "tegula/attention.h"
 #include "tegula/guard.h"
+#include "tegula/merge.h"
 #include "tegula/tegula.h"
 
 #include <cstring>
@@ -41,6 +42,7 @@ template <class T> Expected<T> readStruct(const char *name, const T *from) {
 }
 
 Expected<AttentionProblem> readProblem(const tegula_attention_problem *problem);
+Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *problem);
 /// Converts a tensor, and checks its dtype and rank.
 Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor);
 

@@ -19,7 +19,7 @@ public:
     event.struct_size = sizeof event;
     event.target = request.target.name.c_str();
     event.schedule = schedule.c_str();
-    event.message = "";
+    event.message = event.kernel = "";
     hooks_.compilation(hooks_.user, &event);
     const auto begin = std::chrono::steady_clock::now();
     Expected<Artifact> artifact = compiler_.compile(request);
@@ -28,6 +28,10 @@ public:
     event.finished = 1;
     event.status = static_cast<tegula_status>(status.code());
     event.message = status.message().c_str();
+    if (artifact) {
+      event.kernel = artifact->kernel.c_str();
+      event.schedule = artifact->schedule.c_str();
+    }
     hooks_.compilation(hooks_.user, &event);
     return artifact;
   }

@@ -40,6 +40,15 @@ Status readList(std::vector<TensorRef> &to, const char *name, const tegula_tenso
   return {};
 }
 
+Status readBlocks(BlockMaskTensors &to, const tegula_block_mask *from) {
+  if (from == nullptr)
+    return {};
+  TEGULA_RETURN_IF_ERROR(readInto(to.kv_num_blocks, "blocks.kv_num_blocks", from->kv_num_blocks));
+  TEGULA_RETURN_IF_ERROR(readInto(to.kv_indices, "blocks.kv_indices", from->kv_indices));
+  TEGULA_RETURN_IF_ERROR(readInto(to.full_kv_num_blocks, "blocks.full_kv_num_blocks", from->full_kv_num_blocks));
+  return readInto(to.full_kv_indices, "blocks.full_kv_indices", from->full_kv_indices);
+}
+
 /// Reads the arguments that both passes have.
 template <class CArgs, class Args> Status readShared(const CArgs &from, Args &to) {
   TEGULA_RETURN_IF_ERROR(readInto(to.call.q, "q", from.q));
@@ -49,6 +58,11 @@ template <class CArgs, class Args> Status readShared(const CArgs &from, Args &to
   TEGULA_RETURN_IF_ERROR(readInto(to.call.lse, "lse", from.lse));
   TEGULA_RETURN_IF_ERROR(
       readList(to.variant_tensors, "variant_tensors", from.variant_tensors, from.variant_tensor_count));
+  TEGULA_RETURN_IF_ERROR(readBlocks(to.call.block_mask, from.blocks));
+  to.call.lists = {from.lists, from.lists_bytes};
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.dropout_state, "dropout_state", from.dropout_state));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.sinks, "sinks", from.sinks));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.diagonal_offset, "diagonal_offset", from.diagonal_offset));
   to.call.scale = from.scale;
   to.call.variant_tensors = to.variant_tensors;
   to.workspace = {from.workspace, from.workspace_bytes};
@@ -71,6 +85,7 @@ Status read(const tegula_backward_args *from, Backward &to) {
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dq, "dq", args->dq));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dk, "dk", args->dk));
   TEGULA_RETURN_IF_ERROR(readInto(to.call.dv, "dv", args->dv));
+  TEGULA_RETURN_IF_ERROR(readInto(to.call.d_sinks, "d_sinks", args->d_sinks));
   TEGULA_RETURN_IF_ERROR(
       readList(to.gradients, "variant_gradients", args->variant_gradients, args->variant_gradient_count));
   to.call.variant_gradients = to.gradients;
@@ -152,9 +167,9 @@ template <class Kind, class Function> Status withPlan(const tegula_plan *plan, F
   return {ErrorCode::invalid_argument,
           std::is_same_v<Kind, Plan>
               ? "argument 'plan': tegula_plan_create made it, for tegula_plan_forward and tegula_plan_backward; this "
-                "call needs one of tegula_plan_create_from_kernels"
-              : "argument 'plan': tegula_plan_create_from_kernels made it, for tegula_plan_launch; this call needs one "
-                "of tegula_plan_create"};
+                "call needs one of tegula_plan_create_from_kernels or tegula_plan_create_merge"
+              : "argument 'plan': tegula_plan_create_from_kernels or tegula_plan_create_merge made it, for "
+                "tegula_plan_launch; this call needs one of tegula_plan_create"};
 }
 
 Expected<Sizes> readSizes(const tegula_size *sizes, size_t count) {
@@ -167,6 +182,51 @@ Expected<Sizes> readSizes(const tegula_size *sizes, size_t count) {
     result.push_back({sizes[i].name, sizes[i].value});
   }
   return result;
+}
+
+Expected<AttentionShape> readShape(const tegula_attention_shape *from) {
+  const Expected<tegula_attention_shape> shape = readStruct("shape", from);
+  if (!shape)
+    return shape.status();
+  return AttentionShape{.batch = shape->batch,
+                        .heads = shape->heads,
+                        .kv_heads = shape->kv_heads,
+                        .seqlen_q = shape->seqlen_q,
+                        .seqlen_k = shape->seqlen_k};
+}
+
+/// Writes two numbers of bytes to where the caller wants them.
+Status answerBytes(const Expected<int64_t> &first, int64_t *to_first, const Expected<int64_t> &second,
+                   int64_t *to_second) {
+  if (!first || !second)
+    return (first ? second : first).status();
+  if (to_first != nullptr)
+    *to_first = *first;
+  if (to_second != nullptr)
+    *to_second = *second;
+  return {};
+}
+
+Expected<Plan> makeMerge(HostContext &host, const tegula_merge_problem *from) {
+  const Expected<MergeProblem> problem = readMergeProblem(from);
+  if (!problem)
+    return problem.status();
+  const Target target = host.kernels().target();
+  const Expected<PlanSpec> spec =
+      from->backward != 0 ? mergeAttentionBackward(*problem, target) : mergeAttention(*problem, target);
+  return spec ? Plan::make(*spec, host.kernels()) : spec.status();
+}
+
+Status makeLists(const AttentionPlan &plan, const tegula_lists_args &args) {
+  const Expected<AttentionShape> shape = readShape(&args.shape);
+  if (!shape)
+    return shape.status();
+  std::vector<TensorRef> variant_tensors;
+  TEGULA_RETURN_IF_ERROR(readList(variant_tensors, "variant_tensors", args.variant_tensors, args.variant_tensor_count));
+  AttentionLists call{.shape = *shape, .variant_tensors = variant_tensors};
+  TEGULA_RETURN_IF_ERROR(readBlocks(call.block_mask, args.blocks));
+  TEGULA_RETURN_IF_ERROR(readInto(call.diagonal_offset, "diagonal_offset", args.diagonal_offset));
+  return plan.makeLists(call, {args.lists, args.lists_bytes}, {args.workspace, args.workspace_bytes}, {args.stream});
 }
 
 template <class Args, class CArgs>
@@ -206,23 +266,32 @@ tegula_status tegula_plan_workspace(const tegula_plan *plan, const tegula_attent
                                     int64_t *backward_bytes, tegula_error **error) {
   return answer(error, [&]() -> Status {
     return withPlan<AttentionPlan>(plan, [&](const AttentionPlan &attention) -> Status {
-      const Expected<tegula_attention_shape> shape = readStruct("shape", from);
+      const Expected<AttentionShape> shape = readShape(from);
       if (!shape)
         return shape.status();
-      const AttentionShape sizes{.batch = shape->batch,
-                                 .heads = shape->heads,
-                                 .kv_heads = shape->kv_heads,
-                                 .seqlen_q = shape->seqlen_q,
-                                 .seqlen_k = shape->seqlen_k};
-      const Expected<int64_t> forward = attention.forwardWorkspace(sizes);
-      const Expected<int64_t> backward = attention.backwardWorkspace(sizes);
-      if (!forward || !backward)
-        return (forward ? backward : forward).status();
-      if (forward_bytes != nullptr)
-        *forward_bytes = *forward;
-      if (backward_bytes != nullptr)
-        *backward_bytes = *backward;
-      return {};
+      return answerBytes(attention.forwardWorkspace(*shape), forward_bytes, attention.backwardWorkspace(*shape),
+                         backward_bytes);
+    });
+  });
+}
+
+tegula_status tegula_plan_lists(const tegula_plan *plan, const tegula_attention_shape *from, int64_t *lists_bytes,
+                                int64_t *workspace_bytes, tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    return withPlan<AttentionPlan>(plan, [&](const AttentionPlan &attention) -> Status {
+      const Expected<AttentionShape> shape = readShape(from);
+      if (!shape)
+        return shape.status();
+      return answerBytes(attention.listBytes(*shape), lists_bytes, attention.listWorkspace(*shape), workspace_bytes);
+    });
+  });
+}
+
+tegula_status tegula_plan_make_lists(const tegula_plan *plan, const tegula_lists_args *from, tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    return withPlan<AttentionPlan>(plan, [&](const AttentionPlan &attention) -> Status {
+      const Expected<tegula_lists_args> args = readStruct("args", from);
+      return args ? makeLists(attention, *args) : args.status();
     });
   });
 }
@@ -254,6 +323,19 @@ tegula_status tegula_plan_create_from_kernels(tegula_context *context, const teg
     if (!fields)
       return fields.status();
     Expected<Plan> made = makePlan(*context->host, *fields);
+    if (!made)
+      return made.status();
+    *plan = new tegula_plan{context->host, std::move(*made)};
+    return {};
+  });
+}
+
+tegula_status tegula_plan_create_merge(tegula_context *context, const tegula_merge_problem *problem, tegula_plan **plan,
+                                       tegula_error **error) {
+  return answer(error, [&]() -> Status {
+    if (context == nullptr || plan == nullptr)
+      return nullArgument(context == nullptr ? "context" : "plan");
+    Expected<Plan> made = makeMerge(*context->host, problem);
     if (!made)
       return made.status();
     *plan = new tegula_plan{context->host, std::move(*made)};

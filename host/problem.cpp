@@ -11,10 +11,25 @@ static_assert(TEGULA_CAUSAL_NONE == int(Causal::none) && TEGULA_CAUSAL_TOP_LEFT 
 static_assert(TEGULA_OK == int(ErrorCode::ok) && TEGULA_NEEDS_COMPILE == int(ErrorCode::needs_compile) &&
               TEGULA_INTERNAL == int(ErrorCode::internal));
 
+static_assert(TEGULA_NO_BOUND == kNoBound);
+static_assert(std::size(tegula_attention_problem{}.any_of) == kMaxKeySets);
+
+static_assert(TEGULA_BLOCK_MASK_NONE == int(BlockMask::Source::none) &&
+              TEGULA_BLOCK_MASK_COMPUTED == int(BlockMask::Source::computed) &&
+              TEGULA_BLOCK_MASK_GIVEN == int(BlockMask::Source::given));
+
 constexpr int64_t kLongest = int64_t{1} << 40;
 
-constexpr int32_t kAllVariants =
-    TEGULA_WINDOW | TEGULA_SOFTCAP | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_DOCUMENTS | TEGULA_BIAS;
+constexpr int32_t kAllVariants = TEGULA_WINDOW | TEGULA_SOFTCAP | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_DOCUMENTS |
+                                 TEGULA_BIAS | TEGULA_MASK | TEGULA_GIVEN_WINDOW | TEGULA_KEY_INTERVALS;
+/// The variants that count from the diagonal.
+constexpr int32_t kOnDiagonal =
+    TEGULA_WINDOW | TEGULA_ALIBI | TEGULA_PREFIX_LM | TEGULA_GIVEN_WINDOW | TEGULA_GLOBAL_TOKENS;
+/// The variants that sets of a union may have.
+constexpr int32_t kOfSets = TEGULA_WINDOW | TEGULA_PREFIX_LM | TEGULA_DOCUMENTS | TEGULA_GIVEN_WINDOW |
+                            TEGULA_KEY_INTERVALS | TEGULA_GLOBAL_TOKENS;
+/// Variants of sets that read tensors.
+constexpr int32_t kSetsWithTensors = TEGULA_PREFIX_LM | TEGULA_DOCUMENTS | TEGULA_GIVEN_WINDOW | TEGULA_KEY_INTERVALS;
 
 Status outOfRange(const std::string &name, int64_t value, int64_t last) {
   return {ErrorCode::invalid_argument,
@@ -32,10 +47,17 @@ Status readLength(const char *name, int64_t length, int64_t &expected) {
   return {};
 }
 
+/// Returns true if `variants` or a set of the union counts from the diagonal.
+bool countsFromDiagonal(const tegula_attention_problem &problem) {
+  int32_t all = problem.variants;
+  for (const tegula_key_set &set : problem.any_of)
+    all |= set.variants;
+  return (all & kOnDiagonal) != 0;
+}
+
 /// Checks that `bottom_right` fits the causal mask, because a mask and its variants share one diagonal.
 Status checkDiagonal(const tegula_attention_problem &problem) {
-  constexpr int32_t diagonal = TEGULA_WINDOW | TEGULA_ALIBI | TEGULA_PREFIX_LM;
-  if (problem.bottom_right == 0 || problem.causal != TEGULA_CAUSAL_TOP_LEFT || (problem.variants & diagonal) == 0)
+  if (problem.bottom_right == 0 || problem.causal != TEGULA_CAUSAL_TOP_LEFT || !countsFromDiagonal(problem))
     return {};
   return {ErrorCode::invalid_argument,
           "argument 'bottom_right': it is " + std::to_string(problem.bottom_right) +
@@ -43,21 +65,97 @@ Status checkDiagonal(const tegula_attention_problem &problem) {
               "from the first query, or causal = TEGULA_CAUSAL_BOTTOM_RIGHT (2) to count from the last one"};
 }
 
-Variant variantOf(const tegula_attention_problem &problem) {
+/// Checks that something counts from a diagonal that calls move.
+Status checkDiagonalOffset(const tegula_attention_problem &problem) {
+  if (problem.diagonal_offset == 0 || problem.causal != TEGULA_CAUSAL_NONE || countsFromDiagonal(problem))
+    return {};
+  return {ErrorCode::invalid_argument,
+          "argument 'diagonal_offset': it is " + std::to_string(problem.diagonal_offset) +
+              ", but nothing counts from a diagonal; set it to 0, or set a causal mask, TEGULA_WINDOW, "
+              "TEGULA_GIVEN_WINDOW, TEGULA_ALIBI, TEGULA_PREFIX_LM or TEGULA_GLOBAL_TOKENS"};
+}
+
+/// Returns the variants of a set, all in one. The problem has their diagonal, and the numbers of those that no union
+/// may have.
+Variant variantOf(const tegula_attention_problem &problem, const tegula_key_set &set) {
   const bool countsFromLast = problem.bottom_right != 0 || problem.causal == TEGULA_CAUSAL_BOTTOM_RIGHT;
   const Alignment alignment = countsFromLast ? Alignment::bottom_right : Alignment::top_left;
   Variant all;
   auto add = [&](int32_t flag, auto make) {
-    if ((problem.variants & flag) != 0)
+    if ((set.variants & flag) != 0)
       all = combine(std::move(all), make());
   };
-  add(TEGULA_WINDOW, [&] { return slidingWindow(problem.window_left, problem.window_right, alignment); });
+  add(TEGULA_WINDOW, [&] { return slidingWindow(set.window_left, set.window_right, alignment); });
   add(TEGULA_SOFTCAP, [&] { return softcap(problem.softcap); });
   add(TEGULA_ALIBI, [&] { return alibi(alignment); });
   add(TEGULA_PREFIX_LM, [&] { return prefixLm(alignment); });
   add(TEGULA_DOCUMENTS, [&] { return documents(); });
-  add(TEGULA_BIAS, [&] { return additiveBias(static_cast<DType>(problem.dtype)); });
+  add(TEGULA_BIAS, [&] {
+    const DType dtype = problem.bias_f32 != 0 ? f32 : static_cast<DType>(problem.dtype);
+    return additiveBias(dtype, /*wants_gradient=*/problem.constant_bias == 0);
+  });
+  add(TEGULA_MASK, [] { return maskTensor(); });
+  add(TEGULA_GIVEN_WINDOW, [&] { return givenWindow(alignment); });
+  add(TEGULA_KEY_INTERVALS, [] { return keyIntervals(); });
+  add(TEGULA_GLOBAL_TOKENS, [&] { return globalTokens(set.global_tokens, alignment); });
   return all;
+}
+
+/// Returns the problem's variants and its union, all in one.
+Variant variantOf(const tegula_attention_problem &problem) {
+  Variant any;
+  for (const tegula_key_set &set : problem.any_of)
+    if (set.variants != 0) {
+      Variant keys = variantOf(problem, set);
+      any = any.name.empty() ? std::move(keys) : either(std::move(any), std::move(keys));
+    }
+  return combine(variantOf(problem, {.variants = problem.variants,
+                                     .reserved = 0,
+                                     .window_left = problem.window_left,
+                                     .window_right = problem.window_right,
+                                     .global_tokens = 0}),
+                 std::move(any));
+}
+
+/// Checks one set of the union. `taken` are the variants with tensors that come before it.
+Status checkSet(const tegula_attention_problem &problem, const std::string &name, const tegula_key_set &set,
+                int32_t taken) {
+  const std::string start = "argument '" + name + ".variants': it is " + std::to_string(set.variants);
+  if ((set.variants & ~kOfSets) != 0)
+    return {ErrorCode::invalid_argument,
+            start + "; a set may have TEGULA_WINDOW, TEGULA_PREFIX_LM, TEGULA_DOCUMENTS, TEGULA_GIVEN_WINDOW, "
+                    "TEGULA_KEY_INTERVALS and TEGULA_GLOBAL_TOKENS, or-ed"};
+  if ((set.variants & taken) != 0)
+    return {ErrorCode::invalid_argument, start + ", but 'variants' or a set before has the variant " +
+                                             std::to_string(set.variants & taken) +
+                                             ", too; a variant that reads tensors may appear once"};
+  const Status status = variantOf(problem, set).status;
+  return status.ok() ? status : Status(status.code(), name + ": " + status.message());
+}
+
+Status checkUnion(const tegula_attention_problem &problem) {
+  int32_t taken = problem.variants & kSetsWithTensors;
+  size_t sets = 0;
+  for (size_t i = 0; i < kMaxKeySets; ++i) {
+    const tegula_key_set &set = problem.any_of[i];
+    TEGULA_RETURN_IF_ERROR(checkSet(problem, "any_of[" + std::to_string(i) + "]", set, taken));
+    taken |= set.variants & kSetsWithTensors;
+    sets += (set.variants != 0) + ((set.variants & TEGULA_GLOBAL_TOKENS) != 0);
+  }
+  if (sets <= kMaxKeySets)
+    return {};
+  return {ErrorCode::invalid_argument, "argument 'any_of': its sets take the room of " + std::to_string(sets) +
+                                           ", because TEGULA_GLOBAL_TOKENS counts as two; there is room for " +
+                                           std::to_string(kMaxKeySets)};
+}
+
+BlockMask blockMaskOf(const tegula_attention_problem &problem) {
+  BlockMask mask{.source = static_cast<BlockMask::Source>(problem.block_mask),
+                 .per_batch = problem.block_mask_per_batch != 0,
+                 .per_head = problem.block_mask_per_head != 0};
+  mask.block_q = problem.block_q != 0 ? problem.block_q : mask.block_q;
+  mask.block_k = problem.block_k != 0 ? problem.block_k : mask.block_k;
+  return mask;
 }
 
 } // namespace
@@ -69,21 +167,37 @@ Expected<AttentionProblem> readProblem(const tegula_attention_problem *from) {
   TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
   TEGULA_RETURN_IF_ERROR(checkRange("causal", problem->causal, TEGULA_CAUSAL_BOTTOM_RIGHT));
   TEGULA_RETURN_IF_ERROR(checkRange("variants", problem->variants, kAllVariants));
-  TEGULA_RETURN_IF_ERROR(checkRange("reserved", problem->reserved, 0));
+  TEGULA_RETURN_IF_ERROR(checkRange("block_mask", problem->block_mask, TEGULA_BLOCK_MASK_GIVEN));
+  TEGULA_RETURN_IF_ERROR(checkUnion(*problem));
   TEGULA_RETURN_IF_ERROR(checkDiagonal(*problem));
+  TEGULA_RETURN_IF_ERROR(checkDiagonalOffset(*problem));
   AttentionProblem result;
   result.dtype = static_cast<DType>(problem->dtype);
   result.head_dim = problem->head_dim;
   result.value_dim = problem->value_dim != 0 ? problem->value_dim : problem->head_dim;
   result.causal = static_cast<Causal>(problem->causal);
   result.variant = variantOf(*problem);
+  result.block_mask = blockMaskOf(*problem);
   result.backward = problem->backward != 0;
   result.lse_gradient = problem->lse_gradient != 0;
   result.contain_nonfinite = problem->contain_nonfinite != 0;
   result.deterministic = problem->deterministic != 0;
+  result.dropout_p = problem->dropout_p;
+  result.sinks = problem->sinks != 0;
+  result.diagonal_offset = problem->diagonal_offset != 0;
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_q", problem->seqlen_q, result.expected.seqlen_q));
   TEGULA_RETURN_IF_ERROR(readLength("seqlen_k", problem->seqlen_k, result.expected.seqlen_k));
   return result;
+}
+
+Expected<MergeProblem> readMergeProblem(const tegula_merge_problem *from) {
+  const Expected<tegula_merge_problem> problem = readStruct("problem", from);
+  if (!problem)
+    return problem.status();
+  TEGULA_RETURN_IF_ERROR(checkRange("dtype", problem->dtype, TEGULA_BF16));
+  return MergeProblem{.dtype = static_cast<DType>(problem->dtype),
+                      .value_dim = problem->value_dim,
+                      .lse_gradient = problem->lse_gradient != 0};
 }
 
 Expected<TensorRef> readTensor(const char *name, const tegula_tensor &tensor) {

@@ -13,11 +13,34 @@ namespace tegula {
 TensorArg tensor(const AttentionConfig &config, std::string name); ///< Rank 4, of the problem's element type.
 TensorArg accumulator(std::string name);                           ///< f32, rank 4.
 TensorArg statistic(std::string name);                             ///< f32 [batch, heads, seqlen_q]
-std::vector<TensorArg> variantTensors(const AttentionConfig &config);
-/// Returns the variant's tensors, then the gradients that it wants.
-std::vector<TensorArg> variantTensorsAndGradients(const AttentionConfig &config);
+/// Returns the tensors of block_lists.h that a program reads which visits listed tiles; none without a block mask.
+std::vector<TensorArg> listTensors(const AttentionConfig &config);
+/// Returns the tensors that decide which scores exist and what they are: those of the variant, then the offset of the
+/// diagonal.
+std::vector<TensorArg> conditionTensors(const AttentionConfig &config);
+/// Returns the tensors that a program needs for the scores of a tile: the above, then the state of dropout.
+std::vector<TensorArg> scoreTensors(const AttentionConfig &config);
+/// Returns the tensors that programs of the forward pass need for the softmax of a block of queries: the score tensors,
+/// the list tensors, then the sinks.
+std::vector<TensorArg> forwardTensors(const AttentionConfig &config);
+/// Returns the score tensors, then the gradients that the variant wants.
+std::vector<TensorArg> scoreTensorsAndGradients(const AttentionConfig &config);
 
-inline constexpr size_t kMaxListedTensors = 9;
+/// The views of listed tensors, by what they are.
+struct ListedViews {
+  VariantViews tensors;        ///< scoreTensors().
+  VariantViews gradients;      ///< The gradients that the variant wants.
+  std::span<const View> lists; ///< listTensors().
+  std::span<const View> sinks; ///< One view if the program reads sinks, otherwise none.
+  std::span<const View> rest;  ///< All others.
+};
+
+/// Splits the views of forwardTensors() and others.
+ListedViews splitForward(const AttentionConfig &config, std::span<const View> views);
+/// Splits the views of scoreTensorsAndGradients(), listTensors() and others.
+ListedViews splitBackward(const AttentionConfig &config, std::span<const View> views);
+
+inline constexpr size_t kMaxListedTensors = 16;
 
 namespace record_list_details {
 
@@ -46,8 +69,8 @@ Expected<Program> recordList(std::string_view name, const Kernel &kernel, const 
     return recordList<Count + 1>(name, kernel, list, arguments...);
   return Status(ErrorCode::invalid_argument,
                 "a variant has too many tensors and gradients: " + std::to_string(list.size()) +
-                    " with the counter of blocks, if there is one; at most " + std::to_string(kMaxListedTensors) +
-                    " are supported");
+                    " with the counter of blocks and the state of dropout, if there are any; at most " +
+                    std::to_string(kMaxListedTensors) + " are supported");
 }
 
 } // namespace tegula

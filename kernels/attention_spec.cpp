@@ -4,6 +4,7 @@
 #include "kernel_config.h"
 #include "launch_grid.h"
 #include "tegula/attention_words.h"
+#include "variant_tensors.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,10 +14,9 @@ namespace {
 
 std::vector<Size> shapeOf(const VariantTensor &tensor) {
   std::vector<Size> shape = freeShape(tensor.name, int(tensor.axes.size()));
-  constexpr std::string_view names[] = {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_k"};
   for (size_t axis = 0; axis < shape.size(); ++axis)
-    if (tensor.axes[axis] != Axis::any)
-      shape[axis] = Size(names[size_t(tensor.axes[axis])]);
+    if (hasSize(tensor.axes[axis]))
+      shape[axis] = Size(toString(tensor.axes[axis]));
   return shape;
 }
 
@@ -31,19 +31,24 @@ std::vector<ArgumentSpec> argumentsOf(const AttentionProblem &problem, Pass pass
   std::vector<ArgumentSpec> all = {input("q", dtype, rows(head_dim)),  input("k", dtype, keys(head_dim)),
                                    input("v", dtype, keys(value_dim)), input("o", dtype, rows(value_dim)),
                                    input("lse", f32, statistic),       scalar("scale", f32)};
+  for (const char *list : {"visit_tiles", "visit_counts", "visit_ranks", "block_states"})
+    all.push_back(input(list, i32, freeShape(list, 4)));
   for (const VariantTensor &tensor : problem.variant.tensors)
-    all.push_back(input(tensor.name, tensor.dtype, shapeOf(tensor)));
+    all.push_back(input(tensor.name, inMemory(tensor.dtype), shapeOf(tensor)));
+  all.push_back(input("diagonal_offset", i32, {batch}));
+  all.push_back(input("dropout_state", i64, {Size(2)}));
+  all.push_back(input("sinks", f32, {heads}));
   if (pass == Pass::forward) {
     all.insert(all.end(), {workspace("s", f32, scores), workspace("p", f32, scores), workspace("m", f32, statistic),
                            workspace("l", f32, statistic), workspace("acc", f32, rows(value_dim)),
                            workspace("counter", i32, {1})});
     return all;
   }
-  all.insert(all.end(),
-             {input("d_o", dtype, rows(value_dim)), input("d_lse", f32, statistic), input("dq", dtype, rows(head_dim)),
-              input("dk", dtype, keys(head_dim)), input("dv", dtype, keys(value_dim)),
-              workspace("lse_term", f32, statistic), workspace("dp_init", f32, statistic),
-              workspace("dq_acc", f32, rows(head_dim)), workspace("turns", i32, statistic)});
+  all.insert(all.end(), {input("d_o", dtype, rows(value_dim)), input("d_lse", f32, statistic),
+                         input("d_sinks", f32, {heads}), input("dq", dtype, rows(head_dim)),
+                         input("dk", dtype, keys(head_dim)), input("dv", dtype, keys(value_dim)),
+                         workspace("lse_term", f32, statistic), workspace("dp_init", f32, statistic),
+                         workspace("dq_acc", f32, rows(head_dim)), workspace("turns", i32, statistic)});
   for (const VariantTensor &tensor : problem.variant.tensors)
     if (tensor.wants_gradient)
       all.push_back(input("d" + tensor.name, f32, shapeOf(tensor)));
@@ -72,27 +77,78 @@ Expected<std::vector<ArgumentSpec>> argumentsOf(const Program &program, const st
   return arguments;
 }
 
+/// Describes a program of a pass whose arguments are among `all`.
+Expected<KernelSpec> kernelOf(const AttentionProblem &problem, std::string_view name, const Target &target,
+                              const Schedule &given, const TunedSchedules *tuned,
+                              const std::vector<ArgumentSpec> &all) {
+  Expected<RecordedKernel> recorded = recordKernel(problem, name, target, given, tuned);
+  if (!recorded)
+    return recorded.status();
+  Expected<std::vector<ArgumentSpec>> arguments = argumentsOf(recorded->program, all);
+  if (!arguments)
+    return withProblem(arguments.status(), problem);
+  const auto [x, y, z] = launchGrid(gridOf(name, problem), recorded->schedule);
+  const auto record = [program = recorded->program](const Sizes &) -> Expected<Program> { return program; };
+  return KernelSpec::ofPrograms(name, std::move(*arguments), record).grid(x, y, z).defaults(recorded->schedule);
+}
+
+/// Returns all arguments that programs of lists may have.
+std::vector<ArgumentSpec> argumentsOfLists(const AttentionProblem &problem) {
+  const Size batch("list_batch"), heads("list_heads"), strips("strips"), tiles("tiles");
+  const std::vector<Size> matrix = {batch, heads, strips, tiles};
+  std::vector<ArgumentSpec> all = {
+      scalar("num_queries", DType::i64),
+      scalar("num_keys", DType::i64),
+      zeroed(workspace("tile_states", i32, matrix)),
+      input("visit_tiles", i32, matrix),
+      input("visit_counts", i32, {batch, heads, strips, 2}),
+      input("visit_ranks", i32, matrix),
+      input("block_states", i32, {Size("block_batch"), Size("block_heads"), Size("block_rows"), Size("block_columns")}),
+      input("kv_num_blocks", i32, freeShape("kv_num_blocks", 3)),
+      input("kv_indices", i32, freeShape("kv_indices", 4)),
+      input("full_kv_num_blocks", i32, freeShape("full_kv_num_blocks", 3)),
+      input("full_kv_indices", i32, freeShape("full_kv_indices", 4))};
+  for (const VariantTensor &tensor : problem.variant.tensors)
+    all.push_back(input(tensor.name, inMemory(tensor.dtype), freeShape(tensor.name, int(tensor.axes.size()))));
+  all.push_back(input("diagonal_offset", i32, freeShape("diagonal_offset", 1)));
+  return all;
+}
+
 } // namespace
 
 Expected<PlanSpec> attentionSpec(const AttentionProblem &problem, Pass pass, const Target &target,
                                  const Schedule &given, const TunedSchedules *tuned) {
-  const std::vector<ArgumentSpec> all = argumentsOf(problem, pass);
+  std::vector<ArgumentSpec> all = argumentsOf(problem, pass);
+  if (pass == Pass::backward && problem.sinks) {
+    const Expected<KernelConfig> writer = resolve(problem, "flash2_backward_preprocess", target, given, tuned);
+    if (!writer)
+      return writer.status();
+    all.push_back(workspace("sink_parts", f32,
+                            {Size("heads"), Size("batch"), ceilDiv(Size("seqlen_q"), writer->schedule.block_m)}));
+  }
   std::vector<KernelSpec> kernels;
-  for (std::string_view name : pass == Pass::forward ? forwardKernels(problem) : backwardKernels()) {
+  for (std::string_view name : pass == Pass::forward ? forwardKernels(problem) : backwardKernels(problem)) {
     if (name == "flash2_forward_contain" && target.name == "cpu") // The cpu has nothing to repair.
       continue;
-    Expected<RecordedKernel> recorded = recordKernel(problem, name, target, given, tuned);
-    if (!recorded)
-      return recorded.status();
-    Expected<std::vector<ArgumentSpec>> arguments = argumentsOf(recorded->program, all);
-    if (!arguments)
-      return withProblem(arguments.status(), problem);
-    const auto [x, y, z] = launchGrid(gridOf(name, problem), recorded->schedule);
-    const auto record = [program = recorded->program](const Sizes &) -> Expected<Program> { return program; };
-    kernels.push_back(
-        KernelSpec::ofPrograms(name, std::move(*arguments), record).grid(x, y, z).defaults(recorded->schedule));
+    Expected<KernelSpec> kernel = kernelOf(problem, name, target, given, tuned, all);
+    if (!kernel)
+      return kernel.status();
+    kernels.push_back(std::move(*kernel));
   }
   return PlanSpec(std::string(toString(problem.algorithm)), std::move(kernels));
+}
+
+Expected<PlanSpec> listSpec(const AttentionProblem &problem, Pass pass, const Target &target, const Schedule &given,
+                            const TunedSchedules *tuned) {
+  const std::vector<ArgumentSpec> all = argumentsOfLists(problem);
+  std::vector<KernelSpec> kernels;
+  for (std::string_view name : listKernels(problem, pass)) {
+    Expected<KernelSpec> kernel = kernelOf(problem, name, target, given, tuned, all);
+    if (!kernel)
+      return kernel.status();
+    kernels.push_back(std::move(*kernel));
+  }
+  return PlanSpec("block lists", std::move(kernels));
 }
 
 } // namespace tegula

@@ -10,7 +10,9 @@ namespace {
 // All lists are in the order of the enumerators.
 constexpr std::string_view kAlgorithms[] = {"standard", "flash1", "flash2"};
 constexpr std::string_view kCausal[] = {"none", "top_left", "bottom_right"};
+constexpr std::string_view kBlockMasks[] = {"none", "computed", "given"};
 constexpr std::string_view kAlignments[] = {"top_left", "bottom_right"};
+constexpr std::string_view kAxes[] = {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_k", "any", "up_to_seqlen_k"};
 
 template <class Enum, size_t Size>
 std::optional<Enum> find(const std::string_view (&words)[Size], std::string_view word) {
@@ -30,6 +32,13 @@ std::string_view toString(Causal causal) { return kCausal[size_t(causal)]; }
 std::optional<Causal> parseCausal(std::string_view word) { return find<Causal>(kCausal, word); }
 std::vector<std::string> causalWords() { return {std::begin(kCausal), std::end(kCausal)}; }
 
+std::string_view toString(BlockMask::Source source) { return kBlockMasks[size_t(source)]; }
+std::optional<BlockMask::Source> parseBlockMask(std::string_view word) {
+  return find<BlockMask::Source>(kBlockMasks, word);
+}
+std::vector<std::string> blockMaskWords() { return {std::begin(kBlockMasks), std::end(kBlockMasks)}; }
+
 std::string_view toString(Alignment alignment) { return kAlignments[size_t(alignment)]; }
+std::string_view toString(Axis axis) { return kAxes[size_t(axis)]; }
 
 } // namespace tegula

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "blocks.h"
 #include "plan_check.h"
+#include "tegula/attention_words.h"
+#include "variant_tensors.h"
 
 #include <array>
 #include <cmath>
@@ -9,9 +12,10 @@
 namespace tegula {
 namespace {
 
-constexpr const char *kAxisNames[] = {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_k", "any"};
 constexpr Axis kOfQ[] = {Axis::batch, Axis::heads, Axis::seqlen_q};
 constexpr Axis kOfK[] = {Axis::batch, Axis::kv_heads, Axis::seqlen_k};
+constexpr Axis kHeads[] = {Axis::heads};
+constexpr Axis kAnyAxes[] = {Axis::any, Axis::any, Axis::any, Axis::any};
 
 /// A tensor of a call, and the properties that it must have.
 struct CallTensor {
@@ -22,6 +26,7 @@ struct CallTensor {
   int last_dim = 0; ///< Size of one more, last dimension; 0 if there is none.
   bool written = false;
   bool gradient = false;   ///< The gradient of the variant's tensor `name`.
+  bool broadcasts = false; ///< As in VariantTensor.
   AddressRange range = {}; ///< Addresses of its bytes.
 };
 
@@ -45,38 +50,64 @@ std::string nameOf(const CallTensor &entry) { return (entry.gradient ? "d" : "")
 std::string layoutOf(const CallTensor &entry) {
   std::string layout = "[";
   for (Axis axis : entry.axes)
-    layout += (layout.size() > 1 ? ", " : "") + std::string(kAxisNames[int(axis)]);
-  return layout + (entry.last_dim ? ", " + std::to_string(entry.last_dim) + "]" : "]");
+    layout += (layout.size() > 1 ? ", " : "") + std::string(toString(axis));
+  if (entry.last_dim != 0)
+    layout += (layout.size() > 1 ? ", " : "") + std::to_string(entry.last_dim);
+  return layout + "]";
 }
 
 Status checkKind(const CallTensor &entry) {
   const TensorRef &tensor = *entry.tensor;
   int rank = int(entry.axes.size()) + (entry.last_dim ? 1 : 0);
-  if (tensor.rank != rank)
+  if (entry.broadcasts && (tensor.rank < 1 || tensor.rank > rank))
+    return invalidArgument(nameOf(entry), "it has rank " + std::to_string(tensor.rank) + "; it must repeat to " +
+                                              layoutOf(entry) + ", so its rank must be from 1 to " +
+                                              std::to_string(rank));
+  if (!entry.broadcasts && tensor.rank != rank)
     return invalidArgument(nameOf(entry), "it has rank " + std::to_string(tensor.rank) + "; it must be " +
                                               layoutOf(entry) + ", of rank " + std::to_string(rank));
   if (tensor.dtype != entry.dtype)
     return invalidArgument(nameOf(entry), "its element type is " + std::string(toString(tensor.dtype)) +
                                               "; it must be " + std::string(toString(entry.dtype)));
-  for (int d = 0; d < rank; ++d)
+  for (int d = 0; d < tensor.rank; ++d)
     if (tensor.shape[d] < 0)
       return invalidArgument(nameOf(entry), "size " + std::to_string(d) + " is " + std::to_string(tensor.shape[d]) +
                                                 "; it must be 0 or more");
   return {};
 }
 
-Status wrongSize(const CallTensor &entry, int d, const char *what, int64_t expected) {
+Status wrongSize(const CallTensor &entry, int d, std::string_view what, int64_t expected) {
   return invalidArgument(nameOf(entry), "its size " + std::to_string(d) + " is " +
                                             std::to_string(entry.tensor->shape[d]) + "; it must be " + layoutOf(entry) +
-                                            " with " + what + " = " + std::to_string(expected));
+                                            " with " + std::string(what) + " = " + std::to_string(expected));
 }
 
-/// `sizes` has the values of the axes.
-Status checkSizes(const CallTensor &entry, std::span<const int64_t> sizes) {
+/// Checks the sizes of a tensor that may repeat. Its dimensions are the last ones of the axes.
+Status checkRepeats(const CallTensor &entry, const AttentionShape &shape) {
+  const TensorRef &tensor = *entry.tensor;
+  const size_t missing = entry.axes.size() - size_t(tensor.rank);
+  for (int d = 0; d < tensor.rank; ++d) {
+    const Axis axis = entry.axes[missing + size_t(d)];
+    const int64_t size = tensor.shape[d], most = sizeAlong(axis, shape);
+    if (axis == Axis::any || size == 1 || size == most || (axis == Axis::up_to_seqlen_k && size < most))
+      continue;
+    const bool isLimit = axis == Axis::up_to_seqlen_k;
+    return invalidArgument(nameOf(entry), "its size " + std::to_string(d) + " is " + std::to_string(size) +
+                                              "; it must repeat to " + layoutOf(entry) + " with " +
+                                              std::string(toString(isLimit ? Axis::seqlen_k : axis)) + " = " +
+                                              std::to_string(most) + ": it must be " +
+                                              (isLimit ? "from 0 to " : "1 or ") + std::to_string(most));
+  }
+  return {};
+}
+
+Status checkSizes(const CallTensor &entry, const AttentionShape &shape) {
+  if (entry.broadcasts)
+    return checkRepeats(entry, shape);
   const int rank = int(entry.axes.size());
   for (int d = 0; d < rank; ++d)
-    if (const Axis axis = entry.axes[d]; axis != Axis::any && entry.tensor->shape[d] != sizes[size_t(axis)])
-      return wrongSize(entry, d, kAxisNames[int(axis)], sizes[size_t(axis)]);
+    if (const Axis axis = entry.axes[d]; hasSize(axis) && entry.tensor->shape[d] != sizeAlong(axis, shape))
+      return wrongSize(entry, d, toString(axis), sizeAlong(axis, shape));
   if (entry.last_dim != 0 && entry.tensor->shape[rank] != entry.last_dim)
     return wrongSize(entry, rank, "last size", entry.last_dim);
   return {};
@@ -102,20 +133,20 @@ Status checkOverlaps(std::span<const CallTensor> tensors) {
   return {};
 }
 
-/// Checks the tensors of a call and returns its shape. `tensors` starts with q and k.
-Expected<AttentionShape> checkAll(std::span<CallTensor> tensors) {
+/// Checks that the tensors of a call have a shape.
+Status checkAll(std::span<CallTensor> tensors, const AttentionShape &shape) {
   for (const CallTensor &entry : tensors)
-    TEGULA_RETURN_IF_ERROR(checkKind(entry));
-  const int64_t *q = tensors[0].tensor->shape, *k = tensors[1].tensor->shape;
-  AttentionShape shape{.batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = k[2]};
-  const int64_t sizes[] = {shape.batch, shape.heads, shape.kv_heads, shape.seqlen_q, shape.seqlen_k};
-  for (const CallTensor &entry : tensors)
-    TEGULA_RETURN_IF_ERROR(checkSizes(entry, sizes));
+    TEGULA_RETURN_IF_ERROR(checkSizes(entry, shape));
   TEGULA_RETURN_IF_ERROR(checkShape(shape));
   for (CallTensor &entry : tensors)
     TEGULA_RETURN_IF_ERROR(locate(entry));
-  TEGULA_RETURN_IF_ERROR(checkOverlaps(tensors));
-  return shape;
+  return checkOverlaps(tensors);
+}
+
+Status checkKinds(std::span<const CallTensor> tensors) {
+  for (const CallTensor &entry : tensors)
+    TEGULA_RETURN_IF_ERROR(checkKind(entry));
+  return {};
 }
 
 Status checkCount(const char *name, size_t actual, size_t expected) {
@@ -125,15 +156,53 @@ Status checkCount(const char *name, size_t actual, size_t expected) {
                                    std::to_string(expected));
 }
 
-/// Returns invalid_argument unless d_lse is given exactly if the problem wants it. A tensor of rank 0 is not given.
-Status checkLseGradient(const AttentionProblem &problem, const TensorRef &d_lse) {
-  const bool isGiven = d_lse.rank != 0;
-  if (isGiven && !problem.lse_gradient)
-    return invalidArgument("d_lse", "it is given, but 'lse_gradient' is not set in the plan's problem; make the plan "
-                                    "with 'lse_gradient' set, or leave d_lse out");
-  if (!isGiven && problem.lse_gradient)
-    return invalidArgument("d_lse", "it is missing, but 'lse_gradient' is set in the plan's problem; pass it, or make "
-                                    "the plan without 'lse_gradient'");
+/// Returns invalid_argument unless `tensor` is given exactly if `field` is set in the problem. A tensor of rank 0 is
+/// not given.
+Status checkOptional(const std::string &name, const TensorRef &tensor, const std::string &field, bool isSet) {
+  const bool isGiven = tensor.rank != 0;
+  if (isGiven && !isSet)
+    return invalidArgument(name, "it is given, but '" + field +
+                                     "' is not set in the plan's problem; make the plan with '" + field +
+                                     "' set, or leave " + name + " out");
+  if (!isGiven && isSet)
+    return invalidArgument(name, "it is missing, but '" + field +
+                                     "' is set in the plan's problem; pass it, or make the "
+                                     "plan without '" +
+                                     field + "'");
+  return {};
+}
+
+/// Adds the state of dropout, if the problem has dropout.
+Status addDropout(CallTensors &tensors, const AttentionProblem &problem, const TensorRef &state) {
+  constexpr int numbers = 2; // Seed and offset.
+  TEGULA_RETURN_IF_ERROR(checkOptional("dropout_state", state, "dropout_p", problem.dropout_p != 0));
+  if (problem.dropout_p != 0)
+    tensors.add({"dropout_state", &state, i64, {}, numbers});
+  return {};
+}
+
+/// Adds the sinks, if the problem has sinks.
+Status addSinks(CallTensors &tensors, const AttentionProblem &problem, const TensorRef &sinks) {
+  TEGULA_RETURN_IF_ERROR(checkOptional("sinks", sinks, "sinks", problem.sinks));
+  if (problem.sinks)
+    tensors.add({"sinks", &sinks, f32, kHeads});
+  return {};
+}
+
+/// Adds a tensor of a variant, or one that has as much freedom.
+void addTensor(CallTensors &tensors, const VariantTensor &tensor, const TensorRef &given) {
+  tensors.add({.name = tensor.name,
+               .tensor = &given,
+               .dtype = inMemory(tensor.dtype),
+               .axes = tensor.axes,
+               .broadcasts = tensor.broadcasts});
+}
+
+/// Adds the offset of the diagonal, if the problem has one.
+Status addDiagonalOffset(CallTensors &tensors, const AttentionProblem &problem, const TensorRef &offset) {
+  TEGULA_RETURN_IF_ERROR(checkOptional("diagonal_offset", offset, "diagonal_offset", problem.diagonal_offset));
+  if (problem.diagonal_offset)
+    addTensor(tensors, diagonalOffset(), offset);
   return {};
 }
 
@@ -144,9 +213,58 @@ Status checkScale(float scale) {
   return invalidArgument("scale", "it is " + value + "; it must be finite, or 0 for 1 / sqrt(head_dim)");
 }
 
+/// Returns invalid_argument unless the lists of blocks are given exactly if the problem wants them.
+Status checkGiven(const AttentionProblem &problem, const BlockMaskTensors &mask, bool has_lists) {
+  const bool isGiven = mask.kv_num_blocks.rank != 0 || mask.kv_indices.rank != 0;
+  const bool isWanted = problem.block_mask.source == BlockMask::Source::given && !has_lists;
+  if (isGiven && problem.block_mask.source != BlockMask::Source::given)
+    return invalidArgument("block_mask", "it is given, but the source of the plan's block mask is not 'given'");
+  if (!isGiven && isWanted)
+    return invalidArgument("block_mask", "kv_num_blocks and kv_indices are missing, but the source of the plan's block "
+                                         "mask is 'given'; pass them, or the lists of makeLists()");
+  if ((mask.full_kv_num_blocks.rank != 0) != (mask.full_kv_indices.rank != 0))
+    return invalidArgument("block_mask", "one of full_kv_num_blocks and full_kv_indices is missing; pass both or none");
+  return {};
+}
+
+/// Adds the lists of blocks. Their batch and heads may be 1, and a row of blocks has any number of entries.
+Status checkBlockMask(const AttentionProblem &problem, const BlockMaskTensors &mask, const AttentionShape &shape) {
+  const BlockMask &of = problem.block_mask;
+  const int64_t sizes[] = {of.per_batch ? shape.batch : 1, of.per_head ? shape.heads : 1,
+                           blocks(shape.seqlen_q, of.block_q)};
+  constexpr const char *names[] = {"batch entries", "heads", "rows of blocks"};
+  const auto check = [&](const char *name, const TensorRef &tensor, int rank) -> Status {
+    if (tensor.rank == 0)
+      return {};
+    TEGULA_RETURN_IF_ERROR(checkKind({name, &tensor, i32, std::span(kAnyAxes).first(size_t(rank))}));
+    for (int axis = 0; axis < 3; ++axis)
+      if (tensor.shape[axis] != sizes[axis])
+        return invalidArgument(name, "its size " + std::to_string(axis) + " is " + std::to_string(tensor.shape[axis]) +
+                                         "; the plan's block mask needs " + std::to_string(sizes[axis]) + " " +
+                                         names[axis]);
+    const Expected<AddressRange> range = addressRange(tensor);
+    return range ? Status() : invalidArgument(name, range.status().message());
+  };
+  TEGULA_RETURN_IF_ERROR(check("kv_num_blocks", mask.kv_num_blocks, 3));
+  TEGULA_RETURN_IF_ERROR(check("kv_indices", mask.kv_indices, 4));
+  TEGULA_RETURN_IF_ERROR(check("full_kv_num_blocks", mask.full_kv_num_blocks, 3));
+  return check("full_kv_indices", mask.full_kv_indices, 4);
+}
+
+/// Checks the tensors of a call and returns its shape. `tensors` starts with q and k.
+Expected<AttentionShape> checkAll(std::span<CallTensor> tensors, const AttentionProblem &problem,
+                                  const BlockMaskTensors &mask) {
+  TEGULA_RETURN_IF_ERROR(checkKinds(tensors));
+  const int64_t *q = tensors[0].tensor->shape, *k = tensors[1].tensor->shape;
+  const AttentionShape shape{.batch = q[0], .heads = q[1], .kv_heads = k[1], .seqlen_q = q[2], .seqlen_k = k[2]};
+  TEGULA_RETURN_IF_ERROR(checkAll(tensors, shape));
+  TEGULA_RETURN_IF_ERROR(checkBlockMask(problem, mask, shape));
+  return shape;
+}
+
 void addVariant(CallTensors &tensors, const Variant &variant, std::span<const TensorRef> given) {
   for (size_t t = 0; t < variant.tensors.size(); ++t)
-    tensors.add({variant.tensors[t].name, &given[t], variant.tensors[t].dtype, variant.tensors[t].axes});
+    addTensor(tensors, variant.tensors[t], given[t]);
 }
 
 void addGradients(CallTensors &tensors, const Variant &variant, std::span<const TensorRef> given) {
@@ -166,6 +284,7 @@ void addGradients(CallTensors &tensors, const Variant &variant, std::span<const 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionForward &call) {
   TEGULA_RETURN_IF_ERROR(checkScale(call.scale));
   TEGULA_RETURN_IF_ERROR(checkCount("variant_tensors", call.variant_tensors.size(), problem.variant.tensors.size()));
+  TEGULA_RETURN_IF_ERROR(checkGiven(problem, call.block_mask, call.lists.data != nullptr));
   CallTensors tensors;
   tensors.add({"q", &call.q, problem.dtype, kOfQ, problem.head_dim});
   tensors.add({"k", &call.k, problem.dtype, kOfK, problem.head_dim});
@@ -173,7 +292,10 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
   tensors.add({"o", &call.o, problem.dtype, kOfQ, problem.value_dim, true});
   tensors.add({"lse", &call.lse, f32, kOfQ, 0, true});
   addVariant(tensors, problem.variant, call.variant_tensors);
-  return checkAll(tensors.all());
+  TEGULA_RETURN_IF_ERROR(addDiagonalOffset(tensors, problem, call.diagonal_offset));
+  TEGULA_RETURN_IF_ERROR(addDropout(tensors, problem, call.dropout_state));
+  TEGULA_RETURN_IF_ERROR(addSinks(tensors, problem, call.sinks));
+  return checkAll(tensors.all(), problem, call.block_mask);
 }
 
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionBackward &call) {
@@ -183,7 +305,8 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
   for (const VariantTensor &tensor : problem.variant.tensors)
     gradients += tensor.wants_gradient;
   TEGULA_RETURN_IF_ERROR(checkCount("variant_gradients", call.variant_gradients.size(), gradients));
-  TEGULA_RETURN_IF_ERROR(checkLseGradient(problem, call.d_lse));
+  TEGULA_RETURN_IF_ERROR(checkOptional("d_lse", call.d_lse, "lse_gradient", problem.lse_gradient));
+  TEGULA_RETURN_IF_ERROR(checkGiven(problem, call.block_mask, call.lists.data != nullptr));
   CallTensors tensors;
   tensors.add({"q", &call.q, problem.dtype, kOfQ, problem.head_dim});
   tensors.add({"k", &call.k, problem.dtype, kOfK, problem.head_dim});
@@ -198,7 +321,24 @@ Expected<AttentionShape> checkCall(const AttentionProblem &problem, const Attent
     tensors.add({"d_lse", &call.d_lse, f32, kOfQ});
   addVariant(tensors, problem.variant, call.variant_tensors);
   addGradients(tensors, problem.variant, call.variant_gradients);
-  return checkAll(tensors.all());
+  TEGULA_RETURN_IF_ERROR(addDiagonalOffset(tensors, problem, call.diagonal_offset));
+  TEGULA_RETURN_IF_ERROR(addDropout(tensors, problem, call.dropout_state));
+  TEGULA_RETURN_IF_ERROR(addSinks(tensors, problem, call.sinks));
+  TEGULA_RETURN_IF_ERROR(checkOptional("d_sinks", call.d_sinks, "sinks", problem.sinks));
+  if (problem.sinks)
+    tensors.add({"d_sinks", &call.d_sinks, f32, kHeads, 0, true});
+  return checkAll(tensors.all(), problem, call.block_mask);
+}
+
+Status checkCall(const AttentionProblem &problem, const AttentionLists &call) {
+  TEGULA_RETURN_IF_ERROR(checkCount("variant_tensors", call.variant_tensors.size(), problem.variant.tensors.size()));
+  CallTensors tensors;
+  addVariant(tensors, problem.variant, call.variant_tensors);
+  TEGULA_RETURN_IF_ERROR(addDiagonalOffset(tensors, problem, call.diagonal_offset));
+  TEGULA_RETURN_IF_ERROR(checkGiven(problem, call.block_mask, false));
+  TEGULA_RETURN_IF_ERROR(checkKinds(tensors.all()));
+  TEGULA_RETURN_IF_ERROR(checkAll(tensors.all(), call.shape));
+  return checkBlockMask(problem, call.block_mask, call.shape);
 }
 
 } // namespace tegula

@@ -12,16 +12,22 @@ struct Part {
   Alignment alignment;
 };
 
+void add(std::vector<Part> &parts, const KeySet &set) {
+  for (const Band &band : set.bands)
+    parts.push_back({Part::Kind::band, band.alignment});
+  for (const VisibleRange &range : set.ranges)
+    if (range.alignment)
+      parts.push_back({Part::Kind::range, *range.alignment});
+}
+
 std::vector<Part> partsOf(const AttentionProblem &problem) {
   std::vector<Part> parts;
   if (problem.causal != Causal::none)
     parts.push_back(
         {Part::Kind::causal, problem.causal == Causal::top_left ? Alignment::top_left : Alignment::bottom_right});
-  for (const Band &band : problem.variant.bands)
-    parts.push_back({Part::Kind::band, band.alignment});
-  for (const VisibleRange &range : problem.variant.ranges)
-    if (range.alignment)
-      parts.push_back({Part::Kind::range, *range.alignment});
+  add(parts, {problem.variant.bands, problem.variant.ranges});
+  for (const KeySet &set : problem.variant.any_of)
+    add(parts, set);
   if (problem.variant.peak)
     parts.push_back({Part::Kind::peak, *problem.variant.peak});
   return parts;

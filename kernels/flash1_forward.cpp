@@ -58,10 +58,11 @@ void flash1Forward(const AttentionConfig &c, const Head &at, const Scores &score
     Value k = at.K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
     Value v = at.V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
     ScoreStrip strip = scores.ofKeys(j);
-    strip.visits().forEach([&](Value i) {
+    strip.visits().forEach([&](const Visit &tile) {
+      Value i = tile.position;
       Value q = at.Q.load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
       Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
-      update(c, at, i, strip.masked(s, i), v);
+      update(c, at, i, strip.masked(s, tile), v);
     });
   }
   finish(c, at);
@@ -79,7 +80,7 @@ Expected<Program> recordFlash1Forward(const AttentionConfig &config) {
                lse.at(batch, head), m.at(batch, head),    l.at(batch, head),    acc.at(batch, head)};
     flash1Forward(config, at, Scores(config, q, k, batch, head, tensors), scale);
   };
-  return recordList("flash1_forward", kernel, variantTensors(config), tensor(config, "q"), tensor(config, "k"),
+  return recordList("flash1_forward", kernel, conditionTensors(config), tensor(config, "q"), tensor(config, "k"),
                     tensor(config, "v"), tensor(config, "o"), statistic("lse"), statistic("m"), statistic("l"),
                     accumulator("acc"), ScalarArg{"scale", f32});
 }

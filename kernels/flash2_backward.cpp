@@ -7,6 +7,7 @@
 #include "spaces.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -15,13 +16,13 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Returns the variant's tensors with their gradients, which follow the tensors in `views`.
-std::vector<ViewGradient> gradientsOf(const Variant &variant, VariantViews views) {
+/// Returns the variant's tensors with their gradients.
+std::vector<ViewGradient> gradientsOf(const Variant &variant, const ListedViews &views) {
   std::vector<ViewGradient> pairs;
-  size_t next = variant.tensors.size();
+  size_t next = 0;
   for (size_t t = 0; t < variant.tensors.size(); ++t)
     if (variant.tensors[t].wants_gradient)
-      pairs.push_back({views[t], views[next++]});
+      pairs.push_back({views.tensors[t], views.gradients[next++]});
   return pairs;
 }
 
@@ -89,17 +90,22 @@ Turn turnAt(View turns, const KeyPlace &instance, Value i, const Visits &before)
   return {turns, i, select(before.contains(i), instance.number, 0), instance.next};
 }
 
-/// Returns the tiles of queries that visit a block of keys. If additions to dQ have a fixed order, tiles begin at
-/// multiples of block_m, so that those of all blocks of keys are the same tiles.
-Visits visitsOf(const AttentionConfig &c, const ScoreStrip &strip) {
-  return c.deterministic ? strip.visits().aligned() : strip.visits();
+/// Returns the turn of an instance at the tile from query `i` on, if tiles are listed. `ranks` has how many blocks of
+/// keys list each tile before, one row for each block of keys.
+Turn turnAt(const AttentionConfig &c, View turns, View ranks, Value batch, Value head, Value block, Value i) {
+  const Value zero = constant(DType::index, 0);
+  Value rank = ranks.gather(c.list_axes.batch ? batch : zero, c.list_axes.heads ? head : zero, block, i / c.block_m);
+  return {turns, i, rank, rank + 1};
 }
 
 /// A block of queries against a block of keys.
 struct Tile {
-  Value q, do_i;                           ///< [block_m, head_dim], [block_m, value_dim]
-  Value seen;                              ///< i1, broadcasts to [block_m, block_n]: false where there is no score.
-  Value p, ds;                             ///< [block_m, block_n], rounded.
+  Value q, do_i; ///< [block_m, head_dim], [block_m, value_dim]
+  Value seen;    ///< i1, broadcasts to [block_m, block_n]: false where there is no score.
+  Value p_seen;  ///< The same, and false where dropout has dropped P.
+  /// [block_m, block_n], rounded. With dropout, p is 0 where it is dropped, and the sums have factors (dvFactor,
+  /// dsFactor).
+  Value p, ds;
   std::optional<Turn> turn = std::nullopt; ///< The turn of the addition to dQ, if additions have a fixed order.
 };
 
@@ -126,41 +132,72 @@ struct Modification {
   Value modified, s; ///< [block_m, block_n]
 };
 
+bool wantsGradients(const Variant &variant) {
+  return std::ranges::any_of(variant.tensors, &VariantTensor::wants_gradient);
+}
+
+// Dropout computes O = (P M / k) V with M = 1 for kept elements, otherwise 0, and the probability k of keeping. Then
+// dV = (P M)^T dO / k, and dS = P (M dP / k - D) with the same D = rowsum(dO O). `initial` is -k D, so that
+// k dS = P M dP + P initial. 1 / k becomes a factor of the sums, except of gradients of tensors.
+
+/// Returns the factor on the sum of P^T dO.
+double dvFactor(const AttentionConfig &c) { return c.keptFactor(); }
+/// Returns the factor on sums of dS.
+double dsFactor(const AttentionConfig &c) { return wantsGradients(c.variant) ? 1 : c.keptFactor(); }
+
+Value times(Value x, double factor) { return factor == 1 ? x : x * factor; }
+
+/// The gradient of the loss with respect to the elements of softmax(S), less D.
+struct ProbabilityGradient {
+  Value dp;                                ///< dP - D; dP if there is dropout.
+  std::optional<Value> kept, initial = {}; ///< With dropout: where P is kept, and -k D.
+
+  /// Returns the gradient times `p`.
+  Value times(Value p) const { return kept ? select(*kept, p, 0.0) * dp + p * *initial : dp * p; }
+};
+
 /// Returns dS = dP P times the slope of the modification, which is 0 where there is no score. Adds to the gradients of
 /// tensors. If the variant has none, P times the slope comes first: P, the slope and `seen` then need no registers
 /// while dP is computed. A tile that is computed twice, once without gradients, has the same bits.
-Value scoreGradient(const AttentionConfig &c, Value dp, Value p, Value seen, const Modification &of,
-                    std::span<const ViewGradient> gradients) {
+Value scoreGradient(const AttentionConfig &c, const ProbabilityGradient &dp, Value p, Value seen,
+                    const Modification &of, std::span<const ViewGradient> gradients) {
   if (!c.variant.score)
-    return dp * p;
-  if (std::ranges::any_of(c.variant.tensors, &VariantTensor::wants_gradient))
-    return differentiate(of.modified, of.s, select(seen, dp * p, 0.0), gradients);
-  return dp * select(seen, differentiate(of.modified, of.s, p, {}), 0.0);
+    return dp.times(p);
+  if (wantsGradients(c.variant))
+    return differentiate(of.modified, of.s, select(seen, times(dp.times(p), c.keptFactor()), 0.0), gradients);
+  return dp.times(select(seen, differentiate(of.modified, of.s, p, {}), 0.0));
 }
 
-/// Computes the tile of queries `i` to `i + block_m - 1`. Adds to the gradients of tensors that score modifications
-/// gather.
-Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, const ScoreStrip &strip, Value i,
+/// Computes a tile of block_m queries. Adds to the gradients of tensors that score modifications gather.
+Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, const ScoreStrip &strip, const Visit &tile,
             Value scale, std::span<const ViewGradient> gradients) {
-  Value q = at.Q.load(i, {c.block_m, c.head_dim});                                               // [block_m, head_dim]
-  Value do_i = at.dO.load(i, {c.block_m, c.value_dim});                                          // [block_m, value_dim]
-  Value dp_init = at.dp_init.load(i, {c.block_m});                                               // [block_m]
-  Value dp = dot(do_i, transpose(keys.v), broadcast(asColumn(dp_init), {c.block_m, c.block_n})); // dP - D
-
+  Value i = tile.position;
+  Value q = at.Q.load(i, {c.block_m, c.head_dim});                      // [block_m, head_dim]
+  Value do_i = at.dO.load(i, {c.block_m, c.value_dim});                 // [block_m, value_dim]
+  Value dp_init = at.dp_init.load(i, {c.block_m});                      // [block_m]
+  Value initial = broadcast(asColumn(dp_init), {c.block_m, c.block_n}); // [block_m, block_n]
+  std::optional<Value> kept = strip.kept(tile);                         // [block_m, block_n]
   // If NaN is contained, a score modification gets and returns only numbers. Hidden scores, the results of the
   // modification for them, and their derivatives must not leave it.
   const bool contains = c.contain_nonfinite, modifies = contains && c.variant.score;
+  Value product_dp = kept ? dot(do_i, transpose(keys.v)) : dot(do_i, transpose(keys.v), initial);
+  ProbabilityGradient dp = {kept && contains ? select(*kept, product_dp, 0.0) : product_dp, kept, initial};
   // Where there is no row, q, do and dp_init are 0, so any finite P does; a score modification may not be finite.
   Value lse_term = at.lse_term.load(i, {c.block_m}, startsFromLse(c) ? 0.0 : infinity); // [block_m]
-  Value allowed = strip.allowed(i);                                                     // [block_m, block_n]
+  Value allowed = strip.allowed(tile);                                                  // [block_m, block_n]
   Value exists = contains ? allowed & asColumn(lse_term != infinity) : allowed;         // [block_m, block_n]
   Value product = scaledProduct(c, q, keys.k, lse_term, scale);                         // [block_m, block_n]
   Value s = modifies ? select(exists, product, 0.0) : product;                          // [block_m, block_n]
-  Value modified = strip.modify(s, i);                                                  // [block_m, block_n]
+  Value modified = strip.modify(s, tile);                                               // [block_m, block_n]
   Value seen = modifies ? exists & (modified != -infinity) : exists;                    // [block_m, block_n]
   Value p = probabilities(c, seen, modified, lse_term);                                 // [block_m, block_n]
   Value ds = scoreGradient(c, dp, p, seen, {modified, s}, gradients);                   // [block_m, block_n]
-  return {q, do_i, seen, cast(c.dtype, p), cast(c.dtype, contains ? select(seen, ds, 0.0) : ds)};
+  return {.q = q,
+          .do_i = do_i,
+          .seen = seen,
+          .p_seen = kept ? seen & *kept : seen,
+          .p = cast(c.dtype, kept ? select(*kept, p, 0.0) : p),
+          .ds = cast(c.dtype, contains ? select(seen, ds, 0.0) : ds)};
 }
 
 /// Adds dS K to dQ in the turn of the tile. A product that is not finite is computed again, as below.
@@ -179,11 +216,12 @@ void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value
   Value dq = dot(tile.ds, k); // [block_m, head_dim]
   if (!c.contain_nonfinite)
     return dQ.atomicAdd(i, dq);
-  when(allFinite(dq), [&] { dQ.atomicAdd(i, dq); }, [&] { dQ.atomicAdd(i, dotWhere(tile.seen, tile.ds, k, 0.0)); });
+  when(
+      allFinite(dq), [&] { dQ.atomicAdd(i, dq); }, [&] { dQ.atomicAdd(i, dotWhere(tile.seen, tile.ds, k, 0.0)); });
 }
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,
-                    View dK, View dV, Value scale, VariantViews views) {
+                    View dK, View dV, Value scale, const ListedViews &views) {
   const KeyPlace instance = c.deterministic ? placeInOrder(K.dim(1)) : placeInGrid();
   Value j = instance.block * c.block_n, kv_head = instance.kv_head, batch = instance.batch;
   Value group = queryHeadsPerKvHead(Q, K);
@@ -195,17 +233,21 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   auto forEachTile = [&](std::span<const ViewGradient> gradients, auto add) {
     for (Value member : range(0, group)) {
       Value head = kv_head * group + member;
-      Scores scores(c, Q, K, batch, head, views.first(c.variant.tensors.size()));
+      Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
       ScoreStrip strip = scores.ofKeys(j);
       std::optional<Visits> before; // The tiles of the instance that adds before this one.
-      if (c.deterministic)
-        before.emplace(visitsOf(c, scores.ofKeys(j + c.block_n)));
-      visitsOf(c, strip).forEach([&](Value i) {
+      if (c.deterministic && !c.block_mask.exists())
+        before.emplace(visitsOfKeys(c, scores.ofKeys(j + c.block_n)));
+      visitsOfKeys(c, strip).forEach([&](const Visit &visit) {
+        Value i = visit.position;
         Head at = {Q.at(batch, head), dO.at(batch, head), lse_term.at(batch, head), dp_init.at(batch, head),
                    dQ.at(batch, head)};
-        Tile tile = tileAt(c, at, keys, strip, i, scale, gradients);
+        Tile tile = tileAt(c, at, keys, strip, visit, scale, gradients);
         if (before)
-          tile.turn.emplace(turnAt(views.back().at(batch, head), instance, i, *before));
+          tile.turn.emplace(turnAt(views.rest.back().at(batch, head), instance, i, *before));
+        else if (c.deterministic)
+          tile.turn.emplace(
+              turnAt(c, views.rest.back().at(batch, head), views.rest.front(), batch, head, instance.block, i));
         add(at, i, tile);
       });
     }
@@ -216,8 +258,8 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
     addToDq(c, at.dQ, i, tile, keys.k);
   });
   auto store = [&] {
-    dK.at(batch, kv_head).store(j, dk * scale); // [block_n, head_dim]
-    dV.at(batch, kv_head).store(j, dv);         // [block_n, value_dim]
+    dK.at(batch, kv_head).store(j, times(dk * scale, dsFactor(c))); // [block_n, head_dim]
+    dV.at(batch, kv_head).store(j, times(dv, dvFactor(c)));         // [block_n, value_dim]
   };
   store();
   if (c.contain_nonfinite)
@@ -225,7 +267,7 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
       dk = fill({c.block_n, c.head_dim}, 0.0);
       dv = fill({c.block_n, c.value_dim}, 0.0);
       forEachTile({}, [&](const Head &, Value, const Tile &tile) {
-        dv = dotWhere(transpose(tile.seen), transpose(tile.p), tile.do_i, dv);
+        dv = dotWhere(transpose(tile.p_seen), transpose(tile.p), tile.do_i, dv);
         dk = dotWhere(transpose(tile.seen), transpose(tile.ds), tile.q, dk);
       });
       store();
@@ -240,23 +282,47 @@ Value lseGradient(View L, View dL, Value i, int block_m) {
   return select(lse == -infinity, 0.0, dlse);
 }
 
-/// Computes the row statistics of the main program, and clears dQ and the turns. `views` has the gradient of L, if
-/// there is one, then the turns, if additions to dQ have a fixed order.
+/// Stores the part of a block of queries in the gradient of their head's sink t. The row's gradient is P_t (dP_t - D)
+/// with P_t = exp(t - lse), and dP_t = 0 because the sink has the value 0. If lse is -inf, the sink is, too.
+void storeSinkPart(Value sink, View L, View part, Value delta, Value i, int block_m) {
+  Value lse = L.load(i, {block_m}, infinity);               // [block_m]
+  Value p = select(lse == -infinity, 0.0, exp(sink - lse)); // [block_m]
+  part.store(programId(0), reduceSum(-p * delta, /*axis=*/0));
+}
+
+/// Computes the row statistics of the main program, and clears dQ and the turns. `views` are preprocessTensors().
 void preprocess(const AttentionConfig &c, View O, View dO, View L, View lse_term, View dp_init, View dQ, Value scale,
                 VariantViews views) {
   Value i = programId(0) * c.block_m;
   Value head = programId(1);
   Value batch = programId(2);
+  auto view = views.begin();
   Value o = O.at(batch, head).load(i, {c.block_m, c.value_dim});     // [block_m, value_dim]
   Value do_i = dO.at(batch, head).load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
   Value sum = rowSum(do_i * o);                                      // [block_m]
   Value delta =                                                      // [block_m]
-      c.lse_gradient ? sum - lseGradient(L.at(batch, head), views[0].at(batch, head), i, c.block_m) : sum;
-  dp_init.at(batch, head).store(i, -delta);                                                 // [block_m]
+      c.lse_gradient ? sum - lseGradient(L.at(batch, head), view++->at(batch, head), i, c.block_m) : sum;
+  dp_init.at(batch, head).store(i, times(-delta, 1 / c.keptFactor()));                      // [block_m]
   lse_term.at(batch, head).store(i, lseTerm(c, L.at(batch, head), i, factorOfP(c, scale))); // [block_m]
   dQ.at(batch, head).store(i, fill({c.block_m, c.head_dim}, 0.0));                          // [block_m, head_dim]
+  if (c.sinks) {
+    Value sink = view++->gather(head);
+    storeSinkPart(sink, L.at(batch, head), view++->at(head, batch), delta, i, c.block_m);
+  }
   if (c.deterministic)
-    views.back().at(batch, head).store(i, fill({c.block_m}, 0)); // [block_m]
+    view->at(batch, head).store(i, fill({c.block_m}, 0)); // [block_m]
+}
+
+/// Adds the parts of a head, [batch, blocks of queries], in a fixed order.
+void sumOfSinkParts(View parts, View dSinks) {
+  constexpr int rows = 16, columns = 64;
+  Value head = programId(0);
+  View P = parts.at(head);
+  Var sum = fill({rows, columns}, 0.0);
+  for (Value b : range(0, P.dim(0), rows))
+    for (Value i : range(0, P.dim(1), columns))
+      sum += P.load({b, i}, {rows, columns});
+  dSinks.store(head, reduceSum(rowSum(sum), /*axis=*/0));
 }
 
 void postprocess(const AttentionConfig &c, View dQ_acc, View dQ, Value scale) {
@@ -264,7 +330,7 @@ void postprocess(const AttentionConfig &c, View dQ_acc, View dQ, Value scale) {
   Value head = programId(1);
   Value batch = programId(2);
   Value dq = dQ_acc.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
-  dQ.at(batch, head).store(i, dq * scale);                            // [block_m, head_dim]
+  dQ.at(batch, head).store(i, times(dq * scale, dsFactor(c)));        // [block_m, head_dim]
 }
 
 std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &problem) {
@@ -289,7 +355,8 @@ std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &p
 /// that warpgroups exchange.
 int64_t scoreTiles(const Schedule &s) { return s.overlap == Overlap::pingpong ? 3 : 2; }
 
-ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
+ResourceEstimate estimate(const AttentionProblem &problem, const ModelledLaunch &launch, const Schedule &s) {
+  const AttentionShape &shape = launch.shape;
   int64_t bytes = int64_t(sizeOf(problem.dtype));
   int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
   double row = double(qk + v);
@@ -298,8 +365,7 @@ ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape 
   return {.shared_bytes = bytes * (operands + scoreTiles(s) * scores) + added,
           .register_words = 2 * scores + s.block_n * (qk + v) + s.block_m * qk, // S, dP; dK, dV; dQ.
           .instances = blocks(shape.seqlen_k, s.block_n) * shape.kv_heads * shape.batch,
-          .iterations =
-              visitedBlocks(problem, shape.seqlen_q, s.block_m, s.block_n) * double(shape.heads / shape.kv_heads),
+          .iterations = TileCounts(problem, launch, s).averageOfKeys() * double(shape.heads / shape.kv_heads),
           .mma_flops = 2 * double(scores) * (3 * double(qk) + 2 * double(v)),
           .shared_traffic = double(bytes) * double(s.num_warps) * (s.block_m + s.block_n) * row,
           .exponentials = double(scores)};
@@ -312,27 +378,37 @@ const SearchSpace kFlash2BackwardSpace = {boxes, estimate};
 /// Returns the counters of the turns in which instances add to dQ.
 static TensorArg turns() { return {"turns", i32, 3}; }
 
+/// Returns the tensors of flash2_backward_preprocess that only some problems have.
+static std::vector<TensorArg> preprocessTensors(const AttentionConfig &config) {
+  std::vector<TensorArg> list;
+  if (config.lse_gradient)
+    list.push_back(statistic("d_lse"));
+  if (config.sinks)
+    list.insert(list.end(), {{"sinks", f32, 1}, {"sink_parts", f32, 3}});
+  if (config.deterministic)
+    list.push_back(turns());
+  return list;
+}
+
 Expected<Program> recordFlash2BackwardPreprocess(const AttentionConfig &config) {
   auto kernel = [&config](View o, View d_o, View lse, View lse_term, View dp_init, View dq_acc, Value scale,
                           VariantViews views) {
     preprocess(config, o, d_o, lse, lse_term, dp_init, dq_acc, scale, views);
   };
-  std::vector<TensorArg> list;
-  if (config.lse_gradient)
-    list.push_back(statistic("d_lse"));
-  if (config.deterministic)
-    list.push_back(turns());
-  return recordList("flash2_backward_preprocess", kernel, list, tensor(config, "o"), tensor(config, "d_o"),
-                    statistic("lse"), statistic("lse_term"), statistic("dp_init"), accumulator("dq_acc"),
-                    ScalarArg{"scale", f32});
+  return recordList("flash2_backward_preprocess", kernel, preprocessTensors(config), tensor(config, "o"),
+                    tensor(config, "d_o"), statistic("lse"), statistic("lse_term"), statistic("dp_init"),
+                    accumulator("dq_acc"), ScalarArg{"scale", f32});
 }
 
 Expected<Program> recordFlash2Backward(const AttentionConfig &config) {
   auto kernel = [&config](View q, View k, View v, View d_o, View lse_term, View dp_init, View dq_acc, View dk, View dv,
                           Value scale, VariantViews views) {
-    flash2Backward(config, q, k, v, d_o, lse_term, dp_init, dq_acc, dk, dv, scale, views);
+    flash2Backward(config, q, k, v, d_o, lse_term, dp_init, dq_acc, dk, dv, scale, splitBackward(config, views));
   };
-  std::vector<TensorArg> list = variantTensorsAndGradients(config);
+  std::vector<TensorArg> list = scoreTensorsAndGradients(config);
+  std::ranges::copy(listTensors(config), std::back_inserter(list));
+  if (config.deterministic && config.block_mask.exists())
+    list.push_back({"visit_ranks", i32, 4});
   if (config.deterministic)
     list.push_back(turns());
   return recordList("flash2_backward", kernel, list, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),
@@ -344,6 +420,10 @@ Expected<Program> recordFlash2BackwardPostprocess(const AttentionConfig &config)
   auto kernel = [&config](View dq_acc, View dq, Value scale) { postprocess(config, dq_acc, dq, scale); };
   return record("flash2_backward_postprocess", kernel, accumulator("dq_acc"), tensor(config, "dq"),
                 ScalarArg{"scale", f32});
+}
+
+Expected<Program> recordFlash2BackwardSink(const AttentionConfig &) {
+  return record("flash2_backward_sink", sumOfSinkParts, TensorArg{"sink_parts", f32, 3}, TensorArg{"d_sinks", f32, 1});
 }
 
 } // namespace tegula

@@ -9,14 +9,15 @@ namespace tegula {
 /// Returns softmax(S) V, [block_m, value_dim].
 static Value outputWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip,
                              Value scale) {
-  OnlineSoftmax softmax(c.block_m, c.value_dim);
-  strip.visits().forEach([&](Value j) {
+  OnlineSoftmax softmax = startSoftmax(c, block.sink);
+  strip.visits().forEach([&](const Visit &tile) {
+    Value j = tile.position;
     Value k = block.K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
     Value v = block.V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
     Value s = dot(block.q, transpose(k)) * scale;        // [block_m, block_n]
-    softmax.updateWhereSeen(strip.masked(s, j), v);
+    softmax.updateWhereSeen(strip.masked(s, tile), v, strip.kept(tile));
   });
-  return softmax.output();
+  return outputOf(c, softmax);
 }
 
 void storeWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const ScoreStrip &strip, Value scale) {
@@ -25,25 +26,25 @@ void storeWhereSeen(const AttentionConfig &c, const ContainedBlock &block, const
 
 /// Computes the elements of o that are not finite again. Finite elements keep their bits.
 static void flash2ForwardContain(const AttentionConfig &c, View Q, View K, View V, View O, Value scale,
-                                 VariantViews tensors) {
+                                 const ListedViews &views) {
   Value batch = programId(2), head = programId(1), kv_head = kvHead(head, Q, K);
-  Scores scores(c, Q, K, batch, head, tensors);
+  Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
   Value i = scores.firstQuery(programId(0));
   View O_h = O.at(batch, head);
   Value o = O_h.load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
   when(!allFinite(o), [&] {
     Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
-    const ContainedBlock block = {q, K.at(batch, kv_head), V.at(batch, kv_head), O_h, i};
+    const ContainedBlock block = {q, K.at(batch, kv_head), V.at(batch, kv_head), O_h, i, sinkOf(views.sinks, head)};
     Value again = outputWhereSeen(c, block, scores.ofQueries(i), scale); // [block_m, value_dim]
     O_h.store(i, select(isFinite(o), cast(f32, o), again));
   });
 }
 
 Expected<Program> recordFlash2ForwardContain(const AttentionConfig &config) {
-  auto kernel = [&config](View q, View k, View v, View o, Value scale, VariantViews tensors) {
-    flash2ForwardContain(config, q, k, v, o, scale, tensors);
+  auto kernel = [&config](View q, View k, View v, View o, Value scale, VariantViews views) {
+    flash2ForwardContain(config, q, k, v, o, scale, splitForward(config, views));
   };
-  return recordList("flash2_forward_contain", kernel, variantTensors(config), tensor(config, "q"), tensor(config, "k"),
+  return recordList("flash2_forward_contain", kernel, forwardTensors(config), tensor(config, "q"), tensor(config, "k"),
                     tensor(config, "v"), tensor(config, "o"), ScalarArg{"scale", f32});
 }
 

@@ -11,29 +11,32 @@
 namespace tegula {
 namespace {
 
-void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale, VariantViews tensors,
-                   const QueryBlock &at) {
+void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, View L, Value scale,
+                   const ListedViews &views, const QueryBlock &at) {
   auto [batch, head, block] = at;
   Value kv_head = kvHead(head, Q, K);
-  Scores scores(c, Q, K, batch, head, tensors);
+  Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
   Value i = scores.firstQuery(block);
   View K_h = K.at(batch, kv_head);
   View V_h = V.at(batch, kv_head);
 
   Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
-  OnlineSoftmax softmax(c.block_m, c.value_dim);
+  const std::optional<Value> sink = sinkOf(views.sinks, head);
+  OnlineSoftmax softmax = startSoftmax(c, sink);
   ScoreStrip strip = scores.ofQueries(i);
-  strip.visits().forEach([&](Value j) {
+  strip.visits().forEach([&](const Visit &tile) {
+    Value j = tile.position;
     Value k = K_h.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
     Value v = V_h.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
     Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
-    softmax.update(strip.masked(s, j), v);
+    softmax.update(strip.masked(s, tile), v, strip.kept(tile));
   });
-  O.at(batch, head).store(i, softmax.output());    // [block_m, value_dim]
-  L.at(batch, head).store(i, softmax.logSumExp()); // [block_m]
+  O.at(batch, head).store(i, outputOf(c, softmax)); // [block_m, value_dim]
+  L.at(batch, head).store(i, softmax.logSumExp());  // [block_m]
   if (c.contain_nonfinite)
-    when(!allFinite(softmax.undivided()),
-         [&] { storeWhereSeen(c, {q, K_h, V_h, O.at(batch, head), i}, strip, scale); });
+    when(!allFinite(softmax.undivided()), [&] {
+      storeWhereSeen(c, {q, K_h, V_h, O.at(batch, head), i, sink}, strip, scale);
+    });
 }
 
 std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &problem) {
@@ -78,14 +81,15 @@ std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &p
   return boxes;
 }
 
-ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &s) {
+ResourceEstimate estimate(const AttentionProblem &problem, const ModelledLaunch &launch, const Schedule &s) {
+  const AttentionShape &shape = launch.shape;
   int64_t bytes = int64_t(sizeOf(problem.dtype)), words = 4 / bytes; // Numbers in a register.
   int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
   double row = double(qk + v);
   ResourceEstimate estimate{.shared_bytes = bytes * (s.block_m * qk + s.num_stages * s.block_n * (qk + v)),
                             .register_words = scores + s.block_m * v, // S or P, O.
                             .instances = blocks(shape.seqlen_q, s.block_m) * shape.heads * shape.batch,
-                            .iterations = visitedBlocks(problem, shape.seqlen_k, s.block_n, s.block_m),
+                            .iterations = TileCounts(problem, launch, s).averageOfQueries(),
                             .mma_flops = 2 * double(scores) * row,
                             .shared_traffic = double(s.num_warps) * s.block_n * row * double(bytes),
                             .exponentials = double(scores)};
@@ -113,15 +117,15 @@ ResourceEstimate estimate(const AttentionProblem &problem, const AttentionShape 
 const SearchSpace kFlash2ForwardSpace = {boxes, estimate};
 
 Expected<Program> recordFlash2Forward(const AttentionConfig &config) {
-  std::vector<TensorArg> listed = variantTensors(config);
+  std::vector<TensorArg> list = forwardTensors(config);
   if (config.isDynamic())
-    listed.push_back({"counter", i32, 1});
+    list.push_back({"counter", i32, 1});
   auto kernel = [&config](View q, View k, View v, View o, View lse, Value scale, VariantViews views) {
-    VariantViews tensors = views.first(config.variant.tensors.size()), counter = views.subspan(tensors.size());
-    forQueryBlocks(config, q, counter,
-                   [&](const QueryBlock &at) { flash2Forward(config, q, k, v, o, lse, scale, tensors, at); });
+    const ListedViews listed = splitForward(config, views);
+    forQueryBlocks(config, q, listed.rest,
+                   [&](const QueryBlock &at) { flash2Forward(config, q, k, v, o, lse, scale, listed, at); });
   };
-  return recordList("flash2_forward", kernel, listed, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),
+  return recordList("flash2_forward", kernel, list, tensor(config, "q"), tensor(config, "k"), tensor(config, "v"),
                     tensor(config, "o"), statistic("lse"), ScalarArg{"scale", f32});
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernel_config.h"
 
+#include "block_lists.h"
 #include "plan_check.h"
 #include "schedules.h"
 #include "tegula/attention_words.h"
@@ -18,13 +19,36 @@ std::string describe(const AttentionProblem &problem) {
          " value_dim=" + std::to_string(problem.value_dim) + " causal=" + std::string(toString(problem.causal)) +
          " variant=" + variant + (problem.lse_gradient ? " lse_gradient=true" : "") +
          (problem.contain_nonfinite ? " contain_nonfinite=true" : "") +
-         (problem.deterministic ? " deterministic=true" : "");
+         (problem.block_mask.exists() ? " block_mask=" + std::string(toString(problem.block_mask.source)) : "") +
+         (problem.deterministic ? " deterministic=true" : "") +
+         (problem.diagonal_offset ? " diagonal_offset=true" : "") +
+         (problem.dropout_p != 0 ? " dropout_p=" + std::to_string(problem.dropout_p) : "") +
+         (problem.sinks ? " sinks=true" : "");
 }
 
 /// Returns true if a program itself contains NaN and infinities. On a GPU this would take registers and shared memory
-/// from the forward pass. Another program therefore repairs its results.
+/// from the forward pass. Another program therefore repairs its results. The programs of the backward pass agree,
+/// because the first one computes from lse what the second one reads.
 bool contains(const AttentionProblem &problem, std::string_view program, const Target &target) {
-  return target.name == "cpu" || (problem.contain_nonfinite && program == "flash2_backward");
+  const bool isBackward = program.starts_with("flash2_backward");
+  return target.name == "cpu" || (problem.contain_nonfinite && isBackward);
+}
+
+/// Returns the program whose tiles a program's are, if they are not its own.
+std::string_view visitorOf(std::string_view program) {
+  if (program == "tile_states_of_queries")
+    return visitorOf(Pass::forward);
+  return program == "tile_states_of_keys" ? visitorOf(Pass::backward) : program;
+}
+
+/// Chooses the schedule of a program. A program that looks at the tiles of another one has its blocks.
+Schedule scheduleOf(const Target &target, std::string_view program, const AttentionProblem &problem,
+                    const Schedule &given, const TunedSchedules *tuned) {
+  const std::string_view visitor = visitorOf(program);
+  const Schedule visitors = chooseSchedule(target, visitor, problem, given, tuned);
+  if (visitor == program)
+    return visitors;
+  return chooseSchedule(target, program, problem, {.block_m = visitors.block_m, .block_n = visitors.block_n}, nullptr);
 }
 
 } // namespace
@@ -39,15 +63,48 @@ std::vector<std::string_view> forwardKernels(const AttentionProblem &problem) {
   return {"flash2_forward"};
 }
 
-std::vector<std::string_view> backwardKernels() {
-  return {"flash2_backward_preprocess", "flash2_backward", "flash2_backward_postprocess"};
+std::vector<std::string_view> backwardKernels(const AttentionProblem &problem) {
+  std::vector<std::string_view> kernels = {"flash2_backward_preprocess", "flash2_backward",
+                                           "flash2_backward_postprocess"};
+  if (problem.sinks)
+    kernels.push_back("flash2_backward_sink");
+  return kernels;
+}
+
+std::string_view visitorOf(Pass pass) { return pass == Pass::forward ? "flash2_forward" : "flash2_backward"; }
+
+BlockMask blockMaskOf(const AttentionProblem &problem) {
+  const bool countsVisits = problem.backward && problem.deterministic && !problem.variant.any_of.empty();
+  if (countsVisits && !problem.block_mask.exists())
+    return {.source = BlockMask::Source::computed};
+  return problem.block_mask;
+}
+
+std::vector<std::string_view> listKernels(const AttentionProblem &problem, Pass pass) {
+  const BlockMask mask = blockMaskOf(problem);
+  if (!mask.exists())
+    return {};
+  std::vector<std::string_view> kernels;
+  if (mask.source == BlockMask::Source::given)
+    kernels.push_back("block_states");
+  kernels.push_back(pass == Pass::forward ? "tile_states_of_queries" : "tile_states_of_keys");
+  kernels.push_back("visit_lists");
+  if (pass == Pass::backward && problem.deterministic)
+    kernels.push_back("visit_ranks");
+  return kernels;
 }
 
 std::vector<std::string_view> programsOf(const AttentionProblem &problem) {
-  std::vector<std::string_view> programs = forwardKernels(problem);
-  if (problem.backward)
-    for (std::string_view program : backwardKernels())
-      programs.push_back(program);
+  std::vector<std::string_view> programs;
+  const auto add = [&](const std::vector<std::string_view> &more) {
+    programs.insert(programs.end(), more.begin(), more.end());
+  };
+  add(listKernels(problem, Pass::forward));
+  add(forwardKernels(problem));
+  if (problem.backward) {
+    add(listKernels(problem, Pass::backward));
+    add(backwardKernels(problem));
+  }
   return programs;
 }
 
@@ -59,19 +116,29 @@ Expected<KernelConfig> resolve(const AttentionProblem &problem, std::string_view
                                const Schedule &given, const TunedSchedules *tuned) noexcept {
   return guarded([&]() -> Expected<KernelConfig> {
     TEGULA_RETURN_IF_ERROR(checkProblem(problem, given));
-    Schedule schedule = chooseSchedule(target, program, problem, given, tuned);
+    Schedule schedule = scheduleOf(target, program, problem, given, tuned);
     AttentionConfig config{.dtype = problem.dtype,
                            .head_dim = problem.head_dim,
                            .value_dim = problem.value_dim,
                            .causal = problem.causal,
                            .variant = problem.variant,
+                           .block_mask = blockMaskOf(problem),
                            .block_m = schedule.block_m,
                            .block_n = schedule.block_n,
                            .heads_in_l2 = std::max(schedule.heads_in_l2, 1),
                            .tile_scheduler = schedule.tile_scheduler.value_or(TileScheduler::single_tile),
                            .lse_gradient = problem.lse_gradient,
                            .contain_nonfinite = contains(problem, program, target),
-                           .deterministic = problem.deterministic};
+                           .deterministic = problem.deterministic,
+                           .sinks = problem.sinks,
+                           .diagonal_offset = problem.diagonal_offset,
+                           .kept_of_256 = keptOf256(problem.dropout_p)};
+    if (config.block_mask.exists()) {
+      const Expected<ListAxes> axes = listAxes(config);
+      if (!axes)
+        return withProblem(axes.status(), problem);
+      config.list_axes = *axes;
+    }
     return KernelConfig{std::move(config), schedule};
   });
 }

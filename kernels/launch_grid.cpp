@@ -43,6 +43,14 @@ std::array<Size, 3> launchGrid(GridRows rows, const Schedule &schedule) {
     const Size blocks = ceilDiv(seqlen_k, schedule.block_n), together = headsTogether(blocks, kv_heads);
     return {together, blocks, kv_heads / together * batch};
   }
+  case GridRows::block_rows:
+    return {Size("block_rows"), Size("block_heads"), Size("block_batch")};
+  case GridRows::strips:
+    return {Size("strips"), Size("list_heads"), Size("list_batch")};
+  case GridRows::tiles:
+    return {Size("tiles"), Size("list_heads"), Size("list_batch")};
+  case GridRows::heads:
+    return {heads, 1, 1};
   case GridRows::none:
     return {1, heads, batch};
   }

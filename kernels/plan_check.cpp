@@ -2,6 +2,7 @@
 #include "plan_check.h"
 #include "diagonals.h"
 
+#include <cmath>
 #include <set>
 
 namespace tegula {
@@ -13,6 +14,7 @@ constexpr int64_t kMostHeads = (int64_t(1) << 31) - 1; // The limit of every lau
 /// The most queries and keys. Kernels compute with positions of 32 bits: the end of a tile that reaches beyond the last
 /// position, the position of a query's key plus a window of at most 2^30, and the sum of two positions.
 constexpr int64_t kMostPositions = (int64_t(1) << 30) - kMaxBlock;
+static_assert(kMostPositions == kMaxDiagonal);
 
 std::string text(int64_t number) { return std::to_string(number); }
 
@@ -38,6 +40,12 @@ Status checkBlock(const char *name, int size) {
                                    ", or 0 to have it chosen");
 }
 
+Status checkBlockSize(const char *name, int size) {
+  if (size >= 1 && size <= kMostPositions)
+    return {};
+  return invalidArgument(name, "it is " + text(size) + "; it must be from 1 to " + text(kMostPositions));
+}
+
 Status checkHeadsInL2(const Schedule &schedule) {
   constexpr int most = 1024;
   if (schedule.heads_in_l2 < 0 || schedule.heads_in_l2 > most)
@@ -52,13 +60,61 @@ Status checkHeadsInL2(const Schedule &schedule) {
 
 /// Checks the names of a variant's tensors, which become parameters together with those of the kernels.
 Status checkNames(const Variant &variant) {
-  std::set<std::string> taken = {"q",        "k",       "v",      "o",     "lse",     "d_o",   "dq",
-                                 "dk",       "dv",      "m",      "l",     "acc",     "s",     "p",
-                                 "lse_term", "dp_init", "dq_acc", "scale", "counter", "d_lse", "turns"};
+  std::set<std::string> taken = {"q",
+                                 "k",
+                                 "v",
+                                 "o",
+                                 "lse",
+                                 "d_o",
+                                 "dq",
+                                 "dk",
+                                 "dv",
+                                 "m",
+                                 "l",
+                                 "acc",
+                                 "s",
+                                 "p",
+                                 "lse_term",
+                                 "dp_init",
+                                 "dq_acc",
+                                 "scale",
+                                 "counter",
+                                 "d_lse",
+                                 "turns",
+                                 "visit_tiles",
+                                 "visit_counts",
+                                 "visit_ranks",
+                                 "tile_states",
+                                 "num_queries",
+                                 "num_keys",
+                                 "block_states",
+                                 "kv_num_blocks",
+                                 "kv_indices",
+                                 "full_kv_num_blocks",
+                                 "full_kv_indices",
+                                 "dropout_state",
+                                 "diagonal_offset",
+                                 "sinks",
+                                 "d_sinks",
+                                 "sink_parts"};
   for (const VariantTensor &tensor : variant.tensors)
     for (const std::string &name : {tensor.name, tensor.wants_gradient ? "d" + tensor.name : std::string()})
       if (!name.empty() && !taken.insert(name).second)
         return invalidArgument("variant", "its tensor '" + name + "' has the name of another one");
+  return {};
+}
+
+/// Checks that each set of a union limits the keys, and that there are few of them.
+Status checkUnion(const Variant &variant) {
+  const size_t sets = variant.any_of.size();
+  if (sets > kMaxKeySets)
+    return invalidArgument("variant", "'" + variant.name + "' has " + std::to_string(sets) +
+                                          " sets in any_of; at most " + std::to_string(kMaxKeySets) + " are supported");
+  for (size_t set = 0; set < sets; ++set)
+    if (variant.any_of[set].bands.empty() && variant.any_of[set].ranges.empty())
+      return invalidArgument("variant", "set " + std::to_string(set) + " in any_of of '" + variant.name +
+                                            "' has no band and no range, so that it has all keys, and the union too; "
+                                            "give it one, or leave any_of out");
   return {};
 }
 
@@ -75,7 +131,24 @@ Status checkGradients(const AttentionProblem &problem) {
   return {};
 }
 
+/// Checks that dropout keeps some elements and drops others.
+Status checkDropout(const AttentionProblem &problem) {
+  if (problem.dropout_p == 0)
+    return {};
+  const int kept = problem.dropout_p > 0 && problem.dropout_p < 1 ? keptOf256(problem.dropout_p) : 0;
+  if (kept < 1 || kept > 255)
+    return invalidArgument("dropout_p", "it is " + std::to_string(problem.dropout_p) +
+                                            "; it must be 0, or from 0.002 to 0.998: the probability of keeping is "
+                                            "rounded to a multiple of 1/256, which must be neither 0 nor 1");
+  if (problem.algorithm != Algorithm::flash2)
+    return {ErrorCode::unsupported,
+            "dropout_p is " + std::to_string(problem.dropout_p) + ", but this algorithm has no dropout; flash2 has it"};
+  return {};
+}
+
 } // namespace
+
+int keptOf256(double dropout_p) { return static_cast<int>(std::lround(256 * (1 - dropout_p))); }
 
 Status invalidArgument(std::string_view name, std::string problem) {
   return {ErrorCode::invalid_argument, "argument '" + std::string(name) + "': " + std::move(problem)};
@@ -91,10 +164,18 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(checkHeadsInL2(schedule));
   TEGULA_RETURN_IF_ERROR(problem.variant.status);
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
+  TEGULA_RETURN_IF_ERROR(checkUnion(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));
   if (problem.backward && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::unsupported, "this algorithm has no backward pass; flash2 has one"};
+  if (problem.block_mask.exists() && problem.algorithm != Algorithm::flash2)
+    return {ErrorCode::unsupported, "this algorithm has no block mask; flash2 has one"};
+  TEGULA_RETURN_IF_ERROR(checkBlockSize("block_mask.block_q", problem.block_mask.block_q));
+  TEGULA_RETURN_IF_ERROR(checkBlockSize("block_mask.block_k", problem.block_mask.block_k));
   TEGULA_RETURN_IF_ERROR(checkGradients(problem));
+  TEGULA_RETURN_IF_ERROR(checkDropout(problem));
+  if (problem.sinks && problem.algorithm != Algorithm::flash2)
+    return {ErrorCode::unsupported, "sinks is true, but this algorithm has no sinks; flash2 has them"};
   if (problem.lse_gradient && !problem.backward)
     return invalidArgument("lse_gradient",
                            "it is set, but 'backward' is not; a plan without a backward pass has no use "

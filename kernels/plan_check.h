@@ -17,6 +17,11 @@ Status checkShape(const AttentionShape &shape);
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionForward &call);
 Expected<AttentionShape> checkCall(const AttentionProblem &problem, const AttentionBackward &call);
 
+/// Checks that the tensors fit to the shape and to the problem.
+Status checkCall(const AttentionProblem &problem, const AttentionLists &call);
+/// Returns 256 times the probability of keeping, rounded.
+int keptOf256(double dropout_p);
+
 Status invalidArgument(std::string_view name, std::string problem);
 
 } // namespace tegula

@@ -14,6 +14,14 @@ constexpr AttentionProgram kPrograms[] = {
     {"flash2_backward_preprocess", GridRows::queries, recordFlash2BackwardPreprocess},
     {"flash2_backward", GridRows::keys, recordFlash2Backward},
     {"flash2_backward_postprocess", GridRows::queries, recordFlash2BackwardPostprocess},
+    {"flash2_backward_sink", GridRows::heads, recordFlash2BackwardSink},
+    {"merge", GridRows::queries, recordMerge},
+    {"merge_backward", GridRows::queries, recordMergeBackward},
+    {"block_states", GridRows::block_rows, recordBlockStates},
+    {"tile_states_of_queries", GridRows::strips, recordTileStatesOfQueries},
+    {"tile_states_of_keys", GridRows::tiles, recordTileStatesOfKeys},
+    {"visit_lists", GridRows::strips, recordVisitLists},
+    {"visit_ranks", GridRows::tiles, recordVisitRanks},
 };
 
 } // namespace

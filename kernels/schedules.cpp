@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The schedules that are used if the caller gives none. schedules.json has them.
 #include "schedules.h"
+#include "kernel_config.h"
 #include "spaces.h"
 #include "tegula/tuned_schedules.h"
 
@@ -23,14 +24,17 @@ struct Problems {
   size_t element_bytes = 0;
   int64_t max_keys = 0; ///< Expected keys (AttentionProblem::expected).
   std::optional<DType> dtype = {};
-  bool causal = false;            ///< There is a causal mask.
-  bool no_score_or_mask = false;  ///< The variant has no functions `score` and `mask`, which need registers.
-  bool no_variant = false;        ///< The variant has no bands and ranges either.
-  bool ranges = false;            ///< The variant has ranges, whose edges need registers.
+  bool causal = false; ///< There is a causal mask.
+  /// The variant has no functions `score` and `mask`, and there is no dropout. All of these need registers.
+  bool no_score_or_mask = false;
+  bool no_variant = false;        ///< The variant has no bands, ranges and unions either.
+  bool ranges = false;            ///< The variant has ranges or a union, whose edges need registers.
   bool tiles_of_scores = false;   ///< hasTilesOfScores is true.
   bool window = false;            ///< A query sees no keys far to its left, so that small tiles visit fewer.
   bool peak = false;              ///< The variant says at which diagonal its scores are largest.
   bool contain_nonfinite = false; ///< NaN and infinities are contained, which needs registers and shared memory.
+  bool dropout = false;           ///< There is dropout, and the variant has no functions `score` and `mask`.
+  bool block_mask = false;        ///< Tiles are listed. Those of a given block are its divisors if they can be.
 
   bool include(const AttentionProblem &problem) const {
     const Variant &variant = problem.variant;
@@ -38,10 +42,13 @@ struct Problems {
            (element_bytes == 0 || element_bytes == sizeOf(problem.dtype)) &&
            (max_keys == 0 || problem.expected.seqlen_k <= max_keys) && (!dtype || problem.dtype == *dtype) &&
            (!causal || problem.causal != Causal::none) &&
-           (!(no_score_or_mask || no_variant) || (!variant.score && !variant.mask)) &&
-           (!no_variant || (variant.bands.empty() && variant.ranges.empty())) && (!ranges || !variant.ranges.empty()) &&
+           (!(no_score_or_mask || no_variant) || (!variant.score && !variant.mask && problem.dropout_p == 0)) &&
+           (!no_variant || (variant.bands.empty() && variant.ranges.empty() && variant.any_of.empty())) &&
+           (!ranges || !variant.ranges.empty() || !variant.any_of.empty()) &&
            (!tiles_of_scores || hasTilesOfScores(variant)) && (!window || hasWindow(variant)) &&
-           (!peak || variant.peak) && (!contain_nonfinite || problem.contain_nonfinite);
+           (!peak || variant.peak) && (!contain_nonfinite || problem.contain_nonfinite) &&
+           (!dropout || (problem.dropout_p != 0 && !variant.score && !variant.mask)) &&
+           (!block_mask || blockMaskOf(problem).exists());
   }
 };
 

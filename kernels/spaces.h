@@ -2,8 +2,8 @@
 // The search spaces of the kernels that have one. Each is defined next to its kernel.
 #pragma once
 
-#include "blocks.h"
 #include "tegula/search_space.h"
+#include "tile_counts.h"
 
 #include <algorithm>
 
@@ -20,20 +20,6 @@ inline bool hasTilesOfScores(const Variant &variant) {
     return axes.size() >= 2 && axes[axes.size() - 2] == Axis::seqlen_q && axes.back() == Axis::seqlen_k &&
            sizeOf(tensor.dtype) == 2;
   });
-}
-
-/// Returns the average number of blocks of keys that a block of queries visits, or the other way round. `positions` are
-/// in blocks of `block`, and `rows` are in the block that visits them. A mask on one side leaves half of the blocks.
-/// Masks on both sides leave those that a window touches.
-inline double visitedBlocks(const AttentionProblem &problem, int64_t positions, int block, int rows) {
-  constexpr int64_t unbounded = int64_t(1) << 40;
-  int64_t left = unbounded, right = problem.causal == Causal::none ? unbounded : 0;
-  for (const Band &band : problem.variant.bands) {
-    left = std::min(left, band.left.value_or(unbounded));
-    right = std::min(right, band.right.value_or(unbounded));
-  }
-  const double all = double(blocks(positions, block)), window = double(left + right + rows) / block + 1;
-  return std::min(left + right < 2 * unbounded ? all / 2 : all, window);
 }
 
 } // namespace tegula

@@ -22,7 +22,7 @@ void scores(const AttentionConfig &c, View Q, View K, View S, Value scale, Varia
   for (Value j : range(0, K.dim(2), c.block_n)) {
     Value k = K.at(batch, kv_head).load(j, {c.block_n, c.head_dim}); // [block_n, head_dim]
     Value s = dot(q, transpose(k)) * scale;                          // [block_m, block_n]
-    S.at(batch, head).store({i, j}, strip.masked(s, j));
+    S.at(batch, head).store({i, j}, strip.masked(s, {j}));
   }
 }
 
@@ -73,7 +73,7 @@ Expected<Program> recordStandardScores(const AttentionConfig &config) {
   auto kernel = [&config](View q, View k, View s, Value scale, VariantViews tensors) {
     scores(config, q, k, s, scale, tensors);
   };
-  return recordList("standard_scores", kernel, variantTensors(config), tensor(config, "q"), tensor(config, "k"),
+  return recordList("standard_scores", kernel, conditionTensors(config), tensor(config, "q"), tensor(config, "k"),
                     accumulator("s"), ScalarArg{"scale", f32});
 }
 

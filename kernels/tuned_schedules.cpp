@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tegula/tuned_schedules.h"
+#include "kernel_config.h"
 #include "tegula/attention_words.h"
 
 #include <bit>
@@ -26,17 +27,12 @@ int distance(const ShapeClass &a, const ShapeClass &b) {
          doublings(a.seqlen_q, b.seqlen_q) + doublings(a.seqlen_k, b.seqlen_k);
 }
 
-std::string_view wordOf(Axis axis) {
-  constexpr std::string_view words[] = {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_k", "any"};
-  return words[size_t(axis)];
-}
-
 /// Returns a text such as "f32[batch,heads]".
 std::string classOf(const VariantTensor &tensor) {
   std::string text(toString(tensor.dtype));
   char before = '[';
   for (Axis axis : tensor.axes) {
-    text += before + std::string(wordOf(axis));
+    text += before + std::string(toString(axis));
     before = ',';
   }
   return text + (tensor.axes.empty() ? "[]" : "]");
@@ -62,6 +58,12 @@ std::string classOf(const Variant &variant) {
     text += " ranges(" + std::to_string(variant.ranges.size()) + ")";
   for (const Band &band : variant.bands)
     text += " " + classOf(band);
+  for (const KeySet &set : variant.any_of) {
+    text += " or(ranges(" + std::to_string(set.ranges.size()) + ")";
+    for (const Band &band : set.bands)
+      text += " " + classOf(band);
+    text += ")";
+  }
   for (const VariantTensor &tensor : variant.tensors)
     text += " " + classOf(tensor);
   return variant.name.empty() ? text : text + " " + variant.name;
@@ -72,8 +74,9 @@ std::string classOf(const Variant &variant) {
 std::string problemClass(const AttentionProblem &problem) {
   return std::string(toString(problem.algorithm)) + " " + std::string(toString(problem.dtype)) + " " +
          std::to_string(problem.head_dim) + " " + std::to_string(problem.value_dim) + " " +
-         (problem.contain_nonfinite ? "contain_nonfinite " : "") + std::string(toString(problem.causal)) +
-         classOf(problem.variant);
+         (problem.contain_nonfinite ? "contain_nonfinite " : "") +
+         (blockMaskOf(problem).exists() ? "block_mask " : "") + (problem.dropout_p != 0 ? "dropout " : "") +
+         std::string(toString(problem.causal)) + classOf(problem.variant);
 }
 
 ShapeClass shapeClass(const AttentionShape &shape) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "diagonals.h"
+#include "narrow.h"
 #include "plan_check.h"
 #include "tegula/checks.h"
 
+#include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <utility>
 
 namespace tegula {
 namespace {
@@ -18,21 +21,29 @@ Status checkSoftcap(double cap) {
 }
 
 Status checkWindow(const char *side, int64_t size) {
-  if (size >= 0 && size <= kMaxWindow)
+  if (size == kNoBound || (size >= 0 && size <= kMaxWindow))
     return {};
-  return invalidArgument(side,
-                         "it is " + std::to_string(size) + "; it must be from 0 to " + std::to_string(kMaxWindow));
+  return invalidArgument(side, "it is " + std::to_string(size) + "; it must be from 0 to " +
+                                   std::to_string(kMaxWindow) + ", or -1 for no bound");
 }
+
+std::optional<int64_t> boundOf(int64_t size) { return size == kNoBound ? std::nullopt : std::optional(size); }
 
 using Mask = decltype(Variant::mask);
 using Score = decltype(Variant::score);
 using Bounds = VisibleRange::Bounds;
 
-std::string nameOfBoth(const Variant &first, const Variant &second) {
+std::string nameOfBoth(const Variant &first, const Variant &second, const char *between) {
   for (const Variant *part : {&first, &second})
     if (part->name.empty() && part->hasFunctions())
       return "";
-  return first.name + (first.name.empty() || second.name.empty() ? "" : "+") + second.name;
+  return first.name + (first.name.empty() || second.name.empty() ? "" : between) + second.name;
+}
+
+std::vector<VariantTensor> tensorsOfBoth(const Variant &first, const Variant &second) {
+  std::vector<VariantTensor> tensors = first.tensors;
+  tensors.insert(tensors.end(), second.tensors.begin(), second.tensors.end());
+  return tensors;
 }
 
 /// Returns a mask that calls those of both variants. The tensors of `second` have indices from `split` on.
@@ -56,12 +67,73 @@ Score chain(const Variant &first, const Variant &second, size_t split) {
   };
 }
 
-/// Returns `bounds` for a variant whose first tensor has the index `first`.
+/// Returns `bounds`, if there are any, for a variant whose first tensor has the index `first`.
 Bounds withTensorsFrom(size_t first, const Bounds &bounds) {
+  if (!bounds)
+    return {};
   auto moved = [=](Value position, const HeadIndex &at, VariantViews tensors) {
     return bounds(position, at, tensors.subspan(first));
   };
   return {moved, bounds.where()};
+}
+
+/// Appends the bands and ranges of `more`, whose first tensor has the index `first`.
+void append(KeySet &set, const KeySet &more, size_t first) {
+  set.bands.insert(set.bands.end(), more.bands.begin(), more.bands.end());
+  for (const VisibleRange &range : more.ranges)
+    set.ranges.push_back(
+        {withTensorsFrom(first, range.keys), withTensorsFrom(first, range.queries), range.alignment, range.expected});
+}
+
+/// Returns the union of which a variant's bands, ranges and union are the definition.
+std::vector<KeySet> setsOf(const Variant &variant) {
+  std::vector<KeySet> sets = variant.any_of;
+  if (sets.empty())
+    sets.emplace_back();
+  for (KeySet &set : sets)
+    append(set, {variant.bands, variant.ranges}, 0);
+  return sets;
+}
+
+/// Returns the intersection of two unions: the union of all intersections of two sets. A union without sets is no
+/// limit. The tensors of `second` have indices from `split` on.
+std::vector<KeySet> intersection(const Variant &first, const Variant &second, size_t split) {
+  const std::vector<KeySet> unlimited = {KeySet()};
+  std::vector<KeySet> sets;
+  if (first.any_of.empty() && second.any_of.empty())
+    return sets;
+  for (const KeySet &one : first.any_of.empty() ? unlimited : first.any_of)
+    for (const KeySet &other : second.any_of.empty() ? unlimited : second.any_of) {
+      sets.push_back(one);
+      append(sets.back(), other, split);
+    }
+  return sets;
+}
+
+/// Returns invalid_argument if the variants have too many sets together.
+Status checkUnions(const Variant &first, const Variant &second) {
+  const size_t sets = first.any_of.size() * second.any_of.size();
+  if (sets <= kMaxKeySets)
+    return {};
+  return {ErrorCode::invalid_argument, "combine: '" + first.name + "' has " + std::to_string(first.any_of.size()) +
+                                           " sets in any_of, '" + second.name + "' has " +
+                                           std::to_string(second.any_of.size()) + "; the " + std::to_string(sets) +
+                                           " intersections of two of them are too many: a union has at most " +
+                                           std::to_string(kMaxKeySets) + " sets"};
+}
+
+Status eitherError(const std::string &problem) { return {ErrorCode::invalid_argument, "either: " + problem}; }
+
+/// Returns invalid_argument if a part of either() is not only a set of keys.
+Status checkPartOfUnion(const Variant &part) {
+  const std::string name = "'" + part.name + "'";
+  if (part.mask || part.score || part.peak)
+    return eitherError(name +
+                       " has a mask, a score or a peak, which are no bands and ranges of keys; combine the union "
+                       "with a variant that has them");
+  if (part.bands.empty() && part.ranges.empty() && part.any_of.empty())
+    return eitherError(name + " has no band and no range, so that it has all keys, and the union too");
+  return {};
 }
 
 /// Returns bounds that are gathered from two tensors, the first of which has the index `first`.
@@ -96,6 +168,10 @@ Interval checkedBounds(const std::string &function, const Bounds &bounds, Value 
 }
 
 } // namespace
+
+bool Variant::hasRanges() const {
+  return !ranges.empty() || std::ranges::any_of(any_of, [](const KeySet &set) { return !set.ranges.empty(); });
+}
 
 Value Variant::maskAt(const ScoreIndex &at, VariantViews tensors) const {
   return checkReturned(mask(at, tensors), {.function = functionOf(*this, "mask"),
@@ -141,10 +217,70 @@ Variant alibi(Alignment alignment) {
 }
 
 Variant slidingWindow(int64_t window_left, int64_t window_right, Alignment alignment) {
-  Variant variant{.name = "sliding_window", .bands = {{window_left, window_right, alignment}}};
+  Variant variant{.name = "sliding_window", .bands = {{boundOf(window_left), boundOf(window_right), alignment}}};
   variant.status = checkWindow("window_left", window_left);
   if (variant.status.ok())
     variant.status = checkWindow("window_right", window_right);
+  return variant;
+}
+
+/// Returns the set of the first keys, for all queries.
+static KeySet firstKeys(int64_t count) {
+  auto keys = [=](Value, const HeadIndex &, VariantViews) -> Interval {
+    return {constant(i32, 0), constant(i32, count)};
+  };
+  auto queries = [=](Value key, const HeadIndex &at, VariantViews) -> Interval {
+    return {select(key < count, 0, narrow(at.seqlen_q)), at.seqlen_q};
+  };
+  auto expected = [=](int64_t, int64_t) -> KeyInterval { return {0, count}; };
+  return {.ranges = {{keys, queries, std::nullopt, expected}}};
+}
+
+/// Returns the set of all keys, for the queries whose diagonal is below `count`.
+static KeySet firstQueries(int64_t count, Alignment alignment) {
+  auto keys = [=](Value query, const HeadIndex &at, VariantViews) -> Interval {
+    return {select(query + at.shift(alignment) < count, 0, narrow(at.seqlen_k)), at.seqlen_k};
+  };
+  auto queries = [=](Value, const HeadIndex &at, VariantViews) -> Interval {
+    return {constant(i32, 0), constant(DType::index, count) - at.shift(alignment)};
+  };
+  auto expected = [=](int64_t diagonal, int64_t seqlen_k) -> KeyInterval {
+    return {diagonal < count ? 0 : seqlen_k, seqlen_k};
+  };
+  return {.ranges = {{keys, queries, alignment, expected}}};
+}
+
+Variant globalTokens(int64_t count, Alignment alignment) {
+  Variant variant{.name = "global_tokens", .any_of = {firstKeys(count), firstQueries(count, alignment)}};
+  if (count < 0 || count > kMaxWindow)
+    variant.status = invalidArgument("global_tokens", "it is " + std::to_string(count) + "; it must be from 0 to " +
+                                                          std::to_string(kMaxWindow));
+  return variant;
+}
+
+Variant windowWithGlobals(int64_t window_left, int64_t window_right, int64_t global_tokens, Alignment alignment) {
+  Variant variant = either(slidingWindow(window_left, window_right, alignment), globalTokens(global_tokens, alignment));
+  variant.name = "window_with_globals";
+  return variant;
+}
+
+Variant givenWindow(Alignment alignment) {
+  Variant variant{.name = "given_window",
+                  .tensors = {{.name = "window_left", .dtype = i32, .axes = {Axis::batch}, .broadcasts = true},
+                              {.name = "window_right", .dtype = i32, .axes = {Axis::batch}, .broadcasts = true}}};
+  auto keys = [alignment](Value query, const HeadIndex &at, VariantViews tensors) -> Interval {
+    Value left = tensors[0].gather(at.batch), right = tensors[1].gather(at.batch);
+    Value diagonal = query + at.shift(alignment);
+    return {select(left < 0, 0, diagonal - min(left, kMaxWindow)),
+            select(right < 0, at.seqlen_k, diagonal + min(right, kMaxWindow) + 1)};
+  };
+  auto queries = [alignment](Value key, const HeadIndex &at, VariantViews tensors) -> Interval {
+    Value left = tensors[0].gather(at.batch), right = tensors[1].gather(at.batch);
+    Value own = key - at.shift(alignment); // The query whose diagonal is at the key.
+    return {select(right < 0, 0, own - min(right, kMaxWindow)),
+            select(left < 0, at.seqlen_q, min(own, at.seqlen_q) + min(left, kMaxWindow) + 1)}; // 32 bits hold the sum.
+  };
+  variant.ranges = {{keys, queries, alignment}};
   return variant;
 }
 
@@ -170,34 +306,72 @@ Variant documents() {
           .ranges = {{gathered(0), gathered(2)}}};
 }
 
-Variant additiveBias(DType dtype) {
+Variant keyIntervals() {
+  const auto bounds = [](const char *name) {
+    return VariantTensor{.name = name, .dtype = i32, .axes = {Axis::batch, Axis::seqlen_q}, .broadcasts = true};
+  };
+  return {.name = "key_intervals",
+          .tensors = {bounds("interval_begin"), bounds("interval_end")},
+          .ranges = {{.keys = gathered(0)}}};
+}
+
+Variant additiveBias(DType dtype, bool wants_gradient) {
   Variant variant{.name = "bias",
                   .tensors = {{.name = "bias",
                                .dtype = dtype,
                                .axes = {Axis::batch, Axis::heads, Axis::seqlen_q, Axis::seqlen_k},
-                               .wants_gradient = true,
-                               .read_once = true}}};
+                               .wants_gradient = wants_gradient,
+                               .read_once = true,
+                               .broadcasts = true}}};
   variant.score = [](Value score, const ScoreIndex &at, VariantViews tensors) {
     return score + tensors[0].gather(at.batch, at.head, at.query, at.key);
   };
   return variant;
 }
 
+Variant maskTensor() {
+  Variant variant{.name = "mask",
+                  .tensors = {{.name = "mask",
+                               .dtype = i8,
+                               .axes = {Axis::batch, Axis::heads, Axis::seqlen_q, Axis::up_to_seqlen_k},
+                               .broadcasts = true}}};
+  variant.mask = [](const ScoreIndex &at, VariantViews tensors) {
+    return tensors[0].gather(at.batch, at.head, at.query, at.key) != 0;
+  };
+  return variant;
+}
+
 Variant combine(Variant first, Variant second) {
   size_t split = first.tensors.size();
-  Variant variant{.name = nameOfBoth(first, second), .tensors = first.tensors, .bands = first.bands};
-  variant.tensors.insert(variant.tensors.end(), second.tensors.begin(), second.tensors.end());
-  variant.bands.insert(variant.bands.end(), second.bands.begin(), second.bands.end());
-  variant.ranges = first.ranges;
-  for (const VisibleRange &range : second.ranges)
-    variant.ranges.push_back(
-        {withTensorsFrom(split, range.keys), withTensorsFrom(split, range.queries), range.alignment});
+  KeySet common = {first.bands, first.ranges};
+  append(common, {second.bands, second.ranges}, split);
+  Variant variant{.name = nameOfBoth(first, second, "+"),
+                  .tensors = tensorsOfBoth(first, second),
+                  .bands = std::move(common.bands),
+                  .ranges = std::move(common.ranges),
+                  .any_of = intersection(first, second, split)};
   variant.mask = both(first, second, split);
   variant.score = chain(first, second, split);
   variant.peak = first.peak ? first.peak : second.peak;
   variant.status = first.status.ok() ? second.status : first.status;
   if (variant.status.ok())
     variant.status = checkPeaks(first, second);
+  if (variant.status.ok())
+    variant.status = checkUnions(first, second);
+  return variant;
+}
+
+Variant either(Variant first, Variant second) {
+  std::vector<KeySet> sets = setsOf(first);
+  for (const KeySet &other : setsOf(second))
+    append(sets.emplace_back(), other, first.tensors.size());
+  Variant variant{.name = nameOfBoth(first, second, "|"), .tensors = tensorsOfBoth(first, second), .any_of = sets};
+  for (Status status : {first.status, second.status, checkPartOfUnion(first), checkPartOfUnion(second)})
+    if (variant.status.ok())
+      variant.status = std::move(status);
+  if (variant.status.ok() && sets.size() > kMaxKeySets)
+    variant.status = eitherError("'" + first.name + "' and '" + second.name + "' have " + std::to_string(sets.size()) +
+                                 " sets of keys together; a union has at most " + std::to_string(kMaxKeySets));
   return variant;
 }
 

@@ -68,8 +68,8 @@ void append(std::string &fields, std::string_view key, const std::string &value)
 
 /// Returns the initializer of a struct Problems.
 std::string problemsOf(const Json &problems) {
-  const Keys flags = {"causal",          "no_score_or_mask", "no_variant", "ranges",
-                      "tiles_of_scores", "window",           "peak",       "contain_nonfinite"};
+  const Keys flags = {"causal", "no_score_or_mask",  "no_variant", "ranges",    "tiles_of_scores", "window",
+                      "peak",   "contain_nonfinite", "dropout",    "block_mask"};
   Keys optional = {"element_bytes", "dtype", "max_keys"};
   optional.insert(optional.end(), flags.begin(), flags.end());
   checkKeys(problems, "'problems'", {"max_head_dim"}, optional);
@@ -134,7 +134,7 @@ void checkProvenance(const Json &provenance) {
 std::string rowOf(const Json &row) {
   checkKeys(row, "the row", {"problems", "schedule", "example", "provenance"}, {"target", "program", "shared_kib"});
   checkKeys(row["example"], "'example'", {"dtype", "head_dim", "batch", "heads", "seqlen"},
-            {"causal", "variant", "algorithm", "contain_nonfinite"});
+            {"causal", "variant", "algorithm", "contain_nonfinite", "dropout", "block_mask"});
   checkProvenance(row["provenance"]);
   std::string fields;
   if (row.contains("target")) {

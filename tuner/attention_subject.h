@@ -14,14 +14,16 @@ public:
 
   Expected<std::vector<Candidate>> candidates(int most) const override;
   Expected<Candidate> candidateOf(const Configuration &given) const override;
-  Expected<CompiledProgram> compile(const Candidate &candidate, Compiler &compiler) const override;
+  /// Compiles the program of the task, and the programs whose schedules depend on it: those that list its tiles.
+  Expected<std::vector<CompiledProgram>> compile(const Candidate &candidate, Compiler &compiler) const override;
   /// Compiles the other programs of the plan, with the schedules of the untuned library.
   Expected<std::vector<CompiledProgram>> compileOthers(Compiler &compiler) const override;
   Json opening() const override;
   Json loading(const Candidate &candidate) const override;
 
 private:
-  Expected<CompiledProgram> compiled(std::string_view program, const Schedule &schedule, Compiler &compiler) const;
+  Expected<KernelConfig> resolved(std::string_view program, const Schedule &given, const TunedSchedules *tuned) const;
+  Expected<CompiledProgram> compiled(std::string_view program, const KernelConfig &config, Compiler &compiler) const;
 
   const TuningTask &task_;
   const TuningDevice &machine_;

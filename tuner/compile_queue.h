@@ -17,12 +17,12 @@ namespace tegula::tuning {
 
 struct Compiled {
   size_t candidate;
-  Expected<CompiledProgram> program;
+  Expected<std::vector<CompiledProgram>> programs;
 };
 
 class CompileQueue {
 public:
-  using Compile = std::function<Expected<CompiledProgram>(size_t candidate)>;
+  using Compile = std::function<Expected<std::vector<CompiledProgram>>(size_t candidate)>;
 
   CompileQueue(std::vector<size_t> candidates, int threads, Compile compile);
   /// Waits for running compilations and starts no more.

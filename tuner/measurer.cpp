@@ -72,10 +72,12 @@ void Measurer::share(const std::vector<CompiledProgram> &programs) {
     shared_.push_back(kernelMessage(program));
 }
 
-void Measurer::add(size_t index, const Candidate &candidate, const CompiledProgram &program) {
+void Measurer::add(size_t index, const Candidate &candidate, const std::vector<CompiledProgram> &programs) {
   Json load = {{"do", "load"}, {"id", index}};
   load.update(subject_.loading(candidate));
-  entries_[index] = {kernelMessage(program), load.dump() + "\n"};
+  Entry &entry = entries_[index] = {{}, load.dump() + "\n"};
+  for (const CompiledProgram &program : programs)
+    entry.kernels.push_back(kernelMessage(program));
   if (!one_by_one_)
     (void)this->load(index); // A failure shows when it is asked about.
 }
@@ -104,7 +106,8 @@ Status Measurer::load(size_t candidate) {
   if (loaded_.contains(candidate))
     return {};
   const Entry &entry = entries_.at(candidate);
-  TEGULA_RETURN_IF_ERROR(ask(entry.kernel, patience_).status());
+  for (const std::string &kernel : entry.kernels)
+    TEGULA_RETURN_IF_ERROR(ask(kernel, patience_).status());
   TEGULA_RETURN_IF_ERROR(ask(entry.load, patience_).status());
   loaded_.insert(candidate);
   return {};

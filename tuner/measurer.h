@@ -41,7 +41,7 @@ public:
   /// Adds programs that every candidate's plan needs. Call it before start().
   void share(const std::vector<CompiledProgram> &programs);
   /// Lets the process load the candidate while others are checked.
-  void add(size_t index, const Candidate &candidate, const CompiledProgram &program);
+  void add(size_t index, const Candidate &candidate, const std::vector<CompiledProgram> &programs);
 
   /// Runs the check and returns the largest error ratio.
   Answer<double> check(size_t candidate);
@@ -53,7 +53,8 @@ public:
 private:
   /// The messages that send a candidate.
   struct Entry {
-    std::string kernel, load;
+    std::vector<std::string> kernels;
+    std::string load;
   };
 
   /// Sends a message and returns the answer. After an error of the process itself (compile_crashed, compile_timeout),

@@ -3,6 +3,7 @@
 
 #include "tegula/attention_words.h"
 #include "tegula/serialize.h"
+#include "workload/blocks_json.h"
 #include "workload/named_variants.h"
 
 namespace tegula::tuning {
@@ -81,7 +82,12 @@ Json toJson(const TuningTask &task) {
           {"backward", problem.backward},
           {"contain_nonfinite", problem.contain_nonfinite},
           {"deterministic", problem.deterministic},
-          {"shape", toJson(task.shape)}};
+          {"block_mask", toString(problem.block_mask.source)},
+          {"dropout_p", problem.dropout_p},
+          {"sinks", problem.sinks},
+          {"shape", toJson(task.shape)},
+          {"diagonal_offset", problem.diagonal_offset ? Json(task.diagonal_offset) : Json()},
+          {"blocks", task.blocks ? Json::parse(tools::toJson(*task.blocks)) : Json()}};
 }
 
 TuningTask taskOf(const Json &json) {
@@ -90,11 +96,26 @@ TuningTask taskOf(const Json &json) {
                            .head_dim = json.at("head_dim"),
                            .value_dim = json.at("value_dim"),
                            .causal = parsed(json, "causal", parseCausal),
+                           .block_mask = {.source = parsed(json, "block_mask", parseBlockMask)},
                            .backward = json.at("backward"),
                            .contain_nonfinite = json.value("contain_nonfinite", false),
-                           .deterministic = json.value("deterministic", false)};
+                           .deterministic = json.value("deterministic", false),
+                           .dropout_p = json.value("dropout_p", 0.0),
+                           .sinks = json.value("sinks", false)};
   problem.variant = variantOf(json, problem);
-  return {.problem = problem, .shape = shapeOf(json.at("shape")), .program = json.at("program")};
+  TuningTask task{.problem = problem, .shape = shapeOf(json.at("shape")), .program = json.at("program")};
+  if (const Json offset = json.value("diagonal_offset", Json()); !offset.is_null()) {
+    task.problem.diagonal_offset = true;
+    task.diagonal_offset = offset;
+  }
+  if (const Json lists = json.value("blocks", Json()); !lists.is_null()) {
+    Expected<tools::GivenBlocks> blocks = tools::parseBlocks(lists.dump(), task.shape);
+    if (!blocks)
+      throw Json::other_error::create(500, "blocks: " + blocks.status().message(), &json);
+    task.problem.block_mask = blocks->mask();
+    task.blocks = std::make_shared<tools::GivenBlocks>(std::move(*blocks));
+  }
+  return task;
 }
 
 Json toJson(const Sizes &sizes) {

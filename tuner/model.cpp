@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model.h"
 
+#include "workload/given_blocks.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -94,8 +96,11 @@ Expected<std::vector<Candidate>> candidatesOf(const TuningTask &task, const Tuni
   for (const Schedule &schedule : enumerate(space->boxes(machine.target, problem)))
     if (schedule != untuned->schedule)
       all.push_back({.schedule = schedule});
+  ModelledLaunch launch{.shape = task.shape, .diagonal_offset = task.diagonal_offset};
+  if (task.blocks)
+    launch.is_listed = tools::listedTiles(*task.blocks, task.shape.seqlen_k);
   for (Candidate &candidate : all)
-    judge(candidate, space->estimate(problem, task.shape, candidate.schedule), machine);
+    judge(candidate, space->estimate(problem, launch, candidate.schedule), machine);
 
   all.front().state = CandidateState::waiting; // The schedule without tuning has been measured before.
   all.front().why.clear();

@@ -181,6 +181,8 @@ Expected<PlanSubject> PlanSubject::make(const PlanTask &task, const TuningDevice
                                         const TuningOptions &options) {
   TEGULA_RETURN_IF_ERROR(task.plan.check());
   TEGULA_RETURN_IF_ERROR(checkFinite(task));
+  if (!task.inputs.row_gaps.empty())
+    return Status(ErrorCode::invalid_argument, "row_gaps: a search times tensors without gaps; leave them out");
   const Expected<size_t> kernel = indexOf(task);
   if (!kernel)
     return kernel.status();
@@ -224,11 +226,15 @@ Expected<Candidate> PlanSubject::candidateOf(const Configuration &given) const {
   return Candidate{.schedule = resolved->schedule, .tunables = resolved->tunables};
 }
 
-Expected<CompiledProgram> PlanSubject::compile(const Candidate &candidate, Compiler &compiler) const {
+Expected<std::vector<CompiledProgram>> PlanSubject::compile(const Candidate &candidate, Compiler &compiler) const {
   Expected<Program> program = kernel().record(candidate.configuration());
   if (!program)
     return program.status();
-  return compiledProgram(std::move(*program), candidate.schedule, machine_->target, compiler);
+  Expected<CompiledProgram> compiled =
+      compiledProgram(std::move(*program), candidate.schedule, machine_->target, compiler);
+  if (!compiled)
+    return compiled.status();
+  return std::vector{std::move(*compiled)};
 }
 
 Expected<std::vector<CompiledProgram>> PlanSubject::compileOthers(Compiler &compiler) const {

@@ -26,7 +26,7 @@ public:
 
   Expected<std::vector<Candidate>> candidates(int most) const override;
   Expected<Candidate> candidateOf(const Configuration &given) const override;
-  Expected<CompiledProgram> compile(const Candidate &candidate, Compiler &compiler) const override;
+  Expected<std::vector<CompiledProgram>> compile(const Candidate &candidate, Compiler &compiler) const override;
   Expected<std::vector<CompiledProgram>> compileOthers(Compiler &compiler) const override;
   Json opening() const override;
   std::vector<std::string> description() const override { return messages_; }

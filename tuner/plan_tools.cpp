@@ -3,6 +3,7 @@
 
 #include "tegula/guard.h"
 #include "workload/plan_data.h"
+#include "workload/plan_launches.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,13 +18,17 @@ public:
                                                  const std::shared_ptr<Device> &device) {
     KernelCache cache(compiler, device);
     Expected<Plan> plan = Plan::make(task.plan, cache, options);
-    if (!plan)
-      return plan.status();
-    Expected<tools::PlanData> data = tools::PlanData::make(task.plan, task.inputs, device);
+    return plan ? make(*plan, task.plan, task.inputs, tools::launchName(task.plan, task.inputs), device)
+                : plan.status();
+  }
+
+  static Expected<std::unique_ptr<PlanRun>> make(const Plan &plan, const PlanSpec &spec, const PlanInputs &inputs,
+                                                 std::string name, const std::shared_ptr<Device> &device) {
+    Expected<tools::PlanData> data = tools::PlanData::make(spec, inputs, device);
     if (!data)
       return data.status();
-    TEGULA_RETURN_IF_ERROR(data->makeRoomFor(*plan));
-    return std::unique_ptr<PlanRun>(new PlanRun(std::move(*plan), std::move(*data)));
+    TEGULA_RETURN_IF_ERROR(data->makeRoomFor(plan));
+    return std::unique_ptr<PlanRun>(new PlanRun(plan, std::move(*data), std::move(name)));
   }
 
   Status run(const SimtMutation *) override {
@@ -45,6 +50,9 @@ public:
     return bytes;
   }
 
+  std::string name() const override { return name_; }
+  const Plan &plan() const { return plan_; }
+
   /// Runs once, and returns the outputs.
   Expected<std::vector<HostTensor>> outputs() {
     TEGULA_RETURN_IF_ERROR(data_.reset());
@@ -56,12 +64,50 @@ public:
   const std::vector<HostTensor> &first() const { return first_; }
 
 private:
-  PlanRun(Plan plan, tools::PlanData data) : plan_(std::move(plan)), data_(std::move(data)) {}
+  PlanRun(Plan plan, tools::PlanData data, std::string name)
+      : plan_(std::move(plan)), data_(std::move(data)), name_(std::move(name)) {}
 
   Plan plan_;
   tools::PlanData data_;
+  const std::string name_;
   std::vector<HostTensor> first_;
 };
+
+/// Runs of a plan at other sizes and with other gaps.
+struct PlanTrials {
+  std::vector<std::unique_ptr<PlanRun>> runs;
+  std::vector<std::string> left_out; ///< Launches that the plan refuses, with the reasons.
+
+  std::vector<Explored *> pointers() const {
+    std::vector<Explored *> pointers;
+    for (const std::unique_ptr<PlanRun> &run : runs)
+      pointers.push_back(run.get());
+    return pointers;
+  }
+};
+
+/// Returns true for an error that says that a launch is not legal, or too large.
+bool isRefusal(const Status &status) {
+  return status.code() == ErrorCode::invalid_argument || status.code() == ErrorCode::unsupported ||
+         status.code() == ErrorCode::resource_exhausted;
+}
+
+Expected<PlanTrials> planTrials(const PlanTask &task, const Plan &plan, const std::shared_ptr<SimtDevice> &device) {
+  PlanTrials trials;
+  for (const PlanInputs &inputs : tools::planTrials(task.plan, task.inputs)) {
+    const std::string name = tools::launchName(task.plan, inputs, task.inputs);
+    Expected<std::unique_ptr<PlanRun>> run = PlanRun::make(plan, task.plan, inputs, name, device);
+    const Status status = run ? (*run)->run(nullptr) : run.status();
+    if (status.ok())
+      trials.runs.push_back(std::move(*run));
+    else if (isRefusal(status))
+      trials.left_out.push_back(name + ": " + status.message());
+    else
+      return status;
+  }
+  device->takeReport(); // explore() runs them again, and has their findings then.
+  return trials;
+}
 
 } // namespace
 
@@ -90,9 +136,15 @@ Expected<PlanExploration> explore(const PlanTask &task, const PlanOptions &optio
     Expected<std::unique_ptr<PlanRun>> run = PlanRun::make(task, options, compiler, device);
     if (!run)
       return run.status();
-    Expected<Exploration> exploration = explore(**run, {}, *device, how, task.inputs.seed + 1);
+    Expected<PlanTrials> trials = PlanTrials();
+    if (!how.mutate.empty())
+      trials = planTrials(task, (*run)->plan(), device);
+    if (!trials)
+      return trials.status();
+    Expected<Exploration> exploration = explore(**run, trials->pointers(), *device, how, task.inputs.seed + 1);
     if (!exploration)
       return exploration.status();
+    exploration->left_out = std::move(trials->left_out);
     PlanTask same = task;
     same.checked = task.inputs.sizes;
     Expected<std::vector<HostTensor>> right = rightOutputs(same, compiler);

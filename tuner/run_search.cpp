@@ -138,8 +138,8 @@ private:
       // Compiled candidates are sent first, so that they are loaded while others are checked.
       if (std::optional<Compiled> compiled = queue.next(std::chrono::milliseconds(unchecked.empty() ? 50 : 0))) {
         size_t index = compiled->candidate;
-        if (accept(index, compiled->program, lenient)) {
-          measurer_.add(index, result_.candidates[index], *compiled->program);
+        if (accept(index, compiled->programs, lenient)) {
+          measurer_.add(index, result_.candidates[index], *compiled->programs);
           unchecked.push_back(index);
         } else {
           ++done;
@@ -152,18 +152,19 @@ private:
     }
   }
 
-  /// Returns true if the candidate goes on with the program that the compiler made.
-  bool accept(size_t index, const Expected<CompiledProgram> &program, bool lenient) {
+  /// Returns true if the candidate goes on with the programs that the compiler made.
+  bool accept(size_t index, const Expected<std::vector<CompiledProgram>> &programs, bool lenient) {
     Candidate &candidate = result_.candidates[index];
-    if (!program) {
-      const bool isStop = program.status().code() == ErrorCode::cancelled;
-      fail(index, {isStop ? CandidateState::waiting : CandidateState::refused, firstLine(program.status().message())});
+    if (!programs) {
+      const bool isStop = programs.status().code() == ErrorCode::cancelled;
+      fail(index, {isStop ? CandidateState::waiting : CandidateState::refused, firstLine(programs.status().message())});
       return false;
     }
-    const AssemblerReport &report = program->artifact.report;
+    const Artifact &artifact = programs->front().artifact;
+    const AssemblerReport &report = artifact.report;
     candidate.registers = report.registers;
     candidate.spill_bytes = report.spill_bytes;
-    candidate.shared_bytes = program->artifact.shared_bytes;
+    candidate.shared_bytes = artifact.shared_bytes;
     bool first = index == 0; // The schedule without tuning stays in the race, so that one candidate is left.
     std::string objection;
     if (report.spill_bytes > kHarmlessSpill)

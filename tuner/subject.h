@@ -20,8 +20,9 @@ public:
   /// Returns the candidate of a configuration that the caller gave, with what it leaves open chosen.
   virtual Expected<Candidate> candidateOf(const Configuration &given) const = 0;
 
-  /// Compiles the kernel that is searched. Called by several threads.
-  virtual Expected<CompiledProgram> compile(const Candidate &candidate, Compiler &compiler) const = 0;
+  /// Compiles the kernel that is searched, and after it those that no other candidate shares. Called by several
+  /// threads.
+  virtual Expected<std::vector<CompiledProgram>> compile(const Candidate &candidate, Compiler &compiler) const = 0;
   /// Compiles what every candidate needs besides.
   virtual Expected<std::vector<CompiledProgram>> compileOthers(Compiler &compiler) const = 0;
 

@@ -19,15 +19,21 @@ constexpr Member kForward[] = {{"q", &AttentionArrays::q, &AttentionTensors::q},
                                {"v", &AttentionArrays::v, &AttentionTensors::v},
                                {"o", &AttentionArrays::o, &AttentionTensors::o},
                                {"lse", &AttentionArrays::lse, &AttentionTensors::lse}};
+constexpr Member kSinks = {"sinks", &AttentionArrays::sinks, &AttentionTensors::sinks};
+constexpr Member kSinkGradients = {"d_sinks", &AttentionArrays::d_sinks, &AttentionTensors::d_sinks};
 constexpr Member kBackward[] = {{"do", &AttentionArrays::d_o, &AttentionTensors::d_o},
                                 {"dq", &AttentionArrays::dq, &AttentionTensors::dq},
                                 {"dk", &AttentionArrays::dk, &AttentionTensors::dk},
                                 {"dv", &AttentionArrays::dv, &AttentionTensors::dv}};
 
-std::vector<Member> members(bool backward) {
+std::vector<Member> members(const AttentionData &data, bool backward) {
   std::vector<Member> result(std::begin(kForward), std::end(kForward));
   if (backward)
     result.insert(result.end(), std::begin(kBackward), std::end(kBackward));
+  if (data.hasSinks())
+    result.push_back(kSinks);
+  if (data.hasSinks() && backward)
+    result.push_back(kSinkGradients);
   return result;
 }
 
@@ -66,7 +72,7 @@ Status saveVariant(const std::string &folder, const AttentionArrays &arrays, con
 
 Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward) {
   AttentionArrays arrays;
-  for (const Member &member : members(backward)) {
+  for (const Member &member : members(data, backward)) {
     Expected<std::vector<float>> values = download(data.device(), data.tensors().*member.tensor);
     if (!values)
       return values.status();
@@ -79,7 +85,7 @@ Expected<AttentionArrays> readArrays(const AttentionData &data, bool backward) {
 }
 
 Status saveArrays(const std::string &folder, const AttentionArrays &arrays, const AttentionData &data, bool backward) {
-  for (const Member &member : members(backward))
+  for (const Member &member : members(data, backward))
     TEGULA_RETURN_IF_ERROR(save(folder, member.name, arrays.*member.array, data.tensors().*member.tensor));
   return saveVariant(folder, arrays, data, backward);
 }

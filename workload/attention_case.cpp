@@ -11,7 +11,10 @@ oracle::Shape oracleShape(const AttentionCase &attention) {
           .seqlen_q = shape.seqlen_q,
           .seqlen_k = shape.seqlen_k,
           .head_dim = attention.problem.head_dim,
-          .value_dim = attention.problem.value_dim};
+          .value_dim = attention.problem.value_dim,
+          .diagonal_offsets = attention.problem.diagonal_offset
+                                  ? std::vector(size_t(shape.batch), int32_t(attention.diagonal_offset))
+                                  : std::vector<int32_t>()};
 }
 
 AttentionShape attentionShape(const oracle::Shape &shape) {

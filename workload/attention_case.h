@@ -4,9 +4,12 @@
 
 #include "oracle/inputs.h"
 #include "tegula/attention.h"
+#include "workload/checked_variant.h"
+#include "workload/given_blocks.h"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +20,8 @@ struct NamedVariant;
 /// Numbers between the rows of a tensor and of its gradient.
 struct RowGaps {
   int64_t q = 0, k = 0, v = 0, o = 0;
+
+  bool operator==(const RowGaps &) const = default;
 };
 
 struct AttentionCase {
@@ -30,7 +35,15 @@ struct AttentionCase {
   /// Returns the values of a tensor of the problem's variant, in C order. If the function is empty, or returns nothing,
   /// the tensor holds normally distributed values.
   std::function<std::vector<float>(std::string_view tensor, const std::vector<int64_t> &shape)> variant_values = {};
+  /// The shapes of the tensors of the problem's variant. Empty: shapeOf().
+  std::vector<std::vector<int64_t>> variant_shapes = {};
+  /// Adds the rules of a variant that is none of the library's, so that `variant` is null.
+  std::function<void(oracle::Rules &rules, const RuleInputs &inputs)> own_rules = {};
   RowGaps row_gaps = {};
+  int64_t dropout_seed = 0, dropout_offset = 0; ///< The numbers of AttentionForward::dropout_state.
+  std::shared_ptr<const GivenBlocks> blocks =
+      {};                      ///< The blocks that calls give, if the problem's block mask is `given`.
+  int64_t diagonal_offset = 0; ///< The number of AttentionForward::diagonal_offset, if the problem has it.
 };
 
 oracle::Shape oracleShape(const AttentionCase &attention);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -67,6 +68,8 @@ struct Part {
   oracle::Inputs inputs;
   std::vector<float> d_o; ///< Empty without a backward pass.
   VariantArrays variant;
+  int64_t first_head;       ///< The index of its first query head among those of all batch entries.
+  std::vector<float> sinks; ///< The sinks of its query heads; empty without sinks.
 
   bool isBackward() const { return attention.problem.backward; }
   AttentionResults results() const { return emptyResults(shape, isBackward(), variant, attention.problem.variant); }
@@ -78,12 +81,43 @@ oracle::Rules Part::rules(VariantGradients &gradients) const {
   oracle::Rules rules;
   if (attention.problem.causal != Causal::none)
     addCausal(rules, shape, cornerOf(attention.problem));
+  oracle::Rules masked;
+  const bool fullBlocksSkipMask = attention.blocks && attention.problem.variant.mask;
   if (attention.variant)
-    attention.variant->checked(attention.problem).add_rules(rules, {shape, variant, gradients});
+    attention.variant->checked(attention.problem)
+        .add_rules(fullBlocksSkipMask ? masked : rules, {shape, variant, gradients});
+  rules.steps.insert(rules.steps.end(), masked.steps.begin(), masked.steps.end());
+  if (attention.own_rules)
+    attention.own_rules(rules, {shape, variant, gradients});
+  if (attention.blocks)
+    addBlocks(rules, *attention.blocks, std::move(masked), first_head / attention.shape.heads,
+              first_head % attention.shape.heads);
+  if (attention.problem.dropout_p != 0)
+    addDropout(rules, shape, int(std::lround(256 * (1 - attention.problem.dropout_p))), attention.dropout_seed,
+               attention.dropout_offset, first_head);
+  rules.sinks = sinks;
   return rules;
 }
 
+/// Returns the number of parts of a problem. Rules that are not the library's count batch entries and heads from the
+/// first one of the whole problem.
+int64_t partsOf(const AttentionCase &attention) {
+  return attention.own_rules ? 1 : attention.shape.batch * attention.shape.kv_heads;
+}
+
+Part wholeProblem(const AttentionCase &attention, const AttentionArrays &arrays) {
+  return {.attention = attention,
+          .shape = oracleShape(attention),
+          .inputs = {arrays.q, arrays.k, arrays.v},
+          .d_o = arrays.d_o,
+          .variant = arrays.variant,
+          .first_head = 0,
+          .sinks = arrays.sinks};
+}
+
 Part makePart(const AttentionCase &attention, const AttentionArrays &arrays, int64_t index) {
+  if (attention.own_rules)
+    return wholeProblem(attention, arrays);
   oracle::Shape shape = oracleShape(attention);
   shape.heads /= shape.kv_heads;
   shape.batch = shape.kv_heads = 1;
@@ -92,7 +126,11 @@ Part makePart(const AttentionCase &attention, const AttentionArrays &arrays, int
          .inputs = {part(arrays.q, index, shape.sizeQ()), part(arrays.k, index, shape.sizeK()),
                     part(arrays.v, index, shape.sizeV())},
          .d_o = {},
-         .variant = {}};
+         .variant = {},
+         .first_head = index * shape.heads,
+         .sinks = {}};
+  if (attention.problem.sinks)
+    p.sinks = part(arrays.sinks, index % attention.shape.kv_heads, shape.heads);
   if (p.isBackward())
     p.d_o = part(arrays.d_o, index, shape.sizeO());
   for (size_t n = 0; n < attention.problem.variant.tensors.size(); ++n)
@@ -123,17 +161,34 @@ AttentionResults plainResults(const Part &p, int run) {
 struct Reference {
   AttentionResults exact;
   std::vector<double> plain;
-  std::mutex plain_mutex; ///< The parts of the rest do not overlap.
+  std::vector<std::vector<double>> plain_d_sinks; ///< For each run.
+  std::mutex mutex; ///< Protects the plain results and d_sinks. The parts of the rest do not overlap.
 };
+
+/// Adds the gradients of the sinks of part `index` to those of all heads.
+void addSinks(const std::vector<double> &part, int64_t index, const AttentionCase &attention,
+              std::vector<double> &whole) {
+  for (size_t n = 0; n < part.size(); ++n)
+    whole[size_t(index % attention.shape.kv_heads) * part.size() + n] += part[n];
+}
+
+int plainRuns(const AttentionCase &attention) {
+  return oracle::plainRuns(oracleShape(attention), 1 - attention.problem.dropout_p);
+}
 
 /// Fills part `index` of the reference.
 void computePart(const AttentionCase &attention, const AttentionArrays &arrays, int64_t index, Reference &to) {
   const Part p = makePart(attention, arrays, index);
   AttentionResults exact = exactResults(p);
   place(exact, index, to.exact);
-  for (int run = 0; run < oracle::plainRuns(oracleShape(attention)); ++run) {
+  {
+    std::lock_guard lock(to.mutex);
+    addSinks(exact.gradients.d_sinks, index, attention, to.exact.gradients.d_sinks);
+  }
+  for (int run = 0; run < plainRuns(attention); ++run) {
     AttentionResults plain = plainResults(p, run);
-    std::lock_guard lock(to.plain_mutex);
+    std::lock_guard lock(to.mutex);
+    addSinks(plain.gradients.d_sinks, index, attention, to.plain_d_sinks[run]);
     for (size_t n = 0; n < to.plain.size(); ++n)
       to.plain[n] = std::max(to.plain[n], oracle::plainError(*plain.all()[n], *exact.all()[n]));
   }
@@ -168,8 +223,12 @@ AttentionReference::AttentionReference(const AttentionCase &attention, const Att
   Reference reference;
   reference.exact = emptyResults(shape, problem.backward, arrays.variant, problem.variant);
   reference.plain.resize(reference.exact.all().size());
-  forEachInParallel(shape.batch * shape.kv_heads,
-                    [&](int64_t index) { computePart(attention, arrays, index, reference); });
+  std::vector<double> &dSinks = reference.exact.gradients.d_sinks;
+  dSinks.resize(problem.sinks && problem.backward ? size_t(shape.heads) : 0);
+  reference.plain_d_sinks.resize(size_t(plainRuns(attention)), dSinks);
+  forEachInParallel(partsOf(attention), [&](int64_t index) { computePart(attention, arrays, index, reference); });
+  for (const std::vector<double> &run : reference.plain_d_sinks)
+    plain_d_sinks_ = std::max(plain_d_sinks_, oracle::plainError(run, dSinks));
   exact_ = std::move(reference.exact);
   plain_ = std::move(reference.plain);
 }
@@ -194,6 +253,8 @@ AttentionErrors AttentionReference::errors(const AttentionArrays &arrays) const 
     if (size_t n = errors.backward.size() - 3; tensor.wants_gradient)
       errors.backward.push_back(
           {"d" + tensor.name, error(arrays.variant_gradients[n], variant[n], problem.dtype, plain_[5 + n])});
+  if (problem.sinks)
+    errors.backward.push_back({"d_sinks", error(arrays.d_sinks, gradients.d_sinks, problem.dtype, plain_d_sinks_)});
   return errors;
 }
 

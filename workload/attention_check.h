@@ -24,7 +24,7 @@ struct TensorError {
 
 struct AttentionErrors {
   std::vector<TensorError> forward;  ///< o and lse.
-  std::vector<TensorError> backward; ///< dq, dk, dv and the gradients of the variant's tensors, or empty.
+  std::vector<TensorError> backward; ///< dq, dk, dv, those of the variant's tensors and d_sinks, or empty.
 };
 
 /// The numbers that results are compared with.
@@ -33,7 +33,7 @@ struct AttentionResults {
   oracle::Gradients gradients;
   VariantGradients variant_gradients;
 
-  /// o, lse, dq, dk, dv and those of the variant's tensors.
+  /// o, lse, dq, dk, dv and those of the variant's tensors. Without d_sinks, which are sums over the batch.
   std::vector<std::vector<double> *> all();
 };
 
@@ -51,6 +51,7 @@ private:
   AttentionCase attention_;
   AttentionResults exact_;
   std::vector<double> plain_; ///< The plain formula's errors, in the order of AttentionResults::all.
+  double plain_d_sinks_ = 0;  ///< The same for d_sinks.
 };
 
 /// Both at once.

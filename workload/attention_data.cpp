@@ -26,10 +26,22 @@ void placeVariant(std::vector<Placement> &placements, AttentionTensors &t, const
                                                   [](const VariantTensor &tensor) { return tensor.wants_gradient; })));
   size_t gradient = 0;
   for (size_t n = 0; n < tensors.size(); ++n) {
-    const std::vector<int64_t> shape = shapeOf(tensors[n], attention.shape);
-    placements.push_back({t.variant[n], tensors[n].dtype, shape});
+    const std::vector<int64_t> shape =
+        attention.variant_shapes.empty() ? shapeOf(tensors[n], attention.shape) : attention.variant_shapes[n];
+    placements.push_back({t.variant[n], inMemory(tensors[n].dtype), shape});
     if (attention.problem.backward && tensors[n].wants_gradient)
       placements.push_back({t.variant_gradients[gradient++], f32, shape});
+  }
+}
+
+/// Makes room for the lists of given blocks, and appends where they go.
+void placeBlocks(std::vector<Placement> &placements, AttentionTensors &t, const GivenBlocks &blocks) {
+  t.blocks.resize(4);
+  size_t next = 0;
+  for (const GivenBlocks::Lists *lists : {&blocks.partial, &blocks.full}) {
+    const std::vector<int64_t> counts = {blocks.batch, blocks.heads, blocks.rows};
+    placements.push_back({t.blocks[next++], i32, counts});
+    placements.push_back({t.blocks[next++], i32, {counts[0], counts[1], counts[2], arraysOf(*lists).entries}});
   }
 }
 
@@ -53,6 +65,16 @@ std::vector<Placement> placements(AttentionTensors &t, const AttentionCase &atte
                                                std::tuple(&t.dk, k, gaps.k), std::tuple(&t.dv, v, gaps.v)})
       result.push_back({*gradient, problem.dtype, shape, gap});
   placeVariant(result, t, attention);
+  if (problem.dropout_p != 0)
+    result.push_back({t.dropout_state, i64, {2}});
+  if (attention.blocks)
+    placeBlocks(result, t, *attention.blocks);
+  if (problem.diagonal_offset)
+    result.push_back({t.diagonal_offset, i32, {1}});
+  if (problem.sinks)
+    result.push_back({t.sinks, f32, {s.heads}});
+  if (problem.sinks && problem.backward)
+    result.push_back({t.d_sinks, f32, {s.heads}});
   return result;
 }
 
@@ -140,7 +162,11 @@ Status AttentionData::fillInputs() const {
     TEGULA_RETURN_IF_ERROR(upload(*device_, inputs.k, tensors_.k));
     TEGULA_RETURN_IF_ERROR(upload(*device_, inputs.v, tensors_.v));
   }
+  TEGULA_RETURN_IF_ERROR(fillWithNormalNumbers(*device_, tensors_.sinks, seed));
   TEGULA_RETURN_IF_ERROR(fillVariant());
+  TEGULA_RETURN_IF_ERROR(fillDropoutState());
+  TEGULA_RETURN_IF_ERROR(fillDiagonalOffset());
+  TEGULA_RETURN_IF_ERROR(fillBlocks());
   return clearVariantGradients();
 }
 
@@ -155,6 +181,44 @@ Status AttentionData::fillVariant() const {
                                           : upload(*device_, values, tensor));
   }
   return {};
+}
+
+Status AttentionData::fillDropoutState() const {
+  if (attention_.problem.dropout_p == 0)
+    return {};
+  const int64_t numbers[] = {attention_.dropout_seed, attention_.dropout_offset};
+  TEGULA_RETURN_IF_ERROR(device_->copyToDevice(tensors_.dropout_state.memory.data(), numbers, sizeof numbers));
+  return device_->synchronize();
+}
+
+static Status uploadNumbers(Device &device, std::span<const int32_t> numbers, const DeviceTensor &tensor) {
+  return uploadElements(device, {reinterpret_cast<const char *>(numbers.data()), numbers.size_bytes()}, tensor);
+}
+
+Status AttentionData::fillDiagonalOffset() const {
+  if (!attention_.problem.diagonal_offset)
+    return {};
+  const auto number = int32_t(attention_.diagonal_offset);
+  return uploadNumbers(*device_, {&number, 1}, tensors_.diagonal_offset);
+}
+
+Status AttentionData::fillBlocks() const {
+  if (!attention_.blocks)
+    return {};
+  size_t next = 0;
+  for (const GivenBlocks::Lists *lists : {&attention_.blocks->partial, &attention_.blocks->full}) {
+    const BlockArrays arrays = arraysOf(*lists);
+    TEGULA_RETURN_IF_ERROR(uploadNumbers(*device_, arrays.counts, tensors_.blocks[next++]));
+    TEGULA_RETURN_IF_ERROR(uploadNumbers(*device_, arrays.indices, tensors_.blocks[next++]));
+  }
+  return {};
+}
+
+/// Returns the lists of a call.
+static BlockMaskTensors blocksOf(const AttentionTensors &t) {
+  if (t.blocks.empty())
+    return {};
+  return {t.blocks[0].view, t.blocks[1].view, t.blocks[2].view, t.blocks[3].view};
 }
 
 Status AttentionData::clearVariantGradients() const {
@@ -172,7 +236,8 @@ static std::vector<TensorRef> viewsOf(const std::vector<DeviceTensor> &tensors) 
 }
 
 Status AttentionData::spoilOutputs() const {
-  for (const DeviceTensor *tensor : {&tensors_.o, &tensors_.lse, &tensors_.dq, &tensors_.dk, &tensors_.dv})
+  for (const DeviceTensor *tensor :
+       {&tensors_.o, &tensors_.lse, &tensors_.dq, &tensors_.dk, &tensors_.dv, &tensors_.d_sinks})
     TEGULA_RETURN_IF_ERROR(
         upload(*device_, std::vector(size_t(tensor->size()), std::numeric_limits<float>::quiet_NaN()), *tensor));
   return {};
@@ -181,7 +246,7 @@ Status AttentionData::spoilOutputs() const {
 int64_t AttentionData::bytes() const {
   int64_t sum = workspace_.bytes();
   const AttentionTensors &t = tensors_;
-  for (const DeviceTensor *tensor : {&t.q, &t.k, &t.v, &t.o, &t.lse, &t.d_o, &t.dq, &t.dk, &t.dv})
+  for (const DeviceTensor *tensor : {&t.q, &t.k, &t.v, &t.o, &t.lse, &t.d_o, &t.dq, &t.dk, &t.dv, &t.sinks, &t.d_sinks})
     sum += tensor->memory.bytes();
   for (const std::vector<DeviceTensor> *tensors : {&t.variant, &t.variant_gradients})
     for (const DeviceTensor &tensor : *tensors)
@@ -198,7 +263,11 @@ Status AttentionData::forward(const AttentionPlan &plan) const {
                         .o = t.o.view,
                         .lse = t.lse.view,
                         .scale = attention_.scale,
-                        .variant_tensors = variant};
+                        .variant_tensors = variant,
+                        .block_mask = blocksOf(t),
+                        .dropout_state = t.dropout_state.view,
+                        .sinks = t.sinks.view,
+                        .diagonal_offset = t.diagonal_offset.view};
   return plan.forward(call, {workspace_.data(), workspace_.bytes()});
 }
 
@@ -216,7 +285,12 @@ Status AttentionData::backward(const AttentionPlan &plan) const {
                          .dv = t.dv.view,
                          .scale = attention_.scale,
                          .variant_tensors = variant,
-                         .variant_gradients = gradients};
+                         .variant_gradients = gradients,
+                         .block_mask = blocksOf(t),
+                         .dropout_state = t.dropout_state.view,
+                         .sinks = t.sinks.view,
+                         .d_sinks = t.d_sinks.view,
+                         .diagonal_offset = t.diagonal_offset.view};
   return plan.backward(call, {workspace_.data(), workspace_.bytes()});
 }
 

@@ -14,6 +14,10 @@ struct AttentionTensors {
   DeviceTensor d_o, dq, dk, dv;                ///< Empty unless the problem has a backward pass.
   std::vector<DeviceTensor> variant;           ///< As Variant::tensors.
   std::vector<DeviceTensor> variant_gradients; ///< Written by the backward pass; for tensors that want one.
+  DeviceTensor dropout_state;                  ///< Empty unless the problem has dropout.
+  std::vector<DeviceTensor> blocks;            ///< As BlockMaskTensors, or empty.
+  DeviceTensor diagonal_offset;                ///< Empty unless the problem has one.
+  DeviceTensor sinks, d_sinks;                 ///< Empty unless the problem has sinks, and d_sinks a backward pass.
 };
 
 class AttentionData {
@@ -35,7 +39,9 @@ public:
 
   Device &device() const { return *device_; }
   const AttentionTensors &tensors() const { return tensors_; }
+  const AttentionCase &attention() const { return attention_; }
   const Variant &variant() const { return attention_.problem.variant; }
+  bool hasSinks() const { return attention_.problem.sinks; }
   /// Before launches of another plan of the same problem, whose schedule may need more workspace.
   Status makeRoomFor(const AttentionPlan &plan);
   int64_t workspaceBytes() const { return workspace_.bytes(); }
@@ -50,6 +56,9 @@ private:
   Status allocateWorkspace(int64_t bytes);
   Status fillInputs() const;
   Status fillVariant() const;
+  Status fillDropoutState() const;
+  Status fillDiagonalOffset() const;
+  Status fillBlocks() const;
 
   AttentionCase attention_;
   std::shared_ptr<Device> device_;

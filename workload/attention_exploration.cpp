@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "workload/attention_exploration.h"
 
+#include "workload/attention_launches.h"
 #include "workload/timing.h"
 
 #include <list>
@@ -51,6 +52,8 @@ public:
       arrays_ = std::move(*arrays);
     return bytes;
   }
+
+  std::string name() const override { return launchName(run_.data().attention()); }
 
   /// Moves what the first run has measured and computed to `exploration`.
   void moveFirst(AttentionExploration &exploration) {

@@ -21,6 +21,7 @@ static int64_t sizeAlong(Axis axis, const AttentionShape &s) {
   case Axis::seqlen_q:
     return s.seqlen_q;
   case Axis::seqlen_k:
+  case Axis::up_to_seqlen_k:
     return s.seqlen_k;
   case Axis::any:
     return 1;
@@ -42,26 +43,48 @@ CheckedVariant checkedWindow(int64_t left, int64_t right, Alignment alignment) {
           [=](Rules &rules, const RuleInputs &in) { addWindow(rules, in.shape, left, right, cornerOf(alignment)); }};
 }
 
+CheckedVariant checkedWindowWithGlobals(int64_t left, int64_t right, int64_t globals, Alignment alignment) {
+  return {windowWithGlobals(left, right, globals, alignment), [=](Rules &rules, const RuleInputs &in) {
+            std::vector<Rules> sets(2);
+            addWindow(sets[0], in.shape, left, right, cornerOf(alignment));
+            addGlobals(sets[1], in.shape, globals, cornerOf(alignment));
+            addAnyOf(rules, std::move(sets));
+          }};
+}
+
+CheckedVariant checkedGivenWindow(Alignment alignment) {
+  return {givenWindow(alignment), [=](Rules &rules, const RuleInputs &in) {
+            const std::vector<float> &left = in.tensors[0], &right = in.tensors[1];
+            addWindows(rules, in.shape, {left.begin(), left.end()}, {right.begin(), right.end()}, cornerOf(alignment));
+          }};
+}
+
 CheckedVariant checkedPrefixLm(Alignment alignment) {
   return {prefixLm(alignment), [=](Rules &rules, const RuleInputs &in) {
             addPrefix(rules, in.shape, {in.tensors[0].begin(), in.tensors[0].end()}, cornerOf(alignment));
           }};
 }
 
-CheckedVariant checkedDocuments() {
-  return {documents(), [](Rules &rules, const RuleInputs &in) {
-            rules.visible.push_back(
-                [begin = in.tensors[0], end = in.tensors[1], queries = in.shape.seqlen_q](const Position &p) {
-                  const auto query = static_cast<size_t>(p.batch * queries + p.query);
-                  return begin[query] <= float(p.key) && float(p.key) < end[query];
-                });
-          }};
+/// Adds the keys of each query, whose bounds are the first two tensors.
+static void addKeysOfQueries(Rules &rules, const RuleInputs &in) {
+  rules.visible.push_back([begin = in.tensors[0], end = in.tensors[1], queries = in.shape.seqlen_q](const Position &p) {
+    const auto query = static_cast<size_t>(p.batch * queries + p.query);
+    return begin[query] <= float(p.key) && float(p.key) < end[query];
+  });
 }
+
+CheckedVariant checkedDocuments() { return {documents(), addKeysOfQueries}; }
+
+CheckedVariant checkedKeyIntervals() { return {keyIntervals(), addKeysOfQueries}; }
 
 CheckedVariant checkedBias(DType dtype) {
   return {additiveBias(dtype), [](Rules &rules, const RuleInputs &in) {
             addBias(rules, in.shape, in.tensors[0], in.gradients.empty() ? nullptr : &in.gradients[0]);
           }};
+}
+
+CheckedVariant checkedMask() {
+  return {maskTensor(), [](Rules &rules, const RuleInputs &in) { addMask(rules, in.shape, in.tensors[0]); }};
 }
 
 CheckedVariant combine(CheckedVariant first, CheckedVariant second) {
@@ -75,6 +98,18 @@ CheckedVariant combine(CheckedVariant first, CheckedVariant second) {
     addSecond(rules, {in.shape, in.tensors.subspan(tensors), in.gradients.subspan(gradients)});
   };
   return {tegula::combine(std::move(first.variant), std::move(second.variant)), std::move(add_rules)};
+}
+
+CheckedVariant either(CheckedVariant first, CheckedVariant second) {
+  const size_t tensors = first.variant.tensors.size();
+  auto add_rules = [=, addFirst = std::move(first.add_rules),
+                    addSecond = std::move(second.add_rules)](Rules &rules, const RuleInputs &in) {
+    std::vector<Rules> sets(2);
+    addFirst(sets[0], {in.shape, in.tensors.first(tensors)});
+    addSecond(sets[1], {in.shape, in.tensors.subspan(tensors)});
+    addAnyOf(rules, std::move(sets));
+  };
+  return {tegula::either(std::move(first.variant), std::move(second.variant)), std::move(add_rules)};
 }
 
 oracle::Corner cornerOf(Alignment alignment) {

@@ -33,11 +33,17 @@ struct CheckedVariant {
 CheckedVariant checkedSoftcap(double cap);
 CheckedVariant checkedAlibi(Alignment alignment);
 CheckedVariant checkedWindow(int64_t left, int64_t right, Alignment alignment);
+CheckedVariant checkedWindowWithGlobals(int64_t left, int64_t right, int64_t globals, Alignment alignment);
+CheckedVariant checkedGivenWindow(Alignment alignment);
 CheckedVariant checkedPrefixLm(Alignment alignment);
 CheckedVariant checkedDocuments();
+CheckedVariant checkedKeyIntervals();
 CheckedVariant checkedBias(DType dtype);
+CheckedVariant checkedMask();
 /// Pairs tegula::combine of both with the rules of both.
 CheckedVariant combine(CheckedVariant first, CheckedVariant second);
+/// Pairs tegula::either of both with the union of the rules of both.
+CheckedVariant either(CheckedVariant first, CheckedVariant second);
 
 /// Returns the name that the oracle has for a diagonal.
 oracle::Corner cornerOf(Alignment alignment);

@@ -20,8 +20,9 @@ template <class Visit> void forEachRow(const DeviceTensor &tensor, Visit visit) 
   const TensorRef &view = tensor.view;
   const int64_t element = int64_t(sizeOf(view.dtype)), row = view.shape[view.rank - 1] * element;
   const int64_t pitch = view.rank > 1 ? view.strides[view.rank - 2] * element : row;
+  const int64_t first = static_cast<const char *>(view.data) - static_cast<const char *>(tensor.memory.data());
   for (int64_t i = 0; i * row < tensor.size() * element; ++i)
-    visit(size_t(i * pitch), size_t(i * row), size_t(row));
+    visit(size_t(first + i * pitch), size_t(i * row), size_t(row));
 }
 
 bool hasGaps(const DeviceTensor &tensor) {
@@ -37,8 +38,9 @@ int64_t DeviceTensor::size() const {
 std::vector<int64_t> DeviceTensor::shape() const { return {view.shape, view.shape + view.rank}; }
 
 Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::vector<int64_t> &shape, int64_t row_gap) {
+  const int64_t before = shape.size() == 1 ? row_gap * int64_t(sizeOf(dtype)) : 0; // In bytes.
   std::vector<int64_t> rows = shape;
-  rows.back() += row_gap;
+  rows.back() += shape.size() == 1 ? 0 : row_gap;
   Expected<TensorRef> view = contiguous(nullptr, dtype, rows);
   if (!view)
     return view.status();
@@ -46,19 +48,33 @@ Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::ve
   Expected<ByteExtent> extent = byteExtent(*view);
   if (!extent)
     return extent.status();
-  Expected<Buffer> memory = device.allocate(extent->highest);
+  Expected<Buffer> memory = device.allocate(before + extent->highest);
   if (!memory)
     return memory.status();
-  view->data = memory->data();
+  view->data = static_cast<char *>(memory->data()) + before;
   return DeviceTensor{std::move(*memory), *view};
 }
 
-Status upload(Device &device, const std::vector<float> &values, const DeviceTensor &tensor) {
-  std::vector<char> elements(values.size() * sizeOf(tensor.view.dtype)), bytes(size_t(tensor.memory.bytes()), '\xff');
-  encode(values.data(), values.size(), tensor.view.dtype, elements.data());
+Status uploadElements(Device &device, std::span<const char> elements, const DeviceTensor &tensor) {
+  std::vector<char> bytes(size_t(tensor.memory.bytes()), '\xff');
   forEachRow(tensor, [&](size_t at, size_t from, size_t count) { std::memcpy(&bytes[at], &elements[from], count); });
   TEGULA_RETURN_IF_ERROR(device.copyToDevice(tensor.memory.data(), bytes.data(), tensor.memory.bytes()));
   return device.synchronize();
+}
+
+Expected<std::vector<char>> downloadElements(Device &device, const DeviceTensor &tensor) {
+  std::vector<char> bytes(size_t(tensor.memory.bytes()));
+  TEGULA_RETURN_IF_ERROR(device.copyToHost(bytes.data(), tensor.memory.data(), tensor.memory.bytes()));
+  TEGULA_RETURN_IF_ERROR(device.synchronize());
+  std::vector<char> elements(size_t(tensor.size()) * sizeOf(tensor.view.dtype));
+  forEachRow(tensor, [&](size_t at, size_t to, size_t count) { std::memcpy(&elements[to], &bytes[at], count); });
+  return elements;
+}
+
+Status upload(Device &device, const std::vector<float> &values, const DeviceTensor &tensor) {
+  std::vector<char> elements(values.size() * sizeOf(tensor.view.dtype));
+  encode(values.data(), values.size(), tensor.view.dtype, elements.data());
+  return uploadElements(device, elements, tensor);
 }
 
 Status fillWithNormalNumbers(Device &device, const DeviceTensor &tensor, uint64_t seed) {
@@ -81,13 +97,11 @@ Status fillWithNormalNumbers(Device &device, const DeviceTensor &tensor, uint64_
 }
 
 Expected<std::vector<float>> download(Device &device, const DeviceTensor &tensor) {
-  std::vector<char> bytes(size_t(tensor.memory.bytes()));
-  TEGULA_RETURN_IF_ERROR(device.copyToHost(bytes.data(), tensor.memory.data(), tensor.memory.bytes()));
-  TEGULA_RETURN_IF_ERROR(device.synchronize());
+  Expected<std::vector<char>> elements = downloadElements(device, tensor);
+  if (!elements)
+    return elements.status();
   std::vector<float> values(size_t(tensor.size()));
-  std::vector<char> elements(values.size() * sizeOf(tensor.view.dtype));
-  forEachRow(tensor, [&](size_t at, size_t to, size_t count) { std::memcpy(&elements[to], &bytes[at], count); });
-  decode(elements.data(), values.size(), tensor.view.dtype, values.data());
+  decode(elements->data(), values.size(), tensor.view.dtype, values.data());
   return values;
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Tensors in a device's memory, filled from and read as f32.
+// Tensors in a device's memory, filled from and read as bytes of elements or f32.
 #pragma once
 
 #include "tegula/device.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tegula::tools {
@@ -17,10 +18,21 @@ struct DeviceTensor {
   std::vector<int64_t> shape() const;
 };
 
-/// Uninitialised, of at least one dimension; contiguous but for `row_gap` elements between rows, the last dimension.
+/// The most elements between two rows that options and plans may ask for.
+inline constexpr int64_t kMaxRowGap = 1 << 16;
+/// A gap after which rows do not start at multiples of 16 bytes, whatever the element type. TMA and wide copies cannot
+/// address them.
+inline constexpr int64_t kUnalignedGap = 3;
+
+/// Makes an uninitialised tensor of at least one dimension. It is contiguous, except for `row_gap` elements between
+/// rows, the last dimension. A tensor of one dimension has no second row, so the gap comes before its only row.
 Expected<DeviceTensor> allocateTensor(Device &device, DType dtype, const std::vector<int64_t> &shape,
                                       int64_t row_gap = 0);
-/// Rounds `values` to the tensor's element type, those of an i32 tensor towards 0. Between rows come bytes of 0xff.
+/// Copies a tensor's elements in C order to the device. The gaps get bytes of 0xff.
+Status uploadElements(Device &device, std::span<const char> elements, const DeviceTensor &tensor);
+/// Returns the bytes of a tensor's elements in C order.
+Expected<std::vector<char>> downloadElements(Device &device, const DeviceTensor &tensor);
+/// Rounds `values` to the tensor's element type, those of an i32 tensor towards 0, and uploads them.
 Status upload(Device &device, const std::vector<float> &values, const DeviceTensor &tensor);
 /// N(0, 1), decided by `seed`. Large tensors repeat their numbers.
 Status fillWithNormalNumbers(Device &device, const DeviceTensor &tensor, uint64_t seed);

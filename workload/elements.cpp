@@ -27,17 +27,17 @@ template <class Visit> bool withInteger(DType dtype, Visit visit) {
 } // namespace
 
 void encode(const float *numbers, size_t count, DType dtype, void *memory) {
-  if (dtype == i32)
-    std::copy_n(numbers, count, static_cast<int32_t *>(memory));
-  else
+  const auto copy = [&]<class T>(T) { std::copy_n(numbers, count, static_cast<T *>(memory)); };
+  if (!withInteger(dtype, copy))
     oracle::encode(numbers, count, dtype, memory);
 }
 
 void decode(const void *memory, size_t count, DType dtype, float *numbers) {
-  if (dtype == i32)
-    std::transform(static_cast<const int32_t *>(memory), static_cast<const int32_t *>(memory) + count, numbers,
-                   [](int32_t number) { return float(number); });
-  else
+  const auto copy = [&]<class T>(T) {
+    std::transform(static_cast<const T *>(memory), static_cast<const T *>(memory) + count, numbers,
+                   [](T number) { return float(number); });
+  };
+  if (!withInteger(dtype, copy))
     oracle::decode(memory, count, dtype, numbers);
 }
 

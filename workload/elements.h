@@ -8,12 +8,12 @@
 
 namespace tegula::tools {
 
-/// Writes `count` numbers to `memory`: rounded to nearest even to f32, f16 or bf16, or towards 0 to i32.
+/// Writes `count` numbers to `memory`: rounded to nearest even to f32, f16 or bf16, or towards 0 to i64, i32 or i8.
 void encode(const float *numbers, size_t count, DType dtype, void *memory);
 /// Reads what encode writes.
 void decode(const void *memory, size_t count, DType dtype, float *numbers);
 
-// The same for numbers in double precision, also to and from i64 and i8.
+// The same for numbers in double precision.
 void encode(const double *numbers, size_t count, DType dtype, void *memory);
 void decode(const void *memory, size_t count, DType dtype, double *numbers);
 

@@ -14,7 +14,8 @@
 namespace tegula {
 namespace {
 
-using tools::Mutant, tools::MutantFate, tools::mutantsOf, tools::runOf, tools::SimtInterleavings, tools::SimtRun;
+using tools::Mutant, tools::MutantFate, tools::MutantResult, tools::mutantsOf, tools::runOf, tools::SimtInterleavings,
+    tools::SimtRun;
 
 /// Returns the mutants that `list` names. A kernel may have none.
 Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std::string &list) {
@@ -22,14 +23,17 @@ Expected<std::vector<Mutant>> chosenMutants(const SimtDevice &device, const std:
   std::vector<Mutant> all;
   for (const SimtSite &site : sites)
     std::ranges::move(mutantsOf(site), std::back_inserter(all));
-  if (list == "all")
+  const auto isWanted = [](const Mutant &mutant) { return !tools::ordersNoMemory(mutant.name); };
+  if (list == "all") {
+    std::erase_if(all, std::not_fn(isWanted));
     return all;
+  }
   std::vector<Mutant> chosen;
   std::istringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
     const size_t before = chosen.size();
     std::ranges::copy_if(all, std::back_inserter(chosen), [&](const Mutant &mutant) {
-      return mutant.mutation.kernel == word || mutant.name.starts_with(word + " ");
+      return (mutant.mutation.kernel == word && isWanted(mutant)) || mutant.name.starts_with(word + " ");
     });
     if (chosen.size() == before && std::ranges::find(sites, word, &SimtSite::kernel) == sites.end())
       return Status(ErrorCode::invalid_argument,
@@ -63,8 +67,8 @@ class Explorer {
 public:
   Explorer(Explored &run, std::span<Explored *const> others, SimtDevice &device, const ExplorationOptions &options,
            uint64_t seed)
-      : run_(run), runs_{runOf(run, device)}, device_(device), options_(options),
-        interleavings_{.scheduler = options.scheduler, .count = options.schedules, .seed = seed} {
+      : run_(run), others_(others), runs_{runOf(run, device)}, device_(device),
+        options_(options), interleavings_{.scheduler = options.scheduler, .count = options.schedules, .seed = seed} {
     for (Explored *other : others)
       runs_.push_back(runOf(*other, device));
   }
@@ -72,11 +76,14 @@ public:
   Expected<Exploration> explore() {
     for (int64_t i = 0; i < interleavings_.count; ++i)
       TEGULA_RETURN_IF_ERROR(runCorrect(i));
-    for (const SimtRun &other : std::span(runs_).subspan(1))
-      TEGULA_RETURN_IF_ERROR(runCorrect(other));
+    for (size_t n = 0; n < others_.size() && result_.findings.empty(); ++n)
+      TEGULA_RETURN_IF_ERROR(runCorrect(runs_[n + 1], others_[n]->name()));
     Expected<std::vector<Mutant>> mutants = chosenMutants(device_, options_.mutate);
     if (!mutants)
       return mutants.status();
+    if (mutants->empty() || !result_.findings.empty())
+      return std::move(result_);
+    nameLaunches();
     for (const Mutant &mutant : *mutants)
       TEGULA_RETURN_IF_ERROR(runMutant(mutant));
     return std::move(result_);
@@ -96,11 +103,13 @@ private:
     return compare(number);
   }
 
-  Status runCorrect(const SimtRun &other) {
+  Status runCorrect(const SimtRun &other, const std::string &name) {
     for (int64_t i = 0; i < interleavings_.count; ++i) {
       Expected<SimtReport> report = other(interleavings_[i]);
       if (!report)
         return report.status();
+      for (SimtFinding &finding : report->findings)
+        finding.message = fmt::format("with {}: {}", name, finding.message);
       addFindings(*report);
     }
     return {};
@@ -113,14 +122,26 @@ private:
   }
 
   Status runMutant(const Mutant &mutant) {
-    Expected<MutantFate> fate = fateOf(mutant, runs_, interleavings_);
-    if (!fate)
-      return fate.status();
-    result_.mutants_total += *fate != MutantFate::unreached;
-    result_.mutants_killed += *fate == MutantFate::killed;
-    if (*fate != MutantFate::killed)
-      (*fate == MutantFate::survived ? result_.survivors : result_.unreached).push_back(mutant.name);
+    Expected<MutantResult> result = resultOf(mutant, runs_, interleavings_);
+    if (!result)
+      return result.status();
+    const bool reached = result->fate != MutantFate::unreached;
+    if (tools::delaysNothing(mutant, reached))
+      return {};
+    result_.mutants_total += reached;
+    if (result->fate == MutantFate::killed) {
+      ++result_.mutants_killed;
+      ++result_.launches[result->killer].killed;
+    } else {
+      (reached ? result_.survivors : result_.unreached).push_back(mutant.name);
+    }
     return {};
+  }
+
+  void nameLaunches() {
+    result_.launches.push_back({run_.name()});
+    for (const Explored *other : others_)
+      result_.launches.push_back({other->name()});
   }
 
   Status compare(int64_t number) {
@@ -137,6 +158,7 @@ private:
   static constexpr size_t kMaxFindings = 100;
 
   Explored &run_;
+  const std::span<Explored *const> others_;
   std::vector<SimtRun> runs_; ///< Runs of `run_` and of the others.
   SimtDevice &device_;
   const ExplorationOptions &options_;
@@ -165,6 +187,14 @@ Status verdict(const Exploration &exploration) {
   if (!exploration.survivors.empty())
     return {ErrorCode::launch_failed, "a mutant survived: " + exploration.survivors.front()};
   return {};
+}
+
+Status reachVerdict(const Exploration &exploration) {
+  if (exploration.unreached.empty())
+    return {};
+  return {ErrorCode::launch_failed,
+          fmt::format("none of {} launches came to {} mutants, such as {}", exploration.launches.size(),
+                      exploration.unreached.size(), exploration.unreached.front())};
 }
 
 } // namespace tegula

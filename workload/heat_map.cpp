@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "workload/heat_map.h"
 
+#include "workload/markup.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -33,28 +35,6 @@ td.chosen { outline: 3px solid #d55e00; outline-offset: -1px; }
 .scale { display: flex; align-items: center; gap: 0.6em; margin: 1em 0; }
 .bar { width: 16em; height: 1em; }
 )";
-
-std::string escaped(std::string_view words) {
-  std::string result;
-  for (const char c : words)
-    switch (c) {
-    case '<':
-      result += "&lt;";
-      break;
-    case '>':
-      result += "&gt;";
-      break;
-    case '&':
-      result += "&amp;";
-      break;
-    case '"':
-      result += "&quot;";
-      break;
-    default:
-      result += c;
-    }
-  return result;
-}
 
 std::string css(const Colour &colour) {
   return fmt::format("rgb({:.0f},{:.0f},{:.0f})", colour.red, colour.green, colour.blue);

@@ -63,27 +63,31 @@ SimtRun runOf(Explored &run, SimtDevice &device) {
   };
 }
 
-Expected<MutantFate> fateOf(const Mutant &mutant, std::span<const SimtRun> runs,
-                            const SimtInterleavings &interleavings) {
+Expected<MutantResult> resultOf(const Mutant &mutant, std::span<const SimtRun> runs,
+                                const SimtInterleavings &interleavings) {
   MutantFate fate = MutantFate::unreached;
-  for (const SimtRun &run : runs)
+  for (size_t run = 0; run < runs.size(); ++run)
     for (int64_t i = 0; i < interleavings.count; ++i) {
       SimtInterleaving interleaving = interleavings[i];
       interleaving.mutation = mutant.mutation;
-      Expected<SimtReport> report = run(interleaving);
+      Expected<SimtReport> report = runs[run](interleaving);
       if (!report)
         return report.status();
       if (!report->findings.empty())
-        return MutantFate::killed;
+        return MutantResult{MutantFate::killed, run};
       if (report->mutation_reached)
         fate = MutantFate::survived;
     }
-  return fate;
+  return MutantResult{fate};
 }
 
 bool ordersNoMemory(std::string_view mutant) {
   return mutant.find(":weaken (mbarrier.arrive at") != std::string_view::npos ||
          mutant.find(":weaken (mbarrier.try_wait at") != std::string_view::npos;
+}
+
+bool delaysNothing(const Mutant &mutant, bool reached) {
+  return mutant.mutation.change == SimtChange::delay && !reached;
 }
 
 } // namespace tegula::tools

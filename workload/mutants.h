@@ -24,6 +24,8 @@ std::vector<Mutant> mutantsOf(const SimtSite &site);
 /// Returns true for an arrival or a wait at an mbarrier that orders no memory. It is no error: ptxas makes the same
 /// instructions of it, with those for shared memory in the same order (tests/kernels/assembled_test.cpp).
 bool ordersNoMemory(std::string_view mutant);
+/// Returns true for a mutant that delays a wait that no access to shared memory follows. Lanes have not `reached` it.
+bool delaysNothing(const Mutant &mutant, bool reached);
 
 /// Runs kernels once in an interleaving. Returns the report of the device, or an error that is no finding.
 using SimtRun = std::function<Expected<SimtReport>(const SimtInterleaving &interleaving)>;
@@ -48,8 +50,13 @@ enum class MutantFate : uint8_t {
   killed, ///< A run has a finding.
 };
 
+struct MutantResult {
+  MutantFate fate = MutantFate::unreached;
+  size_t killer = 0; ///< The index of the run that has killed it.
+};
+
 /// Runs a mutant until a run kills it: each of the runs in all interleavings, one run after the other.
-Expected<MutantFate> fateOf(const Mutant &mutant, std::span<const SimtRun> runs,
-                            const SimtInterleavings &interleavings);
+Expected<MutantResult> resultOf(const Mutant &mutant, std::span<const SimtRun> runs,
+                                const SimtInterleavings &interleavings);
 
 } // namespace tegula::tools

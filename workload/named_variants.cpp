@@ -8,20 +8,31 @@ namespace tegula::tools {
 namespace {
 
 constexpr double kCap = 30;
-constexpr int64_t kWindow = 1024, kDocument = 2048;
+constexpr int64_t kWindow = 1024, kGlobals = 64, kDocument = 2048;
 
 //===-- Which keys are visited ------------------------------------------------------------------------------------===//
 
-KeySpan allKeys(const AttentionShape &s, int64_t, int64_t) { return {0, s.seqlen_k}; }
+using KeySpans = std::vector<KeyInterval>;
 
-KeySpan windowKeys(const AttentionShape &, int64_t first, int64_t last) {
-  return {std::max<int64_t>(first - kWindow, 0), last + 1};
+KeySpans allKeys(const AttentionShape &s, int64_t, int64_t) { return {{0, s.seqlen_k}}; }
+
+KeySpans windowKeys(const AttentionShape &, int64_t first, int64_t last) {
+  return {{std::max<int64_t>(first - kWindow, 0), last + 1}};
 }
 
-KeySpan prefixKeys(const AttentionShape &s, int64_t, int64_t last) { return {0, std::max(last + 1, s.seqlen_k / 2)}; }
+KeySpans windowOrGlobalKeys(const AttentionShape &s, int64_t first, int64_t last) {
+  const KeyInterval window = windowKeys(s, first, last).front();
+  if (first < kGlobals)
+    return allKeys(s, first, last);
+  return window.begin <= kGlobals ? KeySpans{{0, window.end}} : KeySpans{{0, kGlobals}, window};
+}
 
-KeySpan documentKeys(const AttentionShape &s, int64_t first, int64_t last) {
-  return {first / kDocument * kDocument, std::min((last / kDocument + 1) * kDocument, s.seqlen_k)};
+KeySpans prefixKeys(const AttentionShape &s, int64_t, int64_t last) {
+  return {{0, std::max(last + 1, s.seqlen_k / 2)}};
+}
+
+KeySpans documentKeys(const AttentionShape &s, int64_t first, int64_t last) {
+  return {{first / kDocument * kDocument, std::min((last / kDocument + 1) * kDocument, s.seqlen_k)}};
 }
 
 Alignment alignmentOf(const AttentionProblem &problem) {
@@ -33,9 +44,18 @@ constexpr NamedVariant kVariants[] = {
     {"alibi", [](const AttentionProblem &problem) { return checkedAlibi(alignmentOf(problem)); }, allKeys},
     {"sliding_window", [](const AttentionProblem &problem) { return checkedWindow(kWindow, 0, alignmentOf(problem)); },
      windowKeys},
+    {"window_with_globals",
+     [](const AttentionProblem &problem) {
+       return checkedWindowWithGlobals(kWindow, 0, kGlobals, alignmentOf(problem));
+     },
+     windowOrGlobalKeys},
+    {"given_window", [](const AttentionProblem &problem) { return checkedGivenWindow(alignmentOf(problem)); },
+     windowKeys},
     {"prefix_lm", [](const AttentionProblem &problem) { return checkedPrefixLm(alignmentOf(problem)); }, prefixKeys},
     {"documents", [](const AttentionProblem &) { return checkedDocuments(); }, documentKeys},
+    {"key_intervals", [](const AttentionProblem &) { return checkedKeyIntervals(); }, documentKeys},
     {"bias", [](const AttentionProblem &problem) { return checkedBias(problem.dtype); }, allKeys},
+    {"mask", [](const AttentionProblem &) { return checkedMask(); }, allKeys},
 };
 
 //===-- What their tensors hold -----------------------------------------------------------------------------------===//
@@ -70,17 +90,35 @@ std::vector<float> randomBounds(std::string_view tensor, const AttentionShape &s
                         randomDocuments(s.batch, s.seqlen_k, seed, 1))[2 * ofKeys + isEnd];
 }
 
-std::vector<float> randomPrefixes(const AttentionShape &s, uint64_t seed) {
+/// Returns a number of keys for each batch entry, from `first` to all keys.
+std::vector<float> randomLengths(const AttentionShape &s, int64_t first, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<float> lengths;
   for (int64_t batch = 0; batch < s.batch; ++batch)
-    lengths.push_back(float(random() % uint64_t(s.seqlen_k + 1)));
+    lengths.push_back(float(first + int64_t(random() % uint64_t(s.seqlen_k + 1 - first))));
   return lengths;
+}
+
+/// Returns the elements of a mask, about half of which are 0.
+std::vector<float> randomMask(const AttentionShape &s, uint64_t seed) {
+  std::minstd_rand random(uint32_t(seed % 1000003 + 1));
+  std::vector<float> mask(size_t(s.batch * s.heads * s.seqlen_q * s.seqlen_k));
+  std::ranges::generate(mask, [&] { return random() / 16 % 2 == 0 ? 0.0f : 1.0f; });
+  return mask;
 }
 
 bool isBound(std::string_view tensor) { return tensor.ends_with("_begin") || tensor.ends_with("_end"); }
 
 } // namespace
+
+Variant NamedVariant::make(const AttentionProblem &problem) const {
+  Variant variant = checked(problem).variant;
+  for (VisibleRange &range : variant.ranges)
+    range.expected = [keys = measured_keys](int64_t position, int64_t seqlen_k) {
+      return keys({.seqlen_k = seqlen_k}, position, position).front();
+    };
+  return variant;
+}
 
 oracle::Corner cornerOf(const AttentionProblem &problem) { return cornerOf(alignmentOf(problem)); }
 
@@ -101,6 +139,8 @@ std::vector<std::string> variantNames() {
 std::vector<float> measuredValues(std::string_view tensor, const std::vector<int64_t> &shape, const AttentionShape &s) {
   if (tensor == "prefix_length")
     return filled(shape, [&](int64_t) { return s.seqlen_k / 2; });
+  if (tensor == "window_left" || tensor == "window_right")
+    return filled(shape, [&](int64_t) { return tensor == "window_left" ? kWindow : 0; });
   if (tensor.ends_with("_begin"))
     return filled(shape, [](int64_t position) { return position / kDocument * kDocument; });
   if (tensor.ends_with("_end"))
@@ -113,7 +153,11 @@ std::vector<float> randomValues(std::string_view tensor, const AttentionShape &s
   if (tensor == "slopes")
     return alibiSlopes(s.heads);
   if (tensor == "prefix_length")
-    return randomPrefixes(s, seed);
+    return randomLengths(s, 0, seed);
+  if (tensor == "window_left" || tensor == "window_right")
+    return randomLengths(s, kNoBound, seed + (tensor == "window_right"));
+  if (tensor == "mask")
+    return randomMask(s, seed);
   return isBound(tensor) ? randomBounds(tensor, s, seed) : std::vector<float>();
 }
 

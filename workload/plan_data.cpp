@@ -25,22 +25,24 @@ uint64_t seedOf(std::string_view tensor, uint64_t seed) {
   return seed;
 }
 
+std::string namesOf(const std::vector<CallerTensor> &tensors) {
+  std::string names;
+  for (const CallerTensor &tensor : tensors)
+    names += (names.empty() ? "" : ", ") + tensor.name;
+  return names;
+}
+
 std::vector<char> encoded(const HostTensor &tensor) {
   std::vector<char> bytes(tensor.values.size() * sizeOf(tensor.dtype));
   encode(tensor.values.data(), tensor.values.size(), tensor.dtype, bytes.data());
   return bytes;
 }
 
-const TensorSpec *tensorOf(const ArgumentSpec &argument) {
-  const auto *tensor = std::get_if<TensorSpec>(&argument);
-  return tensor != nullptr && tensor->access != Access::workspace ? tensor : nullptr;
-}
-
 /// Returns true if some kernel has the tensor in one of these ways.
 bool hasAccess(const PlanSpec &plan, const std::string &name, std::initializer_list<Access> ways) {
   for (const KernelSpec &kernel : plan.kernels())
     for (const ArgumentSpec &argument : kernel.arguments())
-      if (const TensorSpec *tensor = tensorOf(argument); tensor && tensor->name == name)
+      if (const TensorSpec *tensor = callersTensor(argument); tensor && tensor->name == name)
         if (std::ranges::find(ways, tensor->access) != ways.end())
           return true;
   return false;
@@ -50,17 +52,39 @@ bool hasAccess(const PlanSpec &plan, const std::string &name, std::initializer_l
 bool isReadFirst(const PlanSpec &plan, const std::string &name) {
   for (const KernelSpec &kernel : plan.kernels())
     for (const ArgumentSpec &argument : kernel.arguments())
-      if (const TensorSpec *tensor = tensorOf(argument); tensor && tensor->name == name)
+      if (const TensorSpec *tensor = callersTensor(argument); tensor && tensor->name == name)
         return tensor->access != Access::output;
   return false;
 }
 
+Status checkRowGaps(const std::vector<CallerTensor> &tensors, const Sizes &gaps) {
+  for (const NamedSize &gap : gaps) {
+    if (std::ranges::find(tensors, gap.name, &CallerTensor::name) == tensors.end())
+      return {ErrorCode::invalid_argument,
+              fmt::format("row_gaps: there is no tensor '{}'; the plan's tensors are {}", gap.name, namesOf(tensors))};
+    if (gap.value < 0 || gap.value > kMaxRowGap)
+      return {ErrorCode::invalid_argument,
+              fmt::format("row_gaps: the gap of '{}' is {}; legal are 0 to {}", gap.name, gap.value, kMaxRowGap)};
+  }
+  return {};
+}
+
+int64_t rowGapOf(const std::string &tensor, const Sizes &gaps) {
+  const auto found = std::ranges::find(gaps, tensor, &NamedSize::name);
+  return found == gaps.end() ? 0 : found->value;
+}
+
 } // namespace
+
+const TensorSpec *callersTensor(const ArgumentSpec &argument) {
+  const auto *tensor = std::get_if<TensorSpec>(&argument);
+  return tensor != nullptr && tensor->access != Access::workspace ? tensor : nullptr;
+}
 
 Expected<std::vector<CallerTensor>> callerTensors(const PlanSpec &plan, const Sizes &sizes) {
   std::vector<CallerTensor> tensors;
   for (const ArgumentSpec &argument : plan.arguments()) {
-    const TensorSpec *tensor = tensorOf(argument);
+    const TensorSpec *tensor = callersTensor(argument);
     if (tensor == nullptr)
       continue;
     CallerTensor caller{.name = tensor->name,
@@ -120,6 +144,7 @@ Expected<PlanData> PlanData::make(const PlanSpec &plan, const PlanInputs &inputs
   Expected<std::vector<CallerTensor>> tensors = callerTensors(plan, inputs.sizes);
   if (!tensors)
     return tensors.status();
+  TEGULA_RETURN_IF_ERROR(checkRowGaps(*tensors, inputs.row_gaps));
   Expected<std::vector<Argument>> scalars = scalarArguments(plan, inputs.scalars);
   if (!scalars)
     return scalars.status();
@@ -127,7 +152,8 @@ Expected<PlanData> PlanData::make(const PlanSpec &plan, const PlanInputs &inputs
   data.device_ = std::move(device);
   data.sizes_ = inputs.sizes;
   for (CallerTensor &tensor : *tensors) {
-    Expected<DeviceTensor> memory = allocateTensor(*data.device_, tensor.dtype, tensor.shape);
+    Expected<DeviceTensor> memory =
+        allocateTensor(*data.device_, tensor.dtype, tensor.shape, rowGapOf(tensor.name, inputs.row_gaps));
     if (!memory)
       return memory.status();
     std::vector<char> first = tensor.read ? encoded(firstValues(tensor, inputs).tensor) : std::vector<char>();
@@ -135,7 +161,7 @@ Expected<PlanData> PlanData::make(const PlanSpec &plan, const PlanInputs &inputs
   }
   size_t next_tensor = 0, next_scalar = 0;
   for (const ArgumentSpec &argument : plan.arguments())
-    if (tensorOf(argument) != nullptr)
+    if (callersTensor(argument) != nullptr)
       data.arguments_.emplace_back(data.entries_[next_tensor++].memory.view);
     else if (std::holds_alternative<ScalarSpec>(argument))
       data.arguments_.push_back((*scalars)[next_scalar++]);
@@ -160,11 +186,9 @@ Status PlanData::setInput(std::string_view tensor, std::string_view bytes) {
 
 Status PlanData::reset() const {
   for (const Entry &entry : entries_) {
-    const int64_t size = entry.memory.memory.bytes();
-    const std::vector<char> poison(entry.first.empty() ? size_t(size) : 0, '\xff');
-    const std::vector<char> &bytes = entry.first.empty() ? poison : entry.first;
-    TEGULA_RETURN_IF_ERROR(device_->copyToDevice(entry.memory.memory.data(), bytes.data(), size));
-    TEGULA_RETURN_IF_ERROR(device_->synchronize());
+    const size_t bytes = size_t(entry.memory.size()) * sizeOf(entry.tensor.dtype);
+    const std::vector<char> poison(entry.first.empty() ? bytes : 0, '\xff');
+    TEGULA_RETURN_IF_ERROR(uploadElements(*device_, entry.first.empty() ? poison : entry.first, entry.memory));
   }
   return {};
 }
@@ -196,12 +220,12 @@ Expected<std::vector<HostTensor>> PlanData::outputs() const {
   for (const Entry &entry : entries_) {
     if (!entry.tensor.written)
       continue;
-    std::vector<char> bytes(size_t(entry.memory.memory.bytes()));
-    TEGULA_RETURN_IF_ERROR(device_->copyToHost(bytes.data(), entry.memory.memory.data(), entry.memory.memory.bytes()));
-    TEGULA_RETURN_IF_ERROR(device_->synchronize());
+    Expected<std::vector<char>> bytes = downloadElements(*device_, entry.memory);
+    if (!bytes)
+      return bytes.status();
     HostTensor tensor{.name = entry.tensor.name, .dtype = entry.tensor.dtype, .shape = entry.tensor.shape};
     tensor.values.resize(size_t(entry.memory.size()));
-    decode(bytes.data(), tensor.values.size(), tensor.dtype, tensor.values.data());
+    decode(bytes->data(), tensor.values.size(), tensor.dtype, tensor.values.data());
     outputs.push_back(std::move(tensor));
   }
   return outputs;

@@ -21,6 +21,9 @@ struct CallerTensor {
   bool written; ///< Kernels write it.
 };
 
+/// Returns the tensor that an argument of a plan is; null for a scalar and for a workspace.
+const TensorSpec *callersTensor(const ArgumentSpec &argument);
+
 /// Returns the caller's tensors at some sizes. Returns invalid_argument with a size that is missing.
 Expected<std::vector<CallerTensor>> callerTensors(const PlanSpec &plan, const Sizes &sizes);
 
@@ -38,7 +41,8 @@ FirstValues firstValues(const CallerTensor &tensor, const PlanInputs &inputs);
 
 class PlanData {
 public:
-  /// Makes the tensors with their first values. Returns resource_exhausted if they do not fit into the device's memory.
+  /// Makes the tensors with their first values. Returns invalid_argument for a row gap that is not legal. Returns
+  /// resource_exhausted if they do not fit into the device's memory.
   static Expected<PlanData> make(const PlanSpec &plan, const PlanInputs &inputs, std::shared_ptr<Device> device);
 
   /// Replaces the first values of a tensor that kernels read. `bytes` are its elements in C order.

@@ -27,6 +27,8 @@ std::vector<Compared> resultsOf(const AttentionRun &run, const AttentionProblem 
   for (const VariantTensor &tensor : problem.variant.tensors)
     if (tensor.wants_gradient)
       results.push_back({{"d" + tensor.name, problem.deterministic}, &t.variant_gradients[gradient++]});
+  if (problem.sinks)
+    results.push_back({{"d_sinks", true}, &t.d_sinks});
   return results;
 }
 

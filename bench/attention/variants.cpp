@@ -13,7 +13,7 @@
 namespace tegula::bench {
 namespace {
 
-using tools::AttentionCase, tools::KeySpan, tools::NamedVariant;
+using tools::AttentionCase, tools::NamedVariant;
 
 int64_t roundedUp(int64_t length, int64_t unit) { return (length + unit - 1) / unit * unit; }
 
@@ -21,8 +21,8 @@ int64_t roundedUp(int64_t length, int64_t unit) { return (length + unit - 1) / u
 double scoresOf(const NamedVariant &variant, const AttentionShape &s) {
   double scores = 0;
   for (int64_t query = 0; query < s.seqlen_q; ++query) {
-    KeySpan keys = variant.measured_keys(s, query, query);
-    scores += double(keys.end - keys.begin);
+    for (const KeyInterval &keys : variant.measured_keys(s, query, query))
+      scores += double(keys.end - keys.begin);
   }
   return scores;
 }
@@ -32,8 +32,8 @@ double keysVisited(const NamedVariant &variant, const AttentionShape &s, const S
   double visited = 0;
   for (int64_t first = 0; first < s.seqlen_q; first += schedule.block_m) {
     const int64_t rows = std::min<int64_t>(schedule.block_m, s.seqlen_q - first);
-    KeySpan keys = variant.measured_keys(s, first, first + rows - 1);
-    visited += double(rows) * double(std::min(roundedUp(keys.end - keys.begin, schedule.block_n), s.seqlen_k));
+    for (const KeyInterval &keys : variant.measured_keys(s, first, first + rows - 1))
+      visited += double(rows) * double(std::min(roundedUp(keys.end - keys.begin, schedule.block_n), s.seqlen_k));
   }
   return visited / double(s.seqlen_q);
 }

@@ -63,6 +63,9 @@ private:
           join(operand, op->getResult(0));
     } else if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
       join(transpose.getSource(), transpose.getResult(), /*flipped=*/true);
+    } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
+      if (store.getCondition())
+        join(store.getCondition(), store.getTile());
     } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
       if (dot.getAcc())
         join(dot.getAcc(), dot.getResult());

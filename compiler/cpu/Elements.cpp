@@ -2,6 +2,7 @@
 // The value of a tile at one position, or at `lanes` adjacent positions. It is read from the tile's buffer, or computed
 // at its use from the operands at the same position.
 #include "compiler/cpu/Lowering.h"
+#include "compiler/tile/Random.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -233,6 +234,10 @@ Value Lowering::arithmetic(Operation *op, ArrayRef<Value> operands, Type resultE
   if (name == "math.exp2" || name == "math.tanh") {
     Value result = (name == "math.exp2" ? exp2 : tanh)(builder_, loc(), operands[0]);
     return narrowResult ? roundTo(builder_, loc(), result, resultElement) : result;
+  }
+  if (auto random = dyn_cast<tile::RandomOp>(op)) {
+    auto ofElement = [&](Value x) { return vector && !isa<VectorType>(x.getType()) ? splat(x) : x; };
+    return tile::expandRandom(builder_, random, llvm::map_to_vector(operands, ofElement));
   }
   Type element = computeType(resultElement);
   OperationState state(loc(), op->getName());

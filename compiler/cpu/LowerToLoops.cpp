@@ -116,7 +116,7 @@ LogicalResult Lowering::lowerOp(Operation *op) {
   } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
     lowerLoad(load);
   } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
-    lowerStore(op, store.getTile(), store.getView(), store.getPosition());
+    lowerStore(op, store.getTile(), store.getView(), store.getPosition(), store.getCondition());
   } else if (auto add = dyn_cast<tile::AtomicAddOp>(op)) {
     if (add.getTurn())
       lowerAddInTurn(add);
@@ -124,8 +124,10 @@ LogicalResult Lowering::lowerOp(Operation *op) {
       lowerStore(op, add.getTile(), add.getView(), add.getPosition());
   } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
     lowerGather(gather);
+  } else if (auto scatter = dyn_cast<tile::ScatterOp>(op)) {
+    lowerScatter(op, scatter.getTile(), scatter.getView(), scatter.getIndices());
   } else if (auto scatter = dyn_cast<tile::ScatterAddOp>(op)) {
-    lowerScatterAdd(scatter);
+    lowerScatter(op, scatter.getTile(), scatter.getView(), scatter.getIndices());
   } else if (auto work = dyn_cast<tile::NextWorkOp>(op)) {
     lowerNextWork(work);
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
@@ -134,6 +136,8 @@ LogicalResult Lowering::lowerOp(Operation *op) {
     lowerReduce(reduce);
   } else if (auto cumsum = dyn_cast<tile::CumsumOp>(op)) {
     lowerCumsum(cumsum);
+  } else if (isa<tile::ColumnsOp, tile::JoinOp>(op)) {
+    lowerColumns(op);
   } else if (auto any = dyn_cast<tile::AnyOp>(op)) {
     lowerAny(any);
   } else if (op->getNumResults() == 1 && tileType(op->getResult(0))) {

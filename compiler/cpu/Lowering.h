@@ -87,6 +87,12 @@ private:
   void lowerReduce(tile::ReduceOp reduce);
   void lowerCumsum(tile::CumsumOp cumsum);
   void lowerAny(tile::AnyOp any);
+  /// Lowers a `tile.columns` or `tile.join`.
+  void lowerColumns(mlir::Operation *op);
+  /// Copies column j of `count`, from column `from.first + from.step * j` of the source to column
+  /// `to.first + to.step * j` of the buffer of a tile of type `type`.
+  void copyColumns(mlir::Value source, const tile::ColumnRange &from, const Buffer &target, mlir::RankedTensorType type,
+                   const tile::ColumnRange &to);
   /// Returns the mask of the lanes that are inside a dimension of `size` elements, for a vector that begins at `at`.
   mlir::Value lanesInside(mlir::Value at, int64_t size);
 
@@ -108,10 +114,13 @@ private:
   ViewParts kernelArgument(mlir::Value flat, int64_t rank, int64_t firstWord);
   ViewParts slice(tile::SliceOp op);
   void lowerLoad(tile::LoadOp load);
-  void lowerStore(mlir::Operation *op, mlir::Value tile, mlir::Value view, mlir::ValueRange position);
+  /// Lowers a store or an atomic addition. With a condition, a store writes only elements at which it is true.
+  void lowerStore(mlir::Operation *op, mlir::Value tile, mlir::Value view, mlir::ValueRange position,
+                  mlir::Value condition = {});
   void lowerGather(tile::GatherOp gather);
   void lowerScalarGather(tile::GatherOp gather);
-  void lowerScatterAdd(tile::ScatterAddOp scatter);
+  /// Lowers a store of single elements, or an addition of single elements.
+  void lowerScatter(mlir::Operation *op, mlir::Value tile, mlir::Value view, mlir::ValueRange indices);
   void lowerAddInTurn(tile::AtomicAddOp add);
   void lowerNextWork(tile::NextWorkOp work);
 

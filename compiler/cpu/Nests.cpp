@@ -14,10 +14,10 @@ namespace {
 
 constexpr int64_t kCacheLine = 64;
 
-/// Returns the length of a padded row of `size` elements: an odd number of cache lines. A cache line is one vector of
-/// AVX-512 or two of AVX2.
-int64_t paddedRow(int64_t size, int64_t elementBytes) {
-  int64_t lines = llvm::divideCeil(size * elementBytes, kCacheLine);
+/// Returns the length of a padded row of `size` elements: an odd number of cache lines that hold whole vectors. A cache
+/// line is one vector of 16 f32, but half a vector of 16 i64.
+int64_t paddedRow(int64_t size, int64_t elementBytes, int64_t lanes) {
+  int64_t lines = llvm::divideCeil(llvm::alignTo(size, lanes) * elementBytes, kCacheLine);
   return (lines | 1) * kCacheLine / elementBytes;
 }
 
@@ -36,7 +36,7 @@ Buffer Lowering::allocate(RankedTensorType type, Order order) {
   if (order == Order::Column)
     std::reverse(shape.begin(), shape.end());
   Type stored = storedType(type.getElementType());
-  shape.back() = paddedRow(shape.back(), bytesOf(stored));
+  shape.back() = paddedRow(shape.back(), bytesOf(stored), lanes_);
   // A vector of narrow integers has as many elements as a vector of 32-bit elements. It may start in the last row's
   // padding.
   int64_t bytes = bytesOf(stored);
@@ -281,6 +281,57 @@ void Lowering::lowerCumsum(tile::CumsumOp op) {
     vector::StoreOp::create(builder_, loc(), sum, target.memory, where);
   builder_.restoreInsertionPoint(after);
   buffers_[op.getResult()] = target;
+}
+
+// Vectors run along the contiguous dimension. Along rows, they must begin at whole vectors on both sides. What they
+// write beyond the last column is padding, or is overwritten by the columns that follow.
+void Lowering::copyColumns(Value source, const tile::ColumnRange &from, const Buffer &target, RankedTensorType type,
+                           const tile::ColumnRange &to) {
+  const int64_t last = type.getRank() - 1;
+  SmallVector<int64_t> shape(type.getShape());
+  shape[last] = from.count;
+  int vectorDim = static_cast<int>(target.contiguousDim(type.getRank()));
+  const bool isWhole = from.step == 1 && to.step == 1 && from.first % lanes_ == 0 && to.first % lanes_ == 0;
+  if (vectorDim != naturalVectorDim(source) || (vectorDim == last && !isWhole))
+    vectorDim = kScalar;
+  OpBuilder::InsertPoint after = builder_.saveInsertionPoint();
+  Nest nest = openNest(shape, vectorDim);
+  const Element column = nest.position[last];
+  auto columnOf = [&](const tile::ColumnRange &range) -> Element {
+    builder_.setInsertionPoint(nest.before[column.depth]);
+    Value scaled = arith::MulIOp::create(builder_, loc(), column.value, index(range.step));
+    return {arith::AddIOp::create(builder_, loc(), scaled, index(range.first)), column.depth};
+  };
+  SmallVector<Element, 4> position = nest.position;
+  position[last] = columnOf(from);
+  Value value = element(nest, source, position, vectorDim).value;
+  position[last] = columnOf(to);
+  builder_.setInsertionPoint(nest.before.back());
+  SmallVector<Value, 4> at = llvm::map_to_vector<4>(position, [](const Element &e) { return e.value; });
+  if (target.order == Order::Column)
+    std::reverse(at.begin(), at.end());
+  Type stored = cast<MemRefType>(target.memory.getType()).getElementType();
+  if (type.getElementType().isInteger(1))
+    value = arith::ExtUIOp::create(builder_, loc(),
+                                   vectorDim == kScalar ? stored : Type(VectorType::get({lanes_}, stored)), value);
+  if (vectorDim == kScalar)
+    memref::StoreOp::create(builder_, loc(), value, target.memory, at);
+  else
+    vector::StoreOp::create(builder_, loc(), value, target.memory, at);
+  builder_.restoreInsertionPoint(after);
+}
+
+void Lowering::lowerColumns(Operation *op) {
+  auto type = tileType(op->getResult(0));
+  Buffer target = bufferFor(op);
+  if (auto columns = dyn_cast<tile::ColumnsOp>(op))
+    copyColumns(columns.getSource(), columns.getRange(), target, type, {.count = columns.getRange().count});
+  else
+    for (unsigned operand : {0, 1}) {
+      const tile::ColumnRange part = cast<tile::JoinOp>(op).rangeOf(operand);
+      copyColumns(op->getOperand(operand), {.count = part.count}, target, type, part);
+    }
+  buffers_[op->getResult(0)] = target;
 }
 
 /// Collects, for each lane, if the condition is true anywhere. The result is in memory, because loop nests carry no

@@ -73,9 +73,11 @@ void shareClones(func::FuncOp function, const Clones &clones, const LoadOrders &
 
 //===-- Buffer or recompute --------------------------------------------------------------------------------------===//
 
-/// Returns true for the lhs or rhs of a dot, which is read at other elements than the one that is computed. The same
-/// tile may also be the dot's `acc`, so the use decides, not the value.
+/// Returns true for an operand that is read at other elements than the one that is computed: a tile whose columns move,
+/// and the lhs or rhs of a dot. The same tile may also be the dot's `acc`, so the use decides, not the value.
 bool isFactor(OpOperand &use) {
+  if (isa<tile::ColumnsOp, tile::JoinOp>(use.getOwner()))
+    return true;
   auto dot = dyn_cast<tile::DotOp>(use.getOwner());
   return dot && (&use == &dot.getLhsMutable() || &use == &dot.getRhsMutable());
 }
@@ -124,7 +126,8 @@ private:
   }
 
   static bool mustBuffer(Operation *op) {
-    if (isa<tile::LoadOp, tile::GatherOp, tile::DotOp, tile::ReduceOp, tile::CumsumOp>(op))
+    if (isa<tile::LoadOp, tile::GatherOp, tile::DotOp, tile::ReduceOp, tile::CumsumOp, tile::ColumnsOp, tile::JoinOp>(
+            op))
       return true;
     // A yielded tile is complete before it overwrites the carried tile, which it may be computed from.
     return llvm::any_of(op->getResult(0).getUses(), isFactor) ||

@@ -69,8 +69,8 @@ Value sum(OpBuilder &b, Location loc, Value x, Value y) {
 
 } // namespace
 
-// Lowers a store or an atomic add. Vectors run along the dimension in which the tile's own elements are contiguous.
-void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange position) {
+// Vectors run along the dimension in which the tile's own elements are contiguous.
+void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange position, Value condition) {
   auto type = tileType(tile);
   bool adds = isa<tile::AtomicAddOp>(op);
   int vectorDim = naturalVectorDim(tile);
@@ -79,7 +79,7 @@ void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange posi
   Value contiguous = m.isContiguous(vectorDim);
   Type narrowType = type.getElementType();
 
-  auto put = [&](Value where, Value value) {
+  auto put = [&](Value where, Value value, Value holds) {
     bool isVector = isa<VectorType>(value.getType());
     if (adds) {
       Value old = isVector ? Value(vector::LoadOp::create(builder_, loc(), cast<VectorType>(value.getType()),
@@ -88,10 +88,15 @@ void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange posi
       value = sum(builder_, loc(), old, value);
     }
     value = narrow(builder_, loc(), value, narrowType);
-    if (isVector)
+    auto store = [&] { memref::StoreOp::create(builder_, loc(), value, m.view.flat, ValueRange{where}); };
+    if (isVector && holds)
+      vector::MaskedStoreOp::create(builder_, loc(), m.view.flat, ValueRange{where}, holds, value);
+    else if (isVector)
       vector::StoreOp::create(builder_, loc(), value, m.view.flat, ValueRange{where});
+    else if (holds)
+      m.ifTrue(holds, store);
     else
-      memref::StoreOp::create(builder_, loc(), value, m.view.flat, ValueRange{where});
+      store();
   };
 
   m.outerLoops(vectorDim, [&](SmallVector<Value, 5> &at) {
@@ -103,25 +108,29 @@ void Lowering::lowerStore(Operation *op, Value tile, Value view, ValueRange posi
         Nest nest = here(where);
         Operation *end = nest.before[0];
         Value value = element(nest, tile, nest.position, vectorDim).value;
+        Value holds = condition ? element(nest, condition, nest.position, vectorDim).value : Value();
         builder_.setInsertionPoint(end);
         Value past = m.add(x, index(lanes_));
         Value fits = m.both(m.compare(arith::CmpIPredicate::sge, x, m.low[vectorDim]),
                             m.compare(arith::CmpIPredicate::sle, past, m.high[vectorDim]));
         m.ifTrue(
-            m.both(fits, contiguous), [&] { put(m.add(row, x), value); },
+            m.both(fits, contiguous), [&] { put(m.add(row, x), value, holds); },
             [&] {
               Value from = arith::MaxSIOp::create(builder_, loc(), x, m.low[vectorDim]);
               Value to = arith::MinSIOp::create(builder_, loc(), past, m.high[vectorDim]);
               m.loop(from, to, 1, [&](Value i) {
                 Value lane = m.sub(i, x);
-                Value scalar = vector::ExtractOp::create(builder_, loc(), value, ArrayRef<OpFoldResult>{lane});
+                auto ofLane = [&](Value vector) -> Value {
+                  return vector::ExtractOp::create(builder_, loc(), vector, ArrayRef<OpFoldResult>{lane});
+                };
+                Value scalar = ofLane(value), holdsThere = holds ? ofLane(holds) : Value();
                 Value target = m.add(row, m.mul(i, m.view.strides[vectorDim]));
                 if (!adds || rowsUnderLock)
-                  return put(target, scalar);
+                  return put(target, scalar, holdsThere);
                 SmallVector<Value, 5> rowOfLane(at);
                 rowOfLane[vectorDim] = i;
                 Value inRow = m.mul(m.add(m.start.back(), rowOfLane.back()), m.view.strides.back());
-                underLock(m, body_, m.sub(m.linear(rowOfLane), inRow), [&] { put(target, scalar); });
+                underLock(m, body_, m.sub(m.linear(rowOfLane), inRow), [&] { put(target, scalar, holdsThere); });
               });
             });
       });
@@ -157,15 +166,15 @@ void Lowering::lowerAddInTurn(tile::AtomicAddOp add) {
   m.ifTrue(inside, [&] { update(arith::AtomicRMWKind::maxs, scalars_.lookup(add.getNext())); });
 }
 
-void Lowering::lowerScatterAdd(tile::ScatterAddOp scatter) {
-  auto type = tileType(scatter.getTile());
+void Lowering::lowerScatter(Operation *op, Value tile, Value view, ValueRange indexTiles) {
+  auto type = tileType(tile);
   OpBuilder::InsertPoint after = builder_.saveInsertionPoint();
-  Window m(*this, scatter.getView(), {}, type);
+  Window m(*this, view, {}, type);
   Nest nest = openNest(type.getShape(), kScalar);
-  Value value = element(nest, scatter.getTile(), nest.position, kScalar).value;
+  Value value = element(nest, tile, nest.position, kScalar).value;
   SmallVector<Value> indices;
-  for (Value tile : scatter.getIndices())
-    indices.push_back(element(nest, tile, nest.position, kScalar).value);
+  for (Value index : indexTiles)
+    indices.push_back(element(nest, index, nest.position, kScalar).value);
 
   builder_.setInsertionPoint(nest.before.back());
   Value inside, row = m.view.offset, where = m.view.offset;
@@ -177,11 +186,16 @@ void Lowering::lowerScatterAdd(tile::ScatterAddOp scatter) {
     row = where;
     where = m.add(where, m.mul(at, m.view.strides[dim]));
   }
+  auto store = [&](Value value) { memref::StoreOp::create(builder_, loc(), value, m.view.flat, ValueRange{where}); };
+  auto add = [&] {
+    Value old = memref::LoadOp::create(builder_, loc(), m.view.flat, ValueRange{where});
+    store(sum(builder_, loc(), old, value));
+  };
   m.ifTrue(inside, [&] {
-    underLock(m, body_, row, [&] {
-      Value old = memref::LoadOp::create(builder_, loc(), m.view.flat, ValueRange{where});
-      memref::StoreOp::create(builder_, loc(), sum(builder_, loc(), old, value), m.view.flat, ValueRange{where});
-    });
+    if (isa<tile::ScatterAddOp>(op))
+      underLock(m, body_, row, add);
+    else
+      store(narrow(builder_, loc(), value, type.getElementType()));
   });
   builder_.restoreInsertionPoint(after);
 }

@@ -94,6 +94,34 @@ static void findMakers(Value tile, SetVector<Value> &makers) {
   makers.insert(tile);
 }
 
+/// Returns where a store that may drop elements writes its tile; null if it writes all elements inside the view.
+static Value whereWritten(TileBuilder &b, Operation *op) {
+  if (auto store = dyn_cast<tile::StoreOp>(op))
+    return store.getCondition();
+  auto scatter = dyn_cast<tile::ScatterOp>(op);
+  Value written;
+  for (auto [axis, index] : llvm::enumerate(scatter ? scatter.getIndices() : ValueRange())) {
+    auto type = RankedTensorType::get(cast<RankedTensorType>(index.getType()).getShape(), b.getIndexType());
+    Value at = index.getType() == type ? index : arith::IndexCastOp::create(b, type, index).getResult();
+    Value size = b.broadcast(tile::DimOp::create(b, b.getIndexType(), scatter.getView(), axis), type.getShape());
+    Value inside = b.compare(arith::CmpIPredicate::ult, at, size);
+    written = written ? b.both(written, inside) : inside;
+  }
+  return written;
+}
+
+/// Lets a store read 0 in the place of elements that it drops, which then count as discarded.
+static void hideDropped(Operation *op) {
+  TileBuilder b(op->getLoc(), op);
+  if (op->getNumOperands() == 0 || !isFloatTile(op->getOperand(0)))
+    return;
+  if (Value written = whereWritten(b, op)) {
+    Value tile = op->getOperand(0);
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(tile.getType()));
+    op->setOperand(0, b.select(written, tile, zero));
+  }
+}
+
 //===-- Tests -----------------------------------------------------------------------------------------------------===//
 
 namespace {
@@ -240,6 +268,10 @@ struct CheckFinite : debug::impl::CheckFiniteBase<CheckFinite> {
   using CheckFiniteBase::CheckFiniteBase;
 
   void runOnOperation() override {
+    getOperation().walk([](Operation *op) {
+      if (isa<tile::StoreOp, tile::ScatterOp>(op))
+        hideDropped(op);
+    });
     StoredElements stored(getOperation());
     SmallVector<std::pair<Value, Operation *>> tests;
     getOperation().walk([&](Operation *op) {

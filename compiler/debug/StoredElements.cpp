@@ -96,6 +96,14 @@ void StoredElements::visit(Operation *op) {
         for (auto [axis, source] : llvm::enumerate(transpose.getPermutation()))
           follow(transpose.getSource(), source, transpose, axis);
       })
+      .Case<tile::ColumnsOp, tile::JoinOp>([&](Operation *columns) {
+        const Value result = columns->getResult(0);
+        for (Value operand : columns->getOperands()) {
+          for (unsigned axis = 0; axis + 1 < rankOf(result); ++axis)
+            follow(operand, axis, result, axis);
+          needAll(operand, rankOf(result) - 1);
+        }
+      })
       .Case([&](tile::ReduceOp reduce) {
         for (unsigned axis = 0; axis < rankOf(reduce.getSource()); ++axis)
           if (axis != reduce.getAxis())

@@ -6,29 +6,37 @@
 #include "compiler/emit/Emit.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tegula {
 
-/// A schedule that needs less shared memory.
+/// A schedule that needs less shared memory or fewer registers than the compiler's first choice.
 struct Fallback {
   Schedule schedule;
-  std::string remark; ///< Says that it was taken; the reason follows.
+  std::string remark; ///< Says that it was taken; what is wrong with the first choice follows.
 };
 
 /// A compilation of one request. Each target has a subclass. Call `run` once.
 class Compilation {
 public:
-  explicit Compilation(const CompileRequest &request) : request_(request) {}
+  /// `user` is the schedule that the user gives. The request's own may also have choices of the compiler.
+  Compilation(const CompileRequest &request, const Schedule &user) : request_(request), user_(user) {}
   virtual ~Compilation() = default;
 
   Expected<Artifact> run();
 
-  /// Returns what to try if the shared memory of the target is exhausted. Returns nothing if that is an error.
-  virtual std::optional<Fallback> fallback() const { return std::nullopt; }
+  /// Returns what to try after `run` has exhausted the shared memory of the target, the best first. A field that the
+  /// user or the program gives keeps its value, except in kernels that report.
+  virtual std::vector<Fallback> fallbacks() const { return {}; }
+
+  /// Returns the schedule that the user gives.
+  const Schedule &user() const { return user_; }
+  /// Returns what to try if the compiler's first choice spills registers, the best first.
+  virtual std::vector<Fallback> neighbours() const { return {}; }
+  /// Returns the line to which remarks on the schedule belong.
+  virtual std::string place() const { return artifact_.kernel; }
 
 protected:
   /// Checks the request's target and schedule, and sets the attributes of the module that passes read.
@@ -47,6 +55,7 @@ protected:
   bool wants(std::string_view phase) const { return request_.emit == phase; }
 
   const CompileRequest &request_;
+  const Schedule user_;
   SourceProgram source_;
   Artifact artifact_;
 
@@ -55,9 +64,9 @@ private:
   Status link(const std::string &object);
 };
 
-std::unique_ptr<Compilation> makeCpuCompilation(const CompileRequest &request);
-std::unique_ptr<Compilation> makeCudaCompilation(const CompileRequest &request);
-std::unique_ptr<Compilation> makeSimtCompilation(const CompileRequest &request);
+std::unique_ptr<Compilation> makeCpuCompilation(const CompileRequest &request, const Schedule &user);
+std::unique_ptr<Compilation> makeCudaCompilation(const CompileRequest &request, const Schedule &user);
+std::unique_ptr<Compilation> makeSimtCompilation(const CompileRequest &request, const Schedule &user);
 
 /// The phases after the MLIR phases. "llvm" always means LLVM IR, even if an MLIR phase has the same name.
 inline constexpr std::string_view kLlvmPhase = "llvm", kAsmPhase = "asm";

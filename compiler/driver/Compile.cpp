@@ -25,6 +25,7 @@ static Status checkEmit(const CompileRequest &request) {
 
 Expected<Artifact> Compilation::run() {
   artifact_.target = request_.target.name;
+  artifact_.schedule = toString(request_.schedule);
   TEGULA_RETURN_IF_ERROR(source_.parse(request_.program));
   if (request_.debug != DebugOptions())
     TEGULA_RETURN_IF_ERROR(source_.addRecords(request_.debug));
@@ -87,12 +88,91 @@ std::vector<std::string_view> emittable(std::string_view target) {
   return names;
 }
 
-static std::unique_ptr<Compilation> makeCompilation(const CompileRequest &request) {
+static std::unique_ptr<Compilation> makeCompilation(const CompileRequest &request, const Schedule &user) {
   if (request.target.name == "cpu")
-    return makeCpuCompilation(request);
+    return makeCpuCompilation(request, user);
   if (request.target.name == "cuda")
-    return makeCudaCompilation(request);
-  return makeSimtCompilation(request);
+    return makeCudaCompilation(request, user);
+  return makeSimtCompilation(request, user);
+}
+
+static bool isExhausted(const Expected<Artifact> &artifact) {
+  return !artifact && artifact.status().code() == ErrorCode::resource_exhausted;
+}
+
+/// Compiles with the first of the fallbacks of `compilation` that succeeds. `reason` is the error of `compilation`. If
+/// none succeeds, returns the error of the fallback that needs the least.
+static Expected<Artifact> compileSmaller(const CompileRequest &request, const Compilation &compilation,
+                                         const Status &reason) {
+  Status least = reason;
+  for (const Fallback &fallback : compilation.fallbacks()) {
+    CompileRequest smaller = request;
+    smaller.schedule = fallback.schedule;
+    Expected<Artifact> artifact = makeCompilation(smaller, compilation.user())->run();
+    if (artifact) {
+      artifact->remarks.insert(0, fallback.remark + reason.message() + "\n");
+      return artifact;
+    }
+    if (isExhausted(artifact))
+      least = artifact.status();
+  }
+  return least;
+}
+
+/// Compiles with a schedule that fits into shared memory.
+static Expected<Artifact> compileFitting(const CompileRequest &request, Compilation &compilation) {
+  Expected<Artifact> artifact = compilation.run();
+  return isExhausted(artifact) ? compileSmaller(request, compilation, artifact.status()) : std::move(artifact);
+}
+
+/// Returns the machine code of a request for the code or a text of a GPU's program.
+static Expected<Artifact> assemble(CompileRequest request, const Schedule &user) {
+  request.target.name = "cuda";
+  request.emit = "";
+  return compileFitting(request, *makeCompilation(request, user));
+}
+
+/// The bytes that registers spill, and whether ptxas says that it serialised MMAs.
+using Defects = std::pair<int, bool>;
+
+static Defects defectsOf(const Artifact &artifact) {
+  return {artifact.report.spill_bytes, !artifact.report.notes.empty()};
+}
+
+/// Compiles with the first neighbour of the compiler's choice without defects, or with the one that spills the least.
+/// `artifact` has the choice, and is returned if no neighbour is better.
+static Expected<Artifact> compileUnspilled(const CompileRequest &request, const Compilation &compilation,
+                                           Expected<Artifact> artifact) {
+  const std::vector<Fallback> neighbours = compilation.neighbours();
+  if (!artifact || neighbours.empty())
+    return artifact;
+  const Expected<Artifact> first = assemble(request, compilation.user());
+  Defects least = first ? defectsOf(*first) : Defects();
+  const std::string reason =
+      least.first != 0 ? "registers spill " + std::to_string(least.first) + " bytes\n" : "ptxas serialises the MMAs\n";
+  const Fallback *best = nullptr;
+  for (const Fallback &neighbour : neighbours) {
+    // Serialised wgmma is faster than mma.sync, so schedules without roles are tried only if registers spill.
+    if (least.first == 0 && (!least.second || neighbour.schedule.roles == Roles::none))
+      break;
+    CompileRequest other = request;
+    other.schedule = neighbour.schedule;
+    if (const Expected<Artifact> tried = assemble(other, compilation.user()); tried && defectsOf(*tried) < least) {
+      least = defectsOf(*tried);
+      best = &neighbour;
+    }
+  }
+  if (best) {
+    CompileRequest chosen = request;
+    chosen.schedule = best->schedule;
+    artifact = compileFitting(chosen, *makeCompilation(chosen, compilation.user()));
+  }
+  if (artifact && best)
+    artifact->remarks.insert(0, best->remark + reason);
+  if (artifact && least.first != 0)
+    artifact->remarks += compilation.place() + ": registers spill " + std::to_string(least.first) +
+                         " bytes with the best schedule of the compiler; use smaller tiles\n";
+  return artifact;
 }
 
 Expected<Artifact> compile(const CompileRequest &request) {
@@ -101,20 +181,9 @@ Expected<Artifact> compile(const CompileRequest &request) {
     return Status(ErrorCode::unsupported,
                   "target: '" + target + "' is not known; legal are " + llvm::join(targetNames(), ", "));
   TEGULA_RETURN_IF_ERROR(checkEmit(request));
-  std::unique_ptr<Compilation> compilation = makeCompilation(request);
-  Expected<Artifact> artifact = compilation->run();
-  if (artifact || artifact.status().code() != ErrorCode::resource_exhausted)
-    return artifact;
-  const std::optional<Fallback> fallback = compilation->fallback();
-  if (!fallback)
-    return artifact;
-  CompileRequest smaller = request;
-  smaller.schedule = fallback->schedule;
-  const std::string remark = fallback->remark + artifact.status().message() + "\n";
-  artifact = makeCompilation(smaller)->run();
-  if (artifact)
-    artifact->remarks.insert(0, remark);
-  return artifact;
+  std::unique_ptr<Compilation> compilation = makeCompilation(request, request.schedule);
+  Expected<Artifact> artifact = compileFitting(request, *compilation);
+  return compileUnspilled(request, *compilation, std::move(artifact));
 }
 
 } // namespace tegula

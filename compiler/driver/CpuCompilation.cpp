@@ -58,8 +58,8 @@ private:
 
 std::vector<std::string_view> hostCodePhases() { return {kLlvmPhase, kAsmPhase}; }
 
-std::unique_ptr<Compilation> makeCpuCompilation(const CompileRequest &request) {
-  return std::make_unique<CpuCompilation>(request);
+std::unique_ptr<Compilation> makeCpuCompilation(const CompileRequest &request, const Schedule &user) {
+  return std::make_unique<CpuCompilation>(request, user);
 }
 
 } // namespace tegula

@@ -22,7 +22,7 @@ private:
   Status generateCode() override {
     TEGULA_RETURN_IF_ERROR(describeLaunch());
     if (wants(kOrderPhase)) {
-      artifact_.text = order_;
+      artifact_.text = describeSchedule(artifact_) + "\n" + order_;
       return {};
     }
     llvm::LLVMContext context;
@@ -49,7 +49,8 @@ private:
       return binary.status();
     artifact_.binary = std::move(*binary);
     if (wants(kReportPhase))
-      artifact_.text = describeResources(artifact_, target_.sharedBytes + kReservedBytes) + describeInstructions(ptx) +
+      artifact_.text = describeSchedule(artifact_) +
+                       describeResources(artifact_, target_.sharedBytes + kReservedBytes) + describeInstructions(ptx) +
                        loops_ + (artifact_.report.notes.empty() ? "" : "\n" + artifact_.report.notes + "\n");
     return {};
   }
@@ -70,8 +71,8 @@ std::vector<std::string_view> cudaCodePhases() {
   return {kLlvmPhase, kPtxPhase, kCubinPhase, kReportPhase, kOrderPhase};
 }
 
-std::unique_ptr<Compilation> makeCudaCompilation(const CompileRequest &request) {
-  return std::make_unique<CudaCompilation>(request);
+std::unique_ptr<Compilation> makeCudaCompilation(const CompileRequest &request, const Schedule &user) {
+  return std::make_unique<CudaCompilation>(request, user);
 }
 
 } // namespace tegula

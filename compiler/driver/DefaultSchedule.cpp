@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/driver/DefaultSchedule.h"
 
+#include "compiler/driver/Program.h"
 #include "compiler/sm/Hopper.h"
 #include "compiler/tile/Tile.h"
 
@@ -8,8 +9,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/Support/FormatVariadic.h"
 
-#include <functional>
 #include <set>
 
 namespace tegula {
@@ -50,13 +51,9 @@ struct Product {
   }
 };
 
-/// Returns the products in innermost loops: most of the work.
-SmallVector<Product> hotProducts(ModuleOp module) {
+SmallVector<Product> productsOf(ModuleOp module) {
   SmallVector<Product> products;
   module.walk([&](Operation *op) {
-    auto loop = op->getParentOfType<LoopLikeOpInterface>();
-    if (!loop || !isInnermost(loop))
-      return;
     if (auto dot = dyn_cast<tile::DotOp>(op))
       products.push_back(Product::of(dot));
     else if (auto update = dyn_cast<tile::SoftmaxUpdateOp>(op))
@@ -65,9 +62,26 @@ SmallVector<Product> hotProducts(ModuleOp module) {
   return products;
 }
 
+/// Returns the products in innermost loops: most of the work.
+SmallVector<Product> hotProducts(ModuleOp module) {
+  SmallVector<Product> products = productsOf(module);
+  llvm::erase_if(products, [](const Product &product) {
+    auto loop = product.op->getParentOfType<LoopLikeOpInterface>();
+    return !loop || !isInnermost(loop);
+  });
+  return products;
+}
+
 bool is16Bit(const Product &product) {
   return product.operandType(product.lhs).getElementType() == product.elementType() &&
          isa<BFloat16Type, Float16Type>(product.elementType());
+}
+
+/// Returns true if threads do not multiply the operands exactly in f32.
+bool usesTensorCores(const Product &product) {
+  auto dot = dyn_cast<tile::DotOp>(product.op);
+  return product.operandType(product.lhs).getElementType() == product.elementType() &&
+         (!product.elementType().isF32() || (dot && dot.getAllowTf32()));
 }
 
 /// Returns true if wgmma can compute the product with `warps` warps along its rows.
@@ -83,20 +97,75 @@ bool suitsTwoWarpgroups(const Product &product) {
          std::max(rows, columns) <= sm::kMaxMmaColumns;
 }
 
-/// The most registers of a thread that accumulators may take. A consumer has 240; the others are for addresses and
+/// Returns the ops of the iteration that compute an operand of a product.
+SetVector<Operation *> sliceOf(const Product &product) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.filter = [&](Operation *op) { return op->getParentRegion() == product.op->getParentRegion(); };
+  for (Value operand : {product.lhs, product.rhs})
+    (void)getBackwardSlice(operand, &slice, options);
+  return slice;
+}
+
+//===-- Registers -------------------------------------------------------------------------------------------------===//
+
+/// The most registers of a consumer's thread that accumulators may take. It has 240; the others are for addresses and
 /// arithmetic.
 constexpr int64_t kMostAccumulators = 192;
+/// The same with overlap=pingpong, where they include the probabilities that an MMA reads from registers.
+constexpr int64_t kMostWithPingpong = 208;
 
-/// Returns the number of accumulators that live at the same time: those that a loop carries, and two of the others.
-int64_t accumulators(ArrayRef<Product> products) {
-  int64_t carried = 0, largest = 0;
-  for (const Product &product : products)
-    if (const int64_t size = product.type.getNumElements(); isa_and_present<BlockArgument>(product.acc))
-      carried += size;
-    else
+/// The elements of accumulators in an iteration.
+struct Accumulators {
+  int64_t carried = 0;     ///< Elements that a loop carries.
+  int64_t largest = 0;     ///< The largest of the others.
+  int64_t independent = 0; ///< Elements of the others that wait for no product: their MMAs start together.
+
+  explicit Accumulators(ArrayRef<Product> products) {
+    for (const Product &product : products) {
+      const int64_t size = product.type.getNumElements();
+      if (isa_and_present<BlockArgument>(product.acc)) {
+        carried += size;
+        continue;
+      }
       largest = std::max(largest, size);
-  return carried + 2 * largest;
+      if (llvm::none_of(sliceOf(product), llvm::IsaPred<tile::DotOp, tile::SoftmaxUpdateOp>))
+        independent += size;
+    }
+  }
+
+  /// Returns what an iteration needs whose MMAs follow each other in the order of the program.
+  int64_t inOrder() const { return carried + largest; }
+  /// Returns what an iteration needs whose MMAs start as soon as they can.
+  int64_t early() const { return carried + std::max(largest, independent); }
+  /// Returns what an iteration needs that holds the probabilities of the one before.
+  int64_t withPingpong() const { return carried + largest + largest / 2; }
+  /// Returns what two warpgroups need that exchange tiles.
+  int64_t shared() const { return carried + 2 * largest; }
+};
+
+int64_t perThread(int64_t elements, int64_t warps) { return elements / (sm::kWarpSize * warps); }
+
+/// Returns the registers of a thread if `warps` warps share those of a multiprocessor.
+int64_t registersOfThread(int64_t warps) {
+  constexpr int64_t registersOfSm = 64 << 10, most = 255;
+  return std::min(most, registersOfSm / (sm::kWarpSize * warps));
 }
+
+/// Returns the warps that have registers for the accumulators if all warps load and compute.
+int warpsFor(const Accumulators &accumulators) {
+  constexpr int warps = 4;
+  const bool fit = 4 * perThread(accumulators.inOrder(), warps) <= 3 * registersOfThread(warps);
+  return fit ? warps : 2 * warps;
+}
+
+/// Returns true if accumulators take more than 9/16 of the registers of a thread, so that others may spill.
+bool maySpill(const Accumulators &accumulators, int64_t warps) {
+  return 16 * perThread(accumulators.early(), warps) > 9 * registersOfThread(warps);
+}
+
+//===-- Shared memory ---------------------------------------------------------------------------------------------===//
 
 int64_t bytesOf(RankedTensorType tile) { return tile.getNumElements() * tile.getElementTypeBitWidth() / 8; }
 
@@ -140,7 +209,7 @@ int64_t bytesBesideRings(ModuleOp module) {
     auto store = dyn_cast<tile::StoreOp>(op);
     if (load && !(loop && isInnermost(loop)))
       bytes += bytesOf(load.getType()) * (loop ? 2 : 1);
-    if (store && loop)
+    if (store && loop && !store.getCondition())
       bytes += bytesOf(cast<RankedTensorType>(store.getTile().getType()));
   });
   return bytes;
@@ -151,24 +220,6 @@ bool haveRowsFor(ArrayRef<Product> products, int64_t warps) {
   constexpr int64_t mostWarps = 12;
   return warps % sm::kWarpsPerWarpgroup == 0 && warps != 0 && warps <= mostWarps &&
          llvm::all_of(products, [&](const Product &product) { return suitsRows(product, warps); });
-}
-
-/// Returns true if two warpgroups can share each product and have the registers for it. An online softmax needs whole
-/// rows in a warp.
-bool canBeShared(ArrayRef<Product> products, int64_t warps) {
-  return llvm::none_of(products, std::mem_fn(&Product::isSoftmax)) && llvm::all_of(products, suitsTwoWarpgroups) &&
-         accumulators(products) <= kMostAccumulators * sm::kWarpSize * warps;
-}
-
-/// Returns the ops of the iteration that compute an operand of a product.
-SetVector<Operation *> sliceOf(const Product &product) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.filter = [&](Operation *op) { return op->getParentRegion() == product.op->getParentRegion(); };
-  for (Value operand : {product.lhs, product.rhs})
-    (void)getBackwardSlice(operand, &slice, options);
-  return slice;
 }
 
 /// Returns true if exponentials stand between two products of an iteration. While one warpgroup computes them, the
@@ -195,35 +246,181 @@ int64_t bytesOfAdded(ModuleOp module) {
   return bytes;
 }
 
+//===-- Obstacles -------------------------------------------------------------------------------------------------===//
+
+constexpr const char *kLegalRows =
+    "legal are 64, 128 or 192 rows and at most 256 columns in all dots of innermost loops";
+
+Obstacle obstacleOf(const Product &product, std::string reason) { return {product.op, std::move(reason)}; }
+
+/// Returns the products that neither whole warpgroups compute by rows nor two warpgroups can share.
+Obstacles obstaclesOfTypes(ArrayRef<Product> products) {
+  Obstacles obstacles;
+  for (const Product &product : products)
+    if (!is16Bit(product))
+      obstacles.push_back(obstacleOf(product, "its operands are not both f16 or both bf16; cast them"));
+    else if (!suitsTwoWarpgroups(product))
+      obstacles.push_back(obstacleOf(
+          product, llvm::formatv("its result has {0} rows and {1} columns; {2}, or rows and columns that are multiples "
+                                 "of 64, at most 256",
+                                 product.type.getDimSize(0), product.type.getDimSize(1), kLegalRows)));
+  for (const Product &product : products)
+    if (obstacles.empty() && product.isSoftmax())
+      return {obstacleOf(product, llvm::formatv("a warp has whole rows of an online softmax, whose output has {0} "
+                                                "rows; {1}, without a transposed left operand",
+                                                product.type.getDimSize(0), kLegalRows))};
+  return obstacles;
+}
+
+Obstacle obstacleOfAccumulators(ArrayRef<Product> products, int64_t registers) {
+  return obstacleOf(products.front(),
+                    llvm::formatv("the accumulators of its loop need {0} registers of a thread, and at most {1} are "
+                                  "free for them; use smaller tiles",
+                                  registers, kMostAccumulators));
+}
+
+Obstacle obstacleOfShared(ArrayRef<Product> products, int64_t bytes, int64_t free) {
+  return obstacleOf(products.front(),
+                    llvm::formatv("two stages of the tiles that an iteration loads need {0} bytes of shared memory, "
+                                  "and {1} are free; use smaller tiles",
+                                  2 * bytes, std::max<int64_t>(free, 0)));
+}
+
+/// Returns an obstacle for each product that is in no innermost loop.
+Obstacles obstaclesOutsideLoops(ModuleOp module) {
+  Obstacles obstacles;
+  for (const Product &product : productsOf(module))
+    obstacles.push_back(obstacleOf(product, "it is in no innermost loop, where a producer would load the next tiles "
+                                            "while it runs; put it into a loop over tiles of its operands"));
+  return obstacles;
+}
+
+/// Adds `schedule` to those that may spill less. If the MMAs of the products follow each other, also adds the same
+/// with them in the order of the program, where an accumulator is free before the next begins.
+void addInOrder(Schedule schedule, ArrayRef<Product> products, std::vector<Schedule> &neighbours) {
+  schedule.overlap = Overlap::none;
+  neighbours.push_back(schedule);
+  for (auto [number, product] : llvm::enumerate(products)) {
+    if (product.op->getBlock() != products.front().op->getBlock())
+      return;
+    auto label = product.op->getAttrOfType<StringAttr>(tile::label);
+    schedule.steps += (number == 0 ? "" : " ") + (label ? label.str() : "p" + std::to_string(number));
+  }
+  neighbours.push_back(schedule);
+}
+
+/// The choice of roles=load for a program on a GPU with wgmma and TMA.
+class HopperChoice {
+public:
+  HopperChoice(ModuleOp module, ArrayRef<Product> products, int64_t sharedBytes)
+      : module_(module), products_(products), accumulators_(products), sharedBytes_(sharedBytes) {}
+
+  /// Sets the schedule, unless there are obstacles.
+  void choose(DefaultSchedule &choice) {
+    if (products_.empty())
+      choice.obstacles = obstaclesOutsideLoops(module_);
+    else if (chooseWarps(choice.obstacles) && chooseStages(choice.obstacles))
+      choice.schedule = schedule();
+  }
+
+  /// Adds the schedules with roles that may spill less.
+  void addNeighbours(DefaultSchedule &choice) const {
+    if (warps_ == 0)
+      return;
+    Schedule schedule = this->schedule();
+    if (choice.obstacles.empty())
+      schedule.overlap = choice.schedule.overlap;
+    else
+      schedule.num_stages = 1;
+    addInOrder(schedule, products_, choice.neighbours);
+  }
+
+private:
+  bool chooseWarps(Obstacles &obstacles) {
+    const int64_t warps = products_.front().type.getDimSize(0) / sm::kRowsPerWarp;
+    if (haveRowsFor(products_, warps)) {
+      warps_ = warps;
+      return hasRegisters(accumulators_.early(), obstacles);
+    }
+    obstacles = obstaclesOfTypes(products_);
+    if (!obstacles.empty())
+      return false;
+    warps_ = 2 * sm::kWarpsPerWarpgroup;
+    bytesOfExchanges_ = bytesOfComputed(products_);
+    return hasRegisters(accumulators_.shared(), obstacles);
+  }
+
+  bool hasRegisters(int64_t elements, Obstacles &obstacles) const {
+    const int64_t registers = perThread(elements, warps_);
+    if (registers > kMostAccumulators)
+      obstacles = {obstacleOfAccumulators(products_, registers)};
+    return registers <= kMostAccumulators;
+  }
+
+  bool chooseStages(Obstacles &obstacles) {
+    constexpr int64_t mostStages = 4, ofMbarriers = 1 << 10;
+    const int64_t bytes = bytesOfIteration(products_), free = sharedBytes_ - ofMbarriers - bytesBesideRings(module_) -
+                                                              bytesOfExchanges_ - bytesOfAdded(module_);
+    if (bytes == 0)
+      obstacles = {obstacleOf(products_.front(), "its loop loads no operand of a dot, which a producer would do; load "
+                                                 "tiles of the operands in the loop")};
+    else if (free < 2 * bytes)
+      obstacles = {obstacleOfShared(products_, bytes, free)};
+    else
+      stages_ = std::min(free / bytes, mostStages);
+    return obstacles.empty();
+  }
+
+  Schedule schedule() const {
+    Schedule schedule{.num_warps = int(warps_), .num_stages = int(stages_), .roles = Roles::load};
+    if (hasExponentialsBetween(products_) && perThread(accumulators_.withPingpong(), warps_) <= kMostWithPingpong)
+      schedule.overlap = Overlap::pingpong;
+    if (bytesOfAdded(module_) != 0)
+      schedule.add_by_tma = true;
+    return schedule;
+  }
+
+  ModuleOp module_;
+  ArrayRef<Product> products_;
+  Accumulators accumulators_;
+  int64_t sharedBytes_;
+  int64_t warps_ = 0, stages_ = 0; ///< 0 if whole warpgroups cannot compute the products.
+  int64_t bytesOfExchanges_ = 0;
+};
+
 } // namespace
 
-std::optional<HopperChoice> chooseForHopper(ModuleOp module, Schedule schedule, int64_t sharedBytes) {
-  constexpr int64_t mostStages = 4, ofMbarriers = 1 << 10;
-  SmallVector<Product> products = hotProducts(module);
-  if (products.empty())
-    return std::nullopt;
-  const Product &first = products.front();
-  int64_t warps = first.type.getDimSize(0) / sm::kRowsPerWarp, beside = bytesBesideRings(module);
-  if (!haveRowsFor(products, warps)) {
-    warps = 2 * sm::kWarpsPerWarpgroup;
-    beside += bytesOfComputed(products);
-    if (!canBeShared(products, warps))
-      return std::nullopt;
+DefaultSchedule chooseSchedule(ModuleOp module, bool isHopper, int64_t sharedBytes) {
+  const SmallVector<Product> products = hotProducts(module);
+  const Accumulators accumulators(products);
+  DefaultSchedule choice;
+  choice.schedule.num_warps = warpsFor(accumulators);
+  HopperChoice hopper(module, products, sharedBytes);
+  if (isHopper)
+    hopper.choose(choice);
+  if (!maySpill(accumulators, choice.schedule.num_warps))
+    return choice;
+  if (isHopper)
+    hopper.addNeighbours(choice);
+  for (int warps : {4, 8, 16})
+    choice.neighbours.push_back({.num_warps = warps, .roles = Roles::none});
+  return choice;
+}
+
+void explain(ModuleOp module, const Obstacles &obstacles) {
+  if (obstacles.empty())
+    return;
+  for (const Product &product : productsOf(module)) {
+    if (!usesTensorCores(product)) // Another remark says so.
+      continue;
+    InFlightDiagnostic remark = product.op->emitRemark(
+        "mma.sync computes this dot and all warps copy its operands, because the compiler chooses roles=none: ");
+    auto own = llvm::find_if(obstacles, [&](const Obstacle &obstacle) { return obstacle.product == product.op; });
+    if (own != obstacles.end())
+      remark << own->reason;
+    else
+      remark << "the dot at " << placeOf(obstacles.front().product->getLoc()) << " prevents roles=load for all";
   }
-  const int64_t bytes = bytesOfIteration(products);
-  if (bytes == 0)
-    return std::nullopt;
-  const int64_t added = bytesOfAdded(module), fit = (sharedBytes - ofMbarriers - beside - added) / bytes;
-  if (fit < 2)
-    return std::nullopt;
-  schedule.num_warps = static_cast<int>(warps);
-  schedule.num_stages = static_cast<int>(std::min(fit, mostStages));
-  schedule.roles = Roles::load;
-  if (hasExponentialsBetween(products))
-    schedule.overlap = Overlap::pingpong;
-  if (added != 0)
-    schedule.add_by_tma = true;
-  return HopperChoice{std::move(schedule), first.op->getLoc()};
 }
 
 } // namespace tegula

@@ -6,20 +6,35 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
-#include <optional>
+#include <string>
+#include <vector>
 
 namespace tegula {
 
-/// A schedule with roles, and the first of the products that it is for.
-struct HopperChoice {
-  Schedule schedule;
-  mlir::Location where;
+/// A reason that keeps the MMAs of a program from wgmma, and its loads from a producer with TMA.
+struct Obstacle {
+  mlir::Operation *product; ///< The dot, or the update of an online softmax, at whose line the user reads the reason.
+  std::string reason;       ///< Says what would change it.
 };
 
-/// Chooses warps, stages, roles, the overlap of products with exponentials and how tiles are added to memory, for a
-/// program on a GPU with wgmma and TMA (sm_90a). Other fields are those of `schedule`. Returns nothing if the program
-/// has no product in a loop that whole warpgroups could compute. `sharedBytes` is the shared memory of a program
-/// instance.
-std::optional<HopperChoice> chooseForHopper(mlir::ModuleOp module, Schedule schedule, int64_t sharedBytes);
+using Obstacles = llvm::SmallVector<Obstacle, 1>;
+
+/// The compiler's choice of a program's schedule.
+struct DefaultSchedule {
+  Schedule schedule; ///< Fields without a value do not depend on the program.
+  /// Schedules to try if `schedule` spills registers, the best first. There are none for a program with few
+  /// accumulators.
+  std::vector<Schedule> neighbours;
+  Obstacles obstacles; ///< The reasons why `schedule` has no roles, on a GPU that has wgmma and TMA.
+};
+
+/// Chooses warps, stages, roles, the overlap of products with exponentials and how tiles are added to memory, so that
+/// accumulators have room in the registers. `isHopper` is true for a GPU with wgmma and TMA (sm_90a). `sharedBytes` is
+/// the shared memory of a program instance.
+DefaultSchedule chooseSchedule(mlir::ModuleOp module, bool isHopper, int64_t sharedBytes);
+
+/// Emits a remark at each product of tensor cores which says what keeps it from wgmma and TMA. Emits none if there is
+/// no obstacle.
+void explain(mlir::ModuleOp module, const Obstacles &obstacles);
 
 } // namespace tegula

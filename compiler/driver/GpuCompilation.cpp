@@ -5,6 +5,7 @@
 #include "compiler/sm/Steps.h"
 #include "compiler/tile/Tile.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -37,13 +38,9 @@ void setAttribute(ModuleOp module, StringRef name, int64_t value) {
   module->setAttr(name, Builder(module.getContext()).getI64IntegerAttr(value));
 }
 
-/// Writes a number on the module. The schedule's value comes first, then the program's own, then the usual one.
+/// Writes a number of the schedule on the module.
 Status decide(const Number &number, const Schedule &schedule, ModuleOp module) {
-  int64_t value = schedule.*number.field;
-  if (value == 0)
-    value = attributeOf(module, number.attribute);
-  if (value == 0)
-    value = number.usual;
+  const int64_t value = schedule.*number.field;
   if (!llvm::is_contained(number.legal, value)) {
     auto legal = llvm::map_range(number.legal, [](int64_t n) { return std::to_string(n); });
     return Status(ErrorCode::invalid_argument, number.name + (" is " + std::to_string(value)) + "; legal are " +
@@ -51,6 +48,44 @@ Status decide(const Number &number, const Schedule &schedule, ModuleOp module) {
   }
   setAttribute(module, number.attribute, value);
   return {};
+}
+
+/// Returns `schedule` with the program's own values in fields that it does not set.
+Schedule withOwnFields(Schedule schedule, ModuleOp module) {
+  for (const Number &number : kNumbers)
+    if (schedule.*number.field == 0)
+      schedule.*number.field = static_cast<int>(attributeOf(module, number.attribute));
+  if (!schedule.roles && module->hasAttr("tile.roles"))
+    schedule.roles = tile::wantsRoles(module) ? Roles::load : Roles::none;
+  return schedule;
+}
+
+/// Returns `schedule` with the values of `choice` in fields that it does not set.
+Schedule filled(Schedule schedule, const Schedule &choice) {
+  for (const ScheduleField &field : scheduleFields())
+    if (const std::string value = field.text(choice); !value.empty() && field.text(schedule).empty())
+      field.parse(schedule, value);
+  return schedule;
+}
+
+Schedule withUsualValues(Schedule schedule) {
+  for (const Number &number : kNumbers)
+    if (schedule.*number.field == 0)
+      schedule.*number.field = static_cast<int>(number.usual);
+  schedule.roles = schedule.roles.value_or(Roles::none);
+  return schedule;
+}
+
+/// Returns the line of the first product, or of the function if it has none.
+std::string placeOfProgram(ModuleOp module) {
+  Location location = (*module.getOps<func::FuncOp>().begin()).getLoc();
+  module.walk([&](Operation *op) {
+    if (!isa<tile::DotOp, tile::SoftmaxUpdateOp>(op))
+      return WalkResult::advance();
+    location = op->getLoc();
+    return WalkResult::interrupt();
+  });
+  return placeOf(location);
 }
 
 /// Writes the switch `tile.NAME` with the value `isOn` on the module. If the schedule has no value, the program's own
@@ -93,18 +128,24 @@ int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
   return (target.sharedBytes + kReservedBytes) / instances - kReservedBytes;
 }
 
-/// Returns true if neither the schedule nor the program says how warps share the work.
-bool isUndecided(const Schedule &schedule, ModuleOp module) {
-  auto hasAttribute = [&](StringRef name) { return module->hasAttr(name); };
+/// Returns true if the schedule does not say how warps share the work.
+bool isUndecided(const Schedule &schedule) {
   return schedule.num_warps == 0 && schedule.num_stages == 0 && schedule.instances_per_sm == 0 && !schedule.roles &&
          !schedule.overlap && !schedule.optimistic_softmax && !schedule.lhs_in_registers && !schedule.add_by_tma &&
-         schedule.steps.empty() &&
-         llvm::none_of(std::initializer_list<StringRef>{"tile.num_warps", "tile.num_stages", "tile.instances_per_sm",
-                                                        "tile.roles"},
-                       hasAttribute);
+         schedule.steps.empty();
 }
 
 } // namespace
+
+/// Names the fields that the compiler sets on the module, so that remarks say that it chose them.
+void GpuCompilation::nameChoices(const Schedule &schedule, ModuleOp module) const {
+  const Schedule given = withOwnFields(user_, module);
+  SmallVector<StringRef> names;
+  for (const ScheduleField &field : scheduleFields())
+    if (const std::string value = field.text(schedule); !value.empty() && value != "none" && field.text(given).empty())
+      names.push_back(field.name);
+  module->setAttr(tile::chosen, Builder(module.getContext()).getStrArrayAttr(names));
+}
 
 Status GpuCompilation::prepare(ModuleOp module) {
   Expected<emit::GpuTarget> target = emit::resolveGpu(request_.target.arch);
@@ -115,16 +156,14 @@ Status GpuCompilation::prepare(ModuleOp module) {
     return Status(ErrorCode::invalid_argument,
                   "features: the " + request_.target.name + " target has none, legal is ''; they follow from the arch");
   setAttribute(module, "tile.arch", target_.number);
-  Schedule schedule = request_.schedule;
-  if (target_.arch == "sm_90a" && isUndecided(schedule, module))
-    if (std::optional<HopperChoice> choice = chooseForHopper(module, schedule, sharedLimit(target_, 1))) {
-      schedule = choice->schedule;
-      choice_ = placeOf(choice->where) + ": the compiler's choice, " + toString(schedule);
-    }
+  chooseSchedule(module);
+  Schedule schedule = chosen_;
   if (reports()) {
     schedule = forReports(std::move(schedule));
     module->removeAttr(tile::steps);
   }
+  artifact_.schedule = toString(schedule);
+  nameChoices(schedule, module);
   for (const Number &number : kNumbers)
     TEGULA_RETURN_IF_ERROR(decide(number, schedule, module));
   decideWord("roles", schedule.roles, module);
@@ -137,18 +176,78 @@ Status GpuCompilation::prepare(ModuleOp module) {
   return checkRoles(module);
 }
 
-std::optional<Fallback> GpuCompilation::fallback() const {
-  Schedule schedule = request_.schedule;
-  schedule.roles = Roles::none;
+void GpuCompilation::chooseSchedule(ModuleOp module) {
+  given_ = withOwnFields(request_.schedule, module);
+  chosen_ = given_;
+  place_ = placeOfProgram(module);
+  if (isUndecided(given_)) {
+    DefaultSchedule choice = tegula::chooseSchedule(module, target_.arch == "sm_90a", sharedLimit(target_, 1));
+    explain(module, choice.obstacles);
+    obstacles_ = source_.remarks();
+    chosen_ = filled(given_, choice.schedule);
+    for (const Schedule &neighbour : choice.neighbours)
+      neighbours_.push_back(filled(given_, neighbour));
+  }
+  chosen_ = withUsualValues(std::move(chosen_));
+}
+
+/// Returns schedules that need less shared memory than the compiler's choice: fewer stages, then no roles, then one
+/// stage, then left operands in registers, then fewer warps, whose parts of a row meet in shared memory.
+std::vector<Schedule> GpuCompilation::smallerSchedules() const {
+  std::vector<Schedule> smaller;
+  Schedule schedule = chosen_;
+  auto lowerStages = [&](int least) {
+    while (given_.num_stages == 0 && schedule.num_stages > least) {
+      --schedule.num_stages;
+      smaller.push_back(schedule);
+    }
+  };
+  if (schedule.roles == Roles::load && !given_.roles) {
+    lowerStages(2);
+    schedule = withUsualValues(given_);
+    schedule.roles = Roles::none;
+    smaller.push_back(schedule);
+  }
+  lowerStages(1);
+  if (schedule.roles == Roles::load)
+    return smaller;
+  while (true) {
+    if (!given_.lhs_in_registers) {
+      schedule.lhs_in_registers = true;
+      smaller.push_back(schedule);
+      schedule.lhs_in_registers = std::nullopt;
+    }
+    if (given_.num_warps != 0 || schedule.num_warps == 1)
+      return smaller;
+    schedule.num_warps /= 2;
+    smaller.push_back(schedule);
+  }
+}
+
+std::vector<Fallback> GpuCompilation::fallbacks() const {
   if (reports()) {
+    Schedule schedule = request_.schedule;
+    schedule.roles = Roles::none;
     schedule.num_stages = 1;
     schedule.instances_per_sm = 1;
-    return Fallback{schedule, artifact_.kernel + ": the kernel reports, and runs with num_stages=1 roles=none, which "
-                                                 "computes the same: "};
+    return {{schedule, artifact_.kernel + ": the kernel reports, and runs with num_stages=1 roles=none, which "
+                                          "computes the same: "}};
   }
-  if (choice_.empty())
-    return std::nullopt;
-  return Fallback{schedule, choice_ + ", has no effect, and all warps load and compute: "};
+  return insteadOfChosen(smallerSchedules());
+}
+
+std::vector<Fallback> GpuCompilation::neighbours() const {
+  return reports() ? std::vector<Fallback>() : insteadOfChosen(neighbours_);
+}
+
+std::vector<Fallback> GpuCompilation::insteadOfChosen(const std::vector<Schedule> &schedules) const {
+  std::vector<Fallback> fallbacks;
+  for (const Schedule &schedule : schedules)
+    if (schedule != chosen_)
+      fallbacks.push_back({schedule, (schedule.roles == Roles::load ? "" : obstacles_) + place_ +
+                                         ": the compiler chooses " + toString(schedule) + ", because with " +
+                                         toString(chosen_) + ", "});
+  return fallbacks;
 }
 
 Status GpuCompilation::checkRoles(ModuleOp module) const {
@@ -195,13 +294,15 @@ Status GpuCompilation::describeLaunch() {
   int64_t limit = attributeOf(module, "tile.shared_limit");
   if (artifact_.shared_bytes <= limit)
     return {};
-  const bool isAlone = artifact_.instances_per_sm == 1;
+  const int64_t instances = artifact_.instances_per_sm;
   std::string who =
-      isAlone ? "a program instance" : "each of " + std::to_string(artifact_.instances_per_sm) + " program instances";
+      instances == 1 ? "a program instance" : "each of " + std::to_string(instances) + " program instances";
+  std::string fields =
+      attributeOf(module, "tile.num_stages") == 1 ? "block_m or block_n" : "block_m, block_n or num_stages";
   return Status(ErrorCode::resource_exhausted, who + " needs " + std::to_string(artifact_.shared_bytes) +
                                                    " bytes of shared memory, " + target_.arch + " has " +
-                                                   std::to_string(limit) + "; lower block_m, block_n" +
-                                                   (isAlone ? " or num_stages" : ", num_stages or instances_per_sm"));
+                                                   std::to_string(limit) + "; lower " + fields +
+                                                   (instances == 1 ? "" : ", or instances_per_sm"));
 }
 
 } // namespace tegula

@@ -15,7 +15,9 @@ class GpuCompilation : public Compilation {
 public:
   using Compilation::Compilation;
 
-  std::optional<Fallback> fallback() const override;
+  std::vector<Fallback> fallbacks() const override;
+  std::vector<Fallback> neighbours() const override;
+  std::string place() const override { return place_; }
 
 protected:
   Status prepare(mlir::ModuleOp module) override;
@@ -26,13 +28,19 @@ protected:
   emit::GpuTarget target_;
 
 private:
+  void chooseSchedule(mlir::ModuleOp module);
+  void nameChoices(const Schedule &schedule, mlir::ModuleOp module) const;
   Status checkRoles(mlir::ModuleOp module) const;
+  std::vector<Schedule> smallerSchedules() const;
+  std::vector<Fallback> insteadOfChosen(const std::vector<Schedule> &schedules) const;
 
   bool reports() const { return !artifact_.debug.sites.empty(); }
 
-  /// The schedule with roles that the compiler has chosen for a program that came without one, as the beginning of a
-  /// remark at the program's own line; empty if it has not.
-  std::string choice_;
+  Schedule given_;                   ///< The fields that the request or the program gives.
+  Schedule chosen_;                  ///< With the compiler's choice of the others.
+  std::vector<Schedule> neighbours_; ///< Schedules that may spill fewer registers than `chosen_`.
+  std::string obstacles_;            ///< The remarks that say why the compiler chose no roles.
+  std::string place_;                ///< The line of the first product, or of the program if it has none.
 };
 
 } // namespace tegula

@@ -141,6 +141,10 @@ std::string describeLoops(ModuleOp module, int64_t arch) {
   return text;
 }
 
+std::string describeSchedule(const Artifact &artifact) {
+  return row("kernel", artifact.kernel) + row("schedule", artifact.schedule);
+}
+
 std::string describeResources(const Artifact &artifact, int64_t sharedBytes) {
   const AssemblerReport &report = artifact.report;
   constexpr int64_t registersOfSm = 64 << 10, threadsOfSm = 2048, reserved = 1 << 10;

@@ -25,6 +25,9 @@ std::string describeLoops(mlir::ModuleOp module, int64_t arch);
 /// the iteration before.
 std::string describeOrder(mlir::ModuleOp module);
 
+/// Returns the name of the kernel, and the schedule as `--schedule` reads it.
+std::string describeSchedule(const Artifact &artifact);
+
 /// Returns what the assembler says, with the resources of a launch and the number of program instances that share a
 /// multiprocessor. `sharedBytes` is the shared memory of a multiprocessor.
 std::string describeResources(const Artifact &artifact, int64_t sharedBytes);

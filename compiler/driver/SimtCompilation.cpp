@@ -28,8 +28,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Compilation> makeSimtCompilation(const CompileRequest &request) {
-  return std::make_unique<SimtCompilation>(request);
+std::unique_ptr<Compilation> makeSimtCompilation(const CompileRequest &request, const Schedule &user) {
+  return std::make_unique<SimtCompilation>(request, user);
 }
 
 } // namespace tegula

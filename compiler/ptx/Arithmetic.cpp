@@ -2,10 +2,12 @@
 #include "compiler/ptx/Selection.h"
 
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/PatternMatch.h"
 
 namespace tegula::ptx {
 
 using namespace llvm;
+using namespace llvm::PatternMatch;
 
 /// Gives an undefined operand the value 0, in the spelling of its type.
 static Operand spelled(Operand operand, Type *type) {
@@ -95,9 +97,24 @@ const Spelling *find(ArrayRef<Spelling> all, unsigned opcode) {
 
 } // namespace
 
+/// Returns true for the 64-bit product of a word and a number of 32 bits whose upper half is used. ptxas adds a 0 to
+/// the upper half if it does not know that both factors are words.
+static bool isProductOfWords(Instruction &product) {
+  Value *word = nullptr;
+  const APInt *number = nullptr;
+  return product.getType()->getScalarType()->isIntegerTy(64) &&
+         match(&product, m_Mul(m_ZExt(m_Value(word)), m_APInt(number))) && number->isIntN(32) &&
+         word->getType()->getScalarType()->isIntegerTy(32) &&
+         any_of(product.users(), [](User *user) { return match(user, m_LShr(m_Value(), m_SpecificInt(32))); });
+}
+
 Operand Selection::computeBinary(Instruction &instruction, Type *type, Operand a, Operand b) {
   unsigned opcode = instruction.getOpcode();
   RegisterClass registerClass = classOf(type);
+  if (isProductOfWords(instruction)) {
+    auto word = [&](Operand x) { return resize(x, RegisterClass::b64, RegisterClass::b32, /*isSigned=*/false); };
+    return emit("mul.wide.u32 $0, $1, $2", registerClass, {word(a), word(b)});
+  }
   bool isCondition = registerClass == RegisterClass::pred;
   if (type->isFloatingPointTy())
     a = widen(a, type), b = widen(b, type);
@@ -161,6 +178,21 @@ Operand Selection::compare(CmpInst &comparison, Operand a, Operand b) {
   StringRef letter = comparison.isEquality() ? "b" : isSigned ? "s" : "u";
   return emit("setp." + name + "." + letter + Twine(bitsOf(registerClass)) + " $0, $1, $2", RegisterClass::pred,
               {extended(a, type, isSigned), extended(b, type, isSigned)});
+}
+
+bool comparesPairs(const User &user) {
+  auto *comparison = dyn_cast<FCmpInst>(&user);
+  auto *type = comparison ? dyn_cast<FixedVectorType>(comparison->getOperand(0)->getType()) : nullptr;
+  return type && type->getNumElements() == 2 && type->getElementType()->isHalfTy() &&
+         comparison->getPredicate() != CmpInst::FCMP_TRUE && comparison->getPredicate() != CmpInst::FCMP_FALSE;
+}
+
+void Selection::comparePairs(CmpInst &comparison) {
+  SmallVector<Operand, 4> operands = {newRegister(RegisterClass::pred), newRegister(RegisterClass::pred)};
+  for (Value *pair : comparison.operands())
+    operands.push_back(packed(pair));
+  append("setp." + nameOf(comparison.getPredicate()) + ".f16x2 $0|$1, $2, $3;", operands, 2);
+  define(&comparison, ArrayRef(operands).take_front(2));
 }
 
 Operand Selection::choose(Type *type, Operand condition, Operand yes, Operand no) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/ptx/Peepholes.h"
 
+#include "compiler/ptx/ByteTests.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -24,6 +26,7 @@ public:
     for (BasicBlock &block : function_) {
       sums_.clear();
       leaveForward(block);
+      testBytesInPairs(block);
       for (Instruction &instruction : make_early_inc_range(block))
         if (Value *better = improve(instruction)) {
           instruction.replaceAllUsesWith(better);
@@ -169,17 +172,38 @@ private:
     return nullptr;
   }
 
+  /// A 16-bit number: `wide` rounded, or 0 where `condition` is given and false.
+  struct Rounded {
+    Value *wide = nullptr, *condition = nullptr;
+  };
+
+  static Rounded roundedBy(Value *narrow) {
+    Rounded from;
+    auto rounding = m_OneUse(m_FPTrunc(m_Value(from.wide)));
+    if (match(narrow, rounding) || match(narrow, m_OneUse(m_Select(m_Value(from.condition), rounding, m_PosZeroFP()))))
+      return from;
+    return {};
+  }
+
+  Value *chosen(const Rounded &from) {
+    return from.condition ? builder_.CreateSelect(from.condition, from.wide, ConstantFP::getZero(from.wide->getType()))
+                          : from.wide;
+  }
+
   /// Combines two f32 that are rounded to 16 bits and packed into one word. This is one instruction, for which LLVM has
-  /// an intrinsic.
+  /// an intrinsic. Where each has a condition of its own, the choice comes first, because choices between halves of a
+  /// word take instructions to part and join them.
   Value *packConversions(Instruction &instruction) {
-    Value *low = nullptr, *high = nullptr;
-    auto first = m_InsertElt(m_Undef(), m_OneUse(m_FPTrunc(m_Value(low))), m_Zero());
+    Value *first = nullptr, *second = nullptr;
     auto *type = cast<FixedVectorType>(instruction.getType());
     if (type->getNumElements() != 2 ||
-        !match(&instruction, m_InsertElt(first, m_OneUse(m_FPTrunc(m_Value(high))), m_One())))
+        !match(&instruction, m_InsertElt(m_InsertElt(m_Undef(), m_Value(first), m_Zero()), m_Value(second), m_One())))
+      return nullptr;
+    const Rounded low = roundedBy(first), high = roundedBy(second);
+    if (!low.wide || !high.wide || (low.condition && low.condition == high.condition))
       return nullptr;
     Intrinsic::ID id = type->getElementType()->isHalfTy() ? Intrinsic::nvvm_ff2f16x2_rn : Intrinsic::nvvm_ff2bf16x2_rn;
-    return builder_.CreateIntrinsic(id, {high, low});
+    return builder_.CreateIntrinsic(id, {chosen(high), chosen(low)});
   }
 
   /// Widens a bf16 by a shift or a mask, because a bf16 is the upper half of an f32. For the upper half of a word,

@@ -150,8 +150,7 @@ void Selection::selectSwitch(SwitchInst &instruction) {
                               : extended(scalar(instruction.getCondition()), type, /*isSigned=*/false);
   for (auto &choice : instruction.cases()) {
     if (isCondition) {
-      Operand isCase =
-          choice.getCaseValue()->isOne() ? value : emit("not.pred $0, $1", RegisterClass::pred, {value});
+      Operand isCase = choice.getCaseValue()->isOne() ? value : emit("not.pred $0, $1", RegisterClass::pred, {value});
       append("@$0 bra $1;", {isCase, labelOf(choice.getCaseSuccessor())}, 0);
       continue;
     }
@@ -177,6 +176,8 @@ void Selection::select(Instruction &instruction) {
     return selectFreeze(instruction);
   if (isa<BitCastInst>(instruction))
     return selectBitcast(instruction);
+  if (comparesPairs(instruction))
+    return comparePairs(cast<CmpInst>(instruction));
   if (auto *call = dyn_cast<IntrinsicInst>(&instruction))
     return selectIntrinsic(*call);
   if (auto *call = dyn_cast<CallInst>(&instruction); call && call->isInlineAsm())

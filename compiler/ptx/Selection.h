@@ -23,6 +23,8 @@ inline constexpr int64_t kSign16 = 0x8000; ///< The sign of a 16-bit float.
 
 /// Returns true if `user` is an intrinsic that stands for one instruction of the GPU.
 bool isMachineInstruction(const llvm::User &user);
+/// Returns true if `user` compares two f16 numbers with two others. This is one instruction.
+bool comparesPairs(const llvm::User &user);
 
 /// The selection of PTX instructions for one kernel. Call `run` once.
 class Selection {
@@ -95,6 +97,7 @@ private:
   Operand convertCondition(llvm::CastInst &cast, llvm::Type *type, Operand x);
   Operand resize(Operand x, RegisterClass from, RegisterClass to, bool isSigned);
   Operand compare(llvm::CmpInst &comparison, Operand a, Operand b);
+  void comparePairs(llvm::CmpInst &comparison);
   Operand choose(llvm::Type *type, Operand condition, Operand yes, Operand no);
   Operand computeGeneric(llvm::IntrinsicInst &call, llvm::Type *type, Operands operands);
   Operand computeInteger(llvm::IntrinsicInst &call, llvm::Type *type, Operands x);

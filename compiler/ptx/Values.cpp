@@ -186,8 +186,9 @@ Operand Selection::packed(Value *value) {
 void Selection::definePacked(Instruction &value, Operand whole) {
   Type *type = value.getType();
   packed_[&value] = whole;
-  if (value.getParent() &&
-      all_of(value.users(), [](User *user) { return isa<BitCastInst>(user) || isMachineInstruction(*user); }))
+  if (value.getParent() && all_of(value.users(), [](User *user) {
+        return isa<BitCastInst>(user) || isMachineInstruction(*user) || comparesPairs(*user);
+      }))
     return;
   auto count = static_cast<unsigned>(classesOf(type).size());
   if (count == 1)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compiler/simplify/AffineTile.h"
+#include "compiler/sm/Multiples.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -7,6 +8,7 @@
 #include "mlir/IR/Matchers.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace mlir;
 using namespace tegula::simplify;
@@ -149,6 +151,12 @@ std::pair<Value, Value> AffineTile::sides(LocBuilder &b) const {
   above.add(-constant_);
   addTerms(/*fromOutside=*/false);
   return {below.result(), above.result()};
+}
+
+bool AffineTile::firstIsMultipleOf(int64_t divisor) const {
+  return constant_ % divisor == 0 && llvm::all_of(scalars_, [&](const auto &term) {
+           return sm::isMultipleOf(term.first, divisor / std::gcd(term.second, divisor));
+         });
 }
 
 Value AffineTile::first(LocBuilder &b) const {

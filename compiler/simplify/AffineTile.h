@@ -43,6 +43,8 @@ public:
   bool isConstant() const;
   /// Returns true if elements of a tile of this shape grow by 1 along `dim`, and by nothing along other dimensions.
   bool countsAlong(size_t dim, llvm::ArrayRef<int64_t> shape) const;
+  /// Returns true if the first element is provably a multiple of `divisor`, a power of two.
+  bool firstIsMultipleOf(int64_t divisor) const;
   int64_t constant() const { return constant_; }
   /// Returns all scalars of the sum.
   auto scalars() const { return llvm::make_first_range(scalars_); }

@@ -40,7 +40,7 @@ static SoftmaxState update(LocBuilder &b, tile::SoftmaxUpdateOp op) {
   Value newSum = math::FmaOp::create(b, op.getSum(), alpha, reduceRows(b, tile::Reduction::Add, p, rows));
   Value o = op.getOutput();
   Value rescaled = arith::MulFOp::create(b, o, acrossColumns(b, alpha, o.getType()));
-  return {newMax, newSum, addProduct(b, op, p, rescaled)};
+  return {newMax, newSum, addProduct(b, op, keptProbabilities(b, op, p), rescaled)};
 }
 
 /// Returns the largest element of each row, compared as integers, of which sm_90 compares three in one instruction. It

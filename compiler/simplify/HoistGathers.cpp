@@ -36,7 +36,48 @@ static bool isInvariant(Operation *op, scf::ForOp loop, SetVector<Operation *> &
   return true;
 }
 
+/// Returns the number of leading indices of `slice` that do not change in the loop. Adds the ops that compute them to
+/// `inside`.
+static size_t invariantIndices(tile::SliceOp slice, scf::ForOp loop, SetVector<Operation *> &inside) {
+  auto changes = [&](Value index) {
+    Operation *source = index.getDefiningOp();
+    return !loop.isDefinedOutsideOfLoop(index) && !(source && isInvariant(source, loop, inside));
+  };
+  auto indices = slice.getIndices();
+  return std::distance(indices.begin(), llvm::find_if(indices, changes));
+}
+
+/// Fixes the dimensions whose indices do not change in the loop before the loop.
+static void hoistSlice(tile::SliceOp slice, scf::ForOp loop) {
+  SetVector<Operation *> inside;
+  const size_t count = invariantIndices(slice, loop, inside);
+  if (count == 0 || !loop.isDefinedOutsideOfLoop(slice.getView()))
+    return;
+  for (Operation *op : inside)
+    op->moveBefore(loop);
+  if (count == slice.getIndices().size())
+    return slice->moveBefore(loop);
+  auto view = slice.getView().getType();
+  auto type = tile::ViewType::get(slice.getContext(), view.getRank() - count, view.getElementType());
+  OpBuilder b(loop);
+  Value outer = tile::SliceOp::create(b, slice.getLoc(), type, slice.getView(), slice.getIndices().take_front(count));
+  slice.getViewMutable().assign(outer);
+  slice.getIndicesMutable().erase(0, count);
+}
+
+/// Returns true if only gathers of one element read from `slice`. Programs with gathers of tiles wait for memory, not
+/// for the arithmetic of addresses, and need the registers.
+static bool isForSingleElements(tile::SliceOp slice) {
+  return llvm::all_of(slice->getUsers(), [](Operation *user) {
+    auto gather = dyn_cast<tile::GatherOp>(user);
+    return gather && !isa<RankedTensorType>(gather.getType());
+  });
+}
+
 static void hoistFrom(scf::ForOp loop) {
+  for (auto slice : llvm::to_vector(loop.getBody()->getOps<tile::SliceOp>()))
+    if (isForSingleElements(slice))
+      hoistSlice(slice, loop);
   for (auto gather : llvm::to_vector(loop.getBody()->getOps<tile::GatherOp>())) {
     auto tile = dyn_cast<RankedTensorType>(gather.getType());
     SetVector<Operation *> inside;

@@ -23,8 +23,9 @@ namespace {
 
 //===-- Scores a second time -------------------------------------------------------------------------------------===//
 
-/// The treatment of mask branches (`tile.fast_path`) in a copy of the scores: keep the branch, take its then side, or
-/// avoid it and copy the else side.
+/// The treatment of branches (`tile.fast_path`) in a copy of the scores: keep them all, or replace each by one of its
+/// sides. Else sides are always right. `take` copies the then side of the dividing branch, and the else sides of
+/// others.
 enum class FastPaths { keep, take, avoid };
 
 /// The ops between the scores of an iteration and the only dot that they come from.
@@ -75,13 +76,14 @@ private:
     return {map.lookupOrDefault(scores_.tile), scores_.scale, added};
   }
 
-  static void clone(LocBuilder &b, Operation *op, FastPaths fastPaths, IRMapping &map) {
+  void clone(LocBuilder &b, Operation *op, FastPaths fastPaths, IRMapping &map) const {
     if (fastPaths == FastPaths::keep || !op->hasAttr(tile::fastPath)) {
       b.clone(*op, map);
       return;
     }
     auto branch = cast<scf::IfOp>(op);
-    Block *side = fastPaths == FastPaths::take ? branch.thenBlock() : branch.elseBlock();
+    const bool isTaken = fastPaths == FastPaths::take && branch == dividingBranch();
+    Block *side = isTaken ? branch.thenBlock() : branch.elseBlock();
     for (Operation &inside : side->without_terminator())
       clone(b, &inside, fastPaths, map);
     for (auto [result, value] : llvm::zip_equal(branch.getResults(), side->getTerminator()->getOperands()))

@@ -12,6 +12,7 @@ class Pass;
 namespace tegula::simplify {
 
 std::unique_ptr<mlir::Pass> createBase2Exponentials();
+std::unique_ptr<mlir::Pass> createBlockRandom();
 std::unique_ptr<mlir::Pass> createDecomposeSoftmax();
 std::unique_ptr<mlir::Pass> createBoundaryMasks();
 std::unique_ptr<mlir::Pass> createFuseMultiplyAdds();

@@ -19,6 +19,28 @@ def Base2Exponentials : Pass<"base2-exponentials"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def BlockRandom : Pass<"block-random"> {
+  let summary = "finds random numbers of blocks, whose threads share calls of the generator";
+  let description = [{
+    A call of Philox makes four words, which serve up to 16 elements of `tile.random`. If the rows and columns of a
+    matrix count up from multiples of 16, the elements of a call lie in known registers and threads. The op then becomes
+    `sm.random`, which keeps only the first row and column. If rows lie along dimension 1, a transpose follows.
+
+    ```mlir
+    %x = tile.random %seed, %offset, %stream at %rows, %keys bits 8 rounds 10 : tensor<64x128xi32>
+    ```
+
+    becomes
+
+    ```mlir
+    %x = sm.random %seed, %offset, %stream at %row, %key bits 8 rounds 10 : tensor<64x128xi32>
+    ```
+
+    Other tiles keep `tile.random`, which makes a call for each element, and get a remark.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tegula::sm::SmDialect", "::tegula::tile::TileDialect"];
+}
+
 def DecomposeSoftmax : Pass<"decompose-softmax"> {
   let summary = "replaces the online softmax by elementary operations";
   let description = [{
@@ -226,13 +248,30 @@ def GuardShifts : Pass<"guard-shifts"> {
 }
 
 def HoistGathers : Pass<"hoist-gathers"> {
-  let summary = "moves loop-invariant gathers before the loop";
+  let summary = "moves loop-invariant gathers, and what is invariant of their addresses, before the loop";
   let description = [{
     Applies to a `tile.gather` of at most 512 elements from a tensor that the function does not write, if its positions
     do not change in the loop. The computation of the positions moves with it. A gather reads nothing outside its
     tensor, so the move is safe even if the loop has no iterations.
 
     For example, the slopes and the bounds of ranges of a block of queries stay in registers for the whole loop.
+
+    A gather of one element, such as an entry of a list, may read from a slice. Leading indices of the slice that do not
+    change in the loop are fixed before the loop, because each one takes a comparison and 64-bit arithmetic:
+
+    ```mlir
+    %entry = tile.slice %lists[%batch, %head, %i] : !tile.view<4xi32> -> !tile.view<1xi32>
+    %n = tile.gather %entry[%c0] : !tile.view<1xi32>, index -> i32
+    ```
+
+    becomes, before the loop and in it,
+
+    ```mlir
+    %row = tile.slice %lists[%batch, %head] : !tile.view<4xi32> -> !tile.view<2xi32>
+
+    %entry = tile.slice %row[%i] : !tile.view<2xi32> -> !tile.view<1xi32>
+    %n = tile.gather %entry[%c0] : !tile.view<1xi32>, index -> i32
+    ```
   }];
 }
 

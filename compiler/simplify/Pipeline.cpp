@@ -28,6 +28,7 @@ void buildCudaSimplifyPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createBoundaryMasks());
   passes.addNestedPass<mlir::func::FuncOp>(createScaleAfterMasks());
   passes.addPass(createLinearPositions());
+  passes.addPass(createBlockRandom());
   passes.addPass(createDecomposeSoftmax({.roundProbabilities = true}));
   passes.addPass(createBase2Exponentials());
   passes.addPass(createReciprocalDivisors());

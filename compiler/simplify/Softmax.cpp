@@ -102,6 +102,11 @@ static Value rescaled(LocBuilder &b, Value any, Value alpha, Value o) {
   return rareBranch(b, any, product, [&](LocBuilder &) -> SmallVector<Value> { return {o}; })[0];
 }
 
+Value keptProbabilities(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p) {
+  Value keep = op.getKeep();
+  return keep ? arith::SelectOp::create(b, keep, p, floatConstant(b, p.getType(), 0)) : p;
+}
+
 Value addProduct(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value o) {
   auto product = tile::DotOp::create(b, o.getType(), p, op.getValues(), o);
   tile::inheritAttributes(product, op);
@@ -110,7 +115,8 @@ Value addProduct(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value o) {
 
 Value accumulate(LocBuilder &b, tile::SoftmaxUpdateOp op, Value p, Value any, Value alpha) {
   Type narrow = getElementTypeOrSelf(op.getValues());
-  Value weights = arith::TruncFOp::create(b, cast<RankedTensorType>(p.getType()).clone(narrow), p);
+  Value kept = keptProbabilities(b, op, p);
+  Value weights = arith::TruncFOp::create(b, cast<RankedTensorType>(p.getType()).clone(narrow), kept);
   // The output comes last, because the MMA that computes it may still be in flight.
   Value o = rescaled(b, any, alpha, op.getOutput());
   return addProduct(b, op, weights, o);

@@ -63,10 +63,12 @@ struct Rows {
 
 /// Gives each row whose `largest` score is above `limit` this score as its new maximum. Returns the updated state.
 Rows updateMax(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value largest, mlir::Value limit);
+/// Returns `p` with zeros where `op` does not keep its elements.
+mlir::Value keptProbabilities(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p);
 /// Returns `o` + `p` V, the product that has the attributes of `op`, such as its label.
 mlir::Value addProduct(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value o);
-/// Returns `alpha` * output + P V, where P is `p` rounded to the type of V. The output is multiplied by `alpha` only if
-/// `any` is true.
+/// Returns `alpha` * output + P V, where P are the kept elements of `p`, rounded to the type of V. The output is
+/// multiplied by `alpha` only if `any` is true.
 mlir::Value accumulate(mlir::ImplicitLocOpBuilder &b, tile::SoftmaxUpdateOp op, mlir::Value p, mlir::Value any,
                        mlir::Value alpha);
 

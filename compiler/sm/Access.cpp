@@ -69,7 +69,7 @@ bool sm::meetsOtherWarps(Operation *op) {
     return isSplit(reduce);
   if (auto cumsum = dyn_cast<tile::CumsumOp>(op))
     return isSplit(cumsum);
-  return isa<ConvertOp, ReshapeOp, ToSharedOp>(op) || mayWaitForRole(orderOf(op));
+  return isa<ConvertOp, ReshapeOp, SelectColumnsOp, ToSharedOp>(op) || mayWaitForRole(orderOf(op));
 }
 
 /// Adds the values that `value` may alias: initial and yielded values of a loop argument, yielded values of a branch.

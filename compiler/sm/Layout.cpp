@@ -214,6 +214,113 @@ LayoutAttr tegula::sm::permuted(LayoutAttr layout, ArrayRef<int64_t> permutation
                  [=](int32_t d) { return static_cast<int32_t>(llvm::find(permutation, d) - permutation.begin()); });
 }
 
+//===-- Columns ---------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// A layout in the course of a change of its columns.
+struct Columns {
+  explicit Columns(LayoutAttr layout, unsigned dim)
+      : registers(layout.getRegisters()), lanes(layout.getLanes()), warps(layout.getWarps()),
+        dim(static_cast<int32_t>(dim)) {}
+
+  /// Returns pointers to all digits along the columns.
+  SmallVector<Digit *> digits() {
+    SmallVector<Digit *> result;
+    for (Digit &digit : llvm::concat<Digit>(registers, lanes, warps))
+      if (digit.dim == dim)
+        result.push_back(&digit);
+    return result;
+  }
+
+  /// Returns the number of columns that the digits other than `without` reach.
+  int64_t extent(const Digit *without = nullptr) {
+    int64_t last = 0;
+    for (const Digit *digit : digits())
+      last += digit == without ? 0 : (digit->size - 1) * digit->stride;
+    return last + 1;
+  }
+
+  /// Returns the digit of the registers with the largest stride of all, if the other digits stay below this stride;
+  /// otherwise null.
+  Digit *topOfRegisters() {
+    Digit *top = nullptr;
+    for (Digit &digit : registers)
+      if (digit.dim == dim && (!top || digit.stride > top->stride))
+        top = &digit;
+    return top && extent(top) <= top->stride ? top : nullptr;
+  }
+
+  LayoutAttr layout(MLIRContext *context) const { return makeLayout(context, registers, lanes, warps); }
+
+  Digits registers, lanes, warps;
+  int32_t dim;
+};
+} // namespace
+
+/// Returns the range of what each `step`-th column, from the residue of `first` on, is one column of.
+static tegula::tile::ColumnRange withoutStep(const tegula::tile::ColumnRange &range) {
+  return {range.first / range.step, 1, range.count, static_cast<int64_t>(llvm::divideCeil(range.size, range.step))};
+}
+
+LayoutAttr tegula::sm::columnsOf(LayoutAttr all, unsigned dim, const tile::ColumnRange &range) {
+  Columns columns(all, dim);
+  if (range.step > 1) {
+    bool hasNeighbours = false;
+    for (Digit *digit : columns.digits())
+      if (digit->stride % range.step == 0) {
+        digit->stride /= range.step;
+      } else if (digit->stride == 1 && digit->size % range.step == 0 && !hasNeighbours) {
+        digit->size /= range.step;
+        hasNeighbours = true;
+      } else {
+        return {};
+      }
+    // Only a register may hold the columns between.
+    auto isNarrowed = [&](const Digit &digit) { return digit.dim == columns.dim && digit.stride == 1; };
+    if (!hasNeighbours || (llvm::none_of(all.getRegisters(), isNarrowed)))
+      return {};
+  }
+  const tile::ColumnRange rest = withoutStep(range);
+  if (rest.first == 0 && rest.count == rest.size)
+    return columns.layout(all.getContext());
+  if (Digit *top = columns.topOfRegisters(); top && rest.first % top->stride == 0 && rest.count % top->stride == 0) {
+    top->size = rest.count / top->stride;
+    return columns.layout(all.getContext());
+  }
+  // Columns after the range become padding.
+  return rest.first == 0 ? columns.layout(all.getContext()) : LayoutAttr();
+}
+
+LayoutAttr tegula::sm::aroundColumns(LayoutAttr part, unsigned dim, const tile::ColumnRange &range) {
+  Columns columns(part, dim);
+  const tile::ColumnRange rest = withoutStep(range);
+  auto widen = [&]() -> bool {
+    if (rest.first == 0 && (rest.count == rest.size || columns.extent() >= rest.size))
+      return true;
+    auto divides = [&](int64_t stride) { return rest.first % stride == 0 && rest.size % stride == 0; };
+    if (Digit *top = columns.topOfRegisters(); top && top->size * top->stride == rest.count && divides(top->stride)) {
+      top->size = rest.size / top->stride;
+      return true;
+    }
+    if (columns.extent() > rest.count || !divides(rest.count))
+      return false;
+    columns.registers.push_back({columns.dim, rest.size / rest.count, rest.count});
+    return true;
+  };
+  if (!widen())
+    return {};
+  if (range.step > 1) {
+    for (Digit *digit : columns.digits())
+      digit->stride *= range.step;
+    columns.registers.insert(columns.registers.begin(), {columns.dim, range.step, 1});
+  }
+  return columns.layout(part.getContext());
+}
+
+bool tegula::sm::areColumnsOf(LayoutAttr part, LayoutAttr all, unsigned dim, const tile::ColumnRange &range) {
+  return columnsOf(all, dim, range) == part || aroundColumns(part, dim, range) == all;
+}
+
 //===-- Shared memory ---------------------------------------------------------------------------------------------===//
 
 int64_t tegula::sm::panelFor(int64_t columns, unsigned elementBytes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/sm/Hopper.h"
+#include "compiler/tile/ColumnRange.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -82,6 +83,16 @@ int64_t extentOfWarp(mlir::RankedTensorType tile, unsigned dim);
 LayoutAttr withUnitDim(LayoutAttr layout, unsigned dim);
 /// Permutes the dimensions: dimension i of the result is dimension permutation[i] of `layout`.
 LayoutAttr permuted(LayoutAttr layout, llvm::ArrayRef<int64_t> permutation);
+
+/// Returns the layout in which each thread keeps those of its elements that are in the columns `range` of a tile with
+/// the layout `all`. Columns lie along dimension `dim`. Null if `range` begins or ends between the registers of a
+/// thread differently for different threads.
+LayoutAttr columnsOf(LayoutAttr all, unsigned dim, const tile::ColumnRange &range);
+/// Returns a layout of all columns from which `columnsOf` makes `columns`; null if there is none.
+LayoutAttr aroundColumns(LayoutAttr columns, unsigned dim, const tile::ColumnRange &range);
+/// Returns true if no element changes threads between a tile with the layout `all` and the tile of its columns `range`
+/// with the layout `columns`.
+bool areColumnsOf(LayoutAttr columns, LayoutAttr all, unsigned dim, const tile::ColumnRange &range);
 
 /// Returns the width of the panels of a tile with `columns` columns: the largest of 128, 64, 32 and 16 bytes that
 /// divides a row; 0 if none does.

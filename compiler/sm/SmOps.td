@@ -37,6 +37,25 @@ def Sm_LinearOp : Sm_Op<"linear", [Pure, TypesMatchWith<
   let hasVerifier = 1;
 }
 
+def Sm_RandomOp : Sm_Op<"random", [Pure]> {
+  let summary = "the random numbers of a block of rows and columns";
+  let description = [{
+    Element (i, j) is what `tile.random` returns for the row `row + i` and the column `column + j`. If a dimension has
+    more than one element, its first row or column is a multiple of 16. The threads that hold the elements of a call of
+    the generator are then known, so a thread makes each call once.
+
+    ```mlir
+    %x = sm.random %seed, %offset, %stream at %row, %column bits 8 rounds 10 : tensor<64x128xi32>
+    ```
+  }];
+  let arguments = (ins I64:$seed, I64:$offset, I32:$stream, I32:$row, I32:$column, I64Attr:$bits, I64Attr:$rounds);
+  let results = (outs RankedTensorOf<[I32]>:$result);
+  let assemblyFormat = [{
+    $seed `,` $offset `,` $stream `at` $row `,` $column `bits` $bits `rounds` $rounds attr-dict `:` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Sm_OpaqueOp : Sm_Op<"opaque", [Pure, SameOperandsAndResultType]> {
   let summary = "a number that the compiler and ptxas cannot prove equal to the operand";
   let description = [{
@@ -128,6 +147,21 @@ def Sm_ReshapeOp : Sm_Op<"reshape", [Pure]> {
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
 }
 
+def Sm_SelectColumnsOp : Sm_Op<"select_columns", [Pure]> {
+  let summary = "columns of a tile, through shared memory";
+  let description = [{
+    Column j of the result is column `first + step * j` of the source, or the nearest column that the source has.
+    Columns lie along the last dimension. For columns that move between threads; others remain a `tile.columns`.
+
+    ```mlir
+    %y = sm.select_columns %x from 5 step 2 : tensor<64x128xf32, #a> -> tensor<64x24xf32, #b>
+    ```
+  }];
+  let arguments = (ins Sm_Tile:$source, I64Attr:$first, ConfinedAttr<I64Attr, [IntPositive]>:$step);
+  let results = (outs Sm_Tile:$result);
+  let assemblyFormat = "$source `from` $first `step` $step attr-dict `:` type($source) `->` type($result)";
+}
+
 def Sm_PackOp : Sm_Op<"pack", [Pure]> {
   let summary = "pairs of neighbours in a row of 16-bit elements, each pair as one 32-bit number";
   let description = [{
@@ -163,15 +197,23 @@ def Sm_ReadOp : Sm_Op<"read"> {
   let summary = "a tile of shared memory, in registers";
   let description = [{
     The tile may be smaller than the buffer in every dimension. With `reshaped`, tile and buffer are taken in row-major
-    order and only need the same number of elements.
+    order and only need the same number of elements. With `from` and `step`, column j of the tile is column
+    `first + step * j` of the buffer, or the nearest column that the buffer has.
 
     ```mlir
     %q = sm.read %q_s : !sm.shared<128x128xbf16, 128> -> tensor<128x128xbf16, #a>
+    %y = sm.read %x_s from 5 step 2 : !sm.shared<64x128xf32, 0> -> tensor<64x24xf32, #b>
     ```
   }];
-  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, UnitAttr:$reshaped);
+  let arguments = (ins Tile_Reads<Sm_SharedType>:$shared, UnitAttr:$reshaped, OptionalAttr<I64Attr>:$first,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$step);
   let results = (outs Sm_Tile:$result);
-  let assemblyFormat = "$shared attr-dict `:` qualified(type($shared)) `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$shared, "bool":$reshaped), [{
+    build($_builder, $_state, result, shared, reshaped, ::mlir::IntegerAttr(), ::mlir::IntegerAttr());
+  }]>];
+  let assemblyFormat = [{
+    $shared (`from` $first^ `step` $step)? attr-dict `:` qualified(type($shared)) `->` type($result)
+  }];
 }
 
 def Sm_MmaOp : Sm_Op<"mma"> {

@@ -151,6 +151,12 @@ static bool isInRole(Operation *op, Region &(RolesOp::*role)()) {
 
 //===-- Ops -------------------------------------------------------------------------------------------------------===//
 
+LogicalResult RandomOp::verify() {
+  if (getType().getRank() != 2)
+    return emitOpError("returns a matrix, not ") << getType();
+  return success();
+}
+
 LogicalResult LinearOp::verify() {
   if (static_cast<int64_t>(getSteps().size()) != getResult().getType().getRank())
     return emitOpError("has ") << getSteps().size() << " steps for a tile of rank " << getResult().getType().getRank();
@@ -208,7 +214,8 @@ static LogicalResult verifyAdditionsOfAdder(RolesOp roles) {
         !add.getTurn() == !first.getTurn() &&
         (!add.getTurn() || tegula::tile::rootOf(add.getTurns()) == tegula::tile::rootOf(first.getTurns())))
       return WalkResult::advance();
-    add.emitOpError("is made by the adder; all such additions need one buffer, one layout, one tensor and its counters");
+    add.emitOpError(
+        "is made by the adder; all such additions need one buffer, one layout, one tensor and its counters");
     return WalkResult::interrupt();
   });
   return failure(search.wasInterrupted());

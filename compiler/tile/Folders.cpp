@@ -64,6 +64,32 @@ OpFoldResult TransposeOp::fold(FoldAdaptor constants) {
   return composeTransposes(*this) ? OpFoldResult(getResult()) : nullptr;
 }
 
+/// Returns the operand of `join` that `range` takes as a whole; null if there is none.
+static Value joinedPart(JoinOp join, const ColumnRange &range) {
+  for (unsigned operand : {0, 1}) {
+    const ColumnRange part = join.rangeOf(operand);
+    if (part.first == range.first && part.step == range.step && part.count == range.count)
+      return join->getOperand(operand);
+  }
+  return {};
+}
+
+OpFoldResult ColumnsOp::fold(FoldAdaptor constants) {
+  if (getSource().getType() == getResult().getType())
+    return getSource();
+  if (auto splat = dyn_cast_if_present<SplatElementsAttr>(constants.getSource()))
+    return splat.resizeSplat(getResult().getType());
+  if (auto join = getSource().getDefiningOp<JoinOp>())
+    return joinedPart(join, getRange());
+  auto previous = getSource().getDefiningOp<ColumnsOp>();
+  if (!previous)
+    return {};
+  setFirst(previous.getFirst() + getFirst() * previous.getStep());
+  setStep(getStep() * previous.getStep());
+  getSourceMutable().assign(previous.getSource());
+  return getResult();
+}
+
 /// Returns the value of a condition of tiles if constants decide it for all elements. (arith compares constant scalars
 /// only.)
 static std::optional<bool> knownCondition(Value condition) {

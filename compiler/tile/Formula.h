@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic on f32 numbers and their bits, for formulas that are the same for scalars, vectors and tiles.
+// Arithmetic on f32 numbers, their bits and integers, for formulas that are the same for scalars, vectors and tiles.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,7 +18,8 @@ public:
 
   Formula(mlir::OpBuilder &builder, mlir::Location loc, Value like)
       : builder_(builder), loc_(loc), floatType_(withElement(like.getType(), builder.getF32Type())),
-        intType_(withElement(like.getType(), builder.getI32Type())) {}
+        intType_(withElement(like.getType(), builder.getI32Type())),
+        wideType_(withElement(like.getType(), builder.getI64Type())) {}
 
   Value f(float value) { return constant(builder_.getF32FloatAttr(value), floatType_); }
   Value i(int32_t value) { return constant(builder_.getI32IntegerAttr(value), intType_); }
@@ -44,8 +45,16 @@ public:
   Value ori(Value a, Value b) { return mlir::arith::OrIOp::create(builder_, loc_, a, b); }
   Value xori(Value a, Value b) { return mlir::arith::XOrIOp::create(builder_, loc_, a, b); }
   Value shl(Value a, int bits) { return mlir::arith::ShLIOp::create(builder_, loc_, a, i(bits)); }
-  Value shr(Value a, int bits) { return mlir::arith::ShRUIOp::create(builder_, loc_, a, i(bits)); }
+  Value shr(Value a, int bits) { return shr(a, i(bits)); }
+  Value shr(Value a, Value bits) { return mlir::arith::ShRUIOp::create(builder_, loc_, a, bits); }
   Value shrSigned(Value a, int bits) { return mlir::arith::ShRSIOp::create(builder_, loc_, a, i(bits)); }
+  /// Returns the product of two unsigned i32, an i64.
+  Value mulWide(Value a, Value b) { return mlir::arith::MulIOp::create(builder_, loc_, widened(a), widened(b)); }
+  Value lowHalf(Value wide) { return mlir::arith::TruncIOp::create(builder_, loc_, intType_, wide); }
+  Value highHalf(Value wide) {
+    return lowHalf(
+        mlir::arith::ShRUIOp::create(builder_, loc_, wide, constant(builder_.getI64IntegerAttr(32), wideType_)));
+  }
   Value bits(Value x) { return mlir::arith::BitcastOp::create(builder_, loc_, intType_, x); }
   Value fromBits(Value x) { return mlir::arith::BitcastOp::create(builder_, loc_, floatType_, x); }
   Value toInt(Value x) { return mlir::arith::FPToSIOp::create(builder_, loc_, intType_, x); }
@@ -69,6 +78,7 @@ private:
     auto shaped = mlir::dyn_cast<mlir::ShapedType>(like);
     return shaped ? mlir::Type(shaped.clone(element)) : element;
   }
+  Value widened(Value x) { return mlir::arith::ExtUIOp::create(builder_, loc_, wideType_, x); }
   Value constant(mlir::TypedAttr scalar, mlir::Type type) {
     auto shaped = mlir::dyn_cast<mlir::ShapedType>(type);
     return mlir::arith::ConstantOp::create(
@@ -80,7 +90,7 @@ private:
 
   mlir::OpBuilder &builder_;
   mlir::Location loc_;
-  mlir::Type floatType_, intType_;
+  mlir::Type floatType_, intType_, wideType_;
 };
 
 } // namespace tegula::tile

@@ -2,6 +2,8 @@
 // The `tile` dialect in C++. TileOps.td says what each op means.
 #pragma once
 
+#include "compiler/tile/ColumnRange.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -17,6 +19,8 @@ namespace tegula::tile {
 constexpr int64_t programVersion = 1;
 /// Marks a loop whose iterations access nothing that another iteration writes.
 constexpr llvm::StringLiteral parallelLoop = "tile.parallel";
+/// The names of the schedule's fields that the compiler chose, on the module.
+constexpr llvm::StringLiteral chosen = "tile.chosen";
 /// Marks a tile.dot of which each warp computes its own rows, independently of other warps.
 constexpr llvm::StringLiteral warpLocal = "tile.warp_local";
 /// A bool on a tile.dot: true if warpgroups compute it as its transpose, from exchanged operands.
@@ -50,6 +54,9 @@ int64_t setting(mlir::Operation *op, llvm::StringRef name, int64_t otherwise);
 bool isOn(mlir::Operation *op, llvm::StringRef name);
 /// Returns true if the module that `op` is or is in has the attribute `name` with the string `word`.
 bool isWord(mlir::Operation *op, llvm::StringRef name, llvm::StringRef word);
+/// Returns `setting`, such as "overlap=pingpong", as a remark names it. If the field is in the module's `tile.chosen`,
+/// the remark says that the compiler chose it.
+std::string nameSetting(mlir::Operation *op, llvm::StringRef setting);
 /// Returns true if the program asks for warp specialization: `tile.roles = "load"`.
 bool wantsRoles(mlir::Operation *op);
 

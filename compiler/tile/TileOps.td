@@ -105,19 +105,25 @@ def Tile_LoadOp : Tile_Op<"load"> {
   let hasVerifier = 1;
 }
 
-def Tile_StoreOp : Tile_Op<"store"> {
+def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments]> {
   let summary = "writes a tile to a position of a view";
   let description = [{
     `view[position + x] = tile[x]` for every x for which `position + x` lies inside the view. Other elements are
-    dropped.
+    dropped. With `where`, elements at which the condition is false are dropped, too.
 
     ```mlir
     tile.store %o, %out[%i, %c0] : tensor<64x128xbf16>, !tile.view<2xbf16>
+    tile.store %o, %out[%i, %c0] where %valid : tensor<64x128xbf16>, !tile.view<2xbf16>, tensor<64x128xi1>
     ```
   }];
-  let arguments = (ins Tile_Tile:$tile, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position);
+  let arguments = (ins Tile_Tile:$tile, Tile_Writes<Tile_ViewType>:$view, Variadic<Index>:$position,
+                       Optional<Tile_TileOf<[I1]>>:$condition);
+  let builders = [OpBuilder<(ins "::mlir::Value":$tile, "::mlir::Value":$view, "::mlir::ValueRange":$position), [{
+    build($_builder, $_state, tile, view, position, ::mlir::Value());
+  }]>];
   let assemblyFormat = [{
-    $tile `,` $view `[` $position `]` attr-dict `:` type($tile) `,` qualified(type($view))
+    $tile `,` $view `[` $position `]` (`where` $condition^)? attr-dict
+    `:` type($tile) `,` qualified(type($view)) (`,` type($condition)^)?
   }];
   let hasVerifier = 1;
 }
@@ -194,6 +200,24 @@ def Tile_GatherOp : Tile_Op<"gather", [
   let results = (outs AnyTypeOf<[Tile_Tile, Tile_Scalar]>:$result);
   let assemblyFormat = [{
     $view `[` $indices `]` attr-dict `:` qualified(type($view)) `,` type($indices) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ScatterOp : Tile_Op<"scatter"> {
+  let summary = "writes single elements at positions given by index tiles";
+  let description = [{
+    `view[indices_0[x], indices_1[x], ...] = tile[x]` where this position lies inside the view. Other elements are
+    dropped. If several elements have the same position, one of them remains there; it is not defined which.
+
+    ```mlir
+    tile.scatter %y, %out[%rows, %columns]
+      : tensor<64x128xbf16>, !tile.view<2xbf16>, tensor<64x128xi32>, tensor<64x128xi32>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$tile, Tile_Writes<Tile_ViewType>:$view, Variadic<Tile_IndexTile>:$indices);
+  let assemblyFormat = [{
+    $tile `,` $view `[` $indices `]` attr-dict `:` type($tile) `,` qualified(type($view)) `,` type($indices)
   }];
   let hasVerifier = 1;
 }
@@ -276,6 +300,49 @@ def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
   let assemblyFormat = "$source $permutation attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+}
+
+def Tile_ColumnsOp : Tile_Op<"columns", [Pure]> {
+  let summary = "takes columns of a tile";
+  let description = [{
+    `result[i, j] = source[i, first + step * j]`. Columns lie along the last dimension, of a tile of any rank.
+
+    ```mlir
+    %right = tile.columns %x from 64 step 1 : tensor<64x128xf32> -> tensor<64x64xf32>
+    %odd = tile.columns %x from 1 step 2 : tensor<64x128xf32> -> tensor<64x64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$source, ConfinedAttr<I64Attr, [IntNonNegative]>:$first,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$step);
+  let results = (outs Tile_Tile:$result);
+  let extraClassDeclaration = [{
+    /// Returns the columns of the source that the result consists of.
+    ::tegula::tile::ColumnRange getRange();
+  }];
+  let assemblyFormat = "$source `from` $first `step` $step attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Tile_JoinOp : Tile_Op<"join", [Pure]> {
+  let summary = "joins two tiles along their columns";
+  let description = [{
+    The result has the columns of `left`, then those of `right`. With `interleave`, the columns alternate: column 2 j of
+    the result is column j of `left`, and column 2 j + 1 is column j of `right`. Columns lie along the last dimension.
+
+    ```mlir
+    %x = tile.join %low, %high : tensor<64x96xf32>, tensor<64x32xf32> -> tensor<64x128xf32>
+    %y = tile.join %even, %odd {interleave} : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$left, Tile_Tile:$right, UnitAttr:$interleave);
+  let results = (outs Tile_Tile:$result);
+  let extraClassDeclaration = [{
+    /// Returns the columns of the result that are operand 0 or 1.
+    ::tegula::tile::ColumnRange rangeOf(unsigned operand);
+  }];
+  let assemblyFormat = "$left `,` $right attr-dict `:` type($left) `,` type($right) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 //===-- Arithmetic that mixes elements ----------------------------------------------------------------------------===//
@@ -385,6 +452,40 @@ def Tile_ReportElementOp : Tile_Op<"report_element", [MemoryEffects<[MemWrite]>,
   let assemblyFormat = "$made_by `[` $index `,` $bits `]` `of` $checked attr-dict `:` type($index)";
 }
 
+//===-- Random numbers --------------------------------------------------------------------------------------------===//
+
+def Tile_RandomBits : ConfinedAttr<I64Attr, [AttrConstraint<
+    CPred<"::llvm::is_contained({8, 32}, ::llvm::cast<::mlir::IntegerAttr>($_self).getInt())">,
+    "whose value is 8 or 32">]>;
+def Tile_RandomRounds : ConfinedAttr<I64Attr, [IntMinValue<7>, IntMaxValue<16>]>;
+
+def Tile_RandomOp : Tile_Op<"random", [Pure, Elementwise, AllTypesMatch<["row", "column", "result"]>]> {
+  let summary = "returns random numbers that depend on a key and a position alone";
+  let description = [{
+    The generator is Philox 4x32 (Salmon et al. 2011) with `rounds` rounds. Its key is the seed, to whose high half the
+    high half of `offset` is added. Each call makes four words of 32 bits from a counter (c0, c1, c2, c3), where c2 is
+    `stream` and c3 is the low half of `offset`. Rows and columns are unsigned numbers r and c of 32 bits.
+
+    - `bits 8`: c0 = 4 (r / 16) + (r % 8) / 2, c1 = 4 (c / 16) + (c % 8) / 2. The element is byte
+      2 (r / 8 % 2) + c / 8 % 2 of word 2 (r % 2) + c % 2, a number from 0 to 255.
+    - `bits 32`: c0 = 2^31 + 8 (r / 16) + r % 8, c1 = 8 (c / 16) + c % 8. The element is word
+      2 (r / 8 % 2) + c / 8 % 2.
+
+    A call serves the 16 elements {r, r + 1, r + 8, r + 9} x {c, c + 1, c + 8, c + 9} of `bits 8`. They lie in two
+    threads of the accumulators of an MMA, and of their transpose.
+
+    ```mlir
+    %x = tile.random %seed, %offset, %stream at %rows, %columns bits 8 rounds 10 : tensor<64x128xi32>
+    ```
+  }];
+  let arguments = (ins I64:$seed, I64:$offset, I32:$stream, AnyTypeOf<[I32, Tile_TileOf<[I32]>]>:$row,
+                       AnyTypeOf<[I32, Tile_TileOf<[I32]>]>:$column, Tile_RandomBits:$bits, Tile_RandomRounds:$rounds);
+  let results = (outs AnyTypeOf<[I32, Tile_TileOf<[I32]>]>:$result);
+  let assemblyFormat = [{
+    $seed `,` $offset `,` $stream `at` $row `,` $column `bits` $bits `rounds` $rounds attr-dict `:` type($result)
+  }];
+}
+
 //===-- Online softmax --------------------------------------------------------------------------------------------===//
 
 def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
@@ -401,21 +502,24 @@ def Tile_SoftmaxUpdateOp : Tile_Op<"softmax_update", [Pure,
         l' = l * exp(m - m') + rowsum(p)
         o' = o * exp(m - m') + p * v
 
-    `p` may be rounded to the element type of `v` for the dot. This is one op, so that a target may keep an old maximum
-    as long as results stay exact, and may choose the order of the instructions.
+    With `keep`, the dot multiplies only the elements of `p` at which the condition is true; the others count as 0.
+    Maxima and sums count all elements. `p` may be rounded to the element type of `v` for the dot. This is one op, so
+    that a target may keep an old maximum as long as results stay exact, and may choose the order of the instructions.
 
     ```mlir
     %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o
       : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+    %m2, %l2, %o2 = tile.softmax_update %s, %v, %m, %l, %o keep %kept : tensor<64x32xf32>, tensor<32x128xbf16>,
+      tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>, tensor<64x32xi1>
     ```
   }];
   let arguments = (ins
     Tile_F32Tile:$scores, Tile_FloatTile:$values,
-    Tile_F32Tile:$max, Tile_F32Tile:$sum, Tile_F32Tile:$output);
+    Tile_F32Tile:$max, Tile_F32Tile:$sum, Tile_F32Tile:$output, Optional<Tile_TileOf<[I1]>>:$keep);
   let results = (outs Tile_F32Tile:$new_max, Tile_F32Tile:$new_sum, Tile_F32Tile:$new_output);
   let assemblyFormat = [{
-    $scores `,` $values `,` $max `,` $sum `,` $output attr-dict
-    `:` type($scores) `,` type($values) `,` type($max) `,` type($sum) `,` type($output)
+    $scores `,` $values `,` $max `,` $sum `,` $output (`keep` $keep^)? attr-dict
+    `:` type($scores) `,` type($values) `,` type($max) `,` type($sum) `,` type($output) (`,` type($keep)^)?
   }];
   let hasVerifier = 1;
 }

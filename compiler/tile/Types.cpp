@@ -40,6 +40,12 @@ bool tegula::tile::isWord(Operation *op, StringRef name, StringRef word) {
   return attribute && attribute.getValue() == word;
 }
 
+std::string tegula::tile::nameSetting(Operation *op, StringRef setting) {
+  auto names = attributeOfModule<ArrayAttr>(op, chosen);
+  const bool isChosen = names && llvm::is_contained(names.getAsValueRange<StringAttr>(), setting.split('=').first);
+  return setting.str() + (isChosen ? ", which the compiler chose," : "");
+}
+
 bool tegula::tile::wantsRoles(Operation *op) { return isWord(op, "tile.roles", "load"); }
 
 bool tegula::tile::isReadOnly(Value view) {

@@ -131,7 +131,11 @@ LogicalResult LoadOp::verify() {
   return verifyElementType(*this, "fill", getFillAttr().getType(), "the view", getView().getType().getElementType());
 }
 
-LogicalResult StoreOp::verify() { return verifyBox(*this, getView().getType(), getPosition(), getTile()); }
+LogicalResult StoreOp::verify() {
+  if (failed(verifyBox(*this, getView().getType(), getPosition(), getTile())))
+    return failure();
+  return success(!getCondition() || succeeded(verifyShape(*this, "the condition", getCondition(), shapeOf(getTile()))));
+}
 
 /// Verifies the counters of ordered additions. Either all operands of a turn are there or none.
 static LogicalResult verifyTurn(AtomicAddOp op) {
@@ -169,6 +173,7 @@ static LogicalResult verifyElements(Operation *op, ViewType view, OperandRange i
 }
 
 LogicalResult GatherOp::verify() { return verifyElements(*this, getView().getType(), getIndices(), getResult()); }
+LogicalResult ScatterOp::verify() { return verifyElements(*this, getView().getType(), getIndices(), getTile()); }
 LogicalResult ScatterAddOp::verify() { return verifyElements(*this, getView().getType(), getIndices(), getTile()); }
 
 //===-- Shapes ---------------------------------------------------------------------------------------------------===//
@@ -215,6 +220,51 @@ LogicalResult TransposeOp::verify() {
   if (failed(verifyShape(*this, "the result", getResult(), expected)))
     return failure();
   return verifySameElements(*this);
+}
+
+ColumnRange ColumnsOp::getRange() {
+  return {static_cast<int64_t>(getFirst()), static_cast<int64_t>(getStep()), shapeOf(getResult()).back(),
+          shapeOf(getSource()).back()};
+}
+
+LogicalResult ColumnsOp::verify() {
+  const ColumnRange range = getRange();
+  auto expected = llvm::to_vector(shapeOf(getSource()));
+  if (failed(verifyRank(*this, "the result", getResult(), expected.size())))
+    return failure();
+  expected.back() = range.count;
+  if (failed(verifyShape(*this, "the result", getResult(), expected)))
+    return failure();
+  // Written so that nothing overflows.
+  if (range.first >= range.size || (range.size - 1 - range.first) / range.step < range.count - 1)
+    return emitOpError() << "takes " << range.count << " columns from " << range.first << " step " << range.step
+                         << ", but the source has " << range.size;
+  return verifySameElements(*this);
+}
+
+ColumnRange JoinOp::rangeOf(unsigned operand) {
+  const int64_t left = shapeOf(getLeft()).back(), all = shapeOf(getResult()).back();
+  const int64_t count = operand == 0 ? left : all - left;
+  if (getInterleave())
+    return {operand, 2, count, all};
+  return {operand == 0 ? 0 : left, 1, count, all};
+}
+
+LogicalResult JoinOp::verify() {
+  auto left = llvm::to_vector(shapeOf(getLeft())), right = llvm::to_vector(shapeOf(getRight()));
+  if (failed(verifyRank(*this, "right", getRight(), left.size())))
+    return failure();
+  auto expected = left;
+  if (!getInterleave())
+    expected.back() = right.back();
+  if (failed(verifyShape(*this, "right", getRight(), expected)))
+    return failure();
+  expected.back() = left.back() + right.back();
+  if (failed(verifyShape(*this, "the result", getResult(), expected)))
+    return failure();
+  return success(succeeded(verifyElementType(*this, "right", getElementTypeOrSelf(getRight()), "left",
+                                             getElementTypeOrSelf(getLeft()))) &&
+                 succeeded(verifySameElements(*this)));
 }
 
 //===-- Arithmetic that mixes elements ---------------------------------------------------------------------------===//
@@ -267,7 +317,8 @@ LogicalResult SoftmaxUpdateOp::verify() {
   return success(succeeded(verifyShape(*this, "values", getValues(), {keys, columns})) &&
                  succeeded(verifyShape(*this, "max", getMax(), {rows})) &&
                  succeeded(verifyShape(*this, "sum", getSum(), {rows})) &&
-                 succeeded(verifyShape(*this, "output", getOutput(), {rows, columns})));
+                 succeeded(verifyShape(*this, "output", getOutput(), {rows, columns})) &&
+                 (!getKeep() || succeeded(verifyShape(*this, "keep", getKeep(), {rows, keys}))));
 }
 
 LogicalResult SoftmaxOutputOp::verify() {

@@ -192,6 +192,25 @@ Value pow(Operand x, Operand y, Location where) {
   return exponent.integer == 2 ? square : binary("pow", {square, where}, factor, where, Op::MulF, Op::MulI);
 }
 
+Value mulhi(Operand a, Operand b, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "mulhi", where);
+  const std::vector<Term> terms = {r.use(a), r.use(b)};
+  const Unified unified = unify(convert, terms, Domain::Integers);
+  if (unified.ids.empty())
+    return r.value(r.poison(unified.type), where);
+  if (unified.type.dtype != DType::i32)
+    return r.value(convert.fail("the factors are " + std::string(toString(unified.type.dtype)) + "; they must be i32",
+                                terms, unified.type),
+                   where);
+  const Type wide{DType::i64, unified.type.shape};
+  auto widen = [&](NodeId id) { return r.pure(Op::ExtUI, wide, {id}, where); };
+  const Term bits{.kind = Term::Kind::Integer, .integer = 32, .made = where};
+  const NodeId product = r.pure(Op::MulI, wide, {widen(unified.ids[0]), widen(unified.ids[1])}, where);
+  const NodeId high = r.pure(Op::ShiftRight, wide, {product, convert.constant(DType::i64, bits, wide.shape)}, where);
+  return r.value(r.pure(Op::TruncI, unified.type, {high}, where), where);
+}
+
 Value clamp(Operand x, Operand low, Operand high, Location where) {
   Operand atLeast(binary("clamp", x, low, where, Op::MaxF, Op::MaxI), where);
   return binary("clamp", atLeast, high, where, Op::MinF, Op::MinI);

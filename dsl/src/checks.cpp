@@ -62,4 +62,10 @@ Value checkElementwise(Value value, Value input, const Expectation &expectation)
   return r.value(Converter(r, expectation.function, made).to(term, wanted.dtype, wanted.shape), made);
 }
 
+bool dependsOn(Value output, Value input) {
+  Recorder &r = Recorder::current();
+  const Location made = Recorder::madeAt(output);
+  return dependsOn(r.graph(), r.use(input, made), r.use(output, made));
+}
+
 } // namespace tegula

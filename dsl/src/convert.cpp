@@ -260,6 +260,21 @@ NodeId Converter::condition(const Term &term) const {
               {DType::i1, term.literal() ? Shape() : r.type(term.id).shape});
 }
 
+NodeId Converter::condition(const Term &term, const Shape &shape, const std::string &what,
+                            const std::string &other) const {
+  const NodeId id = condition(term);
+  if (r.poisoned(id))
+    return id;
+  const Shape given = r.type(id).shape;
+  bool repeats = given.size() == shape.size();
+  for (size_t axis = 0; repeats && axis < shape.size(); ++axis)
+    repeats = given[axis] == 1 || given[axis] == shape[axis];
+  if (repeats || given.empty() || given == Shape{1})
+    return broadcast(id, shape);
+  return fail(what + " is " + describe(term) + "; it must repeat to the shape of " + other + ", " + listText(shape),
+              {term}, {DType::i1, shape});
+}
+
 NodeId Converter::real(const Term &term) const {
   if (poisoned(term))
     return term.id;

@@ -32,9 +32,12 @@ public:
   NodeId to(const Term &term, DType dtype) const; ///< Keeps the operand's shape; a literal becomes a scalar.
   NodeId to(const Term &term, DType dtype, const Shape &shape) const;
   NodeId condition(const Term &term) const; ///< Returns an i1.
-  NodeId real(const Term &term) const;      ///< Returns an f32 of the operand's shape.
-  NodeId position(const Term &term) const;  ///< An index scalar.
-  NodeId node(const Term &term) const;      ///< A literal becomes f32, i32 or i1.
+  /// Returns an i1 of `shape`, to which the condition repeats. Errors call the condition `what`, and the shape that of
+  /// `other`.
+  NodeId condition(const Term &term, const Shape &shape, const std::string &what, const std::string &other) const;
+  NodeId real(const Term &term) const;     ///< Returns an f32 of the operand's shape.
+  NodeId position(const Term &term) const; ///< An index scalar.
+  NodeId node(const Term &term) const;     ///< A literal becomes f32, i32 or i1.
 
   // Descriptions for errors.
   DType naturalType(const Term &term) const;
@@ -49,7 +52,8 @@ public:
 };
 
 /// The reason why a condition is no operand of arithmetic.
-constexpr std::string_view kConditionsAreNoNumbers = "conditions (i1) are combined by &, |, ^ and !, or cast to a number";
+constexpr std::string_view kConditionsAreNoNumbers =
+    "conditions (i1) are combined by &, |, ^ and !, or cast to a number";
 
 /// Returns the dtype in which arithmetic on `dtype` is done.
 DType widened(DType dtype);

@@ -10,6 +10,8 @@ namespace {
 bool mixes(Op op) {
   switch (op) {
   case Op::Transpose:
+  case Op::Columns:
+  case Op::Join:
   case Op::Dot:
   case Op::Reduce:
   case Op::Cumsum:
@@ -81,6 +83,10 @@ std::optional<NodeId> findMixing(const Graph &graph, NodeId input, NodeId output
   return first;
 }
 
+bool dependsOn(const Graph &graph, NodeId input, NodeId output) {
+  return input == output || usersBefore(graph, output).contains(input);
+}
+
 std::string nameOf(const Node &node) {
   switch (node.op) {
   case Op::Dot:
@@ -91,6 +97,10 @@ std::string nameOf(const Node &node) {
     return "a cumsum";
   case Op::Transpose:
     return "a transpose";
+  case Op::Columns:
+    return "columns";
+  case Op::Join:
+    return "joined columns";
   case Op::Any:
     return "any or allFinite";
   case Op::SoftmaxUpdate:

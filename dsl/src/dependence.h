@@ -14,6 +14,9 @@ namespace tegula {
 /// transpose counts, too, because an element and its transpose may meet.
 std::optional<NodeId> findMixing(const Graph &graph, NodeId input, NodeId output);
 
+/// Returns true if `output` is computed from `input`, through any operations.
+bool dependsOn(const Graph &graph, NodeId input, NodeId output);
+
 /// Returns the name of an operation for an error, such as "a reduction".
 std::string nameOf(const Node &node);
 

@@ -380,9 +380,69 @@ private:
       add(source, r_.pure(Op::Transpose, {f32, r_.type(source).shape}, {g}, node.where, listText(inverse)), node.where);
       return true;
     }
+    case Op::Columns:
+      return columns(node, g);
+    case Op::Join:
+      join(node, g);
+      return true;
     default:
       return false;
     }
+  }
+
+  NodeId columnsOf(NodeId x, int64_t first, int64_t step, int64_t count, Location at) {
+    Type type = r_.type(x);
+    type.shape.back() = count;
+    return r_.pure(Op::Columns, std::move(type), {x}, at, std::to_string(step), first);
+  }
+  NodeId joined(NodeId left, NodeId right, bool interleaves, Location at) {
+    Type type = r_.type(left);
+    type.shape.back() += r_.type(right).shape.back();
+    return r_.pure(Op::Join, std::move(type), {left, right}, at, interleaves ? " {interleave}" : "");
+  }
+  /// Returns `x` with `before` columns of zeros before it and `after` columns after it.
+  NodeId padded(NodeId x, int64_t before, int64_t after, Location at) {
+    auto zeros = [&](int64_t columns) {
+      Shape shape = r_.type(x).shape;
+      shape.back() = columns;
+      return number(0.0, shape, at);
+    };
+    NodeId left = before > 0 ? joined(zeros(before), x, /*interleaves=*/false, at) : x;
+    return after > 0 ? joined(left, zeros(after), /*interleaves=*/false, at) : left;
+  }
+
+  /// Adds the adjoint of taking columns: zeros in the other columns. Returns false for steps above 2.
+  bool columns(const Node &node, NodeId g) {
+    const NodeId source = node.operands[0];
+    const int64_t first = node.number, step = std::stoll(node.text), count = node.type.shape.back(),
+                  size = r_.type(source).shape.back();
+    if (step > 2)
+      return false;
+    if (step == 1) {
+      add(source, padded(g, first, size - first - count, node.where), node.where);
+      return true;
+    }
+    // Pairs of a column and zeros. The last pair may reach beyond the source.
+    const int64_t begin = first - first % 2, end = begin + 2 * count;
+    NodeId zeros = zero(g, node.where);
+    NodeId pairs = first % 2 == 0 ? joined(g, zeros, /*interleaves=*/true, node.where)
+                                  : joined(zeros, g, /*interleaves=*/true, node.where);
+    if (end > size)
+      pairs = columnsOf(pairs, 0, 1, size - begin, node.where);
+    add(source, padded(pairs, begin, size - end, node.where), node.where);
+    return true;
+  }
+
+  /// Adds the adjoints of the parts: their columns.
+  void join(const Node &node, NodeId g) {
+    const bool interleaves = !node.text.empty();
+    const NodeId left = node.operands[0], right = node.operands[1];
+    const int64_t ofLeft = r_.type(left).shape.back(), ofRight = r_.type(right).shape.back();
+    const Location at = node.where;
+    const NodeId dleft = columnsOf(g, 0, interleaves ? 2 : 1, ofLeft, at);
+    const NodeId dright = columnsOf(g, interleaves ? 1 : ofLeft, interleaves ? 2 : 1, ofRight, at);
+    add(left, dleft, at);
+    add(right, dright, at);
   }
 
   /// Returns the adjoint of repeating a tile or a scalar: the sum over its repetitions.

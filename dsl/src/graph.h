@@ -92,8 +92,13 @@ enum class Form : uint8_t {
   X(Store, "tile.store", Special)                                                                                      \
   X(AtomicAdd, "tile.atomic_add", Special)                                                                             \
   X(OrderedAdd, "tile.atomic_add", Special)                                                                            \
+  X(StoreWhere, "tile.store", Special)                                                                                 \
+  X(Scatter, "tile.scatter", Special)                                                                                  \
   X(ScatterAdd, "tile.scatter_add", Special)                                                                           \
   X(Print, "tile.print", Special)                                                                                      \
+  X(Columns, "tile.columns", Special)                                                                                 \
+  X(Join, "tile.join", Special)                                                                                        \
+  X(Random, "tile.random", Special)                                                                                    \
   X(Dot, "tile.dot", Special)                                                                                          \
   X(Reduce, "tile.reduce", Special)                                                                                    \
   X(Cumsum, "tile.cumsum", Special)                                                                                    \
@@ -130,7 +135,7 @@ struct Node {
   Type type;
   std::vector<NodeId> operands;
   std::string text;   ///< An attribute as it is written; for a parameter, its name; for a dot and a print, its label.
-  int64_t number = 0; ///< An axis, the position of an argument or result, or the FlowId of For and If.
+  int64_t number = 0; ///< An axis, a first column, the position of an argument or result, or the FlowId of For and If.
   Location where;
   RegionId region = 0;
   uint32_t epoch = 0; ///< Number of anchors that `region` had before.

@@ -129,10 +129,10 @@ Value checked(Value value, const char *what, const Shape &shape, Location where)
   if (r.poisoned(id) || r.type(id) == Type{f32, shape})
     return r.value(id, where);
   Converter convert(r, "OnlineSoftmax", where);
-  return r.value(
-      convert.fail(std::string(what) + " is " + convert.describe(term) + "; it must be f32 " + listText(shape), {term},
-                   {f32, shape}),
-      where);
+  const std::string wanted = shape.empty() ? "an f32 scalar" : "f32 " + listText(shape);
+  return r.value(convert.fail(std::string(what) + " is " + convert.describe(term) + "; it must be " + wanted, {term},
+                              {f32, shape}),
+                 where);
 }
 
 int64_t sizeOr1(Value value, size_t axis) { return axis < value.shape().size() ? value.shape()[axis] : 1; }
@@ -177,6 +177,50 @@ Value any(Operand condition, Location where) {
   return r.value(r.pure(Op::Any, {DType::i1, {}}, {some}, where), where);
 }
 
+Value all(Operand condition, Location where) {
+  Recorder &r = Recorder::current();
+  return !any(!r.value(Converter(r, "all", where).condition(r.use(condition)), where), where);
+}
+
+/// Tests a condition along an axis: the largest or the smallest of 1, where it is true, and 0.
+static Value test(const char *name, const char *kind, const Operand &condition, int axis, Location where) {
+  Recorder &r = Recorder::current();
+  const Term term = r.use(condition);
+  const NodeId id = Converter(r, name, where).condition(term);
+  const Value number = select(r.value(id, term.made), 1, 0, where);
+  return Operand(reduce(name, kind, {number, where}, axis, where), where) != Operand(0, where);
+}
+
+Value any(Operand condition, int axis, Location where) { return test("any", "max", condition, axis, where); }
+Value all(Operand condition, int axis, Location where) { return test("all", "min", condition, axis, where); }
+
+/// Combines conditions by `|` or `&`; `none` is the result without a condition.
+static Value combined(std::span<const Value> conditions, Value (*combine)(Operand, Operand), bool none,
+                      Location where) {
+  if (conditions.empty())
+    return constant(DType::i1, none, where);
+  Var result(conditions.front(), where);
+  for (const Value &condition : conditions.subspan(1))
+    result = combine({result, where}, {condition, where});
+  return result;
+}
+
+Value anyOf(std::span<const Value> conditions, Location where) {
+  return combined(conditions, operator|, /*none=*/false, where);
+}
+
+Value allOf(std::span<const Value> conditions, Location where) {
+  return combined(conditions, operator&, /*none=*/true, where);
+}
+
+Value anyOf(std::initializer_list<Value> conditions, Location where) {
+  return anyOf(std::span(conditions.begin(), conditions.size()), where);
+}
+
+Value allOf(std::initializer_list<Value> conditions, Location where) {
+  return allOf(std::span(conditions.begin(), conditions.size()), where);
+}
+
 Value cumsum(Operand x, int axis, bool reverse, Location where) {
   Recorder &r = Recorder::current();
   Converter convert(r, "cumsum", where);
@@ -199,11 +243,19 @@ OnlineSoftmax::OnlineSoftmax(int64_t rows, int64_t value_dim, Location where)
     : m_(tegula::fill({rows}, -std::numeric_limits<double>::infinity(), where), where),
       l_(tegula::fill({rows}, 0.0, where), where), o_(tegula::fill({rows, value_dim}, 0.0, where), where) {}
 
+OnlineSoftmax::OnlineSoftmax(int64_t rows, int64_t value_dim, Value sink, Location where)
+    : sink_(checked(sink, "sink", {}, where)), m_(broadcast(*sink_, {rows}, where), where),
+      l_(tegula::fill({rows}, 0.0, where), where), o_(tegula::fill({rows, value_dim}, 0.0, where), where) {}
+
 OnlineSoftmax::OnlineSoftmax(Value m, Value l, Value o, Location where)
     : m_(checked(m, "m", {sizeOr1(m, 0)}, where), where), l_(checked(l, "l", {sizeOr1(m, 0)}, where), where),
       o_(checked(o, "o", {sizeOr1(m, 0), sizeOr1(o, 1)}, where), where) {}
 
 void OnlineSoftmax::update(Operand scores, Operand values, Location where) {
+  update(scores, values, std::nullopt, where);
+}
+
+void OnlineSoftmax::update(Operand scores, Operand values, std::optional<Value> keep, Location where) {
   Recorder &r = Recorder::current();
   Converter convert(r, "OnlineSoftmax", where);
   Term s = r.use(scores), v = r.use(values);
@@ -219,23 +271,59 @@ void OnlineSoftmax::update(Operand scores, Operand values, Location where) {
                  {s, v});
     return;
   }
-  NodeId update = r.pure(Op::SoftmaxUpdate, r.type(state[2].id),
-                         {convert.cast(s.id, f32), v.id, state[0].id, state[1].id, state[2].id}, where);
+  std::vector<NodeId> operands = {convert.cast(s.id, f32), v.id, state[0].id, state[1].id, state[2].id};
+  if (keep)
+    operands.push_back(convert.condition(r.use({*keep, where}), score, "keep", "the scores"));
+  if (r.poisoned(operands.back()))
+    return;
+  NodeId update = r.pure(Op::SoftmaxUpdate, r.type(state[2].id), std::move(operands), where);
   Var *variables[] = {&m_, &l_, &o_};
   for (int i = 0; i < 3; ++i)
     *variables[i] = r.value(r.pure(Op::Result, r.type(state[i].id), {update}, where, {}, i), where);
 }
 
+void OnlineSoftmax::merge(Value output, Value lse, Location where) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Shape shape = o_.shape();
+  if (output.shape() != shape) { // `checked` asks for f32, too, which the output need not be.
+    checked(output, "output", shape, where);
+    return;
+  }
+  const Value partLse = checked(lse, "lse", {shape[0]}, where);
+  const Value m = tegula::max(m_, partLse, where);                                    // [rows]
+  const Value origin = select(m == -infinity, 0.0, m, where);                         // [rows]
+  const Value alpha = exp(m_ - origin, where), weight = exp(partLse - origin, where); // [rows]
+  const Value part = select(asColumn(partLse == -infinity, where), 0.0, cast(f32, output, where), where);
+  m_ = m;
+  l_ = l_ * alpha + weight;
+  o_ = o_ * asColumn(alpha, where) + part * asColumn(weight, where);
+}
+
+/// m begins with the sink and only grows, so the exponent is at most 0.
+Value OnlineSoftmax::sum(Location where) const {
+  if (!sink_)
+    return l_;
+  const Value part = exp(*sink_ - m_, where); // [rows]
+  return l_ + select(*sink_ == -std::numeric_limits<double>::infinity(), 0.0, part, where);
+}
+
 Value OnlineSoftmax::output(Location where) const {
   Recorder &r = Recorder::current();
-  NodeId l = r.use({l_, where}).id, o = r.use({o_, where}).id;
+  NodeId l = r.use({sum(where), where}).id, o = r.use({o_, where}).id;
   return r.value(r.pure(Op::SoftmaxOutput, r.type(o), {l, o}, where), where);
 }
 
 Value OnlineSoftmax::logSumExp(Location where) const {
   Recorder &r = Recorder::current();
-  NodeId m = r.use({m_, where}).id, l = r.use({l_, where}).id;
+  NodeId m = r.use({m_, where}).id, l = r.use({sum(where), where}).id;
   return r.value(r.pure(Op::SoftmaxLse, r.type(m), {m, l}, where), where);
+}
+
+SoftmaxPart mergeSoftmax(std::span<const SoftmaxPart> parts, Location where) {
+  OnlineSoftmax softmax(sizeOr1(parts.front().output, 0), sizeOr1(parts.front().output, 1), where);
+  for (const SoftmaxPart &part : parts)
+    softmax.merge(part.output, part.lse, where);
+  return {softmax.output(where), softmax.logSumExp(where)};
 }
 
 } // namespace tegula

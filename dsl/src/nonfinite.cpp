@@ -45,9 +45,9 @@ Value dotWhere(Value seen, Value a, Value b, Operand acc, Location where) {
   return withNonFinite(dot(shown, finitePart(b), acc, where), places, signs, b);
 }
 
-void OnlineSoftmax::updateWhereSeen(Value scores, Value values, Location where) {
-  update(scores, finitePart(values), where);
-  Value seen = scores != -infinity; // [rows, keys]
+void OnlineSoftmax::updateWhereSeen(Value scores, Value values, std::optional<Value> keep, Location where) {
+  update(scores, finitePart(values), keep, where);
+  Value seen = keep ? (scores != -infinity) & *keep : scores != -infinity; // [rows, keys]
   o_ = withNonFinite(o_, seen, select(seen, 1.0, 0.0), values);
 }
 

@@ -61,7 +61,8 @@ private:
   }
 
   static bool isEffect(Op op) {
-    return op == Op::Store || op == Op::AtomicAdd || op == Op::OrderedAdd || op == Op::ScatterAdd || op == Op::Print;
+    return op == Op::Store || op == Op::StoreWhere || op == Op::AtomicAdd || op == Op::OrderedAdd ||
+           op == Op::Scatter || op == Op::ScatterAdd || op == Op::Print;
   }
 
   std::string body(const Node &node) {
@@ -105,10 +106,21 @@ private:
     case Op::Store:
     case Op::AtomicAdd:
       return target(node) + " : " + typeOf(node, 0) + ", " + typeOf(node, 1);
+    case Op::StoreWhere:
+      return target(node, 1) + " where " + use(node, node.operands.size() - 1) + " : " + typeOf(node, 0) + ", " +
+             typeOf(node, 1) + ", " + typeOf(node, node.operands.size() - 1);
     case Op::OrderedAdd:
       return inTurn(node);
+    case Op::Scatter:
     case Op::ScatterAdd:
       return target(node) + " : " + types(node, 0);
+    case Op::Columns:
+      return " " + use(node, 0) + " from " + number + " step " + node.text + " : " + typeOf(node, 0) + " -> " + type;
+    case Op::Join:
+      return " " + operands(node, 0) + node.text + " : " + types(node, 0) + " -> " + type;
+    case Op::Random:
+      return " " + use(node, 0) + ", " + use(node, 1) + ", " + use(node, 2) + " at " + operands(node, 3) + node.text +
+             " : " + type;
     case Op::Dot:
       return " " + use(node, 0) + ", " + use(node, 1) + (node.operands.size() == 3 ? " acc " + use(node, 2) : "") +
              (node.text.empty() ? "" : " {tile.label = \"" + node.text + "\"}") + " : " + types(node, 0) + " -> " +
@@ -117,6 +129,8 @@ private:
       return " " + node.text + " " + use(node, 0) + " axis " + number + " : " + typeOf(node, 0) + " -> " + type;
     case Op::Cumsum:
       return " " + use(node, 0) + " axis " + number + node.text + " : " + type;
+    case Op::SoftmaxUpdate:
+      return softmaxUpdate(node);
     case Op::Print:
       return " \"" + node.text + "\" " + use(node, 0) + " : " + typeOf(node, 0);
     default:
@@ -124,20 +138,28 @@ private:
     }
   }
 
-  /// Returns a text such as " %tile, %view[%position]".
-  std::string target(const Node &node) {
-    return " " + use(node, 0) + ", " + use(node, 1) + "[" + operands(node, 2) + "]";
+  std::string softmaxUpdate(const Node &node) {
+    const bool keeps = node.operands.size() == 6;
+    std::string text;
+    for (size_t i = 0; i < 5; ++i)
+      text += (i == 0 ? " " : ", ") + use(node, i);
+    return text + (keeps ? " keep " + use(node, 5) : "") + " : " + types(node, 0);
+  }
+
+  /// Returns a text such as " %tile, %view[%position]". The last `others` operands are no positions.
+  std::string target(const Node &node, size_t others = 0) {
+    std::string position;
+    for (size_t operand = 2; operand < node.operands.size() - others; ++operand)
+      position += (operand == 2 ? "" : ", ") + use(node, operand);
+    return " " + use(node, 0) + ", " + use(node, 1) + "[" + position + "]";
   }
 
   /// Returns the operands and types of an ordered addition: tile, view, position, then counters, place, number, next.
   std::string inTurn(const Node &node) {
     const size_t turn = node.operands.size() - 4;
-    std::string position;
-    for (size_t operand = 2; operand < turn; ++operand)
-      position += (operand == 2 ? "" : ", ") + use(node, operand);
-    return " " + use(node, 0) + ", " + use(node, 1) + "[" + position + "] turn " + use(node, turn + 2) + " of " +
-           use(node, turn) + "[" + use(node, turn + 1) + "] next " + use(node, turn + 3) + " : " + typeOf(node, 0) +
-           ", " + typeOf(node, 1) + ", " + typeOf(node, turn);
+    return target(node, 4) + " turn " + use(node, turn + 2) + " of " + use(node, turn) + "[" + use(node, turn + 1) +
+           "] next " + use(node, turn + 3) + " : " + typeOf(node, 0) + ", " + typeOf(node, 1) + ", " +
+           typeOf(node, turn);
   }
 
   void loop(NodeId id) {

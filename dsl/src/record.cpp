@@ -9,6 +9,9 @@
 #include <new>
 
 namespace tegula {
+
+DType inMemory(DType dtype) { return dtype == DType::i1 ? DType::i8 : dtype; }
+
 namespace record_details {
 namespace {
 
@@ -61,10 +64,10 @@ View parameter(const TensorArg &tensor) {
                              "; the rank must be from 1 to 5",
                          {}, type));
   }
-  if (tensor.dtype == DType::i1 || tensor.dtype == DType::index)
+  if (tensor.dtype == DType::index)
     return r.view(r.fail(r.where(),
-                         "the tensor '" + tensor.name + "' has elements of type " +
-                             std::string(toString(tensor.dtype)) + "; legal are f32, f16, bf16, i64, i32 and i8",
+                         "the tensor '" + tensor.name +
+                             "' has elements of type index; legal are f32, f16, bf16, i64, i32, i8 and i1",
                          {}, type));
   return r.view(r.parameter(tensor.name, type, r.where()));
 }

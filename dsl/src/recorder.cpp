@@ -108,8 +108,8 @@ NodeId Recorder::poison(Type guess) {
 }
 
 NodeId Recorder::parameter(std::string name, Type type, Location where) {
-  parameters_.push_back(
-      {name, type.view_rank ? Parameter::Kind::tensor : Parameter::Kind::scalar, type.dtype, type.view_rank, false});
+  parameters_.push_back({name, type.view_rank ? Parameter::Kind::tensor : Parameter::Kind::scalar,
+                         type.view_rank ? inMemory(type.dtype) : type.dtype, type.view_rank, false});
   int64_t number = parameters_.size() - 1;
   return append({.op = Op::Parameter,
                  .type = std::move(type),

@@ -165,4 +165,61 @@ Value asRow(Operand vector, Location where) {
   return r.value(convert.reshape(x, {1, elements(r.type(x).shape)}), where);
 }
 
+Value columns(Operand x, int64_t begin, int64_t end, int64_t step, Location where) {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "columns", where);
+  Term term = r.use(x);
+  if (convert.poisoned(term))
+    return r.value(term.id, where);
+  Type type = convert.guess({term});
+  if (type.shape.empty())
+    return r.value(convert.fail(convert.describe(term) + " has no columns", {term}, type), where);
+  const int64_t size = type.shape.back();
+  if (begin < 0 || begin >= end || end > size || step < 1)
+    return r.value(convert.fail("begin " + std::to_string(begin) + ", end " + std::to_string(end) + " and step " +
+                                    std::to_string(step) + " take no columns of " + convert.describe(term) +
+                                    "; legal are 0 <= begin < end <= " + std::to_string(size) + " and step >= 1",
+                                {term}, type),
+                   where);
+  step = std::min(step, end - begin);
+  type.shape.back() = (end - begin + step - 1) / step;
+  return r.value(r.pure(Op::Columns, type, {term.id}, where, std::to_string(step), begin), where);
+}
+
+/// Joins two tiles whose shapes differ at most along the columns.
+static Value join(const Converter &convert, const Operand &left, const Operand &right, bool interleaves) {
+  Recorder &r = convert.r;
+  const Term a = r.use(left), b = r.use(right);
+  Type type = convert.guess({a});
+  if (convert.poisoned({a, b}))
+    return r.value(r.poison(type), convert.where);
+  Shape other = convert.guess({b}).shape, expected = type.shape;
+  if (!interleaves && !other.empty() && !expected.empty())
+    expected.back() = other.back();
+  if (other.empty() || expected != other)
+    return r.value(convert.fail(convert.describe(a) + " and " + convert.describe(b) +
+                                    (interleaves ? " must have one shape"
+                                                 : " must have one shape except for the number of columns"),
+                                {a, b}, type),
+                   convert.where);
+  const std::optional<DType> dtype = convert.commonType({a, b});
+  if (!dtype)
+    return r.value(r.poison(type), convert.where);
+  type = {*dtype, type.shape};
+  type.shape.back() += other.back();
+  if (!convert.checkShape(type.shape))
+    return r.value(r.poison(type), convert.where);
+  std::vector<NodeId> operands = {convert.to(a, *dtype), convert.to(b, *dtype)};
+  return r.value(r.pure(Op::Join, type, std::move(operands), convert.where, interleaves ? " {interleave}" : ""),
+                 convert.where);
+}
+
+Value joinColumns(Operand left, Operand right, Location where) {
+  return join(Converter(Recorder::current(), "joinColumns", where), left, right, /*interleaves=*/false);
+}
+
+Value interleaveColumns(Operand even, Operand odd, Location where) {
+  return join(Converter(Recorder::current(), "interleaveColumns", where), even, odd, /*interleaves=*/true);
+}
+
 } // namespace tegula

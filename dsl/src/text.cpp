@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "text.h"
 
+#include "tegula/record.h"
+
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -80,7 +82,7 @@ double numberOf(std::string_view text) {
 }
 
 std::string mlirText(const Type &type) {
-  std::string dtype(toString(type.dtype));
+  std::string dtype(toString(type.view_rank ? inMemory(type.dtype) : type.dtype));
   if (type.view_rank)
     return "!tile.view<" + std::to_string(type.view_rank) + "x" + dtype + ">";
   if (type.scalar())

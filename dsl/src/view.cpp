@@ -2,6 +2,7 @@
 #include "tegula/view.h"
 
 #include "convert.h"
+#include "tegula/ops.h"
 #include "text.h"
 
 namespace tegula {
@@ -41,15 +42,24 @@ DType storedType(const Converter &convert, const Term &term, DType to) {
   return term.literal() && fits ? to : convert.naturalType(term);
 }
 
+/// Returns what is read from a view with elements of type `dtype`: the elements themselves, or if they are not 0.
+Value readValue(const Converter &convert, NodeId elements, DType dtype) {
+  Recorder &r = convert.r;
+  if (dtype != DType::i1 || r.poisoned(elements))
+    return r.value(elements, convert.where);
+  return Operand(r.value(elements, convert.where), convert.where) != Operand(0, convert.where);
+}
+
 /// Returns the tile in the view's dtype, with `rank` dimensions; poison after an error.
 NodeId tileFor(const Converter &convert, const Term &term, DType to, size_t rank) {
   Recorder &r = convert.r;
   if (convert.poisoned(term))
     return term.id;
   if (!canStore(storedType(convert, term, to), to))
-    return convert.fail(convert.describe(term) + " does not go into elements of type " + std::string(toString(to)) +
-                            "; write cast(" + std::string(toString(to)) + ", ...)",
-                        {term});
+    return convert.fail(
+        convert.describe(term) + " does not go into elements of type " + std::string(toString(to)) +
+            (to == DType::i1 ? "; write x != 0" : "; write cast(" + std::string(toString(to)) + ", ...)"),
+        {term});
   Shape shape = term.literal() ? Shape() : r.type(term.id).shape;
   if (shape.empty() || shape == Shape{1})
     shape = Shape(rank, 1);
@@ -58,7 +68,7 @@ NodeId tileFor(const Converter &convert, const Term &term, DType to, size_t rank
                             " dimensions, but the view has " + std::to_string(rank) +
                             "; reshape the tile or fix leading dimensions by at(...)",
                         {term});
-  return convert.to(term, to, shape);
+  return convert.cast(convert.to(term, to, shape), inMemory(to));
 }
 
 bool checkAddable(const Converter &convert, NodeId view) {
@@ -69,12 +79,20 @@ bool checkAddable(const Converter &convert, NodeId view) {
   return false;
 }
 
+/// Returns `tile`, repeated to `shape` if it is a single element.
+NodeId repeated(const Converter &convert, NodeId tile, const Shape &shape) {
+  Recorder &r = convert.r;
+  const bool isSingle = !r.poisoned(tile) && r.type(tile).shape == Shape(shape.size(), 1);
+  return isSingle ? convert.broadcast(tile, shape) : tile;
+}
+
 /// Returns the operands of an effect that writes `tile` to a tensor at `coordinates`. Empty after an error.
 std::vector<NodeId> written(const Converter &convert, Op op, NodeId view, const std::vector<Operand> &coordinates,
                             const Operand &tile) {
   Recorder &r = convert.r;
   Term term = r.use(tile);
-  if (op != Op::Store && !checkAddable(convert, view))
+  const bool adds = op == Op::AtomicAdd || op == Op::OrderedAdd;
+  if (adds && !checkAddable(convert, view))
     return {};
   std::vector<NodeId> operands = placeIn(convert, view, coordinates);
   if (!operands.empty())
@@ -151,6 +169,28 @@ std::vector<NodeId> elementsAt(const Converter &convert, NodeId view, const std:
   return operands;
 }
 
+/// Records a store of single elements, or an addition of single elements.
+void writeElements(Op op, const Converter &convert, NodeId view, const Operand &tile,
+                   const std::vector<Operand> &indices) {
+  Recorder &r = convert.r;
+  Term term = r.use(tile);
+  if ((op == Op::ScatterAdd && !checkAddable(convert, view)) || convert.poisoned(term))
+    return;
+  std::vector<NodeId> operands = elementsAt(convert, view, indices);
+  if (operands.empty())
+    return;
+  if (r.type(operands[1]).scalar())
+    for (size_t index = 1; index < operands.size(); ++index)
+      operands[index] = convert.broadcast(operands[index], {1});
+  const Shape &shape = r.type(operands[1]).shape;
+  NodeId source = repeated(convert, tileFor(convert, term, r.type(view).dtype, shape.size()), shape);
+  if (!r.poisoned(source) && r.type(source).shape != shape)
+    source = convert.fail(
+        "the tile is " + convert.describe(term) + ", but the indices have the shape " + listText(shape), {term});
+  operands.insert(operands.begin(), source);
+  r.effect(op, std::move(operands), convert.where);
+}
+
 } // namespace
 
 DType View::dtype() const { return Recorder::current().type(*this).dtype; }
@@ -202,20 +242,35 @@ Value View::load(Position position, Shape shape, double fill, Location where) co
     return r.value(r.poison(type), where);
   std::string text;
   if (fill != 0) {
-    const DType legal = type.dtype == DType::i8 ? DType::i8 : DType::i32;
+    const DType legal = type.dtype == DType::i8 || type.dtype == DType::i1 ? type.dtype : DType::i32;
     if (!isFloat(type.dtype) && !isValueOf(legal, fill))
       return r.value(convert.fail("fill is " + numberText(f32, fill) + "; it must be an " +
                                       std::string(toString(legal)) + " value for " + describe(r.type(view)),
                                   {}, type),
                      where);
-    text = " {fill = " + numberText(type.dtype, fill) + " : " + std::string(toString(type.dtype)) + "}";
+    const DType dtype = inMemory(type.dtype);
+    text = " {fill = " + numberText(dtype, fill) + " : " + std::string(toString(dtype)) + "}";
   }
-  return r.value(r.read(Op::Load, type, std::move(operands), where, std::move(text)), where);
+  const Type loaded{inMemory(type.dtype), type.shape};
+  return readValue(convert, r.read(Op::Load, loaded, std::move(operands), where, std::move(text)), type.dtype);
 }
 
 void View::store(Position position, Operand tile, Location where) const {
   Recorder &r = Recorder::current();
   write(Op::Store, "store", r.use(*this, where), position.coordinates_, tile, where);
+}
+
+void View::storeWhere(Operand condition, Position position, Operand tile, Location where) const {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "storeWhere", where);
+  Term holds = r.use(condition);
+  std::vector<NodeId> operands = written(convert, Op::StoreWhere, r.use(*this, where), position.coordinates_, tile);
+  if (operands.empty() || convert.poisoned(holds) || r.poisoned(operands[0]))
+    return;
+  if (Shape shape = convert.guess({holds}).shape; shape.size() == r.type(operands[0]).shape.size())
+    operands[0] = repeated(convert, operands[0], shape);
+  operands.push_back(convert.condition(holds, r.type(operands[0]).shape, "the condition", "the tile"));
+  r.effect(Op::StoreWhere, std::move(operands), where);
 }
 
 void View::atomicAdd(Position position, Operand tile, Location where) const {
@@ -244,34 +299,20 @@ Value View::gatherAt(const std::vector<Operand> &indices) const {
   std::vector<NodeId> operands = elementsAt(convert, view, indices);
   if (operands.empty())
     return r.value(r.poison({dtype(), {}}), convert.where);
-  Type type{dtype(), r.type(operands[1]).shape};
-  return r.value(r.read(Op::Gather, type, std::move(operands), convert.where), convert.where);
+  Type type{inMemory(dtype()), r.type(operands[1]).shape};
+  return readValue(convert, r.read(Op::Gather, type, std::move(operands), convert.where), dtype());
+}
+
+void View::scatterAt(Operand tile, const std::vector<Operand> &indices) const {
+  Recorder &r = Recorder::current();
+  Converter convert(r, "scatter", tile.where());
+  writeElements(Op::Scatter, convert, r.use(*this, convert.where), tile, indices);
 }
 
 void View::scatterAddAt(Operand tile, const std::vector<Operand> &indices) const {
   Recorder &r = Recorder::current();
   Converter convert(r, "scatterAdd", tile.where());
-  NodeId view = r.use(*this, convert.where);
-  Term term = r.use(tile);
-  if (!checkAddable(convert, view) || convert.poisoned(term))
-    return;
-  std::vector<NodeId> operands = elementsAt(convert, view, indices);
-  if (operands.empty())
-    return;
-  if (r.type(operands[1]).scalar())
-    for (size_t index = 1; index < operands.size(); ++index)
-      operands[index] = convert.broadcast(operands[index], {1});
-  const Shape &shape = r.type(operands[1]).shape;
-  NodeId source = tileFor(convert, term, r.type(view).dtype, shape.size());
-  if (!r.poisoned(source) && r.type(source).shape != shape) {
-    bool single = r.type(source).shape == Shape(shape.size(), 1);
-    source = single ? convert.broadcast(source, shape)
-                    : convert.fail("the tile is " + convert.describe(term) + ", but the indices have the shape " +
-                                       listText(shape),
-                                   {term});
-  }
-  operands.insert(operands.begin(), source);
-  r.effect(Op::ScatterAdd, std::move(operands), convert.where);
+  writeElements(Op::ScatterAdd, convert, r.use(*this, convert.where), tile, indices);
 }
 
 } // namespace tegula

@@ -81,7 +81,7 @@ tegula_context_options optionsOf(Host &host) {
   };
   options.hooks.compilation = [](void *, const tegula_compilation *compilation) {
     if (compilation->finished != 0)
-      std::printf("compiled for %s, %s: %.0f ms\n", compilation->target, compilation->schedule,
+      std::printf("compiled %s for %s, %s: %.0f ms\n", compilation->kernel, compilation->target, compilation->schedule,
                   compilation->milliseconds);
   };
   return options;

@@ -48,6 +48,7 @@ Artifact artifactOf(const CompileRequest &request) {
   artifact.scratch_bytes = 64;
   artifact.instances_per_sm = 3;
   artifact.report.notes = "note\n";
+  artifact.schedule = "num_warps=4 steps=\"s o@1\"";
   artifact.remarks = "no loop\n";
   return artifact;
 }

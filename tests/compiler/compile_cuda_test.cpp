@@ -2,6 +2,7 @@
 // Tests of the compiler as a function, for GPUs.
 #include "compiler/client/InProcessCompiler.h"
 #include "support/missing_tool.h"
+#include "tegula/serialize.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -149,6 +150,8 @@ TEST(CompileCuda, TheAssemblerReports) {
   EXPECT_EQ(artifact->report.stack_bytes, 0);
   EXPECT_EQ(artifact->report.notes, "");
   const std::string report = text("report");
+  EXPECT_THAT(report,
+              StartsWith("kernel         " + artifact->kernel + "\nschedule       " + artifact->schedule + "\n"));
   EXPECT_THAT(report, HasSubstr("\nspilled bytes  0\n"));
   EXPECT_THAT(report, testing::ContainsRegex("\ninstances      [1-9][0-9]* on a multiprocessor, limited by "));
 }
@@ -198,7 +201,7 @@ TEST(CompileCuda, WithoutAnAssemblerTheBinaryIsPtx) {
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   EXPECT_THAT(artifact->binary, HasSubstr(".visible .entry product("));
   EXPECT_EQ(artifact->report.assembler, "");
-  EXPECT_THAT(text("report"), StartsWith("assembler      none: the driver will assemble\n"));
+  EXPECT_THAT(text("report"), HasSubstr("\nassembler      none: the driver will assemble\n"));
 }
 
 TEST(CompileCuda, AnAssemblerThatDoesNotWorkIsNamed) {
@@ -281,6 +284,20 @@ TEST(CompileCuda, WhatAScheduleAsksForInVainIsARemark) {
   EXPECT_THAT(compile(r)->remarks, HasSubstr("add_by_tma has no effect: no loop of the consumers adds f32"));
 }
 
+TEST(CompileCuda, AnArtifactHasTheScheduleThatTheCompilerChose) {
+  CompileRequest r = request(kLoop);
+  r.target.arch = "sm_90a";
+  r.schedule.block_m = 64;
+  r.emit = "ptx";
+  const Expected<Artifact> artifact = compile(r);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_EQ(artifact->schedule, "block_m=64 num_warps=4 num_stages=4 roles=load instances_per_sm=1");
+  CompileRequest same = r;
+  same.schedule = *parseSchedule(artifact->schedule);
+  EXPECT_EQ(compile(same)->text, artifact->text);
+  EXPECT_EQ(parseArtifact(serialize(*artifact))->schedule, artifact->schedule);
+}
+
 TEST(CompileCuda, TheOrderOfALoopIsAText) {
   CompileRequest r = request(kLoop);
   r.target.arch = "sm_90a";
@@ -288,7 +305,10 @@ TEST(CompileCuda, TheOrderOfALoopIsAText) {
   r.emit = "order";
   Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
-  EXPECT_EQ(artifact->text, R"(loop at program:12, steps "p0"
+  EXPECT_EQ(artifact->text, R"(kernel         product
+schedule       num_warps=4 num_stages=2 roles=load instances_per_sm=1
+
+loop at program:12, steps "p0"
   consumer_wait   b                       program:13
   start           p0                      program:14
   await           p0                      program:14
@@ -296,6 +316,9 @@ TEST(CompileCuda, TheOrderOfALoopIsAText) {
 )");
   EXPECT_EQ(artifact->binary, "");
 }
+
+/// Returns the part of a text of the phase "order" after the kernel and its schedule.
+std::string loopsOf(const std::string &order) { return order.substr(order.find("\n\n") + 2); }
 
 /// Returns kProductLoop with an exponential in each iteration, and a label.
 std::string labelledLoop() {
@@ -312,7 +335,7 @@ TEST(CompileCuda, TheOrderNamesWhatIsInFlightAndOfTheIterationBefore) {
   r.target.arch = "sm_90a";
   r.schedule = {.num_warps = 8, .num_stages = 3, .roles = Roles::load};
   r.emit = "order";
-  EXPECT_EQ(compile(r)->text, R"(loop at program:7, steps "p0 p0.end@1"
+  EXPECT_EQ(loopsOf(compile(r)->text), R"(loop at program:7, steps "p0 p0.end@1"
   consumer_wait   arg0                    program:8
   consumer_wait   arg1                    program:9
   start           p0                      program:10
@@ -321,12 +344,13 @@ TEST(CompileCuda, TheOrderNamesWhatIsInFlightAndOfTheIterationBefore) {
   release         arg0@1                  program:8
 )");
   r.program = labelledLoop();
-  EXPECT_THAT(compile(r)->text, AllOf(StartsWith("loop at program:7, steps \"c\"\n"),
-                                      HasSubstr("\n  exponentials    16384                   program:8\n"),
-                                      HasSubstr("\n  start           c ")));
+  EXPECT_THAT(loopsOf(compile(r)->text), AllOf(StartsWith("loop at program:7, steps \"c\"\n"),
+                                               HasSubstr("\n  exponentials    16384                   program:8\n"),
+                                               HasSubstr("\n  start           c ")));
   r.target.arch = "sm_80";
   r.schedule = {};
-  EXPECT_EQ(compile(r)->text, "no loop has an order of MMAs: only consumers have one (roles=load on sm_90a)\n");
+  EXPECT_THAT(compile(r)->text,
+              testing::EndsWith("\n\nno loop has an order of MMAs: only consumers have one (roles=load on sm_90a)\n"));
 }
 
 TEST(CompileCuda, AScheduleMayHaveAStepList) {
@@ -334,7 +358,8 @@ TEST(CompileCuda, AScheduleMayHaveAStepList) {
   r.target.arch = "sm_90a";
   r.schedule = {.num_warps = 8, .num_stages = 3, .roles = Roles::load, .steps = "p0"};
   r.emit = "order";
-  EXPECT_THAT(compile(r)->text, AllOf(StartsWith("loop at program:7, steps \"p0\"\n"), Not(HasSubstr("await reads"))));
+  EXPECT_THAT(loopsOf(compile(r)->text),
+              AllOf(StartsWith("loop at program:7, steps \"p0\"\n"), Not(HasSubstr("await reads"))));
   r.schedule.steps = "s p0";
   expectRefusal(
       r, ErrorCode::compile_failed,
@@ -368,20 +393,32 @@ func.func @computed(%a: !tile.view<2xbf16>, %b: !tile.view<2xf32>, %c: !tile.vie
 }
 )";
 
-TEST(CompileCuda, AChoiceThatNeedsTooMuchMemoryIsDroppedWithARemark) {
+TEST(CompileCuda, AChoiceThatNeedsTooMuchMemoryGetsFewerStagesWithARemark) {
   CompileRequest r = request(kComputedOperand);
   r.target.arch = "sm_90a";
   r.emit = "ptx";
   Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
-  EXPECT_THAT(artifact->text, Not(HasSubstr("mbarrier")));
+  EXPECT_THAT(artifact->text, HasSubstr("mbarrier"));
   EXPECT_THAT(
       artifact->remarks,
-      StartsWith("program:11: the compiler's choice, num_warps=8 num_stages=4 roles=load, has no effect, and all "
-                 "warps load and compute: a program instance needs 294976 bytes of shared memory, sm_90a has "
-                 "232448; lower block_m, block_n or num_stages\n"));
-  r.schedule = {.num_warps = 8, .num_stages = 2, .roles = Roles::load};
-  EXPECT_THAT(compile(r)->text, HasSubstr("mbarrier"));
+      StartsWith("program:11: the compiler chooses num_warps=8 num_stages=2 roles=load instances_per_sm=1, "
+                 "because with num_warps=8 num_stages=4 roles=load instances_per_sm=1, a program instance needs "
+                 "294976 bytes of shared memory, sm_90a has 232448; lower block_m, block_n or num_stages\n"));
+}
+
+TEST(CompileCuda, AnArtifactHasTheScheduleThatFits) {
+  CompileRequest r = request(kComputedOperand);
+  r.target.arch = "sm_90a";
+  r.emit = "ptx";
+  EXPECT_EQ(compile(r)->schedule, "num_warps=8 num_stages=2 roles=load instances_per_sm=1");
+}
+
+TEST(CompileCuda, AFieldThatIsGivenKeepsItsValueWhereItDoesNotFit) {
+  CompileRequest r = request(kComputedOperand);
+  r.target.arch = "sm_90a";
+  r.schedule = {.num_warps = 8, .num_stages = 4, .roles = Roles::load};
+  expectRefusal(r, ErrorCode::resource_exhausted, "a program instance needs 294976 bytes of shared memory");
 }
 
 TEST(CompileCuda, ASecondRoleNeedsWarpsAndTensorMaps) {
@@ -511,13 +548,12 @@ TEST(CompileCuda, TooMuchSharedMemoryIsRefused) {
   r.schedule.num_warps = 16;
   r.target.arch = "sm_86";
   expectRefusal(r, ErrorCode::resource_exhausted,
-                "a program instance needs 262144 bytes of shared memory, sm_86 has 101376; lower block_m, block_n or "
-                "num_stages");
+                "a program instance needs 262144 bytes of shared memory, sm_86 has 101376; lower block_m or block_n");
   r = request(kTooLarge);
   r.schedule = {.num_warps = 16, .instances_per_sm = 2};
   expectRefusal(r, ErrorCode::resource_exhausted,
-                "each of 2 program instances needs 262144 bytes of shared memory, sm_80 has 82944; lower block_m, "
-                "block_n, num_stages or instances_per_sm");
+                "each of 2 program instances needs 262144 bytes of shared memory, sm_80 has 82944; lower block_m "
+                "or block_n, or instances_per_sm");
 }
 
 } // namespace

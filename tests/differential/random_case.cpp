@@ -10,6 +10,7 @@ namespace {
 constexpr double kSlopes[] = {0.25, 0.75, 1};
 constexpr double kExtremeSlopes[] = {1e3, 1e5, 1e9, 1e20, 1e35}; // times 1,024 positions: below the largest f32
 constexpr double kSharpnesses[] = {0.25, 4, 16};
+constexpr double kDropoutProbabilities[] = {0.1, 0.5, 0.0625, 0.99};
 constexpr int64_t kMaxScores = 30000; // keeps the oracle's triple loops short
 
 int64_t below(Random &random, int64_t limit) { return int64_t(random() % uint64_t(limit)); }
@@ -46,10 +47,10 @@ std::string anyVariant(Random &random) {
   return chance(random, 30) && kind(second) != kind(name) ? name + "+" + std::string(second) : name;
 }
 
-/// Returns a random variant whose diagonal is that of the mask.
+/// Returns a random variant that goes with the mask.
 std::string randomVariant(Random &random, Causal causal) {
   while (true)
-    if (std::string variant = anyVariant(random); hasOneDiagonal(variant, causal))
+    if (std::string variant = anyVariant(random); isLegal(variant, causal))
       return variant;
 }
 
@@ -82,14 +83,30 @@ void makeOblong(Case &c, Random &random) {
 }
 
 /// Replaces a family whose gradients have no digit in 16 bits, nor with the plain formula. Its scores are too small, or
-/// a softcap's tanh flattens them to within a rounding of 1.
-oracle::Family withGradients(oracle::Family family, std::string_view variant) {
+/// a softcap's tanh flattens them to within a rounding of 1. In f16, scores of one_hot are so large that the rounding
+/// of LSE shows (docs/kernels.md, "The backward pass uses LSE").
+oracle::Family withGradients(oracle::Family family, std::string_view variant, DType dtype) {
   using oracle::Family;
+  if (family == Family::one_hot && dtype == f16)
+    return Family::sinks;
   if (family == Family::far_down)
     return Family::shifted_down;
   const bool isFlat = family == Family::growing_max || family == Family::growing_below ||
                       family == Family::crossing_zero || family == Family::falling_max;
   return isFlat && variant.find("softcap") != std::string_view::npos ? Family::enlarged : family;
+}
+
+/// Returns a random block mask. A row whose visible scores are all masks made of large negative biases has gradients of
+/// 0 in 16 bits (docs/kernels.md), so given blocks must not leave such rows.
+BlockMask randomBlockMask(Random &random, std::string_view variant) {
+  if (variant == "bias_causal" || chance(random, 50))
+    return {.source = BlockMask::Source::computed};
+  constexpr int sizes[] = {1, 7, 16, 32, 48, 64, 96, 128};
+  return {.source = BlockMask::Source::given,
+          .per_batch = chance(random, 50),
+          .per_head = chance(random, 50),
+          .block_q = pick(random, sizes),
+          .block_k = pick(random, sizes)};
 }
 
 } // namespace
@@ -102,6 +119,13 @@ Case randomPlan(Random &random, bool on_gpu) {
   c.variant = randomVariant(random, c.causal);
   c.backward = c.algorithm == Algorithm::flash2 && !hasExtremeScores(c.variant);
   c.lse_gradient = c.backward && chance(random, 30);
+  if (c.algorithm == Algorithm::flash2 && chance(random, 35))
+    c.block_mask = randomBlockMask(random, c.variant);
+  if (c.algorithm == Algorithm::flash2 && chance(random, 25))
+    c.dropout_p = pick(random, kDropoutProbabilities);
+  c.sinks = c.algorithm == Algorithm::flash2 && chance(random, 25);
+  c.diagonal_offset = chance(random, 25);
+  c.contain_nonfinite = c.algorithm == Algorithm::flash2 && chance(random, 10);
   c.shape.head_dim = randomDim(random);
   c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : randomDim(random);
   int most = largestBlock(c, on_gpu);
@@ -122,6 +146,9 @@ Case randomPlan(Random &random, const ShippedSchedule &shipped) {
   c.shape.head_dim = dim(problem.head_dim);
   c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : dim(problem.value_dim);
   c.schedule = shipped.schedule;
+  if (chance(random, 20))
+    c.dropout_p = pick(random, kDropoutProbabilities);
+  c.sinks = chance(random, 25);
   return c;
 }
 
@@ -142,7 +169,7 @@ Case randomLaunch(const Case &plan, Random &random) {
   s.batch = 1 + below(random, std::min<int64_t>(3, heads / s.heads));
   c.family = chance(random, 50) ? oracle::Family::normal : pick(random, oracle::allFamilies());
   if (c.backward && c.dtype != f32)
-    c.family = withGradients(c.family, c.variant);
+    c.family = withGradients(c.family, c.variant, c.dtype);
   c.layout = pick(random, kLayouts);
   c.poison = pick(random, kPoisons);
   c.seed = random() % 1000000;

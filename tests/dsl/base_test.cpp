@@ -75,7 +75,7 @@ TEST(CompileRequest, DebugOptionsGoBothWays) {
 
 TEST(Artifact, AnOlderFormatIsRefused) {
   std::string text = serialize(Artifact());
-  text.replace(text.find("artifact 6"), 10, "artifact 5");
+  text.replace(text.find("artifact 7"), 10, "artifact 6");
   EXPECT_FALSE(parseArtifact(text).ok());
 }
 

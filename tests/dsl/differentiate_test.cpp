@@ -74,6 +74,19 @@ TEST(Differentiate, Arithmetic) {
   expectGradient([](Value x, View) { return -x * 2; });
 }
 
+TEST(Differentiate, Columns) {
+  expectGradient([](Value x, View) { return joinColumns(columns(x, 3, 4) * 2, exp(columns(x, 0, 3))); });
+  expectGradient([](Value x, View) {
+    Value even = columns(x, 0, 4, 2), odd = columns(x, 1, 4, 2);
+    return interleaveColumns(even * even - odd, even * odd);
+  });
+  expectGradient([](Value x, View) { return x * columns(x, 1, 2) + columns(x, 2, 3, 2); });
+  expectGradient([](Value x, View) {
+    Value wide = joinColumns(x, columns(x * x, 1, 4)); // 7 columns
+    return columns(wide, 0, 7, 2) + columns(wide, 2, 6) * 0.5;
+  });
+}
+
 TEST(Differentiate, Functions) {
   expectGradient([](Value x, View) { return exp(x); });
   expectGradient([](Value x, View) { return exp2(x / 2); });
@@ -148,6 +161,14 @@ TEST(Differentiate, Gathers) {
 
 TEST(Differentiate, ComparisonsAndIntegersAreConstant) {
   expectGradient([](Value x, View) { return x * cast(f32, x > 1) + matrix(iota(4)) * x; });
+}
+
+TEST(Differentiate, RandomNumbersAreConstant) {
+  expectGradient([](Value x, View table) {
+    Value row = asColumn(iota(2)), column = asRow(iota(4));
+    Value isKept = randomBytes({1, 2, 3}, row, column) < 128;
+    return select(isKept, x * x, 0.0) * (random({1, 2, 4}, row, column) + table.gather(1));
+  });
 }
 
 } // namespace

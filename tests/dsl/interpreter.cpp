@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "interpreter.h"
 
+#include "oracle/philox.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -82,6 +84,7 @@ const std::map<std::string, std::function<double(double, double)>> kBinary = {
     {"arith.maxnumf", [](double a, double b) { return std::fmax(a, b); }},
     {"math.powf", [](double a, double b) { return std::pow(a, b); }},
     {"arith.andi", [](double a, double b) { return double(int64_t(a) & int64_t(b)); }},
+    {"arith.shrsi", [](double a, double b) { return double(int64_t(a) >> int64_t(b)); }},
     {"arith.xori", [](double a, double b) { return double(int64_t(a) ^ int64_t(b)); }},
 };
 
@@ -152,11 +155,27 @@ private:
     else if (op.name == "tile.iota")
       for (size_t i = 0; i < result.values.size(); ++i)
         result.values[i] = double(i);
+    else if (op.name == "tile.random")
+      draw(op, result);
     else if (op.name == "tile.reshape")
       result.values = value(op, 0).values;
     else
       structured(op, result);
     return result;
+  }
+
+  /// Computes `tile.random seed, offset, stream at row, column bits B rounds R`.
+  void draw(const Operation &op, Tile &result) {
+    auto whole = [&](size_t operand, size_t i) { return int64_t(value(op, operand).values[i]); };
+    const tegula::oracle::RandomKey key{whole(0, 0), whole(1, 0), int32_t(whole(2, 0))};
+    const int64_t bits = numberAfter(op, "bits");
+    const int rounds = int(numberAfter(op, "rounds"));
+    for (size_t i = 0; i < result.values.size(); ++i) {
+      const auto row = uint32_t(whole(3, i)), column = uint32_t(whole(4, i));
+      // The low eight bits of a word do not matter to random().
+      result.values[i] = bits == 8 ? tegula::oracle::randomByte(key, row, column, rounds)
+                                   : tegula::oracle::random(key, row, column, rounds) * 0x1p32;
+    }
   }
 
   void structured(const Operation &op, Tile &result) {
@@ -170,16 +189,42 @@ private:
         *elementOf(result, index) = *elementOf(source, from);
       });
     else if (op.name == "tile.transpose")
-      forEach(result.shape,
-              [&](const Shape &index) { *elementOf(result, index) = *elementOf(value(op, 0), {index[1], index[0]}); });
+      forEach(result.shape, [&](const Shape &index) {
+        *elementOf(result, index) = *elementOf(value(op, 0), {index[1], index[0]});
+      });
     else if (op.name == "tile.reduce")
       sum(op, result);
+    else if (op.name == "tile.columns")
+      forEach(result.shape, [&](Shape index) {
+        double &element = *elementOf(result, index);
+        index.back() = numberAfter(op, "from") + numberAfter(op, "step") * index.back();
+        element = *elementOf(value(op, 0), index);
+      });
+    else if (op.name == "tile.join")
+      join(op, result);
     else
       memory(op, result);
   }
 
+  /// Returns the number after a word of the line.
+  static int64_t numberAfter(const Operation &op, const std::string &word) {
+    return std::stoll(*(std::find(op.words.begin(), op.words.end(), word) + 1));
+  }
+
+  void join(const Operation &op, Tile &result) {
+    const bool interleaves = std::find(op.words.begin(), op.words.end(), "{interleave}") != op.words.end();
+    const int64_t left = value(op, 0).shape.back();
+    forEach(result.shape, [&](Shape index) {
+      double &element = *elementOf(result, index);
+      const int64_t column = index.back();
+      const int operand = interleaves ? int(column % 2) : int(column >= left);
+      index.back() = interleaves ? column / 2 : column - operand * left;
+      element = *elementOf(value(op, operand), index);
+    });
+  }
+
   void sum(const Operation &op, Tile &result) {
-    size_t axis = std::stoul(*(std::find(op.words.begin(), op.words.end(), "axis") + 1));
+    const auto axis = static_cast<size_t>(numberAfter(op, "axis"));
     forEach(value(op, 0).shape, [&](Shape index) {
       double element = *elementOf(value(op, 0), index);
       index.erase(index.begin() + axis);
@@ -190,7 +235,7 @@ private:
   /// Returns the indices of an access whose positions start at operand `first`.
   Shape position(const Operation &op, size_t first, const Shape &index, bool gathers) {
     Shape place;
-    for (size_t i = first; i < op.operands.size(); ++i) {
+    for (size_t i = first; i < first + view(op.operands[first - 1]).shape.size(); ++i) {
       Tile &at = value(op, i);
       place.push_back(gathers ? int64_t(*elementOf(at, index)) : int64_t(at.values[0]) + index[i - first]);
     }
@@ -199,18 +244,22 @@ private:
 
   void memory(const Operation &op, Tile &result) {
     bool loads = op.name == "tile.load" || op.name == "tile.gather";
-    bool gathers = op.name == "tile.gather" || op.name == "tile.scatter_add";
-    if (!loads && op.name != "tile.store" && op.name != "tile.scatter_add")
+    const bool scatters = op.name == "tile.scatter" || op.name == "tile.scatter_add";
+    const bool gathers = op.name == "tile.gather" || scatters;
+    if (!loads && op.name != "tile.store" && !scatters)
       throw std::runtime_error("the interpreter does not know " + op.name);
     Tile &tensor = view(op.operands[loads ? 0 : 1]);
     Tile &tile = loads ? result : value(op, 0);
+    const bool isMasked = std::find(op.words.begin(), op.words.end(), "where") != op.words.end();
     forEach(tile.shape, [&](const Shape &index) {
+      if (isMasked && *elementOf(value(op, op.operands.size() - 1), index) == 0)
+        return;
       double *there = elementOf(tensor, position(op, loads ? 1 : 2, index, gathers));
       double &here = *elementOf(tile, index);
       if (loads)
         here = there ? *there : 0;
       else if (there)
-        *there = here + (gathers ? *there : 0);
+        *there = here + (op.name == "tile.scatter_add" ? *there : 0);
     });
   }
 

@@ -97,6 +97,9 @@ void elements(View table, View counts, View out, Value head) {
   Value slope = counts.gather(head);
   out.at(head).atomicAdd(head + 1, found * slope);
   out.scatterAdd(1.0, head, rows, columns + rows);
+  out.at(head).scatter(found, asColumn(counts.load(0, {8})), columns);
+  out.at(head).storeWhere(rows < 5, head, found);
+  counts.storeWhere(iota(8) < head, 0, 7);
   Value cube = reshape(found, {2, 4, 4});
   Value turned = permute(cube, {2, 0, 1});
   out.store({0, 1}, cast(f32, turned));
@@ -145,6 +148,31 @@ void turns(View x, View sums, View counters) {
     const Turn turn{counters.at(programId(1)), i, number, number + 1};
     sums.orderedAdd({i, 0}, x.load({i, 0}, {8, 4}) * 2.0, turn);
   }
+}
+
+void randomNumbers(View state, View x, View dx, View high, Value stream) {
+  const RandomKey key{state.gather(0), state.gather(1), stream};
+  Value row = asColumn(programId(0) * 16 + iota(16)), column = asRow(iota(32));
+  Value s = x.load(0, {16, 32});
+  Value dropped = select(randomBytes(key, row, column, 7) < 230, s * s, 0.0) + random({1, 2, 3}, row, 5);
+  dx.store(0, differentiate(dropped, s, random(key, row, column)));
+  high.store(0, broadcast(mulhi(row, column), {16, 32}));
+}
+
+void pairs(View x, View angle, View dx) {
+  Value s = x.load(0, {16, 32}), t = angle.load(0, {16, 16});
+  Value even = columns(s, 0, 32, 2), odd = columns(s, 1, 32, 2);
+  Value turned = interleaveColumns(even * cos(t) - odd * sin(t), even * sin(t) + odd * cos(t));
+  dx.store(0, differentiate(turned, s, joinColumns(t, columns(s, 3, 19))));
+}
+
+void conditions(View x, View seen, View out, View flags) {
+  Value s = x.load(0, {8, 16}), places = iota(8);
+  Value visible = anyOf({seen.load(0, {8, 16}, 1), s > 2, !seen.gather(asColumn(places), asRow(iota(16)))});
+  Value rows = all(visible, 1) | any(s < 0, 1);
+  flags.storeWhere(rows, 0, rows);
+  flags.scatter(allOf({rows, places > 2}), places + 8);
+  when(all(visible) & flags.gather(0), [&] { out.store(0, select(visible, s, 0.0)); });
 }
 
 TensorArg tensor(const char *name, DType dtype, int rank) { return {name, dtype, rank}; }
@@ -197,6 +225,18 @@ constexpr GoldenProgram kPrograms[] = {
      }},
     {"turns",
      [] { return record("turns", turns, tensor("x", f32, 2), tensor("sums", f32, 2), tensor("counters", i32, 2)); }},
+    {"random_numbers",
+     [] {
+       return record("random_numbers", randomNumbers, tensor("state", i64, 1), tensor("x", f32, 2),
+                     tensor("dx", f32, 2), tensor("high", i32, 2), ScalarArg{"stream", i32});
+     }},
+    {"pairs",
+     [] { return record("pairs", pairs, tensor("x", f32, 2), tensor("angle", f32, 2), tensor("dx", f32, 2)); }},
+    {"conditions",
+     [] {
+       return record("conditions", conditions, tensor("x", f32, 2), tensor("seen", DType::i1, 2),
+                     tensor("out", f32, 2), tensor("flags", DType::i1, 1));
+     }},
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 // Tests of attention in one call.
 #include "host/host_fixture.h"
 
+#include <cmath>
 #include <cstddef>
 #include <gmock/gmock.h>
 #include <limits>
@@ -34,8 +35,11 @@ TEST(Call, ComputesVariants) {
 }
 
 /// Returns a picture of the keys that each query sees: a row of 'x' and '.' for each query. All scores are 0, and the
-/// value of each key is another unit vector. If the call fails, returns its message.
-std::string seenKeys(const tegula_attention_problem &problem, int64_t queries, int64_t keys) {
+/// value of each key is another unit vector. `numbers` are the bounds of a given window, if there is one, then the
+/// offset of the diagonal. If the call fails, returns its message.
+std::string seenKeys(const tegula_attention_problem &problem, int64_t queries, int64_t keys,
+                     const tegula_block_mask *blocks = nullptr, std::vector<int32_t> numbers = {},
+                     const Context &context = makeContext()) {
   constexpr int64_t dim = 16; // At least as many as there are keys.
   std::vector<float> q(queries * dim), k(keys * dim), v(keys * dim), o(queries * dim), lse(queries);
   for (int64_t key = 0; key < keys; ++key)
@@ -46,13 +50,40 @@ std::string seenKeys(const tegula_attention_problem &problem, int64_t queries, i
   args.v = tensor(v.data(), TEGULA_F32, {1, 1, keys, dim});
   args.o = tensor(o.data(), TEGULA_F32, {1, 1, queries, dim});
   args.lse = tensor(lse.data(), TEGULA_F32, {1, 1, queries});
-  if (const Status status = makeContext().forward(problem, args); !status)
+  args.blocks = blocks;
+  std::vector<tegula_tensor> variant; // Of a given window.
+  for (size_t n = 0; n + 1 < numbers.size(); ++n)
+    variant.push_back(tensor(&numbers[n], TEGULA_I32, {1}));
+  args.variant_tensors = variant.data();
+  args.variant_tensor_count = variant.size();
+  if (!numbers.empty())
+    args.diagonal_offset = tensor(&numbers.back(), TEGULA_I32, {1});
+  if (const Status status = context.forward(problem, args); !status)
     return status.message;
   std::string picture;
   for (int64_t query = 0; query < queries; ++query, picture += ' ')
     for (int64_t key = 0; key < keys; ++key)
       picture += o[query * dim + key] > 0 ? 'x' : '.';
   return picture;
+}
+
+TEST(Call, VisitsTheBlocksThatACallGives) {
+  tegula_attention_problem blocks = problem();
+  blocks.backward = 0;
+  blocks.causal = TEGULA_CAUSAL_TOP_LEFT;
+  blocks.block_mask = TEGULA_BLOCK_MASK_GIVEN;
+  blocks.block_q = 2;
+  blocks.block_k = 3;
+  std::vector<int32_t> partial = {1, 0}, partial_blocks = {0, -1, -1, -1, -1, -1}, full = {0, 2},
+                       full_blocks = {7, 7, 7, 2, 0, 7};
+  const tegula_block_mask mask = {.kv_num_blocks = tensor(partial.data(), TEGULA_I32, {1, 1, 2}),
+                                  .kv_indices = tensor(partial_blocks.data(), TEGULA_I32, {1, 1, 2, 3}),
+                                  .full_kv_num_blocks = tensor(full.data(), TEGULA_I32, {1, 1, 2}),
+                                  .full_kv_indices = tensor(full_blocks.data(), TEGULA_I32, {1, 1, 2, 3})};
+  EXPECT_EQ(seenKeys(blocks, 4, 8, &mask), "x....... xx...... xxx..... xxx..... ");
+  blocks.causal = TEGULA_CAUSAL_NONE;
+  EXPECT_EQ(seenKeys(blocks, 4, 8, &mask), "xxx..... xxx..... xxx...xx xxx...xx ");
+  EXPECT_THAT(seenKeys(blocks, 4, 8), HasSubstr("kv_num_blocks and kv_indices are missing"));
 }
 
 TEST(Call, AMaskAndAVariantHaveOneDiagonal) {
@@ -76,6 +107,168 @@ TEST(Call, AMaskAndAVariantHaveOneDiagonal) {
             "argument 'bottom_right': it is 1, but 'causal' is TEGULA_CAUSAL_TOP_LEFT (1); a problem has one diagonal: "
             "set bottom_right = 0 to count from the first query, or causal = TEGULA_CAUSAL_BOTTOM_RIGHT (2) to count "
             "from the last one");
+}
+
+TEST(Call, ASideOfAWindowMayHaveNoBound) {
+  tegula_attention_problem window = problem();
+  window.backward = 0;
+  window.variants = TEGULA_WINDOW;
+  window.window_left = TEGULA_NO_BOUND;
+  window.window_right = 1;
+  EXPECT_EQ(seenKeys(window, 2, 6), "xx.... xxx... ");
+  window.window_left = 0;
+  window.window_right = TEGULA_NO_BOUND;
+  EXPECT_EQ(seenKeys(window, 2, 6), "xxxxxx .xxxxx ");
+}
+
+/// Decoding with a past compiles once: no length of the past, and no window.
+TEST(Call, TakesTheDiagonalAndTheWindowFromEachCall) {
+  const Context context = makeContext();
+  tegula_attention_problem moved = problem();
+  moved.backward = 0;
+  moved.causal = TEGULA_CAUSAL_TOP_LEFT;
+  moved.diagonal_offset = 1;
+  const auto seen = [&](std::vector<int32_t> numbers) {
+    return seenKeys(moved, 2, 6, nullptr, std::move(numbers), context);
+  };
+  EXPECT_EQ(seen({3}), "xxxx.. xxxxx. ");
+  EXPECT_EQ(seen({-1}), "...... x..... ");
+  EXPECT_EQ(seen({}), "argument 'diagonal_offset': it is missing, but 'diagonal_offset' is set in the plan's problem; "
+                      "pass it, or make the plan without 'diagonal_offset'");
+  moved.causal = TEGULA_CAUSAL_BOTTOM_RIGHT;
+  EXPECT_EQ(seen({-1}), "xxxx.. xxxxx. ");
+  moved.causal = TEGULA_CAUSAL_NONE;
+  EXPECT_EQ(seen({3}), "argument 'diagonal_offset': it is 1, but nothing counts from a diagonal; set it to 0, or set a "
+                       "causal mask, TEGULA_WINDOW, TEGULA_GIVEN_WINDOW, TEGULA_ALIBI, TEGULA_PREFIX_LM or "
+                       "TEGULA_GLOBAL_TOKENS");
+  moved.variants = TEGULA_GIVEN_WINDOW;
+  EXPECT_EQ(seen({1, 0, 2}), ".xx... ..xx.. ");
+  ASSERT_TRUE(isOk(context.setPolicy(TEGULA_LOADED_ONLY)));
+  EXPECT_EQ(seen({-1, 1, 2}), "xxxx.. xxxxx. ");
+  EXPECT_EQ(seen({1, TEGULA_NO_BOUND, 2}), ".xxxxx ..xxxx ");
+  EXPECT_EQ(seen({-1, -1, 0}), "xxxxxx xxxxxx ");
+}
+
+TEST(Call, TakesAnIntervalOfKeysForEachQuery) {
+  tegula_attention_problem intervals = problem();
+  intervals.backward = 0;
+  intervals.variants = TEGULA_KEY_INTERVALS;
+  std::vector<int32_t> begin = {1, 3}, end = {4};
+  std::vector<float> q(2 * 16), k(6 * 16), v(6 * 16), o(2 * 16), lse(2);
+  auto args = make<tegula_forward_args>();
+  args.q = tensor(q.data(), TEGULA_F32, {1, 1, 2, 16});
+  args.k = tensor(k.data(), TEGULA_F32, {1, 1, 6, 16});
+  args.v = tensor(v.data(), TEGULA_F32, {1, 1, 6, 16});
+  args.o = tensor(o.data(), TEGULA_F32, {1, 1, 2, 16});
+  args.lse = tensor(lse.data(), TEGULA_F32, {1, 1, 2});
+  tegula_tensor bounds[] = {tensor(begin.data(), TEGULA_I32, {2}), tensor(end.data(), TEGULA_I32, {1, 1})};
+  args.variant_tensors = bounds;
+  args.variant_tensor_count = 2;
+  const Context context = makeContext();
+  ASSERT_TRUE(isOk(context.forward(intervals, args)));
+  EXPECT_NEAR(lse[0], std::log(3), 1e-6); // All scores are 0.
+  EXPECT_NEAR(lse[1], 0, 1e-6);
+  bounds[0] = tensor(begin.data(), TEGULA_I32, {3});
+  EXPECT_EQ(
+      context.forward(intervals, args).message,
+      "argument 'interval_begin': its size 0 is 3; it must repeat to [batch, seqlen_q] with seqlen_q = 2: it must "
+      "be 1 or 2");
+}
+
+/// Returns a problem in which a query sees a window or global tokens.
+tegula_attention_problem windowOrGlobals(int64_t window_left, int64_t global_tokens) {
+  tegula_attention_problem united = problem();
+  united.any_of[0].variants = TEGULA_WINDOW;
+  united.any_of[0].window_left = window_left;
+  united.any_of[1].variants = TEGULA_GLOBAL_TOKENS;
+  united.any_of[1].global_tokens = global_tokens;
+  return united;
+}
+
+TEST(Call, AQuerySeesTheKeysOfAnySetOfAUnion) {
+  const Context context = makeContext();
+  tegula_attention_problem united = windowOrGlobals(1, 2);
+  united.backward = 0;
+  EXPECT_EQ(seenKeys(united, 6, 6), "xxxxxx xxxxxx xxx... xxxx.. xx.xx. xx..xx ");
+  united.causal = TEGULA_CAUSAL_TOP_LEFT;
+  EXPECT_EQ(seenKeys(united, 6, 6), "x..... xx.... xxx... xxxx.. xx.xx. xx..xx ");
+  united.variants = TEGULA_WINDOW; // Holds besides the union.
+  united.window_left = 4;
+  EXPECT_EQ(seenKeys(united, 6, 6), "x..... xx.... xxx... xxxx.. xx.xx. .x..xx ");
+  united.causal = TEGULA_CAUSAL_BOTTOM_RIGHT;
+  united.variants = 0;
+  EXPECT_EQ(seenKeys(united, 2, 6), "xx.xx. xx..xx ");
+  united.any_of[0] = {}; // Sets may lie anywhere.
+  EXPECT_EQ(seenKeys(united, 2, 6), "xx.... xx.... ");
+  united.any_of[3].variants = TEGULA_WINDOW | TEGULA_GIVEN_WINDOW; // The keys of both windows.
+  united.any_of[3].window_left = 3;
+  united.diagonal_offset = 1;
+  EXPECT_EQ(seenKeys(united, 2, 6, nullptr, {1, 0, 0}, context), "xx.xx. xx..xx ");
+  ASSERT_TRUE(isOk(context.setPolicy(TEGULA_LOADED_ONLY)));
+  EXPECT_EQ(seenKeys(united, 2, 6, nullptr, {4, 0, -1}, context), "xxxx.. xxxxx. ");
+}
+
+/// A mask of the same keys has the same gradients.
+TEST(Call, AUnionHasABackwardPass) {
+  const Context context = makeContext();
+  const auto sees = [](int64_t query, int64_t key) {
+    return query < 3 || key < 3 || (query - 20 <= key && key <= query);
+  };
+  Sequence united(200), masked(200);
+  for (int32_t deterministic : {0, 1}) {
+    tegula_attention_problem problem = windowOrGlobals(20, 3);
+    problem.deterministic = deterministic;
+    ASSERT_TRUE(isOk(context.forward(problem, united.forward())));
+    EXPECT_TRUE(united.isRight(problem, sees));
+    ASSERT_TRUE(isOk(context.backward(problem, united.backward())));
+    std::vector<int8_t> mask;
+    for (int64_t query = 0; query < 200; ++query)
+      for (int64_t key = 0; key < 200; ++key)
+        mask.push_back(sees(query, key));
+    const tegula_tensor tensor = tegula::host::tensor(mask.data(), TEGULA_I8, {200, 200});
+    problem = tegula::test::problem();
+    problem.variants = TEGULA_MASK;
+    tegula_forward_args forward = masked.forward();
+    tegula_backward_args backward = masked.backward();
+    forward.variant_tensors = backward.variant_tensors = &tensor;
+    forward.variant_tensor_count = backward.variant_tensor_count = 1;
+    ASSERT_TRUE(isOk(context.forward(problem, forward)));
+    ASSERT_TRUE(isOk(context.backward(problem, backward)));
+    EXPECT_THAT(united.dq, ::testing::Pointwise(::testing::FloatNear(1e-5f), masked.dq));
+    EXPECT_THAT(united.dk, ::testing::Pointwise(::testing::FloatNear(1e-5f), masked.dk));
+    EXPECT_THAT(united.dv, ::testing::Pointwise(::testing::FloatNear(1e-5f), masked.dv));
+  }
+}
+
+TEST(Call, SaysWhatIsWrongWithAUnion) {
+  const Context context = makeContext();
+  const auto refusal = [&](auto change) {
+    tegula_attention_problem united = windowOrGlobals(1, 2);
+    change(united);
+    return context.supports(united).message;
+  };
+  EXPECT_EQ(refusal([](auto &) {}), "");
+  EXPECT_EQ(refusal([](auto &p) { p.any_of[1].global_tokens = -1; }),
+            "any_of[1]: argument 'global_tokens': it is -1; it must be from 0 to 1073741824");
+  EXPECT_EQ(refusal([](auto &p) { p.any_of[0].window_right = -2; }),
+            "any_of[0]: argument 'window_right': it is -2; it must be from 0 to 1073741824, or -1 for no bound");
+  EXPECT_EQ(refusal([](auto &p) { p.any_of[2].variants = TEGULA_WINDOW | TEGULA_ALIBI; }),
+            "argument 'any_of[2].variants': it is 5; a set may have TEGULA_WINDOW, TEGULA_PREFIX_LM, TEGULA_DOCUMENTS, "
+            "TEGULA_GIVEN_WINDOW, TEGULA_KEY_INTERVALS and TEGULA_GLOBAL_TOKENS, or-ed");
+  EXPECT_EQ(
+      refusal([](auto &p) { p.variants = p.any_of[2].variants = TEGULA_DOCUMENTS; }),
+      "argument 'any_of[2].variants': it is 16, but 'variants' or a set before has the variant 16, too; a variant "
+      "that reads tensors may appear once");
+  EXPECT_EQ(refusal([](auto &p) { p.any_of[2].variants = p.any_of[3].variants = TEGULA_WINDOW; }),
+            "argument 'any_of': its sets take the room of 5, because TEGULA_GLOBAL_TOKENS counts as two; there is room "
+            "for 4");
+  EXPECT_EQ(refusal([](auto &p) { p.variants = TEGULA_GLOBAL_TOKENS; }),
+            "argument 'variants': it is 512; it must be from 0 to 511");
+  EXPECT_THAT(refusal([](auto &p) {
+                p.causal = TEGULA_CAUSAL_TOP_LEFT;
+                p.bottom_right = 1;
+              }),
+              HasSubstr("argument 'bottom_right': it is 1, but 'causal' is TEGULA_CAUSAL_TOP_LEFT (1)"));
 }
 
 TEST(Call, ADiagonalThatNoVariantCountsFromIsNoContradiction) {
@@ -160,6 +353,130 @@ TEST(Call, AGradientOfLseIsNeverDropped) {
   EXPECT_THAT(context.supports(both).message, HasSubstr("argument 'lse_gradient': it is set, but 'backward' is not"));
 }
 
+/// Seed and offset decide which elements are dropped. The gradients are those of the output, because both passes drop
+/// the same elements.
+TEST(Call, TakesTheStateOfDropout) {
+  const Context context = makeContext();
+  tegula_attention_problem dropping = problem();
+  dropping.dropout_p = 0.5;
+  Sequence sequence(20);
+  int64_t state[] = {5, 1};
+  const auto output = [&] {
+    tegula_forward_args forward = sequence.forward();
+    forward.dropout_state = tensor(state, TEGULA_I64, {2});
+    EXPECT_TRUE(isOk(context.forward(dropping, forward)));
+    return sequence.o;
+  };
+  const std::vector<float> first = output();
+  state[1] = 2;
+  EXPECT_NE(output(), first);
+  state[1] = 1;
+  EXPECT_EQ(output(), first);
+  tegula_backward_args backward = sequence.backward();
+  EXPECT_THAT(context.backward(dropping, backward).message,
+              HasSubstr("argument 'dropout_state': it is missing, but 'dropout_p' is set"));
+  backward.dropout_state = tensor(state, TEGULA_I64, {2});
+  ASSERT_TRUE(isOk(context.backward(dropping, backward)));
+  const auto loss = [&] {
+    double sum = 0;
+    const std::vector<float> o = output();
+    for (size_t n = 0; n < o.size(); ++n)
+      sum += double(o[n]) * sequence.d_o[n];
+    return sum;
+  };
+  for (size_t place = 3; place < 320; place += 61) {
+    constexpr float step = 1e-2f;
+    const float before = sequence.k[place], slope = sequence.dk[place];
+    sequence.k[place] = before + step;
+    const double above = loss();
+    sequence.k[place] = before - step;
+    EXPECT_NEAR((above - loss()) / (2 * step), slope, 4e-3) << place;
+    sequence.k[place] = before;
+  }
+}
+
+/// The sink takes probability from the keys, and both passes know it.
+TEST(Call, TakesSinks) {
+  const Context context = makeContext();
+  tegula_attention_problem sinking = problem();
+  sinking.sinks = 1;
+  Sequence sequence(20);
+  std::vector<float> sink = {0.5f}, slope = {7};
+  const auto loss = [&] {
+    tegula_forward_args forward = sequence.forward();
+    forward.sinks = tensor(sink.data(), TEGULA_F32, {1});
+    EXPECT_TRUE(isOk(context.forward(sinking, forward)));
+    double sum = 0;
+    for (size_t n = 0; n < sequence.o.size(); ++n)
+      sum += double(sequence.o[n]) * sequence.d_o[n];
+    return sum;
+  };
+  loss();
+  tegula_backward_args backward = sequence.backward();
+  EXPECT_THAT(context.backward(sinking, backward).message,
+              HasSubstr("argument 'sinks': it is missing, but 'sinks' is set"));
+  backward.sinks = tensor(sink.data(), TEGULA_F32, {1});
+  backward.d_sinks = tensor(slope.data(), TEGULA_F32, {1});
+  ASSERT_TRUE(isOk(context.backward(sinking, backward)));
+  constexpr float step = 1e-2f;
+  sink[0] += step;
+  const double above = loss();
+  sink[0] -= 2 * step;
+  EXPECT_NEAR((above - loss()) / (2 * step), slope[0], 1e-3);
+  EXPECT_GT(std::abs(slope[0]), 1e-2);
+  backward.struct_size = offsetof(tegula_backward_args, sinks); // The size of a host without sinks.
+  EXPECT_TRUE(isOk(context.backward(problem(), backward)));
+}
+
+tegula_argument argumentOf(const tegula_tensor &tensor) {
+  tegula_argument argument{};
+  argument.kind = TEGULA_TENSOR;
+  argument.value.tensor = &tensor;
+  return argument;
+}
+
+/// The keys of a sequence are split in two. Merged, the parts are the whole.
+TEST(Call, MergesParts) {
+  const Context context = makeContext();
+  constexpr int64_t length = 20, dim = 16, half = length / 2;
+  Sequence sequence(length);
+  ASSERT_TRUE(isOk(context.forward(problem(), sequence.forward())));
+  std::vector<float> o_parts(2 * length * dim), lse_parts(2 * length), o(length * dim), lse(length);
+  for (int64_t part = 0; part < 2; ++part) {
+    tegula_forward_args args = sequence.forward();
+    args.k = tensor(&sequence.k[part * half * dim], TEGULA_F32, {1, 1, half, dim});
+    args.v = tensor(&sequence.v[part * half * dim], TEGULA_F32, {1, 1, half, dim});
+    args.o = tensor(&o_parts[part * length * dim], TEGULA_F32, {1, 1, length, dim});
+    args.lse = tensor(&lse_parts[part * length], TEGULA_F32, {1, 1, length});
+    ASSERT_TRUE(isOk(context.forward(problem(), args)));
+  }
+  auto merging = make<tegula_merge_problem>();
+  merging.dtype = TEGULA_F32;
+  merging.value_dim = dim;
+  Expected<Plan> plan = context.mergePlan(merging);
+  ASSERT_TRUE(isOk(plan.status()));
+  const tegula_tensor tensors[] = {tensor(o_parts.data(), TEGULA_F32, {2, 1, 1, length, dim}),
+                                   tensor(lse_parts.data(), TEGULA_F32, {2, 1, 1, length}),
+                                   tensor(o.data(), TEGULA_F32, {1, 1, length, dim}),
+                                   tensor(lse.data(), TEGULA_F32, {1, 1, length})};
+  std::vector<tegula_argument> arguments;
+  for (const tegula_tensor &each : tensors)
+    arguments.push_back(argumentOf(each));
+  auto args = make<tegula_launch_args>();
+  args.arguments = arguments.data();
+  args.argument_count = uint32_t(arguments.size());
+  ASSERT_TRUE(isOk(plan->launch(args)));
+  for (size_t n = 0; n < o.size(); ++n)
+    ASSERT_NEAR(o[n], sequence.o[n], 1e-6) << n;
+  for (size_t n = 0; n < lse.size(); ++n)
+    ASSERT_NEAR(lse[n], sequence.lse[n], 1e-6) << n;
+  EXPECT_THAT(plan->forward(sequence.forward()).message, HasSubstr("tegula_plan_create_merge made it"));
+  merging.value_dim = 12;
+  EXPECT_THAT(context.mergePlan(merging).status().message, HasSubstr("argument 'value_dim': it is 12"));
+  merging.dtype = TEGULA_I8;
+  EXPECT_THAT(context.mergePlan(merging).status().message, HasSubstr("argument 'dtype': it is 5"));
+}
+
 TEST(Call, HasTheSameBitsEachTimeIfItIsDeterministic) {
   const Context context = makeContext();
   tegula_attention_problem ordered = problem();
@@ -173,8 +490,8 @@ TEST(Call, HasTheSameBitsEachTimeIfItIsDeterministic) {
     ASSERT_TRUE(isOk(context.backward(ordered, sequence.backward())));
     EXPECT_EQ(sequence.dq, dq);
   }
-  ordered.reserved = 1;
-  EXPECT_THAT(context.supports(ordered).message, HasSubstr("argument 'reserved': it is 1; it must be from 0 to 0"));
+  ordered.block_mask = 3;
+  EXPECT_THAT(context.supports(ordered).message, HasSubstr("argument 'block_mask': it is 3; it must be from 0 to 2"));
 }
 
 TEST(Call, TakesTheTensorsOfVariants) {
@@ -201,6 +518,101 @@ TEST(Call, TakesTheTensorsOfVariants) {
   backward.variant_gradient_count = 1;
   ASSERT_TRUE(isOk(context.backward(biased, backward)));
   EXPECT_EQ(sequence.dv, sequence.d_o);
+}
+
+/// Masks of every rank, and a mask that ends before the last key.
+TEST(Call, TakesAMaskThatSelectsKeys) {
+  const Context context = makeContext();
+  tegula_attention_problem masked = problem();
+  masked.variants = TEGULA_MASK;
+  Sequence sequence(20);
+  std::vector<int8_t> mask(20 * 20);
+  for (int i = 0; i < 20; ++i)
+    mask[size_t(i * 20 + i)] = i % 2 ? 1 : -128; // Each query sees only its own key.
+  tegula_tensor tensor = tegula::host::tensor(mask.data(), TEGULA_I8, {20, 20});
+  tegula_forward_args forward = sequence.forward();
+  forward.variant_tensors = &tensor;
+  forward.variant_tensor_count = 1;
+  ASSERT_TRUE(isOk(context.forward(masked, forward)));
+  EXPECT_EQ(sequence.o, sequence.v);
+  tegula_backward_args backward = sequence.backward();
+  backward.variant_tensors = &tensor;
+  backward.variant_tensor_count = 1;
+  ASSERT_TRUE(isOk(context.backward(masked, backward)));
+  EXPECT_EQ(sequence.dv, sequence.d_o);
+  std::vector<int8_t> ones(20, 1);
+  tensor = tegula::host::tensor(ones.data(), TEGULA_I8, {1, 1, 20});
+  ASSERT_TRUE(isOk(context.forward(masked, forward)));
+  EXPECT_TRUE(sequence.isRight(problem()));
+  ones[0] = 0;
+  ones[1] = 1;
+  tensor = tegula::host::tensor(ones.data(), TEGULA_I8, {2}); // All queries see key 1 alone.
+  ASSERT_TRUE(isOk(context.forward(masked, forward)));
+  EXPECT_EQ(std::vector(sequence.o.begin(), sequence.o.begin() + 16),
+            std::vector(sequence.v.begin() + 16, sequence.v.begin() + 32));
+  EXPECT_EQ(context.counters()->plans, 1);
+  tensor = tegula::host::tensor(ones.data(), TEGULA_I8, {1, 19, 20});
+  EXPECT_THAT(context.forward(masked, forward).message,
+              HasSubstr("argument 'mask': its size 1 is 19; it must repeat to [batch, heads, seqlen_q, up_to_seqlen_k] "
+                        "with seqlen_q = 20: it must be 1 or 20"));
+}
+
+TEST(Call, TakesABiasInF32BesideQOf16Bits) {
+  const Context context = makeContext();
+  tegula_attention_problem biased = problem();
+  biased.dtype = TEGULA_BF16;
+  biased.backward = 0;
+  biased.variants = TEGULA_BIAS;
+  biased.bias_f32 = 1;
+  constexpr int64_t keys = 3, dim = 16;
+  std::vector<uint16_t> q(dim), k(keys * dim), v(keys * dim), o(dim);
+  std::vector<float> bias = {5, 5, 5 + 0x1p-9f}, lse(1); // The last one has no bf16.
+  tegula_tensor tensor = tegula::host::tensor(bias.data(), TEGULA_F32, {keys});
+  auto args = make<tegula_forward_args>();
+  args.q = tegula::host::tensor(q.data(), TEGULA_BF16, {1, 1, 1, dim});
+  args.k = tegula::host::tensor(k.data(), TEGULA_BF16, {1, 1, keys, dim});
+  args.v = tegula::host::tensor(v.data(), TEGULA_BF16, {1, 1, keys, dim});
+  args.o = tegula::host::tensor(o.data(), TEGULA_BF16, {1, 1, 1, dim});
+  args.lse = tegula::host::tensor(lse.data(), TEGULA_F32, {1, 1, 1});
+  args.variant_tensors = &tensor;
+  args.variant_tensor_count = 1;
+  ASSERT_TRUE(isOk(context.forward(biased, args)));
+  EXPECT_NEAR(lse[0], 5 + std::log(2 + std::exp(0x1p-9)), 1e-6);
+  biased.bias_f32 = 0;
+  EXPECT_THAT(context.forward(biased, args).message,
+              HasSubstr("argument 'bias': its element type is f32; it must be bf16"));
+}
+
+TEST(Call, AConstantBiasHasNoGradient) {
+  const Context context = makeContext();
+  Sequence sequence(20), other(20);
+  std::vector<float> bias(20 * 20), dbias(20 * 20);
+  for (size_t n = 0; n < bias.size(); ++n)
+    bias[n] = float(n % 7) / 4;
+  const tegula_tensor tensor = tegula::host::tensor(bias.data(), TEGULA_F32, {20, 20});
+  tegula_attention_problem biased = problem();
+  biased.variants = TEGULA_BIAS;
+  auto run = [&](Sequence &s, const tegula_tensor *gradients, size_t count) {
+    tegula_forward_args forward = s.forward();
+    forward.variant_tensors = &tensor;
+    forward.variant_tensor_count = 1;
+    tegula_backward_args backward = s.backward();
+    backward.variant_tensors = &tensor;
+    backward.variant_tensor_count = 1;
+    backward.variant_gradients = gradients;
+    backward.variant_gradient_count = count;
+    const auto result = context.forward(biased, forward);
+    return isOk(result) ? context.backward(biased, backward) : result;
+  };
+  tegula_tensor gradient = tegula::host::tensor(dbias.data(), TEGULA_F32, {1, 1, 20, 20});
+  ASSERT_TRUE(isOk(run(sequence, &gradient, 1)));
+  EXPECT_NE(dbias, std::vector<float>(dbias.size()));
+  biased.constant_bias = 1;
+  ASSERT_TRUE(isOk(run(other, nullptr, 0)));
+  EXPECT_EQ(other.dq, sequence.dq);
+  EXPECT_EQ(other.dk, sequence.dk);
+  EXPECT_EQ(other.dv, sequence.dv);
+  EXPECT_THAT(run(other, &gradient, 1).message, HasSubstr("argument 'variant_gradients'"));
 }
 
 TEST(Call, ANewLengthCompilesNothing) {
@@ -236,8 +648,9 @@ TEST(Call, SaysWhatIsWrong) {
   odd.causal = -1;
   expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'causal': it is -1");
   odd = problem();
-  odd.variants = 64;
-  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT, "argument 'variants': it is 64");
+  odd.variants = 512;
+  expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT,
+                "argument 'variants': it is 512; it must be from 0 to 511");
   odd = problem();
   odd.variants = TEGULA_SOFTCAP;
   expectRefused(odd, sequence.forward(), TEGULA_INVALID_ARGUMENT,
@@ -266,10 +679,11 @@ TEST(Call, NamesFieldsAsTheHeaderDoes) {
   EXPECT_TRUE(isOk(context.supports(windows)));
   ++windows.window_left;
   EXPECT_EQ(context.supports(windows).message,
-            "argument 'window_left': it is 1073741825; it must be from 0 to 1073741824");
+            "argument 'window_left': it is 1073741825; it must be from 0 to 1073741824, or -1 for no bound");
   windows.window_left = 0;
-  windows.window_right = -1;
-  EXPECT_EQ(context.supports(windows).message, "argument 'window_right': it is -1; it must be from 0 to 1073741824");
+  windows.window_right = -2;
+  EXPECT_EQ(context.supports(windows).message,
+            "argument 'window_right': it is -2; it must be from 0 to 1073741824, or -1 for no bound");
   tegula_attention_problem capped = problem();
   capped.variants = TEGULA_SOFTCAP;
   capped.softcap = 1e30;

@@ -19,6 +19,7 @@ struct Host {
   std::mutex mutex;
   std::map<std::string, std::string> kept;
   std::vector<tegula_compilation> compilations;
+  std::vector<std::string> kernels, schedules; ///< The names and schedules of finished compilations.
   std::vector<std::thread> threads;
   int64_t allocated = 0, released = 0;
   bool hasMemory = true;
@@ -38,6 +39,10 @@ struct Host {
     hooks.compilation = [](void *user, const tegula_compilation *compilation) {
       const std::lock_guard lock(of(user).mutex);
       of(user).compilations.push_back(*compilation);
+      if (compilation->finished) {
+        of(user).kernels.push_back(compilation->kernel);
+        of(user).schedules.push_back(compilation->schedule);
+      }
     };
     hooks.submit = [](void *user, void (*task)(void *), void *data) { of(user).threads.emplace_back(task, data); };
     hooks.allocate = [](void *user, int64_t bytes, void *) -> void * {
@@ -70,6 +75,15 @@ TEST(Hooks, SeeEveryCompilation) {
   EXPECT_EQ(std::count_if(host.compilations.begin(), host.compilations.end(),
                           [](const auto &c) { return c.finished && c.status == TEGULA_OK && c.milliseconds > 0; }),
             4);
+}
+
+TEST(Hooks, NameEachKernelAndItsSchedule) {
+  Host host;
+  const Context context = makeContext(host.options());
+  ASSERT_TRUE(isOk(context.plan(problem()).status()));
+  EXPECT_EQ(std::count(host.kernels.begin(), host.kernels.end(), "flash2_forward"), 1);
+  for (const std::string &schedule : host.schedules)
+    EXPECT_NE(schedule.find("block_m="), std::string::npos) << schedule;
 }
 
 /// A forked child has none of the executor's threads, and would wait for their work.

@@ -2,6 +2,7 @@
 """Tests that libtegula.py, which PYTHONPATH names, calls the installed library ($LIBTEGULA) on memory of Python's own."""
 
 import ctypes
+import math
 import unittest
 
 import libtegula as tegula
@@ -58,6 +59,70 @@ class LibtegulaTest(unittest.TestCase):
             key = i // DIM % LENGTH
             self.assertAlmostEqual(self.dq[i], 0, places=5)
             self.assertAlmostEqual(self.dv[i], sum(1 / (row + 1) for row in range(key, LENGTH)), places=5)
+
+    def test_a_mask_selects_keys(self):
+        self.problem.causal, self.problem.backward, self.problem.variants = tegula.CAUSAL_NONE, 0, tegula.MASK
+        mask = (ctypes.c_int8 * 4)(0, 1, 0, 1)  # Keys 1 and 3; those beyond are hidden.
+        tensors = (tegula.Tensor * 1)(tegula.Tensor(ctypes.addressof(mask), tegula.I8, 1, (4,), (1,)))
+        self.context.forward(self.problem, tegula.ForwardArgs(
+            scale=1, variant_tensors=tensors, variant_tensor_count=1, **self.views(*"q k v o lse".split())))
+        for i in range(SIZE):
+            self.assertAlmostEqual(self.o[i], 2, places=5)
+
+    def test_a_union_has_the_keys_of_a_window_and_the_first_ones(self):
+        self.problem.backward = 0
+        self.problem.any_of[0] = tegula.KeySet(variants=tegula.WINDOW, window_left=1)
+        self.problem.any_of[1] = tegula.KeySet(variants=tegula.GLOBAL_TOKENS, global_tokens=2)
+        self.context.forward(self.problem, tegula.ForwardArgs(scale=1, **self.views(*"q k v o lse".split())))
+        for i in range(SIZE):
+            row = i // DIM % LENGTH
+            seen = [key for key in range(row + 1) if key < 2 or key >= row - 1]
+            self.assertAlmostEqual(self.o[i], sum(seen) / len(seen), places=5)
+
+    def test_each_call_moves_the_diagonal(self):
+        self.problem.backward, self.problem.diagonal_offset = 0, 1
+        for past in 0, 3:
+            offset = (ctypes.c_int32 * 1)(past)
+            self.context.forward(self.problem, tegula.ForwardArgs(
+                scale=1, diagonal_offset=tegula.Tensor(ctypes.addressof(offset), tegula.I32, 1, (1,), (1,)),
+                **self.views(*"q k v o lse".split())))
+            for i in range(SIZE):
+                self.assertAlmostEqual(self.o[i], min(i // DIM % LENGTH + past, LENGTH - 1) / 2, places=5)
+
+    def test_sinks(self):
+        self.problem.sinks = 1
+        sinks, d_sinks = (ctypes.c_float * HEADS)(*[0.0] * HEADS), (ctypes.c_float * HEADS)()
+        vectors = {name: tegula.Tensor(ctypes.addressof(each), tegula.F32, 1, (HEADS,), (1,))
+                   for name, each in (("sinks", sinks), ("d_sinks", d_sinks))}
+        self.q = type(self.q)()  # All scores are 0, as the sinks are.
+        self.context.forward(self.problem, tegula.ForwardArgs(
+            scale=1, sinks=vectors["sinks"], **self.views(*"q k v o lse".split())))
+        for i in range(SIZE):
+            row = i // DIM % LENGTH
+            self.assertAlmostEqual(self.o[i], row * (row + 1) / 2 / (row + 2), places=5)
+        self.context.backward(self.problem, tegula.BackwardArgs(
+            scale=1, **vectors, **self.views(*"q k v o lse d_o dq dk dv".split())))
+        for head in range(HEADS):
+            expected = -sum(DIM * row * (row + 1) / 2 / (row + 2) ** 2 for row in range(LENGTH))
+            self.assertAlmostEqual(d_sinks[head], expected, places=3)
+
+    def test_merge(self):
+        merge = tegula.Merge(self.context, tegula.MergeProblem(dtype=tegula.F32, value_dim=DIM))
+        rows = HEADS * LENGTH
+        o_parts, lse_parts = (ctypes.c_float * (2 * SIZE))(), (ctypes.c_float * (2 * rows))(*[0.0] * 2 * rows)
+        for i in range(SIZE):
+            o_parts[i], o_parts[SIZE + i] = 1, 3
+        lse_parts[rows] = -math.inf  # The second part of the first row has seen no key.
+        tensors = [tegula.Tensor(ctypes.addressof(o_parts), tegula.F32, 5, (2, 1, HEADS, LENGTH, DIM),
+                                 (SIZE, SIZE, LENGTH * DIM, DIM, 1)),
+                   tegula.Tensor(ctypes.addressof(lse_parts), tegula.F32, 4, (2, 1, HEADS, LENGTH),
+                                 (rows, rows, LENGTH, 1)), view(self.o), view(self.lse)]
+        merge.launch(tensors)
+        self.assertEqual(list(self.o), [1] * DIM + [2] * (SIZE - DIM))
+        self.assertEqual(self.lse[0], 0)
+        self.assertAlmostEqual(self.lse[1], math.log(2), places=6)
+        with self.assertRaisesRegex(RuntimeError, "plan 'merge': expected 4 arguments, got 3"):
+            merge.launch(tensors[:3])
 
     def test_an_error_is_an_exception(self):
         with self.assertRaisesRegex(RuntimeError, "argument 'lse': it has rank 0"):

@@ -88,6 +88,44 @@ TEST(OwnScores, ThatAreRowsOrColumnsRepeat) {
               [](Value score, const ScoreIndex &at, VariantViews) { return 0.0 * score + cast(f32, at.query); });
 }
 
+/// Returns o of queries that see the keys that a tensor of bytes says.
+std::vector<float> outputOf(DType dtype, BlockMask::Source blocks = BlockMask::Source::none) {
+  AttentionProblem problem{.dtype = f32, .head_dim = kDim, .value_dim = kDim};
+  problem.block_mask.source = blocks;
+  problem.variant.name = "bytes";
+  problem.variant.tensors = {{.name = "seen", .dtype = dtype, .axes = {Axis::seqlen_q, Axis::seqlen_k}}};
+  problem.variant.mask = [](const ScoreIndex &at, VariantViews tensors) {
+    Value seen = tensors[0].gather(at.query, at.key);
+    return seen.dtype() == DType::i1 ? seen : seen != 0;
+  };
+  const Expected<AttentionPlan> plan = AttentionPlan::make(problem, *machine().cache, {.block_m = 16, .block_n = 16});
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  std::vector<float> q = numbers(1), k = numbers(2), v = numbers(3), o(kRows * kDim), lse(kRows);
+  std::vector<int8_t> seen(kRows * kRows);
+  for (size_t i = 0; i < seen.size(); ++i)
+    seen[i] = int8_t(i * i % 5) - 1;
+  auto matrix = [](std::vector<float> &x) { return contiguous(x.data(), f32, {1, 1, kRows, kDim}); };
+  const TensorRef tensors[] = {contiguous(seen.data(), i8, {kRows, kRows})};
+  ScratchMemory workspace(
+      *plan->forwardWorkspace({.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = kRows, .seqlen_k = kRows}));
+  const Status status = plan->forward({.q = matrix(q),
+                                       .k = matrix(k),
+                                       .v = matrix(v),
+                                       .o = matrix(o),
+                                       .lse = contiguous(lse.data(), f32, {1, 1, kRows}),
+                                       .variant_tensors = tensors},
+                                      workspace.get());
+  EXPECT_EQ(status.message(), "");
+  return o;
+}
+
+TEST(OwnScores, AMaskReadsConditionsFromBytes) {
+  if (onGpu())
+    GTEST_SKIP() << "the tensors are in the host's memory";
+  EXPECT_EQ(outputOf(DType::i1), outputOf(i8));
+  EXPECT_EQ(outputOf(DType::i1, BlockMask::Source::computed), outputOf(i8, BlockMask::Source::computed));
+}
+
 /// Sizes from which on positions do not fit are refused. Stride 0 lets all keys share one row.
 constexpr int64_t kMostPositions = (int64_t{1} << 30) - 1024;
 

@@ -25,6 +25,11 @@ std::vector<Variant> readyMadeVariants() {
           prefixLm(Alignment::top_left),
           documents(),
           additiveBias(bf16),
+          windowWithGlobals(100, 0, 16, Alignment::bottom_right),
+          combine(either(documents(), prefixLm(Alignment::top_left)), softcap(30)),
+          maskTensor(),
+          givenWindow(Alignment::bottom_right),
+          keyIntervals(),
           combine(combine(softcap(30), alibi(Alignment::top_left)), combine(documents(), additiveBias(f32)))};
 }
 
@@ -77,12 +82,12 @@ TEST(Programs, VariantTensorsComeLastAndTheirGradientsAfterThem) {
 
 TEST(Programs, RefuseMoreTensorsThanTheyCanList) {
   AttentionConfig config = kConfig;
-  config.variant.tensors.resize(9, {.name = "t", .dtype = f32, .axes = {Axis::heads}});
+  config.variant.tensors.resize(16, {.name = "t", .dtype = f32, .axes = {Axis::heads}});
   config.tile_scheduler = TileScheduler::dynamic_persistent;
   EXPECT_EQ(
       recordFlash2Forward(config).status().message(),
-      "a variant has too many tensors and gradients: 10 with the counter of blocks, if there is one; at most 9 are "
-      "supported");
+      "a variant has too many tensors and gradients: 17 with the counter of blocks and the state of dropout, if there "
+      "are any; at most 16 are supported");
 }
 
 TEST(Programs, AreFoundByName) {
@@ -92,7 +97,8 @@ TEST(Programs, AreFoundByName) {
   EXPECT_EQ(unknown.status().message(),
             "there is no attention program 'flash3_forward', only standard_scores, standard_softmax, standard_output, "
             "flash1_forward, flash2_forward, flash2_forward_contain, flash2_backward_preprocess, flash2_backward, "
-            "flash2_backward_postprocess");
+            "flash2_backward_postprocess, flash2_backward_sink, merge, merge_backward, block_states, "
+            "tile_states_of_queries, tile_states_of_keys, visit_lists, visit_ranks");
 }
 
 TEST(Resolve, FillsInBlockSizes) {
@@ -161,8 +167,8 @@ TEST(Resolve, NamesTheFieldItsValueAndWhatIsLegal) {
             "argument 'block_n': it is 2048; it must be from 1 to 1024, or 0 to have it chosen");
   EXPECT_EQ(with([](auto &p) { p.variant = softcap(0); }),
             "argument 'softcap': it is 0; it must be from 1e-30 to 1e30");
-  EXPECT_EQ(with([](auto &p) { p.variant = slidingWindow(3, -1, Alignment::top_left); }),
-            "argument 'window_right': it is -1; it must be from 0 to 1073741824");
+  EXPECT_EQ(with([](auto &p) { p.variant = slidingWindow(3, -2, Alignment::top_left); }),
+            "argument 'window_right': it is -2; it must be from 0 to 1073741824, or -1 for no bound");
   EXPECT_EQ(with([](auto &p) { p.variant = combine(softcap(-1), softcap(1)); }),
             "argument 'softcap': it is -1; it must be from 1e-30 to 1e30");
   EXPECT_EQ(with([](auto &p) { p.variant = combine(documents(), documents()); }),

@@ -4,12 +4,14 @@
 #include "compiler/client/InProcessCompiler.h"
 #include "tegula/attention.h"
 #include "tegula/simt_device.h"
+#include "tegula/variant_trial.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <random>
 #include <vector>
@@ -238,6 +240,36 @@ TEST(Roles, ABiasThatTmaCannotAddressChangesNoBit) {
 TEST(Roles, ABiasIsAdded) {
   const Setting setting{.schedule = kRoles};
   EXPECT_NE(withBias(setting, {0, kQueries * kKeys, kKeys, 1}, 0), attention(setting));
+}
+
+/// A score that depends on the distance to the key in two ways has a branch of its own, besides that of the mask.
+TEST(Roles, ScoresWithTheirOwnBranch) {
+  VariantTrial trial;
+  trial.shape = {.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = 256, .seqlen_k = 256};
+  trial.schedule = {.block_m = 128,
+                    .block_n = 64,
+                    .num_warps = 8,
+                    .num_stages = 2,
+                    .roles = Roles::load,
+                    .overlap = Overlap::pingpong,
+                    .optimistic_softmax = true};
+  trial.problem = {.dtype = bf16, .head_dim = 64, .value_dim = 64};
+  trial.problem.variant = {.name = "near_or_far"};
+  trial.problem.variant.score = [](Value score, const ScoreIndex &at, VariantViews) {
+    return 5.0 * tanh(score / 5.0) + select(at.query - at.key < 16, 0.5, -0.5);
+  };
+  trial.plain.score = [](double score, const ScorePosition &p) {
+    return 5 * std::tanh(score / 5) + (p.query - p.key < 16 ? 0.5 : -0.5);
+  };
+  const std::shared_ptr<Device> device = *simtDevice({.arch = "sm_90a"});
+  const std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
+  KernelCache cache(*compiler, device);
+  for (Causal causal : {Causal::none, Causal::top_left}) {
+    trial.problem.causal = causal;
+    const Expected<VariantReport> report = tryVariant(trial, cache, device);
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_EQ(verdict(*report).message(), "");
+  }
 }
 
 } // namespace

@@ -37,15 +37,19 @@ class DefaultSchedulesFit : public DefaultSchedules {};
 
 TEST_P(DefaultSchedulesFit, ForEveryProgramAndHeadDim) {
   for (const AttentionProgram &program : attentionPrograms())
-    for (int head_dim : {8, 64, 96, 128, 192, 256})
-      for (DType dtype : {f32, bf16}) {
-        Expected<Artifact> artifact = compile(program.name, problemOf(dtype, head_dim, Causal::none), "llvm");
-        EXPECT_TRUE(artifact.ok()) << program.name << " D=" << head_dim << ' ' << toString(dtype) << ": "
-                                   << artifact.status().message();
-      }
+    for (int head_dim : {8, 64, 96, 128, 192, 224, 256})
+      for (DType dtype : {f32, bf16})
+        for (bool contains : {false, true}) {
+          AttentionProblem problem = problemOf(dtype, head_dim, Causal::none);
+          problem.contain_nonfinite = contains;
+          Expected<Artifact> artifact = compile(program.name, problem, "order");
+          EXPECT_TRUE(artifact.ok()) << program.name << " D=" << head_dim << ' ' << toString(dtype)
+                                     << (contains ? " contain_nonfinite: " : ": ") << artifact.status().message();
+        }
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesFit, ::testing::Values("sm_80", "sm_86", "sm_90", "sm_90a"),
+INSTANTIATE_TEST_SUITE_P(Gpus, DefaultSchedulesFit,
+                         ::testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_120"),
                          [](const auto &info) { return info.param; });
 
 /// Returns the largest part of an iteration with MMAs that moves spilled registers. Spills elsewhere cost little: a

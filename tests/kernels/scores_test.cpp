@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests the order of a forward kernel's blocks of queries, and the order in which each block visits its tiles of keys.
 #include "kernels/scores.h"
+#include "kernels/tile_counts.h"
 #include "language/machine.h"
 
 #include <algorithm>
@@ -39,8 +40,26 @@ std::vector<int> visited(const Variant &variant, const Rows &v) {
     Scores scores(config, Q, K, zero, zero, {});
     ScoreStrip strip = scores.ofQueries(constant(DType::index, v.row));
     Var next = zero;
-    strip.visits().forEach([&](Value position) {
-      P.store(next, broadcast(cast(i32, position), {1}));
+    strip.visits().forEach([&](const Visit &tile) {
+      P.store(next, broadcast(cast(i32, tile.position), {1}));
+      next = next + 1;
+    });
+  };
+  language::run(language::testedLanes().front(), Grid{1, 1, 1}, kernel, q, k, positions);
+  return {positions.data.begin(), std::find(positions.data.begin(), positions.data.end(), -1)};
+}
+
+/// Returns the first queries of the tiles that keys `v.row` to `v.row + kBlockN - 1` visit.
+std::vector<int> visitedByKeys(const Variant &variant, const Rows &v) {
+  Array<float> q({1, 1, v.seqlen_q, 8}), k({1, 1, v.seqlen_k, 8});
+  Array<int32_t> positions({kMaxSteps}, -1);
+  const AttentionConfig config = configOf(v, variant, kBlockN);
+  auto kernel = [&](View Q, View K, View P) {
+    Value zero = constant(DType::index, 0);
+    Scores scores(config, Q, K, zero, zero, {});
+    Var next = zero;
+    scores.ofKeys(constant(DType::index, v.row)).visits().forEach([&](const Visit &tile) {
+      P.store(next, broadcast(cast(i32, tile.position), {1}));
       next = next + 1;
     });
   };
@@ -126,6 +145,55 @@ TEST(OrderOfKeys, OfTwoVariantsIsThatOfTheFirstWithAPeak) {
   EXPECT_EQ(alibi(Alignment::bottom_right).peak, Alignment::bottom_right);
 }
 
+TEST(TilesOfAUnion, AreThoseOfItsSets) {
+  const Variant variant = windowWithGlobals(32, 0, 16, Alignment::bottom_right);
+  EXPECT_THAT(visited(variant, {.seqlen_q = 200, .seqlen_k = 200, .row = 160}), ElementsAre(0, 128, 144, 160, 176));
+  EXPECT_THAT(visited(variant, {.seqlen_q = 200, .seqlen_k = 200}),
+              ElementsAre(0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192));
+  EXPECT_THAT(visited(variant, {.seqlen_q = 1, .seqlen_k = 150}), ElementsAre(0, 112, 128, 144)); // A decode step.
+  EXPECT_THAT(visitedByKeys(variant, {.seqlen_q = 200, .seqlen_k = 200, .row = 160}), ElementsAre(0, 160, 192));
+  EXPECT_THAT(visitedByKeys(variant, {.seqlen_q = 200, .seqlen_k = 200}), ElementsAre(0, 32, 64, 96, 128, 160, 192));
+}
+
+TEST(TilesOfAUnion, LieInTheCommonPart) {
+  const Variant variant = windowWithGlobals(32, 8, 16, Alignment::top_left);
+  const Rows rows{.seqlen_q = 200, .seqlen_k = 200, .row = 0, .causal = Causal::top_left};
+  EXPECT_THAT(visited(variant, rows), ElementsAre(0, 16));
+  EXPECT_THAT(visitedByKeys(variant, {.seqlen_q = 200, .seqlen_k = 200, .row = 96, .causal = Causal::top_left}),
+              ElementsAre(96, 128));
+}
+
+/// An interval that is empty touches no tile, though its bounds lie in one.
+TEST(TilesOfAUnion, AreNoneOfAnEmptySet) {
+  const Variant variant = combine(windowWithGlobals(32, 0, 0, Alignment::top_left), peaked(Alignment::top_left));
+  EXPECT_THAT(visited(variant, {.seqlen_q = 200, .seqlen_k = 70, .row = 128}), ElementsAre());
+  EXPECT_THAT(visited(variant, {.seqlen_q = 200, .seqlen_k = 200, .row = 128}), ElementsAre(128, 144, 96, 112));
+}
+
+/// The cost model of the tuner counts tiles by the rule of the kernels.
+TEST(TileCounts, AreAsManyAsAKernelVisits) {
+  const Variant variants[] = {
+      {},
+      slidingWindow(32, 8, Alignment::top_left),
+      slidingWindow(kNoBound, 40, Alignment::top_left),
+      windowWithGlobals(24, 4, 16, Alignment::top_left),
+      combine(windowWithGlobals(0, 0, 40, Alignment::top_left), slidingWindow(kNoBound, 20, Alignment::top_left)),
+      either(slidingWindow(16, 0, Alignment::top_left), globalTokens(0, Alignment::top_left))};
+  const Schedule schedule{.block_m = kBlockM, .block_n = kBlockN};
+  for (const auto &[queries, keys] : {std::pair(96, 70), std::pair(20, 150)})
+    for (const Causal causal : {Causal::none, Causal::top_left})
+      for (const Variant &variant : variants) {
+        SCOPED_TRACE(variant.name + " " + std::to_string(queries) + " " + std::to_string(keys));
+        const AttentionProblem problem{.causal = causal, .variant = variant};
+        const ModelledLaunch launch{.shape = {1, 1, 1, queries, keys}};
+        const TileCounts tiles(problem, launch, schedule);
+        for (int64_t row = -kBlockM / 2; row < queries; row += kBlockM)
+          EXPECT_EQ(tiles.ofQueries(row), visited(variant, {queries, keys, row, causal}).size()) << row;
+        for (int64_t key = 0; key < keys; key += 2 * kBlockN)
+          EXPECT_EQ(tiles.ofKeys(key), visitedByKeys(variant, {queries, keys, key, causal}).size()) << key;
+      }
+}
+
 /// Returns the errors of a program that uses a variant's functions.
 std::string errorsOf(const Variant &variant) {
   const AttentionConfig config = configOf({}, variant, kBlockN);
@@ -133,9 +201,9 @@ std::string errorsOf(const Variant &variant) {
     Value zero = constant(DType::index, 0);
     Scores scores(config, Q, K, zero, zero, {});
     ScoreStrip strip = scores.ofQueries(zero);
-    S.store(0, strip.masked(fill({kBlockM, kBlockN}, 1.0), zero));
+    S.store(0, strip.masked(fill({kBlockM, kBlockN}, 1.0), {zero}));
     for (const ScoreStrip &visited : {strip, scores.ofKeys(zero)})
-      visited.visits().forEach([&](Value position) { S.store(position, fill({kBlockM, kBlockN}, 1.0)); });
+      visited.visits().forEach([&](const Visit &tile) { S.store(tile.position, fill({kBlockM, kBlockN}, 1.0)); });
   };
   Expected<Program> program =
       record("kernel", kernel, TensorArg{"q", f32, 4}, TensorArg{"k", f32, 4}, TensorArg{"s", f32, 2});
@@ -150,8 +218,12 @@ TEST(FunctionsOfAVariant, MayReturnWhatTheyMust) {
   Variant variant{.name = "legal"};
   variant.mask = [](const ScoreIndex &at, VariantViews) { return at.key <= 3; };
   variant.score = [](Value score, const ScoreIndex &, VariantViews) { return cast(bf16, score); };
-  variant.ranges = {{[](Value query, const HeadIndex &, VariantViews) -> Interval { return {query, query + 1}; },
-                     [](Value key, const HeadIndex &at, VariantViews) -> Interval { return {key, at.seqlen_q}; }}};
+  variant.ranges = {{[](Value query, const HeadIndex &, VariantViews) -> Interval {
+                       return {query, query + 1};
+                     },
+                     [](Value key, const HeadIndex &at, VariantViews) -> Interval {
+                       return {key, at.seqlen_q};
+                     }}};
   EXPECT_EQ(errorsOf(variant), "");
   EXPECT_EQ(errorsOf(combine(variant, softcap(30))), "");
 }
@@ -236,6 +308,9 @@ TEST(FunctionsOfAVariant, AreAScoreAndBoundsToo) {
                                                       "it must return an Interval of two integers"));
   variant.ranges = {{legal, half}};
   EXPECT_THAT(errorsOf(variant), ::testing::HasSubstr("Variant 'mine': queries of a VisibleRange returned"));
+  variant.ranges = {};
+  variant.any_of = {{.ranges = {{legal, legal}}}, {.ranges = {{half, legal}}}};
+  EXPECT_THAT(errorsOf(variant), ::testing::StartsWith(atLine(line + 6, "Variant 'mine': keys of a VisibleRange")));
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // The rows of kernels/schedules.json: each is reached by its example, and its schedule is legal where the row is used.
 #include "compiler/client/InProcessCompiler.h"
 #include "kernels/schedules.h"
+#include "tegula/attention_words.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -64,6 +65,8 @@ std::vector<ShippedRow> shippedRows() {
     problem.causal = example.contains("causal") ? Causal::bottom_right : Causal::none;
     problem.variant = variantOf(example.value("variant", ""), problem.dtype, problem.causal);
     problem.contain_nonfinite = example.value("contain_nonfinite", false);
+    problem.dropout_p = example.value("dropout", 0.0);
+    problem.block_mask.source = *parseBlockMask(example.value("block_mask", "none"));
     problem.expected.seqlen_q = problem.expected.seqlen_k = example["seqlen"];
     problem.algorithm = example.value("algorithm", "") == "flash1" ? Algorithm::flash1 : Algorithm::flash2;
     row.program = json.value("program", problem.algorithm == Algorithm::flash1 ? "flash1_forward" : "flash2_forward");

@@ -212,7 +212,8 @@ TEST_P(Control, BranchesChooseTilesAndScalars) {
         Value row = programId(0);
         Var x = A.at(row).load(0, {9});
         Var factor = constant(f32, 1);
-        when(row % 2 == 0, [&] { x = x + 100, factor = constant(f32, 2); }, [&] { when(row == 3, [&] { x = -x; }); });
+        when(
+            row % 2 == 0, [&] { x = x + 100, factor = constant(f32, 2); }, [&] { when(row == 3, [&] { x = -x; }); });
         Y.at(row).store(0, x * factor);
       },
       a, y);
@@ -270,7 +271,10 @@ TEST_P(Control, BranchesInBranchesKeepWhatTheyDoNotChange) {
         Value path = programId(0);
         Var first = fill({8}, 1.0), second = fill({8}, 1.0);
         for ([[maybe_unused]] Value i : range(0, 4)) {
-          when(path > 0, [&] { when(path == 1, [&] { second = second + 10; }, [&] { first = first + 100; }); });
+          when(path > 0, [&] {
+            when(
+                path == 1, [&] { second = second + 10; }, [&] { first = first + 100; });
+          });
           first = first + 1;
         }
         X.at(path).store(0, first);
@@ -386,6 +390,82 @@ TEST_P(Control, ALoadSeesTheStoreBeforeIt) {
   for (int64_t i = 0; i < 10; ++i) {
     EXPECT_EQ(x(i), 256);
     EXPECT_EQ(y(i), 256 + 128);
+  }
+}
+
+TEST_P(Control, OnlineSoftmaxBeginsWithASink) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  auto s = Array<float>::random({7, 24}, 6), v = Array<float>::random({24, 12}, 7);
+  for (float sink : {-infinity, -50.0f, 0.25f, 90.0f}) {
+    Array<float> sinks({1}), o({7, 12}), lse({7}), l({7}), m({7}), unseen({7, 12}), unseen_lse({7});
+    sinks(0) = sink;
+    run(
+        [](View S, View V, View Sinks, View O, View Lse, View M, View L, View Unseen, View UnseenLse) {
+          OnlineSoftmax softmax(7, 12, Sinks.gather(0)), none(7, 12, Sinks.gather(0));
+          for (Value j : range(0, S.dim(1), 8)) // The first 8 keys of row 3 are hidden.
+            softmax.update(select((asColumn(iota(7)) == 3) & (asRow(iota(8)) + cast(i32, j) < 8),
+                                  -std::numeric_limits<double>::infinity(), S.load({0, j}, {7, 8})),
+                           V.load({j, 0}, {8, 12}));
+          O.store(0, softmax.output());
+          Lse.store(0, softmax.logSumExp());
+          M.store(0, softmax.max());
+          L.store(0, softmax.sum());
+          Unseen.store(0, none.output());
+          UnseenLse.store(0, none.logSumExp());
+        },
+        s, v, sinks, o, lse, m, l, unseen, unseen_lse);
+    for (int64_t i = 0; i < 7; ++i) {
+      double sum = std::exp(double{sink}), first = 0;
+      for (int64_t j = i == 3 ? 8 : 0; j < 24; ++j)
+        sum += std::exp(double{s(i, j)}), first += std::exp(double{s(i, j)}) * v(j, 0);
+      EXPECT_NEAR(o(i, 0), first / sum, 1e-6);
+      EXPECT_NEAR(lse(i), std::log(sum), 1e-5);
+      EXPECT_NEAR(m(i) + std::log(double{l(i)}), std::log(sum), 1e-5);
+      EXPECT_EQ(unseen(i, 0), 0);
+      EXPECT_EQ(unseen_lse(i), sink);
+    }
+  }
+}
+
+/// The keys are split in three. Row 2 sees no key of the second part, whose output is NaN there, and row 5 sees none.
+TEST_P(Control, SoftmaxPartsAreMerged) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  auto s = Array<float>::random({7, 24}, 6, -20, 20), v = Array<float>::random({24, 12}, 7);
+  for (int64_t j = 0; j < 24; ++j) {
+    s(5, j) = -infinity;
+    if (j / 8 == 1)
+      s(2, j) = -infinity;
+  }
+  Array<float> o({7, 12}), lse({7}), mixed({7, 12});
+  run(
+      [](View S, View V, View O, View Lse, View Mixed) {
+        const auto part = [&](int first) {
+          OnlineSoftmax softmax(7, 12);
+          softmax.update(S.load({0, first}, {7, 8}), V.load({first, 0}, {8, 12}));
+          Value unseen = asColumn(softmax.logSumExp() == -std::numeric_limits<double>::infinity());
+          return SoftmaxPart{select(unseen, std::numeric_limits<double>::quiet_NaN(), softmax.output()),
+                             softmax.logSumExp()};
+        };
+        const SoftmaxPart parts[] = {part(0), part(8), part(16)};
+        const SoftmaxPart whole = mergeSoftmax(parts);
+        O.store(0, whole.output);
+        Lse.store(0, whole.lse);
+        OnlineSoftmax softmax(7, 12); // Parts and tiles of keys may come in any order.
+        softmax.merge(parts[2].output, parts[2].lse);
+        softmax.update(S.load({0, 0}, {7, 16}), V.load(0, {16, 12}));
+        Mixed.store(0, softmax.output());
+      },
+      s, v, o, lse, mixed);
+  for (int64_t i = 0; i < 7; ++i) {
+    double sum = 0, first = 0;
+    for (int64_t j = 0; j < 24; ++j)
+      sum += std::exp(double{s(i, j)}), first += std::exp(double{s(i, j)}) * v(j, 0);
+    EXPECT_NEAR(o(i, 0), i == 5 ? 0 : first / sum, 2e-6);
+    EXPECT_NEAR(mixed(i, 0), i == 5 ? 0 : first / sum, 2e-6);
+    if (i == 5)
+      EXPECT_EQ(lse(i), -infinity);
+    else
+      EXPECT_NEAR(lse(i), std::log(sum), 1e-5);
   }
 }
 

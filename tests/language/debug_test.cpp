@@ -290,6 +290,21 @@ TEST_P(Debug, RowsBeyondTheEndAreNoError) {
               HasSubstr(": - makes the first NaN: element [3, 0] of f32 [8, 16] in program instance 1, 0, 0"));
 }
 
+TEST_P(Debug, WhatAConditionOrAPlaceDropsIsNoError) {
+  Array<float> x({8}, 1), y({8}), z({8});
+  x(3) = -1;
+  auto kernel = [&](View X, View Y, View Z) {
+    Value at = iota(8), square = X.load(0, {8});
+    Y.storeWhere(at != 3, 0, log(square));
+    Z.scatter(sqrt(square), select(at == 3, -1, at));
+  };
+  Status status = launch(FiniteCheck::nan, Grid{1, 1, 1}, kernel, x, y, z);
+  EXPECT_TRUE(status.ok()) << status.message();
+  x(4) = -1;
+  status = launch(FiniteCheck::nan, Grid{1, 1, 1}, kernel, x, y, z);
+  EXPECT_THAT(status.message(), HasSubstr("log makes the first NaN: element [4]"));
+}
+
 TEST_P(Debug, FindsInfinitiesIfAsked) {
   Array<float> x({8}, 1), y({8});
   x(6) = 0;

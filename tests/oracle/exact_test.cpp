@@ -6,6 +6,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
+#include <string>
 #include <utility>
 
 namespace tegula::oracle {
@@ -51,6 +52,52 @@ void expectGradientsMatchSlopes(const Shape &shape, const Rules &rules, const st
        {Pair{&Inputs::q, &Gradients::dq}, Pair{&Inputs::k, &Gradients::dk}, Pair{&Inputs::v, &Gradients::dv}})
     for (size_t n = 0; n < (inputs.*input).size(); ++n)
       EXPECT_NEAR((gradients.*gradient)[n], slope(shape, rules, inputs, upstream, input, n), 1e-4) << "element " << n;
+}
+
+TEST(Exact, AUnionSeesWhatOneOfItsSetsSees) {
+  std::vector<Rules> sets(2);
+  addWindow(sets[0], kSmall, 1, 0, Corner::bottom_right);
+  addGlobals(sets[1], kSmall, 3, Corner::bottom_right); // The key of query 0 is 2.
+  Rules rules;
+  addAnyOf(rules, sets);
+  addCausal(rules, kSmall, Corner::bottom_right);
+  const std::string expected[] = {"111....", "1111...", "11111..", "111.11.", "111..11"};
+  for (int64_t query = 0; query < kSmall.seqlen_q; ++query)
+    for (int64_t key = 0; key < kSmall.seqlen_k; ++key)
+      EXPECT_EQ(rules.sees({0, 0, query, key}), expected[query][key] == '1') << query << ' ' << key;
+}
+
+/// Queries 0 and 1 see no key, and the third sink is none.
+TEST(Exact, GradientsOfSinksMatchFiniteDifferences) {
+  Shape shape = kSmall;
+  std::swap(shape.seqlen_q, shape.seqlen_k);
+  Rules rules;
+  addCausal(rules, shape, Corner::bottom_right);
+  rules.sinks = {0.5f, -2, -float(infinity), 3};
+  const Upstream upstream{normalNumbers(shape.sizeO(), f32, 2), normalNumbers(shape.sizeLse(), f32, 3)};
+  expectGradientsMatchSlopes(shape, rules);
+  const Inputs inputs = makeInputs(shape, 0.5, f16, Family::normal, 1);
+  const Outputs out = forward(shape, rules, 0.5, inputs);
+  const Gradients gradients = backward(shape, rules, 0.5, inputs, upstream.d_o, upstream.d_lse);
+  for (size_t head = 0; head < 4; ++head) {
+    EXPECT_EQ(out.lse[head * size_t(shape.seqlen_q)], rules.sinks[head]);
+    if (head == 2) {
+      EXPECT_EQ(gradients.d_sinks[head], 0);
+      continue;
+    }
+    Rules above = rules, below = rules;
+    above.sinks[head] += 0x1p-10f;
+    below.sinks[head] -= 0x1p-10f;
+    // Rows without a key have lse = -inf in the third head, whose loss does not change.
+    double change = 0;
+    const Outputs high = forward(shape, above, 0.5, inputs), low = forward(shape, below, 0.5, inputs);
+    for (size_t n = 0; n < high.o.size(); ++n)
+      change += (high.o[n] - low.o[n]) * upstream.d_o[n];
+    for (size_t n = 0; n < high.lse.size(); ++n)
+      if (high.lse[n] != low.lse[n])
+        change += (high.lse[n] - low.lse[n]) * upstream.d_lse[n];
+    EXPECT_NEAR(gradients.d_sinks[head], change * 0x1p9, 1e-5);
+  }
 }
 
 TEST(Exact, GradientsMatchFiniteDifferences) { expectGradientsMatchSlopes(kSmall, {}); }

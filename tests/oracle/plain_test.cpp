@@ -112,6 +112,7 @@ TEST(Plain, FewRowsTakeMoreRuns) {
   EXPECT_EQ(plainRuns({.heads = 2, .seqlen_q = 256}), 8);
   EXPECT_EQ(plainRuns({.heads = 2, .seqlen_q = 1024}), 4);
   EXPECT_EQ(plainRuns({}), 16);
+  EXPECT_EQ(plainRuns({.heads = 2, .seqlen_q = 1024}, 0.25), 8);
 }
 
 Error errorOf(const std::vector<float> &x, const std::vector<double> &plain, const std::vector<double> &exact,

@@ -44,6 +44,11 @@ private:
       return;
     case Op::store:
       return view(node).store(position(node, 1), operand(node, 0));
+    case Op::storeWhere:
+      return view(node).storeWhere(operand(node, 1), position(node, 2), operand(node, 0));
+    case Op::scatter:
+      return view(node).scatter(operand(node, 0), *values_[size_t(node.operands[1])],
+                                *values_[size_t(node.operands[2])]);
     case Op::atomicAdd:
       return view(node).atomicAdd(position(node, 1), operand(node, 0));
     case Op::var:
@@ -61,11 +66,15 @@ private:
     case Op::when:
       if (node.otherwise.empty())
         return tegula::when(operand(node, 0), [&] { run(node.then); });
-      return tegula::when(operand(node, 0), [&] { run(node.then); }, [&] { run(node.otherwise); });
+      return tegula::when(
+          operand(node, 0), [&] { run(node.then); }, [&] { run(node.otherwise); });
     case Op::softmax:
       softmaxes_[node.id] = std::make_unique<OnlineSoftmax>(node.shape[0], node.shape[1]);
       return;
     case Op::update:
+      if (node.operands.size() == 3)
+        return softmaxes_.at(node.subject)
+            ->update(operand(node, 0), operand(node, 1), values_[size_t(node.operands[2])]);
       return softmaxes_.at(node.subject)->update(operand(node, 0), operand(node, 1));
     default:
       values_[size_t(node.id)].emplace(value(node));
@@ -86,6 +95,10 @@ private:
       return view(node).load(position(node, 0), node.shape, node.number);
     case Op::gather:
       return view(node).gather(*values_[size_t(node.operands[0])], *values_[size_t(node.operands[1])]);
+    case Op::randomByte:
+      return randomBytes(keyOf(node), operand(node, 0), operand(node, 1));
+    case Op::randomNumber:
+      return random(keyOf(node), operand(node, 0), operand(node, 1));
     case Op::read:
       return *variables_.at(node.subject);
     case Op::output:
@@ -100,6 +113,8 @@ private:
                                        : select(x, operand(node, 1), operand(node, 2));
   }
 
+  static RandomKey keyOf(const Node &node) { return {int64_t(node.number), kRandomOffset, kRandomStream}; }
+
   Value unary(const Node &node, Operand x) {
     switch (node.op) {
     case Op::transpose:
@@ -110,6 +125,8 @@ private:
       return asRow(x);
     case Op::broadcast:
       return broadcast(x, node.shape);
+    case Op::columns:
+      return columns(x, node.first, node.first + node.step * (node.shape.back() - 1) + 1, node.step);
     case Op::neg:
       return -x;
     case Op::abs:
@@ -132,6 +149,10 @@ private:
       return reduceMax(x, node.axis);
     case Op::smallest:
       return reduceMin(x, node.axis);
+    case Op::anyAlong:
+      return any(x, node.axis);
+    case Op::allAlong:
+      return all(x, node.axis);
     case Op::cumsum:
       return cumsum(x, node.axis, node.reverse);
     default:
@@ -165,6 +186,10 @@ private:
       return x <= y;
     case Op::equal:
       return x == y;
+    case Op::join:
+      return joinColumns(x, y);
+    case Op::interleave:
+      return interleaveColumns(x, y);
     case Op::both:
       return x & y;
     case Op::either:

@@ -8,6 +8,7 @@
 #include "tegula/cuda_device.h"
 #include "tegula/device.h"
 #include "tegula/kernel.h"
+#include "tegula/record.h"
 #include "tegula/simt_device.h"
 #include "tegula/tensor.h"
 
@@ -33,7 +34,7 @@ namespace {
 
 /// Returns the bits of a number that the type represents.
 uint32_t toBits(DType dtype, double x) {
-  if (dtype == i32)
+  if (dtype == i32 || dtype == DType::i1)
     return static_cast<uint32_t>(static_cast<int32_t>(x));
   const auto number = static_cast<float>(x);
   uint32_t bits;
@@ -77,7 +78,7 @@ public:
     before_ = storage_;
   }
 
-  TensorRef ref() { return *contiguous(data(), tensor_.dtype, tensor_.shape); }
+  TensorRef ref() { return *contiguous(data(), inMemory(tensor_.dtype), tensor_.shape); }
   /// Returns the tensor in a device's own memory, with its margins.
   Expected<TensorRef> refOn(Device &device) {
     Expected<Buffer> buffer = device.allocate(static_cast<int64_t>(bytes_ + 2 * kMargin));
@@ -86,7 +87,7 @@ public:
     device_ = std::move(*buffer);
     if (Status status = device.copyToDevice(device_.data(), data() - kMargin, device_.bytes()); !status.ok())
       return status;
-    return contiguous(static_cast<unsigned char *>(device_.data()) + kMargin, tensor_.dtype, tensor_.shape);
+    return contiguous(static_cast<unsigned char *>(device_.data()) + kMargin, inMemory(tensor_.dtype), tensor_.shape);
   }
   /// Copies what a device has written.
   Status readBack(Device &device) { return device.copyToHost(data() - kMargin, device_.data(), device_.bytes()); }

@@ -21,16 +21,22 @@ enum class Op : uint8_t {
   dim,
   iota,
   fill,
-  // Memory. The operands of load, store and atomicAdd are the position; the tile comes first.
+  // Memory. The operands of load, store and atomicAdd are the position; the tile comes first, then a condition. The
+  // operands of gather and scatter are a row and a column.
   load,
   gather,
   store,
+  storeWhere,
+  scatter,
   atomicAdd,
   // Shapes.
   transpose,
   asColumn,
   asRow,
   broadcast,
+  columns, ///< From `first` on, `step` apart.
+  join,
+  interleave,
   // Elementwise.
   add,
   sub,
@@ -63,6 +69,11 @@ enum class Op : uint8_t {
   smallest,
   cumsum,
   any,
+  anyAlong,
+  allAlong,
+  // Random numbers at a row and a column, which are the operands. The seed is `number`.
+  randomByte,
+  randomNumber,
   // Variables: a Var with its first value, its value here, and an assignment.
   var,
   read,
@@ -70,11 +81,15 @@ enum class Op : uint8_t {
   // Control flow: `then` is the body of a loop.
   loop,
   when,
-  // An OnlineSoftmax, an update with scores and values, and its output.
+  // An OnlineSoftmax, an update with scores, values and perhaps the elements that it keeps, and its output.
   softmax,
   update,
   output,
 };
+
+/// Offset and stream of all random numbers.
+inline constexpr int64_t kRandomOffset = int64_t{5} << 30;
+inline constexpr int32_t kRandomStream = 6;
 
 struct Node;
 using Region = std::vector<Node>;
@@ -88,8 +103,9 @@ struct Node {
   std::vector<int> operands = {}; ///< Ids.
   int tensor = -1;                ///< Index of a tensor.
   int subject = -1;               ///< Id of the var, or of the softmax.
-  double number = 0;              ///< A constant, or what a load reads outside a tensor.
-  int axis = 0;                   ///< Axis of dim, sum, largest, smallest and cumsum.
+  double number = 0;              ///< A constant, what a load reads outside a tensor, or a seed.
+  int axis = 0;                   ///< Axis of dim, and of what combines elements along one.
+  int64_t first = 0, step = 1;    ///< First column and step of columns.
   bool reverse = false;           ///< A cumsum runs from the last element on.
   bool perInstance = false;       ///< The tensor is a slice `.at(programId(0))`.
   Region then = {}, otherwise = {};

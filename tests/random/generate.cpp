@@ -209,7 +209,7 @@ private:
 
   /// Returns a condition that broadcasts to a matrix [m, n].
   Known mask(int64_t m, int64_t n, int depth) {
-    switch (c_.below(depth > 0 ? 6 : 4)) {
+    switch (c_.below(depth > 0 ? 9 : 6)) {
     case 0:
       return compare(Op::less, asMatrix(numbers(n, position()), true), sizeOfDimension());
     case 1:
@@ -222,7 +222,22 @@ private:
     case 3:
       return compare(Op::less, asMatrix(numbers(m, position()), false), sizeOfDimension());
     case 4:
+      return compare(Op::less, drawn(Op::randomByte, m, n), {whole(c_.of({128, 230, 1})), i32, {}});
+    case 5:
+      return load(DType::i1, {m, n});
+    case 6:
       return compare(Op::less, matrix(f32, m, n, depth - 1), number(c_.of({0.0, 0.3, -0.7})));
+    case 7: {
+      const int axis = c_.chance(70) ? 1 : 0;
+      const int64_t other = size(), left = axis == 1 ? m : n;
+      Known tested = mask(axis == 1 ? m : other, axis == 1 ? other : n, depth - 1);
+      const Shape whole = axis == 1 ? Shape{m, other} : Shape{other, n};
+      tested = emit({.op = Op::broadcast, .dtype = DType::i1, .shape = whole, .operands = {tested.id}});
+      Node node{.op = c_.of({Op::anyAlong, Op::allAlong}), .dtype = DType::i1, .shape = {left}};
+      node.operands = {tested.id};
+      node.axis = axis;
+      return asMatrix(emit(std::move(node)), axis == 0);
+    }
     default: {
       const Known a = mask(m, n, depth - 1), b = mask(m, n, depth - 1);
       const Known joined = compare(c_.of({Op::both, Op::either}), a, b);
@@ -231,6 +246,16 @@ private:
       return emit({.op = Op::negation, .dtype = DType::i1, .shape = joined.shape, .operands = {joined.id}});
     }
     }
+  }
+
+  /// Returns random numbers [m, n], whose rows may lie along either dimension.
+  Known drawn(Op op, int64_t m, int64_t n) {
+    Known row = asMatrix(numbers(m, position()), false), column = asMatrix(numbers(n, position()), true);
+    if (c_.chance(30))
+      std::swap(row, column);
+    Node node{.op = op, .dtype = op == Op::randomByte ? i32 : f32, .shape = {m, n}, .operands = {row.id, column.id}};
+    node.number = c_.of({3, -1});
+    return emit(std::move(node), op == Op::randomByte ? 255 : 1);
   }
 
   // Tiles.
@@ -384,6 +409,8 @@ private:
       return *known;
     if (dtype != f32 || c_.chance(40))
       return load(dtype, {m, n});
+    if (c_.chance(10))
+      return drawn(Op::randomNumber, m, n);
     if (c_.chance(15))
       return emit({.op = Op::fill, .dtype = f32, .shape = {m, n}, .number = 0.5});
     return castTo(f32, load(small_, {m, n}));
@@ -396,7 +423,9 @@ private:
   }
 
   Known narrow(DType dtype, int64_t m, int64_t n, int depth) {
-    const uint32_t kind = c_.below(10);
+    const uint32_t kind = c_.below(11);
+    if (kind == 10 && n <= 128)
+      return columns(dtype, m, n, depth);
     if (kind < 4)
       return leaf(dtype, m, n);
     if (kind < 6)
@@ -411,8 +440,29 @@ private:
     return emit({.op = Op::transpose, .dtype = dtype, .shape = {m, n}, .operands = {x.id}}, x.bound);
   }
 
+  /// Returns n columns of a matrix that has more, or two matrices that are joined to n columns.
+  Known columns(DType dtype, int64_t m, int64_t n, int depth) {
+    if (n > 1 && c_.chance(50)) {
+      const bool interleaves = n % 2 == 0 && c_.chance(50);
+      const int64_t left = n % 2 == 0 && c_.chance(60) ? n / 2 : 1 + c_.below(uint32_t(n) - 1);
+      const int64_t ofLeft = interleaves ? n / 2 : left;
+      const Known a = matrix(dtype, m, ofLeft, depth - 1), b = matrix(dtype, m, n - ofLeft, depth - 1);
+      Node node{.op = interleaves ? Op::interleave : Op::join, .dtype = dtype, .shape = {m, n}};
+      node.operands = {a.id, b.id};
+      return emit(std::move(node), std::max(a.bound, b.bound));
+    }
+    Node node{.op = Op::columns, .dtype = dtype, .shape = {m, n}};
+    node.step = c_.of({1, 1, 2, 3});
+    node.first = c_.of<int64_t>({0, n, 1, 5});
+    const int64_t last = node.first + node.step * (n - 1);
+    const int64_t size = c_.chance(50) ? std::max(last + 1, 2 * n) : last + 1 + c_.below(4);
+    const Known x = matrix(dtype, m, size, depth - 1);
+    node.operands = {x.id};
+    return emit(std::move(node), x.bound);
+  }
+
   Known wide(int64_t m, int64_t n, int depth) {
-    const uint32_t kind = c_.below(12);
+    const uint32_t kind = c_.below(13);
     if (kind == 0)
       return leaf(f32, m, n);
     if (kind < 5 && dots_ < kMaxDots)
@@ -437,6 +487,10 @@ private:
       for (size_t i = variables_.size(); i-- > 0;)
         if (variables_[i].shape == Shape{m, n})
           return readOf(variables_[i]);
+      return elementwise(matrix(f32, m, n, depth - 1), depth - 1);
+    case 12:
+      if (n <= 128)
+        return columns(f32, m, n, depth);
       [[fallthrough]];
     default:
       return elementwise(matrix(f32, m, n, depth - 1), depth - 1);
@@ -606,7 +660,10 @@ private:
         scores = emit({.op = Op::select, .dtype = f32, .shape = {m, n}, .operands = {seen.id, scores.id, hidden.id}});
       }
       const Known values = matrix(small_, n, d, 2);
-      emit({.op = Op::update, .dtype = small_, .operands = {scores.id, values.id}, .subject = state.id});
+      Node update{.op = Op::update, .dtype = small_, .operands = {scores.id, values.id}, .subject = state.id};
+      if (c_.chance(30))
+        update.operands.push_back(mask(m, n, 0).id);
+      emit(std::move(update));
     });
     keep(emit({.op = Op::output, .dtype = f32, .shape = {m, d}, .subject = state.id}));
   }
@@ -615,6 +672,8 @@ private:
   void write(const Known &tile) {
     if (c_.chance(25))
       return add(tile);
+    if (tile.shape.size() == 2 && c_.chance(15))
+      return scatter(tile);
     Node node{.op = Op::store, .dtype = f32, .shape = tile.shape, .operands = {tile.id}};
     const DType dtype = c_.of({f32, small_});
     Shape shape;
@@ -632,9 +691,44 @@ private:
     }
     node.tensor = addTensor({.dtype = dtype, .shape = shape, .written = true});
     Node again = node;
+    if (tile.shape.size() == 2 && c_.chance(15)) {
+      node.op = Op::storeWhere;
+      node.operands.insert(node.operands.begin() + 1, mask(tile.shape[0], tile.shape[1], 1).id);
+    }
     emit(std::move(node));
     if (c_.chance(15))
       readBack(std::move(again), dtype, tile.bound);
+  }
+
+  /// Returns i32 [n], base + 0, 1, 2, ... in another order or with gaps, but without repetition.
+  Known places(int64_t n, const Known &base) {
+    const Known counted = numbers(n, base);
+    auto with = [&](Op op, int a, int b) { return emit({.op = op, .dtype = i32, .shape = {n}, .operands = {a, b}}); };
+    switch (c_.below(4)) {
+    case 0:
+      return with(Op::mul, counted.id, whole(c_.of({2, 3})));
+    case 1:
+      return with(Op::sub, whole(n - 1), counted.id);
+    case 2:
+      return with(Op::sub, counted.id, whole(c_.of({1, 5})));
+    default:
+      return counted;
+    }
+  }
+
+  /// Writes the elements of a matrix to other rows and columns, no two of them to one place.
+  void scatter(const Known &tile) {
+    Node node{.op = Op::scatter, .dtype = f32, .shape = tile.shape};
+    Shape shape{extent(tile.shape[0]), extent(tile.shape[1])};
+    node.perInstance = tile.shape[0] != case_.blockRows || c_.chance(15);
+    const Known zero{whole(0), i32, {}};
+    const Known rows = places(tile.shape[0], node.perInstance ? zero : castTo(i32, first_));
+    const Known columns = places(tile.shape[1], zero);
+    node.operands = {tile.id, asMatrix(rows, false).id, asMatrix(columns, true).id};
+    if (node.perInstance)
+      shape.insert(shape.begin(), case_.instances);
+    node.tensor = addTensor({.dtype = c_.of({f32, small_}), .shape = shape, .written = true});
+    emit(std::move(node));
   }
 
   /// Loads what a store has written.

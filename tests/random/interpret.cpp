@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "random/interpret.h"
 
+#include "oracle/philox.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -47,9 +49,9 @@ double shifted(Op op, double x, double count) {
   return keepsBits ? static_cast<int32_t>(static_cast<uint32_t>(number) << bits) : 0;
 }
 
-/// Scores and values of an OnlineSoftmax.
+/// Scores and values of an OnlineSoftmax, and which of the scores are multiplied by values.
 struct Update {
-  Tile scores, values;
+  Tile scores, values, keep;
   DType dtype;
 };
 
@@ -107,6 +109,8 @@ private:
   void run(const Node &node) {
     switch (node.op) {
     case Op::store:
+    case Op::storeWhere:
+    case Op::scatter:
     case Op::atomicAdd:
       return write(node);
     case Op::var:
@@ -123,7 +127,7 @@ private:
       state_.softmaxes[node.id].clear();
       return;
     case Op::update:
-      state_.softmaxes[node.subject].push_back({operand(node, 0), operand(node, 1), node.dtype});
+      state_.softmaxes[node.subject].push_back({operand(node, 0), operand(node, 1), kept(node), node.dtype});
       return;
     default:
       results_[size_t(node.id)] = value(node);
@@ -146,8 +150,9 @@ private:
     case Op::load:
       return load(node);
     case Op::gather:
-      return each(node.shape,
-                  [&](const Shape &at) { return element(node, {broadcasted(node, 0, at), broadcasted(node, 1, at)}); });
+      return each(node.shape, [&](const Shape &at) {
+        return element(node, {broadcasted(node, 0, at), broadcasted(node, 1, at)});
+      });
     case Op::transpose:
       return each(node.shape, [&](const Shape &at) { return at2(operand(node, 0), at[1], at[0]); });
     case Op::asColumn:
@@ -156,8 +161,17 @@ private:
       tile.shape = node.shape;
       return tile;
     }
+    case Op::columns:
+      return each(node.shape,
+                  [&](const Shape &at) { return at2(operand(node, 0), at[0], node.first + node.step * at[1]); });
+    case Op::join:
+    case Op::interleave:
+      return joined(node);
     case Op::broadcast:
       return each(node.shape, [&](const Shape &at) { return broadcasted(node, 0, at); });
+    case Op::randomByte:
+    case Op::randomNumber:
+      return each(node.shape, [&](const Shape &at) { return drawn(node, at); });
     case Op::read:
       return state_.variables.at(node.subject);
     case Op::dot:
@@ -166,6 +180,8 @@ private:
     case Op::sum:
     case Op::largest:
     case Op::smallest:
+    case Op::anyAlong:
+    case Op::allAlong:
       return reduce(node);
     case Op::cumsum:
       return cumsum(node);
@@ -178,7 +194,24 @@ private:
     }
   }
 
-  template <class Function> Tile each(const Shape &shape, Function function) {
+  Tile joined(const Node &node) const {
+    const Tile &left = operand(node, 0), &right = operand(node, 1);
+    const int64_t ofLeft = left.shape[1];
+    return each(node.shape, [&](const Shape &at) {
+      if (node.op == Op::interleave)
+        return at2(at[1] % 2 == 0 ? left : right, at[0], at[1] / 2);
+      return at[1] < ofLeft ? at2(left, at[0], at[1]) : at2(right, at[0], at[1] - ofLeft);
+    });
+  }
+
+  /// Returns which scores an update multiplies by values.
+  Tile kept(const Node &update) const {
+    const Shape &shape = operand(update, 0).shape;
+    return update.operands.size() < 3 ? Tile(shape, kTrue)
+                                      : each(shape, [&](const Shape &at) { return broadcasted(update, 2, at); });
+  }
+
+  template <class Function> static Tile each(const Shape &shape, Function function) {
     Tile tile(shape);
     Shape at(shape.size());
     for (Interval &element : tile.elements) {
@@ -205,6 +238,15 @@ private:
       for (size_t axis = 0; axis < at.size(); ++axis)
         place = place * tile.shape[axis] + (tile.shape[axis] == 1 ? 0 : at[axis]);
     return tile.elements[size_t(place)];
+  }
+
+  Interval drawn(const Node &node, const Shape &at) const {
+    const oracle::RandomKey key{int64_t(node.number), kRandomOffset, kRandomStream};
+    auto position = [&](size_t i) { return static_cast<uint32_t>(int64_t(broadcasted(node, i, at).lo)); };
+    const uint32_t row = position(0), column = position(1);
+    const double value =
+        node.op == Op::randomByte ? oracle::randomByte(key, row, column) : oracle::random(key, row, column);
+    return {value, value};
   }
 
   Interval elementwise(const Node &node, const Shape &at) const {
@@ -324,20 +366,29 @@ private:
     });
   }
 
+  /// Returns the index of the tensor to which a write puts the element `at` of its tile.
+  Shape target(const Node &node, const Shape &at) const {
+    if (node.op == Op::scatter)
+      return {static_cast<int64_t>(broadcasted(node, 1, at).lo), static_cast<int64_t>(broadcasted(node, 2, at).lo)};
+    Shape result = position(node, node.op == Op::storeWhere ? 2 : 1);
+    for (size_t axis = 0; axis < at.size(); ++axis)
+      result[axis] += at[axis];
+    return result;
+  }
+
   void write(const Node &node) {
-    const Shape begin = position(node, 1);
     const auto tensor = size_t(node.tensor);
     size_t next = 0;
     const Tile tile = operand(node, 0);
-    each(node.shape, [&](Shape at) {
-      for (size_t axis = 0; axis < at.size(); ++axis)
-        at[axis] += begin[axis];
+    each(node.shape, [&](const Shape &at) {
       const Interval value = tile.elements[next++];
-      if (const int64_t where = place(node, at); where >= 0) {
+      if (const int64_t where = place(node, target(node, at)); where >= 0) {
+        Interval &there = state_.memory[tensor][size_t(where)];
+        const Interval holds = node.op == Op::storeWhere ? broadcasted(node, 1, at) : kTrue;
         if (node.op == Op::atomicAdd)
           state_.added[tensor][size_t(where)].add(value);
         else
-          state_.memory[tensor][size_t(where)] = cast(program_.tensors[tensor].dtype, value);
+          there = select(holds, cast(program_.tensors[tensor].dtype, value), there);
       }
       return Interval();
     });
@@ -368,7 +419,8 @@ private:
         at[axis] = i;
         const Interval element = x.shape.size() == 1 ? x.elements[size_t(i)] : at2(x, at[0], at[1]);
         sum.add(element);
-        best = i == 0 ? element : node.op == Op::largest ? max(best, element) : min(best, element);
+        const bool isMax = node.op == Op::largest || node.op == Op::anyAlong;
+        best = i == 0 ? element : isMax ? max(best, element) : min(best, element);
       }
       return node.op == Op::sum ? sum.total() : best;
     });
@@ -422,7 +474,7 @@ private:
         weights.add(p);
         const double tiny = update.dtype == f16 && p.hi > 0 ? 0x1p-24 : 0;
         const Interval narrow{std::max(0.0, p.lo * (1 - rounding) - tiny), p.hi * (1 + rounding) + tiny};
-        weighted.addProduct(narrow, at2(update.values, k, column));
+        weighted.addProduct(select(at2(update.keep, row, k), narrow, {0, 0}), at2(update.values, k, column));
       }
     return weighted.total() / weights.total();
   }
@@ -467,9 +519,12 @@ private:
 std::vector<double> initialElements(const Tensor &tensor) {
   std::vector<double> elements(size_t(count(tensor.shape)), 0.0);
   std::mt19937 generator(tensor.seed);
+  const bool holdsConditions = tensor.dtype == DType::i1;
   if (!tensor.written)
     for (double &x : elements)
-      x = isFloat(tensor.dtype) ? (double(generator() % 9) - 4) / 4 : double(generator() % 100) - 3;
+      x = isFloat(tensor.dtype) ? (double(generator() % 9) - 4) / 4
+          : holdsConditions     ? double(generator() % 3 != 0)
+                                : double(generator() % 100) - 3;
   return elements;
 }
 

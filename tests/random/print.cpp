@@ -36,6 +36,8 @@ std::string_view spelling(Op op) {
                                                        {Op::tanh, "tanh"},
                                                        {Op::sqrt, "sqrt"},
                                                        {Op::log, "log"},
+                                                       {Op::join, "joinColumns"},
+                                                       {Op::interleave, "interleaveColumns"},
                                                        {Op::select, "select"},
                                                        {Op::less, "<"},
                                                        {Op::lessEqual, "<="},
@@ -49,7 +51,9 @@ std::string_view spelling(Op op) {
                                                        {Op::largest, "reduceMax"},
                                                        {Op::smallest, "reduceMin"},
                                                        {Op::cumsum, "cumsum"},
-                                                       {Op::any, "any"}};
+                                                       {Op::any, "any"},
+                                                       {Op::anyAlong, "any"},
+                                                       {Op::allAlong, "all"}};
   return names.at(op);
 }
 
@@ -106,6 +110,11 @@ private:
     switch (node.op) {
     case Op::store:
       return view(node) + ".store({" + operands(node, 1) + "}, " + operand(node, 0) + ")";
+    case Op::storeWhere:
+      return view(node) + ".storeWhere(" + operand(node, 1) + ", {" + operands(node, 2) + "}, " + operand(node, 0) +
+             ")";
+    case Op::scatter:
+      return view(node) + ".scatter(" + operands(node, 0) + ")";
     case Op::atomicAdd:
       return view(node) + ".atomicAdd({" + operands(node, 1) + "}, " + operand(node, 0) + ")";
     case Op::var:
@@ -138,8 +147,16 @@ private:
              (node.number != 0 ? ", " + number.str() : "") + ")";
     case Op::gather:
       return view(node) + ".gather(" + operands(node, 0) + ")";
+    case Op::randomByte:
+    case Op::randomNumber:
+      return std::string(node.op == Op::randomByte ? "randomBytes({" : "random({") + number.str() + ", " +
+             std::to_string(kRandomOffset) + ", " + std::to_string(kRandomStream) + "}, " + operands(node, 0) + ")";
     case Op::broadcast:
       return "broadcast(" + operand(node, 0) + ", " + text(node.shape) + ")";
+    case Op::columns:
+      return "columns(" + operand(node, 0) + ", " + std::to_string(node.first) + ", " +
+             std::to_string(node.first + node.step * (node.shape.back() - 1) + 1) + ", " + std::to_string(node.step) +
+             ")";
     case Op::cast:
       return "cast(" + std::string(toString(node.dtype)) + ", " + operand(node, 0) + ")";
     case Op::read:
@@ -150,6 +167,8 @@ private:
     case Op::largest:
     case Op::smallest:
     case Op::cumsum:
+    case Op::anyAlong:
+    case Op::allAlong:
       return std::string(spelling(node.op)) + "(" + operand(node, 0) + ", " + std::to_string(node.axis) +
              (node.reverse ? ", true)" : ")");
     default:
@@ -162,7 +181,9 @@ private:
   }
 
   std::string comment(const Node &node) {
-    if (node.shape.empty() || node.op == Op::store || node.op == Op::atomicAdd || node.op == Op::assign)
+    const bool hasResult = node.op != Op::store && node.op != Op::storeWhere && node.op != Op::scatter &&
+                           node.op != Op::atomicAdd && node.op != Op::assign;
+    if (node.shape.empty() || !hasResult)
       return "";
     return " // " + std::string(toString(node.dtype)) + " " + text(node.shape);
   }

@@ -3,11 +3,13 @@
 #include "workload/attention_check.h"
 
 #include "oracle/inputs.h"
+#include "workload/blocks_json.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 namespace tegula::tools {
 namespace {
@@ -55,17 +57,19 @@ AttentionArrays exactArrays(const AttentionCase &attention) {
   std::vector<float> d_o = oracle::normalNumbers(shape.sizeO(), f32, 2);
   oracle::Outputs outputs = oracle::forward(shape, rules, attention.scale, inputs);
   oracle::Gradients gradients = oracle::backward(shape, rules, attention.scale, inputs, d_o);
-  return {inputs.q,
-          inputs.k,
-          inputs.v,
-          toFloat(outputs.o),
-          toFloat(outputs.lse),
-          d_o,
-          toFloat(gradients.dq),
-          toFloat(gradients.dk),
-          toFloat(gradients.dv),
-          tensors,
-          tensorGradients.empty() ? VariantArrays() : VariantArrays{toFloat(tensorGradients[0])}};
+  return {.q = inputs.q,
+          .k = inputs.k,
+          .v = inputs.v,
+          .o = toFloat(outputs.o),
+          .lse = toFloat(outputs.lse),
+          .d_o = d_o,
+          .dq = toFloat(gradients.dq),
+          .dk = toFloat(gradients.dk),
+          .dv = toFloat(gradients.dv),
+          .sinks = {},
+          .d_sinks = {},
+          .variant = tensors,
+          .variant_gradients = tensorGradients.empty() ? VariantArrays() : VariantArrays{toFloat(tensorGradients[0])}};
 }
 
 TEST(AttentionCheck, AcceptsExactResults) {
@@ -85,11 +89,41 @@ TEST(AttentionCheck, KnowsEveryVariant) {
     AttentionArrays arrays = exactArrays(attention);
     EXPECT_TRUE(verdict(checkAttention(attention, arrays)).ok())
         << verdict(checkAttention(attention, arrays)).message();
-    // The window is wider than the sequence.
-    if (variant.name == "sliding_window")
+    // The window is wider than the sequence, and so are the global tokens.
+    if (variant.name == "sliding_window" || variant.name == "window_with_globals")
       continue;
     EXPECT_FALSE(verdict(checkAttention(plain, arrays)).ok());
   }
+}
+
+TEST(GivenBlocks, AreTheSameAfterJson) {
+  const AttentionShape shape{.batch = 2, .heads = 1, .kv_heads = 1, .seqlen_q = 40, .seqlen_k = 70};
+  const GivenBlocks blocks{.batch = 2,
+                           .heads = 1,
+                           .rows = 2,
+                           .block_q = 32,
+                           .block_k = 16,
+                           .partial = {{4, 0}, {}, {1}, {3, 2}},
+                           .full = {{1}, {2}, {}, {4}}};
+  const GivenBlocks read = *parseBlocks(toJson(blocks), shape);
+  EXPECT_EQ(read.partial, blocks.partial);
+  EXPECT_EQ(read.full, blocks.full);
+  EXPECT_EQ(std::tuple(read.batch, read.heads, read.rows, read.block_q, read.block_k), std::tuple(2, 1, 2, 32, 16));
+  const GivenBlocks part = blocks.cropped({.batch = 1, .heads = 1, .kv_heads = 1, .seqlen_q = 32, .seqlen_k = 30});
+  EXPECT_EQ(part.partial, GivenBlocks::Lists({{0}}));
+  EXPECT_EQ(part.full, GivenBlocks::Lists({{1}}));
+  EXPECT_TRUE(parseBlocks(toJson(part), {.batch = 1, .heads = 1, .seqlen_q = 32, .seqlen_k = 30}).ok());
+}
+
+/// Tiles may be smaller or larger than blocks.
+TEST(GivenBlocks, ListTheTilesThatTouchThem) {
+  const GivenBlocks blocks{.rows = 2, .block_q = 32, .block_k = 16, .partial = {{4}, {}}, .full = {{}, {2}}};
+  const auto isListed = listedTiles(blocks, 70);
+  EXPECT_TRUE(isListed({0, 32}, {64, 80}));
+  EXPECT_TRUE(isListed({16, 17}, {0, 128}));
+  EXPECT_FALSE(isListed({0, 32}, {0, 64}));
+  EXPECT_FALSE(isListed({32, 64}, {48, 80}));
+  EXPECT_TRUE(isListed({0, 64}, {47, 48}));
 }
 
 TEST(AttentionCheck, FindsAWrongGradientOfABias) {

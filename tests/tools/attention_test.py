@@ -10,7 +10,8 @@ import unittest
 from command_line import TARGET, CommandLineTest
 from npy import read_npy
 
-VARIANTS = ["softcap", "alibi", "sliding_window", "prefix_lm", "documents", "bias"]
+VARIANTS = ["softcap", "alibi", "sliding_window", "window_with_globals", "given_window", "prefix_lm",
+            "documents", "key_intervals", "bias", "mask"]
 SMALL = "--batch 2 --heads 4 --kv-heads 2 --seqlen-q 17 --seqlen-k 33 --head-dim 16".split()
 
 
@@ -45,6 +46,21 @@ class JsonTest(CommandLineTest):
             "o": 0, "lse": 0, "dq": 0, "dk": 0, "dv": 0, "dbias": 0}})
         self.assertEqual(self.attention(*SMALL, "--repeat", "1")["reruns"],
                          {"runs": 1, "different": {"o": 0, "lse": 0}})
+
+    def test_sinks_have_a_gradient(self):
+        answer = self.attention(*SMALL, "--sinks", "--backward", "--check", "--causal", "bottom_right", "--deterministic",
+                                "--repeat", "2")
+        self.assertTrue(answer["sinks"])
+        self.assertTrue(0 < answer["backward"]["d_sinks_error_ratio"] <= 2, answer)
+        self.assertEqual(answer["reruns"]["different"], {"o": 0, "lse": 0, "dq": 0, "dk": 0, "dv": 0, "d_sinks": 0})
+
+    def test_each_call_moves_the_diagonal(self):
+        for variant in "sliding_window", "window_with_globals", "given_window", "alibi":
+            with self.subTest(variant):
+                answer = self.attention(*SMALL, "--variant", variant, "--causal", "bottom_right", "--diagonal-offset", "-9",
+                                        "--check", "--backward")
+                self.assertEqual(answer["diagonal_offset"], -9)
+        self.attention(*SMALL, "--variant", "prefix_lm", "--diagonal-offset", "7", "--check", "--backward")
 
     def test_without_check_backward_has_no_errors(self):
         self.assertEqual(list(self.attention(*SMALL, "--backward")["backward"]), ["schedule", "ms", "tflops"])
@@ -139,6 +155,35 @@ class SaveTest(CommandLineTest):
             # All scores are about 0, so that exp(lse) counts the keys that a query sees.
             _, lse = self.save(*sizes, "--scale", "1e-30", "--causal", causal)["lse"]
             self.assertEqual([round(math.exp(x)) for x in lse[:3]], expected)
+
+    def test_the_diagonal_offset_moves_the_causal_mask_and_the_variant(self):
+        sizes = "--heads 1 --kv-heads 1 --head-dim 16 --seqlen-q 3 --seqlen-k 1100 --scale 1e-30 --causal top_left".split()
+        for variant, offset, expected in [([], 4, [5, 6, 7]), ([], -2, [0, 0, 1]),
+                                          (["--variant", "sliding_window"], 1050, [1025, 1025, 1025])]:
+            _, lse = self.save(*sizes, *variant, "--diagonal-offset", str(offset))["lse"]
+            self.assertEqual([round(math.exp(x)) for x in lse[:3]], expected)
+
+    def test_given_bounds_decide_the_output(self):
+        arrays = {name: values for name, (_, values) in self.save(
+            "--variant", "given_window", "--scale", "1e-30", "--seed", "2").items()}
+        for batch in range(2):
+            left, right = arrays["window_left"][batch], arrays["window_right"][batch]
+            for query in range(17):
+                seen = sum((left < 0 or key >= query - left) and (right < 0 or key <= query + right) for key in range(33))
+                self.assertEqual(round(math.exp(arrays["lse"][batch * 4 * 17 + query])), seen)
+        arrays = {name: values for name, (_, values) in self.save(
+            "--variant", "key_intervals", "--scale", "1e-30", "--seed", "2").items()}
+        for batch in range(2):
+            for query in range(17):
+                at = batch * 17 + query
+                seen = arrays["interval_end"][at] - arrays["interval_begin"][at]
+                self.assertEqual(round(math.exp(arrays["lse"][batch * 4 * 17 + query])), seen)
+
+    def test_a_window_with_global_tokens_has_the_keys_of_both(self):
+        _, lse = self.save(*"--heads 1 --kv-heads 1 --head-dim 16 --seqlen-q 1200 --seqlen-k 1200 --scale 1e-30".split(),
+                           "--variant", "window_with_globals")["lse"]
+        for query, keys in (0, 1200), (63, 1200), (64, 65), (1088, 1089), (1089, 1089), (1199, 1089):
+            self.assertEqual(round(math.exp(lse[query])), keys, query)
 
     def test_the_seed_decides_a_variants_tensors_which_decide_the_output(self):
         first, again, other = (self.save("--variant", "documents", "--seed", seed) for seed in "113")

@@ -29,6 +29,8 @@ ATTENTION = [
     ("--scale -3.5e38", f"--scale: '-3.5e38' {NO_F32}" + SEE_ATTENTION),
     ("--scale 1e-46", f"--scale: '1e-46' {NO_F32}; 1e-45 is the nearest to 0" + SEE_ATTENTION),
     ("--seed -1", "--seed: '-1' is not a whole number from 0 to 9223372036854775807" + SEE_ATTENTION),
+    ("--diagonal-offset 1073740801",
+     "--diagonal-offset: '1073740801' is not a whole number from -1073740800 to 1073740800" + SEE_ATTENTION),
     ("--head-dim 4294967360", "--head-dim: '4294967360' is not a whole number from 1 to 1024" + SEE_ATTENTION),
     ("--kv-heads 3", "--kv-heads: '3' does not divide --heads 8"),
     ("--algorithm flash1 --backward", "--algorithm: 'flash1' has no backward pass; use flash2, or leave out --backward"),
@@ -58,8 +60,9 @@ OTHERS = [
     ("compile - --kernel flash2_forward --emit tile", "--kernel: it takes the place of PROGRAM; give one of them"),
     ("compile --kernel flash9 --emit tile",
      "--kernel: 'flash9' is not one of standard_scores, standard_softmax, standard_output, flash1_forward, "
-     "flash2_forward, flash2_forward_contain, flash2_backward_preprocess, flash2_backward or flash2_backward_postprocess; "
-     "`tegula compile --help` lists what is legal"),
+     "flash2_forward, flash2_forward_contain, flash2_backward_preprocess, flash2_backward, flash2_backward_postprocess, "
+     "flash2_backward_sink, merge, merge_backward, block_states, tile_states_of_queries, tile_states_of_keys, visit_lists "
+     "or visit_ranks; `tegula compile --help` lists what is legal"),
     ("bench --head-dim 64,nine",
      "--head-dim: 'nine' is not a whole number from 8 to 256; `tegula bench --help` lists what is legal"),
     ("bench --passes sideways",

@@ -82,7 +82,7 @@ class BenchTest(CommandLineTest):
             peers = os.path.join(folder, "peers")
             with open(peers, "w") as file:
                 json.dump({"device": "", "dtype": "f32", "tokens": 96, "hidden": 64, "limits": [], "rows": [flex]}, file)
-            variants = ["softcap", "alibi", "sliding_window", "prefix_lm", "documents", "bias"]
+            variants = ["softcap", "alibi", "sliding_window", "window_with_globals", "prefix_lm", "documents", "bias"]
             table, report, _ = self.bench("--variants", ",".join(variants), "--add", peers)
         self.assertEqual(report["rows"][-1], flex)
         cells = {(row["variant"], row["algorithm"], row["head_dim"], row["seqlen"]) for row in report["rows"][:-1]}
@@ -93,7 +93,7 @@ class BenchTest(CommandLineTest):
             if (row["algorithm"], row["head_dim"], row["seqlen"]) == ("flash2", 32, 48):
                 flops = 4 * 32 * 2 * 2 * scores.get(row["variant"], 48 * 48)
                 self.assertAlmostEqual(row["tflops"] * row["ms"] * 1e9 / flops, 1, places=6)
-        self.assertEqual(len(re.findall(r"(?m)^forward, D=\d+, \w+ +\d+ .* %", table)), 6 * 4)
+        self.assertEqual(len(re.findall(r"(?m)^forward, D=\d+, \w+ +\d+ .* %", table)), 7 * 4)
         self.assertRegex(table, r"(?m)^forward, D=16, alibi +16 .* % +1000000\.000 +\d+\.\d\d$")
 
     def test_the_ladder_is_markdown(self):

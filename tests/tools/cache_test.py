@@ -30,7 +30,7 @@ class CacheTest(CommandLineTest):
         text = self.cache("list").stdout
         for kernel in "flash2_forward", "flash2_backward_preprocess", "flash2_backward", "flash2_backward_postprocess":
             self.assertRegex(text, rf"(?m)^[0-9a-f]{{12}} +[0-9.]+ KiB +0 min  {kernel} +cpu +block_m=\d+ block_n=\d+$")
-        self.assertRegex(text, r"\n4 kernels, [0-9.]+ MiB in .*/kernels\n$")
+        self.assertRegex(text, r"\n5 kernels, [0-9.]+ MiB in .*/kernels\n$")
 
     def test_show_has_the_program(self):
         key = re.search(r"(?m)^([0-9a-f]{12}).*flash2_forward", self.cache("list").stdout)[1]
@@ -53,7 +53,7 @@ class CacheTest(CommandLineTest):
             for path in (self.filled / "kernels").iterdir():
                 pathlib.Path(folder, path.name).write_bytes(path.read_bytes())
             self.assertIn("removed 0 files", self.cache("prune", "--limit", "100", "--directory", folder).stdout)
-            self.assertIn("removed 4 files", self.cache("clear", "--directory", folder).stdout)
+            self.assertIn("removed 5 files", self.cache("clear", "--directory", folder).stdout)
             self.assertEqual(os.listdir(folder), [])
 
     def test_a_cache_that_was_never_used_is_empty(self):

@@ -58,6 +58,11 @@ CUDA_MARKS = {
 
 
 class CompileTest(CommandLineTest):
+    def test_the_diagonal_offset_is_a_tensor_of_the_program(self):
+        for options, given in ([], False), (["--diagonal-offset", "5"], True), (["--diagonal-offset", "0"], True):
+            text = self.run_tegula("compile", *CUDA_KERNEL, "--causal", "top_left", *options, "--emit", "tile").stdout
+            self.assertEqual('tile.name = "diagonal_offset"' in text, given)
+
     def test_a_variant_modifies_a_kernel(self):
         plain, softcap = (self.run_tegula("compile", *CUDA_KERNEL, *options, "--emit", "tile").stdout
                           for options in ([], ["--variant", "softcap"]))

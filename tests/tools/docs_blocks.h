@@ -4,6 +4,8 @@
 
 #include "tegula/attention.h"
 #include "tegula/dsl.h"
+#include "tegula/merge.h"
+#include "tegula/plan.h"
 #include "tegula/tune_once.h"
 
 #include <iostream>
@@ -19,12 +21,12 @@ namespace kernels_md {
 extern Device *const device;
 extern const Stream stream;
 extern KernelCache cache;
-extern const TensorRef q, k, v, o, lse;
+extern const TensorRef q, k, v, o, lse, o_parts, lse_parts;
 } // namespace kernels_md
 
 namespace language_md {
-extern const View bias, dbias;
-extern const Value a, b, q, k, scale, rows, keys, queries, dcapped;
+extern const View bias, dbias, state;
+extern const Value a, b, c, q, k, s, x, scale, rows, keys, queries, scores, dcapped;
 extern Compiler *const compiler;
 extern const std::shared_ptr<Device> device;
 } // namespace language_md

@@ -11,7 +11,7 @@ import docs_rules as rules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Programs, besides those of the repository, that pages may call.
-OUTSIDE_COMMANDS = ["build/first_kernel", "cmake", "cp", "cpack", "ctest", "git", "ninja", "nvdisasm", "python3", "tar"]
+OUTSIDE_COMMANDS = ["build/first_kernel", "build/variant_gallery", "cmake", "cp", "cpack", "ctest", "git", "ninja", "nvdisasm", "python3", "tar"]
 OUTSIDE_COMMANDS += [f"build/{path.stem}" for path in ROOT.glob("examples/lessons/lesson*.cpp")]
 # Files whose strings are the words that the rules look for.
 EXEMPT = ["tests/tools/docs_rules.py", "tests/tools/docs_rules_test.py"]

@@ -14,10 +14,10 @@ TUNE_OPTIONS = """--target --batch --heads --kv-heads --seqlen-q --seqlen-k --he
     --variant --seed --backward --budget --candidates --no-cache --again --exhaustive
     --schedule --rounds --seconds --json --html --arg --size --grid --tolerance""".split()
 
-SIMT_OPTIONS = """--arg --size --grid --tolerance --arch --schedule --schedules --scheduler --mutate --traffic
+SIMT_OPTIONS = """--arg --size --grid --tolerance --row-gaps --arch --schedule --schedules --scheduler --mutate --traffic
     --seed""".split()
 
-COMPARE_OPTIONS = "--arg --size --grid --tolerance --target --schedule --seed".split()
+COMPARE_OPTIONS = "--arg --size --grid --tolerance --row-gaps --target --schedule --seed".split()
 
 BENCH_OPTIONS = """--head-dim --seqlen --causal --passes --algorithms --dtype --tokens --hidden --target --seconds --no-check
     --add --json --html --untuned --no-cache --arg --size --grid --tolerance""".split()

@@ -12,6 +12,7 @@ FOLDERS = "base", "dsl", "compiler", "runtime", "plan", "kernels", "host", "tune
 NO_MESSAGES = "compiler/emit/*Instructions.cpp", "compiler/ptx/*", "runtime/simt/fiber.cpp", "*_svg.cpp"
 # Names that others have given.
 FOREIGN = {
+    "BLOCK_SIZE": "FlexAttention's BlockMask",
     "ET_DYN": "ELF",
     "memfd_create": "Linux",
     "kB": "/proc/meminfo",

@@ -19,13 +19,18 @@ echo "$@" >>"$LOG"
 PYTHON = """#!/bin/bash
 echo "$@" >>"$LOG"
 [[ $2 != "$FAILING" ]] || exit 1
+if [[ $2 == venv ]]; then
+  mkdir -p "$3/bin"
+  cp "$0" "$3/bin/python3"
+  exit
+fi
 while (($#)) && [[ $1 != --target ]]; do shift; done
-mkdir -p "$2/nvidia/cu13/bin"
+[[ $# -eq 0 ]] || mkdir -p "$2/nvidia/cu13/bin"
 """
 
 
 class SetupTest(unittest.TestCase):
-    def run_setup(self, *arguments, missing="", failing="", programs=()):
+    def run_setup(self, *arguments, missing="", failing="", programs=(), pytorch=False):
         with tempfile.TemporaryDirectory() as folder:
             stand_ins = {"dpkg-query": DPKG_QUERY, "apt-get": APT_GET, "sudo": '#!/bin/bash\nexec "$@"\n', "python3": PYTHON}
             for name, text in {**stand_ins, **{program: "#!/bin/bash\n" for program in programs}}.items():
@@ -37,6 +42,10 @@ class SetupTest(unittest.TestCase):
             environment = {"PATH": f"{folder}:/usr/bin:/bin", "CUDA_HOME": folder, "MISSING": missing, "FAILING": failing, "LOG": str(log),
                            "TEGULA_PREFIX": folder}
             pathlib.Path(folder, "bin").mkdir()
+            if pytorch:
+                pytest = pathlib.Path(folder, "lib/tegula/python/bin/pytest")
+                pytest.parent.mkdir(parents=True)
+                pytest.touch(0o755)
             result = subprocess.run([SETUP, *arguments], env=environment, capture_output=True, text=True)
             return result, log.read_text().splitlines()
 
@@ -63,11 +72,22 @@ class SetupTest(unittest.TestCase):
         self.assertIn("is there a network?", result.stderr)
 
     def test_programs_of_cuda_that_are_there_need_no_network(self):
-        result, calls = self.run_setup("--tests", programs=["ptxas", "nvdisasm"])
+        result, calls = self.run_setup("--tests", programs=["ptxas", "nvdisasm"], pytorch=True)
         self.assertEqual((result.returncode, result.stderr, calls), (0, "", []))
 
+    def test_pytorch_gets_an_environment(self):
+        result, calls = self.run_setup("--tests", programs=["ptxas", "nvdisasm"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(calls[0], "^-m venv .*/lib/tegula/python$")
+        self.assertRegex(calls[1], "^-m pip install .* torch==.* pytest==")
+
+    def test_without_pytorch_tests_skip(self):
+        result, _ = self.run_setup("--tests", programs=["ptxas", "nvdisasm"], failing="venv")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("there is no PyTorch; the tests of the Python package skip", result.stderr)
+
     def test_without_a_disassembler_tests_skip(self):
-        result, calls = self.run_setup("--tests", programs=["ptxas"], failing="pip")
+        result, calls = self.run_setup("--tests", programs=["ptxas"], failing="pip", pytorch=True)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("nvidia-cuda-nvdisasm", calls[-1])
         self.assertIn("there is no nvdisasm; the tests that need it skip, or fail in CI", result.stderr)

@@ -107,6 +107,18 @@ class ScriptTest(unittest.TestCase):
         self.file.write_text(FILE.read_text())
         self.before = self.rows()
 
+    def number_of(self, **example):
+        """Returns the number of the first row for Hopper whose example has these conditions and no others."""
+        sizes = {"dtype", "batch", "heads"}
+        return next(number for number, row in enumerate(self.before, 1) if row.get("target") == "cuda:sm_90a"
+                    and {key: value for key, value in row["example"].items() if key not in sizes} == example)
+
+    def number_of_short_causal(self):
+        return self.number_of(head_dim=64, causal="bottom_right", seqlen=512)
+
+    def number_of_documents(self, head_dim):
+        return self.number_of(head_dim=head_dim, variant="documents", seqlen=16384)
+
     def rows(self):
         return json.loads(self.file.read_text())["rows"]
 
@@ -124,12 +136,15 @@ class ScriptTest(unittest.TestCase):
 class StandInTest(ScriptTest):
     def test_measure_writes_provenance_and_nothing_else(self):
         log = self.folder / "log"
-        output = self.run_script("--measure", "--rows", "3", "--log", log, "--rounds", "7", "--seconds", "0.05").stdout
-        after, row = self.rows(), self.before[2]
-        self.assertEqual([row for row in after if row not in self.before], [after[2]])
-        self.assertEqual({key: after[2][key] for key in row if key != "provenance"},
+        number = self.number_of_short_causal()
+        output = self.run_script("--measure", "--rows", str(number), "--log", log, "--rounds", "7", "--seconds",
+                                 "0.05").stdout
+        rows, row = self.rows(), self.before[number - 1]
+        after = rows[number - 1]
+        self.assertEqual([row for row in rows if row not in self.before], [after])
+        self.assertEqual({key: after[key] for key in row if key != "provenance"},
                          {key: row[key] for key in row if key != "provenance"})
-        provenance = after[2]["provenance"]
+        provenance = after["provenance"]
         self.assertEqual(provenance["chosen"], row["provenance"]["chosen"])
         timed = provenance["timed"]
         date = timed.pop("date")
@@ -140,31 +155,35 @@ class StandInTest(ScriptTest):
         self.assertEqual(timed, {
             "device": "a GPU", "commit": "1a2b3c4", "source": "tools/ship-schedules", "ms": 2.0,
             "tflops": float(f"{flops / 2.0 * 1e-9:.4g}"), **figures,
-            "compared_with": {"schedule": self.before[3]["schedule"], "ms": 2.5,
+            "compared_with": {"schedule": self.before[number]["schedule"], "ms": 2.5,
                               "tflops": float(f"{flops / 2.5 * 1e-9:.4g}"), **figures}})
         self.assertEqual(self.calls(), [["tune", "--target", "cuda", "--dtype", "bf16", "--head-dim", "64", "--batch", "32",
                                          "--heads", "32", "--seqlen-q", "512", "--causal", "bottom_right",
-                                         "--schedule", row["schedule"], "--schedule", self.before[3]["schedule"],
+                                         "--schedule", row["schedule"], "--schedule", self.before[number]["schedule"],
                                          "--rounds", "7", "--seconds", "0.05", "--json", self.calls()[0][-1]]])
-        self.assertRegex(output, r"row  3 flash2_forward bf16 D=64 N=512 causal: .* TFLOP/s, 2 ms, 1600 MHz, 651 W; 1\.25 times")
-        self.assertEqual(json.loads(log.read_text())["row"], 3)
+        self.assertRegex(output, rf"row  {number} flash2_forward bf16 D=64 N=512 causal: .* TFLOP/s, 2 ms, 1600 MHz, 651 W; "
+                                 r"1\.25 times")
+        self.assertEqual(json.loads(log.read_text())["row"], number)
 
     def test_a_search_writes_the_winner(self):
         found = "block_m=64 block_n=96 num_warps=4 num_stages=2 roles=load"
-        self.run_script("--rows", "1", FOUND=found)
+        number = self.number_of_documents(64)
+        self.run_script("--rows", str(number), FOUND=found)
         search, timing = self.calls()
         self.assertEqual(search[search.index("--again"):][:5], ["--again", "--budget", "60", "--candidates", "192"])
         self.assertEqual(search[search.index("--variant") + 1], "documents")
         self.assertEqual(timing[timing.index("--schedule") + 1], found)
-        row = self.rows()[0]
+        row = self.rows()[number - 1]
         self.assertEqual((row["schedule"], row["shared_kib"]), (found, 41))
         self.assertEqual(row["provenance"]["chosen"]["commit"], "1a2b3c4")
         self.assertNotIn("not_timed", row["provenance"])
         self.assertNotIn("tflops", row["provenance"]["timed"])  # Hidden scores would count.
 
     def test_a_search_that_finds_the_row_again_keeps_its_origin(self):
-        self.run_script("--rows", "1", FOUND=self.before[0]["schedule"])
-        self.assertEqual(self.rows()[0]["provenance"]["chosen"], self.before[0]["provenance"]["chosen"])
+        number = self.number_of_documents(64)
+        row = self.before[number - 1]
+        self.run_script("--rows", str(number), FOUND=row["schedule"])
+        self.assertEqual(self.rows()[number - 1]["provenance"]["chosen"], row["provenance"]["chosen"])
 
     def test_a_row_of_all_gpus_gets_no_producer(self):
         number = next(n for n, row in enumerate(self.before, 1) if row.get("program") == "flash2_backward"
@@ -174,21 +193,24 @@ class StandInTest(ScriptTest):
         self.assertEqual(self.rows(), self.before)
 
     def test_a_row_that_fails_does_not_stop_the_others(self):
-        result = self.run_script("--measure", "--rows", "1,13,25", code=1, FAILING_HEAD_DIM="128")
-        self.assertIn("row 13 flash2_forward bf16 D=128 N=16384 documents: tegula: the GPU is lost", result.stderr)
-        self.assertIn("ship-schedules: not timed: 13\n", result.stderr)
+        first, failing = self.number_of_documents(64), self.number_of_documents(128)
+        last = self.number_of(head_dim=256, seqlen=1024)
+        result = self.run_script("--measure", "--rows", f"{first},{failing},{last}", code=1, FAILING_HEAD_DIM="128")
+        self.assertIn(f"row {failing} flash2_forward bf16 D=128 N=16384 documents: tegula: the GPU is lost", result.stderr)
+        self.assertIn(f"ship-schedules: not timed: {failing}\n", result.stderr)
         changed = [number for number, (a, b) in enumerate(zip(self.before, self.rows()), 1) if a != b]
-        self.assertEqual(changed, [1, 25])
+        self.assertEqual(changed, [first, last])
 
     def test_a_schedule_that_is_wrong_is_not_written(self):
-        result = self.run_script("--measure", "--rows", "3", code=1, BROKEN="lhs_in_registers")
+        result = self.run_script("--measure", "--rows", str(self.number_of_short_causal()), code=1, BROKEN="lhs_in_registers")
         self.assertIn("is wrong: o has 9", result.stderr)
         self.assertEqual(self.rows(), self.before)
 
     def test_a_row_whose_comparison_fails_is_compared_with_nothing(self):
-        result = self.run_script("--measure", "--rows", "3", BROKEN="heads_in_l2=8")
+        number = self.number_of_short_causal()
+        result = self.run_script("--measure", "--rows", str(number), BROKEN="heads_in_l2=8")
         self.assertIn("it is compared with nothing: block_m=64", result.stderr)
-        self.assertNotIn("compared_with", self.rows()[2]["provenance"]["timed"])
+        self.assertNotIn("compared_with", self.rows()[number - 1]["provenance"]["timed"])
 
     def test_the_limit_names_the_rows_that_are_left(self):
         result = self.run_script("--measure", "--rows", "1-3", "--limit", "0", code=1)

@@ -46,6 +46,13 @@ class Simt(CommandLineTest):
         self.assertGreaterEqual(simt["mutants_killed"], 10)
         self.assertEqual(simt["findings"], [])
 
+    def test_mutants_of_paths_that_the_shape_does_not_take_are_found_out(self):
+        # Some barriers matter only where rows do not start at multiples of 16 bytes.
+        simt = self.figures("--backward", "--head-dim", "64", "--mutate", "flash2_backward_preprocess")["simt"]
+        self.assertGreaterEqual(simt["mutants_total"], 10)
+        self.assertEqual(simt["mutants_killed"], simt["mutants_total"])
+        self.assertEqual(simt["mutants_unreached"], [])
+
     def test_mutants_have_names(self):
         result = self.run_tegula(*SMALL, "--mutate", "flash2_forward:99999", code=None)
         self.assertNotEqual(result.returncode, 0)

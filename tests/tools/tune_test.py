@@ -117,12 +117,38 @@ class TuneTest(CommandLineTest):
         self.assertEqual(sorted(record["task"]["variant"] for record in self.records()), ["alibi", "softcap"])
 
     def test_every_variant_can_be_tuned_forward_and_backward(self):
-        for variant in "softcap", "alibi", "sliding_window", "prefix_lm", "documents", "bias":
+        for variant in ("softcap", "alibi", "sliding_window", "window_with_globals", "given_window", "prefix_lm", "documents",
+                        "key_intervals", "bias", "mask"):
             for backward in [], ["--backward"]:
                 with self.subTest(variant=variant, backward=backward):
                     self.tune("--variant", variant, *backward)
-        self.assertEqual(len(self.records()), 12)
+        self.assertEqual(len(self.records()), 20)
         for record in self.records():
+            self.assertLessEqual(record["candidates"][record["best"]]["error_ratio"], 2)
+
+    def test_a_diagonal_offset_belongs_to_the_task(self):
+        self.tune("--causal", "top_left", "--diagonal-offset", "30")
+        self.assertEqual([record["task"]["diagonal_offset"] for record in self.records()], [30])
+        self.tune("--again", "--causal", "top_left")
+        self.assertIn(None, [record["task"]["diagonal_offset"] for record in self.records()])
+
+    def test_problems_whose_kernels_list_tiles_can_be_tuned(self):
+        for arguments in (["--block-mask", "computed"], ["--block-mask", "computed", "--backward"],
+                          ["--variant", "window_with_globals", "--deterministic", "--backward"]):
+            with self.subTest(arguments):
+                self.tune("--causal", "top_left", *arguments)
+
+    def test_given_blocks_belong_to_the_task(self):
+        # The sequences are longer than those of the check, whose lists have fewer rows and blocks.
+        lists = {"BLOCK_SIZE": [64, 32], "kv_num_blocks": [[10 * [2]]], "kv_indices": [[10 * [[19, 3]]]]}
+        path = os.path.join(self.folder, "blocks.json")
+        with open(path, "w") as file:
+            json.dump(lists, file)
+        for arguments in [], ["--backward"]:
+            self.tune("--seqlen-q", "640", "--seqlen-k", "640", "--blocks", path, *arguments)
+        for record in self.records():
+            self.assertEqual(record["task"]["block_mask"], "given")
+            self.assertEqual(record["task"]["blocks"]["kv_indices"], lists["kv_indices"])
             self.assertLessEqual(record["candidates"][record["best"]]["error_ratio"], 2)
 
     def test_the_landscape_and_the_figures_go_to_files(self):

@@ -4,6 +4,7 @@
 #include "compiler/client/InProcessCompiler.h"
 #include "messages.h"
 #include "model.h"
+#include "workload/named_variants.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +34,8 @@ TuningTask task(const char *program, int dim) {
 }
 
 ResourceEstimate demandOf(const TuningTask &task, const Schedule &schedule) {
-  return findSearchSpace(task.program)->estimate(task.problem, task.shape, schedule);
+  return findSearchSpace(task.program)
+      ->estimate(task.problem, {.shape = task.shape, .diagonal_offset = task.diagonal_offset}, schedule);
 }
 
 /// Returns the bytes of shared memory of the compiled program.
@@ -98,12 +100,50 @@ TEST(Model, AWindowOfKeysIsVisitedAlone) {
     const double all = demandOf(task, schedule).iterations;
     EXPECT_EQ(all, program == std::string_view("flash2_forward") ? 64 : 32);
     task.problem.causal = Causal::top_left;
-    EXPECT_EQ(demandOf(task, schedule).iterations, all / 2);
+    const double causal = demandOf(task, schedule).iterations;
+    EXPECT_EQ(causal, all / 2 + (program == std::string_view("flash2_forward") ? 1 : 0.5)) << "tiles on the diagonal";
     task.problem.variant = slidingWindow(1024, 0, Alignment::top_left);
     EXPECT_LT(demandOf(task, schedule).iterations, all / 3);
     task.problem.variant = slidingWindow(1 << 20, 0, Alignment::top_left);
-    EXPECT_EQ(demandOf(task, schedule).iterations, all / 2) << "causal attention alone sees no more";
+    EXPECT_EQ(demandOf(task, schedule).iterations, causal) << "causal attention alone sees no more";
+    task.problem.diagonal_offset = true;
+    task.diagonal_offset = kShape.seqlen_k;
+    EXPECT_EQ(demandOf(task, schedule).iterations, all);
   }
+}
+
+TEST(Model, OnlyTilesOfRangesAndUnionsAreVisited) {
+  const Schedule schedule = *parseSchedule("block_m=128 block_n=64 num_warps=4 num_stages=2");
+  for (const char *program : {"flash2_forward", "flash2_backward"}) {
+    TuningTask task = tuning::task(program, 64);
+    const auto iterations = [&](Variant variant) {
+      task.problem.variant = std::move(variant);
+      return demandOf(task, schedule).iterations;
+    };
+    const auto named = [&](const char *name) { return iterations(tools::findVariant(name)->make(task.problem)); };
+    const double all = iterations({}), window = iterations(slidingWindow(1024, 0, Alignment::top_left));
+    EXPECT_EQ(named("documents"), all / 2) << "two documents of 2048 tokens";
+    EXPECT_EQ(named("key_intervals"), program == std::string_view("flash2_forward") ? all / 2 : all)
+        << "the backward pass skips nothing by them";
+    EXPECT_EQ(named("given_window"), window);
+    EXPECT_GT(named("prefix_lm"), all / 2);
+    EXPECT_LT(named("prefix_lm"), all * 0.7);
+    const double globals = iterations(windowWithGlobals(1024, 0, 64, Alignment::top_left));
+    EXPECT_GT(globals, window);
+    EXPECT_LT(globals, window + 3) << "the first block of queries sees all keys";
+    EXPECT_EQ(iterations(windowWithGlobals(1024, 0, 4096, Alignment::top_left)), all);
+  }
+}
+
+TEST(Model, OnlyListedTilesAreVisited) {
+  const Schedule schedule = *parseSchedule("block_m=128 block_n=64 num_warps=4 num_stages=2");
+  AttentionProblem problem = task("flash2_forward", 64).problem;
+  problem.block_mask.source = BlockMask::Source::given;
+  // The first of each two blocks of 256 keys.
+  const ModelledLaunch launch{.shape = kShape,
+                              .is_listed = [](KeyInterval, KeyInterval keys) { return keys.begin / 256 % 2 == 0; }};
+  EXPECT_EQ(findSearchSpace("flash2_forward")->estimate(problem, launch, schedule).iterations, 32);
+  EXPECT_EQ(findSearchSpace("flash2_backward")->estimate(problem, launch, schedule).iterations, 16);
 }
 
 TEST(Model, PrefersWhatIsKnownToBeFast) {

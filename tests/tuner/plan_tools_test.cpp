@@ -6,6 +6,7 @@
 #include "plan/programs.h"
 #include "tegula/caching_compiler.h"
 #include "tegula/dsl.h"
+#include "workload/plan_launches.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@
 namespace tegula {
 namespace {
 
-using ::testing::HasSubstr;
+using ::testing::ElementsAre, ::testing::HasSubstr, ::testing::IsEmpty, ::testing::IsSupersetOf;
 
 Compiler &compiler() {
   static const std::unique_ptr<Compiler> compiler = makeInProcessCompiler();
@@ -63,12 +64,76 @@ TEST(PlanTools, ExploreRunsAPlanOnTheSimtDevice) {
   EXPECT_TRUE(verdict(found->errors, usualTolerance(matmulTask().plan)).ok());
 }
 
+TEST(PlanTools, RowsMayHaveGaps) {
+  for (PlanTask task : {matmulTask(), copyTask()}) {
+    const auto without = runOnce(task, {}, compiler(), *cpuDevice());
+    for (const ArgumentSpec &argument : task.plan.arguments())
+      task.inputs.row_gaps.push_back({std::get<TensorSpec>(argument).name, 3});
+    for (const std::shared_ptr<Device> &device : {*cpuDevice(), std::shared_ptr<Device>(*simtDevice())}) {
+      const auto with = runOnce(task, {}, compiler(), device);
+      ASSERT_TRUE(with.ok()) << with.status().message();
+      EXPECT_TRUE(verdict(compareOutputs(*with, *without), usualTolerance(task.plan)).ok());
+    }
+  }
+}
+
+TEST(PlanTools, GapsThatAreNotLegalAreErrors) {
+  PlanTask task = copyTask();
+  const auto messageWith = [&](NamedSize gap) {
+    task.inputs.row_gaps = {gap};
+    return runOnce(task, {}, compiler(), *cpuDevice()).status().message();
+  };
+  EXPECT_EQ(messageWith({"z", 3}), "row_gaps: there is no tensor 'z'; the plan's tensors are x, y");
+  EXPECT_EQ(messageWith({"x", -1}), "row_gaps: the gap of 'x' is -1; legal are 0 to 65536");
+  task.inputs.row_gaps = {{"x", 3}};
+  EXPECT_THAT(tune(task, *tuningDevice("cpu", compiler()), compiler(), {.measurer = TEGULA_MEASURE}).status().message(),
+              HasSubstr("row_gaps: a search times tensors without gaps"));
+}
+
 TEST(PlanTools, ExploreTriesMutants) {
   const std::shared_ptr<SimtDevice> device = *simtDevice();
   const Expected<PlanExploration> found =
       explore(matmulTask(), {}, compiler(), device, {.schedules = 3, .mutate = "all"});
   ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_TRUE(found->findings.empty()) << found->findings.front().message;
   EXPECT_GT(found->mutants_killed, 0);
+  EXPECT_EQ(found->launches.front().name, "m=70 k=50 n=40");
+  EXPECT_THAT(found->unreached, IsEmpty());
+  EXPECT_THAT(found->left_out, IsEmpty());
+  int64_t killed = 0;
+  for (const ExploredLaunch &launch : found->launches)
+    killed += launch.killed;
+  EXPECT_EQ(killed, found->mutants_killed);
+}
+
+TEST(PlanTools, ExploreLeavesOutLaunchesThatThePlanRefuses) {
+  PlanTask task = matmulTask();
+  task.plan = PlanSpec(std::move(task.plan)).require(Size("m") <= 70, "m is too large");
+  const Expected<PlanExploration> found = explore(task, {}, compiler(), *simtDevice(), {.mutate = "all"});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_THAT(found->left_out, ElementsAre(HasSubstr("m=288: "), HasSubstr("m=288 row_gaps=3: ")));
+  EXPECT_THAT(found->left_out.front(), HasSubstr("m is too large"));
+}
+
+std::vector<std::string> trialNames(const PlanTask &task) {
+  std::vector<std::string> names;
+  for (const PlanInputs &trial : tools::planTrials(task.plan, task.inputs))
+    names.push_back(tools::launchName(task.plan, trial, task.inputs));
+  return names;
+}
+
+TEST(PlanTools, TrialsHaveOddSizesAndUnalignedRows) {
+  EXPECT_THAT(trialNames(copyTask()), ElementsAre("row_gaps=3", "n=99", "n=50", "n=1", "n=0", "row_gaps=x=3",
+                                                  "row_gaps=y=3", "n=408", "n=408 row_gaps=3"));
+}
+
+TEST(PlanTools, TrialsChangeEqualSizesTogether) {
+  PlanTask task = matmulTask();
+  task.inputs.sizes = {{"m", 64}, {"n", 9}, {"k", 64}};
+  const std::vector<std::string> names = trialNames(task);
+  EXPECT_THAT(names, IsSupersetOf({"m=63 k=63", "m=264 k=264", "n=4", "n=44"}));
+  for (const std::string &name : names)
+    EXPECT_EQ(name.find("m=") == name.npos, name.find("k=") == name.npos) << name;
 }
 
 TEST(PlanTools, ExploreComparesWithTheRightOutputs) {

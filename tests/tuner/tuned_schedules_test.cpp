@@ -96,6 +96,9 @@ TEST(TunedSchedules, EachVariantHasItsOwn) {
       documents(),
       additiveBias(bf16),
       additiveBias(f32),
+      maskTensor(),
+      givenWindow(Alignment::top_left),
+      keyIntervals(),
       combine(softcap(30), alibi(Alignment::top_left)),
       {.name = "softcap"},
       {.name = "softcap", .mask = [](const ScoreIndex &at, VariantViews) { return at.key > 0; }}};

@@ -5,6 +5,7 @@
 #include "files.h"
 #include "progress.h"
 #include "tuned.h"
+#include "workload/attention_launches.h"
 #include "workload/attention_run.h"
 #include "workload/open_device.h"
 #include "workload/timing.h"
@@ -33,14 +34,13 @@ Status measure(const AttentionRun &run, AttentionReport &report, Progress &progr
   return {};
 }
 
-/// Returns runs in which loops over keys, queries or query heads have no iteration. Some mutants show only there.
-Expected<std::vector<AttentionRun>> emptyRuns(const AttentionCase &attention, const std::shared_ptr<Device> &device,
-                                              KernelCache &cache, const TunedSchedules &tuned) {
+/// Returns runs of the same kernels in which mutants show that the problem's own shape hides.
+Expected<std::vector<AttentionRun>> trialRuns(const AttentionCase &attention, const AttentionPlan &plan,
+                                              const std::shared_ptr<Device> &device, KernelCache &cache,
+                                              const TunedSchedules &tuned) {
   std::vector<AttentionRun> runs;
-  for (int64_t AttentionShape::*size : {&AttentionShape::seqlen_k, &AttentionShape::seqlen_q, &AttentionShape::heads}) {
-    AttentionCase empty = attention;
-    empty.shape.*size = 0;
-    Expected<AttentionRun> run = AttentionRun::make(empty, device, cache, &tuned);
+  for (const MutantTrial &trial : mutantTrials(attention, plan)) {
+    Expected<AttentionRun> run = AttentionRun::make(withTrial(attention, trial), device, cache, &tuned);
     if (!run)
       return run.status();
     runs.push_back(std::move(*run));
@@ -123,7 +123,7 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
   if (auto simt = std::dynamic_pointer_cast<SimtDevice>(*device)) {
     Expected<std::vector<AttentionRun>> others = std::vector<AttentionRun>();
     if (!options.exploration.mutate.empty())
-      others = emptyRuns(*attention, *device, cache, tuned);
+      others = trialRuns(*attention, run->plan(), *device, cache, tuned);
     if (!others)
       return others.status();
     TEGULA_RETURN_IF_ERROR(exploreOrders(*run, *others, *simt, options, report, progress));
@@ -143,7 +143,7 @@ Expected<AttentionReport> runAttention(const AttentionOptions &options) {
 
 } // namespace
 
-Status attentionCommand(const AttentionOptions &options) {
+Outcome attentionCommand(const AttentionOptions &options) {
   Expected<AttentionReport> report = runAttention(options);
   if (!report)
     return report.status();
@@ -152,7 +152,10 @@ Status attentionCommand(const AttentionOptions &options) {
     TEGULA_RETURN_IF_ERROR(verdict(*report->exploration));
   if (report->reruns)
     TEGULA_RETURN_IF_ERROR(verdict(*report->reruns));
-  return report->errors ? verdict(*report->errors) : Status();
+  Outcome outcome = report->errors ? verdict(*report->errors) : Status();
+  if (report->exploration)
+    outcome.untried = reachVerdict(*report->exploration);
+  return outcome;
 }
 
 } // namespace tegula::tools

@@ -76,6 +76,8 @@ Json simtOf(const Exploration &exploration) {
                {"mutants_killed", exploration.mutants_killed},
                {"mutants_survived", exploration.survivors},
                {"mutants_unreached", exploration.unreached}};
+  for (const ExploredLaunch &launch : exploration.launches)
+    json["mutants_launches"].push_back({{"launch", launch.name}, {"killed", launch.killed}});
   for (const SimtTraffic &row : exploration.traffic)
     json["traffic"].push_back(trafficOf(row));
   return json;
@@ -90,8 +92,16 @@ std::string toJson(const AttentionReport &report) {
                {"dtype", toString(problem.dtype)},
                {"shape", shapeOf(report.attention)},
                {"causal", toString(problem.causal)}};
+  if (problem.block_mask.exists())
+    json["block_mask"] = toString(problem.block_mask.source);
   if (problem.deterministic)
     json["deterministic"] = true;
+  if (problem.diagonal_offset)
+    json["diagonal_offset"] = report.attention.diagonal_offset;
+  if (problem.dropout_p != 0)
+    json["dropout_p"] = problem.dropout_p;
+  if (problem.sinks)
+    json["sinks"] = true;
   if (report.attention.variant)
     json["variant"] = report.attention.variant->name;
   json["compile_ms"] = report.compile_ms;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "attention_options.h"
+#include "files.h"
 #include "legal_values.h"
 #include "tegula/attention_words.h"
+#include "workload/blocks_json.h"
+#include "workload/device_tensor.h"
 
 #include <limits>
 #include <utility>
@@ -12,7 +15,6 @@ namespace tegula::tools {
 namespace {
 
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
-constexpr int64_t kMaxGap = 1 << 16;
 constexpr int64_t kMaxRepeat = 1000000;
 constexpr int64_t kDefaultSeqlen = 1024;
 
@@ -20,14 +22,16 @@ constexpr const char *kExamples = R"(Examples:
   tegula attention --seqlen-q 2048 --check             forward, compared with double precision
   tegula attention --heads 8 --kv-heads 2 --causal bottom_right --backward
   tegula attention --seqlen-q 1 --seqlen-k 32768       one new token against a long context
+  tegula attention --seqlen-q 4 --seqlen-k 128 --causal top_left --diagonal-offset 96 --check
   tegula attention --variant documents --backward --check
+  tegula attention --seqlen-q 384 --blocks blocks.json --backward --check
   tegula attention --backward --deterministic --repeat 100
   tegula attention --dtype bf16 --save out --json      arrays as out/*.npy, figures as JSON
 
---seed decides a variant's tensors, too. TFLOP/s count all scores, whatever a variant hides.
+--seed decides a variant's tensors, too. TFLOP/s count all scores, whatever a variant and blocks hide.
 A row that may see no key gives o = 0, lse = -inf and zero gradients.
-Exit code: 0 if all went well, 1 if something failed, an error ratio exceeds 2, or a rerun has other
-bits, 2 for bad input.)";
+Exit code: 0 if all went well, 1 if something failed, a mutant survived, an error ratio exceeds 2, or a
+rerun has other bits, 2 for bad input, 4 if no launch came to some mutants, and all others were found out.)";
 
 void addMethod(CLI::App &command, AttentionOptions &o) {
   addWord(command, "--algorithm", algorithmWords(), o.algorithm, parseAlgorithm,
@@ -37,7 +41,7 @@ void addMethod(CLI::App &command, AttentionOptions &o) {
   addSchedule(command, o.schedule);
   addUntuned(command, o.untuned);
   addNoCache(command, o.no_cache);
-  addNumbers(command, "--row-gaps", o.row_gaps, 0, kMaxGap,
+  addNumbers(command, "--row-gaps", o.row_gaps, 0, kMaxRowGap,
              "Numbers between the rows of q, k, v and o, with commas, or one for\nall: rows that begin at multiples of "
              "16 bytes suit TMA (0)")
       ->type_name("LIST");
@@ -63,6 +67,28 @@ std::optional<RowGaps> rowGaps(const std::vector<int64_t> &list) {
   return list.size() == 4 ? std::optional(RowGaps{list[0], list[1], list[2], list[3]}) : std::nullopt;
 }
 
+/// Reads the blocks that calls give, if there are any.
+Status addBlocks(const AttentionOptions &o, AttentionCase &attention) {
+  const bool given = o.kernel.block_mask == BlockMask::Source::given;
+  if (o.blocks.empty())
+    return given ? Status(ErrorCode::invalid_argument, "--block-mask: 'given' needs the file of --blocks") : Status();
+  if (o.kernel.block_mask == BlockMask::Source::computed)
+    return {ErrorCode::invalid_argument,
+            "--blocks: it gives the blocks, but --block-mask is 'computed'; leave out one"};
+  if (!o.exploration.mutate.empty())
+    return {ErrorCode::invalid_argument,
+            "--blocks: its lists have one length, but --mutate tries others; leave out one"};
+  const Expected<std::string> text = readFile("--blocks", o.blocks);
+  if (!text)
+    return text.status();
+  Expected<GivenBlocks> blocks = parseBlocks(*text, attention.shape);
+  if (!blocks)
+    return {blocks.status().code(), fmt::format("--blocks: '{}': {}", o.blocks, blocks.status().message())};
+  attention.problem.block_mask = blocks->mask();
+  attention.blocks = std::make_shared<GivenBlocks>(std::move(*blocks));
+  return {};
+}
+
 } // namespace
 
 void addProblemOptions(CLI::App &command, AttentionOptions &o) {
@@ -72,9 +98,15 @@ void addProblemOptions(CLI::App &command, AttentionOptions &o) {
   addNumber(command, "--seqlen-q", o.seqlen_q, 0, kMaxSize, "Queries (--seqlen-k, or 1024)");
   addNumber(command, "--seqlen-k", o.seqlen_k, 0, kMaxSize, "Keys and values (--seqlen-q, or 1024)");
   addKernelOptions(command, o.kernel);
+  command
+      .add_option("--blocks", o.blocks,
+                  "Visit only the blocks that this file lists: JSON with the lists of\nFlexAttention's BlockMask, "
+                  "kv_num_blocks, kv_indices,\nfull_kv_num_blocks, full_kv_indices and BLOCK_SIZE")
+      ->type_name("FILE");
   constexpr float largest = std::numeric_limits<float>::max();
   addNumber(command, "--scale", o.scale, -largest, largest, "Factor on the scores; 0: 1 / sqrt(--head-dim) (0)");
-  addSeed(command, o.seed, "Decides the random inputs; simt: and the first order of lanes (0)");
+  addSeed(command, o.seed,
+          "Decides the random inputs and what --dropout drops; simt: and the\nfirst order of lanes (0)");
 }
 
 void addAttentionOptions(CLI::App &command, AttentionOptions &options) {
@@ -114,8 +146,11 @@ Expected<AttentionCase> attentionCase(const AttentionOptions &o) {
   float scale = scoreFactor(o.scale, problem.head_dim);
   AttentionCase attention{
       .problem = problem, .shape = shape, .scale = scale, .seed = o.seed, .schedule = o.schedule, .row_gaps = *gaps};
+  attention.dropout_seed = int64_t(o.seed);
+  attention.diagonal_offset = o.kernel.diagonal_offset.value_or(0);
   if (const NamedVariant *variant = findVariant(o.kernel.variant))
     setVariant(attention, *variant);
+  TEGULA_RETURN_IF_ERROR(addBlocks(o, attention));
   return attention;
 }
 

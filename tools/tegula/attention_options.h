@@ -30,6 +30,7 @@ struct AttentionOptions {
   ExplorationOptions exploration;      ///< simt only.
   bool backward = false;
   bool check = false;
+  std::string blocks; ///< The file with the blocks of the block mask, or empty.
   int64_t repeat = 0; ///< Runs whose bits are compared with the first one.
   bool json = false;
   bool untuned = false;

@@ -21,10 +21,18 @@ std::string heading(const AttentionReport &report) {
   if (gaps.q + gaps.k + gaps.v + gaps.o > 0)
     dims += fmt::format(", gaps between rows {}, {}, {}, {}", gaps.q, gaps.k, gaps.v, gaps.o);
   const std::string variant = report.attention.variant ? fmt::format(", {}", report.attention.variant->name) : "";
-  const char *order = problem.deterministic ? ", deterministic" : "";
+  std::string options = problem.deterministic ? ", deterministic" : "";
+  if (problem.block_mask.exists())
+    options += fmt::format(", block mask {}", toString(problem.block_mask.source));
+  if (problem.diagonal_offset)
+    options += fmt::format(", diagonal offset {}", report.attention.diagonal_offset);
+  if (problem.dropout_p != 0)
+    options += fmt::format(", dropout {}", problem.dropout_p);
+  if (problem.sinks)
+    options += ", sinks";
   return fmt::format("Attention ({}, {}, causal: {}{}{}) on {}: {}\n"
                      "batch {}, {}, {} queries, {} keys, {}\n",
-                     toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), variant, order,
+                     toString(problem.algorithm), toString(problem.dtype), toString(problem.causal), variant, options,
                      report.target, report.device, shape.batch, heads, shape.seqlen_q, shape.seqlen_k, dims);
 }
 

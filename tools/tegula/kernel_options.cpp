@@ -17,8 +17,16 @@ void addKernelOptions(CLI::App &command, KernelOptions &o) {
   command.add_flag("--contain-nonfinite", o.contain_nonfinite,
                    "NaN and infinities reach only results that see their row. It costs\n"
                    "time on a GPU; on the cpu it always holds");
+  addNumber(command, "--dropout", o.dropout, 0, 1, "The probability of dropping an element of the softmax (0)");
+  command.add_flag("--sinks", o.sinks, "Each query head has an attention sink, a logit in the denominator of P");
+  addNumber(command, "--diagonal-offset", o.diagonal_offset, -kMaxDiagonal, kMaxDiagonal,
+            "Each call adds this number to the diagonal of --causal and --variant, such\nas the length of a past; no "
+            "number compiles anything");
   command.add_flag("--deterministic", o.deterministic,
                    "Each run of the backward pass gives the same bits. It costs time");
+  addWord(command, "--block-mask", blockMaskWords(), o.block_mask, parseBlockMask,
+          "Visit only tiles in which scores exist, as lists say that a kernel\ncomputes from the whole mask (computed) "
+          "(none)");
 }
 
 void addVariantOption(CLI::App &command, KernelOptions &o) {
@@ -36,8 +44,12 @@ AttentionProblem problemOf(const KernelOptions &o) {
           .head_dim = o.head_dim,
           .value_dim = o.value_dim.value_or(o.head_dim),
           .causal = o.causal,
+          .block_mask = {.source = o.block_mask},
           .contain_nonfinite = o.contain_nonfinite,
-          .deterministic = o.deterministic};
+          .deterministic = o.deterministic,
+          .dropout_p = o.dropout,
+          .sinks = o.sinks,
+          .diagonal_offset = o.diagonal_offset.has_value()};
 }
 
 } // namespace tegula::tools

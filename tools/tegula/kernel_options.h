@@ -22,7 +22,11 @@ struct KernelOptions {
   Causal causal = Causal::none;
   bool contain_nonfinite = false;
   bool deterministic = false;
-  std::string variant; ///< One of variantNames(), or empty.
+  BlockMask::Source block_mask = BlockMask::Source::none;
+  double dropout = 0;                     ///< The probability of dropping an element of P.
+  bool sinks = false;                     ///< As in AttentionProblem.
+  std::optional<int64_t> diagonal_offset; ///< Added to the diagonal by each call.
+  std::string variant;                    ///< One of variantNames(), or empty.
 };
 
 void addKernelOptions(CLI::App &command, KernelOptions &options);

@@ -22,7 +22,7 @@ using namespace tegula::tools;
 
 namespace {
 
-enum ExitCode { kSuccess = 0, kFailure = 1, kBadInput = 2, kLost = 3 };
+enum ExitCode { kSuccess = 0, kFailure = 1, kBadInput = 2, kLost = 3, kUntried = 4 };
 
 constexpr const char *kFooter = R"(`tegula COMMAND --help` explains a command. For a first look:
   tegula attention --causal bottom_right --backward --check
@@ -45,7 +45,11 @@ int report(const Status &status) {
 int report(const Outcome &outcome) {
   for (const Status &error : outcome.lost)
     (void)report(error);
-  return outcome.status.ok() && !outcome.lost.empty() ? kLost : report(outcome.status);
+  if (!outcome.status.ok())
+    return report(outcome.status);
+  if (!outcome.lost.empty())
+    return kLost;
+  return report(outcome.untried) == kSuccess ? kSuccess : kUntried;
 }
 
 int run(int argc, char **argv) {

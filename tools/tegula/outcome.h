@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a command that measures hands back.
+// What a command hands back.
 #pragma once
 
 #include "tegula/status.h"
@@ -14,7 +14,7 @@ class App;
 
 namespace tegula::tools {
 
-/// How a command that measures ended, and which of its results were lost after it had measured.
+/// How a command ended, which of its results were lost after it had measured, and what it could not try.
 struct Outcome {
   Outcome(Status ended = {}) : status(std::move(ended)) {}
 
@@ -26,6 +26,7 @@ struct Outcome {
 
   Status status;
   std::vector<Status> lost = {};
+  Status untried = {}; ///< An error if the command could not try something. Then nothing is known about it.
 };
 
 /// Files that the user wants results in. Empty names mean none.

@@ -21,7 +21,9 @@ constexpr const char *kSimtExamples =
 with those of the cpu target. It is slow: use small sizes. Examples:
   tegula simt copy.mlir --arg x=f32[1000] --arg y=f32[1000] --grid 'ceildiv(x.0,256)' --schedules 10
   tegula simt copy.mlir --arg x=f32[1000] --arg y=f32[1000] --grid 'ceildiv(x.0,256)' --mutate all
-Exit code: 0 if nothing was found, 1 if something was or failed, 2 for bad input.)";
+Mutants that these sizes do not show are also tried at other sizes, and with rows that are not aligned.
+Exit code: 0 if nothing was found, 1 if something was or failed, 2 for bad input, 4 if no launch came to
+some mutants, and all others were found out.)";
 
 constexpr const char *kCompareExamples = R"(Example:
   tegula compare matmul.mlir --arg a=bf16[300,104] --arg b=bf16[104,200] --arg c=f32[300,200] \
@@ -46,6 +48,7 @@ std::string errorTable(const std::vector<OutputError> &errors, double tolerance)
 
 void addSimtOptions(CLI::App &command, SimtCommandOptions &o) {
   addProgramOptions(command, o.program, /*required=*/true);
+  addRowGaps(command, o.program);
   command.add_option("--arch", o.arch, "The GPU whose code is run, such as sm_80 (sm_90a)")->type_name("NAME");
   addSchedule(command, o.schedule);
   addExplorationOptions(command, o.exploration);
@@ -55,6 +58,7 @@ void addSimtOptions(CLI::App &command, SimtCommandOptions &o) {
 
 void addCompareOptions(CLI::App &command, CompareOptions &o) {
   addProgramOptions(command, o.program, /*required=*/true);
+  addRowGaps(command, o.program);
   addTarget(command, o.target);
   addSchedules(command, o.schedules, "Such as \"num_warps=8\"; once or twice");
   addSeed(command, o.program.seed, kSeedHelp);
@@ -100,7 +104,7 @@ Outcome benchProgram(const BenchOptions &options) {
   return report(tune(*task, setup->machine, *setup->compiler, how), options.files);
 }
 
-Status simtCommand(const SimtCommandOptions &options) {
+Outcome simtCommand(const SimtCommandOptions &options) {
   SimtOptions simt;
   simt.arch = options.arch;
   Expected<std::shared_ptr<SimtDevice>> device = simtDevice(simt);
@@ -117,7 +121,9 @@ Status simtCommand(const SimtCommandOptions &options) {
     return found.status();
   TEGULA_RETURN_IF_ERROR(print(toTable(*found) + errorTable(found->errors, toleranceOf(*task))));
   TEGULA_RETURN_IF_ERROR(verdict(*found));
-  return verdict(found->errors, toleranceOf(*task));
+  Outcome outcome = verdict(found->errors, toleranceOf(*task));
+  outcome.untried = reachVerdict(*found);
+  return outcome;
 }
 
 Status compareCommand(const CompareOptions &options) {

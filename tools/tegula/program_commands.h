@@ -35,7 +35,7 @@ Outcome tuneProgram(const TuneOptions &options);
 /// Times a program with given schedules, or with the one that plans have.
 Outcome benchProgram(const BenchOptions &options);
 /// Runs a program under many orders of lanes, and prints what was found.
-Status simtCommand(const SimtCommandOptions &options);
+Outcome simtCommand(const SimtCommandOptions &options);
 /// Runs a program with two schedules on the same inputs, and prints how far the results differ.
 Status compareCommand(const CompareOptions &options);
 

@@ -2,6 +2,7 @@
 #include "program_options.h"
 #include "files.h"
 #include "legal_values.h"
+#include "workload/device_tensor.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -123,6 +124,7 @@ public:
       arguments.push_back(std::move(*argument));
     }
     TEGULA_RETURN_IF_ERROR(setGrids());
+    TEGULA_RETURN_IF_ERROR(setRowGaps());
     KernelSpec kernel = KernelSpec::ofPrograms(programs_, std::move(arguments)).defaults(schedule);
     // What a kernel writes begins with 0, because it may add to it.
     inputs_.fill = [written = written_](HostTensor &tensor, uint64_t) {
@@ -138,9 +140,15 @@ private:
   const std::vector<Parameter> &parameters() const { return programs_.front().program.parameters; }
 
   std::string namesOfParameters() const {
+    return namesOf([](const Parameter &) { return true; });
+  }
+  std::string namesOfTensors() const { return namesOf(isTensor); }
+
+  template <class Has> std::string namesOf(Has has) const {
     std::string names;
     for (const Parameter &parameter : parameters())
-      names += (names.empty() ? "" : ", ") + parameter.name;
+      if (has(parameter))
+        names += (names.empty() ? "" : ", ") + parameter.name;
     return names;
   }
 
@@ -231,6 +239,32 @@ private:
     return {};
   }
 
+  static bool isTensor(const Parameter &parameter) {
+    return parameter.kind == Parameter::Kind::tensor && !parameter.counter;
+  }
+
+  /// Reads one number for all tensors, or a list such as "q=3,k=1".
+  Status setRowGaps() {
+    if (options_.row_gaps.empty())
+      return {};
+    for (const std::string &word : split(options_.row_gaps)) {
+      const size_t equals = word.find('=');
+      const bool forAll = equals == std::string::npos;
+      const std::optional<int64_t> gap = parseNumber<int64_t>(std::string_view(word).substr(forAll ? 0 : equals + 1));
+      if (!gap || *gap < 0 || *gap > kMaxRowGap)
+        return wrong("--row-gaps", word,
+                     fmt::format("is not a number from 0 to {}, or a tensor and a number, such as {}=3", kMaxRowGap,
+                                 parameters().front().name));
+      const size_t before = inputs_.row_gaps.size();
+      for (const Parameter &parameter : parameters())
+        if (isTensor(parameter) && (forAll || parameter.name == word.substr(0, equals)))
+          inputs_.row_gaps.push_back({parameter.name, *gap});
+      if (inputs_.row_gaps.size() == before)
+        return wrong("--row-gaps", word, fmt::format("names no tensor of the program; it has {}", namesOfTensors()));
+    }
+    return {};
+  }
+
   const ProgramOptions &options_;
   std::vector<NamedProgram> programs_;
   PlanInputs inputs_;
@@ -260,6 +294,15 @@ void addProgramOptions(CLI::App &command, ProgramOptions &o, bool required) {
           "a number; one for all\nfiles, or one for each");
   addNumber(command, "--tolerance", o.tolerance, 1e-30, 1e6,
             "The error of PROGRAM's outputs, as a part of their largest number\n(bf16: 2^-7, f16: 2^-10, f32: 2^-16)");
+}
+
+void addRowGaps(CLI::App &command, ProgramOptions &o) {
+  command
+      .add_option(
+          "--row-gaps", o.row_gaps,
+          "Elements between the rows of PROGRAM's tensors: a number for all,\nor a list such as q=3,k=1. With 3, "
+          "rows do not start at multiples\nof 16 bytes, and TMA cannot address the tensor (0)")
+      ->type_name("LIST");
 }
 
 Expected<PlanTask> planTask(const ProgramOptions &options, const Schedule &schedule, Compiler &compiler) {

@@ -22,11 +22,15 @@ struct ProgramOptions {
   std::vector<std::string> grids; ///< One for all files, or one for each.
   std::vector<std::string> sizes;
   std::optional<double> tolerance;
+  std::string row_gaps; ///< The value of --row-gaps; empty for commands without it.
   uint64_t seed = 0;
 };
 
 /// Adds PROGRAM and its options. If it is `required`, the command has no other use.
 void addProgramOptions(CLI::App &command, ProgramOptions &options, bool required);
+
+/// Adds --row-gaps, for commands whose results belong to no tuned schedule.
+void addRowGaps(CLI::App &command, ProgramOptions &options);
 
 /// Returns the task: a plan of one kernel, with the inputs of the options. Several files are its named programs.
 /// `schedule` is the one without tuning. Compiles the programs to know their parameters. Errors begin with the name of

@@ -16,7 +16,8 @@ Expected<Tuning> tuneAttention(const TuneOptions &options) {
   if (!attention)
     return attention.status();
   TuningTask task{attention->problem, attention->shape,
-                  attention->problem.backward ? "flash2_backward" : "flash2_forward"};
+                  attention->problem.backward ? "flash2_backward" : "flash2_forward", attention->diagonal_offset,
+                  attention->blocks};
   Expected<TuningSetup> setup = makeTuningSetup(options.attention.target, options.attention.no_cache);
   if (!setup)
     return setup.status();

@@ -18,8 +18,11 @@ constexpr int64_t kCheckedBeyondBand = 275;
 
 /// Returns how far the widest band reaches: shorter sequences do not show where it ends.
 int64_t reachOf(const Variant &variant) {
+  std::vector<Band> bands = variant.bands;
+  for (const KeySet &set : variant.any_of)
+    bands.insert(bands.end(), set.bands.begin(), set.bands.end());
   int64_t reach = 0;
-  for (const Band &band : variant.bands)
+  for (const Band &band : bands)
     reach = std::max({reach, band.left.value_or(0), band.right.value_or(0)});
   return reach;
 }
@@ -71,7 +74,10 @@ tools::AttentionCase AttentionRuns::caseOf(const AttentionShape &shape,
   tools::AttentionCase attention{.problem = task_.problem,
                                  .shape = shape,
                                  .scale = float(1 / std::sqrt(double(task_.problem.head_dim))),
-                                 .seed = seed_};
+                                 .seed = seed_,
+                                 .diagonal_offset = task_.diagonal_offset};
+  if (task_.blocks)
+    attention.blocks = std::make_shared<tools::GivenBlocks>(task_.blocks->cropped(shape));
   if (variant_ != nullptr)
     set_variant(attention, *variant_);
   return attention;

@@ -23,7 +23,8 @@ Outputs forward(const Shape &shape, const Rules &rules, double scale, const Inpu
     out.lse[row.lse] = r.lse;
     for (int64_t j = 0; j < shape.seqlen_k; ++j)
       if (r.seen[j])
-        addScaled(&out.o[row.o], r.p[j], &in.v[row.v + j * shape.value_dim], shape.value_dim);
+        addScaled(&out.o[row.o], r.p[j] * rules.factorOfP(row.at(j)), &in.v[row.v + j * shape.value_dim],
+                  shape.value_dim);
   });
   return out;
 }
@@ -31,16 +32,18 @@ Outputs forward(const Shape &shape, const Rules &rules, double scale, const Inpu
 Gradients backward(const Shape &shape, const Rules &rules, double scale, const Inputs &in,
                    const std::vector<float> &d_o, const std::vector<float> &d_lse) {
   Gradients out{std::vector<double>(shape.sizeQ()), std::vector<double>(shape.sizeK()),
-                std::vector<double>(shape.sizeV())};
+                std::vector<double>(shape.sizeV()), std::vector<double>(rules.sinks.size())};
   forEachRow(shape, [&](const Row &row) {
     ExactRow r = exactRow(shape, rules, scale, in, row);
     std::vector<double> dp(shape.seqlen_k);
     double mean = 0; // mean of dp under p
     for (int64_t j = 0; j < shape.seqlen_k; ++j) {
-      dp[j] = product(&d_o[row.o], &in.v[row.v + j * shape.value_dim], shape.value_dim);
+      dp[j] = product(&d_o[row.o], &in.v[row.v + j * shape.value_dim], shape.value_dim) * rules.factorOfP(row.at(j));
       mean += r.p[j] * dp[j];
     }
     const double dLse = d_lse.empty() ? 0 : d_lse[row.lse]; // The derivative of lse with respect to a score is p.
+    if (const double sink = rules.sinkOf(row.head); sink != -std::numeric_limits<double>::infinity())
+      out.d_sinks[row.head] += std::exp(sink - r.lse) * (dLse - mean);
     for (int64_t j = 0; j < shape.seqlen_k; ++j) {
       if (!r.seen[j])
         continue;
@@ -50,7 +53,7 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
       int64_t k = row.k + j * shape.head_dim, v = row.v + j * shape.value_dim;
       addScaled(&out.dq[row.q], scale * ds, &in.k[k], shape.head_dim);
       addScaled(&out.dk[k], scale * ds, &in.q[row.q], shape.head_dim);
-      addScaled(&out.dv[v], r.p[j], &d_o[row.o], shape.value_dim);
+      addScaled(&out.dv[v], r.p[j] * rules.factorOfP(row.at(j)), &d_o[row.o], shape.value_dim);
     }
   });
   return out;
@@ -63,7 +66,7 @@ std::vector<double> lseRoundingInDv(const Shape &shape, const Rules &rules, doub
     ExactRow r = exactRow(shape, rules, scale, in, row);
     for (int64_t j = 0; j < shape.seqlen_k; ++j)
       for (int64_t c = 0; r.seen[j] && c < shape.value_dim; ++c) {
-        const double error = 0x1p-24 * r.lse * r.p[j] * d_o[row.o + c];
+        const double error = 0x1p-24 * r.lse * r.p[j] * rules.factorOfP(row.at(j)) * d_o[row.o + c];
         out[row.v + j * shape.value_dim + c] += error * error;
       }
   });

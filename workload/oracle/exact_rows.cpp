@@ -10,13 +10,14 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-double logSumExp(const std::vector<double> &s) {
-  double m = -infinity;
+/// Returns the logarithm of exp(sink) + the sum of exp(s).
+double logSumExp(const std::vector<double> &s, double sink) {
+  double m = sink;
   for (double x : s)
     m = std::max(m, x);
   if (m == -infinity)
     return m;
-  double l = 0;
+  double l = std::exp(sink - m);
   for (double x : s)
     l += std::exp(x - m);
   return m + std::log(l);
@@ -53,7 +54,7 @@ ExactRow exactRow(const Shape &shape, const Rules &rules, double scale, const In
     }
     r.s[j] = s;
   }
-  r.lse = logSumExp(r.s);
+  r.lse = logSumExp(r.s, rules.sinkOf(row.head));
   r.p = softmax(r.s, r.lse);
   return r;
 }

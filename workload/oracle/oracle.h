@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace tegula::oracle {
@@ -24,6 +25,7 @@ struct Shape {
   int64_t seqlen_k = 0;
   int64_t head_dim = 0;
   int64_t value_dim = 0;
+  std::vector<int32_t> diagonal_offsets = {}; ///< Added to the diagonal of each batch entry; empty: nothing.
 
   int64_t sizeQ() const { return batch * heads * seqlen_q * head_dim; }
   int64_t sizeK() const { return batch * kv_heads * seqlen_k * head_dim; }
@@ -59,8 +61,17 @@ struct ScoreStep {
 struct Rules {
   std::vector<std::function<bool(const Position &)>> visible; ///< A key is visible if all functions return true.
   std::vector<ScoreStep> steps;
+  /// Returns the factor of dropout on P: 0, or 1 / the probability of keeping. Without dropout the function is empty.
+  std::function<double(const Position &)> dropout;
+  /// [heads], or nothing without sinks: the logit of a key with the value 0 that each row sees.
+  std::vector<float> sinks;
 
   bool sees(const Position &position) const;
+  /// Returns the sink of a head, -inf without sinks.
+  double sinkOf(int64_t head) const {
+    return sinks.empty() ? -std::numeric_limits<double>::infinity() : double(sinks[size_t(head)]);
+  }
+  double factorOfP(const Position &position) const { return dropout ? dropout(position) : 1; }
 };
 
 /// The key on the diagonal of query 0: key 0, or the key that puts the last key on the diagonal of the last query.
@@ -69,6 +80,12 @@ enum class Corner { top_left, bottom_right };
 // Each function adds one rule.
 void addCausal(Rules &rules, const Shape &shape, Corner corner);
 void addWindow(Rules &rules, const Shape &shape, int64_t left, int64_t right, Corner corner);
+/// Adds global tokens: a key is visible if it is one of the first `count`, or if the query's diagonal is.
+void addGlobals(Rules &rules, const Shape &shape, int64_t count, Corner corner);
+/// Adds a union: a key is visible if at least one of `sets` sees it. Steps and dropout of `sets` are not used.
+void addAnyOf(Rules &rules, std::vector<Rules> sets);
+/// Adds a window for each batch entry. A negative size is no bound.
+void addWindows(Rules &rules, const Shape &shape, std::vector<int32_t> left, std::vector<int32_t> right, Corner corner);
 void addPrefix(Rules &rules, const Shape &shape, std::vector<int32_t> lengths, Corner corner);
 /// Adds document masks. `queries` and `keys` have the documents of [batch, seqlen_q] and [batch, seqlen_k].
 void addDocuments(Rules &rules, const Shape &shape, std::vector<int32_t> queries, std::vector<int32_t> keys);
@@ -77,6 +94,12 @@ void addSoftcap(Rules &rules, double cap);
 void addAlibi(Rules &rules, const Shape &shape, std::vector<float> slopes, Corner corner);
 /// Adds a bias [batch, heads, seqlen_q, seqlen_k]. `gradient` is null, or has the same size and receives sums.
 void addBias(Rules &rules, const Shape &shape, std::vector<float> bias, std::vector<double> *gradient);
+/// Adds a mask [batch, heads, seqlen_q, seqlen_k]: a query sees a key where it is not 0.
+void addMask(Rules &rules, const Shape &shape, std::vector<float> mask);
+
+/// Adds dropout that keeps P where a random byte is below `kept_of_256`: 7 rounds, row query, column key, and the
+/// stream `first_stream` + batch * heads + head.
+void addDropout(Rules &rules, const Shape &shape, int kept_of_256, int64_t seed, int64_t offset, int64_t first_stream);
 
 struct Inputs {
   std::vector<float> q, k, v;
@@ -88,13 +111,15 @@ struct Outputs {
 
 struct Gradients {
   std::vector<double> dq, dk, dv;
+  std::vector<double> d_sinks; ///< As Rules::sinks.
 };
 
-/// Returns O = softmax(S) V and LSE in 64 bits. Rows that see no key have o = 0 and lse = -inf.
+/// Returns O = softmax(S) V and LSE in 64 bits. The sum of a row's exponentials contains that of its sink. Rows that
+/// see no key have o = 0, and the sink as lse.
 Outputs forward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs);
 
-/// Returns the gradients of sum(o * d_o) + sum(lse * d_lse) in 64 bits. Rows that see no key contribute nothing. An
-/// empty `d_lse` stands for zeros.
+/// Returns the gradients of sum(o * d_o) + sum(lse * d_lse) in 64 bits. Rows that see no key contribute nothing, except
+/// to d_sinks. An empty `d_lse` stands for zeros.
 Gradients backward(const Shape &shape, const Rules &rules, double scale, const Inputs &inputs,
                    const std::vector<float> &d_o, const std::vector<float> &d_lse = {});
 
@@ -102,8 +127,10 @@ Gradients backward(const Shape &shape, const Rules &rules, double scale, const I
 // are rounded to `dtype`, as if an eager framework wrote each of them to a tensor. Arithmetic, LSE and D are f32.
 //
 //   S = scale Q K^T     P = softmax(S)       O = P V      LSE = log(rowsum(exp(S)))
+// With dropout, P is multiplied by its factor and rounded again where it is multiplied by V or dO, and so is dP.
 //   P = exp(S - LSE)    D = rowsum(dO O) - dLSE    dS = P (dO V^T - D)
 //   dQ = scale dS K     dK = scale dS^T Q          dV = P^T dO
+// A sink t is one more score of each row, with P_t = exp(t - LSE), and dt = -colsum(P_t D).
 //
 // The formula does not define the order of its sums, and the error of one order may be close to 0 by luck: with few
 // rows it often is. So there are several runs. Run 0 adds in the order of memory. Other runs add in random orders. With
@@ -117,8 +144,9 @@ PlainGradients plainBackward(const Shape &shape, const Rules &rules, double scal
                              const std::vector<float> &d_o, DType dtype, int run = 0,
                              const std::vector<float> &d_lse = {});
 
-/// Returns how many runs show the size of the plain formula's error. Fewer rows need more runs.
-int plainRuns(const Shape &shape);
+/// Returns how many runs show the size of the plain formula's error. Fewer rows need more runs, and so do rows of which
+/// dropout keeps few elements: `kept` is the part that it keeps.
+int plainRuns(const Shape &shape, double kept = 1);
 
 /// Returns how far dV may be off because LSE is one f32 number. P is exp(S - LSE), and LSE is rounded by up to |LSE|
 /// 2^-24. Roundings of different rows are independent, so the result for each element is the root of the sum over rows

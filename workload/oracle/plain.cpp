@@ -103,7 +103,7 @@ public:
     std::vector<float> o(shape_.sizeO());
     std::vector<double> lse(shape_.sizeLse());
     for (const Row &row : rows_) {
-      Softmax soft = softmax(scoresOf(row).last);
+      Softmax soft = softmax(scoresOf(row).last, sinkOf(row));
       lse[row.lse] = soft.lse;
       addOutput(&o[row.o], row, soft);
     }
@@ -117,16 +117,18 @@ public:
     dk_.resize(shape_.sizeK());
     dv_.resize(shape_.sizeV());
     dvOfSoftmax_.resize(shape_.sizeV());
+    dSinks_.resize(rules_.sinks.size());
     for (const Row &row : rows_)
       addGradients(row);
     double unit = valueUnit_ * gradientUnit_;
     return {{restored(dq_, head_, unit, dtype_), restored(dk_, head_, unit, dtype_),
-             restored(dv_, value_, gradientUnit_, dtype_)},
+             restored(dv_, value_, gradientUnit_, dtype_), restored(dSinks_, {0}, unit, f32)},
             restored(dvOfSoftmax_, value_, gradientUnit_, dtype_)};
   }
 
 private:
   float round(float x) const { return rounded(x, dtype_); }
+  float sinkOf(const Row &row) const { return float(rules_.sinkOf(row.head)); }
   const float *q(const Row &row) const { return &in_.q[row.q]; }
   const float *k(const Row &row, int64_t key) const { return &in_.k[row.k + key * shape_.head_dim]; }
   const float *v(const Row &row, int64_t key) const { return &in_.v[row.v + key * shape_.value_dim]; }
@@ -148,15 +150,15 @@ private:
     return scores;
   }
 
-  Softmax softmax(const std::vector<float> &s) const {
+  Softmax softmax(const std::vector<float> &s, float sink) const {
     Softmax out{std::vector<float>(s.size(), 0.0f), -infinity};
-    float m = -infinity;
+    float m = sink;
     for (float x : s)
       m = std::max(m, x);
     if (m == -infinity)
       return out;
     m -= origin_;
-    float l = 0;
+    float l = std::exp(sink - m);
     for (int64_t j : keys_)
       l += out.p[j] = std::exp(s[j] - m);
     for (float &p : out.p)
@@ -165,9 +167,14 @@ private:
     return out;
   }
 
+  /// Returns `x`, an element of P or dP, after dropout.
+  float afterDropout(const Row &row, int64_t key, float x) const {
+    return rules_.dropout ? round(x * float(rules_.factorOfP(row.at(key)))) : x;
+  }
+
   void addOutput(float *o, const Row &row, const Softmax &soft) const {
     for (int64_t j : keys_)
-      addScaled(o, v(row, j), soft.p[j], shape_.value_dim);
+      addScaled(o, v(row, j), afterDropout(row, j, soft.p[j]), shape_.value_dim);
   }
 
   /// Returns rowsum(dO O) - dLSE. The sum has a different order than in dP, because dP is another sum of products.
@@ -182,18 +189,21 @@ private:
 
   void addGradients(const Row &row) {
     RowScores scores = scoresOf(row);
-    Softmax soft = softmax(scores.last);
+    Softmax soft = softmax(scores.last, sinkOf(row));
     float delta = deltaOf(row, soft);
+    if (const float sink = sinkOf(row); sink != -infinity)
+      dSinks_[row.head] += round(round(std::exp(sink - soft.lse)) * -delta);
     for (int64_t j : keys_) {
       if (scores.last[j] == -infinity)
         continue;
       float p = round(std::exp(scores.last[j] - soft.lse));
-      float dp = round(product(&d_o_[row.o], v(row, j), shape_.value_dim));
+      float dp = afterDropout(row, j, round(product(&d_o_[row.o], v(row, j), shape_.value_dim)));
       float ds = scoreGradient(row, j, scores, round(p * (dp - delta)));
       addScaled(&dq_[row.q], k(row, j), ds, shape_.head_dim);
       addScaled(&dk_[row.k + j * shape_.head_dim], q(row), ds, shape_.head_dim);
-      addScaled(&dv_[row.v + j * shape_.value_dim], &d_o_[row.o], p, shape_.value_dim);
-      addScaled(&dvOfSoftmax_[row.v + j * shape_.value_dim], &d_o_[row.o], soft.p[j], shape_.value_dim);
+      addScaled(&dv_[row.v + j * shape_.value_dim], &d_o_[row.o], afterDropout(row, j, p), shape_.value_dim);
+      addScaled(&dvOfSoftmax_[row.v + j * shape_.value_dim], &d_o_[row.o], afterDropout(row, j, soft.p[j]),
+                shape_.value_dim);
     }
   }
 
@@ -215,13 +225,13 @@ private:
   float origin_;                            // the row's maximum minus this is subtracted before exp
   double valueUnit_ = 1, gradientUnit_ = 1; // factors of v and d_o
   Inputs in_;
-  std::vector<float> d_o_, d_lse_, dq_, dk_, dv_, dvOfSoftmax_;
+  std::vector<float> d_o_, d_lse_, dq_, dk_, dv_, dvOfSoftmax_, dSinks_;
 };
 
 } // namespace
 
-int plainRuns(const Shape &shape) {
-  return int(std::clamp<int64_t>(4096 / std::max<int64_t>(shape.sizeLse(), 1), 4, 16));
+int plainRuns(const Shape &shape, double kept) {
+  return int(std::clamp(4096 / std::max(kept * double(shape.sizeLse()), 1.0), 4.0, 16.0));
 }
 
 Outputs plainForward(const Shape &shape, const Rules &rules, double scale, const Inputs &in, DType dtype, int run) {

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "oracle/oracle.h"
+#include "oracle/philox.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 namespace tegula::oracle {
 namespace {
 
-int64_t offsetOf(const Shape &shape, Corner corner) {
-  return corner == Corner::top_left ? 0 : shape.seqlen_k - shape.seqlen_q;
+/// Returns a function of a position: the key on the diagonal of its query, minus the query.
+auto offsetOf(const Shape &shape, Corner corner) {
+  return [corner = corner == Corner::top_left ? 0 : shape.seqlen_k - shape.seqlen_q, offsets = shape.diagonal_offsets](
+             const Position &p) { return offsets.empty() ? corner : corner + offsets[size_t(p.batch)]; };
+}
+
+/// Returns the place of a score in an array [batch, heads, seqlen_q, seqlen_k].
+auto placeIn(const Shape &shape) {
+  return [=](const Position &p) {
+    return size_t(((p.batch * shape.heads + p.head) * shape.seqlen_q + p.query) * shape.seqlen_k + p.key);
+  };
 }
 
 constexpr auto unchanged = [](double, const Position &, double gradient) { return gradient; };
@@ -24,21 +36,42 @@ bool Rules::sees(const Position &position) const {
 }
 
 void addCausal(Rules &rules, const Shape &shape, Corner corner) {
-  int64_t offset = offsetOf(shape, corner);
-  rules.visible.push_back([=](const Position &p) { return p.key - offset <= p.query; });
+  auto offset = offsetOf(shape, corner);
+  rules.visible.push_back([=](const Position &p) { return p.key - offset(p) <= p.query; });
 }
 
 void addWindow(Rules &rules, const Shape &shape, int64_t left, int64_t right, Corner corner) {
-  int64_t offset = offsetOf(shape, corner);
+  auto offset = offsetOf(shape, corner);
   rules.visible.push_back([=](const Position &p) {
-    int64_t ahead = p.key - (p.query + offset);
+    int64_t ahead = p.key - (p.query + offset(p));
     return ahead <= right && -ahead <= left;
   });
 }
 
+void addGlobals(Rules &rules, const Shape &shape, int64_t count, Corner corner) {
+  rules.visible.push_back([=, offset = offsetOf(shape, corner)](const Position &p) {
+    return p.key < count || p.query + offset(p) < count;
+  });
+}
+
+void addAnyOf(Rules &rules, std::vector<Rules> sets) {
+  rules.visible.push_back([sets = std::move(sets)](const Position &p) {
+    return std::ranges::any_of(sets, [&](const Rules &set) { return set.sees(p); });
+  });
+}
+
+void addWindows(Rules &rules, const Shape &shape, std::vector<int32_t> left, std::vector<int32_t> right,
+                Corner corner) {
+  rules.visible.push_back([=, offset = offsetOf(shape, corner)](const Position &p) {
+    const int64_t ahead = p.key - (p.query + offset(p));
+    const int64_t before = left[size_t(p.batch)], after = right[size_t(p.batch)];
+    return (after < 0 || ahead <= after) && (before < 0 || -ahead <= before);
+  });
+}
+
 void addPrefix(Rules &rules, const Shape &shape, std::vector<int32_t> lengths, Corner corner) {
-  int64_t offset = offsetOf(shape, corner);
-  rules.visible.push_back([=](const Position &p) { return p.key < lengths[p.batch] || p.key - offset <= p.query; });
+  auto offset = offsetOf(shape, corner);
+  rules.visible.push_back([=](const Position &p) { return p.key < lengths[p.batch] || p.key - offset(p) <= p.query; });
 }
 
 void addDocuments(Rules &rules, const Shape &shape, std::vector<int32_t> queries, std::vector<int32_t> keys) {
@@ -54,6 +87,15 @@ static float softcapSlope(float s, double cap) {
   return 1 - t * t;
 }
 
+void addDropout(Rules &rules, const Shape &shape, int kept_of_256, int64_t seed, int64_t offset, int64_t first_stream) {
+  rules.dropout = [=, heads = shape.heads](const Position &p) {
+    constexpr int rounds = 7;
+    const RandomKey key{seed, offset, static_cast<int32_t>(first_stream + p.batch * heads + p.head)};
+    const int byte = randomByte(key, static_cast<uint32_t>(p.query), static_cast<uint32_t>(p.key), rounds);
+    return byte < kept_of_256 ? 256.0 / kept_of_256 : 0.0;
+  };
+}
+
 void addSoftcap(Rules &rules, double cap) {
   rules.steps.push_back(
       {[=](auto s, const Position &) { return decltype(s)(cap) * std::tanh(s / decltype(s)(cap)); },
@@ -61,17 +103,15 @@ void addSoftcap(Rules &rules, double cap) {
 }
 
 void addAlibi(Rules &rules, const Shape &shape, std::vector<float> slopes, Corner corner) {
-  int64_t offset = offsetOf(shape, corner);
+  auto offset = offsetOf(shape, corner);
   auto forward = [=](auto s, const Position &p) {
-    return s - decltype(s)(slopes[p.head]) * decltype(s)(std::llabs(p.query + offset - p.key));
+    return s - decltype(s)(slopes[p.head]) * decltype(s)(std::llabs(p.query + offset(p) - p.key));
   };
   rules.steps.push_back({forward, unchanged});
 }
 
 void addBias(Rules &rules, const Shape &shape, std::vector<float> bias, std::vector<double> *gradient) {
-  auto place = [=](const Position &p) {
-    return ((p.batch * shape.heads + p.head) * shape.seqlen_q + p.query) * shape.seqlen_k + p.key;
-  };
+  auto place = placeIn(shape);
   auto shared = std::make_shared<std::vector<float>>(std::move(bias));
   rules.steps.push_back({[=](double s, const Position &p) { return s + (*shared)[place(p)]; },
                          [=](double, const Position &p, double incoming) {
@@ -79,6 +119,12 @@ void addBias(Rules &rules, const Shape &shape, std::vector<float> bias, std::vec
                              (*gradient)[place(p)] += incoming;
                            return incoming;
                          }});
+}
+
+void addMask(Rules &rules, const Shape &shape, std::vector<float> mask) {
+  auto place = placeIn(shape);
+  auto shared = std::make_shared<std::vector<float>>(std::move(mask));
+  rules.visible.push_back([=](const Position &p) { return (*shared)[place(p)] != 0; });
 }
 
 } // namespace tegula::oracle

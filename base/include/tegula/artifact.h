@@ -123,6 +123,8 @@ struct Artifact {
   std::string kernel; ///< Symbol to look up in `binary`.
   std::string binary; ///< cpu, simt: an ELF shared object without undefined symbols. cuda: a cubin, or PTX text.
   std::string text;   ///< The phase that CompileRequest::emit asked for.
+  /// The schedule as parseSchedule reads it: that of the request, with the compiler's choice in the other fields.
+  std::string schedule;
   std::vector<Parameter> parameters;
   int64_t scratch_bytes = 0;          ///< cpu: private memory that one running program instance needs.
   int threads = 0;                    ///< cuda, simt: threads of one program instance.

@@ -186,3 +186,33 @@ func.func @turn(%sum: !tile.view<1xf32>, %turns: !tile.view<1xi32>, %i: index, %
   tile.atomic_add %x, %sum[%i] turn %n of %turns[%i] next %m : tensor<8xf32>, !tile.view<1xf32>, !tile.view<1xi32>
   return
 }
+
+// -----
+
+// Whole vectors are stored under a mask, the rest of a row element by element under its condition.
+// CHECK-LABEL: func @stores_where_a_condition_holds
+// CHECK: vector.maskedstore
+// CHECK: vector.extract {{.*}} : i1 from vector<8xi1>
+// CHECK: scf.if
+// CHECK: memref.store
+func.func @stores_where_a_condition_holds(%x: !tile.view<1xf32>, %y: !tile.view<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : !tile.view<1xf32> -> tensor<32xf32>
+  %holds = arith.cmpf ogt, %a, %a : tensor<32xf32>
+  tile.store %a, %y[%c0] where %holds : tensor<32xf32>, !tile.view<1xf32>, tensor<32xi1>
+  return
+}
+
+// -----
+
+// A vector of 16 i64 is two cache lines long, so a row of 49 elements takes four vectors, and a line of padding.
+// CHECK-LABEL: func @rows_hold_whole_vectors
+// CHECK-SAME: memref<6x72xi64>
+module attributes {tile.lanes = 16 : i64} {
+  func.func @rows_hold_whole_vectors(%x: !tile.view<2xi64>) {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %x[%c0, %c0] : !tile.view<2xi64> -> tensor<6x49xi64>
+    tile.store %a, %x[%c0, %c0] : tensor<6x49xi64>, !tile.view<2xi64>
+    return
+  }
+}

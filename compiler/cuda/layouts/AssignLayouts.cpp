@@ -54,11 +54,13 @@ public:
     flipDots();
     duplicateFreeValues();
     assignDots();
+    assignColumns();
     assignRest();
     setTypes();
     convertOperands();
     lowerDots(dots_);
     lowerReshapes();
+    lowerColumns();
     lowerLoadsAndStores(function_);
   }
 
@@ -144,6 +146,18 @@ private:
     return sm::rowMajorLayout(type.getContext(), type.getShape(), vectorOf(type), warps_);
   }
 
+  /// Assigns default layouts to the columns that are taken from a tile or joined to one. The layout of that tile
+  /// follows, so that its elements need not change threads.
+  void assignColumns() {
+    auto assign = [&](Value part) { layouts_.assign(part, defaultLayout(cast<RankedTensorType>(part.getType()))); };
+    function_.walk([&](Operation *op) {
+      if (auto columns = dyn_cast<tile::ColumnsOp>(op); columns && !layouts_.lookup(columns.getSource()))
+        assign(columns);
+      if (auto join = dyn_cast<tile::JoinOp>(op); join && !layouts_.lookup(join))
+        assign(join.getLeft());
+    });
+  }
+
   /// Assigns default layouts to tiles without a layout, the largest tile first. The layout of a reduced tile then
   /// follows from its source.
   void assignRest() {
@@ -215,6 +229,66 @@ private:
           sm::ReshapeOp::create(b, reshape.getLoc(), reshape.getType(), reshape.getSource()).getResult());
       reshape.erase();
     });
+  }
+
+  /// Lowers the columns that move between threads. The others keep their ops.
+  void lowerColumns() {
+    SmallVector<tile::ColumnsOp> slices;
+    SmallVector<tile::JoinOp> joins;
+    function_.walk([&](tile::ColumnsOp columns) { slices.push_back(columns); });
+    function_.walk([&](tile::JoinOp join) { joins.push_back(join); });
+    for (tile::ColumnsOp columns : slices)
+      if (!areColumnsOf(columns, columns.getSource(), columns.getRange()))
+        throughShared(columns);
+    for (tile::JoinOp join : joins)
+      if (!areColumnsOf(join.getLeft(), join, join.rangeOf(0)) || !areColumnsOf(join.getRight(), join, join.rangeOf(1)))
+        join.getInterleave() ? interleaveInThreads(join) : joinThroughShared(join);
+  }
+
+  static bool areColumnsOf(Value part, Value all, const tile::ColumnRange &range) {
+    const unsigned dim = cast<RankedTensorType>(all.getType()).getRank() - 1;
+    return sm::areColumnsOf(sm::layoutOf(part), sm::layoutOf(all), dim, range);
+  }
+
+  static void throughShared(tile::ColumnsOp columns) {
+    ImplicitLocOpBuilder b(columns.getLoc(), columns);
+    Value selected =
+        sm::SelectColumnsOp::create(b, columns.getType(), columns.getSource(), columns.getFirst(), columns.getStep());
+    columns.replaceAllUsesWith(selected);
+    columns.erase();
+  }
+
+  /// Joins the tiles in the layout of the left one, in which each thread has pairs.
+  static void interleaveInThreads(tile::JoinOp join) {
+    ImplicitLocOpBuilder b(join.getLoc(), join);
+    const LayoutAttr part = sm::layoutOf(join.getLeft());
+    RankedTensorType type = join.getType();
+    const LayoutAttr pairs = sm::aroundColumns(part, type.getRank() - 1, join.rangeOf(0));
+    Value right = join.getRight();
+    if (sm::layoutOf(right) != part)
+      right = sm::ConvertOp::create(b, sm::withLayout(right.getType(), part), right);
+    Value joined = tile::JoinOp::create(b, sm::withLayout(type, pairs), join.getLeft(), right, /*interleave=*/true);
+    join.replaceAllUsesWith(pairs == sm::layoutOf(type) ? joined : sm::ConvertOp::create(b, type, joined).getResult());
+    join.erase();
+  }
+
+  static void joinThroughShared(tile::JoinOp join) {
+    ImplicitLocOpBuilder b(join.getLoc(), join);
+    RankedTensorType type = join.getType();
+    auto numbers = RankedTensorType::get(type.getShape(), b.getI32Type(), type.getEncoding());
+    SmallVector<int64_t> steps(type.getRank(), 0);
+    steps.back() = 1;
+    const int64_t left = join.rangeOf(0).count;
+    auto part = [&](Value source, int64_t first) -> Value {
+      return sm::SelectColumnsOp::create(b, type, source, first, /*step=*/1);
+    };
+    Value zero = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+    Value column = sm::LinearOp::create(b, numbers, zero, b.getDenseI64ArrayAttr(steps));
+    Value begins = arith::ConstantOp::create(b, DenseElementsAttr::get(numbers, b.getI32IntegerAttr(left)));
+    Value isLeft = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, column, begins);
+    join.replaceAllUsesWith(
+        arith::SelectOp::create(b, isLeft, part(join.getLeft(), 0), part(join.getRight(), -left)).getResult());
+    join.erase();
   }
 
   func::FuncOp function_;

@@ -258,7 +258,7 @@ void lowerLoadsAndStores(func::FuncOp function) {
   });
   function.walk([](tile::StoreOp store) {
     RankedTensorType type = store.getTile().getType();
-    if (type.getRank() != 2 || type.getNumElements() < worthCopying || isCoalesced(type))
+    if (store.getCondition() || type.getRank() != 2 || type.getNumElements() < worthCopying || isCoalesced(type))
       return;
     ImplicitLocOpBuilder b(store.getLoc(), store);
     Value staged = sm::ToSharedOp::create(b, sharedType(type, type.getShape()), store.getTile());

@@ -188,7 +188,8 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
     auto text = getOperation()->getAttrOfType<StringAttr>(tile::steps);
     for (auto [field, isUsed] : {std::pair("overlap=pingpong", isOverlapped()), std::pair("steps", text != nullptr)})
       if (isUsed && loops.empty())
-        roles.emitRemark(field) << " has no effect: no loop has an MMA of whole warpgroups (wgmma)";
+        roles.emitRemark(tile::nameSetting(roles, field))
+            << " has no effect: no loop has an MMA of whole warpgroups (wgmma)";
     if (text && !loops.empty() && failed(preset(loops, text, roles.getLoc())))
       return failure();
     for (scf::ForOp loop : loops)
@@ -221,7 +222,8 @@ struct PlanSteps : cuda::impl::PlanStepsBase<PlanSteps> {
     else if (std::string obstacle = obstacleOf(loop, mmas, overlap, withoutTurns); obstacle.empty())
       steps = withoutTurns;
     else
-      loop.emitRemark("overlap=pingpong has no effect on this loop, whose MMAs follow each other: ") << obstacle;
+      loop.emitRemark(tile::nameSetting(loop, "overlap=pingpong"))
+          << " has no effect on this loop, whose MMAs follow each other: " << obstacle;
   }
 };
 } // namespace

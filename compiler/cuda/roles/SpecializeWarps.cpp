@@ -115,7 +115,8 @@ struct SpecializeWarps : cuda::impl::SpecializeWarpsBase<SpecializeWarps> {
         fetch.emitRemark("all warps copy this tile, not the producer: ") << whyNotProducerLoaded(fetch);
     });
     if (llvm::none_of(fetches, isInLoop)) {
-      function.emitRemark("roles=load has no effect: no loop loads tiles that a producer could load; all warps copy");
+      function.emitRemark(tile::nameSetting(function, "roles=load"))
+          << " has no effect: no loop loads tiles that a producer could load; all warps copy";
       return;
     }
     addLoads(function, fetches);

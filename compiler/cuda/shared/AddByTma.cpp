@@ -84,9 +84,9 @@ struct AddByTma : cuda::impl::AddByTmaBase<AddByTma> {
     llvm::erase_if(additions,
                    [&](tile::AtomicAddOp add) { return add.getTurn() && !llvm::is_contained(ofAdder, add); });
     if (additions.empty())
-      function.emitRemark(
-          "add_by_tma has no effect: no loop of the consumers adds f32 accumulators of a wgmma, in whole "
-          "panels of 32 columns, to a tensor that nothing else accesses");
+      function.emitRemark(tile::nameSetting(function, "add_by_tma"))
+          << " has no effect: no loop of the consumers adds f32 accumulators of a wgmma, in whole panels of 32 "
+             "columns, to a tensor that nothing else accesses";
     // Additions with one layout share a buffer, but those of the adder have one of their own.
     DenseMap<std::pair<Type, unsigned>, Value> buffers;
     for (tile::AtomicAddOp add : additions) {

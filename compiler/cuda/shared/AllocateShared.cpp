@@ -192,6 +192,11 @@ static void lowerToWrite(Operation *op) {
                       Value buffer = write(b, convert.getSource(), exchangeType(convert.getType()));
                       return sm::ReadOp::create(b, convert.getType(), buffer, /*reshaped=*/false);
                     })
+                    .Case([&](sm::SelectColumnsOp select) {
+                      Value buffer = write(b, select.getSource(), exchangeType(select.getSource().getType()));
+                      return sm::ReadOp::create(b, select.getType(), buffer, /*reshaped=*/false, select.getFirstAttr(),
+                                                select.getStepAttr());
+                    })
                     .Case([&](sm::ReshapeOp reshape) {
                       Value buffer = write(b, reshape.getSource(), rowMajorType(reshape.getSource().getType()));
                       return sm::ReadOp::create(b, reshape.getType(), buffer, /*reshaped=*/true);

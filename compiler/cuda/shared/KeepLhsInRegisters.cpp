@@ -108,8 +108,8 @@ struct KeepLhsInRegisters : cuda::impl::KeepLhsInRegistersBase<KeepLhsInRegister
         repeated.insert(lhs);
     });
     if (repeated.empty())
-      function.emitRemark("lhs_in_registers has no effect: no loop has an MMA whose left operand it does not change "
-                          "and could keep in registers");
+      function.emitRemark(tile::nameSetting(function, "lhs_in_registers"))
+          << " has no effect: no loop has an MMA whose left operand it does not change and could keep in registers";
     for (Value lhs : repeated)
       ::hold(lhs, products[lhs]);
   }

@@ -87,6 +87,28 @@ def IssueLoadsEarly : Pass<"issue-loads-early"> {
   }];
 }
 
+def DrawLate : Pass<"draw-late"> {
+  let summary = "starts MMAs before random numbers that they do not need";
+  let description = [{
+    Applies to an `sm.random` that stands before an `sm.wgmma` of its block, and is needed after it only. The numbers
+    move after the last such start before a wait, with the ops that are computed from them alone. The tensor cores then
+    work while the numbers are drawn. The backward pass of attention with dropout draws them while it computes S and dP.
+    From `compiler/cuda/shared/tests/draw-late.mlir`, abridged:
+
+    ```mlir
+    %bytes = sm.random %seed, %seed, %stream at %i, %i bits 8 rounds 7 : tensor<64x64xi32, #c>
+    %s = sm.wgmma %a, %b depth 64 : ...
+    ```
+
+    becomes
+
+    ```mlir
+    %s = sm.wgmma %a, %b depth 64 : ...
+    %bytes = sm.random %seed, %seed, %stream at %i, %i bits 8 rounds 7 : tensor<64x64xi32, #c>
+    ```
+  }];
+}
+
 def ArrangeAdditions : Pass<"arrange-additions"> {
   let summary = "keeps atomic additions from separating MMAs";
   let description = [{

@@ -15,6 +15,7 @@ void buildSharedPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createKeepLhsInRegisters());
   passes.addPass(createAllocateShared());
   passes.addPass(createIssueLoadsEarly());
+  passes.addPass(createDrawLate());
   passes.addPass(createArrangeAdditions());
   passes.addPass(createAddByTma());
   passes.addPass(createPlanShared());

@@ -165,3 +165,19 @@ define ptx_kernel void @converts(i32 %a) {
   call void asm sideeffect "st $0, $1;", "h,h"(i16 %u, i16 %v)
   ret void
 }
+
+; A product of words is one instruction where its upper half is used.
+; CHECK-LABEL: .visible .entry products(
+define ptx_kernel void @products(i32 %word) {
+  ; CHECK: mul.wide.u32 %rd[[P:[0-9]+]], %r{{[0-9]+}}, -766435501;
+  %wide = zext i32 %word to i64
+  %1 = mul i64 %wide, 3528531795
+  %2 = lshr i64 %1, 32
+  %high = trunc i64 %2 to i32
+  %low = trunc i64 %1 to i32
+  call void asm sideeffect "st $0, $1;", "r,r"(i32 %high, i32 %low)
+  ; CHECK: mul.lo.s64 %rd{{[0-9]+}}, %rd{{[0-9]+}}, 96;
+  %3 = mul i64 %wide, 96
+  call void asm sideeffect "st $0;", "l"(i64 %3)
+  ret void
+}

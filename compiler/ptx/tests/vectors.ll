@@ -16,6 +16,38 @@ define ptx_kernel void @rounds(float %x, float %y) {
   ret void
 }
 
+; Choices come before the rounding, unless one choice serves the whole word.
+; CHECK-LABEL: .visible .entry choices(
+define ptx_kernel void @choices(float %x, float %y, i32 %n) {
+  ; CHECK-NOT: cvt
+  ; CHECK: selp.f32 %r[[Y:[0-9]+]], %r{{[0-9]+}}, 0f00000000, %p
+  ; CHECK: selp.f32 %r[[X:[0-9]+]], %r{{[0-9]+}}, 0f00000000, %p
+  ; CHECK: cvt.rn.bf16x2.f32 %r[[W:[0-9]+]], %r[[Y]], %r[[X]];
+  ; CHECK: st %r[[W]];
+  %p = icmp slt i32 %n, 1
+  %q = icmp slt i32 %n, 2
+  %a = fptrunc float %x to bfloat
+  %b = fptrunc float %y to bfloat
+  %c = select i1 %p, bfloat %a, bfloat 0.0
+  %d = select i1 %q, bfloat %b, bfloat 0.0
+  %1 = insertelement <2 x bfloat> poison, bfloat %c, i64 0
+  %2 = insertelement <2 x bfloat> %1, bfloat %d, i64 1
+  %3 = bitcast <2 x bfloat> %2 to i32
+  call void asm sideeffect "st $0;", "r"(i32 %3)
+  ; CHECK-NOT: selp.f32
+  ; CHECK: selp.b16
+  ; CHECK: selp.b16
+  %e = fptrunc float %y to bfloat
+  %f = fptrunc float %x to bfloat
+  %g = select i1 %p, bfloat %e, bfloat 0.0
+  %h = select i1 %p, bfloat %f, bfloat 0.0
+  %4 = insertelement <2 x bfloat> poison, bfloat %g, i64 0
+  %5 = insertelement <2 x bfloat> %4, bfloat %h, i64 1
+  %6 = bitcast <2 x bfloat> %5 to i32
+  call void asm sideeffect "st $0;", "r"(i32 %6)
+  ret void
+}
+
 ; CHECK-LABEL: .visible .entry halves(
 define ptx_kernel void @halves(i32 %w) {
   ; CHECK: mov.b32 {%rs[[A:[0-9]+]], %rs[[B:[0-9]+]]}, %r

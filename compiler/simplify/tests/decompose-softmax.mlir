@@ -156,6 +156,28 @@ func.func @label(%s: tensor<64x32xf32>, %v: tensor<32x128xbf16>, %m: tensor<64xf
   return %o1 : tensor<64x128xf32>
 }
 
+// Sums count all probabilities. Those that are not kept are 0 before they are rounded and multiplied.
+// CHECK-LABEL: @keeps_some
+// CHECK-SAME: %[[KEEP:[a-z0-9]*]]: tensor<64x32xi1>
+// CHECK: %[[P:.*]] = math.exp2 %{{.*}} : tensor<64x32xf32>
+// CHECK: tile.reduce add %[[P]] axis 1
+// CHECK: %[[KEPT:.*]] = arith.select %[[KEEP]], %[[P]], %{{.*}} : tensor<64x32xi1>, tensor<64x32xf32>
+// CHECK: tile.dot %[[KEPT]]
+// ROUND-LABEL: @keeps_some
+// ROUND-SAME: %[[KEEP:[a-z0-9]*]]: tensor<64x32xi1>
+// ROUND: %[[P:.*]] = math.exp2 %{{.*}} : tensor<64x32xf32>
+// ROUND: tile.reduce add %[[P]] axis 1
+// ROUND: %[[KEPT:.*]] = arith.select %[[KEEP]], %[[P]], %{{.*}} : tensor<64x32xi1>, tensor<64x32xf32>
+// ROUND: %[[ROUNDED:.*]] = arith.truncf %[[KEPT]]
+// ROUND: tile.dot %[[ROUNDED]]
+func.func @keeps_some(%s: tensor<64x32xf32>, %v: tensor<32x128xbf16>, %m: tensor<64xf32>, %l: tensor<64xf32>,
+                      %o: tensor<64x128xf32>, %keep: tensor<64x32xi1>)
+    -> (tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>) {
+  %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %l, %o keep %keep
+    : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>, tensor<64x32xi1>
+  return %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>
+}
+
 // f16 has 11 bits and would show that error.
 // ROUND-LABEL: @f16_values
 // ROUND: %[[DIFFERENCE:.*]] = arith.subf %{{.*}} : tensor<64x32xf32>

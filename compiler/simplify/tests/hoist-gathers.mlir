@@ -50,3 +50,37 @@ func.func @large(%v: !tile.view<1xf32>, %n: index, %at: tensor<64x32xindex>, %ou
   }
   return
 }
+
+// The index of the loop is the last one, or the one before. The slice of a load stays.
+
+// CHECK-LABEL: @slices
+// CHECK: %[[LAST:.*]] = tile.slice %arg0[%arg1, %arg2, %{{.*}}] : !tile.view<4xi32> -> !tile.view<1xi32>
+// CHECK: %[[OUTER:.*]] = tile.slice %arg0[%arg1, %arg2] : !tile.view<4xi32> -> !tile.view<2xi32>
+// CHECK: scf.for %[[I:[^ ]*]] =
+// CHECK: tile.gather %[[LAST]][%[[I]]]
+// CHECK: %[[INNER:.*]] = tile.slice %[[OUTER]][%[[I]]] : !tile.view<2xi32> -> !tile.view<1xi32>
+// CHECK: tile.gather %[[INNER]][%arg2]
+// CHECK: tile.slice %arg0[%arg1, %arg2, %arg2]
+// CHECK: tile.load
+func.func @slices(%v: !tile.view<4xi32>, %b: index, %h: index, %n: index, %row: i32,
+                  %out: !tile.view<1xi32> {tile.written}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> i32 {
+    %r = arith.index_cast %row : i32 to index
+    %last = tile.slice %v[%b, %h, %r] : !tile.view<4xi32> -> !tile.view<1xi32>
+    %x = tile.gather %last[%i] : !tile.view<1xi32>, index -> i32
+    %middle = tile.slice %v[%b, %h, %i] : !tile.view<4xi32> -> !tile.view<1xi32>
+    %y = tile.gather %middle[%h] : !tile.view<1xi32>, index -> i32
+    %loaded = tile.slice %v[%b, %h, %h] : !tile.view<4xi32> -> !tile.view<1xi32>
+    %z = tile.load %loaded[%i] : !tile.view<1xi32> -> tensor<8xi32>
+    tile.store %z, %out[%i] : tensor<8xi32>, !tile.view<1xi32>
+    %a = arith.addi %sum, %x : i32
+    %next = arith.addi %a, %y : i32
+    scf.yield %next : i32
+  }
+  %tile = tile.broadcast %r : i32 -> tensor<1xi32>
+  tile.store %tile, %out[%c0] : tensor<1xi32>, !tile.view<1xi32>
+  return
+}

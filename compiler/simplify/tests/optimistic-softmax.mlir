@@ -174,6 +174,54 @@ func.func @masked_behind_a_tanh(%inside: i1, %visible: tensor<64x32xi1>, %q: ten
   return %r#2 : tensor<64x64xf32>
 }
 
+// The condition of the mask's branch says nothing about another branch, whose else side is always right.
+// CHECK-LABEL: @a_branch_before_the_mask
+// CHECK-SAME: %[[NEAR:[a-z0-9]+]]: i1, %[[IS_NEAR:[a-z_0-9]+]]: tensor<64x32xi1>
+// CHECK-SAME: %[[INSIDE:[a-z0-9]+]]: i1
+// CHECK: scf.for
+// CHECK: } else {
+// CHECK:   scf.if %[[INSIDE]] -> (tensor<64x32xf32>, tensor<64xf32>)
+// CHECK-NEXT: math.tanh
+// CHECK-NEXT: arith.select %[[IS_NEAR]]
+// CHECK-NOT:  arith.select
+// CHECK:      math.exp2
+// CHECK:    } else {
+// CHECK-NEXT: math.tanh
+// CHECK-NEXT: arith.select %[[IS_NEAR]]
+// CHECK-NEXT: arith.select
+// CHECK:      math.exp2
+func.func @a_branch_before_the_mask(%near: i1, %is_near: tensor<64x32xi1>, %inside: i1, %visible: tensor<64x32xi1>,
+                                    %q: tensor<64x64xbf16>, %K: !tile.view<2xbf16>, %v: tensor<32x64xbf16>,
+                                    %m0: tensor<64xf32>, %l0: tensor<64xf32>, %o0: tensor<64x64xf32>, %end: index)
+    -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %far = arith.constant dense<-2.0> : tensor<64x32xf32>
+  %minus_inf = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+  %r:3 = scf.for %j = %c0 to %end step %c32 iter_args(%m = %m0, %l = %l0, %o = %o0)
+      -> (tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>) {
+    %k = tile.load %K[%j, %c0] : !tile.view<2xbf16> -> tensor<32x64xbf16>
+    %s = tile.dot %q, %k {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    %capped = math.tanh %s : tensor<64x32xf32>
+    %lowered = scf.if %near -> tensor<64x32xf32> {
+      scf.yield %capped : tensor<64x32xf32>
+    } else {
+      %chosen = arith.select %is_near, %capped, %far : tensor<64x32xi1>, tensor<64x32xf32>
+      scf.yield %chosen : tensor<64x32xf32>
+    } {tile.fast_path}
+    %masked = scf.if %inside -> tensor<64x32xf32> {
+      scf.yield %lowered : tensor<64x32xf32>
+    } else {
+      %hidden = arith.select %visible, %lowered, %minus_inf : tensor<64x32xi1>, tensor<64x32xf32>
+      scf.yield %hidden : tensor<64x32xf32>
+    } {tile.fast_path}
+    %m1, %l1, %o1 = tile.softmax_update %masked, %v, %m, %l, %o
+      : tensor<64x32xf32>, tensor<32x64xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+    scf.yield %m1, %l1, %o1 : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
+  }
+  return %r#2 : tensor<64x64xf32>
+}
+
 // A warp reads fragments of 16 columns.
 // CHECK-LABEL: @half_a_fragment
 // CHECK-NOT: tile.warp_local

@@ -2,7 +2,7 @@
 // What passes know about each op that touches memory or orders accesses.
 
 func.func @tensors(%v: !tile.view<2xf32> {tile.written}, %counter: !tile.view<1xi32>, %where: tensor<8xi32>, %x: tensor<8x8xf32>,
-                   %y: tensor<8xf32>, %i: index, %n: i32) {
+                   %y: tensor<8xf32>, %i: index, %n: i32, %c: tensor<8x8xi1>) {
   // expected-remark @+1 {{reads operand 0 by lanes}}
   %0 = tile.load %v[%i, %i] : !tile.view<2xf32> -> tensor<8x8xf32>
   // expected-remark @+1 {{writes operand 1 by lanes}}
@@ -13,6 +13,10 @@ func.func @tensors(%v: !tile.view<2xf32> {tile.written}, %counter: !tile.view<1x
   tile.atomic_add %x, %v[%i, %i] turn %n of %counter[%i] next %n : tensor<8x8xf32>, !tile.view<2xf32>, !tile.view<1xi32>
   // expected-remark @+1 {{reads operand 0 by lanes}}
   %1 = tile.gather %v[%where, %where] : !tile.view<2xf32>, tensor<8xi32>, tensor<8xi32> -> tensor<8xf32>
+  // expected-remark @+1 {{writes operand 1 by lanes}}
+  tile.scatter %y, %v[%where, %where] : tensor<8xf32>, !tile.view<2xf32>, tensor<8xi32>, tensor<8xi32>
+  // expected-remark @+1 {{writes operand 1 by lanes}}
+  tile.store %0, %v[%i, %i] where %c : tensor<8x8xf32>, !tile.view<2xf32>, tensor<8x8xi1>
   // expected-remark @+1 {{adds to operand 1 by lanes}}
   tile.scatter_add %y, %v[%where, %where] : tensor<8xf32>, !tile.view<2xf32>, tensor<8xi32>, tensor<8xi32>
   // expected-remark @+1 {{adds to operand 0 by lanes; waits for its role}}

@@ -147,3 +147,19 @@ func.func @some_condition_of_constants(%x: tensor<4xf32>) -> (i1, i1, i1, i1, i1
   %4 = tile.any %both : tensor<4xi1>
   return %0, %1, %2, %3, %4 : i1, i1, i1, i1, i1
 }
+
+// CHECK-LABEL: func.func @columns
+// CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>, %[[Y:.*]]: tensor<4x8xf32>)
+// CHECK-NEXT: %[[SOME:.*]] = tile.columns %[[X]] from 5 step 4 : tensor<4x16xf32> -> tensor<4x3xf32>
+// CHECK-NEXT: return %[[X]], %[[Y]], %[[Y]], %[[SOME]]
+func.func @columns(%x: tensor<4x16xf32>, %y: tensor<4x8xf32>)
+    -> (tensor<4x16xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x3xf32>) {
+  %all = tile.columns %x from 0 step 1 : tensor<4x16xf32> -> tensor<4x16xf32>
+  %joined = tile.join %x, %y : tensor<4x16xf32>, tensor<4x8xf32> -> tensor<4x24xf32>
+  %right = tile.columns %joined from 16 step 1 : tensor<4x24xf32> -> tensor<4x8xf32>
+  %pairs = tile.join %y, %y {interleave} : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x16xf32>
+  %odd = tile.columns %pairs from 1 step 2 : tensor<4x16xf32> -> tensor<4x8xf32>
+  %once = tile.columns %x from 1 step 2 : tensor<4x16xf32> -> tensor<4x8xf32>
+  %twice = tile.columns %once from 2 step 2 : tensor<4x8xf32> -> tensor<4x3xf32>
+  return %all, %right, %odd, %twice : tensor<4x16xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x3xf32>
+}

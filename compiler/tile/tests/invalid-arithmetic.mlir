@@ -101,3 +101,19 @@ func.func @cumsum_along_no_axis(%x: tensor<4x8xf32>) {
   %0 = tile.cumsum %x axis 2 : tensor<4x8xf32>
   return
 }
+
+// -----
+
+func.func @random_numbers_of_16_bits(%seed: i64, %stream: i32, %row: tensor<4xi32>) {
+  // expected-error @+1 {{'tile.random' op attribute 'bits' failed to satisfy constraint: 64-bit signless integer attribute whose value is 8 or 32}}
+  %0 = tile.random %seed, %seed, %stream at %row, %row bits 16 rounds 10 : tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @random_numbers_of_few_rounds(%seed: i64, %stream: i32, %row: tensor<4xi32>) {
+  // expected-error @+1 {{'tile.random' op attribute 'rounds' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 7 whose maximum value is 16}}
+  %0 = tile.random %seed, %seed, %stream at %row, %row bits 8 rounds 6 : tensor<4xi32>
+  return
+}

@@ -189,3 +189,35 @@ func.func @work_counted_in_a_matrix(%v: !tile.view<2xi32>) -> i32 {
   %0 = tile.next_work %v : !tile.view<2xi32>
   return %0 : i32
 }
+
+// -----
+
+func.func @scatter_with_indices_of_another_shape(%t: tensor<4xi8>, %v: !tile.view<1xi8>, %i: tensor<8xi32>) {
+  // expected-error @+1 {{'tile.scatter' op an index tile is 8; expected 4}}
+  tile.scatter %t, %v[%i] : tensor<4xi8>, !tile.view<1xi8>, tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @scatter_with_too_few_indices(%t: tensor<8xi8>, %v: !tile.view<2xi8>, %i: tensor<8xi32>) {
+  // expected-error @+1 {{'tile.scatter' op 1 index tiles for a view of rank 2}}
+  tile.scatter %t, %v[%i] : tensor<8xi8>, !tile.view<2xi8>, tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @scatter_that_converts(%t: tensor<8xf32>, %v: !tile.view<1xf16>, %i: tensor<8xi32>) {
+  // expected-error @+1 {{'tile.scatter' op the tile holds 'f32' but the view holds 'f16'}}
+  tile.scatter %t, %v[%i] : tensor<8xf32>, !tile.view<1xf16>, tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @store_where_another_shape_holds(%t: tensor<64xf32>, %v: !tile.view<1xf32>, %i: index, %c: tensor<32xi1>) {
+  // expected-error @+1 {{'tile.store' op the condition is 32; expected 64}}
+  tile.store %t, %v[%i] where %c : tensor<64xf32>, !tile.view<1xf32>, tensor<32xi1>
+  return
+}

@@ -77,3 +77,59 @@ func.func @transpose_that_converts(%x: tensor<4x2xf32>) {
   %0 = tile.transpose %x [1, 0] : tensor<4x2xf32> -> tensor<2x4xi32>
   return
 }
+
+// -----
+
+func.func @columns_beyond_the_end(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{'tile.columns' op takes 4 columns from 2 step 2, but the source has 8}}
+  %0 = tile.columns %x from 2 step 2 : tensor<4x8xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @columns_of_other_rows(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{'tile.columns' op the result is 3x4; expected 4x4}}
+  %0 = tile.columns %x from 0 step 1 : tensor<4x8xf32> -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @columns_that_convert(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{'tile.columns' op the result holds 'f16' but the source holds 'f32'}}
+  %0 = tile.columns %x from 0 step 1 : tensor<4x8xf32> -> tensor<4x4xf16>
+  return
+}
+
+// -----
+
+func.func @join_of_other_rows(%x: tensor<4x8xf32>, %y: tensor<3x2xf32>) {
+  // expected-error @+1 {{'tile.join' op right is 3x2; expected 4x2}}
+  %0 = tile.join %x, %y : tensor<4x8xf32>, tensor<3x2xf32> -> tensor<4x10xf32>
+  return
+}
+
+// -----
+
+func.func @join_to_too_few_columns(%x: tensor<4x8xf32>, %y: tensor<4x2xf32>) {
+  // expected-error @+1 {{'tile.join' op the result is 4x9; expected 4x10}}
+  %0 = tile.join %x, %y : tensor<4x8xf32>, tensor<4x2xf32> -> tensor<4x9xf32>
+  return
+}
+
+// -----
+
+func.func @interleave_of_other_columns(%x: tensor<4x8xf32>, %y: tensor<4x2xf32>) {
+  // expected-error @+1 {{'tile.join' op right is 4x2; expected 4x8}}
+  %0 = tile.join %x, %y {interleave} : tensor<4x8xf32>, tensor<4x2xf32> -> tensor<4x10xf32>
+  return
+}
+
+// -----
+
+func.func @join_of_other_elements(%x: tensor<4x8xf32>, %y: tensor<4x8xf16>) {
+  // expected-error @+1 {{'tile.join' op right holds 'f16' but left holds 'f32'}}
+  %0 = tile.join %x, %y : tensor<4x8xf32>, tensor<4x8xf16> -> tensor<4x16xf32>
+  return
+}

@@ -113,3 +113,12 @@ func.func @sum_of_another_shape_than_max(%m: tensor<4xf32>, %l: tensor<8xf32>) {
   %0 = "tile.softmax_lse"(%m, %l) : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @keep_of_other_keys(%s: tensor<4x8xf32>, %v: tensor<8x16xf32>, %m: tensor<4xf32>, %o: tensor<4x16xf32>, %keep: tensor<4x16xi1>) {
+  // expected-error @+1 {{'tile.softmax_update' op keep is 4x16; expected 4x8}}
+  %0:3 = tile.softmax_update %s, %v, %m, %m, %o keep %keep
+    : tensor<4x8xf32>, tensor<8x16xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>, tensor<4x16xi1>
+  return
+}

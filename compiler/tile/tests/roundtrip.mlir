@@ -27,11 +27,15 @@ func.func @views(%arg0: !tile.view<4xbf16> {tile.name = "q", tile.written}, %arg
 // CHECK-NEXT:    %1 = tile.load %arg0[%arg1, %arg1] {fill = 0xFF800000 : f32} : !tile.view<2xf32> -> tensor<1x7xf32>
 // CHECK-NEXT:    tile.store %0, %arg0[%arg1, %arg1] : tensor<80x176xf32>, !tile.view<2xf32>
 // CHECK-NEXT:    tile.atomic_add %0, %arg0[%arg1, %arg1] : tensor<80x176xf32>, !tile.view<2xf32>
+// CHECK-NEXT:    %2 = arith.cmpf olt, %0, %0 : tensor<80x176xf32>
+// CHECK-NEXT:    tile.store %0, %arg0[%arg1, %arg1] where %2 : tensor<80x176xf32>, !tile.view<2xf32>, tensor<80x176xi1>
 func.func @boxes(%arg0: !tile.view<2xf32>, %arg1: index) {
   %0 = tile.load %arg0[%arg1, %arg1] : !tile.view<2xf32> -> tensor<80x176xf32>
   %1 = tile.load %arg0[%arg1, %arg1] {fill = 0xFF800000 : f32} : !tile.view<2xf32> -> tensor<1x7xf32>
   tile.store %0, %arg0[%arg1, %arg1] : tensor<80x176xf32>, !tile.view<2xf32>
   tile.atomic_add %0, %arg0[%arg1, %arg1] : tensor<80x176xf32>, !tile.view<2xf32>
+  %2 = arith.cmpf olt, %0, %0 : tensor<80x176xf32>
+  tile.store %0, %arg0[%arg1, %arg1] where %2 : tensor<80x176xf32>, !tile.view<2xf32>, tensor<80x176xi1>
   return
 }
 
@@ -59,9 +63,11 @@ func.func @next_work(%arg0: !tile.view<1xi32> {tile.counter, tile.name = "counte
 
 //      CHECK:  func.func @elements(%arg0: !tile.view<2xf32>, %arg1: tensor<4x8xi32>, %arg2: tensor<4x8xi64>) {
 // CHECK-NEXT:    %0 = tile.gather %arg0[%arg1, %arg2] : !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64> -> tensor<4x8xf32>
+// CHECK-NEXT:    tile.scatter %0, %arg0[%arg1, %arg2] : tensor<4x8xf32>, !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64>
 // CHECK-NEXT:    tile.scatter_add %0, %arg0[%arg1, %arg2] : tensor<4x8xf32>, !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64>
 func.func @elements(%arg0: !tile.view<2xf32>, %arg1: tensor<4x8xi32>, %arg2: tensor<4x8xi64>) {
   %0 = tile.gather %arg0[%arg1, %arg2] : !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64> -> tensor<4x8xf32>
+  tile.scatter %0, %arg0[%arg1, %arg2] : tensor<4x8xf32>, !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64>
   tile.scatter_add %0, %arg0[%arg1, %arg2] : tensor<4x8xf32>, !tile.view<2xf32>, tensor<4x8xi32>, tensor<4x8xi64>
   return
 }
@@ -79,12 +85,18 @@ func.func @one_element(%arg0: !tile.view<2xbf16>, %arg1: index, %arg2: i32) -> b
 // CHECK-NEXT:    %2 = tile.broadcast %1 : tensor<6x1xf32> -> tensor<6x4xf32>
 // CHECK-NEXT:    %3 = tile.reshape %2 : tensor<6x4xf32> -> tensor<2x3x4xf32>
 // CHECK-NEXT:    %4 = tile.transpose %3 [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>
+// CHECK-NEXT:    %5 = tile.columns %4 from 1 step 2 : tensor<4x2x3xf32> -> tensor<4x2x1xf32>
+// CHECK-NEXT:    %6 = tile.join %5, %4 : tensor<4x2x1xf32>, tensor<4x2x3xf32> -> tensor<4x2x4xf32>
+// CHECK-NEXT:    %7 = tile.join %6, %6 {interleave} : tensor<4x2x4xf32>, tensor<4x2x4xf32> -> tensor<4x2x8xf32>
 func.func @shapes(%arg0: f32) {
   %0 = tile.iota : tensor<96xi32>
   %1 = tile.broadcast %arg0 : f32 -> tensor<6x1xf32>
   %2 = tile.broadcast %1 : tensor<6x1xf32> -> tensor<6x4xf32>
   %3 = tile.reshape %2 : tensor<6x4xf32> -> tensor<2x3x4xf32>
   %4 = tile.transpose %3 [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>
+  %5 = tile.columns %4 from 1 step 2 : tensor<4x2x3xf32> -> tensor<4x2x1xf32>
+  %6 = tile.join %5, %4 : tensor<4x2x1xf32>, tensor<4x2x3xf32> -> tensor<4x2x4xf32>
+  %7 = tile.join %6, %6 {interleave} : tensor<4x2x4xf32>, tensor<4x2x4xf32> -> tensor<4x2x8xf32>
   return
 }
 
@@ -109,6 +121,23 @@ func.func @reductions(%arg0: tensor<64x32xf32>, %arg1: tensor<2x3x4xi32>, %arg2:
   %1 = tile.reduce add %arg0 axis 0 : tensor<64x32xf32> -> tensor<32xf32>
   %2 = tile.reduce min %arg1 axis 1 : tensor<2x3x4xi32> -> tensor<2x4xi32>
   %3 = tile.any %arg2 : tensor<64xi1>
+  return
+}
+
+//      CHECK:  func.func @random(%arg0: i64, %arg1: i64, %arg2: i32, %arg3: tensor<64x32xi32>, %arg4: tensor<64x32xi32>) {
+// CHECK-NEXT:    %0 = tile.random %arg0, %arg1, %arg2 at %arg3, %arg4 bits 8 rounds 10 : tensor<64x32xi32>
+// CHECK-NEXT:    %1 = tile.random %arg0, %arg1, %arg2 at %arg2, %arg2 bits 32 rounds 7 : i32
+func.func @random(%seed: i64, %offset: i64, %stream: i32, %rows: tensor<64x32xi32>, %columns: tensor<64x32xi32>) {
+  %0 = tile.random %seed, %offset, %stream at %rows, %columns bits 8 rounds 10 : tensor<64x32xi32>
+  %1 = tile.random %seed, %offset, %stream at %stream, %stream bits 32 rounds 7 : i32
+  return
+}
+
+//      CHECK:  func.func @softmax_with_dropout(%arg0: tensor<64x32xf32>, %arg1: tensor<32x128xbf16>, %arg2: tensor<64xf32>, %arg3: tensor<64x128xf32>, %arg4: tensor<64x32xi1>) {
+// CHECK-NEXT:    %new_max, %new_sum, %new_output = tile.softmax_update %arg0, %arg1, %arg2, %arg2, %arg3 keep %arg4 : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>, tensor<64x32xi1>
+func.func @softmax_with_dropout(%s: tensor<64x32xf32>, %v: tensor<32x128xbf16>, %m: tensor<64xf32>, %o: tensor<64x128xf32>, %keep: tensor<64x32xi1>) {
+  %m1, %l1, %o1 = tile.softmax_update %s, %v, %m, %m, %o keep %keep
+    : tensor<64x32xf32>, tensor<32x128xbf16>, tensor<64xf32>, tensor<64xf32>, tensor<64x128xf32>, tensor<64x32xi1>
   return
 }
 

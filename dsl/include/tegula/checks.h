@@ -29,4 +29,7 @@ Value checkReturned(Value value, const Expectation &expectation);
 /// that combines elements is at the line of the error.
 Value checkElementwise(Value value, Value input, const Expectation &expectation);
 
+/// Returns true if `output` is computed from `input`, through any operations. Equal expressions are one value.
+bool dependsOn(Value output, Value input);
+
 } // namespace tegula

@@ -5,6 +5,8 @@
 #include "tegula/value.h"
 
 #include <initializer_list>
+#include <optional>
+#include <span>
 #include <string_view>
 
 namespace tegula {
@@ -27,6 +29,15 @@ Value transpose(Operand matrix, Location where = Location::current()); ///< [m, 
 Value permute(Operand x, std::initializer_list<int> permutation, Location where = Location::current());
 Value asColumn(Operand vector, Location where = Location::current()); ///< [m] -> [m, 1]
 Value asRow(Operand vector, Location where = Location::current());    ///< [n] -> [1, n]
+
+// Columns lie along the last dimension of a tile of any rank, a vector included.
+/// Returns the columns begin, begin + step, ... below `end`: columns(x, 0, n, 2) are the even ones.
+Value columns(Operand x, int64_t begin, int64_t end, int64_t step = 1, Location where = Location::current());
+/// Returns the columns of `left`, then those of `right`. Types are those of select().
+Value joinColumns(Operand left, Operand right, Location where = Location::current());
+/// Returns the columns of two tiles of one shape in turns: column 2 j is column j of `even`, and column 2 j + 1 is
+/// column j of `odd`. columns(x, 0, n, 2) and columns(x, 1, n, 2) take them apart. Types are those of select().
+Value interleaveColumns(Operand even, Operand odd, Location where = Location::current());
 
 // Elementwise arithmetic. On integers `/` and `%` round toward zero as in C++; x / 0 and x % 0 are 0.
 Value operator+(Operand a, Operand b);
@@ -94,6 +105,25 @@ Value silu(Operand x, Location where = Location::current());
 Value gelu(Operand x, Location where = Location::current());
 Value cast(DType dtype, Operand x, Location where = Location::current());
 
+/// Returns the high half of the product of two i32, which count as unsigned numbers.
+Value mulhi(Operand a, Operand b, Location where = Location::current());
+
+/// The key of random numbers. Numbers with different keys are independent of each other. The parts are integer scalars
+/// and may come from memory, so that a launch draws new numbers without a new kernel.
+struct RandomKey {
+  Operand seed;   ///< i64
+  Operand offset; ///< i64. The number of draws so far, such as training steps.
+  Operand stream; ///< i32. What draws at the same time, such as the attention heads.
+};
+/// Returns random integers from 0 to 255, of type i32. `row` and `column` are integer tiles or scalars of at most 32
+/// bits, which broadcast. The number of an element depends on the key, its row and its column alone, so it is the same
+/// on all targets (docs/language.md has the definition). The generator is Philox 4x32 with 7 to 16 rounds. Calls of the
+/// generator are shared if rows and columns count up from multiples of 16.
+Value randomBytes(const RandomKey &key, Operand row, Operand column, int rounds = 10,
+                  Location where = Location::current());
+/// Returns random multiples of 2^-24 from 0 on, below 1, of type f32. They are independent of randomBytes().
+Value random(const RandomKey &key, Operand row, Operand column, int rounds = 10, Location where = Location::current());
+
 // Comparisons return i1; `&`, `|`, `^` and `!` combine them (`&&` and `||` cannot be overloaded faithfully).
 Value operator==(Operand a, Operand b);
 Value operator!=(Operand a, Operand b);
@@ -121,6 +151,20 @@ Value dotWhere(Value seen, Value a, Value b, Operand acc, Location where = Locat
 Value allFinite(Value x, Location where = Location::current());
 /// Returns an i1 scalar for when(): true if the condition is true for some element of the tile.
 Value any(Operand condition, Location where = Location::current());
+/// Returns an i1 scalar for when(): true if the condition is true for all elements of the tile.
+Value all(Operand condition, Location where = Location::current());
+/// Removes `axis`: an element of the result is true if the condition is true for some element along the axis. A vector
+/// becomes [1].
+Value any(Operand condition, int axis, Location where = Location::current());
+/// Removes `axis`: an element of the result is true if the condition is true for all elements along the axis. A vector
+/// becomes [1].
+Value all(Operand condition, int axis, Location where = Location::current());
+/// Returns the conditions combined by `|`, element by element. They broadcast. Without a condition, returns false.
+Value anyOf(std::span<const Value> conditions, Location where = Location::current());
+Value anyOf(std::initializer_list<Value> conditions, Location where = Location::current());
+/// Returns the conditions combined by `&`, element by element. They broadcast. Without a condition, returns true.
+Value allOf(std::span<const Value> conditions, Location where = Location::current());
+Value allOf(std::initializer_list<Value> conditions, Location where = Location::current());
 /// Returns the sums along `axis` up to and with each element, in the shape of x; f32 or i32. With `reverse`, the sums
 /// from each element on.
 Value cumsum(Operand x, int axis, bool reverse = false, Location where = Location::current());
@@ -139,21 +183,45 @@ class OnlineSoftmax {
 public:
   /// Begins without keys, for `rows` query rows and `value_dim` columns of the output.
   OnlineSoftmax(int64_t rows, int64_t value_dim, Location where = Location::current());
+  /// Begins with an attention sink: a key that each row sees, whose score is the f32 scalar `sink` and whose value is 0
+  /// (Xiao et al. 2023; gpt-oss). A sink of -inf changes no bit. A sink of +inf or NaN makes all results NaN.
+  OnlineSoftmax(int64_t rows, int64_t value_dim, Value sink, Location where = Location::current());
   /// Continues from a saved state: m [rows], l [rows], o [rows, value_dim], all f32.
   OnlineSoftmax(Value m, Value l, Value o, Location where = Location::current());
   /// Adds keys. Scores are f32 [rows, keys], -inf where a key must not be seen; values are [keys, value_dim].
   void update(Operand scores, Operand values, Location where = Location::current());
-  /// Adds keys so that a NaN or an infinity among the values of a key reaches only rows that see the key. Far slower.
-  void updateWhereSeen(Value scores, Value values, Location where = Location::current());
+  /// Adds keys, but only elements of exp(s) at which `keep` is true are multiplied by values. `keep` is i1 and
+  /// broadcasts to [rows, keys]; without it, all elements are. m and l count all elements. Dropout keeps elements at
+  /// random.
+  void update(Operand scores, Operand values, std::optional<Value> keep, Location where = Location::current());
+  /// Adds keys so that a NaN or an infinity among the values of a key reaches only rows that see the key. A row does
+  /// not see a value where `keep` is false. Far slower.
+  void updateWhereSeen(Value scores, Value values, std::optional<Value> keep = std::nullopt,
+                       Location where = Location::current());
+  /// Adds keys that another softmax has seen: `output` [rows, value_dim] and `lse` f32 [rows] are its output() and
+  /// logSumExp(). A row of it that saw no key, whose lse is -inf, counts for nothing, even if its output is NaN.
+  void merge(Value output, Value lse, Location where = Location::current());
   Value output(Location where = Location::current()) const; ///< f32 [rows, value_dim]; 0 in rows that saw no key.
-  /// Returns the log-sum-exp, f32 [rows], with the natural logarithm; -inf in rows that saw no key.
+  /// Returns the log-sum-exp of the scores and the sink, f32 [rows], with the natural logarithm. In rows that saw no
+  /// key it is the sink, and -inf without a sink.
   Value logSumExp(Location where = Location::current()) const;
-  Value max() const { return m_; }       ///< m: f32 [rows]
-  Value sum() const { return l_; }       ///< l: f32 [rows]
-  Value undivided() const { return o_; } ///< o before division by l: f32 [rows, value_dim]
+  Value max() const { return m_; }                       ///< m: f32 [rows]
+  Value sum(Location where = Location::current()) const; ///< l: f32 [rows], with the sink's part.
+  Value undivided() const { return o_; }                 ///< o before division by l: f32 [rows, value_dim]
 
 private:
-  Var m_, l_, o_;
+  std::optional<Value> sink_;
+  Var m_, l_, o_; ///< l without the sink's part, because loops carry a sum from 0 in partial sums.
 };
+
+/// A finished softmax(s) v over some keys.
+struct SoftmaxPart {
+  Value output; ///< [rows, value_dim]
+  Value lse;    ///< f32 [rows]; -inf in rows that saw no key.
+};
+
+/// Returns the softmax over the keys of all parts, f32, as OnlineSoftmax::merge adds them. No two parts have seen the
+/// same key. There is at least one part, and all have the same shapes.
+SoftmaxPart mergeSoftmax(std::span<const SoftmaxPart> parts, Location where = Location::current());
 
 } // namespace tegula

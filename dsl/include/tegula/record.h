@@ -15,9 +15,14 @@
 
 namespace tegula {
 
+/// Returns the type in which memory holds the elements of a tensor parameter: i8 for conditions (i1).
+DType inMemory(DType dtype);
+
 /// A tensor parameter of a kernel: becomes a View.
 struct TensorArg {
   std::string name;
+  /// The type of the elements. With i1, they are conditions: the launch passes an i8 tensor, such as the bytes of
+  /// bool. Each byte except 0 is true. Stores write 1 and 0.
   DType dtype;
   int rank; ///< 1 to 5
 };

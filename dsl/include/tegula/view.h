@@ -39,6 +39,9 @@ public:
   Value load(Position position, Shape shape, double fill = 0, Location where = Location::current()) const;
   /// Writes a tile; elements outside the view are dropped. The tile is rounded to the view's element type.
   void store(Position position, Operand tile, Location where = Location::current()) const;
+  /// Writes the elements of a tile at which `condition` is true. The tensor keeps its other elements. The condition is
+  /// i1 and repeats to the shape of the tile; a scalar repeats to the shape of the condition.
+  void storeWhere(Operand condition, Position position, Operand tile, Location where = Location::current()) const;
   /// Adds an f32 or i32 tile, atomically per element. Elements outside the view are dropped.
   void atomicAdd(Position position, Operand tile, Location where = Location::current()) const;
   /// Adds as atomicAdd does, in a fixed order of program instances, so that sums have the same bits in each run.
@@ -47,6 +50,11 @@ public:
   /// all are scalars, the result is a scalar.
   template <class... I> Value gather(Operand first, const I &...rest) const {
     return gatherAt(together(first, rest...));
+  }
+  /// Writes one element per position, such as rows whose numbers come from memory: the mirror of gather. Elements
+  /// outside the view are dropped. Of several elements with one position, one remains; it is not defined which.
+  template <class... I> void scatter(Operand tile, Operand first, const I &...rest) const {
+    scatterAt(tile, together(first, rest...));
   }
   /// Adds one element per position, atomically: the adjoint of gather.
   template <class... I> void scatterAdd(Operand tile, Operand first, const I &...rest) const {
@@ -63,6 +71,7 @@ private:
 
   View slice(const std::vector<Operand> &indices) const;
   Value gatherAt(const std::vector<Operand> &indices) const;
+  void scatterAt(Operand tile, const std::vector<Operand> &indices) const;
   void scatterAddAt(Operand tile, const std::vector<Operand> &indices) const;
 
   Value node_;

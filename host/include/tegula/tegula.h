@@ -15,7 +15,8 @@
  * Structures begin with their size, so that old hosts work with new libraries: initialise them with
  *   tegula_attention_problem problem = {.struct_size = sizeof problem};
  * and set the fields that matter; 0 is the default everywhere. They grow at their end only. Structures that lie in
- * arrays (tegula_tensor, tegula_argument, tegula_size, tegula_plan_step) have no size and never change. */
+ * arrays (tegula_tensor, tegula_argument, tegula_size, tegula_plan_step, tegula_key_set) have no size and never change.
+ */
 #ifndef TEGULA_TEGULA_H
 #define TEGULA_TEGULA_H
 
@@ -84,10 +85,11 @@ typedef struct tegula_compilation {
   uint32_t struct_size;
   int32_t finished;     /* 0 when it begins. */
   const char *target;   /* "cuda" */
-  const char *schedule; /* "block_m=128 block_n=64 num_warps=4" */
+  const char *schedule; /* "block_m=128 block_n=64 num_warps=4"; once it has succeeded, with the compiler's choices. */
   tegula_status status; /* Valid once it is finished, as are the fields below. */
   const char *message;  /* The error, or "". */
   double milliseconds;
+  const char *kernel; /* "flash2_forward", or "" if there is an error. */
 } tegula_compilation;
 
 /* Functions of the host. Each may be NULL. The library calls them from threads that call the library, never from its
@@ -168,16 +170,51 @@ enum { TEGULA_CAUSAL_NONE = 0, TEGULA_CAUSAL_TOP_LEFT = 1, TEGULA_CAUSAL_BOTTOM_
 /* Variants, applied in this order. Values that are or-ed apply together. Each call passes the tensors that they read,
  * in this order too. The diagonal is the causal mask's, if there is one. */
 enum {
-  TEGULA_WINDOW = 1,    /* Keys from diagonal - window_left to diagonal + window_right; both from 0 to 2^30. */
+  /* Keys from diagonal - window_left to diagonal + window_right; both from 0 to 2^30, or TEGULA_NO_BOUND. */
+  TEGULA_WINDOW = 1,
   TEGULA_SOFTCAP = 2,   /* score -> softcap * tanh(score / softcap), with a softcap from 1e-30 to 1e30. */
   TEGULA_ALIBI = 4,     /* score -> score - slopes[head] * |diagonal - key|; slopes: f32 [heads] */
   TEGULA_PREFIX_LM = 8, /* Keys up to the diagonal or before prefix_length[batch]; prefix_length: i32 [batch] */
   /* Keys of the query's document. key_begin, key_end: i32 [batch, seqlen_q], its first key and one past its last;
    * query_begin, query_end: i32 [batch, seqlen_k], the queries of a key's document. None decreases along a sequence. */
   TEGULA_DOCUMENTS = 16,
-  /* score + bias[batch, head, query, key], of `dtype`; its gradient, dbias, is f32 and is added to. */
-  TEGULA_BIAS = 32
+  /* score + bias[batch, head, query, key]. `bias` has the problem's dtype, or f32 with `bias_f32`, and repeats to
+   * [batch, heads, seqlen_q, seqlen_k]: first dimensions may be missing, and sizes may be 1. Its gradient, dbias, is
+   * f32 [batch, heads, seqlen_q, seqlen_k] and is added to. */
+  TEGULA_BIAS = 32,
+  /* Keys where mask[batch, head, query, key] is not 0. `mask` has type TEGULA_I8, such as the bytes of a boolean
+   * tensor, and repeats to [batch, heads, seqlen_q, seqlen_k] as a bias does. Its last size may be less than seqlen_k:
+   * keys beyond are hidden. A last size of 1 counts for all keys. */
+  TEGULA_MASK = 64,
+  /* As TEGULA_WINDOW, with bounds that each call gives: window_left, window_right: i32 [batch], or [1] for all batch
+   * entries. Negative numbers are no bound. No bound compiles anything. */
+  TEGULA_GIVEN_WINDOW = 128,
+  /* Keys interval_begin[batch, query] to interval_end[batch, query] - 1, as TEGULA_DOCUMENTS has them, but without
+   * bounds of keys. Both are i32 and repeat to [batch, seqlen_q] as a bias does: [batch, 1] has the lengths of padded
+   * sequences. None decreases along a sequence. The backward pass skips nothing by it. */
+  TEGULA_KEY_INTERVALS = 256,
+  /* Of tegula_key_set only. Keys 0 to global_tokens - 1; all keys for queries whose diagonal is below global_tokens. */
+  TEGULA_GLOBAL_TOKENS = 512
 };
+
+/* The value of window_left or window_right if a window has no bound on this side. */
+enum { TEGULA_NO_BOUND = -1 };
+
+/* A set of keys: those that all of its variants let a query see. */
+typedef struct tegula_key_set {
+  /* TEGULA_WINDOW | _PREFIX_LM | _DOCUMENTS | _GIVEN_WINDOW | _KEY_INTERVALS | _GLOBAL_TOKENS; 0: not a set. */
+  int32_t variants;
+  int32_t reserved;                  /* 0 */
+  int64_t window_left, window_right; /* Of TEGULA_WINDOW: 0 to 2^30, or TEGULA_NO_BOUND. */
+  int64_t global_tokens;             /* Of TEGULA_GLOBAL_TOKENS: 0 to 2^30. */
+} tegula_key_set;
+
+/* The tiles of scores that kernels need not visit, besides those that the causal mask, the window and the documents
+ * hide. COMPUTED: a kernel evaluates all conditions, and lists the tiles in which scores exist. GIVEN: each call brings
+ * lists of blocks, as FlexAttention's BlockMask has them. A score then exists if its block is listed as full, or as
+ * partial while the prefix of TEGULA_PREFIX_LM lets it exist; the causal mask, the window and the documents hold in both.
+ */
+enum { TEGULA_BLOCK_MASK_NONE = 0, TEGULA_BLOCK_MASK_COMPUTED = 1, TEGULA_BLOCK_MASK_GIVEN = 2 };
 
 /* The computation of a plan. Everything else belongs to each call: no shape, stride or scale compiles anything. */
 typedef struct tegula_attention_problem {
@@ -188,11 +225,11 @@ typedef struct tegula_attention_problem {
   int32_t causal;       /* TEGULA_CAUSAL_... */
   int32_t backward;     /* Not 0: the plan also has the backward pass. */
   int32_t variants;     /* TEGULA_WINDOW | ... */
-  /* The diagonal of TEGULA_WINDOW, _ALIBI and _PREFIX_LM. With TEGULA_CAUSAL_NONE, 0 counts from the first query, and
-   * any other value from the last one. A causal mask decides itself: with TEGULA_CAUSAL_BOTTOM_RIGHT all values mean
-   * the last query, and with TEGULA_CAUSAL_TOP_LEFT the value must be 0. */
+  /* The diagonal of TEGULA_WINDOW, _GIVEN_WINDOW, _ALIBI, _PREFIX_LM and _GLOBAL_TOKENS. With TEGULA_CAUSAL_NONE, 0
+   * counts from the first query, and any other value from the last one. A causal mask decides itself: with
+   * TEGULA_CAUSAL_BOTTOM_RIGHT all values mean the last query, and with TEGULA_CAUSAL_TOP_LEFT the value must be 0. */
   int32_t bottom_right;
-  int64_t window_left, window_right; /* Of TEGULA_WINDOW: 0 to 2^30. */
+  int64_t window_left, window_right; /* Of TEGULA_WINDOW: 0 to 2^30, or TEGULA_NO_BOUND. */
   double softcap;                    /* Of TEGULA_SOFTCAP: 1e-30 to 1e30. */
   /* Approximate lengths of the sequences, up to 2^40; 0: 4096. Kernels are chosen for these lengths, and compute all
    * lengths. Each power of two has its own plan, and its own kernels if others are faster. */
@@ -204,7 +241,24 @@ typedef struct tegula_attention_problem {
   /* Not 0: two calls of the backward pass on the same device with the same arguments write the same bits. It costs
    * time. The forward pass always does so. */
   int32_t deterministic;
-  int32_t reserved; /* 0 */
+  int32_t block_mask; /* TEGULA_BLOCK_MASK_... */
+  /* Of TEGULA_BLOCK_MASK_GIVEN. Not 0: entries of the batch, or query heads, have lists of their own. */
+  int32_t block_mask_per_batch, block_mask_per_head;
+  int32_t block_q, block_k; /* Queries and keys of a block; 0: 128. Multiples of a kernel's tile take less time. */
+  /* The probability of dropping an element of softmax(S), from 0 on, below 1. The probability of keeping is rounded to a
+   * multiple of 1/256. Both passes drop the same elements, which dropout_state decides. */
+  double dropout_p;
+  int32_t sinks; /* Not 0: each query head has an attention sink (tegula_forward_args). */
+  int32_t bias_f32; /* Not 0: the bias of TEGULA_BIAS is f32, whatever `dtype` is. */
+  /* Not 0: each call gives diagonal_offset, which is added to the diagonal of the causal mask and of the variants. A
+   * new length of the past then compiles nothing. Needs a causal mask or a variant with a diagonal. */
+  int32_t diagonal_offset;
+  int32_t constant_bias; /* Not 0: the backward pass takes the bias as constant, and computes no dbias. */
+  /* A union: a query sees only keys of at least one set. The causal mask and `variants` hold too. Without sets there is
+   * no such limit. TEGULA_GLOBAL_TOKENS takes the room of two sets, of which there are four. A variant that reads
+   * tensors appears once, in `variants` or in a set. The tensors of the sets follow those of `variants`. Kernels skip
+   * tiles in which no set has keys. */
+  tegula_key_set any_of[4];
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */
@@ -215,6 +269,16 @@ typedef struct tegula_tensor {
   int64_t shape[5];
   int64_t strides[5];
 } tegula_tensor;
+
+/* The lists of TEGULA_BLOCK_MASK_GIVEN: for each row of blocks, which blocks of keys it has. The names are those of
+ * FlexAttention. batch and heads are 1 unless block_mask_per_batch or _per_head. rows are ceil(seqlen_q / block_q). What
+ * comes after the count of a row, and what names no block, is ignored. Without full blocks, the full lists are all 0. */
+typedef struct tegula_block_mask {
+  tegula_tensor kv_num_blocks;      /* i32 [batch, heads, rows] */
+  tegula_tensor kv_indices;         /* i32 [batch, heads, rows, any] */
+  tegula_tensor full_kv_num_blocks; /* i32 [batch, heads, rows] */
+  tegula_tensor full_kv_indices;    /* i32 [batch, heads, rows, any] */
+} tegula_block_mask;
 
 /* The tensors of a call. A tensor that is written shares no memory with another one, nor with the workspace.
  *
@@ -231,10 +295,24 @@ typedef struct tegula_forward_args {
   void *workspace;                 /* 64-byte aligned memory of the device that no other call uses meanwhile. */
   int64_t workspace_bytes;
   void *stream;                    /* CUstream or cudaStream_t; NULL on the cpu, which works inside the call. */
+  const tegula_block_mask *blocks; /* The given blocks; NULL if there are none, or if `lists` is not NULL. */
+  void *lists;                     /* What tegula_plan_make_lists wrote for this shape. NULL: made in the workspace. */
+  int64_t lists_bytes;
+  tegula_tensor dropout_state;     /* i64 [2]: seed and offset, if the problem has dropout_p; otherwise all 0. */
+  /* f32 [heads], if the problem has sinks; otherwise all 0. A sink t is a logit in the denominator of each row:
+   *
+   * o = sum_j exp(s_j) v_j / (exp(t) + sum_j exp(s_j))    lse = log(exp(t) + sum_j exp(s_j))
+   *
+   * -inf is no sink. +inf and NaN make o and lse of the head NaN. A row that sees no key gives o = 0 and lse = t. */
+  tegula_tensor sinks;
+  /* If the problem has diagonal_offset, i32 [batch], or [1] for all batch entries; otherwise all 0. Query i counts from
+   * key i + diagonal_offset[batch], plus seqlen_k - seqlen_q if the diagonal is the last query's. This key must lie
+   * from -(2^30 - 1024) to 2^30 - 1024; an offset that leads beyond counts as the nearest one that does not. */
+  tegula_tensor diagonal_offset;
 } tegula_forward_args;
 
 /* Arguments of the backward pass, which computes the gradients of sum(o * d_o) + sum(lse * d_lse). The forward pass
- * wrote o and lse. Rows that see no key count for nothing, whatever their d_lse is. */
+ * wrote o and lse. Rows that see no key count for nothing, whatever their d_lse is, except for d_sinks. */
 typedef struct tegula_backward_args {
   uint32_t struct_size;
   float scale;              /* As in the forward call. */
@@ -248,6 +326,13 @@ typedef struct tegula_backward_args {
   int64_t workspace_bytes;
   void *stream;
   tegula_tensor d_lse;      /* f32, shaped like lse, if the problem has lse_gradient; otherwise all 0. */
+  const tegula_block_mask *blocks; /* As in the forward call. */
+  void *lists;
+  int64_t lists_bytes;
+  tegula_tensor dropout_state; /* As in the forward call, with the same numbers. */
+  tegula_tensor sinks;         /* As in the forward call. */
+  tegula_tensor d_sinks;       /* f32 [heads], written, if the problem has sinks; otherwise all 0. */
+  tegula_tensor diagonal_offset; /* The same. */
 } tegula_backward_args;
 
 /* Returns TEGULA_OK, or TEGULA_UNSUPPORTED or TEGULA_INVALID_ARGUMENT with the reason. Compiles nothing. */
@@ -282,6 +367,30 @@ typedef struct tegula_attention_shape {
  * tegula_plan_create. */
 tegula_status tegula_plan_workspace(const tegula_plan *plan, const tegula_attention_shape *shape,
                                     int64_t *forward_bytes, int64_t *backward_bytes, tegula_error **error);
+
+/* Computes the bytes of the lists of a block mask, and of the workspace that tegula_plan_make_lists needs. Both are 0
+ * without a block mask. Either pointer may be NULL. For plans of tegula_plan_create. */
+tegula_status tegula_plan_lists(const tegula_plan *plan, const tegula_attention_shape *shape, int64_t *lists_bytes,
+                                int64_t *workspace_bytes, tegula_error **error);
+
+typedef struct tegula_lists_args {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  tegula_attention_shape shape;
+  const tegula_tensor *variant_tensors; /* The tensors that the variants read. */
+  size_t variant_tensor_count;
+  const tegula_block_mask *blocks; /* The given blocks; NULL if there are none. */
+  void *lists;                     /* 64-byte aligned memory of the device, which is written. */
+  int64_t lists_bytes;
+  void *workspace; /* As in a call. */
+  int64_t workspace_bytes;
+  void *stream;
+  tegula_tensor diagonal_offset; /* As in a call. */
+} tegula_lists_args;
+
+/* Makes the lists of a block mask once for many calls of this shape, with the same contents of the variants' tensors
+ * and the same blocks. The lists must not change while a call reads them: it may then hang. */
+tegula_status tegula_plan_make_lists(const tegula_plan *plan, const tegula_lists_args *args, tegula_error **error);
 
 /* For plans of tegula_plan_create. */
 tegula_status tegula_plan_forward(const tegula_plan *plan, const tegula_forward_args *args, tegula_error **error);
@@ -368,7 +477,30 @@ typedef struct tegula_plan_description {
 tegula_status tegula_plan_create_from_kernels(tegula_context *context, const tegula_plan_description *description,
                                               tegula_plan **plan, tegula_error **error);
 
-/* The functions below are for plans of tegula_plan_create_from_kernels. */
+/* A merge of partial results of attention, whose keys are disjoint, by their lse. */
+typedef struct tegula_merge_problem {
+  uint32_t struct_size;
+  int32_t dtype;        /* Type of o, the parts' o and their gradients: TEGULA_F32, _F16 or _BF16. */
+  int32_t value_dim;    /* A multiple of 8 up to 256. */
+  int32_t backward;     /* Not 0: the plan computes the gradients of the parts, and does not merge. */
+  int32_t lse_gradient; /* Not 0: the backward plan takes d_lse. */
+  int32_t reserved;     /* 0 */
+} tegula_merge_problem;
+
+/* Makes a plan for tegula_plan_launch, which needs no workspace. Its arguments are tensors, in this order:
+ *
+ *   o_parts     [parts, batch, heads, seqlen_q, value_dim]
+ *   lse_parts   f32 [parts, batch, heads, seqlen_q]
+ *   o           [batch, heads, seqlen_q, value_dim]   written, and read by the backward plan
+ *   lse         f32 [batch, heads, seqlen_q]          the same
+ *
+ * lse = log(sum_i exp(lse_i)), and o = sum_i exp(lse_i - lse) o_i. A part with lse_i = -inf counts for nothing, even if
+ * its o is NaN. The backward plan then takes d_o, d_lse if the problem has lse_gradient, and writes d_o_parts and
+ * d_lse_parts, for the backward passes of the parts. Only one part may have the sinks. */
+tegula_status tegula_plan_create_merge(tegula_context *context, const tegula_merge_problem *problem, tegula_plan **plan,
+                                       tegula_error **error);
+
+/* The functions below are for plans of tegula_plan_create_from_kernels and of tegula_plan_create_merge. */
 
 /* Arguments of a launch: the caller's tensors and scalars, by their first appearance in the programs. */
 size_t tegula_plan_argument_count(const tegula_plan *plan);

@@ -72,6 +72,21 @@ public:
     return status ? Expected<int64_t>(bytes) : status;
   }
 
+  /// Returns the bytes of the lists of a block mask, and of the workspace that makeLists() needs.
+  Expected<int64_t> listBytes(const tegula_attention_shape &shape) const {
+    int64_t bytes = 0;
+    Status status = call(tegula_plan_lists, plan_.get(), &shape, &bytes, static_cast<int64_t *>(nullptr));
+    return status ? Expected<int64_t>(bytes) : status;
+  }
+  Expected<int64_t> listWorkspace(const tegula_attention_shape &shape) const {
+    int64_t bytes = 0;
+    Status status = call(tegula_plan_lists, plan_.get(), &shape, static_cast<int64_t *>(nullptr), &bytes);
+    return status ? Expected<int64_t>(bytes) : status;
+  }
+  Status makeLists(const tegula_lists_args &args) const { return call(tegula_plan_make_lists, plan_.get(), &args); }
+  /// Launches a plan of Context::mergePlan, with the arguments of tegula_plan_create_merge.
+  Status launch(const tegula_launch_args &args) const { return call(tegula_plan_launch, plan_.get(), &args); }
+
   tegula_plan *get() const { return plan_.get(); }
 
 private:
@@ -89,6 +104,11 @@ public:
   Expected<Plan> plan(const tegula_attention_problem &problem) const {
     tegula_plan *plan = nullptr;
     Status status = call(tegula_plan_create, context_.get(), &problem, &plan);
+    return status ? Expected<Plan>(Plan(plan)) : status;
+  }
+  Expected<Plan> mergePlan(const tegula_merge_problem &problem) const {
+    tegula_plan *plan = nullptr;
+    Status status = call(tegula_plan_create_merge, context_.get(), &problem, &plan);
     return status ? Expected<Plan>(Plan(plan)) : status;
   }
   Status supports(const tegula_attention_problem &problem) const {
@@ -134,13 +154,14 @@ namespace details {
 
 /// Returns the TEGULA_... constant of a DLDataType; -1 if there is none.
 template <class DataType> int32_t dtypeOf(const DataType &type) {
-  enum { integer = 0, floating = 2, bfloat = 4 }; // DLDataTypeCode
+  enum { integer = 0, floating = 2, bfloat = 4, boolean = 6 }; // DLDataTypeCode
   struct Row {
     int code, bits;
     int32_t dtype;
   };
   constexpr Row rows[] = {{floating, 32, TEGULA_F32}, {floating, 16, TEGULA_F16}, {bfloat, 16, TEGULA_BF16},
-                          {integer, 64, TEGULA_I64},  {integer, 32, TEGULA_I32},  {integer, 8, TEGULA_I8}};
+                          {integer, 64, TEGULA_I64},  {integer, 32, TEGULA_I32},  {integer, 8, TEGULA_I8},
+                          {boolean, 8, TEGULA_I8}};
   for (const Row &row : rows)
     if (type.code == row.code && type.bits == row.bits && type.lanes == 1)
       return row.dtype;
@@ -154,10 +175,9 @@ template <class DLTensor> Expected<tegula_tensor> fromDlpack(const DLTensor &fro
   tegula_tensor result{};
   result.dtype = details::dtypeOf(from.dtype);
   if (result.dtype < 0)
-    return Status{TEGULA_UNSUPPORTED, "dlpack: element types are f32, f16, bf16, i64, i32 and i8, in one lane"};
+    return Status{TEGULA_UNSUPPORTED, "dlpack: element types are f32, f16, bf16, i64, i32, i8 and bool, in one lane"};
   if (from.ndim < 0 || from.ndim > 5)
-    return Status{TEGULA_UNSUPPORTED,
-                   "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5"};
+    return Status{TEGULA_UNSUPPORTED, "dlpack: the tensor has rank " + std::to_string(from.ndim) + "; legal is 0 to 5"};
   result.data = static_cast<char *>(from.data) + from.byte_offset;
   result.rank = from.ndim;
   int64_t stride = 1;

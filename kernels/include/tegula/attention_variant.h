@@ -28,6 +28,8 @@ struct HeadIndex {
   Value head; ///< The query head.
   Value seqlen_q;
   Value seqlen_k;
+  /// AttentionForward::diagonal_offset of the batch entry, if calls give one.
+  std::optional<Value> diagonal_offset = {};
 
   /// Returns the position of a query's key on the diagonal, minus the query's own position.
   Value shift(Alignment alignment) const;
@@ -43,23 +45,33 @@ struct ScoreIndex : HeadIndex {
   Value diagonal(Alignment alignment) const;
 };
 
-/// The quantity that a dimension of a variant's tensor counts. `any` leaves its size to the variant.
-enum class Axis { batch, heads, kv_heads, seqlen_q, seqlen_k, any };
+/// The quantity that a dimension of a variant's tensor counts. `any` leaves its size to the variant. `up_to_seqlen_k`
+/// may be smaller than seqlen_k; gather() reads 0 for the keys beyond.
+enum class Axis { batch, heads, kv_heads, seqlen_q, seqlen_k, any, up_to_seqlen_k };
 
 /// The most keys of a sliding window on each side of the diagonal.
 inline constexpr int64_t kMaxWindow = int64_t(1) << 30;
+/// The size of a side of a window that has no bound there. In a tensor of bounds any negative number means the same.
+inline constexpr int64_t kNoBound = -1;
+/// The largest position of a query's key on the diagonal, and the negative of the smallest one. Positions have 32 bits,
+/// also those of tiles that reach beyond the last query and those at the ends of a window.
+inline constexpr int64_t kMaxDiagonal = (int64_t(1) << 30) - 1024;
 /// The smallest and the largest cap of a softcap.
 inline constexpr double kMinSoftcap = 1e-30, kMaxSoftcap = 1e30;
 
 /// A tensor that a variant reads besides q, k and v.
 struct VariantTensor {
   std::string name;
-  DType dtype = f32;
+  DType dtype = f32;      ///< i1 makes conditions of the bytes of an i8 tensor, such as those of bool.
   std::vector<Axis> axes; ///< One for each dimension.
   /// The backward pass adds its gradient to an f32 tensor of the same shape, named `d` + name.
   bool wants_gradient = false;
   /// Each score reads an element of its own, so that the gradient of an element has one addend.
   bool read_once = false;
+  /// A call may pass a tensor that repeats to `axes`, as in NumPy: the first dimensions may be missing, and a size may
+  /// be
+  /// 1. Kernels get it with all dimensions and with strides of 0. Its gradient has no such freedom.
+  bool broadcasts = false;
 };
 
 /// The views of Variant::tensors, in the same order.
@@ -85,8 +97,9 @@ template <class Rule, class Result, class... Arguments> class VariantFunction {
 public:
   VariantFunction() = default;
   template <class Function>
-    requires(!std::same_as<Function, VariantFunction>)
-  VariantFunction(Function function, Location where = Location::current()) : where_(where) {
+  requires(!std::same_as<Function, VariantFunction>)
+      VariantFunction(Function function, Location where = Location::current())
+      : where_(where) {
     constexpr bool takes = std::is_invocable_v<Function &, Arguments...>;
     if constexpr (Rule::template takes<takes>())
       if constexpr (Rule::template returns<std::is_invocable_r_v<Result, Function &, Arguments...>>())
@@ -100,6 +113,11 @@ public:
 private:
   std::function<Result(Arguments...)> function_;
   Location where_;
+};
+
+/// Positions `begin` to `end - 1` as numbers; empty if end <= begin.
+struct KeyInterval {
+  int64_t begin = 0, end = 0;
 };
 
 namespace variant_details {
@@ -150,10 +168,25 @@ struct VisibleRange {
   /// scalars.
   using Bounds = VariantFunction<variant_details::BoundsRule, Interval, Value, const HeadIndex &, VariantViews>;
 
-  Bounds keys;                             ///< The keys that a query sees; the forward pass masks by them.
-  Bounds queries;                          ///< The queries that see a key; the backward pass masks by them.
+  Bounds keys; ///< The keys that a query sees; the forward pass masks by them.
+  /// The queries that see a key; the backward pass masks by them. If empty, the backward pass masks by `keys`, too, and
+  /// visits the tiles of all queries.
+  Bounds queries = {};
   std::optional<Alignment> alignment = {}; ///< Diagonal from which the bounds count; none if they use none.
+  /// Returns about the keys that a query sees, for the cost model of the tuner, which has no tensors. `position` is
+  /// that of the query, or of its diagonal if there is an `alignment`. No bound decreases as it grows. If empty, the
+  /// model expects all keys.
+  std::function<KeyInterval(int64_t position, int64_t seqlen_k)> expected = {};
 };
+
+/// The keys that a query sees by all bands and ranges of the set. There is at least one band or range.
+struct KeySet {
+  std::vector<Band> bands = {};
+  std::vector<VisibleRange> ranges = {};
+};
+
+/// The most sets of a union.
+inline constexpr size_t kMaxKeySets = 4;
 
 /// A variant of attention. Its functions run while a kernel is recorded. One forward and one backward program serve
 /// every variant; the backward program differentiates `score`.
@@ -165,6 +198,9 @@ struct Variant {
   std::vector<Band> bands = {};
   /// Ranges; see `bands`.
   std::vector<VisibleRange> ranges = {};
+  /// A union: a query sees only keys of at least one of these sets. `bands` and `ranges` hold too. There are at most
+  /// kMaxKeySets. If empty, there is no such limit. Kernels visit each block of keys that a set touches once.
+  std::vector<KeySet> any_of = {};
   /// Takes `(const ScoreIndex &at, VariantViews tensors)` and returns an i1 tile that broadcasts to [rows, keys]: false
   /// where a score does not exist. If empty, all scores exist.
   VariantFunction<variant_details::MaskRule, Value, const ScoreIndex &, VariantViews> mask = {};
@@ -179,7 +215,9 @@ struct Variant {
   /// Error in the parameters from which the variant was made. It is reported when the variant is used.
   Status status = {};
 
-  bool hasFunctions() const { return score || mask || !ranges.empty(); }
+  /// Returns true if the variant has ranges, of its own or in a set of its union.
+  bool hasRanges() const;
+  bool hasFunctions() const { return score || mask || hasRanges(); }
 
   // Kernels call the functions by these members. If a function returns what it must not, it is an error of the program
   // at the line that made the result. It names the variant and the function. A score that combines scores of a tile is
@@ -200,8 +238,21 @@ Variant softcap(double cap);
 Variant alibi(Alignment alignment);
 
 /// Returns the variant in which query i sees keys diagonal(i) - window_left to diagonal(i) + window_right. Both must be
-/// from 0 to kMaxWindow.
+/// from 0 to kMaxWindow, or kNoBound.
 Variant slidingWindow(int64_t window_left, int64_t window_right, Alignment alignment);
+
+/// Returns the same variant with bounds that each call gives: `window_left` and `window_right`, i32 [batch], or [1] for
+/// all batch entries. A negative number is no bound, and one above kMaxWindow counts as kMaxWindow. Tiles outside of
+/// the window are skipped as those of slidingWindow().
+Variant givenWindow(Alignment alignment);
+
+/// Returns the variant of global tokens, the first ones. Query i sees keys 0 to count - 1. If diagonal(i) < count, it
+/// sees all keys. `count` must be from 0 to kMaxWindow. It is a union of two sets.
+Variant globalTokens(int64_t count, Alignment alignment);
+
+/// Returns the variant of a sliding window with global tokens (Beltagy et al. 2020, section 3.1): either() of
+/// slidingWindow() and globalTokens().
+Variant windowWithGlobals(int64_t window_left, int64_t window_right, int64_t global_tokens, Alignment alignment);
 
 /// Returns the variant in which query i sees key j if j <= diagonal(i) or j < prefix_length[batch]. `prefix_length` is
 /// i32 [batch]. A causal problem must not use it, because the causal mask would hide the prefix again.
@@ -215,15 +266,36 @@ Variant prefixLm(Alignment alignment);
 /// numbers of the keys, and for the number of each key among the numbers of the queries.
 Variant documents();
 
-/// Returns the variant score -> score + bias[batch, head, query, key]. `bias` has rank 4 and element type `dtype`. A
-/// stride may be 0 to share it between batches, heads or queries. On sm_90a it is read fastest if it has 16-bit
-/// elements and its rows begin at multiples of 16 bytes. Its gradient is added to `dbias`, f32, whose elements must all
-/// be apart.
-Variant additiveBias(DType dtype);
+/// Returns the variant in which query i sees keys interval_begin[batch, i] to interval_end[batch, i] - 1. Both are i32
+/// [batch, seqlen_q], or repeat to it (VariantTensor::broadcasts): [batch, 1] are the lengths of padded sequences. None
+/// decreases along a sequence. Unlike documents() it needs no bounds of keys, and the backward pass therefore skips no
+/// tile by it.
+Variant keyIntervals();
+
+/// Returns the variant score -> score + bias[batch, head, query, key]. `bias` is [batch, heads, seqlen_q, seqlen_k] of
+/// element type `dtype`, or repeats to this shape (VariantTensor::broadcasts). `dtype` may be f32 beside q of 16 bits.
+/// On sm_90a it is read fastest if it has 16-bit elements and its rows begin at multiples of 16 bytes. Its gradient is
+/// added to `dbias`, f32 [batch, heads, seqlen_q, seqlen_k], whose elements must all be apart. Without `wants_gradient`
+/// the backward pass takes the bias as constant, and there is no `dbias`.
+Variant additiveBias(DType dtype, bool wants_gradient = true);
+
+/// Returns the variant in which query i sees key j exactly if mask[batch, head, i, j] is not 0. `mask` is i8 [batch,
+/// heads, seqlen_q, up to seqlen_k], such as the bytes of a boolean tensor, or repeats to this shape
+/// (VariantTensor::broadcasts). Keys beyond its last dimension are hidden; a last size of 1 counts for all keys. It
+/// hides scores that are NaN, too, as no bias does. With BlockMask::Source::computed, kernels skip tiles that it hides
+/// whole.
+Variant maskTensor();
 
 /// Returns both variants in one: a query sees the keys that both let it see, and the score goes through `first`, then
 /// `second`. Their tensors must have different names, and their peaks one diagonal. The name joins both names with a
-/// "+". It is empty if a part has functions and no name.
+/// "+". It is empty if a part has functions and no name. If both have unions, the union of the result has the
+/// intersection of each set of `first` with each set of `second`: at most kMaxKeySets.
 Variant combine(Variant first, Variant second);
+
+/// Returns the variant in which a query sees the keys that at least one of both lets it see: the union of their bands,
+/// ranges and unions, which has at most kMaxKeySets sets. Each variant must limit the keys, and have no mask, score and
+/// peak; combine the result with a variant that has them. Names and tensors are as in combine(), with a "|" between the
+/// names.
+Variant either(Variant first, Variant second);
 
 } // namespace tegula

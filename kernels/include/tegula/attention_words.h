@@ -19,6 +19,11 @@ std::string_view toString(Causal causal);
 std::optional<Causal> parseCausal(std::string_view word);
 std::vector<std::string> causalWords();
 
+std::string_view toString(BlockMask::Source source);
+std::optional<BlockMask::Source> parseBlockMask(std::string_view word);
+std::vector<std::string> blockMaskWords();
+
 std::string_view toString(Alignment alignment);
+std::string_view toString(Axis axis);
 
 } // namespace tegula

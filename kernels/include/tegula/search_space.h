@@ -7,6 +7,7 @@
 #include "tegula/configuration.h"
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -25,11 +26,20 @@ struct ResourceEstimate {
   bool uses_wgmma = false; ///< MMAs are wgmma, which is twice as fast as mma.sync.
 };
 
+/// A launch, as far as the work of a kernel depends on it.
+struct ModelledLaunch {
+  AttentionShape shape;
+  int64_t diagonal_offset = 0; ///< If the problem has one.
+  /// Returns true if calls give a block that some of the queries and some of the keys belong to. If empty, all blocks
+  /// are given.
+  std::function<bool(KeyInterval queries, KeyInterval keys)> is_listed = {};
+};
+
 /// The schedules of one program.
 struct SearchSpace {
   std::vector<ScheduleSpace> (*boxes)(const Target &target, const AttentionProblem &problem);
   /// Returns the demand of a schedule. `schedule` has a value in each field that the boxes name.
-  ResourceEstimate (*estimate)(const AttentionProblem &problem, const AttentionShape &shape, const Schedule &schedule);
+  ResourceEstimate (*estimate)(const AttentionProblem &problem, const ModelledLaunch &launch, const Schedule &schedule);
 };
 
 /// Returns the search space of a program. Returns unsupported, with the programs that have one, if it has none.

@@ -14,7 +14,7 @@ namespace tegula {
 
 /// Returns the part of a problem that decides which schedules are fast, as one line: "flash2 bf16 128 128 none", or for
 /// a variant "flash2 bf16 128 128 none score peak f32[heads] alibi". `contain_nonfinite` stands before the mask if the
-/// problem has it, because containment takes registers and shared memory. The line of a variant has
+/// problem has it, because containment takes registers and shared memory. So does `dropout`. The line of a variant has
 /// - the parts that take registers: a score, a mask, a peak, and the number of ranges,
 /// - the element types and axes of the tensors that it reads,
 /// - the reach of its bands, rounded up to powers of two, which decides what is visited,

@@ -36,6 +36,10 @@ struct PlanInputs {
   std::vector<ScalarValue> scalars = {}; ///< A value for each scalar argument.
   Fill fill = {};
   uint64_t seed = 0;
+  /// The elements between the rows (the last dimension) of a tensor, by the tensor's name, from 0 on. Tensors without a
+  /// gap are contiguous. A tensor of one dimension begins that many elements after an address that is a multiple of 16.
+  /// Searches refuse gaps, because a tuned configuration does not depend on them.
+  Sizes row_gaps = {};
 };
 
 /// The caller's side of a run on the host.

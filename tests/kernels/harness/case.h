@@ -2,6 +2,7 @@
 // One configuration of attention, which is run on the kernels and compared with the oracle.
 #pragma once
 
+#include "harness/block_run.h"
 #include "harness/variant_case.h"
 #include "oracle/inputs.h"
 #include "workload/attention_check.h"
@@ -27,7 +28,13 @@ struct Case {
   double sharpness = 1;           ///< The scale is sharpness / sqrt(head_dim).
   bool contain_nonfinite = false; ///< As in AttentionProblem.
   bool deterministic = false;     ///< As in AttentionProblem.
-  double slope = 0;               ///< The largest of ALiBi's slopes, which grow in equal steps; 0: the paper's slopes.
+  BlockMask block_mask = {};      ///< As in AttentionProblem.
+  /// The probability of dropping an element of P. The seed of its random numbers is `seed`, and the offset 2^33 + seed.
+  double dropout_p = 0;
+  bool sinks = false; ///< As in AttentionProblem. `seed` decides their values; each fourth seed has one of -inf.
+  /// As in AttentionProblem. `seed` decides the numbers: from far before the first key to far beyond the last one.
+  bool diagonal_offset = false;
+  double slope = 0; ///< The largest of ALiBi's slopes, which grow in equal steps; 0: the paper's slopes.
 
   double scale() const;
 };
@@ -39,8 +46,12 @@ Expected<Case> parseCase(std::string_view text);
 /// The tensors of one run, in the case's layout.
 struct Tensors {
   TestTensor q, k, v, o, lse, d_o, dq, dk, dv;
-  TestTensor d_lse; ///< Empty unless the case has lse_gradient.
+  TestTensor d_lse;           ///< Empty unless the case has lse_gradient.
+  TestTensor dropout_state;   ///< Empty unless the case has dropout.
+  TestTensor diagonal_offset; ///< Empty unless the case has one. Some have one number for all batch entries.
+  TestTensor sinks, d_sinks;  ///< Empty unless the case has sinks.
   VariantRun variant;
+  BlockRun blocks;
   oracle::Inputs inputs;           ///< The numbers in q, k and v.
   std::vector<float> upstream;     ///< The numbers in d_o.
   std::vector<float> upstream_lse; ///< The numbers in d_lse.
@@ -58,14 +69,14 @@ Expected<AttentionPlan> planFor(const Case &c);
 Status launch(const Case &c, Tensors &tensors);
 
 struct NamedError {
-  /// "o", "lse", "dq", "dk", "dv" or "dbias". "dv of softmax" is dv, compared with another plain formula.
+  /// "o", "lse", "dq", "dk", "dv", "dbias" or "d_sinks". "dv of softmax" is dv, compared with another plain formula.
   std::string_view name;
   oracle::Error error;
 };
 
 /// Returns the errors of the results against the oracle, and the plain formula's errors in `plain_runs` runs.
 std::vector<NamedError> measure(const Case &c, const Tensors &tensors, int plain_runs);
-/// Does the same with oracle::plainRuns(c.shape) runs of the plain formula.
+/// Does the same with as many runs as oracle::plainRuns says.
 std::vector<NamedError> measure(const Case &c, const Tensors &tensors);
 /// Returns an empty string, or what is wrong: results that are too far off, memory outside a tensor that was written.
 std::string check(Tensors &tensors, const std::vector<NamedError> &errors);

@@ -42,6 +42,8 @@ std::vector<NamedError> measureKernels(const Case &c, const Tensors &t, const Ex
   errors.back().error.lse = exact.lse_rounding_in_dv;
   if (t.variant.exact_bias)
     add("dbias", t.variant.gradients[0], *t.variant.exact_bias, c.dtype);
+  if (c.sinks)
+    add("d_sinks", t.d_sinks, exact.gradients.d_sinks, c.dtype);
   return errors;
 }
 
@@ -61,6 +63,8 @@ std::vector<double> plainErrors(const Case &c, const Tensors &t, const Exact &ex
   errors.push_back(plainError(gradients.dv_of_softmax, exact.gradients.dv));
   if (t.variant.plain_bias)
     errors.push_back(plainError(*t.variant.plain_bias, *t.variant.exact_bias));
+  if (c.sinks)
+    errors.push_back(plainError(gradients.d_sinks, exact.gradients.d_sinks));
   return errors;
 }
 
@@ -78,7 +82,7 @@ std::vector<NamedError> measure(const Case &c, const Tensors &tensors, int plain
 }
 
 std::vector<NamedError> measure(const Case &c, const Tensors &tensors) {
-  return measure(c, tensors, oracle::plainRuns(c.shape));
+  return measure(c, tensors, oracle::plainRuns(c.shape, 1 - c.dropout_p));
 }
 
 std::string check(Tensors &tensors, const std::vector<NamedError> &errors) {
@@ -97,6 +101,8 @@ std::string rerun(const Case &c, Tensors &tensors, int times) {
   std::vector<std::pair<const char *, TestTensor *>> outputs = {{"o", &tensors.o}, {"lse", &tensors.lse}};
   if (c.backward)
     outputs.insert(outputs.end(), {{"dq", &tensors.dq}, {"dk", &tensors.dk}, {"dv", &tensors.dv}});
+  if (c.backward && c.sinks)
+    outputs.push_back({"d_sinks", &tensors.d_sinks});
   std::vector<std::vector<std::byte>> bits;
   for (auto [name, tensor] : outputs)
     bits.push_back(tensor->bits());

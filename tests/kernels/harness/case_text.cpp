@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "harness/case.h"
+#include "tegula/attention_words.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -94,6 +95,22 @@ bool set(Case &c, const std::string &key, const std::string &word) {
     return setNumber(c.contain_nonfinite, word);
   if (key == "deterministic")
     return setNumber(c.deterministic, word);
+  if (key == "block_mask")
+    return choose(c.block_mask.source, blockMaskWords(), word);
+  if (key == "block_q")
+    return setNumber(c.block_mask.block_q, word);
+  if (key == "block_k")
+    return setNumber(c.block_mask.block_k, word);
+  if (key == "per_batch")
+    return setNumber(c.block_mask.per_batch, word);
+  if (key == "per_head")
+    return setNumber(c.block_mask.per_head, word);
+  if (key == "dropout_p")
+    return setNumber(c.dropout_p, word);
+  if (key == "sinks")
+    return setNumber(c.sinks, word);
+  if (key == "diagonal_offset")
+    return setNumber(c.diagonal_offset, word);
   if (key == "slope")
     return setNumber(c.slope, word);
   return key == "seed" && setNumber(c.seed, word);
@@ -117,6 +134,17 @@ std::string toString(const Case &c) {
     text << " contain_nonfinite=1";
   if (c.deterministic)
     text << " deterministic=1";
+  if (c.block_mask.exists())
+    text << " block_mask=" << toString(c.block_mask.source);
+  if (c.block_mask.source == BlockMask::Source::given)
+    text << " block_q=" << c.block_mask.block_q << " block_k=" << c.block_mask.block_k
+         << " per_batch=" << c.block_mask.per_batch << " per_head=" << c.block_mask.per_head;
+  if (c.dropout_p != 0)
+    text << " dropout_p=" << c.dropout_p;
+  if (c.sinks)
+    text << " sinks=1";
+  if (c.diagonal_offset)
+    text << " diagonal_offset=1";
   if (c.slope != 0)
     text << " slope=" << c.slope;
   return text.str();

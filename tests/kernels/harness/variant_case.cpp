@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 
 namespace tegula::testing {
 namespace {
@@ -21,9 +22,17 @@ using tools::VariantArrays;
 constexpr double kCap = 2.5;
 constexpr int64_t kLeft = 9, kRight = 4;
 
-constexpr std::string_view kParts[] = {"softcap",    "alibi_tl",  "alibi_br",   "window_tl", "window_br",
-                                       "prefix_tl",  "prefix_br", "documents",  "ids",       "bias",
-                                       "bias_large", "bias_mask", "bias_causal"};
+constexpr int64_t kGlobals = 6;
+/// The distance of a step in the scores.
+constexpr int64_t kStep = 16;
+/// A band that lies before the diagonal and does not touch it.
+constexpr int64_t kFarLeft = 60, kFarRight = -40;
+
+constexpr std::string_view kParts[] = {"softcap",    "alibi_tl",        "alibi_br",        "window_tl",  "window_br",
+                                       "prefix_tl",  "prefix_br",       "documents",       "ids",        "bias",
+                                       "bias_large", "bias_mask",       "bias_causal",     "bias_f32",   "mask",
+                                       "global_tl",  "global_br",       "windows_tl",      "windows_br", "either_tl",
+                                       "either_br",  "given_window_tl", "given_window_br", "intervals",  "step"};
 
 float largestNumber(DType dtype) {
   return dtype == f16 ? 65504.0f : dtype == bf16 ? 0x1.fep127f : std::numeric_limits<float>::max();
@@ -48,7 +57,11 @@ struct Values {
   std::vector<float> largeBias() const;
   std::vector<float> biasMask() const;
   std::vector<float> biasCausal() const;
+  std::vector<float> mask() const;
+  std::vector<float> windowBounds(uint64_t salt) const;
+  std::vector<float> intervalBounds(int32_t limit, uint64_t salt) const;
   VariantArrays documents() const;
+  VariantArrays documentsAndPrefixes() const;
   VariantArrays of(std::string_view part) const;
 };
 
@@ -71,6 +84,12 @@ VariantArrays Values::documents() const {
     return ids;
   };
   return tools::documentBounds(shape.batch, sortedIds(shape.seqlen_q, 1), sortedIds(shape.seqlen_k, 2));
+}
+
+VariantArrays Values::documentsAndPrefixes() const {
+  VariantArrays arrays = documents();
+  arrays.push_back(floats(integers(shape.batch, int32_t(shape.seqlen_k / 2 + 1))));
+  return arrays;
 }
 
 /// Returns biases of both signs and all magnitudes up to the largest number of the type. Those of a row have about the
@@ -109,6 +128,32 @@ std::vector<float> Values::biasCausal() const {
   return bias;
 }
 
+/// Returns 0 and other numbers whose bytes a condition must not confuse with 0.
+std::vector<float> Values::mask() const {
+  constexpr float elements[] = {0, 1, 0, -1, 0, -128, 127, 2};
+  std::vector<float> mask;
+  for (int32_t number : integers(shape.sizeScores(), 1 << 20, 3))
+    mask.push_back(elements[number >> 4 & 7]);
+  return mask;
+}
+
+/// Returns a bound for each batch entry: often none, sometimes 2^30 or more.
+std::vector<float> Values::windowBounds(uint64_t salt) const {
+  constexpr float bounds[] = {-1, -7, 0, 0x1p30f, 0x1.fffffep30f};
+  std::vector<float> result;
+  for (int32_t number : integers(shape.batch, 1 << 20, salt))
+    result.push_back(number % 3 == 0 ? bounds[number / 3 % std::size(bounds)] : float(number / 3 % 40));
+  return result;
+}
+
+/// Returns a bound below `limit` for each query, ascending in each batch entry.
+std::vector<float> Values::intervalBounds(int32_t limit, uint64_t salt) const {
+  std::vector<float> bounds = floats(integers(shape.batch * shape.seqlen_q, limit, salt));
+  for (int64_t batch = 0; batch < shape.batch; ++batch)
+    std::sort(bounds.begin() + batch * shape.seqlen_q, bounds.begin() + (batch + 1) * shape.seqlen_q);
+  return bounds;
+}
+
 VariantArrays Values::of(std::string_view part) const {
   if (part.starts_with("alibi"))
     return {slopes()};
@@ -116,10 +161,20 @@ VariantArrays Values::of(std::string_view part) const {
     return {floats(integers(shape.batch, int32_t(shape.seqlen_k + 1)))};
   if (part == "documents")
     return documents();
+  if (part.starts_with("either"))
+    return documentsAndPrefixes();
   if (part == "ids")
     return {floats(integers(shape.batch * shape.seqlen_q, 4)), floats(integers(shape.batch * shape.seqlen_k, 4))};
   if (part == "bias")
     return {oracle::normalNumbers(shape.sizeScores(), dtype, seed + 17)};
+  if (part == "bias_f32")
+    return {oracle::normalNumbers(shape.sizeScores(), f32, seed + 17)};
+  if (part == "mask")
+    return {mask()};
+  if (part.starts_with("given_window"))
+    return {windowBounds(4), windowBounds(5)};
+  if (part == "intervals") // Some are empty, and some reach beyond the last key.
+    return {intervalBounds(int32_t(shape.seqlen_k / 2 + 1), 6), intervalBounds(int32_t(shape.seqlen_k + 20), 7)};
   if (part == "bias_large")
     return {largeBias()};
   if (part == "bias_mask")
@@ -153,22 +208,63 @@ CheckedVariant sameIds() {
           }};
 }
 
+/// Returns scores with a step: a term for near keys and later ones, and another term for far keys.
+CheckedVariant step() {
+  Variant variant{.name = "step"};
+  variant.score = [](Value score, const ScoreIndex &at, VariantViews) {
+    return score + select(at.query - at.key < kStep, 0.5, -0.5);
+  };
+  auto forward = [](auto s, const oracle::Position &p) {
+    return s + decltype(s)(p.query - p.key < kStep ? 0.5 : -0.5);
+  };
+  auto backward = [](double, const oracle::Position &, double gradient) { return gradient; };
+  return {std::move(variant), [=](oracle::Rules &rules, const tools::RuleInputs &) {
+            rules.steps.push_back({forward, backward});
+          }};
+}
+
+/// Returns the union of a window and of a band far from it. The band with larger keys is the first one.
+CheckedVariant windows(Alignment alignment) {
+  Variant variant{.name = "windows",
+                  .any_of = {{.bands = {{kLeft, kRight, alignment}}}, {.bands = {{kFarLeft, kFarRight, alignment}}}}};
+  return {std::move(variant), [=](oracle::Rules &rules, const tools::RuleInputs &in) {
+            std::vector<oracle::Rules> sets(2);
+            addWindow(sets[0], in.shape, kFarLeft, kFarRight, tools::cornerOf(alignment));
+            addWindow(sets[1], in.shape, kLeft, kRight, tools::cornerOf(alignment));
+            addAnyOf(rules, std::move(sets));
+          }};
+}
+
 CheckedVariant partOf(std::string_view part, DType dtype) {
   Alignment alignment = part.ends_with("_br") ? Alignment::bottom_right : Alignment::top_left;
   if (part == "softcap")
     return tools::checkedSoftcap(kCap);
   if (part.starts_with("alibi"))
     return tools::checkedAlibi(alignment);
+  if (part.starts_with("global"))
+    return tools::checkedWindowWithGlobals(kLeft, kRight, kGlobals, alignment);
+  if (part.starts_with("windows"))
+    return windows(alignment);
+  if (part.starts_with("either"))
+    return either(tools::checkedDocuments(), tools::checkedPrefixLm(alignment));
+  if (part.starts_with("given_window"))
+    return tools::checkedGivenWindow(alignment);
   if (part.starts_with("window"))
     return tools::checkedWindow(kLeft, kRight, alignment);
   if (part.starts_with("prefix"))
     return tools::checkedPrefixLm(alignment);
   if (part == "documents")
     return tools::checkedDocuments();
+  if (part == "intervals")
+    return tools::checkedKeyIntervals();
   if (part == "ids")
     return sameIds();
+  if (part == "step")
+    return step();
   if (part.starts_with("bias"))
-    return tools::checkedBias(dtype);
+    return tools::checkedBias(part == "bias_f32" ? f32 : dtype);
+  if (part == "mask")
+    return tools::checkedMask();
   return {{.name = std::string(part)}, [](oracle::Rules &, const tools::RuleInputs &) {}};
 }
 
@@ -178,6 +274,48 @@ CheckedVariant checkedVariant(std::string_view name, DType dtype) {
   for (size_t n = 1; n < parts.size(); ++n)
     variant = combine(std::move(variant), partOf(parts[n], dtype));
   return variant;
+}
+
+/// A tensor that repeats to `full`, [batch, heads, seqlen_q, seqlen_k].
+struct Repeated {
+  std::vector<int64_t> shape;
+  std::vector<float> numbers;
+};
+
+/// Returns a random part of `values` as a tensor of rank 1 to 4, some of whose sizes are 1, and changes `values` to
+/// what it repeats to. If it `may_be_short`, the last size may be less than seqlen_k; `values` are then 0 for keys
+/// beyond.
+Repeated repeated(std::vector<float> &values, const std::vector<int64_t> &full, bool may_be_short, uint64_t seed) {
+  if (values.empty())
+    return {full, {}};
+  std::minstd_rand random(uint32_t(seed % 1000003 + 1));
+  random.discard(3);
+  const auto chance = [&] { return random() / 7 % 2 == 0; };
+  Repeated result{.shape = full, .numbers = {}};
+  const size_t missing = chance() ? 0 : random() / 7 % full.size();
+  for (size_t axis = 0; axis < full.size(); ++axis)
+    result.shape[axis] = axis < missing || (full[axis] > 0 && chance() && chance()) ? 1 : full[axis];
+  if (may_be_short && result.shape.back() > 2 && chance())
+    result.shape.back() -= int64_t(random() / 7) % (result.shape.back() - 1); // At least 2: one repeats.
+  std::vector<int64_t> at(full.size());
+  std::vector<float> all = values;
+  for (size_t n = 0; n < values.size(); ++n) {
+    int64_t rest = int64_t(n), from = 0;
+    for (size_t axis = full.size(); axis-- > 0; rest /= full[axis])
+      at[axis] = rest % full[axis];
+    bool isOwn = true, isBeyond = false;
+    for (size_t axis = 0; axis < full.size(); ++axis) {
+      const int64_t size = result.shape[axis];
+      isOwn &= at[axis] < size;
+      isBeyond |= size != 1 && at[axis] >= size;
+      from = from * full[axis] + (size == 1 ? 0 : at[axis]);
+    }
+    values[n] = isBeyond ? 0 : all[size_t(from)];
+    if (isOwn)
+      result.numbers.push_back(all[n]);
+  }
+  result.shape.erase(result.shape.begin(), result.shape.begin() + int64_t(missing));
+  return result;
 }
 
 std::vector<TensorRef> refsOf(const std::vector<TestTensor> &tensors) {
@@ -198,13 +336,22 @@ bool hasExtremeScores(std::string_view name) {
   });
 }
 
-bool hasOneDiagonal(std::string_view name, Causal causal) {
+/// Returns true if the causal mask and all parts of the variant that count from a diagonal use the same one.
+static bool hasOneDiagonal(std::string_view name, Causal causal) {
   bool first = causal == Causal::top_left, last = causal == Causal::bottom_right;
   for (std::string_view part : split(name)) {
     first |= part.ends_with("_tl");
     last |= part.ends_with("_br");
   }
   return !first || !last;
+}
+
+bool isLegal(std::string_view name, Causal causal) {
+  const Variant variant = makeVariant(name, f32);
+  std::set<std::string> names;
+  for (const VariantTensor &tensor : variant.tensors)
+    names.insert(tensor.name);
+  return variant.status.ok() && names.size() == variant.tensors.size() && hasOneDiagonal(name, causal);
 }
 
 Variant makeVariant(std::string_view name, DType dtype) { return checkedVariant(name, dtype).variant; }
@@ -216,14 +363,20 @@ VariantRun makeRun(std::string_view name, const Shape &shape, DType dtype, Layou
                    double slope) {
   const CheckedVariant checked = checkedVariant(name, dtype);
   VariantArrays values;
+  std::vector<bool> repeats; // For each tensor.
   for (std::string_view part : split(name))
-    for (std::vector<float> &numbers : Values{shape, dtype, seed, slope}.of(part))
+    for (std::vector<float> &numbers : Values{shape, dtype, seed, slope}.of(part)) {
       values.push_back(std::move(numbers));
+      repeats.push_back(part == "bias_f32" || part == "mask" || part == "intervals" ||
+                        part.starts_with("given_window"));
+    }
   VariantRun run;
   for (size_t n = 0; n < values.size(); ++n) {
     const VariantTensor &tensor = checked.variant.tensors[n];
     const std::vector<int64_t> sizes = tools::shapeOf(tensor, tools::attentionShape(shape));
-    run.tensors.emplace_back(tensor.dtype, sizes, layout, poison, values[n]);
+    const Repeated given = repeats[n] ? repeated(values[n], sizes, tensor.axes.back() == Axis::up_to_seqlen_k, seed + n)
+                                      : Repeated{sizes, values[n]};
+    run.tensors.emplace_back(tensor.dtype, given.shape, layout, poison, given.numbers);
     if (!tensor.wants_gradient)
       continue;
     run.gradients.emplace_back(f32, sizes, layout, poison);

@@ -15,12 +15,13 @@ namespace tegula::testing {
 /// attention.
 std::span<const std::string_view> variantParts();
 
-/// Returns true if scores may be as far from 0 as the largest number of the element type. Then LSE, one f32 number, does
-/// not determine P, and gradients have limits (docs/kernels.md).
+/// Returns true if scores may be as far from 0 as the largest number of the element type. Then LSE, one f32 number,
+/// does not determine P, and gradients have limits (docs/kernels.md).
 bool hasExtremeScores(std::string_view name);
 
-/// Returns true if the causal mask and all parts of the variant that count from a diagonal use the same one.
-bool hasOneDiagonal(std::string_view name, Causal causal);
+/// Returns true if the parts of the variant go together: tensors have different names, a union has not too many sets,
+/// and the causal mask and all parts that count from a diagonal use the same one.
+bool isLegal(std::string_view name, Causal causal);
 
 /// Returns the variant that the kernels record. `dtype` is the problem's.
 Variant makeVariant(std::string_view name, DType dtype);

@@ -5,6 +5,7 @@
 #include "kernels/schedules.h"
 #include "tegula/attention_words.h"
 #include "workload/attention_exploration.h"
+#include "workload/attention_launches.h"
 #include "workload/attention_run.h"
 #include "workload/mutants.h"
 #include "workload/named_variants.h"
@@ -23,13 +24,11 @@ namespace {
 using tools::AttentionCase, tools::AttentionRun, tools::Mutant, tools::MutantFate, tools::SimtInterleavings,
     tools::SimtRun;
 
-AttentionCase caseOf(const SweptKernel &kernel, const SweptLaunch &launch) {
+AttentionCase caseOf(const SweptKernel &kernel) {
   AttentionCase attention{.problem = kernel.problem,
-                          .shape = launch.shape,
+                          .shape = {},
                           .scale = 1 / float(std::sqrt(double(kernel.problem.head_dim))),
-                          .family = launch.family,
-                          .schedule = kernel.schedule,
-                          .row_gaps = launch.row_gaps};
+                          .schedule = kernel.schedule};
   if (const tools::NamedVariant *variant = tools::findVariant(kernel.variant))
     setVariant(attention, *variant);
   return attention;
@@ -59,12 +58,12 @@ Status keepSurvivors(std::vector<Mutant> &mutants, std::span<const SimtRun> runs
                      const SimtInterleavings &interleavings, std::set<std::string> &reached) {
   std::vector<Mutant> survivors;
   for (Mutant &mutant : mutants) {
-    Expected<MutantFate> fate = fateOf(mutant, runs, interleavings);
-    if (!fate)
-      return fate.status();
-    if (*fate == MutantFate::survived)
+    Expected<tools::MutantResult> result = resultOf(mutant, runs, interleavings);
+    if (!result)
+      return result.status();
+    if (result->fate == MutantFate::survived)
       reached.insert(mutant.name);
-    if (*fate != MutantFate::killed)
+    if (result->fate != MutantFate::killed)
       survivors.push_back(std::move(mutant));
   }
   mutants = std::move(survivors);
@@ -111,9 +110,9 @@ constexpr Explained kOfBackward[] = {
 /// from the store of a part of dS. With two stages it could not run ahead far enough to matter, and in its turn it has
 /// waited for what the other warpgroup stored before.
 constexpr Explained kOfPingpongBackward[] = {
-    {"wgmma.fence", "Value dp = dot(", 2},
-    {"mbarrier.try_wait", "visitsOf(c, strip).forEach(", 2},
-    {"mbarrier.try_wait", "return {q, do_i, seen, ", 3},
+    {"wgmma.fence", "Value product_dp = kept", 2},
+    {"mbarrier.try_wait", "visitsOfKeys(c, strip).forEach(", 2},
+    {"mbarrier.try_wait", ".ds = cast(", 3},
 };
 
 /// Without ping-pong, the backward pass starts dP while S runs. With one stage, a tile of Q comes only after both
@@ -122,9 +121,9 @@ constexpr Explained kOfPingpongBackward[] = {
 /// lanes read dK and dV from there. A warp meets before it hands a tile to the adder, or gets the buffer back from it,
 /// because a GPU counts whole warps at a barrier; the executor counts lanes.
 constexpr Explained kOfSerialBackward[] = {
-    {"wgmma.fence", "Value dp = dot(", 1},
-    {"fence.proxy.async", "return {q, do_i, seen, ", 1},
-    {"bar.sync", "return {q, do_i, seen, ", 1},
+    {"wgmma.fence", "Value product_dp = kept", 1},
+    {"fence.proxy.async", ".p = cast(", 1},
+    {"bar.sync", ".p = cast(", 1},
     {"bar.warp.sync", "Value do_i = at.dO.load(", 1},
     {"bar.warp.sync", "return dQ.atomicAdd(", 1},
     {"bar.warp.sync", "return record(name, spread, ", 2},
@@ -181,74 +180,6 @@ std::vector<SweptKernel> sweptKernels() {
   return kernels;
 }
 
-namespace {
-
-AttentionShape shapeOf(int64_t queries, int64_t keys, int64_t heads = 1, int64_t kv_heads = 1) {
-  return {.batch = 1, .heads = heads, .kv_heads = kv_heads, .seqlen_q = queries, .seqlen_k = keys};
-}
-
-/// Returns launches of a forward kernel with a producer. Each slot is filled again: the slot of queries in an
-/// instance's third block. The last block is ragged. With a causal mask and one block of keys, the first of two blocks
-/// of queries sees no key.
-std::vector<SweptLaunch> launchesOfForwardRoles(const SweptKernel &kernel, const Schedule &schedule) {
-  const bool isCausal = kernel.problem.causal != Causal::none, isWindow = kernel.variant == "sliding_window";
-  const bool persistent = isPersistent(schedule);
-  const int64_t heads = !persistent ? 1 : isCausal ? 3 : isWindow ? 2 : 5;
-  // A dynamic scheduler does not determine which instance gets a third block. With 5 or more heads, some instance
-  // does.
-  const int64_t shortHeads =
-      schedule.tile_scheduler == TileScheduler::dynamic_persistent ? std::max<int64_t>(heads, 5) : heads;
-  // Without keys, only the producer's own barrier keeps one of its lanes from lagging by several rounds.
-  const int64_t emptyHeads = schedule.tile_scheduler == TileScheduler::dynamic_persistent ? 24 : heads;
-  const int64_t many = 4 * schedule.block_n + 72, few = schedule.block_n - 28;
-  const int64_t queries = isCausal ? schedule.block_m + few : std::min(100, schedule.block_m);
-  // With a window, only the last of `many` queries see that many keys.
-  std::vector<SweptLaunch> launches = {{shapeOf(isWindow ? many : queries, many, heads)},
-                                       {shapeOf(isWindow ? many : 100, many, heads), {3, 3, 3, 3}},
-                                       {shapeOf(queries, few, heads)},
-                                       {shapeOf(queries, few, shortHeads), {3, 0, 0, 0}},
-                                       {shapeOf(queries, 0, emptyHeads), {3, 0, 0, 0}}};
-  // Scores exceed the scores of the first block by so much that they are computed again.
-  if (schedule.optimistic_softmax == true)
-    launches.push_back({.shape = shapeOf(isWindow ? many : queries, many + 2 * schedule.block_n, heads),
-                        .family = oracle::Family::crossing_zero});
-  // One instance has a block in every other iteration. Another instance ends with a block, which it stores: the last
-  // work indices have a block if no group of `heads_in_l2` heads lacks any.
-  if (persistent)
-    launches.push_back({shapeOf(2 * schedule.block_m + 40, few, std::max(2, schedule.heads_in_l2))});
-  return launches;
-}
-
-/// Returns launches of a backward kernel with a producer. Its loop visits blocks of queries: two heads of them, so that
-/// it begins again, or enough that each slot is filled again. The last block is ragged, except in one launch. With
-/// row gaps, TMA cannot load the tensors; with two heads of an odd number of queries, only the row statistics.
-std::vector<SweptLaunch> launchesOfBackwardRoles(const SweptKernel &kernel, const Schedule &schedule) {
-  const int64_t many = 2 * schedule.num_stages * schedule.block_m + 40, few = schedule.block_m - 28;
-  const int64_t keys = kernel.problem.causal == Causal::none ? std::min(100, schedule.block_n) : many;
-  return {{shapeOf(many, keys)},
-          {shapeOf(many - 1, keys, 2)},
-          {shapeOf(many, keys), {3, 3, 3, 3}},
-          {shapeOf(few, few, 2)},
-          {shapeOf(0, 100)},
-          {shapeOf(2 * schedule.block_m, 2 * schedule.block_n)}};
-}
-
-} // namespace
-
-std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &schedule) {
-  if (schedule.roles == Roles::load)
-    return kernel.problem.backward ? launchesOfBackwardRoles(kernel, schedule)
-                                   : launchesOfForwardRoles(kernel, schedule);
-  const int64_t queries = schedule.block_m + 40, keys = 2 * schedule.block_n + 40;
-  return {{shapeOf(queries, keys)},
-          {shapeOf(queries, keys, 2)},
-          {shapeOf(100, 0)},
-          {shapeOf(schedule.block_m - 8, 40, 2)},
-          {shapeOf(0, 100)},
-          {shapeOf(100, 70, 0)},
-          {shapeOf(2 * schedule.block_m, 2 * schedule.block_n)}};
-}
-
 Expected<Sweep> sweep(std::vector<Mutant> mutants, std::span<const SimtRun> runs, std::span<const Explained> known) {
   std::erase_if(mutants, [](const Mutant &mutant) { return tools::ordersNoMemory(mutant.name); });
   Sweep sweep{.schedule = {}, .mutants = std::ssize(mutants), .survivors = {}};
@@ -262,9 +193,8 @@ Expected<Sweep> sweep(std::vector<Mutant> mutants, std::span<const SimtRun> runs
   }
   // A delay that no lane has reached delays nothing: no access to shared memory follows.
   sweep.mutants -= std::ssize(mutants);
-  std::erase_if(mutants, [&](const Mutant &mutant) {
-    return mutant.mutation.change == SimtChange::delay && !reached.contains(mutant.name);
-  });
+  std::erase_if(mutants,
+                [&](const Mutant &mutant) { return tools::delaysNothing(mutant, reached.contains(mutant.name)); });
   sweep.mutants += std::ssize(mutants);
   std::ranges::move(namesOf(mutants), std::back_inserter(sweep.survivors));
   return sweep;
@@ -277,14 +207,14 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
   auto simt = std::dynamic_pointer_cast<SimtDevice>(*device);
   auto compiler = makeInProcessCompiler();
   KernelCache cache(*compiler, *device);
-  const AttentionCase first = caseOf(kernel, {});
-  Expected<KernelConfig> resolved = resolve(first.problem, kernel.program, simt->target(), kernel.schedule);
+  const AttentionCase attention = caseOf(kernel);
+  Expected<KernelConfig> resolved = resolve(attention.problem, kernel.program, simt->target(), kernel.schedule);
   if (!resolved)
     return resolved.status();
   const Schedule &schedule = resolved->schedule;
   std::vector<AttentionRun> made;
-  for (const SweptLaunch &launch : launchesOf(kernel, schedule)) {
-    Expected<AttentionRun> run = AttentionRun::make(caseOf(kernel, launch), *device, cache);
+  for (const tools::MutantTrial &trial : mutantTrials(attention, kernel.program, schedule)) {
+    Expected<AttentionRun> run = AttentionRun::make(withTrial(attention, trial), *device, cache);
     if (!run)
       return run.status();
     made.push_back(std::move(*run));
@@ -292,14 +222,14 @@ Expected<Sweep> sweep(const SweptKernel &kernel) {
   std::vector<std::unique_ptr<Explored>> explored;
   std::vector<SimtRun> runs;
   for (const AttentionRun &run : made) {
-    explored.push_back(tools::exploredAttention(run, first.problem.backward));
+    explored.push_back(tools::exploredAttention(run, attention.problem.backward));
     runs.push_back(tools::runOf(*explored.back(), *simt));
   }
   std::vector<Mutant> mutants;
   for (const SimtSite &site : simt->sites())
     if (site.kernel == kernel.program)
       std::ranges::move(tools::mutantsOf(site), std::back_inserter(mutants));
-  Expected<Sweep> result = sweep(std::move(mutants), runs, explainedIn(schedule, first.problem.backward));
+  Expected<Sweep> result = sweep(std::move(mutants), runs, explainedIn(schedule, attention.problem.backward));
   if (result)
     result->schedule = schedule;
   return result;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "tegula/attention.h"
-#include "workload/attention_case.h"
 #include "workload/mutants.h"
 
 #include <span>
@@ -12,13 +11,6 @@
 #include <vector>
 
 namespace tegula::testing {
-
-/// The sizes, gaps and numbers of a launch's tensors.
-struct SweptLaunch {
-  AttentionShape shape;
-  tools::RowGaps row_gaps = {}; ///< 3 keeps TMA from addressing a tensor.
-  oracle::Family family = oracle::Family::normal;
-};
 
 /// A kernel of attention: one program with the schedule that the library chooses for a problem, or with `schedule`.
 struct SweptKernel {
@@ -47,16 +39,11 @@ struct Sweep {
 /// sm_90a's.
 std::vector<SweptKernel> sweptKernels();
 
-/// Returns launches with full blocks, ragged blocks and no blocks, with one head and with two heads that share keys. If
-/// there is a producer, also returns launches with tensors that TMA cannot address, and with enough blocks that each
-/// slot is filled again.
-std::vector<SweptLaunch> launchesOf(const SweptKernel &kernel, const Schedule &schedule);
-
 /// Tries mutants in all runs, with the interleavings of several schedulers; those that are `known` only with the first.
 /// Fails if the unchanged kernel has findings.
 Expected<Sweep> sweep(std::vector<tools::Mutant> mutants, std::span<const tools::SimtRun> runs,
                       std::span<const Explained> known);
-/// Tries all mutants of a kernel in the launches of launchesOf.
+/// Tries all mutants of a kernel in the launches of mutantTrials.
 Expected<Sweep> sweep(const SweptKernel &kernel);
 
 /// Returns the line of source that a mutant's instruction belongs to: a line of a kernel, a benchmark or a test.

@@ -31,7 +31,9 @@ struct PlanExploration : Exploration {
 };
 
 /// Runs a plan under many orders of lanes, and with mutants, at the sizes of the task's inputs. The outputs of the
-/// first order are compared with the right ones.
+/// first order are compared with the right ones. Mutants that these sizes do not show are tried at other sizes, too,
+/// and with rows that do not start at multiples of 16 bytes. A plan whose kernels are only right at some sizes says so
+/// with PlanSpec::require(). Launches that the plan refuses are in Exploration::left_out.
 Expected<PlanExploration> explore(const PlanTask &task, const PlanOptions &options, Compiler &compiler,
                                   const std::shared_ptr<SimtDevice> &device, const ExplorationOptions &how);
 

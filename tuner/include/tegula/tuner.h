@@ -9,9 +9,14 @@
 #include "tegula/search.h"
 #include "tegula/tuned_schedules.h"
 
+#include <memory>
 #include <string>
 
 namespace tegula {
+
+namespace tools {
+struct GivenBlocks;
+}
 
 /// The program, problem and shape to tune. `problem.backward` is true for a backward program.
 struct TuningTask {
@@ -19,7 +24,10 @@ struct TuningTask {
   /// names. Candidates are compiled, checked and timed with the named variant. The result serves this class alone.
   AttentionProblem problem;
   AttentionShape shape;
-  std::string program; ///< A program that has a search space: "flash2_forward" or "flash2_backward".
+  std::string program;         ///< A program that has a search space: "flash2_forward" or "flash2_backward".
+  int64_t diagonal_offset = 0; ///< The number that launches pass, if the problem has a diagonal offset.
+  std::shared_ptr<const tools::GivenBlocks> blocks =
+      {}; ///< The blocks that launches pass, if the block mask is `given`.
 
   /// Returns the problem with `shape` as its expected lengths.
   AttentionProblem problemOfShape() const;

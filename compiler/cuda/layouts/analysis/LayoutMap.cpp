@@ -24,6 +24,9 @@ bool changesUnitDimsOnly(tile::ReshapeOp reshape) {
          withoutUnits(reshape.getResult().getType().getShape());
 }
 
+/// Returns true for ops without results whose operands that are tiles have the layout of the first one.
+static bool writesElements(Operation *op) { return isa<tile::StoreOp, tile::ScatterOp, tile::ScatterAddOp>(op); }
+
 /// Returns true if the operands that are tiles have the layout of the result.
 static bool keepsLayout(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() || isa<tile::GatherOp, tile::CumsumOp>(op);
@@ -62,6 +65,25 @@ static LayoutAttr sourceOf(tile::TransposeOp transpose, LayoutAttr result) {
   return sm::permuted(result, inverse);
 }
 
+static unsigned lastDim(Value tile) { return cast<RankedTensorType>(tile.getType()).getRank() - 1; }
+
+/// Returns the layout of the source, given its own layout `known`, if any, and that of the result.
+static LayoutAttr sourceOf(tile::ColumnsOp columns, LayoutAttr known, LayoutAttr result) {
+  const unsigned dim = lastDim(columns);
+  const bool agrees = known && sm::areColumnsOf(result, known, dim, columns.getRange());
+  return agrees ? known : sm::aroundColumns(result, dim, columns.getRange());
+}
+
+/// Returns the layout of a part, given its own layout `known`, if any, and that of the result; null if one of the parts
+/// has none.
+static LayoutAttr partOf(tile::JoinOp join, unsigned operand, LayoutAttr known, LayoutAttr result) {
+  const unsigned dim = lastDim(join);
+  if (!sm::columnsOf(result, dim, join.rangeOf(1 - operand)))
+    return {};
+  const bool agrees = known && sm::areColumnsOf(known, result, dim, join.rangeOf(operand));
+  return agrees ? known : sm::columnsOf(result, dim, join.rangeOf(operand));
+}
+
 LayoutAttr LayoutMap::required(OpOperand &operand) const {
   Operation *op = operand.getOwner();
   auto ofResult = [&](unsigned number) { return lookup(op->getResult(number)); };
@@ -71,7 +93,7 @@ LayoutAttr LayoutMap::required(OpOperand &operand) const {
     return ofResult(operand.getOperandNumber() - loop.getNumControlOperands());
   if (isa<scf::YieldOp>(op))
     return lookup(op->getParentOp()->getResult(operand.getOperandNumber()));
-  if (isa<tile::ScatterAddOp>(op))
+  if (writesElements(op))
     return lookup(op->getOperand(0));
   if (isa<tile::DotOp>(op))
     return operand.getOperandNumber() == 2 ? ofResult(0) : LayoutAttr();
@@ -80,6 +102,10 @@ LayoutAttr LayoutMap::required(OpOperand &operand) const {
   if (keepsLayout(op))
     return ofResult(0);
   return TypeSwitch<Operation *, LayoutAttr>(op)
+      .Case([&](tile::ColumnsOp columns) { return sourceOf(columns, lookup(columns.getSource()), ofResult(0)); })
+      .Case([&](tile::JoinOp join) {
+        return partOf(join, operand.getOperandNumber(), lookup(operand.get()), ofResult(0));
+      })
       .Case<tile::BroadcastOp, tile::ReshapeOp, tile::TransposeOp>([&](auto op) { return sourceOf(op, ofResult(0)); })
       .Default(LayoutAttr());
 }
@@ -174,9 +200,15 @@ void LayoutMap::followUse(OpOperand &use, LayoutAttr layout) {
       .Case([&](tile::TransposeOp transpose) {
         add(transpose.getResult(), sm::permuted(layout, transpose.getPermutation()));
       })
-      .Case([&](tile::ScatterAddOp scatter) {
-        for (Value operand : scatter->getOperands())
-          add(operand, lookup(scatter.getTile()));
+      .Case([&](tile::ColumnsOp columns) {
+        add(columns.getResult(), sm::columnsOf(layout, lastDim(columns), columns.getRange()));
+      })
+      .Case([&](tile::JoinOp join) {
+        add(join.getResult(), sm::aroundColumns(layout, lastDim(join), join.rangeOf(use.getOperandNumber())));
+      })
+      .Case<tile::StoreOp, tile::ScatterOp, tile::ScatterAddOp>([&](auto write) {
+        for (Value operand : write->getOperands())
+          add(operand, lookup(write.getTile()));
       });
 }
 

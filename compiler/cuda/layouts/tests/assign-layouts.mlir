@@ -266,3 +266,60 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
     return
   }
 }
+
+// -----
+
+// Accumulators hold pairs of neighbours, and blocks of 8 columns. So every second column, and the columns from 32 on,
+// are registers of the same threads. A tile that is loaded gets a layout in which both halves of a row are in a thread.
+// CHECK-DAG: #[[ODD:.*]] = #sm.layout<registers = [0:2:8, 1:8:4], lanes = [1:4:1, 0:8:1], warps = [0:4:16]>
+// CHECK-DAG: #[[RIGHT:.*]] = #sm.layout<registers = [1:2:1, 0:2:8, 1:4:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
+// CHECK-DAG: #[[HALF:.*]] = #sm.layout<registers = [1:8:1], lanes = [1:4:8, 0:8:1], warps = [0:4:8]>
+// CHECK-DAG: #[[HALVES:.*]] = #sm.layout<registers = [1:8:1, 1:2:32], lanes = [1:4:8, 0:8:1], warps = [0:4:8]>
+// CHECK-LABEL: func.func @columns_in_registers
+// CHECK: tile.columns {{.*}} from 1 step 2 : {{.*}} -> tensor<64x32xf32, #[[ODD]]>
+// CHECK: tile.columns {{.*}} from 32 step 1 : {{.*}} -> tensor<64x32xf32, #[[RIGHT]]>
+// CHECK: sm.read {{.*}} -> tensor<32x64xbf16, #[[HALVES]]>
+// CHECK: tile.columns {{.*}} from 32 step 1 : {{.*}} -> tensor<32x32xbf16, #[[HALF]]>
+// CHECK: tile.columns {{.*}} from 0 step 1 : {{.*}} -> tensor<32x32xbf16, #[[HALF]]>
+// CHECK: tile.join {{.*}} -> tensor<32x64xbf16, #[[HALVES]]>
+// CHECK-NOT: sm.convert
+// CHECK-NOT: sm.select_columns
+func.func @columns_in_registers(%x: !tile.view<2xbf16>, %y: !tile.view<2xf32>, %m: !tile.view<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xbf16> -> tensor<64x64xbf16>
+  %s = tile.dot %a, %a : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+  %max = tile.reduce max %s axis 1 : tensor<64x64xf32> -> tensor<64xf32>
+  tile.store %max, %m[%c0] : tensor<64xf32>, !tile.view<1xf32>
+  %odd = tile.columns %s from 1 step 2 : tensor<64x64xf32> -> tensor<64x32xf32>
+  %right = tile.columns %s from 32 step 1 : tensor<64x64xf32> -> tensor<64x32xf32>
+  tile.atomic_add %odd, %y[%c0, %c0] : tensor<64x32xf32>, !tile.view<2xf32>
+  tile.atomic_add %right, %y[%c0, %c32] : tensor<64x32xf32>, !tile.view<2xf32>
+  %b = tile.load %x[%c32, %c0] : !tile.view<2xbf16> -> tensor<32x64xbf16>
+  %high = tile.columns %b from 32 step 1 : tensor<32x64xbf16> -> tensor<32x32xbf16>
+  %low = tile.columns %b from 0 step 1 : tensor<32x64xbf16> -> tensor<32x32xbf16>
+  %turned = tile.join %high, %low : tensor<32x32xbf16>, tensor<32x32xbf16> -> tensor<32x64xbf16>
+  tile.store %turned, %x[%c32, %c0] : tensor<32x64xbf16>, !tile.view<2xbf16>
+  return
+}
+
+// -----
+
+// Columns that begin in the middle of a thread's registers move through shared memory. A join selects between two
+// tiles, whose columns are those of the parts.
+// CHECK-LABEL: func.func @columns_through_shared_memory
+// CHECK: %[[B:.*]] = sm.select_columns %{{.*}} from 5 step 1 : tensor<64x16xf32, {{.*}} -> tensor<64x3xf32,
+// CHECK-NOT: sm.convert
+// CHECK: %[[COLUMN:.*]] = sm.linear
+// CHECK: %[[IS_LEFT:.*]] = arith.cmpi slt, %[[COLUMN]]
+// CHECK-DAG: %[[LEFT:.*]] = sm.select_columns %[[B]] from 0 step 1 : {{.*}} -> tensor<64x19xf32,
+// CHECK-DAG: %[[RIGHT:.*]] = sm.select_columns %{{.*}} from -3 step 1 : {{.*}} -> tensor<64x19xf32,
+// CHECK: arith.select %[[IS_LEFT]], %[[LEFT]], %[[RIGHT]]
+func.func @columns_through_shared_memory(%x: !tile.view<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : !tile.view<2xf32> -> tensor<64x16xf32>
+  %b = tile.columns %a from 5 step 1 : tensor<64x16xf32> -> tensor<64x3xf32>
+  %c = tile.join %b, %a : tensor<64x3xf32>, tensor<64x16xf32> -> tensor<64x19xf32>
+  tile.store %c, %x[%c0, %c0] : tensor<64x19xf32>, !tile.view<2xf32>
+  return
+}

@@ -510,6 +510,37 @@ module attributes {tile.roles = "load", tile.num_warps = 8 : i64} {
 
 // -----
 
+#c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:8:16]>
+
+// A remark on a field that the compiler chose says so.
+// CHECK-LABEL: func @chosen_in_vain
+// CHECK-NOT: sm.roles
+module attributes {tile.roles = "load", tile.chosen = ["roles"], tile.num_warps = 8 : i64} {
+  // expected-remark @+1 {{roles=load, which the compiler chose, has no effect: no loop loads tiles that a producer could load; all warps copy}}
+  func.func @chosen_in_vain(%q: !tile.view<2xbf16>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32, #c>
+    scf.while (%i = %c0) : (index) -> index {
+      %more = arith.cmpi slt, %i, %n : index
+      scf.condition(%more) %i : index
+    } do {
+    ^bb0(%i: index):
+      // expected-remark @+1 {{all warps copy this tile, not the producer: its position depends on values that only the consumers have}}
+      %qs = sm.load_shared %q[%i, %c0] [128, 64] : !tile.view<2xbf16> -> !sm.shared<128x64xbf16, 128>
+      %f = sm.wgmma %qs, %qs depth 64 acc %zero
+        : !sm.shared<128x64xbf16, 128>, !sm.shared<128x64xbf16, 128>, tensor<128x64xf32, #c>
+        -> !sm.inflight<tensor<128x64xf32, #c>>
+      %s = sm.await %f : !sm.inflight<tensor<128x64xf32, #c>>
+      %next = arith.addi %i, %c1 : index
+      scf.yield %next : index
+    }
+    return
+  }
+}
+
+// -----
+
 #c = #sm.layout<registers = [1:2:1, 0:2:8, 1:8:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 
 // An sm.mma may read the same tile. Each warp then releases the tile after it, and a proxy fence follows the sm.mma,

@@ -103,7 +103,7 @@ static std::optional<Footprint> footprintOf(sm::ReadOp read) {
   RankedTensorType tile = read.getResult().getType();
   if (read.getReshaped())
     return std::nullopt;
-  return Footprint{.ofWarp = {sm::extentOfWarp(tile, 0), sm::extentOfWarp(tile, 1)}};
+  return Footprint{.ofWarp = {sm::extentOfWarp(tile, 0), read.getFirst() ? 0 : sm::extentOfWarp(tile, 1)}};
 }
 
 /// Returns the footprint of the access to the buffer. Each lane writes its own elements.

@@ -164,8 +164,11 @@ func.func @waits_for_more_than_readers(%x: !tile.view<2xbf16>, %y: !tile.view<2x
 // CHECK: %[[F:.*]] = sm.alloc : !sm.shared<64x64xf32, 0>
 // CHECK-NEXT: sm.write %arg0, %[[F]]
 // CHECK-NEXT: sm.read %[[F]] {reshaped} : !sm.shared<64x64xf32, 0> -> tensor<4096xf32, #{{.*}}>
+// CHECK: %[[G:.*]] = sm.alloc : !sm.shared<64x64xf32, 128>
+// CHECK-NEXT: sm.write %arg0, %[[G]]
+// CHECK-NEXT: sm.read %[[G]] from 3 step 2 : !sm.shared<64x64xf32, 128> -> tensor<64x16xf32, #{{.*}}>
 func.func @tiles_from_registers(%x: tensor<64x64xf32, #c>)
-    -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #r>, tensor<4096xf32, #f>) {
+    -> (tensor<64x64xf32, #c>, tensor<64x64xf32, #r>, tensor<4096xf32, #f>, tensor<64x16xf32, #r>) {
   %sum = arith.addf %x, %x : tensor<64x64xf32, #c>
   %e = math.exp2 %x : tensor<64x64xf32, #c>
   %half = arith.truncf %sum : tensor<64x64xf32, #c> to tensor<64x64xbf16, #c>
@@ -173,5 +176,6 @@ func.func @tiles_from_registers(%x: tensor<64x64xf32, #c>)
   %p = sm.mma %s, %s depth 64 acc %e : !tile, !tile, tensor<64x64xf32, #c> -> tensor<64x64xf32, #c>
   %c = sm.convert %x : tensor<64x64xf32, #c> -> tensor<64x64xf32, #r>
   %f = sm.reshape %x : tensor<64x64xf32, #c> -> tensor<4096xf32, #f>
-  return %p, %c, %f : tensor<64x64xf32, #c>, tensor<64x64xf32, #r>, tensor<4096xf32, #f>
+  %g = sm.select_columns %x from 3 step 2 : tensor<64x64xf32, #c> -> tensor<64x16xf32, #r>
+  return %p, %c, %f, %g : tensor<64x64xf32, #c>, tensor<64x64xf32, #r>, tensor<4096xf32, #f>, tensor<64x16xf32, #r>
 }

@@ -2,6 +2,7 @@
 // Arithmetic, one element at a time. bf16 and f16 are widened to f32, and each op rounds its result.
 #include "compiler/cuda/threads/lower/Lower.h"
 #include "compiler/tile/Functions.h"
+#include "compiler/tile/Random.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -32,6 +33,7 @@ static Value computeWide(Threads &t, Operation *op, ArrayRef<Value> operands, Ty
         return fast ? t.gpu.tanh(operands[0]) : cuda::tanh(t, operands[0]);
       })
       .Case([&](arith::DivFOp) { return divide(t, operands[0], operands[1]); })
+      .Case([&](tile::RandomOp random) { return tile::expandRandom(t.b, random, operands); })
       .Default([&](Operation *) {
         bool expands = tile::isExpandedFunction(op);
         return expands ? tile::expandFunction(t.b, op, operands) : clone(t, op, operands, type);
@@ -54,8 +56,8 @@ static bool isKnown(Operation *op) {
   if (op->getNumResults() != 1 || op->getNumRegions() || !isMemoryEffectFree(op))
     return false;
   return isa<arith::ArithDialect>(op->getDialect()) || tile::isExpandedFunction(op) ||
-         isa<math::Exp2Op, math::Log2Op, math::ExpOp, math::LogOp, math::TanhOp, math::SqrtOp, math::AbsFOp,
-             math::AbsIOp, math::FmaOp>(op);
+         isa<tile::RandomOp, math::Exp2Op, math::Log2Op, math::ExpOp, math::LogOp, math::TanhOp, math::SqrtOp,
+             math::AbsFOp, math::AbsIOp, math::FmaOp>(op);
 }
 
 LogicalResult cuda::lowerElementwise(Threads &t, Operation *op) {
@@ -65,7 +67,7 @@ LogicalResult cuda::lowerElementwise(Threads &t, Operation *op) {
   auto tile = dyn_cast<RankedTensorType>(result.getType());
   SmallVector<Value> registers;
   for (unsigned reg = 0; reg < (tile ? registerCount(tile) : 1); ++reg) {
-    SmallVector<Value, 3> operands;
+    SmallVector<Value, 5> operands;
     for (Value operand : op->getOperands())
       operands.push_back(isa<RankedTensorType>(operand.getType()) ? t.registers(operand)[reg] : t.scalar(operand));
     registers.push_back(compute(t, op, operands, getElementTypeOrSelf(result.getType())));

@@ -247,18 +247,31 @@ SmallVector<Value> cuda::loadElements(Threads &t, Value view, ValueRange positio
   return loadTile(t, tile, fill, window, /*isWhole=*/false);
 }
 
+/// Returns true if each `count` registers from a multiple of this number on hold one condition.
+static bool holdForAll(ArrayRef<Value> conditions, int64_t count) {
+  for (size_t reg = 0; reg < conditions.size(); reg += count)
+    if (!llvm::all_equal(conditions.slice(reg, count)))
+      return false;
+  return true;
+}
+
 static LogicalResult lower(Threads &t, tile::StoreOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   // Compute the coordinates here in a program with roles: consumers need them for nothing else.
   ThreadCoordinates place = tile::wantsRoles(op) ? t.recomputePlace(tile) : t.place(tile);
   Window window(t, t.view(op.getView()), t.scalars(op.getPosition()), tile, place.origin);
   ArrayRef<Value> elements = t.registers(op.getTile());
+  ArrayRef<Value> conditions = op.getCondition() ? t.registers(op.getCondition()) : ArrayRef<Value>();
   auto store = [&](Window window, size_t count) {
-    for (size_t reg = 0; reg < elements.size(); reg += count)
-      t.gpu.store(elements.slice(reg, count), window.address(reg), t.s.both(window.inside(reg), place.writes));
+    for (size_t reg = 0; reg < elements.size(); reg += count) {
+      Value counts = t.s.both(window.inside(reg), place.writes);
+      t.gpu.store(elements.slice(reg, count), window.address(reg),
+                  conditions.empty() ? counts : t.s.both(counts, conditions[reg]));
+    }
   };
-  if (const int64_t count = vectorRegisters(tile); count > 1)
-    t.either(window.isDivisible(count), [&] { store(window.contiguous(), count); }, [&] { store(window, 1); });
+  if (const int64_t count = vectorRegisters(tile); count > 1 && holdForAll(conditions, count))
+    t.either(
+        window.isDivisible(count), [&] { store(window.contiguous(), count); }, [&] { store(window, 1); });
   else
     store(window, 1);
   return success();
@@ -361,19 +374,32 @@ static LogicalResult lower(Threads &t, tile::GatherOp op) {
   return success();
 }
 
-static LogicalResult lower(Threads &t, tile::ScatterAddOp op) {
-  auto tile = cast<RankedTensorType>(op.getTile().getType());
-  View view = t.view(op.getView());
+/// Calls `put` with each element of the tile, its address, and an i1: true if this thread writes the element.
+static void atTargets(Threads &t, Value source, Value ofView, ValueRange indices,
+                      function_ref<void(Value, Value, Value)> put) {
+  auto tile = cast<RankedTensorType>(source.getType());
+  View view = t.view(ofView);
   Value writes = t.place(tile).writes;
-  for (auto [reg, element] : llvm::enumerate(t.registers(op.getTile()))) {
-    Target target = targetOf(t, view, op.getIndices(), reg);
+  for (auto [reg, element] : llvm::enumerate(t.registers(source))) {
+    Target target = targetOf(t, view, indices, reg);
     Value holds = t.s.both(t.inside(tile, reg), writes);
-    t.gpu.atomicAdd(element, target.address, t.s.both(target.inside, holds));
+    put(element, target.address, t.s.both(target.inside, holds));
   }
+}
+
+static LogicalResult lower(Threads &t, tile::ScatterOp op) {
+  atTargets(t, op.getTile(), op.getView(), op.getIndices(),
+            [&](Value element, Value address, Value writes) { t.gpu.store(element, address, writes); });
+  return success();
+}
+
+static LogicalResult lower(Threads &t, tile::ScatterAddOp op) {
+  atTargets(t, op.getTile(), op.getView(), op.getIndices(),
+            [&](Value element, Value address, Value writes) { t.gpu.atomicAdd(element, address, writes); });
   return success();
 }
 
 void cuda::addGlobalMemoryLowerings(Lowerings &known) {
-  known.add<tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::NextWorkOp, tile::GatherOp, tile::ScatterAddOp>(
-      [](Threads &t, auto op) { return lower(t, op); });
+  known.add<tile::LoadOp, tile::StoreOp, tile::AtomicAddOp, tile::NextWorkOp, tile::GatherOp, tile::ScatterOp,
+            tile::ScatterAddOp>([](Threads &t, auto op) { return lower(t, op); });
 }

@@ -40,6 +40,7 @@ void addCopyLowerings(Lowerings &known);
 void addMmaLowerings(Lowerings &known);
 void addWarpgroupLowerings(Lowerings &known);
 void addRoleLowerings(Lowerings &known);
+void addRandomLowerings(Lowerings &known);
 
 /// Defines a parameter of the source function. `words` are the base address, sizes and strides of a tensor, or one
 /// value with a scalar in the low bytes.

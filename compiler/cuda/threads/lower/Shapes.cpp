@@ -134,7 +134,38 @@ static LogicalResult lower(Threads &t, tile::TransposeOp op) {
   });
 }
 
+static LogicalResult lower(Threads &t, tile::ColumnsOp op) {
+  return pick(t, op.getSource(), op, [&](sm::Coordinates at) {
+    at.back() = static_cast<int64_t>(op.getFirst() + op.getStep() * at.back());
+    return at;
+  });
+}
+
+static LogicalResult lower(Threads &t, tile::JoinOp op) {
+  std::map<sm::Coordinates, Value> held;
+  for (unsigned operand : {0, 1}) {
+    const tile::ColumnRange range = op.rangeOf(operand);
+    auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
+    for (auto [reg, element] : llvm::enumerate(t.registers(op->getOperand(operand)))) {
+      sm::Coordinates at = registerOffset(type, reg);
+      const bool isPadding = at.back() >= range.count;
+      at.back() = range.first + range.step * at.back();
+      if (!isPadding || operand == 1 || op.getInterleave())
+        held.try_emplace(at, element);
+    }
+  }
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(op.getType()); ++reg) {
+    auto found = held.find(registerOffset(op.getType(), reg));
+    if (found == held.end())
+      return op.emitError("elements would change threads");
+    registers.push_back(found->second);
+  }
+  t.define(op, registers);
+  return success();
+}
+
 void cuda::addShapeLowerings(Lowerings &known) {
   known.add<arith::ConstantOp, tile::IotaOp, sm::LinearOp, sm::OpaqueOp, tile::BroadcastOp, tile::ReshapeOp,
-            tile::TransposeOp>([](Threads &t, auto op) { return lower(t, op); });
+            tile::TransposeOp, tile::ColumnsOp, tile::JoinOp>([](Threads &t, auto op) { return lower(t, op); });
 }

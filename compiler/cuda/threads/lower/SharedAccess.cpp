@@ -108,10 +108,33 @@ static SmallVector<Value> readRuns(Threads &t, RankedTensorType tile, SharedTile
   return registers;
 }
 
+/// Reads columns that are `step` apart, element by element.
+static SmallVector<Value> readColumns(Threads &t, sm::ReadOp op, Origin origin) {
+  RankedTensorType tile = op.getResult().getType();
+  const auto first = static_cast<int64_t>(*op.getFirst()), step = static_cast<int64_t>(*op.getStep());
+  Value &column = origin.coordinates.back();
+  column = t.s.add(t.s.mul(column, step), first);
+  sm::Spread &spread = origin.spread.back();
+  // A negative first column may be outside, like one at the end.
+  const int64_t last = first < 0 ? op.getShared().getType().getShape().back() : first + step * spread.last;
+  spread = {~int64_t(0), last};
+  SharedTile shared(t, t.sharedPlace(op.getShared()), origin);
+  SmallVector<Value> registers;
+  for (unsigned reg = 0; reg < registerCount(tile); ++reg) {
+    sm::Coordinates distance = registerOffset(tile, reg);
+    distance.back() *= step;
+    Value stored = t.gpu.loadShared(storedType(tile.getElementType()), 1, shared.atOrInside(distance, 1)).front();
+    registers.push_back(toElement(t, tile.getElementType(), stored));
+  }
+  return registers;
+}
+
 static LogicalResult lower(Threads &t, sm::ReadOp op) {
   RankedTensorType tile = op.getResult().getType();
   Origin origin = originOf(t, sm::layoutOf(tile), tile.getRank());
-  if (op.getReshaped()) {
+  if (op.getFirst()) {
+    t.define(op.getResult(), readColumns(t, op, origin));
+  } else if (op.getReshaped()) {
     if (op.getShared().getType().getPanel())
       return op.emitOpError("reshapes a tile that is stored in panels");
     t.define(op.getResult(), readRuns(t, tile, SharedTile(t, t.sharedPlace(op.getShared()), origin, tile.getShape())));

@@ -263,6 +263,67 @@ func.func @single_elements(%x: !tile.view<1xf32>, %y: !tile.view<1xf32>) {
 
 // -----
 
+#row = #sm.layout<registers = [0:2:32], lanes = [0:32:1], warps = [*:4]>
+
+// CHECK-LABEL: func.func @scattered_elements
+// CHECK: arith.cmpi ult, %{{.*}} : i32
+// CHECK: st.global.b8
+// CHECK: arith.cmpi slt, %{{.*}}, %c18_i32
+// CHECK: st.global.b8
+func.func @scattered_elements(%y: !tile.view<1xi8>) {
+  %x = arith.constant dense<1> : tensor<50xi8, #row>
+  %i = tile.iota : tensor<50xi32, #row>
+  tile.scatter %x, %y[%i] : tensor<50xi8, #row>, !tile.view<1xi8>, tensor<50xi32, #row>
+  return
+}
+
+// -----
+
+#rows = #sm.layout<registers = [1:4:1], lanes = [1:4:4, 0:8:1], warps = [0:4:8]>
+#column = #sm.layout<registers = [], lanes = [*:4, 0:8:1], warps = [0:4:8]>
+
+// Neighbours in a row share a condition of the row, so they are still written together.
+// CHECK-LABEL: func.func @stores_of_whole_rows
+// CHECK: scf.if
+// CHECK: st.global.v4.b32
+// CHECK: } else {
+// CHECK-COUNT-4: st.global.b32
+func.func @stores_of_whole_rows(%y: !tile.view<2xf32>, %row: index) {
+  %c0 = arith.constant 0 : index
+  %c5 = arith.constant dense<5> : tensor<32x1xi32, #column>
+  %x = arith.constant dense<1.0> : tensor<32x16xf32, #rows>
+  %i = tile.iota : tensor<32xi32, #sm.layout<registers = [], lanes = [*:4, 0:8:1], warps = [0:4:8]>>
+  %j = tile.reshape %i : tensor<32xi32, #sm.layout<registers = [], lanes = [*:4, 0:8:1], warps = [0:4:8]>> -> tensor<32x1xi32, #column>
+  %low = arith.cmpi slt, %j, %c5 : tensor<32x1xi32, #column>
+  %where = tile.broadcast %low : tensor<32x1xi1, #column> -> tensor<32x16xi1, #rows>
+  tile.store %x, %y[%row, %c0] where %where : tensor<32x16xf32, #rows>, !tile.view<2xf32>, tensor<32x16xi1, #rows>
+  return
+}
+
+// -----
+
+#rows = #sm.layout<registers = [1:4:1], lanes = [1:4:4, 0:8:1], warps = [0:4:8]>
+#line = #sm.layout<registers = [1:4:1], lanes = [1:4:4, *:8], warps = [*:4]>
+
+// Neighbours with conditions of their own are written one by one.
+// CHECK-LABEL: func.func @stores_of_single_elements
+// CHECK-NOT: st.global.v4
+// CHECK-COUNT-4: st.global.b32
+// CHECK-NOT: st.global
+func.func @stores_of_single_elements(%y: !tile.view<2xf32>, %row: index) {
+  %c0 = arith.constant 0 : index
+  %c5 = arith.constant dense<5> : tensor<1x16xi32, #line>
+  %x = arith.constant dense<1.0> : tensor<32x16xf32, #rows>
+  %i = tile.iota : tensor<16xi32, #sm.layout<registers = [0:4:1], lanes = [0:4:4, *:8], warps = [*:4]>>
+  %j = tile.reshape %i : tensor<16xi32, #sm.layout<registers = [0:4:1], lanes = [0:4:4, *:8], warps = [*:4]>> -> tensor<1x16xi32, #line>
+  %low = arith.cmpi slt, %j, %c5 : tensor<1x16xi32, #line>
+  %where = tile.broadcast %low : tensor<1x16xi1, #line> -> tensor<32x16xi1, #rows>
+  tile.store %x, %y[%row, %c0] where %where : tensor<32x16xf32, #rows>, !tile.view<2xf32>, tensor<32x16xi1, #rows>
+  return
+}
+
+// -----
+
 #acc = #sm.layout<registers = [1:2:1, 0:2:8, 1:2:8], lanes = [1:4:2, 0:8:1], warps = [0:4:16]>
 #rows = #sm.layout<registers = [0:2:8], lanes = [*:4, 0:8:1], warps = [0:4:16]>
 

@@ -104,3 +104,45 @@ func.func @reshaped() {
   %x = sm.read %a {reshaped} : !sm.shared<8x16xf32, 0> -> tensor<128xf32, #lines>
   return
 }
+
+// -----
+
+#c = #sm.layout<registers = [1:2:16], lanes = [1:16:1, 0:2:1], warps = [0:4:2]>
+
+// Columns are read one by one. Those from column 16 of the tile on may be padding, for which the last column is read.
+// CHECK-LABEL: func.func @columns(
+// CHECK: ld.shared.b32
+// CHECK: arith.minsi
+// CHECK: ld.shared.b32
+// CHECK-NOT: ld.shared
+func.func @columns() {
+  %a = sm.alloc {offset = 0 : i64} : !sm.shared<8x47xf32, 0>
+  %x = sm.read %a from 3 step 2 : !sm.shared<8x47xf32, 0> -> tensor<8x22xf32, #c>
+  return
+}
+
+// -----
+
+#all = #sm.layout<registers = [1:2:1, 1:2:16], lanes = [1:8:2, 0:4:1], warps = [0:4:4]>
+#half = #sm.layout<registers = [1:2:1], lanes = [1:8:2, 0:4:1], warps = [0:4:4]>
+#even = #sm.layout<registers = [1:2:8], lanes = [1:8:1, 0:4:1], warps = [0:4:4]>
+
+// Columns that stay in their threads cost nothing.
+// CHECK-LABEL: func.func @columns_in_registers(
+// CHECK: ld.shared
+// CHECK: ld.shared
+// CHECK-NOT: ld.shared
+// CHECK-NOT: arith.select
+// CHECK: st.shared
+func.func @columns_in_registers() {
+  %a = sm.alloc {offset = 0 : i64} : !sm.shared<16x32xf32, 128>
+  %x = sm.read %a : !sm.shared<16x32xf32, 128> -> tensor<16x32xf32, #all>
+  %low = tile.columns %x from 0 step 1 : tensor<16x32xf32, #all> -> tensor<16x16xf32, #half>
+  %high = tile.columns %x from 16 step 1 : tensor<16x32xf32, #all> -> tensor<16x16xf32, #half>
+  %turned = tile.join %high, %low : tensor<16x16xf32, #half>, tensor<16x16xf32, #half> -> tensor<16x32xf32, #all>
+  %even = tile.columns %turned from 0 step 2 : tensor<16x32xf32, #all> -> tensor<16x16xf32, #even>
+  %odd = tile.columns %turned from 1 step 2 : tensor<16x32xf32, #all> -> tensor<16x16xf32, #even>
+  %swapped = tile.join %odd, %even {interleave} : tensor<16x16xf32, #even>, tensor<16x16xf32, #even> -> tensor<16x32xf32, #all>
+  sm.write %swapped, %a : tensor<16x32xf32, #all>, !sm.shared<16x32xf32, 128>
+  return
+}

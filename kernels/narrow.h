@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Casts between the widths of positions. Positions, and numbers of heads, blocks and tiles fit into 32 bits. 64-bit
+// divisions take longer than the start of a tile should.
+#pragma once
+
+#include "tegula/dsl.h"
+
+namespace tegula {
+
+/// Returns an integer as i32.
+inline Value narrow(Value x) { return cast(i32, x); }
+/// Returns an integer as `index`, the type of a loop's positions.
+inline Value wide(Value x) { return cast(DType::index, x); }
+
+} // namespace tegula

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "tensors.h"
+
+#include <torch/csrc/stable/ops.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <vector>
+
+namespace tegula_torch {
+namespace {
+
+using torch::headeronly::ScalarType;
+
+constexpr size_t kMaxRank = 5;
+
+int32_t typeOf(const std::string &name, const Tensor &tensor) {
+  switch (tensor.scalar_type()) {
+  case ScalarType::Float:
+    return TEGULA_F32;
+  case ScalarType::Half:
+    return TEGULA_F16;
+  case ScalarType::BFloat16:
+    return TEGULA_BF16;
+  case ScalarType::Long:
+    return TEGULA_I64;
+  case ScalarType::Int:
+    return TEGULA_I32;
+  case ScalarType::Bool:
+  case ScalarType::Byte:
+  case ScalarType::Char:
+    return TEGULA_I8;
+  default:
+    throw std::runtime_error("argument '" + name +
+                             "': its type is not float32, float16, bfloat16, int64, int32, int8 or "
+                             "bool");
+  }
+}
+
+} // namespace
+
+tegula_tensor view(const std::string &name, const Tensor &tensor) {
+  const auto sizes = tensor.sizes(), strides = tensor.strides();
+  if (sizes.size() > kMaxRank)
+    throw std::runtime_error("argument '" + name + "': it has " + std::to_string(sizes.size()) +
+                             " dimensions; it may have 5");
+  tegula_tensor result{tensor.data_ptr(), typeOf(name, tensor), int32_t(sizes.size()), {}, {}};
+  std::copy(sizes.begin(), sizes.end(), result.shape);
+  std::copy(strides.begin(), strides.end(), result.strides);
+  return result;
+}
+
+tegula_tensor view(const std::string &name, const std::optional<Tensor> &tensor) {
+  return tensor ? view(name, *tensor) : tegula_tensor{};
+}
+
+Tensor emptyStrided(const Tensor &like, std::span<const int64_t> sizes, std::span<const int64_t> strides,
+                    ScalarType type) {
+  const auto device = like.device();
+  AtenTensorHandle handle = nullptr;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(
+      int64_t(sizes.size()), sizes.data(), strides.data(),
+      torch::stable::detail::to<int32_t>(torch::stable::detail::from(type)),
+      torch::stable::detail::to<int32_t>(torch::stable::detail::from(device.type())), device.index(), &handle));
+  return Tensor(handle);
+}
+
+Tensor empty(const Tensor &like, std::span<const int64_t> sizes, ScalarType type) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t axis = sizes.size(); axis-- > 1;)
+    strides[axis - 1] = strides[axis] * std::max<int64_t>(sizes[axis], 1);
+  return emptyStrided(like, sizes, strides, type);
+}
+
+Tensor emptyOrderedAs(const Tensor &like, std::span<const int64_t> sizes) {
+  const int64_t heads = sizes[1], length = sizes[2], dim = sizes[3];
+  const bool headsAreNearer = like.strides()[1] < like.strides()[2];
+  const std::array<int64_t, 4> strides = headsAreNearer
+                                             ? std::array{length * heads * dim, dim, heads * dim, int64_t(1)}
+                                             : std::array{heads * length * dim, length * dim, dim, int64_t(1)};
+  return emptyStrided(like, sizes, strides, like.scalar_type());
+}
+
+} // namespace tegula_torch

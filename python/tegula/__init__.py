@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""Attention kernels for GPUs and CPUs, compiled at run time, as operators of PyTorch.
+
+attention                      all options of the library, on [batch, heads, length, dim]
+scaled_dot_product_attention   the function of torch.nn.functional
+patched                        redirects torch.nn.functional's function
+flash_attn                     the functions of the package flash_attn
+hugging_face                   attn_implementation="tegula" for transformers
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+__all__ = ["attention", "scaled_dot_product_attention", "patched", "flash_attn", "hugging_face"]
+
+_HOMES = {"attention": "_attention", "scaled_dot_product_attention": "sdpa", "patched": "sdpa"}
+
+
+def __getattr__(name):
+    """Imports PyTorch only if something of it is used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'tegula' has no attribute '{name}'")
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"tegula.{_HOMES[name]}"), name)
+    return importlib.import_module(f"tegula.{name}")
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Attention with all options that the operators have."""
+
+import math
+
+import torch
+
+from . import _operators
+
+_NO_BOUND = -1
+_LARGEST_DIM = 256
+_DIM_UNIT = 8
+_TYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def refusal(q, k, v):
+    """Returns why no kernel computes attention of these tensors, or None."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if x.dtype not in _TYPES:
+            return f"{name} is {x.dtype}; it must be float32, float16 or bfloat16"
+        if x.dtype != q.dtype:
+            return f"{name} is {x.dtype}, and q is {q.dtype}; they must be equal"
+        if x.device != q.device:
+            return f"{name} is on {x.device}, and q is on {q.device}; they must be equal"
+        if x.device.type not in ("cpu", "cuda"):
+            return f"{name} is on {x.device}; it must be on a CPU or a CUDA device"
+        if x.shape[-1] > _LARGEST_DIM:
+            return f"the last dimension of {name} is {x.shape[-1]}; it may be at most {_LARGEST_DIM}"
+        if 0 in x.shape:
+            return f"{name} has the shape {tuple(x.shape)}; it must have elements"
+    return None
+
+
+def _padded(x):
+    """Returns `x` with zeros up to a multiple of 8 along the last dimension, and with adjacent elements there."""
+    missing = -x.shape[-1] % _DIM_UNIT
+    if missing:
+        return torch.nn.functional.pad(x, (0, missing))
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, scale=None,
+              softcap=0.0, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False):
+    """Returns o [batch, heads, seqlen_q, value_dim] and lse, float32 [batch, heads, seqlen_q], the natural logarithm of the
+    denominator.
+
+    q [batch, heads, seqlen_q, head_dim], k [batch, kv_heads, seqlen_k, head_dim] and v [batch, kv_heads, seqlen_k, value_dim]
+    have any strides. Query heads share kv heads as repeat_interleave would repeat them. A row that sees no key gives o = 0.
+
+    bias          added to the scores, in the type of q or float32; repeats to [batch, heads, seqlen_q, seqlen_k]
+    mask          bool or int8: a query sees a key where it is not 0; repeats in the same way
+    causal        a query sees keys up to its diagonal
+    window        (left, right): a query sees keys from diagonal - left to diagonal + right; None is no bound
+    bottom_right  the diagonal is the last query's: query i counts from key i + seqlen_k - seqlen_q; otherwise from key i
+    scale         factor on the scores; None: 1 / sqrt(head_dim)
+    softcap       score -> softcap * tanh(score / softcap); 0: none
+    alibi_slopes  float32 [heads]: score -> score - slope * |diagonal - key|
+    sinks         float32 [heads]: a logit in the denominator of each row
+    dropout_p     the probability of dropping an element of the softmax, up to 0.998
+    dropout_state int64 [2] on the device of q: seed and offset of dropout; None: drawn from PyTorch's generator
+    deterministic writes the same gradients in each run, as torch.use_deterministic_algorithms() does
+
+    o and lse have gradients for q, k, v, bias and sinks. Raises ValueError, NotImplementedError, or RuntimeError with the
+    message of the library."""
+    reason = refusal(q, k, v)
+    if reason:
+        raise NotImplementedError("tegula.attention: " + reason)
+    if dropout_p and dropout_state is None:
+        dropout_state = torch.randint(2**62, (2,), dtype=torch.int64, device=q.device)
+    if scale is None:
+        scale = 1 / math.sqrt(q.shape[-1])
+    elif scale == 0:  # The library takes 0 for the default.
+        q, scale = q * 0, 1.0
+    left, right = (_NO_BOUND if bound is None else bound for bound in window)
+    o, lse = _operators.forward(_padded(q), _padded(k), _padded(v), bias, mask, alibi_slopes, sinks,
+                                dropout_state if dropout_p else None, scale, causal, bottom_right, left, right, softcap,
+                                dropout_p, deterministic or torch.are_deterministic_algorithms_enabled())
+    return (o if o.shape[-1] == v.shape[-1] else o[..., :v.shape[-1]]), lse

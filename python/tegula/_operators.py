@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The operators of _torch.so: their fake tensors for torch.compile, and their gradients.
+
+The operators take their arguments by position. Their schemas are in src/operators.cpp.
+"""
+
+import pathlib
+
+import torch
+
+torch.ops.load_library(pathlib.Path(__file__).with_name("_torch.so"))
+
+forward = torch.ops.tegula.attention_forward.default
+backward = torch.ops.tegula.attention_backward.default
+
+
+def _empty_ordered_as(like, sizes):
+    """Returns what emptyOrderedAs of src/tensors.h returns."""
+    batch, heads, length, dim = sizes
+    if like.stride(1) < like.stride(2):
+        return like.new_empty(batch, length, heads, dim).transpose(1, 2)
+    return like.new_empty(sizes)
+
+
+@torch.library.register_fake("tegula::attention_forward")
+def _(q, k, v, *options):
+    return _empty_ordered_as(q, (*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@torch.library.register_fake("tegula::attention_backward")
+def _(d_o, d_lse, q, k, v, o, lse, bias, mask, alibi_slopes, sinks, *options):
+    wants_dbias = options[-1]
+    dbias = (*q.shape[:3], k.shape[2]) if wants_dbias else (0, 0, 0, 0)
+    d_sinks = (0,) if sinks is None else (q.shape[1],)
+    return (*(_empty_ordered_as(x, x.shape) for x in (q, k, v)), q.new_empty(dbias, dtype=torch.float32),
+            q.new_empty(d_sinks, dtype=torch.float32))
+
+
+def _setup_context(ctx, inputs, output):
+    q, k, v, bias, mask, alibi_slopes, sinks, dropout_state, *ctx.options = inputs
+    ctx.save_for_backward(q, k, v, *output, bias, mask, alibi_slopes, sinks, dropout_state)
+    ctx.set_materialize_grads(False)  # d_o or d_lse is None where nothing depends on its output.
+
+
+def _gradients(ctx, d_o, d_lse):
+    q, k, v, o, lse, bias, mask, alibi_slopes, sinks, dropout_state = ctx.saved_tensors
+    d_o = torch.zeros_like(o) if d_o is None else d_o
+    wants_dbias = ctx.needs_input_grad[3]
+    dq, dk, dv, dbias, d_sinks = backward(
+        d_o, d_lse, q, k, v, o, lse, bias, mask, alibi_slopes, sinks, dropout_state, *ctx.options, wants_dbias)
+    dbias = dbias.sum_to_size(bias.shape).to(bias.dtype) if wants_dbias else None
+    return dq, dk, dv, dbias, None, None, d_sinks if sinks is not None else None, None, *(None for _ in ctx.options)
+
+
+torch.library.register_autograd("tegula::attention_forward", _gradients, setup_context=_setup_context)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Attention in float64, and the bound of the project: twice the error of the plain formula in the type under test."""
+
+import math
+
+import torch
+
+
+def plain(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, scale=None, softcap=0.0,
+          alibi_slopes=None, sinks=None):
+    """Returns o and lse by the plain formula, in the type of q."""
+    groups = q.shape[1] // k.shape[1]
+    k, v = (x.repeat_interleave(groups, 1) for x in (k, v))
+    s = q @ k.transpose(-2, -1) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    length_q, length_k = s.shape[-2:]
+    distance = (torch.arange(length_k)[None] - torch.arange(length_q)[:, None]
+                - (length_k - length_q if bottom_right else 0)).to(q.device)
+    if softcap:
+        s = softcap * torch.tanh(s / softcap)
+    if alibi_slopes is not None:
+        s = s - alibi_slopes.to(s.dtype)[:, None, None] * distance.abs()
+    if bias is not None:
+        s = s + bias.to(s.dtype)
+    seen = torch.ones_like(s, dtype=torch.bool)
+    if mask is not None:
+        seen &= mask.bool()
+    if causal:
+        seen &= distance <= 0
+    left, right = window
+    if left is not None:
+        seen &= distance >= -left
+    if right is not None:
+        seen &= distance <= right
+    s = s.masked_fill(~seen, -math.inf)
+    if sinks is not None:
+        s = torch.cat([s, sinks.to(s.dtype)[None, :, None, None].expand(*s.shape[:3], 1)], -1)
+    p, lse = softmax(s)
+    return p[..., :length_k] @ v, lse
+
+
+def softmax(s):
+    """Returns P and lse. P is computed from lse, which is one number in the type of s, as the backward passes of all flash
+    attentions compute it."""
+    lse = torch.logsumexp(s, -1)
+    return torch.exp(s - lse.masked_fill(lse == -math.inf, 0)[..., None]), lse
+
+
+ORDERS = {"as it is": lambda x: x, "reversed": lambda x: x.flip(-1), "turned": lambda x: x.roll(3, -1)}
+BACK = {"as it is": lambda x: x, "reversed": lambda x: x.flip(-1), "turned": lambda x: x.roll(-3, -1)}
+
+
+def errors(results, exact):
+    """Returns the largest error of each result by its name."""
+    return {name: (x.double() - exact[name]).abs().max().item() for name, x in results.items()}
+
+
+def errors_of_formula(run, tensors, exact):
+    """Returns the largest errors of several runs of the plain formula, which add along head dimensions in other orders.
+    `run` takes the tensors, and returns results by name."""
+    found = {}
+    for name, order in ORDERS.items():
+        results = run(*(order(x.detach()).requires_grad_() for x in tensors))
+        for key in {"o", "dq", "dk", "dv"} & results.keys():
+            results[key] = BACK[name](results[key])
+        for key, error in errors(results, exact).items():
+            found[key] = max(found.get(key, 0), error)
+    return found
+
+
+def assert_right(results, exact, formula):
+    """Compares results with those of float64. `formula` is what errors_of_formula returns."""
+    assert results.keys() == exact.keys()
+    for name, error in errors(results, exact).items():
+        assert results[name].shape == exact[name].shape
+        rounding = torch.finfo(results[name].dtype).eps / 2 * exact[name].abs().max().item()
+        bound = 2 * max(formula[name], rounding)
+        assert error <= bound, f"{name}: the error is {error}, the bound {bound}"
+
+
+def doubles(tensors):
+    return [x.detach().double().requires_grad_() for x in tensors]
