@@ -15,19 +15,21 @@ _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 def refusal(q, k, v):
     """Returns why no kernel computes attention of these tensors, or None."""
+    dtype, device = q.dtype, q.device
     for name, x in (("q", q), ("k", k), ("v", v)):
-        if x.dtype not in _TYPES:
-            return f"{name} is {x.dtype}; it must be float32, float16 or bfloat16"
-        if x.dtype != q.dtype:
-            return f"{name} is {x.dtype}, and q is {q.dtype}; they must be equal"
-        if x.device != q.device:
-            return f"{name} is on {x.device}, and q is on {q.device}; they must be equal"
-        if x.device.type not in ("cpu", "cuda"):
-            return f"{name} is on {x.device}; it must be on a CPU or a CUDA device"
-        if x.shape[-1] > _LARGEST_DIM:
-            return f"the last dimension of {name} is {x.shape[-1]}; it may be at most {_LARGEST_DIM}"
-        if 0 in x.shape:
-            return f"{name} has the shape {tuple(x.shape)}; it must have elements"
+        shape = x.shape
+        if x.dtype != dtype:
+            return f"{name} is {x.dtype}, and q is {dtype}; they must be equal"
+        if x.device != device:
+            return f"{name} is on {x.device}, and q is on {device}; they must be equal"
+        if shape[-1] > _LARGEST_DIM:
+            return f"the last dimension of {name} is {shape[-1]}; it may be at most {_LARGEST_DIM}"
+        if 0 in shape:
+            return f"{name} has the shape {tuple(shape)}; it must have elements"
+    if dtype not in _TYPES:
+        return f"q is {dtype}; it must be float32, float16 or bfloat16"
+    if device.type not in ("cpu", "cuda"):
+        return f"q is on {device}; it must be on a CPU or a CUDA device"
     return None
 
 
@@ -65,6 +67,13 @@ def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None
     reason = refusal(q, k, v)
     if reason:
         raise NotImplementedError("tegula.attention: " + reason)
+    return compute(q, k, v, bias, mask, causal, window, bottom_right, scale, softcap, alibi_slopes, sinks, dropout_p,
+                   dropout_state, deterministic)
+
+
+def compute(q, k, v, bias=None, mask=None, causal=False, window=(None, None), bottom_right=False, scale=None, softcap=0.0,
+            alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_state=None, deterministic=False):
+    """Returns what attention() returns, for tensors that it does not refuse."""
     if dropout_p and dropout_state is None:
         dropout_state = torch.randint(2**62, (2,), dtype=torch.int64, device=q.device)
     if scale is None:
@@ -72,7 +81,7 @@ def attention(q, k, v, *, bias=None, mask=None, causal=False, window=(None, None
     elif scale == 0:  # The library takes 0 for the default.
         q, scale = q * 0, 1.0
     left, right = (_NO_BOUND if bound is None else bound for bound in window)
-    o, lse = _operators.forward(_padded(q), _padded(k), _padded(v), bias, mask, alibi_slopes, sinks,
-                                dropout_state if dropout_p else None, scale, causal, bottom_right, left, right, softcap,
-                                dropout_p, deterministic or torch.are_deterministic_algorithms_enabled())
+    o, lse = _operators.attention(_padded(q), _padded(k), _padded(v), bias, mask, alibi_slopes, sinks,
+                                  dropout_state if dropout_p else None, scale, causal, bottom_right, left, right, softcap,
+                                  dropout_p, deterministic or torch.are_deterministic_algorithms_enabled())
     return (o if o.shape[-1] == v.shape[-1] else o[..., :v.shape[-1]]), lse

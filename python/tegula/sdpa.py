@@ -6,7 +6,7 @@ import threading
 
 import torch
 
-from ._attention import attention, refusal
+from ._attention import compute, refusal
 
 _original = torch.nn.functional.scaled_dot_product_attention
 
@@ -27,7 +27,10 @@ class Counts:
 
 def _four_dimensional(x, lead):
     """Returns `x` with the first dimensions `lead`, as [batch, heads, length, dim]."""
-    x = x.expand(*lead, *x.shape[-2:])
+    if x.shape[:-2] != lead:
+        x = x.expand(*lead, *x.shape[-2:])
+    if x.dim() == 4:
+        return x
     if x.dim() > 4:
         return x.reshape(-1, *x.shape[-3:])
     return x[(None,) * (4 - x.dim())]
@@ -35,10 +38,11 @@ def _four_dimensional(x, lead):
 
 def _leads(query, key, value, enable_gqa):
     """Returns the shapes before the last two dimensions, after broadcasting. With enable_gqa, the numbers of heads stay."""
-    if not enable_gqa:
-        return [torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])] * 3
-    batch = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])
-    return [(*batch, x.shape[-3]) for x in (query, key, value)]
+    kept = 3 if enable_gqa else 2
+    leads = [x.shape[:-kept] for x in (query, key, value)]
+    if leads[0] != leads[1] or leads[0] != leads[2]:
+        leads = [torch.broadcast_shapes(*leads)] * 3
+    return [(*lead, *x.shape[-kept:-2]) for lead, x in zip(leads, (query, key, value))]
 
 
 def _autocast(*tensors):
@@ -77,8 +81,8 @@ def _compute(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_g
             mask = attn_mask
         else:
             bias = attn_mask if attn_mask.dtype in (q.dtype, torch.float32) else attn_mask.float()
-    o, _ = attention(q, k, v, bias=bias, mask=mask, causal=is_causal, scale=scale, dropout_p=dropout_p)
-    return o.reshape(*leads[0], *o.shape[-2:])
+    o, _ = compute(q, k, v, bias=bias, mask=mask, causal=is_causal, scale=scale, dropout_p=dropout_p)
+    return o if o.dim() == len(leads[0]) + 2 == 4 else o.reshape(*leads[0], *o.shape[-2:])
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
