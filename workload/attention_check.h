@@ -14,6 +14,10 @@ namespace tegula::tools {
 /// Tegula's promise: at most this many times the error of the plain formula in the same precision.
 inline constexpr double kMaxErrorRatio = 2;
 
+/// Returns whether an error ratio above the limit may come from few runs of the plain formula. It counts after
+/// oracle::kManyPlainRuns.
+constexpr bool mayBeChance(double ratio) { return ratio > kMaxErrorRatio && ratio < 2 * kMaxErrorRatio; }
+
 struct TensorError {
   std::string name;
   oracle::Error error;
@@ -41,8 +45,9 @@ struct AttentionResults {
 /// to have a name.
 class AttentionReference {
 public:
-  /// Computes on all cores; takes seconds for a thousand rows and grows with the square of their number.
-  AttentionReference(const AttentionCase &attention, const AttentionArrays &arrays);
+  /// Computes on all cores; takes seconds for a thousand rows and grows with the square of their number. `plain_runs` is
+  /// the number of runs of the plain formula, 0 for what oracle::plainRuns says.
+  AttentionReference(const AttentionCase &attention, const AttentionArrays &arrays, int plain_runs = 0);
 
   /// Returns the errors of results for the same inputs.
   AttentionErrors errors(const AttentionArrays &arrays) const;
@@ -54,7 +59,7 @@ private:
   double plain_d_sinks_ = 0;  ///< The same for d_sinks.
 };
 
-/// Both at once.
+/// Does both at once, and again with more runs of the plain formula if an error ratio may be chance.
 AttentionErrors checkAttention(const AttentionCase &attention, const AttentionArrays &arrays);
 
 /// Names the tensors whose error is not acceptable; ok if there are none.

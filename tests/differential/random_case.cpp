@@ -84,16 +84,23 @@ void makeOblong(Case &c, Random &random) {
 
 /// Replaces a family whose gradients have no digit in 16 bits, nor with the plain formula. Its scores are too small, or
 /// a softcap's tanh flattens them to within a rounding of 1. In f16, scores of one_hot are so large that the rounding
-/// of LSE shows (docs/kernels.md, "The backward pass uses LSE").
-oracle::Family withGradients(oracle::Family family, std::string_view variant, DType dtype) {
+/// of LSE shows (docs/kernels.md, "The backward pass uses LSE"). In any type, gradients have no digit if a sink is far
+/// above all scores.
+oracle::Family withGradients(oracle::Family family, const Case &c) {
   using oracle::Family;
-  if (family == Family::one_hot && dtype == f16)
+  if (c.sinks && family == Family::growing_below)
+    family = Family::growing_max;
+  if (c.sinks && (family == Family::shifted_down || family == Family::far_down))
+    family = Family::shifted_up;
+  if (c.dtype == f32)
+    return family;
+  if (family == Family::one_hot && c.dtype == f16)
     return Family::sinks;
   if (family == Family::far_down)
     return Family::shifted_down;
   const bool isFlat = family == Family::growing_max || family == Family::growing_below ||
                       family == Family::crossing_zero || family == Family::falling_max;
-  return isFlat && variant.find("softcap") != std::string_view::npos ? Family::enlarged : family;
+  return isFlat && c.variant.find("softcap") != std::string::npos ? Family::enlarged : family;
 }
 
 /// Returns a random block mask. A row whose visible scores are all masks made of large negative biases has gradients of
@@ -168,8 +175,8 @@ Case randomLaunch(const Case &plan, Random &random) {
   s.heads = group * s.kv_heads;
   s.batch = 1 + below(random, std::min<int64_t>(3, heads / s.heads));
   c.family = chance(random, 50) ? oracle::Family::normal : pick(random, oracle::allFamilies());
-  if (c.backward && c.dtype != f32)
-    c.family = withGradients(c.family, c.variant, c.dtype);
+  if (c.backward)
+    c.family = withGradients(c.family, c);
   c.layout = pick(random, kLayouts);
   c.poison = pick(random, kPoisons);
   c.seed = random() % 1000000;

@@ -147,6 +147,8 @@ PlainGradients plainBackward(const Shape &shape, const Rules &rules, double scal
 /// Returns how many runs show the size of the plain formula's error. Fewer rows need more runs, and so do rows of which
 /// dropout keeps few elements: `kept` is the part that it keeps.
 int plainRuns(const Shape &shape, double kept = 1);
+/// The number of runs that decides if an error is little above its limit with fewer.
+inline constexpr int kManyPlainRuns = 64;
 
 /// Returns how far dV may be off because LSE is one f32 number. P is exp(S - LSE), and LSE is rounded by up to |LSE|
 /// 2^-24. Roundings of different rows are independent, so the result for each element is the root of the sum over rows

@@ -76,7 +76,8 @@ struct NamedError {
 
 /// Returns the errors of the results against the oracle, and the plain formula's errors in `plain_runs` runs.
 std::vector<NamedError> measure(const Case &c, const Tensors &tensors, int plain_runs);
-/// Does the same with as many runs as oracle::plainRuns says.
+/// Does the same with as many runs as oracle::plainRuns says, and then with oracle::kManyPlainRuns if an error ratio may
+/// be chance.
 std::vector<NamedError> measure(const Case &c, const Tensors &tensors);
 /// Returns an empty string, or what is wrong: results that are too far off, memory outside a tensor that was written.
 std::string check(Tensors &tensors, const std::vector<NamedError> &errors);
