@@ -85,7 +85,7 @@ int64_t lengthClass(int64_t length) { return length > 0 ? shapeClass({.seqlen_k 
 /// Returns the bytes of the fields. The structure has no gaps, whose bytes could differ between equal problems.
 ProblemKey keyOf(const tegula_attention_problem &problem) {
   static_assert(sizeof(tegula_attention_problem) ==
-                        20 * sizeof(int32_t) + 6 * sizeof(int64_t) + 4 * sizeof(tegula_key_set) &&
+                        22 * sizeof(int32_t) + 6 * sizeof(int64_t) + 4 * sizeof(tegula_key_set) &&
                     sizeof(tegula_key_set) == 2 * sizeof(int32_t) + 3 * sizeof(int64_t),
                 "there are no gaps");
   ProblemKey key;

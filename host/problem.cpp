@@ -109,12 +109,16 @@ Variant variantOf(const tegula_attention_problem &problem) {
       Variant keys = variantOf(problem, set);
       any = any.name.empty() ? std::move(keys) : either(std::move(any), std::move(keys));
     }
-  return combine(variantOf(problem, {.variants = problem.variants,
-                                     .reserved = 0,
-                                     .window_left = problem.window_left,
-                                     .window_right = problem.window_right,
-                                     .global_tokens = 0}),
-                 std::move(any));
+  Variant all = combine(variantOf(problem, {.variants = problem.variants,
+                                            .reserved = 0,
+                                            .window_left = problem.window_left,
+                                            .window_right = problem.window_right,
+                                            .global_tokens = 0}),
+                        std::move(any));
+  if (problem.product_dim == 0)
+    return all;
+  return combine(std::move(all), addedProduct(static_cast<DType>(problem.dtype), problem.product_dim,
+                                              /*wants_gradient=*/problem.constant_product == 0));
 }
 
 /// Checks one set of the union. `taken` are the variants with tensors that come before it.

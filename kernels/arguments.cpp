@@ -30,7 +30,7 @@ static std::vector<TensorArg> sinkTensors(const AttentionConfig &config) {
 std::vector<TensorArg> conditionTensors(const AttentionConfig &config) {
   std::vector<TensorArg> arguments;
   for (const VariantTensor &tensor : config.variant.tensors)
-    arguments.push_back({tensor.name, tensor.dtype, int(tensor.axes.size())});
+    arguments.push_back({tensor.name, tensor.dtype, tensor.rank()});
   if (config.diagonal_offset)
     arguments.push_back({"diagonal_offset", i32, 1});
   return arguments;
@@ -54,7 +54,7 @@ std::vector<TensorArg> scoreTensorsAndGradients(const AttentionConfig &config) {
   std::vector<TensorArg> arguments = scoreTensors(config);
   for (const VariantTensor &tensor : config.variant.tensors)
     if (tensor.wants_gradient)
-      arguments.push_back({"d" + tensor.name, f32, int(tensor.axes.size())});
+      arguments.push_back({"d" + tensor.name, f32, tensor.rank()});
   return arguments;
 }
 

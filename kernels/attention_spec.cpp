@@ -13,10 +13,12 @@ namespace tegula {
 namespace {
 
 std::vector<Size> shapeOf(const VariantTensor &tensor) {
-  std::vector<Size> shape = freeShape(tensor.name, int(tensor.axes.size()));
-  for (size_t axis = 0; axis < shape.size(); ++axis)
+  std::vector<Size> shape = freeShape(tensor.name, tensor.rank());
+  for (size_t axis = 0; axis < tensor.axes.size(); ++axis)
     if (hasSize(tensor.axes[axis]))
       shape[axis] = Size(toString(tensor.axes[axis]));
+  if (tensor.last_dim != 0)
+    shape.back() = Size(tensor.last_dim);
   return shape;
 }
 
@@ -109,7 +111,7 @@ std::vector<ArgumentSpec> argumentsOfLists(const AttentionProblem &problem) {
       input("full_kv_num_blocks", i32, freeShape("full_kv_num_blocks", 3)),
       input("full_kv_indices", i32, freeShape("full_kv_indices", 4))};
   for (const VariantTensor &tensor : problem.variant.tensors)
-    all.push_back(input(tensor.name, inMemory(tensor.dtype), freeShape(tensor.name, int(tensor.axes.size()))));
+    all.push_back(input(tensor.name, inMemory(tensor.dtype), freeShape(tensor.name, tensor.rank())));
   all.push_back(input("diagonal_offset", i32, freeShape("diagonal_offset", 1)));
   return all;
 }

@@ -85,8 +85,9 @@ Status wrongSize(const CallTensor &entry, int d, std::string_view what, int64_t 
 /// Checks the sizes of a tensor that may repeat. Its dimensions are the last ones of the axes.
 Status checkRepeats(const CallTensor &entry, const AttentionShape &shape) {
   const TensorRef &tensor = *entry.tensor;
-  const size_t missing = entry.axes.size() - size_t(tensor.rank);
-  for (int d = 0; d < tensor.rank; ++d) {
+  const int ofAxes = tensor.rank - (entry.last_dim != 0 ? 1 : 0);
+  const size_t missing = entry.axes.size() - size_t(ofAxes);
+  for (int d = 0; d < ofAxes; ++d) {
     const Axis axis = entry.axes[missing + size_t(d)];
     const int64_t size = tensor.shape[d], most = sizeAlong(axis, shape);
     if (axis == Axis::any || size == 1 || size == most || (axis == Axis::up_to_seqlen_k && size < most))
@@ -102,14 +103,14 @@ Status checkRepeats(const CallTensor &entry, const AttentionShape &shape) {
 }
 
 Status checkSizes(const CallTensor &entry, const AttentionShape &shape) {
+  const int rank = int(entry.axes.size()), last = entry.tensor->rank - 1;
+  if (entry.last_dim != 0 && entry.tensor->shape[last] != entry.last_dim)
+    return wrongSize(entry, last, "last size", entry.last_dim);
   if (entry.broadcasts)
     return checkRepeats(entry, shape);
-  const int rank = int(entry.axes.size());
   for (int d = 0; d < rank; ++d)
     if (const Axis axis = entry.axes[d]; hasSize(axis) && entry.tensor->shape[d] != sizeAlong(axis, shape))
       return wrongSize(entry, d, toString(axis), sizeAlong(axis, shape));
-  if (entry.last_dim != 0 && entry.tensor->shape[rank] != entry.last_dim)
-    return wrongSize(entry, rank, "last size", entry.last_dim);
   return {};
 }
 
@@ -195,6 +196,7 @@ void addTensor(CallTensors &tensors, const VariantTensor &tensor, const TensorRe
                .tensor = &given,
                .dtype = inMemory(tensor.dtype),
                .axes = tensor.axes,
+               .last_dim = tensor.last_dim,
                .broadcasts = tensor.broadcasts});
 }
 
@@ -275,6 +277,7 @@ void addGradients(CallTensors &tensors, const Variant &variant, std::span<const 
                    .tensor = &given[next++],
                    .dtype = f32,
                    .axes = tensor.axes,
+                   .last_dim = tensor.last_dim,
                    .written = true,
                    .gradient = true});
 }

@@ -13,11 +13,12 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The tensors of one head.
 struct Head {
-  View Q, K, V, O, L, m, l, acc;
+  OperandViews Q, K;
+  View V, O, L, m, l, acc;
 };
 
 void initialise(const AttentionConfig &c, const Head &at) {
-  for (Value i : range(0, at.Q.dim(0), c.block_m)) {
+  for (Value i : range(0, at.Q.views[0].dim(0), c.block_m)) {
     at.m.store(i, fill({c.block_m}, -infinity));          // [block_m]
     at.l.store(i, fill({c.block_m}, 0.0));                // [block_m]
     at.acc.store(i, fill({c.block_m, c.value_dim}, 0.0)); // [block_m, value_dim]
@@ -46,7 +47,7 @@ void update(const AttentionConfig &c, const Head &at, Value i, Value s, Value v)
 }
 
 void finish(const AttentionConfig &c, const Head &at) {
-  for (Value i : range(0, at.Q.dim(0), c.block_m)) {
+  for (Value i : range(0, at.Q.views[0].dim(0), c.block_m)) {
     at.O.store(i, at.acc.load(i, {c.block_m, c.value_dim}));                   // [block_m, value_dim]
     at.L.store(i, at.m.load(i, {c.block_m}) + log(at.l.load(i, {c.block_m}))); // [block_m]
   }
@@ -54,14 +55,14 @@ void finish(const AttentionConfig &c, const Head &at) {
 
 void flash1Forward(const AttentionConfig &c, const Head &at, const Scores &scores, Value scale) {
   initialise(c, at);
-  for (Value j : range(0, at.K.dim(0), c.block_n)) {
-    Value k = at.K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
+  for (Value j : range(0, at.K.views[0].dim(0), c.block_n)) {
+    const Operands k = at.K.load(j, c.block_n);       // [block_n, head_dim]
     Value v = at.V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
     ScoreStrip strip = scores.ofKeys(j);
     strip.visits().forEach([&](const Visit &tile) {
       Value i = tile.position;
-      Value q = at.Q.load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
-      Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
+      const Operands q = at.Q.load(i, c.block_m); // [block_m, head_dim]
+      Value s = productOf(q, k) * scale;          // [block_m, block_n]
       update(c, at, i, strip.masked(s, tile), v);
     });
   }
@@ -76,8 +77,14 @@ Expected<Program> recordFlash1Forward(const AttentionConfig &config) {
     Value head = programId(1);
     Value batch = programId(2);
     Value kv_head = kvHead(head, q, k);
-    Head at = {q.at(batch, head),   k.at(batch, kv_head), v.at(batch, kv_head), o.at(batch, head),
-               lse.at(batch, head), m.at(batch, head),    l.at(batch, head),    acc.at(batch, head)};
+    Head at = {queriesOf(config, q, tensors, batch, head),
+               keysOf(config, k, tensors, batch, kv_head),
+               v.at(batch, kv_head),
+               o.at(batch, head),
+               lse.at(batch, head),
+               m.at(batch, head),
+               l.at(batch, head),
+               acc.at(batch, head)};
     flash1Forward(config, at, Scores(config, q, k, batch, head, tensors), scale);
   };
   return recordList("flash1_forward", kernel, conditionTensors(config), tensor(config, "q"), tensor(config, "k"),

@@ -7,6 +7,7 @@
 #include "spaces.h"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -24,6 +25,26 @@ std::vector<ViewGradient> gradientsOf(const Variant &variant, const ListedViews 
     if (variant.tensors[t].wants_gradient)
       pairs.push_back({views.tensors[t], views.gradients[next++]});
   return pairs;
+}
+
+/// Returns the gradient of one head of a product's operand, the tensor `index`; none if the variant does not want it.
+std::optional<View> gradientOf(const Variant &variant, const ListedViews &views, size_t index, Value batch,
+                               Value head) {
+  size_t before = 0; // Gradients of other tensors.
+  for (size_t t = 0; t < index; ++t)
+    before += variant.tensors[t].wants_gradient;
+  if (!variant.tensors[index].wants_gradient)
+    return std::nullopt;
+  return views.gradients[before].at(batch, head);
+}
+
+/// Returns the gradients of one head of the operands that all products have on a side.
+std::vector<std::optional<View>> operandGradients(const Variant &variant, const ListedViews &views,
+                                                  size_t ScoreProduct::*side, Value batch, Value head) {
+  std::vector<std::optional<View>> gradients;
+  for (const ScoreProduct &product : variant.products)
+    gradients.push_back(gradientOf(variant, views, product.*side, batch, head));
+  return gradients;
 }
 
 /// Returns true if the scores' accumulators start from -lse / scale, so that p = exp(scale * product). A variant that
@@ -52,14 +73,17 @@ Value lseTerm(const AttentionConfig &c, View L, Value i, Value factor) {
 
 /// The tensors of one query head.
 struct Head {
-  View Q, dO;
+  OperandViews Q;
+  View dO;
   View lse_term; ///< As `lseTerm` computes it.
   View dp_init, dQ;
+  std::vector<std::optional<View>> more_dQ; ///< For each product, if it is wanted.
 };
 
 /// A block of keys and its values.
 struct KeyBlock {
-  Value k, v; ///< [block_n, head_dim], [block_n, value_dim]
+  Operands k; ///< [block_n, head_dim]
+  Value v;    ///< [block_n, value_dim]
 };
 
 /// The block of keys on which a program instance works.
@@ -100,21 +124,22 @@ Turn turnAt(const AttentionConfig &c, View turns, View ranks, Value batch, Value
 
 /// A block of queries against a block of keys.
 struct Tile {
-  Value q, do_i; ///< [block_m, head_dim], [block_m, value_dim]
-  Value seen;    ///< i1, broadcasts to [block_m, block_n]: false where there is no score.
-  Value p_seen;  ///< The same, and false where dropout has dropped P.
+  Operands q;   ///< [block_m, head_dim]
+  Value do_i;   ///< [block_m, value_dim]
+  Value seen;   ///< i1, broadcasts to [block_m, block_n]: false where there is no score.
+  Value p_seen; ///< The same, and false where dropout has dropped P.
   /// [block_m, block_n], rounded. With dropout, p is 0 where it is dropped, and the sums have factors (dvFactor,
   /// dsFactor).
   Value p, ds;
   std::optional<Turn> turn = std::nullopt; ///< The turn of the addition to dQ, if additions have a fixed order.
 };
 
-/// Returns scale * (q k^T + c), where c is `lse_term`, which is -lse / scale, if the accumulators start from it, and
-/// otherwise 0.
-Value scaledProduct(const AttentionConfig &c, Value q, Value k, Value lse_term, Value scale) {
+/// Returns scale * (q k^T + products + c), where c is `lse_term`, which is -lse / scale, if the accumulators start from
+/// it, and otherwise 0.
+Value scaledProduct(const AttentionConfig &c, const Operands &q, const Operands &k, Value lse_term, Value scale) {
   if (!startsFromLse(c))
-    return dot(q, transpose(k)) * scale;                                                       // [block_m, block_n]
-  Value product = dot(q, transpose(k), broadcast(asColumn(lse_term), {c.block_m, c.block_n})); // [block_m, block_n]
+    return productOf(q, k) * scale;                                                       // [block_m, block_n]
+  Value product = productOf(q, k, broadcast(asColumn(lse_term), {c.block_m, c.block_n})); // [block_m, block_n]
   return product * factorOfP(c, scale);
 }
 
@@ -132,8 +157,9 @@ struct Modification {
   Value modified, s; ///< [block_m, block_n]
 };
 
+/// Returns true if the score modification may add to gradients of tensors.
 bool wantsGradients(const Variant &variant) {
-  return std::ranges::any_of(variant.tensors, &VariantTensor::wants_gradient);
+  return variant.score && std::ranges::any_of(variant.tensors, &VariantTensor::wants_gradient);
 }
 
 // Dropout computes O = (P M / k) V with M = 1 for kept elements, otherwise 0, and the probability k of keeping. Then
@@ -172,7 +198,7 @@ Value scoreGradient(const AttentionConfig &c, const ProbabilityGradient &dp, Val
 Tile tileAt(const AttentionConfig &c, const Head &at, const KeyBlock &keys, const ScoreStrip &strip, const Visit &tile,
             Value scale, std::span<const ViewGradient> gradients) {
   Value i = tile.position;
-  Value q = at.Q.load(i, {c.block_m, c.head_dim});                      // [block_m, head_dim]
+  const Operands q = at.Q.load(i, c.block_m);                           // [block_m, head_dim]
   Value do_i = at.dO.load(i, {c.block_m, c.value_dim});                 // [block_m, value_dim]
   Value dp_init = at.dp_init.load(i, {c.block_m});                      // [block_m]
   Value initial = broadcast(asColumn(dp_init), {c.block_m, c.block_n}); // [block_m, block_n]
@@ -208,16 +234,18 @@ void addToDqInTurn(const AttentionConfig &c, View dQ, Value i, const Tile &tile,
   dQ.orderedAdd(i, dq, *tile.turn);
 }
 
-/// Adds dS K to dQ. If a key that a query does not see has a NaN or an infinity, 0 times it is NaN. A product that is
-/// not finite is therefore computed again without hidden keys.
-void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value k) {
+/// Adds dS K to dQ, multiplied by `factor` if there is one. If a key that a query does not see has a NaN or an
+/// infinity, 0 times it is NaN. A product that is not finite is therefore computed again without hidden keys.
+void addToDq(const AttentionConfig &c, View dQ, Value i, const Tile &tile, Value k,
+             const std::optional<Value> &factor = std::nullopt) {
   if (tile.turn)
     return addToDqInTurn(c, dQ, i, tile, k);
+  const auto add = [&](Value dq) { dQ.atomicAdd(i, factor ? dq * *factor : dq); };
   Value dq = dot(tile.ds, k); // [block_m, head_dim]
   if (!c.contain_nonfinite)
-    return dQ.atomicAdd(i, dq);
+    return add(dq);
   when(
-      allFinite(dq), [&] { dQ.atomicAdd(i, dq); }, [&] { dQ.atomicAdd(i, dotWhere(tile.seen, tile.ds, k, 0.0)); });
+      allFinite(dq), [&] { add(dq); }, [&] { add(dotWhere(tile.seen, tile.ds, k, 0.0)); });
 }
 
 void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, View lse_term, View dp_init, View dQ,
@@ -226,9 +254,12 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   Value j = instance.block * c.block_n, kv_head = instance.kv_head, batch = instance.batch;
   Value group = queryHeadsPerKvHead(Q, K);
 
-  KeyBlock keys = {K.at(batch, kv_head).load(j, {c.block_n, c.head_dim}),
-                   V.at(batch, kv_head).load(j, {c.block_n, c.value_dim})};
-  Var dk = fill({c.block_n, c.head_dim}, 0.0);  // [block_n, head_dim]
+  const OperandViews K_h = keysOf(c, K, views.tensors, batch, kv_head);
+  KeyBlock keys = {K_h.load(j, c.block_n), V.at(batch, kv_head).load(j, {c.block_n, c.value_dim})};
+  const auto more_dK = operandGradients(c.variant, views, &ScoreProduct::keys, batch, kv_head);
+  std::deque<Var> dk; // For each operand of the scores: [block_n, head_dim]
+  for (int dim : K_h.dims)
+    dk.emplace_back(fill({c.block_n, dim}, 0.0));
   Var dv = fill({c.block_n, c.value_dim}, 0.0); // [block_n, value_dim]
   auto forEachTile = [&](std::span<const ViewGradient> gradients, auto add) {
     for (Value member : range(0, group)) {
@@ -240,8 +271,12 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
         before.emplace(visitsOfKeys(c, scores.ofKeys(j + c.block_n)));
       visitsOfKeys(c, strip).forEach([&](const Visit &visit) {
         Value i = visit.position;
-        Head at = {Q.at(batch, head), dO.at(batch, head), lse_term.at(batch, head), dp_init.at(batch, head),
-                   dQ.at(batch, head)};
+        Head at = {queriesOf(c, Q, views.tensors, batch, head),
+                   dO.at(batch, head),
+                   lse_term.at(batch, head),
+                   dp_init.at(batch, head),
+                   dQ.at(batch, head),
+                   operandGradients(c.variant, views, &ScoreProduct::queries, batch, head)};
         Tile tile = tileAt(c, at, keys, strip, visit, scale, gradients);
         if (before)
           tile.turn.emplace(turnAt(views.rest.back().at(batch, head), instance, i, *before));
@@ -254,24 +289,37 @@ void flash2Backward(const AttentionConfig &c, View Q, View K, View V, View dO, V
   };
   forEachTile(gradientsOf(c.variant, views), [&](const Head &at, Value i, const Tile &tile) {
     dv = dot(transpose(tile.p), tile.do_i, dv); // [block_n, value_dim]
-    dk = dot(transpose(tile.ds), tile.q, dk);   // [block_n, head_dim]
-    addToDq(c, at.dQ, i, tile, keys.k);
+    for (size_t n = 0; n < dk.size(); ++n)
+      dk[n] = dot(transpose(tile.ds), tile.q[n], dk[n]); // [block_n, head_dim]
+    addToDq(c, at.dQ, i, tile, keys.k[0]);
+    for (size_t n = 0; n < at.more_dQ.size(); ++n)
+      if (at.more_dQ[n])
+        addToDq(c, *at.more_dQ[n], i, tile, keys.k[n + 1], times(scale, dsFactor(c)));
   });
   auto store = [&] {
-    dK.at(batch, kv_head).store(j, times(dk * scale, dsFactor(c))); // [block_n, head_dim]
-    dV.at(batch, kv_head).store(j, times(dv, dvFactor(c)));         // [block_n, value_dim]
+    dK.at(batch, kv_head).store(j, times(dk[0] * scale, dsFactor(c))); // [block_n, head_dim]
+    dV.at(batch, kv_head).store(j, times(dv, dvFactor(c)));            // [block_n, value_dim]
   };
   store();
-  if (c.contain_nonfinite)
-    when(!(allFinite(dk) & allFinite(dv)), [&] {
-      dk = fill({c.block_n, c.head_dim}, 0.0);
+  if (c.contain_nonfinite) {
+    Var finite = allFinite(dk[0]) & allFinite(dv);
+    for (size_t n = 1; n < dk.size(); ++n)
+      finite = finite & allFinite(dk[n]);
+    when(!finite, [&] {
+      for (size_t n = 0; n < dk.size(); ++n)
+        dk[n] = fill({c.block_n, K_h.dims[n]}, 0.0);
       dv = fill({c.block_n, c.value_dim}, 0.0);
       forEachTile({}, [&](const Head &, Value, const Tile &tile) {
         dv = dotWhere(transpose(tile.p_seen), transpose(tile.p), tile.do_i, dv);
-        dk = dotWhere(transpose(tile.seen), transpose(tile.ds), tile.q, dk);
+        for (size_t n = 0; n < dk.size(); ++n)
+          dk[n] = dotWhere(transpose(tile.seen), transpose(tile.ds), tile.q[n], dk[n]);
       });
       store();
     });
+  }
+  for (size_t n = 0; n < more_dK.size(); ++n)
+    if (more_dK[n])
+      more_dK[n]->atomicAdd(j, times(dk[n + 1] * scale, dsFactor(c)));
 }
 
 /// Returns the part of dL in dS = P (dP - D) + P dL = P (dP - (D - dL)). A row that sees no key has P = 0, and its dL
@@ -358,7 +406,8 @@ int64_t scoreTiles(const Schedule &s) { return s.overlap == Overlap::pingpong ? 
 ResourceEstimate estimate(const AttentionProblem &problem, const ModelledLaunch &launch, const Schedule &s) {
   const AttentionShape &shape = launch.shape;
   int64_t bytes = int64_t(sizeOf(problem.dtype));
-  int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
+  int64_t qk = problem.head_dim + problem.variant.productDims(), v = problem.value_dim,
+          scores = int64_t(s.block_m) * s.block_n;
   double row = double(qk + v);
   const int64_t operands = (s.block_n + s.num_stages * s.block_m) * (qk + v); // K, V; Q, dO.
   const int64_t added = s.add_by_tma.value_or(false) ? s.block_m * qk * int64_t(sizeof(float)) : 0;

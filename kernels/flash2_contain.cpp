@@ -12,9 +12,9 @@ static Value outputWhereSeen(const AttentionConfig &c, const ContainedBlock &blo
   OnlineSoftmax softmax = startSoftmax(c, block.sink);
   strip.visits().forEach([&](const Visit &tile) {
     Value j = tile.position;
-    Value k = block.K.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
+    const Operands k = block.K.load(j, c.block_n);       // [block_n, head_dim]
     Value v = block.V.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
-    Value s = dot(block.q, transpose(k)) * scale;        // [block_m, block_n]
+    Value s = productOf(block.q, k) * scale;             // [block_m, block_n]
     softmax.updateWhereSeen(strip.masked(s, tile), v, strip.kept(tile));
   });
   return outputOf(c, softmax);
@@ -33,8 +33,12 @@ static void flash2ForwardContain(const AttentionConfig &c, View Q, View K, View 
   View O_h = O.at(batch, head);
   Value o = O_h.load(i, {c.block_m, c.value_dim}); // [block_m, value_dim]
   when(!allFinite(o), [&] {
-    Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
-    const ContainedBlock block = {q, K.at(batch, kv_head), V.at(batch, kv_head), O_h, i, sinkOf(views.sinks, head)};
+    const ContainedBlock block = {.q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m),
+                                  .K = keysOf(c, K, views.tensors, batch, kv_head),
+                                  .V = V.at(batch, kv_head),
+                                  .O = O_h,
+                                  .i = i,
+                                  .sink = sinkOf(views.sinks, head)};
     Value again = outputWhereSeen(c, block, scores.ofQueries(i), scale); // [block_m, value_dim]
     O_h.store(i, select(isFinite(o), cast(f32, o), again));
   });

@@ -17,18 +17,18 @@ void flash2Forward(const AttentionConfig &c, View Q, View K, View V, View O, Vie
   Value kv_head = kvHead(head, Q, K);
   Scores scores(c, Q, K, batch, head, views.tensors, views.lists);
   Value i = scores.firstQuery(block);
-  View K_h = K.at(batch, kv_head);
+  const OperandViews K_h = keysOf(c, K, views.tensors, batch, kv_head);
   View V_h = V.at(batch, kv_head);
 
-  Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
+  const Operands q = queriesOf(c, Q, views.tensors, batch, head).load(i, c.block_m); // [block_m, head_dim]
   const std::optional<Value> sink = sinkOf(views.sinks, head);
   OnlineSoftmax softmax = startSoftmax(c, sink);
   ScoreStrip strip = scores.ofQueries(i);
   strip.visits().forEach([&](const Visit &tile) {
     Value j = tile.position;
-    Value k = K_h.load(j, {c.block_n, c.head_dim});  // [block_n, head_dim]
+    const Operands k = K_h.load(j, c.block_n);       // [block_n, head_dim]
     Value v = V_h.load(j, {c.block_n, c.value_dim}); // [block_n, value_dim]
-    Value s = dot(q, transpose(k)) * scale;          // [block_m, block_n]
+    Value s = productOf(q, k) * scale;               // [block_m, block_n]
     softmax.update(strip.masked(s, tile), v, strip.kept(tile));
   });
   O.at(batch, head).store(i, outputOf(c, softmax)); // [block_m, value_dim]
@@ -84,7 +84,8 @@ std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &p
 ResourceEstimate estimate(const AttentionProblem &problem, const ModelledLaunch &launch, const Schedule &s) {
   const AttentionShape &shape = launch.shape;
   int64_t bytes = int64_t(sizeOf(problem.dtype)), words = 4 / bytes; // Numbers in a register.
-  int64_t qk = problem.head_dim, v = problem.value_dim, scores = int64_t(s.block_m) * s.block_n;
+  int64_t qk = problem.head_dim + problem.variant.productDims(), v = problem.value_dim,
+          scores = int64_t(s.block_m) * s.block_n;
   double row = double(qk + v);
   ResourceEstimate estimate{.shared_bytes = bytes * (s.block_m * qk + s.num_stages * s.block_n * (qk + v)),
                             .register_words = scores + s.block_m * v, // S or P, O.

@@ -118,6 +118,43 @@ Status checkUnion(const Variant &variant) {
   return {};
 }
 
+/// Checks an operand of a product, which has these axes and one more dimension.
+Status checkOperand(const AttentionProblem &problem, size_t index, const std::vector<Axis> &axes, const char *layout) {
+  const Variant &variant = problem.variant;
+  if (index >= variant.tensors.size())
+    return invalidArgument("variant", "a product of '" + variant.name + "' has tensor " + text(int64_t(index)) +
+                                          ", but there are " + text(int64_t(variant.tensors.size())));
+  const VariantTensor &tensor = variant.tensors[index];
+  const std::string name = "'" + tensor.name + "', an operand of a product, ";
+  if (tensor.axes != axes || tensor.last_dim == 0)
+    return invalidArgument("variant", name + "must be " + layout + ": set its axes, and last_dim");
+  if (tensor.dtype != problem.dtype)
+    return invalidArgument("variant", name + "has the element type " + std::string(toString(tensor.dtype)) +
+                                          "; it must be that of q, " + std::string(toString(problem.dtype)));
+  return checkDim((tensor.name + ".last_dim").c_str(), tensor.last_dim);
+}
+
+/// Checks the products of a variant. Kernels keep all operands of a row where they keep those of one head_dim.
+Status checkProducts(const AttentionProblem &problem) {
+  const Variant &variant = problem.variant;
+  for (const ScoreProduct &product : variant.products) {
+    TEGULA_RETURN_IF_ERROR(checkOperand(problem, product.queries, {Axis::batch, Axis::heads, Axis::seqlen_q},
+                                        "[batch, heads, seqlen_q, last_dim]"));
+    TEGULA_RETURN_IF_ERROR(checkOperand(problem, product.keys, {Axis::batch, Axis::kv_heads, Axis::seqlen_k},
+                                        "[batch, kv_heads, seqlen_k, last_dim]"));
+    const VariantTensor &queries = variant.tensors[product.queries], &keys = variant.tensors[product.keys];
+    if (queries.last_dim != keys.last_dim)
+      return invalidArgument("variant", "the operands of a product differ in last_dim: '" + queries.name + "' has " +
+                                            text(queries.last_dim) + ", '" + keys.name + "' has " +
+                                            text(keys.last_dim));
+  }
+  const int all = problem.head_dim + variant.productDims();
+  if (all > kMaxHeadDim)
+    return {ErrorCode::unsupported, "head_dim and last_dim of the products of '" + variant.name + "' are " + text(all) +
+                                        " together; at most " + text(kMaxHeadDim) + " are supported"};
+  return {};
+}
+
 /// Checks that each gradient of a deterministic problem is a sum in a fixed order.
 Status checkGradients(const AttentionProblem &problem) {
   if (problem.backward && problem.deterministic)
@@ -165,6 +202,7 @@ Status checkProblem(const AttentionProblem &problem, const Schedule &schedule) {
   TEGULA_RETURN_IF_ERROR(problem.variant.status);
   TEGULA_RETURN_IF_ERROR(checkNames(problem.variant));
   TEGULA_RETURN_IF_ERROR(checkUnion(problem.variant));
+  TEGULA_RETURN_IF_ERROR(checkProducts(problem));
   TEGULA_RETURN_IF_ERROR(checkDiagonals(problem));
   if (problem.backward && problem.algorithm != Algorithm::flash2)
     return {ErrorCode::unsupported, "this algorithm has no backward pass; flash2 has one"};

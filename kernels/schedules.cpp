@@ -20,7 +20,7 @@ bool hasWindow(const Variant &variant) {
 /// The problems that a row is for: those that meet every condition. A field that is 0, false or empty is no condition.
 /// The fields have the names of the keys in schedules.json; docs/tuning.md describes them.
 struct Problems {
-  int max_head_dim = 0; ///< The larger of head_dim and value_dim.
+  int max_head_dim = 0; ///< The larger of head_dim, with the last dimensions of products, and value_dim.
   size_t element_bytes = 0;
   int64_t max_keys = 0; ///< Expected keys (AttentionProblem::expected).
   std::optional<DType> dtype = {};
@@ -38,7 +38,7 @@ struct Problems {
 
   bool include(const AttentionProblem &problem) const {
     const Variant &variant = problem.variant;
-    return std::max(problem.head_dim, problem.value_dim) <= max_head_dim &&
+    return std::max(problem.head_dim + variant.productDims(), problem.value_dim) <= max_head_dim &&
            (element_bytes == 0 || element_bytes == sizeOf(problem.dtype)) &&
            (max_keys == 0 || problem.expected.seqlen_k <= max_keys) && (!dtype || problem.dtype == *dtype) &&
            (!causal || problem.causal != Causal::none) &&

@@ -2,6 +2,7 @@
 // Code that all attention kernels share: the head of a program instance, the keys that a query sees, and the variant.
 #pragma once
 
+#include "operands.h"
 #include "tegula/attention_programs.h"
 #include "visits.h"
 
@@ -145,8 +146,9 @@ OnlineSoftmax startSoftmax(const AttentionConfig &config, const std::optional<Va
 
 /// A block of queries with the keys and values of its head.
 struct ContainedBlock {
-  Value q;                   ///< [block_m, head_dim]
-  View K, V, O;              ///< Views of one head.
+  Operands q;                ///< [block_m, head_dim]
+  OperandViews K;            ///< Views of one head.
+  View V, O;                 ///< Views of the same head.
   Value i;                   ///< The first row.
   std::optional<Value> sink; ///< The sink of the head.
 };

@@ -18,10 +18,10 @@ void scores(const AttentionConfig &c, View Q, View K, View S, Value scale, Varia
   Value kv_head = kvHead(head, Q, K);
   Scores scores(c, Q, K, batch, head, tensors);
   ScoreStrip strip = scores.ofQueries(i);
-  Value q = Q.at(batch, head).load(i, {c.block_m, c.head_dim}); // [block_m, head_dim]
+  const Operands q = queriesOf(c, Q, tensors, batch, head).load(i, c.block_m); // [block_m, head_dim]
   for (Value j : range(0, K.dim(2), c.block_n)) {
-    Value k = K.at(batch, kv_head).load(j, {c.block_n, c.head_dim}); // [block_n, head_dim]
-    Value s = dot(q, transpose(k)) * scale;                          // [block_m, block_n]
+    const Operands k = keysOf(c, K, tensors, batch, kv_head).load(j, c.block_n); // [block_n, head_dim]
+    Value s = productOf(q, k) * scale;                                           // [block_m, block_n]
     S.at(batch, head).store({i, j}, strip.masked(s, {j}));
   }
 }

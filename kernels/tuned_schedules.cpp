@@ -35,6 +35,8 @@ std::string classOf(const VariantTensor &tensor) {
     text += before + std::string(toString(axis));
     before = ',';
   }
+  if (tensor.last_dim != 0)
+    text += before + std::to_string(tensor.last_dim);
   return text + (tensor.axes.empty() ? "[]" : "]");
 }
 
@@ -92,7 +94,7 @@ bool isNear(const ShapeClass &tuned, const ShapeClass &shape) {
 }
 
 std::optional<Schedule> TunedSchedules::find(std::string_view program, const AttentionProblem &problem) const {
-  if (problem.variant.name.empty() && problem.variant.hasFunctions())
+  if (problem.variant.name.empty() && problem.variant.needsName())
     return std::nullopt;
   const std::string wanted = problemClass(problem);
   const ShapeClass shape = shapeClass(problem.expected);

@@ -30,10 +30,10 @@ const VariantTensor &diagonalOffset() {
 TensorRef broadcastTo(const VariantTensor &tensor, const TensorRef &given, const AttentionShape &shape) {
   if (!tensor.broadcasts || given.rank == 0)
     return given;
-  const int rank = int(tensor.axes.size()), missing = rank - given.rank;
+  const int rank = tensor.rank(), missing = rank - given.rank;
   TensorRef result{.data = given.data, .dtype = given.dtype, .rank = rank};
   for (int d = 0; d < rank; ++d) {
-    const Axis axis = tensor.axes[size_t(d)];
+    const Axis axis = d < int(tensor.axes.size()) ? tensor.axes[size_t(d)] : Axis::any;
     const bool repeats = d < missing || (given.shape[d - missing] == 1 && axis != Axis::any);
     result.shape[d] = repeats ? sizeAlong(axis, shape) : given.shape[d - missing];
     result.strides[d] = repeats ? 0 : given.strides[d - missing];

@@ -35,7 +35,7 @@ using Bounds = VisibleRange::Bounds;
 
 std::string nameOfBoth(const Variant &first, const Variant &second, const char *between) {
   for (const Variant *part : {&first, &second})
-    if (part->name.empty() && part->hasFunctions())
+    if (part->name.empty() && part->needsName())
       return "";
   return first.name + (first.name.empty() || second.name.empty() ? "" : between) + second.name;
 }
@@ -122,15 +122,23 @@ Status checkUnions(const Variant &first, const Variant &second) {
                                            std::to_string(kMaxKeySets) + " sets"};
 }
 
+/// Returns the products of both variants. The tensors of `second` have indices from `split` on.
+std::vector<ScoreProduct> productsOfBoth(const Variant &first, const Variant &second, size_t split) {
+  std::vector<ScoreProduct> products = first.products;
+  for (const ScoreProduct &product : second.products)
+    products.push_back({product.queries + split, product.keys + split});
+  return products;
+}
+
 Status eitherError(const std::string &problem) { return {ErrorCode::invalid_argument, "either: " + problem}; }
 
 /// Returns invalid_argument if a part of either() is not only a set of keys.
 Status checkPartOfUnion(const Variant &part) {
   const std::string name = "'" + part.name + "'";
-  if (part.mask || part.score || part.peak)
+  if (part.mask || part.score || part.peak || !part.products.empty())
     return eitherError(name +
-                       " has a mask, a score or a peak, which are no bands and ranges of keys; combine the union "
-                       "with a variant that has them");
+                       " has a mask, a score, a product or a peak, which are no bands and ranges of keys; combine the "
+                       "union with a variant that has them");
   if (part.bands.empty() && part.ranges.empty() && part.any_of.empty())
     return eitherError(name + " has no band and no range, so that it has all keys, and the union too");
   return {};
@@ -171,6 +179,13 @@ Interval checkedBounds(const std::string &function, const Bounds &bounds, Value 
 
 bool Variant::hasRanges() const {
   return !ranges.empty() || std::ranges::any_of(any_of, [](const KeySet &set) { return !set.ranges.empty(); });
+}
+
+int Variant::productDims() const {
+  int dims = 0;
+  for (const ScoreProduct &product : products)
+    dims += tensors[product.queries].last_dim;
+  return dims;
 }
 
 Value Variant::maskAt(const ScoreIndex &at, VariantViews tensors) const {
@@ -341,12 +356,28 @@ Variant maskTensor() {
   return variant;
 }
 
+Variant addedProduct(DType dtype, int dim, bool wants_gradient) {
+  const auto operand = [&](const char *name, Axis heads, Axis rows) {
+    return VariantTensor{.name = name,
+                         .dtype = dtype,
+                         .axes = {Axis::batch, heads, rows},
+                         .wants_gradient = wants_gradient,
+                         .broadcasts = heads == Axis::kv_heads,
+                         .last_dim = dim};
+  };
+  return {
+      .name = "added_product",
+      .tensors = {operand("q_added", Axis::heads, Axis::seqlen_q), operand("k_added", Axis::kv_heads, Axis::seqlen_k)},
+      .products = {{.queries = 0, .keys = 1}}};
+}
+
 Variant combine(Variant first, Variant second) {
   size_t split = first.tensors.size();
   KeySet common = {first.bands, first.ranges};
   append(common, {second.bands, second.ranges}, split);
   Variant variant{.name = nameOfBoth(first, second, "+"),
                   .tensors = tensorsOfBoth(first, second),
+                  .products = productsOfBoth(first, second, split),
                   .bands = std::move(common.bands),
                   .ranges = std::move(common.ranges),
                   .any_of = intersection(first, second, split)};

@@ -85,10 +85,10 @@ oracle::Rules Part::rules(VariantGradients &gradients) const {
   const bool fullBlocksSkipMask = attention.blocks && attention.problem.variant.mask;
   if (attention.variant)
     attention.variant->checked(attention.problem)
-        .add_rules(fullBlocksSkipMask ? masked : rules, {shape, variant, gradients});
+        .add_rules(fullBlocksSkipMask ? masked : rules, {shape, variant, gradients, attention.scale});
   rules.steps.insert(rules.steps.end(), masked.steps.begin(), masked.steps.end());
   if (attention.own_rules)
-    attention.own_rules(rules, {shape, variant, gradients});
+    attention.own_rules(rules, {shape, variant, gradients, attention.scale});
   if (attention.blocks)
     addBlocks(rules, *attention.blocks, std::move(masked), first_head / attention.shape.heads,
               first_head % attention.shape.heads);

@@ -87,6 +87,24 @@ CheckedVariant checkedMask() {
   return {maskTensor(), [](Rules &rules, const RuleInputs &in) { addMask(rules, in.shape, in.tensors[0]); }};
 }
 
+/// Returns the sums of the gradient of tensor `index`; null if there are none.
+static std::vector<double> *gradientOf(const Variant &variant, size_t index, std::span<std::vector<double>> gradients) {
+  const auto tensor = variant.tensors.begin() + static_cast<std::ptrdiff_t>(index);
+  const auto before = std::count_if(variant.tensors.begin(), tensor, [](auto &t) { return t.wants_gradient; });
+  return tensor->wants_gradient && !gradients.empty() ? &gradients[static_cast<size_t>(before)] : nullptr;
+}
+
+void addProducts(Rules &rules, const Variant &variant, const RuleInputs &in) {
+  for (const auto &[q, k] : variant.products)
+    addProduct(rules, in.shape, in.scale, {.dim = variant.tensors[q].last_dim, .q = in.tensors[q], .k = in.tensors[k]},
+               gradientOf(variant, q, in.gradients), gradientOf(variant, k, in.gradients));
+}
+
+CheckedVariant checkedAddedProduct(DType dtype, int dim) {
+  const Variant variant = addedProduct(dtype, dim);
+  return {variant, [=](Rules &rules, const RuleInputs &in) { addProducts(rules, variant, in); }};
+}
+
 CheckedVariant combine(CheckedVariant first, CheckedVariant second) {
   const std::vector<VariantTensor> &own = first.variant.tensors;
   const size_t tensors = own.size();
@@ -94,8 +112,8 @@ CheckedVariant combine(CheckedVariant first, CheckedVariant second) {
   auto add_rules = [=, addFirst = std::move(first.add_rules),
                     addSecond = std::move(second.add_rules)](Rules &rules, const RuleInputs &in) {
     const size_t gradients = in.gradients.empty() ? 0 : wanted;
-    addFirst(rules, {in.shape, in.tensors.first(tensors), in.gradients.first(gradients)});
-    addSecond(rules, {in.shape, in.tensors.subspan(tensors), in.gradients.subspan(gradients)});
+    addFirst(rules, {in.shape, in.tensors.first(tensors), in.gradients.first(gradients), in.scale});
+    addSecond(rules, {in.shape, in.tensors.subspan(tensors), in.gradients.subspan(gradients), in.scale});
   };
   return {tegula::combine(std::move(first.variant), std::move(second.variant)), std::move(add_rules)};
 }
@@ -120,6 +138,8 @@ std::vector<int64_t> shapeOf(const VariantTensor &tensor, const AttentionShape &
   std::vector<int64_t> sizes;
   for (Axis axis : tensor.axes)
     sizes.push_back(sizeAlong(axis, shape));
+  if (tensor.last_dim != 0)
+    sizes.push_back(tensor.last_dim);
   return sizes;
 }
 

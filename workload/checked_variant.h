@@ -21,6 +21,7 @@ struct RuleInputs {
   const oracle::Shape &shape;
   std::span<const std::vector<float>> tensors;   ///< As VariantArrays.
   std::span<std::vector<double>> gradients = {}; ///< Rules add to these VariantGradients, unless they are empty.
+  double scale = 1;                              ///< Factor on q k^T and on products.
 };
 
 /// A variant for kernels, and the same one for the oracle.
@@ -40,10 +41,14 @@ CheckedVariant checkedDocuments();
 CheckedVariant checkedKeyIntervals();
 CheckedVariant checkedBias(DType dtype);
 CheckedVariant checkedMask();
+CheckedVariant checkedAddedProduct(DType dtype, int dim);
 /// Pairs tegula::combine of both with the rules of both.
 CheckedVariant combine(CheckedVariant first, CheckedVariant second);
 /// Pairs tegula::either of both with the union of the rules of both.
 CheckedVariant either(CheckedVariant first, CheckedVariant second);
+
+/// Adds the products of a variant to the oracle's rules.
+void addProducts(oracle::Rules &rules, const Variant &variant, const RuleInputs &inputs);
 
 /// Returns the name that the oracle has for a diagonal.
 oracle::Corner cornerOf(Alignment alignment);

@@ -8,6 +8,7 @@ namespace tegula::tools {
 namespace {
 
 constexpr double kCap = 30;
+constexpr int kAddedDim = 64;
 constexpr int64_t kWindow = 1024, kGlobals = 64, kDocument = 2048;
 
 //===-- Which keys are visited ------------------------------------------------------------------------------------===//
@@ -56,6 +57,8 @@ constexpr NamedVariant kVariants[] = {
     {"key_intervals", [](const AttentionProblem &) { return checkedKeyIntervals(); }, documentKeys},
     {"bias", [](const AttentionProblem &problem) { return checkedBias(problem.dtype); }, allKeys},
     {"mask", [](const AttentionProblem &) { return checkedMask(); }, allKeys},
+    {"added_product", [](const AttentionProblem &problem) { return checkedAddedProduct(problem.dtype, kAddedDim); },
+     allKeys},
 };
 
 //===-- What their tensors hold -----------------------------------------------------------------------------------===//

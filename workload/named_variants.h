@@ -17,9 +17,9 @@ namespace tegula::tools {
 oracle::Corner cornerOf(const AttentionProblem &problem);
 
 /// softcap (30), alibi, sliding_window (causal, 1024 keys back), window_with_globals (the same window, or 64 global
-/// tokens), given_window, prefix_lm, documents, key_intervals, bias (for each head and batch) and mask (the same).
-/// tools/bench-rounds has some of them by the same names. They have the diagonal of the problem's causal mask, and
-/// top_left if there is none.
+/// tokens), given_window, prefix_lm, documents, key_intervals, bias (for each head and batch), mask (the same) and
+/// added_product. tools/bench-rounds has some of them by the same names. They have the diagonal of the problem's
+/// causal mask, and top_left if there is none.
 struct NamedVariant {
   std::string_view name;
   /// The variant for a problem, of which only the element type and the mask count.

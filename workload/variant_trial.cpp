@@ -45,7 +45,7 @@ Status refused(const std::string &problem) { return {ErrorCode::invalid_argument
 Status checkTensor(const VariantTensor &tensor, const VariantValues &given, const AttentionShape &shape) {
   std::vector<int64_t> expected = tools::shapeOf(tensor, shape);
   const bool hasRank = given.shape.size() == expected.size();
-  for (size_t axis = 0; hasRank && axis < expected.size(); ++axis)
+  for (size_t axis = 0; hasRank && axis < tensor.axes.size(); ++axis)
     if (tensor.axes[axis] == Axis::any)
       expected[axis] = given.shape[axis];
   int64_t elements = 1;
@@ -82,6 +82,7 @@ Expected<AttentionCase> caseOf(const VariantTrial &trial) {
   };
   attention.own_rules = [&trial](oracle::Rules &rules, const tools::RuleInputs &inputs) {
     addRules(rules, trial.plain, inputs.gradients);
+    addProducts(rules, trial.problem.variant, inputs);
   };
   return attention;
 }

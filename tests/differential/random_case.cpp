@@ -31,10 +31,13 @@ int randomBlock(Random &random, int most) {
                             : std::min(most, chance(random, 10) ? int(1 + below(random, 40)) : pick(random, blocks));
 }
 
+/// Returns the last dimensions of the products of the variant.
+int64_t addedDims(const Case &c) { return makeVariant(c.variant, c.dtype).productDims(); }
+
 int largestBlock(const Case &c, bool on_gpu) {
   if (!on_gpu)
     return 96;
-  int64_t row_bytes = std::max(c.shape.head_dim, c.shape.value_dim) * int64_t(sizeOf(c.dtype));
+  int64_t row_bytes = std::max(c.shape.head_dim + addedDims(c), c.shape.value_dim) * int64_t(sizeOf(c.dtype));
   return row_bytes <= 256 ? 96 : row_bytes <= 512 ? 64 : 32;
 }
 
@@ -133,7 +136,7 @@ Case randomPlan(Random &random, bool on_gpu) {
   c.sinks = c.algorithm == Algorithm::flash2 && chance(random, 25);
   c.diagonal_offset = chance(random, 25);
   c.contain_nonfinite = c.algorithm == Algorithm::flash2 && chance(random, 10);
-  c.shape.head_dim = randomDim(random);
+  c.shape.head_dim = std::min(randomDim(random), 256 - addedDims(c));
   c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : randomDim(random);
   int most = largestBlock(c, on_gpu);
   c.schedule = {.block_m = randomBlock(random, most), .block_n = randomBlock(random, most)};
@@ -150,7 +153,9 @@ Case randomPlan(Random &random, const ShippedSchedule &shipped) {
   c.backward = false;
   c.causal = Causal(below(random, 3));
   c.variant = randomVariant(random, c.causal);
-  c.shape.head_dim = dim(problem.head_dim);
+  while (addedDims(c) >= problem.head_dim)
+    c.variant = randomVariant(random, c.causal);
+  c.shape.head_dim = dim(problem.head_dim - int(addedDims(c)));
   c.shape.value_dim = chance(random, 70) ? c.shape.head_dim : dim(problem.value_dim);
   c.schedule = shipped.schedule;
   if (chance(random, 20))

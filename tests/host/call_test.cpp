@@ -149,6 +149,33 @@ TEST(Call, TakesTheDiagonalAndTheWindowFromEachCall) {
   EXPECT_EQ(seen({-1, -1, 0}), "xxxxxx xxxxxx ");
 }
 
+TEST(Call, AddsAProductToTheScores) {
+  tegula_attention_problem added = problem();
+  added.backward = 0;
+  added.product_dim = 8;
+  std::vector<float> q(2 * 16), k(3 * 16), v(3 * 16), o(2 * 16), lse(2), more_q(2 * 8), more_k(3 * 8);
+  more_q[8] = 2; // Of query 1.
+  more_k[8] = 3; // Of key 1.
+  auto args = make<tegula_forward_args>();
+  args.q = tensor(q.data(), TEGULA_F32, {1, 1, 2, 16});
+  args.k = tensor(k.data(), TEGULA_F32, {1, 1, 3, 16});
+  args.v = tensor(v.data(), TEGULA_F32, {1, 1, 3, 16});
+  args.o = tensor(o.data(), TEGULA_F32, {1, 1, 2, 16});
+  args.lse = tensor(lse.data(), TEGULA_F32, {1, 1, 2});
+  args.scale = 0.5F;
+  tegula_tensor operands[] = {tensor(more_q.data(), TEGULA_F32, {1, 1, 2, 8}),
+                              tensor(more_k.data(), TEGULA_F32, {1, 1, 3, 8})};
+  args.variant_tensors = operands;
+  args.variant_tensor_count = 2;
+  const Context context = makeContext();
+  ASSERT_TRUE(isOk(context.forward(added, args)));
+  EXPECT_NEAR(lse[0], std::log(3), 1e-6);
+  EXPECT_NEAR(lse[1], std::log(2 + std::exp(3)), 1e-5);
+  added.product_dim = 4;
+  EXPECT_EQ(context.forward(added, args).message.substr(0, 78),
+            "argument 'q_added.last_dim': it is 4; it must be a multiple of 8 from 8 to 256");
+}
+
 TEST(Call, TakesAnIntervalOfKeysForEachQuery) {
   tegula_attention_problem intervals = problem();
   intervals.backward = 0;

@@ -59,7 +59,7 @@ TEST(Variants, Combinations) {
   for (const char *name :
        {"softcap+alibi_br", "bias+softcap", "softcap+bias", "window_br+documents", "documents+prefix_br",
         "ids+documents+softcap", "prefix_tl+softcap+bias", "alibi_tl+window_tl+documents+bias", "mask+window_br",
-        "bias_f32+softcap", "mask+ids+alibi_tl"})
+        "bias_f32+softcap", "mask+ids+alibi_tl", "product+softcap", "bias+product", "window_br+product_64+alibi_br"})
     runAllLengths(caseOf(name));
 }
 

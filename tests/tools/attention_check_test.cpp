@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 namespace tegula::tools {
@@ -33,9 +35,11 @@ VariantArrays variantArrays(const AttentionCase &attention) {
   const AttentionShape &s = attention.shape;
   VariantArrays arrays;
   for (const VariantTensor &tensor : attention.problem.variant.tensors) {
-    arrays.push_back(attention.variant_values(tensor.name, shapeOf(tensor, s)));
+    const std::vector<int64_t> shape = shapeOf(tensor, s);
+    arrays.push_back(attention.variant_values(tensor.name, shape));
     if (arrays.back().empty())
-      arrays.back() = oracle::normalNumbers(s.batch * s.heads * s.seqlen_q * s.seqlen_k, f32, 3);
+      arrays.back() =
+          oracle::normalNumbers(std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies()), f32, 3);
   }
   return arrays;
 }
@@ -52,7 +56,7 @@ AttentionArrays exactArrays(const AttentionCase &attention) {
     if (attention.problem.variant.tensors[n].wants_gradient)
       tensorGradients.emplace_back(tensors[n].size());
   if (attention.variant)
-    attention.variant->checked(attention.problem).add_rules(rules, {shape, tensors, tensorGradients});
+    attention.variant->checked(attention.problem).add_rules(rules, {shape, tensors, tensorGradients, attention.scale});
   oracle::Inputs inputs = oracle::makeInputs(shape, attention.scale, f32, oracle::Family::normal, 1);
   std::vector<float> d_o = oracle::normalNumbers(shape.sizeO(), f32, 2);
   oracle::Outputs outputs = oracle::forward(shape, rules, attention.scale, inputs);

@@ -11,7 +11,7 @@ from command_line import TARGET, CommandLineTest
 from npy import read_npy
 
 VARIANTS = ["softcap", "alibi", "sliding_window", "window_with_globals", "given_window", "prefix_lm",
-            "documents", "key_intervals", "bias", "mask"]
+            "documents", "key_intervals", "bias", "mask", "added_product"]
 SMALL = "--batch 2 --heads 4 --kv-heads 2 --seqlen-q 17 --seqlen-k 33 --head-dim 16".split()
 
 

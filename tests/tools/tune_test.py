@@ -118,11 +118,11 @@ class TuneTest(CommandLineTest):
 
     def test_every_variant_can_be_tuned_forward_and_backward(self):
         for variant in ("softcap", "alibi", "sliding_window", "window_with_globals", "given_window", "prefix_lm", "documents",
-                        "key_intervals", "bias", "mask"):
+                        "key_intervals", "bias", "mask", "added_product"):
             for backward in [], ["--backward"]:
                 with self.subTest(variant=variant, backward=backward):
                     self.tune("--variant", variant, *backward)
-        self.assertEqual(len(self.records()), 20)
+        self.assertEqual(len(self.records()), 22)
         for record in self.records():
             self.assertLessEqual(record["candidates"][record["best"]]["error_ratio"], 2)
 

@@ -94,6 +94,15 @@ void addSoftcap(Rules &rules, double cap);
 void addAlibi(Rules &rules, const Shape &shape, std::vector<float> slopes, Corner corner);
 /// Adds a bias [batch, heads, seqlen_q, seqlen_k]. `gradient` is null, or has the same size and receives sums.
 void addBias(Rules &rules, const Shape &shape, std::vector<float> bias, std::vector<double> *gradient);
+/// The operands of a product, q [batch, heads, seqlen_q, dim] and k [batch, kv_heads, seqlen_k, dim].
+struct Product {
+  int64_t dim = 0;
+  std::vector<float> q, k;
+};
+/// Adds scale q k^T to the scores, before all steps. `dq` and `dk` are null, or have the sizes of q and k and receive
+/// sums.
+void addProduct(Rules &rules, const Shape &shape, double scale, Product product, std::vector<double> *dq,
+                std::vector<double> *dk);
 /// Adds a mask [batch, heads, seqlen_q, seqlen_k]: a query sees a key where it is not 0.
 void addMask(Rules &rules, const Shape &shape, std::vector<float> mask);
 

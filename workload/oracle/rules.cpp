@@ -121,6 +121,34 @@ void addBias(Rules &rules, const Shape &shape, std::vector<float> bias, std::vec
                          }});
 }
 
+void addProduct(Rules &rules, const Shape &shape, double scale, Product product, std::vector<double> *dq,
+                std::vector<double> *dk) {
+  const int64_t dim = product.dim, group = shape.heads / std::max<int64_t>(shape.kv_heads, 1);
+  auto rowOfQ = [=](const Position &p) {
+    return static_cast<size_t>(((p.batch * shape.heads + p.head) * shape.seqlen_q + p.query) * dim);
+  };
+  auto rowOfK = [=](const Position &p) {
+    return static_cast<size_t>(((p.batch * shape.kv_heads + p.head / group) * shape.seqlen_k + p.key) * dim);
+  };
+  auto shared = std::make_shared<Product>(std::move(product));
+  auto forward = [=](auto s, const Position &p) {
+    decltype(s) sum = 0;
+    for (size_t c = 0; c < static_cast<size_t>(dim); ++c)
+      sum += decltype(s)(shared->q[rowOfQ(p) + c]) * decltype(s)(shared->k[rowOfK(p) + c]);
+    return s + decltype(s)(scale) * sum;
+  };
+  auto backward = [=](double, const Position &p, double gradient) {
+    for (size_t c = 0; c < static_cast<size_t>(dim); ++c) {
+      if (dq)
+        (*dq)[rowOfQ(p) + c] += scale * gradient * shared->k[rowOfK(p) + c];
+      if (dk)
+        (*dk)[rowOfK(p) + c] += scale * gradient * shared->q[rowOfQ(p) + c];
+    }
+    return gradient;
+  };
+  rules.steps.insert(rules.steps.begin(), {forward, backward}); // All modifications get the sum.
+}
+
 void addMask(Rules &rules, const Shape &shape, std::vector<float> mask) {
   auto place = placeIn(shape);
   auto shared = std::make_shared<std::vector<float>>(std::move(mask));

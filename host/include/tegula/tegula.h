@@ -259,6 +259,13 @@ typedef struct tegula_attention_problem {
    * tensors appears once, in `variants` or in a set. The tensors of the sets follow those of `variants`. Kernels skip
    * tiles in which no set has keys. */
   tegula_key_set any_of[4];
+  /* Not 0: scores are scale * (q k^T + q_added k_added^T), as with the rotary part of multi-head latent attention. It is
+   * the last dimension of both: a multiple of 8; head_dim + product_dim is at most 256. q_added: [batch, heads,
+   * seqlen_q, product_dim]; k_added: [batch, kv_heads, seqlen_k, product_dim], or 1 for kv_heads; of type `dtype`. They
+   * are the last two of variant_tensors, and the f32 tensors dq_added and dk_added, which do not repeat, are the last two
+   * of variant_gradients. */
+  int32_t product_dim;
+  int32_t constant_product; /* Not 0: the backward pass takes q_added and k_added as constant. */
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */

@@ -69,9 +69,18 @@ struct VariantTensor {
   /// Each score reads an element of its own, so that the gradient of an element has one addend.
   bool read_once = false;
   /// A call may pass a tensor that repeats to `axes`, as in NumPy: the first dimensions may be missing, and a size may
-  /// be
-  /// 1. Kernels get it with all dimensions and with strides of 0. Its gradient has no such freedom.
+  /// be 1. Kernels get it with all dimensions and with strides of 0. Its gradient has no such freedom.
   bool broadcasts = false;
+  int last_dim = 0; ///< The size of one more, last dimension; 0 if there is none.
+
+  int rank() const { return static_cast<int>(axes.size()) + (last_dim != 0 ? 1 : 0); }
+};
+
+/// A product that is added to q k^T before the scale: scores are scale * (q k^T + the sum of all products). Its
+/// operands are tensors of the variant, whose elements have the type of q. Their last dimensions are equal.
+struct ScoreProduct {
+  size_t queries = 0; ///< The index in Variant::tensors of [batch, heads, seqlen_q, last_dim].
+  size_t keys = 0;    ///< The index of [batch, kv_heads, seqlen_k, last_dim].
 };
 
 /// The views of Variant::tensors, in the same order.
@@ -194,6 +203,7 @@ struct Variant {
   /// Name that stands for the functions where variants are told apart (problemClass). Give each variant its own.
   std::string name;
   std::vector<VariantTensor> tensors = {};
+  std::vector<ScoreProduct> products = {}; ///< Products that are added to q k^T.
   /// Bands. A query sees only keys that lie in every band and in every range.
   std::vector<Band> bands = {};
   /// Ranges; see `bands`.
@@ -205,8 +215,8 @@ struct Variant {
   /// where a score does not exist. If empty, all scores exist.
   VariantFunction<variant_details::MaskRule, Value, const ScoreIndex &, VariantViews> mask = {};
   /// Takes `(Value score, const ScoreIndex &at, VariantViews tensors)` and returns the score that goes into the
-  /// softmax, from scale * q k^T: floats of shape [rows, keys], or that repeat to it. Each score depends on that score
-  /// alone, not on others of the tile. If empty, scores are unchanged.
+  /// softmax, from scale * (q k^T + products): floats of shape [rows, keys], or that repeat to it. Each score depends
+  /// on that score alone, not on others of the tile. If empty, scores are unchanged.
   VariantFunction<variant_details::ScoreRule, Value, Value, const ScoreIndex &, VariantViews> score = {};
   /// Diagonal from which scores fall with the distance. The forward kernel visits it first, so that a row's largest
   /// score comes early, and rescaling and the recompute path stay rare. It is only an order: results differ by
@@ -217,7 +227,10 @@ struct Variant {
 
   /// Returns true if the variant has ranges, of its own or in a set of its union.
   bool hasRanges() const;
-  bool hasFunctions() const { return score || mask || hasRanges(); }
+  /// Returns true if it has more than numbers, which only a name tells apart.
+  bool needsName() const { return score || mask || hasRanges() || !products.empty(); }
+  /// Returns the sum of the last dimensions of all products.
+  int productDims() const;
 
   // Kernels call the functions by these members. If a function returns what it must not, it is an error of the program
   // at the line that made the result. It names the variant and the function. A score that combines scores of a tile is
@@ -285,6 +298,13 @@ Variant additiveBias(DType dtype, bool wants_gradient = true);
 /// hides scores that are NaN, too, as no bias does. With BlockMask::Source::computed, kernels skip tiles that it hides
 /// whole.
 Variant maskTensor();
+
+/// Returns the variant whose scores are scale * (q k^T + q_added k_added^T), such as the rotary part of multi-head
+/// latent attention (DeepSeek-V2, section 2.1). `q_added` is [batch, heads, seqlen_q, dim]. `k_added` is [batch,
+/// kv_heads, seqlen_k, dim], or repeats to this shape (VariantTensor::broadcasts): [batch, 1, seqlen_k, dim] is one for
+/// all heads. Both have the element type `dtype`, which is that of q. Their gradients are added to `dq_added` and
+/// `dk_added`, which are f32 and do not repeat. `dim` is a multiple of 8, and head_dim + dim is at most 256.
+Variant addedProduct(DType dtype, int dim, bool wants_gradient = true);
 
 /// Returns both variants in one: a query sees the keys that both let it see, and the score goes through `first`, then
 /// `second`. Their tensors must have different names, and their peaks one diagonal. The name joins both names with a

@@ -163,7 +163,7 @@ Tensors makeTensors(const Case &c) {
             .dq = output(q),
             .dk = output(k),
             .dv = output(v),
-            .variant = makeRun(c.variant, s, c.dtype, c.layout, c.poison, c.seed, c.slope),
+            .variant = makeRun(c.variant, s, c.dtype, c.layout, c.poison, c.seed, c.slope, c.scale()),
             .inputs = std::move(in),
             .upstream = std::move(upstream)};
   if (c.lse_gradient) {

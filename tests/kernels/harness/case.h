@@ -69,8 +69,9 @@ Expected<AttentionPlan> planFor(const Case &c);
 Status launch(const Case &c, Tensors &tensors);
 
 struct NamedError {
-  /// "o", "lse", "dq", "dk", "dv", "dbias" or "d_sinks". "dv of softmax" is dv, compared with another plain formula.
-  std::string_view name;
+  /// "o", "lse", "dq", "dk", "dv", "d_sinks", or "d" and the name of a variant's tensor. "dv of softmax" is dv,
+  /// compared with another plain formula.
+  std::string name;
   oracle::Error error;
 };
 

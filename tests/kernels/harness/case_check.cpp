@@ -28,7 +28,7 @@ Exact exactResults(const Case &c, const Tensors &t) {
 
 std::vector<NamedError> measureKernels(const Case &c, const Tensors &t, const Exact &exact) {
   std::vector<NamedError> errors;
-  auto add = [&](std::string_view name, const TestTensor &tensor, const std::vector<double> &numbers, DType dtype) {
+  auto add = [&](const std::string &name, const TestTensor &tensor, const std::vector<double> &numbers, DType dtype) {
     errors.push_back({name, oracle::measure(tensor.numbers(), numbers, dtype)});
   };
   add("o", t.o, exact.outputs.o, c.dtype);
@@ -40,8 +40,8 @@ std::vector<NamedError> measureKernels(const Case &c, const Tensors &t, const Ex
   add("dv", t.dv, exact.gradients.dv, c.dtype);
   add("dv of softmax", t.dv, exact.gradients.dv, c.dtype);
   errors.back().error.lse = exact.lse_rounding_in_dv;
-  if (t.variant.exact_bias)
-    add("dbias", t.variant.gradients[0], *t.variant.exact_bias, c.dtype);
+  for (size_t n = 0; n < t.variant.gradients.size(); ++n)
+    add(t.variant.gradient_names[n], t.variant.gradients[n], (*t.variant.exact_gradients)[n], c.dtype);
   if (c.sinks)
     add("d_sinks", t.d_sinks, exact.gradients.d_sinks, c.dtype);
   return errors;
@@ -53,16 +53,16 @@ std::vector<double> plainErrors(const Case &c, const Tensors &t, const Exact &ex
   std::vector<double> errors = {plainError(outputs.o, exact.outputs.o), plainError(outputs.lse, exact.outputs.lse)};
   if (!c.backward)
     return errors;
-  if (t.variant.plain_bias)
-    std::fill(t.variant.plain_bias->begin(), t.variant.plain_bias->end(), 0);
+  for (std::vector<double> &gradient : *t.variant.plain_gradients)
+    std::fill(gradient.begin(), gradient.end(), 0);
   oracle::PlainGradients gradients =
       plainBackward(c.shape, t.variant.plain, c.scale(), t.inputs, t.upstream, c.dtype, run, t.upstream_lse);
   errors.push_back(plainError(gradients.dq, exact.gradients.dq));
   errors.push_back(plainError(gradients.dk, exact.gradients.dk));
   errors.push_back(plainError(gradients.dv, exact.gradients.dv));
   errors.push_back(plainError(gradients.dv_of_softmax, exact.gradients.dv));
-  if (t.variant.plain_bias)
-    errors.push_back(plainError(*t.variant.plain_bias, *t.variant.exact_bias));
+  for (size_t n = 0; n < t.variant.gradients.size(); ++n)
+    errors.push_back(plainError((*t.variant.plain_gradients)[n], (*t.variant.exact_gradients)[n]));
   if (c.sinks)
     errors.push_back(plainError(gradients.d_sinks, exact.gradients.d_sinks));
   return errors;

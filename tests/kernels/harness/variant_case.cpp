@@ -23,6 +23,7 @@ constexpr double kCap = 2.5;
 constexpr int64_t kLeft = 9, kRight = 4;
 
 constexpr int64_t kGlobals = 6;
+constexpr int kAddedDim = 24, kLargeAddedDim = 64;
 /// The distance of a step in the scores.
 constexpr int64_t kStep = 16;
 /// A band that lies before the diagonal and does not touch it.
@@ -32,7 +33,8 @@ constexpr std::string_view kParts[] = {"softcap",    "alibi_tl",        "alibi_b
                                        "prefix_tl",  "prefix_br",       "documents",       "ids",        "bias",
                                        "bias_large", "bias_mask",       "bias_causal",     "bias_f32",   "mask",
                                        "global_tl",  "global_br",       "windows_tl",      "windows_br", "either_tl",
-                                       "either_br",  "given_window_tl", "given_window_br", "intervals",  "step"};
+                                       "either_br",  "given_window_tl", "given_window_br", "intervals",  "step",
+                                       "product",    "product_64"};
 
 float largestNumber(DType dtype) {
   return dtype == f16 ? 65504.0f : dtype == bf16 ? 0x1.fep127f : std::numeric_limits<float>::max();
@@ -53,6 +55,8 @@ struct Values {
     return numbers;
   }
 
+  /// Returns true if the keys of a product are the same for all heads.
+  bool hasSharedKeys() const { return seed % 2 == 0; }
   std::vector<float> slopes() const;
   std::vector<float> largeBias() const;
   std::vector<float> biasMask() const;
@@ -60,6 +64,7 @@ struct Values {
   std::vector<float> mask() const;
   std::vector<float> windowBounds(uint64_t salt) const;
   std::vector<float> intervalBounds(int32_t limit, uint64_t salt) const;
+  VariantArrays operands(int dim) const;
   VariantArrays documents() const;
   VariantArrays documentsAndPrefixes() const;
   VariantArrays of(std::string_view part) const;
@@ -154,6 +159,16 @@ std::vector<float> Values::intervalBounds(int32_t limit, uint64_t salt) const {
   return bounds;
 }
 
+/// Returns the operands of a product. Some have the same keys for all heads.
+VariantArrays Values::operands(int dim) const {
+  const int64_t head = shape.seqlen_k * dim;
+  VariantArrays arrays = {oracle::normalNumbers(shape.batch * shape.heads * shape.seqlen_q * dim, dtype, seed + 18),
+                          oracle::normalNumbers(shape.batch * shape.kv_heads * head, dtype, seed + 19)};
+  for (int64_t n = 0; hasSharedKeys() && n < shape.batch * shape.kv_heads; ++n)
+    std::copy_n(arrays[1].begin() + n / shape.kv_heads * shape.kv_heads * head, head, arrays[1].begin() + n * head);
+  return arrays;
+}
+
 VariantArrays Values::of(std::string_view part) const {
   if (part.starts_with("alibi"))
     return {slopes()};
@@ -167,6 +182,8 @@ VariantArrays Values::of(std::string_view part) const {
     return {floats(integers(shape.batch * shape.seqlen_q, 4)), floats(integers(shape.batch * shape.seqlen_k, 4))};
   if (part == "bias")
     return {oracle::normalNumbers(shape.sizeScores(), dtype, seed + 17)};
+  if (part.starts_with("product"))
+    return operands(part == "product" ? kAddedDim : kLargeAddedDim);
   if (part == "bias_f32")
     return {oracle::normalNumbers(shape.sizeScores(), f32, seed + 17)};
   if (part == "mask")
@@ -265,6 +282,8 @@ CheckedVariant partOf(std::string_view part, DType dtype) {
     return tools::checkedBias(part == "bias_f32" ? f32 : dtype);
   if (part == "mask")
     return tools::checkedMask();
+  if (part.starts_with("product"))
+    return tools::checkedAddedProduct(dtype, part == "product" ? kAddedDim : kLargeAddedDim);
   return {{.name = std::string(part)}, [](oracle::Rules &, const tools::RuleInputs &) {}};
 }
 
@@ -318,6 +337,17 @@ Repeated repeated(std::vector<float> &values, const std::vector<int64_t> &full, 
   return result;
 }
 
+/// Returns [batch, 1, rows, columns], of which `values` are a repetition.
+Repeated ofFirstHead(const std::vector<float> &values, const std::vector<int64_t> &full) {
+  Repeated result{.shape = {full[0], 1, full[2], full[3]}, .numbers = {}};
+  const int64_t head = full[2] * full[3];
+  for (int64_t batch = 0; batch < full[0]; ++batch) {
+    const auto first = values.begin() + batch * full[1] * head;
+    result.numbers.insert(result.numbers.end(), first, first + head);
+  }
+  return result;
+}
+
 std::vector<TensorRef> refsOf(const std::vector<TestTensor> &tensors) {
   std::vector<TensorRef> refs;
   for (const TestTensor &tensor : tensors)
@@ -360,7 +390,7 @@ std::vector<TensorRef> VariantRun::tensorRefs() const { return refsOf(tensors); 
 std::vector<TensorRef> VariantRun::gradientRefs() const { return refsOf(gradients); }
 
 VariantRun makeRun(std::string_view name, const Shape &shape, DType dtype, Layout layout, Poison poison, uint64_t seed,
-                   double slope) {
+                   double slope, double scale) {
   const CheckedVariant checked = checkedVariant(name, dtype);
   VariantArrays values;
   std::vector<bool> repeats; // For each tensor.
@@ -371,22 +401,27 @@ VariantRun makeRun(std::string_view name, const Shape &shape, DType dtype, Layou
                         part.starts_with("given_window"));
     }
   VariantRun run;
+  run.exact_gradients = std::make_shared<tools::VariantGradients>();
+  run.plain_gradients = std::make_shared<tools::VariantGradients>();
   for (size_t n = 0; n < values.size(); ++n) {
     const VariantTensor &tensor = checked.variant.tensors[n];
     const std::vector<int64_t> sizes = tools::shapeOf(tensor, tools::attentionShape(shape));
-    const Repeated given = repeats[n] ? repeated(values[n], sizes, tensor.axes.back() == Axis::up_to_seqlen_k, seed + n)
-                                      : Repeated{sizes, values[n]};
+    const bool isShared = tensor.name == "k_added" && Values{shape, dtype, seed, slope}.hasSharedKeys();
+    const Repeated given = isShared ? ofFirstHead(values[n], sizes)
+                           : repeats[n]
+                               ? repeated(values[n], sizes, tensor.axes.back() == Axis::up_to_seqlen_k, seed + n)
+                               : Repeated{sizes, values[n]};
     run.tensors.emplace_back(tensor.dtype, given.shape, layout, poison, given.numbers);
     if (!tensor.wants_gradient)
       continue;
     run.gradients.emplace_back(f32, sizes, layout, poison);
     run.gradients.back().fill(0);
-    run.exact_bias = std::make_shared<std::vector<double>>(values[n].size());
-    run.plain_bias = std::make_shared<std::vector<double>>(values[n].size());
+    run.gradient_names.push_back("d" + tensor.name);
+    run.exact_gradients->emplace_back(values[n].size());
+    run.plain_gradients->emplace_back(values[n].size());
   }
-  const size_t gradients = run.gradients.size();
-  checked.add_rules(run.exact, {shape, values, {run.exact_bias.get(), gradients}});
-  checked.add_rules(run.plain, {shape, values, {run.plain_bias.get(), gradients}});
+  checked.add_rules(run.exact, {shape, values, *run.exact_gradients, scale});
+  checked.add_rules(run.plain, {shape, values, *run.plain_gradients, scale});
   return run;
 }
 

@@ -5,6 +5,7 @@
 #include "oracle/oracle.h"
 #include "support/test_tensor.h"
 #include "tegula/attention.h"
+#include "workload/checked_variant.h"
 
 #include <memory>
 #include <string>
@@ -28,17 +29,19 @@ Variant makeVariant(std::string_view name, DType dtype);
 
 /// The tensors of one launch of a variant, and the rules for the results that it should compute.
 struct VariantRun {
-  std::vector<TestTensor> tensors;   ///< In the order of Variant::tensors.
-  std::vector<TestTensor> gradients; ///< f32, zero at first; one for each tensor with a gradient.
-  oracle::Rules exact, plain;        ///< Add the bias's gradient to exact_bias and plain_bias.
-  std::shared_ptr<std::vector<double>> exact_bias, plain_bias;
+  std::vector<TestTensor> tensors;         ///< In the order of Variant::tensors.
+  std::vector<TestTensor> gradients;       ///< f32, zero at first; one for each tensor with a gradient.
+  std::vector<std::string> gradient_names; ///< Names of `gradients`.
+  oracle::Rules exact, plain;              ///< Add gradients to exact_gradients and plain_gradients.
+  std::shared_ptr<tools::VariantGradients> exact_gradients, plain_gradients;
 
   std::vector<TensorRef> tensorRefs() const;
   std::vector<TensorRef> gradientRefs() const;
 };
 
-/// Makes the tensors and rules of the variant `name`. `slope` is Case::slope.
+/// Makes the tensors and rules of the variant `name`. `slope` is Case::slope. `scale` is that of
+/// products.
 VariantRun makeRun(std::string_view name, const oracle::Shape &shape, DType dtype, Layout layout, Poison poison,
-                   uint64_t seed, double slope = 0);
+                   uint64_t seed, double slope = 0, double scale = 1);
 
 } // namespace tegula::testing

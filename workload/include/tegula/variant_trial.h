@@ -37,7 +37,7 @@ private:
   bool in_f32_;
 };
 
-/// The definition of a variant for one score at a time. It runs on the host, in double precision.
+/// The definition of a variant for one score at a time, besides its products. It runs on the host, in double precision.
 struct PlainVariant {
   /// Returns true if the score exists. Empty: all scores exist that the causal mask of the problem does not hide.
   std::function<bool(const ScorePosition &)> sees = {};
