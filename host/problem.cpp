@@ -101,7 +101,7 @@ Variant variantOf(const tegula_attention_problem &problem, const tegula_key_set 
   return all;
 }
 
-/// Returns the problem's variants and its union, all in one.
+/// Returns the problem's variants, its union and its text, all in one.
 Variant variantOf(const tegula_attention_problem &problem) {
   Variant any;
   for (const tegula_key_set &set : problem.any_of)
@@ -109,12 +109,13 @@ Variant variantOf(const tegula_attention_problem &problem) {
       Variant keys = variantOf(problem, set);
       any = any.name.empty() ? std::move(keys) : either(std::move(any), std::move(keys));
     }
-  return combine(variantOf(problem, {.variants = problem.variants,
-                                     .reserved = 0,
-                                     .window_left = problem.window_left,
-                                     .window_right = problem.window_right,
-                                     .global_tokens = 0}),
-                 std::move(any));
+  Variant all = combine(variantOf(problem, {.variants = problem.variants,
+                                            .reserved = 0,
+                                            .window_left = problem.window_left,
+                                            .window_right = problem.window_right,
+                                            .global_tokens = 0}),
+                        std::move(any));
+  return problem.variant_text != nullptr ? combine(std::move(all), variantFromText(problem.variant_text)) : all;
 }
 
 /// Checks one set of the union. `taken` are the variants with tensors that come before it.

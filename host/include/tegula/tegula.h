@@ -212,8 +212,7 @@ typedef struct tegula_key_set {
 /* The tiles of scores that kernels need not visit, besides those that the causal mask, the window and the documents
  * hide. COMPUTED: a kernel evaluates all conditions, and lists the tiles in which scores exist. GIVEN: each call brings
  * lists of blocks, as FlexAttention's BlockMask has them. A score then exists if its block is listed as full, or as
- * partial while the prefix of TEGULA_PREFIX_LM lets it exist; the causal mask, the window and the documents hold in both.
- */
+ * partial while TEGULA_MASK and the mask of `variant_text` let it exist. Everything else that hides keys holds in both. */
 enum { TEGULA_BLOCK_MASK_NONE = 0, TEGULA_BLOCK_MASK_COMPUTED = 1, TEGULA_BLOCK_MASK_GIVEN = 2 };
 
 /* The computation of a plan. Everything else belongs to each call: no shape, stride or scale compiles anything. */
@@ -259,6 +258,10 @@ typedef struct tegula_attention_problem {
    * tensors appears once, in `variants` or in a set. The tensors of the sets follow those of `variants`. Kernels skip
    * tiles in which no set has keys. */
   tegula_key_set any_of[4];
+  /* NULL, or the score and mask functions of a variant of your own, as text (docs/kernels.md). They apply after
+   * `variants`, and their tensors follow those of `variants` and `any_of`. The mask skips tiles only with `block_mask`.
+   * The text is needed during the call only. */
+  const char *variant_text;
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */
@@ -320,7 +323,7 @@ typedef struct tegula_backward_args {
   tegula_tensor dq, dk, dv; /* Written. */
   const tegula_tensor *variant_tensors;
   size_t variant_tensor_count;
-  const tegula_tensor *variant_gradients; /* f32, added to; one for the bias, if there is one. */
+  const tegula_tensor *variant_gradients; /* f32, added to: the bias's, then variant_text's. */
   size_t variant_gradient_count;
   void *workspace;
   int64_t workspace_bytes;
