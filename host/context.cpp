@@ -8,6 +8,7 @@
 #include "tegula/worker_compiler.h"
 
 #include <mutex>
+#include <utility>
 
 namespace tegula {
 namespace {
@@ -82,15 +83,15 @@ ArtifactCacheOptions cacheOptions(const tegula_context_options &options) {
 /// positive unchanged; the check of the problem reports it.
 int64_t lengthClass(int64_t length) { return length > 0 ? shapeClass({.seqlen_k = length}).seqlen_k : length; }
 
-/// Returns the bytes of the fields. The structure has no gaps, whose bytes could differ between equal problems.
-ProblemKey keyOf(const tegula_attention_problem &problem) {
+/// Returns the bytes of the fields, and the text instead of its address. The structure has no gaps, whose bytes could
+/// differ between equal problems.
+ProblemKey keyOf(tegula_attention_problem problem) {
   static_assert(sizeof(tegula_attention_problem) ==
-                        22 * sizeof(int32_t) + 6 * sizeof(int64_t) + 4 * sizeof(tegula_key_set) &&
+                        22 * sizeof(int32_t) + 6 * sizeof(int64_t) + 4 * sizeof(tegula_key_set) + sizeof(char *) &&
                     sizeof(tegula_key_set) == 2 * sizeof(int32_t) + 3 * sizeof(int64_t),
                 "there are no gaps");
-  ProblemKey key;
-  std::memcpy(key.data(), &problem, key.size());
-  return key;
+  const char *text = std::exchange(problem.variant_text, nullptr);
+  return std::string(reinterpret_cast<const char *>(&problem), sizeof problem) + orEmpty(text);
 }
 
 } // namespace

@@ -7,23 +7,16 @@
 #include "tegula/kernel_cache.h"
 #include "tegula/tuned_schedules.h"
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <shared_mutex>
-#include <string_view>
+#include <string>
 #include <unordered_map>
 
 namespace tegula {
 
-/// The key of a problem: its fields, each always in the same bytes.
-using ProblemKey = std::array<char, sizeof(tegula_attention_problem)>;
-
-struct ProblemKeyHash {
-  size_t operator()(const ProblemKey &key) const noexcept {
-    return std::hash<std::string_view>()({key.data(), key.size()});
-  }
-};
+/// The key of a problem: its fields, each always in the same bytes, then its text.
+using ProblemKey = std::string;
 
 /// The implementation of a tegula_context. Plans keep it alive.
 class HostContext {
@@ -57,7 +50,7 @@ private:
   TunedSchedules tuned_; ///< Constant once the context is made.
 
   mutable std::shared_mutex mutex_; ///< Guards `plans_`.
-  std::unordered_map<ProblemKey, AttentionPlan, ProblemKeyHash> plans_;
+  std::unordered_map<ProblemKey, AttentionPlan> plans_;
   std::atomic<int64_t> made_{0};
 };
 

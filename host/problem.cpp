@@ -101,7 +101,7 @@ Variant variantOf(const tegula_attention_problem &problem, const tegula_key_set 
   return all;
 }
 
-/// Returns the problem's variants and its union, all in one.
+/// Returns the problem's variants, its union and its text, all in one.
 Variant variantOf(const tegula_attention_problem &problem) {
   Variant any;
   for (const tegula_key_set &set : problem.any_of)
@@ -115,6 +115,8 @@ Variant variantOf(const tegula_attention_problem &problem) {
                                             .window_right = problem.window_right,
                                             .global_tokens = 0}),
                         std::move(any));
+  if (problem.variant_text != nullptr)
+    all = combine(std::move(all), variantFromText(problem.variant_text));
   if (problem.product_dim == 0)
     return all;
   return combine(std::move(all), addedProduct(static_cast<DType>(problem.dtype), problem.product_dim,

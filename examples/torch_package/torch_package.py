@@ -13,3 +13,18 @@ import torch.nn.functional as F
 with tegula.patched() as counts:
     F.scaled_dot_product_attention(q, k, v, is_causal=True)
 print(counts.computed, counts.left)
+
+table = torch.randn(8, 1023, requires_grad=True)
+
+
+def relative_bias(score, b, h, q_idx, kv_idx):
+    return score + table[h, q_idx - kv_idx + 511]
+
+
+def causal(b, h, q_idx, kv_idx):
+    return q_idx >= kv_idx
+
+
+block_mask = tegula.create_block_mask(causal, None, None, 512, 512)
+tegula.flex_attention(q, k, v, relative_bias, block_mask).sum().backward()
+assert table.grad.shape == table.shape

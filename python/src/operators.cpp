@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention as two operators of PyTorch. They are registered through PyTorch's stable ABI, so that one file serves all
-// versions from 2.10 on. Their fake tensors and their gradients are in tegula/_operators.py.
+// Attention as operators of PyTorch, a forward and a backward one for each interface. They are registered through
+// PyTorch's stable ABI, so that one file serves all versions from 2.10 on. Their fake tensors and their gradients are
+// in tegula/_operators.py.
 #include "context.h"
 
 #include <torch/csrc/stable/accelerator.h>
@@ -9,6 +10,8 @@
 
 #include <array>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace tegula_torch {
@@ -17,14 +20,17 @@ namespace {
 using torch::headeronly::ScalarType;
 using OptionalTensor = std::optional<Tensor>;
 
-/// The arguments that both operators have: the inputs, and the options of the problem.
-struct Call {
+/// The inputs that all operators have.
+struct Inputs {
   const Tensor &q, &k, &v;
-  const OptionalTensor &bias, &mask, &alibi_slopes, &sinks, &dropout_state;
   double scale;
-  bool causal, bottom_right;
-  int64_t window_left, window_right;
-  double softcap, dropout_p;
+  std::vector<tegula_tensor> variant_tensors = {}; ///< In the order of tegula.h.
+};
+
+/// The results of the forward pass, and the gradients of the loss.
+struct Outputs {
+  const Tensor &o, &lse, &d_o;
+  const OptionalTensor &d_lse;
 };
 
 std::array<int64_t, 4> shapeOf(const Tensor &tensor) {
@@ -35,60 +41,6 @@ std::array<int64_t, 4> shapeOf(const Tensor &tensor) {
   return {sizes[0], sizes[1], sizes[2], sizes[3]};
 }
 
-tegula_attention_problem problemOf(const Call &call) {
-  tegula_attention_problem problem{};
-  problem.struct_size = sizeof problem;
-  problem.dtype = view("q", call.q).dtype;
-  problem.head_dim = int32_t(shapeOf(call.q)[3]);
-  problem.value_dim = int32_t(shapeOf(call.v)[3]);
-  problem.causal = !call.causal        ? TEGULA_CAUSAL_NONE
-                   : call.bottom_right ? TEGULA_CAUSAL_BOTTOM_RIGHT
-                                       : TEGULA_CAUSAL_TOP_LEFT;
-  problem.bottom_right = call.bottom_right;
-  if (call.window_left != TEGULA_NO_BOUND || call.window_right != TEGULA_NO_BOUND) {
-    problem.variants |= TEGULA_WINDOW;
-    problem.window_left = call.window_left;
-    problem.window_right = call.window_right;
-  }
-  if (call.softcap != 0)
-    problem.variants |= TEGULA_SOFTCAP;
-  problem.softcap = call.softcap;
-  problem.variants |= call.alibi_slopes ? TEGULA_ALIBI : 0;
-  problem.variants |= call.bias ? TEGULA_BIAS : 0;
-  problem.variants |= call.mask ? TEGULA_MASK : 0;
-  problem.bias_f32 = call.bias && call.bias->scalar_type() == ScalarType::Float;
-  problem.seqlen_q = shapeOf(call.q)[2];
-  problem.seqlen_k = shapeOf(call.k)[2];
-  problem.dropout_p = call.dropout_p;
-  problem.sinks = call.sinks.has_value();
-  return problem;
-}
-
-/// Returns the tensors of the variants in the order of tegula.h.
-std::vector<tegula_tensor> variantTensors(const Call &call) {
-  std::vector<tegula_tensor> tensors;
-  if (call.alibi_slopes)
-    tensors.push_back(view("alibi_slopes", *call.alibi_slopes));
-  if (call.bias)
-    tensors.push_back(view("bias", *call.bias));
-  if (call.mask)
-    tensors.push_back(view("mask", *call.mask));
-  return tensors;
-}
-
-template <class Args> void setShared(Args &args, const Call &call, const std::vector<tegula_tensor> &variants) {
-  args.struct_size = sizeof args;
-  args.scale = float(call.scale);
-  args.q = view("q", call.q);
-  args.k = view("k", call.k);
-  args.v = view("v", call.v);
-  args.variant_tensors = variants.data();
-  args.variant_tensor_count = variants.size();
-  args.stream = streamOf(call.q);
-  args.dropout_state = view("dropout_state", call.dropout_state);
-  args.sinks = view("sinks", call.sinks);
-}
-
 /// Makes the device of a tensor the current one.
 std::optional<torch::stable::accelerator::DeviceGuard> guardFor(const Tensor &tensor) {
   if (!tensor.is_cuda())
@@ -96,39 +48,134 @@ std::optional<torch::stable::accelerator::DeviceGuard> guardFor(const Tensor &te
   return std::optional<torch::stable::accelerator::DeviceGuard>(std::in_place, tensor.get_device_index());
 }
 
+/// Returns plain attention of the inputs.
+tegula_attention_problem problemOf(const Inputs &inputs) {
+  tegula_attention_problem problem{};
+  problem.struct_size = sizeof problem;
+  problem.dtype = view("q", inputs.q).dtype;
+  problem.head_dim = int32_t(shapeOf(inputs.q)[3]);
+  problem.value_dim = int32_t(shapeOf(inputs.v)[3]);
+  problem.seqlen_q = shapeOf(inputs.q)[2];
+  problem.seqlen_k = shapeOf(inputs.k)[2];
+  return problem;
+}
+
+template <class Args> void setShared(Args &args, const Inputs &inputs) {
+  args.struct_size = sizeof args;
+  args.scale = float(inputs.scale);
+  args.q = view("q", inputs.q);
+  args.k = view("k", inputs.k);
+  args.v = view("v", inputs.v);
+  args.variant_tensors = inputs.variant_tensors.data();
+  args.variant_tensor_count = inputs.variant_tensors.size();
+  args.stream = streamOf(inputs.q);
+}
+
+/// Returns o and lse. `args` has what only some problems have.
+std::tuple<Tensor, Tensor> runForward(const Inputs &inputs, const tegula_attention_problem &problem,
+                                      tegula_forward_args args) {
+  const auto guard = guardFor(inputs.q);
+  const auto [batch, heads, length, dim] = shapeOf(inputs.q);
+  Tensor o = emptyOrderedAs(inputs.q, std::array{batch, heads, length, shapeOf(inputs.v)[3]});
+  Tensor lse = empty(inputs.q, std::array{batch, heads, length}, ScalarType::Float);
+  setShared(args, inputs);
+  args.o = view("o", o);
+  args.lse = view("lse", lse);
+  tegula_error *error = nullptr;
+  check(tegula_attention_forward(contextOf(inputs.q), &problem, &args, &error), error);
+  return {o, lse};
+}
+
+/// Returns dq, dk and dv. `problem` and `args` have what only some problems have; `args` also the other gradients.
+std::tuple<Tensor, Tensor, Tensor> runBackward(const Inputs &inputs, const Outputs &outputs,
+                                               tegula_attention_problem problem, tegula_backward_args args) {
+  const auto guard = guardFor(inputs.q);
+  Tensor dq = emptyOrderedAs(inputs.q, shapeOf(inputs.q)), dk = emptyOrderedAs(inputs.k, shapeOf(inputs.k)),
+         dv = emptyOrderedAs(inputs.v, shapeOf(inputs.v));
+  problem.backward = 1;
+  problem.lse_gradient = outputs.d_lse.has_value();
+  setShared(args, inputs);
+  args.o = view("o", outputs.o);
+  args.lse = view("lse", outputs.lse);
+  args.d_o = view("d_o", outputs.d_o);
+  args.d_lse = view("d_lse", outputs.d_lse);
+  args.dq = view("dq", dq);
+  args.dk = view("dk", dk);
+  args.dv = view("dv", dv);
+  tegula_error *error = nullptr;
+  check(tegula_attention_backward(contextOf(inputs.q), &problem, &args, &error), error);
+  return {dq, dk, dv};
+}
+
+/// Returns an f32 tensor of zeros, to which a backward pass adds.
+Tensor zeros(const Tensor &like, std::span<const int64_t> sizes) {
+  const auto guard = guardFor(like);
+  Tensor result = empty(like, sizes, ScalarType::Float);
+  torch::stable::zero_(result);
+  return result;
+}
+
+//===-- Attention with the options of the library ----------------------------------------------------------------===//
+
+/// The options of attention_forward and attention_backward.
+struct Options {
+  const OptionalTensor &bias, &mask, &alibi_slopes, &sinks, &dropout_state;
+  bool causal, bottom_right;
+  int64_t window_left, window_right;
+  double softcap, dropout_p;
+};
+
+tegula_attention_problem problemOf(const Inputs &inputs, const Options &options) {
+  tegula_attention_problem problem = problemOf(inputs);
+  problem.causal = !options.causal        ? TEGULA_CAUSAL_NONE
+                   : options.bottom_right ? TEGULA_CAUSAL_BOTTOM_RIGHT
+                                          : TEGULA_CAUSAL_TOP_LEFT;
+  problem.bottom_right = options.bottom_right;
+  if (options.window_left != TEGULA_NO_BOUND || options.window_right != TEGULA_NO_BOUND) {
+    problem.variants |= TEGULA_WINDOW;
+    problem.window_left = options.window_left;
+    problem.window_right = options.window_right;
+  }
+  if (options.softcap != 0)
+    problem.variants |= TEGULA_SOFTCAP;
+  problem.softcap = options.softcap;
+  problem.variants |= options.alibi_slopes ? TEGULA_ALIBI : 0;
+  problem.variants |= options.bias ? TEGULA_BIAS : 0;
+  problem.variants |= options.mask ? TEGULA_MASK : 0;
+  problem.bias_f32 = options.bias && options.bias->scalar_type() == ScalarType::Float;
+  problem.dropout_p = options.dropout_p;
+  problem.sinks = options.sinks.has_value();
+  return problem;
+}
+
+std::vector<tegula_tensor> variantTensors(const Options &options) {
+  std::vector<tegula_tensor> tensors;
+  if (options.alibi_slopes)
+    tensors.push_back(view("alibi_slopes", *options.alibi_slopes));
+  if (options.bias)
+    tensors.push_back(view("bias", *options.bias));
+  if (options.mask)
+    tensors.push_back(view("mask", *options.mask));
+  return tensors;
+}
+
+/// Returns the arguments of a pass that the options have.
+template <class Args> Args argsOf(const Options &options) {
+  Args args{};
+  args.dropout_state = view("dropout_state", options.dropout_state);
+  args.sinks = view("sinks", options.sinks);
+  return args;
+}
+
 std::tuple<Tensor, Tensor> forward(const Tensor &q, const Tensor &k, const Tensor &v, const OptionalTensor &bias,
                                    const OptionalTensor &mask, const OptionalTensor &alibi_slopes,
                                    const OptionalTensor &sinks, const OptionalTensor &dropout_state, double scale,
                                    bool causal, bool bottom_right, int64_t window_left, int64_t window_right,
                                    double softcap, double dropout_p, bool /*deterministic*/) {
-  const Call call = {q,
-                     k,
-                     v,
-                     bias,
-                     mask,
-                     alibi_slopes,
-                     sinks,
-                     dropout_state,
-                     scale,
-                     causal,
-                     bottom_right,
-                     window_left,
-                     window_right,
-                     softcap,
-                     dropout_p};
-  const auto guard = guardFor(q);
-  const auto [batch, heads, length, dim] = shapeOf(q);
-  Tensor o = emptyOrderedAs(q, std::array{batch, heads, length, shapeOf(v)[3]});
-  Tensor lse = empty(q, std::array{batch, heads, length}, ScalarType::Float);
-  const tegula_attention_problem problem = problemOf(call);
-  const std::vector<tegula_tensor> variants = variantTensors(call);
-  tegula_forward_args args{};
-  setShared(args, call, variants);
-  args.o = view("o", o);
-  args.lse = view("lse", lse);
-  tegula_error *error = nullptr;
-  check(tegula_attention_forward(contextOf(q), &problem, &args, &error), error);
-  return {o, lse};
+  const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
+                           bottom_right, window_left, window_right, softcap, dropout_p};
+  const Inputs inputs = {q, k, v, scale, variantTensors(options)};
+  return runForward(inputs, problemOf(inputs, options), argsOf<tegula_forward_args>(options));
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>
@@ -137,56 +184,103 @@ backward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const 
          const OptionalTensor &alibi_slopes, const OptionalTensor &sinks, const OptionalTensor &dropout_state,
          double scale, bool causal, bool bottom_right, int64_t window_left, int64_t window_right, double softcap,
          double dropout_p, bool deterministic, bool wants_dbias) {
-  const Call call = {q,
-                     k,
-                     v,
-                     bias,
-                     mask,
-                     alibi_slopes,
-                     sinks,
-                     dropout_state,
-                     scale,
-                     causal,
-                     bottom_right,
-                     window_left,
-                     window_right,
-                     softcap,
-                     dropout_p};
-  const auto guard = guardFor(q);
+  const Options options = {bias,         mask,        alibi_slopes, sinks,   dropout_state, causal,
+                           bottom_right, window_left, window_right, softcap, dropout_p};
+  const Inputs inputs = {q, k, v, scale, variantTensors(options)};
   const auto [batch, heads, length, dim] = shapeOf(q);
-  Tensor dq = emptyOrderedAs(q, shapeOf(q)), dk = emptyOrderedAs(k, shapeOf(k)), dv = emptyOrderedAs(v, shapeOf(v));
-  Tensor dbias = empty(q, std::array<int64_t, 4>{}, ScalarType::Float),
-         d_sinks = empty(q, std::array{int64_t(0)}, ScalarType::Float);
-  tegula_attention_problem problem = problemOf(call);
-  problem.backward = 1;
-  problem.lse_gradient = d_lse.has_value();
+  Tensor dbias = wants_dbias ? zeros(q, std::array{batch, heads, length, shapeOf(k)[2]})
+                             : empty(q, std::array<int64_t, 4>{}, ScalarType::Float);
+  Tensor d_sinks = empty(q, std::array{sinks ? heads : 0}, ScalarType::Float);
+  tegula_attention_problem problem = problemOf(inputs, options);
   problem.deterministic = deterministic;
   problem.constant_bias = bias && !wants_dbias;
-  const std::vector<tegula_tensor> variants = variantTensors(call);
-  tegula_backward_args args{};
-  setShared(args, call, variants);
-  args.o = view("o", o);
-  args.lse = view("lse", lse);
-  args.d_o = view("d_o", d_o);
-  args.d_lse = view("d_lse", d_lse);
-  args.dq = view("dq", dq);
-  args.dk = view("dk", dk);
-  args.dv = view("dv", dv);
-  tegula_tensor gradient{};
-  if (wants_dbias) {
-    dbias = empty(q, std::array{batch, heads, length, shapeOf(k)[2]}, ScalarType::Float);
-    torch::stable::zero_(dbias);
-    gradient = view("dbias", dbias);
-    args.variant_gradients = &gradient;
-    args.variant_gradient_count = 1;
-  }
-  if (sinks) {
-    d_sinks = empty(q, std::array{heads}, ScalarType::Float);
+  auto args = argsOf<tegula_backward_args>(options);
+  const tegula_tensor gradient = view("dbias", dbias);
+  args.variant_gradients = &gradient;
+  args.variant_gradient_count = wants_dbias ? 1 : 0;
+  if (sinks)
     args.d_sinks = view("d_sinks", d_sinks);
-  }
-  tegula_error *error = nullptr;
-  check(tegula_attention_backward(contextOf(q), &problem, &args, &error), error);
+  const auto [dq, dk, dv] = runBackward(inputs, {o, lse, d_o, d_lse}, problem, args);
   return {dq, dk, dv, dbias, d_sinks};
+}
+
+//===-- Attention with functions of the user ---------------------------------------------------------------------===//
+
+/// The options of flex_forward and flex_backward.
+struct Flex {
+  /// The tensors of the text, in its order: first those that want a gradient.
+  const std::vector<Tensor> &learnt, &constant;
+  /// kv_num_blocks and kv_indices, then full_kv_num_blocks and full_kv_indices if there are any.
+  const std::vector<Tensor> &blocks;
+  const std::string &text;
+  int64_t block_mask, block_q, block_k;
+};
+
+std::vector<tegula_tensor> variantTensors(const Flex &flex) {
+  std::vector<tegula_tensor> tensors;
+  for (const std::vector<Tensor> *part : {&flex.learnt, &flex.constant})
+    for (const Tensor &tensor : *part)
+      tensors.push_back(view("captured tensor " + std::to_string(tensors.size()), tensor));
+  return tensors;
+}
+
+tegula_attention_problem problemOf(const Inputs &inputs, const Flex &flex) {
+  tegula_attention_problem problem = problemOf(inputs);
+  problem.variant_text = flex.text.empty() ? nullptr : flex.text.c_str();
+  problem.block_mask = int32_t(flex.block_mask);
+  if (!flex.blocks.empty()) {
+    problem.block_mask_per_batch = flex.blocks[0].sizes()[0] > 1;
+    problem.block_mask_per_head = flex.blocks[0].sizes()[1] > 1;
+    problem.block_q = int32_t(flex.block_q);
+    problem.block_k = int32_t(flex.block_k);
+  }
+  return problem;
+}
+
+tegula_block_mask blocksOf(const Flex &flex) {
+  tegula_block_mask blocks{};
+  tegula_tensor *lists[] = {&blocks.kv_num_blocks, &blocks.kv_indices, &blocks.full_kv_num_blocks,
+                            &blocks.full_kv_indices};
+  for (size_t n = 0; n < flex.blocks.size(); ++n)
+    *lists[n] = view("block_mask", flex.blocks[n]);
+  return blocks;
+}
+
+std::tuple<Tensor, Tensor> flexForward(const Tensor &q, const Tensor &k, const Tensor &v,
+                                       const std::vector<Tensor> &learnt, const std::vector<Tensor> &constant,
+                                       const std::vector<Tensor> &blocks, const std::string &text, double scale,
+                                       int64_t block_mask, int64_t block_q, int64_t block_k, bool /*deterministic*/) {
+  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k};
+  const Inputs inputs = {q, k, v, scale, variantTensors(flex)};
+  const tegula_block_mask lists = blocksOf(flex);
+  tegula_forward_args args{};
+  args.blocks = blocks.empty() ? nullptr : &lists;
+  return runForward(inputs, problemOf(inputs, flex), args);
+}
+
+std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>
+flexBackward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const Tensor &k, const Tensor &v,
+             const Tensor &o, const Tensor &lse, const std::vector<Tensor> &learnt, const std::vector<Tensor> &constant,
+             const std::vector<Tensor> &blocks, const std::string &text, double scale, int64_t block_mask,
+             int64_t block_q, int64_t block_k, bool deterministic) {
+  const Flex flex = {learnt, constant, blocks, text, block_mask, block_q, block_k};
+  const Inputs inputs = {q, k, v, scale, variantTensors(flex)};
+  const tegula_block_mask lists = blocksOf(flex);
+  std::vector<Tensor> gradients;
+  std::vector<tegula_tensor> views;
+  for (const Tensor &tensor : learnt) {
+    const auto sizes = tensor.sizes();
+    gradients.push_back(zeros(tensor, std::vector<int64_t>(sizes.begin(), sizes.end())));
+    views.push_back(view("gradient", gradients.back()));
+  }
+  tegula_attention_problem problem = problemOf(inputs, flex);
+  problem.deterministic = deterministic;
+  tegula_backward_args args{};
+  args.blocks = blocks.empty() ? nullptr : &lists;
+  args.variant_gradients = views.data();
+  args.variant_gradient_count = views.size();
+  const auto [dq, dk, dv] = runBackward(inputs, {o, lse, d_o, d_lse}, problem, args);
+  return {dq, dk, dv, gradients};
 }
 
 #define TEGULA_OPTIONS                                                                                                 \
@@ -194,22 +288,30 @@ backward(const Tensor &d_o, const OptionalTensor &d_lse, const Tensor &q, const 
   "bool bottom_right, SymInt window_left, SymInt window_right, float softcap, float dropout_p, "                       \
   "bool deterministic"
 
+#define TEGULA_FLEX                                                                                                    \
+  "Tensor[] learnt, Tensor[] constant, Tensor[] blocks, str text, float scale, int block_mask, int block_q, "          \
+  "int block_k, bool deterministic"
+
 STABLE_TORCH_LIBRARY(tegula, library) {
   library.def("attention_forward(Tensor q, Tensor k, Tensor v, " TEGULA_OPTIONS ") -> (Tensor o, Tensor lse)");
   library.def("attention_backward(Tensor d_o, Tensor? d_lse, Tensor q, Tensor k, Tensor v, Tensor o, Tensor "
               "lse, " TEGULA_OPTIONS ", bool wants_dbias) -> "
               "(Tensor dq, Tensor dk, Tensor dv, Tensor dbias, Tensor d_sinks)");
+  library.def("flex_forward(Tensor q, Tensor k, Tensor v, " TEGULA_FLEX ") -> (Tensor o, Tensor lse)");
+  library.def("flex_backward(Tensor d_o, Tensor? d_lse, Tensor q, Tensor k, Tensor v, Tensor o, Tensor "
+              "lse, " TEGULA_FLEX ") -> (Tensor dq, Tensor dk, Tensor dv, Tensor[] d_learnt)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) {
+void implement(torch::stable::detail::StableLibrary &library) {
   library.impl("attention_forward", TORCH_BOX(&forward));
   library.impl("attention_backward", TORCH_BOX(&backward));
+  library.impl("flex_forward", TORCH_BOX(&flexForward));
+  library.impl("flex_backward", TORCH_BOX(&flexBackward));
 }
 
-STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) {
-  library.impl("attention_forward", TORCH_BOX(&forward));
-  library.impl("attention_backward", TORCH_BOX(&backward));
-}
+STABLE_TORCH_LIBRARY_IMPL(tegula, CPU, library) { implement(library); }
+
+STABLE_TORCH_LIBRARY_IMPL(tegula, CUDA, library) { implement(library); }
 
 } // namespace
 } // namespace tegula_torch

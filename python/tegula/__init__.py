@@ -4,6 +4,8 @@
 attention                      all options of the library, on [batch, heads, length, dim]
 scaled_dot_product_attention   the function of torch.nn.functional
 patched                        redirects torch.nn.functional's function
+flex_attention                 the function of torch.nn.attention.flex_attention
+create_block_mask              its block masks
 flash_attn                     the functions of the package flash_attn
 hugging_face                   attn_implementation="tegula" for transformers
 """
@@ -11,9 +13,11 @@ hugging_face                   attn_implementation="tegula" for transformers
 import importlib
 
 __version__ = "0.1.0"
-__all__ = ["attention", "scaled_dot_product_attention", "patched", "flash_attn", "hugging_face"]
+__all__ = ["attention", "scaled_dot_product_attention", "patched", "flex_attention", "create_block_mask", "BlockMask",
+           "flash_attn", "hugging_face"]
 
-_HOMES = {"attention": "_attention", "scaled_dot_product_attention": "sdpa", "patched": "sdpa"}
+_HOMES = {"attention": "_attention", "scaled_dot_product_attention": "sdpa", "patched": "sdpa",
+          "flex_attention": "flex", "create_block_mask": "flex", "BlockMask": "flex"}
 
 
 def __getattr__(name):

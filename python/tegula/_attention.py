@@ -33,7 +33,7 @@ def refusal(q, k, v):
     return None
 
 
-def _padded(x):
+def padded(x):
     """Returns `x` with zeros up to a multiple of 8 along the last dimension, and with adjacent elements there."""
     missing = -x.shape[-1] % _DIM_UNIT
     if missing:
@@ -81,7 +81,7 @@ def compute(q, k, v, bias=None, mask=None, causal=False, window=(None, None), bo
     elif scale == 0:  # The library takes 0 for the default.
         q, scale = q * 0, 1.0
     left, right = (_NO_BOUND if bound is None else bound for bound in window)
-    o, lse = _operators.attention(_padded(q), _padded(k), _padded(v), bias, mask, alibi_slopes, sinks,
+    o, lse = _operators.attention(padded(q), padded(k), padded(v), bias, mask, alibi_slopes, sinks,
                                   dropout_state if dropout_p else None, scale, causal, bottom_right, left, right, softcap,
                                   dropout_p, deterministic or torch.are_deterministic_algorithms_enabled())
     return (o if o.shape[-1] == v.shape[-1] else o[..., :v.shape[-1]]), lse

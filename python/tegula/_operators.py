@@ -12,6 +12,8 @@ torch.ops.load_library(pathlib.Path(__file__).with_name("_torch.so"))
 
 forward = torch.ops.tegula.attention_forward.default
 backward = torch.ops.tegula.attention_backward.default
+flex_forward = torch.ops.tegula.flex_forward.default
+flex_backward = torch.ops.tegula.flex_backward.default
 
 _INPUTS = 7  # q, k, v, bias, mask, alibi_slopes and sinks are the first arguments of `forward`.
 
@@ -77,3 +79,35 @@ def attention(*arguments):
         return _Attention.apply(*arguments)
     with torch._C._AutoDispatchBelowAutograd():
         return forward(*arguments)
+
+
+class _Flex(torch.autograd.Function):
+    """The operators of flex_attention. It breaks graphs, so that they need no fake tensors."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, counts, options, *tensors):
+        with torch._C._AutoDispatchBelowAutograd():
+            o, lse = flex_forward(q, k, v, *_split(tensors, counts), *options)
+        ctx.counts, ctx.options = counts, options
+        ctx.save_for_backward(q, k, v, o, lse, *tensors)
+        ctx.set_materialize_grads(False)
+        return o, lse
+
+    @staticmethod
+    def backward(ctx, d_o, d_lse):
+        q, k, v, o, lse, *tensors = ctx.saved_tensors
+        d_o = torch.zeros_like(o) if d_o is None else d_o
+        learnt, constant, blocks = _split(tensors, ctx.counts)
+        dq, dk, dv, d_learnt = flex_backward(d_o, d_lse, q, k, v, o, lse, learnt, constant, blocks, *ctx.options)
+        return (dq, dk, dv, None, None, *(d.to(x.dtype) for d, x in zip(d_learnt, learnt)), *(None for _ in constant + blocks))
+
+
+def _split(tensors, counts):
+    """Returns three lists of tensors of the lengths `counts`."""
+    first, second = counts[0], counts[0] + counts[1]
+    return list(tensors[:first]), list(tensors[first:second]), list(tensors[second:])
+
+
+def flex(q, k, v, learnt, constant, blocks, *options):
+    """Calls `flex_forward`, with gradients for q, k, v and the tensors of `learnt`."""
+    return _Flex.apply(q, k, v, [len(learnt), len(constant)], options, *learnt, *constant, *blocks)

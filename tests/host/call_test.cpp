@@ -298,6 +298,63 @@ TEST(Call, SaysWhatIsWrongWithAUnion) {
               HasSubstr("argument 'bottom_right': it is 1, but 'causal' is TEGULA_CAUSAL_TOP_LEFT (1)"));
 }
 
+/// Variants of the user's own, as text.
+TEST(Call, AVariantIsText) {
+  const Context context = makeContext();
+  tegula_attention_problem text = problem();
+  text.backward = 0;
+  text.variant_text = "variant 1\nmask = key <= query & (query - key) % 2 == 0\n";
+  EXPECT_EQ(seenKeys(text, 4, 4, nullptr, {}, context), "x... .x.. x.x. .x.x ");
+  std::string copy = "variant 1\nmask = key == query\n"; // Plans are found by the text, not by its address.
+  text.variant_text = copy.c_str();
+  EXPECT_EQ(seenKeys(text, 2, 4, nullptr, {}, context), "x... .x.. ");
+  copy = "variant 1\nmask = key != query\n";
+  EXPECT_EQ(seenKeys(text, 2, 4, nullptr, {}, context), ".xxx x.xx ");
+  text.variants = TEGULA_WINDOW; // Both hold.
+  text.window_right = 2;
+  EXPECT_EQ(seenKeys(text, 2, 4, nullptr, {}, context), ".xx. ..xx ");
+  text.variant_text = "variant 1\nmask = key <= qeury\n";
+  EXPECT_EQ(context.supports(text).code, TEGULA_INVALID_ARGUMENT);
+  EXPECT_THAT(seenKeys(text, 2, 4), HasSubstr("variant text, line 2, column 15: 'qeury' is not defined"));
+}
+
+/// A text has the tensors that follow those of `variants`, and the gradient of a table whose elements many scores read.
+TEST(Call, ATextHasTensorsAndGradients) {
+  const Context context = makeContext();
+  tegula_attention_problem text = problem();
+  text.variants = TEGULA_ALIBI;
+  text.variant_text = "variant 1\n"
+                      "tensor table f32[any] gradient\n"
+                      "score = score + table[(query + key) % 3]\n";
+  Sequence sequence(20);
+  std::vector<float> slopes = {0.25f}, table = {-1, 0.5f, 2}, d_table(3);
+  const tegula_tensor tensors[] = {tensor(slopes.data(), TEGULA_F32, {1}), tensor(table.data(), TEGULA_F32, {3})};
+  const tegula_tensor gradient = tensor(d_table.data(), TEGULA_F32, {3});
+  tegula_forward_args forward = sequence.forward();
+  tegula_backward_args backward = sequence.backward();
+  forward.variant_tensors = backward.variant_tensors = tensors;
+  forward.variant_tensor_count = backward.variant_tensor_count = 2;
+  backward.variant_gradients = &gradient;
+  backward.variant_gradient_count = 1;
+  const auto loss = [&] {
+    EXPECT_TRUE(isOk(context.forward(text, forward)));
+    double sum = 0;
+    for (size_t n = 0; n < sequence.o.size(); ++n)
+      sum += double(sequence.o[n]) * sequence.d_o[n];
+    return sum;
+  };
+  loss();
+  ASSERT_TRUE(isOk(context.backward(text, backward)));
+  for (size_t n = 0; n < 3; ++n) {
+    const float before = table[n];
+    table[n] = before + 1e-2f;
+    const double above = loss();
+    table[n] = before - 1e-2f;
+    EXPECT_NEAR((above - loss()) / 2e-2, d_table[n], 2e-3) << n;
+    table[n] = before;
+  }
+}
+
 TEST(Call, ADiagonalThatNoVariantCountsFromIsNoContradiction) {
   tegula_attention_problem plain = problem();
   plain.backward = 0;

@@ -79,6 +79,14 @@ class LibtegulaTest(unittest.TestCase):
             seen = [key for key in range(row + 1) if key < 2 or key >= row - 1]
             self.assertAlmostEqual(self.o[i], sum(seen) / len(seen), places=5)
 
+    def test_a_variant_is_text(self):
+        self.problem.causal, self.problem.backward = tegula.CAUSAL_NONE, 0
+        self.problem.variant_text = b"variant 1\nmask = key == query | key == query + 2\n"
+        self.context.forward(self.problem, tegula.ForwardArgs(scale=1, **self.views(*"q k v o lse".split())))
+        for i in range(SIZE):
+            row = i // DIM % LENGTH
+            self.assertAlmostEqual(self.o[i], row + 1 if row + 2 < LENGTH else row, places=5)
+
     def test_each_call_moves_the_diagonal(self):
         self.problem.backward, self.problem.diagonal_offset = 0, 1
         for past in 0, 3:

@@ -212,8 +212,7 @@ typedef struct tegula_key_set {
 /* The tiles of scores that kernels need not visit, besides those that the causal mask, the window and the documents
  * hide. COMPUTED: a kernel evaluates all conditions, and lists the tiles in which scores exist. GIVEN: each call brings
  * lists of blocks, as FlexAttention's BlockMask has them. A score then exists if its block is listed as full, or as
- * partial while the prefix of TEGULA_PREFIX_LM lets it exist; the causal mask, the window and the documents hold in both.
- */
+ * partial while TEGULA_MASK and the mask of `variant_text` let it exist. Everything else that hides keys holds in both. */
 enum { TEGULA_BLOCK_MASK_NONE = 0, TEGULA_BLOCK_MASK_COMPUTED = 1, TEGULA_BLOCK_MASK_GIVEN = 2 };
 
 /* The computation of a plan. Everything else belongs to each call: no shape, stride or scale compiles anything. */
@@ -266,6 +265,10 @@ typedef struct tegula_attention_problem {
    * of variant_gradients. */
   int32_t product_dim;
   int32_t constant_product; /* Not 0: the backward pass takes q_added and k_added as constant. */
+  /* NULL, or the score and mask functions of a variant of your own, as text (docs/kernels.md). They apply after
+   * `variants`, and their tensors follow those of `variants` and `any_of`. The mask skips tiles only with `block_mask`.
+   * The text is needed during the call only. */
+  const char *variant_text;
 } tegula_attention_problem;
 
 /* Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. */
@@ -327,7 +330,7 @@ typedef struct tegula_backward_args {
   tegula_tensor dq, dk, dv; /* Written. */
   const tegula_tensor *variant_tensors;
   size_t variant_tensor_count;
-  const tegula_tensor *variant_gradients; /* f32, added to; one for the bias, if there is one. */
+  const tegula_tensor *variant_gradients; /* f32, added to: the bias's, then variant_text's. */
   size_t variant_gradient_count;
   void *workspace;
   int64_t workspace_bytes;

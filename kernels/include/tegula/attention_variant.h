@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -317,5 +318,16 @@ Variant combine(Variant first, Variant second);
 /// peak; combine the result with a variant that has them. Names and tensors are as in combine(), with a "|" between the
 /// names.
 Variant either(Variant first, Variant second);
+
+/// Returns the variant that a text describes, such as
+///
+///   variant 1
+///   tensor slopes f32[heads]
+///   score = score - slopes[head] * abs(query - key)
+///   mask = key <= query
+///
+/// docs/kernels.md has the language. Variant::status has the first error, with its line and column. The variant has no
+/// name.
+Variant variantFromText(std::string_view text);
 
 } // namespace tegula

@@ -1,0 +1,698 @@
+// SPDX-License-Identifier: MIT
+// Variants from text. docs/kernels.md describes the text.
+#include "tegula/attention_variant.h"
+#include "tegula/attention_words.h"
+#include "tegula/tensor.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <memory>
+#include <span>
+#include <variant>
+
+namespace tegula {
+namespace {
+
+constexpr int kMaxNesting = 60; ///< The most parentheses, functions and signs around an operand.
+
+/// The kinds of values that expressions tell apart: f32, i32 or i64, and i1.
+enum class Kind { number, integer, condition };
+
+std::string_view nameOf(Kind kind) {
+  return kind == Kind::number ? "a number" : kind == Kind::integer ? "an integer" : "a condition";
+}
+
+Kind kindOf(DType dtype) {
+  return isFloat(dtype) ? Kind::number : dtype == DType::i1 ? Kind::condition : Kind::integer;
+}
+
+/// A value of the program that is being recorded, or a literal.
+using Result = std::variant<Value, int64_t, double, bool>;
+
+Operand operandOf(const Result &result) {
+  return std::visit([](const auto &x) { return Operand(x); }, result);
+}
+
+Value valueOf(const Result &result) {
+  if (const int64_t *integer = std::get_if<int64_t>(&result))
+    return constant(i32, double(*integer));
+  if (const double *number = std::get_if<double>(&result))
+    return constant(f32, *number);
+  if (const bool *condition = std::get_if<bool>(&result))
+    return constant(DType::i1, *condition ? 1 : 0);
+  return std::get<Value>(result);
+}
+
+//===-- Operations -----------------------------------------------------------------------------------------------===//
+
+/// The operands that an operation takes, and the kind of its result.
+enum class Rule {
+  numbers,  ///< Numbers and integers; returns a number if one of them is.
+  integers, ///< Integers.
+  counts,   ///< Integers; a literal count of bits must be from 0 to 31.
+  bits,     ///< Integers, or conditions.
+  inverse,  ///< A condition.
+  real,     ///< Numbers and integers; returns a number.
+  compared, ///< Numbers and integers; returns a condition.
+  equal,    ///< Numbers and integers, or conditions; returns a condition.
+  choice,   ///< A condition, then numbers and integers, or conditions.
+  toNumber, ///< Anything; returns a number.
+  toInteger ///< Anything; returns an integer.
+};
+
+using Operands = std::span<const Operand>;
+
+struct Operation {
+  std::string_view word;
+  int precedence; ///< As in C++ for infix operators. 0: a function. kSign: before its operand.
+  size_t operands;
+  Rule rule;
+  Value (*make)(Operands x);
+};
+
+constexpr int kSign = 9; ///< Above all infix operators.
+
+/// Where a word begins with another one of the same precedence, the longer one comes first.
+constexpr Operation kOperations[] = {
+    {"|", 1, 2, Rule::bits, [](Operands x) { return x[0] | x[1]; }},
+    {"^", 2, 2, Rule::bits, [](Operands x) { return x[0] ^ x[1]; }},
+    {"&", 3, 2, Rule::bits, [](Operands x) { return x[0] & x[1]; }},
+    {"==", 4, 2, Rule::equal, [](Operands x) { return x[0] == x[1]; }},
+    {"!=", 4, 2, Rule::equal, [](Operands x) { return x[0] != x[1]; }},
+    {"<=", 5, 2, Rule::compared, [](Operands x) { return x[0] <= x[1]; }},
+    {"<", 5, 2, Rule::compared, [](Operands x) { return x[0] < x[1]; }},
+    {">=", 5, 2, Rule::compared, [](Operands x) { return x[0] >= x[1]; }},
+    {">", 5, 2, Rule::compared, [](Operands x) { return x[0] > x[1]; }},
+    {"<<", 6, 2, Rule::counts, [](Operands x) { return x[0] << x[1]; }},
+    {">>", 6, 2, Rule::counts, [](Operands x) { return x[0] >> x[1]; }},
+    {"+", 7, 2, Rule::numbers, [](Operands x) { return x[0] + x[1]; }},
+    {"-", 7, 2, Rule::numbers, [](Operands x) { return x[0] - x[1]; }},
+    {"*", 8, 2, Rule::numbers, [](Operands x) { return x[0] * x[1]; }},
+    {"/", 8, 2, Rule::numbers, [](Operands x) { return x[0] / x[1]; }},
+    {"%", 8, 2, Rule::integers, [](Operands x) { return x[0] % x[1]; }},
+    {"-", kSign, 1, Rule::numbers, [](Operands x) { return -x[0]; }},
+    {"!", kSign, 1, Rule::inverse, [](Operands x) { return x[0] ^ true; }},
+    {"floorDiv", 0, 2, Rule::integers, [](Operands x) { return floorDiv(x[0], x[1]); }},
+    {"ceilDiv", 0, 2, Rule::integers, [](Operands x) { return ceilDiv(x[0], x[1]); }},
+    {"min", 0, 2, Rule::numbers, [](Operands x) { return min(x[0], x[1]); }},
+    {"max", 0, 2, Rule::numbers, [](Operands x) { return max(x[0], x[1]); }},
+    {"clamp", 0, 3, Rule::numbers, [](Operands x) { return clamp(x[0], x[1], x[2]); }},
+    {"abs", 0, 1, Rule::numbers, [](Operands x) { return abs(x[0]); }},
+    {"exp", 0, 1, Rule::real, [](Operands x) { return exp(x[0]); }},
+    {"exp2", 0, 1, Rule::real, [](Operands x) { return exp2(x[0]); }},
+    {"log", 0, 1, Rule::real, [](Operands x) { return log(x[0]); }},
+    {"log2", 0, 1, Rule::real, [](Operands x) { return log2(x[0]); }},
+    {"tanh", 0, 1, Rule::real, [](Operands x) { return tanh(x[0]); }},
+    {"fastTanh", 0, 1, Rule::real, [](Operands x) { return fastTanh(x[0]); }},
+    {"sqrt", 0, 1, Rule::real, [](Operands x) { return sqrt(x[0]); }},
+    {"rsqrt", 0, 1, Rule::real, [](Operands x) { return rsqrt(x[0]); }},
+    {"erf", 0, 1, Rule::real, [](Operands x) { return erf(x[0]); }},
+    {"sin", 0, 1, Rule::real, [](Operands x) { return sin(x[0]); }},
+    {"cos", 0, 1, Rule::real, [](Operands x) { return cos(x[0]); }},
+    {"pow", 0, 2, Rule::real, [](Operands x) { return pow(x[0], x[1]); }},
+    {"sigmoid", 0, 1, Rule::real, [](Operands x) { return sigmoid(x[0]); }},
+    {"silu", 0, 1, Rule::real, [](Operands x) { return silu(x[0]); }},
+    {"gelu", 0, 1, Rule::real, [](Operands x) { return gelu(x[0]); }},
+    {"isFinite", 0, 1, Rule::compared, [](Operands x) { return isFinite(x[0]); }},
+    {"select", 0, 3, Rule::choice, [](Operands x) { return select(x[0], x[1], x[2]); }},
+    {"f32", 0, 1, Rule::toNumber, [](Operands x) { return cast(f32, x[0]); }},
+    {"i32", 0, 1, Rule::toInteger, [](Operands x) { return cast(i32, x[0]); }},
+    {"i64", 0, 1, Rule::toInteger, [](Operands x) { return cast(i64, x[0]); }},
+};
+
+std::string functionWords() {
+  std::string words;
+  for (const Operation &operation : kOperations)
+    if (operation.precedence == 0)
+      words += (words.empty() ? "" : ", ") + std::string(operation.word);
+  return words;
+}
+
+const Operation *findFunction(std::string_view word) {
+  for (const Operation &operation : kOperations)
+    if (operation.precedence == 0 && operation.word == word)
+      return &operation;
+  return nullptr;
+}
+
+/// Returns the kind of the result; nullopt if the operands are not legal.
+std::optional<Kind> kindOfResult(Rule rule, std::span<const Kind> operands) {
+  std::span<const Kind> alike = rule == Rule::choice ? operands.subspan(1) : operands;
+  const auto all = [&](Kind kind) { return std::ranges::all_of(alike, [&](Kind operand) { return operand == kind; }); };
+  const bool conditions = all(Kind::condition), integers = all(Kind::integer);
+  const bool numbers = std::ranges::find(alike, Kind::condition) == alike.end();
+  const Kind arithmetic = integers ? Kind::integer : Kind::number;
+  switch (rule) {
+  case Rule::numbers:
+    return numbers ? std::optional(arithmetic) : std::nullopt;
+  case Rule::integers:
+  case Rule::counts:
+    return integers ? std::optional(Kind::integer) : std::nullopt;
+  case Rule::bits:
+    return integers || conditions ? std::optional(operands[0]) : std::nullopt;
+  case Rule::inverse:
+    return conditions ? std::optional(Kind::condition) : std::nullopt;
+  case Rule::real:
+    return numbers ? std::optional(Kind::number) : std::nullopt;
+  case Rule::compared:
+    return numbers ? std::optional(Kind::condition) : std::nullopt;
+  case Rule::equal:
+    return numbers || conditions ? std::optional(Kind::condition) : std::nullopt;
+  case Rule::choice:
+    if (operands[0] != Kind::condition || !(numbers || conditions))
+      return std::nullopt;
+    return conditions ? Kind::condition : arithmetic;
+  case Rule::toNumber:
+    return Kind::number;
+  case Rule::toInteger:
+    return Kind::integer;
+  }
+  return std::nullopt;
+}
+
+std::string_view legalOperands(Rule rule) {
+  switch (rule) {
+  case Rule::integers:
+  case Rule::counts:
+    return "integers";
+  case Rule::bits:
+    return "integers, or conditions";
+  case Rule::inverse:
+    return "a condition, such as x == 0";
+  case Rule::equal:
+    return "numbers and integers, or conditions";
+  case Rule::choice:
+    return "a condition, then numbers and integers, or conditions";
+  default:
+    return "numbers and integers; select(c, 1, 0) makes an integer of a condition";
+  }
+}
+
+//===-- Expressions ----------------------------------------------------------------------------------------------===//
+
+/// The values from which an expression is computed.
+struct Inputs {
+  std::optional<Value> score;
+  const ScoreIndex &at;
+  VariantViews tensors;
+};
+
+/// A part of an expression. Its operands are earlier nodes.
+struct Node {
+  Kind kind;
+  std::vector<size_t> operands;
+  std::function<Result(const Inputs &, std::span<const Result>)> make;
+  std::optional<Result> literal = {};
+  bool usesScore = false;
+};
+
+using Nodes = std::vector<Node>;
+
+Value evaluate(const Nodes &nodes, size_t root, const Inputs &inputs) {
+  std::vector<bool> isNeeded(root + 1);
+  isNeeded[root] = true;
+  for (size_t n = root + 1; n-- > 0;)
+    if (isNeeded[n])
+      for (size_t operand : nodes[n].operands)
+        isNeeded[operand] = true;
+  std::vector<std::optional<Result>> results(root + 1);
+  for (size_t n = 0; n <= root; ++n) {
+    if (!isNeeded[n])
+      continue;
+    std::vector<Result> operands;
+    for (size_t operand : nodes[n].operands)
+      operands.push_back(*results[operand]);
+    results[n].emplace(nodes[n].literal ? *nodes[n].literal : nodes[n].make(inputs, operands));
+  }
+  return valueOf(*results[root]);
+}
+
+Value gathered(const View &view, std::span<const Result> indices) {
+  std::vector<Value> at;
+  for (const Result &index : indices)
+    at.push_back(valueOf(index));
+  switch (at.size()) {
+  case 1:
+    return view.gather(at[0]);
+  case 2:
+    return view.gather(at[0], at[1]);
+  case 3:
+    return view.gather(at[0], at[1], at[2]);
+  case 4:
+    return view.gather(at[0], at[1], at[2], at[3]);
+  default:
+    return view.gather(at[0], at[1], at[2], at[3], at[4]);
+  }
+}
+
+//===-- Parser ---------------------------------------------------------------------------------------------------===//
+
+bool isNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool isNamePart(char c) { return isNameStart(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+constexpr std::string_view kScore = "score", kMask = "mask", kTensor = "tensor", kSize = "size";
+
+struct Input {
+  std::string_view word;
+  Value (*make)(const ScoreIndex &at);
+};
+constexpr Input kPositions[] = {
+    {"batch", [](const ScoreIndex &at) { return at.batch; }},
+    {"head", [](const ScoreIndex &at) { return at.head; }},
+    {"query", [](const ScoreIndex &at) { return at.query; }},
+    {"key", [](const ScoreIndex &at) { return at.key; }},
+    {"seqlen_q", [](const ScoreIndex &at) { return at.seqlen_q; }},
+    {"seqlen_k", [](const ScoreIndex &at) { return at.seqlen_k; }},
+};
+
+/// Parses by precedence. `error_` keeps the first error; what is returned after it means nothing.
+class Parser {
+public:
+  explicit Parser(std::string_view text) : text_(text) {
+    nodes_.push_back({.kind = Kind::integer, .operands = {}, .make = {}, .literal = int64_t(0)}); // After an error.
+    names_.emplace(kScore, add({.kind = Kind::number,
+                                .operands = {},
+                                .make = [](const Inputs &inputs, auto) { return *inputs.score; },
+                                .usesScore = true}));
+    for (const Input &input : kPositions)
+      names_.emplace(input.word,
+                     add({.kind = Kind::integer, .operands = {}, .make = [&input](const Inputs &inputs, auto) {
+                            return input.make(inputs.at);
+                          }}));
+    names_.emplace("true", addLiteral(Kind::condition, true));
+    names_.emplace("false", addLiteral(Kind::condition, false));
+    names_.emplace("inf", addLiteral(Kind::number, std::numeric_limits<double>::infinity()));
+    names_.emplace("nan", addLiteral(Kind::number, std::numeric_limits<double>::quiet_NaN()));
+  }
+
+  Variant parse() {
+    version();
+    while (skipLines())
+      statement();
+    Variant variant;
+    if (!error_.empty()) {
+      variant.status = {ErrorCode::invalid_argument, error_};
+      return variant;
+    }
+    variant.tensors = tensors_;
+    const auto nodes = std::make_shared<const Nodes>(std::move(nodes_));
+    if (mask_)
+      variant.mask = [nodes, root = *mask_](const ScoreIndex &at, VariantViews tensors) -> Value {
+        return evaluate(*nodes, root, {.score = std::nullopt, .at = at, .tensors = tensors});
+      };
+    if (score_)
+      variant.score = [nodes, root = *score_](Value score, const ScoreIndex &at, VariantViews tensors) -> Value {
+        return evaluate(*nodes, root, {.score = score, .at = at, .tensors = tensors});
+      };
+    return variant;
+  }
+
+private:
+  size_t fail(size_t at, const std::string &problem) {
+    if (error_.empty()) {
+      const std::string_view before = text_.substr(0, at);
+      const size_t line = size_t(std::ranges::count(before, '\n')) + 1;
+      const size_t column = at - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1) + 1;
+      error_ = "variant text, line " + std::to_string(line) + ", column " + std::to_string(column) + ": " + problem;
+    }
+    at_ = text_.size();
+    return 0;
+  }
+
+  size_t add(Node node) {
+    for (size_t operand : node.operands)
+      node.usesScore |= nodes_[operand].usesScore;
+    nodes_.push_back(std::move(node));
+    return nodes_.size() - 1;
+  }
+
+  size_t addLiteral(Kind kind, Result literal) {
+    return add({.kind = kind, .operands = {}, .make = {}, .literal = literal});
+  }
+
+  void skipSpaces() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
+  }
+
+  /// Moves to the next line that is not empty. Returns false at the end.
+  bool skipLines() {
+    for (skipSpaces(); at_ < text_.size() && text_[at_] == '\n'; skipSpaces())
+      ++at_;
+    return at_ < text_.size();
+  }
+
+  bool accept(std::string_view word) {
+    skipSpaces();
+    if (text_.substr(at_, word.size()) != word)
+      return false;
+    at_ += word.size();
+    return true;
+  }
+
+  void expect(std::string_view word, const std::string &after) {
+    if (!accept(word))
+      fail(at_, "expected '" + std::string(word) + "' after " + after);
+  }
+
+  void expectEnd() {
+    skipSpaces();
+    if (at_ < text_.size() && text_[at_] != '\n')
+      fail(at_, "expected an operator or the end of the line");
+  }
+
+  std::string_view name() {
+    skipSpaces();
+    const size_t begin = at_;
+    if (at_ < text_.size() && isNameStart(text_[at_]))
+      while (at_ < text_.size() && isNamePart(text_[at_]))
+        ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+
+  //===-- Lines --------------------------------------------------------------------------------------------------===//
+
+  void version() {
+    skipLines();
+    const size_t begin = at_;
+    const bool isVersion = name() == "variant" && accept("1");
+    skipSpaces();
+    if (!isVersion || (at_ < text_.size() && text_[at_] != '\n'))
+      fail(begin, "the text must begin with the line 'variant 1', the version of the text that this library reads");
+  }
+
+  void statement() {
+    const size_t begin = at_;
+    const std::string_view word = name();
+    if (word.empty())
+      fail(begin, "expected a name; a line is 'tensor NAME TYPE[AXES]' or 'NAME = EXPRESSION'");
+    else if (word == kTensor)
+      tensor();
+    else
+      assignment(begin, std::string(word));
+    expectEnd();
+  }
+
+  /// Checks that a name may be defined.
+  void checkNew(size_t at, const std::string &name) {
+    if (names_.contains(name) || tensorOf_.contains(name))
+      fail(at, "'" + name + "' is defined already");
+    else if (findFunction(name) != nullptr || name == kTensor || name == kSize)
+      fail(at, "'" + name + "' has a meaning of its own; choose another name");
+  }
+
+  void assignment(size_t begin, const std::string &name) {
+    expect("=", "'" + name + "'");
+    skipSpaces();
+    const size_t at = at_;
+    const size_t node = binary(1);
+    const Kind kind = nodes_[node].kind;
+    if (!error_.empty())
+      return;
+    std::optional<size_t> *output = name == kScore ? &score_ : name == kMask ? &mask_ : nullptr;
+    if (output == nullptr) {
+      checkNew(begin, name);
+      names_.emplace(name, node);
+    } else if (output->has_value()) {
+      fail(begin, "'" + name + "' is defined already");
+    } else if (kind != (name == kScore ? Kind::number : Kind::condition)) {
+      fail(at,
+           "'" + name + "' is " + std::string(nameOf(kind)) +
+               (name == kScore ? "; it must be a number, such as f32(x)" : "; it must be a condition, such as x != 0"));
+    } else if (name == kMask && nodes_[node].usesScore) {
+      fail(at, "'mask' depends on 'score'; it may depend on positions and tensors only");
+    } else {
+      *output = node;
+    }
+  }
+
+  void tensor() {
+    skipSpaces();
+    const size_t begin = at_;
+    VariantTensor tensor;
+    tensor.name = name();
+    if (tensor.name.empty())
+      fail(begin, "expected the name of the tensor");
+    checkNew(begin, tensor.name);
+    skipSpaces();
+    const size_t atType = at_;
+    const std::optional<DType> dtype = parseDType(name());
+    if (!dtype || *dtype == DType::index)
+      fail(atType, "expected the type of the tensor: f32, f16, bf16, i64, i32, i8 or i1");
+    tensor.dtype = dtype.value_or(f32);
+    expect("[", "the type of the tensor");
+    do
+      tensor.axes.push_back(axis());
+    while (accept(","));
+    expect("]", "the axes");
+    if (tensor.axes.size() > kMaxRank)
+      fail(begin, "'" + tensor.name + "' has " + std::to_string(tensor.axes.size()) + " axes; it may have " +
+                      std::to_string(kMaxRank));
+    words(tensor);
+    if (error_.empty()) {
+      tensorOf_.emplace(tensor.name, tensors_.size());
+      tensors_.push_back(std::move(tensor));
+    }
+  }
+
+  Axis axis() {
+    constexpr Axis last = Axis::up_to_seqlen_k;
+    skipSpaces();
+    const size_t begin = at_;
+    const std::string_view word = name();
+    std::string legal;
+    for (int n = 0; n <= int(last); ++n) {
+      if (toString(Axis(n)) == word)
+        return Axis(n);
+      legal += (n == 0 ? "" : ", ") + std::string(toString(Axis(n)));
+    }
+    fail(begin, "'" + std::string(word) + "' is no axis; axes are " + legal);
+    return Axis::any;
+  }
+
+  /// Parses what follows the axes of a tensor.
+  void words(VariantTensor &tensor) {
+    for (;;) {
+      skipSpaces();
+      const size_t begin = at_;
+      const std::string_view word = name();
+      if (word == "gradient")
+        tensor.wants_gradient = true;
+      else if (word == "read_once")
+        tensor.read_once = true;
+      else if (word == "broadcasts")
+        tensor.broadcasts = true;
+      else if (word.empty())
+        return;
+      else
+        fail(begin, "'" + std::string(word) + "' is unknown; a tensor may have gradient, read_once and broadcasts");
+      if (word == "gradient" && !isFloat(tensor.dtype))
+        fail(begin, "'" + tensor.name + "' is " + std::string(toString(tensor.dtype)) +
+                        "; only tensors of f32, f16 and bf16 have a gradient");
+    }
+  }
+
+  //===-- Expressions --------------------------------------------------------------------------------------------===//
+
+  const Operation *infix(int precedence) {
+    for (const Operation &operation : kOperations)
+      if (operation.precedence == precedence && accept(operation.word))
+        return &operation;
+    return nullptr;
+  }
+
+  size_t binary(int precedence) {
+    if (precedence == kSign)
+      return sign();
+    size_t left = binary(precedence + 1);
+    skipSpaces();
+    size_t at = at_;
+    while (const Operation *operation = infix(precedence)) {
+      const size_t right = binary(precedence + 1);
+      left = apply(at, *operation, {left, right});
+      skipSpaces();
+      at = at_;
+    }
+    return left;
+  }
+
+  size_t sign() {
+    skipSpaces();
+    const size_t at = at_;
+    if (++nesting_ > kMaxNesting)
+      return fail(at, "there are more than " + std::to_string(kMaxNesting) +
+                          " parentheses, functions and signs around this; give a part a name on a line of its own");
+    const Operation *operation = infix(kSign);
+    const size_t operand = operation != nullptr ? sign() : atom();
+    --nesting_;
+    return operation != nullptr ? apply(at, *operation, {operand}) : operand;
+  }
+
+  size_t atom() {
+    skipSpaces();
+    const size_t begin = at_;
+    if (accept("(")) {
+      const size_t inner = binary(1);
+      expect(")", "the expression");
+      return inner;
+    }
+    const std::string word(name());
+    if (word.empty())
+      return number();
+    if (accept("("))
+      return function(begin, word);
+    if (accept("["))
+      return gather(begin, word);
+    if (const auto found = names_.find(word); found != names_.end())
+      return found->second;
+    if (tensorOf_.contains(word))
+      return fail(begin, "'" + word + "' is a tensor; read an element, as " + word + "[head]");
+    return fail(begin, "'" + word +
+                           "' is not defined; there are score, batch, head, query, key, seqlen_q, seqlen_k, "
+                           "true, false, inf, nan, and the names of earlier lines");
+  }
+
+  size_t number() {
+    const char *begin = text_.data() + at_, *end = text_.data() + text_.size();
+    if (at_ == text_.size() || (std::isdigit(static_cast<unsigned char>(*begin)) == 0 && *begin != '.'))
+      return fail(at_, "expected a number, a name or an expression");
+    double number = 0;
+    const auto [last, error] = std::from_chars(begin, end, number);
+    const bool isInteger = std::all_of(begin, last, [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (error != std::errc() || (isInteger && number > std::numeric_limits<int32_t>::max()))
+      return fail(at_, isInteger ? "integers must be at most 2147483647; write a number with a point, as 3e9 or 3.0"
+                                 : "the number is not one of 64 bits");
+    at_ += size_t(last - begin);
+    return isInteger ? addLiteral(Kind::integer, int64_t(number)) : addLiteral(Kind::number, number);
+  }
+
+  /// Parses expressions with commas up to `close`.
+  std::vector<size_t> list(std::string_view close, const std::string &after) {
+    std::vector<size_t> all;
+    if (accept(close))
+      return all;
+    do
+      all.push_back(binary(1));
+    while (accept(","));
+    expect(close, after);
+    return all;
+  }
+
+  size_t function(size_t begin, const std::string &word) {
+    if (word == kSize)
+      return size();
+    const Operation *operation = findFunction(word);
+    if (operation == nullptr)
+      return fail(begin, "'" + word + "' is no function; functions are " + std::string(kSize) + ", " + functionWords());
+    return apply(begin, *operation, list(")", "the operands of " + word));
+  }
+
+  size_t apply(size_t at, const Operation &operation, const std::vector<size_t> &operands) {
+    if (!error_.empty())
+      return 0;
+    const std::string word = "'" + std::string(operation.word) + "'";
+    if (operands.size() != operation.operands)
+      return fail(at, word + " has " + std::to_string(operands.size()) + " operands; it takes " +
+                          std::to_string(operation.operands));
+    std::vector<Kind> kinds;
+    std::string given;
+    for (size_t operand : operands) {
+      kinds.push_back(nodes_[operand].kind);
+      given += (given.empty() ? "" : " and ") + std::string(nameOf(kinds.back()));
+    }
+    const std::optional<Kind> kind = kindOfResult(operation.rule, kinds);
+    if (!kind)
+      return fail(at, word + " is given " + given + "; it takes " + std::string(legalOperands(operation.rule)));
+    if (operation.precedence == kSign && nodes_[operands[0]].literal)
+      return negated(*nodes_[operands[0]].literal);
+    if (operation.rule == Rule::counts)
+      if (const std::optional<Result> &count = nodes_[operands[1]].literal)
+        if (std::get<int64_t>(*count) < 0 || std::get<int64_t>(*count) > 31)
+          return fail(at, word + " is given a literal count that is not from 0 to 31");
+    return add({.kind = *kind,
+                .operands = operands,
+                .make = [&operation](const Inputs &, std::span<const Result> results) -> Result {
+                  std::vector<Operand> values;
+                  for (const Result &result : results)
+                    values.push_back(operandOf(result));
+                  return operation.make(values);
+                }});
+  }
+
+  /// Returns the literal that `-` or `!` makes of a literal.
+  size_t negated(Result literal) {
+    if (const bool *condition = std::get_if<bool>(&literal))
+      return addLiteral(Kind::condition, !*condition);
+    if (const double *number = std::get_if<double>(&literal))
+      return addLiteral(Kind::number, -*number);
+    return addLiteral(Kind::integer, -std::get<int64_t>(literal));
+  }
+
+  /// Parses the operands of size(TENSOR, AXIS).
+  size_t size() {
+    skipSpaces();
+    const size_t begin = at_;
+    const auto found = tensorOf_.find(name());
+    if (found == tensorOf_.end())
+      return fail(begin, "expected the name of a tensor, as in size(bias, 0)");
+    expect(",", "'" + found->first + "'");
+    skipSpaces();
+    const size_t atAxis = at_;
+    const size_t axis = number();
+    expect(")", "the axis");
+    if (!error_.empty())
+      return 0;
+    const int64_t *n = std::get_if<int64_t>(&*nodes_[axis].literal);
+    const size_t axes = tensors_[found->second].axes.size();
+    if (n == nullptr || *n >= int64_t(axes))
+      return fail(atAxis, "the axis must be an integer from 0 to " + std::to_string(axes - 1));
+    return add({.kind = Kind::integer,
+                .operands = {},
+                .make = [tensor = found->second, n = int(*n)](const Inputs &inputs, auto) -> Result {
+                  return inputs.tensors[tensor].dim(n);
+                }});
+  }
+
+  size_t gather(size_t begin, const std::string &word) {
+    const auto found = tensorOf_.find(word);
+    if (found == tensorOf_.end())
+      return fail(begin,
+                  "'" + word + "' is no tensor; declare it on a line before, as: tensor " + word + " f32[heads]");
+    const VariantTensor &tensor = tensors_[found->second];
+    const std::vector<size_t> indices = list("]", "the indices of '" + word + "'");
+    if (!error_.empty())
+      return 0;
+    if (indices.size() != tensor.axes.size())
+      return fail(begin, "'" + word + "' is read with " + std::to_string(indices.size()) + " indices; it has " +
+                             std::to_string(tensor.axes.size()) + " axes");
+    for (size_t index : indices)
+      if (nodes_[index].kind != Kind::integer)
+        return fail(begin, "an index of '" + word + "' is " + std::string(nameOf(nodes_[index].kind)) +
+                               "; it must be an integer, such as i32(x)");
+    return add({.kind = kindOf(tensor.dtype),
+                .operands = indices,
+                .make = [n = found->second](const Inputs &inputs, std::span<const Result> at) -> Result {
+                  return gathered(inputs.tensors[n], at);
+                }});
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  int nesting_ = 0;
+  std::string error_;
+
+  Nodes nodes_;
+  std::map<std::string, size_t, std::less<>> names_;    ///< Nodes of the names of lines, and of inputs.
+  std::map<std::string, size_t, std::less<>> tensorOf_; ///< Indices of `tensors_`.
+  std::vector<VariantTensor> tensors_;
+  std::optional<size_t> score_, mask_;
+};
+
+} // namespace
+
+Variant variantFromText(std::string_view text) { return Parser(text).parse(); }
+
+} // namespace tegula
