@@ -387,15 +387,16 @@ std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &p
   std::vector<ScheduleSpace> boxes = {{{&Schedule::block_m, {32, 64, 96, 128}},
                                        {&Schedule::block_n, {32, 64, 96, 128, 192}},
                                        {&Schedule::num_warps, {4, 8}},
-                                       {&Schedule::num_stages, {1, 2}}}};
+                                       {&Schedule::num_stages, {1, 2}},
+                                       {&Schedule::roles, {Roles::none}}}};
   if (target.arch == "sm_90a" && sizeOf(problem.dtype) == 2)
     boxes.push_back({{&Schedule::block_m, {64, 80, 96, 128}},
                      {&Schedule::block_n, {64, 128}},
                      {&Schedule::num_warps, {4, 8}},
                      {&Schedule::num_stages, {1, 2}},
                      {&Schedule::roles, {Roles::load}},
-                     {&Schedule::overlap, {std::nullopt, Overlap::pingpong}},
-                     {&Schedule::add_by_tma, {std::nullopt, true}}});
+                     {&Schedule::overlap, {Overlap::none, Overlap::pingpong}},
+                     {&Schedule::add_by_tma, {false, true}}});
   return boxes;
 }
 

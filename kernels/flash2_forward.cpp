@@ -47,7 +47,8 @@ std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &p
     return {{&Schedule::block_m, std::move(rows)},
             {&Schedule::block_n, {32, 48, 64, 80, 96, 112, 128, 160, 192, 256}},
             {&Schedule::num_warps, {warps}},
-            {&Schedule::num_stages, {1, 2, 3}}};
+            {&Schedule::num_stages, {1, 2, 3}},
+            {&Schedule::roles, {Roles::none}}};
   };
   if (problem.expected.seqlen_q <= 32)
     return {box(1, {16, 32}), box(2, {32})};
@@ -67,6 +68,7 @@ std::vector<ScheduleSpace> boxes(const Target &target, const AttentionProblem &p
       const ScheduleAxis keys(&Schedule::block_n, {64, 80, 96, 112, 128, 144, 160, 176, 192, 224});
       ScheduleSpace serial = roles, overlapped = roles;
       serial.push_back(keys);
+      serial.push_back({&Schedule::overlap, {Overlap::none}});
       overlapped.push_back({&Schedule::overlap, {Overlap::pingpong}});
       overlapped.push_back({&Schedule::lhs_in_registers, {std::nullopt, true}});
       ScheduleSpace optimistic = overlapped;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace tegula {
 namespace {
@@ -92,6 +93,20 @@ const Row &rowFor(const Target &target, std::string_view program, const Attentio
                        [&](const Row &row) { return fits(row, target, program, problem); });
 }
 
+/// Returns `schedule` with values in the fields that the compiler would choose: without them, an attention kernel has
+/// no roles, no overlap and no additions by TMA. Only roles need the other two.
+Schedule withoutChoices(Schedule schedule, const Target &target, std::string_view program) {
+  if (target.name == "cpu")
+    return schedule;
+  schedule.roles = schedule.roles.value_or(Roles::none);
+  if (schedule.roles == Roles::none)
+    return schedule;
+  schedule.overlap = schedule.overlap.value_or(Overlap::none);
+  if (program == "flash2_backward")
+    schedule.add_by_tma = schedule.add_by_tma.value_or(false);
+  return schedule;
+}
+
 bool isSame(const ShippedSchedule &shipped, const AttentionProblem &problem, const Row &row) {
   const AttentionProblem &other = shipped.problem;
   return shipped.schedule == row.schedule && other.dtype == problem.dtype && other.causal == problem.causal &&
@@ -104,7 +119,7 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
                         const TunedSchedules *tuned) {
   if (tuned != nullptr && given == Schedule())
     if (std::optional<Schedule> schedule = tuned->find(program, problem))
-      return *schedule;
+      return withoutChoices(*schedule, target, program);
   if (program == kContain) // It rarely does anything, and may have its own blocks.
     given = {};
   // Roles and what comes with them belong to a row's own tiles, so a caller who gives tiles gets no roles unasked.
@@ -115,7 +130,7 @@ Schedule chooseSchedule(const Target &target, std::string_view program, const At
   for (int Schedule::*field : {&Schedule::block_m, &Schedule::block_n, &Schedule::num_warps, &Schedule::num_stages})
     if (given.*field == 0)
       given.*field = row->schedule.*field;
-  return isFree ? row->schedule : given;
+  return isFree ? row->schedule : withoutChoices(std::move(given), target, program);
 }
 
 size_t shippedRow(const Target &target, std::string_view program, const AttentionProblem &problem) {

@@ -94,8 +94,16 @@ std::string problemsOf(const Json &problems) {
   return "{" + fields + "}";
 }
 
+/// A field that a row for a GPU leaves out would be the compiler's choice, and rows have been timed with what they say.
+void checkDecided(const Schedule &schedule, const std::string &text, const std::string &target) {
+  if (target.starts_with("cuda") && !schedule.roles)
+    fail("schedule: '" + text + "' must give roles, which are none or load");
+  if (schedule.roles == Roles::load && !schedule.overlap)
+    fail("schedule: '" + text + "' must give overlap, which is none or pingpong");
+}
+
 /// Returns the initializer of a struct Schedule.
-std::string scheduleOf(const std::string &text) {
+std::string scheduleOf(const std::string &text, const std::string &target) {
   Expected<Schedule> schedule = parseSchedule(text);
   if (!schedule)
     fail(schedule.status().message());
@@ -103,6 +111,7 @@ std::string scheduleOf(const std::string &text) {
     fail("schedule: the words must be in this order: '" + toString(*schedule) + "'");
   if (schedule->block_m == 0 || schedule->block_n == 0)
     fail("schedule: '" + text + "' must give block_m and block_n");
+  checkDecided(*schedule, text, target);
   std::string fields;
   for (const ScheduleField &field : scheduleFields()) {
     const std::string value = field.text(*schedule), name(field.name);
@@ -148,7 +157,7 @@ std::string rowOf(const Json &row) {
   append(fields, "problems", problemsOf(row["problems"]));
   if (row.contains("shared_kib"))
     append(fields, "shared_kib", std::to_string(countAt(row, "shared_kib")));
-  append(fields, "schedule", scheduleOf(textAt(row, "schedule")));
+  append(fields, "schedule", scheduleOf(textAt(row, "schedule"), row.value("target", "")));
   return "{" + fields + "}";
 }
 

@@ -182,7 +182,8 @@ std::vector<ScheduleSpace> usualSchedules(const Target &target) {
   if (target.arch == "sm_90a")
     boxes.push_back({ScheduleAxis(&Schedule::num_warps, {4, 8, 12}), stages,
                      ScheduleAxis(&Schedule::roles, {Roles::load}),
-                     ScheduleAxis(&Schedule::overlap, {Overlap::none, Overlap::pingpong})});
+                     ScheduleAxis(&Schedule::overlap, {Overlap::none, Overlap::pingpong}),
+                     ScheduleAxis(&Schedule::add_by_tma, {false})});
   return boxes;
 }
 

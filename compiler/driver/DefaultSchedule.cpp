@@ -3,6 +3,7 @@
 
 #include "compiler/driver/Program.h"
 #include "compiler/sm/Hopper.h"
+#include "compiler/sm/Sm.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -147,22 +148,25 @@ struct Accumulators {
 
 int64_t perThread(int64_t elements, int64_t warps) { return elements / (sm::kWarpSize * warps); }
 
-/// Returns the registers of a thread if `warps` warps share those of a multiprocessor.
-int64_t registersOfThread(int64_t warps) {
+/// Returns the number of program instances that must have room in a multiprocessor.
+int64_t instancesOf(const Schedule &given) { return std::max(given.instances_per_sm, 1); }
+
+/// Returns the registers of a thread if `warps` warps of each of `instances` share those of a multiprocessor.
+int64_t registersOfThread(int64_t warps, int64_t instances) {
   constexpr int64_t registersOfSm = 64 << 10, most = 255;
-  return std::min(most, registersOfSm / (sm::kWarpSize * warps));
+  return std::min(most, registersOfSm / (sm::kWarpSize * warps * instances));
 }
 
 /// Returns the warps that have registers for the accumulators if all warps load and compute.
-int warpsFor(const Accumulators &accumulators) {
+int warpsFor(const Accumulators &accumulators, int64_t instances) {
   constexpr int warps = 4;
-  const bool fit = 4 * perThread(accumulators.inOrder(), warps) <= 3 * registersOfThread(warps);
+  const bool fit = 4 * perThread(accumulators.inOrder(), warps) <= 3 * registersOfThread(warps, instances);
   return fit ? warps : 2 * warps;
 }
 
 /// Returns true if accumulators take more than 9/16 of the registers of a thread, so that others may spill.
-bool maySpill(const Accumulators &accumulators, int64_t warps) {
-  return 16 * perThread(accumulators.early(), warps) > 9 * registersOfThread(warps);
+bool maySpill(const Accumulators &accumulators, int64_t warps, int64_t instances) {
+  return 16 * perThread(accumulators.early(), warps) > 9 * registersOfThread(warps, instances);
 }
 
 //===-- Shared memory ---------------------------------------------------------------------------------------------===//
@@ -272,18 +276,29 @@ Obstacles obstaclesOfTypes(ArrayRef<Product> products) {
   return obstacles;
 }
 
-Obstacle obstacleOfAccumulators(ArrayRef<Product> products, int64_t registers) {
-  return obstacleOf(products.front(),
-                    llvm::formatv("the accumulators of its loop need {0} registers of a thread, and at most {1} are "
-                                  "free for them; use smaller tiles",
-                                  registers, kMostAccumulators));
+/// Returns what else makes room if the caller gives several program instances for a multiprocessor.
+const char *orFewerInstances(const Schedule &given) {
+  return instancesOf(given) == 1 ? "" : ", or lower instances_per_sm";
 }
 
-Obstacle obstacleOfShared(ArrayRef<Product> products, int64_t bytes, int64_t free) {
+Obstacle obstacleOfAccumulators(ArrayRef<Product> products, const Schedule &given, int64_t registers, int64_t free) {
   return obstacleOf(products.front(),
-                    llvm::formatv("two stages of the tiles that an iteration loads need {0} bytes of shared memory, "
-                                  "and {1} are free; use smaller tiles",
-                                  2 * bytes, std::max<int64_t>(free, 0)));
+                    llvm::formatv("the accumulators of its loop need {0} registers of a thread, and at most {1} are "
+                                  "free for them; use smaller tiles{2}",
+                                  registers, std::max<int64_t>(free, 0), orFewerInstances(given)));
+}
+
+/// `stages` are those that the caller gives, or else two.
+Obstacle obstacleOfShared(ArrayRef<Product> products, const Schedule &given, int64_t stages, int64_t bytes,
+                          int64_t free) {
+  const bool isGiven = given.num_stages != 0;
+  return obstacleOf(
+      products.front(),
+      llvm::formatv("{0}the tiles that an iteration loads need {1} bytes of shared memory{2}, and {3} are free; use "
+                    "smaller tiles{4}{5}",
+                    isGiven ? "" : "two stages of ", stages * bytes,
+                    isGiven ? " with num_stages=" + std::to_string(stages) : std::string(), std::max<int64_t>(free, 0),
+                    given.num_stages > 1 ? ", or lower num_stages" : "", orFewerInstances(given)));
 }
 
 /// Returns an obstacle for each product that is in no innermost loop.
@@ -295,32 +310,37 @@ Obstacles obstaclesOutsideLoops(ModuleOp module) {
   return obstacles;
 }
 
-/// Adds `schedule` to those that may spill less. If the MMAs of the products follow each other, also adds the same
-/// with them in the order of the program, where an accumulator is free before the next begins.
-void addInOrder(Schedule schedule, ArrayRef<Product> products, std::vector<Schedule> &neighbours) {
-  schedule.overlap = Overlap::none;
-  neighbours.push_back(schedule);
+/// Returns the schedule with the MMAs of the products in the order of the program, where an accumulator is free before
+/// the next begins; nothing if they do not follow each other.
+std::optional<Schedule> inOrder(Schedule schedule, ArrayRef<Product> products) {
   for (auto [number, product] : llvm::enumerate(products)) {
     if (product.op->getBlock() != products.front().op->getBlock())
-      return;
+      return std::nullopt;
     auto label = product.op->getAttrOfType<StringAttr>(tile::label);
     schedule.steps += (number == 0 ? "" : " ") + (label ? label.str() : "p" + std::to_string(number));
   }
-  neighbours.push_back(schedule);
+  return schedule;
 }
 
-/// The choice of roles=load for a program on a GPU with wgmma and TMA.
+/// The choice of roles=load for a program on a GPU with wgmma and TMA. It keeps the fields that the caller gives.
 class HopperChoice {
 public:
-  HopperChoice(ModuleOp module, ArrayRef<Product> products, int64_t sharedBytes)
-      : module_(module), products_(products), accumulators_(products), sharedBytes_(sharedBytes) {}
+  HopperChoice(ModuleOp module, ArrayRef<Product> products, const Schedule &given, int64_t sharedBytes)
+      : module_(module), products_(products), accumulators_(products), given_(given), sharedBytes_(sharedBytes) {}
 
-  /// Sets the schedule, unless there are obstacles.
+  /// Sets the schedule, unless there are obstacles. Given roles are kept in spite of them.
   void choose(DefaultSchedule &choice) {
     if (products_.empty())
       choice.obstacles = obstaclesOutsideLoops(module_);
-    else if (chooseWarps(choice.obstacles) && chooseStages(choice.obstacles))
+    else if (chooseWarps(choice.obstacles) && allowsOperandsInRegisters(choice.obstacles))
+      (void)chooseStages(choice.obstacles);
+    const bool demanded = demandsRoles(given_);
+    if (warps_ != 0 && (demanded || choice.obstacles.empty()))
       choice.schedule = schedule();
+    else if (demanded)
+      choice.schedule.roles = Roles::load;
+    if (demanded)
+      choice.obstacles.clear();
   }
 
   /// Adds the schedules with roles that may spill less.
@@ -330,59 +350,104 @@ public:
     Schedule schedule = this->schedule();
     if (choice.obstacles.empty())
       schedule.overlap = choice.schedule.overlap;
-    else
+    else if (given_.num_stages == 0)
       schedule.num_stages = 1;
-    addInOrder(schedule, products_, choice.neighbours);
+    if (!given_.overlap)
+      schedule.overlap = Overlap::none;
+    choice.neighbours.push_back(schedule);
+    const bool isOrderGiven = given_.overlap || !given_.steps.empty();
+    if (std::optional<Schedule> ordered = inOrder(schedule, products_); ordered && !isOrderGiven)
+      choice.neighbours.push_back(*ordered);
   }
 
 private:
+  bool mayHave(int64_t warps) const { return given_.num_warps == 0 || given_.num_warps == warps; }
+
   bool chooseWarps(Obstacles &obstacles) {
-    const int64_t warps = products_.front().type.getDimSize(0) / sm::kRowsPerWarp;
-    if (haveRowsFor(products_, warps)) {
-      warps_ = warps;
+    constexpr int64_t ofTwoWarpgroups = 2 * sm::kWarpsPerWarpgroup;
+    const int64_t ofRows = products_.front().type.getDimSize(0) / sm::kRowsPerWarp;
+    const bool haveRows = haveRowsFor(products_, ofRows);
+    if (haveRows && mayHave(ofRows)) {
+      warps_ = ofRows;
       return hasRegisters(accumulators_.early(), obstacles);
     }
-    obstacles = obstaclesOfTypes(products_);
-    if (!obstacles.empty())
-      return false;
-    warps_ = 2 * sm::kWarpsPerWarpgroup;
-    bytesOfExchanges_ = bytesOfComputed(products_);
-    return hasRegisters(accumulators_.shared(), obstacles);
+    const Obstacles ofTypes = obstaclesOfTypes(products_);
+    if (ofTypes.empty() && mayHave(ofTwoWarpgroups)) {
+      warps_ = ofTwoWarpgroups;
+      bytesOfExchanges_ = bytesOfComputed(products_);
+      return hasRegisters(accumulators_.shared(), obstacles);
+    }
+    if (haveRows || ofTypes.empty())
+      obstacles = {obstacleOf(
+          products_.front(), llvm::formatv("num_warps={0} is given, and whole warpgroups compute it with num_warps={1}",
+                                           given_.num_warps, haveRows ? ofRows : ofTwoWarpgroups))};
+    else
+      obstacles = ofTypes;
+    return false;
+  }
+
+  /// Returns the registers of a thread that accumulators may take: `most`, or 4/5 of a consumer's if program instances
+  /// share those of a multiprocessor.
+  int64_t freeRegisters(int64_t most) const {
+    constexpr int64_t ofProducers = 32 * sm::kWarpsPerWarpgroup;
+    const int64_t instances = instancesOf(given_);
+    if (instances == 1)
+      return most;
+    const int64_t all = sm::registersOfBlock(warps_ + sm::kWarpsPerWarpgroup, instances);
+    return std::min(most, 4 * (all - ofProducers) / (5 * warps_));
   }
 
   bool hasRegisters(int64_t elements, Obstacles &obstacles) const {
-    const int64_t registers = perThread(elements, warps_);
-    if (registers > kMostAccumulators)
-      obstacles = {obstacleOfAccumulators(products_, registers)};
-    return registers <= kMostAccumulators;
+    const int64_t registers = perThread(elements, warps_), free = freeRegisters(kMostAccumulators);
+    if (registers > free)
+      obstacles = {obstacleOfAccumulators(products_, given_, registers, free)};
+    return registers <= free;
+  }
+
+  bool allowsOperandsInRegisters(Obstacles &obstacles) const {
+    if (given_.lhs_in_registers == true && given_.overlap == Overlap::none)
+      obstacles = {obstacleOf(products_.front(),
+                              "lhs_in_registers=true and overlap=none are given, and roles=load keeps "
+                              "operands in registers with overlap=pingpong only")};
+    return obstacles.empty();
   }
 
   bool chooseStages(Obstacles &obstacles) {
-    constexpr int64_t mostStages = 4, ofMbarriers = 1 << 10;
+    constexpr int64_t fewestStages = 2, mostStages = 4, ofMbarriers = 1 << 10;
+    const int64_t least = given_.num_stages == 0 ? fewestStages : given_.num_stages;
     const int64_t bytes = bytesOfIteration(products_), free = sharedBytes_ - ofMbarriers - bytesBesideRings(module_) -
-                                                              bytesOfExchanges_ - bytesOfAdded(module_);
+                                                              bytesOfExchanges_ - bytesOfAddedByTma();
     if (bytes == 0)
       obstacles = {obstacleOf(products_.front(), "its loop loads no operand of a dot, which a producer would do; load "
                                                  "tiles of the operands in the loop")};
-    else if (free < 2 * bytes)
-      obstacles = {obstacleOfShared(products_, bytes, free)};
+    else if (free < least * bytes)
+      obstacles = {obstacleOfShared(products_, given_, least, bytes, free)};
     else
-      stages_ = std::min(free / bytes, mostStages);
+      stages_ = given_.num_stages == 0 ? std::min(free / bytes, mostStages) : least;
     return obstacles.empty();
+  }
+
+  int64_t bytesOfAddedByTma() const { return given_.add_by_tma == false ? 0 : bytesOfAdded(module_); }
+
+  bool wantsPingpong() const {
+    return given_.lhs_in_registers == true ||
+           (hasExponentialsBetween(products_) &&
+            perThread(accumulators_.withPingpong(), warps_) <= freeRegisters(kMostWithPingpong));
   }
 
   Schedule schedule() const {
     Schedule schedule{.num_warps = int(warps_), .num_stages = int(stages_), .roles = Roles::load};
-    if (hasExponentialsBetween(products_) && perThread(accumulators_.withPingpong(), warps_) <= kMostWithPingpong)
+    if (wantsPingpong())
       schedule.overlap = Overlap::pingpong;
     if (bytesOfAdded(module_) != 0)
       schedule.add_by_tma = true;
-    return schedule;
+    return filled(given_, schedule);
   }
 
   ModuleOp module_;
   ArrayRef<Product> products_;
   Accumulators accumulators_;
+  const Schedule &given_;
   int64_t sharedBytes_;
   int64_t warps_ = 0, stages_ = 0; ///< 0 if whole warpgroups cannot compute the products.
   int64_t bytesOfExchanges_ = 0;
@@ -390,20 +455,37 @@ private:
 
 } // namespace
 
-DefaultSchedule chooseSchedule(ModuleOp module, bool isHopper, int64_t sharedBytes) {
+bool demandsRoles(const Schedule &given) {
+  if (given.roles)
+    return *given.roles == Roles::load;
+  return given.overlap == Overlap::pingpong || given.optimistic_softmax == true || given.add_by_tma == true ||
+         !given.steps.empty();
+}
+
+Schedule filled(Schedule given, const Schedule &choice) {
+  for (const ScheduleField &field : scheduleFields())
+    if (const std::string value = field.text(choice); !value.empty() && field.text(given).empty())
+      field.parse(given, value);
+  return given;
+}
+
+DefaultSchedule chooseSchedule(ModuleOp module, const Schedule &given, bool isHopper, int64_t sharedBytes) {
   const SmallVector<Product> products = hotProducts(module);
   const Accumulators accumulators(products);
+  const int64_t instances = instancesOf(given);
+  const bool mayHaveRoles = isHopper && given.roles != Roles::none;
   DefaultSchedule choice;
-  choice.schedule.num_warps = warpsFor(accumulators);
-  HopperChoice hopper(module, products, sharedBytes);
-  if (isHopper)
+  choice.schedule = filled(given, {.num_warps = warpsFor(accumulators, instances)});
+  HopperChoice hopper(module, products, given, sharedBytes);
+  if (mayHaveRoles)
     hopper.choose(choice);
-  if (!maySpill(accumulators, choice.schedule.num_warps))
+  if (!maySpill(accumulators, choice.schedule.num_warps, instances))
     return choice;
-  if (isHopper)
+  if (mayHaveRoles)
     hopper.addNeighbours(choice);
-  for (int warps : {4, 8, 16})
-    choice.neighbours.push_back({.num_warps = warps, .roles = Roles::none});
+  if (!demandsRoles(given))
+    for (int warps : {4, 8, 16})
+      choice.neighbours.push_back(filled(given, {.num_warps = warps, .roles = Roles::none}));
   return choice;
 }
 

@@ -21,17 +21,24 @@ using Obstacles = llvm::SmallVector<Obstacle, 1>;
 
 /// The compiler's choice of a program's schedule.
 struct DefaultSchedule {
-  Schedule schedule; ///< Fields without a value do not depend on the program.
+  Schedule schedule; ///< Has the given fields. Fields without a value do not depend on the program.
   /// Schedules to try if `schedule` spills registers, the best first. There are none for a program with few
   /// accumulators.
   std::vector<Schedule> neighbours;
   Obstacles obstacles; ///< The reasons why `schedule` has no roles, on a GPU that has wgmma and TMA.
 };
 
+/// Returns true if the schedule says roles=load, or has a field that needs it and leaves the roles to the compiler.
+bool demandsRoles(const Schedule &given);
+
+/// Returns `given` with the values of `choice` in fields that it does not set.
+Schedule filled(Schedule given, const Schedule &choice);
+
 /// Chooses warps, stages, roles, the overlap of products with exponentials and how tiles are added to memory, so that
-/// accumulators have room in the registers. `isHopper` is true for a GPU with wgmma and TMA (sm_90a). `sharedBytes` is
-/// the shared memory of a program instance.
-DefaultSchedule chooseSchedule(mlir::ModuleOp module, bool isHopper, int64_t sharedBytes);
+/// accumulators have room in the registers. Fields that `given` sets keep their values, and the choice of the others
+/// agrees with them. `isHopper` is true for a GPU with wgmma and TMA (sm_90a). `sharedBytes` is the shared memory of a
+/// program instance.
+DefaultSchedule chooseSchedule(mlir::ModuleOp module, const Schedule &given, bool isHopper, int64_t sharedBytes);
 
 /// Emits a remark at each product of tensor cores which says what keeps it from wgmma and TMA. Emits none if there is
 /// no obstacle.

@@ -60,14 +60,6 @@ Schedule withOwnFields(Schedule schedule, ModuleOp module) {
   return schedule;
 }
 
-/// Returns `schedule` with the values of `choice` in fields that it does not set.
-Schedule filled(Schedule schedule, const Schedule &choice) {
-  for (const ScheduleField &field : scheduleFields())
-    if (const std::string value = field.text(choice); !value.empty() && field.text(schedule).empty())
-      field.parse(schedule, value);
-  return schedule;
-}
-
 Schedule withUsualValues(Schedule schedule) {
   for (const Number &number : kNumbers)
     if (schedule.*number.field == 0)
@@ -128,13 +120,6 @@ int64_t sharedLimit(const emit::GpuTarget &target, int64_t instances) {
   return (target.sharedBytes + kReservedBytes) / instances - kReservedBytes;
 }
 
-/// Returns true if the schedule does not say how warps share the work.
-bool isUndecided(const Schedule &schedule) {
-  return schedule.num_warps == 0 && schedule.num_stages == 0 && schedule.instances_per_sm == 0 && !schedule.roles &&
-         !schedule.overlap && !schedule.optimistic_softmax && !schedule.lhs_in_registers && !schedule.add_by_tma &&
-         schedule.steps.empty();
-}
-
 } // namespace
 
 /// Names the fields that the compiler sets on the module, so that remarks say that it chose them.
@@ -178,21 +163,19 @@ Status GpuCompilation::prepare(ModuleOp module) {
 
 void GpuCompilation::chooseSchedule(ModuleOp module) {
   given_ = withOwnFields(request_.schedule, module);
-  chosen_ = given_;
   place_ = placeOfProgram(module);
-  if (isUndecided(given_)) {
-    DefaultSchedule choice = tegula::chooseSchedule(module, target_.arch == "sm_90a", sharedLimit(target_, 1));
-    explain(module, choice.obstacles);
-    obstacles_ = source_.remarks();
-    chosen_ = filled(given_, choice.schedule);
-    for (const Schedule &neighbour : choice.neighbours)
-      neighbours_.push_back(filled(given_, neighbour));
-  }
-  chosen_ = withUsualValues(std::move(chosen_));
+  const DefaultSchedule choice = tegula::chooseSchedule(module, given_, target_.arch == "sm_90a",
+                                                        sharedLimit(target_, std::max(given_.instances_per_sm, 1)));
+  explain(module, choice.obstacles);
+  obstacles_ = source_.remarks();
+  chosen_ = withUsualValues(choice.schedule);
+  for (const Schedule &neighbour : choice.neighbours)
+    neighbours_.push_back(withUsualValues(neighbour));
 }
 
 /// Returns schedules that need less shared memory than the compiler's choice: fewer stages, then no roles, then one
-/// stage, then left operands in registers, then fewer warps, whose parts of a row meet in shared memory.
+/// stage, then left operands in registers, then fewer warps, whose parts of a row meet in shared memory. If the given
+/// fields demand roles, the last ones have neither additions by TMA nor overlap.
 std::vector<Schedule> GpuCompilation::smallerSchedules() const {
   std::vector<Schedule> smaller;
   Schedule schedule = chosen_;
@@ -202,15 +185,24 @@ std::vector<Schedule> GpuCompilation::smallerSchedules() const {
       smaller.push_back(schedule);
     }
   };
-  if (schedule.roles == Roles::load && !given_.roles) {
+  if (schedule.roles == Roles::load && !demandsRoles(given_)) {
     lowerStages(2);
     schedule = withUsualValues(given_);
     schedule.roles = Roles::none;
     smaller.push_back(schedule);
   }
   lowerStages(1);
-  if (schedule.roles == Roles::load)
+  if (schedule.roles == Roles::load) {
+    if (schedule.add_by_tma && !given_.add_by_tma) {
+      schedule.add_by_tma = false;
+      smaller.push_back(schedule);
+    }
+    if (schedule.overlap && !given_.overlap) {
+      schedule.overlap = Overlap::none;
+      smaller.push_back(schedule);
+    }
     return smaller;
+  }
   while (true) {
     if (!given_.lhs_in_registers) {
       schedule.lhs_in_registers = true;

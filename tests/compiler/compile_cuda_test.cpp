@@ -301,7 +301,7 @@ TEST(CompileCuda, AnArtifactHasTheScheduleThatTheCompilerChose) {
 TEST(CompileCuda, TheOrderOfALoopIsAText) {
   CompileRequest r = request(kLoop);
   r.target.arch = "sm_90a";
-  r.schedule = {.roles = Roles::load};
+  r.schedule = {.num_stages = 2, .roles = Roles::load};
   r.emit = "order";
   Expected<Artifact> artifact = compile(r);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
@@ -370,7 +370,7 @@ TEST(CompileCuda, AScheduleMayHaveAStepList) {
       r, ErrorCode::invalid_argument,
       "steps is \"p0@2\", and 'p0@2' is no step; legal are LABEL, LABEL@1, LABEL.end@1, LABEL.lhs, LABEL.rhs, "
       "< and >");
-  r.schedule = {.steps = "p0"};
+  r.schedule = {.roles = Roles::none, .steps = "p0"};
   expectRefusal(r, ErrorCode::invalid_argument, "steps is a step list, which needs roles=load");
 }
 

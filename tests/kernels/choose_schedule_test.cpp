@@ -19,8 +19,8 @@ Schedule chosen(const char *arch, const Schedule &given) {
 
 TEST(ChooseSchedule, RolesAreForHopper) {
   EXPECT_EQ(chosen("sm_90a", {}).roles, Roles::load);
-  EXPECT_EQ(chosen("sm_90", {}).roles, std::nullopt);
-  EXPECT_EQ(chosen("sm_80", {}).roles, std::nullopt);
+  EXPECT_EQ(chosen("sm_90", {}).roles, Roles::none);
+  EXPECT_EQ(chosen("sm_80", {}).roles, Roles::none);
 }
 
 TEST(ChooseSchedule, WhoGivesAFieldGetsNoRolesUnasked) {
@@ -43,6 +43,23 @@ TEST(ChooseSchedule, RolesThatAreGivenStay) {
   expected.block_n = without.block_n;
   expected.num_stages = without.num_stages;
   EXPECT_EQ(toString(chosen("sm_90a", given)), toString(expected));
+}
+
+TEST(ChooseSchedule, RolesWithoutMoreHaveNoOverlapAndNoAdditionsByTma) {
+  const Schedule forward = chosen("sm_90a", {.roles = Roles::load});
+  EXPECT_EQ(forward.overlap, Overlap::none);
+  EXPECT_EQ(forward.add_by_tma, std::nullopt);
+  const Schedule backward =
+      chooseSchedule({"cuda", "sm_90a", ""}, "flash2_backward", kProblem, {.roles = Roles::load}, nullptr);
+  EXPECT_EQ(backward.overlap, Overlap::none);
+  EXPECT_EQ(backward.add_by_tma, false);
+}
+
+TEST(ChooseSchedule, ATuningThatNamesNoRolesHadNone) {
+  TunedSchedules all;
+  all.add({"flash2_forward", problemClass(kProblem), shapeClass(kProblem.expected), {.block_m = 48, .block_n = 48}});
+  EXPECT_EQ(chooseSchedule({"cuda", "sm_90a", ""}, "flash2_forward", kProblem, {}, &all).roles, Roles::none);
+  EXPECT_EQ(chooseSchedule({"cpu", "", ""}, "flash2_forward", kProblem, {}, &all).roles, std::nullopt);
 }
 
 /// Returns two schedules of the problem's forward kernel: first if a tuning for `tuned` is known, then as it ships.

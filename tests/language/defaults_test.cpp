@@ -68,18 +68,49 @@ Expected<Artifact> compiled(const std::string &program, const std::string &arch,
   return compiler->compile({program, schedule, {"cuda", arch}, "order"});
 }
 
+void softmax(View Q, View K, View O, DType, const Sizes &sizes) {
+  Value q = Q.load({0, 0}, {sizes.rows, sizes.columns});
+  OnlineSoftmax softmax(int(sizes.rows), int(sizes.columns));
+  for (Value j : range(0, K.dim(0), sizes.block)) {
+    Value k = K.load({j, 0}, {sizes.block, sizes.columns});
+    softmax.update(dot(q, transpose(k)), Q.load({j, 0}, {sizes.block, sizes.columns}));
+  }
+  O.store({0, 0}, softmax.output());
+}
+
+/// Softmax of each row, without a dot.
+void rowSoftmax(View A, View, View C, DType, const Sizes &sizes) {
+  Value row = programId(0) * sizes.rows, e = exp(A.load({row, 0}, {sizes.rows, sizes.columns}));
+  C.store({row, 0}, e / asColumn(rowSum(e)));
+}
+
 bool isRefused(const Expected<Artifact> &artifact) {
   return !artifact && artifact.status().code() == ErrorCode::resource_exhausted;
 }
 
-/// Returns a schedule that the compiler accepts; "" if there is none.
-std::string legalSchedule(const std::string &program, const std::string &arch) {
+/// Returns `schedule` with the fields of `given` instead of its own.
+Schedule with(Schedule schedule, const Schedule &given) {
+  for (const ScheduleField &field : scheduleFields())
+    if (const std::string value = field.text(given); !value.empty())
+      field.parse(schedule, value);
+  return schedule;
+}
+
+/// Returns a schedule with the given fields that the compiler accepts; "" if there is none.
+std::string legalSchedule(const std::string &program, const std::string &arch, const Schedule &given = {}) {
   for (int warps : {1, 2, 4, 8, 16})
-    for (Roles roles : {Roles::none, Roles::load})
-      for (bool in_registers : {false, true})
-        if (Schedule schedule{.num_warps = warps, .num_stages = 1, .roles = roles, .lhs_in_registers = in_registers};
-            compiled(program, arch, schedule).ok())
-          return toString(schedule);
+    for (auto [roles, overlap] : {std::pair(Roles::none, Overlap::none), std::pair(Roles::load, Overlap::none),
+                                  std::pair(Roles::load, Overlap::pingpong)})
+      for (bool in_registers : {false, true}) {
+        const Schedule schedule{.num_warps = warps,
+                                .num_stages = 1,
+                                .roles = roles,
+                                .overlap = overlap,
+                                .lhs_in_registers = in_registers,
+                                .add_by_tma = false};
+        if (compiled(program, arch, with(schedule, given)).ok())
+          return toString(with(schedule, given));
+      }
   return "";
 }
 
@@ -107,6 +138,92 @@ TEST(Defaults, NothingIsRefusedThatALegalScheduleMeets) {
   EXPECT_GE(smaller, 5);
 }
 
+/// Schedules with one field each.
+const Schedule kOneField[] = {
+    {.num_warps = 1},
+    {.num_warps = 4},
+    {.num_warps = 8},
+    {.num_warps = 16},
+    {.num_stages = 1},
+    {.num_stages = 3},
+    {.num_stages = 6},
+    {.roles = Roles::none},
+    {.roles = Roles::load},
+    {.overlap = Overlap::none},
+    {.overlap = Overlap::pingpong},
+    {.optimistic_softmax = false},
+    {.lhs_in_registers = false},
+    {.lhs_in_registers = true},
+    {.add_by_tma = false},
+    {.add_by_tma = true},
+    {.instances_per_sm = 2},
+};
+
+TEST(Defaults, AGivenFieldIsNotRefusedForWhatALegalScheduleMeets) {
+  std::mt19937 random(2);
+  auto oneOf = [&](auto &&choices) { return choices[random() % std::size(choices)]; };
+  int refused = 0;
+  for (int i = 0; i < 60; ++i) {
+    const Body body = oneOf(std::array{attention, product, gradient, rowSoftmax});
+    const Sizes sizes{oneOf(std::array{64, 128}), oneOf(std::array{64, 128, 256}), oneOf(std::array{64, 128}),
+                      oneOf(std::array{64, 128})};
+    const Schedule given = oneOf(kOneField);
+    const std::string program = textOf(body, oneOf(std::array{f16, bf16, f32}), sizes);
+    SCOPED_TRACE(toString(given) + "\n" + program);
+    const Expected<Artifact> artifact = compiled(program, "sm_90a", given);
+    if (artifact.ok() || !compiled(program, "sm_90a").ok())
+      continue;
+    ++refused;
+    EXPECT_EQ(legalSchedule(program, "sm_90a", given), "") << artifact.status().message();
+  }
+  EXPECT_LE(refused, 20);
+}
+
+/// Returns the schedule with which the compiler compiles the program for sm_90a.
+Schedule completed(const std::string &program, const Schedule &given) {
+  const Expected<Artifact> artifact = compiled(program, "sm_90a", given);
+  return artifact ? testing::valueOf(parseSchedule(artifact->schedule)) : Schedule();
+}
+
+TEST(Defaults, NumStagesAloneKeepsRoles) {
+  for (const std::string &program :
+       {textOf(attention, bf16, {128, 64, 64, 64}), textOf(product, bf16, {128, 128, 64, 64}),
+        textOf(softmax, bf16, {128, 64, 64, 64}), textOf(gradient, bf16, {64, 64, 64, 64})}) {
+    SCOPED_TRACE(program);
+    Schedule expected = completed(program, {});
+    EXPECT_EQ(expected.roles, Roles::load);
+    expected.num_stages = 3;
+    EXPECT_EQ(toString(completed(program, {.num_stages = 3})), toString(expected));
+    const Expected<Artifact> artifact = compiled(program, "sm_90a", {.num_stages = 3});
+    EXPECT_THAT(artifact->remarks, Not(HasSubstr("roles=none")));
+  }
+}
+
+TEST(Defaults, AGivenFieldStaysAndTheOthersAreChosen) {
+  for (const std::string &program :
+       {textOf(attention, bf16, {128, 64, 64, 64}), textOf(product, bf16, {128, 128, 64, 64}),
+        textOf(softmax, bf16, {128, 64, 64, 64})})
+    for (const Schedule &given : kOneField) {
+      SCOPED_TRACE(toString(given) + "\n" + program);
+      const Schedule schedule = completed(program, given);
+      EXPECT_EQ(toString(schedule), toString(with(schedule, given)));
+      const bool fits = (given.num_warps == 0 || given.num_warps == 8) && given.roles != Roles::none;
+      EXPECT_EQ(schedule.roles, fits ? Roles::load : Roles::none);
+      if (given.lhs_in_registers == true)
+        EXPECT_EQ(schedule.overlap, Overlap::pingpong);
+    }
+}
+
+TEST(Defaults, AProgramWithoutDotsTakesEachField) {
+  const std::string program = textOf(rowSoftmax, f32, {16, 128, 64, 64});
+  for (const Schedule &given : kOneField) {
+    SCOPED_TRACE(toString(given));
+    const Schedule schedule = completed(program, given);
+    EXPECT_EQ(toString(schedule), toString(with(schedule, given)));
+  }
+  EXPECT_EQ(completed(program, {.num_stages = 3}).roles, Roles::none);
+}
+
 TEST(Defaults, ColumnsOfALatentHaveRoomWithOneStage) {
   const std::string program = textOf(attention, bf16, {64, 576, 512, 64});
   const Expected<Artifact> artifact = compiled(program, "sm_90a");
@@ -116,8 +233,8 @@ TEST(Defaults, ColumnsOfALatentHaveRoomWithOneStage) {
 }
 
 /// Expects a remark at a line of this file that says why mma.sync computes a dot.
-void expectReason(const std::string &program, const std::string &reason) {
-  const Expected<Artifact> artifact = compiled(program, "sm_90a");
+void expectReason(const std::string &program, const std::string &reason, const Schedule &given = {}) {
+  const Expected<Artifact> artifact = compiled(program, "sm_90a", given);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   EXPECT_THAT(artifact->remarks, ContainsRegex("defaults_test.cpp:[0-9]+: mma.sync computes this dot and all warps "
                                                "copy its operands, because the compiler chooses roles=none: "));
@@ -137,16 +254,6 @@ void power(View A, View, View C, DType dtype, const Sizes &sizes) {
   C.store({0, 0}, c);
 }
 
-void softmax(View Q, View K, View O, DType, const Sizes &sizes) {
-  Value q = Q.load({0, 0}, {sizes.rows, sizes.columns});
-  OnlineSoftmax softmax(int(sizes.rows), int(sizes.columns));
-  for (Value j : range(0, K.dim(0), sizes.block)) {
-    Value k = K.load({j, 0}, {sizes.block, sizes.columns});
-    softmax.update(dot(q, transpose(k)), Q.load({j, 0}, {sizes.block, sizes.columns}));
-  }
-  O.store({0, 0}, softmax.output());
-}
-
 TEST(Defaults, EachReasonAgainstRolesIsARemark) {
   const std::string rows = "legal are 64, 128 or 192 rows and at most 256 columns in all dots of innermost loops";
   expectReason(textOf(attention, bf16, {32, 64, 64, 64}), "its result has 32 rows and 64 columns; " + rows);
@@ -159,6 +266,21 @@ TEST(Defaults, EachReasonAgainstRolesIsARemark) {
   expectReason(textOf(power, bf16, {64, 64, 64, 64}), "its loop loads no operand of a dot");
   expectReason(textOf(attention, bf16, {64, 576, 512, 64}), "its result has 64 rows and 512 columns");
   expectReason(textOf(product, bf16, {128, 256, 64, 256}), "two stages of the tiles that an iteration loads need");
+}
+
+TEST(Defaults, AGivenFieldAgainstRolesIsNamed) {
+  const std::string program = textOf(softmax, f16, {128, 64, 64, 64});
+  expectReason(program, "num_warps=4 is given, and whole warpgroups compute it with num_warps=8", {.num_warps = 4});
+  expectReason(textOf(gradient, bf16, {64, 64, 64, 64}), "whole warpgroups compute it with num_warps=8",
+               {.num_warps = 2});
+  expectReason(textOf(product, bf16, {128, 128, 64, 64}), "need 262144 bytes of shared memory with num_stages=8, and ",
+               {.num_stages = 8});
+  expectReason(textOf(product, bf16, {128, 128, 64, 64}), "use smaller tiles, or lower num_stages", {.num_stages = 8});
+  expectReason(textOf(product, bf16, {128, 128, 64, 64}), "use smaller tiles, or lower instances_per_sm",
+               {.instances_per_sm = 4});
+  expectReason(program, "roles=load keeps operands in registers with overlap=pingpong only",
+               {.overlap = Overlap::none, .lhs_in_registers = true});
+  EXPECT_EQ(compiled(program, "sm_90a", {.num_warps = 4, .roles = Roles::none})->remarks, "");
 }
 
 /// Computes the difference of two attentions with the same values: two accumulators of scores, and two of outputs.

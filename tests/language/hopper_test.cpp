@@ -363,7 +363,7 @@ TEST(Hopper, SigmoidAttentionBackward) {
   EXPECT_EQ(ptxOf(*program).find("mma.sync.aligned.m16"), std::string::npos);
   EXPECT_THAT(textOf(*program, {}, "tile"),
               AllOf(HasSubstr("tile.overlap = \"pingpong\""), HasSubstr("tile.add_by_tma")));
-  const Schedule one_after_another{.num_warps = 8, .num_stages = 2, .roles = Roles::load};
+  const Schedule one_after_another{.num_warps = 8, .num_stages = 2, .roles = Roles::load, .overlap = Overlap::none};
   for (const Schedule &schedule : {Schedule(), one_after_another}) {
     SCOPED_TRACE(toString(schedule));
     SigmoidBackward x;

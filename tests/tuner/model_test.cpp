@@ -173,13 +173,14 @@ TEST(Model, AHopperHasCandidatesWithRoles) {
     return c.schedule.roles == Roles::load && c.state == CandidateState::waiting;
   });
   EXPECT_GT(roles, 10);
-  Schedule fast{.block_m = 192, .block_n = 112, .num_warps = 12, .num_stages = 2, .roles = Roles::load};
+  Schedule fast{
+      .block_m = 192, .block_n = 112, .num_warps = 12, .num_stages = 2, .roles = Roles::load, .overlap = Overlap::none};
   EXPECT_TRUE(std::any_of(candidates.begin(), candidates.end(), [&](const Candidate &c) {
     return c.schedule == fast && c.state == CandidateState::waiting;
   }));
   const std::vector<Candidate> others = *candidatesOf(forward, h100(), 96);
   for (const Candidate &candidate : others)
-    EXPECT_EQ(candidate.schedule.roles, std::nullopt);
+    EXPECT_EQ(candidate.schedule.roles, Roles::none);
 }
 
 struct NothingToCompile : Compiler {
@@ -198,6 +199,20 @@ TEST(Programs, BothProcessesChooseTheOthersForTheShape) {
   const AttentionProblem measured = taskOf(toJson(backward)).problemOfShape();
   EXPECT_EQ(others.front().request.schedule, resolve(measured, "flash2_forward", hopper)->schedule);
   EXPECT_NE(others.front().request.schedule, resolve(backward.problem, "flash2_forward", hopper)->schedule);
+}
+
+/// A field that a candidate leaves out would be the compiler's choice, which may not be what the name says.
+TEST(Model, CandidatesForGpusLeaveTheCompilerNoChoiceOfRoles) {
+  TuningDevice hopper = h100();
+  hopper.target.arch = "sm_90a";
+  for (const char *program : {"flash2_forward", "flash2_backward"})
+    for (const Candidate &candidate : *candidatesOf(task(program, 64), hopper, 96)) {
+      const Schedule &schedule = candidate.schedule;
+      const bool hasRoles = schedule.roles == Roles::load, adds = hasRoles && program == std::string("flash2_backward");
+      EXPECT_TRUE(schedule.roles && schedule.num_warps != 0 && schedule.num_stages != 0) << toString(schedule);
+      EXPECT_EQ(schedule.overlap.has_value(), hasRoles) << toString(schedule);
+      EXPECT_EQ(schedule.add_by_tma.has_value(), adds) << toString(schedule);
+    }
 }
 
 TEST(Model, TheUntunedScheduleComesFirstAndOnce) {
