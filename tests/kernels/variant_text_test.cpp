@@ -96,7 +96,9 @@ TEST(VariantText, IsRightWithTensorsAndGradients) {
   const auto element = [=](const ScorePosition &p) {
     return size_t(p.head * buckets + std::min(std::abs(p.query - p.key) / 4, buckets - 1));
   };
-  VariantTrial trial{.shape = shape, .tensors = {table, document}};
+  VariantTrial trial;
+  trial.shape = shape;
+  trial.tensors = {table, document};
   trial.problem = {.dtype = f32, .head_dim = 16, .value_dim = 16, .causal = Causal::top_left, .backward = true};
   trial.problem.variant = variantFromText("variant 1\n"
                                           "tensor table f32[heads, any] gradient\n"
